@@ -1,0 +1,1 @@
+//! Conversions between slices of wide floats and small-float codes

@@ -1,0 +1,1 @@
+//! Tests and runners that hold smallfloat against its oracles

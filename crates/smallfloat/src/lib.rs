@@ -1,0 +1,82 @@
+//! Small floating-point formats of machine learning, exactly.
+//!
+//! One idea carries this crate: **a number format is a finite set of exact values, and every operation is
+//! decode → one exact mathematical function → project (round once, then apply the range policy) → encode.**
+//! [`project`] is the only function that rounds.
+//!
+//! ```
+//! use smallfloat::{Format, Preset, Rounding};
+//!
+//! // Tesla's 8-bit format with 4 exponent bits and a bias of 7.
+//! let cfloat8 = Format::cfloat8_1_4_3(7)?;
+//! let rounded = cfloat8.encode_f32(1.1, &cfloat8.default_projection());
+//! assert_eq!(rounded.value, 0x39);
+//! assert_eq!(cfloat8.decode(0x39).to_f64(), Some(1.125));
+//!
+//! // Any format of the catalogue by name, any rounding.
+//! let e5m2: Format = "e5m2".parse()?;
+//! let up = Preset::Ieee.projection(&e5m2).with_rounding(Rounding::TowardPositive);
+//! assert_eq!(e5m2.encode_f64(1.0001, &up).value, 0x3d);
+//! # Ok::<(), smallfloat::Error>(())
+//! ```
+//!
+//! # Where things are
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`Format`] | the descriptor of a format, and everything that follows from it |
+//! | [`formats`] | the catalogue: named formats as constants |
+//! | [`Datum`], [`Exact`] | what a code means; an operation's result before rounding |
+//! | [`Projection`], [`Preset`], [`project`] | rounding × saturation × what to do with the unrepresentable |
+//! | [`Flags`], [`Rounded`] | exception flags, returned with every result |
+//! | [`random`] | Philox4x32-10, addressed by (seed, stream, element) |
+//! | `text` | decimal and hexadecimal text, rounded once; shortest decimals (feature `alloc`) |
+//!
+//! # Cargo features
+//!
+//! * `alloc`: text (parsing and printing values).
+//! * `std` (default): implies `alloc`.
+//!
+//! Without features the crate needs neither an allocator nor an operating system. It contains no `unsafe` code,
+//! has no dependency, and rounds with integers only.
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod cast;
+mod convert;
+mod datum;
+mod decode;
+mod encode;
+mod error;
+mod exact;
+mod flags;
+mod format;
+pub mod formats;
+mod name;
+#[cfg(feature = "alloc")]
+mod natural;
+mod preset;
+mod projection;
+pub mod random;
+mod rounding;
+#[cfg(feature = "alloc")]
+pub mod text;
+
+pub use convert::convert;
+pub use datum::{Class, Datum};
+pub use error::{Error, ErrorKind};
+pub use exact::Exact;
+pub use flags::{Flags, Rounded};
+pub use format::{Domain, Family, Format, Parameters, Signedness, Specials, Subnormals};
+pub use name::FormatSpec;
+pub use preset::Preset;
+pub use projection::{
+    MissingNan, MissingZero, NanRule, NegativeRule, NegativeZero, Projection, Saturation, Unrepresentable,
+    project,
+};
+pub use rounding::{RandomBits, Rounding};
