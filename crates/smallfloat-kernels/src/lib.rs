@@ -1,1 +1,49 @@
-//! Conversions between slices of wide floats and small-float codes
+//! Slices of wide floats ⇄ codes of small formats, with the bits of the core's scalar functions.
+//!
+//! | type | what |
+//! | --- | --- |
+//! | [`Encoder`] | f32, f64, binary16 or bfloat16 → codes, with flags and counts of events |
+//! | [`Decoder`] | codes → the same |
+//! | [`Cells`] | one pass of statistics from which every bias's exact squared error follows |
+//! | [`ErrorSums`] | signal and error of a quantized slice, the same for any number of threads |
+//!
+//! ```
+//! use smallfloat::Format;
+//! use smallfloat_kernels::{Decoder, Encoder};
+//!
+//! let format = Format::cfloat8_1_4_3(7)?;
+//! let encoder = Encoder::<f32>::new(&format, &format.default_projection())?;
+//! let x = [1.0_f32, 1.1, -0.3, 1e9];
+//! let mut codes = [0_u8; 4];
+//! let events = encoder.encode(&x, &mut codes);
+//! assert_eq!(codes, [0x38, 0x39, 0xaa, 0x7f]);
+//! assert_eq!(events.saturated, 1);
+//!
+//! let mut back = [0_f32; 4];
+//! Decoder::<f32>::new(&format, None)?.decode(&codes, &mut back);
+//! assert_eq!(back, [1.0, 1.125, -0.3125, 480.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Results are those of [`smallfloat::convert`], element by element: encoders and decoders are tables that the core
+//! fills. Nothing depends on the number of threads, the length or the alignment of slices, or the data's class.
+#![expect(clippy::inline_always, reason = "lane code must melt into its loop")]
+
+mod cells;
+mod decode;
+mod element;
+mod encode;
+mod error;
+mod error_sums;
+mod events;
+mod key;
+mod parallel;
+
+pub use cells::{Cell, Cells};
+pub use decode::Decoder;
+pub use element::{Code, Element};
+pub use encode::{Encoder, Random};
+pub use error::Error;
+pub use error_sums::ErrorSums;
+pub use events::Events;
+pub use half::{bf16, f16};

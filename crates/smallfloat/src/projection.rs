@@ -263,17 +263,15 @@ const fn round(at: &Located, format: &Format, how: &Projection, negative: bool) 
         inexact = true;
     }
 
-    let mut negative = negative;
-    if negative && !format.is_signed() {
-        if index > 0 || !format.has_zero() {
-            match negative_code(format, how) {
-                Some(code) => return raise(code, Flags::INVALID),
-                None => negative = false,
-            }
-        } else {
-            negative = false;
+    // Without a sign bit a negative value has lost its sign, unless it rounds to zero.
+    let signless = negative && !format.is_signed();
+    if signless && (index > 0 || !format.has_zero()) {
+        if let Some(code) = negative_code(format, how, how.rounding.stops_at_largest(true)) {
+            return raise(code, Flags::INVALID);
         }
+        inexact = true;
     }
+    let negative = negative && !signless;
     if index > format.max_index() {
         return raise(overflow_code(format, how, negative), INEXACT_OVERFLOW);
     }
@@ -289,19 +287,21 @@ const fn round(at: &Located, format: &Format, how: &Projection, negative: bool) 
 }
 
 const fn infinity(format: &Format, how: &Projection, negative: bool) -> Rounded<u64> {
-    let mut negative = negative;
-    if negative && !format.is_signed() {
-        match negative_infinity_code(format, how) {
-            Some(code) => return raise(code, Flags::INVALID),
-            None => negative = false,
+    let signless = negative && !format.is_signed();
+    if signless {
+        // No rounding mode stops at an infinity.
+        if let Some(code) = negative_code(format, how, false) {
+            return raise(code, Flags::INVALID);
         }
     }
+    let lost_sign = if signless { Flags::INEXACT } else { Flags::NONE };
+    let negative = negative && !signless;
     let kept = match how.saturation {
         Saturation::SatFinite => None,
         _ => format.infinity_index(),
     };
     match (kept, how.saturation) {
-        (Some(index), _) => raise(with_sign(format, index, negative), Flags::NONE),
+        (Some(index), _) => raise(with_sign(format, index, negative), lost_sign),
         (None, Saturation::SatNone) if format.has_nan() => {
             raise(nan_code(format, how, negative), INEXACT_OVERFLOW)
         }
@@ -338,18 +338,9 @@ const fn overflow_code(format: &Format, how: &Projection, negative: bool) -> u64
     }
 }
 
-/// What a negative value becomes in an unsigned format; `None`: its magnitude goes on.
-const fn negative_code(format: &Format, how: &Projection) -> Option<u64> {
-    let stops = how.rounding.stops_at_largest(true);
-    negative_rule(format, how, stops)
-}
-
-/// As [`negative_code`] for −∞, at which no rounding mode stops.
-const fn negative_infinity_code(format: &Format, how: &Projection) -> Option<u64> {
-    negative_rule(format, how, false)
-}
-
-const fn negative_rule(format: &Format, how: &Projection, stops: bool) -> Option<u64> {
+/// What a negative value becomes in an unsigned format, where `stops` says that the rounding mode holds at the range's
+/// end; `None`: its magnitude goes on.
+const fn negative_code(format: &Format, how: &Projection, stops: bool) -> Option<u64> {
     let nan = match how.unrepresentable.negative {
         NegativeRule::Magnitude => return None,
         NegativeRule::Nan => true,

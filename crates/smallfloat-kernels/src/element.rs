@@ -1,0 +1,116 @@
+//! The element types of slices: wide floats, and codes.
+
+use half::{bf16, f16};
+use smallfloat::{Format, formats};
+
+use crate::key::Classify;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A wide float: `f32`, `f64`, [`f16`] or [`bf16`].
+pub trait Element: sealed::Sealed + Classify + Copy + Default + Send + Sync + 'static {
+    /// Its format.
+    const FORMAT: Format;
+    /// Its bytes in a file.
+    const SIZE: usize;
+    /// Its code.
+    fn bits(self) -> u64;
+    /// The value of a code; higher bits are ignored.
+    fn from_bits(bits: u64) -> Self;
+    /// The value as `f64`, exactly.
+    fn to_f64(self) -> f64;
+    /// The value of `SIZE` little-endian bytes.
+    fn from_le_slice(bytes: &[u8]) -> Self;
+    /// Appends the value's little-endian bytes.
+    fn push_le(self, bytes: &mut Vec<u8>);
+}
+
+macro_rules! element {
+    ($type:ty, $bits:ty, $format:expr, $to_f64:expr) => {
+        impl sealed::Sealed for $type {}
+        impl Element for $type {
+            const FORMAT: Format = $format;
+            const SIZE: usize = size_of::<$bits>();
+
+            #[inline]
+            fn bits(self) -> u64 {
+                u64::from(self.to_bits())
+            }
+
+            #[inline]
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "higher bits are ignored; none are cut from u64"
+            )]
+            fn from_bits(bits: u64) -> Self {
+                Self::from_bits(bits as $bits)
+            }
+
+            #[inline]
+            fn to_f64(self) -> f64 {
+                $to_f64(self)
+            }
+
+            #[inline]
+            fn from_le_slice(bytes: &[u8]) -> Self {
+                let mut array = [0; Self::SIZE];
+                array.copy_from_slice(bytes);
+                Self::from_le_bytes(array)
+            }
+
+            #[inline]
+            fn push_le(self, bytes: &mut Vec<u8>) {
+                bytes.extend_from_slice(&self.to_le_bytes());
+            }
+        }
+    };
+}
+
+element!(f32, u32, formats::BINARY32, f64::from);
+element!(f64, u64, formats::BINARY64, core::convert::identity);
+element!(f16, u16, formats::BINARY16, f16::to_f64);
+element!(bf16, u16, formats::BFLOAT16, bf16::to_f64);
+
+/// The storage of a code: `u8` for formats of up to 8 bits, `u16` for any.
+pub trait Code: sealed::Sealed + Copy + Default + Send + Sync + 'static {
+    /// Its width in bits.
+    const BITS: u32;
+    /// The low bits of a code.
+    fn from_code(code: u32) -> Self;
+    /// The code.
+    fn code(self) -> usize;
+}
+
+impl sealed::Sealed for u8 {}
+impl Code for u8 {
+    const BITS: u32 = 8;
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the caller chose a code type as wide as the format")]
+    fn from_code(code: u32) -> Self {
+        code as Self
+    }
+
+    #[inline]
+    fn code(self) -> usize {
+        usize::from(self)
+    }
+}
+
+impl sealed::Sealed for u16 {}
+impl Code for u16 {
+    const BITS: u32 = 16;
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the caller chose a code type as wide as the format")]
+    fn from_code(code: u32) -> Self {
+        code as Self
+    }
+
+    #[inline]
+    fn code(self) -> usize {
+        usize::from(self)
+    }
+}

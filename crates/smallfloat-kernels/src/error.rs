@@ -1,0 +1,32 @@
+//! The crate's error.
+
+/// What an encoder or decoder can't do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Codes wider than the code type's 16 bits.
+    #[error("{format} has {} bits, codes in slices have at most 16", format.width())]
+    TooWide {
+        /// The format.
+        format: smallfloat::Format,
+    },
+    /// A stochastic rounding mode without a source of random words.
+    #[error("{mode} rounding needs random words: give a seed")]
+    NoRandomWords {
+        /// The rounding mode's name.
+        mode: &'static str,
+    },
+    /// More random bits than a 32-bit word holds.
+    #[error(transparent)]
+    RandomBits(smallfloat::Error),
+    /// Values that the destination type can't hold exactly.
+    #[error(
+        "{format} has values that {destination} can't hold exactly: give a rounding, or decode to a wider type"
+    )]
+    Inexact {
+        /// The format decoded.
+        format: smallfloat::Format,
+        /// The destination.
+        destination: smallfloat::Format,
+    },
+}

@@ -1,0 +1,104 @@
+//! [`Events`]: what happened while a slice was encoded.
+
+use smallfloat::Flags;
+
+/// Flags and counts of one or more encoded slices. They add up, in any order.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Events {
+    /// All flags that were raised.
+    pub flags: Flags,
+    /// How many elements were encoded.
+    pub elements: u64,
+    /// How many raised the overflow flag.
+    pub saturated: u64,
+    /// How many non-zero elements became zero.
+    pub underflowed: u64,
+    /// How many results are zero.
+    pub zeros: u64,
+    /// How many elements were NaN.
+    pub nans: u64,
+    /// How many elements were infinite.
+    pub infinities: u64,
+}
+
+impl Events {
+    /// Both together.
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
+        Self {
+            flags: self.flags | other.flags,
+            elements: self.elements + other.elements,
+            saturated: self.saturated + other.saturated,
+            underflowed: self.underflowed + other.underflowed,
+            zeros: self.zeros + other.zeros,
+            nans: self.nans + other.nans,
+            infinities: self.infinities + other.infinities,
+        }
+    }
+}
+
+/// What one element did: six flags and four counted events, as bits above the code in a table entry.
+pub(crate) mod bit {
+    pub(crate) const FLAGS: u32 = 16;
+    pub(crate) const COUNTED: u32 = 22;
+    pub(crate) const SATURATED: u32 = 0;
+    pub(crate) const UNDERFLOWED: u32 = 1;
+    pub(crate) const ZERO: u32 = 2;
+    pub(crate) const NAN: u32 = 3;
+    pub(crate) const INFINITE: u32 = 4;
+}
+
+/// Counts events five at a time: each has a byte of a 64-bit sum, emptied before it can overflow.
+#[derive(Default)]
+pub(crate) struct Counter {
+    seen: u32,
+    lanes: u64,
+    total: [u64; 5],
+}
+
+/// Event bits → one byte each.
+static SPREAD: [u64; 32] = {
+    let mut table = [0; 32];
+    let mut events = 0;
+    while events < 32 {
+        let mut bit = 0;
+        while bit < 5 {
+            table[events] |= ((events >> bit & 1) as u64) << (8 * bit);
+            bit += 1;
+        }
+        events += 1;
+    }
+    table
+};
+
+impl Counter {
+    #[inline(always)]
+    pub(crate) fn add(&mut self, entry: u32) {
+        self.seen |= entry;
+        self.lanes += SPREAD[(entry >> bit::COUNTED & 31) as usize];
+    }
+
+    /// To be called after at most 255 entries.
+    #[inline(always)]
+    pub(crate) fn empty_lanes(&mut self) {
+        for (lane, total) in self.total.iter_mut().enumerate() {
+            *total += self.lanes >> (8 * lane) & 255;
+        }
+        self.lanes = 0;
+    }
+
+    pub(crate) fn finish(mut self, elements: usize, denormal: bool) -> Events {
+        self.empty_lanes();
+        #[expect(clippy::cast_possible_truncation, reason = "six flag bits")]
+        let flags = Flags::from_bits_truncate((self.seen >> bit::FLAGS) as u8);
+        Events {
+            flags: if denormal { flags | Flags::DENORMAL } else { flags },
+            elements: elements as u64,
+            saturated: self.total[bit::SATURATED as usize],
+            underflowed: self.total[bit::UNDERFLOWED as usize],
+            zeros: self.total[bit::ZERO as usize],
+            nans: self.total[bit::NAN as usize],
+            infinities: self.total[bit::INFINITE as usize],
+        }
+    }
+}

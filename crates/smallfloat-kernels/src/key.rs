@@ -1,0 +1,179 @@
+//! [`Keys`]: which bits of a wide float decide what it rounds to.
+//!
+//! Every place where a small format's rounding changes — its values, and the midpoints between them, the midpoint of
+//! the hole of Tesla's denormals included — has at most P + 1 significant bits. So the exponent, the first P bits after
+//! the leading one, and whether anything follows ("sticky") decide, in every deterministic rounding mode. Keys number
+//! these classes from below the smallest midpoint to above the largest finite value.
+
+use smallfloat::{Datum, Format, Subnormals};
+
+/// The numbering of rounding classes of one source format for one destination precision and range.
+#[derive(Clone, Copy, Debug)]
+pub struct Keys {
+    /// Magnitude bits of the smallest and largest class.
+    low: u64,
+    high: u64,
+    /// How many trailing bits only count as sticky.
+    shift: u32,
+    /// Magnitude bits of the source's ∞.
+    infinity: u64,
+    /// Magnitude bits of the source's smallest normal value.
+    min_normal: u64,
+    sign: u32,
+}
+
+/// Elements classified at once: enough to keep vector units busy, few enough for the event counters' bytes.
+pub(crate) const BATCH: usize = 255;
+
+impl Keys {
+    /// The classes that tell apart everything that `to` rounds differently.
+    pub(crate) fn new(from: &Format, to: &Format) -> Self {
+        let (lowest, highest) = to.exponent_range();
+        let tesla = i32::from(to.subnormals() == Subnormals::Tesla);
+        let smallest = match to.max_subnormal() {
+            Some(_) => lowest - to.trailing_bits().cast_signed() - tesla,
+            None => lowest,
+        };
+        // Below half the smallest value, flushed ones included, nothing changes; nor above twice the largest.
+        let low = smallest - 2 - to.trailing_bits().cast_signed();
+        Self::covering(from, to.precision(), lowest - tesla, low, highest + 2)
+    }
+
+    /// Classes of `precision` bits after the leading one for magnitudes 2^low..2^high. In the source's own subnormals
+    /// bits have a fixed place; `fine_from` is the exponent down to which classes must be that fine even so.
+    pub(crate) fn covering(from: &Format, precision: u32, fine_from: i32, low: i32, high: i32) -> Self {
+        let (source_lowest, _) = from.exponent_range();
+        let deficit = (source_lowest - fine_from).max(0).unsigned_abs();
+        let shift = from.trailing_bits().saturating_sub(precision + deficit);
+        let bits = |exponent: i32| from.encode(Datum::finite(false, 1, exponent));
+        let aligned = |bits: u64| (bits >> shift) << shift;
+        let low = bits(low).map_or(0, aligned);
+        let high = match bits(high) {
+            Some(bits) => aligned(bits),
+            // Beyond the source's range: above it, or so far below that all its values are "above".
+            None if high > 0 => from.encode(from.max_finite()).unwrap_or_default(),
+            None => low,
+        };
+        let infinity = from.encode(Datum::Infinite { negative: false }).unwrap_or_default();
+        let min_normal = from.encode(from.min_normal()).unwrap_or_default();
+        Self { low, high, shift, infinity, min_normal, sign: from.width() - 1 }
+    }
+
+    /// The largest finite class: zero is 0, the ranges follow, then come ∞ and NaN.
+    fn last_finite(&self) -> u64 {
+        let sticky = u64::from(self.high & ((1 << self.shift) - 1) != 0);
+        2 * ((self.high - self.low) >> self.shift) + sticky + 1
+    }
+
+    /// The number of classes of one sign.
+    pub(crate) fn magnitudes(&self) -> usize {
+        index(self.last_finite() + 3)
+    }
+
+    /// The class of +∞.
+    pub(crate) fn infinite(&self) -> usize {
+        index(self.last_finite() + 1)
+    }
+
+    /// A source code of a class; classes of negative codes follow those of positive ones.
+    pub(crate) fn representative(&self, class: usize) -> u64 {
+        let (negative, class) = (class / self.magnitudes(), class % self.magnitudes());
+        let (class, infinite) = (class as u64, self.last_finite() + 1);
+        let magnitude = match class {
+            0 => 0,
+            // The lowest class stands for everything non-zero below it too.
+            _ if class < infinite => (self.low + (((class - 1) / 2) << self.shift) + (class - 1) % 2).max(1),
+            _ => self.infinity + class - infinite,
+        };
+        magnitude | (negative as u64) << self.sign
+    }
+
+    /// The bits of a magnitude that only count as sticky.
+    pub(crate) fn trailing(&self, magnitude: u64) -> u64 {
+        magnitude & ((1 << self.shift) - 1)
+    }
+}
+
+/// Classes are counted in memory.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "memory is indexed by usize")]
+fn index(n: u64) -> usize {
+    n as usize
+}
+
+/// What [`classify`](Classify::classify) saw in a batch beside the classes.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Seen {
+    /// A subnormal element.
+    pub(crate) denormal: bool,
+    /// A non-zero element with its sign bit set.
+    pub(crate) negative: bool,
+    /// The largest finite magnitude's bits.
+    pub(crate) amax: u64,
+}
+
+/// Classes of a batch, in straight-line integer code that compilers turn into vector instructions.
+pub trait Classify: Copy {
+    /// For each element its class and, of its magnitude, the bits below the class's first value.
+    #[doc(hidden)]
+    fn classify(
+        values: &[Self],
+        keys: &Keys,
+        classes: &mut [u32; BATCH],
+        trailing: Option<&mut [u64; BATCH]>,
+    ) -> Seen;
+}
+
+macro_rules! classify {
+    ($type:ty, $lane:ty) => {
+        impl Classify for $type {
+            #[inline]
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_possible_wrap,
+                clippy::cast_sign_loss,
+                clippy::cast_lossless,
+                reason = "lanes hold every magnitude as a non-negative number, and classes are below 2^31"
+            )]
+            fn classify(
+                values: &[Self],
+                keys: &Keys,
+                classes: &mut [u32; BATCH],
+                trailing: Option<&mut [u64; BATCH]>,
+            ) -> Seen {
+                type Lane = $lane;
+                let magnitude_mask = ((1_u64 << keys.sign) - 1) as Lane;
+                let (low, high, shift) = (keys.low as Lane, keys.high as Lane, keys.shift);
+                let (infinity, min_normal) = (keys.infinity as Lane, keys.min_normal as Lane);
+                let trailing_mask = ((1_u64 << shift) - 1) as Lane;
+                let negatives = keys.magnitudes() as Lane;
+                let (mut denormal, mut negative, mut amax) = (0, 0, 0);
+                for (x, class) in values.iter().zip(classes.iter_mut()) {
+                    let bits = x.to_bits() as Lane;
+                    let magnitude = bits & magnitude_mask;
+                    let sign = Lane::from(bits != magnitude);
+                    let clamped = magnitude.max(low).min(high);
+                    let sticky = Lane::from(clamped & trailing_mask != 0);
+                    let range = 2 * ((clamped - low) >> shift) + sticky + Lane::from(magnitude != 0);
+                    let special = Lane::from(magnitude >= infinity) + Lane::from(magnitude > infinity);
+                    *class = (range + special + sign * negatives) as u32;
+                    denormal |= Lane::from(magnitude < min_normal) & Lane::from(magnitude != 0);
+                    negative |= sign & Lane::from(magnitude != 0);
+                    amax = amax.max(if magnitude < infinity { magnitude } else { 0 });
+                }
+                if let Some(trailing) = trailing {
+                    for (x, trailing) in values.iter().zip(trailing) {
+                        let magnitude = x.to_bits() as Lane & magnitude_mask;
+                        *trailing = (magnitude.max(low).min(high) & trailing_mask) as u64;
+                    }
+                }
+                Seen { denormal: denormal != 0, negative: negative != 0, amax: amax as u64 }
+            }
+        }
+    };
+}
+
+classify!(f32, i32);
+classify!(f64, i64);
+classify!(half::f16, i32);
+classify!(half::bf16, i32);

@@ -1,0 +1,57 @@
+//! One place for threads: the same work on one or many.
+
+use crate::Events;
+
+/// Elements a thread takes at once.
+#[cfg(feature = "rayon")]
+const BLOCK: usize = 1 << 16;
+
+/// Applies `work(start, source, codes)` to pieces of two slices of one length and joins the events.
+pub(crate) fn zip<T: Sync, C: Send>(
+    source: &[T],
+    codes: &mut [C],
+    work: impl Fn(usize, &[T], &mut [C]) -> Events + Sync,
+) -> Events {
+    #[cfg(feature = "rayon")]
+    if source.len() > BLOCK {
+        use rayon::prelude::*;
+        return source
+            .par_chunks(BLOCK)
+            .zip(codes.par_chunks_mut(BLOCK))
+            .enumerate()
+            .map(|(i, (source, codes))| work(i * BLOCK, source, codes))
+            .reduce(Events::default, Events::merge);
+    }
+    work(0, source, codes)
+}
+
+/// Applies `work` to pieces of at most `block` elements and gives the results in order.
+pub(crate) fn map_blocks<T: Sync, R: Send>(
+    block: usize,
+    source: &[T],
+    work: impl Fn(usize, &[T]) -> R + Sync,
+) -> Vec<R> {
+    #[cfg(feature = "rayon")]
+    {
+        use rayon::prelude::*;
+        source.par_chunks(block).enumerate().map(|(i, piece)| work(i * block, piece)).collect()
+    }
+    #[cfg(not(feature = "rayon"))]
+    source.chunks(block).enumerate().map(|(i, piece)| work(i * block, piece)).collect()
+}
+
+/// Splits a long slice into one part a thread and gives the results in order; `None` if it is not worth it.
+pub(crate) fn in_parts<T: Sync, R: Send>(
+    source: &[T],
+    work: impl Fn(usize, &[T]) -> R + Sync,
+) -> Option<Vec<R>> {
+    #[cfg(feature = "rayon")]
+    {
+        let parts = rayon::current_num_threads();
+        if parts > 1 && source.len() >= BLOCK * parts {
+            return Some(map_blocks(source.len().div_ceil(parts), source, work));
+        }
+    }
+    let _ = (source, work);
+    None
+}

@@ -1,0 +1,239 @@
+//! Exact numbers of the form integer × 2^exponent.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::{Add, Mul, Neg, Sub};
+
+use num_bigint::{BigInt, Sign};
+
+/// An exact number `mantissa × 2^exponent`.
+///
+/// Always normalised (the mantissa is odd, or it is zero and the exponent is 0), so that equal numbers are
+/// equal structures. There is no negative zero here: the sign of a zero is kept beside the number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Dyadic {
+    mantissa: BigInt,
+    exponent: i64,
+}
+
+impl Dyadic {
+    /// The number `mantissa × 2^exponent`, normalised.
+    pub fn new(mantissa: impl Into<BigInt>, exponent: i64) -> Self {
+        let mantissa = mantissa.into();
+        match mantissa.trailing_zeros() {
+            None => Self { mantissa, exponent: 0 },
+            Some(zeros) => Self { mantissa: mantissa >> zeros, exponent: exponent + to_i64(zeros) },
+        }
+    }
+
+    /// Zero.
+    pub fn zero() -> Self {
+        Self::new(0, 0)
+    }
+
+    /// One.
+    pub fn one() -> Self {
+        Self::new(1, 0)
+    }
+
+    /// The odd mantissa (0 for zero).
+    pub fn mantissa(&self) -> &BigInt {
+        &self.mantissa
+    }
+
+    /// The exponent that goes with [`Self::mantissa`].
+    pub fn exponent(&self) -> i64 {
+        self.exponent
+    }
+
+    /// Whether this is zero.
+    pub fn is_zero(&self) -> bool {
+        self.mantissa.sign() == Sign::NoSign
+    }
+
+    /// Whether this is below zero.
+    pub fn is_negative(&self) -> bool {
+        self.mantissa.sign() == Sign::Minus
+    }
+
+    /// The magnitude.
+    #[must_use]
+    pub fn abs(&self) -> Self {
+        Self { mantissa: self.mantissa.magnitude().clone().into(), exponent: self.exponent }
+    }
+
+    /// This number times `2^shift`.
+    #[must_use]
+    pub fn scale(&self, shift: i64) -> Self {
+        Self::new(self.mantissa.clone(), self.exponent + shift)
+    }
+
+    /// The exponent of the leading bit, `⌊log2 |self|⌋`; `None` for zero.
+    pub fn floor_log2(&self) -> Option<i64> {
+        (!self.is_zero()).then(|| self.exponent + to_i64(self.mantissa.bits()) - 1)
+    }
+
+    /// The mantissa that goes with a lower (or the same) exponent.
+    ///
+    /// # Panics
+    /// If `exponent` is above this number's own, for then the mantissa would not be an integer.
+    pub fn mantissa_at(&self, exponent: i64) -> BigInt {
+        if self.is_zero() {
+            return BigInt::ZERO;
+        }
+        let shift = u64::try_from(self.exponent - exponent).expect("exponent at or below the number's own");
+        &self.mantissa << shift
+    }
+
+    /// The exact value of a finite f64; `None` for infinities and NaN.
+    pub fn from_f64(x: f64) -> Option<Self> {
+        Self::from_fields(x.to_bits(), 52, 11)
+    }
+
+    /// The exact value of a finite f32; `None` for infinities and NaN.
+    pub fn from_f32(x: f32) -> Option<Self> {
+        Self::from_fields(x.to_bits().into(), 23, 8)
+    }
+
+    // IEEE 754 interchange fields: `trailing` significand bits below `width` exponent bits below the sign.
+    fn from_fields(bits: u64, trailing: u32, width: u32) -> Option<Self> {
+        let ones = (1u64 << width) - 1;
+        let bias = i64::from((1i32 << (width - 1)) - 1);
+        let field = (bits >> trailing) & ones;
+        let fraction = bits & ((1 << trailing) - 1);
+        let significand = if field == 0 { fraction } else { fraction | 1 << trailing };
+        let exponent = field.max(1).cast_signed() - bias - i64::from(trailing);
+        let negative = bits >> (trailing + width) == 1;
+        let magnitude = Self::new(significand, exponent);
+        (field != ones).then(|| if negative { -&magnitude } else { magnitude })
+    }
+
+    /// The bit pattern of the f32 that equals this number; `None` if there is none.
+    pub fn to_f32_bits(&self) -> Option<u32> {
+        let Some(top) = self.floor_log2() else { return Some(0) };
+        if top > 127 || self.exponent < -149 {
+            return None;
+        }
+        // The last place of the binade, and of the subnormal range below 2^-126.
+        let last = (top - 23).max(-149);
+        if self.exponent < last {
+            return None;
+        }
+        let significand = u32::try_from(self.mantissa_at(last).magnitude()).ok()?;
+        // A subnormal has no leading bit, so its field comes out as 0 by itself.
+        let field = u32::try_from(last + 149).ok()?;
+        let sign = u32::from(self.is_negative()) << 31;
+        Some(sign | ((field << 23) + significand))
+    }
+}
+
+fn to_i64(bits: u64) -> i64 {
+    i64::try_from(bits).expect("bit counts are far below 2^63")
+}
+
+impl Add for &Dyadic {
+    type Output = Dyadic;
+    fn add(self, other: Self) -> Dyadic {
+        if self.is_zero() {
+            return other.clone();
+        }
+        if other.is_zero() {
+            return self.clone();
+        }
+        let exponent = self.exponent.min(other.exponent);
+        Dyadic::new(self.mantissa_at(exponent) + other.mantissa_at(exponent), exponent)
+    }
+}
+
+impl Sub for &Dyadic {
+    type Output = Dyadic;
+    fn sub(self, other: Self) -> Dyadic {
+        self + &-other
+    }
+}
+
+impl Mul for &Dyadic {
+    type Output = Dyadic;
+    fn mul(self, other: Self) -> Dyadic {
+        Dyadic::new(&self.mantissa * &other.mantissa, self.exponent + other.exponent)
+    }
+}
+
+impl Neg for &Dyadic {
+    type Output = Dyadic;
+    fn neg(self) -> Dyadic {
+        Dyadic { mantissa: -&self.mantissa, exponent: self.exponent }
+    }
+}
+
+impl Ord for Dyadic {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let signs = self.mantissa.sign().cmp(&other.mantissa.sign());
+        if signs != Ordering::Equal || self.is_zero() {
+            return signs;
+        }
+        // The leading bits decide most cases without a long shift.
+        let magnitudes = self.floor_log2().cmp(&other.floor_log2()).then_with(|| {
+            let exponent = self.exponent.min(other.exponent);
+            self.mantissa_at(exponent).magnitude().cmp(other.mantissa_at(exponent).magnitude())
+        });
+        if self.is_negative() { magnitudes.reverse() } else { magnitudes }
+    }
+}
+
+impl PartialOrd for Dyadic {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// `0`, or `[-]<odd integer>p<exponent of two>`: 1.5 is `3p-1`, −2 is `-1p1`.
+impl fmt::Display for Dyadic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_zero() { f.write_str("0") } else { write!(f, "{}p{}", self.mantissa, self.exponent) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn normalised_and_printed() {
+        assert_eq!(Dyadic::new(12, -3), Dyadic::new(3, -1));
+        assert_eq!(Dyadic::new(6, 0).to_string(), "3p1");
+        assert_eq!(Dyadic::from_f64(-2.0).unwrap().to_string(), "-1p1");
+        assert_eq!(Dyadic::from_f32(-0.0).unwrap().to_string(), "0");
+        assert_eq!(Dyadic::from_f64(f64::INFINITY), None);
+        assert_eq!(Dyadic::from_f32(f32::NAN), None);
+    }
+
+    #[test]
+    fn order_and_arithmetic_agree_with_small_integers() {
+        for a in -40i64..=40 {
+            for b in -40i64..=40 {
+                let (x, y) = (Dyadic::new(a, -3), Dyadic::new(b, -3));
+                assert_eq!(x.cmp(&y), a.cmp(&b));
+                assert_eq!(&x + &y, Dyadic::new(a + b, -3));
+                assert_eq!(&x - &y, Dyadic::new(a - b, -3));
+                assert_eq!(&x * &y, Dyadic::new(a * b, -6));
+            }
+        }
+    }
+
+    #[test]
+    fn f32_patterns_round_trip() {
+        for bits in (0..0x7f80_0000u32).step_by(65_537).chain([1, 2, 0x7f_ffff, 0x80_0000, 0x7f7f_ffff]) {
+            for bits in [bits, bits | 1 << 31] {
+                let x = Dyadic::from_f32(f32::from_bits(bits)).unwrap();
+                let back = x.to_f32_bits().unwrap();
+                // The sign of zero is not part of the number.
+                assert_eq!(back, if x.is_zero() { 0 } else { bits });
+                assert_eq!(Dyadic::from_f64(f32::from_bits(bits).into()), Some(x));
+            }
+        }
+        assert_eq!(Dyadic::new(1, -150).to_f32_bits(), None);
+        assert_eq!(Dyadic::new(1, 128).to_f32_bits(), None);
+        assert_eq!(Dyadic::new((1 << 24) + 1, 0).to_f32_bits(), None);
+    }
+}

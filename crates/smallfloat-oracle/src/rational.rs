@@ -1,0 +1,302 @@
+//! Exact rationals, exact positive roots, and the extended numbers that operations work on.
+
+use std::cmp::Ordering;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+use num_bigint::{BigInt, BigUint};
+
+use crate::Dyadic;
+use crate::format::Value;
+
+/// An exact rational number: a [`Dyadic`] over an odd positive integer.
+///
+/// Powers of two live in the exponent of the numerator, so huge exponents stay cheap. Fractions are not
+/// reduced; equality and order compare by cross-multiplication.
+#[derive(Clone, Debug)]
+pub struct Rational {
+    numerator: Dyadic,
+    denominator: BigUint,
+}
+
+impl Rational {
+    /// The number `numerator / denominator`.
+    ///
+    /// # Panics
+    /// If the denominator is zero.
+    pub fn new(numerator: &Dyadic, denominator: &Dyadic) -> Self {
+        assert!(!denominator.is_zero(), "division by zero");
+        let numerator = if denominator.is_negative() { -numerator } else { numerator.clone() };
+        Self {
+            numerator: numerator.scale(-denominator.exponent()),
+            // Normalised, so the mantissa is odd.
+            denominator: denominator.mantissa().magnitude().clone(),
+        }
+    }
+
+    /// The fraction of two integers.
+    ///
+    /// # Panics
+    /// If the denominator is zero.
+    pub fn ratio(numerator: i64, denominator: i64) -> Self {
+        Self::new(&Dyadic::new(numerator, 0), &Dyadic::new(denominator, 0))
+    }
+
+    /// Whether this is zero.
+    pub fn is_zero(&self) -> bool {
+        self.numerator.is_zero()
+    }
+
+    /// Whether this is below zero.
+    pub fn is_negative(&self) -> bool {
+        self.numerator.is_negative()
+    }
+
+    /// The magnitude.
+    #[must_use]
+    pub fn abs(&self) -> Self {
+        Self { numerator: self.numerator.abs(), denominator: self.denominator.clone() }
+    }
+
+    /// This number times `2^shift`.
+    #[must_use]
+    pub fn scale(&self, shift: i64) -> Self {
+        Self { numerator: self.numerator.scale(shift), denominator: self.denominator.clone() }
+    }
+
+    /// The largest integer at or below a number that is not negative.
+    ///
+    /// # Panics
+    /// If the number is negative.
+    pub fn floor(&self) -> BigUint {
+        assert!(!self.is_negative(), "floor of a negative number is not needed here");
+        // ⌊m·2^e / d⌋; for e < 0 the power of two joins the denominator.
+        let (m, e) = (self.numerator.mantissa().magnitude(), self.numerator.exponent());
+        if e >= 0 {
+            (m << e.unsigned_abs()) / &self.denominator
+        } else {
+            m / (&self.denominator << e.unsigned_abs())
+        }
+    }
+
+    /// The numerator, a power of two times an odd integer.
+    pub fn numerator(&self) -> &Dyadic {
+        &self.numerator
+    }
+
+    /// The odd positive denominator.
+    pub fn denominator(&self) -> &BigUint {
+        &self.denominator
+    }
+
+    fn cross(&self, denominator: &BigUint) -> Dyadic {
+        if *denominator == BigUint::from(1u8) {
+            return self.numerator.clone();
+        }
+        &self.numerator * &Dyadic::new(BigInt::from(denominator.clone()), 0)
+    }
+}
+
+impl From<&Dyadic> for Rational {
+    fn from(x: &Dyadic) -> Self {
+        Self { numerator: x.clone(), denominator: BigUint::from(1u8) }
+    }
+}
+
+impl Add for &Rational {
+    type Output = Rational;
+    fn add(self, other: Self) -> Rational {
+        Rational {
+            numerator: &self.cross(&other.denominator) + &other.cross(&self.denominator),
+            denominator: &self.denominator * &other.denominator,
+        }
+    }
+}
+
+impl Sub for &Rational {
+    type Output = Rational;
+    fn sub(self, other: Self) -> Rational {
+        self + &-other
+    }
+}
+
+impl Mul for &Rational {
+    type Output = Rational;
+    fn mul(self, other: Self) -> Rational {
+        Rational {
+            numerator: &self.numerator * &other.numerator,
+            denominator: &self.denominator * &other.denominator,
+        }
+    }
+}
+
+impl Div for &Rational {
+    type Output = Rational;
+    fn div(self, other: Self) -> Rational {
+        Rational::new(&self.cross(&other.denominator), &other.cross(&self.denominator))
+    }
+}
+
+impl Neg for &Rational {
+    type Output = Rational;
+    fn neg(self) -> Rational {
+        Rational { numerator: -&self.numerator, denominator: self.denominator.clone() }
+    }
+}
+
+impl Ord for Rational {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.cross(&other.denominator).cmp(&other.cross(&self.denominator))
+    }
+}
+
+impl PartialOrd for Rational {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Rational {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Rational {}
+
+/// A real number that is not negative. All that rounding needs to know of it is how it compares with
+/// rational numbers.
+#[derive(Clone, Debug)]
+pub enum Real {
+    /// A rational number.
+    Rational(Rational),
+    /// The square root of a rational number.
+    Root(Rational),
+}
+
+impl Real {
+    /// Order against a rational number.
+    pub fn compare(&self, other: &Rational) -> Ordering {
+        match self {
+            Self::Rational(x) => x.cmp(other),
+            Self::Root(_) if other.is_negative() => Ordering::Greater,
+            Self::Root(square) => square.cmp(&(other * other)),
+        }
+    }
+
+    /// Order against a dyadic number.
+    pub fn compare_dyadic(&self, other: &Dyadic) -> Ordering {
+        match self {
+            // Almost every comparison is of two dyadic numbers, so this one is spared the copies.
+            Self::Rational(x) if x.denominator == BigUint::from(1u8) => x.numerator.cmp(other),
+            _ => self.compare(&Rational::from(other)),
+        }
+    }
+
+    /// Whether this is zero.
+    pub fn is_zero(&self) -> bool {
+        match self {
+            Self::Rational(x) | Self::Root(x) => x.is_zero(),
+        }
+    }
+}
+
+/// An exact operand or result: sign and magnitude, with infinities, NaN and a signed zero.
+#[derive(Clone, Debug)]
+pub enum Exact {
+    /// Not a number; some rules carry its sign.
+    Nan {
+        /// The sign of the NaN.
+        negative: bool,
+    },
+    /// An infinity.
+    Inf {
+        /// Its sign.
+        negative: bool,
+    },
+    /// A real number; a zero magnitude with `negative` is −0.
+    Finite {
+        /// The sign.
+        negative: bool,
+        /// The magnitude.
+        magnitude: Real,
+    },
+}
+
+impl Exact {
+    /// A positive NaN.
+    pub const NAN: Self = Self::Nan { negative: false };
+
+    /// A number with the sign it has; zero becomes +0.
+    pub fn from_rational(x: &Rational) -> Self {
+        Self::Finite { negative: x.is_negative(), magnitude: Real::Rational(x.abs()) }
+    }
+
+    /// A number with the sign it has; zero becomes +0.
+    pub fn from_dyadic(x: &Dyadic) -> Self {
+        Self::from_rational(&Rational::from(x))
+    }
+
+    /// The fraction of two integers.
+    ///
+    /// # Panics
+    /// If the denominator is zero.
+    pub fn ratio(numerator: i64, denominator: i64) -> Self {
+        Self::from_rational(&Rational::ratio(numerator, denominator))
+    }
+
+    /// A zero with a sign.
+    pub fn zero(negative: bool) -> Self {
+        Self::Finite { negative, magnitude: Real::Rational(Rational::from(&Dyadic::zero())) }
+    }
+
+    /// The value of an f64, with the signs of its zero and NaN.
+    pub fn from_f64(x: f64) -> Self {
+        let negative = x.is_sign_negative();
+        match Dyadic::from_f64(x) {
+            Some(value) => Self::Finite { negative, magnitude: Real::Rational(Rational::from(&value.abs())) },
+            None if x.is_nan() => Self::Nan { negative },
+            None => Self::Inf { negative },
+        }
+    }
+
+    /// The value of an f32, with the signs of its zero and NaN.
+    pub fn from_f32(x: f32) -> Self {
+        // Widening to f64 may quieten a NaN but keeps its sign, and is exact otherwise.
+        Self::from_f64(x.into())
+    }
+
+    /// Whether this is a finite number.
+    pub fn is_finite(&self) -> bool {
+        matches!(self, Self::Finite { .. })
+    }
+
+    /// Whether this is +0 or −0.
+    pub fn is_zero(&self) -> bool {
+        matches!(self, Self::Finite { magnitude, .. } if magnitude.is_zero())
+    }
+
+    /// Whether this is a NaN.
+    pub fn is_nan(&self) -> bool {
+        matches!(self, Self::Nan { .. })
+    }
+
+    /// The sign, that of a zero or NaN included.
+    pub fn is_negative(&self) -> bool {
+        match self {
+            Self::Nan { negative } | Self::Inf { negative } | Self::Finite { negative, .. } => *negative,
+        }
+    }
+}
+
+impl From<Value> for Exact {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Nan { negative } => Self::Nan { negative },
+            Value::Inf { negative } => Self::Inf { negative },
+            Value::Finite(x, negative_zero) => {
+                let negative = x.is_negative() || negative_zero;
+                Self::Finite { negative, magnitude: Real::Rational(Rational::from(&x.abs())) }
+            }
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Rounding an exact number to a code: neighbours, rounding mode, then the rules for what does not fit.
+
+use std::cmp::Ordering;
+
+use num_bigint::BigUint;
+
+use crate::{
+    Dyadic, Exact, Flags, NanCode, NegativeRule, NegativeZero, NoNanRule, OracleFormat, Policy, Rational,
+    Real, Rounding, Saturation, Specials, Subnormals, Table, ZeroRule,
+};
+
+/// Converts a code from one format to another.
+///
+/// D is set if the source is subnormal in its format; all other flags come from the rounding.
+pub fn convert(code: u64, from: &OracleFormat, to: &Table, policy: &Policy) -> (u64, Flags) {
+    let (result, mut flags) = to.round(&Exact::from(from.value(code)), policy);
+    if from.is_subnormal(code) {
+        flags |= Flags::DENORMAL;
+    }
+    (result, flags)
+}
+
+// A magnitude after the rounding mode was applied, before the range is looked at.
+enum Rounded {
+    /// Past the largest finite number.
+    Beyond,
+    /// A number of the grid, by its code.
+    Code(u64),
+}
+
+impl Table {
+    /// Rounds an exact number into this table's format.
+    ///
+    /// The flags are those of the result; D belongs to operands and is never set here.
+    pub fn round(&self, x: &Exact, policy: &Policy) -> (u64, Flags) {
+        match x {
+            Exact::Nan { negative } => (self.nan(*negative, policy), Flags::INVALID),
+            Exact::Inf { negative } => self.round_infinity(*negative, policy),
+            Exact::Finite { negative, magnitude } if magnitude.is_zero() => {
+                self.round_zero(*negative, policy)
+            }
+            Exact::Finite { negative, magnitude } => self.round_nonzero(*negative, magnitude, policy),
+        }
+    }
+
+    fn sign(&self, negative: bool) -> u64 {
+        if negative { self.format().sign_bit() } else { 0 }
+    }
+
+    // The code for "not a number" with the sign of what caused it.
+    fn nan(&self, negative: bool, policy: &Policy) -> u64 {
+        let format = self.format();
+        if let Some(quiet) = format.nan_code() {
+            return match policy.nan {
+                NanCode::SignedQuiet if format.has_signed_nan() => quiet | self.sign(negative),
+                // Only IEEE-like formats have several positive NaNs to choose from.
+                NanCode::AllOnes if format.specials == Specials::Ieee => format.magnitude_mask(),
+                _ => quiet,
+            };
+        }
+        match policy.no_nan {
+            NoNanRule::Max => self.max().1,
+            NoNanRule::SignMax => self.sign(negative) | self.max().1,
+            NoNanRule::Zero => 0,
+            // ml_dtypes 0.6.0 on its 6- and 4-bit formats: 0x20 or 0x08 for NaN, 0x00 for -NaN.
+            NoNanRule::MlDtypes => self.sign(!negative),
+        }
+    }
+
+    fn round_zero(&self, negative: bool, policy: &Policy) -> (u64, Flags) {
+        if !self.format().has_zero() {
+            return match policy.zero {
+                ZeroRule::Nan => (self.nan(false, policy), Flags::INVALID),
+                ZeroRule::Min => (self.min().1, Flags::INEXACT),
+            };
+        }
+        match policy.negative_zero {
+            NegativeZero::Nan if negative => (self.nan(negative, policy), Flags::INVALID),
+            _ => (self.zero(negative, policy), Flags::NONE),
+        }
+    }
+
+    // The zero that a number of this sign becomes.
+    fn zero(&self, negative: bool, policy: &Policy) -> u64 {
+        let keeps = policy.negative_zero == NegativeZero::Keep && self.format().has_negative_zero();
+        self.sign(negative && keeps)
+    }
+
+    fn round_infinity(&self, negative: bool, policy: &Policy) -> (u64, Flags) {
+        if negative && !self.format().signed {
+            return match policy.negative {
+                NegativeRule::Magnitude => {
+                    let (code, flags) = self.round_infinity(false, policy);
+                    (code, flags | Flags::INEXACT)
+                }
+                _ => (self.below_unsigned(true, policy), Flags::INVALID),
+            };
+        }
+        let code = self.saturate(negative, true, policy);
+        if Some(code) == self.format().inf_code(negative) {
+            (code, Flags::NONE)
+        } else {
+            (code, Flags::OVERFLOW | Flags::INEXACT)
+        }
+    }
+
+    fn round_nonzero(&self, negative: bool, magnitude: &Real, policy: &Policy) -> (u64, Flags) {
+        let format = self.format();
+        let unsigned_negative = negative && !format.signed;
+        if unsigned_negative && policy.negative == NegativeRule::Magnitude {
+            let (code, flags) = self.round_nonzero(false, magnitude, policy);
+            return (code, flags | Flags::INEXACT);
+        }
+        let code = match self.apply_rounding(negative, magnitude, policy.rounding) {
+            Rounded::Code(code) if format.subnormals == Subnormals::Flush && format.is_subnormal(code) => 0,
+            Rounded::Code(code) => code,
+            Rounded::Beyond if unsigned_negative => {
+                return (self.below_unsigned(false, policy), Flags::INVALID);
+            }
+            Rounded::Beyond => {
+                return (self.saturate(negative, false, policy), Flags::OVERFLOW | Flags::INEXACT);
+            }
+        };
+        let number = format.grid(code);
+        if unsigned_negative && !number.is_zero() {
+            return (self.below_unsigned(false, policy), Flags::INVALID);
+        }
+        let exact = magnitude.compare_dyadic(&number) == Ordering::Equal;
+        let tiny = magnitude.compare_dyadic(self.min_normal()) == Ordering::Less;
+        let flags = match (exact, tiny) {
+            (true, _) => Flags::NONE,
+            (false, true) => Flags::UNDERFLOW | Flags::INEXACT,
+            (false, false) => Flags::INEXACT,
+        };
+        let signed_code =
+            if number.is_zero() { self.zero(negative, policy) } else { code | self.sign(negative) };
+        (signed_code, flags)
+    }
+
+    // The rounding mode alone, on the grid continued past the largest number.
+    fn apply_rounding(&self, negative: bool, magnitude: &Real, rounding: Rounding) -> Rounded {
+        let place = self.place(magnitude);
+        if place.beyond {
+            return Rounded::Beyond;
+        }
+        // Below the smallest number of a format without zero there is only one way to go.
+        let Some((lo, lo_code)) = place.lo else { return Rounded::Code(self.min().1) };
+        let (hi, hi_code) = place.hi;
+        let gap = Gap { x: magnitude, lo: &lo, hi: &hi };
+        match (gap.round_away(negative, lo_code % 2 == 0, rounding), hi_code) {
+            (false, _) => Rounded::Code(lo_code),
+            (true, Some(code)) => Rounded::Code(code),
+            (true, None) => Rounded::Beyond,
+        }
+    }
+
+    // Past the largest number, or infinite, in a direction that the format has (the P3109 draft §6).
+    fn saturate(&self, negative: bool, infinite: bool, policy: &Policy) -> u64 {
+        let format = self.format();
+        let max = self.max().1 | self.sign(negative);
+        let inf = format.inf_code(negative);
+        // Directed towards zero: a finite number must not become infinite.
+        let stays_finite = !infinite && inwards(negative, policy.rounding);
+        match policy.saturation {
+            Saturation::SatPropagate if infinite => inf.unwrap_or(max),
+            Saturation::SatFinite | Saturation::SatPropagate => max,
+            Saturation::SatNone | Saturation::SatNoneV40 if stays_finite => max,
+            Saturation::SatNone => match (inf, format.nan_code()) {
+                (Some(inf), _) => inf,
+                (None, Some(_)) => self.nan(negative, policy),
+                // With neither infinity nor NaN there is nothing but the largest number.
+                (None, None) => max,
+            },
+            // The older report gives unsigned formats this one more exception.
+            Saturation::SatNoneV40 if !infinite && !format.signed && policy.rounding == Rounding::ToOdd => {
+                max
+            }
+            Saturation::SatNoneV40 => inf.unwrap_or(max),
+        }
+    }
+
+    // A negative number (already rounded to something else than zero) or −∞ into an unsigned format.
+    fn below_unsigned(&self, infinite: bool, policy: &Policy) -> u64 {
+        // The lowest number of the format: zero, or the smallest of a format without zero.
+        let lowest = self.min().1;
+        let nan = self.nan(false, policy);
+        match policy.negative {
+            NegativeRule::Nan => nan,
+            NegativeRule::Zero if self.format().has_zero() => 0,
+            NegativeRule::Zero => self.round_zero(false, policy).0,
+            NegativeRule::Magnitude => unreachable!("the sign was dropped before"),
+            NegativeRule::BySaturation => match policy.saturation {
+                Saturation::SatFinite | Saturation::SatPropagate => lowest,
+                _ if !infinite && inwards(true, policy.rounding) => lowest,
+                Saturation::SatNone | Saturation::SatNoneV40 => nan,
+            },
+        }
+    }
+}
+
+// Whether a directed mode rounds numbers of this sign towards zero.
+fn inwards(negative: bool, rounding: Rounding) -> bool {
+    match rounding {
+        Rounding::TowardZero => true,
+        Rounding::TowardPositive => negative,
+        Rounding::TowardNegative => !negative,
+        _ => false,
+    }
+}
+
+// A magnitude between two neighbours, lo ≤ x < hi; ν = (x − lo) / (hi − lo).
+struct Gap<'a> {
+    x: &'a Real,
+    lo: &'a Dyadic,
+    hi: &'a Dyadic,
+}
+
+impl Gap<'_> {
+    // The definitions of the P3109 draft §5, with "even" for the code of lo (`docs/semantics.md` S4).
+    fn round_away(&self, negative: bool, lo_even: bool, rounding: Rounding) -> bool {
+        let inexact = self.x.compare_dyadic(self.lo) == Ordering::Greater;
+        match rounding {
+            Rounding::NearestEven => match self.compare_nu(&BigUint::from(1u8), 1) {
+                Ordering::Less => false,
+                Ordering::Equal => !lo_even,
+                Ordering::Greater => true,
+            },
+            Rounding::NearestAway => self.compare_nu(&BigUint::from(1u8), 1) != Ordering::Less,
+            Rounding::TowardPositive => inexact && !negative,
+            Rounding::TowardNegative => inexact && negative,
+            Rounding::TowardZero => false,
+            Rounding::ToOdd => inexact && lo_even,
+            Rounding::StochasticA { n, r } => {
+                check_random_bits(n, r);
+                self.floor_nu(n) + r >= BigUint::from(1u8) << n
+            }
+            Rounding::StochasticB { n, r } => {
+                check_random_bits(n, r);
+                self.floor_nu(n + 1) + (2 * r + 1) >= BigUint::from(1u8) << (n + 1)
+            }
+            Rounding::StochasticC { n, r } => {
+                check_random_bits(n, r);
+                self.nearest_nu(n) + r >= BigUint::from(1u8) << n
+            }
+        }
+    }
+
+    // Order of ν against t / 2^bits, that is of x against lo + (hi − lo)·t / 2^bits.
+    fn compare_nu(&self, t: &BigUint, bits: u32) -> Ordering {
+        let step = (self.hi - self.lo).scale(-i64::from(bits));
+        let point = self.lo + &(&step * &Dyadic::new(num_bigint::BigInt::from(t.clone()), 0));
+        self.x.compare_dyadic(&point)
+    }
+
+    // ⌊ν · 2^bits⌋: by division where x is rational, by bisection where it is a root.
+    fn floor_nu(&self, bits: u32) -> BigUint {
+        if let Real::Rational(x) = self.x {
+            let nu = &(x - &Rational::from(self.lo)) / &Rational::from(&(self.hi - self.lo));
+            return nu.scale(i64::from(bits)).floor();
+        }
+        let (mut below, mut above) = (BigUint::ZERO, BigUint::from(1u8) << bits);
+        while &below + 1u8 < above {
+            let middle: BigUint = (&below + &above) >> 1u8;
+            if self.compare_nu(&middle, bits) == Ordering::Less { above = middle } else { below = middle }
+        }
+        below
+    }
+
+    // The integer nearest to ν · 2^bits, ties to the even one.
+    fn nearest_nu(&self, bits: u32) -> BigUint {
+        let floor = self.floor_nu(bits);
+        // Half way between ⌊ν·2^bits⌋ and the next integer, in units of 2^-(bits+1).
+        let half: BigUint = (&floor << 1u8) + 1u8;
+        match self.compare_nu(&half, bits + 1) {
+            Ordering::Less => floor,
+            Ordering::Equal if !floor.bit(0) => floor,
+            _ => floor + 1u8,
+        }
+    }
+}
+
+fn check_random_bits(n: u32, r: u64) {
+    assert!(n <= 60 && r >> n == 0, "r = {r} is not a number of {n} bits, at most 60");
+}

@@ -1,0 +1,76 @@
+//! Properties of every small format that the parameters can express, sensible or not.
+
+use smallfloat_oracle::{
+    Exact, Flags, OracleFormat, Rounding, Specials, Subnormals, Table, Value, convert, preset,
+};
+
+fn small_formats() -> Vec<OracleFormat> {
+    let mut list = Vec::new();
+    for k in 2..=7u32 {
+        for (signed, widest) in [(true, k - 1), (false, k)] {
+            for p in 1..=widest {
+                for specials in [
+                    Specials::Finite,
+                    Specials::Ieee,
+                    Specials::NanAllOnes,
+                    Specials::NanNegZero,
+                    Specials::P3109Extended,
+                    Specials::P3109Finite,
+                ] {
+                    for subnormals in
+                        [Subnormals::Gradual, Subnormals::Tesla, Subnormals::Flush, Subnormals::None]
+                    {
+                        let format = OracleFormat { k, p, bias: 3, signed, specials, subnormals };
+                        if specials == Specials::NanNegZero && !signed {
+                            continue;
+                        }
+                        list.push(format);
+                    }
+                }
+            }
+        }
+    }
+    list
+}
+
+#[test]
+fn numbers_round_to_themselves() {
+    for format in small_formats() {
+        let table = Table::new(&format);
+        let policy = preset("ieee", &format);
+        for code in 0..format.code_count() {
+            let (got, flags) = convert(code, &format, &table, &policy);
+            let denormal = if format.is_subnormal(code) { Flags::DENORMAL } else { Flags::NONE };
+            match format.value(code) {
+                Value::Nan { .. } => {
+                    assert_eq!(flags, Flags::INVALID);
+                    assert!(format.nan_code().is_none_or(|nan| nan == got));
+                }
+                Value::Inf { negative } => {
+                    assert_eq!((Some(got), flags), (format.inf_code(negative), Flags::NONE));
+                }
+                // A flushed code is zero from here on.
+                Value::Finite(x, _) if x.is_zero() => {
+                    assert_eq!(format.value(got), format.value(code), "{format:?} {code:x}");
+                    assert_eq!(flags, denormal);
+                }
+                Value::Finite(..) => assert_eq!((got, flags), (code, denormal), "{format:?} {code:x}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn results_are_in_order_of_the_operands() {
+    // In steps of 1/256, past the ends of the smaller formats.
+    let operands: Vec<Exact> = (0..2000).map(|i| Exact::ratio(i, 256)).collect();
+    for format in small_formats().into_iter().filter(|format| format.k <= 5) {
+        let table = Table::new(&format);
+        let policy = preset("p3109-satfinite", &format);
+        for rounding in [Rounding::NearestEven, Rounding::ToOdd, Rounding::StochasticA { n: 3, r: 5 }] {
+            let policy = policy.with_rounding(rounding);
+            let codes: Vec<u64> = operands.iter().map(|x| table.round(x, &policy).0).collect();
+            assert!(codes.is_sorted(), "{format:?} {rounding:?}");
+        }
+    }
+}

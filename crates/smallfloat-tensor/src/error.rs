@@ -1,0 +1,247 @@
+//! The one error type of this crate.
+//!
+//! An [`Error`] says what was wrong, where (file, tensor, byte) and what would be right. It is opaque, so that new
+//! kinds of trouble need no new major version; callers who must tell kinds apart ask its predicates. Operating system
+//! errors are kept as [`source`](std::error::Error::source) and are not repeated in the message: print the chain.
+//!
+//! Names come from files that anybody may have made. They are printed in backquotes with control characters escaped
+//! and very long ones cut, so that a message can't disguise itself or flood a terminal.
+
+use std::fmt::{self, Display, Write as _};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The result of everything in this crate that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, where, and what would have been right.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Error(Box<Kind>);
+
+#[derive(Debug, thiserror::Error)]
+enum Kind {
+    #[error("cannot {action} {}", quoted_path(path))]
+    Io { action: &'static str, path: PathBuf, source: io::Error },
+    #[error("no room to write {}; free some space or choose another folder", quoted_path(path))]
+    NoSpace { path: PathBuf, source: io::Error },
+    #[error("{} exists already; choose another name or allow overwriting", quoted_path(path))]
+    Exists { path: PathBuf },
+    #[error("{}{what}{}", place(Some(path), tensor.as_deref()), at_byte(*offset))]
+    Malformed { path: PathBuf, tensor: Option<String>, offset: Option<u64>, what: String },
+    #[error("{}{what}", place(Some(path), None))]
+    Unsupported { path: PathBuf, what: String },
+    #[error("{}{what}", place(path.as_deref(), tensor.as_deref()))]
+    Refused { path: Option<PathBuf>, tensor: Option<String>, what: String },
+}
+
+impl Error {
+    /// An operation that is refused although the file is well formed: the public way to stop a reading loop, or to say
+    /// that a tensor's values can't be used.
+    ///
+    /// ```
+    /// use smallfloat_tensor::Error;
+    ///
+    /// let error = Error::refused(None, Some("w"), "element 7 is NaN; pass a policy for non-finite values");
+    /// assert_eq!(error.to_string(), "tensor `w`: element 7 is NaN; pass a policy for non-finite values");
+    /// assert!(error.is_refused());
+    /// ```
+    pub fn refused(path: Option<&Path>, tensor: Option<&str>, what: impl Into<String>) -> Self {
+        Self::new(Kind::Refused {
+            path: path.map(Path::to_path_buf),
+            tensor: tensor.map(str::to_owned),
+            what: what.into(),
+        })
+    }
+
+    pub(crate) fn malformed(path: &Path, offset: Option<u64>, what: impl Into<String>) -> Self {
+        Self::new(Kind::Malformed { path: path.to_path_buf(), tensor: None, offset, what: what.into() })
+    }
+
+    pub(crate) fn malformed_tensor(
+        path: &Path,
+        tensor: Option<&str>,
+        offset: Option<u64>,
+        what: impl Into<String>,
+    ) -> Self {
+        let tensor = tensor.map(str::to_owned);
+        Self::new(Kind::Malformed { path: path.to_path_buf(), tensor, offset, what: what.into() })
+    }
+
+    pub(crate) fn unsupported(path: &Path, what: impl Into<String>) -> Self {
+        Self::new(Kind::Unsupported { path: path.to_path_buf(), what: what.into() })
+    }
+
+    pub(crate) fn exists(path: &Path) -> Self {
+        Self::new(Kind::Exists { path: path.to_path_buf() })
+    }
+
+    /// An operating system error; `action` is a verb with its object, such as "open" or "read from".
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        let path = path.to_path_buf();
+        Self::new(match source.kind() {
+            StorageFull | QuotaExceeded | FileTooLarge => Kind::NoSpace { path, source },
+            _ => Kind::Io { action, path, source },
+        })
+    }
+
+    fn new(kind: Kind) -> Self {
+        Self(Box::new(kind))
+    }
+
+    /// The operating system failed us: a file that can't be opened, read or written, a full disk included.
+    pub fn is_io(&self) -> bool {
+        matches!(*self.0, Kind::Io { .. } | Kind::NoSpace { .. })
+    }
+
+    /// There was no room for the output: the disk, a quota or a limit on file sizes.
+    pub fn is_no_space(&self) -> bool {
+        matches!(*self.0, Kind::NoSpace { .. })
+    }
+
+    /// The output exists and overwriting was not allowed.
+    pub fn is_exists(&self) -> bool {
+        matches!(*self.0, Kind::Exists { .. })
+    }
+
+    /// The file breaks the rules of its format.
+    pub fn is_malformed(&self) -> bool {
+        matches!(*self.0, Kind::Malformed { .. })
+    }
+
+    /// The file may be good, but it is of a kind or in a variant that this crate does not read or write.
+    pub fn is_unsupported(&self) -> bool {
+        matches!(*self.0, Kind::Unsupported { .. })
+    }
+
+    /// What was asked is refused: colliding names, data that doesn't fit the layout, values that can't be used.
+    pub fn is_refused(&self) -> bool {
+        matches!(*self.0, Kind::Refused { .. })
+    }
+
+    /// The file that the error is about.
+    pub fn path(&self) -> Option<&Path> {
+        match &*self.0 {
+            Kind::Io { path, .. }
+            | Kind::NoSpace { path, .. }
+            | Kind::Exists { path }
+            | Kind::Malformed { path, .. }
+            | Kind::Unsupported { path, .. } => Some(path),
+            Kind::Refused { path, .. } => path.as_deref(),
+        }
+    }
+
+    /// The tensor that the error is about.
+    pub fn tensor(&self) -> Option<&str> {
+        match &*self.0 {
+            Kind::Malformed { tensor, .. } | Kind::Refused { tensor, .. } => tensor.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The byte of the file where the fault was seen.
+    pub fn offset(&self) -> Option<u64> {
+        match *self.0 {
+            Kind::Malformed { offset, .. } => offset,
+            _ => None,
+        }
+    }
+}
+
+/// The longest name that messages print whole, in characters.
+const LONGEST_NAME: usize = 200;
+
+/// A name in backquotes, control characters escaped, cut when it is absurdly long.
+pub(crate) fn quoted(name: &str) -> impl Display + '_ {
+    struct Quoted<'a>(&'a str);
+    impl Display for Quoted<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_char('`')?;
+            let mut characters = self.0.chars();
+            for c in characters.by_ref().take(LONGEST_NAME) {
+                if c.is_control() || c == '`' || is_direction_mark(c) {
+                    write!(f, "{}", c.escape_unicode())?;
+                } else {
+                    f.write_char(c)?;
+                }
+            }
+            if characters.next().is_some() {
+                f.write_char('…')?;
+            }
+            f.write_char('`')
+        }
+    }
+    Quoted(name)
+}
+
+/// Characters that reorder or hide the text round them.
+fn is_direction_mark(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// A path in backquotes.
+pub(crate) fn quoted_path(path: &Path) -> String {
+    quoted(&path.to_string_lossy()).to_string()
+}
+
+fn place(path: Option<&Path>, tensor: Option<&str>) -> String {
+    let mut text = String::new();
+    if let Some(path) = path {
+        text += &quoted_path(path);
+        text += ": ";
+    }
+    if let Some(tensor) = tensor {
+        text += "tensor ";
+        text += &quoted(tensor).to_string();
+        text += ": ";
+    }
+    text
+}
+
+fn at_byte(offset: Option<u64>) -> String {
+    offset.map_or_else(String::new, |offset| format!(" (at byte {offset})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    #[test]
+    fn messages_name_path_tensor_and_byte() {
+        let error = Error::malformed_tensor(Path::new("a/b.safetensors"), Some("w"), Some(12), "bad shape");
+        assert_eq!(error.to_string(), "`a/b.safetensors`: tensor `w`: bad shape (at byte 12)");
+        assert_eq!(
+            (error.path(), error.tensor(), error.offset()),
+            (Some(Path::new("a/b.safetensors")), Some("w"), Some(12))
+        );
+        assert!(error.is_malformed() && !error.is_io() && !error.is_refused());
+    }
+
+    #[test]
+    fn hostile_names_are_escaped_and_cut() {
+        assert_eq!(quoted("a\u{1b}[2J\n`").to_string(), "`a\\u{1b}[2J\\u{a}\\u{60}`");
+        assert_eq!(quoted("\u{202e}x").to_string(), "`\\u{202e}x`");
+        let long = "x".repeat(100_000);
+        assert_eq!(quoted(&long).to_string().chars().count(), LONGEST_NAME + 3);
+    }
+
+    #[test]
+    fn a_full_disk_is_told_apart_and_keeps_its_source() {
+        let error = Error::io("write", Path::new("out"), io::Error::from(io::ErrorKind::StorageFull));
+        assert!(error.is_no_space() && error.is_io());
+        assert!(error.to_string().contains("no room to write `out`"), "{error}");
+        assert!(error.source().is_some());
+        let error = Error::io("open", Path::new("out"), io::Error::from(io::ErrorKind::NotFound));
+        assert!(!error.is_no_space());
+        assert_eq!(error.to_string(), "cannot open `out`");
+    }
+
+    #[test]
+    fn an_error_is_one_word_wide_and_crosses_threads() {
+        fn check<T: Send + Sync + 'static>() {}
+        check::<Error>();
+        assert_eq!(size_of::<Error>(), size_of::<usize>());
+    }
+}
