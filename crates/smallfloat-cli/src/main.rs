@@ -1,1 +1,58 @@
-fn main() {}
+//! The `smallfloat` command: small floating-point formats of machine learning, exactly.
+//!
+//! One file a command under `commands/`; what they share is in `options` (arguments), `output` (writing) and `words`
+//! (formats and codes in words). No numerics here: every number comes from the library crates.
+
+mod cli;
+mod commands;
+mod input;
+mod json;
+mod options;
+mod output;
+mod words;
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+
+use anyhow::Error;
+use clap::Parser;
+
+use crate::cli::Cli;
+use crate::output::Output;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code,
+        // Whoever reads us has read enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            report(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<ExitCode> {
+    let cli = Cli::parse();
+    let mut out = Output::stdout();
+    let result = cli.command.run(&mut out);
+    // Lines printed before an error are still good ones.
+    let flushed = out.finish();
+    let code = result?;
+    flushed?;
+    Ok(code)
+}
+
+fn is_broken_pipe(error: &Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// One line on standard error: what, where, and why, from the outermost cause inward.
+fn report(error: &Error) {
+    let (red, plain) =
+        if output::wants_colour(io::stderr().is_terminal()) { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
+    eprintln!("smallfloat: {red}error:{plain} {error:#}");
+}

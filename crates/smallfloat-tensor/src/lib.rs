@@ -11,6 +11,10 @@
 //!
 //! All data is little-endian and in C order, in files and in the bytes handed to callers.
 
+mod bias;
+mod compare;
+mod container;
+mod dequantize;
 mod dtype;
 mod durable;
 mod error;
@@ -18,15 +22,28 @@ mod header;
 mod input;
 mod npy;
 mod npy_header;
+mod quantize;
+mod report;
 mod safetensors;
 mod sink;
 mod source;
+mod stream;
+mod verify;
+mod view;
 
+pub use bias::{BiasPolicy, squared_error};
+pub use compare::{TensorComparison, compare};
+pub use container::Entry;
+pub use dequantize::dequantize;
 pub use dtype::Dtype;
 pub use durable::{DurableFile, check_output, leftovers, write_file_durably};
 pub use error::{Error, Result};
 pub use input::{CHUNK_BYTES, TensorInfo};
 pub use npy::{Npy, NpyWriter};
+pub use quantize::{Negative, Nonfinite, Options, Progress, quantize, stream_of_name};
+pub use report::{Report, TensorReport, Totals};
 pub use safetensors::{MAX_HEADER_BYTES, SafeTensors};
 pub use sink::{Sealed, Sink, SinkOptions, TensorSpec};
 pub use source::{Source, SourceKind};
+pub use verify::{Verified, verify};
+pub use view::{Stored, TensorView, View};

@@ -423,6 +423,13 @@ impl Format {
         -self.bias + !self.field_0_is_a_binade() as i32
     }
 
+    /// The exponent of the binade of the largest finite value.
+    pub(crate) const fn highest_exponent(&self) -> i32 {
+        #[expect(clippy::cast_possible_truncation, reason = "an exponent field has at most 16 bits")]
+        let field = (self.max_index() >> self.trailing_bits()) as i32;
+        field - self.bias
+    }
+
     /// The index of the lowest normal binade's power of two, whether or not that is a value.
     pub(crate) const fn lowest_binade_index(&self) -> u64 {
         if self.field_0_is_a_binade() { 0 } else { 1 << self.trailing_bits() }
@@ -496,7 +503,7 @@ impl Format {
 
     /// The exponents E of normal values, 2^E ≤ |x| < 2^(E+1): smallest and largest.
     pub const fn exponent_range(&self) -> (i32, i32) {
-        (self.lowest_exponent(), self.max_finite().exponent_of_leading_bit())
+        (self.lowest_exponent(), self.highest_exponent())
     }
 
     /// Has the format a code for zero?

@@ -60,6 +60,7 @@ pub mod formats;
 mod name;
 #[cfg(feature = "alloc")]
 mod natural;
+mod neighbours;
 mod preset;
 mod projection;
 pub mod random;

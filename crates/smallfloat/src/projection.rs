@@ -186,8 +186,7 @@ impl Located {
         let trailing = signed(format.trailing_bits());
         let lowest = format.lowest_exponent();
         let leading = exponent.saturating_add(signed(significand.ilog2()));
-        let (_, highest) = format.exponent_range();
-        if leading > highest + 1 {
+        if leading > format.highest_exponent() + 1 {
             let position = Position { fraction: 1, sticky: true, steps: 1, lo_is_even: true };
             return Self { lo: format.max_index() + 1, position, tiny: false };
         }

@@ -94,6 +94,15 @@ impl Position {
     pub(crate) const fn is_exact(&self) -> bool {
         self.fraction == 0 && !self.sticky
     }
+
+    /// Quotient and remainder of the fraction by `factor` intervals. Only the hole needs a division.
+    const fn divided(&self, factor: u128) -> (u128, u128) {
+        match self.steps * factor {
+            1 => (self.fraction, 0),
+            2 => (self.fraction >> 1, self.fraction & 1),
+            divisor => (self.fraction / divisor, self.fraction % divisor),
+        }
+    }
 }
 
 impl Rounding {
@@ -178,15 +187,15 @@ impl Rounding {
             Self::TowardZero => false,
             Self::ToOdd => at.lo_is_even,
             Self::StochasticA(r) => {
-                let t = at.fraction / (2 * at.steps);
+                let t = at.divided(2).0;
                 t + r.word as u128 >= 1 << r.count
             }
             Self::StochasticB(r) => {
-                let t = at.fraction / at.steps;
+                let t = at.divided(1).0;
                 t + (2 * r.word as u128 + 1) >= 2 << r.count
             }
             Self::StochasticC(r) => {
-                let (t, rest) = (at.fraction / (2 * at.steps), at.fraction % (2 * at.steps));
+                let (t, rest) = at.divided(2);
                 let up = rest > at.steps || (rest == at.steps && (at.sticky || t % 2 == 1));
                 t + up as u128 + r.word as u128 >= 1 << r.count
             }

@@ -1,0 +1,96 @@
+//! Options that several commands share: rounding, saturation, preset, random bits.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use smallfloat::random::Philox;
+use smallfloat::{Error, Format, Preset, Projection, RandomBits, Rounding, Saturation};
+
+/// How values are rounded and what happens beyond the range.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Rounding")]
+pub(crate) struct ProjectionArgs {
+    /// The policy for overflow, infinities, NaN and negatives [default: the format's own]
+    #[arg(long, value_name = "NAME", value_parser = preset(), ignore_case = true, hide_possible_values = false)]
+    pub(crate) preset: Option<Preset>,
+
+    /// The rounding mode [default: the preset's, to nearest even almost everywhere]
+    #[arg(long, value_name = "MODE", value_parser = rounding(), ignore_case = true)]
+    pub(crate) rounding: Option<Rounding>,
+
+    /// What finite overflow gives [default: as the preset says]
+    #[arg(long, value_name = "MODE", value_parser = saturation(), ignore_case = true)]
+    pub(crate) saturation: Option<Saturation>,
+
+    /// How many random bits stochastic rounding takes: up to 32 with --seed, up to 60 with given words
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=60))]
+    pub(crate) random_bits: u32,
+
+    /// The key of the random words of stochastic rounding (Philox4x32-10, one word a value)
+    #[arg(long, value_name = "S", value_parser = integer)]
+    pub(crate) seed: Option<u64>,
+}
+
+impl ProjectionArgs {
+    pub(crate) fn preset_for(&self, format: &Format) -> Preset {
+        self.preset.unwrap_or_else(|| Preset::default_for(format))
+    }
+
+    /// The projection into a format; a stochastic mode still lacks its random bits.
+    pub(crate) fn projection(&self, format: &Format) -> Projection {
+        let mut how = self.preset_for(format).projection(format);
+        if let Some(rounding) = self.rounding {
+            how = how.with_rounding(rounding);
+        }
+        if let Some(saturation) = self.saturation {
+            how = how.with_saturation(saturation);
+        }
+        how
+    }
+
+    pub(crate) fn is_stochastic(&self) -> bool {
+        self.rounding.is_some_and(Rounding::is_stochastic)
+    }
+
+    /// The random words that `--seed` names.
+    pub(crate) fn generator(&self) -> Option<Philox> {
+        self.seed.map(|seed| Philox { seed, stream: 0 })
+    }
+
+    /// The random bits of one element from a generator.
+    pub(crate) fn bits_of(&self, generator: Philox, element: u64) -> Result<RandomBits, Error> {
+        RandomBits::from_word32(self.random_bits, generator.word(element))
+    }
+}
+
+/// An unsigned integer, decimal or `0x…`.
+fn integer(text: &str) -> Result<u64, String> {
+    let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| "write an integer from 0 to 2^64 − 1, decimal or 0x…".into())
+}
+
+fn preset() -> impl TypedValueParser<Value = Preset> {
+    PossibleValuesParser::new(Preset::ALL.map(Preset::name)).try_map(|name| name.parse::<Preset>())
+}
+
+fn saturation() -> impl TypedValueParser<Value = Saturation> {
+    PossibleValuesParser::new(Saturation::ALL.map(Saturation::name))
+        .try_map(|name| name.parse::<Saturation>())
+}
+
+fn rounding() -> impl TypedValueParser<Value = Rounding> {
+    PossibleValuesParser::new(rounding_modes().map(Rounding::name)).try_map(|name| {
+        rounding_modes()
+            .into_iter()
+            .find(|mode| mode.name().eq_ignore_ascii_case(&name))
+            .ok_or("not a rounding mode")
+    })
+}
+
+/// All nine modes, the stochastic ones with a bit to be replaced.
+fn rounding_modes() -> [Rounding; 9] {
+    let [a, b, c, d, e, f] = Rounding::DETERMINISTIC;
+    let bits = RandomBits::new(1, 0).expect("one bit that is 0");
+    [a, b, c, d, e, f, Rounding::StochasticA(bits), Rounding::StochasticB(bits), Rounding::StochasticC(bits)]
+}

@@ -1,0 +1,105 @@
+//! The native container: codes as U8 or U16, biases beside them, and what they mean in the metadata.
+//!
+//! `NAME` holds the codes in the original shape, `NAME_bias` the bias (U8) where the format's bias is data, and the
+//! metadata key `smallfloat.tensors` a JSON object that says for each tensor how to read it (`docs/semantics.md` S8).
+//! A reader that knows nothing of this sees integers, not wrong numbers.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use smallfloat::{Format, FormatSpec};
+
+use crate::{Dtype, Error, Result, Source};
+
+pub(crate) const VERSION_KEY: &str = "smallfloat.version";
+pub(crate) const TENSORS_KEY: &str = "smallfloat.tensors";
+/// The version of the container's layout.
+pub(crate) const VERSION: &str = "1";
+pub(crate) const BIAS_SUFFIX: &str = "_bias";
+
+/// How one tensor is stored.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// The format's name, without bias where that is data.
+    pub format: String,
+    /// The reading of the subnormal codes.
+    pub subnormals: String,
+    /// The safetensors name of the dtype it was quantized from.
+    pub source_dtype: String,
+    /// What shares a bias: `tensor`.
+    pub granularity: String,
+    /// The rounding mode.
+    pub rounding: String,
+    /// N of a stochastic rounding.
+    pub random_bits: Option<u32>,
+    /// The seed of a stochastic rounding.
+    pub seed: Option<u64>,
+    /// The generator of a stochastic rounding: `philox`.
+    pub generator: Option<String>,
+    /// SHA-256 of the codes' bytes, in hexadecimal.
+    pub sha256: String,
+}
+
+impl Entry {
+    /// The format as named, its bias still open where that is data.
+    pub(crate) fn spec(&self) -> Result<FormatSpec, smallfloat::Error> {
+        let spec: FormatSpec = self.format.parse()?;
+        if !spec.has_free_bias() {
+            return Ok(spec);
+        }
+        format!("{}:subnormals={}", self.format, self.subnormals).parse()
+    }
+
+    pub(crate) fn format_name(format: &Format) -> String {
+        let name = format.to_string();
+        if format.has_free_bias() { name.split(':').next().unwrap_or_default().to_owned() } else { name }
+    }
+}
+
+/// The dtype that holds a format's codes.
+pub(crate) fn code_dtype(format: &Format) -> Dtype {
+    if format.width() <= 8 { Dtype::U8 } else { Dtype::U16 }
+}
+
+/// The metadata of a container, in a fixed order.
+pub(crate) fn metadata(
+    kept: &[(String, String)],
+    entries: &BTreeMap<String, Entry>,
+) -> Result<Vec<(String, String)>> {
+    let json = serde_json::to_string(entries).map_err(|e| Error::refused(None, None, e.to_string()))?;
+    let mut metadata = kept.to_vec();
+    metadata.push((VERSION_KEY.to_owned(), VERSION.to_owned()));
+    metadata.push((TENSORS_KEY.to_owned(), json));
+    Ok(metadata)
+}
+
+/// The entries of a file, if it is a native container.
+pub(crate) fn read_entries(source: &Source) -> Result<Option<BTreeMap<String, Entry>>> {
+    let find = |key: &str| source.metadata().iter().find(|(k, _)| k == key).map(|(_, value)| value);
+    let refused = |what: String| Error::refused(Some(source.path()), None, what);
+    let Some(version) = find(VERSION_KEY) else { return Ok(None) };
+    if version != VERSION {
+        return Err(refused(format!(
+            "container version `{version}` is not known, this program reads version {VERSION}"
+        )));
+    }
+    let Some(json) = find(TENSORS_KEY) else {
+        return Err(refused(format!("metadata has `{VERSION_KEY}` and no `{TENSORS_KEY}`")));
+    };
+    serde_json::from_str(json).map(Some).map_err(|e| refused(format!("metadata `{TENSORS_KEY}`: {e}")))
+}
+
+/// The name of a tensor's bias companion.
+pub(crate) fn bias_name(tensor: &str) -> String {
+    format!("{tensor}{BIAS_SUFFIX}")
+}
+
+/// A path that must not be the native container already.
+pub(crate) fn refuse_container(path: &Path, entries: Option<&BTreeMap<String, Entry>>) -> Result<()> {
+    match entries {
+        Some(_) => Err(Error::refused(Some(path), None, "is quantized already; dequantize it first")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,133 @@
+//! [`dequantize`]: a native container → wide floats.
+
+use std::path::Path;
+
+use smallfloat::{Projection, Rounding};
+use smallfloat_kernels::{Decoder, Element};
+
+use crate::container::{TENSORS_KEY, VERSION_KEY};
+use crate::stream::{StoredCode, with_element};
+use crate::view::{Stored, TensorView};
+use crate::{CHUNK_BYTES, Dtype, Error, NpyWriter, Progress, Result, Sink, SinkOptions, TensorSpec, View};
+
+/// Writes a container's tensors as `dtype` (F64, F32, F16 or BF16) into a safetensors file, or into an `.npy` file if the
+/// output's name ends so and there is one tensor. Tensors that were not quantized are copied.
+///
+/// Values must be exact in `dtype` unless a rounding is given.
+///
+/// # Errors
+/// A file that is no container, a dtype that can't hold the values, and what reading and writing can meet.
+pub fn dequantize(
+    input: &Path,
+    output: &Path,
+    dtype: Dtype,
+    rounding: Option<Rounding>,
+    overwrite: bool,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<u64> {
+    let view = View::open(input)?;
+    if !view.is_container() {
+        let what = "is no quantized file: its metadata has no `smallfloat.version`";
+        return Err(Error::refused(Some(input), None, what));
+    }
+    if !dtype.is_wide_float() {
+        let what = format!("can't dequantize to {dtype}: choose F64, F32, F16 or BF16");
+        return Err(Error::refused(None, None, what));
+    }
+    progress(Progress::Start(view.tensors().iter().map(|tensor| tensor.info.len).sum()));
+    if output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
+        return to_npy(&view, output, dtype, rounding, overwrite, progress);
+    }
+    let out_dtype = |tensor: &TensorView| match tensor.stored {
+        Stored::Codes(_) => dtype,
+        Stored::Wide | Stored::Other => tensor.info.dtype,
+    };
+    let specs = view
+        .tensors()
+        .iter()
+        .map(|tensor| TensorSpec::new(&tensor.info.name, out_dtype(tensor), tensor.info.shape.clone()));
+    let ours = [VERSION_KEY, TENSORS_KEY];
+    let metadata =
+        view.source().metadata().iter().filter(|(key, _)| !ours.contains(&key.as_str())).cloned().collect();
+    let sink_options = SinkOptions { overwrite, ..SinkOptions::default() };
+    let sink = Sink::create(output, specs.collect(), metadata, sink_options)?;
+    for (slot, tensor) in view.tensors().iter().enumerate() {
+        progress(Progress::Tensor(&tensor.info.name));
+        write(&view, tensor, dtype, rounding, progress, &mut |bytes| sink.append(slot, bytes))?;
+    }
+    let bytes = sink.file_len();
+    sink.finish()?;
+    Ok(bytes)
+}
+
+fn to_npy(
+    view: &View,
+    output: &Path,
+    dtype: Dtype,
+    rounding: Option<Rounding>,
+    overwrite: bool,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<u64> {
+    let [tensor] = view.tensors() else {
+        let what = format!("an .npy file holds one array, this container has {}", view.tensors().len());
+        return Err(Error::refused(Some(output), None, what));
+    };
+    let mut writer = NpyWriter::create(output, dtype, &tensor.info.shape, overwrite)?;
+    let mut bytes_out = 0;
+    write(view, tensor, dtype, rounding, progress, &mut |bytes| {
+        bytes_out += bytes.len() as u64;
+        writer.append(bytes)
+    })?;
+    writer.finish()?;
+    Ok(bytes_out)
+}
+
+/// Streams one tensor's bytes in the output's dtype.
+fn write(
+    view: &View,
+    tensor: &TensorView,
+    dtype: Dtype,
+    rounding: Option<Rounding>,
+    progress: &mut dyn FnMut(Progress<'_>),
+    append: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let Some(format) = tensor.format() else {
+        let mut buffer = vec![0; CHUNK_BYTES];
+        return view.source().read_chunks(&tensor.info, &mut buffer, |_, bytes| {
+            progress(Progress::Bytes(bytes.len() as u64));
+            append(bytes)
+        });
+    };
+    with_element!(dtype, T => {
+        let how: Option<Projection> = rounding.map(|rounding| T::FORMAT.default_projection().with_rounding(rounding));
+        let decoder = Decoder::<T>::new(format, how.as_ref())
+            .map_err(|e| Error::refused(Some(view.source().path()), Some(&tensor.info.name), e.to_string()))?;
+        if format.width() <= 8 {
+            decode::<T, u8>(view, tensor, &decoder, progress, append)
+        } else {
+            decode::<T, u16>(view, tensor, &decoder, progress, append)
+        }
+    }, else Ok(()))
+}
+
+fn decode<T: Element, C: StoredCode>(
+    view: &View,
+    tensor: &TensorView,
+    decoder: &Decoder<T>,
+    progress: &mut dyn FnMut(Progress<'_>),
+    append: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let (mut buffer, mut codes) = (vec![0; CHUNK_BYTES], Vec::new());
+    let (mut values, mut bytes_out) = (Vec::new(), Vec::new());
+    view.source().read_chunks(&tensor.info, &mut buffer, |_, bytes| {
+        C::from_bytes(bytes, &mut codes);
+        values.resize(codes.len(), T::default());
+        decoder.decode(&codes, &mut values);
+        bytes_out.clear();
+        for value in &values {
+            value.push_le(&mut bytes_out);
+        }
+        progress(Progress::Bytes(bytes.len() as u64));
+        append(&bytes_out)
+    })
+}
