@@ -556,7 +556,7 @@ impl Format {
     /// How many codes are NaN.
     pub const fn nan_codes(&self) -> u64 {
         let infinities = if self.has_infinity() { 1 + self.signed as u64 } else { 0 };
-        self.max_code() - self.finite_codes() - infinities + 1
+        self.max_code() - (self.finite_codes() - 1) - infinities
     }
 
     /// Are all finite values of this format exact in `wider`, signed zero included?

@@ -72,6 +72,7 @@ impl Format {
 
 #[cfg(test)]
 mod tests {
+    use core::cmp::Ordering;
     use std::vec::Vec;
 
     use super::*;
@@ -89,9 +90,9 @@ mod tests {
             let mut values: Vec<Datum> = (0..=format.max_code()).map(|c| format.decode(c)).collect();
             values.retain(|v| !v.is_nan());
             values.sort_by(|a, b| a.compare(b).expect("no NaN"));
-            values.dedup_by(|a, b| a.compare(b).is_some_and(|o| o.is_eq()));
+            values.dedup_by(|a, b| a.compare(b).is_some_and(Ordering::is_eq));
             let same = |code: Option<u64>, value: Option<&Datum>| match (code, value) {
-                (Some(code), Some(value)) => format.decode(code).compare(value).is_some_and(|o| o.is_eq()),
+                (Some(code), Some(value)) => format.decode(code).compare(value).is_some_and(Ordering::is_eq),
                 (None, None) => true,
                 _ => false,
             };
@@ -109,10 +110,7 @@ mod tests {
         let third =
             Exact::Finite { negative: false, significand: u128::MAX / 3, exponent: -128, sticky: true };
         // 1/3 lies between 1.25 and 1.375 times 2^−2.
-        assert_eq!(
-            (E4M3.next_below(third), E4M3.next_above(third)),
-            (Some(0b0_0101_010), Some(0b0_0101_011))
-        );
+        assert_eq!((E4M3.next_below(third), E4M3.next_above(third)), (Some(0x2a), Some(0x2b)));
         // Beyond the largest value: ±∞ outside, the largest inside.
         let huge = Exact::finite(true, 1, 100);
         assert_eq!((E4M3.next_below(huge), E4M3.next_above(huge)), (Some(0xf8), Some(0xf7)));

