@@ -21,4 +21,4 @@ real-model:
 
 # Throughput of encoders, decoders and statistics.
 bench:
-    cargo bench -p smallfloat-kernels
+    cargo bench --manifest-path bench/Cargo.toml --bench convert

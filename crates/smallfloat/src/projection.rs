@@ -5,7 +5,7 @@
 
 use crate::cast::signed;
 use crate::rounding::Position;
-use crate::{Datum, Exact, Flags, Format, Preset, Rounded, Rounding, Specials, Subnormals};
+use crate::{Exact, Flags, Format, Preset, Rounded, Rounding, Specials, Subnormals};
 
 /// What happens to a finite value beyond the range, and to infinities (P3109 draft, section "Saturation").
 ///
@@ -389,12 +389,5 @@ impl Format {
     /// The projection of the format's default preset (`docs/semantics.md` S2).
     pub const fn default_projection(&self) -> Projection {
         Preset::default_for(self).projection(self)
-    }
-
-    /// The value that results of magnitude index `index` have, as a datum; text needs neighbours beyond the range.
-    #[cfg(feature = "alloc")]
-    pub(crate) const fn grid(&self, index: u64) -> Datum {
-        let (significand, exponent) = self.magnitude(index);
-        Datum::finite(false, significand, exponent)
     }
 }

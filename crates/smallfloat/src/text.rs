@@ -182,7 +182,10 @@ impl Format {
     /// use smallfloat::formats::{E4M3FN, BINARY64};
     /// assert_eq!(E4M3FN.decode_text(0x7e), "450"); // 448: its neighbours are 416 and 480
     /// assert_eq!(E4M3FN.decode_text(0x01), "0.002"); // 2^−9
+    /// let binary8p3se: smallfloat::Format = "binary8p3se".parse()?;
+    /// assert_eq!(binary8p3se.decode_text(0x01), "0.000008"); // 2^−17; 0.00001 would round back too
     /// assert_eq!(BINARY64.decode_text(0.1_f64.to_bits()), "0.1");
+    /// # Ok::<(), smallfloat::Error>(())
     /// ```
     pub fn decode_text(&self, code: u64) -> String {
         let datum = self.decode(code);
@@ -239,7 +242,7 @@ fn shortest_digits(format: &Format, index: u64) -> (String, i64) {
     let inclusive = index % 2 == 0;
 
     // Scale by a power of ten so that 0.1 ≤ (value + half gap) / scale < 1; the estimate is off by at most one.
-    let leading = i64::from(format.grid(index).exponent_of_leading_bit());
+    let leading = i64::from(Datum::finite(false, value.0, value.1).exponent_of_leading_bit());
     let mut point = (leading * 30_103).div_euclid(100_000);
     if point >= 0 {
         scale.multiply_power_of_ten(point.unsigned_abs());
@@ -259,6 +262,8 @@ fn shortest_digits(format: &Format, index: u64) -> (String, i64) {
     }
 
     let mut digits = String::new();
+    // A leading 0 that may round up to 1 is one digit long; so may be a closer number one place further on.
+    let mut rounded_up_zero = None;
     loop {
         for n in [&mut rest, &mut down, &mut up] {
             n.multiply_add(10, 0);
@@ -270,12 +275,24 @@ fn shortest_digits(format: &Format, index: u64) -> (String, i64) {
         }
         let may_stop = if inclusive { rest <= down } else { rest < down };
         let may_round_up = reaches(&rest, &up, &scale);
+        if digits.is_empty() && digit == 0 {
+            rounded_up_zero = may_round_up.then(|| ("1".to_string(), point));
+            point -= 1;
+            continue;
+        }
         if may_stop || may_round_up {
             let mut doubled = rest.clone();
             doubled.add(&rest);
             let round_up = may_round_up && (!may_stop || doubled >= scale);
+            if digit == 9 && round_up {
+                // Only a first digit gets here: later ones would have stopped a place earlier.
+                return ("1".to_string(), point + 1);
+            }
             digits.push(char::from(b'0' + digit + u8::from(round_up)));
             return (digits, point);
+        }
+        if let Some(rounded_up_zero) = rounded_up_zero {
+            return rounded_up_zero;
         }
         digits.push(char::from(b'0' + digit));
     }
@@ -291,7 +308,7 @@ fn place_point(digits: &str, point: i64) -> String {
             let dot = if fraction.is_empty() { "" } else { "." };
             format!("{whole}{zeros}{dot}{fraction}")
         }
-        _ if (-4..=0).contains(&point) => {
+        _ if (-5..=0).contains(&point) => {
             format!("0.{}{digits}", "0".repeat(usize::try_from(-point).unwrap_or(0)))
         }
         _ => {
