@@ -181,9 +181,10 @@ impl Table {
 
     // A negative number (already rounded to something else than zero) or −∞ into an unsigned format.
     fn below_unsigned(&self, infinite: bool, policy: &Policy) -> u64 {
-        // The lowest number of the format: zero, or the smallest of a format without zero.
+        // The lowest number of the format: zero, or the smallest of a format without zero. It also stands in
+        // for NaN where there is none: the largest number would be the farthest from a negative one.
         let lowest = self.min().1;
-        let nan = self.nan(false, policy);
+        let nan = if self.format().nan_code().is_some() { self.nan(false, policy) } else { lowest };
         match policy.negative {
             NegativeRule::Nan => nan,
             NegativeRule::Zero if self.format().has_zero() => 0,

@@ -1,1 +1,304 @@
-//! Tests and runners that hold smallfloat against its oracles
+//! Tests and runners that hold smallfloat against its oracles.
+//!
+//! What the tests share: the same format, policy and number in the core's words and in the oracle's. Nothing here
+//! computes a value; a translation that went wrong would make every test fail.
+
+use rayon::prelude::*;
+use smallfloat::{
+    Datum, Domain, Exact, Flags, Format, MissingNan, MissingZero, NanRule, NegativeRule, NegativeZero,
+    Parameters, Projection, RandomBits, Rounding, Saturation, Signedness, Specials, Subnormals, formats,
+};
+use smallfloat_oracle as oracle;
+
+/// The format of the same parameters in the oracle.
+pub fn oracle_format(format: &Format) -> oracle::OracleFormat {
+    oracle::OracleFormat {
+        k: format.width(),
+        p: format.precision(),
+        bias: format.bias().into(),
+        signed: format.is_signed(),
+        specials: match format.specials() {
+            Specials::Finite => oracle::Specials::Finite,
+            Specials::Ieee => oracle::Specials::Ieee,
+            Specials::NanAllOnes => oracle::Specials::NanAllOnes,
+            Specials::NanNegativeZero => oracle::Specials::NanNegZero,
+            Specials::P3109Extended => oracle::Specials::P3109Extended,
+            Specials::P3109Finite => oracle::Specials::P3109Finite,
+            Specials::E8m0 => oracle::Specials::E8m0,
+        },
+        subnormals: match format.subnormals() {
+            // The scale format has no field of zero to read in one way or the other.
+            _ if format.specials() == Specials::E8m0 => oracle::Subnormals::Gradual,
+            Subnormals::Gradual => oracle::Subnormals::Gradual,
+            Subnormals::Tesla => oracle::Subnormals::Tesla,
+            Subnormals::Flush => oracle::Subnormals::Flush,
+            Subnormals::None => oracle::Subnormals::None,
+        },
+    }
+}
+
+/// What the oracle says of a format that it knows by name, from published parameters and not from the core's.
+pub fn oracle_by_name(name: &str) -> Option<oracle::OracleFormat> {
+    use oracle::formats as known;
+    Some(match name {
+        "cfloat8_1_4_3" => known::cfloat8_1_4_3(7),
+        "cfloat8_1_5_2" => known::cfloat8_1_5_2(15),
+        "shp" => known::shp(15),
+        "uhp" => known::UHP,
+        "binary16" => known::BINARY16,
+        "bfloat16" => known::BFLOAT16,
+        "binary32" => known::BINARY32,
+        "binary64" => known::BINARY64,
+        "e4m3fn" => known::E4M3FN,
+        "e4m3fnuz" => known::E4M3FNUZ,
+        "e4m3b11fnuz" => known::E4M3B11FNUZ,
+        "e5m2" => known::E5M2,
+        "e5m2fnuz" => known::E5M2FNUZ,
+        "e4m3" => known::E4M3,
+        "e3m4" => known::E3M4,
+        "e3m2fn" => known::E3M2FN,
+        "e2m3fn" => known::E2M3FN,
+        "e2m1fn" => known::E2M1FN,
+        "e8m0fnu" => known::E8M0FNU,
+        _ => return None,
+    })
+}
+
+/// The same rounding mode in the oracle, random bits included.
+///
+/// # Panics
+/// For a mode that this crate does not know yet.
+pub fn oracle_rounding(rounding: Rounding) -> oracle::Rounding {
+    let (n, r) = rounding.random_bits().map_or((0, 0), |bits| (bits.count(), bits.word()));
+    match rounding {
+        Rounding::NearestEven => oracle::Rounding::NearestEven,
+        Rounding::NearestAway => oracle::Rounding::NearestAway,
+        Rounding::TowardPositive => oracle::Rounding::TowardPositive,
+        Rounding::TowardNegative => oracle::Rounding::TowardNegative,
+        Rounding::TowardZero => oracle::Rounding::TowardZero,
+        Rounding::ToOdd => oracle::Rounding::ToOdd,
+        Rounding::StochasticA(_) => oracle::Rounding::StochasticA { n, r },
+        Rounding::StochasticB(_) => oracle::Rounding::StochasticB { n, r },
+        Rounding::StochasticC(_) => oracle::Rounding::StochasticC { n, r },
+        other => panic!("no oracle for {other:?}"),
+    }
+}
+
+/// The same policy in the oracle, part by part.
+///
+/// # Panics
+/// For a saturation mode that this crate does not know yet.
+pub fn oracle_policy(how: &Projection) -> oracle::Policy {
+    let rules = how.unrepresentable;
+    oracle::Policy {
+        rounding: oracle_rounding(how.rounding),
+        saturation: match how.saturation {
+            Saturation::SatFinite => oracle::Saturation::SatFinite,
+            Saturation::SatPropagate => oracle::Saturation::SatPropagate,
+            Saturation::SatNone => oracle::Saturation::SatNone,
+            Saturation::SatNoneV40 => oracle::Saturation::SatNoneV40,
+            other => panic!("no oracle for {other:?}"),
+        },
+        nan: match rules.nan {
+            NanRule::Quiet => oracle::NanCode::Canonical,
+            NanRule::QuietSigned => oracle::NanCode::SignedQuiet,
+            NanRule::AllOnes => oracle::NanCode::AllOnes,
+        },
+        no_nan: match rules.missing_nan {
+            MissingNan::Max => oracle::NoNanRule::Max,
+            MissingNan::SignMax => oracle::NoNanRule::SignMax,
+            MissingNan::Zero => oracle::NoNanRule::Zero,
+            MissingNan::OppositeZero => oracle::NoNanRule::MlDtypes,
+        },
+        negative: match rules.negative {
+            NegativeRule::BySaturation => oracle::NegativeRule::BySaturation,
+            NegativeRule::Nan => oracle::NegativeRule::Nan,
+            NegativeRule::Zero => oracle::NegativeRule::Zero,
+            NegativeRule::Magnitude => oracle::NegativeRule::Magnitude,
+        },
+        zero: match rules.missing_zero {
+            MissingZero::Nan => oracle::ZeroRule::Nan,
+            MissingZero::Min => oracle::ZeroRule::Min,
+        },
+        negative_zero: match rules.negative_zero {
+            NegativeZero::Keep => oracle::NegativeZero::Keep,
+            NegativeZero::Positive => oracle::NegativeZero::Zero,
+        },
+    }
+}
+
+/// The oracle's flags as the core's.
+pub fn core_flags(flags: oracle::Flags) -> Flags {
+    [
+        (oracle::Flags::INVALID, Flags::INVALID),
+        (oracle::Flags::DENORMAL, Flags::DENORMAL),
+        (oracle::Flags::OVERFLOW, Flags::OVERFLOW),
+        (oracle::Flags::UNDERFLOW, Flags::UNDERFLOW),
+        (oracle::Flags::INEXACT, Flags::INEXACT),
+        (oracle::Flags::DIVIDE_BY_ZERO, Flags::DIVISION_BY_ZERO),
+    ]
+    .into_iter()
+    .filter(|&(theirs, _)| flags.contains(theirs))
+    .fold(Flags::NONE, |all, (_, ours)| all | ours)
+}
+
+/// A core number in the oracle's words. What `sticky` stands for is taken as `2^-below` of the last place.
+///
+/// # Panics
+/// For a sum that cancelled, whose zero has no sign yet.
+pub fn oracle_exact(x: Exact, below: i64) -> oracle::Exact {
+    match x {
+        Exact::Nan { negative } => oracle::Exact::Nan { negative },
+        Exact::Infinite { negative } => oracle::Exact::Inf { negative },
+        // The oracle decides the sign of a difference of zero in its `add`, where it knows the rounding mode.
+        Exact::Cancelled => panic!("a cancelled sum belongs to arithmetic"),
+        Exact::Finite { negative, significand, exponent, sticky } => {
+            let cut = oracle::Dyadic::new(i32::from(sticky), i64::from(exponent) - below);
+            let magnitude = &oracle::Dyadic::new(significand, exponent.into()) + &cut;
+            oracle::Exact::Finite {
+                negative,
+                magnitude: oracle::Real::Rational(oracle::Rational::from(&magnitude)),
+            }
+        }
+    }
+}
+
+/// An oracle number as a core number.
+///
+/// # Panics
+/// If the number has more than 128 bits or an exponent beyond `i32`.
+pub fn core_exact(x: &oracle::Dyadic) -> Exact {
+    let significand = x.mantissa().magnitude().try_into().expect("at most 128 bits");
+    let exponent = i32::try_from(x.exponent()).expect("a moderate exponent");
+    Exact::finite(x.is_negative(), significand, exponent)
+}
+
+/// Does a datum equal an oracle value, signs of zeros and NaNs included?
+pub fn same_value(datum: Datum, value: &oracle::Value) -> bool {
+    match (datum, value) {
+        (Datum::Nan { negative: a }, oracle::Value::Nan { negative: b })
+        | (Datum::Infinite { negative: a }, oracle::Value::Inf { negative: b }) => a == *b,
+        (Datum::Finite { negative, significand, exponent }, oracle::Value::Finite(x, negative_zero)) => {
+            u64::try_from(x.mantissa().magnitude()) == Ok(significand)
+                && x.exponent() == i64::from(exponent)
+                && negative == (x.is_negative() || *negative_zero)
+        }
+        _ => false,
+    }
+}
+
+/// Every format of the catalogue that is at most `width` bits wide.
+pub fn catalogue(width: u32) -> Vec<Format> {
+    formats::CATALOGUE.iter().map(|row| row.format).filter(|f| f.width() <= width).collect()
+}
+
+/// Tesla's configurable formats with these biases, in both readings of the denormal formula.
+///
+/// # Panics
+/// If a bias is above 63.
+pub fn tesla(biases: impl IntoIterator<Item = u32>) -> Vec<Format> {
+    let constructors = [Format::cfloat8_1_4_3, Format::cfloat8_1_5_2, Format::shp];
+    let mut list = Vec::new();
+    for bias in biases {
+        for constructor in constructors {
+            let format = constructor(bias).expect("a legal bias");
+            list.push(format);
+            list.push(format.with_subnormals(Subnormals::Gradual).expect("both readings are legal"));
+        }
+    }
+    list
+}
+
+/// All formats of the P3109 draft with widths K in a range.
+///
+/// # Panics
+/// If a width is outside 3..=16.
+pub fn p3109(widths: std::ops::RangeInclusive<u32>) -> Vec<Format> {
+    let mut list = Vec::new();
+    for k in widths {
+        for (signedness, widest) in [(Signedness::Signed, k - 1), (Signedness::Unsigned, k)] {
+            for p in 1..=widest {
+                for domain in [Domain::Finite, Domain::Extended] {
+                    list.push(Format::p3109(k, p, signedness, domain).expect("a legal format"));
+                }
+            }
+        }
+    }
+    list
+}
+
+/// Every legal minifloat of a width, for these biases.
+pub fn minifloats(width: u32, biases: &[i32]) -> Vec<Format> {
+    let mut list = Vec::new();
+    for precision in 1..=width {
+        for signedness in [Signedness::Signed, Signedness::Unsigned] {
+            for (_, specials) in Specials::NAMED {
+                for (_, subnormals) in Subnormals::NAMED {
+                    for &bias in biases {
+                        let parameters =
+                            Parameters { width, precision, bias, signedness, specials, subnormals };
+                        list.extend(Format::minifloat(parameters));
+                    }
+                }
+            }
+        }
+    }
+    list
+}
+
+/// Reproducible random numbers for tests (splitmix64).
+#[derive(Clone, Debug)]
+pub struct Scramble(pub u64);
+
+impl Scramble {
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// A number below `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.bits() % n
+    }
+
+    /// One of a list.
+    pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
+        list[usize::try_from(self.below(list.len() as u64)).unwrap_or(0)]
+    }
+
+    /// Random bits for a stochastic rounding.
+    pub fn random_bits(&mut self, count: u32) -> RandomBits {
+        RandomBits::new(count, self.bits() >> (64 - count)).expect("a legal count")
+    }
+}
+
+/// Runs a check over many cases on all cores and panics with the number of mismatches and the first of them.
+///
+/// A check returns how many things it compared and the mismatches it found. Returns the total compared.
+///
+/// # Panics
+/// If anything differs.
+pub fn check_all<T: Sync>(
+    what: &str,
+    cases: &[T],
+    check: impl Fn(&T) -> (u64, Vec<String>) + Sync + Send,
+) -> u64 {
+    const SHOWN: usize = 12;
+    let start = std::time::Instant::now();
+    let results: Vec<_> = cases.par_iter().map(check).collect();
+    let compared = results.iter().map(|(n, _)| n).sum();
+    let wrong: Vec<&String> = results.iter().flat_map(|(_, wrong)| wrong).collect();
+    println!("{what}: {} cases, {compared} compared, {:.1} s", cases.len(), start.elapsed().as_secs_f64());
+    let shown: Vec<String> = wrong.iter().take(SHOWN).map(|line| format!("  {line}")).collect();
+    assert!(
+        wrong.is_empty(),
+        "{what}: {} mismatches (of {compared}), the first:\n{}",
+        wrong.len(),
+        shown.join("\n")
+    );
+    compared
+}

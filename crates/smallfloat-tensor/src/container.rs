@@ -16,6 +16,8 @@ pub(crate) const VERSION_KEY: &str = "smallfloat.version";
 pub(crate) const TENSORS_KEY: &str = "smallfloat.tensors";
 /// The version of the container's layout.
 pub(crate) const VERSION: &str = "1";
+/// What shares a bias in this version.
+pub(crate) const GRANULARITY: &str = "tensor";
 pub(crate) const BIAS_SUFFIX: &str = "_bias";
 
 /// How one tensor is stored.

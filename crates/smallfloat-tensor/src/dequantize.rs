@@ -38,14 +38,9 @@ pub fn dequantize(
     if output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
         return to_npy(&view, output, dtype, rounding, overwrite, progress);
     }
-    let out_dtype = |tensor: &TensorView| match tensor.stored {
-        Stored::Codes(_) => dtype,
-        Stored::Wide | Stored::Other => tensor.info.dtype,
-    };
-    let specs = view
-        .tensors()
-        .iter()
-        .map(|tensor| TensorSpec::new(&tensor.info.name, out_dtype(tensor), tensor.info.shape.clone()));
+    let specs = view.tensors().iter().map(|tensor| {
+        TensorSpec::new(&tensor.info.name, out_dtype(tensor, dtype), tensor.info.shape.clone())
+    });
     let ours = [VERSION_KEY, TENSORS_KEY];
     let metadata =
         view.source().metadata().iter().filter(|(key, _)| !ours.contains(&key.as_str())).cloned().collect();
@@ -60,6 +55,14 @@ pub fn dequantize(
     Ok(bytes)
 }
 
+/// The dtype of a tensor's output: only codes change theirs.
+fn out_dtype(tensor: &TensorView, dtype: Dtype) -> Dtype {
+    match tensor.stored {
+        Stored::Codes(_) => dtype,
+        Stored::Wide | Stored::Other => tensor.info.dtype,
+    }
+}
+
 fn to_npy(
     view: &View,
     output: &Path,
@@ -72,7 +75,7 @@ fn to_npy(
         let what = format!("an .npy file holds one array, this container has {}", view.tensors().len());
         return Err(Error::refused(Some(output), None, what));
     };
-    let mut writer = NpyWriter::create(output, dtype, &tensor.info.shape, overwrite)?;
+    let mut writer = NpyWriter::create(output, out_dtype(tensor, dtype), &tensor.info.shape, overwrite)?;
     let mut bytes_out = 0;
     write(view, tensor, dtype, rounding, progress, &mut |bytes| {
         bytes_out += bytes.len() as u64;

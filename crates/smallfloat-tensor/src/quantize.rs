@@ -9,10 +9,10 @@ use std::time::Instant;
 
 use sha2::{Digest, Sha256};
 use smallfloat::random::Philox;
-use smallfloat::{FormatSpec, NegativeRule, Preset, Projection, Rounding, Saturation};
+use smallfloat::{Exact, FormatSpec, NegativeRule, Preset, Projection, Rounding, Saturation, project};
 use smallfloat_kernels::{Cells, Element, Encoder, ErrorSums, Events, Random};
 
-use crate::container::{Entry, bias_name, code_dtype, metadata, read_entries, refuse_container};
+use crate::container::{Entry, GRANULARITY, bias_name, code_dtype, metadata, read_entries, refuse_container};
 use crate::report::{Report, TensorReport, Totals};
 use crate::stream::{StoredCode, from_bytes, with_element};
 use crate::verify::verify_at;
@@ -48,7 +48,7 @@ pub struct Options {
     pub bias: BiasPolicy,
     /// The rounding mode; stochastic ones need a seed.
     pub rounding: Option<Rounding>,
-    /// The saturation mode; by default finite overflow saturates, whatever the preset.
+    /// The saturation mode; by default finite overflow saturates, and infinities are what the preset makes them.
     pub saturation: Option<Saturation>,
     /// The preset; by default the format's own.
     pub preset: Option<Preset>,
@@ -85,15 +85,48 @@ impl Options {
     }
 
     fn projection(&self, format: &smallfloat::Format) -> Projection {
-        let preset = self.preset.unwrap_or(Preset::default_for(format));
-        // SatPropagate: finite values saturate; an infinity, where the input may have one, stays infinite if it can.
-        let how =
-            preset.projection(format).with_saturation(self.saturation.unwrap_or(Saturation::SatPropagate));
+        let how = self.preset(format);
+        // Finite values saturate; an infinity stays one, if the preset does not clamp it.
+        let default = match how.saturation {
+            Saturation::SatFinite => Saturation::SatFinite,
+            _ => Saturation::SatPropagate,
+        };
+        let how = how.with_saturation(self.saturation.unwrap_or(default));
         let mut how = self.rounding.map_or(how, |rounding| how.with_rounding(rounding));
         if let Negative::Apply(rule) = self.negative {
             how.unrepresentable.negative = rule;
         }
         how
+    }
+
+    fn preset(&self, format: &smallfloat::Format) -> Projection {
+        self.preset.unwrap_or(Preset::default_for(format)).projection(format)
+    }
+
+    /// The codes of +∞ and −∞ where the preset makes them NaN although finite values saturate.
+    fn infinities(&self, format: &smallfloat::Format) -> Option<[u32; 2]> {
+        let preset = self.preset(format);
+        let by_nan = preset.saturation == Saturation::SatNone && !format.has_infinity() && format.has_nan();
+        (self.saturation.is_none() && by_nan).then(|| {
+            let how = self.projection(format).with_saturation(preset.saturation);
+            #[expect(clippy::cast_possible_truncation, reason = "codes have at most 16 bits")]
+            [false, true].map(|negative| project(Exact::Infinite { negative }, format, &how).value as u32)
+        })
+    }
+
+    /// Refuses contradictions before anything is read.
+    fn check(&self) -> Result<()> {
+        let refused = |what: String| Err(Error::refused(None, None, what));
+        if self.rounding.is_some_and(Rounding::is_stochastic) && self.seed.is_none() {
+            return refused("stochastic rounding needs a seed, so that it can be reproduced".to_owned());
+        }
+        let BiasPolicy::Fixed(bias) = self.bias else { return Ok(()) };
+        match self.format.bias() {
+            Some(named) if named != bias => {
+                refused(format!("the format {} has the bias {named}, {bias} was asked for", self.format))
+            }
+            _ => self.format.with_bias(bias).map(|_| ()).map_err(refuse),
+        }
     }
 }
 
@@ -132,15 +165,9 @@ pub fn quantize(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Report> {
     let start = Instant::now();
+    options.check()?;
     let source = Source::open(input)?;
     refuse_container(input, read_entries(&source)?.as_ref())?;
-    if options.rounding.is_some_and(Rounding::is_stochastic) && options.seed.is_none() {
-        return Err(Error::refused(
-            None,
-            None,
-            "stochastic rounding needs a seed, so that it can be reproduced",
-        ));
-    }
     let job = Job { source: &source, options };
     let mut entries = BTreeMap::new();
     let mut specs = Vec::new();
@@ -233,7 +260,7 @@ impl Job<'_> {
             format: Entry::format_name(layout),
             subnormals: layout.subnormals().name().to_owned(),
             source_dtype: info.dtype.name().to_owned(),
-            granularity: "tensor".to_owned(),
+            granularity: GRANULARITY.to_owned(),
             rounding: rounding.name().to_owned(),
             random_bits,
             seed: random_bits.and(self.options.seed),
@@ -309,6 +336,10 @@ impl Job<'_> {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(Events, ErrorSums)> {
         let decoder = f64_decoder(encoder.format())?;
+        let infinities = match self.options.nonfinite {
+            Nonfinite::Refuse => None,
+            Nonfinite::Preset => self.options.infinities(encoder.format()),
+        };
         let philox = Philox { seed: self.options.seed.unwrap_or(0), stream: stream_of_name(&info.name) };
         let (mut buffer, mut values) = (vec![0; CHUNK_BYTES], Vec::new());
         let (mut codes, mut decoded, mut bytes_out) = (Vec::new(), Vec::new(), Vec::new());
@@ -320,8 +351,20 @@ impl Job<'_> {
             decoded.resize(values.len(), 0.0);
             events =
                 events.merge(encoder.encode_random(&values, &mut codes, Random { philox, first_element }));
+            if let Some(infinities) = infinities {
+                let infinite = |x: f64| x.is_infinite().then(|| infinities[usize::from(x < 0.0)]);
+                for (x, code) in values.iter().zip(&mut codes) {
+                    *code = infinite(x.to_f64()).map_or(*code, C::from_code);
+                }
+            }
             decoder.decode(&codes, &mut decoded);
-            sums = sums.then(ErrorSums::of(&values, &decoded));
+            let mut part = ErrorSums::of(&values, &decoded);
+            if part.not_finite > 0 {
+                // A finite value that became infinite counts too.
+                let finite = values.iter().map(|x| x.to_f64().abs()).filter(|x| x.is_finite());
+                part.amax = finite.fold(part.amax, f64::max);
+            }
+            sums = sums.then(part);
             C::bytes(&codes, &mut bytes_out);
             progress(Progress::Bytes(bytes.len() as u64));
             sink.append(slot, &bytes_out)

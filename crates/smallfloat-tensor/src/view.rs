@@ -5,7 +5,7 @@ use std::path::Path;
 use smallfloat::Format;
 use smallfloat_kernels::{Decoder, Element};
 
-use crate::container::{Entry, bias_name, code_dtype, read_entries};
+use crate::container::{Entry, GRANULARITY, bias_name, code_dtype, read_entries};
 use crate::stream::{code_at, with_element};
 use crate::{Dtype, Error, Result, Source, TensorInfo};
 
@@ -156,16 +156,21 @@ fn plain(info: &TensorInfo) -> Stored {
 fn codes_format(source: &Source, info: &TensorInfo, entry: &Entry) -> Result<Format> {
     let refused = |what: String| Error::refused(Some(source.path()), Some(&info.name), what);
     let spec = entry.spec().map_err(|e| refused(e.to_string()))?;
+    if entry.granularity != GRANULARITY {
+        return Err(refused(format!(
+            "its granularity `{}` is not known, this program reads `{GRANULARITY}`",
+            entry.granularity
+        )));
+    }
     let format = if spec.has_free_bias() {
         let name = bias_name(&info.name);
         let Some(bias) = source.tensor(&name) else {
             return Err(refused(format!("its bias `{name}` is missing")));
         };
-        if bias.dtype != Dtype::U8 || bias.elements() != 1 {
+        if bias.dtype != Dtype::U8 || !bias.shape.is_empty() {
             return Err(refused(format!(
-                "its bias `{name}` is {} with {} elements, a bias is one U8",
-                bias.dtype,
-                bias.elements()
+                "its bias `{name}` is {} of shape {:?}, a tensor's bias is a U8 of shape []",
+                bias.dtype, bias.shape
             )));
         }
         let value = source.read_all(bias)?.first().copied().unwrap_or_default();
@@ -173,6 +178,16 @@ fn codes_format(source: &Source, info: &TensorInfo, entry: &Entry) -> Result<For
     } else {
         spec.format().map_err(|e| refused(e.to_string()))?
     };
+    if format.is_wide() {
+        return Err(refused(format!("{format} is no small format: codes have at most 16 bits")));
+    }
+    if format.subnormals().name() != entry.subnormals {
+        return Err(refused(format!(
+            "the subnormals of {format} are `{}`, the metadata says `{}`",
+            format.subnormals().name(),
+            entry.subnormals
+        )));
+    }
     let expected = code_dtype(&format);
     if info.dtype != expected {
         return Err(refused(format!("codes of {format} are {expected}, the file has {}", info.dtype)));

@@ -31,6 +31,8 @@ pub enum Exact {
         /// Were non-zero bits cut off below the last place?
         sticky: bool,
     },
+    /// The zero that a sum of opposite terms leaves: −0 when rounding toward negative, else +0 (IEEE 754, section 6.3).
+    Cancelled,
 }
 
 impl Exact {
@@ -42,6 +44,22 @@ impl Exact {
     /// An integer.
     pub const fn from_i128(x: i128) -> Self {
         Self::finite(x < 0, x.unsigned_abs(), 0)
+    }
+
+    /// Is it an exact zero?
+    pub const fn is_zero(&self) -> bool {
+        matches!(self, Self::Cancelled | Self::Finite { significand: 0, .. })
+    }
+
+    /// This value times 2^scale, exactly.
+    #[must_use]
+    pub const fn scaled(self, scale: i32) -> Self {
+        match self {
+            Self::Finite { negative, significand, exponent, sticky } if significand != 0 => {
+                Self::Finite { negative, significand, exponent: exponent.saturating_add(scale), sticky }
+            }
+            other => other,
+        }
     }
 
     /// What a code of a format means.

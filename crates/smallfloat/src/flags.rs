@@ -68,6 +68,12 @@ impl Flags {
         Self(self.0 & other.0)
     }
 
+    /// The flags that `other` does not have.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Are all flags of `other` set?
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0

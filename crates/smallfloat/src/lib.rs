@@ -61,6 +61,7 @@ mod name;
 #[cfg(feature = "alloc")]
 mod natural;
 mod neighbours;
+pub mod ops;
 mod preset;
 mod projection;
 pub mod random;

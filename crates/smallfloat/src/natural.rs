@@ -12,6 +12,14 @@ impl Natural {
         Self(if x == 0 { Vec::new() } else { alloc::vec![x] })
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves are wanted")]
+    pub(crate) fn from_u128(x: u128) -> Self {
+        let mut n = Self::new((x >> 64) as u64);
+        n.shift_left(64);
+        n.add(&Self::new(x as u64));
+        n
+    }
+
     pub(crate) fn is_zero(&self) -> bool {
         self.0.is_empty()
     }

@@ -33,7 +33,7 @@ impl Format {
                 return self.encode(if up { self.min_finite() } else { self.max_finite() });
             }
             Exact::Nan { .. } | Exact::Infinite { .. } => return None,
-            Exact::Finite { significand: 0, .. } => (!up, 1, -(1 << 29), true),
+            Exact::Cancelled | Exact::Finite { significand: 0, .. } => (!up, 1, -(1 << 29), true),
             Exact::Finite { negative, significand, exponent, sticky } => {
                 let spare = significand.leading_zeros();
                 (negative, significand << spare, exponent - signed(spare), sticky)

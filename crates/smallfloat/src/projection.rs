@@ -130,6 +130,14 @@ impl Projection {
     }
 }
 
+impl Projection {
+    /// The same with another rule for −0.
+    #[must_use]
+    pub const fn with_negative_zero(self, negative_zero: NegativeZero) -> Self {
+        Self { unrepresentable: Unrepresentable { negative_zero, ..self.unrepresentable }, ..self }
+    }
+}
+
 impl Saturation {
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
@@ -153,6 +161,7 @@ pub const fn project(x: Exact, format: &Format, how: &Projection) -> Rounded<u64
         Exact::Nan { negative } => raise(nan_code(format, how, negative), Flags::INVALID),
         Exact::Infinite { negative } => infinity(format, how, negative),
         Exact::Finite { negative, significand: 0, .. } => zero(format, how, negative),
+        Exact::Cancelled => zero(format, how, matches!(how.rounding, Rounding::TowardNegative)),
         Exact::Finite { negative, significand, exponent, sticky } => {
             let at = Located::new(significand, exponent, sticky, format, how.rounding);
             round(&at, format, how, negative)

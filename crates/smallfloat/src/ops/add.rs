@@ -1,0 +1,136 @@
+//! Sums and products, and both at once.
+
+use crate::cast::signed;
+use crate::ops::{Outcome, Semantics};
+use crate::{Datum, Exact};
+
+/// x + y.
+///
+/// ∞ + −∞ is NaN. In ieee semantics an exact zero sum of opposite terms is +0, or −0 when rounding toward negative, which
+/// [`Exact::Cancelled`] leaves to the projection.
+pub const fn add(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
+    let (x, y) = (semantics.operand(x), semantics.operand(y));
+    Outcome::new(add_exact(Exact::from_datum(x), Exact::from_datum(y)))
+}
+
+/// x − y, which is x + (−y).
+pub const fn subtract(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
+    add(x, semantics.operand(y).negated(), semantics)
+}
+
+/// x · y. 0 · ∞ is NaN.
+pub const fn multiply(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
+    Outcome::new(multiply_exact(semantics.operand(x), semantics.operand(y)))
+}
+
+/// x · y + z, rounded once.
+pub const fn fma(x: Datum, y: Datum, z: Datum, semantics: Semantics) -> Outcome {
+    let product = multiply_exact(semantics.operand(x), semantics.operand(y));
+    Outcome::new(add_exact(product, Exact::from_datum(semantics.operand(z))))
+}
+
+/// x + y + z, rounded once (P3109's FAA).
+pub const fn add_add(x: Datum, y: Datum, z: Datum, semantics: Semantics) -> Outcome {
+    let (x, y, z) = (semantics.operand(x), semantics.operand(y), semantics.operand(z));
+    // From large to small: what is far below the largest term can be cut off and marked.
+    let (x, y) = if has_lower_leading_bit(&x, &y) { (y, x) } else { (x, y) };
+    let (y, z) = if has_lower_leading_bit(&y, &z) { (z, y) } else { (y, z) };
+    let (x, y) = if has_lower_leading_bit(&x, &y) { (y, x) } else { (x, y) };
+    let far = all_finite(&x, &y, &z)
+        && !y.is_zero()
+        && x.exponent_of_leading_bit() - y.exponent_of_leading_bit() > FAR;
+    let [x, y, z] = [Exact::from_datum(x), Exact::from_datum(y), Exact::from_datum(z)];
+    Outcome::new(if far { add_exact(x, add_exact(y, z)) } else { add_exact(add_exact(x, y), z) })
+}
+
+/// Two significands of 64 bits whose leading bits lie no farther apart than this have an exact sum in 127 bits.
+const FAR: i32 = 60;
+
+const fn all_finite(x: &Datum, y: &Datum, z: &Datum) -> bool {
+    x.is_finite() && y.is_finite() && z.is_finite()
+}
+
+const fn has_lower_leading_bit(x: &Datum, y: &Datum) -> bool {
+    if y.is_zero() || !x.is_finite() {
+        return false;
+    }
+    x.is_zero() || !y.is_finite() || x.exponent_of_leading_bit() < y.exponent_of_leading_bit()
+}
+
+const fn multiply_exact(x: Datum, y: Datum) -> Exact {
+    let negative = x.is_negative() != y.is_negative();
+    match (x, y) {
+        (Datum::Nan { negative }, _) | (_, Datum::Nan { negative }) => Exact::Nan { negative },
+        (Datum::Infinite { .. }, other) | (other, Datum::Infinite { .. }) => {
+            if other.is_zero() {
+                Exact::Nan { negative: false }
+            } else {
+                Exact::Infinite { negative }
+            }
+        }
+        (
+            Datum::Finite { significand: a, exponent: p, .. },
+            Datum::Finite { significand: b, exponent: q, .. },
+        ) => Exact::finite(negative, a as u128 * b as u128, p + q),
+    }
+}
+
+/// The sum of two exact values, the smaller of which may carry a sticky bit. It is exact, or truncated toward zero to at
+/// least 125 bits and marked.
+pub(crate) const fn add_exact(x: Exact, y: Exact) -> Exact {
+    let (x_negative, a, p, x_sticky) = match (x, y) {
+        (Exact::Nan { negative }, _) | (_, Exact::Nan { negative }) => return Exact::Nan { negative },
+        (Exact::Infinite { negative: s }, Exact::Infinite { negative: t }) if s != t => {
+            return Exact::Nan { negative: false };
+        }
+        (Exact::Infinite { negative }, _) | (_, Exact::Infinite { negative }) => {
+            return Exact::Infinite { negative };
+        }
+        (Exact::Cancelled, other) if !other.is_zero() => return other,
+        (Exact::Cancelled, _) => return Exact::Cancelled,
+        (Exact::Finite { negative, significand, exponent, sticky }, _) => {
+            (negative, significand, exponent, sticky)
+        }
+    };
+    let Exact::Finite { negative: y_negative, significand: b, exponent: q, sticky: y_sticky } = y else {
+        return if a == 0 { Exact::Cancelled } else { x };
+    };
+    if a == 0 || b == 0 {
+        return match (a == 0, b == 0) {
+            (true, true) if x_negative != y_negative => Exact::Cancelled,
+            (true, _) => y,
+            (false, _) => x,
+        };
+    }
+    // Leading bits at 126, so that a sum can't overflow.
+    let (a, p) = normalized(a, p);
+    let (b, q) = normalized(b, q);
+    let swap = q > p || (q == p && b > a);
+    let (negative, a, p, b, q) = if swap { (y_negative, b, q, a, p) } else { (x_negative, a, p, b, q) };
+    let subtracts = x_negative != y_negative;
+
+    let distance = (p - q).unsigned_abs();
+    let (aligned, lost) =
+        if distance >= 128 { (0, true) } else { (b >> distance, (b >> distance) << distance != b) };
+    let sticky = lost || x_sticky || y_sticky;
+    let significand = match (subtracts, sticky) {
+        (false, _) => a + aligned,
+        (true, false) => a - aligned,
+        // The smaller term is a little more than `aligned`.
+        (true, true) => a - aligned - 1,
+    };
+    if significand == 0 && !sticky {
+        return Exact::Cancelled;
+    }
+    Exact::Finite { negative, significand, exponent: p, sticky }
+}
+
+/// The same value with the leading bit at 126.
+const fn normalized(significand: u128, exponent: i32) -> (u128, i32) {
+    let leading = significand.leading_zeros();
+    if leading == 0 {
+        // Only sums have 128 bits, and their last place is then far below any destination's.
+        return (significand >> 1 | significand & 1, exponent + 1);
+    }
+    (significand << (leading - 1), exponent - signed(leading - 1))
+}

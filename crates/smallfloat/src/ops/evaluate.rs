@@ -1,0 +1,270 @@
+//! [`Operation`]: operations by name, over codes of any formats.
+
+use crate::ops::{self, Comparison, Extremum, Outcome, Semantics};
+use crate::projection::{MissingNan, NegativeZero, project};
+use crate::{Datum, Exact, Family, Flags, Format, Projection, Rounded};
+
+/// A code and the format it belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Operand<'a> {
+    /// The code; bits above the format's width are ignored.
+    pub code: u64,
+    /// Its format.
+    pub format: &'a Format,
+}
+
+impl<'a> Operand<'a> {
+    /// A code of a format.
+    pub const fn new(code: u64, format: &'a Format) -> Self {
+        Self { code, format }
+    }
+
+    /// What the code means.
+    pub const fn datum(&self) -> Datum {
+        self.format.decode(self.code)
+    }
+}
+
+/// A numeric operation with one to three operands, in P3109's names where it has one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Operation {
+    /// The operand itself.
+    Convert,
+    /// −x.
+    Negate,
+    /// |x|.
+    Abs,
+    /// x with y's sign.
+    CopySign,
+    /// x + y.
+    Add,
+    /// x − y.
+    Subtract,
+    /// x · y.
+    Multiply,
+    /// x / y.
+    Divide,
+    /// x − n·y, n nearest to x / y.
+    Remainder,
+    /// x − n·y, n = x / y truncated.
+    Fmod,
+    /// x · y + z.
+    Fma,
+    /// x + y + z.
+    Faa,
+    /// √x.
+    Sqrt,
+    /// 1 / x.
+    Recip,
+    /// A minimum or maximum.
+    Extremum(Extremum),
+    /// min(max(x, lo), hi).
+    Clamp,
+}
+
+/// How operands become a result beside the projection.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Arithmetic {
+    /// Which special cases hold.
+    pub semantics: Semantics,
+    /// Multiply the exact result by 2^scale before it is rounded (`docs/semantics.md` S9).
+    pub scale: i32,
+    /// The literal reading of Tesla's "any Infinity or NaN operand will clamp the result": such an operand gives the
+    /// largest value, with the overflow or invalid flag, where the destination has no infinity.
+    pub operand_clamp: bool,
+}
+
+impl Arithmetic {
+    /// IEEE 754's special cases, no scale.
+    pub const IEEE: Self = Self { semantics: Semantics::Ieee, scale: 0, operand_clamp: false };
+    /// P3109's special cases, no scale.
+    pub const P3109: Self = Self { semantics: Semantics::P3109, scale: 0, operand_clamp: false };
+
+    /// What holds for formats where nothing is said: P3109's if every format is P3109's or one of its external formats
+    /// (binary16/32/64, bfloat16) and at least one is P3109's; IEEE's otherwise.
+    pub fn default_for<'a>(formats: impl IntoIterator<Item = &'a Format>) -> Self {
+        let mut any = false;
+        for format in formats {
+            match format.family() {
+                Family::P3109 => any = true,
+                Family::Ieee => {}
+                _ => return Self::IEEE,
+            }
+        }
+        if any { Self::P3109 } else { Self::IEEE }
+    }
+}
+
+/// The operations with their names, in the order of their declaration; extrema follow.
+const NAMED: [(&str, Operation, usize); 25] = [
+    ("Convert", Operation::Convert, 1),
+    ("Negate", Operation::Negate, 1),
+    ("Abs", Operation::Abs, 1),
+    ("CopySign", Operation::CopySign, 2),
+    ("Add", Operation::Add, 2),
+    ("Subtract", Operation::Subtract, 2),
+    ("Multiply", Operation::Multiply, 2),
+    ("Divide", Operation::Divide, 2),
+    ("Remainder", Operation::Remainder, 2),
+    ("Fmod", Operation::Fmod, 2),
+    ("FMA", Operation::Fma, 3),
+    ("FAA", Operation::Faa, 3),
+    ("Sqrt", Operation::Sqrt, 1),
+    ("Recip", Operation::Recip, 1),
+    ("Clamp", Operation::Clamp, 3),
+    ("Minimum", Operation::Extremum(Extremum::Minimum), 2),
+    ("Maximum", Operation::Extremum(Extremum::Maximum), 2),
+    ("MinimumNumber", Operation::Extremum(Extremum::MinimumNumber), 2),
+    ("MaximumNumber", Operation::Extremum(Extremum::MaximumNumber), 2),
+    ("MinimumMagnitude", Operation::Extremum(Extremum::MinimumMagnitude), 2),
+    ("MaximumMagnitude", Operation::Extremum(Extremum::MaximumMagnitude), 2),
+    ("MinimumMagnitudeNumber", Operation::Extremum(Extremum::MinimumMagnitudeNumber), 2),
+    ("MaximumMagnitudeNumber", Operation::Extremum(Extremum::MaximumMagnitudeNumber), 2),
+    ("MinimumFinite", Operation::Extremum(Extremum::MinimumFinite), 2),
+    ("MaximumFinite", Operation::Extremum(Extremum::MaximumFinite), 2),
+];
+
+impl Operation {
+    /// All operations.
+    pub fn all() -> impl Iterator<Item = Self> {
+        NAMED.iter().map(|row| row.1)
+    }
+
+    /// The operation of this name, case ignored.
+    pub fn from_name(name: &str) -> Option<Self> {
+        NAMED.iter().find(|row| row.0.eq_ignore_ascii_case(name)).map(|row| row.1)
+    }
+
+    fn row(self) -> &'static (&'static str, Self, usize) {
+        // Every operation has a row; a test counts them.
+        NAMED.iter().find(|row| row.1 == self).unwrap_or(&NAMED[0])
+    }
+
+    /// The name, in P3109's spelling.
+    pub fn name(self) -> &'static str {
+        self.row().0
+    }
+
+    /// How many operands it takes, 1 to 3.
+    pub fn arity(self) -> usize {
+        self.row().2
+    }
+
+    /// The exact result for data; operands beyond the operation's own are ignored.
+    pub const fn exact(self, [x, y, z]: [Datum; 3], semantics: Semantics) -> Outcome {
+        match self {
+            Self::Convert => Outcome::datum(semantics.operand(x)),
+            Self::Negate => ops::negate(x, semantics),
+            Self::Abs => ops::abs(x, semantics),
+            Self::CopySign => ops::copy_sign(x, y, semantics),
+            Self::Add => ops::add(x, y, semantics),
+            Self::Subtract => ops::subtract(x, y, semantics),
+            Self::Multiply => ops::multiply(x, y, semantics),
+            Self::Divide => ops::divide(x, y, semantics),
+            Self::Remainder => ops::remainder(x, y, semantics),
+            Self::Fmod => ops::fmod(x, y, semantics),
+            Self::Fma => ops::fma(x, y, z, semantics),
+            Self::Faa => ops::add_add(x, y, z, semantics),
+            Self::Sqrt => ops::sqrt(x, semantics),
+            Self::Recip => ops::recip(x, semantics),
+            Self::Extremum(which) => ops::extremum(which, x, y, semantics),
+            Self::Clamp => ops::clamp(x, y, z, semantics),
+        }
+    }
+
+    /// Decodes the operands, computes exactly, and rounds once to a code of `to`.
+    ///
+    /// Flags: those of the projection; "denormal" for an operand that is subnormal in its format; "invalid" for a NaN
+    /// operand, also where the result is a number. Negate, Abs and CopySign raise what rounding raises and nothing for
+    /// their operands.
+    ///
+    /// ```
+    /// use smallfloat::{Format, ops::{Arithmetic, Operand, Operation}};
+    /// // Tesla's hole: the smallest normal value times one half is not representable.
+    /// let f = Format::cfloat8_1_4_3(7)?;
+    /// let operands = [Operand::new(0x08, &f), Operand::new(0x30, &f)];
+    /// let r = Operation::Multiply.evaluate(&operands, &f, &f.default_projection(), Arithmetic::IEEE);
+    /// assert_eq!((r.value, r.flags.tesla().to_string().as_str()), (0x07, "U"));
+    /// # Ok::<(), smallfloat::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If there are fewer operands than [`arity`](Self::arity).
+    pub const fn evaluate(
+        self,
+        operands: &[Operand<'_>],
+        to: &Format,
+        how: &Projection,
+        arithmetic: Arithmetic,
+    ) -> Rounded<u64> {
+        let mut data = [Datum::ZERO; 3];
+        let mut flags = Flags::NONE;
+        let mut special = None;
+        let mut i = 0;
+        while i < operands.len() && i < 3 {
+            let operand = &operands[i];
+            data[i] = operand.datum();
+            flags = flags.union(operand.format.denormal_flag(operand.code));
+            match data[i] {
+                Datum::Nan { .. } => {
+                    flags = flags.union(Flags::INVALID);
+                    special = Some(data[i]);
+                }
+                Datum::Infinite { .. } if special.is_none() => special = Some(data[i]),
+                _ => {}
+            }
+            i += 1;
+        }
+        let how = match arithmetic.semantics {
+            Semantics::P3109 => how.with_negative_zero(NegativeZero::Positive),
+            Semantics::Ieee => *how,
+        };
+        let quiet = matches!(self, Self::Negate | Self::Abs | Self::CopySign);
+        if let (true, Some(special), false) = (arithmetic.operand_clamp && !to.has_infinity(), special, quiet)
+        {
+            let clamped = clamp_to_max(special, to, &how);
+            return Rounded { value: clamped.value, flags: clamped.flags.union(flags) };
+        }
+        let Outcome { exact, flags: raised } = self.exact(data, arithmetic.semantics);
+        let result = project(exact.scaled(arithmetic.scale), to, &how);
+        if quiet {
+            let invalid = matches!(exact, Exact::Nan { .. }) && to.has_nan();
+            let kept = if invalid { result.flags.without(Flags::INVALID) } else { result.flags };
+            return Rounded { value: result.value, flags: kept };
+        }
+        Rounded { value: result.value, flags: result.flags.union(raised).union(flags) }
+    }
+}
+
+/// What an infinite or NaN operand clamps to: the largest value, a NaN the positive one.
+const fn clamp_to_max(special: Datum, to: &Format, how: &Projection) -> Rounded<u64> {
+    let (negative, flag) = match special {
+        Datum::Nan { negative } => {
+            (negative && matches!(how.unrepresentable.missing_nan, MissingNan::SignMax), Flags::INVALID)
+        }
+        _ => (special.is_negative(), Flags::OVERFLOW.union(Flags::INEXACT)),
+    };
+    let max = if negative { to.min_finite() } else { to.max_finite() };
+    Rounded { value: project(Exact::from_datum(max), to, how).value, flags: flag }
+}
+
+/// A comparison of two codes of any formats, with its flags: "invalid" for a NaN, "denormal" for a subnormal operand.
+impl Comparison {
+    /// All comparisons with P3109's names.
+    pub const NAMED: [(&'static str, Self); 5] = [
+        ("CompareLess", Self::Less),
+        ("CompareLessEqual", Self::LessEqual),
+        ("CompareEqual", Self::Equal),
+        ("CompareGreater", Self::Greater),
+        ("CompareGreaterEqual", Self::GreaterEqual),
+    ];
+
+    /// Compares.
+    pub const fn evaluate(self, x: Operand<'_>, y: Operand<'_>) -> Rounded<bool> {
+        let nan = x.datum().is_nan() || y.datum().is_nan();
+        let invalid = if nan { Flags::INVALID } else { Flags::NONE };
+        let denormal = x.format.denormal_flag(x.code).union(y.format.denormal_flag(y.code));
+        Rounded { value: ops::compare(self, x.datum(), y.datum()), flags: invalid.union(denormal) }
+    }
+}
