@@ -79,7 +79,7 @@ fn saturation() -> impl TypedValueParser<Value = Saturation> {
         .try_map(|name| name.parse::<Saturation>())
 }
 
-fn rounding() -> impl TypedValueParser<Value = Rounding> {
+pub(crate) fn rounding() -> impl TypedValueParser<Value = Rounding> {
     PossibleValuesParser::new(rounding_modes().map(Rounding::name)).try_map(|name| {
         rounding_modes()
             .into_iter()

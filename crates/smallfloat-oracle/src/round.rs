@@ -63,7 +63,7 @@ impl Table {
             NoNanRule::SignMax => self.sign(negative) | self.max().1,
             NoNanRule::Zero => 0,
             // ml_dtypes 0.6.0 on its 6- and 4-bit formats: 0x20 or 0x08 for NaN, 0x00 for -NaN.
-            NoNanRule::MlDtypes => self.sign(!negative),
+            NoNanRule::MlDtypes => self.zero(!negative, policy),
         }
     }
 

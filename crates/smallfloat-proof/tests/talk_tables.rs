@@ -616,7 +616,7 @@ fn double_rounding_through_binary32() {
     assert_eq!((decoded(&f, c128), decoded(&f, c160)), (Printed::Number(false, 1, 7), Printed::Number(false, 5, 5)));
     // 144 + 2^−17, exact in binary64.
     let x = 144.0 + f64::from_bits((1023 - 17) << 52);
-    assert_eq!(format!("{x:.12}"), "144.000007629395"); // the slide prints …453, its own decimal rounding
+    assert_eq!(format!("{x:.12}"), "144.000007629395"); // the slide prints …7629453: it lost the digits 39
     assert_eq!(f.encode_f64(x, &how).value, c160);
     assert_eq!(f.encode_text("144.00000762939453125", &how).expect("a number").value, c160);
     assert_eq!(f.encode_text("144.000007629453", &how).expect("a number").value, c160);

@@ -86,6 +86,38 @@ pub enum ErrorKind {
         /// How to write it.
         example: &'static str,
     },
+    /// An operation that is not spelled as `Name<format, …, (rounding, saturation)>`.
+    Specialization {
+        /// The part that is wrong.
+        part: Snippet,
+        /// What would be right.
+        expected: &'static str,
+    },
+    /// An operation that there is not.
+    UnknownOperation {
+        /// The name.
+        name: Snippet,
+        /// The nearest known name.
+        suggestion: Option<&'static str>,
+    },
+    /// A number of formats that does not fit the operation.
+    FormatCount {
+        /// The operation.
+        name: &'static str,
+        /// How many were given.
+        given: usize,
+        /// How many it takes: its operands', and its result's if that is a number.
+        expected: usize,
+    },
+    /// A number of operands that does not fit the operation.
+    OperandCount {
+        /// The operation.
+        name: &'static str,
+        /// How many were given.
+        given: usize,
+        /// How many it takes.
+        expected: usize,
+    },
     /// Text that is not a number.
     NotANumber {
         /// The text.
@@ -149,6 +181,22 @@ impl fmt::Display for Error {
                 write!(f, "`{key}={value}` is not understood, expected {expected}")
             }
             ErrorKind::MissingKey { key, example } => write!(f, "`{key}` is missing: write `{example}`"),
+            ErrorKind::Specialization { part, expected } => {
+                write!(f, "`{part}` is not understood, expected {expected}")
+            }
+            ErrorKind::UnknownOperation { name, suggestion } => {
+                write!(f, "unknown operation `{name}`")?;
+                match suggestion {
+                    Some(suggestion) => write!(f, ", did you mean `{suggestion}`?"),
+                    None => f.write_str(", write for example `Add<e4m3fn, e5m2, binary32>`"),
+                }
+            }
+            ErrorKind::FormatCount { name, given, expected } => {
+                write!(f, "{name} takes {expected} formats, {given} are given")
+            }
+            ErrorKind::OperandCount { name, given, expected } => {
+                write!(f, "{name} takes {expected} operands, {given} are given")
+            }
             ErrorKind::NotANumber { text } => write!(
                 f,
                 "`{text}` is not a number: write a decimal (`-1.5e-3`), a hexadecimal float (`0x1.8p-3`), an integer \

@@ -302,21 +302,25 @@ fn unknown(name: &str) -> Error {
     if let Some((_, meanings)) = AMBIGUOUS.iter().find(|(short, _)| short.eq_ignore_ascii_case(name)) {
         return Error::new(ErrorKind::Ambiguous { name: Snippet::new(name), meanings });
     }
-    let suggestion = CATALOGUE
-        .iter()
-        .flat_map(|row| {
-            core::iter::once(row.name).chain(row.aliases.iter().copied()).map(move |n| (n, row.name))
-        })
-        .chain([
-            ("ieee", "ieee:k=6,p=3"),
-            ("minifloat", "minifloat:k=8,p=4,bias=7"),
-            ("binary8p3se", "binary8p3se"),
-        ])
+    let named = CATALOGUE.iter().flat_map(|row| {
+        core::iter::once(row.name).chain(row.aliases.iter().copied()).map(move |name| (name, row.name))
+    });
+    let families =
+        [("ieee", "ieee:k=6,p=3"), ("minifloat", "minifloat:k=8,p=4,bias=7"), ("binary8p3se", "binary8p3se")];
+    let suggestion = closest(name, named.chain(families));
+    Error::new(ErrorKind::UnknownFormat { name: Snippet::new(name), suggestion })
+}
+
+/// What to show for the known name nearest to a misspelt one, if any is near.
+pub(crate) fn closest(
+    name: &str,
+    known: impl Iterator<Item = (&'static str, &'static str)>,
+) -> Option<&'static str> {
+    known
         .filter_map(|(candidate, shown)| Some((edit_distance(name, candidate)?, shown)))
         .min_by_key(|&(distance, _)| distance)
         .filter(|&(distance, _)| distance <= 1 + name.len() / 4)
-        .map(|(_, shown)| shown);
-    Error::new(ErrorKind::UnknownFormat { name: Snippet::new(name), suggestion })
+        .map(|(_, shown)| shown)
 }
 
 /// Levenshtein distance, ignoring case; `None` for texts too long to be a slip of a name.

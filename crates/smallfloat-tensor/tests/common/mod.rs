@@ -14,11 +14,11 @@ use smallfloat_kernels::{bf16, f16};
 use smallfloat_tensor::{Error, Options, Report, quantize};
 
 /// The four element types that are quantized.
-pub const WIDE: [safetensors::Dtype; 4] =
+pub(crate) const WIDE: [safetensors::Dtype; 4] =
     [safetensors::Dtype::F64, safetensors::Dtype::F32, safetensors::Dtype::F16, safetensors::Dtype::BF16];
 
 /// Names in a folder, sorted.
-pub fn names(folder: &Path) -> Vec<String> {
+pub(crate) fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> =
         fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
@@ -27,58 +27,58 @@ pub fn names(folder: &Path) -> Vec<String> {
 
 /// One tensor as the reference crate has it.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Tensor {
-    pub dtype: safetensors::Dtype,
-    pub shape: Vec<usize>,
-    pub bytes: Vec<u8>,
+pub(crate) struct Tensor {
+    pub(crate) dtype: safetensors::Dtype,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Tensor {
-    pub fn new(dtype: safetensors::Dtype, shape: &[usize], bytes: Vec<u8>) -> Self {
+    pub(crate) fn new(dtype: safetensors::Dtype, shape: &[usize], bytes: Vec<u8>) -> Self {
         Self { dtype, shape: shape.to_vec(), bytes }
     }
 
     /// A vector of numbers, each rounded to the element type.
-    pub fn of(dtype: safetensors::Dtype, values: &[f64]) -> Self {
+    pub(crate) fn of(dtype: safetensors::Dtype, values: &[f64]) -> Self {
         Self::new(dtype, &[values.len()], bytes_of(dtype, values))
     }
 
-    pub fn f32(values: &[f32]) -> Self {
+    pub(crate) fn f32(values: &[f32]) -> Self {
         let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
         Self::new(safetensors::Dtype::F32, &[values.len()], bytes)
     }
 
-    pub fn shaped(self, shape: &[usize]) -> Self {
+    pub(crate) fn shaped(self, shape: &[usize]) -> Self {
         Self { shape: shape.to_vec(), ..self }
     }
 
     /// The elements' bits.
-    pub fn bits(&self) -> Vec<u64> {
+    pub(crate) fn bits(&self) -> Vec<u64> {
         let size = self.dtype.bitsize() / 8;
         let bits = |bytes: &[u8]| bytes.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte));
         self.bytes.chunks_exact(size).map(bits).collect()
     }
 
     /// The elements as numbers, exactly.
-    pub fn numbers(&self) -> Vec<f64> {
+    pub(crate) fn numbers(&self) -> Vec<f64> {
         self.bits().into_iter().map(|bits| number(self.dtype, bits)).collect()
     }
 }
 
 /// A whole safetensors file in the reference crate's eyes.
 #[derive(Clone, Default, PartialEq, Debug)]
-pub struct File {
-    pub tensors: BTreeMap<String, Tensor>,
-    pub metadata: HashMap<String, String>,
+pub(crate) struct File {
+    pub(crate) tensors: BTreeMap<String, Tensor>,
+    pub(crate) metadata: HashMap<String, String>,
 }
 
 impl File {
-    pub fn of<N: Into<String>>(tensors: impl IntoIterator<Item = (N, Tensor)>) -> Self {
+    pub(crate) fn of<N: Into<String>>(tensors: impl IntoIterator<Item = (N, Tensor)>) -> Self {
         let tensors = tensors.into_iter().map(|(name, tensor)| (name.into(), tensor)).collect();
         Self { tensors, metadata: HashMap::new() }
     }
 
-    pub fn read(path: &Path) -> Self {
+    pub(crate) fn read(path: &Path) -> Self {
         let bytes = fs::read(path).unwrap();
         let (_, header) = safetensors::SafeTensors::read_metadata(&bytes).unwrap();
         let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
@@ -88,7 +88,7 @@ impl File {
         Self { tensors: tensors.collect(), metadata: header.metadata().clone().unwrap_or_default() }
     }
 
-    pub fn write(&self, path: &Path) {
+    pub(crate) fn write(&self, path: &Path) {
         let views = self.tensors.iter().map(|(name, tensor)| {
             (name, TensorView::new(tensor.dtype, tensor.shape.clone(), &tensor.bytes).unwrap())
         });
@@ -97,24 +97,24 @@ impl File {
     }
 
     /// The JSON of `smallfloat.tensors`.
-    pub fn entries(&self) -> Value {
+    pub(crate) fn entries(&self) -> Value {
         serde_json::from_str(&self.metadata["smallfloat.tensors"]).unwrap()
     }
 
-    pub fn set_entries(&mut self, entries: &Value) {
+    pub(crate) fn set_entries(&mut self, entries: &Value) {
         self.metadata.insert("smallfloat.tensors".to_owned(), entries.to_string());
     }
 }
 
 /// A folder with an input file in it.
-pub struct Fixture {
-    pub folder: tempfile::TempDir,
-    pub input: PathBuf,
-    pub output: PathBuf,
+pub(crate) struct Fixture {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) input: PathBuf,
+    pub(crate) output: PathBuf,
 }
 
 impl Fixture {
-    pub fn new(file: &File) -> Self {
+    pub(crate) fn new(file: &File) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (input, output) =
             (folder.path().join("in.safetensors"), folder.path().join("out.safetensors"));
@@ -122,29 +122,29 @@ impl Fixture {
         Self { folder, input, output }
     }
 
-    pub fn quantize(&self, options: &Options) -> Result<Report, Error> {
+    pub(crate) fn quantize(&self, options: &Options) -> Result<Report, Error> {
         quantize(&self.input, &self.output, options, &|_| true, &mut |_| ())
     }
 }
 
 /// Options for a format by name.
-pub fn options(format: &str) -> Options {
+pub(crate) fn options(format: &str) -> Options {
     Options { overwrite: true, ..Options::new(format.parse().unwrap()) }
 }
 
 /// Quantizes and reads the result with the reference crate.
-pub fn quantized(file: &File, options: &Options) -> (Report, File) {
+pub(crate) fn quantized(file: &File, options: &Options) -> (Report, File) {
     let fixture = Fixture::new(file);
     let report = fixture.quantize(options).unwrap();
     (report, File::read(&fixture.output))
 }
 
-pub fn sha256(bytes: &[u8]) -> String {
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
 }
 
 /// The core's format of an element type.
-pub fn wide_format(dtype: safetensors::Dtype) -> Format {
+pub(crate) fn wide_format(dtype: safetensors::Dtype) -> Format {
     match dtype {
         safetensors::Dtype::F64 => formats::BINARY64,
         safetensors::Dtype::F32 => formats::BINARY32,
@@ -155,7 +155,7 @@ pub fn wide_format(dtype: safetensors::Dtype) -> Format {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the bits of narrow types are narrow; f32 is asked for")]
-pub fn number(dtype: safetensors::Dtype, bits: u64) -> f64 {
+pub(crate) fn number(dtype: safetensors::Dtype, bits: u64) -> f64 {
     match dtype {
         safetensors::Dtype::F64 => f64::from_bits(bits),
         safetensors::Dtype::F32 => f64::from(f32::from_bits(bits as u32)),
@@ -166,7 +166,7 @@ pub fn number(dtype: safetensors::Dtype, bits: u64) -> f64 {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "f32 is asked for")]
-pub fn bytes_of(dtype: safetensors::Dtype, values: &[f64]) -> Vec<u8> {
+pub(crate) fn bytes_of(dtype: safetensors::Dtype, values: &[f64]) -> Vec<u8> {
     let bytes = |&x: &f64| match dtype {
         safetensors::Dtype::F64 => x.to_le_bytes().to_vec(),
         safetensors::Dtype::F32 => (x as f32).to_le_bytes().to_vec(),
@@ -179,22 +179,22 @@ pub fn bytes_of(dtype: safetensors::Dtype, values: &[f64]) -> Vec<u8> {
 
 /// What the core makes of a tensor, and the figures that follow from it, summed plainly.
 #[derive(Default, Debug)]
-pub struct Expected {
+pub(crate) struct Expected {
     /// The codes as the file has them.
-    pub bytes: Vec<u8>,
-    pub saturated: u64,
-    pub underflowed: u64,
-    pub zero: u64,
-    pub nan: u64,
-    pub inf: u64,
-    pub flags: Flags,
-    pub amax: f64,
-    pub signal: f64,
-    pub noise: f64,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) saturated: u64,
+    pub(crate) underflowed: u64,
+    pub(crate) zero: u64,
+    pub(crate) nan: u64,
+    pub(crate) inf: u64,
+    pub(crate) flags: Flags,
+    pub(crate) amax: f64,
+    pub(crate) signal: f64,
+    pub(crate) noise: f64,
 }
 
 impl Expected {
-    pub fn of(tensor: &Tensor, format: &Format, mut how: impl FnMut(u64) -> Projection) -> Self {
+    pub(crate) fn of(tensor: &Tensor, format: &Format, mut how: impl FnMut(u64) -> Projection) -> Self {
         let mut all = Self::default();
         for (i, bits) in tensor.bits().into_iter().enumerate() {
             let rounded = convert(bits, &wide_format(tensor.dtype), format, &how(i as u64));
@@ -219,12 +219,12 @@ impl Expected {
         all
     }
 
-    pub fn sqnr_db(&self) -> Option<f64> {
+    pub(crate) fn sqnr_db(&self) -> Option<f64> {
         (self.noise > 0.0).then(|| 10.0 * (self.signal / self.noise).log10())
     }
 
     /// Does a report say the same? Sums may differ in their order, so SQNRs by a hair.
-    pub fn check(&self, report: &smallfloat_tensor::TensorReport) {
+    pub(crate) fn check(&self, report: &smallfloat_tensor::TensorReport) {
         let counts = (report.saturated, report.underflowed, report.zero, report.nan, report.inf);
         let expected = (self.saturated, self.underflowed, self.zero, self.nan, self.inf);
         assert_eq!(counts, expected, "{}", report.name);
@@ -235,7 +235,7 @@ impl Expected {
 }
 
 #[track_caller]
-pub fn close(a: Option<f64>, b: Option<f64>) {
+pub(crate) fn close(a: Option<f64>, b: Option<f64>) {
     match (a, b) {
         (Some(a), Some(b)) => assert!((a - b).abs() < 1e-9 || a.to_bits() == b.to_bits(), "{a} and {b}"),
         _ => assert_eq!(a, b),
@@ -243,10 +243,10 @@ pub fn close(a: Option<f64>, b: Option<f64>) {
 }
 
 /// A small generator of test data (splitmix64).
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -255,41 +255,41 @@ impl Random {
 
     /// In [0, 1).
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
-    pub fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    pub fn sign(&mut self) -> f64 {
+    pub(crate) fn sign(&mut self) -> f64 {
         if self.next() >> 63 == 0 { 1.0 } else { -1.0 }
     }
 
-    pub fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         let (u, v) = (1.0 - self.uniform(), self.uniform());
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
 
-    pub fn normals(&mut self, count: usize, scale: f64) -> Vec<f64> {
+    pub(crate) fn normals(&mut self, count: usize, scale: f64) -> Vec<f64> {
         (0..count).map(|_| self.normal() * scale).collect()
     }
 }
 
 /// Set in a second process: where it is to work.
 #[cfg(unix)]
-pub const FOLDER: &str = "SMALLFLOAT_TEST_FOLDER";
+pub(crate) const FOLDER: &str = "SMALLFLOAT_TEST_FOLDER";
 
 /// The shell line that limits files to about 100 kB; errors instead of signals.
 #[cfg(unix)]
-pub const SMALL_FILES: &str =
+pub(crate) const SMALL_FILES: &str =
     "(trap '' XFSZ && ulimit -f 100) || exit 99; trap '' XFSZ; ulimit -f 100; exec \"$0\" \"$@\"";
 
 /// The shell line for a process that may mount.
 #[cfg(target_os = "linux")]
-pub const OWN_MOUNTS: &str = "unshare -rm true 2>/dev/null || exit 99; exec unshare -rm \"$0\" \"$@\"";
+pub(crate) const OWN_MOUNTS: &str = "unshare -rm true 2>/dev/null || exit 99; exec unshare -rm \"$0\" \"$@\"";
 
 /// Runs this test again in a process that a line of shell has prepared for trouble; the line exits with 99 where the
 /// system does not allow that.
 #[cfg(unix)]
-pub fn again(test: &str, script: &str, folder: &Path) {
+pub(crate) fn again(test: &str, script: &str, folder: &Path) {
     let status = std::process::Command::new("sh")
         .args(["-c", script])
         .arg(std::env::current_exe().unwrap())
@@ -307,7 +307,7 @@ pub fn again(test: &str, script: &str, folder: &Path) {
 
 /// Mounts a file system of a megabyte on a folder. It ends with the process's own name space.
 #[cfg(target_os = "linux")]
-pub fn mount_a_megabyte() {
+pub(crate) fn mount_a_megabyte() {
     let mount = format!("mount -t tmpfs -o size=1m none \"${FOLDER}\"");
     assert!(std::process::Command::new("sh").args(["-c", &mount]).status().unwrap().success());
 }

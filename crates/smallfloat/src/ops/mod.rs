@@ -11,7 +11,10 @@ mod divide;
 mod evaluate;
 mod extrema;
 mod neighbours;
+mod predicate;
 mod sign;
+#[cfg(feature = "alloc")]
+mod specialization;
 #[cfg(feature = "alloc")]
 mod sum;
 
@@ -20,8 +23,11 @@ pub use compare::{Comparison, compare, is_total_ordered, total_cmp};
 pub use divide::{divide, fmod, recip, remainder, sqrt};
 pub use evaluate::{Arithmetic, Operand, Operation};
 pub use extrema::{Extremum, clamp, extremum};
-pub use neighbours::{next_down, next_up};
+pub use neighbours::{next_down, next_greater_than, next_less_than, next_up};
+pub use predicate::{Predicate, class_name};
 pub use sign::{abs, copy_sign, negate};
+#[cfg(feature = "alloc")]
+pub use specialization::{Answer, Function, Specialization};
 #[cfg(feature = "alloc")]
 pub use sum::{Sum, dot};
 

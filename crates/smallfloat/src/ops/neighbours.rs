@@ -1,6 +1,6 @@
 //! Next up and next down, by code.
 
-use crate::{Datum, Format};
+use crate::{Datum, Exact, Format};
 
 /// The code of the least value above a code's (IEEE 754's nextUp). NaN and +∞ stay; above the largest value of a format
 /// without infinity lies its NaN, or nothing: then the code stays. Between the largest negative value and 0 lies −0,
@@ -22,12 +22,36 @@ const fn next(format: &Format, code: u64, up: bool) -> u64 {
         Datum::Infinite { negative } if negative != up => return code,
         _ => {}
     }
-    let next = if up {
-        format.next_above(crate::Exact::from_datum(datum))
-    } else {
-        format.next_below(crate::Exact::from_datum(datum))
-    };
+    let x = Exact::from_datum(datum);
+    let next = if up { format.next_above(x) } else { format.next_below(x) };
     match (next, format.encode(Datum::Nan { negative: false })) {
+        (Some(next), _) => next,
+        (None, Some(nan)) => nan,
+        (None, None) => code,
+    }
+}
+
+/// P3109's NextGreaterThan: the code of the least datum above, NaN where there is none. NaN codes stay as they are; the
+/// result is never −0.
+pub const fn next_greater_than(format: &Format, code: u64) -> u64 {
+    strict(format, code, true)
+}
+
+/// P3109's NextLessThan, the mirror of [`next_greater_than`].
+pub const fn next_less_than(format: &Format, code: u64) -> u64 {
+    strict(format, code, false)
+}
+
+const fn strict(format: &Format, code: u64, up: bool) -> u64 {
+    let code = code & format.max_code();
+    let datum = format.decode(code);
+    if datum.is_nan() {
+        return code;
+    }
+    let x = Exact::from_datum(datum);
+    let next = if up { format.next_above(x) } else { format.next_below(x) };
+    match (next, format.encode(Datum::Nan { negative: false })) {
+        (Some(next), _) if format.decode(next).is_zero() => 0,
         (Some(next), _) => next,
         (None, Some(nan)) => nan,
         (None, None) => code,

@@ -1,0 +1,156 @@
+//! `smallfloat inspect`: what is in a file, from its metadata alone.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use smallfloat::Format;
+use smallfloat_tensor::{Entry, SourceKind, TensorView, View};
+
+use crate::files::Input;
+use crate::output::Output;
+use crate::{json as js, report, words};
+
+const AFTER_HELP: &str = "\
+Examples:
+  smallfloat inspect model.safetensors
+  smallfloat inspect model.cf8.safetensors --json
+
+Data is not read, so this takes no longer for large files. The range of a quantized tensor is
+from the smallest to the largest positive value of its format at its bias.";
+
+/// Tell what a file holds: tensors, formats, biases, ranges.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// A .safetensors or .npy file, quantized or not; `-` is standard input
+    file: PathBuf,
+
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
+    let input = Input::open(&args.file)?;
+    let view = View::open(input.path())?;
+    if args.json {
+        serde_json::to_writer_pretty(&mut *out, &object(args, &view))?;
+        writeln!(out)?;
+        return Ok(());
+    }
+    let heading = format!("{}: {}", args.file.display(), kind(&view));
+    writeln!(out, "{}\n", out.bold(heading))?;
+    let rows: Vec<_> = view.tensors().iter().map(|tensor| (&*tensor.info.name, cells(tensor))).collect();
+    let header = ["tensor", "format", "bias", "shape", "elements", "bytes", "range"];
+    report::rows_of_names(&header, &[2, 4, 5], &rows, out)?;
+    let totals = Totals::of(&view);
+    writeln!(
+        out,
+        "\n{}, {} of them quantized; {}, {} of data",
+        words::plural(view.tensors().len() as u64, "tensor"),
+        words::count(totals.quantized),
+        words::plural(totals.elements, "element"),
+        words::bytes(totals.bytes)
+    )?;
+    let entries: Vec<&Entry> = view.tensors().iter().filter_map(TensorView::entry).collect();
+    if !entries.is_empty() {
+        let distinct = |field: &dyn Fn(&Entry) -> String| {
+            let all: BTreeSet<String> = entries.iter().map(|entry| field(entry)).collect();
+            all.into_iter().collect::<Vec<_>>().join(", ")
+        };
+        writeln!(out, "from         {}", distinct(&|entry| entry.source_dtype.clone()))?;
+        writeln!(out, "rounding     {}", distinct(&rounding))?;
+        writeln!(out, "subnormals   {}", distinct(&|entry| entry.subnormals.clone()))?;
+        writeln!(out, "granularity  one bias a {}", distinct(&|entry| entry.granularity.clone()))?;
+    }
+    Ok(())
+}
+
+fn kind(view: &View) -> &'static str {
+    match (view.is_container(), view.source().kind()) {
+        (true, _) => "quantized tensors in safetensors",
+        (false, SourceKind::Npy) => "NumPy array",
+        (false, _) => "safetensors",
+    }
+}
+
+fn rounding(entry: &Entry) -> String {
+    let mut text = entry.rounding.clone();
+    if let (Some(bits), Some(seed), Some(generator)) = (entry.random_bits, entry.seed, &entry.generator) {
+        text += &format!(", {bits} random bits of {generator}, seed {seed}");
+    }
+    text
+}
+
+fn cells(tensor: &TensorView) -> Vec<String> {
+    let info = &tensor.info;
+    let (format, bias, range) = match (tensor.format(), tensor.entry()) {
+        (Some(format), Some(entry)) => {
+            let [smallest, largest] = ends(format);
+            let bias = if format.has_free_bias() { format.bias().to_string() } else { String::new() };
+            (words::tensor_name(&entry.format, 20), bias, format!("{smallest} … {largest}"))
+        }
+        _ => (info.dtype.name().to_owned(), String::new(), String::new()),
+    };
+    let (elements, bytes) = (words::count(info.elements()), words::bytes(info.len));
+    vec![format, bias, words::shape(&info.shape), elements, bytes, range]
+}
+
+/// The smallest and the largest positive value, in a few characters.
+fn ends(format: &Format) -> [String; 2] {
+    [format.min_positive(), format.max_finite()]
+        .map(|datum| datum.to_f64().map_or_else(|| datum.to_string(), words::rough))
+}
+
+struct Totals {
+    quantized: u64,
+    elements: u64,
+    bytes: u64,
+}
+
+impl Totals {
+    fn of(view: &View) -> Self {
+        Self {
+            quantized: view.tensors().iter().filter(|tensor| tensor.format().is_some()).count() as u64,
+            elements: view.tensors().iter().map(|tensor| tensor.info.elements()).sum(),
+            bytes: view.tensors().iter().map(|tensor| tensor.info.len).sum(),
+        }
+    }
+}
+
+fn object(args: &Args, view: &View) -> Value {
+    let totals = Totals::of(view);
+    json!({
+        "file": args.file.to_string_lossy(),
+        "kind": if view.source().kind() == SourceKind::Npy { "npy" } else { "safetensors" },
+        "quantized": view.is_container(),
+        "tensors": view.tensors().iter().map(tensor_object).collect::<Vec<_>>(),
+        "totals": {
+            "tensors": view.tensors().len(),
+            "quantized": totals.quantized,
+            "elements": totals.elements,
+            "bytes": totals.bytes,
+        },
+        "bytes": view.source().file_len(),
+    })
+}
+
+fn tensor_object(tensor: &TensorView) -> Value {
+    let info = &tensor.info;
+    let format = tensor.format();
+    json!({
+        "name": info.name,
+        "dtype": info.dtype.name(),
+        "shape": info.shape,
+        "elements": info.elements(),
+        "bytes": info.len,
+        "format": tensor.entry().map(|entry| &entry.format),
+        "bias": format.map(Format::bias),
+        "min_positive": format.map(|format| js::datum(format.min_positive())),
+        "max": format.map(|format| js::datum(format.max_finite())),
+        "container": tensor.entry(),
+    })
+}

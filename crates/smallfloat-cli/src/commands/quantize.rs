@@ -1,0 +1,283 @@
+//! `smallfloat quantize`: the tensors of a file into a small format.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use smallfloat::{FormatSpec, NegativeRule, RandomBits, Rounding};
+use smallfloat_tensor::{
+    BiasPolicy, Negative, Nonfinite, Options, Report, Source, quantize, write_file_durably,
+};
+
+use crate::files::{Input, check_outputs};
+use crate::options::ProjectionArgs;
+use crate::output::Output;
+use crate::picture::Picture;
+use crate::progress::Bar;
+use crate::{report, words};
+
+const AFTER_HELP: &str = "\
+Examples:
+  smallfloat quantize model.safetensors -o model.cf8.safetensors
+  smallfloat quantize model.safetensors -o out.safetensors --format cfloat8_1_5_2 \\
+      --include '*.weight' --exclude '*norm*' --report report.json --plot report.svg
+  smallfloat quantize w.npy -o w.safetensors --format e4m3fn --rounding toward-zero
+  smallfloat quantize model.safetensors -o out.safetensors --stochastic --seed 1
+
+F64, F32, F16 and BF16 tensors are quantized, all others are copied. The output is a
+safetensors file of U8 or U16 codes with a bias beside each tensor; it is read back and
+verified, then it appears under its name as a whole. The same input and options give the
+same bytes, whatever the number of threads.
+
+With --bias auto each tensor gets the bias with the least squared error; amax: the largest
+at which nothing saturates; percentile:P: the same for P % of the elements; N: this one.";
+
+/// Quantize the tensors of a .safetensors or .npy file.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The file with the tensors; `-` is standard input
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+
+    /// The safetensors file to write
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+
+    /// The format; a bias in its name is the same as --bias
+    #[arg(long, default_value = "cfloat8_1_4_3")]
+    format: String,
+
+    /// auto, amax, percentile:P or a number [default: auto, where the format leaves a choice]
+    #[arg(long, value_name = "BIAS", allow_hyphen_values = true)]
+    bias: Option<String>,
+
+    /// Stochastic rounding: the same as --rounding stochastic-a
+    #[arg(long, conflicts_with = "rounding")]
+    stochastic: bool,
+
+    /// Quantize only tensors whose name matches; may be given several times
+    #[arg(long, value_name = "GLOB")]
+    include: Vec<String>,
+
+    /// Copy tensors whose name matches; may be given several times
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<String>,
+
+    /// Infinities and NaN: `preset` gives them what the preset says [default: refuse them]
+    #[arg(long, value_name = "RULE", value_parser = ["preset"])]
+    nonfinite: Option<String>,
+
+    /// Negative values in an unsigned format: nan, zero or magnitude [default: refuse them]
+    #[arg(long, value_name = "RULE", value_parser = ["nan", "zero", "magnitude"])]
+    negative: Option<String>,
+
+    /// What shares a bias: tensor
+    #[arg(long, value_name = "WHAT", default_value = "tensor")]
+    granularity: String,
+
+    /// How codes are stored: native
+    #[arg(long, value_name = "KIND", default_value = "native")]
+    container: String,
+
+    /// Where random words come from: philox
+    #[arg(long, value_name = "NAME", default_value = "philox")]
+    generator: String,
+
+    /// How many threads [default: one a core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+
+    /// Write the report as JSON
+    #[arg(long, value_name = "FILE.json")]
+    report: Option<PathBuf>,
+
+    /// Draw error and exponents of every tensor
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+
+    /// Don't read the output back
+    #[arg(long)]
+    no_verify: bool,
+
+    /// Replace files that exist
+    #[arg(long, visible_alias = "force")]
+    overwrite: bool,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    projection: ProjectionArgs,
+}
+
+pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
+    let options = options(args)?;
+    let selection = Selection::new(args)?;
+    if args.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
+        bail!(
+            "-o {}: an .npy file has no room for biases and formats; write a .safetensors file",
+            args.output.display()
+        );
+    }
+    let outputs =
+        [("-o", Some(&*args.output)), ("--report", args.report.as_deref()), ("--plot", args.plot.as_deref())];
+    check_outputs(&outputs, args.overwrite)?;
+    if let Some(threads) = args.threads {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into());
+        pool.build_global().context("--threads")?;
+    }
+    let input = Input::open(&args.input)?;
+    selection.check(input.path())?;
+
+    let report = {
+        let bar = Bar::new();
+        let select = |name: &str| selection.selects(name);
+        quantize(input.path(), &args.output, &options, &select, &mut |progress| bar.update(progress))?
+    };
+    write_extras(args, &options, &report)?;
+    if args.json {
+        serde_json::to_writer_pretty(&mut *out, &report)?;
+        writeln!(out)?;
+    } else {
+        let (format, bias) = (&args.format, bias_in_words(&options));
+        writeln!(out, "{}\n", out.bold(format!("{} as {format}{bias}", args.input.display())))?;
+        report::tensors(&report, out)?;
+        writeln!(out)?;
+        report::totals(&report, options.verify, out)?;
+    }
+    if report.totals.quantized == 0 {
+        eprintln!("smallfloat: note: no tensor was quantized (F64, F32, F16 and BF16 are), all were copied");
+    }
+    Ok(())
+}
+
+fn bias_in_words(options: &Options) -> String {
+    match options.bias {
+        _ if !options.format.has_free_bias() => String::new(),
+        BiasPolicy::Fixed(_) if options.format.bias().is_some() => String::new(),
+        bias => format!(", bias {bias}"),
+    }
+}
+
+/// The report and the picture.
+fn write_extras(args: &Args, options: &Options, report: &Report) -> Result<()> {
+    if let Some(path) = &args.report {
+        let mut text = serde_json::to_vec_pretty(report)?;
+        text.push(b'\n');
+        write_file_durably(path, &text, args.overwrite).context("--report")?;
+    }
+    if let Some(path) = &args.plot {
+        let name = args.input.file_name().unwrap_or(args.input.as_os_str()).to_string_lossy().into_owned();
+        let title = format!("{} as {}{}", words::tensor_name(&name, 60), args.format, bias_in_words(options));
+        let svg = Picture::new(title, report, &options.format)?.svg()?;
+        write_file_durably(path, svg.as_bytes(), args.overwrite).context("--plot")?;
+    }
+    Ok(())
+}
+
+fn options(args: &Args) -> Result<Options> {
+    let format: FormatSpec = args.format.parse().context("--format")?;
+    built("--granularity", &args.granularity, "tensor")?;
+    built("--container", &args.container, "native")?;
+    built("--generator", &args.generator, "philox")?;
+    let mut options = Options::new(format);
+    options.bias = bias(args, &format)?;
+    options.rounding = rounding(args)?;
+    options.seed = args.projection.seed;
+    options.saturation = args.projection.saturation;
+    options.preset = args.projection.preset;
+    if args.nonfinite.is_some() {
+        options.nonfinite = Nonfinite::Preset;
+    }
+    options.negative = match args.negative.as_deref() {
+        Some("nan") => Negative::Apply(NegativeRule::Nan),
+        Some("zero") => Negative::Apply(NegativeRule::Zero),
+        Some(_) => Negative::Apply(NegativeRule::Magnitude),
+        None => Negative::Refuse,
+    };
+    options.overwrite = args.overwrite;
+    options.verify = !args.no_verify;
+    options.histograms = args.plot.is_some();
+    Ok(options)
+}
+
+fn built(option: &str, value: &str, only: &str) -> Result<()> {
+    ensure!(value == only, "{option} {value} is not built yet; `{only}` is");
+    Ok(())
+}
+
+/// The policy that --bias and the format's name agree on.
+fn bias(args: &Args, format: &FormatSpec) -> Result<BiasPolicy> {
+    let named = format.bias();
+    let Some(text) = &args.bias else {
+        return Ok(named.map_or(BiasPolicy::LeastError, BiasPolicy::Fixed));
+    };
+    let policy: BiasPolicy = text.parse().context("--bias")?;
+    match (policy, named) {
+        (BiasPolicy::Fixed(bias), Some(named)) if bias == named => {}
+        (BiasPolicy::Fixed(bias), None) => {
+            format.with_bias(bias).context("--bias")?;
+        }
+        (_, None) => {}
+        (policy, Some(named)) if format.has_free_bias() => {
+            bail!("--bias {policy} contradicts the bias {named} of --format {}; give one of them", args.format)
+        }
+        (policy, Some(named)) => {
+            bail!("--bias {policy}: the bias of {} is always {named}; leave the option out", args.format)
+        }
+    }
+    Ok(policy)
+}
+
+fn rounding(args: &Args) -> Result<Option<Rounding>> {
+    let how = &args.projection;
+    let first = RandomBits::new(1, 0)?;
+    let rounding = if args.stochastic { Some(Rounding::StochasticA(first)) } else { how.rounding };
+    let Some(stochastic) = rounding.filter(|rounding| rounding.is_stochastic()) else {
+        ensure!(how.seed.is_none(), "--seed is for stochastic rounding; add --stochastic");
+        return Ok(rounding);
+    };
+    ensure!(how.seed.is_some(), "stochastic rounding needs --seed S, so that it can be reproduced");
+    let bits = RandomBits::from_word32(how.random_bits, 0).context("--random-bits")?;
+    Ok(Some(stochastic.with_random_bits(bits)))
+}
+
+/// Which tensors are quantized, by name.
+struct Selection {
+    include: Option<GlobSet>,
+    exclude: GlobSet,
+}
+
+impl Selection {
+    fn new(args: &Args) -> Result<Self> {
+        let include = (!args.include.is_empty()).then(|| globs("--include", &args.include)).transpose()?;
+        Ok(Self { include, exclude: globs("--exclude", &args.exclude)? })
+    }
+
+    fn selects(&self, name: &str) -> bool {
+        self.include.as_ref().is_none_or(|globs| globs.is_match(name)) && !self.exclude.is_match(name)
+    }
+
+    /// A pattern that matches nothing is a mistake.
+    fn check(&self, input: &Path) -> Result<()> {
+        let Some(include) = &self.include else { return Ok(()) };
+        let source = Source::open(input)?;
+        let mut names = source.tensors().iter().map(|tensor| &*tensor.name);
+        if names.clone().any(|name| include.is_match(name)) {
+            return Ok(());
+        }
+        let first = names.next().map(|name| words::tensor_name(name, 60)).unwrap_or_default();
+        bail!("--include: no tensor of {} matches; the first is named `{first}`", input.display())
+    }
+}
+
+fn globs(option: &'static str, patterns: &[String]) -> Result<GlobSet> {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        set.add(Glob::new(pattern).context(option)?);
+    }
+    set.build().context(option)
+}

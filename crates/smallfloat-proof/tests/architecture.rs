@@ -1,0 +1,262 @@
+//! The arrows between the crates, where `unsafe` may stand, and how long a file may be (`DESIGN.md`).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The crates in their order: each may use those before it, and none of its own rank or after it.
+const RANKS: [(&str, u32); 7] = [
+    ("smallfloat", 0),
+    ("smallfloat-kernels", 1),
+    ("smallfloat-tensor", 2),
+    ("smallfloat-lab", 3),
+    ("smallfloat-train", 3),
+    ("smallfloat-cli", 4),
+    ("smallfloat-python", 4),
+];
+const ORACLE: &str = "smallfloat-oracle";
+const PROOF: &str = "smallfloat-proof";
+
+/// Crates that may contain `unsafe`.
+const UNSAFE_ALLOWED: [&str; 2] = ["smallfloat-kernels", "smallfloat-python"];
+
+const LONGEST_FILE: usize = 800;
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/smallfloat-proof").to_path_buf()
+}
+
+struct Package {
+    name: String,
+    folder: PathBuf,
+    /// Name and kind (`normal`, `dev` or `build`) of each dependency.
+    dependencies: Vec<(String, String)>,
+    optional: Vec<String>,
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}
+
+/// The manifests, as cargo reads them.
+fn packages() -> Vec<Package> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(workspace())
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
+    let list = metadata["packages"].as_array().expect("packages");
+    list.iter()
+        .map(|package| {
+            let dependencies = package["dependencies"].as_array().expect("dependencies");
+            let kind = |d: &Value| d["kind"].as_str().unwrap_or("normal").to_string();
+            Package {
+                name: text(package, "name").to_string(),
+                folder: Path::new(text(package, "manifest_path")).parent().expect("a folder").to_path_buf(),
+                dependencies: dependencies.iter().map(|d| (text(d, "name").to_string(), kind(d))).collect(),
+                optional: dependencies
+                    .iter()
+                    .filter(|d| d["optional"] == true)
+                    .map(|d| text(d, "name").to_string())
+                    .collect(),
+            }
+        })
+        .collect()
+}
+
+fn is_ours(name: &str) -> bool {
+    name == "smallfloat" || name.starts_with("smallfloat-")
+}
+
+fn rank(name: &str) -> Option<u32> {
+    RANKS.iter().find(|(known, _)| *known == name).map(|&(_, rank)| rank)
+}
+
+/// Is this arrow allowed?
+fn allowed(from: &str, to: &str, kind: &str) -> bool {
+    match (from, to) {
+        (_, PROOF) | (ORACLE, _) => false,
+        (PROOF, _) => true,
+        // Tests may ask the oracle; programs may not.
+        (_, ORACLE) => kind == "dev",
+        _ => matches!((rank(from), rank(to)), (Some(from), Some(to)) if to < from),
+    }
+}
+
+#[test]
+fn every_arrow_points_down() {
+    let packages = packages();
+    assert!(packages.len() >= 6, "found only {} packages", packages.len());
+    for package in &packages {
+        let known = rank(&package.name).is_some() || [ORACLE, PROOF].contains(&package.name.as_str());
+        assert!(known, "{} has no place in the order: add it to DESIGN.md and to this test", package.name);
+        for (dependency, kind) in package.dependencies.iter().filter(|(name, _)| is_ours(name)) {
+            assert!(
+                allowed(&package.name, dependency, kind),
+                "{} must not depend on {dependency} ({kind})",
+                package.name
+            );
+        }
+    }
+}
+
+#[test]
+fn the_rule_itself() {
+    assert!(allowed("smallfloat-cli", "smallfloat", "normal"));
+    assert!(allowed("smallfloat-cli", "smallfloat-train", "normal"));
+    assert!(!allowed("smallfloat-lab", "smallfloat-train", "normal"));
+    assert!(!allowed("smallfloat", "smallfloat-kernels", "dev"));
+    assert!(!allowed("smallfloat-tensor", "smallfloat-cli", "build"));
+    assert!(!allowed("smallfloat-kernels", "smallfloat-oracle", "normal"));
+    assert!(!allowed("smallfloat-oracle", "smallfloat", "dev"));
+    assert!(!allowed("smallfloat-cli", "smallfloat-proof", "dev"));
+}
+
+#[test]
+fn the_core_has_no_dependency() {
+    let packages = packages();
+    let core = packages.iter().find(|p| p.name == "smallfloat").expect("the core");
+    let needed: Vec<_> = core
+        .dependencies
+        .iter()
+        .filter(|(name, kind)| kind != "dev" && !core.optional.contains(name))
+        .collect();
+    assert!(needed.is_empty(), "the core depends on {needed:?}");
+}
+
+/// All files with an ending, build output and hidden folders left out.
+fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a readable folder").flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if !name.starts_with('.') && name != "target" && name != "node_modules" {
+                files(&path, ending, found);
+            }
+        } else if path.extension().is_some_and(|e| e == ending) {
+            found.push(path);
+        }
+    }
+}
+
+/// The length of a character literal that starts here, or 1 for a lifetime.
+fn character_length(rest: &[char]) -> usize {
+    match rest {
+        ['\'', '\\', _, tail @ ..] => 3 + tail.iter().position(|&c| c == '\'').map_or(0, |at| at + 1),
+        ['\'', _, '\'', ..] => 3,
+        _ => 1,
+    }
+}
+
+/// The length of a raw string that starts here, if one does.
+fn raw_string_length(rest: &[char]) -> Option<usize> {
+    let start = if rest.first() == Some(&'b') { 1 } else { 0 };
+    if rest.get(start) != Some(&'r') {
+        return None;
+    }
+    let hashes = rest[start + 1..].iter().take_while(|&&c| c == '#').count();
+    let open = start + 1 + hashes;
+    if rest.get(open) != Some(&'"') {
+        return None;
+    }
+    let close = |at: &usize| rest[*at] == '"' && rest[at + 1..].iter().take(hashes).filter(|&&c| c == '#').count() == hashes;
+    Some((open + 1..rest.len()).find(close).map_or(rest.len(), |at| at + 1 + hashes))
+}
+
+/// The source without comments and the contents of literals.
+fn code_only(source: &str) -> String {
+    let chars: Vec<char> = source.chars().collect();
+    let (mut code, mut i) = (String::new(), 0);
+    while i < chars.len() {
+        let rest = &chars[i..];
+        let in_word = i > 0 && (chars[i - 1].is_alphanumeric() || chars[i - 1] == '_');
+        if rest.starts_with(&['/', '/']) {
+            i += rest.iter().position(|&c| c == '\n').unwrap_or(rest.len());
+        } else if rest.starts_with(&['/', '*']) {
+            let mut depth = 0;
+            while i < chars.len() {
+                let here = &chars[i..];
+                let step = if here.starts_with(&['/', '*']) {
+                    depth += 1;
+                    2
+                } else if here.starts_with(&['*', '/']) {
+                    depth -= 1;
+                    2
+                } else {
+                    1
+                };
+                i += step;
+                if depth == 0 {
+                    break;
+                }
+            }
+        } else if let Some(length) = raw_string_length(rest).filter(|_| !in_word) {
+            i += length;
+        } else if rest[0] == '"' {
+            i += 1;
+            while i < chars.len() && chars[i] != '"' {
+                i += if chars[i] == '\\' { 2 } else { 1 };
+            }
+            i += 1;
+        } else if rest[0] == '\'' {
+            i += character_length(rest);
+        } else {
+            code.push(rest[0]);
+            i += 1;
+            continue;
+        }
+        code.push(' ');
+    }
+    code
+}
+
+fn has_word(code: &str, word: &str) -> bool {
+    code.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|token| token == word)
+}
+
+#[test]
+fn unsafe_stands_only_where_it_may() {
+    let mut scanned = 0;
+    for package in packages() {
+        let mut sources = Vec::new();
+        files(&package.folder, "rs", &mut sources);
+        scanned += sources.len();
+        if UNSAFE_ALLOWED.contains(&package.name.as_str()) {
+            continue;
+        }
+        for path in sources {
+            let code = code_only(&fs::read_to_string(&path).expect("a source file"));
+            assert!(!has_word(&code, "unsafe"), "{} contains unsafe code", path.display());
+        }
+    }
+    assert!(scanned > 60, "scanned only {scanned} files");
+    let core = fs::read_to_string(workspace().join("crates/smallfloat/src/lib.rs")).expect("the core");
+    assert!(code_only(&core).contains("#![forbid(unsafe_code)]"), "the core forbids unsafe code");
+}
+
+#[test]
+fn the_scan_sees_code_and_nothing_else() {
+    let word = |source: &str| has_word(&code_only(source), "unsafe");
+    assert!(word("unsafe { f() }"));
+    assert!(word("fn a<'a>(x: &'a u8) {} unsafe fn b() {}"));
+    assert!(word("let c = '\"'; unsafe { f() } let d = '\"';"));
+    assert!(word("let s = \"\\\"\"; unsafe {}"));
+    assert!(word("/* one /* two */ three */ unsafe {}"));
+    assert!(word("let s = r#\"a \" b\"#; unsafe {}"));
+    assert!(!word("// unsafe\nlet x = \"unsafe\"; /* unsafe */ r#\"unsafe\"#;"));
+    assert!(!word("#![forbid(unsafe_code)]"));
+}
+
+#[test]
+fn files_are_short_enough_to_read() {
+    let mut sources = Vec::new();
+    files(&workspace(), "rs", &mut sources);
+    for path in sources {
+        let lines = fs::read_to_string(&path).expect("a source file").lines().count();
+        assert!(lines <= LONGEST_FILE, "{} has {lines} lines, more than {LONGEST_FILE}", path.display());
+    }
+}

@@ -1,0 +1,68 @@
+//! Classification of codes.
+
+use crate::ops::Semantics;
+use crate::{Class, Datum, Format};
+
+/// The eight predicates of IEEE 754 (section 5.7.2) and the P3109 draft.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[expect(missing_docs, reason = "the names are the standards' own")]
+pub enum Predicate {
+    IsZero,
+    IsOne,
+    IsNaN,
+    IsInfinite,
+    IsFinite,
+    IsSignMinus,
+    IsNormal,
+    IsSubnormal,
+}
+
+impl Predicate {
+    /// All predicates with their names.
+    pub const NAMED: [(&'static str, Self); 8] = [
+        ("IsZero", Self::IsZero),
+        ("IsOne", Self::IsOne),
+        ("IsNaN", Self::IsNaN),
+        ("IsInfinite", Self::IsInfinite),
+        ("IsFinite", Self::IsFinite),
+        ("IsSignMinus", Self::IsSignMinus),
+        ("IsNormal", Self::IsNormal),
+        ("IsSubnormal", Self::IsSubnormal),
+    ];
+
+    /// Does it hold for a code? `IsSignMinus` is the sign bit in ieee semantics, and "below zero" in p3109 semantics.
+    pub const fn holds(self, format: &Format, code: u64, semantics: Semantics) -> bool {
+        let datum = format.decode(code);
+        let class = format.classify(code);
+        match self {
+            Self::IsZero => matches!(class, Class::Zero) || datum.is_zero(),
+            Self::IsOne => {
+                matches!(datum, Datum::Finite { negative: false, significand: 1, exponent: 0 })
+            }
+            Self::IsNaN => datum.is_nan(),
+            Self::IsInfinite => matches!(class, Class::Infinite),
+            Self::IsFinite => datum.is_finite(),
+            Self::IsSignMinus => match semantics {
+                Semantics::Ieee => datum.is_negative(),
+                Semantics::P3109 => datum.is_negative() && !datum.is_nan() && !datum.is_zero(),
+            },
+            Self::IsNormal => matches!(class, Class::Normal),
+            Self::IsSubnormal => matches!(class, Class::Subnormal),
+        }
+    }
+}
+
+/// The P3109 draft's name of a code's class: `ClsNegativeNormal`, `ClsZero`, …
+pub const fn class_name(format: &Format, code: u64) -> &'static str {
+    let negative = format.decode(code).is_negative();
+    match (format.classify(code), negative) {
+        (Class::Nan, _) => "ClsNaN",
+        (Class::Infinite, true) => "ClsNegativeInfinity",
+        (Class::Infinite, false) => "ClsPositiveInfinity",
+        (Class::Zero, _) => "ClsZero",
+        (Class::Subnormal, true) => "ClsNegativeSubnormal",
+        (Class::Subnormal, false) => "ClsPositiveSubnormal",
+        (Class::Normal, true) => "ClsNegativeNormal",
+        (Class::Normal, false) => "ClsPositiveNormal",
+    }
+}
