@@ -54,6 +54,8 @@ mod decode;
 mod encode;
 mod error;
 mod exact;
+#[cfg_attr(not(test), expect(dead_code, reason = "typed scalars use it"))]
+mod fast;
 mod flags;
 mod format;
 pub mod formats;

@@ -1,0 +1,200 @@
+//! Short ways to the same bits, for typed scalars: rounding to nearest even in 64-bit integers, without flags.
+//!
+//! Each function gives the code that [`project`](crate::project) gives, or `None` where a policy decides (overflow,
+//! infinities, NaN, negative values in unsigned formats) or the format's grid is out of the ordinary. With a constant
+//! format most of it folds away. The tests hold them against `project` over all inputs.
+
+use crate::cast::signed;
+use crate::{Format, Specials, Subnormals};
+
+/// Rounds a value of an IEEE format, given as its bits, to the nearest code of `to`, ties to even.
+#[inline]
+pub(crate) const fn from_ieee(bits: u64, from: &Format, to: &Format) -> Option<u64> {
+    let stored = from.trailing_bits();
+    let sign = from.width() - 1;
+    let magnitude = bits & ((1 << sign) - 1);
+    let negative = bits >> sign == 1;
+    let t = to.trailing_bits();
+    // The exponent field, in the source, of the destination's lowest binade.
+    let lowest_field = to.lowest_exponent() + from.bias();
+    if lowest_field < 1 || t >= stored || odd_grid(to) || (negative && !to.is_signed()) {
+        return None;
+    }
+    let lowest_field = lowest_field.unsigned_abs();
+    #[expect(clippy::cast_possible_truncation, reason = "an exponent field")]
+    let field = (magnitude >> stored) as u32;
+    let shift = stored - t;
+    if field >= lowest_field {
+        // The parity of codes, which is not that of significands where P = 1.
+        let offset = ((lowest_field as u64) << t) - to.lowest_binade_index();
+        let odd = ((magnitude >> shift) ^ offset) & 1;
+        let half = 1 << (shift - 1);
+        let rounded = (magnitude + half - 1 + odd) >> shift;
+        return signed_code(rounded - offset, negative, to);
+    }
+    // Below the lowest binade: an integer over a power of two, in the source's subnormals too.
+    let hidden = (field > 0) as u64;
+    let significand = (magnitude & ((1 << stored) - 1)) | hidden << stored;
+    let shift = shift + lowest_field - if field > 0 { field } else { 1 };
+    signed_code(below_normal(significand, shift, stored + 1, false, to), negative, to)
+}
+
+/// Rounds (significand + δ) · 2^exponent to the nearest code of `to`, ties to even; 0 < δ < 1 if `sticky`.
+#[inline]
+pub(crate) const fn from_parts(
+    negative: bool,
+    significand: u64,
+    exponent: i32,
+    sticky: bool,
+    to: &Format,
+) -> Option<u64> {
+    if odd_grid(to) || significand == 0 || (negative && !to.is_signed()) {
+        return None;
+    }
+    let t = to.trailing_bits();
+    let zeros = significand.leading_zeros();
+    let significand = significand << zeros;
+    let leading = exponent + 63 - signed(zeros);
+    let lowest = to.lowest_exponent();
+    if leading < lowest {
+        let below = (lowest - leading).unsigned_abs();
+        return signed_code(below_normal(significand, 63 - t + below, 64, sticky, to), negative, to);
+    }
+    if leading > to.highest_exponent() {
+        return None;
+    }
+    let whole = significand >> (63 - t);
+    let rest = significand << (t + 1);
+    let binade = ((leading - lowest).unsigned_abs() as u64) << t;
+    let index = binade + whole - (1 << t) + to.lowest_binade_index();
+    signed_code(index + is_up(rest, sticky, index) as u64, negative, to)
+}
+
+/// `rest` is what follows the last place, as a fraction of 2^64.
+const fn is_up(rest: u64, sticky: bool, index: u64) -> bool {
+    const HALF: u64 = 1 << 63;
+    rest > HALF || (rest == HALF && (sticky || index & 1 == 1))
+}
+
+/// Formats with values missing at zero, or with a binade at exponent field 0.
+const fn odd_grid(to: &Format) -> bool {
+    matches!(to.specials(), Specials::E8m0) || matches!(to.subnormals(), Subnormals::None)
+}
+
+/// The index that (significand + δ) / 2^shift steps of the gradual grid round to, below the lowest binade; the significand
+/// has at most `bits` bits, and δ > 0 only with 64.
+const fn below_normal(significand: u64, shift: u32, bits: u32, sticky: bool, to: &Format) -> u64 {
+    let t = to.trailing_bits();
+    if matches!(to.subnormals(), Subnormals::Tesla) {
+        // Tesla's steps are half as wide, up to the hole.
+        let shift = shift - 1;
+        if shift > bits {
+            return 0;
+        }
+        let last = (1 << t) - 1;
+        let in_hole = (significand as u128) >> shift >= last as u128;
+        if in_hole {
+            // To the smallest normal from the midpoint on: the tie goes to its even code.
+            let middle = (3_u128 << t) - 1;
+            return last + ((2 * significand as u128) >= middle << shift) as u64;
+        }
+        return rounded_shift(significand, shift, sticky);
+    }
+    let index = if shift > bits { 0 } else { rounded_shift(significand, shift, sticky) };
+    if matches!(to.subnormals(), Subnormals::Flush) && index < to.first_normal_index() { 0 } else { index }
+}
+
+/// (significand + δ) / 2^shift to the nearest integer, ties to even, for 1 ≤ shift ≤ 64.
+const fn rounded_shift(significand: u64, shift: u32, sticky: bool) -> u64 {
+    let (whole, rest) =
+        if shift == 64 { (0, significand) } else { (significand >> shift, significand << (64 - shift)) };
+    whole + is_up(rest, sticky, whole) as u64
+}
+
+/// The code of an index, unless it lies beyond the range.
+const fn signed_code(index: u64, negative: bool, to: &Format) -> Option<u64> {
+    if index > to.max_index() {
+        return None;
+    }
+    let signed = negative && (index > 0 || to.has_negative_zero());
+    Some(index | (signed as u64) << (to.width() - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::{BINARY32, BINARY64, CATALOGUE};
+    use crate::{Exact, Preset, Rounded, convert, project};
+
+    fn targets() -> impl Iterator<Item = Format> {
+        let named = CATALOGUE.iter().map(|row| row.format).filter(|format| format.width() <= 16);
+        let more = [
+            "cfloat8_1_4_3:bias=63",
+            "cfloat8_1_4_3:bias=7,subnormals=gradual",
+            "cfloat8_1_5_2:bias=0",
+            "shp:bias=63",
+            "binary8p1se",
+            "binary8p3se",
+            "binary8p8uf",
+            "binary16p1se",
+            "minifloat:k=6,p=1,bias=3",
+        ];
+        named.chain(more.into_iter().map(|name| name.parse().unwrap()))
+    }
+
+    fn scramble(i: u64) -> u64 {
+        let x = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (x ^ x >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    }
+
+    /// The projection's answer, where the short way gives one.
+    fn check(short: Option<u64>, exact: Rounded<u64>, what: &dyn core::fmt::Debug, to: &Format) {
+        if let Some(code) = short {
+            assert_eq!(code, exact.value, "{what:x?} to {to}");
+        }
+    }
+
+    #[test]
+    fn ieee_sources_round_as_projected() {
+        for to in targets() {
+            let how = Preset::Ieee.projection(&to);
+            for (from, shift) in [(BINARY32, 32), (BINARY64, 0)] {
+                for i in 0..60_000 {
+                    // Every exponent with few and with many bits set, so that ties occur.
+                    let random = scramble(i);
+                    let keep = u64::MAX << (random % 52);
+                    let bits = (random & keep) >> shift;
+                    let exact = convert(bits, &from, &to, &how);
+                    check(from_ieee(bits, &from, &to), exact, &bits, &to);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn parts_round_as_projected() {
+        for to in targets() {
+            let how = Preset::Ieee.projection(&to);
+            let (lowest, highest) = to.exponent_range();
+            for i in 0..60_000_u64 {
+                let random = scramble(i);
+                let significand = (scramble(!i) & u64::MAX << (random % 64)) >> (random >> 8) % 64;
+                let span = i64::from(highest - lowest + 90);
+                #[expect(clippy::cast_possible_truncation, reason = "a small exponent")]
+                let exponent = lowest - 140 + ((random >> 20).cast_signed().rem_euclid(span + 60)) as i32;
+                let (negative, sticky) = (random & 1 == 1, random & 2 == 2 && significand >> 40 != 0);
+                let exact = Exact::Finite { negative, significand: significand.into(), exponent, sticky };
+                let short = from_parts(negative, significand, exponent, sticky, &to);
+                check(short, project(exact, &to, &how), &exact, &to);
+            }
+        }
+    }
+
+    #[test]
+    fn the_short_way_is_usual() {
+        let to = crate::formats::E4M3FN;
+        for x in [1.0_f32, 0.3, 1e-3, 448.0, -2.5, 0.0, -0.0] {
+            assert!(from_ieee(x.to_bits().into(), &BINARY32, &to).is_some(), "{x} should need no policy");
+        }
+    }
+}
