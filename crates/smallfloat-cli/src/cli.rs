@@ -6,7 +6,9 @@ use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::{Parser, Subcommand};
 
-use crate::commands::{convert, formats, show, table};
+use crate::commands::{
+    compare, convert, dequantize, eval, formats, inspect, quantize, sample, show, table, verify,
+};
 use crate::output::Output;
 
 const STYLES: Styles = Styles::styled()
@@ -16,8 +18,12 @@ const STYLES: Styles = Styles::styled()
     .placeholder(AnsiColor::Cyan.on_default());
 
 const AFTER_HELP: &str = "\
-Example:
+Examples:
+  smallfloat
+  smallfloat quantize model.safetensors -o model.cf8.safetensors
   smallfloat show cfloat8_1_4_3:bias=7 =1.1
+
+Without a command, a built-in sample checkpoint is quantized, reported and verified.
 
 Formats are named as `smallfloat formats` lists them: e4m3fn, cfloat8_1_4_3:bias=7,
 binary8p3se, Binary{8, 3, Signed, Extended}, minifloat:k=8,p=4,bias=7. Case does not
@@ -29,27 +35,44 @@ and what would be right; 2 wrong usage.";
 /// Small floating-point formats of machine learning, exactly.
 #[derive(Parser)]
 #[command(name = "smallfloat", version, styles = STYLES, max_term_width = 100, after_help = AFTER_HELP)]
-#[command(arg_required_else_help = true)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    command: Option<Command>,
+
+    /// Without a command: print the sample's reports as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Subcommand)]
-pub(crate) enum Command {
+enum Command {
     Formats(formats::Args),
     Table(table::Args),
     Show(show::Args),
     Convert(convert::Args),
+    Eval(eval::Args),
+    Quantize(quantize::Args),
+    Dequantize(dequantize::Args),
+    Inspect(inspect::Args),
+    Compare(compare::Args),
+    Verify(verify::Args),
 }
 
-impl Command {
+impl Cli {
     pub(crate) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        match self {
-            Self::Formats(args) => formats::run(&args, out),
-            Self::Table(args) => table::run(&args, out),
-            Self::Show(args) => show::run(&args, out),
-            Self::Convert(args) => convert::run(&args, out),
+        match self.command {
+            None => sample::run(self.json, out),
+            Some(Command::Formats(args)) => formats::run(&args, out),
+            Some(Command::Table(args)) => table::run(&args, out),
+            Some(Command::Show(args)) => show::run(&args, out),
+            Some(Command::Convert(args)) => convert::run(&args, out),
+            Some(Command::Eval(args)) => eval::run(&args, out),
+            Some(Command::Quantize(args)) => quantize::run(&args, out),
+            Some(Command::Dequantize(args)) => dequantize::run(&args, out),
+            Some(Command::Inspect(args)) => inspect::run(&args, out),
+            Some(Command::Compare(args)) => compare::run(&args, out),
+            Some(Command::Verify(args)) => verify::run(&args, out),
         }?;
         Ok(ExitCode::SUCCESS)
     }

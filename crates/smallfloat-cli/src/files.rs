@@ -17,7 +17,7 @@ pub(crate) struct Input {
 
 impl Input {
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        if path != "-" {
+        if path != Path::new("-") {
             return Ok(Self { path: path.to_path_buf(), _spool: None });
         }
         let spool = tempfile::tempdir().context("a temporary folder for standard input")?;

@@ -1,14 +1,20 @@
 //! The `smallfloat` command: small floating-point formats of machine learning, exactly.
 //!
-//! One file a command under `commands/`; what they share is in `options` (arguments), `output` (writing) and `words`
-//! (formats and codes in words). No numerics here: every number comes from the library crates.
+//! One file a command under `commands/`; what they share is in `options` (arguments), `files`, `output` (writing), `report`
+//! and `picture` (what quantizing did) and `words` (formats, codes and numbers in words). No numerics here: every number
+//! comes from the library crates.
 
 mod cli;
 mod commands;
+mod files;
 mod input;
 mod json;
 mod options;
 mod output;
+mod picture;
+mod progress;
+mod report;
+mod sample;
 mod words;
 
 use std::io::{self, IsTerminal};
@@ -35,7 +41,7 @@ fn main() -> ExitCode {
 fn run() -> anyhow::Result<ExitCode> {
     let cli = Cli::parse();
     let mut out = Output::stdout();
-    let result = cli.command.run(&mut out);
+    let result = cli.run(&mut out);
     // Lines printed before an error are still good ones.
     let flushed = out.finish();
     let code = result?;

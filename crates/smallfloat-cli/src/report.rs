@@ -23,8 +23,8 @@ pub(crate) fn rows_of_names(
         let cells = rows.iter().filter_map(|(_, cells)| cells.get(column)).map(|cell| cell.chars().count());
         cells.max().unwrap_or(0).max(header[column + 1].chars().count())
     };
-    // Every column has a blank on either side.
-    let others: usize = (0..header.len() - 1).map(|column| width(column) + 2).sum();
+    // Between columns there are three blanks.
+    let others: usize = (0..header.len() - 1).map(|column| width(column) + 3).sum();
     let room = usize::from(WIDTH).saturating_sub(others + 2).max(12);
     let mut table: Table = output::table(header, numbers);
     for (name, cells) in rows {
@@ -44,7 +44,8 @@ pub(crate) fn tensors(report: &Report, out: &mut Output) -> io::Result<()> {
         let key = |tensor: &TensorReport| tensor.sqnr_db.unwrap_or(f64::INFINITY);
         shown.sort_by(|a, b| key(a).total_cmp(&key(b)));
         shown.truncate(WORST);
-        let text = format!("The {WORST} of {all} tensors with the largest error (--json and --report have all):");
+        let text =
+            format!("The {WORST} of {all} tensors with the largest error (--json and --report have all):");
         writeln!(out, "{text}")?;
     }
     let rows: Vec<_> = shown.into_iter().map(|tensor| (tensor.name.as_str(), cells(tensor))).collect();

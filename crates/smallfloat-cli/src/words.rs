@@ -168,7 +168,7 @@ pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -181,7 +181,7 @@ pub(crate) fn count(n: u64) -> String {
 pub(crate) fn bytes(n: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     if n < 1000 {
-        return format!("{n} bytes");
+        return format!("{n} B");
     }
     let mut x = n as f64 / 1e3;
     let mut unit = 0;
@@ -236,8 +236,7 @@ pub(crate) fn tensor_name(name: &str, width: usize) -> String {
     if length <= width {
         return escaped;
     }
-    // The end tells more than the beginning.
-    let end = (width - 1) * 3 / 5;
+    let end = (width - 1) / 2;
     let begin = width - 1 - end;
     let head: String = escaped.chars().take(begin).collect();
     let tail: String = escaped.chars().skip(length - end).collect();
@@ -284,11 +283,20 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!((count(0), count(999), count(22_713_216)), ("0".into(), "999".into(), "22,713,216".into()));
-        assert_eq!((bytes(999), bytes(1000), bytes(90_868_376)), ("999 bytes".into(), "1.00 kB".into(), "90.9 MB".into()));
+        assert_eq!(
+            (count(0), count(999), count(22_713_216)),
+            ("0".into(), "999".into(), "22,713,216".into())
+        );
+        assert_eq!(
+            (bytes(999), bytes(1000), bytes(90_868_376)),
+            ("999 B".into(), "1.00 kB".into(), "90.9 MB".into())
+        );
         assert_eq!(bytes(999_600), "1.00 MB");
         assert_eq!(bytes(u64::MAX), "18.4 EB");
-        assert_eq!((rough(0.0), rough(0.30351), rough(-480.0), rough(1e-10)), ("0".into(), "0.3035".into(), "-480.0".into(), "1.000e-10".into()));
+        assert_eq!(
+            (rough(0.0), rough(0.30351), rough(-480.0), rough(1e-10)),
+            ("0".into(), "0.3035".into(), "-480.0".into(), "1.000e-10".into())
+        );
         assert_eq!((decibels(None), decibels(Some(31.499))), ("exact".into(), "31.50".into()));
     }
 
@@ -296,7 +304,7 @@ mod tests {
     fn names_fit_and_cannot_disturb_a_terminal() {
         assert_eq!(tensor_name("encoder.layer.0.attention.weight", 32), "encoder.layer.0.attention.weight");
         let cut = tensor_name("encoder.layer.0.attention.weight", 21);
-        assert_eq!((cut.chars().count(), &*cut), (21, "encoder.…ntion.weight"));
+        assert_eq!((cut.chars().count(), &*cut), (21, "encoder.la…ion.weight"));
         assert_eq!(tensor_name("a\x1b[2J\u{202e}", 40), "a\\u{1b}[2J\\u{202e}");
         assert_eq!((shape(&[]), shape(&[3, 4])), ("scalar".into(), "3×4".into()));
     }

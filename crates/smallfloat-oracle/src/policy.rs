@@ -155,7 +155,7 @@ pub fn preset(name: &str, format: &OracleFormat) -> Policy {
         nan: NanCode::Canonical,
         no_nan: NoNanRule::Max,
         negative: NegativeRule::Nan,
-        zero: ZeroRule::Nan,
+        zero: ZeroRule::Min,
         negative_zero: NegativeZero::Keep,
     };
     let p3109 = |saturation| Policy {
@@ -181,6 +181,7 @@ pub fn preset(name: &str, format: &OracleFormat) -> Policy {
             },
             nan: NanCode::SignedQuiet,
             no_nan: NoNanRule::MlDtypes,
+            zero: ZeroRule::Nan,
             ..base
         },
         "p3109-satfinite" => p3109(Saturation::SatFinite),

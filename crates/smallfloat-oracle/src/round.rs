@@ -108,8 +108,11 @@ impl Table {
         let format = self.format();
         let unsigned_negative = negative && !format.signed;
         if unsigned_negative && policy.negative == NegativeRule::Magnitude {
+            // The lost sign makes the result inexact, and an inexact result of a tiny number is an underflow.
+            let tiny = magnitude.compare_dyadic(self.min_normal()) == Ordering::Less;
             let (code, flags) = self.round_nonzero(false, magnitude, policy);
-            return (code, flags | Flags::INEXACT);
+            let lost = if tiny { Flags::UNDERFLOW | Flags::INEXACT } else { Flags::INEXACT };
+            return (code, flags | lost);
         }
         let code = match self.apply_rounding(negative, magnitude, policy.rounding) {
             Rounded::Code(code) if format.subnormals == Subnormals::Flush && format.is_subnormal(code) => 0,

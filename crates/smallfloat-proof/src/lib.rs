@@ -271,6 +271,9 @@ impl Scramble {
     }
 
     /// Random bits for a stochastic rounding.
+    ///
+    /// # Panics
+    /// If the count is outside 1..=60.
     pub fn random_bits(&mut self, count: u32) -> RandomBits {
         RandomBits::new(count, self.bits() >> (64 - count)).expect("a legal count")
     }

@@ -163,7 +163,9 @@ fn raw_string_length(rest: &[char]) -> Option<usize> {
     if rest.get(open) != Some(&'"') {
         return None;
     }
-    let close = |at: &usize| rest[*at] == '"' && rest[at + 1..].iter().take(hashes).filter(|&&c| c == '#').count() == hashes;
+    let close = |at: &usize| {
+        rest[*at] == '"' && rest[at + 1..].iter().take(hashes).filter(|&&c| c == '#').count() == hashes
+    };
     Some((open + 1..rest.len()).find(close).map_or(rest.len(), |at| at + 1 + hashes))
 }
 

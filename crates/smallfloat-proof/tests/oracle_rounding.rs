@@ -1,8 +1,8 @@
 //! Rounding, saturation, specials and flags against the oracle, at every place where a result changes.
 
 use smallfloat::{
-    Exact, Format, MissingNan, MissingZero, NanRule, NegativeRule, NegativeZero, Preset, Projection, Rounding,
-    Saturation, Unrepresentable, formats, project,
+    Exact, Format, MissingNan, MissingZero, NanRule, NegativeRule, NegativeZero, Preset, Projection,
+    Rounding, Saturation, Unrepresentable, formats, project,
 };
 use smallfloat_oracle::{self as oracle, Dyadic, OracleFormat, Table, preset};
 use smallfloat_proof::{
@@ -43,7 +43,9 @@ fn policies(format: &Format) -> Vec<Projection> {
     for named in Preset::ALL {
         for saturation in Saturation::ALL {
             let how = named.projection(format).with_saturation(saturation);
-            if !list.iter().any(|other| other.unrepresentable == how.unrepresentable && other.saturation == saturation)
+            if !list
+                .iter()
+                .any(|other| other.unrepresentable == how.unrepresentable && other.saturation == saturation)
             {
                 list.push(how);
             }
@@ -109,7 +111,13 @@ fn negated(x: Exact) -> Exact {
     }
 }
 
-fn compare(format: &Format, table: &Table, how: &Projection, x: Exact, exact: &oracle::Exact) -> Option<String> {
+fn compare(
+    format: &Format,
+    table: &Table,
+    how: &Projection,
+    x: Exact,
+    exact: &oracle::Exact,
+) -> Option<String> {
     let got = project(x, format, how);
     let (code, flags) = table.round(exact, &oracle_policy(how));
     let flags = core_flags(flags);
@@ -155,7 +163,10 @@ fn check_stochastic(format: &Format) -> (u64, Vec<String>) {
         edges.into_iter().chain(inside).collect()
     };
     for index in gaps {
-        let (lo, hi) = (table.point(index).0, if index + 1 < table.len() { table.point(index + 1).0 } else { table.next().clone() });
+        let (lo, hi) = (
+            table.point(index).0,
+            if index + 1 < table.len() { table.point(index + 1).0 } else { table.next().clone() },
+        );
         let gap = &hi - &lo;
         for n in [1, 2, 3, 8, 32, 60] {
             let t = scramble.bits() >> (64 - n);
@@ -165,8 +176,14 @@ fn check_stochastic(format: &Format) -> (u64, Vec<String>) {
                 let mut places = Vec::new();
                 around(&(&lo + &(&gap * &nu)), &mut places);
                 let top = 1_u64 << n;
-                let around_threshold =
-                    [0, top - 1, top.wrapping_sub(t + 2), top.wrapping_sub(t + 1), top.wrapping_sub(t), top - 1 - t / 2];
+                let around_threshold = [
+                    0,
+                    top - 1,
+                    top.wrapping_sub(t + 2),
+                    top.wrapping_sub(t + 1),
+                    top.wrapping_sub(t),
+                    top - 1 - t / 2,
+                ];
                 for x in places {
                     let exact = oracle_exact(x, 1);
                     for r in around_threshold.into_iter().filter(|&r| r < top) {
@@ -247,7 +264,8 @@ fn random_exact(format: &Format, scramble: &mut Scramble) -> Exact {
     // The leading bit mostly within the format's binades, a few beyond them.
     let (low, high) = format.exponent_range();
     let span = u64::from((high - low).unsigned_abs() + format.trailing_bits() + 12);
-    let leading = low - 6 - format.trailing_bits().cast_signed() + i32::try_from(scramble.below(span)).unwrap();
+    let leading =
+        low - 6 - format.trailing_bits().cast_signed() + i32::try_from(scramble.below(span)).unwrap();
     let exponent = leading - (kept.cast_signed() - 1);
     Exact::Finite { negative, significand, exponent, sticky: kept >= 100 && scramble.below(2) == 1 }
 }
@@ -317,12 +335,6 @@ fn random_negatives_that_become_magnitudes() {
     check_all("negative=magnitude", &seeds, |&seed| check_random(seed, &[NegativeRule::Magnitude], true));
 }
 
-/// Only ml_dtypes says what zero becomes in a format without zero; the other presets leave it open.
-fn for_zero(policy: oracle::Policy, named: Preset) -> oracle::Policy {
-    let zero = if named == Preset::MlDtypes { policy.zero } else { oracle::ZeroRule::Min };
-    oracle::Policy { zero, ..policy }
-}
-
 /// The presets, written down twice.
 #[test]
 fn presets_are_the_oracle_s() {
@@ -334,7 +346,7 @@ fn presets_are_the_oracle_s() {
         for named in Preset::ALL {
             let ours = oracle_policy(&named.projection(format));
             let theirs = preset(named.name(), &oracle_format(format));
-            assert_eq!(for_zero(ours, named), for_zero(theirs, named), "{format} {}", named.name());
+            assert_eq!(ours, theirs, "{format} {}", named.name());
             compared += 1;
         }
     }
@@ -374,7 +386,7 @@ fn default_presets() {
         assert_eq!(named.name(), default, "{name}");
         let ours = oracle_policy(&format.default_projection());
         let theirs = preset(default, &oracle_format(&format));
-        assert_eq!(for_zero(ours, named), for_zero(theirs, named), "{name}");
+        assert_eq!(ours, theirs, "{name}");
     }
 }
 
@@ -390,7 +402,8 @@ fn wide_destinations() {
         for _ in 0..20_000 {
             let x = random_exact(&format, &mut scramble);
             let how = format.default_projection().with_rounding(random_rounding(&mut scramble));
-            let narrow = matches!(x, Exact::Finite { significand, sticky: true, .. } if significand >> 120 == 0);
+            let narrow =
+                matches!(x, Exact::Finite { significand, sticky: true, .. } if significand >> 120 == 0);
             if !narrow && let Some(wrong) = compare(&format, &table, &how, x, &oracle_exact(x, 3)) {
                 panic!("{wrong}");
             }

@@ -129,7 +129,10 @@ fn check(format: &Format, oracle: &OracleFormat) -> (u64, Vec<String>) {
     expect("finite_values", format.finite_values() == values);
     expect("nan_codes", format.nan_codes() == c.nan);
     expect("all codes", c.finite + c.nan + c.infinite == format.max_code() + 1);
-    expect("exponent_range", format.exponent_range() == (exponent(c.min_normal.as_ref()), exponent(c.max.as_ref())));
+    expect(
+        "exponent_range",
+        format.exponent_range() == (exponent(c.min_normal.as_ref()), exponent(c.max.as_ref())),
+    );
     expect("has_zero", format.has_zero() == (c.zeros > 0));
     expect("has_negative_zero", format.has_negative_zero() == (c.negative_zeros > 0));
     expect("has_infinity", format.has_infinity() == (c.infinite > 0));
@@ -148,7 +151,10 @@ fn the_catalogue_s_parameters_are_the_oracle_s() {
     for row in formats::CATALOGUE {
         let known = oracle_by_name(row.name).unwrap_or_else(|| panic!("{} has no oracle", row.name));
         assert_eq!(oracle_format(&row.format), known, "{}", row.name);
-        assert_eq!(row.name.parse::<smallfloat::FormatSpec>().unwrap().with_bias(row.format.bias()), Ok(row.format));
+        assert_eq!(
+            row.name.parse::<smallfloat::FormatSpec>().unwrap().with_bias(row.format.bias()),
+            Ok(row.format)
+        );
     }
     for bias in 0..=63 {
         let b = i64::from(bias);
@@ -167,7 +173,11 @@ fn p3109_names_give_the_draft_s_parameters() {
                 for (domain, extended) in [('f', false), ('e', true)] {
                     let name = format!("binary{k}p{p}{letter}{domain}");
                     let format: Format = name.parse().unwrap();
-                    assert_eq!(oracle_format(&format), oracle::formats::p3109(k, p, signed, extended), "{name}");
+                    assert_eq!(
+                        oracle_format(&format),
+                        oracle::formats::p3109(k, p, signed, extended),
+                        "{name}"
+                    );
                     assert_eq!(format.to_string().to_lowercase(), name);
                     count += 1;
                 }

@@ -148,9 +148,7 @@ fn saturation_tables() {
             // Rows: finite above M_hi, finite below M_lo, +∞, −∞. Columns: the four formats.
             let rows = |saturation| match saturation {
                 Saturation::SatFinite => [[Hi; 4], [Lo; 4], [Hi; 4], [Lo; 4]],
-                Saturation::SatPropagate => {
-                    [[Hi; 4], [Lo; 4], [Inf, Hi, Inf, Hi], [MinusInf, Lo, Lo, Lo]]
-                }
+                Saturation::SatPropagate => [[Hi; 4], [Lo; 4], [Inf, Hi, Inf, Hi], [MinusInf, Lo, Lo, Lo]],
                 _ => [
                     if down { [Hi; 4] } else { [Inf, Nan, Inf, Nan] },
                     if up { [Lo; 4] } else { [MinusInf, Nan, Nan, Nan] },
@@ -169,7 +167,11 @@ fn saturation_tables() {
                         MinusInf => minus_inf.expect("an infinity"),
                         Nan => nan,
                     };
-                    assert_eq!(project(operand(x), &f, &how).value, expected, "{name} {x} {mode:?} {preset:?}");
+                    assert_eq!(
+                        project(operand(x), &f, &how).value,
+                        expected,
+                        "{name} {x} {mode:?} {preset:?}"
+                    );
                 }
             }
         }
@@ -268,7 +270,11 @@ fn external_formats() {
 
 fn number(significand: u64, exponent: i32) -> Datum {
     let zeros = significand.trailing_zeros();
-    Datum::Finite { negative: false, significand: significand >> zeros, exponent: exponent + zeros.cast_signed() }
+    Datum::Finite {
+        negative: false,
+        significand: significand >> zeros,
+        exponent: exponent + zeros.cast_signed(),
+    }
 }
 
 #[test]
@@ -326,7 +332,8 @@ fn parameters_and_special_code_points_of_all_504_formats() {
     for (k, p, s, d, f) in all() {
         count += 1;
         let (signed, extended) = (s == Signedness::Signed, d == Domain::Extended);
-        let (bias, exponent_bits) = if signed { (1 << (k - p - 1), k - p) } else { (1 << (k - p), k - p + 1) };
+        let (bias, exponent_bits) =
+            if signed { (1 << (k - p - 1), k - p) } else { (1 << (k - p), k - p + 1) };
         assert_eq!((f.bias(), f.exponent_bits(), f.trailing_bits()), (bias, exponent_bits, p - 1), "{f}");
         assert_eq!((f.width(), f.precision(), f.is_signed()), (k, p, signed), "{f}");
 
@@ -357,11 +364,10 @@ fn parameters_and_special_code_points_of_all_504_formats() {
 
         let (k, p) = (k.cast_signed(), p.cast_signed());
         let emax = match (signed, p, extended) {
-            (true, 1, true) => (1 << (k - 2)) - 2,
+            (true, 1, true) | (false, 2, true) => (1 << (k - 2)) - 2,
             (true, ..) => (1 << (k - p - 1)) - 1,
             (false, 1, true) => (1 << (k - 1)) - 3,
             (false, 1, false) => (1 << (k - 1)) - 2,
-            (false, 2, true) => (1 << (k - 2)) - 2,
             (false, ..) => (1 << (k - p)) - 1,
         };
         assert_eq!(f.exponent_range().1, emax, "{f}");

@@ -152,7 +152,7 @@ fn stochastic(f: &Format, word: u64) -> Projection {
 /// Symmetric modes treat both signs alike, and directed modes swap: over all bfloat16 and many f32 inputs.
 #[test]
 fn encoding_is_symmetric_in_sign() {
-    let f32_inputs = (0..1_u64 << 16).map(|i| i * 32_749 & 0x7FFF_FFFF);
+    let f32_inputs = (0..1_u64 << 16).map(|i| (i * 32_749) & 0x7FFF_FFFF);
     let inputs: Vec<u64> = (0..0x8000).map(|i| i << 16).chain(f32_inputs).collect();
     for f in [(C143.make)(7), (C152.make)(15), (SHP.make)(15), (C143.make)(0), (C152.make)(63)] {
         let sign = 1 << (f.width() - 1);
@@ -160,7 +160,10 @@ fn encoding_is_symmetric_in_sign() {
         let mirrored = [
             (nearest, nearest),
             (stochastic(&f, 0x9E37_79B9), stochastic(&f, 0x9E37_79B9)),
-            (nearest.with_rounding(Rounding::TowardPositive), nearest.with_rounding(Rounding::TowardNegative)),
+            (
+                nearest.with_rounding(Rounding::TowardPositive),
+                nearest.with_rounding(Rounding::TowardNegative),
+            ),
             (nearest.with_rounding(Rounding::ToOdd), nearest.with_rounding(Rounding::ToOdd)),
         ];
         for (plus, minus) in mirrored {
@@ -235,7 +238,8 @@ fn rebias_every_code_between_every_pair_of_biases() {
                         // The fast path.
                         let field = i32::try_from(index >> layout.mantissa_bits).unwrap();
                         if field >= 1 && (1..1 << layout.exponent_bits).contains(&(field + shift)) {
-                            let moved = i64::try_from(index).unwrap() + (i64::from(shift) << layout.mantissa_bits);
+                            let moved =
+                                i64::try_from(index).unwrap() + (i64::from(shift) << layout.mantissa_bits);
                             assert_eq!((moved, exact), (i64::try_from(expected).unwrap(), true));
                         }
                     }

@@ -409,13 +409,11 @@ fn binary(text: &str) -> Printed {
     let significand = u64::from_str_radix(&format!("{whole}{fraction}"), 2).expect("binary digits");
     let exponent: i32 = exponent.parse().expect("an exponent");
     let exponent = exponent - i32::try_from(fraction.len()).unwrap();
-    match significand {
-        0 => Printed::Zero(negative),
-        _ => {
-            let zeros = significand.trailing_zeros();
-            Printed::Number(negative, significand >> zeros, exponent + zeros.cast_signed())
-        }
+    if significand == 0 {
+        return Printed::Zero(negative);
     }
+    let zeros = significand.trailing_zeros();
+    Printed::Number(negative, significand >> zeros, exponent + zeros.cast_signed())
 }
 
 fn decoded(f: &Format, code: u64) -> Printed {
@@ -462,19 +460,26 @@ fn check(f: &Format, table: &str) -> usize {
     table.trim().lines().count()
 }
 
+/// Codes with significand and exponent.
+type Cells = [(u64, u64, i32); 4];
+
 #[test]
 fn rfc_table_of_e4m3fn_e4m3fnuz_and_e4m3b11fnuz() {
     // Bias; min normal, max normal, min subnormal, max subnormal as code and significand · 2^exponent.
-    let columns: [(Format, i32, [(u64, u64, i32); 4]); 3] = [
-        (E4M3FN, 7, [(0b0001_000, 1, -6), (0b1111_110, 7, 6), (0b0000_001, 1, -9), (0b0000_111, 7, -9)]),
-        (E4M3FNUZ, 8, [(0b0001_000, 1, -7), (0b1111_111, 15, 4), (0b0000_001, 1, -10), (0b0000_111, 7, -10)]),
-        (E4M3B11FNUZ, 11, [(0b0001_000, 1, -10), (0b1111_111, 15, 1), (0b0000_001, 1, -13), (0b0000_111, 7, -13)]),
+    let columns: [(Format, i32, Cells); 3] = [
+        (E4M3FN, 7, [(0x08, 1, -6), (0x7E, 7, 6), (0x01, 1, -9), (0x07, 7, -9)]),
+        (E4M3FNUZ, 8, [(0x08, 1, -7), (0x7F, 15, 4), (0x01, 1, -10), (0x07, 7, -10)]),
+        (E4M3B11FNUZ, 11, [(0x08, 1, -10), (0x7F, 15, 1), (0x01, 1, -13), (0x07, 7, -13)]),
     ];
     for (f, bias, cells) in columns {
         assert_eq!((f.bias(), f.width(), f.exponent_bits(), f.trailing_bits()), (bias, 8, 4, 3), "{f}");
         for (code, significand, exponent) in cells {
             for (code, negative) in [(code, false), (code | 0x80, true)] {
-                assert_eq!(decoded(&f, code), Printed::Number(negative, significand, exponent), "{f} {code:#x}");
+                assert_eq!(
+                    decoded(&f, code),
+                    Printed::Number(negative, significand, exponent),
+                    "{f} {code:#x}"
+                );
             }
         }
         let classes = cells.map(|(code, ..)| f.classify(code));
@@ -596,11 +601,17 @@ fn binary4p2_with_and_without_infinity() {
             assert_eq!(decoded(&f, code | 8), Printed::Number(true, significand, exponent), "{f} {code}");
         }
     }
-    assert_eq!((decoded(&extended, 7), decoded(&extended, 15)), (Printed::Infinite(false), Printed::Infinite(true)));
+    assert_eq!(
+        (decoded(&extended, 7), decoded(&extended, 15)),
+        (Printed::Infinite(false), Printed::Infinite(true))
+    );
     assert_eq!(decoded(&finite, 7), Printed::Number(false, 3, 0));
     assert_eq!(decoded(&finite, 15), Printed::Number(true, 3, 0));
     // "← Max": 2.0 and 3.0; printed to one decimal.
-    assert_eq!((extended.encode(extended.max_finite()), finite.encode(finite.max_finite())), (Some(6), Some(7)));
+    assert_eq!(
+        (extended.encode(extended.max_finite()), finite.encode(finite.max_finite())),
+        (Some(6), Some(7))
+    );
     for (code, printed) in ["0.0", "0.2", "0.5", "0.8", "1.0", "1.5", "2.0", "3.0"].into_iter().enumerate() {
         let value = finite.decode(code as u64).to_f64().expect("exact");
         assert_eq!(format!("{value:.1}"), printed);
@@ -613,7 +624,10 @@ fn double_rounding_through_binary32() {
     let f = format("binary8p3se");
     let how = f.default_projection();
     let (c128, c160) = (0x5C, 0x5D);
-    assert_eq!((decoded(&f, c128), decoded(&f, c160)), (Printed::Number(false, 1, 7), Printed::Number(false, 5, 5)));
+    assert_eq!(
+        (decoded(&f, c128), decoded(&f, c160)),
+        (Printed::Number(false, 1, 7), Printed::Number(false, 5, 5))
+    );
     // 144 + 2^−17, exact in binary64.
     let x = 144.0 + f64::from_bits((1023 - 17) << 52);
     assert_eq!(format!("{x:.12}"), "144.000007629395"); // the slide prints …7629453: it lost the digits 39

@@ -13,7 +13,8 @@ fn format(name: &str) -> Format {
 }
 
 /// The formats whose bias is data: name, exponent bits, mantissa bits.
-const CONFIGURABLE: [(&str, u32, u32); 3] = [("cfloat8_1_4_3", 4, 3), ("cfloat8_1_5_2", 5, 2), ("shp", 5, 10)];
+const CONFIGURABLE: [(&str, u32, u32); 3] =
+    [("cfloat8_1_4_3", 4, 3), ("cfloat8_1_5_2", 5, 2), ("shp", 5, 10)];
 
 fn with_bias(name: &str, bias: u32) -> Format {
     format(&format!("{name}:bias={bias}"))
@@ -124,8 +125,7 @@ fn r07_many_biases_live_side_by_side() {
     for (name, exponent_bits, mantissa_bits) in CONFIGURABLE {
         let spec: FormatSpec = name.parse().expect("a format without its bias");
         assert_eq!((spec.bias(), spec.has_free_bias()), (None, true), "{name}");
-        let active: Vec<Format> =
-            (0..64).map(|bias| spec.with_bias(bias).expect("a legal bias")).collect();
+        let active: Vec<Format> = (0..64).map(|bias| spec.with_bias(bias).expect("a legal bias")).collect();
         // The same code means a different number under each: no bias is global.
         let code = 1 << (exponent_bits + mantissa_bits - 1);
         for (bias, f) in (0_u32..).zip(&active) {
@@ -278,7 +278,9 @@ fn r14_small_values_become_denormals_not_zero() {
         assert_eq!(from_f32(&f, x.to_bits()), pair(code, flags), "{x}");
     }
     let f = with_bias("cfloat8_1_5_2", 15);
-    for (e, code, flags) in [(-14, 0x04, "-"), (-15, 0x03, "U"), (-16, 0x02, "-"), (-17, 0x01, "-"), (-18, 0, "U")] {
+    for (e, code, flags) in
+        [(-14, 0x04, "-"), (-15, 0x03, "U"), (-16, 0x02, "-"), (-17, 0x01, "-"), (-18, 0, "U")]
+    {
         let bits = u32::try_from(exact_f32(two_to(e))).unwrap();
         assert_eq!(from_f32(&f, bits), pair(code, flags), "2^{e}");
     }
@@ -606,7 +608,10 @@ fn r32_products_of_two_operands_are_exact_in_float32() {
                     let ((s, e), (t, d)) = (parts(&f, a), parts(&g, b));
                     let (product, exponent) = (s * t, e + d);
                     let leading = exponent + product.ilog2().cast_signed();
-                    assert!(product < 1 << 24 && exponent >= -149 && leading < 128, "{f} {a:#x} × {g} {b:#x}");
+                    assert!(
+                        product < 1 << 24 && exponent >= -149 && leading < 128,
+                        "{f} {a:#x} × {g} {b:#x}"
+                    );
                     lowest = lowest.min(leading);
                 }
             }
@@ -723,10 +728,10 @@ fn r39_flags_cover_operands_and_results_of_every_tesla_format() {
     let (c143, c152, shp) =
         (with_bias("cfloat8_1_4_3", 7), with_bias("cfloat8_1_5_2", 15), with_bias("shp", 15));
     let cases = [
-        (0x01, c143, c152, 0x14, "D"),    // 2^−10 has exponent field 5
-        (0x01, c152, c143, 0x00, "DU"),   // 2^−17 into a format that starts at 2^−10
-        (0x0001, shp, UHP, 0x1800, "D"),  // 2^−25
-        (0x0001, UHP, shp, 0x0000, "D"),  // a flushed operand is an exact zero
+        (0x01, c143, c152, 0x14, "D"),   // 2^−10 has exponent field 5
+        (0x01, c152, c143, 0x00, "DU"),  // 2^−17 into a format that starts at 2^−10
+        (0x0001, shp, UHP, 0x1800, "D"), // 2^−25
+        (0x0001, UHP, shp, 0x0000, "D"), // a flushed operand is an exact zero
         (0xFC01, UHP, c143, 0x7F, "I"),
         (0xFC00, UHP, c152, 0x7F, "O"),
         (0x7F, c152, c143, 0x7F, "O"),    // 114688
@@ -739,7 +744,11 @@ fn r39_flags_cover_operands_and_results_of_every_tesla_format() {
         let r = convert(code, &from, &to, &to.default_projection());
         let expected_flags: String = "IDOU".chars().filter(|c| flags.contains(*c)).collect();
         let expected_flags = if flags == "-" { "-".to_string() } else { expected_flags };
-        assert_eq!((r.value, r.flags.tesla().to_string()), (expected, expected_flags), "{code:#x} {from} to {to}");
+        assert_eq!(
+            (r.value, r.flags.tesla().to_string()),
+            (expected, expected_flags),
+            "{code:#x} {from} to {to}"
+        );
     }
 }
 

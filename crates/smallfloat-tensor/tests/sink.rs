@@ -1,21 +1,17 @@
 //! Written files: equal to what the reference crate reads and writes, the same bytes whatever the order of writing,
 //! and whole or absent whatever goes wrong.
 
+mod common;
+
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use common::{FOLDER, names};
 use safetensors::tensor::TensorView;
 use smallfloat_tensor::{
     Dtype, DurableFile, Error, NpyWriter, SafeTensors, Sink, SinkOptions, Source, TensorSpec, leftovers,
 };
-
-fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> =
-        fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
-}
 
 /// One tensor of every type, a scalar and an empty one, with data that differ everywhere.
 fn every_type() -> (Vec<TensorSpec>, Vec<Vec<u8>>) {
@@ -263,29 +259,6 @@ fn input_and_output_may_be_the_same_path() {
     assert!(new.read_all(&new.tensors()[0]).unwrap().iter().eq(data.iter().step_by(4)));
 }
 
-/// Runs this test again in a process that a line of shell has prepared for trouble; the line exits with 99 where the
-/// system does not allow that.
-#[cfg(unix)]
-fn again(test: &str, script: &str, folder: &Path) {
-    let status = std::process::Command::new("sh")
-        .args(["-c", script])
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--quiet"])
-        .env(FOLDER, folder)
-        .stdout(std::process::Stdio::null())
-        .status()
-        .unwrap();
-    if status.code() == Some(99) {
-        eprintln!("{test}: skipped, the system does not allow `{script}`");
-    } else {
-        assert!(status.success(), "{test} in `{script}`: {status}");
-    }
-}
-
-/// Set in the second process: where it is to write.
-#[cfg(unix)]
-const FOLDER: &str = "SMALLFLOAT_TEST_FOLDER";
-
 /// Each way of writing a megabyte and a half fails for want of room, says so, and leaves only the old files.
 #[cfg(unix)]
 fn no_way_has_room(folder: &Path) {
@@ -337,21 +310,16 @@ fn a_limit_on_file_sizes_leaves_the_old_files() {
         return no_way_has_room(Path::new(&folder));
     }
     let dir = tempfile::tempdir().unwrap();
-    let script =
-        "(trap '' XFSZ && ulimit -f 100) || exit 99; trap '' XFSZ; ulimit -f 100; exec \"$0\" \"$@\"";
-    again("a_limit_on_file_sizes_leaves_the_old_files", script, dir.path());
+    common::again("a_limit_on_file_sizes_leaves_the_old_files", common::SMALL_FILES, dir.path());
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_file_system_leaves_the_old_files() {
     if let Some(folder) = std::env::var_os(FOLDER) {
-        let mount = format!("mount -t tmpfs -o size=1m none \"${FOLDER}\"");
-        assert!(std::process::Command::new("sh").args(["-c", &mount]).status().unwrap().success());
+        common::mount_a_megabyte();
         return no_way_has_room(Path::new(&folder));
     }
     let dir = tempfile::tempdir().unwrap();
-    // The mount lives in a name space of its own and ends with the process.
-    let script = "unshare -rm true 2>/dev/null || exit 99; exec unshare -rm \"$0\" \"$@\"";
-    again("a_full_file_system_leaves_the_old_files", script, dir.path());
+    common::again("a_full_file_system_leaves_the_old_files", common::OWN_MOUNTS, dir.path());
 }

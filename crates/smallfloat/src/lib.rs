@@ -68,6 +68,7 @@ mod preset;
 mod projection;
 pub mod random;
 mod rounding;
+pub mod scalar;
 #[cfg(feature = "alloc")]
 pub mod text;
 
@@ -84,3 +85,4 @@ pub use projection::{
     project,
 };
 pub use rounding::{RandomBits, Rounding};
+pub use scalar::*;

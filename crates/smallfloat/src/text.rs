@@ -195,12 +195,16 @@ impl Format {
             Datum::Infinite { .. } => format!("{sign}Inf"),
             Datum::Finite { significand: 0, .. } => format!("{sign}0"),
             Datum::Finite { .. } => {
-                let index = code & (self.max_code() >> u32::from(self.is_signed()));
-                let (digits, point) = shortest_digits(self, index);
+                let (digits, point) = shortest(self, code);
                 format!("{sign}{}", place_point(&digits, point))
             }
         }
     }
+}
+
+/// The digits and the point of a code's shortest decimal, without its sign; not for zero.
+pub(crate) fn shortest(format: &Format, code: u64) -> (String, i64) {
+    shortest_digits(format, code & (format.max_code() >> u32::from(format.is_signed())))
 }
 
 /// The digits d₁d₂… of the shortest decimal 0.d₁d₂… · 10^point inside the rounding interval of an index, by the

@@ -173,6 +173,15 @@ impl<'a> Source<'a> {
     }
 }
 
+/// The code of an operand of a format: a code in hexadecimal, or a value that the format has.
+pub(super) fn operand(datum: &Datum<'_>, format: &Format, hex: bool) -> Result<u64> {
+    let source = if hex { Source::hex(datum, format)?.0 } else { Source::text(datum, Some(format))? };
+    match source {
+        Source::Code(code, _) => Ok(code),
+        Source::Value(x) => Err(missing(x, format, datum)),
+    }
+}
+
 /// The code of an exact value, if the format has it.
 fn code_of(x: Exact, format: &Format) -> Option<u64> {
     let mut how = Preset::Ieee.projection(format);
@@ -201,7 +210,7 @@ fn missing(x: Exact, from: &Format, datum: &Datum<'_>) -> anyhow::Error {
 }
 
 /// Hexadecimal digits with or without `0x`.
-fn parse_hex(text: &str) -> Option<u64> {
+pub(super) fn parse_hex(text: &str) -> Option<u64> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
     if digits.starts_with('+') { None } else { u64::from_str_radix(digits, 16).ok() }
 }

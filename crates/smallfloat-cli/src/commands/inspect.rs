@@ -44,8 +44,8 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let heading = format!("{}: {}", args.file.display(), kind(&view));
     writeln!(out, "{}\n", out.bold(heading))?;
     let rows: Vec<_> = view.tensors().iter().map(|tensor| (&*tensor.info.name, cells(tensor))).collect();
-    let header = ["tensor", "format", "bias", "shape", "elements", "bytes", "range"];
-    report::rows_of_names(&header, &[2, 4, 5], &rows, out)?;
+    let header = ["tensor", "format", "bias", "shape", "size", "range"];
+    report::rows_of_names(&header, &[2, 4], &rows, out)?;
     let totals = Totals::of(&view);
     writeln!(
         out,
@@ -91,12 +91,11 @@ fn cells(tensor: &TensorView) -> Vec<String> {
         (Some(format), Some(entry)) => {
             let [smallest, largest] = ends(format);
             let bias = if format.has_free_bias() { format.bias().to_string() } else { String::new() };
-            (words::tensor_name(&entry.format, 20), bias, format!("{smallest} … {largest}"))
+            (words::tensor_name(&entry.format, 20), bias, format!("{smallest}…{largest}"))
         }
         _ => (info.dtype.name().to_owned(), String::new(), String::new()),
     };
-    let (elements, bytes) = (words::count(info.elements()), words::bytes(info.len));
-    vec![format, bias, words::shape(&info.shape), elements, bytes, range]
+    vec![format, bias, words::shape(&info.shape), words::bytes(info.len), range]
 }
 
 /// The smallest and the largest positive value, in a few characters.

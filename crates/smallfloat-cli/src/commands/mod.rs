@@ -1,6 +1,13 @@
 //! One file a command: its arguments, its examples, and `run`.
 
+pub(crate) mod compare;
 pub(crate) mod convert;
+pub(crate) mod dequantize;
+pub(crate) mod eval;
 pub(crate) mod formats;
+pub(crate) mod inspect;
+pub(crate) mod quantize;
+pub(crate) mod sample;
 pub(crate) mod show;
 pub(crate) mod table;
+pub(crate) mod verify;

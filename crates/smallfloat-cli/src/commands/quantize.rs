@@ -223,7 +223,10 @@ fn bias(args: &Args, format: &FormatSpec) -> Result<BiasPolicy> {
         }
         (_, None) => {}
         (policy, Some(named)) if format.has_free_bias() => {
-            bail!("--bias {policy} contradicts the bias {named} of --format {}; give one of them", args.format)
+            bail!(
+                "--bias {policy} contradicts the bias {named} of --format {}; give one of them",
+                args.format
+            )
         }
         (policy, Some(named)) => {
             bail!("--bias {policy}: the bias of {} is always {named}; leave the option out", args.format)

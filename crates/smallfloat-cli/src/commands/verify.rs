@@ -51,7 +51,11 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     }
     let (tensors, codes) = (words::plural(verified.tensors, "tensor"), words::plural(verified.codes, "code"));
     writeln!(out, "{}: {}", args.file.display(), out.bold("verified"))?;
-    writeln!(out, "  structure  {tensors} quantized, {} copied, each bias legal", words::count(verified.copied))?;
+    writeln!(
+        out,
+        "  structure  {tensors} quantized, {} copied, each bias legal",
+        words::count(verified.copied)
+    )?;
     writeln!(out, "  digests    {tensors}, SHA-256 as the metadata says")?;
     writeln!(out, "  codes      {codes}, each one of its format")?;
     Ok(())

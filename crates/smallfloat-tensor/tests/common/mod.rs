@@ -82,9 +82,10 @@ impl File {
         let bytes = fs::read(path).unwrap();
         let (_, header) = safetensors::SafeTensors::read_metadata(&bytes).unwrap();
         let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
-        let tensors = file.tensors().into_iter().map(|(name, view)| {
-            (name, Tensor::new(view.dtype(), view.shape(), view.data().to_vec()))
-        });
+        let tensors = file
+            .tensors()
+            .into_iter()
+            .map(|(name, view)| (name, Tensor::new(view.dtype(), view.shape(), view.data().to_vec())));
         Self { tensors: tensors.collect(), metadata: header.metadata().clone().unwrap_or_default() }
     }
 
@@ -116,8 +117,7 @@ pub(crate) struct Fixture {
 impl Fixture {
     pub(crate) fn new(file: &File) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (input, output) =
-            (folder.path().join("in.safetensors"), folder.path().join("out.safetensors"));
+        let (input, output) = (folder.path().join("in.safetensors"), folder.path().join("out.safetensors"));
         file.write(&input);
         Self { folder, input, output }
     }

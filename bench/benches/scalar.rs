@@ -1,0 +1,93 @@
+//! One value at a time: conversions and arithmetic of typed scalars beside the crates people use today.
+//!
+//! Every peer does the same job on the same 4,096 values of E4M3FN, and the fast ways agree bit for bit before they are
+//! timed. `float8` saturates and the others give NaN on overflow; the data stays below.
+
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use float8::F8E4M3 as Float8;
+use microfloat::f8e4m3fn as Micro;
+use minifloat::F8E4M3FN as Mini;
+use smallfloat::E4M3Fn as Ours;
+
+const LENGTH: usize = 4096;
+
+fn values() -> Vec<f32> {
+    let mut state = 1_u64;
+    (0..LENGTH)
+        .map(|_| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            ((state >> 40) as f32 / 16777216.0 - 0.5) * 8.0
+        })
+        .collect()
+}
+
+/// Times a function of one, two or three values for each crate.
+macro_rules! compare {
+    ($c:expr, $name:literal, $x:ident, |$a:ident| $unary:expr) => {{
+        let mut group = $c.benchmark_group($name);
+        group.throughput(Throughput::Elements(LENGTH as u64));
+        macro_rules! one {
+            ($label:literal, $type:ty, $from:expr) => {{
+                let $x: Vec<$type> = values().iter().map($from).collect();
+                group.bench_function(BenchmarkId::from_parameter($label), |b| {
+                    b.iter(|| {
+                        for $a in black_box(&$x) {
+                            black_box($unary);
+                        }
+                    });
+                });
+            }};
+        }
+        one!("smallfloat", Ours, |x| Ours::from_f32(*x));
+        one!("float8", Float8, |x| Float8::from_f32(*x));
+        one!("microfloat", Micro, |x| Micro::from_f32(*x));
+        one!("minifloat", Mini, |x| Mini::from_f32(*x));
+        group.finish();
+    }};
+}
+
+fn from_f32(c: &mut Criterion) {
+    let x = values();
+    let mut group = c.benchmark_group("from_f32");
+    group.throughput(Throughput::Elements(LENGTH as u64));
+    macro_rules! one {
+        ($label:literal, $type:ty) => {
+            group.bench_function(BenchmarkId::from_parameter($label), |b| {
+                b.iter(|| {
+                    for x in black_box(&x) {
+                        black_box(<$type>::from_f32(*x));
+                    }
+                });
+            });
+        };
+    }
+    one!("smallfloat", Ours);
+    one!("float8", Float8);
+    one!("microfloat", Micro);
+    one!("minifloat", Mini);
+    group.finish();
+}
+
+fn agreement() {
+    for x in values() {
+        let ours = Ours::from_f32(x).to_bits();
+        assert_eq!(ours, Float8::from_f32(x).to_bits(), "{x}");
+        assert_eq!(ours, Micro::from_f32(x).to_bits(), "{x}");
+        assert_eq!(ours, Mini::from_f32(x).to_bits(), "{x}");
+    }
+}
+
+fn scalar(c: &mut Criterion) {
+    agreement();
+    from_f32(c);
+    compare!(c, "to_f32", x, |a| a.to_f32());
+    compare!(c, "add", x, |a| *a + x[(a.to_bits() as usize * 16) % LENGTH]);
+    compare!(c, "mul", x, |a| *a * x[(a.to_bits() as usize * 16) % LENGTH]);
+    compare!(c, "div", x, |a| *a / x[(a.to_bits() as usize * 16) % LENGTH]);
+    compare!(c, "print", x, |a| a.to_string());
+}
+
+criterion_group!(benches, scalar);
+criterion_main!(benches);

@@ -1,0 +1,641 @@
+//! The commands on files of tensors, end to end: contract, messages, exit statuses, bytes. Expected values are those of
+//! Tesla's tables and of the formats' definitions.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command as Process, Stdio};
+
+use assert_cmd::Command;
+use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder with files of tensors, and the command run in it.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).expect("the file is there")
+    }
+
+    fn names(&self) -> BTreeSet<String> {
+        let entries = fs::read_dir(self.0.path()).expect("the folder can be listed");
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    /// Writes a safetensors file with the reference crate.
+    fn tensors(&self, name: &str, tensors: &[(&str, Dtype, &[usize], Vec<u8>)]) {
+        let views = tensors.iter().map(|(name, dtype, shape, bytes)| {
+            (*name, TensorView::new(*dtype, shape.to_vec(), bytes).expect("a tensor"))
+        });
+        let bytes = serialize(views, None).expect("a safetensors file");
+        fs::write(self.path(name), bytes).expect("the file can be written");
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::cargo_bin("smallfloat").expect("the command is built");
+        command.current_dir(self.0.path()).args(args);
+        command
+    }
+
+    /// Standard output of a run that succeeds.
+    fn run(&self, args: &[&str]) -> String {
+        let assert = self.command(args).assert().success();
+        String::from_utf8(assert.get_output().stdout.clone()).expect("output is text")
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        serde_json::from_str(&self.run(args)).expect("output is JSON")
+    }
+
+    /// Fails with status 1, nothing on standard output, one line that has all of `parts`; no file comes or changes.
+    fn refuses(&self, args: &[&str], parts: &[&str]) {
+        let state = || {
+            let names = self.names();
+            names.into_iter().map(|name| (self.read(&name), name)).collect::<Vec<_>>()
+        };
+        let before = state();
+        let output = self.command(args).output().expect("the command runs");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {message}");
+        assert!(output.stdout.is_empty() && message.starts_with("smallfloat: error: "), "{message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+        for part in parts {
+            assert!(message.contains(part), "{args:?}: `{part}` is not in: {message}");
+        }
+        assert!(before == state(), "{args:?} changed a file");
+    }
+}
+
+fn f32s(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+/// Numbers of both signs over some eight binades, none special: a multiplicative congruence.
+fn numbers(n: usize, scale: f32) -> Vec<f32> {
+    let mut state = 12345_u32;
+    (0..n)
+        .map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let fraction = f32::from(u16::try_from(state >> 16).expect("16 bits")) / 32768.0 - 1.0;
+            scale * fraction
+        })
+        .collect()
+}
+
+/// A checkpoint of two float tensors and one of integers.
+fn model(place: &Place) {
+    let ids = (0..4_i64).flat_map(i64::to_le_bytes).collect();
+    place.tensors(
+        "model.safetensors",
+        &[
+            ("big.weight", Dtype::F32, &[20, 30], f32s(&numbers(600, 1.0))),
+            ("ids", Dtype::I64, &[4], ids),
+            ("small.weight", Dtype::F32, &[300], f32s(&numbers(300, 1e-6))),
+        ],
+    );
+}
+
+#[test]
+fn quantize_writes_the_codes_of_the_papers_formats() {
+    let place = Place::new();
+    // 1.1 rounds to 1.125 (0x39), 1e9 saturates at 480 (0x7f), −0.3 is −0.3125 (0xaa); −0 stays.
+    let values = [1.0, 1.1, -0.3, 1e9, 0.0, -0.0];
+    place.tensors("w.safetensors", &[("w", Dtype::F32, &[2, 3], f32s(&values))]);
+    let report = place.json(&[
+        "quantize",
+        "w.safetensors",
+        "-o",
+        "q.safetensors",
+        "--format",
+        "CFloat8_1_4_3",
+        "--bias",
+        "7",
+        "--json",
+    ]);
+    let bytes = place.read("q.safetensors");
+    let file = SafeTensors::deserialize(&bytes).expect("the reference crate reads it");
+    let codes = file.tensor("w").expect("codes");
+    assert_eq!((codes.dtype(), codes.shape()), (Dtype::U8, &[2, 3][..]));
+    assert_eq!(codes.data(), [0x38, 0x39, 0xaa, 0x7f, 0x00, 0x80]);
+    let bias = file.tensor("w_bias").expect("a bias");
+    assert_eq!((bias.dtype(), bias.shape(), bias.data()), (Dtype::U8, &[][..], &[7][..]));
+    let tensor = &report["tensors"][0];
+    assert_eq!(
+        (&tensor["saturated"], &tensor["zero"], &tensor["biases"][0]),
+        (&1.into(), &2.into(), &7.into())
+    );
+    assert_eq!(report["bytes_out"], bytes.len());
+
+    place.run(&["dequantize", "q.safetensors", "-o", "back.safetensors"]);
+    let bytes = place.read("back.safetensors");
+    let back = SafeTensors::deserialize(&bytes).expect("a safetensors file");
+    assert_eq!(back.names(), ["w"]);
+    let back = back.tensor("w").expect("the tensor");
+    assert_eq!((back.dtype(), back.data()), (Dtype::F32, &*f32s(&[1.0, 1.125, -0.3125, 480.0, 0.0, -0.0])));
+}
+
+#[test]
+fn wide_codes_and_the_largest_bias() {
+    let place = Place::new();
+    // SHP has 10 significand bits; with bias 15 it is binary16 without specials: 1 = 0x3c00.
+    place.tensors("w.safetensors", &[("w", Dtype::F32, &[2], f32s(&[1.0, -2.0]))]);
+    place.run(&["quantize", "w.safetensors", "-o", "q.safetensors", "--format", "shp:bias=15"]);
+    let bytes = place.read("q.safetensors");
+    let file = SafeTensors::deserialize(&bytes).expect("a safetensors file");
+    assert_eq!(file.tensor("w").expect("codes").data(), [0x00, 0x3c, 0x00, 0xc0]);
+    assert_eq!(file.tensor("w").expect("codes").dtype(), Dtype::U16);
+    // The largest magnitude of cfloat8_1_4_3 is 1.875 · 2^(15 − bias), so 0.3 takes at most bias 17 (0.46875).
+    place.tensors("a.safetensors", &[("w", Dtype::F32, &[2], f32s(&[0.3, -0.001]))]);
+    let report =
+        place.json(&["quantize", "a.safetensors", "-o", "a2.safetensors", "--bias", "amax", "--json"]);
+    assert_eq!(report["tensors"][0]["biases"], serde_json::json!([17]));
+}
+
+#[test]
+fn formats_whose_bias_is_fixed_have_none_beside_their_codes() {
+    let place = Place::new();
+    place.tensors("w.safetensors", &[("w", Dtype::F32, &[2], f32s(&[1.0, 1e9]))]);
+    // Overflow saturates at 448, although the format's preset would give NaN.
+    place.run(&["quantize", "w.safetensors", "-o", "q.safetensors", "--format", "e4m3fn", "--bias", "7"]);
+    let bytes = place.read("q.safetensors");
+    let file = SafeTensors::deserialize(&bytes).expect("a safetensors file");
+    assert_eq!((file.names(), file.tensor("w").expect("codes").data()), (vec!["w"], &[0x38, 0x7e][..]));
+    let args =
+        ["quantize", "w.safetensors", "-o", "n.safetensors", "--format", "e4m3fn", "--saturation", "satnone"];
+    place.run(&args);
+    let bytes = place.read("n.safetensors");
+    let file = SafeTensors::deserialize(&bytes).expect("a safetensors file");
+    assert_eq!(file.tensor("w").expect("codes").data(), [0x38, 0x7f]);
+    let args = ["quantize", "w.safetensors", "-o", "x.safetensors", "--format", "e4m3fn", "--bias", "auto"];
+    place.refuses(&args, &["--bias auto", "the bias of e4m3fn is always 7"]);
+}
+
+#[test]
+fn the_report_has_the_keys_of_the_contract() {
+    let place = Place::new();
+    model(&place);
+    let printed = place.json(&[
+        "quantize",
+        "model.safetensors",
+        "-o",
+        "q.safetensors",
+        "--report",
+        "r.json",
+        "--plot",
+        "p.svg",
+        "--json",
+    ]);
+    let written: Value = serde_json::from_slice(&place.read("r.json")).expect("JSON");
+    assert_eq!(printed, written);
+    let keys = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&written), ["tensors", "totals", "seconds", "bytes_in", "bytes_out"]);
+    let contract = [
+        "name",
+        "shape",
+        "format",
+        "biases",
+        "amax",
+        "sqnr_db",
+        "saturated",
+        "underflowed",
+        "zero",
+        "nan",
+        "inf",
+    ];
+    let tensors = written["tensors"].as_array().expect("an array");
+    for tensor in tensors {
+        let keys = keys(tensor);
+        assert_eq!(keys[..contract.len()], contract);
+        let more = ["flags", "exponents"];
+        assert!(keys[contract.len()..].iter().all(|key| more.contains(&&**key)), "{keys:?}");
+    }
+    let find = |name: &str| tensors.iter().find(|tensor| tensor["name"] == name).expect("the tensor");
+    let copied = find("ids");
+    assert_eq!(
+        (&copied["format"], &copied["biases"], &copied["shape"]),
+        (&Value::Null, &Value::Array(vec![]), &serde_json::json!([4]))
+    );
+    assert_eq!(find("big.weight")["format"], "cfloat8_1_4_3");
+    // A scale of 10^6 is almost 20 binades.
+    let bias = |name| find(name)["biases"][0].as_i64().expect("a bias");
+    assert!((19..=21).contains(&(bias("small.weight") - bias("big.weight"))));
+    assert!(find("small.weight")["sqnr_db"].as_f64().expect("a ratio") > 30.0);
+    assert_eq!((&written["totals"]["quantized"], &written["totals"]["copied"]), (&2.into(), &1.into()));
+    assert_eq!(written["bytes_in"], place.read("model.safetensors").len());
+    // The histogram counts every finite non-zero element.
+    let counts =
+        find("big.weight")["exponents"].as_array().expect("a histogram").iter().map(|bin| bin[1].as_u64());
+    let zeros = numbers(600, 1.0).iter().filter(|x| **x == 0.0).count() as u64;
+    assert_eq!(counts.sum::<Option<u64>>(), Some(600 - zeros));
+}
+
+#[test]
+fn the_sqnr_is_that_of_the_written_values() {
+    let place = Place::new();
+    model(&place);
+    let args =
+        ["quantize", "model.safetensors", "-o", "q.safetensors", "--format", "cfloat8_1_5_2", "--json"];
+    let report = place.json(&args);
+    place.run(&["dequantize", "q.safetensors", "-o", "b.safetensors", "--dtype", "f64"]);
+    let bytes = place.read("b.safetensors");
+    let back = SafeTensors::deserialize(&bytes).expect("a safetensors file");
+    let back: Vec<f64> = back
+        .tensor("big.weight")
+        .expect("the tensor")
+        .data()
+        .chunks_exact(8)
+        .map(|bytes| f64::from_le_bytes(bytes.try_into().expect("8 bytes")))
+        .collect();
+    let (mut signal, mut noise) = (0.0, 0.0);
+    for (x, q) in numbers(600, 1.0).into_iter().map(f64::from).zip(back) {
+        signal += x * x;
+        noise += (x - q) * (x - q);
+    }
+    let expected = 10.0 * (signal / noise).log10();
+    let tensors = report["tensors"].as_array().expect("an array");
+    let found = tensors.iter().find(|tensor| tensor["name"] == "big.weight").expect("the tensor");
+    assert!((found["sqnr_db"].as_f64().expect("a ratio") - expected).abs() < 1e-9);
+    let compared = place.json(&["compare", "model.safetensors", "q.safetensors", "--json"]);
+    let tensors = compared["tensors"].as_array().expect("an array");
+    for tensor in tensors {
+        match tensor["name"].as_str() {
+            Some("big.weight") => {
+                assert!((tensor["sqnr_db"].as_f64().expect("a ratio") - expected).abs() < 1e-9);
+                assert_eq!(tensor["equal"], false);
+            }
+            Some("ids") => assert_eq!(tensor["equal"], true),
+            _ => {}
+        }
+    }
+    assert_eq!((&compared["totals"]["tensors"], &compared["totals"]["equal"]), (&3.into(), &1.into()));
+}
+
+#[test]
+fn threads_change_no_byte_and_seeds_do() {
+    let place = Place::new();
+    // Several blocks of 65,536 elements, so that there is work for several threads.
+    let values = numbers(400_000, 0.05);
+    place.tensors("m.safetensors", &[("w", Dtype::F32, &[400_000], f32s(&values))]);
+    let run = |name: &str, more: &[&str]| {
+        let mut args = vec!["quantize", "m.safetensors", "-o", name];
+        args.extend(more);
+        place.run(&args);
+        place.read(name)
+    };
+    assert!(run("a1", &["--threads", "1"]) == run("a3", &["--threads", "3"]));
+    let one = run("s1", &["--threads", "1", "--stochastic", "--seed", "1"]);
+    let three = run("s3", &["--threads", "3", "--rounding", "stochastic-a", "--seed", "0x1"]);
+    assert!(one == three, "--stochastic is --rounding stochastic-a");
+    assert!(one != run("s4", &["--stochastic", "--seed", "2"]));
+    let entry = &place.json(&["inspect", "s1", "--json"])["tensors"][0];
+    assert_eq!((&entry["container"]["seed"], &entry["container"]["random_bits"]), (&1.into(), &32.into()));
+    assert_eq!(
+        (&entry["container"]["rounding"], &entry["elements"]),
+        (&"stochastic-a".into(), &400_000.into())
+    );
+    assert!(place.run(&["inspect", "s1"]).contains("stochastic-a, 32 random bits of philox, seed 1"));
+}
+
+#[test]
+fn include_and_exclude_choose_by_name() {
+    let place = Place::new();
+    model(&place);
+    let formats = |args: &[&str]| {
+        let mut all = vec!["quantize", "model.safetensors", "-o", "q.safetensors", "--force", "--json"];
+        all.extend(args);
+        let report = place.json(&all);
+        let tensors = report["tensors"].as_array().expect("an array").clone();
+        let chosen = tensors.into_iter().filter(|tensor| !tensor["format"].is_null());
+        chosen.map(|tensor| tensor["name"].as_str().expect("a name").to_owned()).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(formats(&[]).len(), 2);
+    assert_eq!(formats(&["--include", "big*"]), ["big.weight".to_owned()].into());
+    assert_eq!(formats(&["--include", "*", "--exclude", "big*"]), ["small.weight".to_owned()].into());
+    assert_eq!(formats(&["--include", "big*", "--include", "{small,x}.*"]).len(), 2);
+    place.refuses(
+        &["quantize", "model.safetensors", "-o", "x.safetensors", "--include", "conv*"],
+        &["--include", "no tensor", "`"],
+    );
+    place.refuses(
+        &["quantize", "model.safetensors", "-o", "x.safetensors", "--exclude", "[a"],
+        &["--exclude", "[a"],
+    );
+}
+
+#[test]
+fn nan_infinity_and_negatives_are_refused_unless_a_rule_is_given() {
+    let place = Place::new();
+    let mut values = numbers(100, 1.0);
+    values[37] = f32::NAN;
+    values[60] = f32::INFINITY;
+    place.tensors("n.safetensors", &[("layer.w", Dtype::F32, &[100], f32s(&values))]);
+    let args = ["quantize", "n.safetensors", "-o", "q.safetensors"];
+    place.refuses(&args, &["n.safetensors", "tensor `layer.w`", "element 37 is NaN", "--nonfinite preset"]);
+    let report = place.json(&[&args[..], &["--nonfinite", "preset", "--json"]].concat());
+    assert_eq!((&report["totals"]["nan"], &report["totals"]["inf"]), (&1.into(), &1.into()));
+
+    place.tensors("w.safetensors", &[("w", Dtype::F32, &[3], f32s(&[1.0, -1.0, 0.5]))]);
+    let args = ["quantize", "w.safetensors", "-o", "u.safetensors", "--format", "binary8p3ue", "--force"];
+    place.refuses(&args, &["tensor `w`", "element 1 is -1", "unsigned", "--negative"]);
+    // 1 is 0x80 and 1/2 is 0x7c: two significand bits, bias 32.
+    for (rule, code) in [("zero", 0x00), ("magnitude", 0x80), ("nan", 0xff)] {
+        place.run(&[&args[..], &["--negative", rule]].concat());
+        let bytes = place.read("u.safetensors");
+        let file = SafeTensors::deserialize(&bytes).expect("a safetensors file");
+        assert_eq!(file.tensor("w").expect("codes").data(), [0x80, code, 0x7c], "{rule}");
+    }
+}
+
+#[test]
+fn outputs_that_exist_stay_as_they_are() {
+    let place = Place::new();
+    model(&place);
+    fs::write(place.path("old"), "old").expect("a file");
+    let base = ["quantize", "model.safetensors", "-o"];
+    place.refuses(&[&base[..], &["old"]].concat(), &["-o", "`old` exists", "--overwrite"]);
+    place.refuses(&[&base[..], &["q", "--report", "old"]].concat(), &["--report", "`old` exists"]);
+    place.refuses(&[&base[..], &["q", "--plot", "old"]].concat(), &["--plot", "`old` exists"]);
+    place.refuses(&[&base[..], &["q", "--plot", "q"]].concat(), &["-o and --plot name the same file"]);
+    place.refuses(&[&base[..], &["no/folder/q"]].concat(), &["no/folder", "does not exist"]);
+    place.refuses(&[&base[..], &["w.npy"]].concat(), &["w.npy", ".safetensors"]);
+    place.refuses(&[&base[..], &["-"]].concat(), &["name a file"]);
+    // An error after the checks leaves the old file too.
+    place.tensors("n.safetensors", &[("w", Dtype::F32, &[1], f32s(&[f32::NAN]))]);
+    place.refuses(&["quantize", "n.safetensors", "-o", "old", "--overwrite"], &["element 0 is NaN"]);
+    place.run(&[&base[..], &["old", "--overwrite"]].concat());
+    assert!(place.run(&["verify", "old"]).contains("verified"));
+    place.refuses(&["dequantize", "old", "-o", "model.safetensors"], &["`model.safetensors` exists"]);
+    // An input may be its own output.
+    place.run(&["quantize", "model.safetensors", "-o", "model.safetensors", "--overwrite"]);
+    assert_eq!(place.read("model.safetensors"), place.read("old"));
+}
+
+#[test]
+fn contradictions_and_what_is_not_built_are_refused() {
+    let place = Place::new();
+    model(&place);
+    let refuses = |args: &[&str], parts: &[&str]| {
+        place.refuses(&[&["quantize", "model.safetensors", "-o", "q.safetensors"], args].concat(), parts);
+    };
+    refuses(&["--format", "cfloat8_1_4_4"], &["--format", "cfloat8_1_4_3"]);
+    refuses(&["--format", "cfloat8_1_4_3:bias=7", "--bias", "8"], &["--bias 8 contradicts the bias 7"]);
+    refuses(&["--format", "cfloat8_1_4_3:bias=7", "--bias", "auto"], &["--bias auto contradicts the bias 7"]);
+    refuses(&["--bias", "64"], &["--bias", "63"]);
+    refuses(&["--bias", "percentile:101"], &["--bias", "percentile:P"]);
+    refuses(&["--bias", "best"], &["--bias", "auto, amax"]);
+    refuses(&["--format", "binary32"], &["16 bits"]);
+    refuses(&["--stochastic"], &["--seed"]);
+    refuses(&["--rounding", "stochastic-b"], &["--seed"]);
+    refuses(&["--seed", "1"], &["--stochastic"]);
+    refuses(&["--stochastic", "--seed", "1", "--random-bits", "40"], &["--random-bits", "32"]);
+    refuses(&["--granularity", "channel"], &["--granularity channel is not built yet"]);
+    refuses(&["--container", "fp8"], &["--container fp8 is not built yet"]);
+    refuses(&["--generator", "ars5"], &["--generator ars5 is not built yet"]);
+    // Wrong usage.
+    for args in [
+        &["quantize", "model.safetensors"][..],
+        &["quantize", "-o", "q"],
+        &["quantize", "model.safetensors", "-o", "q", "--threads", "0"],
+        &["quantize", "model.safetensors", "-o", "q", "--negative", "abs"],
+        &["quantize", "model.safetensors", "-o", "q", "--stochastic", "--rounding", "to-odd"],
+        &["dequantize", "model.safetensors", "-o", "q", "--dtype", "i8"],
+        &["--json", "verify", "model.safetensors"],
+    ] {
+        place.command(args).assert().code(2);
+    }
+}
+
+#[test]
+fn broken_files_are_refused_by_every_command() {
+    let place = Place::new();
+    model(&place);
+    place.run(&["quantize", "model.safetensors", "-o", "q.safetensors"]);
+    let good = place.read("q.safetensors");
+    fs::write(place.path("short"), &good[..good.len() - 10]).expect("a file");
+    fs::write(place.path("text"), "this is no tensor file, whatever its name").expect("a file");
+    for file in ["short", "text", "nowhere"] {
+        place.refuses(&["quantize", file, "-o", "x"], &[file]);
+        place.refuses(&["dequantize", file, "-o", "x"], &[file]);
+        place.refuses(&["inspect", file], &[file]);
+        place.refuses(&["verify", file], &[file]);
+        place.refuses(&["compare", "model.safetensors", file], &[file]);
+    }
+    place.refuses(&["quantize", "q.safetensors", "-o", "x"], &["q.safetensors", "quantized already"]);
+    place.refuses(&["dequantize", "model.safetensors", "-o", "x"], &["no quantized file"]);
+    place.refuses(&["verify", "model.safetensors"], &["no quantized file"]);
+    place.tensors("other", &[("w", Dtype::F32, &[1], f32s(&[1.0]))]);
+    place.refuses(&["compare", "model.safetensors", "other"], &["is not in other"]);
+}
+
+#[test]
+fn verify_finds_one_changed_byte() {
+    let place = Place::new();
+    model(&place);
+    let args = ["quantize", "model.safetensors", "-o", "q.safetensors"];
+    place.run(&args);
+    let text = place.run(&["verify", "q.safetensors"]);
+    assert!(text.contains("2 tensors quantized, 1 copied") && text.contains("900 codes"), "{text}");
+    let report = place.json(&["verify", "q.safetensors", "--json"]);
+    let expected = serde_json::json!({ "tensors": 2, "codes": 900, "copied": 1, "warnings": [] });
+    assert_eq!(report, expected);
+    let good = place.read("q.safetensors");
+    let file = SafeTensors::deserialize(&good).expect("a safetensors file");
+    let codes = file.tensor("big.weight").expect("codes").data();
+    let at = codes.as_ptr() as usize - good.as_ptr() as usize + 123;
+    let mut bad = good.clone();
+    bad[at] ^= 1;
+    fs::write(place.path("bad"), bad).expect("a file");
+    place.refuses(&["verify", "bad"], &["bad", "tensor `big.weight`", "SHA-256"]);
+}
+
+#[test]
+fn a_file_without_floats_is_copied_and_says_so() {
+    let place = Place::new();
+    place.tensors("ids", &[("ids", Dtype::U8, &[3], vec![1, 2, 3])]);
+    let assert = place.command(&["quantize", "ids", "-o", "q", "--plot", "p.svg"]).assert().success();
+    let message = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(message.contains("no tensor was quantized"), "{message}");
+    let bytes = place.read("q");
+    let file = SafeTensors::deserialize(&bytes).expect("a safetensors file");
+    assert_eq!(file.tensor("ids").expect("the tensor").data(), [1, 2, 3]);
+    assert!(String::from_utf8(place.read("p.svg")).expect("text").contains("no tensor was quantized"));
+}
+
+#[test]
+fn npy_files_come_and_go() {
+    let place = Place::new();
+    // NumPy's format, version 1.0, by hand.
+    let mut header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }".to_owned();
+    header += &" ".repeat(128 - 10 - 1 - header.len());
+    header.push('\n');
+    let mut npy = b"\x93NUMPY\x01\x00".to_vec();
+    npy.extend(u16::try_from(header.len()).expect("a short header").to_le_bytes());
+    npy.extend(header.as_bytes());
+    npy.extend(f32s(&[1.0, 2.0, -0.5, 1.5]));
+    fs::write(place.path("layer.npy"), &npy).expect("a file");
+    assert!(place.run(&["inspect", "layer.npy"]).contains("NumPy array"));
+    let text = place.run(&["quantize", "layer.npy", "-o", "q.safetensors"]);
+    assert!(text.contains("exact"), "{text}");
+    place.run(&["dequantize", "q.safetensors", "-o", "back.npy"]);
+    assert_eq!(place.read("back.npy"), npy);
+    let compared = place.json(&["compare", "layer.npy", "q.safetensors", "--json"]);
+    assert_eq!(compared["tensors"][0]["equal"], true);
+}
+
+#[test]
+fn a_hyphen_is_standard_input() {
+    let place = Place::new();
+    model(&place);
+    place.run(&["quantize", "model.safetensors", "-o", "a"]);
+    let mut command = place.command(&["quantize", "-", "-o", "b"]);
+    command.write_stdin(place.read("model.safetensors")).assert().success();
+    assert_eq!(place.read("a"), place.read("b"));
+    let mut command = place.command(&["verify", "-"]);
+    command.write_stdin(place.read("a")).assert().success();
+}
+
+#[test]
+fn dequantizing_to_what_cannot_hold_the_values_needs_a_rounding() {
+    let place = Place::new();
+    // SHP's 11 significant bits don't fit bfloat16's 8.
+    place.tensors("w", &[("w", Dtype::F32, &[1], f32s(&[1.0 + 1.0 / 1024.0]))]);
+    place.run(&["quantize", "w", "-o", "q", "--format", "shp:bias=15"]);
+    place.refuses(&["dequantize", "q", "-o", "b", "--dtype", "bf16"], &["tensor `w`"]);
+    place.run(&["dequantize", "q", "-o", "b", "--dtype", "BF16", "--rounding", "toward-positive"]);
+    let bytes = place.read("b");
+    let file = SafeTensors::deserialize(&bytes).expect("a safetensors file");
+    // The next bfloat16 above 1.
+    assert_eq!(file.tensor("w").expect("the tensor").data(), [0x81, 0x3f]);
+}
+
+#[test]
+fn inspect_tells_ranges_from_metadata_alone() {
+    let place = Place::new();
+    place.tensors("w", &[("w", Dtype::F16, &[2, 2], vec![0; 8])]);
+    place.run(&["quantize", "w", "-o", "q", "--bias", "7"]);
+    let object = place.json(&["inspect", "q", "--json"]);
+    let tensor = &object["tensors"][0];
+    // Tesla's table: the largest value at bias 7 is 480, the smallest denormal 2^−10.
+    assert_eq!((&tensor["max"]["f64"], &tensor["min_positive"]["exact"]), (&480.0.into(), &"1p-10".into()));
+    assert_eq!((&tensor["bias"], &tensor["container"]["source_dtype"]), (&7.into(), &"F16".into()));
+    assert_eq!((&object["quantized"], &object["totals"]["elements"]), (&true.into(), &4.into()));
+    let plain = place.json(&["inspect", "w", "--json"]);
+    assert_eq!(
+        (&plain["tensors"][0]["dtype"], &plain["tensors"][0]["format"]),
+        (&"F16".into(), &Value::Null)
+    );
+}
+
+#[test]
+fn tables_fit_and_long_lists_are_cut() {
+    let place = Place::new();
+    let names: Vec<String> = (0..50)
+        .map(|i| format!("a.very.long.name.of.a.layer.{i}.with\x1b[31m.many.parts.that.goes.on.weight"))
+        .collect();
+    let tensors: Vec<_> =
+        names.iter().map(|name| (name.as_str(), Dtype::F32, &[3, 4][..], f32s(&numbers(12, 1.0)))).collect();
+    place.tensors("m", &tensors);
+    let text = place.run(&["quantize", "m", "-o", "q", "--plot", "p.svg"]);
+    assert!(text.contains("12 of 50 tensors") && text.contains("--json"), "{text}");
+    assert!(text.contains("600 elements in 50 tensors") && text.contains("verified"), "{text}");
+    for text in [text, place.run(&["inspect", "q"]), place.run(&["compare", "m", "q"]), place.run(&[])] {
+        assert!(!text.contains('\x1b'), "escape sequences of names are shown, not sent");
+        let wide: Vec<_> = text.lines().filter(|line| line.chars().count() > 100).collect();
+        assert!(wide.is_empty(), "{wide:#?}");
+    }
+    let svg = String::from_utf8(place.read("p.svg")).expect("text");
+    well_formed(&svg);
+    assert!(!svg.contains('\x1b'));
+}
+
+/// A small check of XML: tags nest, attributes are quoted, text is escaped.
+fn well_formed(svg: &str) {
+    let (mut open, mut rest) = (Vec::new(), svg);
+    while let Some(start) = rest.find('<') {
+        assert!(!rest[..start].contains('>'), "a bare > in the text");
+        let end = start + rest[start..].find('>').expect("a tag ends");
+        let tag = &rest[start + 1..end];
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+        match tag.strip_prefix('/') {
+            Some(name) => assert_eq!(open.pop(), Some(name)),
+            None if tag.ends_with('/') || tag.starts_with(['?', '!']) => {}
+            None => open.push(tag.split_whitespace().next().unwrap_or_default()),
+        }
+        rest = &rest[end + 1..];
+    }
+    assert!(open.is_empty() && svg.contains("<svg"), "{open:?}");
+}
+
+#[test]
+fn the_picture_escapes_names() {
+    let place = Place::new();
+    place.tensors("m", &[("a<b>&\"c\"", Dtype::F32, &[12], f32s(&numbers(12, 1.0)))]);
+    place.run(&["quantize", "m", "-o", "q", "--plot", "p.svg"]);
+    let svg = String::from_utf8(place.read("p.svg")).expect("text");
+    well_formed(&svg);
+    assert!(svg.contains("a&lt;b&gt;&amp;"), "the name is there");
+    assert!(svg.contains("cfloat8_1_4_3"));
+}
+
+#[test]
+fn the_bare_command_runs_the_sample_and_leaves_nothing() {
+    let place = Place::new();
+    let temporary = Place::new();
+    let run = |args: &[&str]| {
+        let mut command = place.command(args);
+        let assert = command.env("TMPDIR", temporary.0.path()).assert().success();
+        String::from_utf8(assert.get_output().stdout.clone()).expect("output is text")
+    };
+    let text = run(&[]);
+    for part in
+        ["layers.0.router.weight", "exact", "copied", "verified", "smallfloat quantize model.safetensors"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let object: Value = serde_json::from_str(&run(&["--json"])).expect("JSON");
+    let ratio = |job: &str, name: &str| {
+        let tensors = object[job]["tensors"].as_array().expect("an array");
+        tensors.iter().find(|tensor| tensor["name"] == name).expect("the tensor")["sqnr_db"].as_f64()
+    };
+    // Far below the smallest value at bias 7 everything becomes zero, so that the error is the signal.
+    assert_eq!(ratio("bias_7", "optimizer.gradient"), Some(0.0));
+    assert!(ratio("auto", "optimizer.gradient") > Some(31.0));
+    assert!(place.names().is_empty() && temporary.names().is_empty());
+}
+
+#[test]
+fn a_closed_pipe_is_success() {
+    let place = Place::new();
+    let names: Vec<String> = (0..5000).map(|i| format!("layer.{i}")).collect();
+    let tensors: Vec<_> =
+        names.iter().map(|name| (name.as_str(), Dtype::F32, &[1][..], f32s(&[1.0]))).collect();
+    place.tensors("m", &tensors);
+    let mut child = Process::new(bin())
+        .args(["inspect", "m"])
+        .current_dir(place.0.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command runs");
+    let mut stdout = child.stdout.take().expect("a pipe");
+    let mut start = [0; 10];
+    stdout.read_exact(&mut start).expect("a first line");
+    drop(stdout);
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success() && output.stderr.is_empty());
+}
+
+fn bin() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_smallfloat"))
+}

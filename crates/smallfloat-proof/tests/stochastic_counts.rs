@@ -1,0 +1,192 @@
+//! Stochastic rounding counted exactly: over all 2^N random words, exactly t round away from zero, where t follows from
+//! the true distance ratio ν = (|x| − lo) / (hi − lo) by the rational arithmetic of this file.
+
+use smallfloat::formats::{BFLOAT16, UHP};
+use smallfloat::{Flags, Format, RandomBits, Rounding, convert};
+
+/// A bfloat16 magnitude as significand and exponent; none for infinity and NaN.
+fn bf16(bits: u64) -> Option<(i128, i32)> {
+    let (field, trailing) = (bits >> 7 & 0xFF, i128::from(bits & 0x7F));
+    match i32::try_from(field).unwrap() {
+        255 => None,
+        0 => Some((trailing, -133)),
+        e => Some((128 + trailing, e - 134)),
+    }
+}
+
+struct Target {
+    name: &'static str,
+    /// Significand bits below the leading one, bias, exponent of the step at field 0, the largest magnitude's index.
+    trailing: u32,
+    bias: i32,
+    field_0: i32,
+    max: u64,
+}
+
+impl Target {
+    /// The magnitude of an index, above the largest one on the grid continued.
+    fn magnitude(&self, index: u64) -> (i128, i32) {
+        let trailing = i128::from(index & ((1 << self.trailing) - 1));
+        match i32::try_from(index >> self.trailing).unwrap() {
+            0 => (trailing, self.field_0),
+            e => ((1 << self.trailing) + trailing, e - self.bias - self.trailing.cast_signed()),
+        }
+    }
+
+    /// Two magnitudes over one exponent; they are near each other or one is 0.
+    fn compare(a: (i128, i32), b: (i128, i32)) -> std::cmp::Ordering {
+        let leading = |(s, e): (i128, i32)| if s == 0 { i32::MIN } else { s.ilog2().cast_signed() + e };
+        leading(a).cmp(&leading(b)).then_with(|| {
+            let low = a.1.min(b.1);
+            (a.0 << (a.1 - low)).cmp(&(b.0 << (b.1 - low)))
+        })
+    }
+
+    /// lo's index and ν as a fraction, for a magnitude not above the largest one plus a step.
+    fn locate(&self, x: (i128, i32)) -> (u64, i128, i128) {
+        // The first index above x.
+        let (mut low, mut high) = (0, self.max + 2);
+        while low < high {
+            let middle = low.midpoint(high);
+            if Self::compare(self.magnitude(middle), x).is_le() {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let (lo, hi) = (self.magnitude(low - 1), self.magnitude(low));
+        // Next to 0 an operand may lie far below every threshold: 2^−60 of a step decides as it does (N ≤ 8).
+        let base = lo.1.min(hi.1).min(x.1).max(hi.1 - 60);
+        let at = |(s, e): (i128, i32)| {
+            if e >= base { s << (e - base) } else { (s >> (base - e).min(100)).max(i128::from(s != 0)) }
+        };
+        (low - 1, at(x) - at(lo), at(hi) - at(lo))
+    }
+}
+
+/// Of the 2^N words, how many round away: A truncates ν·2^N, B rounds it half up, C half to even.
+fn away(mode: char, numerator: i128, denominator: i128, n: u32) -> i128 {
+    let scaled = numerator << n;
+    let (whole, rest) = (scaled / denominator, scaled % denominator);
+    match mode {
+        'A' => whole,
+        'B' => whole + i128::from(2 * rest >= denominator),
+        _ => whole + i128::from(2 * rest > denominator || (2 * rest == denominator && whole % 2 == 1)),
+    }
+}
+
+fn rounding(mode: char, n: u32, word: u64) -> Rounding {
+    let bits = RandomBits::new(n, word).expect("a legal word");
+    match mode {
+        'A' => Rounding::StochasticA(bits),
+        'B' => Rounding::StochasticB(bits),
+        _ => Rounding::StochasticC(bits),
+    }
+}
+
+/// All bfloat16 inputs (both signs for N ≤ 4), all words of N bits, all three modes. Returns how many results were
+/// checked.
+fn count(target: &Target, n: u32) -> u64 {
+    let f: Format = target.name.parse().expect("a format");
+    let how = f.default_projection();
+    let sign = if f.is_signed() { 1 << (f.width() - 1) } else { 0 };
+    let top = target.magnitude(target.max + 1);
+    let flushed = |index: u64| if f == UHP && index < 1 << target.trailing { 0 } else { index };
+    let mut checks = 0;
+    for bits in 0..=0xFFFF_u64 {
+        let Some(x) = bf16(bits & 0x7FFF) else { continue };
+        if Target::compare(x, top).is_gt() || (bits >= 0x8000 && (n > 4 || !f.is_signed())) {
+            continue; // beyond the grid's next step, or its mirror image is enough
+        }
+        let sign = if bits >= 0x8000 { sign } else { 0 };
+        let (lo, numerator, denominator) = target.locate(x);
+        // Below 2^−10 of the smallest step no word moves anything for N ≤ 8: there the two extreme words will do.
+        let tiny = lo == 0 && numerator << 10 < denominator;
+        let step = if tiny { (1 << n) - 1 } else { 1 };
+        for mode in ['A', 'B', 'C'] {
+            let t = away(mode, numerator, denominator, n);
+            assert!(!tiny || t == 0);
+            for word in (0..1_u64 << n).step_by(step) {
+                let index = lo + u64::from(i128::from(word) >= (1 << n) - t);
+                let r = convert(bits, &BFLOAT16, &f, &how.with_rounding(rounding(mode, n, word)));
+                if index <= target.max {
+                    let has_sign = index > 0 || f.has_negative_zero();
+                    let expected = flushed(index) | if has_sign { sign } else { 0 };
+                    assert!(
+                        r.value == expected,
+                        "{f} {bits:#06x} {mode}{n} R={word}: {r:?}, want {expected:#x}"
+                    );
+                } else {
+                    let overflow = r.flags.contains(Flags::OVERFLOW);
+                    assert!(overflow, "{f} {bits:#06x} {mode}{n} R={word}: {r:?}, want an overflow");
+                }
+                checks += 1;
+            }
+        }
+    }
+    checks
+}
+
+const PAPER: Target = Target { name: "cfloat8_1_4_3:bias=7", trailing: 3, bias: 7, field_0: -10, max: 0x7F };
+const GRADUAL: Target =
+    Target { name: "cfloat8_1_4_3:bias=7,subnormals=gradual", trailing: 3, bias: 7, field_0: -9, max: 0x7F };
+const FN: Target = Target { name: "e4m3fn", trailing: 3, bias: 7, field_0: -9, max: 0x7E };
+const P3: Target = Target { name: "binary8p3se", trailing: 2, bias: 16, field_0: -17, max: 0x7E };
+const UHP_GRID: Target = Target { name: "uhp", trailing: 10, bias: 31, field_0: -40, max: 0xFBFF };
+
+#[test]
+fn the_grids_are_the_formats() {
+    for target in [PAPER, GRADUAL, FN, P3, UHP_GRID] {
+        let f: Format = target.name.parse().expect("a format");
+        for index in (1 << target.trailing)..=target.max {
+            let (significand, exponent) = target.magnitude(index);
+            let zeros = significand.trailing_zeros();
+            let odd = u64::try_from(significand >> zeros).unwrap();
+            let expected = format!("{odd}p{}", exponent + zeros.cast_signed());
+            assert_eq!(f.decode(index).to_string(), expected, "{f} {index:#x}");
+        }
+    }
+}
+
+#[test]
+fn cfloat8_with_the_paper_s_denormals() {
+    assert!((1..=8).map(|n| count(&PAPER, n)).sum::<u64>() > 3_000_000);
+}
+
+#[test]
+fn cfloat8_with_gradual_denormals() {
+    assert!((1..=8).map(|n| count(&GRADUAL, n)).sum::<u64>() > 3_000_000);
+}
+
+#[test]
+fn e4m3fn() {
+    assert!((1..=8).map(|n| count(&FN, n)).sum::<u64>() > 3_000_000);
+}
+
+#[test]
+fn binary8p3se() {
+    assert!((1..=8).map(|n| count(&P3, n)).sum::<u64>() > 3_000_000);
+}
+
+#[test]
+fn uhp_with_few_bits() {
+    assert!((1..=4).map(|n| count(&UHP_GRID, n)).sum::<u64>() > 1_000_000);
+}
+
+/// In the hole of Tesla's denormals ν has the denominator 9 (steps of 2^−10 between 07 and 08 at bias 7).
+#[test]
+fn the_hole_has_its_true_distance() {
+    let (lo, numerator, denominator) = PAPER.locate((1, -7));
+    assert_eq!((lo, 9 * numerator), (7, denominator));
+    let f: Format = PAPER.name.parse().expect("a format");
+    for (mode, t) in [('A', 28), ('B', 28), ('C', 28)] {
+        // 256 / 9 = 28.4…
+        let ups = (0..256)
+            .filter(|&word| {
+                let how = f.default_projection().with_rounding(rounding(mode, 8, word));
+                convert(0x3C00, &BFLOAT16, &f, &how).value == 0x08
+            })
+            .count();
+        assert_eq!(ups, t, "{mode}");
+    }
+}

@@ -1,0 +1,68 @@
+//! All 2^16 binary16 and bfloat16 inputs, and all codes of all pairs of 8-bit formats, against the oracle.
+
+use smallfloat::{Format, convert, formats};
+use smallfloat_oracle::{self as oracle, Table};
+use smallfloat_proof::{catalogue, check_all, core_flags, oracle_format, oracle_policy, p3109, tesla};
+
+/// Every code of one format into another: code and flags.
+fn check_pair(from: &Format, to: &Format, table: &Table) -> (u64, Vec<String>) {
+    let (how, source) = (to.default_projection(), oracle_format(from));
+    let policy = oracle_policy(&how);
+    let mut wrong = Vec::new();
+    for code in 0..=from.max_code() {
+        let got = convert(code, from, to, &how);
+        let (expected, flags) = oracle::convert(code, &source, table, &policy);
+        let flags = core_flags(flags);
+        if (got.value, got.flags) != (expected, flags) {
+            wrong.push(format!(
+                "{from} {code:#x} to {to}: got {:#x} {}, expected {expected:#x} {flags}",
+                got.value, got.flags
+            ));
+        }
+    }
+    (from.max_code() + 1, wrong)
+}
+
+fn check_into(sources: &[Format], to: &Format) -> (u64, Vec<String>) {
+    let table = Table::new(&oracle_format(to));
+    let (mut compared, mut wrong) = (0, Vec::new());
+    for from in sources {
+        let (n, found) = check_pair(from, to, &table);
+        compared += n;
+        wrong.extend(found);
+    }
+    (compared, wrong)
+}
+
+/// Of the P3109 family every width, with the smallest, middle and largest precision of each kind.
+fn selected_p3109() -> Vec<Format> {
+    let middle = |f: &Format| [1, f.width() / 2, f.width() - 1, f.width()].contains(&f.precision());
+    p3109(3..=16).into_iter().filter(middle).collect()
+}
+
+#[test]
+fn sixteen_bit_inputs() {
+    let mut targets = catalogue(16);
+    targets.extend(tesla([0, 15, 31, 63]));
+    targets.extend(selected_p3109());
+    let sources = [formats::BINARY16, formats::BFLOAT16];
+    check_all("16-bit inputs", &targets, |to| check_into(&sources, to));
+}
+
+#[test]
+fn tesla_s_16_bit_formats_as_sources() {
+    let mut sources = tesla([0, 15, 63]);
+    sources.retain(|f| f.width() == 16);
+    sources.push(formats::UHP);
+    let mut targets = catalogue(64);
+    targets.extend(tesla([7, 31]));
+    check_all("Tesla's 16-bit inputs", &targets, |to| check_into(&sources, to));
+}
+
+#[test]
+fn all_pairs_of_small_formats() {
+    let mut list = catalogue(8);
+    list.extend(tesla([0, 11, 31, 63]).into_iter().filter(|f| f.width() == 8));
+    list.extend(p3109(8..=8));
+    check_all("pairs", &list, |to| check_into(&list, to));
+}

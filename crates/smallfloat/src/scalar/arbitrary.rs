@@ -1,0 +1,21 @@
+//! `arbitrary`: every code, each as likely.
+
+use ::arbitrary::{Arbitrary, Result, Unstructured};
+
+use super::for_each_scalar;
+
+macro_rules! implement {
+    ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($bits:ident, $($row:tt)*) $($rest:tt)*) => {
+        impl<'a $(, const $bias: u32)?> Arbitrary<'a> for super::$name $(<$bias>)? {
+            fn arbitrary(bytes: &mut Unstructured<'a>) -> Result<Self> {
+                $bits::arbitrary(bytes).map(Self::from_bits)
+            }
+
+            fn size_hint(depth: usize) -> (usize, Option<usize>) {
+                $bits::size_hint(depth)
+            }
+        }
+    };
+}
+
+for_each_scalar!(implement);

@@ -1,0 +1,174 @@
+//! Operators on values and references, comparisons, sums and products.
+
+use core::cmp::Ordering;
+use core::iter::{Product, Sum};
+use core::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
+
+use super::accumulate::Accumulator;
+use super::{code, for_each_scalar};
+use crate::Exact;
+use crate::ops::Operation;
+
+/// One binary operator and its assignment, for values and references.
+macro_rules! binary {
+    ($operator:ident $method:ident $assign:ident $assign_method:ident
+        $name:ident $(<$bias:ident>)?) => {
+        impl $(<const $bias: u32>)? $operator for super::$name $(<$bias>)? {
+            type Output = Self;
+
+            #[inline]
+            fn $method(self, y: Self) -> Self {
+                Self::compute(operation!($operator), self, y, y)
+            }
+        }
+
+        binary!(@reference $operator $method [$(const $bias: u32)?] super::$name $(<$bias>)?,
+            &super::$name $(<$bias>)?, super::$name $(<$bias>)?);
+        binary!(@reference $operator $method [$(const $bias: u32)?] &super::$name $(<$bias>)?,
+            super::$name $(<$bias>)?, super::$name $(<$bias>)?);
+        binary!(@reference $operator $method [$(const $bias: u32)?] &super::$name $(<$bias>)?,
+            &super::$name $(<$bias>)?, super::$name $(<$bias>)?);
+
+        impl $(<const $bias: u32>)? $assign for super::$name $(<$bias>)? {
+            #[inline]
+            fn $assign_method(&mut self, y: Self) {
+                *self = $operator::$method(*self, y);
+            }
+        }
+
+        impl $(<const $bias: u32>)? $assign<&Self> for super::$name $(<$bias>)? {
+            #[inline]
+            fn $assign_method(&mut self, y: &Self) {
+                *self = $operator::$method(*self, *y);
+            }
+        }
+    };
+    (@reference $operator:ident $method:ident [$($generics:tt)*] $left:ty, $right:ty, $output:ty) => {
+        impl<$($generics)*> $operator<$right> for $left {
+            type Output = $output;
+
+            #[inline]
+            fn $method(self, y: $right) -> $output {
+                $operator::$method(<$output>::clone(&self), <$output>::clone(&y))
+            }
+        }
+    };
+}
+
+macro_rules! operation {
+    (Add) => {
+        Operation::Add
+    };
+    (Sub) => {
+        Operation::Subtract
+    };
+    (Mul) => {
+        Operation::Multiply
+    };
+    (Div) => {
+        Operation::Divide
+    };
+    (Rem) => {
+        Operation::Fmod
+    };
+}
+
+/// Negation, which unsigned types don't have.
+macro_rules! negation {
+    (unsigned $($rest:tt)*) => {};
+    (signed $name:ident $(<$bias:ident>)?) => {
+        impl $(<const $bias: u32>)? Neg for super::$name $(<$bias>)? {
+            type Output = Self;
+
+            #[inline]
+            fn neg(self) -> Self {
+                Self::from_code(code::negate(&Self::FORMAT, self.code()))
+            }
+        }
+
+        impl $(<const $bias: u32>)? Neg for &super::$name $(<$bias>)? {
+            type Output = super::$name $(<$bias>)?;
+
+            #[inline]
+            fn neg(self) -> super::$name $(<$bias>)? {
+                -*self
+            }
+        }
+    };
+}
+
+/// Zero by default, where the format has it.
+macro_rules! default {
+    (nonzero $($rest:tt)*) => {};
+    (zero $name:ident $(<$bias:ident>)?) => {
+        impl $(<const $bias: u32>)? Default for super::$name $(<$bias>)? {
+            /// 0.
+            fn default() -> Self {
+                Self::ZERO
+            }
+        }
+    };
+}
+
+macro_rules! implement {
+    ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($bits:ident, $fill:ident, $sign:ident, $zero:ident)
+        $($rest:tt)*) => {
+        binary!(Add add AddAssign add_assign $name $(<$bias>)?);
+        binary!(Sub sub SubAssign sub_assign $name $(<$bias>)?);
+        binary!(Mul mul MulAssign mul_assign $name $(<$bias>)?);
+        binary!(Div div DivAssign div_assign $name $(<$bias>)?);
+        binary!(Rem rem RemAssign rem_assign $name $(<$bias>)?);
+        negation!($sign $name $(<$bias>)?);
+        default!($zero $name $(<$bias>)?);
+
+        /// By value: NaN equals nothing, −0 equals 0.
+        impl $(<const $bias: u32>)? PartialEq for super::$name $(<$bias>)? {
+            #[inline]
+            fn eq(&self, other: &Self) -> bool {
+                matches!(self.partial_cmp(other), Some(Ordering::Equal))
+            }
+        }
+
+        /// By value: NaN compares with nothing.
+        impl $(<const $bias: u32>)? PartialOrd for super::$name $(<$bias>)? {
+            #[inline]
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                code::compare(&Self::FORMAT, self.code(), other.code())
+            }
+        }
+
+        /// Exact, and rounded once at the end.
+        impl $(<const $bias: u32>)? Sum for super::$name $(<$bias>)? {
+            fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
+                let mut sum = Accumulator::new();
+                for x in terms {
+                    sum.add(Exact::from_datum(x.to_datum()));
+                }
+                Self::from_exact(sum.exact())
+            }
+        }
+
+        /// Exact, and rounded once at the end.
+        impl<'a $(, const $bias: u32)?> Sum<&'a Self> for super::$name $(<$bias>)? {
+            fn sum<I: Iterator<Item = &'a Self>>(terms: I) -> Self {
+                terms.copied().sum()
+            }
+        }
+
+        /// From left to right, rounded after each factor. The empty product is 1, rounded to the format.
+        impl $(<const $bias: u32>)? Product for super::$name $(<$bias>)? {
+            fn product<I: Iterator<Item = Self>>(factors: I) -> Self {
+                factors.reduce(|x, y| x * y).unwrap_or(Self::from_i128(1))
+            }
+        }
+
+        /// From left to right, rounded after each factor.
+        impl<'a $(, const $bias: u32)?> Product<&'a Self> for super::$name $(<$bias>)? {
+            fn product<I: Iterator<Item = &'a Self>>(factors: I) -> Self {
+                factors.copied().product()
+            }
+        }
+    };
+}
+
+for_each_scalar!(implement);

@@ -1,0 +1,481 @@
+//! The types themselves: bits, conversions, constants, classification, and the operations that are not operators.
+
+use core::cmp::Ordering;
+use core::num::FpCategory;
+
+use super::code::{self, Has, narrow, unwrap};
+use super::{SmallFloat, for_each_scalar};
+use crate::ops::{self, Extremum, Operation};
+use crate::{Datum, Domain, Error, Exact, Format, Projection, Rounded, Signedness, formats, project};
+
+/// The type with its derives. Those of `bytemuck` and `zerocopy` emit `unsafe impl`s that the derives themselves check.
+macro_rules! define_struct {
+    (full, $(#[$doc:meta])* $name:ident $(<$bias:ident>)? $bits:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        #[cfg_attr(feature = "bytemuck", derive(bytemuck::Zeroable, bytemuck::Pod))]
+        #[cfg_attr(feature = "zerocopy", derive(
+            zerocopy::FromBytes, zerocopy::IntoBytes, zerocopy::Immutable, zerocopy::KnownLayout
+        ))]
+        #[repr(transparent)]
+        pub struct $name $(<const $bias: u32>)? ($bits);
+    };
+    (part, $(#[$doc:meta])* $name:ident $bits:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        #[cfg_attr(feature = "bytemuck", derive(bytemuck::Zeroable, bytemuck::NoUninit))]
+        #[cfg_attr(feature = "zerocopy", derive(zerocopy::IntoBytes, zerocopy::Immutable, zerocopy::KnownLayout))]
+        #[repr(transparent)]
+        pub struct $name($bits);
+    };
+}
+
+/// A constant that only some formats have.
+macro_rules! define_constant {
+    (zero) => {
+        /// 0.
+        pub const ZERO: Self = Self::constant(Datum::ZERO);
+    };
+    (nonzero) => {};
+    (signed) => {
+        /// −1. Does not compile where a bias leaves no such value.
+        pub const NEG_ONE: Self = Self::constant(Datum::finite(true, 1, 0));
+    };
+    (unsigned) => {};
+    (negative_zero) => {
+        /// −0.
+        pub const NEG_ZERO: Self = Self::constant(Datum::ZERO.negated());
+    };
+    (subnormal) => {
+        /// The smallest positive value, which is subnormal.
+        pub const MIN_POSITIVE_SUBNORMAL: Self = Self::constant(Self::FORMAT.min_positive());
+        /// The largest subnormal value.
+        pub const MAX_SUBNORMAL: Self = match Self::FORMAT.max_subnormal() {
+            Some(datum) => Self::constant(datum),
+            None => Self::MAX,
+        };
+    };
+    (infinity) => {
+        /// +∞.
+        pub const INFINITY: Self = Self::constant(Datum::Infinite { negative: false });
+    };
+    (negative_infinity) => {
+        /// −∞.
+        pub const NEG_INFINITY: Self = Self::constant(Datum::Infinite { negative: true });
+    };
+    (nan) => {
+        /// NaN, the canonical one.
+        pub const NAN: Self = Self::constant(Datum::Nan { negative: false });
+    };
+}
+
+macro_rules! is_word {
+    (full) => {
+        true
+    };
+    (signed) => {
+        true
+    };
+    ($other:ident) => {
+        false
+    };
+}
+
+macro_rules! define {
+    ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($bits:ident, $fill:ident, $sign:ident, $zero:ident)
+        = $format:expr; $($has:ident)*) => {
+        define_struct! { $fill, $(#[$doc])* $name $(<$bias>)? $bits }
+
+        /// Constants, derived from the format.
+        impl $(<const $bias: u32>)? $name $(<$bias>)? {
+            /// The format: every property of the type follows from it.
+            pub const FORMAT: Format = code::checked(
+                $format, is_word!($sign), is_word!($fill), $bits::BITS, &[Has::$zero, $(Has::$has),*],
+            );
+
+            define_constant!($zero);
+            define_constant!($sign);
+            $(define_constant!($has);)*
+
+            /// 1. Does not compile where a bias leaves no such value.
+            pub const ONE: Self = Self::constant(Datum::finite(false, 1, 0));
+            /// The largest finite value.
+            pub const MAX: Self = Self::constant(Self::FORMAT.max_finite());
+            /// The smallest finite value: −MAX, or for unsigned types 0 or the smallest scale.
+            pub const MIN: Self = Self::constant(Self::FORMAT.min_finite());
+            /// The smallest positive normal value.
+            pub const MIN_POSITIVE: Self = Self::constant(Self::FORMAT.min_normal());
+            /// The distance from 1 to the next larger value, 2^(1 − P). Does not compile where a bias leaves no such value.
+            pub const EPSILON: Self = Self::constant(code::epsilon(&Self::FORMAT));
+            /// The base of the exponent.
+            pub const RADIX: u32 = 2;
+            /// The precision P in bits, hidden bit included.
+            pub const MANTISSA_DIGITS: u32 = Self::FORMAT.precision();
+            /// A decimal of so many significant digits, within the normal range, survives a round trip.
+            pub const DIGITS: u32 = code::decimal_digits(&Self::FORMAT);
+            /// One more than the smallest exponent of a normal value: 0.5 · 2^`MIN_EXP` is that value.
+            pub const MIN_EXP: i32 = Self::FORMAT.exponent_range().0 + 1;
+            /// One more than the largest exponent: every finite value is below 2^`MAX_EXP`.
+            pub const MAX_EXP: i32 = Self::FORMAT.exponent_range().1 + 1;
+            /// The smallest x for which 10^x is in the normal range or above it.
+            pub const MIN_10_EXP: i32 = code::min_10_exponent(&Self::FORMAT);
+            /// The largest x for which 10^x is in the range or below it.
+            pub const MAX_10_EXP: i32 = code::max_10_exponent(&Self::FORMAT);
+
+            const fn constant(datum: Datum) -> Self {
+                Self::from_code(code::constant(&Self::FORMAT, datum))
+            }
+
+            pub(super) const fn from_code(code: u64) -> Self {
+                Self(narrow::$bits(code))
+            }
+
+            pub(super) const fn code(self) -> u64 {
+                self.0 as u64
+            }
+
+            const fn rounded(result: Rounded<u64>) -> Rounded<Self> {
+                Rounded { value: Self::from_code(result.value), flags: result.flags }
+            }
+
+            #[inline]
+            pub(super) const fn compute(operation: Operation, x: Self, y: Self, z: Self) -> Self {
+                Self::from_code(code::compute(operation, &Self::FORMAT, [x.code(), y.code(), z.code()]))
+            }
+        }
+
+        /// Bits.
+        impl $(<const $bias: u32>)? $name $(<$bias>)? {
+            /// The value of a code. Bits above the format's width are dropped, so that every argument is a value.
+            #[inline]
+            pub const fn from_bits(bits: $bits) -> Self {
+                Self(bits & narrow::$bits(Self::FORMAT.max_code()))
+            }
+
+            /// The value of a code.
+            ///
+            /// # Errors
+            /// A code with bits above the format's width.
+            pub const fn try_from_bits(bits: $bits) -> Result<Self, Error> {
+                match Self::FORMAT.check_code(bits as u64) {
+                    Ok(_) => Ok(Self(bits)),
+                    Err(error) => Err(error),
+                }
+            }
+
+            /// The code.
+            #[inline]
+            pub const fn to_bits(self) -> $bits {
+                self.0
+            }
+
+            /// The code as bytes, least significant first.
+            pub const fn to_le_bytes(self) -> [u8; size_of::<$bits>()] {
+                self.0.to_le_bytes()
+            }
+
+            /// The code as bytes, most significant first.
+            pub const fn to_be_bytes(self) -> [u8; size_of::<$bits>()] {
+                self.0.to_be_bytes()
+            }
+
+            /// The code as bytes in the machine's order.
+            pub const fn to_ne_bytes(self) -> [u8; size_of::<$bits>()] {
+                self.0.to_ne_bytes()
+            }
+
+            /// The value of a code given as bytes, least significant first.
+            pub const fn from_le_bytes(bytes: [u8; size_of::<$bits>()]) -> Self {
+                Self::from_bits($bits::from_le_bytes(bytes))
+            }
+
+            /// The value of a code given as bytes, most significant first.
+            pub const fn from_be_bytes(bytes: [u8; size_of::<$bits>()]) -> Self {
+                Self::from_bits($bits::from_be_bytes(bytes))
+            }
+
+            /// The value of a code given as bytes in the machine's order.
+            pub const fn from_ne_bytes(bytes: [u8; size_of::<$bits>()]) -> Self {
+                Self::from_bits($bits::from_ne_bytes(bytes))
+            }
+        }
+
+        /// Conversions, each rounded at most once.
+        impl $(<const $bias: u32>)? $name $(<$bias>)? {
+            /// Rounds an `f32` by the format's default projection.
+            pub const fn from_f32(x: f32) -> Self {
+                Self::from_f32_with(x, &Self::FORMAT.default_projection()).value
+            }
+
+            /// Rounds an `f64` by the format's default projection.
+            pub const fn from_f64(x: f64) -> Self {
+                Self::from_f64_with(x, &Self::FORMAT.default_projection()).value
+            }
+
+            /// Rounds an integer by the format's default projection.
+            pub const fn from_i128(x: i128) -> Self {
+                Self::from_exact(Exact::from_i128(x))
+            }
+
+            /// Rounds an exact result by the format's default projection.
+            pub const fn from_exact(x: Exact) -> Self {
+                Self::from_code(code::round(&Self::FORMAT, x))
+            }
+
+            /// Rounds an `f32` by a projection of the caller's, with flags.
+            pub const fn from_f32_with(x: f32, how: &Projection) -> Rounded<Self> {
+                Self::rounded(Self::FORMAT.encode_f32(x, how))
+            }
+
+            /// Rounds an `f64` by a projection of the caller's, with flags.
+            pub const fn from_f64_with(x: f64, how: &Projection) -> Rounded<Self> {
+                Self::rounded(Self::FORMAT.encode_f64(x, how))
+            }
+
+            /// Rounds an integer by a projection of the caller's, with flags.
+            pub const fn from_i128_with(x: i128, how: &Projection) -> Rounded<Self> {
+                Self::rounded(Self::FORMAT.encode_integer(x, how))
+            }
+
+            /// Rounds an exact result by a projection of the caller's, with flags.
+            pub const fn from_exact_with(x: Exact, how: &Projection) -> Rounded<Self> {
+                Self::rounded(project(x, &Self::FORMAT, how))
+            }
+
+            /// Rounds a number given as text by a projection of the caller's, with flags.
+            ///
+            /// # Errors
+            /// Text that is not a number; [`text::parse`](crate::text::parse) says what is one.
+            #[cfg(feature = "alloc")]
+            pub fn from_text_with(text: &str, how: &Projection) -> Result<Rounded<Self>, Error> {
+                Self::FORMAT.encode_text(text, how).map(Self::rounded)
+            }
+
+            /// The value of a datum, if the format has it: `None` for NaN where there is none, and so on.
+            pub const fn from_datum(datum: Datum) -> Option<Self> {
+                match Self::FORMAT.encode(datum) {
+                    Some(code) => Some(Self::from_code(code)),
+                    None => None,
+                }
+            }
+
+            /// The exact value as data.
+            #[inline]
+            pub const fn to_datum(self) -> Datum {
+                Self::FORMAT.decode(self.code())
+            }
+
+            /// The value as `f32`, exactly.
+            pub const fn to_f32(self) -> f32 {
+                Self::FORMAT.decode_f32(self.code()).value
+            }
+
+            /// The value as `f64`, exactly.
+            pub const fn to_f64(self) -> f64 {
+                Self::FORMAT.decode_f64(self.code()).value
+            }
+
+            /// The value in another type, rounded by that type's default projection.
+            pub fn convert<T: SmallFloat>(self) -> T {
+                self.convert_with(&T::FORMAT.default_projection()).value
+            }
+
+            /// The value in another type, rounded by a projection of the caller's, with flags.
+            pub fn convert_with<T: SmallFloat>(self, how: &Projection) -> Rounded<T> {
+                crate::convert(self.code(), &Self::FORMAT, &T::FORMAT, how).map(T::from_code)
+            }
+
+            /// `word` / 2^64, rounded down: uniform in [0, 1) if the word is. Each value x is as likely as the distance to
+            /// the next one, up to 2^−64. A type whose largest value is below 1 ends there, a type without zero begins at
+            /// its smallest.
+            pub const fn from_uniform_bits(word: u64) -> Self {
+                Self::from_code(code::uniform(&Self::FORMAT, word))
+            }
+        }
+
+        /// Classification.
+        impl $(<const $bias: u32>)? $name $(<$bias>)? {
+            /// What kind of number this is.
+            pub const fn classify(self) -> FpCategory {
+                code::category(&Self::FORMAT, self.code())
+            }
+
+            /// Is it NaN?
+            pub const fn is_nan(self) -> bool {
+                self.to_datum().is_nan()
+            }
+
+            /// Is it +∞ or −∞?
+            pub const fn is_infinite(self) -> bool {
+                matches!(self.to_datum(), Datum::Infinite { .. })
+            }
+
+            /// Is it neither infinite nor NaN?
+            pub const fn is_finite(self) -> bool {
+                self.to_datum().is_finite()
+            }
+
+            /// Is it neither zero, subnormal, infinite nor NaN?
+            pub const fn is_normal(self) -> bool {
+                matches!(self.classify(), FpCategory::Normal)
+            }
+
+            /// Is it subnormal?
+            pub const fn is_subnormal(self) -> bool {
+                matches!(self.classify(), FpCategory::Subnormal)
+            }
+
+            /// Has it a negative sign: also −0, and NaN where the format has NaNs of both signs?
+            pub const fn is_sign_negative(self) -> bool {
+                self.to_datum().is_negative()
+            }
+
+            /// Has it no negative sign?
+            pub const fn is_sign_positive(self) -> bool {
+                !self.is_sign_negative()
+            }
+        }
+
+        /// Operations, exact and rounded once.
+        impl $(<const $bias: u32>)? $name $(<$bias>)? {
+            /// Any operation on up to three operands, with a projection of the caller's and flags.
+            ///
+            /// # Panics
+            /// If the number of operands is not the operation's arity.
+            pub const fn evaluate(operation: Operation, operands: &[Self], how: &Projection) -> Rounded<Self> {
+                let mut codes = [0; 3];
+                let mut i = 0;
+                while i < operands.len() {
+                    codes[i] = operands[i].code();
+                    i += 1;
+                }
+                Self::rounded(code::evaluate(operation, &Self::FORMAT, codes, i, how))
+            }
+
+            /// x + y, with a projection of the caller's and flags.
+            pub const fn add_with(self, y: Self, how: &Projection) -> Rounded<Self> {
+                Self::evaluate(Operation::Add, &[self, y], how)
+            }
+
+            /// x − y, with a projection of the caller's and flags.
+            pub const fn sub_with(self, y: Self, how: &Projection) -> Rounded<Self> {
+                Self::evaluate(Operation::Subtract, &[self, y], how)
+            }
+
+            /// x · y, with a projection of the caller's and flags.
+            pub const fn mul_with(self, y: Self, how: &Projection) -> Rounded<Self> {
+                Self::evaluate(Operation::Multiply, &[self, y], how)
+            }
+
+            /// x / y, with a projection of the caller's and flags.
+            pub const fn div_with(self, y: Self, how: &Projection) -> Rounded<Self> {
+                Self::evaluate(Operation::Divide, &[self, y], how)
+            }
+
+            /// x · y + z, with a projection of the caller's and flags.
+            pub const fn mul_add_with(self, y: Self, z: Self, how: &Projection) -> Rounded<Self> {
+                Self::evaluate(Operation::Fma, &[self, y, z], how)
+            }
+
+            /// √x, with a projection of the caller's and flags.
+            pub const fn sqrt_with(self, how: &Projection) -> Rounded<Self> {
+                Self::evaluate(Operation::Sqrt, &[self], how)
+            }
+
+            /// x · y + z, rounded once.
+            #[must_use]
+            pub const fn mul_add(self, y: Self, z: Self) -> Self {
+                Self::compute(Operation::Fma, self, y, z)
+            }
+
+            /// √x; of a negative value NaN, or what the format has instead.
+            #[must_use]
+            pub const fn sqrt(self) -> Self {
+                Self::compute(Operation::Sqrt, self, self, self)
+            }
+
+            /// 1 / x.
+            #[must_use]
+            pub const fn recip(self) -> Self {
+                Self::compute(Operation::Recip, self, self, self)
+            }
+
+            /// IEEE 754's remainder: x − n·y for the integer n nearest x / y, even on a tie. `%` truncates n instead.
+            #[must_use]
+            pub const fn remainder(self, y: Self) -> Self {
+                Self::compute(Operation::Remainder, self, y, y)
+            }
+
+            /// |x|.
+            #[must_use]
+            pub const fn abs(self) -> Self {
+                Self::from_code(code::abs(&Self::FORMAT, self.code()))
+            }
+
+            /// 1 with x's sign, rounded to the format; NaN of NaN.
+            #[must_use]
+            pub const fn signum(self) -> Self {
+                Self::from_code(code::signum(&Self::FORMAT, self.code()))
+            }
+
+            /// x with the sign of `sign`.
+            #[must_use]
+            pub const fn copysign(self, sign: Self) -> Self {
+                Self::from_code(code::copy_sign(&Self::FORMAT, self.code(), sign.code()))
+            }
+
+            /// The smaller value; of a number and NaN the number.
+            #[must_use]
+            pub const fn min(self, y: Self) -> Self {
+                Self::compute(Operation::Extremum(Extremum::MinimumNumber), self, y, y)
+            }
+
+            /// The larger value; of a number and NaN the number.
+            #[must_use]
+            pub const fn max(self, y: Self) -> Self {
+                Self::compute(Operation::Extremum(Extremum::MaximumNumber), self, y, y)
+            }
+
+            /// The smaller value; NaN if either is.
+            #[must_use]
+            pub const fn minimum(self, y: Self) -> Self {
+                Self::compute(Operation::Extremum(Extremum::Minimum), self, y, y)
+            }
+
+            /// The larger value; NaN if either is.
+            #[must_use]
+            pub const fn maximum(self, y: Self) -> Self {
+                Self::compute(Operation::Extremum(Extremum::Maximum), self, y, y)
+            }
+
+            /// The nearest value within `min..=max`; NaN of NaN.
+            ///
+            /// # Panics
+            /// If `min > max` or either is NaN.
+            #[must_use]
+            pub const fn clamp(self, min: Self, max: Self) -> Self {
+                Self::from_code(code::clamp(&Self::FORMAT, self.code(), min.code(), max.code()))
+            }
+
+            /// IEEE 754's totalOrder: −NaN < −∞ < … < −0 < +0 < … < +∞ < NaN.
+            pub const fn total_cmp(&self, y: &Self) -> Ordering {
+                code::total_cmp(&Self::FORMAT, self.code(), y.code())
+            }
+
+            /// The least value above x. NaN and +∞ stay; above the largest value of a format without infinity lies its
+            /// NaN, or nothing: then x stays.
+            #[must_use]
+            pub const fn next_up(self) -> Self {
+                Self::from_code(ops::next_up(&Self::FORMAT, self.code()))
+            }
+
+            /// The greatest value below x, the mirror of [`next_up`](Self::next_up).
+            #[must_use]
+            pub const fn next_down(self) -> Self {
+                Self::from_code(ops::next_down(&Self::FORMAT, self.code()))
+            }
+        }
+    };
+}
+
+for_each_scalar!(define);

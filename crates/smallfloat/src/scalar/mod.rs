@@ -1,0 +1,75 @@
+//! Typed scalars: a type for each fixed format, with the face of Rust's own floats.
+//!
+//! ```
+//! use smallfloat::{E4M3Fn, CFloat8_1_4_3, Bf16};
+//!
+//! let x = E4M3Fn::from_f32(1.1); // 1.125, the nearest of its values
+//! let y = (x * x + E4M3Fn::ONE).sqrt();
+//! assert_eq!(y.to_f32(), 1.5);
+//! assert_eq!(y.convert::<Bf16>().to_string(), "1.5");
+//!
+//! // Tesla's formats have their bias in the type; `Dynamic` has any format at run time.
+//! const HALF: CFloat8_1_4_3<11> = CFloat8_1_4_3::from_f32(0.5);
+//! assert_eq!(HALF.to_bits(), 0x50);
+//! ```
+//!
+//! # What a scalar does
+//!
+//! * **Every operation is exact, then rounded once**, as if by [`Operation::evaluate`](crate::ops::Operation::evaluate):
+//!   operators, `mul_add`, `sqrt`, conversions and parsing. Conversions to `f32` and `f64` are exact. Nothing rounds
+//!   twice, and no host arithmetic rounds at all.
+//! * **The policy is the format's default preset** ([`Format::default_projection`](crate::Format::default_projection),
+//!   `docs/semantics.md` S2): E5M2 overflows to ∞, E4M3FN to NaN, Tesla's formats clamp. The forms that end in `_with`
+//!   take a [`Projection`](crate::Projection) and return the result with its [`Flags`](crate::Flags).
+//! * **Special cases** are IEEE 754's, for the `Binary…` types P3109's: one zero, and x / 0 is NaN (S1).
+//! * **`==` and `<` compare values**, as with `f32`: NaN equals nothing and −0 equals 0. So there is no `Eq`, `Ord` or
+//!   `Hash`; [`Ordered`] has them, by the total order.
+//! * **A constant exists where the format has the value.** `E5M2::INFINITY` is a value; `E4M3Fn::INFINITY` does not
+//!   compile, since E4M3FN has none. Where a bias in the type decides, as for `CFloat8_1_4_3::<BIAS>::ONE`, use of a
+//!   missing value does not compile either. Generic code asks [`SmallFloat::from_datum`].
+//! * **`From` is only for what loses nothing**; anything else is a method whose name says what it does.
+//! * **`Iterator::sum` is exact and rounds once** at the end, in any order the same; `product` rounds after each factor.
+//! * **`Debug` and `Display` print the shortest decimal that reads back as the same value**, or with a precision
+//!   (`{:.3}`) the exact value rounded to it. `{:x}` and `{:b}` print the code, as with `half`. These and parsing need
+//!   the feature `alloc`; without it `Debug` prints the exact value as an integer times a power of two.
+//! * **4- and 6-bit types live in a byte** whose high bits are always 0: `from_bits` drops them, `try_from_bits` refuses.
+//!
+//! # Optional features
+//!
+//! `num-traits`, `serde` (codes; `as_value` and `as_string` beside), `bytemuck`, `zerocopy`, `half`, `arbitrary`, `rand`.
+//! The derives of `bytemuck` and `zerocopy` check what they claim, so that the crate stays without `unsafe` code: every
+//! type is `NoUninit` and `IntoBytes`; `Pod` and `FromBytes` are only those whose every byte is a code.
+
+mod accumulate;
+#[cfg(feature = "arbitrary")]
+mod arbitrary;
+mod arith;
+mod code;
+mod define;
+mod dynamic;
+mod fmt;
+mod from;
+#[cfg(feature = "half")]
+mod half;
+mod list;
+#[cfg(feature = "num-traits")]
+mod num_traits;
+mod ordered;
+#[cfg(feature = "rand")]
+mod rand;
+#[cfg(feature = "serde")]
+mod serde;
+#[cfg(all(test, feature = "alloc"))]
+mod tests;
+mod traits;
+
+use list::for_each_scalar;
+
+pub use define::*;
+pub use dynamic::Dynamic;
+pub use ordered::Ordered;
+#[cfg(all(feature = "serde", feature = "alloc"))]
+pub use serde::as_string;
+#[cfg(feature = "serde")]
+pub use serde::as_value;
+pub use traits::SmallFloat;
