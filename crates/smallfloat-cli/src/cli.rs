@@ -52,7 +52,7 @@ enum Command {
     Show(show::Args),
     Convert(convert::Args),
     Eval(eval::Args),
-    Quantize(quantize::Args),
+    Quantize(Box<quantize::Args>),
     Dequantize(dequantize::Args),
     Inspect(inspect::Args),
     Compare(compare::Args),

@@ -1,5 +1,7 @@
 //! The picture of a quantization: for each tensor a row with its exponents, the range of its format, and its error.
 
+use std::fmt::Write as _;
+
 use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -80,11 +82,9 @@ impl<'a> Picture<'a> {
             words::plural(totals.elements, "element"),
             words::plural(totals.quantized, "tensor")
         );
-        if let (Some(mean), Some(min)) = (totals.mean_sqnr_db, totals.min_sqnr_db) {
-            subtitle += &format!("; SQNR mean {mean:.2} dB, worst {min:.2} dB");
-        }
+        subtitle += &words::ratios(totals.mean_sqnr_db, totals.min_sqnr_db);
         if all > MAX_ROWS {
-            subtitle += &format!("; the {MAX_ROWS} tensors with the largest error");
+            let _ = write!(subtitle, "; the {MAX_ROWS} tensors with the largest error");
         }
         let exponents = axis(&rows);
         Ok(Self { title, subtitle, rows, exponents })
@@ -105,11 +105,17 @@ impl<'a> Picture<'a> {
 
     /// The height of a row, in pixels.
     fn row_height(&self) -> i32 {
-        match self.rows.len() {
-            0..=MAX_LARGE => 22,
-            ..=MAX_NAMES => 14,
-            _ => 5,
+        if self.is_large() {
+            22
+        } else if self.has_names() {
+            14
+        } else {
+            5
         }
+    }
+
+    fn is_large(&self) -> bool {
+        self.rows.len() <= MAX_LARGE
     }
 
     fn has_names(&self) -> bool {
@@ -134,21 +140,21 @@ impl<'a> Picture<'a> {
 
     fn draw(&self, area: &Area<'_>) -> Result<(), Box<dyn std::error::Error>> {
         area.fill(&WHITE)?;
-        text(area, &self.title, (24, 26), 21.0, INK, HPos::Left)?;
-        text(area, &self.subtitle, (24, 52), 13.0, FAINT, HPos::Left)?;
-        text(area, "tensor", (24, TOP - 34), 13.0, INK, HPos::Left)?;
-        text(area, "bias", (HEAT_END + 26, TOP - 34), 13.0, OUTLINE, HPos::Right)?;
+        text(area, &self.title, (24, 26), 18.0, INK, HPos::Left)?;
+        text(area, &self.subtitle, (24, 52), 11.5, FAINT, HPos::Left)?;
+        text(area, "tensor", (24, TOP - 34), 11.5, INK, HPos::Left)?;
+        text(area, "bias", (HEAT_END + 26, TOP - 34), 11.5, OUTLINE, HPos::Right)?;
         text(
             area,
             "elements by exponent e, 2^e ≤ |x| < 2^(e+1)",
             (self.heat_start(), TOP - 34),
-            13.0,
+            11.5,
             INK,
             HPos::Left,
         )?;
-        text(area, "SQNR, dB", (ERROR.0, TOP - 34), 13.0, INK, HPos::Left)?;
+        text(area, "SQNR, dB", (ERROR.0, TOP - 34), 11.5, INK, HPos::Left)?;
         if self.rows.is_empty() {
-            text(area, "no tensor was quantized", (24, TOP + 20), 13.0, FAINT, HPos::Left)?;
+            text(area, "no tensor was quantized", (24, TOP + 20), 11.5, FAINT, HPos::Left)?;
             return Ok(());
         }
         self.draw_exponent_axis(area)?;
@@ -166,7 +172,7 @@ impl<'a> Picture<'a> {
         for exponent in (low..=high + 1).filter(|exponent| exponent.rem_euclid(step) == 0) {
             let x = self.x_of(exponent);
             line(area, (x, TOP - 6), (x, bottom), GRID)?;
-            text(area, &exponent.to_string(), (x, TOP - 14), 11.0, FAINT, HPos::Center)?;
+            text(area, &exponent.to_string(), (x, TOP - 14), 10.0, FAINT, HPos::Center)?;
         }
         Ok(())
     }
@@ -175,12 +181,12 @@ impl<'a> Picture<'a> {
         let (top, height) = (TOP + self.top_of(i), self.row_height());
         let (top, bottom) = (top + i32::from(height > 5), top + height - i32::from(height > 5));
         let middle = i32::midpoint(top, bottom);
-        let size = if self.rows.len() <= MAX_LARGE { 12.0 } else { 10.0 };
+        let size = if self.is_large() { 11.5 } else { 9.5 };
         if self.has_names() {
-            let name = words::tensor_name(&row.tensor.name, if size > 11.0 { 38 } else { 46 });
+            let name = words::tensor_name(&row.tensor.name, if self.is_large() { 36 } else { 44 });
             text(area, &name, (24, middle), size, INK, HPos::Left)?;
-        } else if i % 10 == 0 {
-            text(area, &row.number.to_string(), (self.heat_start() - 12, middle), 10.0, FAINT, HPos::Right)?;
+        } else if i.is_multiple_of(10) {
+            text(area, &row.number.to_string(), (self.heat_start() - 12, middle), 9.5, FAINT, HPos::Right)?;
         }
         let (low, high) = self.exponents;
         let mut counts = vec![0_u64; usize::try_from(high - low + 1)?];
@@ -222,10 +228,10 @@ impl<'a> Picture<'a> {
         let mut tick = low;
         while tick <= high {
             line(area, (x_of(tick), TOP - 6), (x_of(tick), bottom), GRID)?;
-            text(area, &format!("{tick:.0}"), (x_of(tick), TOP - 14), 11.0, FAINT, HPos::Center)?;
+            text(area, &format!("{tick:.0}"), (x_of(tick), TOP - 14), 10.0, FAINT, HPos::Center)?;
             tick += step;
         }
-        let radius = if self.row_height() > 20 { 5 } else { 3 };
+        let radius = if self.is_large() { 5 } else { 3 };
         for (i, row) in self.rows.iter().enumerate() {
             let y = TOP + self.top_of(i) + self.row_height() / 2;
             if self.has_names() {
@@ -234,7 +240,7 @@ impl<'a> Picture<'a> {
             let colour = if row.tensor.saturated > 0 { WARN } else { DOT };
             match row.tensor.sqnr_db {
                 Some(ratio) => area.draw(&Circle::new((x_of(ratio), y), radius, colour.filled()))?,
-                None if self.has_names() => text(area, "exact", (ERROR.1, y), 10.0, FAINT, HPos::Right)?,
+                None if self.has_names() => text(area, "exact", (ERROR.1, y), 9.5, FAINT, HPos::Right)?,
                 None => {}
             }
         }
@@ -244,22 +250,22 @@ impl<'a> Picture<'a> {
     fn draw_legend(&self, area: &Area<'_>) -> Result<(), Box<dyn std::error::Error>> {
         let y = TOP + self.top_of(self.rows.len()) + 30;
         outline(area, 24, 52, y - 7, y + 7)?;
-        text(area, "normal range at the tensor's bias", (60, y), 12.0, FAINT, HPos::Left)?;
+        text(area, "normal range at the tensor's bias", (60, y), 10.5, FAINT, HPos::Left)?;
         if self.rows.iter().any(|row| row.format.has_subnormals()) {
             dashed(area, 262, 290, y - 7, y + 7)?;
-            text(area, "subnormal range", (298, y), 12.0, FAINT, HPos::Left)?;
+            text(area, "subnormal range", (298, y), 10.5, FAINT, HPos::Left)?;
         }
-        text(area, "few", (424, y), 12.0, FAINT, HPos::Right)?;
+        text(area, "few", (424, y), 10.5, FAINT, HPos::Right)?;
         for i in 0..40 {
             let x = 430 + 3 * i;
             let colour = shade(f64::from(i) / 39.0);
             area.draw(&Rectangle::new([(x, y - 7), (x + 3, y + 7)], colour.filled()))?;
         }
-        text(area, "many elements", (556, y), 12.0, FAINT, HPos::Left)?;
+        text(area, "many elements", (556, y), 10.5, FAINT, HPos::Left)?;
         area.draw(&Circle::new((ERROR.0 + 5, y), 5, DOT.filled()))?;
-        text(area, "none saturated", (ERROR.0 + 16, y), 12.0, FAINT, HPos::Left)?;
+        text(area, "none saturated", (ERROR.0 + 16, y), 10.5, FAINT, HPos::Left)?;
         area.draw(&Circle::new((ERROR.0 + 125, y), 5, WARN.filled()))?;
-        text(area, "some saturated", (ERROR.0 + 136, y), 12.0, FAINT, HPos::Left)
+        text(area, "some saturated", (ERROR.0 + 136, y), 10.5, FAINT, HPos::Left)
     }
 }
 
@@ -330,7 +336,8 @@ fn text(
     colour: RGBColor,
     anchor: HPos,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let font = FontDesc::from(("Helvetica, Arial, sans-serif", size));
+    // The backend takes sizes of lines and makes smaller characters.
+    let font = FontDesc::from(("Helvetica, Arial, sans-serif", size * 1.24));
     let style = TextStyle::from(font).color(&colour).pos(Pos::new(anchor, VPos::Center));
     area.draw(&Text::new(text.to_owned(), at, style))?;
     Ok(())

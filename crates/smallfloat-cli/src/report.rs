@@ -76,11 +76,8 @@ pub(crate) fn totals(report: &Report, verified: bool, out: &mut Output) -> io::R
     };
     let quantized = words::plural(totals.quantized, "tensor");
     writeln!(out, "{} in {quantized}{copied}", words::plural(totals.elements, "element"))?;
-    let mut line = sizes(report);
-    if let (Some(mean), Some(min)) = (totals.mean_sqnr_db, totals.min_sqnr_db) {
-        line += &format!("; SQNR mean {mean:.2} dB, worst {min:.2} dB");
-    }
-    writeln!(out, "{line}")?;
+    let ratios = words::ratios(totals.mean_sqnr_db, totals.min_sqnr_db);
+    writeln!(out, "{}{ratios}", sizes(report))?;
     let special: Vec<_> = [
         (totals.saturated, "saturated"),
         (totals.underflowed, "underflowed"),

@@ -80,9 +80,8 @@ fn bytes(tensor: &Tensor) -> Vec<u8> {
                 continue;
             }
             Kind::Zeros => 0.0,
-            Kind::Normal(sigma) => sigma * normal(words, i),
             Kind::Outliers(sigma) if i % 997 == 0 => 25.0 * sigma * normal(words, i),
-            Kind::Outliers(sigma) => sigma * normal(words, i),
+            Kind::Normal(sigma) | Kind::Outliers(sigma) => sigma * normal(words, i),
             Kind::NearOne(sigma) => 1.0 + sigma * normal(words, i),
         };
         push(&mut bytes, tensor.dtype, x);

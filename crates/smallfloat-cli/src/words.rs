@@ -211,6 +211,14 @@ pub(crate) fn decibels(sqnr: Option<f64>) -> String {
     sqnr.map_or_else(|| "exact".into(), |sqnr| format!("{sqnr:.2}"))
 }
 
+/// `; SQNR mean 31.50 dB, worst 29.86 dB`, to follow something else; nothing where all is exact.
+pub(crate) fn ratios(mean: Option<f64>, worst: Option<f64>) -> String {
+    match (mean, worst) {
+        (Some(mean), Some(worst)) => format!("; SQNR mean {mean:.2} dB, worst {worst:.2} dB"),
+        _ => String::new(),
+    }
+}
+
 /// `30522×384`, or `scalar`.
 pub(crate) fn shape(shape: &[u64]) -> String {
     if shape.is_empty() {

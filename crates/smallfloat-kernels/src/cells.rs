@@ -15,12 +15,14 @@ use crate::{Element, parallel};
 /// outside count as 2^LOWEST and 2^HIGHEST; the other types have none.
 const LOWEST: i32 = -150;
 const HIGHEST: i32 = 128;
+/// No format with a free bias rounds smaller magnitudes to anything but zero.
+const FINE_FROM: i32 = -80;
 
 #[derive(Clone, Copy, Default, Debug)]
 struct Sums {
     count: u64,
     /// Σ of the trailing bits below the class's first value, and of their squares, in the source's last place.
-    trailing: u64,
+    trailing: u128,
     trailing_squared: u128,
 }
 
@@ -47,7 +49,7 @@ pub struct Cell {
     /// The class's smallest value in units of 2^exponent.
     pub first: u64,
     /// Σ (x − first), in units of 2^exponent.
-    pub sum: u64,
+    pub sum: u128,
     /// Σ (x − first)², in units of 2^(2·exponent).
     pub sum_of_squares: u128,
     /// The exponent of the source's last place in this class.
@@ -57,8 +59,7 @@ pub struct Cell {
 impl<T: Element> Cells<T> {
     /// Empty statistics for formats with this precision, in bits.
     pub fn new(precision: u32) -> Self {
-        let fine_from = LOWEST.max(T::FORMAT.exponent_range().0);
-        let keys = Keys::covering(&T::FORMAT, precision, fine_from, LOWEST, HIGHEST);
+        let keys = Keys::covering(&T::FORMAT, precision, FINE_FROM, LOWEST, HIGHEST);
         Self {
             keys,
             sums: vec![Sums::default(); keys.magnitudes()],
@@ -72,7 +73,8 @@ impl<T: Element> Cells<T> {
 
     /// Adds a slice's elements after those seen before.
     pub fn add(&mut self, values: &[T]) {
-        let parts = parallel::in_parts(values, |start, piece| {
+        // Each part has sums of its own: worth it only if there are far more elements.
+        let parts = parallel::in_parts(values, 8 * self.sums.len(), |start, piece| {
             let mut part = Self { sums: vec![Sums::default(); self.sums.len()], ..Self::empty(self.keys) };
             part.elements = self.elements + start as u64;
             part.add_piece(piece);
@@ -121,7 +123,7 @@ impl<T: Element> Cells<T> {
                 let class = if *class >= magnitudes { class - magnitudes } else { *class };
                 let sums = &mut self.sums[class as usize];
                 sums.count += 1;
-                sums.trailing += trailing;
+                sums.trailing += u128::from(trailing);
                 sums.trailing_squared += u128::from(trailing) * u128::from(trailing);
             }
             if self.nans() + self.infinities() > not_finite && self.first_not_finite.is_none() {

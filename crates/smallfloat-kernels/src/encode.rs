@@ -21,7 +21,8 @@ pub struct Random {
 
 /// Converts slices of `T` into codes of one format under one projection.
 ///
-/// Building one costs about as much as converting some 10,000 elements, so keep it. For deterministic rounding it is a
+/// Building one costs as much as encoding the table's classes one by one: some 4,000 for an 8-bit format, some 500,000
+/// for SHP. So keep it, and say with [`for_length`](Self::for_length) if it is for little data. For deterministic rounding it is a
 /// table over rounding classes, filled by [`smallfloat::convert`]: the same bits by construction, and the same time for
 /// any data. Stochastic rounding goes through the core element by element.
 #[derive(Clone, Debug)]
@@ -43,6 +44,14 @@ impl<T: Element> Encoder<T> {
     /// # Errors
     /// A wider format, or a stochastic rounding that asks for more than 32 random bits.
     pub fn new(format: &Format, how: &Projection) -> Result<Self, Error> {
+        Self::for_length(format, how, usize::MAX)
+    }
+
+    /// An encoder for about this many elements: few of them go through the core one by one, to the same codes.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn for_length(format: &Format, how: &Projection, length: usize) -> Result<Self, Error> {
         if format.is_wide() {
             return Err(Error::TooWide { format: *format });
         }
@@ -50,11 +59,9 @@ impl<T: Element> Encoder<T> {
             RandomBits::from_word32(bits.count(), 0).map_err(Error::RandomBits)?;
         }
         let keys = Keys::new(&T::FORMAT, format);
-        let classes = if how.rounding.is_stochastic() || 2 * keys.magnitudes() > MAX_CLASSES {
-            0
-        } else {
-            2 * keys.magnitudes()
-        };
+        let classes = 2 * keys.magnitudes();
+        let by_core = how.rounding.is_stochastic() || classes > MAX_CLASSES.min(length);
+        let classes = if by_core { 0 } else { classes };
         let table = (0..classes).map(|class| entry::<T>(keys.representative(class), format, how)).collect();
         Ok(Self { format: *format, how: *how, keys, table, element: PhantomData })
     }

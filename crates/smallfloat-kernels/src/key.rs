@@ -127,7 +127,7 @@ pub trait Classify: Copy {
 macro_rules! classify {
     ($type:ty, $lane:ty) => {
         impl Classify for $type {
-            #[inline]
+            #[inline(always)]
             #[allow(
                 clippy::cast_possible_truncation,
                 clippy::cast_possible_wrap,

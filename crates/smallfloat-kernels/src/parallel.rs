@@ -40,18 +40,20 @@ pub(crate) fn map_blocks<T: Sync, R: Send>(
     source.chunks(block).enumerate().map(|(i, piece)| work(i * block, piece)).collect()
 }
 
-/// Splits a long slice into one part a thread and gives the results in order; `None` if it is not worth it.
+/// Splits a long slice into one part a thread and gives the results in order; `None` if they would have
+/// fewer than `least` elements.
 pub(crate) fn in_parts<T: Sync, R: Send>(
     source: &[T],
+    least: usize,
     work: impl Fn(usize, &[T]) -> R + Sync,
 ) -> Option<Vec<R>> {
     #[cfg(feature = "rayon")]
     {
         let parts = rayon::current_num_threads();
-        if parts > 1 && source.len() >= BLOCK * parts {
+        if parts > 1 && source.len() >= parts * least.max(BLOCK) {
             return Some(map_blocks(source.len().div_ceil(parts), source, work));
         }
     }
-    let _ = (source, work);
+    let _ = (source, least, work);
     None
 }

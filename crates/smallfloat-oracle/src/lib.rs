@@ -9,6 +9,7 @@
 //! [`Exact`]; [`ops`] combine those; [`Table::round`] with a [`Policy`] gives a code and [`Flags`].
 
 mod dyadic;
+pub mod fast;
 mod flags;
 mod format;
 pub mod formats;
@@ -17,6 +18,7 @@ mod policy;
 mod rational;
 mod round;
 mod runs;
+pub mod selection;
 mod table;
 mod text;
 

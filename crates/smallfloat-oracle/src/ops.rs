@@ -1,6 +1,8 @@
 //! Exact operations on extended numbers. Rounding the result once is the caller's step.
 
-use crate::{Exact, Flags, Rational, Real, Rounding};
+use num_bigint::BigInt;
+
+use crate::{Dyadic, Exact, Flags, Rational, Real, Rounding};
 
 /// Which table of special cases applies (`docs/semantics.md` S1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -168,4 +170,74 @@ pub fn hypot(x: &Exact, y: &Exact, semantics: Semantics) -> Outcome {
     }
     let (a, b) = (rational(x), rational(y));
     exact(Exact::Finite { negative: false, magnitude: Real::Root(&(&a * &a) + &(&b * &b)) })
+}
+
+/// x + y + z, rounded nowhere in between.
+///
+/// # Panics
+/// If an operand is a root.
+pub fn faa(x: &Exact, y: &Exact, z: &Exact, rounding: Rounding, semantics: Semantics) -> Outcome {
+    let all = [x, y, z];
+    let has_infinity = |sign| all.iter().any(|v| matches!(v, Exact::Inf { negative } if *negative == sign));
+    if all.iter().any(|v| v.is_nan()) || (has_infinity(false) && has_infinity(true)) {
+        return INVALID;
+    }
+    if has_infinity(false) || has_infinity(true) {
+        return inf(has_infinity(true));
+    }
+    let sum = &(&rational(x) + &rational(y)) + &rational(z);
+    if !sum.is_zero() {
+        return exact(Exact::from_rational(&sum));
+    }
+    // Three zeros of one sign keep it; any other zero sum is +0, or −0 rounding down.
+    let zeros = all.iter().all(|v| v.is_zero());
+    let one_sign = all.iter().all(|v| v.is_negative() == x.is_negative());
+    let negative = if zeros && one_sign { x.is_negative() } else { rounding == Rounding::TowardNegative };
+    zero(negative, semantics)
+}
+
+/// x − n·y for the integer n nearest x / y (ties to even), or x / y truncated.
+///
+/// # Panics
+/// If an operand is a root.
+pub fn remainder(x: &Exact, y: &Exact, nearest: bool, semantics: Semantics) -> Outcome {
+    if x.is_nan() || y.is_nan() || !x.is_finite() || y.is_zero() {
+        return INVALID;
+    }
+    if x.is_zero() {
+        return zero(x.is_negative(), semantics);
+    }
+    if !y.is_finite() {
+        return exact(x.clone());
+    }
+    let (a, b) = (rational(x).abs(), rational(y).abs());
+    let n = (&a / &b).floor();
+    let odd = n.bit(0);
+    let product = &Rational::from(&Dyadic::new(BigInt::from(n), 0)) * &b;
+    let mut rest = &a - &product;
+    let twice = rest.scale(1);
+    if nearest && (twice > b || (twice == b && odd)) {
+        rest = &rest - &b;
+    }
+    if rest.is_zero() {
+        return zero(x.is_negative(), semantics);
+    }
+    exact(Exact::from_rational(&if x.is_negative() { -&rest } else { rest }))
+}
+
+/// An outcome times 2^shift, exactly.
+#[must_use]
+pub fn scaled((x, flags): Outcome, shift: i64) -> Outcome {
+    let x = match x {
+        Exact::Finite { negative, magnitude } => {
+            let magnitude = match magnitude {
+                Real::Rational(x) => Real::Rational(x.scale(shift)),
+                // √x · 2^s = √(x · 2^2s).
+                Real::Root(x) => Real::Root(x.scale(2 * shift)),
+            };
+            Exact::Finite { negative, magnitude }
+        }
+        other => other,
+    };
+    (x, flags)
 }

@@ -154,7 +154,7 @@ fn character_length(rest: &[char]) -> usize {
 
 /// The length of a raw string that starts here, if one does.
 fn raw_string_length(rest: &[char]) -> Option<usize> {
-    let start = if rest.first() == Some(&'b') { 1 } else { 0 };
+    let start = usize::from(rest.first() == Some(&'b'));
     if rest.get(start) != Some(&'r') {
         return None;
     }

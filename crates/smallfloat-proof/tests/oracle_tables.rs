@@ -95,7 +95,9 @@ fn check(format: &Format, oracle: &OracleFormat) -> (u64, Vec<String>) {
         // A flushed code means zero, and zero has its own code; NaN comes back as the canonical one.
         let back = match &value {
             Value::Nan { .. } => oracle.nan_code(),
-            Value::Finite(x, _) if x.is_zero() && oracle.is_subnormal(code) => Some(code & oracle.sign_bit()),
+            Value::Finite(x, negative_zero) if x.is_zero() && oracle.is_subnormal(code) => {
+                Some(if *negative_zero { oracle.sign_bit() } else { 0 })
+            }
             _ => Some(code),
         };
         if format.encode(datum) != back {

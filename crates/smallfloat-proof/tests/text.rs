@@ -67,7 +67,7 @@ impl Interval {
         let below = code.checked_sub(1).map_or_else(Dyadic::zero, |below| oracle.grid(below));
         let middle = |other: &Dyadic| Rational::from(&(&value + other).scale(-1));
         let (low, high) = (middle(&below), middle(&oracle.grid(code + 1)));
-        Self { low, high, value: Rational::from(&value), closed: code % 2 == 0 }
+        Self { low, high, value: Rational::from(&value), closed: code.is_multiple_of(2) }
     }
 
     fn contains(&self, x: &Rational) -> bool {

@@ -204,7 +204,7 @@ fn term(cell: &Cell, format: &Format) -> f64 {
     let exact = integer.and_then(|q| {
         let distance = i128::from(cell.first) - q;
         let square = distance.checked_mul(distance)?.checked_mul(i128::from(cell.count))?;
-        let cross = distance.checked_mul(2 * i128::from(cell.sum))?;
+        let cross = distance.checked_mul(i128::try_from(2 * cell.sum).ok()?)?;
         square.checked_add(cross)?.checked_add(i128::try_from(cell.sum_of_squares).ok()?)
     });
     let in_units = exact.map_or_else(

@@ -291,7 +291,9 @@ impl Job<'_> {
         if let Some(cells) = cells.filter(|_| self.options.histograms) {
             report.exponents = cells.exponents();
         }
-        let encoder = Encoder::<T>::new(&format, &self.options.projection(&format)).map_err(refuse)?;
+        let length = usize::try_from(info.elements()).unwrap_or(usize::MAX);
+        let encoder =
+            Encoder::<T>::for_length(&format, &self.options.projection(&format), length).map_err(refuse)?;
         let (events, sums) = if format.width() <= 8 {
             self.encode::<T, u8>(info, &encoder, sink, slot, progress)?
         } else {

@@ -30,7 +30,7 @@ impl Format {
             };
         }
         if matches!(self.subnormals(), Subnormals::Flush) && index < self.first_normal_index() {
-            return Datum::finite(negative, 0, 0);
+            return Datum::finite(negative && self.has_negative_zero(), 0, 0);
         }
         let (significand, exponent) = self.magnitude(index);
         Datum::finite(negative, significand, exponent)

@@ -51,6 +51,32 @@ impl Exact {
         matches!(self, Self::Cancelled | Self::Finite { significand: 0, .. })
     }
 
+    /// Is it NaN?
+    pub const fn is_nan(&self) -> bool {
+        matches!(self, Self::Nan { .. })
+    }
+
+    /// The sign bit; a zero that opposite terms left has none yet.
+    pub const fn is_negative(&self) -> bool {
+        match *self {
+            Self::Nan { negative } | Self::Infinite { negative } | Self::Finite { negative, .. } => negative,
+            Self::Cancelled => false,
+        }
+    }
+
+    /// The same without its sign.
+    #[must_use]
+    pub const fn magnitude(self) -> Self {
+        match self {
+            Self::Nan { .. } => Self::Nan { negative: false },
+            Self::Infinite { .. } => Self::Infinite { negative: false },
+            Self::Finite { significand, exponent, sticky, .. } => {
+                Self::Finite { negative: false, significand, exponent, sticky }
+            }
+            Self::Cancelled => Self::Cancelled,
+        }
+    }
+
     /// This value times 2^scale, exactly.
     #[must_use]
     pub const fn scaled(self, scale: i32) -> Self {

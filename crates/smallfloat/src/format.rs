@@ -546,7 +546,7 @@ impl Format {
     /// How many different finite values the codes have: −0 equals 0, and flushed codes are 0.
     pub const fn finite_values(&self) -> u64 {
         let flushed = match self.subnormals {
-            Subnormals::Flush => self.first_normal_index() - 1,
+            Subnormals::Flush if self.has_subnormals() && self.has_zero() => self.first_normal_index() - 1,
             _ => 0,
         };
         let sides = 1 + self.signed as u64;

@@ -17,6 +17,11 @@
 //! let e5m2: Format = "e5m2".parse()?;
 //! let up = Preset::Ieee.projection(&e5m2).with_rounding(Rounding::TowardPositive);
 //! assert_eq!(e5m2.encode_f64(1.0001, &up).value, 0x3d);
+//!
+//! // A type for each fixed format, with the face of Rust's own floats.
+//! use smallfloat::E4M3Fn;
+//! let x: E4M3Fn = "1.1".parse()?;
+//! assert_eq!((x * x).to_f32(), 1.25);
 //! # Ok::<(), smallfloat::Error>(())
 //! ```
 //!
@@ -30,15 +35,27 @@
 //! | [`Projection`], [`Preset`], [`project`] | rounding × saturation × what to do with the unrepresentable |
 //! | [`Flags`], [`Rounded`] | exception flags, returned with every result |
 //! | [`random`] | Philox4x32-10, addressed by (seed, stream, element) |
+//! | [`scalar`] | types with operators: [`E4M3Fn`], [`E5M2`], [`F16`], [`CFloat8_1_4_3`], …; [`Dynamic`] for any format |
 //! | `text` | decimal and hexadecimal text, rounded once; shortest decimals (feature `alloc`) |
 //!
 //! # Cargo features
 //!
-//! * `alloc`: text (parsing and printing values).
+//! * `alloc`: text (parsing and printing values), sums without limits.
 //! * `std` (default): implies `alloc`.
 //!
+//! Each of the others implements the traits of one crate for the typed scalars, and adds that crate as a dependency:
+//!
+//! * `num-traits` 0.2: `Bounded`, `NumCast`, `FromPrimitive`, `ToPrimitive`, `One`, `MulAdd`, where the format has it
+//!   `Zero`; with `alloc` also `Num`, `Signed`, and `FloatCore` for the types after IEEE 754's model.
+//! * `serde` 1: scalars as their codes; [`scalar`]'s modules `as_value` and `as_string` write values.
+//! * `bytemuck` 1: `Pod` for types whose every byte is a code, `NoUninit` and `Zeroable` for all.
+//! * `zerocopy` 0.8: `FromBytes` for types whose every byte is a code, `IntoBytes`, `Immutable`, `KnownLayout` for all.
+//! * `half` 2: conversions that lose nothing, to and from `half::f16` and `half::bf16`.
+//! * `arbitrary` 1: every code, each as likely.
+//! * `rand` 0.10: `StandardUniform`, an exact uniform number in [0, 1) rounded down.
+//!
 //! Without features the crate needs neither an allocator nor an operating system. It contains no `unsafe` code,
-//! has no dependency, and rounds with integers only.
+//! has no mandatory dependency, and rounds with integers only.
 #![no_std]
 #![forbid(unsafe_code)]
 

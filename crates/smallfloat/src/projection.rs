@@ -157,6 +157,12 @@ impl Saturation {
 ///
 /// Flags follow `docs/semantics.md` S3; [`Flags::DENORMAL`] belongs to operands, so callers that know them add it.
 pub const fn project(x: Exact, format: &Format, how: &Projection) -> Rounded<u64> {
+    let keeps_magnitude = matches!(how.unrepresentable.negative, NegativeRule::Magnitude);
+    if x.is_negative() && !x.is_zero() && !x.is_nan() && !format.is_signed() && keeps_magnitude {
+        let Rounded { value, flags } = project(x.magnitude(), format, how);
+        let tiny = if is_below_normal(x, format) { Flags::UNDERFLOW } else { Flags::NONE };
+        return raise(value, flags.union(Flags::INEXACT).union(tiny));
+    }
     match x {
         Exact::Nan { negative } => raise(nan_code(format, how, negative), Flags::INVALID),
         Exact::Infinite { negative } => infinity(format, how, negative),
@@ -166,6 +172,16 @@ pub const fn project(x: Exact, format: &Format, how: &Projection) -> Rounded<u64
             let at = Located::new(significand, exponent, sticky, format, how.rounding);
             round(&at, format, how, negative)
         }
+    }
+}
+
+/// Is a magnitude that lost its sign, and so is inexact, below the smallest normal value?
+const fn is_below_normal(x: Exact, format: &Format) -> bool {
+    match x {
+        Exact::Finite { significand, exponent, sticky, .. } => {
+            Located::new(significand, exponent, sticky, format, Rounding::NearestEven).tiny
+        }
+        _ => false,
     }
 }
 
@@ -271,15 +287,11 @@ const fn round(at: &Located, format: &Format, how: &Projection, negative: bool) 
         inexact = true;
     }
 
-    // Without a sign bit a negative value has lost its sign, unless it rounds to zero.
-    let signless = negative && !format.is_signed();
-    if signless && (index > 0 || !format.has_zero()) {
-        if let Some(code) = negative_code(format, how, how.rounding.stops_at_largest(true)) {
-            return raise(code, Flags::INVALID);
-        }
-        inexact = true;
+    if negative && !format.is_signed() && (index > 0 || !format.has_zero()) {
+        let code = negative_code(format, how, how.rounding.stops_at_largest(true));
+        return raise(code, Flags::INVALID);
     }
-    let negative = negative && !signless;
+    let negative = negative && format.is_signed();
     if index > format.max_index() {
         return raise(overflow_code(format, how, negative), INEXACT_OVERFLOW);
     }
@@ -295,21 +307,16 @@ const fn round(at: &Located, format: &Format, how: &Projection, negative: bool) 
 }
 
 const fn infinity(format: &Format, how: &Projection, negative: bool) -> Rounded<u64> {
-    let signless = negative && !format.is_signed();
-    if signless {
+    if negative && !format.is_signed() {
         // No rounding mode stops at an infinity.
-        if let Some(code) = negative_code(format, how, false) {
-            return raise(code, Flags::INVALID);
-        }
+        return raise(negative_code(format, how, false), Flags::INVALID);
     }
-    let lost_sign = if signless { Flags::INEXACT } else { Flags::NONE };
-    let negative = negative && !signless;
     let kept = match how.saturation {
         Saturation::SatFinite => None,
         _ => format.infinity_index(),
     };
     match (kept, how.saturation) {
-        (Some(index), _) => raise(with_sign(format, index, negative), lost_sign),
+        (Some(index), _) => raise(with_sign(format, index, negative), Flags::NONE),
         (None, Saturation::SatNone) if format.has_nan() => {
             raise(nan_code(format, how, negative), INEXACT_OVERFLOW)
         }
@@ -347,18 +354,16 @@ const fn overflow_code(format: &Format, how: &Projection, negative: bool) -> u64
 }
 
 /// What a negative value becomes in an unsigned format, where `stops` says that the rounding mode holds at the range's
-/// end; `None`: its magnitude goes on.
-const fn negative_code(format: &Format, how: &Projection, stops: bool) -> Option<u64> {
-    let nan = match how.unrepresentable.negative {
-        NegativeRule::Magnitude => return None,
-        NegativeRule::Nan => true,
-        NegativeRule::Zero => false,
-        NegativeRule::BySaturation => {
-            matches!(how.saturation, Saturation::SatNone | Saturation::SatNoneV40) && !stops
-        }
-    };
-    // Code 0 is zero, or the smallest value of a format without zero.
-    Some(if nan && format.has_nan() { nan_code(format, how, false) } else { 0 })
+/// end.
+const fn negative_code(format: &Format, how: &Projection, stops: bool) -> u64 {
+    let none = matches!(how.saturation, Saturation::SatNone | Saturation::SatNoneV40) && !stops;
+    match how.unrepresentable.negative {
+        NegativeRule::Nan if format.has_nan() => nan_code(format, how, false),
+        NegativeRule::BySaturation if none && format.has_nan() => nan_code(format, how, false),
+        NegativeRule::Zero => zero(format, how, false).value,
+        // The smallest value: zero, where the format has it.
+        _ => 0,
+    }
 }
 
 const fn nan_code(format: &Format, how: &Projection, negative: bool) -> u64 {

@@ -59,11 +59,9 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let header = ["tensor", "shape", "SQNR dB", "amax", "max error", "not finite"];
     report::rows_of_names(&header, &[2, 3, 4, 5], &rows, out)?;
     let count = tensors.len() as u64;
-    let mut line = format!("\n{}, {} equal", words::plural(count, "tensor"), words::count(totals.equal));
-    if let (Some(mean), Some(min)) = (totals.mean, totals.min) {
-        line += &format!("; SQNR mean {mean:.2} dB, worst {min:.2} dB");
-    }
-    writeln!(out, "{line}; largest error {}", words::rough(totals.max_error))?;
+    let (tensors, equal) = (words::plural(count, "tensor"), words::count(totals.equal));
+    let (ratios, largest) = (words::ratios(totals.mean, totals.min), words::rough(totals.max_error));
+    writeln!(out, "\n{tensors}, {equal} equal{ratios}; largest error {largest}")?;
     Ok(())
 }
 

@@ -148,7 +148,10 @@ impl<'a> Source<'a> {
             None => Ok(Self::Value(x)),
             Some(from) => match code_of(x, from) {
                 Some(code) => Ok(Self::Code(code, from)),
-                None => Err(missing(x, from, datum)),
+                None => Err(anyhow!(
+                    "{}; leave --from out to round it once, straight to the destination",
+                    missing(x, from, datum)
+                )),
             },
         }
     }
@@ -175,10 +178,10 @@ impl<'a> Source<'a> {
 
 /// The code of an operand of a format: a code in hexadecimal, or a value that the format has.
 pub(super) fn operand(datum: &Datum<'_>, format: &Format, hex: bool) -> Result<u64> {
-    let source = if hex { Source::hex(datum, format)?.0 } else { Source::text(datum, Some(format))? };
+    let source = if hex { Source::hex(datum, format)?.0 } else { Source::text(datum, None)? };
     match source {
         Source::Code(code, _) => Ok(code),
-        Source::Value(x) => Err(missing(x, format, datum)),
+        Source::Value(x) => code_of(x, format).ok_or_else(|| missing(x, format, datum)),
     }
 }
 
@@ -202,11 +205,7 @@ fn missing(x: Exact, from: &Format, datum: &Datum<'_>) -> anyhow::Error {
         (Some(nearest), None) | (None, Some(nearest)) => format!(", the nearest is {nearest}"),
         (None, None) => String::new(),
     };
-    anyhow!(
-        "{}: `{}` is not a value of {from}{around}; leave --from out to round it once, straight to the destination",
-        datum.place,
-        datum.text
-    )
+    anyhow!("{}: `{}` is not a value of {from}{around}", datum.place, datum.text)
 }
 
 /// Hexadecimal digits with or without `0x`.

@@ -128,7 +128,9 @@ impl Eval {
                 call.text,
                 bits.count()
             ),
-            (None, Some(_)) => bail!("{}: `{}`: a deterministic rounding takes no R=…", call.place, call.text),
+            (None, Some(_)) => {
+                bail!("{}: `{}`: a deterministic rounding takes no R=…", call.place, call.text)
+            }
             (None, None) => {}
         }
         self.operation.call(&self.codes).with_context(|| format!("{}: `{}`", call.place, call.text))

@@ -78,11 +78,13 @@ fn kind(view: &View) -> &'static str {
 }
 
 fn rounding(entry: &Entry) -> String {
-    let mut text = entry.rounding.clone();
-    if let (Some(bits), Some(seed), Some(generator)) = (entry.random_bits, entry.seed, &entry.generator) {
-        text += &format!(", {bits} random bits of {generator}, seed {seed}");
+    let rounding = &entry.rounding;
+    match (entry.random_bits, entry.seed, &entry.generator) {
+        (Some(bits), Some(seed), Some(generator)) => {
+            format!("{rounding}, {bits} random bits of {generator}, seed {seed}")
+        }
+        _ => rounding.clone(),
     }
-    text
 }
 
 fn cells(tensor: &TensorView) -> Vec<String> {

@@ -36,6 +36,7 @@ at which nothing saturates; percentile:P: the same for P % of the elements; N: t
 /// Quantize the tensors of a .safetensors or .npy file.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
+#[expect(clippy::struct_excessive_bools, reason = "a switch is a bool")]
 pub(crate) struct Args {
     /// The file with the tensors; `-` is standard input
     #[arg(value_name = "IN")]

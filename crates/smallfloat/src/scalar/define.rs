@@ -1,11 +1,8 @@
-//! The types themselves: bits, conversions, constants, classification, and the operations that are not operators.
-
-use core::cmp::Ordering;
-use core::num::FpCategory;
+//! The types themselves: constants, bits and conversions.
 
 use super::code::{self, Has, narrow, unwrap};
 use super::{SmallFloat, for_each_scalar};
-use crate::ops::{self, Extremum, Operation};
+use crate::ops::Operation;
 use crate::{Datum, Domain, Error, Exact, Format, Projection, Rounded, Signedness, formats, project};
 
 /// The type with its derives. Those of `bytemuck` and `zerocopy` emit `unsafe impl`s that the derives themselves check.
@@ -134,7 +131,7 @@ macro_rules! define {
                 self.0 as u64
             }
 
-            const fn rounded(result: Rounded<u64>) -> Rounded<Self> {
+            pub(super) const fn rounded(result: Rounded<u64>) -> Rounded<Self> {
                 Rounded { value: Self::from_code(result.value), flags: result.flags }
             }
 
@@ -290,189 +287,6 @@ macro_rules! define {
             /// its smallest.
             pub const fn from_uniform_bits(word: u64) -> Self {
                 Self::from_code(code::uniform(&Self::FORMAT, word))
-            }
-        }
-
-        /// Classification.
-        impl $(<const $bias: u32>)? $name $(<$bias>)? {
-            /// What kind of number this is.
-            pub const fn classify(self) -> FpCategory {
-                code::category(&Self::FORMAT, self.code())
-            }
-
-            /// Is it NaN?
-            pub const fn is_nan(self) -> bool {
-                self.to_datum().is_nan()
-            }
-
-            /// Is it +∞ or −∞?
-            pub const fn is_infinite(self) -> bool {
-                matches!(self.to_datum(), Datum::Infinite { .. })
-            }
-
-            /// Is it neither infinite nor NaN?
-            pub const fn is_finite(self) -> bool {
-                self.to_datum().is_finite()
-            }
-
-            /// Is it neither zero, subnormal, infinite nor NaN?
-            pub const fn is_normal(self) -> bool {
-                matches!(self.classify(), FpCategory::Normal)
-            }
-
-            /// Is it subnormal?
-            pub const fn is_subnormal(self) -> bool {
-                matches!(self.classify(), FpCategory::Subnormal)
-            }
-
-            /// Has it a negative sign: also −0, and NaN where the format has NaNs of both signs?
-            pub const fn is_sign_negative(self) -> bool {
-                self.to_datum().is_negative()
-            }
-
-            /// Has it no negative sign?
-            pub const fn is_sign_positive(self) -> bool {
-                !self.is_sign_negative()
-            }
-        }
-
-        /// Operations, exact and rounded once.
-        impl $(<const $bias: u32>)? $name $(<$bias>)? {
-            /// Any operation on up to three operands, with a projection of the caller's and flags.
-            ///
-            /// # Panics
-            /// If the number of operands is not the operation's arity.
-            pub const fn evaluate(operation: Operation, operands: &[Self], how: &Projection) -> Rounded<Self> {
-                let mut codes = [0; 3];
-                let mut i = 0;
-                while i < operands.len() {
-                    codes[i] = operands[i].code();
-                    i += 1;
-                }
-                Self::rounded(code::evaluate(operation, &Self::FORMAT, codes, i, how))
-            }
-
-            /// x + y, with a projection of the caller's and flags.
-            pub const fn add_with(self, y: Self, how: &Projection) -> Rounded<Self> {
-                Self::evaluate(Operation::Add, &[self, y], how)
-            }
-
-            /// x − y, with a projection of the caller's and flags.
-            pub const fn sub_with(self, y: Self, how: &Projection) -> Rounded<Self> {
-                Self::evaluate(Operation::Subtract, &[self, y], how)
-            }
-
-            /// x · y, with a projection of the caller's and flags.
-            pub const fn mul_with(self, y: Self, how: &Projection) -> Rounded<Self> {
-                Self::evaluate(Operation::Multiply, &[self, y], how)
-            }
-
-            /// x / y, with a projection of the caller's and flags.
-            pub const fn div_with(self, y: Self, how: &Projection) -> Rounded<Self> {
-                Self::evaluate(Operation::Divide, &[self, y], how)
-            }
-
-            /// x · y + z, with a projection of the caller's and flags.
-            pub const fn mul_add_with(self, y: Self, z: Self, how: &Projection) -> Rounded<Self> {
-                Self::evaluate(Operation::Fma, &[self, y, z], how)
-            }
-
-            /// √x, with a projection of the caller's and flags.
-            pub const fn sqrt_with(self, how: &Projection) -> Rounded<Self> {
-                Self::evaluate(Operation::Sqrt, &[self], how)
-            }
-
-            /// x · y + z, rounded once.
-            #[must_use]
-            pub const fn mul_add(self, y: Self, z: Self) -> Self {
-                Self::compute(Operation::Fma, self, y, z)
-            }
-
-            /// √x; of a negative value NaN, or what the format has instead.
-            #[must_use]
-            pub const fn sqrt(self) -> Self {
-                Self::compute(Operation::Sqrt, self, self, self)
-            }
-
-            /// 1 / x.
-            #[must_use]
-            pub const fn recip(self) -> Self {
-                Self::compute(Operation::Recip, self, self, self)
-            }
-
-            /// IEEE 754's remainder: x − n·y for the integer n nearest x / y, even on a tie. `%` truncates n instead.
-            #[must_use]
-            pub const fn remainder(self, y: Self) -> Self {
-                Self::compute(Operation::Remainder, self, y, y)
-            }
-
-            /// |x|.
-            #[must_use]
-            pub const fn abs(self) -> Self {
-                Self::from_code(code::abs(&Self::FORMAT, self.code()))
-            }
-
-            /// 1 with x's sign, rounded to the format; NaN of NaN.
-            #[must_use]
-            pub const fn signum(self) -> Self {
-                Self::from_code(code::signum(&Self::FORMAT, self.code()))
-            }
-
-            /// x with the sign of `sign`.
-            #[must_use]
-            pub const fn copysign(self, sign: Self) -> Self {
-                Self::from_code(code::copy_sign(&Self::FORMAT, self.code(), sign.code()))
-            }
-
-            /// The smaller value; of a number and NaN the number.
-            #[must_use]
-            pub const fn min(self, y: Self) -> Self {
-                Self::compute(Operation::Extremum(Extremum::MinimumNumber), self, y, y)
-            }
-
-            /// The larger value; of a number and NaN the number.
-            #[must_use]
-            pub const fn max(self, y: Self) -> Self {
-                Self::compute(Operation::Extremum(Extremum::MaximumNumber), self, y, y)
-            }
-
-            /// The smaller value; NaN if either is.
-            #[must_use]
-            pub const fn minimum(self, y: Self) -> Self {
-                Self::compute(Operation::Extremum(Extremum::Minimum), self, y, y)
-            }
-
-            /// The larger value; NaN if either is.
-            #[must_use]
-            pub const fn maximum(self, y: Self) -> Self {
-                Self::compute(Operation::Extremum(Extremum::Maximum), self, y, y)
-            }
-
-            /// The nearest value within `min..=max`; NaN of NaN.
-            ///
-            /// # Panics
-            /// If `min > max` or either is NaN.
-            #[must_use]
-            pub const fn clamp(self, min: Self, max: Self) -> Self {
-                Self::from_code(code::clamp(&Self::FORMAT, self.code(), min.code(), max.code()))
-            }
-
-            /// IEEE 754's totalOrder: −NaN < −∞ < … < −0 < +0 < … < +∞ < NaN.
-            pub const fn total_cmp(&self, y: &Self) -> Ordering {
-                code::total_cmp(&Self::FORMAT, self.code(), y.code())
-            }
-
-            /// The least value above x. NaN and +∞ stay; above the largest value of a format without infinity lies its
-            /// NaN, or nothing: then x stays.
-            #[must_use]
-            pub const fn next_up(self) -> Self {
-                Self::from_code(ops::next_up(&Self::FORMAT, self.code()))
-            }
-
-            /// The greatest value below x, the mirror of [`next_up`](Self::next_up).
-            #[must_use]
-            pub const fn next_down(self) -> Self {
-                Self::from_code(ops::next_down(&Self::FORMAT, self.code()))
             }
         }
     };

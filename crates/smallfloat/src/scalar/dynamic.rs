@@ -19,7 +19,7 @@ use crate::{Datum, Error, Format, Projection, Rounded};
 /// let x = Dynamic::from_f32(0.3, format);
 /// assert_eq!(x.to_string(), "0.3");
 /// assert_eq!(x.to_f64(), 0.3125);
-/// assert_eq!((x + x).to_bits(), 0x4a);
+/// assert_eq!((x.to_bits(), (x + x).to_bits()), (0x4a, 0x52));
 /// // To a format with another bias, where the value is the same.
 /// let y = x.convert(Format::cfloat8_1_4_3(7)?);
 /// assert!(y == x && y.to_bits() != x.to_bits());

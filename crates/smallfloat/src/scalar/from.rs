@@ -4,6 +4,7 @@ use super::for_each_scalar;
 use super::{
     Bf16, E2M1Fn, E2M3Fn, E3M2Fn, E3M4, E4M3, E4M3B11Fnuz, E4M3Fn, E4M3Fnuz, E5M2, E5M2Fnuz, F16, Uhp,
 };
+use crate::Datum;
 
 macro_rules! to_host {
     ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($($row:tt)*) $($rest:tt)*) => {
@@ -30,7 +31,7 @@ macro_rules! from_integer {
         $($(
             // The largest magnitudes are exact, so every smaller one is: at most P bits.
             const _: () = assert!(
-                $name::from_i128($integer::MAX as i128).to_f64() == $integer::MAX as f64
+                $name::FORMAT.encode(Datum::finite(false, $integer::MAX as u64, 0)).is_some()
                     && $integer::BITS <= $name::MANTISSA_DIGITS,
                 "an integer does not fit"
             );

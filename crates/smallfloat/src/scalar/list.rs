@@ -69,13 +69,13 @@ macro_rules! for_each_scalar {
             ///
             /// A bias above 63 does not compile:
             ///
-            /// ```compile_fail
+            /// ```compile_fail,E0080
             /// let x = smallfloat::CFloat8_1_4_3::<64>::from_f32(1.0);
             /// ```
             ///
             /// Nor does `ONE` where the bias leaves no such value:
             ///
-            /// ```compile_fail
+            /// ```compile_fail,E0080
             /// let one = smallfloat::CFloat8_1_4_3::<63>::ONE;
             /// ```
             CFloat8_1_4_3<BIAS> (u8, full, signed, zero) = unwrap(Format::cfloat8_1_4_3(BIAS)); negative_zero subnormal

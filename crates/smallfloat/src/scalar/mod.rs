@@ -52,6 +52,7 @@ mod from;
 #[cfg(feature = "half")]
 mod half;
 mod list;
+mod methods;
 #[cfg(feature = "num-traits")]
 mod num_traits;
 mod ordered;

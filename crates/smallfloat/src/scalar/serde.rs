@@ -38,12 +38,13 @@ for_each_scalar!(implement);
 /// `as_string`.
 ///
 /// ```
-/// use serde::{Deserialize, Serialize};
-/// #[derive(Serialize, Deserialize)]
-/// struct Layer {
-///     #[serde(with = "smallfloat::scalar::as_value")]
-///     scale: smallfloat::E4M3Fn,
-/// }
+/// use serde::de::{IntoDeserializer, value::{Error, F64Deserializer}};
+/// use smallfloat::{E4M3Fn, scalar::as_value};
+/// // With serde's derive: #[serde(with = "smallfloat::scalar::as_value")] before a field.
+/// let number: F64Deserializer<Error> = 1.1.into_deserializer();
+/// let x: E4M3Fn = as_value::deserialize(number)?;
+/// assert_eq!(x.to_f32(), 1.125);
+/// # Ok::<(), Error>(())
 /// ```
 pub mod as_value {
     use super::{Deserializer, Number, Serializer, SmallFloat};
@@ -98,12 +99,13 @@ impl<T: SmallFloat> Visitor<'_> for Number<T> {
 /// Reads what [`text::parse`](crate::text::parse) does, rounded once by the type's default projection.
 ///
 /// ```
-/// use serde::{Deserialize, Serialize};
-/// #[derive(Serialize, Deserialize)]
-/// struct Layer {
-///     #[serde(with = "smallfloat::scalar::as_string")]
-///     scale: smallfloat::E5M2,
-/// }
+/// use serde::de::{IntoDeserializer, value::{Error, StrDeserializer}};
+/// use smallfloat::{E5M2, scalar::as_string};
+/// // With serde's derive: #[serde(with = "smallfloat::scalar::as_string")] before a field.
+/// let text: StrDeserializer<'_, Error> = "-inf".into_deserializer();
+/// let x: E5M2 = as_string::deserialize(text)?;
+/// assert_eq!(x, E5M2::NEG_INFINITY);
+/// # Ok::<(), Error>(())
 /// ```
 #[cfg(feature = "alloc")]
 pub mod as_string {

@@ -1,0 +1,190 @@
+//! The optional dependencies, each where its feature is on.
+#![allow(clippy::float_cmp, reason = "values are exact")]
+
+#[cfg(feature = "num-traits")]
+#[test]
+fn num_traits_casts_round_once_or_refuse() {
+    use num_traits::{Bounded, FromPrimitive, NumCast, ToPrimitive, Zero};
+    use smallfloat::{Bf16, E2M1Fn, E4M3Fn, E5M2, E8M0Fnu, F16};
+
+    // Rounded to `f64` first, this integer would fall on a tie of bfloat16 and go down to the even side.
+    let above_tie = (1_u64 << 63) + (1 << 55) + 1;
+    assert_eq!(<Bf16 as NumCast>::from(above_tie), Some(Bf16::from_f64(2_f64.powi(63)).next_up()));
+    assert_eq!(<Bf16 as NumCast>::from(u128::MAX), Some(Bf16::INFINITY));
+    assert_eq!(<E2M1Fn as FromPrimitive>::from_f64(f64::NAN), None);
+    assert_eq!(<E8M0Fnu as FromPrimitive>::from_i64(-4), None);
+    assert!(<E5M2 as FromPrimitive>::from_f64(f64::NAN).is_some_and(E5M2::is_nan));
+    assert_eq!(ToPrimitive::to_i64(&E4M3Fn::from_f32(-3.5)), Some(-3));
+    assert_eq!((E5M2::max_value(), E5M2::zero()), (E5M2::MAX, E5M2::ZERO));
+    assert_eq!(<F16 as NumCast>::from(E5M2::ONE), Some(F16::ONE));
+}
+
+#[cfg(all(feature = "num-traits", feature = "alloc"))]
+#[test]
+fn num_traits_text_and_floats() {
+    use num_traits::{Num, Signed, float::FloatCore};
+    use smallfloat::{E5M2, F16};
+
+    assert_eq!(F16::from_str_radix("-1.5e1", 10), Ok(F16::from_f32(-15.0)));
+    assert_eq!(F16::from_str_radix("-1.8p1", 16), Ok(F16::from_f32(-3.0)));
+    assert!(F16::from_str_radix("1", 2).is_err() && F16::from_str_radix("--1", 16).is_err());
+    assert_eq!(Signed::abs(&E5M2::NEG_ONE), E5M2::ONE);
+    assert_eq!(FloatCore::floor(F16::from_f32(-2.5)).to_f32(), -3.0);
+    assert_eq!(FloatCore::integer_decode(F16::from_f32(1.5)).2, 1);
+}
+
+#[cfg(feature = "serde")]
+mod serde {
+    use core::fmt;
+
+    use ::serde::de::value::{Error, F64Deserializer, StrDeserializer, U8Deserializer, U64Deserializer};
+    use ::serde::de::{Deserialize, IntoDeserializer};
+    use ::serde::ser::Serialize;
+    use smallfloat::scalar::as_value;
+    use smallfloat::{E2M1Fn, E4M3Fn};
+
+    /// What a closure writes to a formatter, which is a serializer of primitive values.
+    struct Written<F>(F);
+
+    impl<F: Fn(&mut fmt::Formatter<'_>) -> fmt::Result> fmt::Display for Written<F> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            (self.0)(f)
+        }
+    }
+
+    #[test]
+    fn codes() {
+        let x = E4M3Fn::from_f32(1.5);
+        assert_eq!(Written(|f: &mut fmt::Formatter<'_>| x.serialize(f)).to_string(), "60");
+        let read = |code: u8| -> Result<E4M3Fn, Error> {
+            let code: U8Deserializer<Error> = code.into_deserializer();
+            E4M3Fn::deserialize(code)
+        };
+        assert_eq!(read(60), Ok(x));
+        // A 4-bit type has sixteen codes.
+        let wide: U8Deserializer<Error> = 16_u8.into_deserializer();
+        assert!(E2M1Fn::deserialize(wide).is_err());
+    }
+
+    #[test]
+    fn values() {
+        let x = E4M3Fn::from_f32(1.5);
+        assert_eq!(Written(|f: &mut fmt::Formatter<'_>| as_value::serialize(&x, f)).to_string(), "1.5");
+        let float: F64Deserializer<Error> = 1.55.into_deserializer();
+        assert_eq!(as_value::deserialize(float), Ok(x));
+        // An integer is a value too, not a code.
+        let integer: U64Deserializer<Error> = 3_u64.into_deserializer();
+        assert_eq!(as_value::deserialize(integer), Ok(E4M3Fn::from_f32(3.0)));
+        let text: StrDeserializer<'_, Error> = "3".into_deserializer();
+        assert!(as_value::deserialize::<E4M3Fn, _>(text).is_err());
+    }
+
+    #[cfg(feature = "alloc")]
+    #[test]
+    fn strings() {
+        use smallfloat::{E5M2, scalar::as_string};
+        for (x, text) in [(E5M2::INFINITY, "inf"), (E5M2::NAN, "NaN"), (E5M2::from_f32(0.3), "0.3")] {
+            assert_eq!(Written(|f: &mut fmt::Formatter<'_>| as_string::serialize(&x, f)).to_string(), text);
+            let read: StrDeserializer<'_, Error> = text.into_deserializer();
+            let back: E5M2 = as_string::deserialize(read).expect("written text reads");
+            assert_eq!(back.to_bits(), x.to_bits());
+        }
+        let bad: StrDeserializer<'_, Error> = "one".into_deserializer();
+        assert!(as_string::deserialize::<E5M2, _>(bad).is_err());
+    }
+}
+
+#[cfg(feature = "bytemuck")]
+#[test]
+fn bytemuck_casts_slices() {
+    use smallfloat::{CFloat8_1_4_3, E2M1Fn, E4M3Fn, F16};
+
+    let bytes = [0x38_u8, 0x7e];
+    let scalars: &[E4M3Fn] = bytemuck::cast_slice(&bytes);
+    assert_eq!([scalars[0].to_f32(), scalars[1].to_f32()], [1.0, 448.0]);
+    let tesla: &[CFloat8_1_4_3<7>] = bytemuck::cast_slice(&bytes);
+    assert_eq!(bytemuck::cast_slice::<_, u8>(tesla), bytes);
+    assert_eq!(bytemuck::cast_slice::<F16, u16>(&[F16::ONE]), [0x3c00]);
+    // Types in a part of a byte can be read as bytes, not made from any.
+    assert_eq!(bytemuck::bytes_of(&E2M1Fn::MAX), [0x07]);
+}
+
+#[cfg(feature = "zerocopy")]
+#[test]
+fn zerocopy_reads_and_writes() {
+    use smallfloat::{E2M1Fn, E5M2};
+    use zerocopy::{FromBytes, IntoBytes};
+
+    assert_eq!(E5M2::ref_from_bytes(&[0x3c]).ok(), Some(&E5M2::ONE));
+    let scalars = <[E5M2]>::ref_from_bytes(&[0x3c, 0x40]).expect("any bytes are codes");
+    assert_eq!(scalars.iter().sum::<E5M2>().to_f32(), 3.0);
+    assert_eq!(E2M1Fn::MAX.as_bytes(), [0x07]);
+}
+
+#[cfg(feature = "half")]
+#[test]
+fn half_has_the_same_bits() {
+    use half::{bf16, f16};
+    use smallfloat::{Bf16, E4M3Fn, F16};
+
+    for bits in 0..=u16::MAX {
+        assert_eq!(F16::from(f16::from_bits(bits)).to_bits(), bits);
+        assert_eq!(bf16::from(Bf16::from_bits(bits)).to_bits(), bits);
+        let (ours, theirs) = (F16::from_bits(bits), f16::from_bits(bits));
+        assert!(ours.to_f32().to_bits() == theirs.to_f32().to_bits() || theirs.is_nan());
+        assert_eq!(ours.classify(), theirs.classify());
+        assert_eq!(Bf16::from_bits(bits).classify(), bf16::from_bits(bits).classify());
+    }
+    assert_eq!(f16::from(E4M3Fn::MAX).to_f32(), 448.0);
+    assert_eq!((F16::MAX.to_bits(), Bf16::EPSILON.to_bits()), (f16::MAX.to_bits(), bf16::EPSILON.to_bits()));
+    assert_eq!((F16::DIGITS, F16::MIN_10_EXP, F16::MAX_EXP), (f16::DIGITS, f16::MIN_10_EXP, f16::MAX_EXP));
+    assert_eq!(
+        (Bf16::DIGITS, Bf16::MIN_10_EXP, Bf16::MIN_EXP),
+        (bf16::DIGITS, bf16::MIN_10_EXP, bf16::MIN_EXP)
+    );
+}
+
+#[cfg(feature = "arbitrary")]
+#[test]
+fn arbitrary_gives_every_code() {
+    use arbitrary::{Arbitrary, Unstructured};
+    use smallfloat::{E2M1Fn, Shp};
+
+    assert_eq!(E2M1Fn::arbitrary(&mut Unstructured::new(&[0xf7])).map(E2M1Fn::to_bits), Ok(0x07));
+    assert_eq!(Shp::<15>::arbitrary(&mut Unstructured::new(&[0x34, 0x12])).map(Shp::to_bits), Ok(0x1234));
+}
+
+#[cfg(feature = "rand")]
+#[test]
+fn rand_is_uniform_and_below_one() {
+    use rand::distr::{Distribution, StandardUniform};
+    use smallfloat::E4M3Fn;
+
+    /// Words in even steps, so that counts are exact up to the ends of the intervals.
+    struct Steps(u64);
+
+    impl rand::TryRng for Steps {
+        type Error = core::convert::Infallible;
+
+        fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
+            unreachable!("a sample takes 64 bits")
+        }
+        fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
+            self.0 = self.0.wrapping_add(1 << 48);
+            Ok(self.0)
+        }
+        fn try_fill_bytes(&mut self, _: &mut [u8]) -> Result<(), Self::Error> {
+            unreachable!("a sample takes 64 bits")
+        }
+    }
+
+    let mut counts = [0_u32; 256];
+    for x in StandardUniform.sample_iter(Steps(0)).take(1 << 16) {
+        let x: E4M3Fn = x;
+        counts[usize::from(x.to_bits())] += 1;
+    }
+    // 2^16 steps: the top binade has eight values of 2^−4 each, and nothing reaches 1.
+    assert_eq!(counts[0x30..0x38], [4096; 8]);
+    assert_eq!(counts[0x38..].iter().sum::<u32>(), 0);
+    assert_eq!(counts[0..8], [128; 8]);
+}
