@@ -5,6 +5,7 @@
 //! format most of it folds away. The tests hold them against `project` over all inputs.
 
 use crate::cast::signed;
+use crate::ops::Operation;
 use crate::{Format, Specials, Subnormals};
 
 /// Rounds a value of an IEEE format, given as its bits, to the nearest code of `to`, ties to even.
@@ -68,6 +69,135 @@ pub(crate) const fn from_parts(
     let binade = ((leading - lowest).unsigned_abs() as u64) << t;
     let index = binade + whole - (1 << t) + to.lowest_binade_index();
     signed_code(index + is_up(rest, sticky, index) as u64, negative, to)
+}
+
+/// An operation on codes of one format, rounded to that format; `None` also for operations without a short way, and
+/// where a sum of opposite terms is zero.
+#[inline]
+pub(crate) const fn operate(operation: Operation, [x, y, z]: [u64; 3], format: &Format) -> Option<u64> {
+    // Quotients and roots keep enough bits of significands as short as these.
+    if format.precision() > 11 {
+        return None;
+    }
+    let Some(x) = Parts::of(x, format) else { return None };
+    match operation {
+        Operation::Add | Operation::Subtract | Operation::Multiply | Operation::Divide | Operation::Fma => {
+            let Some(y) = Parts::of(y, format) else { return None };
+            match operation {
+                Operation::Add => sum(x, y, format),
+                Operation::Subtract => sum(x, Parts { negative: !y.negative, ..y }, format),
+                Operation::Multiply => product(x, y).rounded(format),
+                Operation::Divide => quotient(x, y, format),
+                _ => match Parts::of(z, format) {
+                    Some(z) => sum(product(x, y), z, format),
+                    None => None,
+                },
+            }
+        }
+        Operation::Recip => quotient(Parts { negative: false, significand: 1, exponent: 0 }, x, format),
+        Operation::Sqrt => root(x, format),
+        _ => None,
+    }
+}
+
+/// A finite value: (−1)^negative · significand · 2^exponent.
+#[derive(Clone, Copy)]
+struct Parts {
+    negative: bool,
+    significand: u64,
+    exponent: i32,
+}
+
+impl Parts {
+    /// The parts of a code that is a finite number.
+    #[inline]
+    const fn of(code: u64, format: &Format) -> Option<Self> {
+        let index = code & (format.max_code() >> format.is_signed() as u32);
+        let negative = format.sign_bit(code);
+        let is_nan = negative && index == 0 && !format.has_negative_zero();
+        let flushed = matches!(format.subnormals(), Subnormals::Flush) && index < format.first_normal_index();
+        if index > format.max_index() || is_nan || flushed {
+            return None;
+        }
+        let (significand, exponent) = format.magnitude(index);
+        Some(Self { negative, significand, exponent })
+    }
+
+    #[inline]
+    const fn rounded(self, format: &Format) -> Option<u64> {
+        if self.significand == 0 && !odd_grid(format) && (format.is_signed() || !self.negative) {
+            return signed_code(0, self.negative, format);
+        }
+        from_parts(self.negative, self.significand, self.exponent, false, format)
+    }
+}
+
+#[inline]
+const fn product(x: Parts, y: Parts) -> Parts {
+    let negative = x.negative != y.negative;
+    Parts { negative, significand: x.significand * y.significand, exponent: x.exponent + y.exponent }
+}
+
+/// An exact sum in 64 bits, if the exponents lie near enough.
+#[inline]
+const fn sum(x: Parts, y: Parts, format: &Format) -> Option<u64> {
+    let unit = if x.exponent < y.exponent { x.exponent } else { y.exponent };
+    let (up_x, up_y) = ((x.exponent - unit).unsigned_abs(), (y.exponent - unit).unsigned_abs());
+    // Significands have at most 22 bits.
+    if up_x > 40 || up_y > 40 {
+        return None;
+    }
+    let (a, b) = (x.significand << up_x, y.significand << up_y);
+    let (negative, significand) = if x.negative == y.negative {
+        (x.negative, a + b)
+    } else if a > b {
+        (x.negative, a - b)
+    } else {
+        (y.negative, b - a)
+    };
+    from_parts(negative, significand, unit, false, format)
+}
+
+#[inline]
+const fn quotient(x: Parts, y: Parts, format: &Format) -> Option<u64> {
+    const SHIFT: u32 = 48;
+    if x.significand == 0 || y.significand == 0 {
+        return None;
+    }
+    let dividend = x.significand << SHIFT;
+    let (whole, rest) = (dividend / y.significand, dividend % y.significand);
+    let exponent = x.exponent - y.exponent - signed(SHIFT);
+    from_parts(x.negative != y.negative, whole, exponent, rest != 0, format)
+}
+
+#[inline]
+const fn root(x: Parts, format: &Format) -> Option<u64> {
+    if x.negative || x.significand == 0 {
+        return None;
+    }
+    // An even exponent, and a radicand of at least 41 bits.
+    let shift = 40 + (x.exponent & 1).unsigned_abs();
+    let radicand = x.significand << shift;
+    let whole = radicand.isqrt();
+    from_parts(false, whole, (x.exponent - signed(shift)) / 2, whole * whole != radicand, format)
+}
+
+/// The binary32 bits of a code, for finite values within its normal range.
+#[inline]
+pub(crate) const fn to_binary32(code: u64, format: &Format) -> Option<u32> {
+    let Some(Parts { negative, significand, exponent }) = Parts::of(code, format) else { return None };
+    let sign = (negative as u32) << 31;
+    if significand == 0 {
+        return Some(sign);
+    }
+    let last = significand.ilog2();
+    let field = exponent + signed(last) + 127;
+    if field < 1 || field > 254 || last > 23 {
+        return None;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "at most 24 bits")]
+    let fraction = (significand << (23 - last)) as u32 & 0x7f_ffff;
+    Some(sign | field.unsigned_abs() << 23 | fraction)
 }
 
 /// `rest` is what follows the last place, as a fraction of 2^64.
@@ -172,7 +302,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::cast_possible_truncation, reason = "the upper half of a word")]
     fn parts_round_as_projected() {
         for to in targets() {
             let how = Preset::Ieee.projection(&to);
@@ -186,6 +315,54 @@ mod tests {
                 let exact = Exact::Finite { negative, significand: significand.into(), exponent, sticky };
                 let short = from_parts(negative, significand, exponent, sticky, &to);
                 check(short, project(exact, &to, &how), &exact, &to);
+            }
+        }
+    }
+
+    /// All pairs of short formats, strides of long ones, against the exact operations.
+    #[test]
+    fn operations_round_as_exact_ones() {
+        use crate::ops::{Arithmetic, Operand};
+        for format in targets() {
+            let how = format.default_projection().with_rounding(crate::Rounding::NearestEven);
+            let arithmetic = Arithmetic::default_for([&format]);
+            let stride = usize::try_from(format.max_code() / 255).unwrap().max(1);
+            let codes: std::vec::Vec<u64> = (0..=format.max_code()).step_by(stride).collect();
+            for operation in [
+                Operation::Add,
+                Operation::Subtract,
+                Operation::Multiply,
+                Operation::Divide,
+                Operation::Fma,
+                Operation::Recip,
+                Operation::Sqrt,
+            ] {
+                for (i, &x) in codes.iter().enumerate() {
+                    for &y in &codes {
+                        let codes = [x, y, codes[(i * 7) % codes.len()]];
+                        if let Some(short) = operate(operation, codes, &format) {
+                            let operands = codes.map(|code| Operand::new(code, &format));
+                            let operands = &operands[..operation.arity()];
+                            let exact = operation.evaluate(operands, &format, &how, arithmetic).value;
+                            assert_eq!(short, exact, "{operation:?} {codes:x?} in {format}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn binary32_of_codes_is_the_exact_one() {
+        for format in targets() {
+            for code in 0..=format.max_code() {
+                if let Some(bits) = to_binary32(code, &format) {
+                    assert_eq!(
+                        Some(u64::from(bits)),
+                        BINARY32.encode(format.decode(code)),
+                        "{format} {code:#x}"
+                    );
+                }
             }
         }
     }

@@ -71,7 +71,6 @@ mod decode;
 mod encode;
 mod error;
 mod exact;
-#[cfg_attr(not(test), expect(dead_code, reason = "typed scalars use it"))]
 mod fast;
 mod flags;
 mod format;

@@ -6,7 +6,7 @@ use core::num::FpCategory;
 use crate::ops::{self, Arithmetic, Operand, Operation};
 use crate::{
     Class, Datum, Error, Exact, Family, Format, Projection, Rounded, Rounding, Saturation, Specials,
-    Unrepresentable, project,
+    Unrepresentable, convert, fast, project,
 };
 use crate::{MissingZero, ops::Semantics};
 
@@ -76,6 +76,38 @@ pub(super) const fn semantics(format: &Format) -> Semantics {
 /// An operation on codes of one format, with the format's default projection.
 #[inline]
 pub(super) const fn compute(operation: Operation, format: &Format, [x, y, z]: [u64; 3]) -> u64 {
+    match fast::operate(operation, [x, y, z], format) {
+        Some(code) => code,
+        None => compute_exactly(operation, format, [x, y, z]),
+    }
+}
+
+/// A wide float, given as its bits, by the format's default projection.
+#[inline]
+pub(super) const fn from_ieee(bits: u64, from: &Format, format: &Format) -> u64 {
+    match fast::from_ieee(bits, from, format) {
+        Some(code) => code,
+        None => convert_exactly(bits, from, format),
+    }
+}
+
+/// The `f32` of a code, exactly.
+#[inline]
+pub(super) const fn to_f32(format: &Format, code: u64) -> f32 {
+    match fast::to_binary32(code, format) {
+        Some(bits) => f32::from_bits(bits),
+        None => format.decode_f32(code).value,
+    }
+}
+
+#[cold]
+const fn convert_exactly(bits: u64, from: &Format, format: &Format) -> u64 {
+    convert(bits, from, format, &format.default_projection()).value
+}
+
+/// The way of all operations, for what the short way leaves: specials, overflow, unusual formats and operations.
+#[cold]
+const fn compute_exactly(operation: Operation, format: &Format, [x, y, z]: [u64; 3]) -> u64 {
     let data = [format.decode(x), format.decode(y), format.decode(z)];
     round(format, operation.exact(data, semantics(format)).exact)
 }
@@ -98,6 +130,20 @@ pub(super) const fn evaluate(
 #[inline]
 pub(super) const fn round(format: &Format, x: Exact) -> u64 {
     project(x, format, &format.default_projection()).value
+}
+
+/// The number of 8-bit codes.
+pub(super) const TABLE: usize = 256;
+
+/// The values of all codes of a format of at most 8 bits as `f32`.
+pub(super) const fn f32_table(format: &Format) -> [f32; TABLE] {
+    let mut table = [0.0; TABLE];
+    let mut code = 0;
+    while code < TABLE && code as u64 <= format.max_code() {
+        table[code] = format.decode_f32(code as u64).value;
+        code += 1;
+    }
+    table
 }
 
 /// The code of a datum that the format has.

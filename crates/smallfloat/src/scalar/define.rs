@@ -119,6 +119,10 @@ macro_rules! define {
             /// The largest x for which 10^x is in the range or below it.
             pub const MAX_10_EXP: i32 = code::max_10_exponent(&Self::FORMAT);
 
+            /// The values of all codes as `f32`, for codes of at most 8 bits.
+            const AS_F32: Option<&'static [f32; code::TABLE]> =
+                if Self::FORMAT.width() <= 8 { Some(&code::f32_table(&Self::FORMAT)) } else { None };
+
             const fn constant(datum: Datum) -> Self {
                 Self::from_code(code::constant(&Self::FORMAT, datum))
             }
@@ -200,13 +204,15 @@ macro_rules! define {
         /// Conversions, each rounded at most once.
         impl $(<const $bias: u32>)? $name $(<$bias>)? {
             /// Rounds an `f32` by the format's default projection.
+            #[inline]
             pub const fn from_f32(x: f32) -> Self {
-                Self::from_f32_with(x, &Self::FORMAT.default_projection()).value
+                Self::from_code(code::from_ieee(x.to_bits() as u64, &formats::BINARY32, &Self::FORMAT))
             }
 
             /// Rounds an `f64` by the format's default projection.
+            #[inline]
             pub const fn from_f64(x: f64) -> Self {
-                Self::from_f64_with(x, &Self::FORMAT.default_projection()).value
+                Self::from_code(code::from_ieee(x.to_bits(), &formats::BINARY64, &Self::FORMAT))
             }
 
             /// Rounds an integer by the format's default projection.
@@ -263,8 +269,12 @@ macro_rules! define {
             }
 
             /// The value as `f32`, exactly.
+            #[inline]
             pub const fn to_f32(self) -> f32 {
-                Self::FORMAT.decode_f32(self.code()).value
+                match Self::AS_F32 {
+                    Some(table) => table[self.0 as usize % code::TABLE],
+                    None => code::to_f32(&Self::FORMAT, self.code()),
+                }
             }
 
             /// The value as `f64`, exactly.
