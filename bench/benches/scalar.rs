@@ -23,6 +23,48 @@ fn values() -> Vec<f32> {
         .collect()
 }
 
+/// Printing and parsing; minifloat does neither.
+fn text(c: &mut Criterion) {
+    let x: Vec<f32> = values();
+    let mut print = c.benchmark_group("print");
+    print.throughput(Throughput::Elements(LENGTH as u64));
+    macro_rules! one {
+        ($group:expr, $label:literal, $type:ty, $bench:expr) => {{
+            let x: Vec<$type> = x.iter().map(|x| <$type>::from_f32(*x)).collect();
+            $group.bench_function(BenchmarkId::from_parameter($label), |b| {
+                b.iter(|| {
+                    for x in black_box(&x) {
+                        black_box($bench(x));
+                    }
+                });
+            });
+        }};
+    }
+    one!(print, "smallfloat", Ours, |x: &Ours| x.to_string());
+    one!(print, "float8", Float8, |x: &Float8| x.to_string());
+    one!(print, "microfloat", Micro, |x: &Micro| x.to_string());
+    print.finish();
+
+    let texts: Vec<String> = x.iter().map(|x| Ours::from_f32(*x).to_string()).collect();
+    let mut parse = c.benchmark_group("parse");
+    parse.throughput(Throughput::Elements(LENGTH as u64));
+    macro_rules! one_parse {
+        ($label:literal, $type:ty) => {
+            parse.bench_function(BenchmarkId::from_parameter($label), |b| {
+                b.iter(|| {
+                    for text in black_box(&texts) {
+                        black_box(text.parse::<$type>().ok());
+                    }
+                });
+            });
+        };
+    }
+    one_parse!("smallfloat", Ours);
+    one_parse!("float8", Float8);
+    one_parse!("microfloat", Micro);
+    parse.finish();
+}
+
 /// Times a function of one, two or three values for each crate.
 macro_rules! compare {
     ($c:expr, $name:literal, $x:ident, |$a:ident| $unary:expr) => {{
@@ -86,8 +128,7 @@ fn scalar(c: &mut Criterion) {
     compare!(c, "add", x, |a| *a + x[(a.to_bits() as usize * 16) % LENGTH]);
     compare!(c, "mul", x, |a| *a * x[(a.to_bits() as usize * 16) % LENGTH]);
     compare!(c, "div", x, |a| *a / x[(a.to_bits() as usize * 16) % LENGTH]);
-    compare!(c, "print", x, |a| a.to_string());
 }
 
-criterion_group!(benches, scalar);
+criterion_group!(benches, scalar, text);
 criterion_main!(benches);

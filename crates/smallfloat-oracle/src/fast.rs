@@ -94,7 +94,7 @@ impl Grid {
         let unit = points.iter().filter(|p| !p.is_zero()).map(Dyadic::exponent).min().expect("numbers");
         let steps = points
             .iter()
-            .map(|p| u128::try_from(p.mantissa_at(unit)).ok().filter(|s| s.ilog2_or_zero() < 40))
+            .map(|p| u128::try_from(p.mantissa_at(unit)).ok().filter(|&s| s >> 40 == 0))
             .collect::<Option<Vec<_>>>()
             .unwrap_or_default();
         Self { format: *format, points, codes, steps, unit, min_normal: table.min_normal().clone() }
@@ -229,10 +229,9 @@ impl Grid {
         let index = lo.map_or(0, |lo| lo + usize::from(self.moves_away(negative, lo, part, policy.rounding)));
         let mut inexact = part != Part::Exact;
         let mut code = self.codes.get(index).copied();
-        if let (Subnormals::Flush, Some(found)) = (self.format.subnormals, code) {
-            if self.format.is_subnormal(found) {
-                (code, inexact) = (Some(0), true);
-            }
+        let flushes = self.format.subnormals == Subnormals::Flush;
+        if flushes && code.is_some_and(|found| self.format.is_subnormal(found)) {
+            (code, inexact) = (Some(0), true);
         }
         let is_zero = code == Some(0) && self.format.has_zero();
         if negative && !self.format.signed && !is_zero {
@@ -323,16 +322,6 @@ impl Grid {
     }
 }
 
-trait Length {
-    fn ilog2_or_zero(&self) -> u32;
-}
-
-impl Length for u128 {
-    fn ilog2_or_zero(&self) -> u32 {
-        self.checked_ilog2().unwrap_or(0)
-    }
-}
-
 /// A code with its number in the form that the integer operations take.
 #[derive(Clone, Debug)]
 pub struct Item {
@@ -365,7 +354,7 @@ impl Grid {
             .collect()
     }
 
-    /// The place of x + y for numbers in steps.
+    /// The place of a sum, in steps.
     pub fn sum(&self, x: i128) -> Spot {
         if x == 0 { Spot::Zero { negative: None } } else { self.locate_steps(x, 1) }
     }
@@ -388,6 +377,9 @@ impl Grid {
     }
 
     /// The place of x / y for numbers in steps, none of them zero.
+    ///
+    /// # Panics
+    /// If the unit is above 2^0.
     pub fn quotient(&self, x: i128, y: i128) -> Spot {
         let numerator = (x * y.signum()) * i128::try_from(self.one()).expect("small");
         self.locate_steps(numerator, y.unsigned_abs())

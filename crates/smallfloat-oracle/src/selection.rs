@@ -61,6 +61,9 @@ impl Extremum {
     }
 
     /// The chosen operand.
+    ///
+    /// # Panics
+    /// If an operand is a root.
     pub fn choose<'a>(self, x: &'a Exact, y: &'a Exact) -> &'a Exact {
         if x.is_nan() || y.is_nan() {
             let any = Ordering::Equal;

@@ -178,7 +178,7 @@ fn run(what: &str, count: u64, case: impl Fn(&mut Scramble) -> Option<String> + 
     let wrong: Vec<String> = (0..count / BLOCK)
         .into_par_iter()
         .flat_map_iter(|block| {
-            let mut random = Scramble(block ^ what.len() as u64 * 0x1234_5678_9abc);
+            let mut random = Scramble(block ^ ((what.len() as u64) << 40));
             (0..BLOCK).filter_map(|_| case(&mut random)).collect::<Vec<_>>()
         })
         .collect();

@@ -431,7 +431,7 @@ fn comparisons() {
         (false, Flags::NONE)
     );
     assert_eq!(truth("CompareLess<binary16p1ue, binary64>", &[0x0001, 0x0001]), (true, Flags::DENORMAL));
-    assert_eq!(truth("CompareGreater<binary16p1ue, binary64>", &[0xfffd, 0x7fef_ffff_ffff_ffff]).0, true);
+    assert!(truth("CompareGreater<binary16p1ue, binary64>", &[0xfffd, 0x7fef_ffff_ffff_ffff]).0);
     assert_eq!(truth("CompareEqual<uhp, uhp>", &[0x0001, 0x03ff]), (true, Flags::DENORMAL));
 }
 
@@ -850,7 +850,9 @@ fn sums_with_specials() {
     let (zero, negative_zero) = (f.decode(0), f.decode(0x8000));
     let sum = |terms: &[smallfloat::Datum], rounding| {
         let mut sum = Sum::new();
-        terms.iter().for_each(|&x| sum.add(x));
+        for &x in terms {
+            sum.add(x);
+        }
         project(sum.exact(), &f, &f.default_projection().with_rounding(rounding)).value
     };
     let near = |terms: &[smallfloat::Datum]| sum(terms, Rounding::NearestEven);

@@ -3,6 +3,7 @@
 
 /// A small count (a bit position, a shift, a bias) as a signed number.
 #[expect(clippy::cast_possible_wrap, reason = "callers pass counts far below 2^31")]
+#[inline]
 pub(crate) const fn signed(x: u32) -> i32 {
     x as i32
 }

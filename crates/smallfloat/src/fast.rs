@@ -4,12 +4,14 @@
 //! infinities, NaN, negative values in unsigned formats) or the format's grid is out of the ordinary. With a constant
 //! format most of it folds away. The tests hold them against `project` over all inputs.
 
+#![expect(clippy::inline_always, reason = "with a constant format everything folds, if it is inlined")]
+
 use crate::cast::signed;
 use crate::ops::Operation;
 use crate::{Format, Specials, Subnormals};
 
 /// Rounds a value of an IEEE format, given as its bits, to the nearest code of `to`, ties to even.
-#[inline]
+#[inline(always)]
 pub(crate) const fn from_ieee(bits: u64, from: &Format, to: &Format) -> Option<u64> {
     let stored = from.trailing_bits();
     let sign = from.width() - 1;
@@ -41,7 +43,7 @@ pub(crate) const fn from_ieee(bits: u64, from: &Format, to: &Format) -> Option<u
 }
 
 /// Rounds (significand + δ) · 2^exponent to the nearest code of `to`, ties to even; 0 < δ < 1 if `sticky`.
-#[inline]
+#[inline(always)]
 pub(crate) const fn from_parts(
     negative: bool,
     significand: u64,
@@ -71,9 +73,8 @@ pub(crate) const fn from_parts(
     signed_code(index + is_up(rest, sticky, index) as u64, negative, to)
 }
 
-/// An operation on codes of one format, rounded to that format; `None` also for operations without a short way, and
-/// where a sum of opposite terms is zero.
-#[inline]
+/// An operation on codes of one format, rounded to that format; `None` also for operations without a short way.
+#[inline(always)]
 pub(crate) const fn operate(operation: Operation, [x, y, z]: [u64; 3], format: &Format) -> Option<u64> {
     // Quotients and roots keep enough bits of significands as short as these.
     if format.precision() > 11 {
@@ -110,7 +111,7 @@ struct Parts {
 
 impl Parts {
     /// The parts of a code that is a finite number.
-    #[inline]
+    #[inline(always)]
     const fn of(code: u64, format: &Format) -> Option<Self> {
         let index = code & (format.max_code() >> format.is_signed() as u32);
         let negative = format.sign_bit(code);
@@ -123,7 +124,7 @@ impl Parts {
         Some(Self { negative, significand, exponent })
     }
 
-    #[inline]
+    #[inline(always)]
     const fn rounded(self, format: &Format) -> Option<u64> {
         if self.significand == 0 && !odd_grid(format) && (format.is_signed() || !self.negative) {
             return signed_code(0, self.negative, format);
@@ -132,14 +133,14 @@ impl Parts {
     }
 }
 
-#[inline]
+#[inline(always)]
 const fn product(x: Parts, y: Parts) -> Parts {
     let negative = x.negative != y.negative;
     Parts { negative, significand: x.significand * y.significand, exponent: x.exponent + y.exponent }
 }
 
 /// An exact sum in 64 bits, if the exponents lie near enough.
-#[inline]
+#[inline(always)]
 const fn sum(x: Parts, y: Parts, format: &Format) -> Option<u64> {
     let unit = if x.exponent < y.exponent { x.exponent } else { y.exponent };
     let (up_x, up_y) = ((x.exponent - unit).unsigned_abs(), (y.exponent - unit).unsigned_abs());
@@ -153,24 +154,28 @@ const fn sum(x: Parts, y: Parts, format: &Format) -> Option<u64> {
     } else if a > b {
         (x.negative, a - b)
     } else {
-        (y.negative, b - a)
+        // A zero of opposite terms is +0 to nearest.
+        (y.negative && b > a, b - a)
     };
-    from_parts(negative, significand, unit, false, format)
+    Parts { negative, significand, exponent: unit }.rounded(format)
 }
 
-#[inline]
+#[inline(always)]
 const fn quotient(x: Parts, y: Parts, format: &Format) -> Option<u64> {
     const SHIFT: u32 = 48;
-    if x.significand == 0 || y.significand == 0 {
+    if y.significand == 0 {
         return None;
     }
     let dividend = x.significand << SHIFT;
     let (whole, rest) = (dividend / y.significand, dividend % y.significand);
-    let exponent = x.exponent - y.exponent - signed(SHIFT);
-    from_parts(x.negative != y.negative, whole, exponent, rest != 0, format)
+    let (negative, exponent) = (x.negative != y.negative, x.exponent - y.exponent - signed(SHIFT));
+    if x.significand == 0 {
+        return Parts { negative, ..x }.rounded(format);
+    }
+    from_parts(negative, whole, exponent, rest != 0, format)
 }
 
-#[inline]
+#[inline(always)]
 const fn root(x: Parts, format: &Format) -> Option<u64> {
     if x.negative || x.significand == 0 {
         return None;
@@ -183,7 +188,7 @@ const fn root(x: Parts, format: &Format) -> Option<u64> {
 }
 
 /// The binary32 bits of a code, for finite values within its normal range.
-#[inline]
+#[inline(always)]
 pub(crate) const fn to_binary32(code: u64, format: &Format) -> Option<u32> {
     let Some(Parts { negative, significand, exponent }) = Parts::of(code, format) else { return None };
     let sign = (negative as u32) << 31;
@@ -201,18 +206,21 @@ pub(crate) const fn to_binary32(code: u64, format: &Format) -> Option<u32> {
 }
 
 /// `rest` is what follows the last place, as a fraction of 2^64.
+#[inline(always)]
 const fn is_up(rest: u64, sticky: bool, index: u64) -> bool {
     const HALF: u64 = 1 << 63;
     rest > HALF || (rest == HALF && (sticky || index & 1 == 1))
 }
 
 /// Formats with values missing at zero, or with a binade at exponent field 0.
+#[inline(always)]
 const fn odd_grid(to: &Format) -> bool {
     matches!(to.specials(), Specials::E8m0) || matches!(to.subnormals(), Subnormals::None)
 }
 
 /// The index that (significand + δ) / 2^shift steps of the gradual grid round to, below the lowest binade; the significand
 /// has at most `bits` bits, and δ > 0 only with 64.
+#[inline(always)]
 const fn below_normal(significand: u64, shift: u32, bits: u32, sticky: bool, to: &Format) -> u64 {
     let t = to.trailing_bits();
     if matches!(to.subnormals(), Subnormals::Tesla) {
@@ -235,6 +243,7 @@ const fn below_normal(significand: u64, shift: u32, bits: u32, sticky: bool, to:
 }
 
 /// (significand + δ) / 2^shift to the nearest integer, ties to even, for 1 ≤ shift ≤ 64.
+#[inline(always)]
 const fn rounded_shift(significand: u64, shift: u32, sticky: bool) -> u64 {
     let (whole, rest) =
         if shift == 64 { (0, significand) } else { (significand >> shift, significand << (64 - shift)) };
@@ -242,6 +251,7 @@ const fn rounded_shift(significand: u64, shift: u32, sticky: bool) -> u64 {
 }
 
 /// The code of an index, unless it lies beyond the range.
+#[inline(always)]
 const fn signed_code(index: u64, negative: bool, to: &Format) -> Option<u64> {
     if index > to.max_index() {
         return None;

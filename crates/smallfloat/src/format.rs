@@ -296,16 +296,19 @@ impl Format {
 /// Parameters.
 impl Format {
     /// Width of a code in bits, K.
+    #[inline]
     pub const fn width(&self) -> u32 {
         self.width as u32
     }
 
     /// Precision in bits, hidden bit included, P.
+    #[inline]
     pub const fn precision(&self) -> u32 {
         self.precision as u32
     }
 
     /// Exponent bias: a normal value is 2^(e − bias) · 1.m.
+    #[inline]
     pub const fn bias(&self) -> i32 {
         self.bias
     }
@@ -316,32 +319,38 @@ impl Format {
     }
 
     /// Has the format a sign bit?
+    #[inline]
     pub const fn is_signed(&self) -> bool {
         self.signed
     }
 
     /// Which codes are not numbers.
+    #[inline]
     pub const fn specials(&self) -> Specials {
         self.specials
     }
 
     /// What exponent field 0 means.
+    #[inline]
     pub const fn subnormals(&self) -> Subnormals {
         self.subnormals
     }
 
     /// The family of standards the format belongs to.
+    #[inline]
     pub const fn family(&self) -> Family {
         self.family
     }
 
     /// Are the values those of IEEE 754's model in a format wider than 16 bits? Such formats are sources and
     /// destinations, not small floats.
+    #[inline]
     pub const fn is_wide(&self) -> bool {
         self.width > 16
     }
 
     /// Is the bias data that may differ from tensor to tensor (Tesla's CFloat8 and SHP)?
+    #[inline]
     pub const fn has_free_bias(&self) -> bool {
         matches!((self.family, self.specials), (Family::Tesla, Specials::Finite))
     }
@@ -356,16 +365,19 @@ impl Format {
     }
 
     /// Width of the exponent field in bits (P3109's ExponentBitwidthOf).
+    #[inline]
     pub const fn exponent_bits(&self) -> u32 {
         self.width() - self.precision() + !self.signed as u32
     }
 
     /// Width of the trailing significand field in bits, P − 1.
+    #[inline]
     pub const fn trailing_bits(&self) -> u32 {
         self.precision() - 1
     }
 
     /// The number of codes is 2^K; this is the largest.
+    #[inline]
     pub const fn max_code(&self) -> u64 {
         u64::MAX >> (64 - self.width())
     }
@@ -392,6 +404,7 @@ impl Format {
 /// the values do. They go on past the largest finite value, as the grid does with unbounded exponent.
 impl Format {
     /// The index of the largest finite value.
+    #[inline]
     pub(crate) const fn max_index(&self) -> u64 {
         let top = self.max_code() >> self.signed as u32;
         match self.specials {
@@ -404,6 +417,7 @@ impl Format {
     }
 
     /// The index of the smallest normal value.
+    #[inline]
     pub(crate) const fn first_normal_index(&self) -> u64 {
         match (self.specials, self.subnormals) {
             (Specials::E8m0, _) => 0,
@@ -413,17 +427,20 @@ impl Format {
     }
 
     /// Does a binade start at exponent field 0, rather than subnormals?
+    #[inline]
     const fn field_0_is_a_binade(&self) -> bool {
         matches!(self.specials, Specials::E8m0)
             || (matches!(self.subnormals, Subnormals::None) && self.precision > 1)
     }
 
     /// The exponent of the lowest normal binade.
+    #[inline]
     pub(crate) const fn lowest_exponent(&self) -> i32 {
         -self.bias + !self.field_0_is_a_binade() as i32
     }
 
     /// The exponent of the binade of the largest finite value.
+    #[inline]
     pub(crate) const fn highest_exponent(&self) -> i32 {
         #[expect(clippy::cast_possible_truncation, reason = "an exponent field has at most 16 bits")]
         let field = (self.max_index() >> self.trailing_bits()) as i32;
@@ -431,11 +448,13 @@ impl Format {
     }
 
     /// The index of the lowest normal binade's power of two, whether or not that is a value.
+    #[inline]
     pub(crate) const fn lowest_binade_index(&self) -> u64 {
         if self.field_0_is_a_binade() { 0 } else { 1 << self.trailing_bits() }
     }
 
     /// The magnitude of an index: significand and exponent.
+    #[inline]
     pub(crate) const fn magnitude(&self, index: u64) -> (u64, i32) {
         let t = self.trailing_bits();
         let (field, trailing) = (index >> t, index & ((1 << t) - 1));
@@ -507,21 +526,25 @@ impl Format {
     }
 
     /// Has the format a code for zero?
+    #[inline]
     pub const fn has_zero(&self) -> bool {
         !matches!(self.specials, Specials::E8m0)
     }
 
     /// Has the format a code for −0?
+    #[inline]
     pub const fn has_negative_zero(&self) -> bool {
         self.signed && matches!(self.specials, Specials::Finite | Specials::Ieee | Specials::NanAllOnes)
     }
 
     /// Has the format infinities?
+    #[inline]
     pub const fn has_infinity(&self) -> bool {
         matches!(self.specials, Specials::Ieee | Specials::P3109Extended)
     }
 
     /// Has the format a NaN?
+    #[inline]
     pub const fn has_nan(&self) -> bool {
         !matches!(self.specials, Specials::Finite)
     }
@@ -604,6 +627,7 @@ impl Format {
     }
 
     /// What kind of datum a code is. Bits above K are ignored.
+    #[inline]
     pub const fn classify(&self, code: u64) -> Class {
         match self.decode(code) {
             Datum::Nan { .. } => Class::Nan,
@@ -622,6 +646,7 @@ impl Format {
     }
 
     /// Has the code its sign bit set? Unsigned formats have none.
+    #[inline]
     pub const fn sign_bit(&self, code: u64) -> bool {
         self.signed && code >> (self.width - 1) & 1 == 1
     }

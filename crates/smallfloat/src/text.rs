@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use crate::error::{Error, ErrorKind, Snippet};
 use crate::natural::Natural;
+use crate::ops::quotient;
 use crate::projection::project;
 use crate::{Datum, Exact, Format, Projection, Rounded, Subnormals};
 
@@ -115,6 +116,9 @@ fn decimal(negative: bool, text: &str) -> Option<Exact> {
     if magnitude.abs() > DECIMAL_LIMIT {
         return Some(beyond(negative, magnitude > 0));
     }
+    if let Some(exact) = short_decimal(negative, digits, power) {
+        return Some(exact);
+    }
     let mut numerator = Natural::new(0);
     for chunk in digits.chunks(18) {
         let value = chunk.iter().fold(0, |n, &d| n * 10 + u64::from(d));
@@ -134,6 +138,21 @@ fn decimal(negative: bool, text: &str) -> Option<Exact> {
     let (significand, sticky) = numerator.divide(&denominator);
     let exponent = i32::try_from(excess).ok()? - i32::try_from(shift).ok()?;
     Some(Exact::Finite { negative, significand, exponent, sticky })
+}
+
+/// The same in 128 bits, for at most 19 digits and a power of ten as short.
+fn short_decimal(negative: bool, digits: &[u8], power: i64) -> Option<Exact> {
+    const DIGITS: usize = 19;
+    if digits.len() > DIGITS || power.unsigned_abs() > DIGITS as u64 {
+        return None;
+    }
+    let integer = digits.iter().fold(0, |n, &d| 10 * n + u64::from(d));
+    let scale = 10_u64.pow(u32::try_from(power.unsigned_abs()).ok()?);
+    Some(if power >= 0 {
+        Exact::finite(negative, u128::from(integer) * u128::from(scale), 0)
+    } else {
+        quotient(negative, (integer, 0), (scale, 0))
+    })
 }
 
 fn hexadecimal(negative: bool, text: &str) -> Option<Exact> {

@@ -39,7 +39,7 @@ pub const fn recip(x: Datum, semantics: Semantics) -> Outcome {
 }
 
 /// a·2^p / b·2^q to 127 bits or more, by two digits of long division in base 2^64.
-const fn quotient(negative: bool, (a, p): (u64, i32), (b, q): (u64, i32)) -> Exact {
+pub(crate) const fn quotient(negative: bool, (a, p): (u64, i32), (b, q): (u64, i32)) -> Exact {
     let (a_zeros, b_zeros) = (a.leading_zeros(), b.leading_zeros());
     let (a, b) = ((a << a_zeros) as u128, (b << b_zeros) as u128);
     // a / b < 2, so the first digit of (a / 2) / b fits in 64 bits.

@@ -20,6 +20,8 @@ mod sum;
 
 pub use add::{add, add_add, fma, multiply, subtract};
 pub use compare::{Comparison, compare, is_total_ordered, total_cmp};
+#[cfg(feature = "alloc")]
+pub(crate) use divide::quotient;
 pub use divide::{divide, fmod, recip, remainder, sqrt};
 pub use evaluate::{Arithmetic, Operand, Operation};
 pub use extrema::{Extremum, clamp, extremum};

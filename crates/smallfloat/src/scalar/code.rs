@@ -56,10 +56,12 @@ pub(super) const fn unwrap(format: Result<Format, Error>) -> Format {
 pub(super) mod narrow {
     #![expect(clippy::cast_possible_truncation, reason = "codes have at most the width of their type")]
 
+    #[inline]
     pub(in super::super) const fn u8(code: u64) -> u8 {
         code as u8
     }
 
+    #[inline]
     pub(in super::super) const fn u16(code: u64) -> u16 {
         code as u16
     }
@@ -138,7 +140,7 @@ pub(super) const TABLE: usize = 256;
 /// The values of all codes of a format of at most 8 bits as `f32`.
 pub(super) const fn f32_table(format: &Format) -> [f32; TABLE] {
     let mut table = [0.0; TABLE];
-    let mut code = 0;
+    let mut code = if format.width() <= 8 { 0 } else { TABLE };
     while code < TABLE && code as u64 <= format.max_code() {
         table[code] = format.decode_f32(code as u64).value;
         code += 1;

@@ -119,18 +119,22 @@ macro_rules! define {
             /// The largest x for which 10^x is in the range or below it.
             pub const MAX_10_EXP: i32 = code::max_10_exponent(&Self::FORMAT);
 
+            const F32_VALUES: [f32; code::TABLE] = code::f32_table(&Self::FORMAT);
+
             /// The values of all codes as `f32`, for codes of at most 8 bits.
             const AS_F32: Option<&'static [f32; code::TABLE]> =
-                if Self::FORMAT.width() <= 8 { Some(&code::f32_table(&Self::FORMAT)) } else { None };
+                if Self::FORMAT.width() <= 8 { Some(&Self::F32_VALUES) } else { None };
 
             const fn constant(datum: Datum) -> Self {
                 Self::from_code(code::constant(&Self::FORMAT, datum))
             }
 
+            #[inline]
             pub(super) const fn from_code(code: u64) -> Self {
                 Self(narrow::$bits(code))
             }
 
+            #[inline]
             pub(super) const fn code(self) -> u64 {
                 self.0 as u64
             }
