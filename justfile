@@ -19,6 +19,15 @@ sample:
 real-model:
     scripts/real-model
 
+# The core and its scalars on a big-endian machine (s390x under emulation), built by the oldest supported Rust.
+big-endian:
+    scripts/big-endian
+
+# The tests that sweep more than the gate has time for.
+extensive:
+    SMALLFLOAT_EXTENSIVE=1 cargo test --workspace --release
+
 # Throughput of encoders, decoders and statistics.
 bench:
     cargo bench --manifest-path bench/Cargo.toml --bench convert
+    cargo bench --manifest-path bench/Cargo.toml --bench scalar
