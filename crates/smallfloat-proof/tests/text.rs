@@ -232,20 +232,25 @@ fn binary64_and_binary32_print_as_the_standard_library_does() {
         let (x, y) =
             (random_f64(&mut scramble), f32::from_bits(u32::try_from(scramble.bits() >> 32).unwrap()));
         if x.is_finite() {
-            assert_eq!(
-                digits(formats::BINARY64.decode_text(x.to_bits()).trim_start_matches('-')),
-                digits(format!("{x:e}").trim_start_matches('-')),
-                "{x:e}"
-            );
+            let ours = formats::BINARY64.decode_text(x.to_bits());
+            assert_prints_alike(&ours, &format!("{x:e}"), &format!("{x:.1100e}"));
         }
         let y = if scramble.below(8) == 0 { f32::from_bits(y.to_bits() & 0x807f_ffff) } else { y };
         if y.is_finite() {
-            assert_eq!(
-                digits(formats::BINARY32.decode_text(y.to_bits().into()).trim_start_matches('-')),
-                digits(format!("{y:e}").trim_start_matches('-')),
-                "{y:e}"
-            );
+            let ours = formats::BINARY32.decode_text(y.to_bits().into());
+            assert_prints_alike(&ours, &format!("{y:e}"), &format!("{y:.1100e}"));
         }
+    }
+}
+
+/// The same digits; but where two shortest decimals are as close, the standard library takes the larger and we the one
+/// with the even digit, as Ryu and ECMAScript do.
+fn assert_prints_alike(ours: &str, std: &str, exact: &str) {
+    let [ours, std, exact] = [ours, std, exact].map(|text| digits(text.trim_start_matches('-')));
+    if ours != std {
+        let is_tie = exact.0.strip_suffix('5') == Some(ours.0.as_str()) && exact.1 == ours.1 - 1;
+        let is_even = ours.0.ends_with(['0', '2', '4', '6', '8']);
+        assert!(is_tie && is_even, "{ours:?}, the standard library prints {std:?}, exactly {exact:?}");
     }
 }
 

@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 
 use crate::error::{Error, ErrorKind, Snippet};
 use crate::natural::Natural;
@@ -195,7 +196,8 @@ impl Format {
         Ok(project(parse(text)?, self, how))
     }
 
-    /// The shortest decimal that rounds to nearest even to this code's value, and the closest of the shortest.
+    /// The shortest decimal that rounds to nearest even to this code's value, and the closest of the shortest; of two as
+    /// close the one whose last digit is even.
     ///
     /// ```
     /// use smallfloat::formats::{E4M3FN, BINARY64};
@@ -306,7 +308,10 @@ fn shortest_digits(format: &Format, index: u64) -> (String, i64) {
         if may_stop || may_round_up {
             let mut doubled = rest.clone();
             doubled.add(&rest);
-            let round_up = may_round_up && (!may_stop || doubled >= scale);
+            // Of two as close the one with the even digit.
+            let closer =
+                doubled.cmp(&scale).then(if digit % 2 == 1 { Ordering::Greater } else { Ordering::Less });
+            let round_up = may_round_up && (!may_stop || closer == Ordering::Greater);
             if digit == 9 && round_up {
                 // Only a first digit gets here: later ones would have stopped a place earlier.
                 return ("1".to_string(), point + 1);
