@@ -208,7 +208,7 @@ fn cells_hold_exact_sums() {
     for cell in cells.iter() {
         count += cell.count;
         // Σx² = n·first² + 2·first·Σ(x − first) + Σ(x − first)², in units of 2^(2·exponent).
-        let (n, first, sum) = (u128::from(cell.count), u128::from(cell.first), u128::from(cell.sum));
+        let (n, first, sum) = (u128::from(cell.count), u128::from(cell.first), cell.sum);
         let squares = n * first * first + 2 * first * sum + cell.sum_of_squares;
         #[expect(clippy::cast_precision_loss, reason = "compared with a tolerance")]
         let part = squares as f64 * 2_f64.powi(2 * cell.exponent);

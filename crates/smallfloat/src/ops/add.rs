@@ -13,9 +13,10 @@ pub const fn add(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
     Outcome::new(add_exact(Exact::from_datum(x), Exact::from_datum(y)))
 }
 
-/// x − y, which is x + (−y).
+/// x − y, which is x + (−y); a NaN y keeps its sign.
 pub const fn subtract(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
-    add(x, semantics.operand(y).negated(), semantics)
+    let y = semantics.operand(y);
+    add(x, if y.is_nan() { y } else { y.negated() }, semantics)
 }
 
 /// x · y. 0 · ∞ is NaN.

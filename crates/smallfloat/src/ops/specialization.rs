@@ -368,7 +368,16 @@ impl fmt::Display for Specialization {
         if let (Function::Numeric(_), Some(to), Some(how)) = (self.function, &self.result, &self.projection) {
             write!(f, ", {to}, ({}, {})", P3109Rounding(how.rounding), p3109_saturation(how.saturation))?;
         }
-        f.write_str(">")
+        let Arithmetic { semantics, scale, operand_clamp } = self.arithmetic;
+        let result = if matches!(self.function, Function::Numeric(_)) { self.result.as_ref() } else { None };
+        if semantics != Arithmetic::default_for(self.operands.iter().chain(result)).semantics {
+            let name = if semantics == Semantics::Ieee { "ieee" } else { "p3109" };
+            write!(f, ", semantics={name}")?;
+        }
+        if scale != 0 {
+            write!(f, ", scale={scale}")?;
+        }
+        f.write_str(if operand_clamp { ", clamp=operands>" } else { ">" })
     }
 }
 

@@ -26,9 +26,8 @@ pub struct Sum {
     unit: i32,
     nan: bool,
     infinite: [bool; 2],
-    /// Were all terms so far −0?
-    all_negative_zero: bool,
-    empty: bool,
+    /// Was a term +0, was one −0?
+    zeros: [bool; 2],
 }
 
 impl Default for Sum {
@@ -46,8 +45,7 @@ impl Sum {
             unit: 0,
             nan: false,
             infinite: [false; 2],
-            all_negative_zero: false,
-            empty: true,
+            zeros: [false; 2],
         }
     }
 
@@ -66,13 +64,11 @@ impl Sum {
     /// # Panics
     /// If the value was truncated (its sticky bit is set): it would not be exact.
     pub fn add_exact(&mut self, x: Exact) {
-        let negative_zero = matches!(x, Exact::Finite { negative: true, significand: 0, .. });
-        self.all_negative_zero = negative_zero && (self.empty || self.all_negative_zero);
-        self.empty = false;
         match x {
             Exact::Nan { .. } => self.nan = true,
             Exact::Infinite { negative } => self.infinite[usize::from(negative)] = true,
-            Exact::Cancelled | Exact::Finite { significand: 0, .. } => {}
+            Exact::Cancelled => self.zeros = [true; 2],
+            Exact::Finite { negative, significand: 0, .. } => self.zeros[usize::from(negative)] = true,
             Exact::Finite { negative, significand, exponent, sticky } => {
                 assert!(!sticky, "a truncated value can't be summed exactly");
                 if exponent < self.unit {
@@ -89,8 +85,8 @@ impl Sum {
         }
     }
 
-    /// The sum, exact or truncated toward zero to 128 bits and marked. A sum of nothing but −0 is −0; any other zero is
-    /// signed by the rounding mode.
+    /// The sum, exact or truncated toward zero to 128 bits and marked. Terms that are all −0 give −0, and
+    /// +0 likewise; the zero of opposite terms is signed by the rounding mode.
     pub fn exact(&self) -> Exact {
         match (self.nan, self.infinite) {
             (true, _) | (_, [true, true]) => return Exact::Nan { negative: false },
@@ -104,8 +100,8 @@ impl Sum {
         let mut difference = larger.clone();
         difference.subtract(smaller);
         if difference.is_zero() {
-            let cancelled = !self.positive.is_zero();
-            return if cancelled { Exact::Cancelled } else { Exact::finite(self.all_negative_zero, 0, 0) };
+            let opposite = !self.positive.is_zero() || self.zeros == [true; 2];
+            return if opposite { Exact::Cancelled } else { Exact::finite(self.zeros[1], 0, 0) };
         }
         let (significand, cut, sticky) = difference.leading();
         let exponent = self.unit.saturating_add(i32::try_from(cut).unwrap_or(i32::MAX));
