@@ -9,7 +9,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A wide float: `f32`, `f64`, [`f16`] or [`bf16`].
+/// A wide float: `f32`, `f64`, [`f16`](struct@f16) or [`bf16`].
 pub trait Element: sealed::Sealed + Classify + Copy + Default + Send + Sync + 'static {
     /// Its format.
     const FORMAT: Format;

@@ -305,3 +305,8 @@ pub fn check_all<T: Sync>(
     );
     compared
 }
+
+/// README's Rust example, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;
