@@ -148,16 +148,19 @@ const fn sum(x: Parts, y: Parts, format: &Format) -> Option<u64> {
     if up_x > 40 || up_y > 40 {
         return None;
     }
-    let (a, b) = (x.significand << up_x, y.significand << up_y);
-    let (negative, significand) = if x.negative == y.negative {
-        (x.negative, a + b)
-    } else if a > b {
-        (x.negative, a - b)
-    } else {
-        // A zero of opposite terms is +0 to nearest.
-        (y.negative && b > a, b - a)
-    };
-    Parts { negative, significand, exponent: unit }.rounded(format)
+    // Signed integers rather than branches on signs, which nothing predicts. A zero of opposite terms is +0 to nearest.
+    let total =
+        signed_integer(x.negative, x.significand << up_x) + signed_integer(y.negative, y.significand << up_y);
+    let negative = total < 0 || (total == 0 && x.negative && y.negative);
+    Parts { negative, significand: total.unsigned_abs(), exponent: unit }.rounded(format)
+}
+
+/// ±x, for x below 2^63.
+#[inline(always)]
+#[expect(clippy::cast_possible_wrap, reason = "the sum's terms have at most 62 bits")]
+const fn signed_integer(negative: bool, x: u64) -> i64 {
+    let sign = -(negative as i64);
+    (x as i64 ^ sign) - sign
 }
 
 #[inline(always)]
