@@ -118,6 +118,24 @@ fn sums_with_specials() {
     assert_eq!(project(dot([(one, one), (one, one)]).exact, &f, &f.default_projection()).value, 0x4000);
 }
 
+/// C25 of `docs/tesla.md`: each operand of a dot product has its own format and bias; the sum is rounded once.
+#[test]
+fn dot_products_of_different_biases() {
+    let decode = |name: &str, code: u64| format(name).decode(code);
+    let pairs = [
+        // 1 · 2^−4
+        (decode("cfloat8_1_4_3:bias=7", 0x38), decode("cfloat8_1_4_3:bias=11", 0x38)),
+        // 1 · 1
+        (decode("shp:bias=15", 0x3C00), decode("uhp", 0x7C00)),
+        // −2^−9 · 2^−7
+        (decode("cfloat8_1_5_2:bias=24", 0xBC), decode("e4m3fn", 0x04)),
+    ];
+    let to = format("binary32");
+    let r = project(dot(pairs).exact, &to, &to.default_projection());
+    // 1 + 2^−4 − 2^−16
+    assert_eq!((r.value, r.flags.to_string().as_str()), (0x3F87_FF80, "-"));
+}
+
 // ---- The spelling of calls ----
 
 #[test]
