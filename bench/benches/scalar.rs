@@ -130,5 +130,28 @@ fn scalar(c: &mut Criterion) {
     compare!(c, "div", x, |a| *a / x[(a.to_bits() as usize * 16) % LENGTH]);
 }
 
-criterion_group!(benches, scalar, text);
+/// x·y + x; of the peers only float8 has it, through f32 with two roundings.
+fn mul_add(c: &mut Criterion) {
+    let mut group = c.benchmark_group("mul_add");
+    group.throughput(Throughput::Elements(LENGTH as u64));
+    let x: Vec<Ours> = values().iter().map(|x| Ours::from_f32(*x)).collect();
+    group.bench_function(BenchmarkId::from_parameter("smallfloat"), |b| {
+        b.iter(|| {
+            for pair in black_box(&x).windows(2) {
+                black_box(pair[0].mul_add(pair[1], pair[0]));
+            }
+        });
+    });
+    let x: Vec<Float8> = values().iter().map(|x| Float8::from_f32(*x)).collect();
+    group.bench_function(BenchmarkId::from_parameter("float8"), |b| {
+        b.iter(|| {
+            for pair in black_box(&x).windows(2) {
+                black_box(Float8::from_f32(pair[0].to_f32().mul_add(pair[1].to_f32(), pair[0].to_f32())));
+            }
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, scalar, mul_add, text);
 criterion_main!(benches);
