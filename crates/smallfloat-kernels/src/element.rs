@@ -83,34 +83,28 @@ pub trait Code: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     fn code(self) -> usize;
 }
 
-impl sealed::Sealed for u8 {}
-impl Code for u8 {
-    const BITS: u32 = 8;
+macro_rules! code {
+    ($type:ty) => {
+        impl sealed::Sealed for $type {}
+        impl Code for $type {
+            const BITS: u32 = Self::BITS;
 
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the caller chose a code type as wide as the format")]
-    fn from_code(code: u32) -> Self {
-        code as Self
-    }
+            #[inline]
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "the caller chose a code type as wide as the format"
+            )]
+            fn from_code(code: u32) -> Self {
+                code as Self
+            }
 
-    #[inline]
-    fn code(self) -> usize {
-        usize::from(self)
-    }
+            #[inline]
+            fn code(self) -> usize {
+                usize::from(self)
+            }
+        }
+    };
 }
 
-impl sealed::Sealed for u16 {}
-impl Code for u16 {
-    const BITS: u32 = 16;
-
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the caller chose a code type as wide as the format")]
-    fn from_code(code: u32) -> Self {
-        code as Self
-    }
-
-    #[inline]
-    fn code(self) -> usize {
-        usize::from(self)
-    }
-}
+code!(u8);
+code!(u16);
