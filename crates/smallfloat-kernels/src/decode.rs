@@ -2,12 +2,18 @@
 
 use smallfloat::{Format, Projection, convert};
 
-use crate::{Code, Element, Error, Events, parallel};
+use crate::decode_plan::DecodePlan;
+use crate::encode::streams;
+use crate::fast::FastDecode;
+use crate::{Code, Element, Error, Events, Level, parallel};
 
 /// Converts codes of one format into slices of `T`: a table of all codes, so any format costs the same.
 #[derive(Clone, Debug)]
 pub struct Decoder<T> {
     table: Vec<T>,
+    plan: Option<DecodePlan>,
+    level: Level,
+    fast: Option<FastDecode>,
 }
 
 impl<T: Element> Decoder<T> {
@@ -31,8 +37,23 @@ impl<T: Element> Decoder<T> {
         };
         let table = (0..=format.max_code())
             .map(|code| T::from_bits(convert(code, format, &T::FORMAT, &how).value))
-            .collect();
-        Ok(Self { table })
+            .collect::<Vec<T>>();
+        let plan = halves_of(&table).and_then(|halves| DecodePlan::new(format, &halves));
+        Ok(Self { table, plan, level: Level::Portable, fast: None }.with_level(Level::detected()))
+    }
+
+    /// The same decoder with the kernels of another level; of a level that the machine can't run, the highest it can.
+    /// The results are the same.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.level = level.at_most_available();
+        self.fast = self.plan.and_then(|plan| FastDecode::new(self.level, plan));
+        self
+    }
+
+    /// The level of the kernels this decoder uses.
+    pub fn level(&self) -> Level {
+        self.level
     }
 
     /// Decodes a slice. Bits of a code above the format's width are ignored.
@@ -42,7 +63,11 @@ impl<T: Element> Decoder<T> {
     pub fn decode<C: Code>(&self, codes: &[C], values: &mut [T]) {
         assert_eq!(codes.len(), values.len(), "codes and values must have the same length");
         let mask = self.table.len() - 1;
+        let stream = streams(size_of_val(codes) + size_of_val(values));
         parallel::zip(codes, values, |_, codes, values| {
+            if self.fast.and_then(|fast| fast.decode(codes, values, stream)).is_some() {
+                return Events::default();
+            }
             for (code, value) in codes.iter().zip(values) {
                 *value = self.table[code.code() & mask];
             }
@@ -54,4 +79,16 @@ impl<T: Element> Decoder<T> {
     pub fn value(&self, code: usize) -> T {
         self.table[code & (self.table.len() - 1)]
     }
+}
+
+/// The upper halves of all values as binary32, if the lower halves are zero or the type has none.
+fn halves_of<T: Element>(table: &[T]) -> Option<Vec<u16>> {
+    let trailing = T::SIZE.checked_sub(2)?.checked_mul(8)?;
+    let half = |value: &T| {
+        u16::try_from(value.bits() >> trailing)
+            .ok()
+            .filter(|_| value.bits().trailing_zeros() as usize >= trailing)
+    };
+    let same_exponent = T::FORMAT.exponent_bits() == smallfloat::formats::BINARY32.exponent_bits();
+    same_exponent.then(|| table.iter().map(half).collect()).flatten()
 }

@@ -9,6 +9,30 @@ mod sealed {
     pub trait Sealed {}
 }
 
+/// A slice whose elements become binary32 without rounding.
+#[derive(Clone, Copy, Debug)]
+pub enum Lanes<'a> {
+    /// binary32 itself.
+    F32(&'a [f32]),
+    /// binary16.
+    F16(&'a [f16]),
+    /// bfloat16.
+    Bf16(&'a [bf16]),
+    /// None of these.
+    Other,
+}
+
+/// A slice that the upper half of a binary32 fills exactly or with zeros.
+#[derive(Debug)]
+pub enum Halves<'a> {
+    /// binary32: zeros follow.
+    F32(&'a mut [f32]),
+    /// bfloat16.
+    Bf16(&'a mut [bf16]),
+    /// None of these.
+    Other,
+}
+
 /// A wide float: `f32`, `f64`, [`f16`](struct@f16) or [`bf16`].
 pub trait Element: sealed::Sealed + Classify + Copy + Default + Send + Sync + 'static {
     /// Its format.
@@ -25,10 +49,14 @@ pub trait Element: sealed::Sealed + Classify + Copy + Default + Send + Sync + 's
     fn from_le_slice(bytes: &[u8]) -> Self;
     /// Appends the value's little-endian bytes.
     fn push_le(self, bytes: &mut Vec<u8>);
+    #[doc(hidden)]
+    fn lanes(values: &[Self]) -> Lanes<'_>;
+    #[doc(hidden)]
+    fn halves(values: &mut [Self]) -> Halves<'_>;
 }
 
 macro_rules! element {
-    ($type:ty, $bits:ty, $format:expr, $to_f64:expr) => {
+    ($type:ty, $bits:ty, $format:expr, $to_f64:expr, $lanes:expr, $halves:expr) => {
         impl sealed::Sealed for $type {}
         impl Element for $type {
             const FORMAT: Format = $format;
@@ -64,14 +92,24 @@ macro_rules! element {
             fn push_le(self, bytes: &mut Vec<u8>) {
                 bytes.extend_from_slice(&self.to_le_bytes());
             }
+
+            #[inline]
+            fn lanes(values: &[Self]) -> Lanes<'_> {
+                $lanes(values)
+            }
+
+            #[inline]
+            fn halves(values: &mut [Self]) -> Halves<'_> {
+                $halves(values)
+            }
         }
     };
 }
 
-element!(f32, u32, formats::BINARY32, f64::from);
-element!(f64, u64, formats::BINARY64, core::convert::identity);
-element!(f16, u16, formats::BINARY16, f16::to_f64);
-element!(bf16, u16, formats::BFLOAT16, bf16::to_f64);
+element!(f32, u32, formats::BINARY32, f64::from, Lanes::F32, Halves::F32);
+element!(f64, u64, formats::BINARY64, core::convert::identity, |_| Lanes::Other, |_| Halves::Other);
+element!(f16, u16, formats::BINARY16, f16::to_f64, Lanes::F16, |_| Halves::Other);
+element!(bf16, u16, formats::BFLOAT16, bf16::to_f64, Lanes::Bf16, Halves::Bf16);
 
 /// The storage of a code: `u8` for formats of up to 8 bits, `u16` for any.
 pub trait Code: sealed::Sealed + Copy + Default + Send + Sync + 'static {
@@ -81,10 +119,14 @@ pub trait Code: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     fn from_code(code: u32) -> Self;
     /// The code.
     fn code(self) -> usize;
+    #[doc(hidden)]
+    fn as_bytes(codes: &[Self]) -> Option<&[u8]>;
+    #[doc(hidden)]
+    fn as_bytes_mut(codes: &mut [Self]) -> Option<&mut [u8]>;
 }
 
 macro_rules! code {
-    ($type:ty) => {
+    ($type:ty, $bytes:expr, $bytes_mut:expr) => {
         impl sealed::Sealed for $type {}
         impl Code for $type {
             const BITS: u32 = Self::BITS;
@@ -102,9 +144,19 @@ macro_rules! code {
             fn code(self) -> usize {
                 usize::from(self)
             }
+
+            #[inline]
+            fn as_bytes(codes: &[Self]) -> Option<&[u8]> {
+                $bytes(codes)
+            }
+
+            #[inline]
+            fn as_bytes_mut(codes: &mut [Self]) -> Option<&mut [u8]> {
+                $bytes_mut(codes)
+            }
         }
     };
 }
 
-code!(u8);
-code!(u16);
+code!(u8, Some, Some);
+code!(u16, |_| None, |_| None);

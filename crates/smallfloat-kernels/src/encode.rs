@@ -1,38 +1,41 @@
 //! [`Encoder`]: wide floats → codes.
 
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 
-use smallfloat::random::Philox;
 use smallfloat::{Class, Datum, Flags, Format, Projection, RandomBits, Rounded, convert};
 
 use crate::events::{Counter, bit};
+use crate::fast::Fast;
 use crate::key::{BATCH, Keys};
-use crate::{Code, Element, Error, Events, parallel};
-
-/// Where the words of a stochastic rounding come from: word of element i = Philox(seed, stream)(i), so that neither
-/// chunks nor threads change a byte.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Random {
-    /// The generator.
-    pub philox: Philox,
-    /// The index of the slice's first element in the whole tensor.
-    pub first_element: u64,
-}
+use crate::{Code, Element, Error, Events, Generator, Level, Words, parallel};
 
 /// Converts slices of `T` into codes of one format under one projection.
 ///
 /// Building one costs as much as encoding the table's classes one by one: some 4,000 for an 8-bit format, some 500,000
 /// for SHP. So keep it, and say with [`for_length`](Self::for_length) if it is for little data. For deterministic rounding it is a
 /// table over rounding classes, filled by [`smallfloat::convert`]: the same bits by construction, and the same time for
-/// any data. Stochastic rounding goes through the core element by element.
+/// any data. StochasticA into most formats of at most 8 bits has kernels too; the other stochastic roundings go through the
+/// core element by element.
 #[derive(Clone, Debug)]
 pub struct Encoder<T> {
     format: Format,
     how: Projection,
     keys: Keys,
-    /// For each class: the code, and above it flags and counted events. Empty where there would be too many classes.
-    table: Vec<u32>,
+    level: Level,
+    fast: Option<Fast>,
+    /// For each class: the code, and above it flags and counted events. Filled when it is first needed, which a vector
+    /// kernel may save; empty where there would be too many classes.
+    table: OnceLock<Vec<u32>>,
+    /// How many classes the table has.
+    classes: usize,
     element: PhantomData<T>,
+}
+
+/// Slices of at least this many bytes, read and written together, would push everything else out of the caches: kernels then
+/// write past them.
+pub(crate) const fn streams(bytes: usize) -> bool {
+    bytes >= 64 << 20
 }
 
 /// Tables larger than this would not stay in a cache.
@@ -62,8 +65,31 @@ impl<T: Element> Encoder<T> {
         let classes = 2 * keys.magnitudes();
         let by_core = how.rounding.is_stochastic() || classes > MAX_CLASSES.min(length);
         let classes = if by_core { 0 } else { classes };
-        let table = (0..classes).map(|class| entry::<T>(keys.representative(class), format, how)).collect();
-        Ok(Self { format: *format, how: *how, keys, table, element: PhantomData })
+        let encoder = Self {
+            format: *format,
+            how: *how,
+            keys,
+            level: Level::Portable,
+            fast: None,
+            table: OnceLock::new(),
+            classes,
+            element: PhantomData,
+        };
+        Ok(encoder.with_level(Level::detected()))
+    }
+
+    /// The same encoder with the kernels of another level; of a level that the machine can't run, the highest it can.
+    /// The results are the same.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.level = level.at_most_available();
+        self.fast = Fast::new(self.level, &self.format, &self.how);
+        self
+    }
+
+    /// The level of the kernels this encoder uses.
+    pub fn level(&self) -> Level {
+        self.level
     }
 
     /// The format encoded into.
@@ -78,22 +104,53 @@ impl<T: Element> Encoder<T> {
     pub fn encode<C: Code>(&self, source: &[T], codes: &mut [C]) -> Events {
         assert!(!self.how.rounding.is_stochastic(), "stochastic rounding needs random words: encode_random");
         self.check(source, codes);
+        let stream = streams(size_of_val(source) + size_of_val(codes));
         parallel::zip(source, codes, |_, source, codes| {
-            if self.table.is_empty() { self.by_core(source, codes) } else { self.by_table(source, codes) }
+            if let Some(events) = self.fast.and_then(|fast| fast.encode(source, codes, stream)) {
+                return events;
+            }
+            self.by_twin(source, codes)
         })
+    }
+
+    /// As [`encode`](Self::encode), but tells nothing about what happened: some kernels are faster for it.
+    ///
+    /// # Panics
+    /// As [`encode`](Self::encode).
+    pub fn encode_uncounted<C: Code>(&self, source: &[T], codes: &mut [C]) {
+        assert!(!self.how.rounding.is_stochastic(), "stochastic rounding needs random words: encode_random");
+        self.check(source, codes);
+        let stream = streams(size_of_val(source) + size_of_val(codes));
+        parallel::zip(source, codes, |_, source, codes| {
+            if self.fast.and_then(|fast| fast.encode_only(source, codes, stream)).is_some() {
+                return Events::default();
+            }
+            self.by_twin(source, codes)
+        });
+    }
+
+    /// The portable way: the table, or the core where there is none.
+    fn by_twin<C: Code>(&self, source: &[T], codes: &mut [C]) -> Events {
+        if self.classes == 0 { self.by_core(source, codes) } else { self.by_table(source, codes) }
     }
 
     /// Encodes a slice with a stochastic rounding mode (a deterministic one ignores the words).
     ///
     /// # Panics
     /// If the slices differ in length or the code type is too narrow.
-    pub fn encode_random<C: Code>(&self, source: &[T], codes: &mut [C], random: Random) -> Events {
+    pub fn encode_random<C: Code>(&self, source: &[T], codes: &mut [C], words: impl Into<Words>) -> Events {
         if !self.how.rounding.is_stochastic() {
             return self.encode(source, codes);
         }
+        let Words { generator, first_element } = words.into();
         self.check(source, codes);
+        let count = self.how.rounding.random_bits().map_or(0, RandomBits::count);
         parallel::zip(source, codes, |start, source, codes| {
-            self.by_words(source, codes, random.philox, random.first_element + start as u64)
+            let first = first_element.wrapping_add(start as u64);
+            let fast = self
+                .fast
+                .and_then(|fast| fast.encode_random(source, codes, (&generator, self.level), first, count));
+            fast.unwrap_or_else(|| self.by_words(source, codes, &generator, first))
         })
     }
 
@@ -103,12 +160,16 @@ impl<T: Element> Encoder<T> {
     }
 
     fn by_table<C: Code>(&self, source: &[T], codes: &mut [C]) -> Events {
+        let table = self.table.get_or_init(|| {
+            let code = |class| entry::<T>(self.keys.representative(class), &self.format, &self.how);
+            (0..self.classes).map(code).collect()
+        });
         let mut classes = [0; BATCH];
         let (mut counter, mut denormal) = (Counter::default(), false);
         for (source, codes) in source.chunks(BATCH).zip(codes.chunks_mut(BATCH)) {
             denormal |= T::classify(source, &self.keys, &mut classes, None).denormal;
             for (class, code) in classes.iter().zip(codes) {
-                let entry = self.table[*class as usize];
+                let entry = table[*class as usize];
                 counter.add(entry);
                 *code = C::from_code(entry);
             }
@@ -122,13 +183,13 @@ impl<T: Element> Encoder<T> {
         self.element_by_element(source, codes, |_| self.how)
     }
 
-    fn by_words<C: Code>(&self, source: &[T], codes: &mut [C], philox: Philox, first: u64) -> Events {
+    fn by_words<C: Code>(&self, source: &[T], codes: &mut [C], generator: &Generator, first: u64) -> Events {
         let count = self.how.rounding.random_bits().map_or(0, RandomBits::count);
-        let (mut block, mut words) = (first / 4, philox.block(first / 4));
+        let (mut block, mut words) = (first / 4, generator.block(first / 4));
         self.element_by_element(source, codes, |i| {
-            let element = first + i as u64;
+            let element = first.wrapping_add(i as u64);
             if element / 4 != block {
-                (block, words) = (element / 4, philox.block(element / 4));
+                (block, words) = (element / 4, generator.block(element / 4));
             }
             let word = words[(element % 4) as usize];
             // `new` has checked that 32 bits are enough.

@@ -31,19 +31,29 @@
 
 mod cells;
 mod decode;
+mod decode_plan;
 mod element;
 mod encode;
 mod error;
 mod error_sums;
 mod events;
+mod fast;
 mod key;
+mod level;
 mod parallel;
+mod plan;
+mod random;
+mod tally;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
 
 pub use cells::{Cell, Cells};
 pub use decode::Decoder;
 pub use element::{Code, Element};
-pub use encode::{Encoder, Random};
+pub use encode::Encoder;
 pub use error::Error;
 pub use error_sums::ErrorSums;
 pub use events::Events;
 pub use half::{bf16, f16};
+pub use level::Level;
+pub use random::{Ars5, Generator, Random, Words};

@@ -1,0 +1,91 @@
+//! [`DecodePlan`]: the constants with which vector kernels decode a format of at most 8 bits.
+//!
+//! Small floats have at most 8 significant bits, so each value is the upper half of a binary32 and a bfloat16. Between
+//! normal values that half is linear in the code. The first 16 and the last 16 magnitudes, among them subnormals, ∞ and NaN,
+//! come from two tables of what to flip in the linear answer; one more is kept for the code of −0, which several families
+//! use for their NaN. Whether this describes a format is not argued but checked, code by code, when the plan is made.
+
+use smallfloat::Format;
+
+/// Constants of a vector decoder. Halves are the upper 16 bits of binary32.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DecodePlan {
+    pub(crate) index_mask: u8,
+    pub(crate) sign_mask: u8,
+    /// Half = (index << shift) + offset where the format is linear.
+    pub(crate) shift: u32,
+    pub(crate) offset: u16,
+    /// What to flip in the halves of the first and of the last 16 magnitudes.
+    pub(crate) first: [u16; 16],
+    pub(crate) last: [u16; 16],
+    /// What else to flip in the halves of the last 16 codes with a sign: a NaN has none.
+    pub(crate) last_signed: [u16; 16],
+    /// What else to flip in the half of the code of −0.
+    pub(crate) negative_zero: u16,
+}
+
+/// Magnitudes that a table of 16 holds.
+const TABLE: usize = 16;
+
+impl DecodePlan {
+    /// The constants, or `None` for formats they can't describe. `halves` has one entry a code.
+    pub(crate) fn new(format: &Format, halves: &[u16]) -> Option<Self> {
+        if format.width() > 8 || format.trailing_bits() > 7 {
+            return None;
+        }
+        let codes = u8::try_from(format.max_code()).ok()?;
+        let (index_mask, sign_mask) =
+            if format.is_signed() { (codes >> 1, codes ^ codes >> 1) } else { (codes, 0) };
+        let shift = 7 - format.trailing_bits();
+        let middle = index_mask / 2 + 1;
+        let offset = halves[usize::from(middle)].wrapping_sub(u16::from(middle) << shift);
+        let linear = |index: usize| u16::try_from(index << shift).map_or(0, |x| x.wrapping_add(offset));
+        let difference = |index: usize| halves.get(index).map_or(0, |half| half ^ linear(index));
+        let many = usize::from(index_mask) >= TABLE;
+        let last_index = |i: usize| usize::from(index_mask) - (TABLE - 1) + i;
+        let mut plan = Self {
+            index_mask,
+            sign_mask,
+            shift,
+            offset,
+            first: std::array::from_fn(difference),
+            last: std::array::from_fn(|i| if many { difference(last_index(i)) } else { 0 }),
+            last_signed: [0; TABLE],
+            negative_zero: 0,
+        };
+        if sign_mask != 0 && many {
+            plan.last_signed = std::array::from_fn(|i| {
+                let code = usize::from(sign_mask | index_mask) - (TABLE - 1) + i;
+                u8::try_from(code).map_or(0, |code| plan.half(code)) ^ halves[code]
+            });
+        }
+        if sign_mask != 0 {
+            plan.negative_zero = plan.half(sign_mask) ^ halves[usize::from(sign_mask)];
+        }
+        (0..=codes).all(|code| plan.half(code) == halves[usize::from(code)]).then_some(plan)
+    }
+
+    /// Which entry of the table of last magnitudes an index has, if below 16.
+    pub(crate) fn flip(&self) -> u8 {
+        self.index_mask & 0xf0
+    }
+
+    /// The same for the last codes with a sign.
+    pub(crate) fn flip_signed(&self) -> u8 {
+        (self.index_mask | self.sign_mask) & 0xf0
+    }
+
+    /// What the vector kernel computes for one code.
+    fn half(&self, code: u8) -> u16 {
+        let index = code & self.index_mask;
+        let mut half = (u16::from(index) << self.shift).wrapping_add(self.offset);
+        half ^= self.first.get(usize::from(index)).unwrap_or(&0);
+        half ^= self.last.get(usize::from(index ^ self.flip())).unwrap_or(&0);
+        if code & self.sign_mask != 0 {
+            half ^= 1 << 15;
+            half ^= self.last_signed.get(usize::from(code ^ self.flip_signed())).unwrap_or(&0);
+            half ^= if index == 0 { self.negative_zero } else { 0 };
+        }
+        half
+    }
+}

@@ -1,0 +1,146 @@
+//! Stochastic rounding: every level against the core, generators against known answers, and the chance of moving away.
+
+mod common;
+
+use common::{CLASSES, data, narrow_formats};
+use smallfloat::{Format, RandomBits, Rounding, random::Philox};
+use smallfloat_kernels::{Ars5, Element, Encoder, Generator, Level, Random, Words, bf16, f16};
+
+fn generators(seed: u64, stream: u64) -> [Generator; 2] {
+    [Philox { seed, stream }.into(), Ars5 { seed, stream }.into()]
+}
+
+/// Computed by an implementation of FIPS 197 from its text, checked with that standard's appendix B.
+#[test]
+fn ars5_known_answers() {
+    let cases = [
+        (0, 0, 0, [0x7ecce06f, 0x7cdc3bca, 0x15513c87, 0x29d24c9b]),
+        (42, 7, 0, [0xa18314f3, 0x2f321d61, 0x57f04fa2, 0x8a4199e4]),
+        (42, 7, 1, [0x218ef11b, 0xaa1c10b8, 0x0e2a97f1, 0xf8547e73]),
+        (42, 7, (1 << 32) + 5, [0x73e41d1d, 0x4ff585bf, 0xb0e5db9d, 0xb4f02977]),
+    ];
+    for (seed, stream, block, words) in cases {
+        assert_eq!(Ars5 { seed, stream }.block(block), words, "seed {seed}, block {block}");
+        for level in Level::available() {
+            let mut blocks = [[0; 4]; 9];
+            Generator::from(Ars5 { seed, stream }).fill_blocks(level, block, &mut blocks);
+            assert_eq!(blocks[0], words, "{level:?}");
+        }
+    }
+}
+
+#[test]
+fn levels_make_the_same_words() {
+    for generator in generators(0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210) {
+        for first in [0, 5, (1 << 32) - 9, (1 << 40) + 1, u64::MAX / 4 - 3] {
+            for count in [0, 1, 7, 8, 9, 16, 31] {
+                let expected: Vec<_> = (0..count).map(|i| generator.block(first + i)).collect();
+                for level in Level::available() {
+                    let mut blocks = vec![[0; 4]; expected.len()];
+                    generator.fill_blocks(level, first, &mut blocks);
+                    assert_eq!(blocks, expected, "{}, {level:?}, {first}", generator.name());
+                }
+            }
+        }
+    }
+}
+
+fn levels_agree<T: Element + std::fmt::Debug + PartialEq>() {
+    for (i, target) in narrow_formats().into_iter().enumerate() {
+        let classes: &[&str] = if target.name_is_common() { &CLASSES } else { &CLASSES[i % 4..][..3] };
+        for count in [32, 1, 9] {
+            let bits = RandomBits::new(count, 0).unwrap();
+            let how = target.default_projection().with_rounding(Rounding::StochasticA(bits));
+            let twin = Encoder::<T>::new(&target, &how).unwrap().with_level(Level::Portable);
+            for class in classes {
+                let x: Vec<T> = data(class, &target, 300, u64::from(count));
+                for (generator, first_element) in generators(9, 3).into_iter().zip([0, (1 << 34) - 7]) {
+                    let words = Words { generator, first_element };
+                    let mut expected = vec![0_u8; x.len()];
+                    let expected_events = twin.encode_random(&x, &mut expected, words);
+                    for level in Level::available().filter(|&level| level != Level::Portable) {
+                        let mut codes = vec![0xaa_u8; x.len()];
+                        let events = twin.clone().with_level(level).encode_random(&x, &mut codes, words);
+                        let first = codes.iter().zip(&expected).position(|(a, b)| a != b);
+                        assert_eq!(
+                            first.map(|i| (x[i], x[i].bits(), codes[i], expected[i])),
+                            None,
+                            "{target}, {count} bits, {class}"
+                        );
+                        assert_eq!(events, expected_events, "{target}, {count} bits, {class}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+trait Common {
+    /// Is it worth every class of data?
+    fn name_is_common(&self) -> bool;
+}
+
+impl Common for Format {
+    fn name_is_common(&self) -> bool {
+        self.family() == smallfloat::Family::Tesla || self.family() == smallfloat::Family::MlDtypes
+    }
+}
+
+#[test]
+fn levels_agree_f32() {
+    levels_agree::<f32>();
+}
+
+#[test]
+fn levels_agree_halves() {
+    levels_agree::<bf16>();
+    levels_agree::<f16>();
+}
+
+/// Pieces at any first element, of any length, give the bytes of the whole; `Random` and `Words` are the same thing.
+#[test]
+fn pieces_are_the_whole() {
+    let target = Format::cfloat8_1_5_2(15).unwrap();
+    let bits = RandomBits::new(32, 0).unwrap();
+    let how = target.default_projection().with_rounding(Rounding::StochasticA(bits));
+    let x: Vec<f32> = data("normal", &target, 5000, 11);
+    let philox = Philox { seed: 1, stream: 2 };
+    for level in Level::available() {
+        let encoder = Encoder::<f32>::new(&target, &how).unwrap().with_level(level);
+        let mut whole = vec![0_u8; x.len()];
+        encoder.encode_random(&x, &mut whole, Random { philox, first_element: 6 });
+        for piece in [1, 3, 33, 2047, 2049] {
+            let mut codes = vec![0_u8; x.len()];
+            for (start, (x, codes)) in (0..).step_by(piece).zip(x.chunks(piece).zip(codes.chunks_mut(piece)))
+            {
+                encoder.encode_random(x, codes, Words { generator: philox.into(), first_element: 6 + start });
+            }
+            assert_eq!(codes, whole, "pieces of {piece}");
+        }
+    }
+}
+
+/// How often a value moves away from zero, against its ν: both generators, on even ground and in the hole.
+#[test]
+fn chances_are_nu() {
+    const DRAWS: usize = 1 << 16;
+    let target = Format::cfloat8_1_4_3(7).unwrap();
+    let bits = RandomBits::new(32, 0).unwrap();
+    let how = target.default_projection().with_rounding(Rounding::StochasticA(bits));
+    let encoder = Encoder::<f32>::new(&target, &how).unwrap();
+    // 2^-7 is one ninth of the way from 7·2^-10 to 2^-6.
+    for (x, away, nu) in [(1.03125_f32, 0x39, 0.25), (1.0625, 0x39, 0.5), (0.0078125, 0x08, 1.0 / 9.0)] {
+        for (generator, seed) in generators(0, 0).into_iter().zip(0..) {
+            let mut codes = vec![0_u8; DRAWS];
+            encoder.encode_random(&vec![x; DRAWS], &mut codes, Words { generator, first_element: seed });
+            let ups = codes.iter().filter(|&&code| code == away).count();
+            let (mean, deviation) = (nu * DRAWS as f64, (nu * (1.0 - nu) * DRAWS as f64).sqrt());
+            // Five standard deviations: fixed seeds, so this fails for a reason or never.
+            assert!(
+                (ups as f64 - mean).abs() < 5.0 * deviation,
+                "{x}, {}: {ups} of {mean}",
+                generator.name()
+            );
+        }
+    }
+}
