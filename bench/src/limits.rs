@@ -79,7 +79,8 @@ pub fn read_two_u8(a: &[u8], b: &[u8]) -> u32 {
         let mut sum = _mm256_setzero_si256();
         for (a, b) in a.as_chunks::<32>().0.iter().zip(b.as_chunks::<32>().0) {
             // SAFETY: the references are to 32 readable bytes each.
-            let (a, b) = unsafe { (_mm256_loadu_si256(a.as_ptr().cast()), _mm256_loadu_si256(b.as_ptr().cast())) };
+            let (a, b) =
+                unsafe { (_mm256_loadu_si256(a.as_ptr().cast()), _mm256_loadu_si256(b.as_ptr().cast())) };
             sum = _mm256_xor_si256(sum, _mm256_or_si256(a, b));
         }
         _mm256_movemask_epi8(sum).cast_unsigned()

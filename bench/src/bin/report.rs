@@ -1,10 +1,18 @@
-//! Times all kernels in one run and prints a table: `report [footprints]`, of `l1,l2,l3,memory`.
+//! Times all kernels in one run and prints `docs/evidence/performance.md`: `report [FOOTPRINTS [GROUP]]`, footprints of
+//! `l1,l2,l3,memory`, groups `encode`, `decode`, `stochastic`, `operations`, `statistics`.
 
 use std::hint::black_box;
 
-use smallfloat::Format;
+use smallfloat::ops::{Arithmetic, Operation};
+use smallfloat::random::Philox;
+use smallfloat::{Format, RandomBits, Rounding};
 use smallfloat_bench::{Case, data, limits, lines, time};
-use smallfloat_kernels::{Cells, Decoder, Encoder, Level};
+use smallfloat_kernels::{
+    Accumulate, Ars5, Cells, Decoder, Dot, Elementwise, Encoder, Generator, Level, Words,
+};
+
+/// Rows of a table for so many elements and rounds.
+type Group = fn(usize, usize) -> Vec<(String, f64, f64)>;
 
 /// Name, elements, rounds.
 const FOOTPRINTS: [(&str, usize, usize); 4] =
@@ -21,7 +29,8 @@ fn encode(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
     for name in ["cfloat8_1_4_3:bias=7", "e4m3fn", "e5m2", "binary8p3se", "binary8p3ue"] {
         let format: Format = name.parse().unwrap();
         let encoder = Encoder::<f32>::new(&format, &format.default_projection()).unwrap();
-        for (class, x) in inputs.iter().filter(|(class, _)| *class == "normal" || name.starts_with("cfloat")) {
+        for (class, x) in inputs.iter().filter(|(class, _)| *class == "normal" || name.starts_with("cfloat"))
+        {
             let (encoder, buffer) = (encoder.clone(), &buffer);
             cases.push(Case::new(format!("encode {name}, {class}"), LIMIT, move || {
                 black_box(encoder.encode(black_box(x), &mut buffer.borrow_mut()));
@@ -67,6 +76,74 @@ fn decode(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
     lines(&cases, length)
 }
 
+fn stochastic(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
+    const LIMIT: &str = "limit: read f32, write u8, again";
+    let x = data::class("normal", length);
+    let (x, buffer) = (&x, &std::cell::RefCell::new(vec![0_u8; length]));
+    let mut cases =
+        vec![Case::new(LIMIT, LIMIT, || limits::f32_to_u8(black_box(x), &mut buffer.borrow_mut()))];
+    let bits = RandomBits::new(32, 0).unwrap();
+    for name in ["e4m3fn", "cfloat8_1_4_3:bias=7"] {
+        let format: Format = name.parse().unwrap();
+        let how = format.default_projection().with_rounding(Rounding::StochasticA(bits));
+        let encoder = Encoder::<f32>::new(&format, &how).unwrap();
+        let generators: [Generator; 2] =
+            [Ars5 { seed: 1, stream: 2 }.into(), Philox { seed: 1, stream: 2 }.into()];
+        for generator in generators {
+            let encoder = encoder.clone();
+            cases.push(Case::new(format!("stochastic {name}, {}", generator.name()), LIMIT, move || {
+                let words = Words { generator, first_element: 0 };
+                black_box(encoder.encode_random(black_box(x), &mut buffer.borrow_mut(), words));
+            }));
+        }
+        if length <= 1 << 16 {
+            let portable = encoder.with_level(Level::Portable);
+            cases.push(Case::new(format!("stochastic {name}, philox4x32-10, portable"), LIMIT, move || {
+                let words = Words { generator: Philox { seed: 1, stream: 2 }.into(), first_element: 0 };
+                black_box(portable.encode_random(black_box(x), &mut buffer.borrow_mut(), words));
+            }));
+        }
+    }
+    time(&mut cases, rounds, 1e-3);
+    lines(&cases, length)
+}
+
+fn operations(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
+    const LIMIT: &str = "limit: read two u8, write u8";
+    const READ: &str = "limit: read two u8";
+    let (x, buffer) = (data::codes(length), std::cell::RefCell::new(vec![0_u8; length]));
+    let y: Vec<u8> = x.iter().rev().map(|code| code ^ 0x2b).collect();
+    let (x, y, buffer) = (&x, &y, &buffer);
+    let mut cases = vec![
+        Case::new(LIMIT, LIMIT, || {
+            limits::two_u8_to_u8(black_box(x), black_box(y), &mut buffer.borrow_mut())
+        }),
+        Case::new(READ, READ, || {
+            black_box(limits::read_two_u8(black_box(x), black_box(y)));
+        }),
+    ];
+    let format: Format = "cfloat8_1_4_3:bias=7".parse().unwrap();
+    let how = format.default_projection();
+    for operation in [Operation::Add, Operation::Multiply] {
+        let kernel = Elementwise::new(operation, &[format; 2], &format, &how, Arithmetic::IEEE).unwrap();
+        cases.push(Case::new(format!("{} on random codes", operation.name()), LIMIT, move || {
+            black_box(kernel.apply(&[black_box(x), black_box(y)], &mut buffer.borrow_mut()));
+        }));
+    }
+    let fma = Elementwise::new(Operation::Fma, &[format; 3], &format, &how, Arithmetic::IEEE).unwrap();
+    cases.push(Case::new("FMA on random codes", LIMIT, move || {
+        black_box(fma.apply(&[black_box(x), black_box(y), black_box(x)], &mut buffer.borrow_mut()));
+    }));
+    for accumulate in [Accumulate::F32, Accumulate::Exact] {
+        let dot = Dot::new(&format, &format, accumulate).unwrap();
+        cases.push(Case::new(format!("dot, {accumulate:?}"), READ, move || {
+            black_box(dot.sum(black_box(x), black_box(y)));
+        }));
+    }
+    time(&mut cases, rounds, 1e-3);
+    lines(&cases, length)
+}
+
 fn statistics(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
     const LIMIT: &str = "limit: read f32";
     let x = data::class("normal", length);
@@ -85,6 +162,13 @@ fn statistics(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
     lines(&cases, length)
 }
 
+/// The processor's name, where the system tells it.
+fn cpu() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = info.lines().find(|line| line.starts_with("model name"));
+    line.and_then(|line| line.split(": ").nth(1)).unwrap_or("unknown").to_owned()
+}
+
 fn main() {
     if !Level::Avx2.is_available() {
         eprintln!("the limit kernels need AVX2");
@@ -92,10 +176,27 @@ fn main() {
     }
     let wanted = std::env::args().nth(1).unwrap_or_else(|| "l1,l2,l3,memory".to_owned());
     let only = std::env::args().nth(2).unwrap_or_default();
+    println!("# Evidence: kernels beside what only moves the bytes\n");
+    println!(
+        "`cargo run --release --manifest-path bench/Cargo.toml --bin report`. Every kernel runs in every round on one"
+    );
+    println!(
+        "thread; a figure is the best of all rounds, a ratio compares with the limit kernel of the same rounds, which reads"
+    );
+    println!(
+        "and writes the same bytes and computes nothing. Level: {}. CPU: {}.",
+        Level::detected().name(),
+        cpu()
+    );
     for (name, length, rounds) in FOOTPRINTS.into_iter().filter(|f| wanted.split(',').any(|w| w == f.0)) {
         println!("\n{name}: {length} elements\n\n| kernel | Gelem/s | of the limit |\n| --- | ---: | ---: |");
-        let groups: [(&str, fn(usize, usize) -> Vec<(String, f64, f64)>); 3] =
-            [("encode", encode), ("decode", decode), ("statistics", statistics)];
+        let groups: [(&str, Group); 5] = [
+            ("encode", encode),
+            ("decode", decode),
+            ("stochastic", stochastic),
+            ("operations", operations),
+            ("statistics", statistics),
+        ];
         for (_, group) in groups.into_iter().filter(|g| g.0.contains(&only)) {
             for (kernel, rate, ratio) in group(length, rounds) {
                 println!("| {kernel} | {rate:.3} | {ratio:.3} |");

@@ -29,4 +29,20 @@ pub enum Error {
         /// The destination.
         destination: smallfloat::Format,
     },
+    /// An operation on codes of more than 8 bits.
+    #[error("{format} has {} bits, operations on slices take at most 8", format.width())]
+    WiderThanByte {
+        /// The format.
+        format: smallfloat::Format,
+    },
+    /// Another number of formats than an operation has operands.
+    #[error("{operation} takes {needed} operands, not {given}")]
+    Operands {
+        /// The operation's name.
+        operation: &'static str,
+        /// How many operands it takes.
+        needed: usize,
+        /// How many formats were given.
+        given: usize,
+    },
 }

@@ -14,6 +14,7 @@ use crate::{Code, Element, Events, Generator, Level};
 mod vector {
     use super::{Code, DecodePlan, Element, Events, Format, Generator, Level, Plan, Projection};
     use crate::element::{Halves, Lanes};
+    use crate::tally::Tally;
     use crate::x86_64;
 
     /// An encoder by vectors.
@@ -26,11 +27,11 @@ mod vector {
     /// Calls a kernel with the source as the type it has.
     macro_rules! with_lanes {
         ($source:expr, |$x:ident| $call:expr) => {
-            match T::lanes($source) {
-                Lanes::F32($x) => $call,
-                Lanes::F16($x) => $call,
-                Lanes::Bf16($x) => $call,
-                Lanes::Other => return None,
+            match $source {
+                Lanes::F32($x) => Some($call),
+                Lanes::F16($x) => Some($call),
+                Lanes::Bf16($x) => Some($call),
+                Lanes::Other => None,
             }
         };
     }
@@ -48,8 +49,7 @@ mod vector {
             stream: bool,
         ) -> Option<Events> {
             let codes = C::as_bytes_mut(codes).filter(|_| x86_64::rounds_to_nearest())?;
-            let tally = with_lanes!(source, |x| x86_64::encode(self.proof, &self.plan, x, codes, stream));
-            Some(tally.events(&self.plan, source.len()))
+            Some(self.nearest(T::lanes(source), codes, stream)?.events(&self.plan, source.len()))
         }
 
         /// As [`encode`](Self::encode), codes only.
@@ -60,8 +60,22 @@ mod vector {
             stream: bool,
         ) -> Option<()> {
             let codes = C::as_bytes_mut(codes).filter(|_| x86_64::rounds_to_nearest())?;
-            with_lanes!(source, |x| x86_64::encode_only(self.proof, &self.plan, x, codes, stream));
-            Some(())
+            self.nearest_only(T::lanes(source), codes, stream)
+        }
+    }
+
+    /// The kernels by source. Not generic, so that they are compiled in this crate and nowhere else.
+    impl Fast {
+        fn nearest(&self, source: Lanes<'_>, codes: &mut [u8], stream: bool) -> Option<Tally> {
+            with_lanes!(source, |x| x86_64::encode(self.proof, &self.plan, x, codes, stream))
+        }
+
+        fn nearest_only(&self, source: Lanes<'_>, codes: &mut [u8], stream: bool) -> Option<()> {
+            with_lanes!(source, |x| x86_64::encode_only(self.proof, &self.plan, x, codes, stream))
+        }
+
+        fn stochastic(&self, source: Lanes<'_>, codes: &mut [u8], words: &[u32], mask: u32) -> Option<Tally> {
+            with_lanes!(source, |x| x86_64::encode_random(self.proof, &self.plan, x, codes, words, mask))
         }
     }
 
@@ -90,9 +104,7 @@ mod vector {
                 let needed = (offset + source.len()).div_ceil(4);
                 generator.fill_blocks(level, first / 4, &mut blocks[..needed]);
                 let words = &blocks.as_flattened()[offset..offset + source.len()];
-                let tally = with_lanes!(source, |x| x86_64::encode_random(
-                    self.proof, &self.plan, x, codes, words, mask
-                ));
+                let tally = self.stochastic(T::lanes(source), codes, words, mask)?;
                 events = events.merge(tally.events(&self.plan, source.len()));
             }
             Some(events)
@@ -119,7 +131,12 @@ mod vector {
             stream: bool,
         ) -> Option<()> {
             let codes = C::as_bytes(codes)?;
-            match T::halves(values) {
+            self.halves(codes, T::halves(values), stream)
+        }
+
+        /// Not generic, so that the kernels are compiled in this crate and nowhere else.
+        fn halves(&self, codes: &[u8], values: Halves<'_>, stream: bool) -> Option<()> {
+            match values {
                 Halves::F32(values) => x86_64::decode(self.proof, &self.plan, codes, values, stream),
                 Halves::Bf16(values) => x86_64::decode(self.proof, &self.plan, codes, values, stream),
                 Halves::Other => return None,

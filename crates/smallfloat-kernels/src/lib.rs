@@ -5,6 +5,9 @@
 //! | [`Encoder`] | f32, f64, binary16 or bfloat16 → codes, with flags and counts of events |
 //! | [`Decoder`] | codes → the same |
 //! | [`Cells`] | one pass of statistics from which every bias's exact squared error follows |
+//! | [`Elementwise`] | add, multiply, min, … on codes → codes |
+//! | [`Dot`] | dot products and matrix products of codes, with a named accumulator |
+//! | [`Level`] | which instructions are used; nothing else depends on it |
 //! | [`ErrorSums`] | signal and error of a quantized slice, the same for any number of threads |
 //!
 //! ```
@@ -26,13 +29,15 @@
 //! ```
 //!
 //! Results are those of [`smallfloat::convert`], element by element: encoders and decoders are tables that the core
-//! fills. Nothing depends on the number of threads, the length or the alignment of slices, or the data's class.
+//! fills, or vector kernels that tests hold to these tables. Nothing depends on the number of threads, the length or the alignment of slices, or the data's class.
 #![expect(clippy::inline_always, reason = "lane code must melt into its loop")]
 
 mod cells;
 mod decode;
 mod decode_plan;
+mod dot;
 mod element;
+mod elementwise;
 mod encode;
 mod error;
 mod error_sums;
@@ -49,7 +54,9 @@ mod x86_64;
 
 pub use cells::{Cell, Cells};
 pub use decode::Decoder;
+pub use dot::{Accumulate, Dot};
 pub use element::{Code, Element};
+pub use elementwise::Elementwise;
 pub use encode::Encoder;
 pub use error::Error;
 pub use error_sums::ErrorSums;

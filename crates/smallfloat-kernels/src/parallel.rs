@@ -1,5 +1,7 @@
 //! One place for threads: the same work on one or many.
 
+use smallfloat::Flags;
+
 use crate::Events;
 
 /// Elements a thread takes at once.
@@ -56,4 +58,18 @@ pub(crate) fn in_parts<T: Sync, R: Send>(
     }
     let _ = (source, least, work);
     None
+}
+
+/// Applies `work(start, codes)` to pieces of a slice and joins the flags.
+pub(crate) fn flags<C: Send>(codes: &mut [C], work: impl Fn(usize, &mut [C]) -> Flags + Sync) -> Flags {
+    #[cfg(feature = "rayon")]
+    if codes.len() > BLOCK {
+        use rayon::prelude::*;
+        return codes
+            .par_chunks_mut(BLOCK)
+            .enumerate()
+            .map(|(i, codes)| work(i * BLOCK, codes))
+            .reduce(|| Flags::NONE, |a, b| a | b);
+    }
+    work(0, codes)
 }

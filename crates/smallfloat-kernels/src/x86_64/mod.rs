@@ -6,12 +6,14 @@
 #![allow(clippy::wildcard_imports, reason = "a kernel uses dozens of intrinsics")]
 
 mod decode;
+mod dot;
 mod encode;
 mod lanes;
 mod random;
 mod stochastic;
 
 pub(crate) use decode::decode;
+pub(crate) use dot::add_products;
 pub(crate) use encode::{encode, encode_only};
 pub(crate) use random::{fill_ars5, fill_philox};
 pub(crate) use stochastic::encode_random;

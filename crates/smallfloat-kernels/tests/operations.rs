@@ -1,0 +1,182 @@
+//! Operations on codes and sums of products, against the core and against sums made another way.
+
+mod common;
+
+use common::scramble;
+use smallfloat::ops::{Arithmetic, Extremum, Operand, Operation, Sum};
+use smallfloat::{Flags, Format, Rounding, formats::BINARY32, project};
+use smallfloat_kernels::{Accumulate, Dot, Elementwise, Level};
+
+fn format(name: &str) -> Format {
+    name.parse().unwrap()
+}
+
+/// All pairs, in equal and mixed formats, in both semantics and two rounding modes.
+#[test]
+fn two_operands_are_the_core_s() {
+    let cases = [
+        ("cfloat8_1_4_3:bias=7", "cfloat8_1_5_2:bias=15", "cfloat8_1_4_3:bias=9"),
+        ("e4m3fn", "e4m3fn", "e4m3fn"),
+        ("binary8p3se", "binary8p4sf", "binary8p3se"),
+        ("e2m3fn", "e5m2", "e3m2fn"),
+    ];
+    let operations = [
+        Operation::Add,
+        Operation::Subtract,
+        Operation::Multiply,
+        Operation::Extremum(Extremum::MinimumNumber),
+    ];
+    let x: Vec<u8> = (0..=u16::MAX).map(|pair| pair.to_be_bytes()[0]).collect();
+    let y: Vec<u8> = (0..=u16::MAX).map(|pair| pair.to_be_bytes()[1]).collect();
+    for (a, b, to) in cases.map(|(a, b, to)| (format(a), format(b), format(to))) {
+        for operation in operations {
+            for rounding in [Rounding::NearestEven, Rounding::TowardNegative] {
+                let how = to.default_projection().with_rounding(rounding);
+                let arithmetic = Arithmetic::default_for([&a, &b, &to]);
+                let kernel = Elementwise::new(operation, &[a, b], &to, &how, arithmetic).unwrap();
+                let mut codes = vec![0; x.len()];
+                let flags = kernel.apply(&[&x, &y], &mut codes);
+                let mut expected_flags = Flags::NONE;
+                for i in 0..x.len() {
+                    let operands = [Operand::new(u64::from(x[i]), &a), Operand::new(u64::from(y[i]), &b)];
+                    let expected = operation.evaluate(&operands, &to, &how, arithmetic);
+                    assert_eq!(u64::from(codes[i]), expected.value, "{operation:?} {:#x} {:#x}", x[i], y[i]);
+                    expected_flags |= expected.flags;
+                }
+                assert_eq!(flags, expected_flags);
+            }
+        }
+    }
+}
+
+/// Random triples: formats for which binary64 is exact, and one for which the core must do it.
+#[test]
+fn fused_multiply_add_is_the_core_s() {
+    let mut state = 5;
+    for name in ["cfloat8_1_4_3:bias=7", "e4m3fn", "e5m2", "binary8p3se", "e4m3fnuz", "e2m1fn"] {
+        let f = format(name);
+        for rounding in [Rounding::NearestEven, Rounding::TowardNegative, Rounding::ToOdd] {
+            let how = f.default_projection().with_rounding(rounding);
+            let arithmetic = Arithmetic::default_for([&f]);
+            let kernel = Elementwise::new(Operation::Fma, &[f; 3], &f, &how, arithmetic).unwrap();
+            let mut random =
+                || -> Vec<u8> { (0..20_000).map(|_| scramble(&mut state).to_le_bytes()[3]).collect() };
+            let (x, y, z) = (random(), random(), random());
+            let mut codes = vec![0; x.len()];
+            let flags = kernel.apply(&[&x, &y, &z], &mut codes);
+            let mut expected_flags = Flags::NONE;
+            for i in 0..x.len() {
+                let operands = [x[i], y[i], z[i]].map(|code| Operand::new(u64::from(code), &f));
+                let expected = Operation::Fma.evaluate(&operands, &f, &how, arithmetic);
+                assert_eq!(u64::from(codes[i]), expected.value, "{name} {:#x} {:#x} {:#x}", x[i], y[i], z[i]);
+                expected_flags |= expected.flags;
+            }
+            assert_eq!(flags, expected_flags, "{name}, {rounding:?}");
+        }
+    }
+}
+
+#[test]
+fn wrong_arguments_are_errors() {
+    let (f, how) = (format("e5m2"), format("e5m2").default_projection());
+    let new = |operands: &[Format], to: &Format| {
+        Elementwise::new(Operation::Add, operands, to, &how, Arithmetic::IEEE)
+    };
+    assert_eq!(new(&[f], &f).unwrap_err().to_string(), "Add takes 2 operands, not 1");
+    let wide = format("shp:bias=15");
+    let message = new(&[f, f], &wide).unwrap_err().to_string();
+    assert!(message.ends_with("has 16 bits, operations on slices take at most 8"), "{message}");
+    assert!(Dot::new(&wide, &f, Accumulate::Exact).is_err());
+}
+
+/// Exact sums are the core's, whose integers have any size; also with ∞, NaN and zeros among the terms.
+#[test]
+fn exact_sums_are_the_core_s() {
+    let mut state = 6;
+    let names = ["cfloat8_1_4_3:bias=7", "cfloat8_1_5_2:bias=40", "e4m3fn", "e5m2", "binary8p3se", "e2m1fn"];
+    for (a, b) in names.iter().flat_map(|a| names.iter().map(move |b| (format(a), format(b)))) {
+        let dot = Dot::new(&a, &b, Accumulate::Exact).unwrap();
+        for length in [0, 1, 2, 3, 100, 5000] {
+            for mask in [0xff, 0x3f, 0x80] {
+                let mut random = || -> Vec<u8> {
+                    (0..length).map(|_| scramble(&mut state).to_le_bytes()[3] & mask).collect()
+                };
+                let (x, y) = (random(), random());
+                let mut sum = Sum::new();
+                for (x, y) in x.iter().zip(&y) {
+                    sum.add_product(a.decode(u64::from(*x)), b.decode(u64::from(*y)));
+                }
+                let how = BINARY32.default_projection();
+                let expected = project(sum.exact(), &BINARY32, &how);
+                assert_eq!(dot.dot(&x, &y, &BINARY32, &how), expected, "{a} · {b}, {length}");
+            }
+        }
+    }
+}
+
+/// The documented order, spelt out with f32 arithmetic on values from the core.
+#[test]
+fn f32_sums_have_the_documented_order() {
+    let mut state = 8;
+    let f = format("e4m3fn");
+    let dot = Dot::new(&f, &f, Accumulate::F32).unwrap();
+    let value = |code: u8| f.decode(u64::from(code)).to_f32().unwrap_or(f32::NAN);
+    for length in [0, 1, 31, 33, 1000, 3000] {
+        let mut random =
+            || -> Vec<u8> { (0..length).map(|_| scramble(&mut state).to_le_bytes()[3] & 0xbf).collect() };
+        let (x, y) = (random(), random());
+        let mut sums = [0_f32; 32];
+        for i in 0..length {
+            sums[i % 32] += value(x[i]) * value(y[i]);
+        }
+        for half in [16, 8, 4, 2, 1] {
+            for j in 0..half {
+                sums[j] += sums[j + half];
+            }
+        }
+        let how = BINARY32.default_projection();
+        for level in Level::available() {
+            let dot = dot.clone().with_level(level);
+            let found = dot.dot(&x, &y, &BINARY32, &how).value;
+            assert_eq!(found, u64::from(sums[0].to_bits()), "{level:?}, {length}");
+        }
+    }
+}
+
+/// The P3109 talk's example: ±224 · 224 summed in binary16, saturating at every step (a slide of dot products by order).
+#[test]
+fn rounded_sums_go_left_to_right() {
+    let (f, wide) = (format("e4m3fn"), format("binary16"));
+    let code = |x: f32| f.encode_f32(x, &f.default_projection()).value.to_le_bytes()[0];
+    let (plus, minus) = (code(224.0), code(-224.0));
+    let saturating = wide.default_projection().with_saturation(smallfloat::Saturation::SatFinite);
+    let dot = Dot::new(&f, &f, Accumulate::Rounded(wide, saturating)).unwrap();
+    let how = BINARY32.default_projection();
+    let sum = |signs: [u8; 4]| {
+        let value = dot.dot(&signs, &[plus; 4], &BINARY32, &how).value;
+        f32::from_bits(u32::try_from(value).unwrap()).to_string()
+    };
+    assert_eq!(sum([plus, minus, plus, minus]), "0");
+    assert_eq!(sum([minus, minus, plus, plus]), "34848");
+    assert_eq!(sum([plus, plus, minus, minus]), "-34848");
+}
+
+#[test]
+fn matrix_products_are_dot_products() {
+    let (f, to) = (format("cfloat8_1_4_3:bias=7"), format("shp:bias=15"));
+    let how = to.default_projection();
+    let mut state = 9;
+    let mut random =
+        |n: usize| -> Vec<u8> { (0..n).map(|_| scramble(&mut state).to_le_bytes()[3]).collect() };
+    let (rows, columns, length) = (7, 5, 33);
+    let (a, b) = (random(rows * length), random(columns * length));
+    for accumulate in [Accumulate::Exact, Accumulate::F32] {
+        let dot = Dot::new(&f, &f, accumulate).unwrap();
+        let mut codes = vec![0; rows * columns];
+        dot.matmul([&a, &b], length, (&to, &how), &mut codes);
+        for (i, code) in codes.iter().enumerate() {
+            let (x, y) = (&a[i / columns * length..][..length], &b[i % columns * length..][..length]);
+            assert_eq!(u64::from(*code), dot.dot(x, y, &to, &how).value, "{accumulate:?}, {i}");
+        }
+    }
+}
