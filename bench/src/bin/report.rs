@@ -16,7 +16,7 @@ type Group = fn(usize, usize) -> Vec<(String, f64, f64)>;
 
 /// Name, elements, rounds.
 const FOOTPRINTS: [(&str, usize, usize); 4] =
-    [("l1", 4 << 10, 40), ("l2", 64 << 10, 40), ("l3", 2 << 20, 20), ("memory", 64 << 20, 5)];
+    [("l1", 4 << 10, 40), ("l2", 64 << 10, 40), ("l3", 2 << 20, 20), ("memory", 24 << 20, 5)];
 
 fn encode(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
     const LIMIT: &str = "limit: read f32, write u8";

@@ -77,8 +77,8 @@ pub(crate) fn decode<D: Destination>(
     let (values_head, values) = values.split_at_mut(head);
     // SAFETY: the proof says that the machine has these instructions; after the head, a stream is aligned.
     unsafe {
-        run::<D, false>(plan, codes_head, values_head);
         if stream {
+            run::<D, false>(plan, codes_head, values_head);
             run::<D, true>(plan, codes, values);
         } else {
             run::<D, false>(plan, codes, values);
@@ -135,11 +135,26 @@ struct Constants {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn split_table(halves: &[u16; 16]) -> [__m256i; 2] {
-    [0, 1].map(|byte| {
-        let table = halves.map(|half| half.to_le_bytes()[byte]);
-        // SAFETY: the reference is to 16 readable bytes.
-        _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(table.as_ptr().cast()) })
-    })
+    let (mut low, mut high) = ([0; 16], [0; 16]);
+    for ((half, low), high) in halves.iter().zip(&mut low).zip(&mut high) {
+        [*low, *high] = half.to_le_bytes();
+    }
+    [repeat(&low), repeat(&high)]
+}
+
+/// The same 16 bytes in both halves.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn repeat(table: &[u8; 16]) -> __m256i {
+    // SAFETY: the reference is to 16 readable bytes.
+    _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(table.as_ptr().cast()) })
+}
+
+/// Looks indices up in the tables of first and last magnitudes.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn look_up(tables: [__m256i; 2], indices: [__m256i; 2]) -> __m256i {
+    _mm256_xor_si256(_mm256_shuffle_epi8(tables[0], indices[0]), _mm256_shuffle_epi8(tables[1], indices[1]))
 }
 
 impl Constants {
@@ -159,11 +174,13 @@ impl Constants {
             offset: _mm256_set1_epi16(plan.offset.cast_signed()),
             first: split_table(&plan.first),
             last: split_table(&plan.last),
-            last_signed: plan.last_signed.iter().any(|&half| half != 0).then(|| {
+            last_signed: if plan.last_signed == [0; 16] {
+                None
+            } else {
                 let code_bits = bytes(plan.index_mask | plan.sign_mask);
-                (split_table(&plan.last_signed), bytes(plan.flip_signed()), code_bits)
-            }),
-            negative_zero: (plan.negative_zero != 0).then_some([bytes(low), bytes(high)]),
+                Some((split_table(&plan.last_signed), bytes(plan.flip_signed()), code_bits))
+            },
+            negative_zero: if plan.negative_zero == 0 { None } else { Some([bytes(low), bytes(high)]) },
         }
     }
 }
@@ -179,9 +196,9 @@ fn step(code: &[u8; STEP], k: &Constants) -> [__m256i; 2] {
     let index = _mm256_and_si256(code, k.index_mask);
     let first = _mm256_adds_epu8(index, k.below_16);
     let last = _mm256_adds_epu8(_mm256_xor_si256(index, k.flip), k.below_16);
-    let [mut low, mut high] = [0, 1].map(|i| {
-        _mm256_xor_si256(_mm256_shuffle_epi8(k.first[i], first), _mm256_shuffle_epi8(k.last[i], last))
-    });
+    // No iterator calls a closure here: it would lack this function's instructions and stay a call.
+    let mut low = look_up([k.first[0], k.last[0]], [first, last]);
+    let mut high = look_up([k.first[1], k.last[1]], [first, last]);
     let signed = _mm256_and_si256(code, k.sign_mask);
     let sign = _mm256_and_si256(_mm256_cmpeq_epi8(signed, k.sign_mask), k.sign);
     high = _mm256_xor_si256(high, sign);

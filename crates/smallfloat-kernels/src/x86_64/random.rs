@@ -38,7 +38,11 @@ fn philox_blocks(philox: &Philox, first: u64, blocks: &mut [[u32; 4]]) {
     for (group, number) in groups.iter_mut().zip((0..count).map(|i| first.wrapping_add(8 * i))) {
         let lane = |i: i64| _mm256_add_epi64(wide(number), _mm256_setr_epi64x(i, i + 1, i + 2, i + 3));
         let (stream_low, stream_high) = (wide(philox.stream), wide(philox.stream >> 32));
-        let mut states = [lane(0), lane(4)].map(|c| [c, _mm256_srli_epi64::<32>(c), stream_low, stream_high]);
+        let (one, two) = (lane(0), lane(4));
+        let mut states = [
+            [one, _mm256_srli_epi64::<32>(one), stream_low, stream_high],
+            [two, _mm256_srli_epi64::<32>(two), stream_low, stream_high],
+        ];
         let mut key = [philox.seed, philox.seed >> 32];
         for _ in 0..10 {
             let keys = [wide(key[0]), wide(key[1])];
