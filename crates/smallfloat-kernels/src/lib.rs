@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`Encoder`] | f32, f64, binary16 or bfloat16 → codes, with flags and counts of events |
 //! | [`Decoder`] | codes → the same |
+//! | [`Elementwise`] | a numeric operation on slices of codes: add, multiply, fma, exp, … |
 //! | [`Cells`] | one pass of statistics from which every bias's exact squared error follows |
 //! | [`ErrorSums`] | signal and error of a quantized slice, the same for any number of threads |
 //!
@@ -32,6 +33,7 @@
 mod cells;
 mod decode;
 mod element;
+mod elementwise;
 mod encode;
 mod error;
 mod error_sums;
@@ -42,6 +44,7 @@ mod parallel;
 pub use cells::{Cell, Cells};
 pub use decode::Decoder;
 pub use element::{Code, Element};
+pub use elementwise::Elementwise;
 pub use encode::{Encoder, Random};
 pub use error::Error;
 pub use error_sums::ErrorSums;

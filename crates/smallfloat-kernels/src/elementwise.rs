@@ -1,0 +1,351 @@
+//! [`Elementwise`]: a numeric operation over slices of codes.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use smallfloat::ops::{Arithmetic, Function, Operand, Operation, Specialization};
+use smallfloat::{Class, Exact, Flags, Format, Projection, RandomBits, Rounded};
+
+use crate::{Code, Error, Random, parallel};
+
+/// One operation of one to three operands over slices of codes, with the results and flags of [`Specialization::call`].
+///
+/// Operands of up to 16 bits together are looked up in a table of all results, which the core fills. FMA and FAA of two such
+/// operands and a short third one go through the distinct values of x·y or x + y: an 8-bit format has a few thousand of them, and
+/// each has a row for all third operands. Everything else, and stochastic rounding, goes through the core element by
+/// element, to the same codes. Neither threads nor chunks nor the data change a bit.
+///
+/// ```
+/// use smallfloat_kernels::Elementwise;
+/// let fma = "FMA<Binary8p3se, Binary8p3se, Binary8p3se, Binary8p3se>".parse()?;
+/// let fma = Elementwise::for_length(&fma, 2)?;
+/// let mut results = [0_u8; 2];
+/// fma.ternary(&[0x1e_u8, 0x40], &[0x7e_u8, 0x40], &[0x01_u8, 0x40], &mut results, None);
+/// assert_eq!(results, [0x5d, 0x44]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Elementwise {
+    call: Call,
+    path: Path,
+}
+
+/// Operation, formats and projection: what the core needs for one element.
+#[derive(Clone, Debug)]
+struct Call {
+    operation: Operation,
+    operands: Vec<Format>,
+    to: Format,
+    how: Projection,
+    arithmetic: Arithmetic,
+}
+
+#[derive(Clone, Debug)]
+enum Path {
+    /// All results: the operands' codes side by side, the first one lowest, are the index.
+    Table(Entries),
+    /// A class for each pair of the first two operands, and a row of all third operands for each class.
+    Classes { classes: Vec<u16>, rows: Entries },
+    /// The core, element by element.
+    Core,
+}
+
+/// Codes with their flags above them, in the narrowest cells that hold both.
+#[derive(Clone, Debug)]
+enum Entries {
+    /// Codes of up to 8 bits.
+    Short(Vec<u16>),
+    /// Codes of up to 16 bits.
+    Medium(Vec<u32>),
+    /// Codes of up to 32 bits.
+    Long(Vec<u64>),
+}
+
+/// Operand bits that a table of all results may have.
+const TABLE_BITS: u32 = 16;
+/// Rows × third operands that are worth their memory: 8 MiB of 8-bit codes.
+const MAX_ROW_ENTRIES: usize = 1 << 22;
+
+impl Elementwise {
+    /// For slices of any length.
+    ///
+    /// # Errors
+    /// A function that is not numeric (a comparison, a predicate, a query, a block operation), and a stochastic rounding with more than 32
+    /// random bits.
+    pub fn new(specialization: &Specialization) -> Result<Self, Error> {
+        Self::for_length(specialization, usize::MAX)
+    }
+
+    /// For about this many elements: fewer than a table has entries go through the core, to the same codes.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn for_length(specialization: &Specialization, length: usize) -> Result<Self, Error> {
+        let (Function::Numeric(operation), Some(to), Some(how)) =
+            (specialization.function(), specialization.result(), specialization.projection())
+        else {
+            return Err(Error::NotElementwise { name: specialization.function().name() });
+        };
+        if let Some(bits) = how.rounding.random_bits() {
+            RandomBits::from_word32(bits.count(), 0).map_err(Error::RandomBits)?;
+        }
+        let call = Call {
+            operation,
+            operands: specialization.operands().to_vec(),
+            to: *to,
+            how: *how,
+            arithmetic: specialization.arithmetic(),
+        };
+        let path = call.path(length);
+        Ok(Self { call, path })
+    }
+
+    /// A unary operation. `random` is where the words of a stochastic rounding come from.
+    ///
+    /// # Panics
+    /// If the operation is not unary, slices differ in length, a code type is too narrow for its format, or a stochastic rounding
+    /// gets no words. Bits of a code above its format's width are ignored; so in the two others.
+    pub fn unary<X: Code, R: Code>(&self, x: &[X], results: &mut [R], random: Option<Random>) -> Flags {
+        self.check::<R>(&[(x.len(), X::BITS)], results.len(), random);
+        let mask = self.call.masks();
+        self.run(results, random, |i| [x[i].widen() & mask[0], 0, 0])
+    }
+
+    /// A binary operation.
+    ///
+    /// # Panics
+    /// As [`unary`](Self::unary).
+    pub fn binary<X: Code, Y: Code, R: Code>(
+        &self,
+        x: &[X],
+        y: &[Y],
+        results: &mut [R],
+        random: Option<Random>,
+    ) -> Flags {
+        self.check::<R>(&[(x.len(), X::BITS), (y.len(), Y::BITS)], results.len(), random);
+        let mask = self.call.masks();
+        self.run(results, random, |i| [x[i].widen() & mask[0], y[i].widen() & mask[1], 0])
+    }
+
+    /// A ternary operation.
+    ///
+    /// # Panics
+    /// As [`unary`](Self::unary).
+    pub fn ternary<X: Code, Y: Code, Z: Code, R: Code>(
+        &self,
+        x: &[X],
+        y: &[Y],
+        z: &[Z],
+        results: &mut [R],
+        random: Option<Random>,
+    ) -> Flags {
+        let operands = [(x.len(), X::BITS), (y.len(), Y::BITS), (z.len(), Z::BITS)];
+        self.check::<R>(&operands, results.len(), random);
+        let mask = self.call.masks();
+        self.run(results, random, |i| {
+            [x[i].widen() & mask[0], y[i].widen() & mask[1], z[i].widen() & mask[2]]
+        })
+    }
+
+    fn check<R: Code>(&self, operands: &[(usize, u32)], results: usize, random: Option<Random>) {
+        let name = self.call.operation.name();
+        assert_eq!(operands.len(), self.call.operands.len(), "{name} takes another number of operands");
+        for ((length, bits), format) in operands.iter().zip(&self.call.operands) {
+            assert_eq!(*length, results, "operands and results must have the same length");
+            assert!(format.width() <= *bits, "{format} needs codes wider than {bits} bits");
+        }
+        assert!(self.call.to.width() <= R::BITS, "{} needs codes wider than {} bits", self.call.to, R::BITS);
+        let stochastic = self.call.how.rounding.is_stochastic();
+        assert!(!stochastic || random.is_some(), "stochastic rounding needs random words");
+    }
+
+    /// Fills the results from the codes of the element's operands.
+    #[inline(always)]
+    fn run<R: Code>(
+        &self,
+        results: &mut [R],
+        random: Option<Random>,
+        codes: impl Fn(usize) -> [u64; 3] + Sync,
+    ) -> Flags {
+        let shift = self.call.shifts();
+        parallel::fill(results, |start, results| match &self.path {
+            Path::Table(entries) => entries.look_up(results, |i| {
+                let [x, y, z] = codes(start + i);
+                index(x | y << shift[0] | z << shift[1])
+            }),
+            Path::Classes { classes, rows } => rows.look_up(results, |i| {
+                let [x, y, z] = codes(start + i);
+                let class = classes[index(x | y << shift[0])];
+                index(u64::from(class) << self.call.operands[2].width() | z)
+            }),
+            Path::Core => self.by_core(results, start, random, &codes),
+        })
+    }
+
+    fn by_core<R: Code>(
+        &self,
+        results: &mut [R],
+        start: usize,
+        random: Option<Random>,
+        codes: &impl Fn(usize) -> [u64; 3],
+    ) -> Flags {
+        let mut flags = Flags::NONE;
+        for (i, result) in (start..).zip(results) {
+            let mut how = self.call.how;
+            if let (Some(bits), Some(random)) = (how.rounding.random_bits(), random) {
+                let word = random.philox.word(random.first_element + i as u64);
+                // The constructor has checked that 32 bits are enough.
+                if let Ok(bits) = RandomBits::from_word32(bits.count(), word) {
+                    how = how.with_rounding(how.rounding.with_random_bits(bits));
+                }
+            }
+            let answer = self.call.evaluate(codes(i), &how);
+            flags = flags.union(answer.flags);
+            *result = R::truncate(answer.value);
+        }
+        flags
+    }
+}
+
+impl Call {
+    fn evaluate(&self, codes: [u64; 3], how: &Projection) -> Rounded<u64> {
+        let first = &self.operands[0];
+        let mut operands = [Operand::new(0, first); 3];
+        for ((operand, format), code) in operands.iter_mut().zip(&self.operands).zip(codes) {
+            *operand = Operand::new(code, format);
+        }
+        self.operation.evaluate(&operands[..self.operands.len()], &self.to, how, self.arithmetic)
+    }
+
+    fn width(&self, operand: usize) -> u32 {
+        self.operands.get(operand).map_or(0, Format::width)
+    }
+
+    /// Where the second and third operand stand in a table's index.
+    fn shifts(&self) -> [u32; 2] {
+        [self.width(0), self.width(0) + self.width(1)].map(|shift| shift.min(u64::BITS - 1))
+    }
+
+    fn masks(&self) -> [u64; 3] {
+        [0, 1, 2].map(|i| self.operands.get(i).map_or(0, Format::max_code))
+    }
+
+    fn path(&self, length: usize) -> Path {
+        if self.how.rounding.is_stochastic() || self.to.width() > u32::BITS {
+            return Path::Core;
+        }
+        let [pair_bits, bits] =
+            [self.width(0) + self.width(1), self.operands.iter().map(Format::width).sum()];
+        if bits <= TABLE_BITS && 1 << bits <= length {
+            let [first, second] = self.shifts();
+            let mask = self.masks();
+            let codes = |i: u64| [i & mask[0], i >> first & mask[1], i >> second & mask[2]];
+            return Path::Table(self.entries(1 << bits, |i| codes(i as u64)));
+        }
+        let inner = match self.operation {
+            Operation::Fma => Operation::Multiply,
+            Operation::Faa => Operation::Add,
+            _ => return Path::Core,
+        };
+        // With clamping operands it matters which operand was special.
+        let worth = pair_bits <= TABLE_BITS && 1 << pair_bits <= length && !self.arithmetic.operand_clamp;
+        if !worth {
+            return Path::Core;
+        }
+        let Some((classes, pairs)) = self.classes(inner, pair_bits) else { return Path::Core };
+        let third = self.width(2);
+        let entries = pairs.len() << third;
+        if entries > MAX_ROW_ENTRIES.min(length) {
+            return Path::Core;
+        }
+        let mask = self.masks()[2];
+        let rows = self.entries(entries, |i| {
+            let [x, y] = pairs[i >> third];
+            [x, y, i as u64 & mask]
+        });
+        Path::Classes { classes, rows }
+    }
+
+    /// Numbers the pairs of the first two operands by what the third one meets: the exact inner result and the flags of
+    /// the operands. With a pair of each class; `None` if there are too many.
+    fn classes(&self, inner: Operation, bits: u32) -> Option<(Vec<u16>, Vec<[u64; 2]>)> {
+        let [x_format, y_format] = [self.operands[0], self.operands[1]];
+        let (mut numbers, mut pairs) = (HashMap::new(), Vec::new());
+        let mut classes = Vec::with_capacity(1 << bits);
+        for i in 0..1_u64 << bits {
+            let (x, y) = (i & x_format.max_code(), i >> x_format.width());
+            let (datum, other) = (x_format.decode(x), y_format.decode(y));
+            let exact = inner.exact([datum, other, datum], self.arithmetic.semantics).exact;
+            let denormal =
+                x_format.classify(x) == Class::Subnormal || y_format.classify(y) == Class::Subnormal;
+            let key = (canonical(exact), denormal, datum.is_nan() || other.is_nan());
+            let next = u16::try_from(pairs.len()).ok();
+            let class = match numbers.entry(key) {
+                Entry::Occupied(entry) => *entry.get(),
+                Entry::Vacant(entry) => {
+                    pairs.push([x, y]);
+                    *entry.insert(next?)
+                }
+            };
+            classes.push(class);
+        }
+        Some((classes, pairs))
+    }
+
+    fn entries(&self, count: usize, codes: impl Fn(usize) -> [u64; 3] + Sync) -> Entries {
+        let entry = |i: usize, bits: u32| {
+            let answer = self.evaluate(codes(i), &self.how);
+            answer.value | u64::from(answer.flags.bits()) << bits
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "the code and eight bits of flags fit")]
+        match self.to.width() {
+            ..=8 => Entries::Short(parallel::collect(count, |i| entry(i, 8) as u16)),
+            9..=16 => Entries::Medium(parallel::collect(count, |i| entry(i, 16) as u32)),
+            _ => Entries::Long(parallel::collect(count, |i| entry(i, 32))),
+        }
+    }
+}
+
+impl Entries {
+    /// Fills the results with the entries' codes and joins the flags.
+    #[inline(always)]
+    fn look_up<R: Code>(&self, results: &mut [R], at: impl Fn(usize) -> usize) -> Flags {
+        macro_rules! look_up {
+            ($entries:expr, $bits:literal) => {{
+                let mut flags = 0;
+                for (i, result) in results.iter_mut().enumerate() {
+                    let entry = $entries[at(i)];
+                    flags |= entry;
+                    *result = R::truncate(entry.into());
+                }
+                u64::from(flags) >> $bits
+            }};
+        }
+        let flags = match self {
+            Self::Short(entries) => look_up!(entries, 8),
+            Self::Medium(entries) => look_up!(entries, 16),
+            Self::Long(entries) => look_up!(entries, 32),
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "flags have eight bits")]
+        Flags::from_bits_truncate(flags as u8)
+    }
+}
+
+/// The same value written in one way: an odd significand.
+fn canonical(exact: Exact) -> Exact {
+    match exact {
+        Exact::Finite { negative, significand, exponent, sticky: false } if significand != 0 => {
+            let zeros = significand.trailing_zeros();
+            Exact::finite(negative, significand >> zeros, exponent + zeros.cast_signed())
+        }
+        Exact::Finite { negative, significand: 0, .. } => Exact::finite(negative, 0, 0),
+        other => other,
+    }
+}
+
+/// Tables are indexed in memory.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "indices of tables have at most 24 bits")]
+fn index(i: u64) -> usize {
+    i as usize
+}
