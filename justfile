@@ -31,3 +31,7 @@ extensive:
 bench:
     cargo bench --manifest-path bench/Cargo.toml --bench convert
     cargo bench --manifest-path bench/Cargo.toml --bench scalar
+
+# Streams of P3109 operations beside gfloat and ml_dtypes (fetched with pip), in one run.
+bench-operations:
+    scripts/bench-operations

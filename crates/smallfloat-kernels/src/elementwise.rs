@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::ops::Range;
 
 use smallfloat::ops::{Arithmetic, Function, Operand, Operation, Specialization};
 use smallfloat::{Class, Exact, Flags, Format, Projection, RandomBits, Rounded};
@@ -108,7 +109,7 @@ impl Elementwise {
     pub fn unary<X: Code, R: Code>(&self, x: &[X], results: &mut [R], random: Option<Random>) -> Flags {
         self.check::<R>(&[(x.len(), X::BITS)], results.len(), random);
         let mask = self.call.masks();
-        self.run(results, random, |i| [x[i].widen() & mask[0], 0, 0])
+        self.run(results, random, |at| x[at].iter().map(move |x| [x.widen() & mask[0], 0, 0]))
     }
 
     /// A binary operation.
@@ -124,7 +125,10 @@ impl Elementwise {
     ) -> Flags {
         self.check::<R>(&[(x.len(), X::BITS), (y.len(), Y::BITS)], results.len(), random);
         let mask = self.call.masks();
-        self.run(results, random, |i| [x[i].widen() & mask[0], y[i].widen() & mask[1], 0])
+        self.run(results, random, |at| {
+            let pairs = x[at.clone()].iter().zip(&y[at]);
+            pairs.map(move |(x, y)| [x.widen() & mask[0], y.widen() & mask[1], 0])
+        })
     }
 
     /// A ternary operation.
@@ -142,8 +146,9 @@ impl Elementwise {
         let operands = [(x.len(), X::BITS), (y.len(), Y::BITS), (z.len(), Z::BITS)];
         self.check::<R>(&operands, results.len(), random);
         let mask = self.call.masks();
-        self.run(results, random, |i| {
-            [x[i].widen() & mask[0], y[i].widen() & mask[1], z[i].widen() & mask[2]]
+        self.run(results, random, |at| {
+            let triples = x[at.clone()].iter().zip(&y[at.clone()]).zip(&z[at]);
+            triples.map(move |((x, y), z)| [x.widen() & mask[0], y.widen() & mask[1], z.widen() & mask[2]])
         })
     }
 
@@ -159,26 +164,28 @@ impl Elementwise {
         assert!(!stochastic || random.is_some(), "stochastic rounding needs random words");
     }
 
-    /// Fills the results from the codes of the element's operands.
+    /// Fills the results from the codes of the elements' operands.
     #[inline(always)]
-    fn run<R: Code>(
+    fn run<R: Code, I: Iterator<Item = [u64; 3]>>(
         &self,
         results: &mut [R],
         random: Option<Random>,
-        codes: impl Fn(usize) -> [u64; 3] + Sync,
+        codes: impl Fn(Range<usize>) -> I + Sync,
     ) -> Flags {
         let shift = self.call.shifts();
-        parallel::fill(results, |start, results| match &self.path {
-            Path::Table(entries) => entries.look_up(results, |i| {
-                let [x, y, z] = codes(start + i);
-                index(x | y << shift[0] | z << shift[1])
-            }),
-            Path::Classes { classes, rows } => rows.look_up(results, |i| {
-                let [x, y, z] = codes(start + i);
-                let class = classes[index(x | y << shift[0])];
-                index(u64::from(class) << self.call.operands[2].width() | z)
-            }),
-            Path::Core => self.by_core(results, start, random, &codes),
+        parallel::fill(results, |start, results| {
+            let codes = codes(start..start + results.len());
+            match &self.path {
+                Path::Table(entries) => {
+                    entries.look_up(results, codes.map(|[x, y, z]| index(x | y << shift[0] | z << shift[1])))
+                }
+                Path::Classes { classes, rows } => {
+                    let third = self.call.operands[2].width();
+                    let row = |x: u64, y: u64| u64::from(classes[index(x | y << shift[0])]) << third;
+                    rows.look_up(results, codes.map(|[x, y, z]| index(row(x, y) | z)))
+                }
+                Path::Core => self.by_core(results, start, random, codes),
+            }
         })
     }
 
@@ -187,10 +194,10 @@ impl Elementwise {
         results: &mut [R],
         start: usize,
         random: Option<Random>,
-        codes: &impl Fn(usize) -> [u64; 3],
+        codes: impl Iterator<Item = [u64; 3]>,
     ) -> Flags {
         let mut flags = Flags::NONE;
-        for (i, result) in (start..).zip(results) {
+        for ((i, result), codes) in (start..).zip(results).zip(codes) {
             let mut how = self.call.how;
             if let (Some(bits), Some(random)) = (how.rounding.random_bits(), random) {
                 let word = random.philox.word(random.first_element + i as u64);
@@ -199,7 +206,7 @@ impl Elementwise {
                     how = how.with_rounding(how.rounding.with_random_bits(bits));
                 }
             }
-            let answer = self.call.evaluate(codes(i), &how);
+            let answer = self.call.evaluate(codes, &how);
             flags = flags.union(answer.flags);
             *result = R::truncate(answer.value);
         }
@@ -309,12 +316,24 @@ impl Call {
 impl Entries {
     /// Fills the results with the entries' codes and joins the flags.
     #[inline(always)]
-    fn look_up<R: Code>(&self, results: &mut [R], at: impl Fn(usize) -> usize) -> Flags {
+    fn look_up<R: Code>(&self, results: &mut [R], at: impl Iterator<Item = usize>) -> Flags {
+        // The usual lengths are known to the compiler, which then needs no check of bounds.
         macro_rules! look_up {
-            ($entries:expr, $bits:literal) => {{
+            ($entries:expr, $bits:literal) => {
+                match ($entries.first_chunk::<{ 1 << 8 }>(), $entries.first_chunk::<{ 1 << 16 }>()) {
+                    (Some(entries), _) if $entries.len() == entries.len() => {
+                        look_up!(@loop |i| entries[i % (1 << 8)], $bits)
+                    }
+                    (_, Some(entries)) if $entries.len() == entries.len() => {
+                        look_up!(@loop |i| entries[i % (1 << 16)], $bits)
+                    }
+                    _ => look_up!(@loop |i| $entries[i], $bits),
+                }
+            };
+            (@loop |$i:ident| $entry:expr, $bits:literal) => {{
                 let mut flags = 0;
-                for (i, result) in results.iter_mut().enumerate() {
-                    let entry = $entries[at(i)];
+                for (result, $i) in results.iter_mut().zip(at) {
+                    let entry = $entry;
                     flags |= entry;
                     *result = R::truncate(entry.into());
                 }
