@@ -9,6 +9,7 @@ mod commands;
 mod files;
 mod input;
 mod json;
+mod kappa_picture;
 mod options;
 mod output;
 mod picture;

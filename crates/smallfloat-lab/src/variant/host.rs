@@ -22,7 +22,7 @@ macro_rules! functions {
         $asinh:ident $acosh:ident $atanh:ident $hypot:ident $atan2:ident $fma:ident $fmod:ident $remainder:ident
         $copysign:ident) => {
         impl Host<$float> {
-            const ALL: [(&'static str, Self); 41] = [
+            const ALL: [(&'static str, Self); 43] = [
                 ("Convert", Self::One(|x| x)),
                 ("Negate", Self::One(|x| -x)),
                 ("Abs", Self::One(<$float>::abs)),
@@ -60,6 +60,8 @@ macro_rules! functions {
                 ("SinPi", Self::One(|x| libm::$sin($pi * x))),
                 ("CosPi", Self::One(|x| libm::$cos($pi * x))),
                 ("TanPi", Self::One(|x| libm::$tan($pi * x))),
+                ("ArcSinPi", Self::One(|x| libm::$asin(x) / $pi)),
+                ("ArcCosPi", Self::One(|x| libm::$acos(x) / $pi)),
                 ("ArcTanPi", Self::One(|x| libm::$atan(x) / $pi)),
                 ("Hypot", Self::Two(libm::$hypot)),
                 ("ArcTan2", Self::Two(libm::$atan2)),
