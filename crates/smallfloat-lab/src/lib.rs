@@ -10,6 +10,7 @@
 
 mod error;
 pub mod kappa;
+mod runs;
 pub mod variant;
 
 pub use error::Error;

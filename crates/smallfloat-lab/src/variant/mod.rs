@@ -29,12 +29,14 @@ mod table;
 mod taylor;
 mod working;
 
+use smallfloat::formats::{BINARY32, BINARY64};
 use smallfloat::ops::{Arithmetic, Function, Operand, Operation, Specialization};
 use smallfloat::{Class, Datum, Exact, Format, Projection, convert, project};
 
 pub use recipe::{Flush, NAMED, Named, Recipe, Via};
 
 use crate::Error;
+use crate::runs::{Runs, is_monotone};
 use host::Host;
 use table::Table;
 use taylor::Taylor;
@@ -57,8 +59,10 @@ pub struct Variant {
 
 #[derive(Clone, Debug)]
 enum Computed {
-    Exact,
-    F32(Host<f32>),
+    /// With the results as runs, where the function is monotone.
+    Exact(Option<Runs>),
+    /// With the rounding of binary32 to a narrow result as runs, where it has no scale.
+    F32(Host<f32>, Option<Runs>),
     F64(Host<f64>),
     Taylor(Taylor),
     Table(Table),
@@ -76,9 +80,33 @@ impl Variant {
         else {
             return Err(Error::NotNumeric { name: name.to_owned() });
         };
+        let to = recipe.then().unwrap_or(*result);
+        let to_how = recipe.then().map_or(*how, |format| format.default_projection());
         let computed = match recipe.via() {
-            Via::Exact => Some(Computed::Exact),
-            Via::F32Libm => Host::<f32>::named(name).map(Computed::F32),
+            Via::Exact => {
+                let operand = recipe.operands().unwrap_or(operation.operands()[0]);
+                let runs = if operand.width() > 8
+                    && operation.operands().len() == 1
+                    && is_monotone(name, &to, &to_how)
+                {
+                    let result = |code| {
+                        let operands = [Operand::new(code, &operand)];
+                        Ok(function.evaluate(&operands, &to, &to_how, operation.arithmetic()).value)
+                    };
+                    Some(Runs::new(&operand, result)?)
+                } else {
+                    None
+                };
+                Some(Computed::Exact(runs))
+            }
+            Via::F32Libm => {
+                let (to, how) = (
+                    recipe.then().unwrap_or(*result),
+                    recipe.then().map_or(*how, |to| to.default_projection()),
+                );
+                let runs = rounding_of_binary32(&to, &how).filter(|_| operation.arithmetic().scale == 0);
+                Host::<f32>::named(name).map(|function| Computed::F32(function, runs))
+            }
             Via::F64Libm => Host::<f64>::named(name).map(Computed::F64),
             Via::Taylor { degree, working } => Taylor::new(name, degree, &working)?.map(Computed::Taylor),
             Via::Table { entries, working } => Table::new(name, entries, &working)?.map(Computed::Table),
@@ -125,14 +153,16 @@ impl Variant {
     fn compute(&self, operands: &[Operand<'_>]) -> u64 {
         let (to, how) = self.between.as_ref().map_or((&self.result, &self.how), |(to, how)| (to, how));
         let code = match &self.computed {
-            Computed::Exact => self.operation.evaluate(operands, to, how, self.arithmetic).value,
-            Computed::F32(function) => {
+            Computed::Exact(Some(runs)) => runs.code(operands[0].code),
+            Computed::Exact(None) => self.operation.evaluate(operands, to, how, self.arithmetic).value,
+            Computed::F32(function, Some(runs)) => runs.code(function.call(operands).to_bits().into()),
+            Computed::F32(function, None) => {
                 let bits = function.call(operands).to_bits();
-                self.rounded(Format::decode(&smallfloat::formats::BINARY32, bits.into()).into(), to, how)
+                self.rounded(BINARY32.decode(bits.into()).into(), to, how)
             }
             Computed::F64(function) => {
                 let bits = function.call(operands).to_bits();
-                self.rounded(Format::decode(&smallfloat::formats::BINARY64, bits).into(), to, how)
+                self.rounded(BINARY64.decode(bits).into(), to, how)
             }
             Computed::Taylor(taylor) => {
                 let x = operands[0].datum();
@@ -186,4 +216,12 @@ impl Variant {
         };
         twice.compare(&self.result.min_normal()).is_some_and(std::cmp::Ordering::is_ge)
     }
+}
+
+/// Rounding binary32 to a format of few values, as runs: sweeps over 2^32 operands spend most of their time here.
+fn rounding_of_binary32(to: &Format, how: &Projection) -> Option<Runs> {
+    if to.width() > 8 || !is_monotone("Convert", to, how) {
+        return None;
+    }
+    Runs::new(&BINARY32, |code| Ok(convert(code, &BINARY32, to, how).value)).ok()
 }
