@@ -108,8 +108,10 @@ impl Variant {
                 Host::<f32>::named(name).map(|function| Computed::F32(function, runs))
             }
             Via::F64Libm => Host::<f64>::named(name).map(Computed::F64),
-            Via::Taylor { degree, working } => Taylor::new(name, degree, &working)?.map(Computed::Taylor),
-            Via::Table { entries, working } => Table::new(name, entries, &working)?.map(Computed::Table),
+            Via::Taylor { degree, working } => {
+                Taylor::new(name, degree, &working, &to)?.map(Computed::Taylor)
+            }
+            Via::Table { entries, working } => Table::new(name, entries, &working, &to)?.map(Computed::Table),
         };
         let Some(computed) = computed else {
             let known = match recipe.via() {

@@ -6,7 +6,7 @@ use smallfloat::{Datum, Exact, Format};
 
 use std::f64::consts::LOG2_E;
 
-use super::working::{Working, extreme, floor};
+use super::working::{Exponents, Working, extreme, floor};
 use crate::Error;
 
 /// The functions: name, what the operand is reduced to, and the tabulated function on [1, 2), or on [0, 1) of an exponent.
@@ -39,6 +39,7 @@ const RANGE: f64 = 32_768.0;
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     w: Working,
+    exponents: Exponents,
     reduction: Reduction,
     per_unit: u64,
     /// log2 of the number of entries.
@@ -48,8 +49,13 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// `None` for a function that it does not compute.
-    pub(super) fn new(name: &str, entries: u32, working: &Format) -> Result<Option<Self>, Error> {
+    /// For results in the format `to`; `None` for a function that it does not compute.
+    pub(super) fn new(
+        name: &str,
+        entries: u32,
+        working: &Format,
+        to: &Format,
+    ) -> Result<Option<Self>, Error> {
         let w = Working::new(working)?;
         let Some(&(_, reduction, curve)) = CURVES.iter().find(|row| row.0 == name) else { return Ok(None) };
         let (start, per_unit) = match reduction {
@@ -65,7 +71,14 @@ impl Table {
             _ => [table(1.0), Vec::new()],
         };
         let per_unit = w.constant(per_unit);
-        Ok(Some(Self { w, reduction, per_unit, index_bits: entries.ilog2(), entries: entries_of }))
+        Ok(Some(Self {
+            w,
+            exponents: Exponents::of(to),
+            reduction,
+            per_unit,
+            index_bits: entries.ilog2(),
+            entries: entries_of,
+        }))
     }
 
     /// The value before the last rounding; `None` for operands that hardware treats apart.
@@ -81,6 +94,9 @@ impl Table {
                     return Some(extreme(false, w.value(rounded) > 0.0));
                 }
                 let (whole, fraction) = floor(w.datum(w.multiply(rounded, self.per_unit)));
+                if let Some(extreme) = self.exponents.beyond(whole) {
+                    return Some(extreme);
+                }
                 let value = self.interpolate(0, fraction);
                 Some(Exact::from_datum(value).scaled(i32::try_from(whole).ok()?))
             }

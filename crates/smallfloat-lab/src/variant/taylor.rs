@@ -5,7 +5,7 @@ use std::f64::consts::{LN_2, LOG2_E};
 
 use smallfloat::{Datum, Exact, Format};
 
-use super::working::{Working, extreme, nearest};
+use super::working::{Exponents, Working, extreme, nearest};
 use crate::Error;
 
 pub(super) const NAMES: [&str; 2] = ["Exp", "Exp2"];
@@ -16,6 +16,7 @@ const RANGE: f64 = 32_768.0;
 #[derive(Clone, Debug)]
 pub(super) struct Taylor {
     w: Working,
+    exponents: Exponents,
     /// Of e^x: log2 e, and ln 2 as a sum of two working numbers. Of 2^x nothing.
     natural: Option<Natural>,
     /// From the highest power to the constant.
@@ -30,8 +31,8 @@ struct Natural {
 }
 
 impl Taylor {
-    /// `None` for a function that it does not compute.
-    pub(super) fn new(name: &str, degree: u32, working: &Format) -> Result<Option<Self>, Error> {
+    /// For results in the format `to`; `None` for a function that it does not compute.
+    pub(super) fn new(name: &str, degree: u32, working: &Format, to: &Format) -> Result<Option<Self>, Error> {
         let w = Working::new(working)?;
         let high = w.constant(LN_2);
         let natural = Natural { log2_e: w.constant(LOG2_E), high, low: w.constant(LN_2 - w.value(high)) };
@@ -47,7 +48,7 @@ impl Taylor {
             coefficients.push(w.constant(coefficient));
         }
         coefficients.reverse();
-        Ok(Some(Self { w, natural, coefficients }))
+        Ok(Some(Self { w, exponents: Exponents::of(to), natural, coefficients }))
     }
 
     /// The value before the last rounding; `None` for operands that hardware treats apart.
@@ -62,6 +63,9 @@ impl Taylor {
         }
         let scaled = self.natural.map_or(x, |natural| w.multiply(x, natural.log2_e));
         let k = nearest(w.datum(scaled));
+        if let Some(extreme) = self.exponents.beyond(k) {
+            return Some(extreme);
+        }
         let whole = w.round(Exact::from_i128((-k).into()));
         let r = match self.natural {
             Some(natural) => w.fma(whole, natural.low, w.fma(whole, natural.high, x)),

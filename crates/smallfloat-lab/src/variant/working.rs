@@ -62,10 +62,9 @@ impl Working {
 /// Whole and fractional part of a value below 2^62 in magnitude: ⌊x⌋ and (x − ⌊x⌋)·2^63, its last place cut off.
 pub(super) fn floor(x: Datum) -> (i64, u64) {
     let Datum::Finite { negative, significand, exponent } = x else { return (0, 0) };
-    // The significand is odd, so exponent and length are bounded: at most 126 bits before the point's 63.
     let shift = exponent + 63;
     let magnitude = if shift >= 0 {
-        i128::from(significand) << shift.min(63)
+        i128::from(significand) << shift.min(126)
     } else {
         i128::from(significand) >> (-shift).min(127)
     };
@@ -86,6 +85,33 @@ pub(super) fn nearest(x: Datum) -> i64 {
     whole + i64::from(up)
 }
 
+/// The powers of two that matter for a result.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exponents {
+    lowest: i64,
+    highest: i64,
+}
+
+impl Exponents {
+    pub(super) fn of(to: &Format) -> Self {
+        let [lowest, highest] =
+            [to.min_positive(), to.max_finite()].map(|end| end.exponent_of_leading_bit().into());
+        Self { lowest, highest }
+    }
+
+    /// A power of two times a number from ½ to 2 that is surely beyond the results' range, as programs test before they
+    /// compute: what an argument reduction of few bits gives there has no meaning.
+    pub(super) fn beyond(self, k: i64) -> Option<Exact> {
+        if k > self.highest + 1 {
+            Some(extreme(false, true))
+        } else if k < self.lowest - 2 {
+            Some(extreme(false, false))
+        } else {
+            None
+        }
+    }
+}
+
 /// A finite magnitude beyond the range of every format, or below that of every format.
 pub(super) fn extreme(negative: bool, huge: bool) -> Exact {
     Exact::finite(negative, 1, if huge { 1 << 20 } else { -(1 << 20) })
@@ -103,7 +129,21 @@ mod tests {
 
     #[test]
     fn wholes_and_fractions() {
-        let cases = [0.0, 1.0, -1.0, 0.75, -0.75, 2.5, -2.5, 1e9 + 0.25, 0.499_999_999_999_999_94, -1e-3];
+        let cases = [
+            0.0,
+            1.0,
+            -1.0,
+            16.0,
+            -96.0,
+            1e15,
+            0.75,
+            -0.75,
+            2.5,
+            -2.5,
+            1e9 + 0.25,
+            0.499_999_999_999_999_94,
+            -1e-3,
+        ];
         for x in cases {
             let (whole, fraction) = floor(datum(x));
             #[expect(clippy::cast_precision_loss, reason = "small wholes and fractions of 53 bits")]
