@@ -10,6 +10,7 @@ mod declaration;
 mod files;
 mod input;
 mod json;
+mod kappa_picture;
 mod options;
 mod output;
 mod picture;

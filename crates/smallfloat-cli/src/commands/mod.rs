@@ -7,6 +7,7 @@ pub(crate) mod eval;
 pub(crate) mod formats;
 pub(crate) mod inspect;
 mod operands;
+pub(crate) mod kappa;
 pub(crate) mod quantize;
 pub(crate) mod sample;
 pub(crate) mod show;
