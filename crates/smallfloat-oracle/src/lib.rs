@@ -13,6 +13,7 @@ pub mod fast;
 mod flags;
 mod format;
 pub mod formats;
+pub mod hardware;
 pub mod ops;
 mod policy;
 mod rational;
