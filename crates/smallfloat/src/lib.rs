@@ -42,6 +42,8 @@
 //!
 //! * `alloc`: text (parsing and printing values), sums without limits.
 //! * `std` (default): implies `alloc`.
+//! * `math`: roots, logarithms, exponentials, trigonometric and hyperbolic functions, and operations on numbers of any
+//!   size (module `math`); implies `alloc` and adds `dashu-float` 0.6 and what that needs.
 //!
 //! Each of the others implements the traits of one crate for the typed scalars, and adds that crate as a dependency:
 //!
@@ -75,6 +77,8 @@ mod fast;
 mod flags;
 mod format;
 pub mod formats;
+#[cfg(feature = "math")]
+pub mod math;
 mod name;
 #[cfg(feature = "alloc")]
 mod natural;

@@ -1,0 +1,67 @@
+//! Operations on numbers of any size.
+//!
+//! Results are truncated toward zero with a mark, as [`Exact`](crate::Exact) is, so that [`project`](crate::project) is
+//! still the only function that rounds.
+
+mod real;
+mod rows;
+#[cfg(test)]
+mod tests;
+mod wide;
+
+pub(crate) use wide::{Wide, WideOutcome};
+
+use crate::ops::{Operation, Semantics};
+use real::Real;
+
+/// The result of an operation on exact operands of any size; operands beyond the operation's own are ignored.
+///
+/// In p3109 semantics a zero is +0. The result is exact where it is not marked, else truncated toward zero with at least `bits` significant bits.
+pub(crate) fn evaluate(
+    operation: Operation,
+    operands: &[Wide; 3],
+    semantics: Semantics,
+    bits: u32,
+) -> WideOutcome {
+    let operands = operands.each_ref().map(|x| x.as_operand(semantics));
+    let operands = &operands[..operation.arity()];
+    let outcome = rows::row(operation, operands, semantics)
+        .unwrap_or_else(|| compute(operation, operands, bits).into());
+    WideOutcome { value: outcome.value.as_operand(semantics), ..outcome }
+}
+
+/// The result where no special case decides.
+fn compute(operation: Operation, operands: &[Wide], bits: u32) -> Wide {
+    let real = |i: usize| operands.get(i).and_then(Wide::real).unwrap_or(Real::small(0, 0));
+    let (x, y) = (real(0), real(1));
+    match operation {
+        Operation::Add => sum([x, y], bits),
+        Operation::Subtract => {
+            let y_negative = !y.negative;
+            sum([x, y.with_sign(y_negative)], bits)
+        }
+        Operation::Multiply => real::multiply(&x, &y).into(),
+        Operation::Fma => sum([real::multiply(&x, &y), real(2)], bits),
+        Operation::Faa => sum([x, y, real(2)], bits),
+        Operation::Divide => real::divide(&x, &y, bits).into(),
+        Operation::Recip => real::divide(&Real::small(1, 0), &x, bits).into(),
+        Operation::Remainder => real::modulo(&x, &y, true).into(),
+        Operation::Fmod => real::modulo(&x, &y, false).into(),
+        Operation::Sqrt => real::sqrt(&x, bits).into(),
+        _ => Wide::NAN,
+    }
+}
+
+/// The sum of two or three exact terms. Zeros of one sign give that zero; other sums that vanish have no sign yet.
+fn sum<const N: usize>(terms: [Real; N], bits: u32) -> Wide {
+    let negative = terms[0].negative;
+    if terms.iter().all(|term| term.is_zero() && term.negative == negative) {
+        return Wide::zero(negative);
+    }
+    let mut three = [const { Real::exact(false, dashu_int::UBig::ZERO, 0) }; 3];
+    for (slot, term) in three.iter_mut().zip(terms) {
+        *slot = term;
+    }
+    let total = real::add_three(three, bits);
+    if total.is_zero() { Wide::Cancelled } else { total.into() }
+}

@@ -1,0 +1,3 @@
+//! Tests of the mathematical engine, one file an idea.
+
+mod basic;
