@@ -62,7 +62,6 @@ enum Law {
     Query(fn(&OracleFormat) -> Property),
 }
 
-#[derive(Clone, Copy, PartialEq, Debug)]
 enum Property {
     Integer(i64),
     Word(&'static str),
@@ -246,6 +245,31 @@ fn the_list_has_549_specializations_and_each_is_supplied() {
         .filter_map(|name| name.parse::<Specialization>().err().map(|error| format!("{name}: {error}")))
         .collect();
     assert!(missing.is_empty(), "{} of 549 are not supplied:\n{}", missing.len(), missing.join("\n"));
+}
+
+/// The twelve queries of each of the six formats.
+#[test]
+fn queries() {
+    let sheets = sheets();
+    let list = minimum(&sheets);
+    let mut count = 0;
+    for case in &list {
+        let Law::Query(law) = case.law else { continue };
+        let call: Specialization = case.text.parse().unwrap_or_else(|error| panic!("{}: {error}", case.text));
+        let got = match call.call(&[]).unwrap_or_else(|error| panic!("{}: {error}", case.text)) {
+            Answer::Property(found) => found.to_string(),
+            Answer::Code(code) => format!("{:#x}", code.value),
+            other => panic!("{}: {other:?}", case.text),
+        };
+        let expected = match law(&sheets[case.operands[0]].format) {
+            Property::Integer(n) => n.to_string(),
+            Property::Word(word) => word.to_string(),
+            Property::Code(code) => format!("{code:#x}"),
+        };
+        assert_eq!(got, expected, "{}", case.text);
+        count += 1;
+    }
+    assert_eq!(count, 72);
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
