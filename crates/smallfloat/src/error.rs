@@ -283,7 +283,10 @@ impl fmt::Display for Error {
                 write!(f, "operand {operand} of {name} has {given} elements, the block length is {expected}")
             }
             ErrorKind::RandomWordCount { name, expected: 0, .. } => {
-                write!(f, "{name} takes no sequence of random words here: its result is not a sequence rounded stochastically")
+                write!(
+                    f,
+                    "{name} takes no sequence of random words here: its result is not a sequence rounded stochastically"
+                )
             }
             ErrorKind::RandomWordCount { name, given, expected } => {
                 write!(f, "{name} takes {expected} random words, one an element, {given} are given")

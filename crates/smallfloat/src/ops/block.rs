@@ -145,9 +145,11 @@ impl<'a> Operand<'a> {
             (Argument::Sequence(elements), Parameter::Sequence(format)) => {
                 Some(Self { scale: Read::ONE, elements, format })
             }
-            (Argument::Block(block), Parameter::Block { scale, element }) => {
-                Some(Self { scale: Read::code(block.scale, &scale), elements: block.elements, format: element })
-            }
+            (Argument::Block(block), Parameter::Block { scale, element }) => Some(Self {
+                scale: Read::code(block.scale, &scale),
+                elements: block.elements,
+                format: element,
+            }),
             _ => None,
         }
     }
@@ -269,7 +271,8 @@ impl Specialization {
             Some((code, format)) => (Rounded { value: code, flags: Flags::NONE }, Read::code(code, &format)),
             None => {
                 let largest = largest_magnitude(columns[0].iter().map(|product| product.exact), semantics);
-                let scale = Target::new(&formats[1], &projections[0], semantics).project((largest, Flags::NONE));
+                let scale =
+                    Target::new(&formats[1], &projections[0], semantics).project((largest, Flags::NONE));
                 (scale, Read::quiet(formats[1].decode(scale.value)))
             }
         };

@@ -9,6 +9,7 @@
 
 use alloc::vec::Vec;
 
+use dashu_base::BitTest;
 use dashu_int::UBig;
 
 use crate::math::{self, Wide};
@@ -151,10 +152,11 @@ fn over(x: Exact, divisor: Datum, quotient: impl FnOnce() -> Exact) -> Exact {
 /// The largest finite magnitude; ∞ if all but NaNs are infinite, NaN if all are NaN (a fold of MaximumFinite over NaN and
 /// the magnitudes).
 pub(super) fn largest_magnitude(elements: impl Iterator<Item = Exact>, semantics: Semantics) -> Exact {
-    let largest = elements.filter_map(|x| narrow(x.magnitude())).fold(Datum::Nan { negative: false }, |largest, x| {
-        let outcome = ops::extremum(Extremum::MaximumFinite, largest, x, semantics);
-        narrow(outcome.exact).unwrap_or(largest)
-    });
+    let largest =
+        elements.filter_map(|x| narrow(x.magnitude())).fold(Datum::Nan { negative: false }, |largest, x| {
+            let outcome = ops::extremum(Extremum::MaximumFinite, largest, x, semantics);
+            narrow(outcome.exact).unwrap_or(largest)
+        });
     Exact::from_datum(largest)
 }
 
@@ -179,7 +181,8 @@ fn terms(x: Exact, y: Exact, semantics: Semantics) -> Vec<Exact> {
     if let (Some(x), Some(y)) = (narrow(x), narrow(y)) {
         return alloc::vec![ops::multiply(x, y, semantics).exact];
     }
-    let product = math::evaluate(Operation::Multiply, &[x, y, x].map(Wide::from), semantics, QUOTIENT_BITS).value;
+    let product =
+        math::evaluate(Operation::Multiply, &[x, y, x].map(Wide::from), semantics, QUOTIENT_BITS).value;
     let Wide::Finite { negative, mut significand, mut exponent, .. } = product else {
         return alloc::vec![product.to_exact()];
     };
@@ -226,7 +229,11 @@ pub(super) fn product(factors: impl Iterator<Item = Exact>) -> Exact {
 }
 
 /// The exact result of a reduction of one or two blocks' products.
-pub(super) fn reduce(function: BlockFunction, blocks: &[Vec<Product>], semantics: Semantics) -> (Exact, Flags) {
+pub(super) fn reduce(
+    function: BlockFunction,
+    blocks: &[Vec<Product>],
+    semantics: Semantics,
+) -> (Exact, Flags) {
     let flags = blocks.iter().flatten().fold(Flags::NONE, |flags, product| flags.union(product.flags));
     let column = |i: usize| blocks.get(i).into_iter().flatten().map(|product| product.exact);
     let exact = match function {
@@ -235,4 +242,96 @@ pub(super) fn reduce(function: BlockFunction, blocks: &[Vec<Product>], semantics
         _ => sum(column(0)),
     };
     (exact, flags)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::projection::project;
+    use crate::{Preset, RandomBits, Rounding};
+
+    fn datum(negative: bool, significand: u64, exponent: i32) -> Datum {
+        Datum::finite(negative, significand, exponent)
+    }
+
+    const NAN: Datum = Datum::Nan { negative: false };
+    const INFINITY: Datum = Datum::Infinite { negative: false };
+
+    /// The short and the wide way give the same code, flags and random decisions, and so do the quotient by a power of
+    /// two and by the same scale with a factor in the dividend.
+    #[test]
+    fn both_ways_agree() {
+        let operands = [
+            NAN,
+            INFINITY,
+            INFINITY.negated(),
+            Datum::ZERO,
+            Datum::ZERO.negated(),
+            datum(false, 1, 0),
+            datum(true, 1, 0),
+            datum(false, 3, -1),
+            datum(true, 5, -3),
+            datum(false, 1, 70),
+            datum(true, 0xffff_ffff_ffff_ffff, -64),
+            datum(false, 9, -140),
+        ];
+        let divisors = [
+            datum(false, 1, 0),
+            datum(true, 1, 3),
+            datum(false, 1, -40),
+            Datum::ZERO,
+            Datum::ZERO.negated(),
+            INFINITY,
+            INFINITY.negated(),
+            NAN,
+        ];
+        let stochastic = |word| Rounding::StochasticC(RandomBits::new(8, word).expect("8 bits"));
+        let modes = [Rounding::NearestEven, Rounding::TowardNegative, Rounding::ToOdd, stochastic(0x5a)];
+        let formats = [crate::formats::E4M3FN, crate::formats::BINARY32, crate::formats::BINARY64];
+        for operation in Operation::all() {
+            for semantics in [Semantics::P3109, Semantics::Ieee] {
+                for (i, x) in operands.into_iter().enumerate() {
+                    for y in operands {
+                        // The third operand follows the first two around, and the divisor follows all.
+                        let z = operands[(i + 5) % operands.len()];
+                        let exact = [x, y, z].map(Exact::from_datum);
+                        let divisor = divisors[i % divisors.len()];
+                        let narrow = narrow_element(operation, exact, divisor, semantics).expect("data");
+                        let wide = wide_element(operation, exact, divisor, semantics);
+                        assert_eq!(narrow.flags, wide.flags, "{operation:?} {x} {y} {z}");
+                        for format in formats {
+                            for mode in modes {
+                                let how = Preset::P3109SatNone.projection(&format).with_rounding(mode);
+                                let [a, b] =
+                                    [narrow, wide].map(|outcome| project(outcome.exact, &format, &how));
+                                assert_eq!(
+                                    a, b,
+                                    "{operation:?} {x} {y} {z} over {divisor}, {semantics:?} {mode:?}"
+                                );
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A long division truncates as the exact quotient does: k·n + r over n, for n of up to 53 bits.
+    #[test]
+    fn quotients_are_truncated_once() {
+        for n in [3, 5, 0xff, 0x1f_ffff_ffff_ffff_u64] {
+            for r in [0, 1, n - 1] {
+                let k = (UBig::ONE << 150) + UBig::from(0x1234_5678_9abc_def1_u64);
+                let x = Wide::Finite { negative: true, significand: &k * n + r, exponent: -7, sticky: false };
+                let expected =
+                    Wide::Finite { negative: true, significand: k, exponent: -7, sticky: r != 0 }.to_exact();
+                assert_eq!(divided(&x, n).to_exact(), expected, "{n} {r}");
+            }
+        }
+        // 1/3 = 0.0101…b: the leading 128 bits, and a mark.
+        let one = Exact::finite(false, 1, 0);
+        let third = wide_element(Operation::Convert, [one; 3], datum(false, 3, 0), Semantics::P3109).exact;
+        let Exact::Finite { significand, exponent, sticky, .. } = third else { panic!("{third:?}") };
+        assert_eq!((significand, exponent, sticky), (u128::MAX / 3 << 1, -129, true));
+    }
 }

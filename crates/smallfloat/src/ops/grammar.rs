@@ -55,7 +55,11 @@ impl FromStr for Specialization {
         }
         let given = pairs.len() / 2;
         if given != shape.pairs {
-            return Err(Error::new(ErrorKind::PairCount { name: function.name(), given, expected: shape.pairs }));
+            return Err(Error::new(ErrorKind::PairCount {
+                name: function.name(),
+                given,
+                expected: shape.pairs,
+            }));
         }
         if formats.len() != shape.formats {
             let (given, expected) = (formats.len(), shape.formats);
@@ -79,7 +83,8 @@ fn wrong(part: &str, expected: &'static str) -> Error {
 /// or saturation mode is taken for a pair, so that a misspelt format is called one.
 fn pair(inside: &str, is_wanted: bool) -> Result<Option<[Format; 2]>, Error> {
     let parts = split(inside);
-    let is_mode = |word: &str| Ok::<_, Error>(words::rounding(word)?.is_some() || word.parse::<Saturation>().is_ok());
+    let is_mode =
+        |word: &str| Ok::<_, Error>(words::rounding(word)?.is_some() || word.parse::<Saturation>().is_ok());
     let [scale, element] = parts[..] else { return Ok(None) };
     if is_mode(scale)? || !is_wanted {
         return Ok(None);
@@ -96,7 +101,11 @@ fn parse_projections(
     let expected = function.shape().projections;
     if let Function::ProjectionQuery(_) = function {
         let [text] = given else {
-            return Err(Error::new(ErrorKind::ProjectionCount { name: function.name(), given: given.len(), expected }));
+            return Err(Error::new(ErrorKind::ProjectionCount {
+                name: function.name(),
+                given: given.len(),
+                expected,
+            }));
         };
         return Ok(alloc::vec![complete_projection(text)?]);
     }
@@ -109,7 +118,11 @@ fn parse_projections(
         (n, _) if n != expected => {
             Err(Error::new(ErrorKind::ProjectionCount { name: function.name(), given: n, expected }))
         }
-        _ => given.iter().zip(targets).map(|(text, to)| parse_projection(text, to.default_projection())).collect(),
+        _ => given
+            .iter()
+            .zip(targets)
+            .map(|(text, to)| parse_projection(text, to.default_projection()))
+            .collect(),
     }
 }
 
@@ -181,7 +194,8 @@ fn split(inner: &str) -> Vec<&str> {
     });
     for end in ends.chain([inner.len()]) {
         let part = inner[start..end].trim();
-        let has_key = !part.starts_with('(') && part.split_once('=').is_some_and(|(key, _)| !key.contains(':'));
+        let has_key =
+            !part.starts_with('(') && part.split_once('=').is_some_and(|(key, _)| !key.contains(':'));
         match parts.last_mut() {
             Some((_, last_end)) if has_key && option(part).is_none() => *last_end = end,
             _ => parts.push((start, end)),

@@ -7,11 +7,11 @@ use alloc::vec::Vec;
 
 use crate::error::{Error, ErrorKind};
 use crate::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64};
+#[cfg(feature = "math")]
+use crate::ops::block;
 use crate::ops::query::Found;
 use crate::ops::{self, Arithmetic, Function, Operand, Property, Semantics};
 use crate::{Flags, Format, Projection, RandomBits, Rounded};
-#[cfg(feature = "math")]
-use crate::ops::block;
 
 /// The result of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -134,7 +134,9 @@ impl Specialization {
                 }
             }
             (false, None) => {}
-            (true, None) => return Err(Error::new(ErrorKind::MissingKey { key: "block length", example: "Some(8)" })),
+            (true, None) => {
+                return Err(Error::new(ErrorKind::MissingKey { key: "block length", example: "Some(8)" }));
+            }
             (false, Some(_)) => {
                 let reason = "it has no blocks, so it takes no block length";
                 return Err(Error::new(ErrorKind::NotDefined { name, reason }));
@@ -285,7 +287,14 @@ impl Specialization {
             #[cfg(feature = "math")]
             Function::Scaled(operation) => {
                 let to = &self.formats[codes.len()];
-                Answer::Code(block::scaled(operation, codes, &self.formats, to, &self.projections[0], semantics))
+                Answer::Code(block::scaled(
+                    operation,
+                    codes,
+                    &self.formats,
+                    to,
+                    &self.projections[0],
+                    semantics,
+                ))
             }
             #[cfg(feature = "math")]
             Function::Block(_) => {
