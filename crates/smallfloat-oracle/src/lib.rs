@@ -8,6 +8,7 @@
 //! The path of a conversion: [`OracleFormat::value`] turns a code into a [`Value`], which becomes an
 //! [`Exact`]; [`ops`] combine those; [`Table::round`] with a [`Policy`] gives a code and [`Flags`].
 
+pub mod blocks;
 mod dyadic;
 pub mod fast;
 mod flags;
