@@ -43,7 +43,7 @@
 //! * `alloc`: text (parsing and printing values), sums without limits.
 //! * `std` (default): implies `alloc`.
 //! * `math`: roots, logarithms, exponentials, trigonometric and hyperbolic functions, and operations on numbers of any
-//!   size (module `math`); implies `alloc` and adds `dashu-float` 0.6 and what that needs.
+//!   size (module `math`); implies `alloc` and adds `dashu-int` 0.6.
 //!
 //! Each of the others implements the traits of one crate for the typed scalars, and adds that crate as a dependency:
 //!

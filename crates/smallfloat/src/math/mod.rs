@@ -3,12 +3,21 @@
 //! Results are truncated toward zero with a mark, as [`Exact`](crate::Exact) is, so that [`project`](crate::project) is
 //! still the only function that rounds.
 
+mod ball;
+mod elementary;
+mod exponential;
+mod functions;
+mod hyperbolic;
 mod real;
 mod rows;
+mod series;
+mod special;
 #[cfg(test)]
 mod tests;
+mod trigonometric;
 mod wide;
 
+pub use elementary::Elementary;
 pub(crate) use wide::{Wide, WideOutcome};
 
 use crate::ops::{Operation, Semantics};
@@ -24,9 +33,18 @@ pub(crate) fn evaluate(
     bits: u32,
 ) -> WideOutcome {
     let operands = operands.each_ref().map(|x| x.as_operand(semantics));
-    let operands = &operands[..operation.arity()];
-    let outcome = rows::row(operation, operands, semantics)
-        .unwrap_or_else(|| compute(operation, operands, bits).into());
+    let [x, y, _] = &operands;
+    let outcome = match operation {
+        Operation::RSqrt => special::reciprocal_sqrt(x, semantics, bits),
+        Operation::Hypot => special::hypot(x, y, semantics, bits),
+        Operation::ArcTan2 => special::arctan2(x, y, false, semantics, bits),
+        Operation::ArcTan2Pi => special::arctan2(x, y, true, semantics, bits),
+        Operation::Elementary(which) => special::elementary(which, x, bits),
+        basic => {
+            let operands = &operands[..basic.arity()];
+            rows::row(basic, operands, semantics).unwrap_or_else(|| compute(basic, operands, bits).into())
+        }
+    };
     WideOutcome { value: outcome.value.as_operand(semantics), ..outcome }
 }
 
@@ -65,3 +83,18 @@ fn sum<const N: usize>(terms: [Real; N], bits: u32) -> Wide {
     let total = real::add_three(three, bits);
     if total.is_zero() { Wide::Cancelled } else { total.into() }
 }
+
+/// The operations that the basic ones leave to this module, with P3109's names and their number of operands.
+pub(crate) const OPERATIONS: [(&str, Operation, usize); 4 + Elementary::NAMED.len()] = {
+    let mut rows = [("RSqrt", Operation::RSqrt, 1); 4 + Elementary::NAMED.len()];
+    rows[1] = ("Hypot", Operation::Hypot, 2);
+    rows[2] = ("ArcTan2", Operation::ArcTan2, 2);
+    rows[3] = ("ArcTan2Pi", Operation::ArcTan2Pi, 2);
+    let mut i = 0;
+    while i < Elementary::NAMED.len() {
+        let (name, which) = Elementary::NAMED[i];
+        rows[4 + i] = (name, Operation::Elementary(which), 1);
+        i += 1;
+    }
+    rows
+};

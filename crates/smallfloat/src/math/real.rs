@@ -48,11 +48,6 @@ impl Real {
         Self { negative, ..self }
     }
 
-    /// x · 2^power.
-    pub(super) fn scaled(self, power: i64) -> Self {
-        Self { exponent: self.exponent + power, ..self }
-    }
-
     /// The same number with an odd significand, if it is exact and not 0.
     pub(super) fn reduced(self) -> Self {
         match self.significand.trailing_zeros() {
@@ -113,7 +108,7 @@ fn aligned(x: &Real, y: &Real) -> (UBig, UBig) {
     (&x.significand << shift(x.exponent - y.exponent), &y.significand << shift(y.exponent - x.exponent))
 }
 
-/// x + y, exactly.
+/// x + y, exactly: as long as the exponents lie apart.
 pub(super) fn add_exactly(x: &Real, y: &Real) -> Real {
     let exponent = x.exponent.min(y.exponent);
     let (a, b) = aligned(x, y);

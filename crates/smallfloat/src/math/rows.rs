@@ -1,4 +1,4 @@
-//! The basic operations' special cases, taken from where they stand: the functions on data in [`ops`](crate::ops).
+//! The special cases of the basic operations, taken from where they stand: the functions on data in [`ops`](crate::ops).
 //!
 //! What happens to NaN, infinities and zeros, and which operand an extremum gives, depends on classes, signs and the order
 //! of magnitudes, not on the numbers. So wide operands are replaced by small integers in the same order, the operation on
@@ -19,7 +19,7 @@ pub(super) fn row(operation: Operation, operands: &[Wide], semantics: Semantics)
     for (slot, operand) in data.iter_mut().zip(operands) {
         *slot = stand_in(operand, operands);
     }
-    let Outcome { exact, flags } = operation.exact(data, semantics);
+    let Outcome { exact, flags } = operation.basic(data, semantics)?;
     let value = match exact {
         Exact::Finite { negative, significand, .. } if significand != 0 => operands
             .iter()
