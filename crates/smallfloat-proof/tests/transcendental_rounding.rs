@@ -6,6 +6,9 @@
 //! modes (all words of 1 to 3 bits, some of 5 to 60) through the slow `Table`, on a sample.
 //! `SMALLFLOAT_EXTENSIVE=1` takes a sample 16 times as large.
 
+use std::sync::LazyLock;
+
+use rayon::prelude::*;
 use smallfloat::ops::{Operation, Semantics};
 use smallfloat::{
     Datum, Exact, Format, NegativeZero, Preset, Projection, RandomBits, Rounding, Saturation, project,
@@ -55,6 +58,38 @@ fn operation(name: &str) -> Operation {
 
 fn exact(operation: Operation, x: Datum) -> Exact {
     operation.exact([x, Datum::ZERO, Datum::ZERO], Semantics::P3109).exact
+}
+
+/// The exact results of the operations over all codes of a format, in the order of `UNARY`.
+struct Results {
+    format: Format,
+    of: Vec<Vec<Exact>>,
+}
+
+/// Computed once for all tests.
+static RESULTS: LazyLock<Vec<Results>> = LazyLock::new(|| {
+    let all = |name: &str, format: &Format| {
+        (0..=format.max_code()).map(|code| exact(operation(name), format.decode(code))).collect()
+    };
+    p3109(3..=8)
+        .into_par_iter()
+        .map(|format| Results { format, of: UNARY.iter().map(|name| all(name, &format)).collect() })
+        .collect()
+});
+
+impl Results {
+    fn of(&self, name: &str) -> &[Exact] {
+        let index = UNARY.iter().position(|&n| n == name).unwrap_or_else(|| panic!("no results of {name}"));
+        &self.of[index]
+    }
+
+    /// Operation, code and result.
+    fn each(&self) -> impl Iterator<Item = (&'static str, u64, Exact)> {
+        UNARY
+            .iter()
+            .zip(&self.of)
+            .flat_map(|(&name, results)| (0..).zip(results).map(move |(code, &x)| (name, code, x)))
+    }
 }
 
 /// A destination in the core's words and in both of the oracle's.
@@ -110,7 +145,8 @@ fn differs(what: &str, x: &str, to: &Target, how: &Projection, expected: u64, go
 fn deterministic_modes_of_every_result() {
     let others: Vec<Target> = OTHERS.map(|name| Target::new(name.parse().expect("a format"))).into();
     let saturations = [Saturation::SatFinite, Saturation::SatPropagate, Saturation::SatNone];
-    check_all("deterministic modes", &p3109(3..=8), |format| {
+    check_all("deterministic modes", &RESULTS, |all| {
+        let format = &all.format;
         let own = Target::new(*format);
         let targets: Vec<_> = others
             .iter()
@@ -118,20 +154,17 @@ fn deterministic_modes_of_every_result() {
             .map(|target| (target, target.policies(&Rounding::DETERMINISTIC, &saturations)))
             .collect();
         let (mut count, mut wrong) = (0, Vec::new());
-        for name in UNARY {
-            for code in 0..=format.max_code() {
-                let result = exact(operation(name), format.decode(code));
-                let text = line(result);
-                let expected = stand_in(&text);
-                for (target, policies) in &targets {
-                    let spot = target.grid.locate_exact(&expected);
-                    count += policies.len() as u64;
-                    wrong.extend(policies.iter().filter_map(|(how, policy)| {
-                        let (code_expected, _) = target.grid.project(spot, policy);
-                        let got = project(result, &target.format, how).value;
-                        differs(&format!("{name} {format} {code:x}"), &text, target, how, code_expected, got)
-                    }));
-                }
+        for (name, code, result) in all.each() {
+            let text = line(result);
+            let expected = stand_in(&text);
+            for (target, policies) in &targets {
+                let spot = target.grid.locate_exact(&expected);
+                count += policies.len() as u64;
+                wrong.extend(policies.iter().filter_map(|(how, policy)| {
+                    let (code_expected, _) = target.grid.project(spot, policy);
+                    let got = project(result, &target.format, how).value;
+                    differs(&format!("{name} {format} {code:x}"), &text, target, how, code_expected, got)
+                }));
             }
         }
         (count, wrong)
@@ -145,28 +178,25 @@ fn stochastic_modes_and_the_older_saturation() {
     println!("LEFT OUT: {} of {sample} results", sample - 1);
     let others: Vec<Target> = OTHERS.map(|name| Target::new(name.parse().expect("a format"))).into();
     let roundings: Vec<Rounding> = Rounding::DETERMINISTIC.into_iter().chain(stochastic()).collect();
-    check_all("all modes", &p3109(3..=8), |format| {
+    check_all("all modes", &RESULTS, |all| {
+        let format = &all.format;
         let own = Target::new(*format);
         let (mut count, mut wrong) = (0, Vec::new());
         // Each format, operation and code has its own place in the sequence from which every so many is taken.
         let start: u64 = format.to_string().bytes().map(u64::from).fold(0, |all, byte| all * 31 + byte);
-        for (index, name) in UNARY.iter().enumerate() {
-            for code in 0..=format.max_code() {
-                let place = start.wrapping_add(index as u64 * (format.max_code() + 1) + code);
-                if !place.is_multiple_of(sample) {
-                    continue;
-                }
-                let result = exact(operation(name), format.decode(code));
-                let text = line(result);
-                let expected = stand_in(&text);
-                for target in others.iter().chain([&own]) {
-                    for (how, policy) in target.policies(&roundings, &Saturation::ALL) {
-                        count += 1;
-                        let (code_expected, _) = target.table.round(&expected, &policy);
-                        let got = project(result, &target.format, &how).value;
-                        let what = format!("{name} {format} {code:x}");
-                        wrong.extend(differs(&what, &text, target, &how, code_expected, got));
-                    }
+        for (index, (name, code, result)) in (0..).zip(all.each()) {
+            if !start.wrapping_add(index).is_multiple_of(sample) {
+                continue;
+            }
+            let text = line(result);
+            let expected = stand_in(&text);
+            for target in others.iter().chain([&own]) {
+                for (how, policy) in target.policies(&roundings, &Saturation::ALL) {
+                    count += 1;
+                    let (code_expected, _) = target.table.round(&expected, &policy);
+                    let got = project(result, &target.format, &how).value;
+                    let what = format!("{name} {format} {code:x}");
+                    wrong.extend(differs(&what, &text, target, &how, code_expected, got));
                 }
             }
         }
@@ -196,12 +226,12 @@ const RISING: [&str; 17] = [
 ];
 const FALLING: [&str; 3] = ["RSqrt", "ArcCos", "ArcCosPi"];
 
-/// Data of a format in ascending order, without NaN.
-fn ascending(format: &Format) -> Vec<Datum> {
-    let mut data: Vec<Datum> =
-        (0..=format.max_code()).map(|code| format.decode(code)).filter(|x| !x.is_nan()).collect();
-    data.sort_by(|a, b| a.compare(b).expect("no NaN"));
-    data
+/// Codes of a format in ascending order of their data, without NaN.
+fn ascending(format: &Format) -> Vec<usize> {
+    let datum = |code: usize| format.decode(code as u64);
+    let mut codes: Vec<usize> = (0..1 << format.width()).filter(|&code| !datum(code).is_nan()).collect();
+    codes.sort_by(|&a, &b| datum(a).compare(&datum(b)).expect("no NaN"));
+    codes
 }
 
 #[test]
@@ -209,12 +239,13 @@ fn monotone_after_every_rounding() {
     let word = RandomBits::new(8, 77).expect("legal");
     let stochastic = [Rounding::StochasticA(word), Rounding::StochasticB(word), Rounding::StochasticC(word)];
     let modes: Vec<Rounding> = Rounding::DETERMINISTIC.into_iter().chain(stochastic).collect();
-    check_all("monotone operations", &p3109(3..=8), |format| {
+    check_all("monotone operations", &RESULTS, |all| {
+        let format = &all.format;
         let (mut count, mut wrong) = (0, Vec::new());
-        let data = ascending(format);
+        let codes = ascending(format);
         for (name, falls) in RISING.iter().map(|n| (n, false)).chain(FALLING.iter().map(|n| (n, true))) {
-            let results: Vec<Exact> =
-                data.iter().map(|&x| exact(operation(name), x)).filter(|y| !y.is_nan()).collect();
+            let of = all.of(name);
+            let results: Vec<Exact> = codes.iter().map(|&code| of[code]).filter(|y| !y.is_nan()).collect();
             for &mode in &modes {
                 let how = Preset::P3109SatFinite.projection(format).with_rounding(mode);
                 let rounded: Vec<Datum> =
@@ -239,12 +270,12 @@ fn odd_and_even_functions() {
         "ArcTanPi",
     ];
     let even = ["Cos", "Cosh", "CosPi"];
-    check_all("odd and even functions", &p3109(3..=8), |format| {
+    check_all("odd and even functions", &RESULTS, |all| {
+        let format = &all.format;
         let (mut count, mut wrong) = (0, Vec::new());
         for (name, is_odd) in odd.iter().map(|n| (n, true)).chain(even.iter().map(|n| (n, false))) {
-            for code in 0..=format.max_code() {
-                let x = format.decode(code);
-                let (y, mirrored) = (exact(operation(name), x), exact(operation(name), x.negated()));
+            for (code, &y) in (0..).zip(all.of(name)) {
+                let mirrored = exact(operation(name), format.decode(code).negated());
                 let nothing = y.is_nan() || y.is_zero();
                 let signs =
                     if nothing { true } else { (y.is_negative() != mirrored.is_negative()) == is_odd };
@@ -284,11 +315,12 @@ fn ranges() {
         ("Cosh", number(1, 1), oracle::Exact::Inf { negative: false }),
         ("ArcCosh", number(0, 1), oracle::Exact::Inf { negative: false }),
     ];
-    check_all("ranges", &p3109(3..=8), |format| {
+    check_all("ranges", &RESULTS, |all| {
+        let format = &all.format;
         let (mut count, mut wrong) = (0, Vec::new());
         for (name, low, high) in &rows {
-            for code in 0..=format.max_code() {
-                let text = line(exact(operation(name), format.decode(code)));
+            for (code, &result) in all.of(name).iter().enumerate() {
+                let text = line(result);
                 let y = stand_in(&text);
                 if y.is_nan() {
                     continue;
