@@ -60,6 +60,9 @@ pub fn quotient(x: &Exact, scale: &Exact) -> Exact {
 
 /// The scale that ConvertToBlockMaxAbsFinite rounds: the largest finite magnitude; the fold starts from NaN, so a block of
 /// NaNs has none, and an infinity counts only where nothing finite is.
+///
+/// # Panics
+/// If an operand is a root.
 pub fn largest_finite(values: &[Exact]) -> Exact {
     let maximum = Extremum::from_name("MaximumFinite").expect("a name of the draft");
     values.iter().map(selection::absolute).fold(Exact::NAN, |largest, x| maximum.choose(&largest, &x).clone())

@@ -5,6 +5,11 @@
 //! give that), which keeps everything that a format of at most 51 bits of precision needs; then one search among
 //! the format's numbers, or one conversion to binary32 by the machine.
 
+#![expect(
+    clippy::float_cmp,
+    reason = "numbers here are exact, or rounded to odd so that they equal no boundary"
+)]
+
 use crate::{OracleFormat, Table, Value};
 
 /// A signed format whose numbers, and their products, are far inside binary64's range.
