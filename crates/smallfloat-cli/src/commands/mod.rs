@@ -6,6 +6,7 @@ pub(crate) mod dequantize;
 pub(crate) mod eval;
 pub(crate) mod formats;
 pub(crate) mod inspect;
+mod operands;
 pub(crate) mod quantize;
 pub(crate) mod sample;
 pub(crate) mod show;

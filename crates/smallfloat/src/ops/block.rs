@@ -195,7 +195,7 @@ impl Specialization {
         if words.len() != expected {
             return Err(Error::new(ErrorKind::RandomWordCount { name, given: words.len(), expected }));
         }
-        let codes = arguments.iter().zip(&parameters).filter_map(|pair| match pair {
+        let mut codes = arguments.iter().zip(&parameters).filter_map(|pair| match pair {
             (Argument::Code(code), Parameter::Code(format)) => Some((*code, *format)),
             _ => None,
         });
@@ -204,7 +204,7 @@ impl Specialization {
         };
         let operands: Vec<_> =
             arguments.iter().zip(&parameters).filter_map(|(x, kind)| Operand::new(x, kind)).collect();
-        self.compute(function, &operands, codes.last(), words)
+        self.compute(function, &operands, codes.next(), words)
     }
 
     /// How many random words a call takes: the block length where the result is a sequence and its rounding stochastic.
@@ -267,14 +267,12 @@ impl Specialization {
                 return Ok(Answer::Code(to.project(reduce(function, &columns, semantics))));
             }
         };
-        let (scale, divisor) = match scale {
-            Some((code, format)) => (Rounded { value: code, flags: Flags::NONE }, Read::code(code, &format)),
-            None => {
-                let largest = largest_magnitude(columns[0].iter().map(|product| product.exact), semantics);
-                let scale =
-                    Target::new(&formats[1], &projections[0], semantics).project((largest, Flags::NONE));
-                (scale, Read::quiet(formats[1].decode(scale.value)))
-            }
+        let (scale, divisor) = if let Some((code, format)) = scale {
+            (Rounded { value: code, flags: Flags::NONE }, Read::code(code, &format))
+        } else {
+            let largest = largest_magnitude(columns[0].iter().map(|product| product.exact), semantics);
+            let scale = Target::new(&formats[1], &projections[0], semantics).project((largest, Flags::NONE));
+            (scale, Read::quiet(formats[1].decode(scale.value)))
         };
         let elements = (0..columns[0].len()).map(|i| {
             let mut products = [Product::UNUSED; 3];

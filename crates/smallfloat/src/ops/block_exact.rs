@@ -332,6 +332,6 @@ mod tests {
         let one = Exact::finite(false, 1, 0);
         let third = wide_element(Operation::Convert, [one; 3], datum(false, 3, 0), Semantics::P3109).exact;
         let Exact::Finite { significand, exponent, sticky, .. } = third else { panic!("{third:?}") };
-        assert_eq!((significand, exponent, sticky), (u128::MAX / 3 << 1, -129, true));
+        assert_eq!((significand, exponent, sticky), ((u128::MAX / 3) << 1, -129, true));
     }
 }

@@ -18,6 +18,8 @@ mod extrema;
 mod function;
 #[cfg(feature = "alloc")]
 mod grammar;
+#[cfg(feature = "math")]
+mod minimum;
 mod neighbours;
 mod predicate;
 #[cfg(feature = "alloc")]
@@ -43,6 +45,8 @@ pub use extrema::{Extremum, clamp, extremum};
 pub use function::BlockFunction;
 #[cfg(feature = "alloc")]
 pub use function::{Function, Group};
+#[cfg(feature = "math")]
+pub use minimum::mandatory_minimum;
 pub use neighbours::{next_down, next_greater_than, next_less_than, next_up};
 pub use predicate::{Predicate, class_name};
 #[cfg(feature = "alloc")]
