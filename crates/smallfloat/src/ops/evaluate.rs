@@ -254,11 +254,20 @@ impl Operation {
         how: &Projection,
         arithmetic: Arithmetic,
     ) -> Rounded<u64> {
+        self.evaluate_with(operands, to, how, arithmetic, |data| self.exact(data, arithmetic.semantics))
+    }
+
+    /// The same with an exact result of the caller's.
+    pub(crate) fn evaluate_with(
+        self,
+        operands: &[Operand<'_>],
+        to: &Format,
+        how: &Projection,
+        arithmetic: Arithmetic,
+        exact: impl FnOnce([Datum; 3]) -> Outcome,
+    ) -> Rounded<u64> {
         let call = Call::new(self, operands, to, how, arithmetic);
-        match call.clamped() {
-            Some(clamped) => clamped,
-            None => call.rounded(self.exact(call.data, arithmetic.semantics)),
-        }
+        call.clamped().unwrap_or_else(|| call.rounded(exact(call.data)))
     }
 
     /// The same for the basic operations, which constants can use; nothing for others.
