@@ -50,6 +50,9 @@ pub fn rows(file: &str) -> Vec<Row<'_>> {
 
 impl Row<'_> {
     /// The core's results in the order of the row.
+    ///
+    /// # Panics
+    /// If the stride does not fit this machine's addresses.
     pub fn results(&self) -> Vec<Exact> {
         let step = usize::try_from(self.stride).expect("a small stride");
         let data: Vec<Datum> =
@@ -68,8 +71,7 @@ pub fn line(x: Exact) -> String {
     match x {
         Exact::Nan { .. } => "NaN".to_string(),
         Exact::Infinite { .. } => format!("{sign}Inf"),
-        Exact::Cancelled => "0".to_string(),
-        Exact::Finite { significand: 0, .. } => "0".to_string(),
+        Exact::Cancelled | Exact::Finite { significand: 0, .. } => "0".to_string(),
         Exact::Finite { significand, exponent, sticky, .. } => {
             let zeros = significand.leading_zeros();
             if sticky && zeros > u128::BITS - BITS {

@@ -389,7 +389,7 @@ fn tiny_formats_exhaustively() {
     let four = sheets(&["Binary4p2sf", "Binary4p1ue", "Binary4p3se", "Binary4p2uf"]);
     let (mut random, mut plans) = (Scramble(11), Vec::new());
     let mut plan = |kind: Kind, length: usize, pool, turn: usize| {
-        plans.push(in_turn(kind, length, pool, turn, &mut random))
+        plans.push(in_turn(kind, length, pool, turn, &mut random));
     };
     for (operation, operands) in ALGEBRAIC {
         if operands == 3 && !extensive() {
@@ -494,7 +494,7 @@ fn random_calls(what: &str, kinds: &[Kind], count: u64) {
         // Which formats are scales follows from the signature: the even ones, but those of the sequence conversions.
         let is_scale = |i: usize| match kind {
             Kind::Whole("ConvertToBlock" | "ConvertToBlockMaxAbsFinite") => i == 1,
-            _ => i % 2 == 0,
+            _ => i.is_multiple_of(2),
         };
         let list: Vec<&Sheet> = (0..count)
             .map(|i| {

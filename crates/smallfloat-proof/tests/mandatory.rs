@@ -6,9 +6,12 @@
 //! ties, and random tuples are drawn. `SMALLFLOAT_EXTENSIVE=1` takes all of the former (a sixteenth by default above 2^20)
 //! and 2^24 tuples of each of the latter (2^17 by default).
 
+#![expect(clippy::float_cmp, reason = "comparisons of codes are exact")]
+
 use rayon::prelude::*;
 use smallfloat::Rounded;
-use smallfloat::ops::{Answer, Specialization};
+use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32};
+use smallfloat::ops::{Answer, Specialization, mandatory_minimum};
 use smallfloat_oracle::hardware::{Hardware, product, reciprocal, sum};
 use smallfloat_oracle::selection::Extremum;
 use smallfloat_oracle::{Exact, OracleFormat, formats as known};
@@ -45,21 +48,29 @@ fn sheets() -> Vec<Sheet> {
     .collect()
 }
 
+type Named<T> = (&'static str, T);
+type Unary = fn(f64) -> f64;
+type Binary = fn(f64, f64) -> f64;
+type Ternary = fn(f64, f64, f64) -> f64;
+type Relation = fn(f64, f64) -> bool;
+type Trait = fn(f64, &OracleFormat) -> bool;
+type Question = fn(&OracleFormat) -> Property;
+
 /// What a specialization computes, on the numbers of its operands.
 #[derive(Clone, Copy)]
 enum Law {
-    Unary(fn(f64) -> f64),
-    Binary(fn(f64, f64) -> f64),
-    Ternary(fn(f64, f64, f64) -> f64),
+    Unary(Unary),
+    Binary(Binary),
+    Ternary(Ternary),
     /// s₁·x₁ with s₂·x₂.
-    Scaled(fn(f64, f64) -> f64),
+    Scaled(Binary),
     Extremum(Extremum),
-    Compare(fn(f64, f64) -> bool),
-    Predicate(fn(f64, &OracleFormat) -> bool),
+    Compare(Relation),
+    Predicate(Trait),
     Next {
         up: bool,
     },
-    Query(fn(&OracleFormat) -> Property),
+    Query(Question),
 }
 
 enum Property {
@@ -98,7 +109,7 @@ const EXTREMA: [&str; 10] = [
     "MaximumFinite",
 ];
 
-const COMPARISONS: [(&str, fn(f64, f64) -> bool); 5] = [
+const COMPARISONS: [Named<Relation>; 5] = [
     ("CompareLess", |x, y| x < y),
     ("CompareLessEqual", |x, y| x <= y),
     ("CompareEqual", |x, y| x == y),
@@ -111,7 +122,7 @@ fn is_normal(x: f64, format: &OracleFormat) -> bool {
     x.is_finite() && x != 0.0 && x.abs() >= f64::from(1 - bias).exp2()
 }
 
-const PREDICATES: [(&str, fn(f64, &OracleFormat) -> bool); 8] = [
+const PREDICATES: [Named<Trait>; 8] = [
     ("IsZero", |x, _| x == 0.0),
     ("IsOne", |x, _| x == 1.0),
     ("IsNaN", |x, _| x.is_nan()),
@@ -137,7 +148,7 @@ fn max_finite(f: &OracleFormat) -> u64 {
     }
 }
 
-const QUERIES: [(&str, fn(&OracleFormat) -> Property); 12] = [
+const QUERIES: [Named<Question>; 12] = [
     ("BitwidthOf", |f| Property::Integer(f.k.into())),
     ("PrecisionOf", |f| Property::Integer(f.p.into())),
     ("SignednessOf", |_| Property::Word("Signed")),
@@ -176,7 +187,7 @@ fn minimum(sheets: &[Sheet]) -> Vec<Case> {
         list.push(Case { text, law, operands: operands.to_vec(), result: result.unwrap_or(operands[0]) });
     };
     let plain = |operands: &[usize]| operands.iter().map(|&i| name(i)).collect::<Vec<_>>().join(", ");
-    let unary: [(&str, fn(f64) -> f64); 2] = [("Convert", |x| x), ("Recip", reciprocal)];
+    let unary: [Named<Unary>; 2] = [("Convert", |x| x), ("Recip", reciprocal)];
     for (operation, law) in unary {
         for from in ALL {
             for to in ALL {
@@ -184,12 +195,11 @@ fn minimum(sheets: &[Sheet]) -> Vec<Case> {
             }
         }
     }
-    let binary: [(&str, fn(f64, f64) -> f64); 3] =
-        [("Add", sum), ("Subtract", difference), ("Multiply", product)];
-    let ternary: [(&str, fn(f64, f64, f64) -> f64); 2] =
+    let binary: [Named<Binary>; 3] = [("Add", sum), ("Subtract", difference), ("Multiply", product)];
+    let ternary: [Named<Ternary>; 2] =
         [("FMA", |x, y, z| sum(product(x, y), z)), ("FAA", |x, y, z| sum(x + y, z))];
     for f in SMALL {
-        let unary: [(&str, fn(f64) -> f64); 2] = [("Negate", negate), ("Abs", f64::abs)];
+        let unary: [Named<Unary>; 2] = [("Negate", negate), ("Abs", f64::abs)];
         for (operation, law) in unary {
             add(operation, Law::Unary(law), &[f], plain(&[f]), Some(f));
         }
@@ -245,6 +255,23 @@ fn the_list_has_549_specializations_and_each_is_supplied() {
         .filter_map(|name| name.parse::<Specialization>().err().map(|error| format!("{name}: {error}")))
         .collect();
     assert!(missing.is_empty(), "{} of 549 are not supplied:\n{}", missing.len(), missing.join("\n"));
+}
+
+/// The library's own list is the same.
+#[test]
+fn the_library_s_list() {
+    let own = mandatory_minimum(&[BINARY32, BINARY16, BFLOAT16]).expect("the three external formats");
+    let mut own: Vec<String> = own.iter().map(Specialization::to_string).collect();
+    let mut list: Vec<String> = minimum(&sheets())
+        .iter()
+        .map(|case| {
+            case.text.parse::<Specialization>().unwrap_or_else(|error| panic!("{}: {error}", case.text))
+        })
+        .map(|call| call.to_string())
+        .collect();
+    own.sort_unstable();
+    list.sort_unstable();
+    assert_eq!(own, list);
 }
 
 /// The twelve queries of each of the six formats.

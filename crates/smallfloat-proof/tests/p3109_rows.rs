@@ -232,11 +232,14 @@ fn golden_calls() {
     }
 }
 
+/// The scale's format, its projection and that of the elements, the operand, the scale and the elements.
+type Row<'a> = (&'a str, &'a str, &'a str, &'a [u64], u64, &'a [u64]);
+
 /// The golden vectors of ConvertToBlockMaxAbsFinite. Binary8p4se: 3 is 4C, −1 is C0.
 #[test]
 fn golden_blocks() {
     let none = "(NearestTiesToEven, SatNone)";
-    let rows: [(&str, &str, &str, &[u64], u64, &[u64]); 6] = [
+    let rows: [Row<'_>; 6] = [
         ("Binary8p1uf", "(TowardPositive, SatNone)", none, &[0x4c, 0xc0], 0x82, &[0x03, 0x09]),
         ("Binary8p1uf", "(TowardPositive, SatNone)", none, &[0x4c, 0x7f, 0x80], 0x82, &[0x03, 0x08, 0x08]),
         (
@@ -251,8 +254,7 @@ fn golden_blocks() {
         ("Binary8p1ue", none, none, &[0x7f, 0xff], 0xfe, &[0x04, 0x0c]),
         ("Binary8p1uf", none, none, &[0x00, 0x80], 0x00, &[0x00, 0x08]),
     ];
-    let all_nan: (&str, &str, &str, &[u64], u64, &[u64]) =
-        ("Binary8p1uf", none, none, &[0x80, 0x80], 0xff, &[0x08, 0x08]);
+    let all_nan: Row<'_> = ("Binary8p1uf", none, none, &[0x80, 0x80], 0xff, &[0x08, 0x08]);
     for (scale_format, rho_s, rho, operand, scale, elements) in rows.into_iter().chain([all_nan]) {
         let text = format!(
             "ConvertToBlockMaxAbsFinite<{}, Binary8p4se, {scale_format}, Binary4p2sf, {rho_s}, {rho}>",
