@@ -6,6 +6,7 @@
 
 mod cli;
 mod commands;
+mod declaration;
 mod files;
 mod input;
 mod json;

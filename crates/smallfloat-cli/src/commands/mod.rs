@@ -10,5 +10,6 @@ mod operands;
 pub(crate) mod quantize;
 pub(crate) mod sample;
 pub(crate) mod show;
+pub(crate) mod supports;
 pub(crate) mod table;
 pub(crate) mod verify;

@@ -97,7 +97,10 @@ impl Caller {
     fn single_word(&self) -> Option<RandomBits> {
         match self.operation.projections() {
             [how, _] => how.rounding.random_bits(),
-            [how] if self.operation.random_words() == 0 => how.rounding.random_bits(),
+            // A query of a projection rounds nothing.
+            [how] if self.operation.result().is_some() && self.operation.random_words() == 0 => {
+                how.rounding.random_bits()
+            }
             _ => None,
         }
     }
