@@ -39,7 +39,7 @@ impl ExactTable {
             return Err(Error::new(ErrorKind::OperandCount { name, given: 1, expected }));
         }
         if format.width() > 8 {
-            return Err(Error::range("width", i64::from(format.width()), 3, 8));
+            return Err(Error::range("k", i64::from(format.width()), 2, 8));
         }
         let outcome =
             |code| operation.exact([format.decode(code), Datum::ZERO, Datum::ZERO], arithmetic.semantics);

@@ -184,6 +184,11 @@ impl Operation {
         self.row().2
     }
 
+    /// Does it need no numbers of any size, that is, is it there without the feature `math`?
+    pub const fn is_basic(self) -> bool {
+        self.basic([Datum::ZERO; 3], Semantics::Ieee).is_some()
+    }
+
     /// The exact result for data; operands beyond the operation's own are ignored.
     ///
     /// A result that is not exact has at least 120 bits. Of the operations that need the feature `math` it has 128, the

@@ -243,7 +243,9 @@ fn no_operand_takes_long() {
         }
     }
     std::eprintln!("{:?} in all, the slowest {slowest:?}", start.elapsed());
-    assert!(start.elapsed() < Duration::from_secs(30), "{:?}: slowest {slowest:?}", start.elapsed());
+    // Two seconds on a machine of 2020 with optimization, and thirty times as long without.
+    let limit = Duration::from_secs(if cfg!(debug_assertions) { 900 } else { 60 });
+    assert!(start.elapsed() < limit, "{:?}: slowest {slowest:?}", start.elapsed());
 }
 
 #[test]
