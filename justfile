@@ -27,6 +27,10 @@ big-endian:
 extensive:
     SMALLFLOAT_EXTENSIVE=1 cargo test --workspace --release
 
+# Exact results of the P3109 draft's functions from MPFR and Arb again, compared with the digests in the repository.
+transcendental-digests:
+    scripts/transcendental-digests --check
+
 # Throughput of encoders, decoders and statistics.
 bench:
     cargo bench --manifest-path bench/Cargo.toml --bench convert

@@ -2,11 +2,14 @@
 //!
 //! Source: the P3109 draft (D1 revised, September 2026), section "Conformance", table of mandatory specializations.
 
-use alloc::vec::Vec;
+use alloc::{vec, vec::Vec};
 
 use crate::error::{Error, ErrorKind};
 use crate::formats::{BFLOAT16, BINARY16, BINARY32};
-use crate::ops::{Comparison, Extremum, FormatQuery, Function, Operation, Predicate, Specialization};
+use crate::ops::specialization::Parts;
+use crate::ops::{
+    Arithmetic, Comparison, Extremum, FormatQuery, Function, Operation, Predicate, Specialization,
+};
 use crate::{Domain, Format, Rounding, Saturation, Signedness};
 
 /// The draft's mandatory minimum for a choice of external formats, one to three of binary32, binary16 and bfloat16: 341
@@ -96,7 +99,10 @@ impl List {
         let to = formats.last().unwrap_or(&BINARY32);
         let how =
             to.default_projection().with_rounding(Rounding::NearestEven).with_saturation(Saturation::SatNone);
-        self.0.push(Specialization::new(function, None, formats, &[how])?);
+        // The draft's semantics hold where all formats are IEEE 754's too: Recip(0) is NaN, no result is −0.
+        let (formats, arithmetic) = (formats.to_vec(), Arithmetic::P3109);
+        let parts = Parts { function, length: None, formats, projections: vec![how], arithmetic };
+        self.0.push(Specialization::build(parts)?);
         Ok(())
     }
 
