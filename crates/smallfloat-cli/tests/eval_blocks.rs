@@ -24,7 +24,7 @@ fn scaled_operations_take_scale_and_element_in_turn() {
 #[test]
 fn blocks_by_codes_by_values_and_as_json() {
     eval(&[TO_BLOCK, "--hex", "[4c c0]"]).assert().success().stdout("82 [3 9]\n");
-    eval(&[TO_BLOCK, "[3,", "-1]"]).assert().success().stdout("0x82 [0x3 0x9] 4 [0.75 -0.25] -\n");
+    eval(&[TO_BLOCK, "[3,", "-1]"]).assert().success().stdout("0x82 [0x3 0x9] 4 [0.75 -0.25] X\n");
     let found = eval(&[TO_BLOCK, "--json", "[3 -1]"]).output().expect("it ran").stdout;
     let found: serde_json::Value = serde_json::from_slice(&found).expect("JSON");
     assert_eq!(found[0]["scale"]["code"], "0x82");

@@ -340,7 +340,7 @@ fn what_is_not_legal_is_said() {
         match spec.parse::<Specialization>() {
             Ok(call) => panic!("{spec} parsed as {call}"),
             Err(error) => {
-                assert!(error.to_string().contains(words), "{spec}: `{error}` does not say `{words}`")
+                assert!(error.to_string().contains(words), "{spec}: `{error}` does not say `{words}`");
             }
         }
     }
