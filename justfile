@@ -31,6 +31,11 @@ extensive:
 transcendental-digests:
     scripts/transcendental-digests --check
 
+# κ of exponentials as others compute them; `just kappa --all` also tries all 2^32 binary32 operands.
+kappa *options:
+    cargo run --release -p smallfloat-lab --example kappa_evidence -- "$(date +%F)" {{options}} > target/kappa.md
+    mv target/kappa.md docs/evidence/kappa.md
+
 # Throughput of encoders, decoders and statistics.
 bench:
     cargo bench --manifest-path bench/Cargo.toml --bench convert

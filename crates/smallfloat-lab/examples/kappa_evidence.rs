@@ -1,5 +1,6 @@
 //! Writes `docs/evidence/kappa.md`: κ of exponentials as they are really computed. The argument is the date; `just kappa` runs it.
 
+use std::fmt::Write as _;
 use std::time::Instant;
 
 use smallfloat::ops::Specialization;
@@ -22,6 +23,18 @@ const VARIANTS: [&str; 12] = [
     "table,entries=64",
 ];
 
+const MEANING: &str = "\
+κ is the largest number of steps from value to value between the defined result, which is rounded once from the exact one, and
+the given result. κ = 0 says that for these operands the implementation *is* the operation and may bear its name. κ = 1 says
+that every result is the defined one or a neighbour of it: what rounding twice does (through bfloat16), and what a polynomial or a
+table of too few bits does. Which of two neighbours is given differs for the share of operands whose exact result lies near a tie,
+so the second number of a cell tells good implementations apart where κ does not.
+
+A flush shows as the number of subnormal values: three in Binary8p3se, seven in formats of four bits of precision, and about half
+of that where the nearer of 0 and the smallest normal value is given, P3109's example. In Tesla's CFloat8 the largest
+subnormal value is 7/16 of the smallest normal one, so the nearer is always 0. Such an implementation can't be told from one with a
+single wrong code by κ over all operands; over the operands whose results are normal (`--interval`) its κ is that of the rest.";
+
 fn measure(operand: &str, result: &str, variant: &str) -> Result<Gauge, Box<dyn std::error::Error>> {
     let operation: Specialization =
         format!("Exp<{operand}, {result}, (NearestTiesToEven, SatFinite)>").parse()?;
@@ -38,7 +51,7 @@ fn table(operand: &str, variants: &[&str]) -> Result<(), Box<dyn std::error::Err
         for result in RESULTS {
             let gauge = measure(operand, result, variant)?;
             let total = gauge.total();
-            row += &format!(" {}; {} |", total.kappa(), total.differing());
+            write!(row, " {}; {} |", total.kappa(), total.differing())?;
         }
         println!("{row}");
     }
@@ -56,7 +69,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!(
         "the number of operands whose result is not the defined one. [How it is measured](../kappa.md).\n"
     );
-    println!("{}\n", include_str!("kappa_evidence.txt").trim());
+    println!("{MEANING}\n");
     println!("## All 65,536 bfloat16 operands\n");
     table("bfloat16", &VARIANTS)?;
     if all {
