@@ -1,5 +1,6 @@
 //! [`Operation`]: operations by name, over codes of any formats.
 
+use crate::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64};
 use crate::ops::{self, Comparison, Extremum, Outcome, Semantics};
 use crate::projection::{MissingNan, NegativeZero, project};
 use crate::{Datum, Exact, Family, Flags, Format, Projection, Rounded};
@@ -104,18 +105,26 @@ impl Arithmetic {
     /// P3109's special cases, no scale.
     pub const P3109: Self = Self { semantics: Semantics::P3109, scale: 0, operand_clamp: false };
 
-    /// What holds for formats where nothing is said: P3109's if every format is P3109's or one of its external formats
-    /// (binary16/32/64, bfloat16) and at least one is P3109's; IEEE's otherwise.
-    pub fn default_for<'a>(formats: impl IntoIterator<Item = &'a Format>) -> Self {
-        let mut any = false;
-        for format in formats {
-            match format.family() {
-                Family::P3109 => any = true,
-                Family::Ieee => {}
-                _ => return Self::IEEE,
-            }
+    /// What holds for values of formats where nothing is said: P3109's if one format is P3109's and the others are too or
+    /// are its external formats (binary16, binary32, binary64, bfloat16), IEEE's otherwise (`docs/semantics.md` S1).
+    pub fn default_for<'a, I: IntoIterator<Item = &'a Format>>(formats: I) -> Self
+    where
+        I::IntoIter: Clone,
+    {
+        let formats = formats.into_iter();
+        if formats.clone().any(|format| format.family() == Family::P3109) {
+            Self::default_for_call(formats)
+        } else {
+            Self::IEEE
         }
-        if any { Self::P3109 } else { Self::IEEE }
+    }
+
+    /// What holds for a call by P3109's name where nothing is said: P3109's if every format is P3109's or external, so that a
+    /// call among external formats alone is the draft's too; IEEE's otherwise (`docs/semantics.md` S1).
+    pub fn default_for_call<'a>(formats: impl IntoIterator<Item = &'a Format>) -> Self {
+        const EXTERNAL: [Format; 4] = [BINARY16, BINARY32, BINARY64, BFLOAT16];
+        let is_p3109 = |format: &Format| format.family() == Family::P3109 || EXTERNAL.contains(format);
+        if formats.into_iter().all(is_p3109) { Self::P3109 } else { Self::IEEE }
     }
 }
 

@@ -156,7 +156,7 @@ fn complete_projection(text: &str) -> Result<Projection, Error> {
 }
 
 fn arithmetic(function: Function, formats: &[Format], options: &[(&str, &str)]) -> Result<Arithmetic, Error> {
-    let mut arithmetic = Arithmetic::default_for(formats);
+    let mut arithmetic = Arithmetic::default_for_call(formats);
     let is_plain = function.shape().pairs == 0 && !function.shape().has_length;
     for &(key, value) in options {
         match (key, value) {
@@ -230,7 +230,7 @@ impl fmt::Display for Specialization {
             separator = ", ";
         }
         let Arithmetic { semantics, scale, operand_clamp } = self.arithmetic();
-        if semantics != Arithmetic::default_for(self.formats()).semantics {
+        if semantics != Arithmetic::default_for_call(self.formats()).semantics {
             let name = if semantics == Semantics::Ieee { "ieee" } else { "p3109" };
             write!(f, "{separator}semantics={name}")?;
         }

@@ -117,7 +117,7 @@ impl Specialization {
                 return Err(Error::new(ErrorKind::ProjectionCount { name, given, expected }));
             }
         };
-        let arithmetic = Arithmetic::default_for(formats);
+        let arithmetic = Arithmetic::default_for_call(formats);
         Self::build(Parts { function, length, formats: formats.to_vec(), projections, arithmetic })
     }
 
