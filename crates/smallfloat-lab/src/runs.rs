@@ -80,12 +80,11 @@ fn last(operand: &Format) -> i64 {
 fn sides(operand: &Format) -> Vec<(i64, i64)> {
     let top = operand.encode(operand.max_finite()).map_or(0, |code| place(code, operand));
     let one = Datum::finite(false, 1, 0);
-    let (one, after_one) = match operand.encode(one) {
-        Some(code) => (place(code, operand), place(code, operand) + 1),
-        None => {
-            let above = operand.next_above(one.into()).map_or(top + 1, |code| place(code, operand));
-            (above, above)
-        }
+    let (one, after_one) = if let Some(code) = operand.encode(one) {
+        (place(code, operand), place(code, operand) + 1)
+    } else {
+        let above = operand.next_above(one.into()).map_or(top + 1, |code| place(code, operand));
+        (above, above)
     };
     let positive = [(0, 0), (1, one - 1), (one, after_one - 1), (after_one, top), (top + 1, last(operand))];
     let negative = positive.iter().rev().map(|(low, high)| (-1 - high, -1 - low));
