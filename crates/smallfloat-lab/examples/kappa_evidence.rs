@@ -32,8 +32,8 @@ so the second number of a cell tells good implementations apart where κ does no
 
 A flush shows as the number of subnormal values: three in Binary8p3se, seven in formats of four bits of precision, and about half
 of that where the nearer of 0 and the smallest normal value is given, P3109's example. In Tesla's CFloat8 the largest
-subnormal value is 7/16 of the smallest normal one, so the nearer is always 0. Such an implementation can't be told from one with a
-single wrong code by κ over all operands; over the operands whose results are normal (`--interval`) its κ is that of the rest.";
+subnormal value is 7/16 of the smallest normal one, so the nearer is always 0. A flush hides whatever else an implementation does,
+unless κ is stated apart for the operands whose results are normal (`--interval`).";
 
 fn measure(operand: &str, result: &str, variant: &str) -> Result<Gauge, Box<dyn std::error::Error>> {
     let operation: Specialization =
@@ -78,6 +78,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     } else {
         println!("\nBinary32 operands were left out; `just kappa --all` tries all 2^32.");
     }
-    println!("\n{:.0} s.", start.elapsed().as_secs_f64());
+    println!("\nMeasured in {:.0} s.", start.elapsed().as_secs_f64());
     Ok(())
 }

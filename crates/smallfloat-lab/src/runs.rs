@@ -5,47 +5,42 @@ use smallfloat::{Datum, Format, NegativeRule, Projection};
 
 use crate::Error;
 
-/// Functions of one operand that are defined everywhere but at zero and monotone on either side of it.
-const TOTAL: [&str; 14] = [
+/// Functions of one operand that, on each of the [`sides`] of an operand's values, are defined nowhere or everywhere, monotone,
+/// and of one sign. So of the two ends of a side at most one overflows: where both have one result, so has all between.
+const MONOTONE: [&str; 25] = [
     "Convert",
     "Negate",
     "Abs",
+    "Sqrt",
     "Recip",
+    "RSqrt",
     "Exp",
     "Exp2",
     "ExpMinusOne",
+    "Log",
+    "Log2",
+    "LogOnePlus",
     "Softplus",
+    "ArcSin",
+    "ArcSinPi",
+    "ArcCos",
+    "ArcCosPi",
     "ArcTan",
     "ArcTanPi",
     "Sinh",
     "Cosh",
     "Tanh",
     "ArcSinh",
-];
-
-/// Functions that are monotone where they are defined, and not defined at the far or the near end of a side. A format
-/// without NaN has a number there, which can be that of the other end: then the ends don't tell what lies between.
-const PARTIAL: [&str; 11] = [
-    "Sqrt",
-    "RSqrt",
-    "Log",
-    "Log2",
-    "LogOnePlus",
-    "ArcSin",
-    "ArcSinPi",
-    "ArcCos",
-    "ArcCosPi",
     "ArcCosh",
     "ArcTanh",
 ];
 
-/// Is the operation, rounded into a format of at most 16 bits, monotone on either side of zero?
+/// Has the operation, rounded into a format, runs: at most 16 bits, monotone?
 pub(crate) fn is_monotone(name: &str, to: &Format, how: &Projection) -> bool {
     // The magnitude of a negative result falls where the result rises.
     let keeps_order =
         how.unrepresentable.negative != NegativeRule::Magnitude && !how.rounding.is_stochastic();
-    let monotone = TOTAL.contains(&name) || (PARTIAL.contains(&name) && to.has_nan());
-    monotone && !to.is_wide() && keeps_order
+    MONOTONE.contains(&name) && !to.is_wide() && keeps_order
 }
 
 #[derive(Clone, Debug)]
@@ -72,8 +67,33 @@ fn code_at(place: i64, format: &Format) -> u64 {
     if place < 0 { (-1 - place) as u64 | 1 << (format.width() - 1) } else { place as u64 }
 }
 
+/// The place of the largest magnitude, an infinity where there is one.
+fn last(operand: &Format) -> i64 {
+    let ends = [Datum::Infinite { negative: false }, operand.max_finite()];
+    ends.into_iter().find_map(|end| operand.encode(end)).map_or(0, |code| place(code, operand))
+}
+
+/// The ends of runs of places, in ascending order: −∞, (−∞, −1), −1, (−1, 0), −0, 0, (0, 1), 1, (1, ∞), ∞.
+///
+/// Infinities are apart since they can be clamped as finite values are not, −0 since some formats have NaN there, 0 and ±1
+/// since functions have their poles, zeros and ends there, which in some formats become NaN.
+fn sides(operand: &Format) -> Vec<(i64, i64)> {
+    let top = operand.encode(operand.max_finite()).map_or(0, |code| place(code, operand));
+    let one = Datum::finite(false, 1, 0);
+    let (one, after_one) = if let Some(code) = operand.encode(one) {
+        (place(code, operand), place(code, operand) + 1)
+    } else {
+        let above = operand.next_above(one.into()).map_or(top + 1, |code| place(code, operand));
+        (above, above)
+    };
+    let positive = [(0, 0), (1, one - 1), (one, after_one - 1), (after_one, top), (top + 1, last(operand))];
+    let negative = positive.iter().rev().map(|(low, high)| (-1 - high, -1 - low));
+    let negative = negative.filter(|_| operand.is_signed());
+    negative.chain(positive).filter(|(low, high)| low <= high).collect()
+}
+
 impl Runs {
-    /// The runs of a function from codes of a format to codes that is monotone on either side of zero.
+    /// The runs of a function from codes of a format to codes that is as [`MONOTONE`] says on each of the [`sides`].
     ///
     /// # Errors
     /// Those of the function.
@@ -81,22 +101,8 @@ impl Runs {
         operand: &Format,
         result_of: impl Fn(u64) -> Result<u64, Error>,
     ) -> Result<Self, Error> {
-        let place_of = |datum| operand.encode(datum).map(|code| place(code, operand));
-        let last = place_of(operand.max_finite()).unwrap_or(0);
-        let mut sides = vec![(0, last)];
-        if operand.is_signed() {
-            // −0 is a side of its own: some formats have NaN there.
-            sides = vec![(-1 - last, -2), (-1, -1), (0, last)];
-        }
-        // So is each infinity: it may be clamped as finite values are not.
-        if let Some(infinity) = place_of(Datum::Infinite { negative: false }) {
-            sides.push((infinity, infinity));
-            if operand.is_signed() {
-                sides.insert(0, (-1 - infinity, -1 - infinity));
-            }
-        }
         let mut starts = Vec::new();
-        for (low, high) in sides.into_iter().filter(|(low, high)| low <= high) {
+        for (low, high) in sides(operand) {
             let result = |place| result_of(code_at(place, operand));
             let (at_low, at_high) = (result(low)?, result(high)?);
             starts.push((low, at_low));
@@ -112,7 +118,7 @@ impl Runs {
             }
         }
         starts.insert(0, (i64::MIN, nan[1]));
-        starts.push((place_of(Datum::Infinite { negative: false }).unwrap_or(last) + 1, nan[0]));
+        starts.push((last(operand) + 1, nan[0]));
         Ok(Self { operand: *operand, starts })
     }
 
