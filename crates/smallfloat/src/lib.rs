@@ -36,6 +36,7 @@
 //! | [`Flags`], [`Rounded`] | exception flags, returned with every result |
 //! | [`random`] | Philox4x32-10, addressed by (seed, stream, element) |
 //! | [`scalar`] | types with operators: [`E4M3Fn`], [`E5M2`], [`F16`], [`CFloat8_1_4_3`], …; [`Dynamic`] for any format |
+//! | `math` | exponentials, logarithms, trigonometric and hyperbolic functions, correctly rounded (feature `math`) |
 //! | `text` | decimal and hexadecimal text, rounded once; shortest decimals (feature `alloc`) |
 //!
 //! # Cargo features

@@ -50,9 +50,18 @@ const fn parity(which: Elementary) -> Parity {
     use Elementary as E;
     match which {
         E::Cos | E::Cosh | E::CosPi => Parity::Even,
-        E::Sin | E::Tan | E::ArcSin | E::ArcTan => Parity::Odd,
-        E::Sinh | E::Tanh | E::ArcSinh | E::ArcTanh => Parity::Odd,
-        E::SinPi | E::TanPi | E::ArcSinPi | E::ArcTanPi => Parity::Odd,
+        E::Sin
+        | E::Tan
+        | E::ArcSin
+        | E::ArcTan
+        | E::Sinh
+        | E::Tanh
+        | E::ArcSinh
+        | E::ArcTanh
+        | E::SinPi
+        | E::TanPi
+        | E::ArcSinPi
+        | E::ArcTanPi => Parity::Odd,
         _ => Parity::None,
     }
 }
@@ -223,12 +232,11 @@ pub(super) fn angle(y: &Real, x: &Real, over_pi: bool, bits: u32) -> Real {
     let top = y.leading() - x.leading() + 1;
     let near = match (over_pi, x_negative) {
         (false, false) => small_angle(&y, &x, top, bits),
-        (false, true) => None,
         // 1 − arctan(y/x) / π.
         (true, true) if top < 0 => Real::small(1, 0).nudged(true, top - 1, bits),
         // ½ ∓ arctan(x/y) / π.
         (true, _) if top > 2 => Real::small(1, -1).nudged(!x_negative, 1 - top, bits),
-        (true, _) => None,
+        _ => None,
     };
     let value = near.unwrap_or_else(|| {
         refine(bits, |precision| {

@@ -1,7 +1,38 @@
-//! Operations on numbers of any size.
+//! Functions that are rarely exact: roots, exponentials, logarithms, trigonometric and hyperbolic functions, all correctly
+//! rounded; and every numeric operation on numbers of any size.
 //!
-//! Results are truncated toward zero with a mark, as [`Exact`](crate::Exact) is, so that [`project`](crate::project) is
-//! still the only function that rounds.
+//! They are operations like the others: [`Operation::Elementary`] with an [`Elementary`], [`Operation::RSqrt`],
+//! [`Operation::Hypot`], [`Operation::ArcTan2`] and [`Operation::ArcTan2Pi`], whose documentation has their special cases.
+//! The typed scalars and [`Dynamic`](crate::Dynamic) have methods with the standard library's names.
+//!
+//! ```
+//! use smallfloat::{E4M3Fn, Format, math::Elementary, ops::{Arithmetic, Operand, Operation}};
+//! assert_eq!(E4M3Fn::from_f32(2.0).ln().to_f32(), 0.6875);
+//!
+//! // Any formats: e^1 from an 8-bit format into binary64.
+//! let (from, to): (Format, Format) = ("binary8p3se".parse()?, "binary64".parse()?);
+//! let one = from.encode_f32(1.0, &from.default_projection()).value;
+//! let exp = Operation::Elementary(Elementary::Exp);
+//! let e = exp.evaluate(&[Operand::new(one, &from)], &to, &to.default_projection(), Arithmetic::P3109);
+//! assert_eq!(f64::from_bits(e.value), core::f64::consts::E);
+//! # Ok::<(), smallfloat::Error>(())
+//! ```
+//!
+//! # How a result is found
+//!
+//! A result is exact, or truncated toward zero with a mark, as [`Exact`](crate::Exact) is, so that
+//! [`project`](crate::project) is still the only function that rounds.
+//!
+//! 1. Special cases, from a table.
+//! 2. Values that are dyadic numbers, which [`Elementary`] lists, and square roots and quotients, by integers.
+//! 3. Values beside a dyadic number, such as sin x for tiny x, 1 − tanh x for large x, or e^x beyond every format: a bound
+//!    on the first term left out gives the truncation without computing that term.
+//! 4. All others by interval arithmetic on integers: every operation returns a ball that contains the result, series
+//!    come with a bound on what they leave out, and digits are taken only where the whole ball agrees on them; else the
+//!    precision grows. It ends because the values left are no dyadic numbers.
+//!
+//! Arguments up to 2^131072 and down to its inverse take milliseconds at most, but for sin, cos and tan of such large
+//! arguments, which need as many bits of π: tens of milliseconds.
 
 mod ball;
 mod elementary;
@@ -12,12 +43,14 @@ mod real;
 mod rows;
 mod series;
 mod special;
+mod table;
 #[cfg(test)]
 mod tests;
 mod trigonometric;
 mod wide;
 
 pub use elementary::Elementary;
+pub use table::ExactTable;
 pub(crate) use wide::{Wide, WideOutcome};
 
 use crate::ops::{Operation, Semantics};
@@ -66,6 +99,7 @@ fn compute(operation: Operation, operands: &[Wide], bits: u32) -> Wide {
         Operation::Remainder => real::modulo(&x, &y, true).into(),
         Operation::Fmod => real::modulo(&x, &y, false).into(),
         Operation::Sqrt => real::sqrt(&x, bits).into(),
+        // The others are nothing but special cases.
         _ => Wide::NAN,
     }
 }

@@ -184,28 +184,35 @@ impl Operation {
         self.row().2
     }
 
+    /// Does it need no numbers of any size, that is, is it there without the feature `math`?
+    pub const fn is_basic(self) -> bool {
+        self.basic([Datum::ZERO; 3], Semantics::Ieee).is_some()
+    }
+
     /// The exact result for data; operands beyond the operation's own are ignored.
     ///
     /// A result that is not exact has at least 120 bits. Of the operations that need the feature `math` it has 128, the
     /// first of them 1, and their exact results have an odd significand: so equal results are equal values.
     pub fn exact(self, data: [Datum; 3], semantics: Semantics) -> Outcome {
-        self.basic(data, semantics).unwrap_or_else(|| self.computed(data, semantics))
-    }
-
-    #[cfg(feature = "math")]
-    fn computed(self, data: [Datum; 3], semantics: Semantics) -> Outcome {
-        const BITS: u32 = 128;
-        let outcome = crate::math::evaluate(self, &data.map(crate::math::Wide::from), semantics, BITS);
-        Outcome { exact: outcome.value.to_exact(), flags: outcome.flags }
-    }
-
-    /// Without the feature `math` every operation is a basic one.
-    #[cfg(not(feature = "math"))]
-    fn computed(self, _: [Datum; 3], _: Semantics) -> Outcome {
-        Outcome::NAN
+        #[cfg(feature = "math")]
+        let computed = || {
+            let outcome = crate::math::evaluate(self, &data.map(crate::math::Wide::from), semantics, 128);
+            Outcome { exact: outcome.value.to_exact(), flags: outcome.flags }
+        };
+        // Without the feature every operation is a basic one.
+        #[cfg(not(feature = "math"))]
+        let computed = || Outcome::NAN;
+        self.basic(data, semantics).unwrap_or_else(computed)
     }
 
     /// The exact result of an operation that needs no numbers of any size; nothing for others.
+    #[cfg_attr(
+        not(feature = "math"),
+        expect(
+            clippy::unnecessary_wraps,
+            reason = "only the feature `math` has operations that are not basic"
+        )
+    )]
     pub(crate) const fn basic(self, [x, y, z]: [Datum; 3], semantics: Semantics) -> Option<Outcome> {
         Some(match self {
             Self::Convert => Outcome::datum(semantics.operand(x)),
@@ -254,11 +261,20 @@ impl Operation {
         how: &Projection,
         arithmetic: Arithmetic,
     ) -> Rounded<u64> {
+        self.evaluate_with(operands, to, how, arithmetic, |data| self.exact(data, arithmetic.semantics))
+    }
+
+    /// The same with an exact result of the caller's.
+    pub(crate) fn evaluate_with(
+        self,
+        operands: &[Operand<'_>],
+        to: &Format,
+        how: &Projection,
+        arithmetic: Arithmetic,
+        exact: impl FnOnce([Datum; 3]) -> Outcome,
+    ) -> Rounded<u64> {
         let call = Call::new(self, operands, to, how, arithmetic);
-        match call.clamped() {
-            Some(clamped) => clamped,
-            None => call.rounded(self.exact(call.data, arithmetic.semantics)),
-        }
+        call.clamped().unwrap_or_else(|| call.rounded(exact(call.data)))
     }
 
     /// The same for the basic operations, which constants can use; nothing for others.

@@ -5,6 +5,7 @@ use std::vec::Vec;
 use dashu_base::BitTest;
 use dashu_int::UBig;
 
+use crate::cast::signed;
 use crate::math::{Wide, WideOutcome, evaluate};
 use crate::ops::{Operation, Outcome, Semantics};
 use crate::{Datum, Exact, Flags};
@@ -47,14 +48,14 @@ fn canonical(x: Exact, semantics: Semantics) -> Exact {
     }
     let zeros = significand.trailing_zeros();
     if !sticky && 128 - significand.leading_zeros() - zeros <= 100 {
-        return Exact::finite(negative, significand >> zeros, exponent + zeros as i32);
+        return Exact::finite(negative, significand >> zeros, exponent + signed(zeros));
     }
     let cut = 128 - significand.leading_zeros() - 100;
     let kept = significand >> cut;
     Exact::Finite {
         negative,
         significand: kept,
-        exponent: exponent + cut as i32,
+        exponent: exponent + signed(cut),
         sticky: sticky || kept << cut != significand,
     }
 }
@@ -74,14 +75,20 @@ fn check(operation: Operation, data: [Datum; 3], semantics: Semantics) {
 fn wide_operations_are_those_on_data() {
     let data = data();
     for semantics in [Semantics::Ieee, Semantics::P3109] {
-        for operation in Operation::all() {
+        for operation in Operation::all().filter(|operation| operation.is_basic()) {
             for &x in &data {
                 match operation.arity() {
                     1 => check(operation, [x; 3], semantics),
-                    2 => data.iter().for_each(|&y| check(operation, [x, y, x], semantics)),
+                    2 => {
+                        for &y in &data {
+                            check(operation, [x, y, x], semantics);
+                        }
+                    }
                     _ => {
                         for &y in &data {
-                            data.iter().for_each(|&z| check(operation, [x, y, z], semantics));
+                            for &z in &data {
+                                check(operation, [x, y, z], semantics);
+                            }
                         }
                     }
                 }
@@ -94,8 +101,8 @@ fn wide(negative: bool, significand: UBig, exponent: i64) -> Wide {
     Wide::Finite { negative, significand, exponent, sticky: false }
 }
 
-fn value(operation: Operation, operands: [Wide; 3]) -> Wide {
-    let WideOutcome { value, flags } = evaluate(operation, &operands, Semantics::P3109, BITS);
+fn value(operation: Operation, operands: &[Wide; 3]) -> Wide {
+    let WideOutcome { value, flags } = evaluate(operation, operands, Semantics::P3109, BITS);
     assert_eq!(flags, Flags::NONE, "{operation:?}");
     value
 }
@@ -117,19 +124,19 @@ fn vast_gaps_cost_little() {
         (Operation::Faa, [one(false, large), one(false, tiny), one(true, tiny - 9)]),
         (Operation::Faa, [one(false, tiny), one(true, 0), one(false, large)]),
     ] {
-        let (length, sticky) = shape(&value(operation, operands.clone()));
+        let (length, sticky) = shape(&value(operation, &operands));
         assert!(sticky && (128..300).contains(&length), "{operation:?} of {operands:?}: {length} bits");
     }
     // 2^18 · 2^k − δ has only ones, 2^18 · 2^k + δ only zeros below the leading one.
-    let below = value(Operation::Subtract, [one(false, large), one(false, tiny), Wide::zero(false)]);
-    let above = value(Operation::Add, [one(false, large), one(false, tiny), Wide::zero(false)]);
+    let below = value(Operation::Subtract, &[one(false, large), one(false, tiny), Wide::zero(false)]);
+    let above = value(Operation::Add, &[one(false, large), one(false, tiny), Wide::zero(false)]);
     let exact =
         |significand, exponent| Exact::Finite { negative: false, significand, exponent, sticky: true };
     assert_eq!(below.to_exact(), exact(u128::MAX, (1 << 18) - 128));
     assert_eq!(above.to_exact(), exact(1 << 127, (1 << 18) - 127));
     // The large terms cancel: the tiny one is all that is left, exactly.
-    let left = value(Operation::Faa, [one(false, large), one(false, tiny), one(true, large)]);
-    assert_eq!(left.to_exact(), Exact::finite(false, 1, tiny as i32));
+    let left = value(Operation::Faa, &[one(false, large), one(false, tiny), one(true, large)]);
+    assert_eq!(left.to_exact(), Exact::finite(false, 1, -(1 << 18)));
 }
 
 #[test]
@@ -139,22 +146,22 @@ fn products_of_scale_and_element_are_exact() {
     let square = &a * &a;
     let product = value(
         Operation::Multiply,
-        [wide(true, square.clone(), -9), wide(false, square.clone(), 4), Wide::NAN],
+        &[wide(true, square.clone(), -9), wide(false, square.clone(), 4), Wide::NAN],
     );
     assert_eq!(product, wide(true, &square * &square, -5));
-    let root = value(Operation::Sqrt, [wide(false, square, -4), Wide::NAN, Wide::NAN]);
+    let root = value(Operation::Sqrt, &[wide(false, square, -4), Wide::NAN, Wide::NAN]);
     assert_eq!(root.to_exact(), Exact::finite(false, (1 << 53) - 1, -2));
 }
 
 #[test]
 fn quotients_and_roots_are_truncated() {
-    let third = value(Operation::Divide, [Wide::finite(false, 1, 0), Wide::finite(false, 3, 0), Wide::NAN]);
+    let third = value(Operation::Divide, &[Wide::finite(false, 1, 0), Wide::finite(false, 3, 0), Wide::NAN]);
     let expected = UBig::from(3_u8);
     let Wide::Finite { significand, exponent, sticky, .. } = third else { panic!("a third is finite") };
     let one = UBig::ONE << usize::try_from(-exponent).unwrap();
     assert!(sticky && &significand * &expected < one && (&significand + UBig::ONE) * expected > one);
     for (s, e) in [(2, 0), (3, 1), (0x1f_ffff, -7), (1, 131_067), (1, -131_067)] {
-        let root = value(Operation::Sqrt, [Wide::finite(false, s, e), Wide::NAN, Wide::NAN]);
+        let root = value(Operation::Sqrt, &[Wide::finite(false, s, e), Wide::NAN, Wide::NAN]);
         let Wide::Finite { significand: r, exponent, sticky, .. } = root else { panic!("roots are finite") };
         let radicand = UBig::from(s) << usize::try_from(e - 2 * exponent).unwrap();
         assert!(sticky && &r * &r < radicand && (&r + UBig::ONE).pow(2) > radicand, "√({s}·2^{e})");
