@@ -96,7 +96,7 @@ pub(crate) fn formats() -> Value {
                 [Domain::Finite, Domain::Extended].map(|domain| Format::p3109(k, p, sign, domain))
             })
         })
-        .filter(Result::is_ok)
+        .flatten()
         .count();
     let others: Vec<_> = CATALOGUE
         .iter()

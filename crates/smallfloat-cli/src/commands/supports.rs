@@ -74,7 +74,7 @@ fn answer(operation: &str, json: bool, out: &mut Output) -> Result<ExitCode> {
         (Ok(_), false) => writeln!(out, "yes")?,
         (Err(reason), false) => writeln!(out, "no: {reason}")?,
         (Ok(spec), true) => {
-            writeln!(out, "{:#}", json!({ "operation": spec.to_string(), "supplied": true }))?
+            writeln!(out, "{:#}", json!({ "operation": spec.to_string(), "supplied": true }))?;
         }
         (Err(reason), true) => {
             let reason = reason.to_string();
