@@ -27,7 +27,20 @@ big-endian:
 extensive:
     SMALLFLOAT_EXTENSIVE=1 cargo test --workspace --release
 
+# Exact results of the P3109 draft's functions from MPFR and Arb again, compared with the digests in the repository.
+transcendental-digests:
+    scripts/transcendental-digests --check
+
+# κ of exponentials as others compute them; `just kappa --all` also tries all 2^32 binary32 operands.
+kappa *options:
+    cargo run --release -p smallfloat-lab --example kappa_evidence -- "$(date +%F)" {{options}} > target/kappa.md
+    mv target/kappa.md docs/evidence/kappa.md
+
 # Throughput of encoders, decoders and statistics.
 bench:
     cargo bench --manifest-path bench/Cargo.toml --bench convert
     cargo bench --manifest-path bench/Cargo.toml --bench scalar
+
+# Streams of P3109 operations beside gfloat and ml_dtypes (fetched with pip), in one run.
+bench-operations:
+    scripts/bench-operations

@@ -3,7 +3,6 @@
 
 use std::hint::black_box;
 
-use smallfloat::ops::{Arithmetic, Operation};
 use smallfloat::random::Philox;
 use smallfloat::{Format, RandomBits, Rounding};
 use smallfloat_bench::{Case, data, limits, lines, time};
@@ -123,16 +122,19 @@ fn operations(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
         }),
     ];
     let format: Format = "cfloat8_1_4_3:bias=7".parse().unwrap();
-    let how = format.default_projection();
-    for operation in [Operation::Add, Operation::Multiply] {
-        let kernel = Elementwise::new(operation, &[format; 2], &format, &how, Arithmetic::IEEE).unwrap();
-        cases.push(Case::new(format!("{} on random codes", operation.name()), LIMIT, move || {
-            black_box(kernel.apply(&[black_box(x), black_box(y)], &mut buffer.borrow_mut()));
+    let kernel = |name: &str, operands: usize| {
+        let formats = vec![format.to_string(); operands + 1].join(", ");
+        Elementwise::new(&format!("{name}<{formats}>").parse().unwrap()).unwrap()
+    };
+    for name in ["Add", "Multiply"] {
+        let kernel = kernel(name, 2);
+        cases.push(Case::new(format!("{name} on random codes"), LIMIT, move || {
+            black_box(kernel.binary(black_box(x), black_box(y), &mut buffer.borrow_mut(), None));
         }));
     }
-    let fma = Elementwise::new(Operation::Fma, &[format; 3], &format, &how, Arithmetic::IEEE).unwrap();
+    let fma = kernel("FMA", 3);
     cases.push(Case::new("FMA on random codes", LIMIT, move || {
-        black_box(fma.apply(&[black_box(x), black_box(y), black_box(x)], &mut buffer.borrow_mut()));
+        black_box(fma.ternary(black_box(x), black_box(y), black_box(x), &mut buffer.borrow_mut(), None));
     }));
     for accumulate in [Accumulate::F32, Accumulate::Exact] {
         let dot = Dot::new(&format, &format, accumulate).unwrap();

@@ -7,7 +7,8 @@ use clap::builder::styling::AnsiColor;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    compare, convert, dequantize, eval, formats, inspect, quantize, sample, show, table, verify,
+    compare, convert, dequantize, eval, formats, inspect, kappa, quantize, sample, show, supports, table,
+    verify,
 };
 use crate::output::Output;
 
@@ -52,6 +53,8 @@ enum Command {
     Show(show::Args),
     Convert(convert::Args),
     Eval(eval::Args),
+    Supports(supports::Args),
+    Kappa(kappa::Args),
     Quantize(Box<quantize::Args>),
     Dequantize(dequantize::Args),
     Inspect(inspect::Args),
@@ -68,6 +71,9 @@ impl Cli {
             Some(Command::Show(args)) => show::run(&args, out),
             Some(Command::Convert(args)) => convert::run(&args, out),
             Some(Command::Eval(args)) => eval::run(&args, out),
+            // The answer is the exit status too.
+            Some(Command::Supports(args)) => return supports::run(&args, out),
+            Some(Command::Kappa(args)) => kappa::run(&args, out),
             Some(Command::Quantize(args)) => quantize::run(&args, out),
             Some(Command::Dequantize(args)) => dequantize::run(&args, out),
             Some(Command::Inspect(args)) => inspect::run(&args, out),

@@ -1,14 +1,16 @@
 //! The `smallfloat` command: small floating-point formats of machine learning, exactly.
 //!
 //! One file a command under `commands/`; what they share is in `options` (arguments), `files`, `output` (writing), `report`
-//! and `picture` (what quantizing did) and `words` (formats, codes and numbers in words). No numerics here: every number
-//! comes from the library crates.
+//! and `picture` (what quantizing did), `kappa_picture` (steps along an operand) and `words` (formats, codes and numbers in
+//! words). No numerics here: every number comes from the library crates.
 
 mod cli;
 mod commands;
+mod declaration;
 mod files;
 mod input;
 mod json;
+mod kappa_picture;
 mod options;
 mod output;
 mod picture;

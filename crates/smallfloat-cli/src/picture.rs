@@ -26,12 +26,12 @@ const MAX_ROWS: usize = 400;
 /// Exponents that fewer elements have in every tensor don't widen the axis.
 const MIN_SHARE: f64 = 0.01;
 
-const INK: RGBColor = RGBColor(32, 38, 46);
-const FAINT: RGBColor = RGBColor(112, 122, 134);
-const GRID: RGBColor = RGBColor(226, 230, 235);
+pub(crate) const INK: RGBColor = RGBColor(32, 38, 46);
+pub(crate) const FAINT: RGBColor = RGBColor(112, 122, 134);
+pub(crate) const GRID: RGBColor = RGBColor(226, 230, 235);
 const OUTLINE: RGBColor = RGBColor(214, 93, 14);
-const DOT: RGBColor = RGBColor(23, 105, 170);
-const WARN: RGBColor = RGBColor(200, 30, 45);
+pub(crate) const DOT: RGBColor = RGBColor(23, 105, 170);
+pub(crate) const WARN: RGBColor = RGBColor(200, 30, 45);
 /// From few elements to many.
 const SHADES: [RGBColor; 5] = [
     RGBColor(246, 249, 252),
@@ -41,7 +41,7 @@ const SHADES: [RGBColor; 5] = [
     RGBColor(8, 48, 107),
 ];
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// A quantized tensor, ready to be drawn.
 struct Row<'a> {
@@ -328,7 +328,7 @@ fn shade(share: f64) -> RGBColor {
     RGBColor(mix(r, s, place), mix(g, h, place), mix(b, c, place))
 }
 
-fn text(
+pub(crate) fn text(
     area: &Area<'_>,
     text: &str,
     at: (i32, i32),
@@ -343,7 +343,7 @@ fn text(
     Ok(())
 }
 
-fn line<C: Color>(
+pub(crate) fn line<C: Color>(
     area: &Area<'_>,
     from: (i32, i32),
     to: (i32, i32),

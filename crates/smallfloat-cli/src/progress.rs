@@ -1,4 +1,4 @@
-//! A progress bar on standard error, where that is a terminal.
+//! Progress bars on standard error, where that is a terminal.
 
 use std::time::Duration;
 
@@ -12,13 +12,7 @@ pub(crate) struct Bar(ProgressBar);
 
 impl Bar {
     pub(crate) fn new() -> Self {
-        // Hidden by itself where standard error is no terminal.
-        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-        let template = "{bar:25.cyan/dim} {percent:>3}%  {decimal_bytes_per_sec:>12}  {eta:>4} left  {msg}";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("━╸─"));
-        }
-        Self(bar)
+        Self(bar(0, "{bar:25.cyan/dim} {percent:>3}%  {decimal_bytes_per_sec:>12}  {eta:>4} left  {msg}"))
     }
 
     pub(crate) fn update(&self, progress: Progress<'_>) {
@@ -31,6 +25,34 @@ impl Bar {
                 self.0.enable_steady_tick(Duration::from_millis(200));
             }
         }
+    }
+}
+
+/// Hidden by itself where standard error is no terminal.
+fn bar(length: u64, template: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("━╸─"));
+    }
+    bar
+}
+
+/// The bar of a sweep over calls; any thread may count. It disappears with the sweep.
+pub(crate) struct Counter(ProgressBar);
+
+impl Counter {
+    pub(crate) fn new(calls: u64) -> Self {
+        Self(bar(calls, "{bar:25.cyan/dim} {percent:>3}%  {per_sec:>16}  {eta:>4} left"))
+    }
+
+    pub(crate) fn add(&self, calls: u64) {
+        self.0.inc(calls);
+    }
+}
+
+impl Drop for Counter {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
     }
 }
 

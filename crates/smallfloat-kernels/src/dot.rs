@@ -146,7 +146,7 @@ impl Dot {
         );
         let columns = b.len() / length;
         assert_eq!(codes.len(), a.len() / length * columns, "one result for each pair of rows");
-        parallel::flags(codes, |start, codes| {
+        parallel::fill(codes, |start, codes| {
             let mut seen = Flags::NONE;
             for (i, code) in (start..).zip(codes) {
                 let row = |matrix: &'_ [u8], i: usize| i * length..(i * length + length).min(matrix.len());

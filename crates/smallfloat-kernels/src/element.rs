@@ -111,7 +111,7 @@ element!(f64, u64, formats::BINARY64, core::convert::identity, |_| Lanes::Other,
 element!(f16, u16, formats::BINARY16, f16::to_f64, Lanes::F16, |_| Halves::Other);
 element!(bf16, u16, formats::BFLOAT16, bf16::to_f64, Lanes::Bf16, Halves::Bf16);
 
-/// The storage of a code: `u8` for formats of up to 8 bits, `u16` for any.
+/// The storage of a code: `u8` for formats of up to 8 bits, `u16` for any small one, `u32` and `u64` for wide ones.
 pub trait Code: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     /// Its width in bits.
     const BITS: u32;
@@ -119,6 +119,10 @@ pub trait Code: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     fn from_code(code: u32) -> Self;
     /// The code.
     fn code(self) -> usize;
+    /// The low bits of a code of any width.
+    fn truncate(code: u64) -> Self;
+    /// The code as the widest one.
+    fn widen(self) -> u64;
     #[doc(hidden)]
     fn as_bytes(codes: &[Self]) -> Option<&[u8]>;
     #[doc(hidden)]
@@ -128,21 +132,33 @@ pub trait Code: sealed::Sealed + Copy + Default + Send + Sync + 'static {
 macro_rules! code {
     ($type:ty, $bytes:expr, $bytes_mut:expr) => {
         impl sealed::Sealed for $type {}
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_lossless,
+            trivial_numeric_casts,
+            reason = "the caller chose a code type as wide as the format"
+        )]
         impl Code for $type {
             const BITS: u32 = Self::BITS;
 
             #[inline]
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "the caller chose a code type as wide as the format"
-            )]
             fn from_code(code: u32) -> Self {
                 code as Self
             }
 
             #[inline]
             fn code(self) -> usize {
-                usize::from(self)
+                self as usize
+            }
+
+            #[inline]
+            fn truncate(code: u64) -> Self {
+                code as Self
+            }
+
+            #[inline]
+            fn widen(self) -> u64 {
+                self as u64
             }
 
             #[inline]
@@ -160,3 +176,5 @@ macro_rules! code {
 
 code!(u8, Some, Some);
 code!(u16, |_| None, |_| None);
+code!(u32, |_| None, |_| None);
+code!(u64, |_| None, |_| None);

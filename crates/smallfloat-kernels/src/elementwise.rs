@@ -1,218 +1,374 @@
-//! [`Elementwise`]: operations on codes, element by element, with the codes and flags of the core.
-//!
-//! Two codes of at most 8 bits make 65,536 pairs, so every operation with two operands is a table that the core fills: any
-//! formats, mixed or not, any rounding, either semantics, exact by construction. On AVX2 nothing is faster that also tells
-//! its flags. Fused multiply-add has too many triples for a table: where x·y + z is exact in binary64, which the formats'
-//! ranges prove, it is computed there and encoded; elsewhere the core does it.
+//! [`Elementwise`]: a numeric operation over slices of codes.
 
-use std::sync::OnceLock;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
 
-use smallfloat::ops::{Arithmetic, Operand, Operation};
-use smallfloat::{Datum, Flags, Format, Projection, Rounded, Rounding};
+use smallfloat::ops::{Arithmetic, Function, Operand, Operation, Specialization};
+use smallfloat::{Class, Exact, Flags, Format, Projection, RandomBits, Rounded};
 
-use crate::{Decoder, Encoder, Error, parallel};
+use crate::{Code, Error, Words, parallel};
 
-/// An operation on codes of at most 8 bits.
+/// One operation of one to three operands over slices of codes, with the results and flags of [`Specialization::call`].
+///
+/// Operands of up to 16 bits together are looked up in a table of all results, which the core fills. FMA and FAA of two such
+/// operands and a short third one go through the distinct values of x·y or x + y: an 8-bit format has a few thousand of them, and
+/// each has a row for all third operands. Everything else, and stochastic rounding, goes through the core element by
+/// element, to the same codes. Neither threads nor chunks nor the data change a bit.
+///
+/// ```
+/// use smallfloat_kernels::Elementwise;
+/// let fma = "FMA<Binary8p3se, Binary8p3se, Binary8p3se, Binary8p3se>".parse()?;
+/// let fma = Elementwise::for_length(&fma, 2)?;
+/// let mut results = [0_u8; 2];
+/// fma.ternary(&[0x1e_u8, 0x40], &[0x7e_u8, 0x40], &[0x01_u8, 0x40], &mut results, None);
+/// assert_eq!(results, [0x5d, 0x44]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Elementwise {
+    call: Call,
+    path: Path,
+}
+
+/// Operation, formats and projection: what the core needs for one element.
+#[derive(Clone, Debug)]
+struct Call {
     operation: Operation,
     operands: Vec<Format>,
     to: Format,
     how: Projection,
     arithmetic: Arithmetic,
-    /// Code in the low byte, flags above, for each pair of codes; filled when first needed.
-    pairs: OnceLock<Vec<u16>>,
-    wide: Option<Box<Wide>>,
 }
 
-/// Fused multiply-add by way of binary64.
 #[derive(Clone, Debug)]
-struct Wide {
-    decoders: [Decoder<f64>; 3],
-    encoder: Encoder<f64>,
-    /// For each operand and code: is it subnormal?
-    denormal: [[bool; 256]; 3],
+enum Path {
+    /// All results: the operands' codes side by side, the first one lowest, are the index.
+    Table(Entries),
+    /// A class for each pair of the first two operands, and a row of all third operands for each class.
+    Classes { classes: Vec<u16>, rows: Entries },
+    /// The core, element by element.
+    Core,
 }
 
-/// Elements that binary64 takes at once.
-const PIECE: usize = 255;
+/// Codes with their flags above them, in the narrowest cells that hold both.
+#[derive(Clone, Debug)]
+enum Entries {
+    /// Codes of up to 8 bits.
+    Short(Vec<u16>),
+    /// Codes of up to 16 bits.
+    Medium(Vec<u32>),
+    /// Codes of up to 32 bits.
+    Long(Vec<u64>),
+}
+
+/// Operand bits that a table of all results may have.
+const TABLE_BITS: u32 = 16;
+/// Rows × third operands that are worth their memory: 8 MiB of 8-bit codes.
+const MAX_ROW_ENTRIES: usize = 1 << 22;
 
 impl Elementwise {
-    /// An operation with one, two or three operands of these formats. Nothing is computed yet.
+    /// For slices of any length.
     ///
     /// # Errors
-    /// A format of more than 8 bits, another number of formats than the operation has operands, or a stochastic rounding.
-    pub fn new(
-        operation: Operation,
-        operands: &[Format],
-        to: &Format,
-        how: &Projection,
-        arithmetic: Arithmetic,
-    ) -> Result<Self, Error> {
-        if let Some(format) = operands.iter().chain([to]).find(|format| format.width() > 8) {
-            return Err(Error::WiderThanByte { format: *format });
+    /// A function that is not numeric (a comparison, a predicate, a query, a block operation), and a stochastic rounding with more than 32
+    /// random bits.
+    pub fn new(specialization: &Specialization) -> Result<Self, Error> {
+        Self::for_length(specialization, usize::MAX)
+    }
+
+    /// For about this many elements: fewer than a table has entries go through the core, to the same codes.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn for_length(specialization: &Specialization, length: usize) -> Result<Self, Error> {
+        let (Function::Numeric(operation), Some(to), Some(how)) =
+            (specialization.function(), specialization.result(), specialization.projection())
+        else {
+            return Err(Error::NotElementwise { name: specialization.function().name() });
+        };
+        if let Some(bits) = how.rounding.random_bits() {
+            RandomBits::from_word32(bits.count(), 0).map_err(Error::RandomBits)?;
         }
-        if operands.len() != operation.arity() {
-            return Err(Error::Operands {
-                operation: operation.name(),
-                needed: operation.arity(),
-                given: operands.len(),
-            });
-        }
-        if how.rounding.is_stochastic() {
-            return Err(Error::NoRandomWords { mode: how.rounding.name() });
-        }
-        let mut elementwise = Self {
+        let call = Call {
             operation,
-            operands: operands.to_vec(),
+            operands: specialization.operands().to_vec(),
             to: *to,
             how: *how,
-            arithmetic,
-            pairs: OnceLock::new(),
-            wide: None,
+            arithmetic: specialization.arithmetic(),
         };
-        elementwise.wide = Wide::new(&elementwise)?.map(Box::new);
-        Ok(elementwise)
+        let path = call.path(length);
+        Ok(Self { call, path })
     }
 
-    /// Applies the operation to each element and gives all flags that were raised. Bits above a format's width are
-    /// ignored.
+    /// A unary operation. A stochastic rounding takes the words; the others ignore them.
     ///
     /// # Panics
-    /// If there are not as many slices as the operation has operands, or if they differ in length.
-    pub fn apply(&self, operands: &[&[u8]], codes: &mut [u8]) -> Flags {
-        assert_eq!(operands.len(), self.operands.len(), "one slice for each operand");
-        assert!(operands.iter().all(|x| x.len() == codes.len()), "slices must have the same length");
-        match *operands {
-            [x] => self.by_pairs(x, x, codes),
-            [x, y] => self.by_pairs(x, y, codes),
-            [x, y, z] => match &self.wide {
-                Some(wide) => self.by_wide(wide, [x, y, z], codes),
-                None => self.by_core([x, y, z], codes),
-            },
-            _ => Flags::NONE,
+    /// If the operation is not unary, slices differ in length, a code type is too narrow for its format, or a stochastic rounding
+    /// gets no words. Bits of a code above its format's width are ignored; so in the two others.
+    pub fn unary<X: Code, R: Code>(&self, x: &[X], results: &mut [R], words: Option<Words>) -> Flags {
+        self.check::<R>(&[(x.len(), X::BITS)], results.len(), words);
+        let mask = self.call.masks();
+        self.run(results, words, |at| x[at].iter().map(move |x| [x.widen() & mask[0], 0, 0]))
+    }
+
+    /// A binary operation.
+    ///
+    /// # Panics
+    /// As [`unary`](Self::unary).
+    pub fn binary<X: Code, Y: Code, R: Code>(
+        &self,
+        x: &[X],
+        y: &[Y],
+        results: &mut [R],
+        words: Option<Words>,
+    ) -> Flags {
+        self.check::<R>(&[(x.len(), X::BITS), (y.len(), Y::BITS)], results.len(), words);
+        let mask = self.call.masks();
+        self.run(results, words, |at| {
+            let pairs = x[at.clone()].iter().zip(&y[at]);
+            pairs.map(move |(x, y)| [x.widen() & mask[0], y.widen() & mask[1], 0])
+        })
+    }
+
+    /// A ternary operation.
+    ///
+    /// # Panics
+    /// As [`unary`](Self::unary).
+    pub fn ternary<X: Code, Y: Code, Z: Code, R: Code>(
+        &self,
+        x: &[X],
+        y: &[Y],
+        z: &[Z],
+        results: &mut [R],
+        words: Option<Words>,
+    ) -> Flags {
+        let operands = [(x.len(), X::BITS), (y.len(), Y::BITS), (z.len(), Z::BITS)];
+        self.check::<R>(&operands, results.len(), words);
+        let mask = self.call.masks();
+        self.run(results, words, |at| {
+            let triples = x[at.clone()].iter().zip(&y[at.clone()]).zip(&z[at]);
+            triples.map(move |((x, y), z)| [x.widen() & mask[0], y.widen() & mask[1], z.widen() & mask[2]])
+        })
+    }
+
+    fn check<R: Code>(&self, operands: &[(usize, u32)], results: usize, words: Option<Words>) {
+        let name = self.call.operation.name();
+        assert_eq!(operands.len(), self.call.operands.len(), "{name} takes another number of operands");
+        for ((length, bits), format) in operands.iter().zip(&self.call.operands) {
+            assert_eq!(*length, results, "operands and results must have the same length");
+            assert!(format.width() <= *bits, "{format} needs codes wider than {bits} bits");
         }
+        assert!(self.call.to.width() <= R::BITS, "{} needs codes wider than {} bits", self.call.to, R::BITS);
+        let stochastic = self.call.how.rounding.is_stochastic();
+        assert!(!stochastic || words.is_some(), "stochastic rounding needs random words");
     }
 
-    /// The core's answer for one element.
-    fn element(&self, codes: &[u8]) -> Rounded<u64> {
-        let operand = |i: usize| {
-            let i = i.min(codes.len() - 1);
-            Operand::new(u64::from(codes[i]), &self.operands[i])
+    /// Fills the results from the codes of the elements' operands.
+    #[inline(always)]
+    fn run<R: Code, I: Iterator<Item = [u64; 3]>>(
+        &self,
+        results: &mut [R],
+        words: Option<Words>,
+        codes: impl Fn(Range<usize>) -> I + Sync,
+    ) -> Flags {
+        let shift = self.call.shifts();
+        parallel::fill(results, |start, results| {
+            let codes = codes(start..start + results.len());
+            match &self.path {
+                Path::Table(entries) => {
+                    entries.look_up(results, codes.map(|[x, y, z]| index(x | y << shift[0] | z << shift[1])))
+                }
+                Path::Classes { classes, rows } => {
+                    let third = self.call.operands[2].width();
+                    let row = |x: u64, y: u64| u64::from(classes[index(x | y << shift[0])]) << third;
+                    rows.look_up(results, codes.map(|[x, y, z]| index(row(x, y) | z)))
+                }
+                Path::Core => self.by_core(results, start, words, codes),
+            }
+        })
+    }
+
+    fn by_core<R: Code>(
+        &self,
+        results: &mut [R],
+        start: usize,
+        words: Option<Words>,
+        codes: impl Iterator<Item = [u64; 3]>,
+    ) -> Flags {
+        let mut flags = Flags::NONE;
+        let mut block = (None, [0; 4]);
+        for ((i, result), codes) in (start..).zip(results).zip(codes) {
+            let mut how = self.call.how;
+            if let (Some(bits), Some(words)) = (how.rounding.random_bits(), words) {
+                let element = words.first_element + i as u64;
+                if block.0 != Some(element / 4) {
+                    block = (Some(element / 4), words.generator.block(element / 4));
+                }
+                // The constructor has checked that 32 bits are enough.
+                if let Ok(bits) = RandomBits::from_word32(bits.count(), block.1[index(element % 4)]) {
+                    how = how.with_rounding(how.rounding.with_random_bits(bits));
+                }
+            }
+            let answer = self.call.evaluate(codes, &how);
+            flags = flags.union(answer.flags);
+            *result = R::truncate(answer.value);
+        }
+        flags
+    }
+}
+
+impl Call {
+    fn evaluate(&self, codes: [u64; 3], how: &Projection) -> Rounded<u64> {
+        let first = &self.operands[0];
+        let mut operands = [Operand::new(0, first); 3];
+        for ((operand, format), code) in operands.iter_mut().zip(&self.operands).zip(codes) {
+            *operand = Operand::new(code, format);
+        }
+        self.operation.evaluate(&operands[..self.operands.len()], &self.to, how, self.arithmetic)
+    }
+
+    fn width(&self, operand: usize) -> u32 {
+        self.operands.get(operand).map_or(0, Format::width)
+    }
+
+    /// Where the second and third operand stand in a table's index.
+    fn shifts(&self) -> [u32; 2] {
+        [self.width(0), self.width(0) + self.width(1)].map(|shift| shift.min(u64::BITS - 1))
+    }
+
+    fn masks(&self) -> [u64; 3] {
+        [0, 1, 2].map(|i| self.operands.get(i).map_or(0, Format::max_code))
+    }
+
+    fn path(&self, length: usize) -> Path {
+        if self.how.rounding.is_stochastic() || self.to.width() > u32::BITS {
+            return Path::Core;
+        }
+        let [pair_bits, bits] =
+            [self.width(0) + self.width(1), self.operands.iter().map(Format::width).sum()];
+        if bits <= TABLE_BITS && 1 << bits <= length {
+            let [first, second] = self.shifts();
+            let mask = self.masks();
+            let codes = |i: u64| [i & mask[0], i >> first & mask[1], i >> second & mask[2]];
+            return Path::Table(self.entries(1 << bits, |i| codes(i as u64)));
+        }
+        let inner = match self.operation {
+            Operation::Fma => Operation::Multiply,
+            Operation::Faa => Operation::Add,
+            _ => return Path::Core,
         };
-        let operands = [operand(0), operand(1), operand(2)];
-        self.operation.evaluate(&operands[..codes.len()], &self.to, &self.how, self.arithmetic)
-    }
-
-    fn by_pairs(&self, x: &[u8], y: &[u8], codes: &mut [u8]) -> Flags {
-        let table = self.pairs.get_or_init(|| {
-            let entry = |pair: u16| {
-                let [x, y] = pair.to_be_bytes();
-                let Rounded { value, flags } = self.element(&[x, y][..self.operands.len().min(2)]);
-                // Codes have at most 8 bits.
-                u16::from(value.to_le_bytes()[0]) | u16::from(flags.bits()) << 8
-            };
-            (0..=u16::MAX).map(entry).collect()
+        // With clamping operands it matters which operand was special.
+        let worth = pair_bits <= TABLE_BITS && 1 << pair_bits <= length && !self.arithmetic.operand_clamp;
+        if !worth {
+            return Path::Core;
+        }
+        let Some((classes, pairs)) = self.classes(inner, pair_bits) else { return Path::Core };
+        let third = self.width(2);
+        let entries = pairs.len() << third;
+        if entries > MAX_ROW_ENTRIES.min(length) {
+            return Path::Core;
+        }
+        let mask = self.masks()[2];
+        let rows = self.entries(entries, |i| {
+            let [x, y] = pairs[i >> third];
+            [x, y, i as u64 & mask]
         });
-        parallel::flags(codes, |start, codes| {
-            let (x, y) = (&x[start..start + codes.len()], &y[start..start + codes.len()]);
-            let mut seen = 0;
-            for ((x, y), code) in x.iter().zip(y).zip(codes) {
-                let entry = table[usize::from(u16::from_be_bytes([*x, *y]))];
-                let [low, _] = entry.to_le_bytes();
-                seen |= entry;
-                *code = low;
-            }
-            let [_, flags] = seen.to_le_bytes();
-            Flags::from_bits_truncate(flags)
-        })
+        Path::Classes { classes, rows }
     }
 
-    fn by_core(&self, [x, y, z]: [&[u8]; 3], codes: &mut [u8]) -> Flags {
-        parallel::flags(codes, |start, codes| {
-            let mut seen = Flags::NONE;
-            for (i, code) in (start..).zip(codes) {
-                let Rounded { value, flags } = self.element(&[x[i], y[i], z[i]]);
-                seen |= flags;
-                *code = value.to_le_bytes()[0];
-            }
-            seen
-        })
-    }
-
-    fn by_wide(&self, wide: &Wide, [x, y, z]: [&[u8]; 3], codes: &mut [u8]) -> Flags {
-        parallel::flags(codes, |start, codes| {
-            let (mut seen, mut sums) = (Flags::NONE, [0.0; PIECE]);
-            let [decode_x, decode_y, decode_z] = &wide.decoders;
-            for (piece, codes) in codes.chunks_mut(PIECE).enumerate() {
-                let start = start + piece * PIECE;
-                let sums = &mut sums[..codes.len()];
-                let (mut denormal, mut nan) = (false, false);
-                for (i, sum) in (start..).zip(sums.iter_mut()) {
-                    let [x, y, z] = [x[i], y[i], z[i]].map(usize::from);
-                    // Exact: the plan has proved it.
-                    *sum = decode_x.value(x) * decode_y.value(y) + decode_z.value(z);
-                    nan |= sum.is_nan();
-                    denormal |= wide.denormal[0][x] | wide.denormal[1][y] | wide.denormal[2][z];
+    /// Numbers the pairs of the first two operands by what the third one meets: the exact inner result and the flags of
+    /// the operands. With a pair of each class; `None` if there are too many.
+    fn classes(&self, inner: Operation, bits: u32) -> Option<(Vec<u16>, Vec<[u64; 2]>)> {
+        let [x_format, y_format] = [self.operands[0], self.operands[1]];
+        let (mut numbers, mut pairs) = (HashMap::new(), Vec::new());
+        let mut classes = Vec::with_capacity(1 << bits);
+        for i in 0..1_u64 << bits {
+            let (x, y) = (i & x_format.max_code(), i >> x_format.width());
+            let (datum, other) = (x_format.decode(x), y_format.decode(y));
+            let exact = inner.exact([datum, other, datum], self.arithmetic.semantics).exact;
+            let denormal =
+                x_format.classify(x) == Class::Subnormal || y_format.classify(y) == Class::Subnormal;
+            let key = (canonical(exact), denormal, datum.is_nan() || other.is_nan());
+            let next = u16::try_from(pairs.len()).ok();
+            let class = match numbers.entry(key) {
+                Entry::Occupied(entry) => *entry.get(),
+                Entry::Vacant(entry) => {
+                    pairs.push([x, y]);
+                    *entry.insert(next?)
                 }
-                seen |= wide.encoder.encode(sums, codes).flags;
-                if denormal {
-                    seen |= Flags::DENORMAL;
-                }
-                if nan {
-                    // Which sign a NaN has is the core's business.
-                    for ((i, sum), code) in (start..).zip(sums).zip(codes) {
-                        if sum.is_nan() {
-                            *code = self.element(&[x[i], y[i], z[i]]).value.to_le_bytes()[0];
-                        }
-                    }
-                }
-            }
-            seen
-        })
-    }
-}
-
-impl Wide {
-    /// The way through binary64, if all products and sums of these formats are exact there.
-    fn new(e: &Elementwise) -> Result<Option<Self>, Error> {
-        let Operation::Fma = e.operation else { return Ok(None) };
-        let [x, y, z] = [e.operands[0], e.operands[1], e.operands[2]];
-        let plain = e.arithmetic.scale == 0 && !e.arithmetic.operand_clamp;
-        // The zero of opposite terms is −0 in this mode only.
-        if !plain || e.how.rounding == Rounding::TowardNegative || !sum_is_exact(&x, &y, &z) {
-            return Ok(None);
+            };
+            classes.push(class);
         }
-        let how = match e.arithmetic.semantics {
-            smallfloat::ops::Semantics::P3109 => e.how.with_negative_zero(smallfloat::NegativeZero::Positive),
-            smallfloat::ops::Semantics::Ieee => e.how,
+        Some((classes, pairs))
+    }
+
+    fn entries(&self, count: usize, codes: impl Fn(usize) -> [u64; 3] + Sync) -> Entries {
+        let entry = |i: usize, bits: u32| {
+            let answer = self.evaluate(codes(i), &self.how);
+            answer.value | u64::from(answer.flags.bits()) << bits
         };
-        let denormals = |format: &Format| {
-            std::array::from_fn(|code| {
-                let code = code as u64 & format.max_code();
-                format.classify(code) == smallfloat::Class::Subnormal
-            })
-        };
-        Ok(Some(Self {
-            decoders: [Decoder::new(&x, None)?, Decoder::new(&y, None)?, Decoder::new(&z, None)?],
-            encoder: Encoder::new(&e.to, &how)?,
-            denormal: [denormals(&x), denormals(&y), denormals(&z)],
-        }))
+        #[expect(clippy::cast_possible_truncation, reason = "the code and eight bits of flags fit")]
+        match self.to.width() {
+            ..=8 => Entries::Short(parallel::collect(count, |i| entry(i, 8) as u16)),
+            9..=16 => Entries::Medium(parallel::collect(count, |i| entry(i, 16) as u32)),
+            _ => Entries::Long(parallel::collect(count, |i| entry(i, 32))),
+        }
     }
 }
 
-/// Exponents of a format's last place and of what exceeds all its values.
-fn span(format: &Format) -> (i32, i32) {
-    let exponent = |x: Datum| x.exponent_of_leading_bit();
-    let trailing = format.trailing_bits().cast_signed();
-    let (lowest, _) = format.exponent_range();
-    // One place more holds Tesla's denormals, which lie half as far apart.
-    ((lowest - trailing - 1).min(exponent(format.min_positive())), exponent(format.max_finite()) + 1)
+impl Entries {
+    /// Fills the results with the entries' codes and joins the flags.
+    #[inline(always)]
+    fn look_up<R: Code>(&self, results: &mut [R], at: impl Iterator<Item = usize>) -> Flags {
+        // The usual lengths are known to the compiler, which then needs no check of bounds.
+        macro_rules! look_up {
+            ($entries:expr, $bits:literal) => {
+                match ($entries.first_chunk::<{ 1 << 8 }>(), $entries.first_chunk::<{ 1 << 16 }>()) {
+                    (Some(entries), _) if $entries.len() == entries.len() => {
+                        look_up!(@loop |i| entries[i % (1 << 8)], $bits)
+                    }
+                    (_, Some(entries)) if $entries.len() == entries.len() => {
+                        look_up!(@loop |i| entries[i % (1 << 16)], $bits)
+                    }
+                    _ => look_up!(@loop |i| $entries[i], $bits),
+                }
+            };
+            (@loop |$i:ident| $entry:expr, $bits:literal) => {{
+                let mut flags = 0;
+                for (result, $i) in results.iter_mut().zip(at) {
+                    let entry = $entry;
+                    flags |= entry;
+                    *result = R::truncate(entry.into());
+                }
+                u64::from(flags) >> $bits
+            }};
+        }
+        let flags = match self {
+            Self::Short(entries) => look_up!(entries, 8),
+            Self::Medium(entries) => look_up!(entries, 16),
+            Self::Long(entries) => look_up!(entries, 32),
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "flags have eight bits")]
+        Flags::from_bits_truncate(flags as u8)
+    }
 }
 
-/// Is every x·y + z a multiple of one power of two with at most 53 bits, far from binary64's ends?
-fn sum_is_exact(x: &Format, y: &Format, z: &Format) -> bool {
-    let ((x_low, x_high), (y_low, y_high), (z_low, z_high)) = (span(x), span(y), span(z));
-    let (low, high) = ((x_low + y_low).min(z_low), (x_high + y_high).max(z_high) + 1);
-    high - low <= 53 && low >= -1022 && high <= 1023
+/// The same value written in one way: an odd significand.
+fn canonical(exact: Exact) -> Exact {
+    match exact {
+        Exact::Finite { negative, significand, exponent, sticky: false } if significand != 0 => {
+            let zeros = significand.trailing_zeros();
+            Exact::finite(negative, significand >> zeros, exponent + zeros.cast_signed())
+        }
+        Exact::Finite { negative, significand: 0, .. } => Exact::finite(negative, 0, 0),
+        other => other,
+    }
+}
+
+/// Tables are indexed in memory.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "indices of tables have at most 24 bits")]
+fn index(i: u64) -> usize {
+    i as usize
 }

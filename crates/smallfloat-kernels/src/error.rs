@@ -19,6 +19,12 @@ pub enum Error {
     /// More random bits than a 32-bit word holds.
     #[error(transparent)]
     RandomBits(smallfloat::Error),
+    /// A function that does not give a code for a few codes.
+    #[error("{name} is not a numeric operation on scalars: call it code by code")]
+    NotElementwise {
+        /// The function's name.
+        name: &'static str,
+    },
     /// Values that the destination type can't hold exactly.
     #[error(
         "{format} has values that {destination} can't hold exactly: give a rounding, or decode to a wider type"
@@ -34,15 +40,5 @@ pub enum Error {
     WiderThanByte {
         /// The format.
         format: smallfloat::Format,
-    },
-    /// Another number of formats than an operation has operands.
-    #[error("{operation} takes {needed} operands, not {given}")]
-    Operands {
-        /// The operation's name.
-        operation: &'static str,
-        /// How many operands it takes.
-        needed: usize,
-        /// How many formats were given.
-        given: usize,
     },
 }

@@ -4,8 +4,8 @@
 //! | --- | --- |
 //! | [`Encoder`] | f32, f64, binary16 or bfloat16 → codes, with flags and counts of events |
 //! | [`Decoder`] | codes → the same |
+//! | [`Elementwise`] | a numeric operation on slices of codes: add, multiply, fma, exp, … |
 //! | [`Cells`] | one pass of statistics from which every bias's exact squared error follows |
-//! | [`Elementwise`] | add, multiply, min, … on codes → codes |
 //! | [`Dot`] | dot products and matrix products of codes, with a named accumulator |
 //! | [`Level`] | which instructions are used; nothing else depends on it |
 //! | [`ErrorSums`] | signal and error of a quantized slice, the same for any number of threads |

@@ -27,6 +27,31 @@ pub(crate) fn zip<T: Sync, C: Send>(
     work(0, source, codes)
 }
 
+/// Fills pieces of a slice by `work(start, piece)` and joins the flags.
+pub(crate) fn fill<R: Send>(results: &mut [R], work: impl Fn(usize, &mut [R]) -> Flags + Sync) -> Flags {
+    #[cfg(feature = "rayon")]
+    if results.len() > BLOCK {
+        use rayon::prelude::*;
+        return results
+            .par_chunks_mut(BLOCK)
+            .enumerate()
+            .map(|(i, piece)| work(i * BLOCK, piece))
+            .reduce(|| Flags::NONE, Flags::union);
+    }
+    work(0, results)
+}
+
+/// The values of `each` for 0..count, in order.
+pub(crate) fn collect<T: Send>(count: usize, each: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    #[cfg(feature = "rayon")]
+    {
+        use rayon::prelude::*;
+        (0..count).into_par_iter().map(&each).collect()
+    }
+    #[cfg(not(feature = "rayon"))]
+    (0..count).map(each).collect()
+}
+
 /// Applies `work` to pieces of at most `block` elements and gives the results in order.
 pub(crate) fn map_blocks<T: Sync, R: Send>(
     block: usize,
@@ -58,18 +83,4 @@ pub(crate) fn in_parts<T: Sync, R: Send>(
     }
     let _ = (source, least, work);
     None
-}
-
-/// Applies `work(start, codes)` to pieces of a slice and joins the flags.
-pub(crate) fn flags<C: Send>(codes: &mut [C], work: impl Fn(usize, &mut [C]) -> Flags + Sync) -> Flags {
-    #[cfg(feature = "rayon")]
-    if codes.len() > BLOCK {
-        use rayon::prelude::*;
-        return codes
-            .par_chunks_mut(BLOCK)
-            .enumerate()
-            .map(|(i, codes)| work(i * BLOCK, codes))
-            .reduce(|| Flags::NONE, |a, b| a | b);
-    }
-    work(0, codes)
 }

@@ -8,11 +8,13 @@
 //! The path of a conversion: [`OracleFormat::value`] turns a code into a [`Value`], which becomes an
 //! [`Exact`]; [`ops`] combine those; [`Table::round`] with a [`Policy`] gives a code and [`Flags`].
 
+pub mod blocks;
 mod dyadic;
 pub mod fast;
 mod flags;
 mod format;
 pub mod formats;
+pub mod hardware;
 pub mod ops;
 mod policy;
 mod rational;

@@ -3,6 +3,8 @@
 //! What the tests share: the same format, policy and number in the core's words and in the oracle's. Nothing here
 //! computes a value; a translation that went wrong would make every test fail.
 
+pub mod truth;
+
 use rayon::prelude::*;
 use smallfloat::{
     Datum, Domain, Exact, Flags, Format, MissingNan, MissingZero, NanRule, NegativeRule, NegativeZero,
@@ -244,6 +246,11 @@ pub fn minifloats(width: u32, biases: &[i32]) -> Vec<Format> {
         }
     }
     list
+}
+
+/// Is this the run that sweeps more than the gate has time for (`SMALLFLOAT_EXTENSIVE=1`)?
+pub fn extensive() -> bool {
+    std::env::var("SMALLFLOAT_EXTENSIVE").is_ok_and(|v| v == "1")
 }
 
 /// Reproducible random numbers for tests (splitmix64).

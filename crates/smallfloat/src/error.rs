@@ -118,6 +118,71 @@ pub enum ErrorKind {
         /// How many it takes.
         expected: usize,
     },
+    /// A number of pairs (scale format, element format) that does not fit the operation.
+    PairCount {
+        /// The operation.
+        name: &'static str,
+        /// How many were given.
+        given: usize,
+        /// How many it takes.
+        expected: usize,
+    },
+    /// A number of projections that does not fit the operation.
+    ProjectionCount {
+        /// The operation.
+        name: &'static str,
+        /// How many were given.
+        given: usize,
+        /// How many it takes.
+        expected: usize,
+    },
+    /// A combination of legal parts that has no meaning.
+    NotDefined {
+        /// The operation.
+        name: &'static str,
+        /// Why.
+        reason: &'static str,
+    },
+    /// An operand of another kind than the operation takes.
+    OperandKind {
+        /// The operation.
+        name: &'static str,
+        /// Which operand, from 1.
+        operand: usize,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// An operand's code that needs more bits than its format has.
+    OperandCode {
+        /// Which operand, from 1.
+        operand: usize,
+        /// Which element of it, from 1.
+        element: Option<usize>,
+        /// The code.
+        code: u64,
+        /// The format's width.
+        width: u32,
+    },
+    /// A sequence or a block with another number of elements than the block length.
+    BlockLength {
+        /// The operation.
+        name: &'static str,
+        /// Which operand, from 1.
+        operand: usize,
+        /// How many elements it has.
+        given: usize,
+        /// The block length.
+        expected: usize,
+    },
+    /// Too many or too few random words.
+    RandomWordCount {
+        /// The operation.
+        name: &'static str,
+        /// How many were given.
+        given: usize,
+        /// How many it takes: one an element of a sequence that is rounded stochastically.
+        expected: usize,
+    },
     /// Text that is not a number.
     NotANumber {
         /// The text.
@@ -152,10 +217,7 @@ impl fmt::Display for Error {
             ErrorKind::RandomWord { word, count } => {
                 write!(f, "random word {word:#x} does not fit in {count} bits, it must be below 2^{count}")
             }
-            ErrorKind::CodeTooLarge { code, width } => {
-                let max = u64::MAX >> (64 - width);
-                write!(f, "code {code:#x} does not fit in {width} bits, the largest code is {max:#x}")
-            }
+            ErrorKind::CodeTooLarge { code, width } => code_too_large(f, code, width),
             ErrorKind::NoSuchSpecials { specials } => write!(
                 f,
                 "specials={specials} leaves no room with these parameters: ieee needs p >= 2 and at least 2 exponent \
@@ -197,6 +259,38 @@ impl fmt::Display for Error {
             ErrorKind::OperandCount { name, given, expected } => {
                 write!(f, "{name} takes {expected} operands, {given} are given")
             }
+            ErrorKind::PairCount { name, given, expected } => {
+                let s = if expected == 1 { "" } else { "s" };
+                write!(f, "{name} takes {expected} pair{s} (scale format, element format), {given} are given")
+            }
+            ErrorKind::ProjectionCount { name, given, expected } => {
+                let s = if expected == 1 { "" } else { "s" };
+                write!(f, "{name} takes {expected} projection{s} (rounding, saturation), {given} are given")
+            }
+            ErrorKind::NotDefined { name, reason } => write!(f, "{name} is not defined here: {reason}"),
+            ErrorKind::OperandKind { name, operand, expected } => {
+                write!(f, "operand {operand} of {name} must be {expected}")
+            }
+            ErrorKind::OperandCode { operand, element, code, width } => {
+                write!(f, "operand {operand}")?;
+                if let Some(element) = element {
+                    write!(f, ", element {element}")?;
+                }
+                f.write_str(": ")?;
+                code_too_large(f, code, width)
+            }
+            ErrorKind::BlockLength { name, operand, given, expected } => {
+                write!(f, "operand {operand} of {name} has {given} elements, the block length is {expected}")
+            }
+            ErrorKind::RandomWordCount { name, expected: 0, .. } => {
+                write!(
+                    f,
+                    "{name} takes no sequence of random words here: its result is not a sequence rounded stochastically"
+                )
+            }
+            ErrorKind::RandomWordCount { name, given, expected } => {
+                write!(f, "{name} takes {expected} random words, one an element, {given} are given")
+            }
             ErrorKind::NotANumber { text } => write!(
                 f,
                 "`{text}` is not a number: write a decimal (`-1.5e-3`), a hexadecimal float (`0x1.8p-3`), an integer \
@@ -204,6 +298,11 @@ impl fmt::Display for Error {
             ),
         }
     }
+}
+
+fn code_too_large(f: &mut fmt::Formatter<'_>, code: u64, width: u32) -> fmt::Result {
+    let max = u64::MAX >> (64 - width);
+    write!(f, "code {code:#x} does not fit in {width} bits, the largest code is {max:#x}")
 }
 
 impl core::error::Error for Error {}

@@ -36,12 +36,15 @@
 //! | [`Flags`], [`Rounded`] | exception flags, returned with every result |
 //! | [`random`] | Philox4x32-10, addressed by (seed, stream, element) |
 //! | [`scalar`] | types with operators: [`E4M3Fn`], [`E5M2`], [`F16`], [`CFloat8_1_4_3`], …; [`Dynamic`] for any format |
+//! | `math` | exponentials, logarithms, trigonometric and hyperbolic functions, correctly rounded (feature `math`) |
 //! | `text` | decimal and hexadecimal text, rounded once; shortest decimals (feature `alloc`) |
 //!
 //! # Cargo features
 //!
 //! * `alloc`: text (parsing and printing values), sums without limits.
 //! * `std` (default): implies `alloc`.
+//! * `math`: roots, logarithms, exponentials, trigonometric and hyperbolic functions, and operations on numbers of any
+//!   size (module `math`); implies `alloc` and adds `dashu-int` 0.6.
 //!
 //! Each of the others implements the traits of one crate for the typed scalars, and adds that crate as a dependency:
 //!
@@ -75,6 +78,8 @@ mod fast;
 mod flags;
 mod format;
 pub mod formats;
+#[cfg(feature = "math")]
+pub mod math;
 mod name;
 #[cfg(feature = "alloc")]
 mod natural;

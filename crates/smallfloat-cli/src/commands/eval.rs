@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use anyhow::{Context, Result, anyhow, bail};
-use serde_json::json;
-use smallfloat::RandomBits;
-use smallfloat::ops::{Answer, Function, Specialization};
+use anyhow::{Context, Result};
+use serde_json::{Map, Value};
+use smallfloat::ops::{Answer, Property, Sequence, Specialization};
+use smallfloat::{Flags, Format};
 
-use super::convert::{operand, parse_hex};
+use super::operands::Caller;
 use crate::input::{self, Datum};
 use crate::output::Output;
 use crate::{json as js, words};
@@ -20,6 +20,8 @@ Examples:
       --hex 1e 7e 01
   printf '01 38\\n08 30\\n' | smallfloat eval 'Multiply<e4m3fn, e4m3fn, e4m3fn>' --hex
   smallfloat eval 'Add<uhp, uhp, uhp, (StochasticA<8>)>' 1 0.0001 R=0x7f
+  smallfloat eval 'BlockDotProduct<2, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>' '2 [3 -1] 1 [4 0.5]'
+  smallfloat eval 'MaxFiniteOf<Binary8p3se>'
 
 Formats are the operands', then the result's; the projection (rounding, saturation) may be left
 out for the result's default. After it may follow semantics=ieee or p3109, scale=L (the exact
@@ -29,10 +31,26 @@ Operands are values of their formats, or with --hex codes in hexadecimal, separa
 a call a line of standard input if none are given. A stochastic rounding takes its word R last,
 as R=… in hexadecimal. With --hex the output is the result's code, or true, false or a class.
 
-Operations: Convert Negate Abs CopySign Add Subtract Multiply Divide Remainder Fmod FMA FAA Sqrt
-Recip Clamp Minimum Maximum (also …Number, …Magnitude, …MagnitudeNumber, …Finite) CompareLess
-CompareLessEqual CompareEqual CompareGreater CompareGreaterEqual TotalOrder IsZero IsOne IsNaN
-IsInfinite IsFinite IsSignMinus IsNormal IsSubnormal Class NextGreaterThan NextLessThan.";
+Blocks are written `scale [x x x]`, sequences `[x x x]`; operands stand in the order of the
+signature, a result's scale last. A stochastic rounding to a sequence takes a word an element,
+R=[… …]. Results are printed the same way.
+
+Operations, in the P3109 draft's groups (`smallfloat supports` lists and counts them):
+  A   Convert Negate Abs Add Subtract Multiply FMA FAA Clamp
+      Minimum Maximum, also with Number, Magnitude, MagnitudeNumber or Finite appended
+      CompareLess CompareLessEqual CompareEqual CompareGreater CompareGreaterEqual
+      IsZero IsOne IsNaN IsInfinite IsFinite IsSignMinus IsNormal IsSubnormal
+  B   Divide Sqrt Recip RSqrt Exp Exp2 ExpMinusOne Log Log2 LogOnePlus Softplus CopySign
+      NextGreaterThan NextLessThan TotalOrder Class
+  C   Hypot ArcTan2 ArcTan2Pi; Sin Cos Tan, also with Arc before, and h or Pi after
+  M   BitwidthOf PrecisionOf SignednessOf DomainOf ExponentBitwidthOf ExponentBiasOf
+      TrailingSignificandBitwidthOf MaxFiniteOf MinFiniteOf MinPositiveOf MaxSubnormalOf
+      MinNormalOf; RoundOf and SatOf of a projection; all without operands
+  K   Block… and the name of any numeric operation above: BlockAdd<8, (fs, f), (fs, f), fs, f>
+      ConvertFromBlock ConvertToBlock ConvertToBlockMaxAbsFinite
+  E   BlockReduceAdd BlockReduceMultiply BlockDotProduct
+  S   Scaled… and the name of any numeric operation above: ScaledAdd<(fs, f), (fs, f), f>
+IEEE 754's Remainder and Fmod are there too.";
 
 /// Evaluate an operation on operands of any formats.
 #[derive(clap::Args)]
@@ -68,20 +86,21 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     }
     let operation: Specialization =
         args.operation.parse().with_context(|| format!("`{}`", args.operation))?;
-    let mut eval = Eval { operation, hex, random: None, codes: Vec::new() };
-    eval.random = eval.operation.projection().and_then(|how| how.rounding.random_bits());
+    let mut caller = Caller::new(operation, hex);
     let calls = match operands[..] {
+        // A query is asked once.
+        [] if caller.takes_nothing() => vec![String::new()],
         [] | ["-"] => Vec::new(),
         _ => vec![operands.join(" ")],
     };
     let mut start = "[\n  ";
     input::for_each(&calls, out, |call, out| {
-        let answer = eval.call(&call)?;
+        let answer = caller.call(&call)?;
         if json {
-            write!(out, "{start}{}", eval.json(&call, &answer))?;
+            write!(out, "{start}{}", to_json(&caller, &call, &answer))?;
             start = ",\n  ";
         } else {
-            eval.print(&answer, out)?;
+            writeln!(out, "{}", to_text(&caller, &answer))?;
         }
         Ok(())
     })?;
@@ -91,88 +110,90 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-struct Eval {
-    operation: Specialization,
-    hex: bool,
-    /// The random bits of a stochastic rounding, to be given with each call.
-    random: Option<RandomBits>,
-    codes: Vec<u64>,
+/// The answer in a line: with `--hex` the codes; else codes, values and flags.
+fn to_text(caller: &Caller, answer: &Answer) -> String {
+    let operation = caller.operation();
+    let hex = |format: &Format, code: u64| format!("{code:0digits$x}", digits = format.hex_digits());
+    let all = |show: &dyn Fn(u64) -> String, codes: &[u64]| {
+        format!("[{}]", codes.iter().map(|&code| show(code)).collect::<Vec<_>>().join(" "))
+    };
+    match (answer, operation.result(), operation.result_scale()) {
+        (Answer::Code(result), Some(to), _) if caller.is_hex() => hex(to, result.value),
+        (Answer::Code(result), Some(to), _) => {
+            format!("{} {} {}", words::code(to, result.value), words::value(to, result.value), result.flags)
+        }
+        (Answer::Sequence(sequence), Some(to), _) if caller.is_hex() => {
+            all(&|code| hex(to, code), &sequence.codes)
+        }
+        (Answer::Sequence(sequence), Some(to), _) => {
+            let codes = all(&|code| words::code(to, code), &sequence.codes);
+            let values = all(&|code| words::value(to, code), &sequence.codes);
+            format!("{codes} {values} {}", union(&sequence.flags))
+        }
+        (Answer::Block(block), Some(to), Some(scale)) if caller.is_hex() => {
+            format!("{} {}", hex(scale, block.scale.value), all(&|code| hex(to, code), &block.elements.codes))
+        }
+        (Answer::Block(block), Some(to), Some(scale)) => {
+            let (s, elements) = (block.scale.value, &block.elements.codes);
+            let codes = all(&|code| words::code(to, code), elements);
+            let values = all(&|code| words::value(to, code), elements);
+            let flags = union(&block.elements.flags) | block.scale.flags;
+            format!("{} {codes} {} {values} {flags}", words::code(scale, s), words::value(scale, s))
+        }
+        (Answer::Truth(result), ..) => result.value.to_string(),
+        (Answer::Class(name), ..) => (*name).into(),
+        (Answer::Property(property), ..) => property.to_string(),
+        // Answers with codes have a format for them.
+        (other, ..) => format!("{other:?}"),
+    }
 }
 
-impl Eval {
-    fn call(&mut self, call: &Datum<'_>) -> Result<Answer> {
-        let formats = self.operation.operands().len();
-        self.codes.clear();
-        let mut word = None;
-        for token in call.text.split_ascii_whitespace() {
-            if let Some(text) = token.strip_prefix("R=").or_else(|| token.strip_prefix("r=")) {
-                word = Some(parse_hex(text).ok_or_else(|| {
-                    anyhow!("{}: `{token}` is not a random word in hexadecimal", call.place)
-                })?);
-                continue;
-            }
-            let Some(format) = self.operation.operands().get(self.codes.len()) else {
-                bail!("{}: `{}`: {} takes {formats} operands", call.place, call.text, self.name());
-            };
-            let datum = Datum { index: call.index, place: call.place, text: token };
-            self.codes.push(operand(&datum, format, self.hex)?);
-        }
-        match (self.random, word) {
-            (Some(bits), Some(word)) => {
-                let bits = RandomBits::new(bits.count(), word).with_context(|| call.place.to_string())?;
-                self.operation.set_random_bits(bits);
-            }
-            (Some(bits), None) => bail!(
-                "{}: `{}`: the random word is missing: add R=… with {} bits in hexadecimal",
-                call.place,
-                call.text,
-                bits.count()
-            ),
-            (None, Some(_)) => {
-                bail!("{}: `{}`: a deterministic rounding takes no R=…", call.place, call.text)
-            }
-            (None, None) => {}
-        }
-        self.operation.call(&self.codes).with_context(|| format!("{}: `{}`", call.place, call.text))
-    }
+fn union(flags: &[Flags]) -> Flags {
+    flags.iter().fold(Flags::NONE, |all, flags| all | *flags)
+}
 
-    fn name(&self) -> &'static str {
-        Function::name(self.operation.function())
+fn to_json(caller: &Caller, call: &Datum<'_>, answer: &Answer) -> Value {
+    let operation = caller.operation();
+    let mut object = Map::new();
+    if !call.text.is_empty() {
+        object.insert("operands".into(), call.text.into());
     }
-
-    fn print(&self, answer: &Answer, out: &mut Output) -> Result<()> {
-        match (answer, self.operation.result()) {
-            (Answer::Code(result), Some(format)) if self.hex => {
-                writeln!(out, "{:0digits$x}", result.value, digits = format.hex_digits())?;
+    let result = |format: &Format, code: u64, flags: Flags| {
+        let mut object = js::code(format, code);
+        object["flags"] = flags.to_string().into();
+        object
+    };
+    let all = |format: &Format, sequence: &Sequence| -> Value {
+        sequence
+            .codes
+            .iter()
+            .zip(&sequence.flags)
+            .map(|(&code, &flags)| result(format, code, flags))
+            .collect()
+    };
+    match (answer, operation.result(), operation.result_scale()) {
+        (Answer::Code(code), Some(to), _) => {
+            if let Value::Object(fields) = result(to, code.value, code.flags) {
+                object.extend(fields);
             }
-            (Answer::Code(result), Some(format)) => {
-                let (hex, value) = (words::code(format, result.value), words::value(format, result.value));
-                writeln!(out, "{hex} {value} {}", result.flags)?;
-            }
-            (Answer::Code(result), None) => writeln!(out, "{:x}", result.value)?,
-            (Answer::Truth(result), _) => writeln!(out, "{}", result.value)?,
-            (Answer::Class(name), _) => writeln!(out, "{name}")?,
         }
-        Ok(())
-    }
-
-    fn json(&self, call: &Datum<'_>, answer: &Answer) -> serde_json::Value {
-        match (answer, self.operation.result()) {
-            (Answer::Code(result), Some(format)) => {
-                let mut object = json!({ "operands": call.text });
-                if let (Some(object), Some(code)) =
-                    (object.as_object_mut(), js::code(format, result.value).as_object())
-                {
-                    object.extend(code.clone());
-                    object.insert("flags".into(), result.flags.to_string().into());
-                }
-                object
-            }
-            (Answer::Code(result), None) => json!({ "operands": call.text, "code": result.value }),
-            (Answer::Truth(result), _) => {
-                json!({ "operands": call.text, "result": result.value, "flags": result.flags.to_string() })
-            }
-            (Answer::Class(name), _) => json!({ "operands": call.text, "result": name }),
+        (Answer::Sequence(sequence), Some(to), _) => {
+            object.insert("elements".into(), all(to, sequence));
+        }
+        (Answer::Block(block), Some(to), Some(scale)) => {
+            object.insert("scale".into(), result(scale, block.scale.value, block.scale.flags));
+            object.insert("elements".into(), all(to, &block.elements));
+        }
+        (Answer::Truth(truth), ..) => {
+            object.insert("result".into(), truth.value.into());
+            object.insert("flags".into(), truth.flags.to_string().into());
+        }
+        (Answer::Property(Property::Integer(n)), ..) => {
+            object.insert("result".into(), (*n).into());
+        }
+        _ => {
+            object.insert("result".into(), to_text(caller, answer).into());
         }
     }
+    object.into()
 }

@@ -1,5 +1,6 @@
 //! [`Operation`]: operations by name, over codes of any formats.
 
+use crate::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64};
 use crate::ops::{self, Comparison, Extremum, Outcome, Semantics};
 use crate::projection::{MissingNan, NegativeZero, project};
 use crate::{Datum, Exact, Family, Flags, Format, Projection, Rounded};
@@ -61,6 +62,29 @@ pub enum Operation {
     Extremum(Extremum),
     /// min(max(x, lo), hi).
     Clamp,
+    /// 1 / √x. NaN for x < 0; 0 for +∞; at ±0 ±∞ and division by zero in ieee semantics, NaN in p3109 semantics.
+    #[cfg(feature = "math")]
+    RSqrt,
+    /// √(x² + y²); +∞ if an operand is infinite, in ieee semantics even if the other is NaN.
+    #[cfg(feature = "math")]
+    Hypot,
+    /// The angle of the point (x, y) in radians, from −π to π; the operands are y and x, in this order.
+    ///
+    /// | y \ x | −∞ | < 0 | ±0 | > 0 | +∞ |
+    /// | --- | --- | --- | --- | --- | --- |
+    /// | +∞ | 3π/4 (NaN) | π/2 | π/2 | π/2 | π/4 (NaN) |
+    /// | > 0 | π | arctan(y/x) + π | π/2 | arctan(y/x) | 0 |
+    /// | +0 | π | π | π if x is −0, else 0 (NaN) | 0 | 0 |
+    ///
+    /// NaN in brackets: in p3109 semantics. Negative y give the negative angles, in ieee semantics −0 too.
+    #[cfg(feature = "math")]
+    ArcTan2,
+    /// [`ArcTan2`](Self::ArcTan2) divided by π: from −1 to 1, exact on axes and diagonals.
+    #[cfg(feature = "math")]
+    ArcTan2Pi,
+    /// A function of one operand.
+    #[cfg(feature = "math")]
+    Elementary(crate::math::Elementary),
 }
 
 /// How operands become a result beside the projection.
@@ -81,18 +105,26 @@ impl Arithmetic {
     /// P3109's special cases, no scale.
     pub const P3109: Self = Self { semantics: Semantics::P3109, scale: 0, operand_clamp: false };
 
-    /// What holds for formats where nothing is said: P3109's if every format is P3109's or one of its external formats
-    /// (binary16/32/64, bfloat16) and at least one is P3109's; IEEE's otherwise.
-    pub fn default_for<'a>(formats: impl IntoIterator<Item = &'a Format>) -> Self {
-        let mut any = false;
-        for format in formats {
-            match format.family() {
-                Family::P3109 => any = true,
-                Family::Ieee => {}
-                _ => return Self::IEEE,
-            }
+    /// What holds for values of formats where nothing is said: P3109's if one format is P3109's and the others are too or
+    /// are its external formats (binary16, binary32, binary64, bfloat16), IEEE's otherwise (`docs/semantics.md` S1).
+    pub fn default_for<'a, I: IntoIterator<Item = &'a Format>>(formats: I) -> Self
+    where
+        I::IntoIter: Clone,
+    {
+        let formats = formats.into_iter();
+        if formats.clone().any(|format| format.family() == Family::P3109) {
+            Self::default_for_call(formats)
+        } else {
+            Self::IEEE
         }
-        if any { Self::P3109 } else { Self::IEEE }
+    }
+
+    /// What holds for a call by P3109's name where nothing is said: P3109's if every format is P3109's or external, so that a
+    /// call among external formats alone is the draft's too; IEEE's otherwise (`docs/semantics.md` S1).
+    pub fn default_for_call<'a>(formats: impl IntoIterator<Item = &'a Format>) -> Self {
+        const EXTERNAL: [Format; 4] = [BINARY16, BINARY32, BINARY64, BFLOAT16];
+        let is_p3109 = |format: &Format| format.family() == Family::P3109 || EXTERNAL.contains(format);
+        if formats.into_iter().all(is_p3109) { Self::P3109 } else { Self::IEEE }
     }
 }
 
@@ -125,20 +157,30 @@ const NAMED: [(&str, Operation, usize); 25] = [
     ("MaximumFinite", Operation::Extremum(Extremum::MaximumFinite), 2),
 ];
 
+/// The operations of the feature `math` with their names.
+#[cfg(feature = "math")]
+static MORE: [(&str, Operation, usize); crate::math::OPERATIONS.len()] = crate::math::OPERATIONS;
+#[cfg(not(feature = "math"))]
+static MORE: [(&str, Operation, usize); 0] = [];
+
 impl Operation {
+    fn rows() -> impl Iterator<Item = &'static (&'static str, Self, usize)> {
+        NAMED.iter().chain(&MORE)
+    }
+
     /// All operations.
     pub fn all() -> impl Iterator<Item = Self> {
-        NAMED.iter().map(|row| row.1)
+        Self::rows().map(|row| row.1)
     }
 
     /// The operation of this name, case ignored.
     pub fn from_name(name: &str) -> Option<Self> {
-        NAMED.iter().find(|row| row.0.eq_ignore_ascii_case(name)).map(|row| row.1)
+        Self::rows().find(|row| row.0.eq_ignore_ascii_case(name)).map(|row| row.1)
     }
 
     fn row(self) -> &'static (&'static str, Self, usize) {
         // Every operation has a row; a test counts them.
-        NAMED.iter().find(|row| row.1 == self).unwrap_or(&NAMED[0])
+        Self::rows().find(|row| row.1 == self).unwrap_or(&NAMED[0])
     }
 
     /// The name, in P3109's spelling.
@@ -151,9 +193,37 @@ impl Operation {
         self.row().2
     }
 
+    /// Does it need no numbers of any size, that is, is it there without the feature `math`?
+    pub const fn is_basic(self) -> bool {
+        self.basic([Datum::ZERO; 3], Semantics::Ieee).is_some()
+    }
+
     /// The exact result for data; operands beyond the operation's own are ignored.
-    pub const fn exact(self, [x, y, z]: [Datum; 3], semantics: Semantics) -> Outcome {
-        match self {
+    ///
+    /// A result that is not exact has at least 120 bits. Of the operations that need the feature `math` it has 128, the
+    /// first of them 1, and their exact results have an odd significand: so equal results are equal values.
+    pub fn exact(self, data: [Datum; 3], semantics: Semantics) -> Outcome {
+        #[cfg(feature = "math")]
+        let computed = || {
+            let outcome = crate::math::evaluate(self, &data.map(crate::math::Wide::from), semantics, 128);
+            Outcome { exact: outcome.value.to_exact(), flags: outcome.flags }
+        };
+        // Without the feature every operation is a basic one.
+        #[cfg(not(feature = "math"))]
+        let computed = || Outcome::NAN;
+        self.basic(data, semantics).unwrap_or_else(computed)
+    }
+
+    /// The exact result of an operation that needs no numbers of any size; nothing for others.
+    #[cfg_attr(
+        not(feature = "math"),
+        expect(
+            clippy::unnecessary_wraps,
+            reason = "only the feature `math` has operations that are not basic"
+        )
+    )]
+    pub(crate) const fn basic(self, [x, y, z]: [Datum; 3], semantics: Semantics) -> Option<Outcome> {
+        Some(match self {
             Self::Convert => Outcome::datum(semantics.operand(x)),
             Self::Negate => ops::negate(x, semantics),
             Self::Abs => ops::abs(x, semantics),
@@ -170,7 +240,9 @@ impl Operation {
             Self::Recip => ops::recip(x, semantics),
             Self::Extremum(which) => ops::extremum(which, x, y, semantics),
             Self::Clamp => ops::clamp(x, y, z, semantics),
-        }
+            #[cfg(feature = "math")]
+            Self::RSqrt | Self::Hypot | Self::ArcTan2 | Self::ArcTan2Pi | Self::Elementary(_) => return None,
+        })
     }
 
     /// Decodes the operands, computes exactly, and rounds once to a code of `to`.
@@ -191,13 +263,68 @@ impl Operation {
     ///
     /// # Panics
     /// If there are fewer operands than [`arity`](Self::arity).
-    pub const fn evaluate(
+    pub fn evaluate(
         self,
         operands: &[Operand<'_>],
         to: &Format,
         how: &Projection,
         arithmetic: Arithmetic,
     ) -> Rounded<u64> {
+        self.evaluate_with(operands, to, how, arithmetic, |data| self.exact(data, arithmetic.semantics))
+    }
+
+    /// The same with an exact result of the caller's.
+    pub(crate) fn evaluate_with(
+        self,
+        operands: &[Operand<'_>],
+        to: &Format,
+        how: &Projection,
+        arithmetic: Arithmetic,
+        exact: impl FnOnce([Datum; 3]) -> Outcome,
+    ) -> Rounded<u64> {
+        let call = Call::new(self, operands, to, how, arithmetic);
+        call.clamped().unwrap_or_else(|| call.rounded(exact(call.data)))
+    }
+
+    /// The same for the basic operations, which constants can use; nothing for others.
+    pub(crate) const fn evaluate_basic(
+        self,
+        operands: &[Operand<'_>],
+        to: &Format,
+        how: &Projection,
+        arithmetic: Arithmetic,
+    ) -> Option<Rounded<u64>> {
+        let call = Call::new(self, operands, to, how, arithmetic);
+        match (call.clamped(), self.basic(call.data, arithmetic.semantics)) {
+            (Some(clamped), _) => Some(clamped),
+            (None, Some(outcome)) => Some(call.rounded(outcome)),
+            (None, None) => None,
+        }
+    }
+}
+
+/// An evaluation before and after its exact result.
+struct Call<'a> {
+    data: [Datum; 3],
+    /// What the operands raise.
+    flags: Flags,
+    /// A NaN operand, or else an infinite one.
+    special: Option<Datum>,
+    /// Does the operation touch nothing but signs?
+    quiet: bool,
+    to: &'a Format,
+    how: Projection,
+    arithmetic: Arithmetic,
+}
+
+impl<'a> Call<'a> {
+    const fn new(
+        operation: Operation,
+        operands: &[Operand<'_>],
+        to: &'a Format,
+        how: &Projection,
+        arithmetic: Arithmetic,
+    ) -> Self {
         let mut data = [Datum::ZERO; 3];
         let mut flags = Flags::NONE;
         let mut special = None;
@@ -220,20 +347,32 @@ impl Operation {
             Semantics::P3109 => how.with_negative_zero(NegativeZero::Positive),
             Semantics::Ieee => *how,
         };
-        let quiet = matches!(self, Self::Negate | Self::Abs | Self::CopySign);
-        if let (true, Some(special), false) = (arithmetic.operand_clamp && !to.has_infinity(), special, quiet)
-        {
-            let clamped = clamp_to_max(special, to, &how);
-            return Rounded { value: clamped.value, flags: clamped.flags.union(flags) };
+        let quiet = matches!(operation, Operation::Negate | Operation::Abs | Operation::CopySign);
+        Self { data, flags, special, quiet, to, how, arithmetic }
+    }
+
+    /// The result, if infinite and NaN operands clamp it.
+    const fn clamped(&self) -> Option<Rounded<u64>> {
+        let clamps = self.arithmetic.operand_clamp && !self.to.has_infinity() && !self.quiet;
+        match self.special {
+            Some(special) if clamps => {
+                let clamped = clamp_to_max(special, self.to, &self.how);
+                Some(Rounded { value: clamped.value, flags: clamped.flags.union(self.flags) })
+            }
+            _ => None,
         }
-        let Outcome { exact, flags: raised } = self.exact(data, arithmetic.semantics);
-        let result = project(exact.scaled(arithmetic.scale), to, &how);
-        if quiet {
-            let invalid = matches!(exact, Exact::Nan { .. }) && to.has_nan();
+    }
+
+    /// The exact result, rounded, with all flags.
+    const fn rounded(&self, outcome: Outcome) -> Rounded<u64> {
+        let Outcome { exact, flags: raised } = outcome;
+        let result = project(exact.scaled(self.arithmetic.scale), self.to, &self.how);
+        if self.quiet {
+            let invalid = matches!(exact, Exact::Nan { .. }) && self.to.has_nan();
             let kept = if invalid { result.flags.without(Flags::INVALID) } else { result.flags };
             return Rounded { value: result.value, flags: kept };
         }
-        Rounded { value: result.value, flags: result.flags.union(raised).union(flags) }
+        Rounded { value: result.value, flags: result.flags.union(raised).union(self.flags) }
     }
 }
 

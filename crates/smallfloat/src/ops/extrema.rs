@@ -25,6 +25,20 @@ pub enum Extremum {
 }
 
 impl Extremum {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Minimum,
+        Self::Maximum,
+        Self::MinimumNumber,
+        Self::MaximumNumber,
+        Self::MinimumMagnitude,
+        Self::MaximumMagnitude,
+        Self::MinimumMagnitudeNumber,
+        Self::MaximumMagnitudeNumber,
+        Self::MinimumFinite,
+        Self::MaximumFinite,
+    ];
+
     const fn is_minimum(self) -> bool {
         matches!(
             self,

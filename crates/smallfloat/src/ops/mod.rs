@@ -6,30 +6,54 @@
 //! Sources: IEEE 754-2019, sections 5.3–5.7, 6 and 9.6; the P3109 draft, section "Operations"; `docs/semantics.md` S1, S3.
 
 mod add;
+#[cfg(feature = "math")]
+mod block;
+#[cfg(feature = "math")]
+mod block_exact;
 mod compare;
 mod divide;
 mod evaluate;
 mod extrema;
+#[cfg(feature = "alloc")]
+mod function;
+#[cfg(feature = "alloc")]
+mod grammar;
+#[cfg(feature = "math")]
+mod minimum;
 mod neighbours;
 mod predicate;
+#[cfg(feature = "alloc")]
+mod query;
 mod sign;
 #[cfg(feature = "alloc")]
 mod specialization;
 #[cfg(feature = "alloc")]
 mod sum;
+#[cfg(feature = "alloc")]
+mod words;
 
 pub use add::{add, add_add, fma, multiply, subtract};
+#[cfg(feature = "math")]
+pub use block::{Argument, Block, BlockResult, Sequence};
 pub use compare::{Comparison, compare, is_total_ordered, total_cmp};
 #[cfg(feature = "alloc")]
 pub(crate) use divide::quotient;
 pub use divide::{divide, fmod, recip, remainder, sqrt};
 pub use evaluate::{Arithmetic, Operand, Operation};
 pub use extrema::{Extremum, clamp, extremum};
+#[cfg(feature = "math")]
+pub use function::BlockFunction;
+#[cfg(feature = "alloc")]
+pub use function::{Function, Group};
+#[cfg(feature = "math")]
+pub use minimum::mandatory_minimum;
 pub use neighbours::{next_down, next_greater_than, next_less_than, next_up};
 pub use predicate::{Predicate, class_name};
+#[cfg(feature = "alloc")]
+pub use query::{FormatQuery, ProjectionQuery, Property};
 pub use sign::{abs, copy_sign, negate};
 #[cfg(feature = "alloc")]
-pub use specialization::{Answer, Function, Specialization};
+pub use specialization::{Answer, Parameter, Specialization};
 #[cfg(feature = "alloc")]
 pub use sum::{Sum, dot};
 

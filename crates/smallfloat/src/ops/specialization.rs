@@ -1,41 +1,21 @@
-//! [`Specialization`]: an operation with its formats, in the P3109 draft's spelling.
+//! [`Specialization`]: a function of the P3109 draft with its formats and projections, and how it is called.
 //!
-//! `Add<binary8p3se, e5m2, binary32, (NearestTiesToEven, SatFinite)>`: the operands' formats, the result's, and the
-//! projection, which may be left out. Any format may stand anywhere. Inside the brackets a comma followed by `key=`
-//! goes on with the name before it (`docs/semantics.md` S6). After the projection may follow `semantics=ieee` or `p3109`,
-//! `scale=L`, and `clamp=operands`.
+//! `Add<binary8p3se, e5m2, binary32, (NearestTiesToEven, SatFinite)>`: any format may stand anywhere. The grammar is in
+//! `grammar.rs`, the names are in `function.rs`.
 
 use alloc::vec::Vec;
-use core::fmt;
-use core::str::FromStr;
 
-use crate::error::{Error, ErrorKind, Snippet};
-use crate::name::closest;
-use crate::ops::{self, Arithmetic, Comparison, Operand, Operation, Predicate, Semantics};
-use crate::{Flags, Format, Projection, RandomBits, Rounded, Rounding, Saturation};
-
-/// What a [`Specialization`] computes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Function {
-    /// A number, rounded into the result's format.
-    Numeric(Operation),
-    /// A comparison of two codes.
-    Compare(Comparison),
-    /// A property of one code.
-    Predicate(Predicate),
-    /// P3109's total order of two codes.
-    TotalOrder,
-    /// The class of one code.
-    Class,
-    /// The least datum above.
-    NextGreaterThan,
-    /// The greatest datum below.
-    NextLessThan,
-}
+use crate::error::{Error, ErrorKind};
+use crate::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64};
+#[cfg(feature = "math")]
+use crate::ops::block;
+use crate::ops::query::Found;
+use crate::ops::{self, Arithmetic, Function, Operand, Property, Semantics};
+use crate::{Flags, Format, Projection, RandomBits, Rounded};
 
 /// The result of a call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Answer {
     /// A code of the result's format, with flags.
     Code(Rounded<u64>),
@@ -43,9 +23,20 @@ pub enum Answer {
     Truth(Rounded<bool>),
     /// The name of a class.
     Class(&'static str),
+    /// What a query found.
+    Property(Property),
+    /// A code an element, with flags.
+    #[cfg(feature = "math")]
+    Sequence(ops::Sequence),
+    /// A scale and a code an element, with flags.
+    #[cfg(feature = "math")]
+    Block(ops::BlockResult),
 }
 
-/// An operation with its formats and projection.
+/// A function with its formats and projections.
+///
+/// Everything that parses is supplied: `"Exp<…>".parse::<Specialization>()` is the query that the draft's section
+/// "Conformance" asks for, and the error says what is not supplied or not legal.
 ///
 /// ```
 /// use smallfloat::ops::{Answer, Specialization};
@@ -58,98 +49,174 @@ pub enum Answer {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Specialization {
     function: Function,
-    operands: Vec<Format>,
-    result: Option<Format>,
-    projection: Option<Projection>,
+    length: Option<usize>,
+    /// As spelled: pairs, then the others; operands' come first.
+    formats: Vec<Format>,
+    projections: Vec<Projection>,
     arithmetic: Arithmetic,
 }
 
-impl Function {
-    fn from_name(name: &str) -> Option<Self> {
-        let find = |(known, _): &(&str, _)| known.eq_ignore_ascii_case(name);
-        let simple = [
-            ("TotalOrder", Self::TotalOrder),
-            ("Class", Self::Class),
-            ("NextGreaterThan", Self::NextGreaterThan),
-            ("NextLessThan", Self::NextLessThan),
-        ];
-        Operation::from_name(name)
-            .map(Self::Numeric)
-            .or_else(|| {
-                Comparison::NAMED
-                    .iter()
-                    .find(|(n, _)| n.eq_ignore_ascii_case(name))
-                    .map(|r| Self::Compare(r.1))
-            })
-            .or_else(|| {
-                Predicate::NAMED
-                    .iter()
-                    .find(|(n, _)| n.eq_ignore_ascii_case(name))
-                    .map(|r| Self::Predicate(r.1))
-            })
-            .or_else(|| simple.iter().find(|row| find(row)).map(|row| row.1))
-    }
+/// What a specialization is built from.
+pub(super) struct Parts {
+    pub(super) function: Function,
+    pub(super) length: Option<usize>,
+    pub(super) formats: Vec<Format>,
+    pub(super) projections: Vec<Projection>,
+    pub(super) arithmetic: Arithmetic,
+}
 
-    /// The names of all functions, in P3109's spelling where it has one.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        Operation::all()
-            .map(Operation::name)
-            .chain(Comparison::NAMED.iter().map(|row| row.0))
-            .chain(Predicate::NAMED.iter().map(|row| row.0))
-            .chain(["TotalOrder", "Class", "NextGreaterThan", "NextLessThan"])
-    }
-
-    /// The name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Numeric(operation) => operation.name(),
-            Self::Compare(which) => {
-                Comparison::NAMED.iter().find(|row| row.1 == which).map_or("", |row| row.0)
-            }
-            Self::Predicate(which) => {
-                Predicate::NAMED.iter().find(|row| row.1 == which).map_or("", |row| row.0)
-            }
-            Self::TotalOrder => "TotalOrder",
-            Self::Class => "Class",
-            Self::NextGreaterThan => "NextGreaterThan",
-            Self::NextLessThan => "NextLessThan",
-        }
-    }
-
-    /// How many operands it takes.
-    pub fn arity(self) -> usize {
-        match self {
-            Self::Numeric(operation) => operation.arity(),
-            Self::Compare(_) | Self::TotalOrder => 2,
-            _ => 1,
-        }
-    }
+/// What a function takes as one operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parameter {
+    /// A code of a format.
+    Code(Format),
+    /// As many codes as the block length says.
+    Sequence(Format),
+    /// A scale, and as many elements as the block length says.
+    Block {
+        /// The scale's format.
+        scale: Format,
+        /// The elements' format.
+        element: Format,
+    },
 }
 
 impl Specialization {
+    /// A function with its block length (for functions of blocks), its formats in the order of its spelling, and its
+    /// projections; without projections, those are the defaults of the formats that they round to.
+    ///
+    /// ```
+    /// use smallfloat::{formats::{BINARY32, E4M3FN}, ops::{Function, Operation, Specialization}};
+    /// let add = Function::Numeric(Operation::Add);
+    /// let add = Specialization::new(add, None, &[E4M3FN, E4M3FN, BINARY32], &[])?;
+    /// assert_eq!(add.to_string(), "Add<e4m3fn, e4m3fn, binary32, (NearestTiesToEven, SatNone)>");
+    /// # Ok::<(), smallfloat::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A number of formats or projections that the function does not take, a block length that is missing, 0, or not the
+    /// function's business, and combinations that the draft does not define.
+    pub fn new(
+        function: Function,
+        length: Option<usize>,
+        formats: &[Format],
+        projections: &[Projection],
+    ) -> Result<Self, Error> {
+        let (name, shape) = (function.name(), function.shape());
+        let expected = shape.formats + 2 * shape.pairs;
+        if formats.len() != expected {
+            return Err(Error::new(ErrorKind::FormatCount { name, given: formats.len(), expected }));
+        }
+        let projections = match projections.len() {
+            0 if shape.projections <= formats.len() => {
+                formats[expected - shape.projections..].iter().map(Format::default_projection).collect()
+            }
+            n if n == shape.projections => projections.to_vec(),
+            given => {
+                let expected = shape.projections;
+                return Err(Error::new(ErrorKind::ProjectionCount { name, given, expected }));
+            }
+        };
+        let arithmetic = Arithmetic::default_for_call(formats);
+        Self::build(Parts { function, length, formats: formats.to_vec(), projections, arithmetic })
+    }
+
+    /// Checks what the counts of formats and projections do not.
+    pub(super) fn build(parts: Parts) -> Result<Self, Error> {
+        const MAX_LENGTH: i64 = u32::MAX as i64;
+        let Parts { function, length, formats, projections, arithmetic } = parts;
+        let name = function.name();
+        match (function.shape().has_length, length) {
+            (true, Some(length)) => {
+                let length = i64::try_from(length).unwrap_or(i64::MAX);
+                if !(1..=MAX_LENGTH).contains(&length) {
+                    return Err(Error::range("block length", length, 1, MAX_LENGTH));
+                }
+            }
+            (false, None) => {}
+            (true, None) => {
+                return Err(Error::new(ErrorKind::MissingKey { key: "block length", example: "Some(8)" }));
+            }
+            (false, Some(_)) => {
+                let reason = "it has no blocks, so it takes no block length";
+                return Err(Error::new(ErrorKind::NotDefined { name, reason }));
+            }
+        }
+        let is_external = |format: &Format| [BINARY16, BFLOAT16, BINARY32, BINARY64].contains(format);
+        let reason = match function {
+            Function::TotalOrder if formats.iter().any(is_external) => {
+                "not with binary16, bfloat16, binary32 or binary64, whose NaNs have many codes"
+            }
+            Function::FormatQuery(query) if !query.is_defined(&formats[0]) => {
+                "the format has neither subnormals nor a NaN to say so"
+            }
+            _ => return Ok(Self { function, length, formats, projections, arithmetic }),
+        };
+        Err(Error::new(ErrorKind::NotDefined { name, reason }))
+    }
+
     /// What it computes.
     pub fn function(&self) -> Function {
         self.function
     }
 
-    /// The operands' formats.
+    /// The number of elements of each block; `None` for functions without blocks.
+    pub fn length(&self) -> Option<usize> {
+        self.length
+    }
+
+    /// All formats, in the order of the spelling.
+    pub fn formats(&self) -> &[Format] {
+        &self.formats
+    }
+
+    /// The operands' formats, a block's scale before its elements.
     pub fn operands(&self) -> &[Format] {
-        &self.operands
+        &self.formats[..self.function.shape().operands]
     }
 
-    /// The result's format, if the result is a code.
+    /// The result's format, if the result is a code or consists of elements.
     pub fn result(&self) -> Option<&Format> {
-        self.result.as_ref()
+        match self.function {
+            Function::FormatQuery(query) if !query.gives_code() => None,
+            Function::Compare(_) | Function::Predicate(_) | Function::TotalOrder | Function::Class => None,
+            _ => self.formats.last(),
+        }
     }
 
-    /// The projection, if the result is rounded.
+    /// The format of the result's scale, if the result is a block.
+    #[cfg(feature = "math")]
+    pub fn result_scale(&self) -> Option<&Format> {
+        use ops::BlockFunction as F;
+        let Function::Block(function) = self.function else { return None };
+        let is_block =
+            matches!(function, F::Elementwise(_) | F::ConvertToBlock | F::ConvertToBlockMaxAbsFinite);
+        if is_block { self.formats.get(self.formats.len() - 2) } else { None }
+    }
+
+    /// The projection, if the result is rounded; of a block result that of the elements.
     pub fn projection(&self) -> Option<&Projection> {
-        self.projection.as_ref()
+        self.projections.last()
+    }
+
+    /// All projections, in the order of the spelling: that of a rounded scale, then that of the result.
+    pub fn projections(&self) -> &[Projection] {
+        &self.projections
     }
 
     /// Semantics, scale and clamping.
     pub fn arithmetic(&self) -> Arithmetic {
         self.arithmetic
+    }
+
+    /// What each operand is.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let formats = self.operands();
+        #[cfg(feature = "math")]
+        if let Function::Block(function) = self.function {
+            return block::parameters(function, formats);
+        }
+        formats.iter().copied().map(Parameter::Code).collect()
     }
 
     /// The same with other random bits for a stochastic rounding.
@@ -159,251 +226,99 @@ impl Specialization {
         self
     }
 
-    /// Replaces the random bits of a stochastic rounding.
+    /// Replaces the random bits of a stochastic rounding of a single result. Sequences take theirs with each call.
     pub fn set_random_bits(&mut self, bits: RandomBits) {
-        if let Some(how) = &mut self.projection {
+        if let Some(how) = self.projections.last_mut() {
             how.rounding = how.rounding.with_random_bits(bits);
         }
     }
 
-    /// Computes one call from the operands' codes.
+    /// Replaces the random bits with which ConvertToBlockMaxAbsFinite rounds its scale; nothing for other functions.
+    pub fn set_scale_random_bits(&mut self, bits: RandomBits) {
+        if let [how, _] = &mut self.projections[..] {
+            how.rounding = how.rounding.with_random_bits(bits);
+        }
+    }
+
+    /// Computes one call from the operands' codes; scaled operations take scale and element in turn.
     ///
     /// # Errors
-    /// Another number of codes than operands, and codes that their formats do not have.
+    /// Another number of codes than operands, codes that their formats do not have, and functions of blocks, which
+    /// `call_blocks` takes.
     pub fn call(&self, codes: &[u64]) -> Result<Answer, Error> {
-        if codes.len() != self.operands.len() {
-            let (given, expected) = (codes.len(), self.operands.len());
-            return Err(Error::new(ErrorKind::OperandCount { name: self.function.name(), given, expected }));
+        let (name, given, expected) = (self.function.name(), codes.len(), self.operands().len());
+        if given != expected && self.length.is_none() {
+            return Err(Error::new(ErrorKind::OperandCount { name, given, expected }));
         }
-        let mut operands = [Operand::new(0, &self.operands[0]); 3];
-        for ((operand, &code), format) in operands.iter_mut().zip(codes).zip(&self.operands) {
-            *operand = Operand::new(format.check_code(code)?, format);
+        for (i, (&code, format)) in codes.iter().zip(self.operands()).enumerate() {
+            check_operand(code, format, i + 1, None)?;
+        }
+        let first = self.formats.first().unwrap_or(&BINARY32);
+        let mut operands = [Operand::new(0, first); 3];
+        for ((operand, &code), format) in operands.iter_mut().zip(codes).zip(&self.formats) {
+            *operand = Operand::new(code, format);
         }
         let [x, y, _] = operands;
-        let quiet = |value| Rounded { value, flags: Flags::NONE };
-        Ok(match (self.function, &self.result, &self.projection) {
-            (Function::Numeric(operation), Some(to), Some(how)) => {
-                Answer::Code(operation.evaluate(&operands[..codes.len()], to, how, self.arithmetic))
+        let semantics = self.arithmetic.semantics;
+        Ok(match self.function {
+            Function::Numeric(operation) => Answer::Code(operation.evaluate(
+                &operands[..codes.len()],
+                &self.formats[codes.len()],
+                &self.projections[0],
+                self.arithmetic,
+            )),
+            Function::Compare(which) => Answer::Truth(which.evaluate(x, y)),
+            Function::Predicate(which) => Answer::Truth(quiet(which.holds(x.format, x.code, semantics))),
+            Function::TotalOrder => Answer::Truth(quiet(ops::is_total_ordered(x.datum(), y.datum()))),
+            Function::Class => Answer::Class(ops::class_name(x.format, x.code)),
+            Function::NextGreaterThan => Answer::Code(quiet(match semantics {
+                Semantics::P3109 => ops::next_greater_than(x.format, x.code),
+                Semantics::Ieee => ops::next_up(x.format, x.code),
+            })),
+            Function::NextLessThan => Answer::Code(quiet(match semantics {
+                Semantics::P3109 => ops::next_less_than(x.format, x.code),
+                Semantics::Ieee => ops::next_down(x.format, x.code),
+            })),
+            Function::FormatQuery(query) => match query.answer(first) {
+                Found::Property(property) => Answer::Property(property),
+                Found::Code(code) => Answer::Code(quiet(code)),
+            },
+            Function::ProjectionQuery(query) => Answer::Property(query.answer(&self.projections[0])),
+            #[cfg(feature = "math")]
+            Function::Scaled(operation) => {
+                let to = &self.formats[codes.len()];
+                Answer::Code(block::scaled(
+                    operation,
+                    codes,
+                    &self.formats,
+                    to,
+                    &self.projections[0],
+                    semantics,
+                ))
             }
-            (Function::Numeric(_), ..) => {
-                return Err(Error::new(ErrorKind::MissingKey {
-                    key: "result format",
-                    example: "Add<e5m2, e5m2, e5m2>",
-                }));
-            }
-            (Function::Compare(which), ..) => Answer::Truth(which.evaluate(x, y)),
-            (Function::Predicate(which), ..) => {
-                Answer::Truth(quiet_truth(which.holds(x.format, x.code, self.arithmetic.semantics)))
-            }
-            (Function::TotalOrder, ..) => {
-                Answer::Truth(quiet_truth(ops::is_total_ordered(x.datum(), y.datum())))
-            }
-            (Function::Class, ..) => Answer::Class(ops::class_name(x.format, x.code)),
-            (Function::NextGreaterThan, ..) => {
-                Answer::Code(quiet(self.next(x, ops::next_greater_than, ops::next_up)))
-            }
-            (Function::NextLessThan, ..) => {
-                Answer::Code(quiet(self.next(x, ops::next_less_than, ops::next_down)))
+            #[cfg(feature = "math")]
+            Function::Block(_) => {
+                let expected = "a sequence or a block, which `call_blocks` takes";
+                return Err(Error::new(ErrorKind::OperandKind { name, operand: 1, expected }));
             }
         })
     }
+}
 
-    fn next(&self, x: Operand<'_>, p3109: fn(&Format, u64) -> u64, ieee: fn(&Format, u64) -> u64) -> u64 {
-        match self.arithmetic.semantics {
-            Semantics::P3109 => p3109(x.format, x.code),
-            Semantics::Ieee => ieee(x.format, x.code),
-        }
+/// Is this a code of the format? The error names the operand, and in a sequence the element, both from 1.
+pub(super) fn check_operand(
+    code: u64,
+    format: &Format,
+    operand: usize,
+    element: Option<usize>,
+) -> Result<(), Error> {
+    let width = format.width();
+    match format.check_code(code) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::new(ErrorKind::OperandCode { operand, element, code, width })),
     }
 }
 
-fn quiet_truth(value: bool) -> Rounded<bool> {
+fn quiet<T>(value: T) -> Rounded<T> {
     Rounded { value, flags: Flags::NONE }
-}
-
-impl FromStr for Specialization {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        const SHAPE: &str = "`Name<format, …, (rounding, saturation)>`";
-        let text = text.trim();
-        let wrong = |part: &str, expected| {
-            Error::new(ErrorKind::Specialization { part: Snippet::new(part), expected })
-        };
-        let (name, rest) = text.split_once('<').ok_or_else(|| wrong(text, SHAPE))?;
-        let inner = rest.strip_suffix('>').ok_or_else(|| wrong(text, SHAPE))?;
-        let name = name.trim();
-        let function = Function::from_name(name).ok_or_else(|| {
-            let suggestion = closest(name, Function::names().map(|name| (name, name)));
-            Error::new(ErrorKind::UnknownOperation { name: Snippet::new(name), suggestion })
-        })?;
-
-        let (mut formats, mut projection, mut options) = (Vec::new(), None, Vec::new());
-        for part in split(inner) {
-            if let Some(inside) = part.strip_prefix('(').and_then(|p| p.strip_suffix(')')) {
-                if projection.replace(inside).is_some() {
-                    return Err(wrong(part, "one projection"));
-                }
-            } else if let Some((key, value)) = option(part) {
-                options.push((key, value));
-            } else {
-                formats.push(part.parse::<Format>()?);
-            }
-        }
-        let gives_code = matches!(function, Function::Numeric(_));
-        let expected = function.arity() + usize::from(gives_code);
-        if formats.len() != expected {
-            let given = formats.len();
-            return Err(Error::new(ErrorKind::FormatCount { name: function.name(), given, expected }));
-        }
-        let mut arithmetic = Arithmetic::default_for(&formats);
-        for (key, value) in options {
-            match (key, value) {
-                ("semantics", "ieee") => arithmetic.semantics = Semantics::Ieee,
-                ("semantics", "p3109") => arithmetic.semantics = Semantics::P3109,
-                ("scale", _) => {
-                    arithmetic.scale =
-                        value.parse().map_err(|_| wrong(value, "scale=L with an integer L"))?;
-                }
-                ("clamp", "operands") => arithmetic.operand_clamp = true,
-                _ => return Err(wrong(value, "semantics=ieee, semantics=p3109, scale=L or clamp=operands")),
-            }
-        }
-        let result = if gives_code { formats.pop() } else { None };
-        let next = matches!(function, Function::NextGreaterThan | Function::NextLessThan);
-        let projection = match (&result, projection) {
-            (Some(to), None) => Some(to.default_projection()),
-            (Some(to), Some(text)) => Some(parse_projection(text, to)?),
-            (None, Some(text)) => return Err(wrong(text, "no projection: the result is not rounded")),
-            (None, None) => None,
-        };
-        let result = if next { formats.first().copied() } else { result };
-        Ok(Self { function, operands: formats, result, projection, arithmetic })
-    }
-}
-
-/// An option of the call, told from a format's own keys.
-fn option(part: &str) -> Option<(&str, &str)> {
-    let (key, value) = part.split_once('=')?;
-    ["semantics", "scale", "clamp"].contains(&key.trim()).then(|| (key.trim(), value.trim()))
-}
-
-/// The parts between commas outside of brackets, where `key=` goes on with the part before.
-fn split(inner: &str) -> Vec<&str> {
-    let mut parts: Vec<(usize, usize)> = Vec::new();
-    let (mut depth, mut start) = (0_usize, 0);
-    let ends = inner.char_indices().filter_map(|(i, c)| {
-        match c {
-            '(' | '{' | '<' | '[' => depth += 1,
-            ')' | '}' | '>' | ']' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 => return Some(i),
-            _ => {}
-        }
-        None
-    });
-    for end in ends.chain([inner.len()]) {
-        let part = inner[start..end].trim();
-        let has_key = part.split_once('=').is_some_and(|(key, _)| !key.contains(':'));
-        match parts.last_mut() {
-            Some((_, last_end)) if has_key && option(part).is_none() => *last_end = end,
-            _ => parts.push((start, end)),
-        }
-        start = end + 1;
-    }
-    parts.into_iter().map(|(start, end)| inner[start..end].trim()).collect()
-}
-
-/// `NearestTiesToEven, SatFinite`: a rounding mode, a saturation mode, or both.
-fn parse_projection(text: &str, to: &Format) -> Result<Projection, Error> {
-    let mut how = to.default_projection();
-    for word in split(text) {
-        if let Some(rounding) = parse_rounding(word)? {
-            how.rounding = rounding;
-        } else if let Ok(saturation) = word.parse::<Saturation>() {
-            how.saturation = saturation;
-        } else {
-            return Err(Error::new(ErrorKind::Specialization {
-                part: Snippet::new(word),
-                expected: "a rounding mode (NearestTiesToEven, NearestTiesToAway, TowardPositive, TowardNegative, \
-                           TowardZero, ToOdd, StochasticA<8>) or a saturation mode (SatFinite, SatPropagate, SatNone)",
-            }));
-        }
-    }
-    Ok(how)
-}
-
-/// A rounding mode in P3109's spelling; a stochastic one with its number of bits and the word 0.
-fn parse_rounding(word: &str) -> Result<Option<Rounding>, Error> {
-    let fixed = [
-        ("NearestTiesToEven", Rounding::NearestEven),
-        ("NearestTiesToAway", Rounding::NearestAway),
-        ("TowardPositive", Rounding::TowardPositive),
-        ("TowardNegative", Rounding::TowardNegative),
-        ("TowardZero", Rounding::TowardZero),
-        ("ToOdd", Rounding::ToOdd),
-    ];
-    if let Some((_, mode)) = fixed.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)) {
-        return Ok(Some(*mode));
-    }
-    let Some((name, count)) = word.strip_suffix('>').and_then(|w| w.split_once('<')) else { return Ok(None) };
-    let mode = match name.trim().to_ascii_lowercase().as_str() {
-        "stochastica" => Rounding::StochasticA,
-        "stochasticb" => Rounding::StochasticB,
-        "stochasticc" => Rounding::StochasticC,
-        _ => return Ok(None),
-    };
-    let count = count.trim().parse().map_err(|_| {
-        let expected = "the number of random bits, 1..=60";
-        Error::new(ErrorKind::Specialization { part: Snippet::new(count), expected })
-    })?;
-    RandomBits::new(count, 0).map(|bits| Some(mode(bits)))
-}
-
-/// P3109's spelling.
-impl fmt::Display for Specialization {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}<", self.function.name())?;
-        for (i, format) in self.operands.iter().enumerate() {
-            write!(f, "{}{format}", if i == 0 { "" } else { ", " })?;
-        }
-        if let (Function::Numeric(_), Some(to), Some(how)) = (self.function, &self.result, &self.projection) {
-            write!(f, ", {to}, ({}, {})", P3109Rounding(how.rounding), p3109_saturation(how.saturation))?;
-        }
-        let Arithmetic { semantics, scale, operand_clamp } = self.arithmetic;
-        let result = if matches!(self.function, Function::Numeric(_)) { self.result.as_ref() } else { None };
-        if semantics != Arithmetic::default_for(self.operands.iter().chain(result)).semantics {
-            let name = if semantics == Semantics::Ieee { "ieee" } else { "p3109" };
-            write!(f, ", semantics={name}")?;
-        }
-        if scale != 0 {
-            write!(f, ", scale={scale}")?;
-        }
-        f.write_str(if operand_clamp { ", clamp=operands>" } else { ">" })
-    }
-}
-
-struct P3109Rounding(Rounding);
-
-impl fmt::Display for P3109Rounding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            Rounding::NearestEven => "NearestTiesToEven",
-            Rounding::NearestAway => "NearestTiesToAway",
-            Rounding::TowardPositive => "TowardPositive",
-            Rounding::TowardNegative => "TowardNegative",
-            Rounding::TowardZero => "TowardZero",
-            Rounding::ToOdd => "ToOdd",
-            Rounding::StochasticA(bits) => return write!(f, "StochasticA<{}>", bits.count()),
-            Rounding::StochasticB(bits) => return write!(f, "StochasticB<{}>", bits.count()),
-            Rounding::StochasticC(bits) => return write!(f, "StochasticC<{}>", bits.count()),
-        })
-    }
-}
-
-fn p3109_saturation(saturation: Saturation) -> &'static str {
-    match saturation {
-        Saturation::SatFinite => "SatFinite",
-        Saturation::SatPropagate => "SatPropagate",
-        Saturation::SatNone => "SatNone",
-        Saturation::SatNoneV40 => "SatNone-V40",
-    }
 }

@@ -75,7 +75,7 @@ pub(super) const fn semantics(format: &Format) -> Semantics {
     }
 }
 
-/// An operation on codes of one format, with the format's default projection.
+/// A basic operation on codes of one format, with the format's default projection.
 #[inline]
 pub(super) const fn compute(operation: Operation, format: &Format, [x, y, z]: [u64; 3]) -> u64 {
     match fast::operate(operation, [x, y, z], format) {
@@ -107,15 +107,18 @@ const fn convert_exactly(bits: u64, from: &Format, format: &Format) -> u64 {
     convert(bits, from, format, &format.default_projection()).value
 }
 
-/// The way of all operations, for what the short way leaves: specials, overflow, unusual formats and operations.
+/// The way of all basic operations, for what the short way leaves: specials, overflow, unusual formats and operations.
 #[cold]
 const fn compute_exactly(operation: Operation, format: &Format, [x, y, z]: [u64; 3]) -> u64 {
     let data = [format.decode(x), format.decode(y), format.decode(z)];
-    round(format, operation.exact(data, semantics(format)).exact)
+    match operation.basic(data, semantics(format)) {
+        Some(outcome) => round(format, outcome.exact),
+        None => panic!("the operation is not a basic one"),
+    }
 }
 
-/// The same with any projection, and flags.
-pub(super) const fn evaluate(
+/// A basic operation with any projection, and flags.
+pub(super) const fn evaluate_basic(
     operation: Operation,
     format: &Format,
     [x, y, z]: [u64; 3],
@@ -123,9 +126,28 @@ pub(super) const fn evaluate(
     how: &Projection,
 ) -> Rounded<u64> {
     let operands = [Operand::new(x, format), Operand::new(y, format), Operand::new(z, format)];
-    let arithmetic = Arithmetic { semantics: semantics(format), scale: 0, operand_clamp: false };
     let (operands, _) = operands.split_at(count);
-    operation.evaluate(operands, format, how, arithmetic)
+    match operation.evaluate_basic(operands, format, how, arithmetic(format)) {
+        Some(result) => result,
+        None => panic!("the operation is not a basic one"),
+    }
+}
+
+/// Any operation with any projection, and flags.
+pub(super) fn evaluate(
+    operation: Operation,
+    format: &Format,
+    [x, y, z]: [u64; 3],
+    count: usize,
+    how: &Projection,
+) -> Rounded<u64> {
+    let operands = [Operand::new(x, format), Operand::new(y, format), Operand::new(z, format)];
+    operation.evaluate(&operands[..count], format, how, arithmetic(format))
+}
+
+/// The special cases of one format's own operations.
+const fn arithmetic(format: &Format) -> Arithmetic {
+    Arithmetic { semantics: semantics(format), scale: 0, operand_clamp: false }
 }
 
 /// An exact value by the format's default projection.

@@ -155,7 +155,7 @@ impl Dynamic {
         operation.evaluate(codes, &to, how, arithmetic).map(|code| Self { code, format: to })
     }
 
-    fn same_format(operation: Operation, operands: &[Self]) -> Self {
+    pub(super) fn same_format(operation: Operation, operands: &[Self]) -> Self {
         let format = operands[0].format;
         for operand in operands {
             assert!(operand.format == format, "operands of {format} and {}: convert one", operand.format);

@@ -58,44 +58,52 @@ macro_rules! implement {
             ///
             /// # Panics
             /// If the number of operands is not the operation's arity.
-            pub const fn evaluate(operation: Operation, operands: &[Self], how: &Projection) -> Rounded<Self> {
+            pub fn evaluate(operation: Operation, operands: &[Self], how: &Projection) -> Rounded<Self> {
+                let mut codes = [0; 3];
+                for (slot, x) in codes.iter_mut().zip(operands) {
+                    *slot = x.code();
+                }
+                Self::rounded(code::evaluate(operation, &Self::FORMAT, codes, operands.len(), how))
+            }
+
+            const fn basic(operation: Operation, operands: &[Self], how: &Projection) -> Rounded<Self> {
                 let mut codes = [0; 3];
                 let mut i = 0;
                 while i < operands.len() {
                     codes[i] = operands[i].code();
                     i += 1;
                 }
-                Self::rounded(code::evaluate(operation, &Self::FORMAT, codes, i, how))
+                Self::rounded(code::evaluate_basic(operation, &Self::FORMAT, codes, i, how))
             }
 
             /// x + y, with a projection of the caller's and flags.
             pub const fn add_with(self, y: Self, how: &Projection) -> Rounded<Self> {
-                Self::evaluate(Operation::Add, &[self, y], how)
+                Self::basic(Operation::Add, &[self, y], how)
             }
 
             /// x − y, with a projection of the caller's and flags.
             pub const fn sub_with(self, y: Self, how: &Projection) -> Rounded<Self> {
-                Self::evaluate(Operation::Subtract, &[self, y], how)
+                Self::basic(Operation::Subtract, &[self, y], how)
             }
 
             /// x · y, with a projection of the caller's and flags.
             pub const fn mul_with(self, y: Self, how: &Projection) -> Rounded<Self> {
-                Self::evaluate(Operation::Multiply, &[self, y], how)
+                Self::basic(Operation::Multiply, &[self, y], how)
             }
 
             /// x / y, with a projection of the caller's and flags.
             pub const fn div_with(self, y: Self, how: &Projection) -> Rounded<Self> {
-                Self::evaluate(Operation::Divide, &[self, y], how)
+                Self::basic(Operation::Divide, &[self, y], how)
             }
 
             /// x · y + z, with a projection of the caller's and flags.
             pub const fn mul_add_with(self, y: Self, z: Self, how: &Projection) -> Rounded<Self> {
-                Self::evaluate(Operation::Fma, &[self, y, z], how)
+                Self::basic(Operation::Fma, &[self, y, z], how)
             }
 
             /// √x, with a projection of the caller's and flags.
             pub const fn sqrt_with(self, how: &Projection) -> Rounded<Self> {
-                Self::evaluate(Operation::Sqrt, &[self], how)
+                Self::basic(Operation::Sqrt, &[self], how)
             }
 
             /// x · y + z, rounded once.

@@ -36,6 +36,8 @@
 //!
 //! # Optional features
 //!
+//! `math`: `exp`, `ln`, `sin`, `tanh`, `atan2` and so on, with the standard library's names where it has them.
+//!
 //! `num-traits`, `serde` (codes; `as_value` and `as_string` beside), `bytemuck`, `zerocopy`, `half`, `arbitrary`, `rand`.
 //! The derives of `bytemuck` and `zerocopy` check what they claim, so that the crate stays without `unsafe` code: every
 //! type is `NoUninit` and `IntoBytes`; `Pod` and `FromBytes` are only those whose every byte is a code.
@@ -52,6 +54,8 @@ mod from;
 #[cfg(feature = "half")]
 mod half;
 mod list;
+#[cfg(feature = "math")]
+mod math;
 mod methods;
 #[cfg(feature = "num-traits")]
 mod num_traits;

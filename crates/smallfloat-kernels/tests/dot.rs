@@ -1,92 +1,21 @@
-//! Operations on codes and sums of products, against the core and against sums made another way.
+//! Sums of products, against the core and against sums made another way.
 
 mod common;
 
 use common::scramble;
-use smallfloat::ops::{Arithmetic, Extremum, Operand, Operation, Sum};
+use smallfloat::ops::Sum;
 use smallfloat::{Flags, Format, Rounding, formats::BINARY32, project};
-use smallfloat_kernels::{Accumulate, Dot, Elementwise, Level};
+use smallfloat_kernels::{Accumulate, Dot, Level};
 
 fn format(name: &str) -> Format {
     name.parse().unwrap()
 }
 
-/// All pairs, in equal and mixed formats, in both semantics and two rounding modes.
 #[test]
-fn two_operands_are_the_core_s() {
-    let cases = [
-        ("cfloat8_1_4_3:bias=7", "cfloat8_1_5_2:bias=15", "cfloat8_1_4_3:bias=9"),
-        ("e4m3fn", "e4m3fn", "e4m3fn"),
-        ("binary8p3se", "binary8p4sf", "binary8p3se"),
-        ("e2m3fn", "e5m2", "e3m2fn"),
-    ];
-    let operations = [
-        Operation::Add,
-        Operation::Subtract,
-        Operation::Multiply,
-        Operation::Extremum(Extremum::MinimumNumber),
-    ];
-    let x: Vec<u8> = (0..=u16::MAX).map(|pair| pair.to_be_bytes()[0]).collect();
-    let y: Vec<u8> = (0..=u16::MAX).map(|pair| pair.to_be_bytes()[1]).collect();
-    for (a, b, to) in cases.map(|(a, b, to)| (format(a), format(b), format(to))) {
-        for operation in operations {
-            for rounding in [Rounding::NearestEven, Rounding::TowardNegative] {
-                let how = to.default_projection().with_rounding(rounding);
-                let arithmetic = Arithmetic::default_for([&a, &b, &to]);
-                let kernel = Elementwise::new(operation, &[a, b], &to, &how, arithmetic).unwrap();
-                let mut codes = vec![0; x.len()];
-                let flags = kernel.apply(&[&x, &y], &mut codes);
-                let mut expected_flags = Flags::NONE;
-                for i in 0..x.len() {
-                    let operands = [Operand::new(u64::from(x[i]), &a), Operand::new(u64::from(y[i]), &b)];
-                    let expected = operation.evaluate(&operands, &to, &how, arithmetic);
-                    assert_eq!(u64::from(codes[i]), expected.value, "{operation:?} {:#x} {:#x}", x[i], y[i]);
-                    expected_flags |= expected.flags;
-                }
-                assert_eq!(flags, expected_flags);
-            }
-        }
-    }
-}
-
-/// Random triples: formats for which binary64 is exact, and one for which the core must do it.
-#[test]
-fn fused_multiply_add_is_the_core_s() {
-    let mut state = 5;
-    for name in ["cfloat8_1_4_3:bias=7", "e4m3fn", "e5m2", "binary8p3se", "e4m3fnuz", "e2m1fn"] {
-        let f = format(name);
-        for rounding in [Rounding::NearestEven, Rounding::TowardNegative, Rounding::ToOdd] {
-            let how = f.default_projection().with_rounding(rounding);
-            let arithmetic = Arithmetic::default_for([&f]);
-            let kernel = Elementwise::new(Operation::Fma, &[f; 3], &f, &how, arithmetic).unwrap();
-            let mut random =
-                || -> Vec<u8> { (0..20_000).map(|_| scramble(&mut state).to_le_bytes()[3]).collect() };
-            let (x, y, z) = (random(), random(), random());
-            let mut codes = vec![0; x.len()];
-            let flags = kernel.apply(&[&x, &y, &z], &mut codes);
-            let mut expected_flags = Flags::NONE;
-            for i in 0..x.len() {
-                let operands = [x[i], y[i], z[i]].map(|code| Operand::new(u64::from(code), &f));
-                let expected = Operation::Fma.evaluate(&operands, &f, &how, arithmetic);
-                assert_eq!(u64::from(codes[i]), expected.value, "{name} {:#x} {:#x} {:#x}", x[i], y[i], z[i]);
-                expected_flags |= expected.flags;
-            }
-            assert_eq!(flags, expected_flags, "{name}, {rounding:?}");
-        }
-    }
-}
-
-#[test]
-fn wrong_arguments_are_errors() {
-    let (f, how) = (format("e5m2"), format("e5m2").default_projection());
-    let new = |operands: &[Format], to: &Format| {
-        Elementwise::new(Operation::Add, operands, to, &how, Arithmetic::IEEE)
-    };
-    assert_eq!(new(&[f], &f).unwrap_err().to_string(), "Add takes 2 operands, not 1");
-    let wide = format("shp:bias=15");
-    let message = new(&[f, f], &wide).unwrap_err().to_string();
+fn wide_formats_are_refused() {
+    let (f, wide) = (format("e5m2"), format("shp:bias=15"));
+    let message = Dot::new(&wide, &f, Accumulate::Exact).unwrap_err().to_string();
     assert!(message.ends_with("has 16 bits, operations on slices take at most 8"), "{message}");
-    assert!(Dot::new(&wide, &f, Accumulate::Exact).is_err());
 }
 
 /// Exact sums are the core's, whose integers have any size; also with ∞, NaN and zeros among the terms.

@@ -1,0 +1,159 @@
+//! Operations over slices against the core's calls, one by one.
+
+use smallfloat::Flags;
+use smallfloat::RandomBits;
+use smallfloat::ops::{Answer, Specialization};
+use smallfloat::random::Philox;
+use smallfloat_kernels::{Ars5, Code, Elementwise, Generator, Words};
+
+fn parse(text: &str) -> Specialization {
+    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+}
+
+/// Codes that go through all values several times, in an order without pattern.
+fn codes<C: Code>(length: usize, bits: u32, seed: u64) -> Vec<C> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        state >> (64 - bits)
+    };
+    (0..length).map(|_| C::truncate(next())).collect()
+}
+
+fn call(operation: &Specialization, codes: &[u64], flags: &mut Flags) -> u64 {
+    match operation.call(codes) {
+        Ok(Answer::Code(rounded)) => {
+            *flags = flags.union(rounded.flags);
+            rounded.value
+        }
+        other => panic!("{operation}: {other:?}"),
+    }
+}
+
+/// Slices of `LENGTH` elements with tables and short ones through the core: the same codes and flags as call by call.
+macro_rules! check {
+    ($text:expr, $([$type:ty; $bits:expr]),+ => $result:ty) => {{
+        const LENGTH: usize = 1 << 17;
+        let operation = parse($text);
+        let mut seed = 0;
+        let operands = ($({ seed += 1; codes::<$type>(LENGTH, $bits, seed) },)+);
+        let (mut expected, mut raised) = (Vec::new(), Flags::NONE);
+        for i in 0..LENGTH {
+            let at = row(&operands, i);
+            expected.push(<$result>::truncate(call(&operation, &at, &mut raised)));
+        }
+        for (hint, length) in [(usize::MAX, LENGTH), (0, 1 << 12)] {
+            let kernel = Elementwise::for_length(&operation, hint).unwrap();
+            let mut results = vec![<$result>::default(); length];
+            let flags = apply(&kernel, &operands, &mut results);
+            assert!(results == expected[..length], "{}", $text);
+            if length == LENGTH {
+                assert_eq!(flags, raised, "{}", $text);
+            }
+        }
+    }};
+}
+
+/// Tuples of one to three operand slices.
+trait Operands {
+    fn row(&self, i: usize) -> Vec<u64>;
+    fn apply<R: Code>(&self, kernel: &Elementwise, results: &mut [R]) -> Flags;
+}
+
+impl<X: Code> Operands for (Vec<X>,) {
+    fn row(&self, i: usize) -> Vec<u64> {
+        vec![self.0[i].widen()]
+    }
+    fn apply<R: Code>(&self, kernel: &Elementwise, results: &mut [R]) -> Flags {
+        kernel.unary(&self.0[..results.len()], results, None)
+    }
+}
+
+impl<X: Code, Y: Code> Operands for (Vec<X>, Vec<Y>) {
+    fn row(&self, i: usize) -> Vec<u64> {
+        vec![self.0[i].widen(), self.1[i].widen()]
+    }
+    fn apply<R: Code>(&self, kernel: &Elementwise, results: &mut [R]) -> Flags {
+        let n = results.len();
+        kernel.binary(&self.0[..n], &self.1[..n], results, None)
+    }
+}
+
+impl<X: Code, Y: Code, Z: Code> Operands for (Vec<X>, Vec<Y>, Vec<Z>) {
+    fn row(&self, i: usize) -> Vec<u64> {
+        vec![self.0[i].widen(), self.1[i].widen(), self.2[i].widen()]
+    }
+    fn apply<R: Code>(&self, kernel: &Elementwise, results: &mut [R]) -> Flags {
+        let n = results.len();
+        kernel.ternary(&self.0[..n], &self.1[..n], &self.2[..n], results, None)
+    }
+}
+
+fn row(operands: &impl Operands, i: usize) -> Vec<u64> {
+    operands.row(i)
+}
+
+fn apply<R: Code>(kernel: &Elementwise, operands: &impl Operands, results: &mut [R]) -> Flags {
+    operands.apply(kernel, results)
+}
+
+#[test]
+fn tables_hold_the_core_s_results() {
+    check!("Add<Binary8p3se, Binary8p3se, Binary8p3se>", [u8; 8], [u8; 8] => u8);
+    check!("Divide<e4m3fn, e5m2, binary16, (TowardZero)>", [u8; 8], [u8; 8] => u16);
+    check!("Multiply<e2m1fn, cfloat8_1_4_3:bias=7, binary32>", [u8; 4], [u8; 8] => u32);
+    check!("Sqrt<bfloat16, e4m3b11fnuz>", [u16; 16] => u8);
+    check!("Clamp<binary5p2se, binary5p2se, binary5p2se, binary5p2se>", [u8; 5], [u8; 5], [u8; 5] => u8);
+}
+
+#[test]
+fn classes_of_products_and_sums() {
+    check!("FMA<Binary8p3se, Binary8p3se, Binary8p3se, Binary8p3se>", [u8; 8], [u8; 8], [u8; 8] => u8);
+    check!("FMA<e4m3fn, e5m2, cfloat8_1_4_3:bias=7, shp:bias=15>", [u8; 8], [u8; 8], [u8; 8] => u16);
+    check!("FMA<Binary8p7se, Binary8p7se, Binary8p7se, binary32>", [u8; 8], [u8; 8], [u8; 8] => u32);
+    check!("FAA<Binary8p4se, Binary8p4uf, Binary8p4se, Binary8p4se, (ToOdd, SatNone)>", [u8; 8], [u8; 8], [u8; 8] => u8);
+    check!("FAA<e5m2, e5m2, e5m2, e5m2, clamp=operands>", [u8; 8], [u8; 8], [u8; 8] => u8);
+}
+
+#[test]
+fn wide_operands_and_results() {
+    check!("Add<binary32, e5m2, binary64>", [u32; 32], [u8; 8] => u64);
+    check!("FMA<e4m3fn, e4m3fn, binary32, binary32>", [u8; 8], [u8; 8], [u32; 32] => u32);
+    check!("Multiply<binary64, binary64, Binary8p4se>", [u64; 64], [u64; 64] => u8);
+}
+
+/// Words belong to elements: a slice in two pieces gives the bytes of the whole.
+#[test]
+fn stochastic_words_by_element() {
+    let text = "Multiply<Binary8p5se, Binary8p5se, Binary8p3se, (StochasticB<16>, SatFinite)>";
+    let operation = parse(text);
+    let kernel = Elementwise::new(&operation).unwrap();
+    let (x, y) = (codes::<u8>(1000, 8, 1), codes::<u8>(1000, 8, 2));
+    for generator in
+        [Generator::from(Philox { seed: 7, stream: 3 }), Generator::from(Ars5 { seed: 7, stream: 3 })]
+    {
+        let words = |first_element| Some(Words { generator, first_element });
+        let mut whole = vec![0_u8; 1000];
+        kernel.binary(&x, &y, &mut whole, words(10));
+        let mut pieces = vec![0_u8; 1000];
+        let (head, tail) = pieces.split_at_mut(333);
+        kernel.binary(&x[..333], &y[..333], head, words(10));
+        kernel.binary(&x[333..], &y[333..], tail, words(343));
+        assert_eq!(pieces, whole);
+        for i in 0..1000 {
+            let element = 10 + i as u64;
+            let word = generator.block(element / 4)[usize::try_from(element % 4).unwrap()];
+            let one = operation.clone().with_random_bits(RandomBits::from_word32(16, word).unwrap());
+            let expected = call(&one, &[x[i].into(), y[i].into()], &mut Flags::default());
+            assert_eq!(u64::from(whole[i]), expected, "element {i}");
+        }
+    }
+}
+
+#[test]
+fn only_numeric_operations() {
+    let error = Elementwise::new(&parse("CompareLess<e5m2, e5m2>")).unwrap_err();
+    assert!(error.to_string().contains("CompareLess"), "{error}");
+    let error = Elementwise::new(&parse("Add<e5m2, e5m2, e5m2, (StochasticA<40>)>")).unwrap_err();
+    assert!(error.to_string().contains("32"), "{error}");
+}

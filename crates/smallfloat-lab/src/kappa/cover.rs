@@ -1,0 +1,267 @@
+//! [`Cover`]: disjoint sets of operands, each with a κ of its own.
+
+use smallfloat::{Datum, Exact, Flags, Format, Preset, project, text};
+
+use super::ValueLine;
+use crate::Error;
+
+/// An interval of a format's values, infinities included.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Interval {
+    text: String,
+    /// Ranks on the format's [`ValueLine`], both inside.
+    first: i64,
+    last: i64,
+}
+
+/// Disjoint intervals of one operand. What lies in none of them, NaN included, lies elsewhere.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cover {
+    operand: usize,
+    /// In ascending order.
+    intervals: Vec<Interval>,
+}
+
+impl Interval {
+    /// An interval of a format's values: `LO..HI` (HI excluded) or `LO..=HI`. An end is a value as [`text::parse`] takes
+    /// it, or `2^N` or `-2^N`; an end left out is −∞ or +∞, included. Ends need not be values of the format.
+    ///
+    /// # Errors
+    /// Text that is not an interval, or an interval without any value of the format.
+    pub fn parse(text: &str, format: &Format) -> Result<Self, Error> {
+        let wrong = |problem: String| Error::Interval { text: text.trim().to_owned(), problem };
+        let (low, high) = text.split_once("..").ok_or_else(|| wrong("there is no `..`".into()))?;
+        let (high, included) = match high.strip_prefix('=') {
+            Some(high) => (high, true),
+            None => (high, false),
+        };
+        let end = |text: &str| -> Result<Option<Exact>, Error> {
+            let text = text.trim();
+            if text.is_empty() {
+                return Ok(None);
+            }
+            match parse_end(text) {
+                Some(Exact::Nan { .. }) | None => Err(wrong(format!("`{text}` is not a number"))),
+                x => Ok(x),
+            }
+        };
+        let first = end(low)?.map_or(i64::MIN, |x| rank_from(x, format).0);
+        let last = match end(high)? {
+            None if included => return Err(wrong("`..=` needs an upper end".into())),
+            None => i64::MAX,
+            Some(x) => match rank_from(x, format) {
+                (rank, true) if included => rank,
+                (rank, _) => rank.saturating_sub(1),
+            },
+        };
+        let (lowest, highest) = ends(format);
+        let (first, last) = (first.max(lowest), last.min(highest));
+        if first > last {
+            return Err(wrong(format!("no value of {format} lies in it")));
+        }
+        Ok(Self { text: text.trim().to_owned(), first, last })
+    }
+
+    /// The interval as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Cover {
+    /// No interval: all operands lie elsewhere.
+    pub fn none() -> Self {
+        Self { operand: 0, intervals: Vec::new() }
+    }
+
+    /// The cover by intervals of the operand of this index, from 0.
+    ///
+    /// # Errors
+    /// Intervals that overlap.
+    pub fn new(operand: usize, mut intervals: Vec<Interval>) -> Result<Self, Error> {
+        intervals.sort_by_key(|interval| interval.first);
+        for pair in intervals.windows(2) {
+            if pair[0].last >= pair[1].first {
+                let [first, second] = [&pair[0], &pair[1]].map(|interval| interval.text.clone());
+                return Err(Error::Overlap { first, second });
+            }
+        }
+        Ok(Self { operand, intervals })
+    }
+
+    /// An interval for each binade ±[2^E, 2^(E+1)) of a format that has values, one for zero and one for each infinity.
+    pub fn per_binade(operand: usize, format: &Format) -> Self {
+        let line = ValueLine::new(format);
+        let lowest = format.min_positive().exponent_of_leading_bit();
+        let highest = format.max_finite().exponent_of_leading_bit();
+        let mut intervals = Vec::new();
+        let mut add = |text: String, first: i64, last: i64| {
+            if first <= last {
+                intervals.push(Interval { text, first, last });
+            }
+        };
+        let start = |exponent| rank_from(Exact::finite(false, 1, exponent), format).0;
+        let largest =
+            format.encode(format.max_finite()).and_then(|code| line.rank(code)).unwrap_or(i64::MAX - 1);
+        let binades: Vec<_> = (lowest..=highest)
+            .map(|e| (e, start(e), if e == highest { largest } else { start(e + 1) - 1 }))
+            .collect();
+        if format.is_signed() {
+            if format.has_infinity() {
+                add("-inf".into(), i64::MIN, i64::MIN);
+            }
+            for &(e, first, last) in binades.iter().rev() {
+                add(format!("-2^{}<..=-2^{e}", e + 1), -last, -first);
+            }
+        }
+        if format.has_zero() {
+            add("0".into(), 0, 0);
+        }
+        for (e, first, last) in binades {
+            add(format!("2^{e}..2^{}", e + 1), first, last);
+        }
+        if format.has_infinity() {
+            add("inf".into(), i64::MAX, i64::MAX);
+        }
+        Self { operand, intervals }
+    }
+
+    /// The index of the operand that is looked at, from 0.
+    pub fn operand(&self) -> usize {
+        self.operand
+    }
+
+    /// The intervals in ascending order.
+    pub fn intervals(&self) -> &[Interval] {
+        &self.intervals
+    }
+
+    /// The index of the interval with this rank; `None`: elsewhere.
+    pub(super) fn locate(&self, rank: Option<i64>) -> Option<usize> {
+        let rank = rank?;
+        let after = self.intervals.partition_point(|interval| interval.first <= rank);
+        after.checked_sub(1).filter(|&at| rank <= self.intervals[at].last)
+    }
+}
+
+impl Default for Cover {
+    fn default() -> Self {
+        Self::none()
+    }
+}
+
+/// The lowest and the highest rank that a format has, infinities included.
+fn ends(format: &Format) -> (i64, i64) {
+    let line = ValueLine::new(format);
+    let rank = |datum| format.encode(datum).and_then(|code| line.rank(code));
+    let end = |negative, finite| rank(Datum::Infinite { negative }).or_else(|| rank(finite)).unwrap_or(0);
+    (
+        if format.is_signed() {
+            end(true, format.min_finite())
+        } else {
+            rank(format.min_finite()).unwrap_or(0)
+        },
+        end(false, format.max_finite()),
+    )
+}
+
+fn parse_end(text: &str) -> Option<Exact> {
+    let (negative, magnitude) = match text.strip_prefix(['-', '−']) {
+        Some(magnitude) => (true, magnitude),
+        None => (false, text),
+    };
+    match magnitude.strip_prefix("2^") {
+        Some(exponent) => {
+            let exponent = exponent.parse().ok().filter(|e| (-100_000..=100_000).contains(e))?;
+            Some(Exact::finite(negative, 1, exponent))
+        }
+        None => text::parse(text).ok(),
+    }
+}
+
+/// The rank of the smallest value that is not below `x`, and whether it is `x`.
+fn rank_from(x: Exact, format: &Format) -> (i64, bool) {
+    let line = ValueLine::new(format);
+    if let Exact::Infinite { negative } = x {
+        return (if negative { i64::MIN } else { i64::MAX }, true);
+    }
+    let here = project(x, format, &Preset::Ieee.projection(format));
+    if (here.flags & (Flags::INEXACT | Flags::INVALID)).is_empty() {
+        return (line.rank(here.value).unwrap_or(0), true);
+    }
+    // Above the largest value lies +∞, whether or not the format has it.
+    (format.next_above(x).and_then(|code| line.rank(code)).unwrap_or(i64::MAX), false)
+}
+
+#[cfg(test)]
+mod tests {
+    use smallfloat::formats::{BFLOAT16, BINARY32, E4M3FN, E8M0FNU};
+
+    use super::*;
+
+    fn within(cover: &Cover, format: &Format, value: f32) -> Option<usize> {
+        cover.locate(ValueLine::new(format).rank(u64::from(value.to_bits())))
+    }
+
+    #[test]
+    fn ends_are_half_open_unless_they_say_otherwise() {
+        let f = BINARY32;
+        let parts = ["-inf..-1", "-1..=0.1", "2^1..inf", "inf..=inf"];
+        let cover =
+            Cover::new(0, parts.map(|t| Interval::parse(t, &f).expect(t)).to_vec()).expect("disjoint");
+        let at = |x: f32| within(&cover, &f, x);
+        assert_eq!(
+            (at(f32::NEG_INFINITY), at((-1.0_f32).next_down()), at(-1.0)),
+            (Some(0), Some(0), Some(1))
+        );
+        // 0.1 is no value of binary32; the nearest is above it.
+        assert_eq!((at(0.1_f32.next_down()), at(0.1), at(1.5)), (Some(1), None, None));
+        assert_eq!(
+            (at(2.0), at(f32::MAX), at(f32::INFINITY), at(f32::NAN)),
+            (Some(2), Some(2), Some(3), None)
+        );
+        let all = Cover::new(0, vec![Interval::parse("..", &f).expect("all")]).expect("one");
+        assert_eq!((within(&all, &f, f32::INFINITY), within(&all, &f, -0.0)), (Some(0), Some(0)));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let wrong = |text: &str| Interval::parse(text, &E4M3FN).expect_err(text).to_string();
+        assert!(wrong("1").contains("no `..`"));
+        assert!(wrong("1..x").contains("`x` is not a number"));
+        assert!(wrong("nan..1").contains("`nan`"));
+        assert!(wrong("2..1").contains("no value"));
+        assert!(wrong("1.01..1.02").contains("no value"));
+        assert!(wrong("500..").contains("no value") && wrong("..-500").contains("no value"));
+        let parts = ["0..=1", "1..2"].map(|t| Interval::parse(t, &E4M3FN).expect(t)).to_vec();
+        assert!(Cover::new(0, parts).expect_err("they overlap").to_string().contains("`0..=1` and `1..2`"));
+    }
+
+    #[test]
+    fn binades_cover_every_number_once() {
+        let names =
+            ["e4m3fn", "bfloat16", "cfloat8_1_4_3:bias=7", "uhp", "binary8p1uf", "e8m0fnu", "binary8p3se"];
+        for name in names {
+            let format: Format = name.parse().expect(name);
+            let (cover, line) = (Cover::per_binade(0, &format), ValueLine::new(&format));
+            for pair in cover.intervals().windows(2) {
+                assert!(pair[0].last < pair[1].first, "{name}: {pair:?}");
+            }
+            for code in 0..=format.max_code() {
+                let at = cover.locate(line.rank(code));
+                assert_eq!(at.is_none(), format.decode(code).is_nan(), "{name} {code:#x}");
+                if let Some(x) = format.decode(code).to_f64().filter(|x| x.is_finite() && *x > 0.0) {
+                    let e = format.decode(code).exponent_of_leading_bit();
+                    assert_eq!(
+                        cover.intervals()[at.expect("a number")].text(),
+                        format!("2^{e}..2^{}", e + 1),
+                        "{x}"
+                    );
+                }
+            }
+        }
+        assert_eq!(Cover::per_binade(0, &E8M0FNU).intervals().len(), 255);
+        // 8 subnormal and normal exponents from −133 to 127 on either side, zero and two infinities.
+        assert_eq!(Cover::per_binade(0, &BFLOAT16).intervals().len(), 2 * 261 + 3);
+    }
+}

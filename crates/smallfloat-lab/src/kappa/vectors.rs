@@ -1,0 +1,153 @@
+//! [`Vectors`]: results that an implementation has given, line by line.
+
+use std::io::BufRead;
+
+use smallfloat::ops::Specialization;
+
+use super::{Defined, Gauge, Options, operand_bits};
+use crate::Error;
+
+/// How many of the possible operands vectors hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Coverage {
+    /// Different operands seen.
+    pub seen: u64,
+    /// Possible operands.
+    pub possible: u64,
+}
+
+/// Results read from lines of text: the operands' codes and the result's, in hexadecimal with or without `0x`, separated by
+/// blanks. `#` starts a comment, also behind the codes. Where a comment line before the first vector has the word `flags`, as
+/// the header of the testfloat layout has, a byte of flags may follow the result; it is checked to be hexadecimal, not used.
+#[derive(Clone, Debug)]
+pub struct Vectors {
+    gauge: Gauge,
+    seen: Option<Seen>,
+}
+
+/// Operands are counted up to this many bits.
+const COUNTED_BITS: u32 = 26;
+
+#[derive(Clone, Debug)]
+struct Seen {
+    possible: u64,
+    bits: Vec<u64>,
+    count: u64,
+}
+
+impl Vectors {
+    /// Reads all lines and compares them with the operation's defined results.
+    ///
+    /// # Errors
+    /// A line that is not understood, with its number; what [`Gauge::for_operation`] refuses.
+    pub fn read(operation: &Specialization, options: Options, input: impl BufRead) -> Result<Self, Error> {
+        let gauge = Gauge::for_operation(operation, options)?;
+        let bits = operand_bits(operation);
+        let seen = (bits <= COUNTED_BITS).then(|| Seen {
+            possible: 1 << bits,
+            bits: vec![0; 1 << bits.saturating_sub(6)],
+            count: 0,
+        });
+        let mut vectors = Self { gauge, seen };
+        // Vectors may be few: then runs cost more than they save.
+        let mut defined = Defined::one_by_one(operation);
+        let (mut has_flags, mut count) = (false, 0_u64);
+        let mut operands = Vec::new();
+        for (text, line) in input.split(b'\n').zip(1_u64..) {
+            let text = text.map_err(|error| Error::Read { line, cause: error.to_string() })?;
+            let text = str::from_utf8(&text).map_err(|_| Error::Read { line, cause: "not text".into() })?;
+            let (codes, comment) = text.split_once('#').map_or((text, None), |(a, b)| (a, Some(b)));
+            if codes.trim().is_empty() {
+                let named = |comment: &str| comment.to_ascii_lowercase().contains("flags");
+                has_flags |= count == 0 && comment.is_some_and(named);
+                continue;
+            }
+            count += 1;
+            if count == RUNS_FROM {
+                defined = Defined::new(operation)?;
+            }
+            let given = parse(operation, codes, has_flags, &mut operands)
+                .map_err(|problem| Error::Vector { line, text: codes.trim().to_owned(), problem })?;
+            let expected = defined.code(&operands)?;
+            vectors.gauge.compare(&operands, &[expected], &[given]);
+            if let Some(seen) = &mut vectors.seen {
+                seen.add(operation, &operands);
+            }
+        }
+        Ok(vectors)
+    }
+
+    /// What was found.
+    pub fn gauge(&self) -> &Gauge {
+        &self.gauge
+    }
+
+    /// How many of the possible operands there were, where these are at most 2^26.
+    pub fn coverage(&self) -> Option<Coverage> {
+        self.seen.as_ref().map(|seen| Coverage { seen: seen.count, possible: seen.possible })
+    }
+}
+
+/// From so many vectors on, runs of results are worth their price.
+const RUNS_FROM: u64 = 4096;
+
+impl Seen {
+    fn add(&mut self, operation: &Specialization, operands: &[u64]) {
+        let index = operands
+            .iter()
+            .zip(operation.operands())
+            .fold(0, |index, (code, format)| index << format.width() | (code & format.max_code()));
+        let bit = 1 << (index % 64);
+        if let Some(word) = usize::try_from(index / 64).ok().and_then(|at| self.bits.get_mut(at)) {
+            self.count += u64::from(*word & bit == 0);
+            *word |= bit;
+        }
+    }
+}
+
+/// The operands' codes and the result's, or what is wrong with the line.
+fn parse(
+    operation: &Specialization,
+    text: &str,
+    has_flags: bool,
+    operands: &mut Vec<u64>,
+) -> Result<u64, String> {
+    let formats = operation.operands();
+    let shape = format!(
+        "write {} and the result's{}",
+        if formats.len() == 1 {
+            "the operand's code".into()
+        } else {
+            format!("{} operands' codes", formats.len())
+        },
+        if has_flags { ", then a byte of flags or nothing" } else { "" },
+    );
+    let fields: Vec<&str> = text.split_ascii_whitespace().collect();
+    let codes = formats.len() + 1;
+    if fields.len() != codes && !(has_flags && fields.len() == codes + 1) {
+        let hint = if !has_flags && fields.len() == codes + 1 {
+            " (a byte of flags is taken where a `#` line above says `flags`)"
+        } else {
+            ""
+        };
+        return Err(format!("{} fields: {shape}{hint}", fields.len()));
+    }
+    operands.clear();
+    let hex = |field: &str| {
+        let digits = field.strip_prefix("0x").or_else(|| field.strip_prefix("0X")).unwrap_or(field);
+        let parsed = if digits.starts_with('+') { None } else { u64::from_str_radix(digits, 16).ok() };
+        parsed.ok_or_else(|| format!("`{field}` is not hexadecimal: {shape}"))
+    };
+    let result = operation.result();
+    for (field, format) in fields.iter().zip(formats.iter().chain(result)) {
+        let code = format.check_code(hex(field)?).map_err(|error| format!("{format}: {error}"))?;
+        operands.push(code);
+    }
+    if let Some(flags) = fields.get(codes) {
+        let flags = hex(flags)?;
+        if flags > 0xff {
+            return Err(format!("flags {flags:#x} do not fit in a byte"));
+        }
+    }
+    operands.pop().ok_or(shape)
+}

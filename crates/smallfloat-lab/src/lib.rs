@@ -1,0 +1,16 @@
+//! Numerics experiments with small floating-point formats.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`kappa`] | how far an implementation is from the defined results, in steps from value to value |
+//! | [`variant`] | implementations that people really use, to be measured: through `f32`, through bfloat16, flushing, polynomials, tables |
+//!
+//! No experiment depends on the machine or on the number of threads.
+#![forbid(unsafe_code)]
+
+mod error;
+pub mod kappa;
+mod runs;
+pub mod variant;
+
+pub use error::Error;
