@@ -298,8 +298,8 @@ fn unary_special_cases() {
     for (operation, ieee, p3109) in UNARY {
         for (i, x) in OPERANDS.into_iter().enumerate() {
             let (ieee, p3109) = (ieee.chars().nth(i).unwrap(), p3109.chars().nth(i).unwrap());
-            count += check_letters(operation, &[x], ieee, &IEEE_FORMATS, "");
-            count += check_letters(operation, &[x], ieee, &["e4m3", "bfloat16"], ", semantics=ieee");
+            count += check_letters(operation, &[x], ieee, &["e4m3", "e5m2"], "");
+            count += check_letters(operation, &[x], ieee, &IEEE_FORMATS, ", semantics=ieee");
             count += check_letters(operation, &[x], p3109, &P3109_FORMATS, ", semantics=p3109");
         }
     }
@@ -314,7 +314,7 @@ fn binary_special_cases() {
         for (i, x) in OPERANDS.into_iter().enumerate() {
             for (j, y) in OPERANDS.into_iter().enumerate() {
                 let expected = rows[i].chars().nth(j).unwrap();
-                count += check_letters(operation, &[x, y], expected, &IEEE_FORMATS, "");
+                count += check_letters(operation, &[x, y], expected, &IEEE_FORMATS, ", semantics=ieee");
                 // A row or column of −0 is the one of 0 with P3109.
                 let at = |i: usize| if i == 2 { 3 } else { i };
                 let expected = one_zero(p3109[at(i)].chars().nth(at(j)).unwrap());
@@ -351,8 +351,9 @@ fn ternary_special_cases() {
                 for (operation, expected) in [("FMA", a * b + c), ("FAA", a + b + c), ("Clamp", clamp)] {
                     for name in ["binary16", "e5m2", "binary8p4se"] {
                         let codes = [letter(name, x), letter(name, y), letter(name, z)];
+                        let semantics = if name == "binary8p4se" { "p3109" } else { "ieee" };
                         let text = format!(
-                            "{operation}<{name}, {name}, {name}, binary64, (NearestTiesToEven, SatPropagate)>"
+                            "{operation}<{name}, {name}, {name}, binary64, (SatPropagate), semantics={semantics}>"
                         );
                         let (value, flags) = code(&text, &codes);
                         // P3109 has no −0, so its operands were 0.
@@ -708,22 +709,23 @@ fn semantics_s9_scale() {
 #[test]
 fn semantics_s10() {
     let rows = "
-        Remainder<binary16, binary16, binary16> | 4500 4200 | bc00 | -
-        Fmod<binary16, binary16, binary16>      | 4500 4200 | 4000 | -
-        Remainder<binary16, binary16, binary16> | c500 4200 | 3c00 | -
-        Fmod<binary16, binary16, binary16>      | c500 4200 | c000 | -
-        Remainder<binary16, binary16, binary16> | 4100 3c00 | 3800 | -
-        Remainder<binary16, binary16, binary16> | 4300 3c00 | b800 | -
-        Remainder<binary16, binary16, binary16> | 3800 3c00 | 3800 | -
-        Remainder<binary16, binary16, binary16> | 3e00 3c00 | b800 | -
-        Fmod<binary16, binary16, binary16>      | 4300 bc00 | 3800 | -
-        Remainder<binary16, binary16, binary16> | c600 4200 | 8000 | -
-        Fmod<binary16, binary16, binary16>      | c600 4200 | 8000 | -
-        Remainder<e4m3fn, e4m3fn, e4m3fn>       | 7e 01 | 00 | D
-        Minimum<binary16, binary16, binary16>   | 0000 8000 | 8000 | -
-        Maximum<binary16, binary16, binary16>   | 8000 0000 | 0000 | -
-        Minimum<binary8p4se, binary16, binary16> | 00 8000 | 0000 | -";
-    assert_eq!(check_rows(rows, false), 15);
+        Remainder<H, H, H, semantics=ieee> | 4500 4200 | bc00 | -
+        Fmod<H, H, H, semantics=ieee>      | 4500 4200 | 4000 | -
+        Remainder<H, H, H, semantics=ieee> | c500 4200 | 3c00 | -
+        Fmod<H, H, H, semantics=ieee>      | c500 4200 | c000 | -
+        Remainder<H, H, H, semantics=ieee> | 4100 3c00 | 3800 | -
+        Remainder<H, H, H, semantics=ieee> | 4300 3c00 | b800 | -
+        Remainder<H, H, H, semantics=ieee> | 3800 3c00 | 3800 | -
+        Remainder<H, H, H, semantics=ieee> | 3e00 3c00 | b800 | -
+        Fmod<H, H, H, semantics=ieee>      | 4300 bc00 | 3800 | -
+        Remainder<H, H, H, semantics=ieee> | c600 4200 | 8000 | -
+        Fmod<H, H, H, semantics=ieee>      | c600 4200 | 8000 | -
+        Remainder<e4m3fn, e4m3fn, e4m3fn>      | 7e 01 | 00 | D
+        Minimum<H, H, H, semantics=ieee>   | 0000 8000 | 8000 | -
+        Maximum<H, H, H, semantics=ieee>   | 8000 0000 | 0000 | -
+        Minimum<binary8p4se, binary16, binary16> | 00 8000 | 0000 | -
+        Minimum<H, H, H>                   | 0000 8000 | 0000 | -";
+    assert_eq!(check_rows(&rows.replace('H', "binary16"), false), 16);
     // Against the host's fmod, which is exact.
     let mut random = Scramble(10);
     for _ in 0..20_000 {
