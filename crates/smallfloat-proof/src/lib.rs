@@ -3,6 +3,7 @@
 //! What the tests share: the same format, policy and number in the core's words and in the oracle's. Nothing here
 //! computes a value; a translation that went wrong would make every test fail.
 
+pub mod calls;
 pub mod truth;
 
 use rayon::prelude::*;

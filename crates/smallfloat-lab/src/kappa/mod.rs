@@ -17,7 +17,7 @@
 //! use smallfloat_lab::kappa::{Kappa, Options, sweep};
 //!
 //! // A unit that takes the square root in bfloat16 and rounds that: all 2^16 operands.
-//! let sqrt: Specialization = "Sqrt<bfloat16, e4m3fn>".parse()?;
+//! let sqrt: Specialization = "Sqrt<bfloat16, e4m3fn, (NearestTiesToEven, SatFinite)>".parse()?;
 //! let (to, how) = (*sqrt.result().unwrap(), *sqrt.projection().unwrap());
 //! let given = |x: &[u64]| {
 //!     let root = f32::from_bits((x[0] as u32) << 16).sqrt();

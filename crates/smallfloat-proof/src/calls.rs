@@ -1,0 +1,55 @@
+//! Calls in P3109's spelling, and tables of their results. Everything here panics where a test should fail.
+#![expect(clippy::missing_panics_doc, reason = "tests panic where they fail")]
+
+use smallfloat::ops::{Answer, Specialization};
+use smallfloat::{Flags, Format};
+
+/// A format by name.
+pub fn format(name: &str) -> Format {
+    name.parse().unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+/// A number in hexadecimal.
+pub fn hex(text: &str) -> u64 {
+    u64::from_str_radix(text, 16).unwrap_or_else(|e| panic!("{text}: {e}"))
+}
+
+/// A call in P3109's spelling.
+pub fn call(text: &str, codes: &[u64]) -> Answer {
+    let call: Specialization = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+    call.call(codes).unwrap_or_else(|e| panic!("{text}: {e}"))
+}
+
+/// The code and flags that a call gives.
+pub fn code(text: &str, codes: &[u64]) -> (u64, Flags) {
+    match call(text, codes) {
+        Answer::Code(r) => (r.value, r.flags),
+        other => panic!("{text} gives {other:?}"),
+    }
+}
+
+/// The truth value and flags that a call gives.
+pub fn truth(text: &str, codes: &[u64]) -> (bool, Flags) {
+    match call(text, codes) {
+        Answer::Truth(r) => (r.value, r.flags),
+        other => panic!("{text} gives {other:?}"),
+    }
+}
+
+/// Rows of `call | operands | result | flags`, the flags Tesla's four or all six; how many there are.
+pub fn check_rows(rows: &str, tesla: bool) -> usize {
+    let mut wrong = Vec::new();
+    let lines: Vec<&str> = rows.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    for line in &lines {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [name, operands, result, flags] = cells[..] else { panic!("four cells: {line}") };
+        let codes: Vec<u64> = operands.split_whitespace().map(hex).collect();
+        let (value, raised) = code(name, &codes);
+        let raised = if tesla { raised.tesla() } else { raised }.to_string();
+        if (value, raised.as_str()) != (hex(result), flags) {
+            wrong.push(format!("{line}: got {value:x} {raised}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} rows differ:\n{}", wrong.len(), wrong.join("\n"));
+    lines.len()
+}
