@@ -4,7 +4,7 @@ mod common;
 
 use common::scramble;
 use smallfloat::ops::Sum;
-use smallfloat::{Flags, Format, Rounding, formats::BINARY32, project};
+use smallfloat::{Format, formats::BINARY32, project};
 use smallfloat_kernels::{Accumulate, Dot, Level};
 
 fn format(name: &str) -> Format {
