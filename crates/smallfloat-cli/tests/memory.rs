@@ -57,7 +57,10 @@ fn memory_is_bounded_whatever_the_size() {
     let size = if std::env::var_os("SMALLFLOAT_EXTENSIVE").is_some() { GIB } else { 128 * MIB };
     sparse(&folder.path().join("in.safetensors"), 1, size);
     run(&folder, &["quantize", "in.safetensors", "-o", "q.safetensors", "--json"]);
-    run(&folder, &["quantize", "in.safetensors", "-o", "wide.safetensors", "--format", "shp", "--plot", "p.svg"]);
+    run(
+        &folder,
+        &["quantize", "in.safetensors", "-o", "wide.safetensors", "--format", "shp", "--plot", "p.svg"],
+    );
     run(&folder, &["verify", "q.safetensors"]);
     run(&folder, &["dequantize", "q.safetensors", "-o", "b.safetensors"]);
     run(&folder, &["compare", "in.safetensors", "b.safetensors"]);

@@ -151,7 +151,9 @@ impl DurableFile {
             io::ErrorKind::AlreadyExists => Error::exists(&path),
             _ => Error::io("rename the finished temporary file to", &path, e),
         })?;
+        // No matter of room, even where the system calls it that: the file is there.
         sync_folder(&folder)
+            .map_err(io::Error::other)
             .map_err(|e| Error::io("flush to disk the folder (the file itself is in place) of", &path, e))
     }
 

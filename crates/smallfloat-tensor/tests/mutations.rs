@@ -175,7 +175,7 @@ fn no_truncation_and_no_flipped_bit_panics_or_lies() {
         mutate(&bytes, start, extensive, &mut |changed| tally.see(changed, whole_array));
     }
     eprintln!("npy: {tally:?}");
-    assert!(tally.files >= 4_000 && tally.read > 50, "{tally:?}");
+    assert!(tally.files >= 5_000 && tally.read > 5, "{tally:?}");
 }
 
 /// Lengths, counts and shapes that promise far more than the file has allocate nothing of it, and headers made of the
