@@ -11,7 +11,10 @@ use smallfloat::{Format, text};
 fn reads_back(format: &Format, code: u64) {
     let decimal = format.decode_text(code);
     let back = format.encode_text(&decimal, &format.default_projection()).expect("a decimal").value;
-    assert!(back == code || format.decode(code).is_nan(), "{format} {code:#x} is {decimal}, which is {back:#x}");
+    assert!(
+        back == code || format.decode(code).is_nan(),
+        "{format} {code:#x} is {decimal}, which is {back:#x}"
+    );
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -26,7 +29,9 @@ fuzz_target!(|data: &[u8]| {
         return;
     }
     match (ours, string.trim().parse::<f64>()) {
-        (Ok(ours), Ok(theirs)) if theirs.is_nan() => assert!(f64::from_bits(ours.value).is_nan(), "{string:?}"),
+        (Ok(ours), Ok(theirs)) if theirs.is_nan() => {
+            assert!(f64::from_bits(ours.value).is_nan(), "{string:?}")
+        }
         (Ok(ours), Ok(theirs)) => assert_eq!(ours.value, theirs.to_bits(), "{string:?}"),
         (Err(_), Err(_)) => {}
         (ours, theirs) => panic!("{string:?}: {ours:?} here, {theirs:?} in the standard library"),

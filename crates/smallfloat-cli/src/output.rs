@@ -81,20 +81,20 @@ impl Output {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer.write(bytes).map_err(named)
+        self.writer.write(bytes).map_err(|e| named(&e))
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.writer.write_all(bytes).map_err(named)
+        self.writer.write_all(bytes).map_err(|e| named(&e))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush().map_err(named)
+        self.writer.flush().map_err(|e| named(&e))
     }
 }
 
 /// The error with the name of what could not be written.
-fn named(error: io::Error) -> io::Error {
+fn named(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("standard output: {error}"))
 }
 

@@ -394,7 +394,7 @@ fn killed_at_random_times() {
         let child: Child = place.quantize(IN, OUT).spawn().unwrap();
         // Steps of the golden ratio spread evenly over the time.
         fraction = fraction.wrapping_add(2_654_435_769);
-        let wait = longest.as_nanos() * u128::from(fraction) >> 32;
+        let wait = (longest.as_nanos() * u128::from(fraction)) >> 32;
         std::thread::sleep(Duration::from_nanos(u64::try_from(wait).unwrap()));
         kill(child);
         let what = format!("kill {i} after {wait} ns");

@@ -134,15 +134,12 @@ fn mutate(bytes: &[u8], header: usize, extensive: bool, each: &mut dyn FnMut(Vec
     for len in 0..bytes.len() {
         each(bytes[..len].to_vec());
     }
-    let mut with = |at: usize, value: u8| {
-        let mut changed = bytes.to_vec();
-        changed[at] = value;
-        each(changed);
-    };
-    for at in 0..header {
+    for (at, &byte) in bytes[..header].iter().enumerate() {
         for change in 1..=255_u8 {
             if extensive || change.is_power_of_two() {
-                with(at, bytes[at] ^ change);
+                let mut changed = bytes.to_vec();
+                changed[at] = byte ^ change;
+                each(changed);
             }
         }
     }

@@ -9,6 +9,7 @@ pub(crate) mod npy;
 pub(crate) mod safetensors;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 use smallfloat_tensor::{Error, Source};
@@ -89,7 +90,7 @@ pub(crate) fn export(kind: &str, cases: &[Case]) {
     let mut index = String::new();
     for (i, case) in cases.iter().enumerate() {
         std::fs::write(folder.join(format!("{i:03}")), &case.bytes).unwrap();
-        index += &format!("{i:03};{}\n", case.name);
+        writeln!(index, "{i:03};{}", case.name).unwrap();
     }
     std::fs::write(folder.join("index"), index).unwrap();
 }
