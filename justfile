@@ -36,6 +36,18 @@ kappa *options:
     cargo run --release -p smallfloat-lab --example kappa_evidence -- "$(date +%F)" {{options}} > target/kappa.md
     mv target/kappa.md docs/evidence/kappa.md
 
+# Every parser under a fuzzer, an hour each unless told otherwise.
+fuzz seconds="3600":
+    scripts/fuzz {{seconds}}
+
+# Quantize runs killed at random times.
+kills count="10000":
+    SMALLFLOAT_KILLS={{count}} cargo test --release -p smallfloat-cli --test faults -- --nocapture killed_at_random_times
+
+# The verdicts of the Python readers on the corpora of malformed files, recorded anew.
+reference-readers:
+    scripts/reference-readers
+
 # Throughput of encoders, decoders and statistics.
 bench:
     cargo bench --manifest-path bench/Cargo.toml --bench convert

@@ -5,8 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use smallfloat_tensor::check_output;
+use smallfloat_tensor::{check_output, leftovers};
 use tempfile::TempDir;
+
+use crate::words::tensor_name;
 
 /// An input file; `-` is standard input, kept in a temporary file because tensors are read at positions.
 pub(crate) struct Input {
@@ -32,7 +34,10 @@ impl Input {
     }
 }
 
-/// Refuses outputs that can't be written, before any work is done.
+/// Characters of a path in a note.
+const LONGEST_PATH: usize = 1000;
+
+/// Refuses outputs that can't be written, before any work is done, and tells what killed runs left beside them.
 pub(crate) fn check_outputs(outputs: &[(&str, Option<&Path>)], overwrite: bool) -> Result<()> {
     let outputs: Vec<_> =
         outputs.iter().filter_map(|(option, path)| path.map(|path| (option, path))).collect();
@@ -44,6 +49,11 @@ pub(crate) fn check_outputs(outputs: &[(&str, Option<&Path>)], overwrite: bool) 
         if let Err(error) = check_output(path, overwrite) {
             let hint = if error.is_exists() { " (--overwrite)" } else { "" };
             bail!("{option}: {error}{hint}");
+        }
+        // What can't be listed is no reason to stop: writing will tell.
+        for leftover in leftovers(path).unwrap_or_default() {
+            let name = tensor_name(&leftover.display().to_string(), LONGEST_PATH);
+            eprintln!("smallfloat: note: a run that was killed left `{name}`; it may be removed");
         }
     }
     Ok(())

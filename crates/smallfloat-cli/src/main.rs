@@ -29,6 +29,8 @@ use crate::cli::Cli;
 use crate::output::Output;
 
 fn main() -> ExitCode {
+    #[cfg(unix)]
+    survive_file_size_limits();
     match run() {
         Ok(code) => code,
         // Whoever reads us has read enough.
@@ -38,6 +40,15 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// A limit on file sizes (`ulimit -f`) kills a process by a signal. With a handler in place the write fails instead, so
+/// that the temporary is removed and the message says why.
+#[cfg(unix)]
+fn survive_file_size_limits() {
+    let seen = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    // Without the handler the old file is whole all the same.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, seen);
 }
 
 fn run() -> anyhow::Result<ExitCode> {

@@ -30,7 +30,7 @@ impl Output {
 
     /// Writes out what is still buffered.
     pub(crate) fn finish(mut self) -> io::Result<()> {
-        self.writer.flush()
+        self.flush()
     }
 
     /// The text in bold, where colour is wanted.
@@ -58,18 +58,18 @@ impl Output {
             let is_rule = line.starts_with(['─', '═']);
             match (is_rule, rules) {
                 // Of the rules, only the one below the header stays.
-                (true, 1) => writeln!(self.writer, "{}", "─".repeat(line.chars().count()))?,
+                (true, 1) => writeln!(self, "{}", "─".repeat(line.chars().count()))?,
                 (true, _) => {}
                 (false, 1) => {
                     let bold = self.bold(line);
-                    writeln!(self.writer, "{bold}")?;
+                    writeln!(self, "{bold}")?;
                 }
                 (false, _) => {
                     if at_row_start && let Some(Some(title)) = titles.next() {
                         let title = self.dim(title);
-                        writeln!(self.writer, "{}{title}", if rules > 2 { "\n" } else { "" })?;
+                        writeln!(self, "{}{title}", if rules > 2 { "\n" } else { "" })?;
                     }
-                    writeln!(self.writer, "{line}")?;
+                    writeln!(self, "{line}")?;
                 }
             }
             at_row_start = is_rule;
@@ -81,16 +81,21 @@ impl Output {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer.write(bytes)
+        self.writer.write(bytes).map_err(|e| named(&e))
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.writer.write_all(bytes)
+        self.writer.write_all(bytes).map_err(|e| named(&e))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
+        self.writer.flush().map_err(|e| named(&e))
     }
+}
+
+/// The error with the name of what could not be written.
+fn named(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("standard output: {error}"))
 }
 
 /// Text between an escape sequence and its end.

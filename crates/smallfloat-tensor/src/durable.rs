@@ -3,7 +3,8 @@
 //! A [`DurableFile`] is written under a temporary name in the folder of its destination. [`DurableFile::commit`]
 //! flushes it to the disk, gives it its permissions, renames it over the destination in one step and flushes the
 //! folder. Until then, whatever happens, the destination is untouched; an error or a drop removes the temporary. A
-//! killed process leaves it behind under a name that [`leftovers`] finds.
+//! killed process leaves it behind under a name that [`leftovers`] finds. While a process works on a temporary it holds
+//! the system's lock on it, so that work in progress is not taken for a leftover.
 //!
 //! Details that are easy to get wrong: permissions are those of the file that is replaced, and otherwise what the
 //! process's umask leaves (temporary files by default are for the owner alone); a symbolic link stays a link and its
@@ -63,6 +64,9 @@ impl DurableFile {
         builder.permissions(<Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
         let temporary =
             builder.tempfile_in(folder).map_err(|e| Error::io("make a temporary file beside", path, e))?;
+        // The system lets go of it when we die. Where there are no locks, `leftovers` names live files too.
+        #[cfg(unix)]
+        let _ = temporary.as_file().try_lock();
         Ok(Self { temporary, target, path: path.to_path_buf(), overwrite, end: 0 })
     }
 
@@ -138,13 +142,18 @@ impl DurableFile {
         self.sync()?;
         let folder = folder_of(&self.target).to_path_buf();
         let Self { temporary, target, path, overwrite, .. } = self;
-        let renamed =
-            if overwrite { temporary.persist(&target) } else { temporary.persist_noclobber(&target) };
-        renamed.map_err(|e| match e.error.kind() {
+        let renamed = if overwrite {
+            replace(temporary, &target)
+        } else {
+            temporary.persist_noclobber(&target).map(drop).map_err(|e| e.error)
+        };
+        renamed.map_err(|e| match e.kind() {
             io::ErrorKind::AlreadyExists => Error::exists(&path),
-            _ => Error::io("rename the finished temporary file to", &path, e.error),
+            _ => Error::io("rename the finished temporary file to", &path, e),
         })?;
+        // No matter of room, even where the system calls it that: the file is there.
         sync_folder(&folder)
+            .map_err(io::Error::other)
             .map_err(|e| Error::io("flush to disk the folder (the file itself is in place) of", &path, e))
     }
 
@@ -186,7 +195,8 @@ pub fn write_file_durably(path: impl AsRef<Path>, bytes: &[u8], overwrite: bool)
     file.commit()
 }
 
-/// The temporary files that killed runs left beside the output `path`, sorted. A run that is still at work has one too.
+/// The temporary files that killed runs left beside the output `path`, sorted: nobody works on them, they may be removed.
+/// On file systems without locks, the file of a run that is still at work is among them.
 ///
 /// # Errors
 ///
@@ -205,12 +215,38 @@ pub fn leftovers(path: impl AsRef<Path>) -> Result<Vec<PathBuf>> {
         let random = name.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(SUFFIX));
         if random
             .is_some_and(|random| !random.is_empty() && random.bytes().all(|b| b.is_ascii_alphanumeric()))
+            && !is_locked(&entry.path())
         {
             found.push(entry.path());
         }
     }
     found.sort();
     Ok(found)
+}
+
+/// Renames a finished temporary over its target; removes it where that fails.
+#[cfg(unix)]
+fn replace(temporary: NamedTempFile, target: &Path) -> io::Result<()> {
+    // The C library's rename and not the bare system call of `persist`: fault tests stand between us and the library.
+    let path = temporary.into_temp_path();
+    fs::rename(&path, target)?;
+    path.keep().map(drop).map_err(|e| e.error)
+}
+
+#[cfg(not(unix))]
+fn replace(temporary: NamedTempFile, target: &Path) -> io::Result<()> {
+    temporary.persist(target).map(drop).map_err(|e| e.error)
+}
+
+/// Does a process that lives hold this temporary?
+#[cfg(unix)]
+fn is_locked(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
+}
+
+#[cfg(not(unix))]
+fn is_locked(_path: &Path) -> bool {
+    false
 }
 
 /// Whether an output may be begun at `path`: the checks of [`DurableFile::create`] without making anything, so that a
@@ -314,9 +350,15 @@ mod tests {
         let path = dir.path().join("out.json");
         let mut file = DurableFile::create(&path, false).unwrap();
         file.append(b"half").unwrap();
-        assert_eq!(leftovers(&path).unwrap(), [file.temporary_path()]);
+        #[cfg(unix)]
+        assert!(leftovers(&path).unwrap().is_empty(), "we are still at work");
+        // What a killed process leaves: the file without the process.
+        let temporary = file.temporary_path().to_path_buf();
+        std::mem::forget(file.temporary.into_temp_path());
+        assert_eq!(leftovers(&path).unwrap(), [&*temporary]);
         assert!(leftovers(dir.path().join("other.json")).unwrap().is_empty());
-        drop(file);
+        fs::remove_file(temporary).unwrap();
+        drop(DurableFile::create(&path, false).unwrap());
         assert!(names(dir.path()).is_empty());
         write_file_durably(&path, b"whole", false).unwrap();
         assert_eq!(names(dir.path()), ["out.json"]);

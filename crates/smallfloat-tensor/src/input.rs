@@ -35,12 +35,18 @@ impl TensorInfo {
     }
 }
 
-/// An open file of known length.
+/// An open file of known length, or bytes that stand for one.
 #[derive(Debug)]
 pub(crate) struct Input {
     path: PathBuf,
-    file: File,
+    data: Data,
     len: u64,
+}
+
+#[derive(Debug)]
+enum Data {
+    File(File),
+    Bytes(Vec<u8>),
 }
 
 impl Input {
@@ -58,7 +64,12 @@ impl Input {
         }
         let file = File::open(path).map_err(|e| Error::io("open", path, e))?;
         let len = file.metadata().map_err(|e| Error::io("open", path, e))?.len();
-        Ok(Self { path: path.to_path_buf(), file, len })
+        Ok(Self { path: path.to_path_buf(), data: Data::File(file), len })
+    }
+
+    /// Bytes in memory; `path` is what errors call them.
+    pub(crate) fn from_bytes(path: &Path, bytes: Vec<u8>) -> Self {
+        Self { path: path.to_path_buf(), len: bytes.len() as u64, data: Data::Bytes(bytes) }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -71,7 +82,11 @@ impl Input {
 
     /// Fills `buf` from `offset` on.
     pub(crate) fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        read_exact_at(&self.file, buf, offset).map_err(|e| {
+        let read = match &self.data {
+            Data::File(file) => read_exact_at(file, buf, offset),
+            Data::Bytes(bytes) => copy_exact_at(bytes, buf, offset),
+        };
+        read.map_err(|e| {
             if e.kind() == io::ErrorKind::UnexpectedEof {
                 let what = format!(
                     "the file ended early: {} bytes were to be read here and it had {} bytes when opened; \
@@ -141,6 +156,13 @@ impl Input {
         self.read_exact_at(tensor.offset, &mut bytes)?;
         Ok(bytes)
     }
+}
+
+fn copy_exact_at(bytes: &[u8], buf: &mut [u8], offset: u64) -> io::Result<()> {
+    let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..));
+    let part = rest.and_then(|rest| rest.get(..buf.len())).ok_or(io::ErrorKind::UnexpectedEof)?;
+    buf.copy_from_slice(part);
+    Ok(())
 }
 
 #[cfg(unix)]
@@ -259,6 +281,19 @@ mod tests {
     fn descriptions_that_lie_allocate_nothing() {
         let (_dir, input) = input(&[7; 64]);
         assert!(input.read_all(&tensor(Dtype::U8, 1 << 60)).unwrap_err().is_refused());
+    }
+
+    #[test]
+    fn bytes_in_memory_read_as_a_file_does() {
+        let input = Input::from_bytes(Path::new("name"), (0..64).collect());
+        assert_eq!((input.path(), input.len()), (Path::new("name"), 64));
+        let info = tensor(Dtype::F32, 4);
+        assert_eq!(input.read_all(&info).unwrap(), (1..17).collect::<Vec<u8>>());
+        for (offset, len) in [(64, 1), (60, 5), (u64::MAX, 1)] {
+            let error = input.read_exact_at(offset, &mut vec![0; len]).unwrap_err();
+            assert!(error.to_string().contains("the file ended early"), "{error}");
+        }
+        input.read_exact_at(64, &mut []).unwrap();
     }
 
     #[test]

@@ -53,7 +53,32 @@ impl Source {
     ///
     /// If the file can't be read, is of no known kind, or breaks a rule of its format.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let input = Input::open(path.as_ref())?;
+        Self::from_input(Input::open(path.as_ref())?)
+    }
+
+    /// The same for bytes in memory, such as a downloaded file; `name` stands for the path in errors and, without its
+    /// extension, for the name of an `.npy` file's tensor.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open), without those of the file system.
+    ///
+    /// ```
+    /// use smallfloat_tensor::Source;
+    ///
+    /// let header = br#"{"w":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}"#;
+    /// let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    /// file.extend(header);
+    /// file.extend([7, 8]);
+    /// let source = Source::from_bytes("download", file)?;
+    /// assert_eq!(source.read_all(&source.tensors()[0])?, [7, 8]);
+    /// # Ok::<(), smallfloat_tensor::Error>(())
+    /// ```
+    pub fn from_bytes(name: impl AsRef<Path>, bytes: Vec<u8>) -> Result<Self> {
+        Self::from_input(Input::from_bytes(name.as_ref(), bytes))
+    }
+
+    fn from_input(input: Input) -> Result<Self> {
         let mut start = [0; 12];
         let have = usize::try_from(input.len()).map_or(start.len(), |len| len.min(start.len()));
         let start = &mut start[..have];

@@ -1,0 +1,39 @@
+//! Numbers as text: decimals round to binary64 as the standard library's parser rounds them, and are taken and refused
+//! alike; hexadecimals do not panic; a code's shortest decimal is read back as the code.
+//!
+//! The first byte chooses a code of E4M3FN and bfloat16.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use smallfloat::formats::{BFLOAT16, BINARY64, E4M3FN};
+use smallfloat::{Format, text};
+
+fn reads_back(format: &Format, code: u64) {
+    let decimal = format.decode_text(code);
+    let back = format.encode_text(&decimal, &format.default_projection()).expect("a decimal").value;
+    assert!(
+        back == code || format.decode(code).is_nan(),
+        "{format} {code:#x} is {decimal}, which is {back:#x}"
+    );
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&byte, rest)) = data.split_first() else { return };
+    reads_back(&E4M3FN, byte.into());
+    reads_back(&BFLOAT16, u64::from(byte) << 8 | u64::from(rest.len() as u8));
+    let Ok(string) = std::str::from_utf8(rest) else { return };
+    let ours = BINARY64.encode_text(string, &BINARY64.default_projection());
+    let _ = text::parse(string);
+    // The standard library has no hexadecimals and no powers of two.
+    if string.contains(['p', 'P', 'x', 'X']) {
+        return;
+    }
+    match (ours, string.trim().parse::<f64>()) {
+        (Ok(ours), Ok(theirs)) if theirs.is_nan() => {
+            assert!(f64::from_bits(ours.value).is_nan(), "{string:?}")
+        }
+        (Ok(ours), Ok(theirs)) => assert_eq!(ours.value, theirs.to_bits(), "{string:?}"),
+        (Err(_), Err(_)) => {}
+        (ours, theirs) => panic!("{string:?}: {ours:?} here, {theirs:?} in the standard library"),
+    }
+});
