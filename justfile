@@ -19,6 +19,14 @@ sample:
 real-model:
     scripts/real-model
 
+# Scaled checkpoints against NumPy, ml_dtypes and the safetensors package (fetched with pip).
+schemes:
+    scripts/schemes
+
+# The same layouts decompressed by compressed-tensors itself: fetches torch, several gigabytes.
+schemes-torch:
+    scripts/schemes --torch
+
 # The core and its scalars on a big-endian machine (s390x under emulation), built by the oldest supported Rust.
 big-endian:
     scripts/big-endian

@@ -17,6 +17,7 @@ mod picture;
 mod progress;
 mod report;
 mod sample;
+mod schemes;
 mod words;
 
 use std::io::{self, IsTerminal};

@@ -59,12 +59,24 @@ fn cells(tensor: &TensorReport) -> Vec<String> {
     }
     vec![
         shape,
-        tensor.biases.first().map_or_else(String::new, i32::to_string),
+        biases(tensor),
         tensor.amax.map_or_else(String::new, words::rough),
         words::decibels(tensor.sqnr_db),
         words::count(tensor.saturated),
         words::count(tensor.underflowed),
     ]
+}
+
+/// One bias, the range of several, or the number of scales.
+fn biases(tensor: &TensorReport) -> String {
+    if let Some(scales) = &tensor.scales {
+        return words::plural(scales.count, "scale");
+    }
+    match (tensor.biases.iter().min(), tensor.biases.iter().max()) {
+        (Some(least), Some(most)) if least != most => format!("{least}…{most}"),
+        (Some(bias), _) => bias.to_string(),
+        _ => String::new(),
+    }
 }
 
 /// Prints the totals.

@@ -399,8 +399,19 @@ fn contradictions_and_what_is_not_built_are_refused() {
     refuses(&["--rounding", "stochastic-b"], &["--seed"]);
     refuses(&["--seed", "1"], &["--stochastic"]);
     refuses(&["--stochastic", "--seed", "1", "--random-bits", "40"], &["--random-bits", "32"]);
-    refuses(&["--granularity", "channel"], &["--granularity channel is not built yet"]);
-    refuses(&["--container", "fp8"], &["--container fp8 is not built yet"]);
+    refuses(&["--granularity", "row"], &["--granularity", "block:RxC"]);
+    refuses(&["--scheme", "fp8", "--granularity", "channel"], &["--granularity", "use tensor"]);
+    refuses(&["--format", "e4m3fn", "--granularity", "channel"], &["scheme"]);
+    refuses(&["--scale-rule", "floor"], &["--scale-rule floor", "--scheme"]);
+    refuses(&["--scheme", "nvfp4", "--scale-rule", "ceil"], &["NVFP4", "amax"]);
+    refuses(&["--scheme", "mxfp4", "--scale-format", "binary32"], &["--scale-format", "e8m0fnu"]);
+    refuses(&["--scheme", "mxfp8-e4m3", "--nibble-order", "high"], &["--nibble-order", "4-bit"]);
+    refuses(&["--scheme", "mxfp4-pack-quantized", "--nibble-order", "high"], &["take the low half first"]);
+    refuses(&["--scheme", "mxfp4", "--container", "fp8"], &["--container fp8"]);
+    refuses(&["--requantize"], &["--container fp8"]);
+    refuses(&["--container", "fp8", "--format", "shp"], &["choose native or bf16"]);
+    refuses(&["--share", "q_proj"], &["--share", "q_proj,k_proj,v_proj"]);
+    refuses(&["--granularity", "channel", "--plot", "p.svg"], &["--plot"]);
     refuses(&["--generator", "ars5"], &["--generator ars5 is not built yet"]);
     // Wrong usage.
     for args in [
@@ -408,6 +419,10 @@ fn contradictions_and_what_is_not_built_are_refused() {
         &["quantize", "-o", "q"],
         &["quantize", "model.safetensors", "-o", "q", "--threads", "0"],
         &["quantize", "model.safetensors", "-o", "q", "--negative", "abs"],
+        &["quantize", "model.safetensors", "-o", "q", "--scheme", "mxfp5"],
+        &["quantize", "model.safetensors", "-o", "q", "--scheme", "mxfp4", "--format", "shp"],
+        &["quantize", "model.safetensors", "-o", "q", "--scale-rule", "nearest"],
+        &["quantize", "model.safetensors", "-o", "q", "--container", "gguf"],
         &["quantize", "model.safetensors", "-o", "q", "--stochastic", "--rounding", "to-odd"],
         &["dequantize", "model.safetensors", "-o", "q", "--dtype", "i8"],
         &["--json", "verify", "model.safetensors"],
@@ -431,7 +446,8 @@ fn broken_files_are_refused_by_every_command() {
         place.refuses(&["verify", file], &[file]);
         place.refuses(&["compare", "model.safetensors", file], &[file]);
     }
-    place.refuses(&["quantize", "q.safetensors", "-o", "x"], &["q.safetensors", "quantized already"]);
+    let excluded = ["quantize", "q.safetensors", "-o", "x", "--exclude", "big*"];
+    place.refuses(&excluded, &["q.safetensors", "`big.weight`", "quantized already"]);
     place.refuses(&["dequantize", "model.safetensors", "-o", "x"], &["no quantized file"]);
     place.refuses(&["verify", "model.safetensors"], &["no quantized file"]);
     place.tensors("other", &[("w", Dtype::F32, &[1], f32s(&[1.0]))]);
@@ -447,7 +463,7 @@ fn verify_finds_one_changed_byte() {
     let text = place.run(&["verify", "q.safetensors"]);
     assert!(text.contains("2 tensors quantized, 1 copied") && text.contains("900 codes"), "{text}");
     let report = place.json(&["verify", "q.safetensors", "--json"]);
-    let expected = serde_json::json!({ "tensors": 2, "codes": 900, "copied": 1, "warnings": [] });
+    let expected = serde_json::json!({ "tensors": 2, "codes": 900, "digests": 2, "scales": 0, "copied": 1, "warnings": [] });
     assert_eq!(report, expected);
     let good = place.read("q.safetensors");
     let file = SafeTensors::deserialize(&good).expect("a safetensors file");

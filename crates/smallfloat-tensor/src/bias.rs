@@ -75,26 +75,87 @@ impl BiasPolicy {
 
     /// The format with the bias for data with these statistics (`None` only for [`Fixed`](Self::Fixed)).
     pub(crate) fn choose<T: Element>(self, spec: &FormatSpec, cells: Option<&Cells<T>>) -> Result<Format> {
+        self.choose_summary(spec, cells.map(Summary::of_cells))
+    }
+
+    /// The same for a group of elements that is at hand; NaN and infinities don't count.
+    pub(crate) fn choose_values(
+        self,
+        spec: &FormatSpec,
+        values: impl Iterator<Item = f64>,
+    ) -> Result<Format> {
+        self.choose_summary(spec, self.needs_statistics().then(|| Summary::of_values(values)))
+    }
+
+    fn choose_summary(self, spec: &FormatSpec, summary: Option<Summary>) -> Result<Format> {
         let fixed = |bias| spec.with_bias(bias).map_err(|e| Error::refused(None, None, e.to_string()));
         let candidates = candidates(spec);
-        let (Some(cells), Some(&last)) = (cells, candidates.last()) else {
+        let (Some(summary), Some(&last)) = (summary, candidates.last()) else {
             return match self {
                 Self::Fixed(bias) => fixed(bias),
                 _ => Err(Error::refused(None, None, "this bias policy needs the data's statistics")),
             };
         };
-        if cells.iter().next().is_none() {
-            return Ok(match self {
-                Self::Fixed(bias) => fixed(bias)?,
-                _ => default_bias(last),
-            });
-        }
         match self {
             Self::Fixed(bias) => fixed(bias),
-            Self::Amax => Ok(largest_holding(&candidates, &cells.amax())),
-            Self::Percentile(percent) => Ok(largest_holding(&candidates, &percentile(cells, percent))),
-            Self::LeastError => Ok(least_error(&candidates, cells)),
+            _ if summary.cells.is_empty() => Ok(default_bias(last)),
+            Self::Amax => Ok(largest_holding(&candidates, &summary.amax)),
+            Self::Percentile(percent) => Ok(largest_holding(&candidates, &summary.percentile(percent))),
+            Self::LeastError => Ok(least_error(&candidates, summary.cells)),
         }
+    }
+}
+
+/// What the choice of a bias needs to know of finite elements.
+struct Summary {
+    /// Elements that round alike, from small to large magnitudes.
+    cells: Vec<Cell>,
+    zeros: u64,
+    amax: Datum,
+}
+
+/// Magnitudes beyond these make no difference to any bias and count as these.
+const SMALLEST: f64 = f64::from_bits((1023 - 150) << 52);
+const LARGEST: f64 = f64::from_bits((1023 + 128) << 52);
+
+impl Summary {
+    fn of_cells<T: Element>(cells: &Cells<T>) -> Self {
+        Self { cells: cells.iter().collect(), zeros: cells.zeros(), amax: cells.amax() }
+    }
+
+    /// A cell for each element: right for groups that are too small to fill the table of [`Cells`].
+    fn of_values(values: impl Iterator<Item = f64>) -> Self {
+        let (mut zeros, mut magnitudes) = (0, Vec::new());
+        for x in values.filter(|x| x.is_finite()) {
+            if x == 0.0 {
+                zeros += 1;
+            } else {
+                magnitudes.push(x.abs().clamp(SMALLEST, LARGEST));
+            }
+        }
+        magnitudes.sort_unstable_by(f64::total_cmp);
+        let amax = magnitudes.last().map_or(Datum::finite(false, 0, 0), |x| f64::FORMAT.decode(x.to_bits()));
+        let cell = |x: f64| {
+            let representative = f64::FORMAT.decode(x.to_bits());
+            let Datum::Finite { significand: first, exponent, .. } = representative else { return None };
+            Some(Cell { representative, count: 1, first, sum: 0, sum_of_squares: 0, exponent })
+        };
+        Self { cells: magnitudes.into_iter().filter_map(cell).collect(), zeros, amax }
+    }
+
+    fn percentile(&self, percent: f64) -> Datum {
+        let finite: u64 = self.zeros + self.cells.iter().map(|cell| cell.count).sum::<u64>();
+        #[expect(clippy::cast_precision_loss, reason = "a share of a count")]
+        let wanted = finite as f64 * percent / 100.0;
+        let mut seen = self.zeros;
+        for cell in &self.cells {
+            seen += cell.count;
+            #[expect(clippy::cast_precision_loss, reason = "a share of a count")]
+            if seen as f64 >= wanted {
+                return cell.representative;
+            }
+        }
+        self.amax
     }
 }
 
@@ -114,24 +175,8 @@ fn largest_holding(candidates: &[Format], magnitude: &Datum) -> Format {
     *candidates.iter().rev().find(holds).unwrap_or(&candidates[0])
 }
 
-fn percentile<T: Element>(cells: &Cells<T>, percent: f64) -> Datum {
-    let finite: u64 = cells.zeros() + cells.iter().map(|cell| cell.count).sum::<u64>();
-    #[expect(clippy::cast_precision_loss, reason = "a share of a count")]
-    let wanted = finite as f64 * percent / 100.0;
-    let mut seen = cells.zeros();
-    for cell in cells.iter() {
-        seen += cell.count;
-        #[expect(clippy::cast_precision_loss, reason = "a share of a count")]
-        if seen as f64 >= wanted {
-            return cell.representative;
-        }
-    }
-    cells.amax()
-}
-
-fn least_error<T: Element>(candidates: &[Format], cells: &Cells<T>) -> Format {
+fn least_error(candidates: &[Format], mut cells: Vec<Cell>) -> Format {
     // From large to small magnitudes, and from the likeliest bias outwards: others soon exceed the best so far.
-    let mut cells: Vec<Cell> = cells.iter().collect();
     cells.reverse();
     let likely = largest_holding(candidates, &cells[0].representative).bias();
     let mut order: Vec<Format> = candidates.to_vec();

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde::Serialize;
 use smallfloat_kernels::ErrorSums;
 
-use crate::view::{Stored, TensorView};
+use crate::view::TensorView;
 use crate::{CHUNK_BYTES, Error, Result, View};
 
 /// One tensor of a comparison.
@@ -54,7 +54,6 @@ fn tensor(a: &View, x: &TensorView, b: &View, y: &TensorView) -> Result<TensorCo
             y.info.shape, x.info.shape
         )));
     }
-    let numbers = |tensor: &TensorView| !matches!(tensor.stored, Stored::Other);
     let mut comparison = TensorComparison {
         name: x.info.name.clone(),
         shape: x.info.shape.clone(),
@@ -64,7 +63,8 @@ fn tensor(a: &View, x: &TensorView, b: &View, y: &TensorView) -> Result<TensorCo
         equal: true,
         not_finite: 0,
     };
-    if numbers(x) && numbers(y) {
+    if x.has_numbers() && y.has_numbers() {
+        let (p_reader, q_reader) = (a.reader(x)?, b.reader(y)?);
         let (mut sums, mut equal) = (ErrorSums::default(), true);
         let mut first = 0;
         let step = 4 * ErrorSums::BLOCK as u64;
@@ -72,8 +72,8 @@ fn tensor(a: &View, x: &TensorView, b: &View, y: &TensorView) -> Result<TensorCo
             let count =
                 usize::try_from(step.min(x.info.elements() - first)).map_err(|e| refused(e.to_string()))?;
             let (mut p, mut q) = (vec![0.0; count], vec![0.0; count]);
-            a.read_f64(x, first, &mut p)?;
-            b.read_f64(y, first, &mut q)?;
+            p_reader.read(first, &mut p)?;
+            q_reader.read(first, &mut q)?;
             equal &= p
                 .iter()
                 .zip(&q)

@@ -5,7 +5,6 @@
 //! A reader that knows nothing of this sees integers, not wrong numbers.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use smallfloat::{Format, FormatSpec};
@@ -16,8 +15,6 @@ pub(crate) const VERSION_KEY: &str = "smallfloat.version";
 pub(crate) const TENSORS_KEY: &str = "smallfloat.tensors";
 /// The version of the container's layout.
 pub(crate) const VERSION: &str = "1";
-/// What shares a bias in this version.
-pub(crate) const GRANULARITY: &str = "tensor";
 pub(crate) const BIAS_SUFFIX: &str = "_bias";
 
 /// How one tensor is stored.
@@ -30,8 +27,23 @@ pub struct Entry {
     pub subnormals: String,
     /// The safetensors name of the dtype it was quantized from.
     pub source_dtype: String,
-    /// What shares a bias: `tensor`.
+    /// What shares a bias or a scale: `tensor`, `channel`, `block:N` or `block:RxC`.
     pub granularity: String,
+    /// The format of the scales, where there are no biases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<String>,
+    /// The rule that chose the scales.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale_rule: Option<String>,
+    /// Is there an F32 number that divides the scales?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub global_scale: bool,
+    /// How codes lie in bytes, unless each has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packing: Option<String>,
+    /// The shape of the tensor whose codes are packed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<Vec<u64>>,
     /// The rounding mode.
     pub rounding: String,
     /// N of a stochastic rounding.
@@ -98,10 +110,9 @@ pub(crate) fn bias_name(tensor: &str) -> String {
     format!("{tensor}{BIAS_SUFFIX}")
 }
 
-/// A path that must not be the native container already.
-pub(crate) fn refuse_container(path: &Path, entries: Option<&BTreeMap<String, Entry>>) -> Result<()> {
-    match entries {
-        Some(_) => Err(Error::refused(Some(path), None, "is quantized already; dequantize it first")),
-        None => Ok(()),
-    }
+/// The free text of a file, of a container without what describes it.
+pub(crate) fn foreign_metadata(source: &Source) -> Vec<(String, String)> {
+    let is_container = source.metadata().iter().any(|(key, _)| key == VERSION_KEY);
+    let is_ours = |key: &str| is_container && [VERSION_KEY, TENSORS_KEY].contains(&key);
+    source.metadata().iter().filter(|(key, _)| !is_ours(key)).cloned().collect()
 }

@@ -1,22 +1,27 @@
-//! [`dequantize`]: a native container → wide floats.
+//! [`dequantize`]: quantized tensors, native or in a layout of other programs → wide floats.
 
 use std::path::Path;
 
-use smallfloat::{Projection, Rounding};
+use smallfloat::formats::{BINARY32, BINARY64};
+use smallfloat::{Flags, Projection, Rounding, convert};
 use smallfloat_kernels::{Decoder, Element};
 
-use crate::container::{TENSORS_KEY, VERSION_KEY};
+use crate::blocks::share_of;
+use crate::container::foreign_metadata;
+use crate::granularity::TILE_ELEMENTS;
+use crate::scaled::Scaled;
 use crate::stream::{StoredCode, with_element};
 use crate::view::{Stored, TensorView};
 use crate::{CHUNK_BYTES, Dtype, Error, NpyWriter, Progress, Result, Sink, SinkOptions, TensorSpec, View};
 
-/// Writes a container's tensors as `dtype` (F64, F32, F16 or BF16) into a safetensors file, or into an `.npy` file if the
+/// Writes a quantized file's tensors as `dtype` (F64, F32, F16 or BF16) into a safetensors file, or into an `.npy` file if the
 /// output's name ends so and there is one tensor. Tensors that were not quantized are copied.
 ///
-/// Values must be exact in `dtype` unless a rounding is given.
+/// Values must be exact in `dtype` unless a rounding is given. Where scales are no powers of two, products have more
+/// bits than any dtype below F64, and are rounded to nearest even, once, as the readers of such files do.
 ///
 /// # Errors
-/// A file that is no container, a dtype that can't hold the values, and what reading and writing can meet.
+/// A file with nothing quantized, a dtype that can't hold the values, and what reading and writing can meet.
 pub fn dequantize(
     input: &Path,
     output: &Path,
@@ -26,8 +31,9 @@ pub fn dequantize(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<u64> {
     let view = View::open(input)?;
-    if !view.is_container() {
-        let what = "is no quantized file: its metadata has no `smallfloat.version`";
+    if !view.is_quantized() {
+        let what =
+            "is no quantized file: it has no `smallfloat.version` in its metadata and no codes with scales";
         return Err(Error::refused(Some(input), None, what));
     }
     if !dtype.is_wide_float() {
@@ -41,9 +47,7 @@ pub fn dequantize(
     let specs = view.tensors().iter().map(|tensor| {
         TensorSpec::new(&tensor.info.name, out_dtype(tensor, dtype), tensor.info.shape.clone())
     });
-    let ours = [VERSION_KEY, TENSORS_KEY];
-    let metadata =
-        view.source().metadata().iter().filter(|(key, _)| !ours.contains(&key.as_str())).cloned().collect();
+    let metadata = foreign_metadata(view.source());
     let sink_options = SinkOptions { overwrite, ..SinkOptions::default() };
     let sink = Sink::create(output, specs.collect(), metadata, sink_options)?;
     for (slot, tensor) in view.tensors().iter().enumerate() {
@@ -58,7 +62,7 @@ pub fn dequantize(
 /// The dtype of a tensor's output: only codes change theirs.
 fn out_dtype(tensor: &TensorView, dtype: Dtype) -> Dtype {
     match tensor.stored {
-        Stored::Codes(_) => dtype,
+        Stored::Codes(_) | Stored::Scaled(_) => dtype,
         Stored::Wide | Stored::Other => tensor.info.dtype,
     }
 }
@@ -94,6 +98,11 @@ fn write(
     progress: &mut dyn FnMut(Progress<'_>),
     append: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
+    if let Some(scaled) = tensor.scaled() {
+        return with_element!(dtype, T => {
+            products::<T>(view, tensor, scaled, rounding, progress, append)
+        }, else Ok(()));
+    }
     let Some(format) = tensor.format() else {
         let mut buffer = vec![0; CHUNK_BYTES];
         return view.source().read_chunks(&tensor.info, &mut buffer, |_, bytes| {
@@ -133,4 +142,58 @@ fn decode<T: Element, C: StoredCode>(
         progress(Progress::Bytes(bytes.len() as u64));
         append(&bytes_out)
     })
+}
+
+/// Streams the products of elements and scales.
+fn products<T: Element>(
+    view: &View,
+    tensor: &TensorView,
+    scaled: &Scaled,
+    rounding: Option<Rounding>,
+    progress: &mut dyn FnMut(Progress<'_>),
+    append: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let customary = (!scaled.has_power_of_two_scales()).then_some(Rounding::NearestEven);
+    let rounding = rounding.or(customary);
+    let how = T::FORMAT.default_projection().with_rounding(rounding.unwrap_or(Rounding::NearestEven));
+    let reader = view.reader(tensor)?;
+    let (mut values, mut bytes) = (Vec::new(), Vec::new());
+    let (mut first, elements) = (0, tensor.info.elements());
+    while first < elements {
+        let count = TILE_ELEMENTS.min(elements - first);
+        values.resize(usize::try_from(count).unwrap_or(usize::MAX), 0.0);
+        reader.read(first, &mut values)?;
+        bytes.clear();
+        for (i, &value) in values.iter().enumerate() {
+            let Some(value) = narrow::<T>(value, &how, rounding.is_some()) else {
+                let what = format!(
+                    "element {} is {value:e}, which is not exact in {}: give a rounding (--rounding) or another dtype",
+                    first + i as u64,
+                    T::FORMAT
+                );
+                return Err(Error::refused(Some(view.source().path()), Some(&tensor.info.name), what));
+            };
+            value.push_le(&mut bytes);
+        }
+        progress(Progress::Bytes(share_of(&tensor.info, count)));
+        append(&bytes)?;
+        first += count;
+    }
+    Ok(())
+}
+
+/// A number in another type; `None` if it would have to be rounded and must not.
+fn narrow<T: Element>(value: f64, how: &Projection, may_round: bool) -> Option<T> {
+    // The hardware's conversion is the same for what is exact, and for everything to nearest.
+    if T::FORMAT == BINARY32 && !value.is_nan() {
+        #[expect(clippy::cast_possible_truncation, reason = "rounded to nearest even, or exact")]
+        let narrow = value as f32;
+        if f64::from(narrow).to_bits() == value.to_bits()
+            || (may_round && how.rounding == Rounding::NearestEven)
+        {
+            return Some(T::from_bits(u64::from(narrow.to_bits())));
+        }
+    }
+    let rounded = convert(value.to_bits(), &BINARY64, &T::FORMAT, how);
+    (may_round || !rounded.flags.contains(Flags::INEXACT)).then(|| T::from_bits(rounded.value))
 }

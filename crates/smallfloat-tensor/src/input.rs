@@ -145,6 +145,20 @@ impl Input {
         self.read_exact_at(tensor.offset.saturating_add(begin), out)
     }
 
+    /// Fills `out` from byte `begin` of a tensor on.
+    pub(crate) fn read_bytes(&self, tensor: &TensorInfo, begin: u64, out: &mut [u8]) -> Result<()> {
+        let fits = begin.checked_add(out.len() as u64).is_some_and(|end| end <= tensor.len);
+        if !fits {
+            let what = format!(
+                "{} bytes from byte {begin} on were asked for, but the tensor has {}",
+                out.len(),
+                tensor.len
+            );
+            return Err(Error::refused(Some(&self.path), Some(&tensor.name), what));
+        }
+        self.read_exact_at(tensor.offset.saturating_add(begin), out)
+    }
+
     /// See [`crate::Source::read_all`].
     pub(crate) fn read_all(&self, tensor: &TensorInfo) -> Result<Vec<u8>> {
         // The file's own size bounds what we allocate, whatever the caller's description says.

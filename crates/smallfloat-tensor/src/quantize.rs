@@ -1,134 +1,30 @@
-//! [`quantize`]: a file of wide floats → the native container.
+//! [`quantize`]: a file or a checkpoint folder → codes with biases or scales.
 //!
-//! One direction: source → statistics → bias → codes → sink → verified → renamed. Memory is a few buffers of
-//! [`CHUNK_BYTES`] and the statistics, whatever the size of the tensors.
+//! One direction: source → statistics → scales → codes → sink → verified → renamed. Memory is a few buffers of
+//! [`CHUNK_BYTES`] and the statistics, whatever the size of the tensors. The everyday case, one bias a tensor, goes
+//! through the kernels for its element type (here); everything else through [`Blocks`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Instant;
 
 use sha2::{Digest, Sha256};
 use smallfloat::random::Philox;
-use smallfloat::{Exact, FormatSpec, NegativeRule, Preset, Projection, Rounding, Saturation, project};
 use smallfloat_kernels::{Cells, Element, Encoder, ErrorSums, Events, Random};
 
-use crate::container::{Entry, GRANULARITY, bias_name, code_dtype, metadata, read_entries, refuse_container};
-use crate::report::{Report, TensorReport, Totals};
+use crate::blocks::{Blocks, Loader, Slots, Statistics, Whole};
+use crate::config::quantization_config;
+use crate::container::{Entry, bias_name, foreign_metadata, metadata};
+use crate::granularity::{Granularity, Grid, Tile};
+use crate::options::{Container, Negative, Nonfinite, Options, refuse};
+use crate::report::{Report, TensorReport};
+use crate::scheme::{FLOAT_QUANTIZED, FP8, Layout};
 use crate::stream::{StoredCode, from_bytes, with_element};
 use crate::verify::verify_at;
-use crate::view::f64_decoder;
+use crate::view::{Stored, TensorView, f64_decoder};
 use crate::{
-    BiasPolicy, CHUNK_BYTES, Dtype, Error, Result, Sink, SinkOptions, Source, TensorInfo, TensorSpec,
+    CHUNK_BYTES, Dtype, Error, Result, Sink, SinkOptions, Source, TensorInfo, TensorSpec, View, folder,
 };
-
-/// What to do with NaN and infinities in the input.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Nonfinite {
-    /// Refuse the tensor, naming the first.
-    Refuse,
-    /// Give them what the preset says, and count them.
-    Preset,
-}
-
-/// What to do with negative values where the format is unsigned.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Negative {
-    /// Refuse the tensor, naming the first.
-    Refuse,
-    /// Apply a rule.
-    Apply(NegativeRule),
-}
-
-/// How to quantize.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The format; its bias is left open where each tensor gets its own.
-    pub format: FormatSpec,
-    /// How biases are chosen.
-    pub bias: BiasPolicy,
-    /// The rounding mode; stochastic ones need a seed.
-    pub rounding: Option<Rounding>,
-    /// The saturation mode; by default finite overflow saturates, and infinities are what the preset makes them.
-    pub saturation: Option<Saturation>,
-    /// The preset; by default the format's own.
-    pub preset: Option<Preset>,
-    /// The seed of stochastic rounding.
-    pub seed: Option<u64>,
-    /// NaN and infinities.
-    pub nonfinite: Nonfinite,
-    /// Negative values in an unsigned format.
-    pub negative: Negative,
-    /// Replace an output that exists.
-    pub overwrite: bool,
-    /// Read the result back and check digests and codes before it appears under its name.
-    pub verify: bool,
-    /// Collect exponent histograms, which costs a pass over the data where the bias is fixed.
-    pub histograms: bool,
-}
-
-impl Options {
-    /// The defaults for a format: its preset, saturating, biases by least error or as named, verified.
-    pub fn new(format: FormatSpec) -> Self {
-        Self {
-            format,
-            bias: format.bias().map_or(BiasPolicy::LeastError, BiasPolicy::Fixed),
-            rounding: None,
-            saturation: None,
-            preset: None,
-            seed: None,
-            nonfinite: Nonfinite::Refuse,
-            negative: Negative::Refuse,
-            overwrite: false,
-            verify: true,
-            histograms: false,
-        }
-    }
-
-    fn projection(&self, format: &smallfloat::Format) -> Projection {
-        let how = self.preset(format);
-        // Finite values saturate; an infinity stays one, if the preset does not clamp it.
-        let default = match how.saturation {
-            Saturation::SatFinite => Saturation::SatFinite,
-            _ => Saturation::SatPropagate,
-        };
-        let how = how.with_saturation(self.saturation.unwrap_or(default));
-        let mut how = self.rounding.map_or(how, |rounding| how.with_rounding(rounding));
-        if let Negative::Apply(rule) = self.negative {
-            how.unrepresentable.negative = rule;
-        }
-        how
-    }
-
-    fn preset(&self, format: &smallfloat::Format) -> Projection {
-        self.preset.unwrap_or(Preset::default_for(format)).projection(format)
-    }
-
-    /// The codes of +∞ and −∞ where the preset makes them NaN although finite values saturate.
-    fn infinities(&self, format: &smallfloat::Format) -> Option<[u32; 2]> {
-        let preset = self.preset(format);
-        let by_nan = preset.saturation == Saturation::SatNone && !format.has_infinity() && format.has_nan();
-        (self.saturation.is_none() && by_nan).then(|| {
-            let how = self.projection(format).with_saturation(preset.saturation);
-            #[expect(clippy::cast_possible_truncation, reason = "codes have at most 16 bits")]
-            [false, true].map(|negative| project(Exact::Infinite { negative }, format, &how).value as u32)
-        })
-    }
-
-    /// Refuses contradictions before anything is read.
-    fn check(&self) -> Result<()> {
-        let refused = |what: String| Err(Error::refused(None, None, what));
-        if self.rounding.is_some_and(Rounding::is_stochastic) && self.seed.is_none() {
-            return refused("stochastic rounding needs a seed, so that it can be reproduced".to_owned());
-        }
-        let BiasPolicy::Fixed(bias) = self.bias else { return Ok(()) };
-        match self.format.bias() {
-            Some(named) if named != bias => {
-                refused(format!("the format {} has the bias {named}, {bias} was asked for", self.format))
-            }
-            _ => self.format.with_bias(bias).map(|_| ()).map_err(refuse),
-        }
-    }
-}
 
 /// What [`quantize`] is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,10 +45,11 @@ pub fn stream_of_name(name: &str) -> u64 {
     digest.iter().take(8).rev().fold(0, |stream, &byte| stream << 8 | u64::from(byte))
 }
 
-/// Quantizes the wide floats of a `.safetensors` or `.npy` file into a native container; `select` says which tensors.
-/// All others are copied byte for byte.
+/// Quantizes the tensors of a `.safetensors` or `.npy` file, or of all `.safetensors` files of a checkpoint folder, in which
+/// case the output is a folder too; `select` says which tensors. Those that are quantized already are decoded first. All
+/// others are copied byte for byte.
 ///
-/// The output appears under its name only when it is whole. The same input and options give the same bytes.
+/// An output appears under its name only when it is whole. The same input and options give the same bytes.
 ///
 /// # Errors
 /// A source that is refused, values that are (NaN, infinities, negatives: see [`Options`]), an output that exists, a
@@ -166,79 +63,360 @@ pub fn quantize(
 ) -> Result<Report> {
     let start = Instant::now();
     options.check()?;
-    let source = Source::open(input)?;
-    refuse_container(input, read_entries(&source)?.as_ref())?;
-    let job = Job { source: &source, options };
-    let mut entries = BTreeMap::new();
-    let mut specs = Vec::new();
-    let mut jobs = Vec::new();
-    // Any bias gives the layout; each tensor's own is chosen when its turn comes.
-    let layout = options.format.with_bias(options.format.bias().unwrap_or(0)).map_err(refuse)?;
-    if layout.is_wide() {
-        let what = format!("{layout} is no small format: codes have at most 16 bits");
-        return Err(Error::refused(None, None, what));
+    if input.is_dir() {
+        return folder::quantize(input, output, options, select, progress);
     }
-    for info in source.tensors() {
-        let quantized = info.dtype.is_wide_float() && select(&info.name);
-        jobs.push((info, quantized, specs.len()));
-        if quantized {
-            specs.push(TensorSpec::new(&info.name, code_dtype(&layout), info.shape.clone()));
-            if layout.has_free_bias() {
-                specs.push(TensorSpec::new(bias_name(&info.name), Dtype::U8, Vec::new()));
-            }
-            entries.insert(info.name.clone(), job.entry(info, &layout));
-        } else {
-            specs.push(TensorSpec::new(&info.name, info.dtype, info.shape.clone()));
-        }
-    }
-    let sink_options = SinkOptions { overwrite: options.overwrite, digests: true, ..SinkOptions::default() };
-    let sink = Sink::create(output, specs, metadata(source.metadata(), &entries)?, sink_options)?;
-
-    let passes = 1 + u64::from(job.analyses());
-    let bytes =
-        jobs.iter().map(|(info, quantized, _)| if *quantized { passes * info.len } else { info.len }).sum();
-    progress(Progress::Start(bytes));
-    let (mut reports, mut all) = (Vec::new(), ErrorSums::default());
-    for (info, quantized, slot) in jobs {
-        progress(Progress::Tensor(&info.name));
-        let mut report = TensorReport::copied(&info.name, &info.shape);
-        if quantized {
-            let sums = with_element!(
-                info.dtype,
-                T => job.tensor::<T>(info, &sink, slot, &mut report, progress)?,
-                else ErrorSums::default()
-            );
-            all = all.then(sums);
-            if let Some(entry) = entries.get_mut(&info.name) {
-                entry.sha256 = sink.sha256(slot)?;
-            }
-        } else {
-            let mut buffer = vec![0; CHUNK_BYTES];
-            source.read_chunks(info, &mut buffer, |_, bytes| {
-                progress(Progress::Bytes(bytes.len() as u64));
-                sink.append(slot, bytes)
-            })?;
-        }
-        reports.push(report);
-    }
-    let bytes_out = sink.file_len();
-    let sealed = sink.seal(Some(&metadata(source.metadata(), &entries)?))?;
-    if options.verify {
-        progress(Progress::Verify);
-        verify_at(sealed.temporary_path(), output)?;
-    }
-    sealed.commit()?;
-    Ok(Report {
-        totals: Totals::of(&reports, &all),
-        tensors: reports,
-        seconds: start.elapsed().as_secs_f64(),
-        bytes_in: source.file_len(),
-        bytes_out,
-    })
+    let views = [View::open(input)?];
+    let mut checkpoint = Checkpoint::new(&views, options, select)?;
+    progress(Progress::Start(checkpoint.bytes(0)));
+    let part = checkpoint.quantize(0, output, progress)?;
+    let mut report = Report::of(&part.reports, &part.sums);
+    (report.bytes_in, report.bytes_out) = (views[0].source().file_len(), part.bytes_out);
+    report.quantization_config = quantization_config(options, &checkpoint.layout, &checkpoint.ignored());
+    report.seconds = start.elapsed().as_secs_f64();
+    Ok(report)
 }
 
-fn refuse(error: impl std::fmt::Display) -> Error {
-    Error::refused(None, None, error.to_string())
+/// One or more files whose tensors belong together.
+pub(crate) struct Checkpoint<'a> {
+    views: &'a [View],
+    options: &'a Options,
+    /// The names and types of what is written.
+    pub(crate) layout: Layout,
+    /// For each file, for each tensor: is it quantized?
+    chosen: Vec<Vec<bool>>,
+    /// The tensors that share a scale with others, and their company.
+    shared: HashMap<(usize, usize), usize>,
+    groups: Vec<Company>,
+}
+
+/// Tensors that share a scale, as file and place, and what they have decided once it is known.
+struct Company {
+    members: Vec<(usize, usize)>,
+    whole: Option<Whole>,
+}
+
+/// What became of one file.
+pub(crate) struct Part {
+    pub(crate) reports: Vec<TensorReport>,
+    pub(crate) sums: ErrorSums,
+    pub(crate) bytes_out: u64,
+    /// The tensors of the output with their sizes.
+    pub(crate) written: Vec<(String, u64)>,
+}
+
+impl<'a> Checkpoint<'a> {
+    pub(crate) fn new(
+        views: &'a [View],
+        options: &'a Options,
+        select: &dyn Fn(&str) -> bool,
+    ) -> Result<Self> {
+        let layout = match (options.container, options.granularity) {
+            (Container::Fp8 { .. }, Granularity::Tensor) => FP8,
+            (Container::Fp8 { .. }, _) => FLOAT_QUANTIZED,
+            _ => options.layout,
+        };
+        let mut chosen = Vec::new();
+        for view in views {
+            let mut of_file = Vec::new();
+            for tensor in view.tensors() {
+                let (name, shape) = (&tensor.info.name, &tensor.info.shape);
+                // Few bits with a scale a block are for matrices; biases and norms stay as they are.
+                let fits = layout.holds(name, shape) && (options.scale.is_none() || shape.len() >= 2);
+                let takes = tensor.has_numbers() && fits && select(name);
+                if !takes && tensor.format().is_some() {
+                    let what =
+                        "is quantized already and was not selected: include it, or dequantize the file first";
+                    return Err(Error::refused(Some(view.source().path()), Some(name), what));
+                }
+                of_file.push(takes);
+            }
+            chosen.push(of_file);
+        }
+        let mut checkpoint =
+            Self { views, options, layout, chosen, shared: HashMap::new(), groups: Vec::new() };
+        checkpoint.find_shared();
+        Ok(checkpoint)
+    }
+
+    /// Does a tensor have something that is decided for all of its elements?
+    fn decides_whole(&self) -> bool {
+        self.options.granularity == Granularity::Tensor
+            || self.options.scale.is_some_and(|scale| scale.global)
+    }
+
+    fn find_shared(&mut self) {
+        if !self.decides_whole() {
+            return;
+        }
+        let mut places = Vec::new();
+        for (file, view) in self.views.iter().enumerate() {
+            places.extend((0..view.tensors().len()).filter(|&i| self.chosen[file][i]).map(|i| (file, i)));
+        }
+        let names = places.iter().map(|&(file, i)| &*self.views[file].tensors()[i].info.name);
+        for group in self.options.share.groups(names) {
+            let members: Vec<_> = group.into_iter().map(|i| places[i]).collect();
+            self.shared.extend(members.iter().map(|&member| (member, self.groups.len())));
+            self.groups.push(Company { members, whole: None });
+        }
+    }
+
+    /// How many bytes quantizing a file reads, roughly.
+    pub(crate) fn bytes(&self, file: usize) -> u64 {
+        let tensors = self.views[file].tensors().iter().zip(&self.chosen[file]).enumerate();
+        let passes = |i: usize, tensor: &TensorView, chosen: bool| {
+            let whole = || !self.is_plain(tensor, (file, i)) && self.decides_whole();
+            1 + u64::from(chosen && (self.options.needs_a_look() || whole()))
+        };
+        tensors.map(|(i, (tensor, &chosen))| passes(i, tensor, chosen) * tensor.info.len).sum()
+    }
+
+    /// The modules whose matrices are not quantized: readers of configurations want them named.
+    pub(crate) fn ignored(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for (view, chosen) in self.views.iter().zip(&self.chosen) {
+            for (tensor, chosen) in view.tensors().iter().zip(chosen) {
+                let module = tensor.info.name.strip_suffix(".weight");
+                if let (Some(module), false, 2) = (module, *chosen, tensor.info.shape.len()) {
+                    names.push(module.to_owned());
+                }
+            }
+        }
+        names.sort();
+        names
+    }
+
+    /// What is decided for a whole tensor, alone or with those that it shares with.
+    fn whole(&mut self, place: (usize, usize), progress: &mut dyn FnMut(Progress<'_>)) -> Result<Whole> {
+        if !self.decides_whole() {
+            return Ok(Whole { scale: None, global: 1.0 });
+        }
+        let group = self.shared.get(&place).copied();
+        if let Some(whole) = group.and_then(|group| self.groups[group].whole) {
+            return Ok(whole);
+        }
+        let members = group.map_or_else(|| vec![place], |group| self.groups[group].members.clone());
+        let mut statistics = Statistics::new(self.options)?;
+        let fixed = self.options.scale.is_none() && !self.options.bias.needs_statistics();
+        for (file, i) in members.into_iter().filter(|_| !fixed) {
+            let loader = Loader::new(&self.views[file], &self.views[file].tensors()[i], self.options)?;
+            let Grid { rows, columns, .. } = loader.grid;
+            if rows * columns > 0 {
+                statistics.add(&loader, Tile { row: 0, rows, column: 0, columns }, progress)?;
+            }
+        }
+        let by_bias = self.options.scale.is_none() && self.options.format.has_free_bias();
+        let layout = self.options.layout()?;
+        let global = self.options.scale.map_or(1.0, |scale| scale.global_of(&layout, statistics.extent.amax));
+        let scale =
+            if self.options.granularity == Granularity::Tensor && (by_bias || self.options.scale.is_some()) {
+                Some(statistics.choose(self.options, &layout, global)?)
+            } else {
+                None
+            };
+        let whole = Whole { scale, global };
+        if let Some(group) = group {
+            self.groups[group].whole = Some(whole);
+        }
+        Ok(whole)
+    }
+
+    /// Quantizes one file.
+    pub(crate) fn quantize(
+        &mut self,
+        file: usize,
+        output: &Path,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Part> {
+        let (view, options) = (&self.views[file], self.options);
+        let source = view.source();
+        let mut entries = BTreeMap::new();
+        let mut specs = Vec::new();
+        let mut jobs = Vec::new();
+        for (i, (tensor, &chosen)) in view.tensors().iter().zip(&self.chosen[file]).enumerate() {
+            let first = specs.len();
+            if chosen {
+                let slots = self.specs(tensor, &mut specs)?;
+                if self.layout.is_native() && options.container == Container::Native {
+                    entries.insert(tensor.info.name.clone(), options.entry(tensor, &specs[slots.codes])?);
+                }
+                jobs.push((i, tensor, Some(slots), first));
+            } else {
+                specs.push(TensorSpec::new(&tensor.info.name, tensor.info.dtype, tensor.info.shape.clone()));
+                jobs.push((i, tensor, None, first));
+            }
+        }
+        let mut kept = foreign_metadata(source);
+        // Some loaders refuse files that do not say which framework's names they have.
+        if !self.layout.is_native() && kept.iter().all(|(key, _)| key != "format") {
+            kept.push(("format".to_owned(), "pt".to_owned()));
+        }
+        let native = self.layout.is_native() && options.container == Container::Native;
+        let text = |entries: &BTreeMap<String, Entry>| {
+            if native { metadata(&kept, entries) } else { Ok(kept.clone()) }
+        };
+        let written = specs
+            .iter()
+            .map(|spec| {
+                Ok((
+                    spec.name.clone(),
+                    crate::safetensors::byte_len(spec.dtype, &spec.shape).map_err(refuse)?,
+                ))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let sink_options =
+            SinkOptions { overwrite: options.overwrite, digests: native, ..SinkOptions::default() };
+        let sink = Sink::create(output, specs, text(&entries)?, sink_options)?;
+
+        let (mut reports, mut all) = (Vec::new(), ErrorSums::default());
+        let job = Job { source, options };
+        for (i, tensor, slots, first) in jobs {
+            let info = &tensor.info;
+            progress(Progress::Tensor(&info.name));
+            let mut report = TensorReport::copied(&info.name, &info.shape);
+            if let Some(slots) = slots {
+                report.format = Some(Entry::format_name(&options.layout()?));
+                let sums = if self.is_plain(tensor, (file, i)) {
+                    with_element!(
+                        info.dtype,
+                        T => job.tensor::<T>(info, &sink, first, &mut report, progress)?,
+                        else ErrorSums::default()
+                    )
+                } else {
+                    let whole = self.whole((file, i), progress)?;
+                    let loader = Loader::new(view, tensor, options)?;
+                    Blocks::new(loader, options, whole, &sink, slots)?.run(&mut report, progress)?
+                };
+                all = all.then(sums);
+                if let Some(entry) = entries.get_mut(&info.name) {
+                    entry.sha256 = sink.sha256(slots.codes)?;
+                }
+            } else {
+                let mut buffer = vec![0; CHUNK_BYTES];
+                source.read_chunks(info, &mut buffer, |_, bytes| {
+                    progress(Progress::Bytes(bytes.len() as u64));
+                    sink.append(first, bytes)
+                })?;
+            }
+            reports.push(report);
+        }
+        let bytes_out = sink.file_len();
+        let sealed = sink.seal(Some(&text(&entries)?))?;
+        let has_codes =
+            options.container != Container::Bf16 && reports.iter().any(|report| report.format.is_some());
+        if options.verify && (native || has_codes) {
+            progress(Progress::Verify);
+            verify_at(sealed.temporary_path(), output, Some(options.granularity))?;
+        }
+        sealed.commit()?;
+        Ok(Part { reports, sums: all, bytes_out, written })
+    }
+
+    /// Does a tensor take the way of one bias a tensor, without scales, company or other containers?
+    fn is_plain(&self, tensor: &TensorView, place: (usize, usize)) -> bool {
+        let options = self.options;
+        options.scale.is_none()
+            && options.granularity == Granularity::Tensor
+            && options.container == Container::Native
+            && options.layout.is_native()
+            && tensor.stored == Stored::Wide
+            && !self.shared.contains_key(&place)
+    }
+
+    /// Adds the tensors that a quantized tensor becomes.
+    fn specs(&self, tensor: &TensorView, specs: &mut Vec<TensorSpec>) -> Result<Slots> {
+        let (name, shape, options, layout) =
+            (&tensor.info.name, &tensor.info.shape, self.options, &self.layout);
+        let codes = specs.len();
+        let mut slots = Slots { codes, scale: None, global: None };
+        let element = options.layout()?;
+        match options.container {
+            Container::Bf16 => specs.push(TensorSpec::new(name, Dtype::BF16, shape.clone())),
+            Container::Fp8 { .. } => {
+                let dtype = layout.code_dtype(&crate::relabel::Relabel::target(&element)?, options.packing);
+                specs.push(TensorSpec::new(name, dtype, shape.clone()));
+                slots.scale = Some(specs.len());
+                let shape = layout.scale_shape(options.granularity, shape);
+                specs.push(TensorSpec::new(format!("{name}{}", layout.scale), Dtype::F32, shape));
+            }
+            Container::Native => {
+                let dtype = layout.code_dtype(&element, options.packing);
+                let stored = options.stored_shape(&element, shape);
+                specs.push(TensorSpec::new(format!("{name}{}", layout.codes), dtype, stored));
+                let shape = layout.scale_shape(options.granularity, shape);
+                if let Some(scale) = &options.scale {
+                    slots.scale = Some(specs.len());
+                    let name = format!("{name}{}", layout.scale);
+                    specs.push(TensorSpec::new(name, layout.scale_dtype(&scale.format), shape));
+                } else if element.has_free_bias() {
+                    slots.scale = Some(specs.len());
+                    specs.push(TensorSpec::new(bias_name(name), Dtype::U8, shape));
+                }
+                if options.scale.is_some_and(|scale| scale.global) {
+                    slots.global = Some(specs.len());
+                    let shape = layout.scale_shape(Granularity::Tensor, shape_of(&tensor.info));
+                    specs.push(TensorSpec::new(format!("{name}{}", layout.global), Dtype::F32, shape));
+                }
+            }
+        }
+        Ok(slots)
+    }
+}
+
+fn shape_of(info: &TensorInfo) -> &[u64] {
+    &info.shape
+}
+
+impl Options {
+    /// Does every tensor get a look before it is encoded?
+    pub(crate) fn needs_a_look(&self) -> bool {
+        let free = self.format.has_free_bias() && self.bias.needs_statistics();
+        free || self.histograms
+    }
+
+    /// The shape of a tensor's codes in the file.
+    fn stored_shape(&self, element: &smallfloat::Format, shape: &[u64]) -> Vec<u64> {
+        if self.packing == crate::Packing::Bytes {
+            return shape.to_vec();
+        }
+        let grid = Grid::new(shape, self.granularity);
+        let row = self.packing.row_bytes(element, grid.columns);
+        match shape {
+            [rest @ .., last] if *last == grid.columns => rest.iter().copied().chain([row]).collect(),
+            [] => vec![row],
+            _ => vec![grid.rows, row],
+        }
+    }
+
+    /// What a native container says of a tensor.
+    fn entry(&self, tensor: &TensorView, stored: &TensorSpec) -> Result<Entry> {
+        let layout = self.layout()?;
+        let rounding = self.projection(&layout).rounding;
+        let random_bits = rounding.random_bits().map(smallfloat::RandomBits::count);
+        let source_dtype = match tensor.entry() {
+            Some(entry) => entry.source_dtype.clone(),
+            None if tensor.info.dtype.is_wide_float() => tensor.info.dtype.name().to_owned(),
+            // Values of codes and scales of other programs are F32 to their readers.
+            None => Dtype::F32.name().to_owned(),
+        };
+        Ok(Entry {
+            format: Entry::format_name(&layout),
+            subnormals: layout.subnormals().name().to_owned(),
+            source_dtype,
+            granularity: self.granularity.to_string(),
+            scale: self.scale.map(|scale| scale.format.to_string()),
+            scale_rule: self.scale.map(|scale| scale.rule.to_string()),
+            global_scale: self.scale.is_some_and(|scale| scale.global),
+            packing: (self.packing != crate::Packing::Bytes).then(|| self.packing.name().to_owned()),
+            shape: (stored.shape != tensor.info.shape).then(|| tensor.info.shape.clone()),
+            rounding: rounding.name().to_owned(),
+            random_bits,
+            seed: random_bits.and(self.seed),
+            generator: random_bits.map(|_| "philox".to_owned()),
+            // The digest's room; its value is known when the codes are.
+            sha256: "0".repeat(64),
+        })
+    }
 }
 
 struct Job<'a> {
@@ -247,29 +425,6 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Does every tensor get a look before it is encoded?
-    fn analyses(&self) -> bool {
-        let free = self.options.format.has_free_bias() && self.options.bias.needs_statistics();
-        free || self.options.histograms
-    }
-
-    fn entry(&self, info: &TensorInfo, layout: &smallfloat::Format) -> Entry {
-        let rounding = self.options.projection(layout).rounding;
-        let random_bits = rounding.random_bits().map(smallfloat::RandomBits::count);
-        Entry {
-            format: Entry::format_name(layout),
-            subnormals: layout.subnormals().name().to_owned(),
-            source_dtype: info.dtype.name().to_owned(),
-            granularity: GRANULARITY.to_owned(),
-            rounding: rounding.name().to_owned(),
-            random_bits,
-            seed: random_bits.and(self.options.seed),
-            generator: random_bits.map(|_| "philox".to_owned()),
-            // The digest's room; its value is known when the codes are.
-            sha256: "0".repeat(64),
-        }
-    }
-
     fn tensor<T: Element>(
         &self,
         info: &TensorInfo,
@@ -279,7 +434,8 @@ impl Job<'_> {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<ErrorSums> {
         let refused = |what: String| Error::refused(Some(self.source.path()), Some(&info.name), what);
-        let cells = if self.analyses() { Some(self.statistics::<T>(info, progress)?) } else { None };
+        let cells =
+            if self.options.needs_a_look() { Some(self.statistics::<T>(info, progress)?) } else { None };
         let spec = &self.options.format;
         let format = if spec.has_free_bias() {
             self.options.bias.choose(spec, cells.as_ref()).map_err(|e| refused(e.to_string()))?

@@ -3,6 +3,9 @@
 use serde::Serialize;
 use smallfloat_kernels::{ErrorSums, Events};
 
+use crate::options::Options;
+use crate::scale::ScaleSpec;
+
 /// One tensor of a [`Report`].
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TensorReport {
@@ -12,8 +15,14 @@ pub struct TensorReport {
     pub shape: Vec<u64>,
     /// The format, without bias where that is data; `None` for a tensor that was copied.
     pub format: Option<String>,
-    /// Its biases, row by row; empty for a tensor that was copied.
+    /// Its biases, row by row, the first 65,536; empty for a tensor that was copied or has scales.
     pub biases: Vec<i32>,
+    /// What the elements are multiplied by, where there are scales and no biases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scales: Option<ScaleReport>,
+    /// Elements whose value changed when they were stored as FP8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounded_again: Option<u64>,
     /// The largest finite magnitude.
     pub amax: Option<f64>,
     /// 10·log10(Σx² / Σ(x − q)²) over the finite elements; `None` if all are exact.
@@ -33,6 +42,39 @@ pub struct TensorReport {
     /// How many finite non-zero elements have each exponent ⌊log2 |x|⌋.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exponents: Vec<(i32, u64)>,
+}
+
+/// The scales of a tensor.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ScaleReport {
+    /// Their format.
+    pub format: String,
+    /// The rule that chose them.
+    pub rule: String,
+    /// What shares one.
+    pub granularity: String,
+    /// How many there are.
+    pub count: u64,
+    /// The smallest; `None` if all are NaN.
+    pub min: Option<f64>,
+    /// The largest.
+    pub max: Option<f64>,
+}
+
+impl ScaleReport {
+    pub(crate) fn new(options: &Options) -> Self {
+        let word = |spec: &ScaleSpec| (spec.format.to_string(), spec.rule.to_string());
+        let (format, rule) = options.scale.as_ref().map(word).unwrap_or_default();
+        Self { format, rule, granularity: options.granularity.to_string(), count: 0, min: None, max: None }
+    }
+
+    pub(crate) fn add(&mut self, scale: f64) {
+        self.count += 1;
+        if !scale.is_nan() {
+            self.min = Some(self.min.map_or(scale, |min| min.min(scale)));
+            self.max = Some(self.max.map_or(scale, |max| max.max(scale)));
+        }
+    }
 }
 
 /// Sums over the tensors of a [`Report`].
@@ -75,6 +117,23 @@ pub struct Report {
     pub bytes_in: u64,
     /// Bytes of the output file.
     pub bytes_out: u64,
+    /// What `config.json` must say under `quantization_config`, where the readers of the layout ask for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quantization_config: Option<serde_json::Value>,
+}
+
+impl Report {
+    /// The report of these tensors, with no time taken and no bytes moved yet.
+    pub(crate) fn of(tensors: &[TensorReport], sums: &ErrorSums) -> Self {
+        Self {
+            tensors: tensors.to_vec(),
+            totals: Totals::of(tensors, sums),
+            seconds: 0.0,
+            bytes_in: 0,
+            bytes_out: 0,
+            quantization_config: None,
+        }
+    }
 }
 
 impl TensorReport {
@@ -84,6 +143,8 @@ impl TensorReport {
             shape: shape.to_vec(),
             format: None,
             biases: Vec::new(),
+            scales: None,
+            rounded_again: None,
             amax: None,
             sqnr_db: None,
             saturated: 0,

@@ -161,6 +161,11 @@ impl Source {
         self.input().read_range(tensor, first, out)
     }
 
+    /// Fills `out` from byte `begin` of a tensor on: for codes that are packed.
+    pub(crate) fn read_bytes(&self, tensor: &TensorInfo, begin: u64, out: &mut [u8]) -> Result<()> {
+        self.input().read_bytes(tensor, begin, out)
+    }
+
     /// Reads a whole tensor into memory: for the small ones, such as biases.
     ///
     /// # Errors

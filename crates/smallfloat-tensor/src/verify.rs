@@ -1,10 +1,12 @@
-//! [`verify`]: is a native container what it says?
+//! [`verify`]: is a quantized file what it says?
 
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use smallfloat::{Class, Datum, Format, Specials, Subnormals};
 
+use crate::granularity::Granularity;
+use crate::scaled::{Scaled, is_odd_scale};
 use crate::stream::code_at;
 use crate::view::{Stored, TensorView};
 use crate::{CHUNK_BYTES, Error, Result, View};
@@ -16,25 +18,31 @@ pub struct Verified {
     pub tensors: u64,
     /// Codes that were checked.
     pub codes: u64,
+    /// Tensors whose digest was checked.
+    pub digests: u64,
+    /// Scales that were checked, biases of whole tensors not counted.
+    pub scales: u64,
     /// Tensors that are stored as they were.
     pub copied: u64,
     /// Legal codes that no encoder writes: flushed subnormals and NaNs that are not canonical.
     pub warnings: Vec<String>,
 }
 
-/// Checks a native container: structure, biases, the digest of every tensor, and that every code is one of its format.
+/// Checks a quantized file: structure, biases and scales, the digest of every tensor that has one, and that every code
+/// is one of its format. Files of other programs have no digests.
 ///
 /// # Errors
-/// A file that is no container, or the first fault with tensor and element.
+/// A file with nothing quantized, or the first fault with tensor and element.
 pub fn verify(path: &Path) -> Result<Verified> {
-    verify_at(path, path)
+    verify_at(path, path, None)
 }
 
-/// Verifies the file at `path` and calls it `name` in errors.
-pub(crate) fn verify_at(path: &Path, name: &Path) -> Result<Verified> {
-    let view = View::open(path)?;
-    if !view.is_container() {
-        let what = "is no quantized file: its metadata has no `smallfloat.version`";
+/// Verifies the file at `path`, perhaps of a known granularity, and calls it `name` in errors.
+pub(crate) fn verify_at(path: &Path, name: &Path, known: Option<Granularity>) -> Result<Verified> {
+    let view = View::open_as(path, known)?;
+    if !view.is_quantized() {
+        let what =
+            "is no quantized file: it has no `smallfloat.version` in its metadata and no codes with scales";
         return Err(Error::refused(Some(name), None, what));
     }
     let mut verified = Verified::default();
@@ -43,7 +51,14 @@ pub(crate) fn verify_at(path: &Path, name: &Path) -> Result<Verified> {
             Stored::Codes(codes) => {
                 check_codes(&view, tensor, &codes.0, &codes.1.sha256, name, &mut verified)?;
                 verified.tensors += 1;
+                verified.digests += 1;
                 verified.codes += tensor.info.elements();
+            }
+            Stored::Scaled(scaled) => {
+                check_scaled(&view, tensor, scaled, name, &mut verified)?;
+                verified.tensors += 1;
+                verified.codes += tensor.info.elements();
+                verified.digests += u64::from(scaled.entry.is_some());
             }
             Stored::Wide | Stored::Other => verified.copied += 1,
         }
@@ -96,6 +111,94 @@ fn check_codes(
             tensor.info.name
         ));
     }
+    Ok(())
+}
+
+const SCALES_AT_ONCE: usize = 1 << 16;
+
+fn check_scaled(
+    view: &View,
+    tensor: &TensorView,
+    scaled: &Scaled,
+    path: &Path,
+    verified: &mut Verified,
+) -> Result<()> {
+    let refused = |what: String| Error::refused(Some(path), Some(&tensor.info.name), what);
+    let (element, grid) = (&scaled.element, &scaled.grid);
+    let (unit, unit_bytes) = scaled.packing.unit(element);
+    let row_bytes = scaled.packing.row_bytes(element, grid.columns).max(1);
+    let odd = odd_codes(element);
+    let (mut digest, mut odd_count, mut first_odd) = (Sha256::new(), 0_u64, 0);
+    let (mut buffer, mut codes) = (vec![0; CHUNK_BYTES / 12 * 12], Vec::new());
+    // Codes are bytes to the file, so that any chunk of whole units will do; rows are made of whole units.
+    let mut at = 0;
+    while at < scaled.codes.len {
+        let count =
+            usize::try_from(scaled.codes.len - at).map_or(buffer.len(), |left| left.min(buffer.len()));
+        let bytes = &mut buffer[..count];
+        view.source().read_bytes(&scaled.codes, at, bytes)?;
+        digest.update(&*bytes);
+        codes.clear();
+        scaled.packing.unpack(element, bytes, &mut codes);
+        for (i, &code) in codes.iter().enumerate() {
+            let position = at / unit_bytes * unit + i as u64;
+            let (row, column) =
+                (position / (row_bytes / unit_bytes * unit), position % (row_bytes / unit_bytes * unit));
+            if column >= grid.columns {
+                if code != 0 {
+                    return Err(refused(format!(
+                        "row {row} is filled up with the code {code:#x}, not with zeros"
+                    )));
+                }
+                continue;
+            }
+            let place = row * grid.columns + column;
+            match odd.get(usize::from(code)) {
+                None => {
+                    let largest = element.max_code();
+                    return Err(refused(format!(
+                        "element {place} has the code {code:#x}, the largest of {element} is {largest:#x}"
+                    )));
+                }
+                Some(true) => {
+                    first_odd = if odd_count == 0 { place } else { first_odd };
+                    odd_count += 1;
+                }
+                Some(false) => {}
+            }
+        }
+        at += count as u64;
+    }
+    if let Some(entry) = &scaled.entry {
+        let found = format!("{:x}", digest.finalize());
+        if found != entry.sha256 {
+            let said = &entry.sha256;
+            return Err(refused(format!("its codes have the SHA-256 {found}, the metadata says {said}")));
+        }
+    }
+    let mut odd_scales = 0_u64;
+    for row in 0..grid.group_rows {
+        for column in (0..grid.group_columns).step_by(SCALES_AT_ONCE) {
+            let columns = (SCALES_AT_ONCE as u64).min(grid.group_columns - column);
+            let scales = scaled.read_scales(view.source(), row, 1, column, columns)?;
+            verified.scales += scales.len() as u64;
+            if let Some(spec) = &scaled.scale {
+                odd_scales += scales.iter().filter(|scale| is_odd_scale(spec, scale.code)).count() as u64;
+            }
+        }
+    }
+    let mut warn = |count: u64, what: String| {
+        if count > 0 {
+            verified.warnings.push(format!("tensor `{}`: {count} {what}", tensor.info.name));
+        }
+    };
+    warn(
+        odd_count,
+        format!(
+            "codes that no encoder writes (flushed subnormals or other NaNs), the first at element {first_odd}"
+        ),
+    );
+    warn(odd_scales, "scales that are NaN, infinite, zero or negative".to_owned());
     Ok(())
 }
 

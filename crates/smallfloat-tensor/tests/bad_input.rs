@@ -105,7 +105,7 @@ fn inputs_that_can_not_be_read_are_refused() {
     let error = fails(&fixture, &options("cfloat8_1_4_3"), "cannot open");
     assert!(error.is_io() && !error.is_no_space());
     fs::create_dir(&fixture.input).unwrap();
-    fails(&fixture, &options("cfloat8_1_4_3"), "this is a folder; name a .safetensors or .npy file");
+    fails(&fixture, &options("cfloat8_1_4_3"), "this folder has no .safetensors files");
 }
 
 #[test]

@@ -194,7 +194,12 @@ fn verify_refuses_metadata_that_does_not_fit() {
     spoiled.refused(name, "", change("format", "cfloat8_1_4_3:bias=7".into()));
     spoiled.refused(name, "", change("subnormals", "sometimes".into()));
     spoiled.refused(name, "codes of shp:bias=", change("format", "shp".into()));
-    spoiled.refused(name, "its granularity `channel` is not known", change("granularity", "channel".into()));
+    spoiled.refused(
+        name,
+        "its scales `w.F16_bias` have the shape []",
+        change("granularity", "block:1".into()),
+    );
+    spoiled.refused(name, "write tensor, channel, block:N", change("granularity", "row".into()));
     spoiled.refused(name, "the subnormals of e4m3fn are `gradual`", change("format", "e4m3fn".into()));
     for wide in ["f32", "binary64"] {
         spoiled.refused(name, "is no small format: codes have at most 16 bits", |file| {
@@ -469,13 +474,15 @@ fn one_tensor_goes_into_a_numpy_array() {
 }
 
 #[test]
-fn what_is_quantized_already_is_refused() {
+fn what_is_quantized_already_is_decoded_first() {
     let fixture = Fixture::new(&model());
     fixture.quantize(&options("cfloat8_1_4_3")).unwrap();
-    let again = fixture.folder.path().join("again.safetensors");
-    let error =
-        quantize(&fixture.output, &again, &options("cfloat8_1_4_3"), &|_| true, &mut |_| ()).unwrap_err();
-    assert!(error.is_refused() && error.path() == Some(fixture.output.as_path()));
-    assert!(error.to_string().contains("is quantized already; dequantize it first"), "{error}");
-    assert!(!again.exists());
+    let (again, wide) = (fixture.folder.path().join("again"), fixture.folder.path().join("wide"));
+    quantize(&fixture.output, &again, &options("cfloat8_1_5_2"), &|_| true, &mut |_| ()).unwrap();
+    back(&fixture.output, &wide, Dtype::F32, None).unwrap();
+    let direct = fixture.folder.path().join("direct");
+    quantize(&wide, &direct, &options("cfloat8_1_5_2"), &|_| true, &mut |_| ()).unwrap();
+    assert_eq!(File::read(&again).tensors, File::read(&direct).tensors);
+    // What it was quantized from at first is remembered.
+    assert_eq!(File::read(&again).entries()["w.F16"]["source_dtype"], "F16");
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde_json::{Value, json};
 use smallfloat::Format;
-use smallfloat_tensor::{Entry, SourceKind, TensorView, View};
+use smallfloat_tensor::{Entry, Scaled, SourceKind, TensorView, View};
 
 use crate::files::Input;
 use crate::output::Output;
@@ -64,14 +64,32 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         writeln!(out, "from         {}", distinct(&|entry| entry.source_dtype.clone()))?;
         writeln!(out, "rounding     {}", distinct(&rounding))?;
         writeln!(out, "subnormals   {}", distinct(&|entry| entry.subnormals.clone()))?;
-        writeln!(out, "granularity  one bias a {}", distinct(&|entry| entry.granularity.clone()))?;
+        writeln!(out, "granularity  one bias or scale a {}", distinct(&|entry| entry.granularity.clone()))?;
+    }
+    let scales: BTreeSet<String> =
+        view.tensors().iter().filter_map(|tensor| tensor.scaled().map(scales)).collect();
+    for scales in scales {
+        writeln!(out, "scales       {scales}")?;
     }
     Ok(())
+}
+
+/// How a tensor's scales are stored, in words.
+fn scales(scaled: &Scaled) -> String {
+    let (packing, granularity) = (scaled.packing.name(), scaled.granularity);
+    match &scaled.scale {
+        None => format!("biases, one a {granularity}; codes as {packing}"),
+        Some(scale) => {
+            let global = if scale.global { ", divided by one F32 a tensor" } else { "" };
+            format!("{}, one a {granularity}{global}; codes as {packing}", scale.format)
+        }
+    }
 }
 
 fn kind(view: &View) -> &'static str {
     match (view.is_container(), view.source().kind()) {
         (true, _) => "quantized tensors in safetensors",
+        (false, _) if view.is_quantized() => "scaled tensors of another program's layout in safetensors",
         (false, SourceKind::Npy) => "NumPy array",
         (false, _) => "safetensors",
     }
@@ -90,12 +108,16 @@ fn rounding(entry: &Entry) -> String {
 fn cells(tensor: &TensorView) -> Vec<String> {
     let info = &tensor.info;
     let (format, bias, range) = match (tensor.format(), tensor.entry()) {
+        (Some(_), Some(entry)) if tensor.scaled().is_some() => {
+            (words::tensor_name(&entry.format, 20), String::new(), String::new())
+        }
         (Some(format), Some(entry)) => {
             let [smallest, largest] = ends(format);
             let bias = if format.has_free_bias() { format.bias().to_string() } else { String::new() };
             (words::tensor_name(&entry.format, 20), bias, format!("{smallest}…{largest}"))
         }
-        _ => (info.dtype.name().to_owned(), String::new(), String::new()),
+        (Some(format), None) => (words::tensor_name(&format.to_string(), 20), String::new(), String::new()),
+        (None, _) => (info.dtype.name().to_owned(), String::new(), String::new()),
     };
     vec![format, bias, words::shape(&info.shape), words::bytes(info.len), range]
 }
@@ -127,7 +149,7 @@ fn object(args: &Args, view: &View) -> Value {
     json!({
         "file": args.file.to_string_lossy(),
         "kind": if view.source().kind() == SourceKind::Npy { "npy" } else { "safetensors" },
-        "quantized": view.is_container(),
+        "quantized": view.is_quantized(),
         "tensors": view.tensors().iter().map(tensor_object).collect::<Vec<_>>(),
         "totals": {
             "tensors": view.tensors().len(),
@@ -141,17 +163,27 @@ fn object(args: &Args, view: &View) -> Value {
 
 fn tensor_object(tensor: &TensorView) -> Value {
     let info = &tensor.info;
-    let format = tensor.format();
+    // The range is a format's at one bias; groups have many.
+    let format = tensor.format().filter(|_| tensor.scaled().is_none());
+    let name = tensor.entry().map(|entry| entry.format.clone());
+    let name = name.or_else(|| tensor.format().map(Format::to_string));
     json!({
         "name": info.name,
         "dtype": info.dtype.name(),
         "shape": info.shape,
         "elements": info.elements(),
         "bytes": info.len,
-        "format": tensor.entry().map(|entry| &entry.format),
+        "format": name,
         "bias": format.map(Format::bias),
         "min_positive": format.map(|format| js::datum(format.min_positive())),
         "max": format.map(|format| js::datum(format.max_finite())),
+        "scales": tensor.scaled().map(|scaled| json!({
+            "format": scaled.scale.map(|scale| scale.format.to_string()),
+            "granularity": scaled.granularity.to_string(),
+            "shape": scaled.granularity.scale_shape(&info.shape),
+            "global": scaled.scale.is_some_and(|scale| scale.global),
+            "packing": scaled.packing.name(),
+        })),
         "container": tensor.entry(),
     })
 }

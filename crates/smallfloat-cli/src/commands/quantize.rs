@@ -1,5 +1,6 @@
 //! `smallfloat quantize`: the tensors of a file into a small format.
 
+use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use smallfloat::{FormatSpec, NegativeRule, RandomBits, Rounding};
 use smallfloat_tensor::{
-    BiasPolicy, Negative, Nonfinite, Options, Report, Source, quantize, write_file_durably,
+    BiasPolicy, Granularity, Layout, Negative, Nonfinite, Options, Report, View, quantize, write_file_durably,
 };
 
 use crate::files::{Input, check_outputs};
@@ -15,6 +16,7 @@ use crate::options::ProjectionArgs;
 use crate::output::Output;
 use crate::picture::Picture;
 use crate::progress::Bar;
+use crate::schemes::SchemeArgs;
 use crate::{report, words};
 
 const AFTER_HELP: &str = "\
@@ -24,29 +26,35 @@ Examples:
       --include '*.weight' --exclude '*norm*' --report report.json --plot report.svg
   smallfloat quantize w.npy -o w.safetensors --format e4m3fn --rounding toward-zero
   smallfloat quantize model.safetensors -o out.safetensors --stochastic --seed 1
+  smallfloat quantize model.safetensors -o out.safetensors --granularity channel
+  smallfloat quantize checkpoint/ -o checkpoint-mxfp4/ --scheme mxfp4-pack-quantized
 
-F64, F32, F16 and BF16 tensors are quantized, all others are copied. The output is a
-safetensors file of U8 or U16 codes with a bias beside each tensor; it is read back and
-verified, then it appears under its name as a whole. The same input and options give the
-same bytes, whatever the number of threads.
+F64, F32, F16 and BF16 tensors are quantized, and those that are quantized already, which
+are decoded first; all others are copied. The output is a safetensors file of codes with a
+bias or scales beside each tensor; it is read back and verified, then it appears under its
+name as a whole. The same input and options give the same bytes, whatever the number of
+threads. A checkpoint folder becomes a folder with config.json and index.
+
+Schemes with scales quantize tensors of two and more dimensions. Those of other programs
+take matrices named *.weight, and without --include no embeddings and no output head.
 
 With --bias auto each tensor gets the bias with the least squared error; amax: the largest
 at which nothing saturates; percentile:P: the same for P % of the elements; N: this one.";
 
-/// Quantize the tensors of a .safetensors or .npy file.
+/// Quantize the tensors of a .safetensors or .npy file, or of a checkpoint folder.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 #[expect(clippy::struct_excessive_bools, reason = "a switch is a bool")]
 pub(crate) struct Args {
-    /// The file with the tensors; `-` is standard input
+    /// The file with the tensors, or a folder with .safetensors files; `-` is standard input
     #[arg(value_name = "IN")]
     input: PathBuf,
 
-    /// The safetensors file to write
+    /// The safetensors file to write, or the folder for a folder
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 
-    /// The format; a bias in its name is the same as --bias
+    /// The format; a bias in its name is the same as --bias. The name of a scheme is the same as --scheme
     #[arg(long, default_value = "cfloat8_1_4_3")]
     format: String,
 
@@ -73,14 +81,6 @@ pub(crate) struct Args {
     /// Negative values in an unsigned format: nan, zero or magnitude [default: refuse them]
     #[arg(long, value_name = "RULE", value_parser = ["nan", "zero", "magnitude"])]
     negative: Option<String>,
-
-    /// What shares a bias: tensor
-    #[arg(long, value_name = "WHAT", default_value = "tensor")]
-    granularity: String,
-
-    /// How codes are stored: native
-    #[arg(long, value_name = "KIND", default_value = "native")]
-    container: String,
 
     /// Where random words come from: philox
     #[arg(long, value_name = "NAME", default_value = "philox")]
@@ -111,20 +111,24 @@ pub(crate) struct Args {
     json: bool,
 
     #[command(flatten)]
+    scheme: SchemeArgs,
+
+    #[command(flatten)]
     projection: ProjectionArgs,
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let options = options(args)?;
-    let selection = Selection::new(args)?;
+    let selection = Selection::new(args, &options)?;
     if args.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
         bail!(
             "-o {}: an .npy file has no room for biases and formats; write a .safetensors file",
             args.output.display()
         );
     }
-    let outputs =
-        [("-o", Some(&*args.output)), ("--report", args.report.as_deref()), ("--plot", args.plot.as_deref())];
+    let is_folder = args.input.is_dir();
+    let output = (!is_folder).then_some(&*args.output);
+    let outputs = [("-o", output), ("--report", args.report.as_deref()), ("--plot", args.plot.as_deref())];
     check_outputs(&outputs, args.overwrite)?;
     if let Some(threads) = args.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into());
@@ -143,7 +147,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         serde_json::to_writer_pretty(&mut *out, &report)?;
         writeln!(out)?;
     } else {
-        let (format, bias) = (&args.format, bias_in_words(&options));
+        let (format, bias) = (args.scheme.name(&args.format), bias_in_words(&options));
         writeln!(out, "{}\n", out.bold(format!("{} as {format}{bias}", args.input.display())))?;
         report::tensors(&report, out)?;
         writeln!(out)?;
@@ -151,6 +155,10 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     }
     if report.totals.quantized == 0 {
         eprintln!("smallfloat: note: no tensor was quantized (F64, F32, F16 and BF16 are), all were copied");
+    } else if report.quantization_config.is_some() && !args.input.is_dir() {
+        eprintln!(
+            "smallfloat: note: readers need the quantization_config of --json in the model's config.json"
+        );
     }
     Ok(())
 }
@@ -180,12 +188,9 @@ fn write_extras(args: &Args, options: &Options, report: &Report) -> Result<()> {
 }
 
 fn options(args: &Args) -> Result<Options> {
-    let format: FormatSpec = args.format.parse().context("--format")?;
-    built("--granularity", &args.granularity, "tensor")?;
-    built("--container", &args.container, "native")?;
     built("--generator", &args.generator, "philox")?;
-    let mut options = Options::new(format);
-    options.bias = bias(args, &format)?;
+    let mut options = args.scheme.options(&args.format)?;
+    options.bias = bias(args, &options.format)?;
     options.rounding = rounding(args)?;
     options.seed = args.projection.seed;
     options.saturation = args.projection.saturation;
@@ -202,6 +207,10 @@ fn options(args: &Args) -> Result<Options> {
     options.overwrite = args.overwrite;
     options.verify = !args.no_verify;
     options.histograms = args.plot.is_some();
+    ensure!(
+        args.plot.is_none() || (options.scale.is_none() && options.granularity == Granularity::Tensor),
+        "--plot draws tensors with one bias each; leave it out for channels, blocks and scales"
+    );
     Ok(options)
 }
 
@@ -253,23 +262,30 @@ fn rounding(args: &Args) -> Result<Option<Rounding>> {
 struct Selection {
     include: Option<GlobSet>,
     exclude: GlobSet,
+    layout: Layout,
 }
 
 impl Selection {
-    fn new(args: &Args) -> Result<Self> {
+    fn new(args: &Args, options: &Options) -> Result<Self> {
         let include = (!args.include.is_empty()).then(|| globs("--include", &args.include)).transpose()?;
-        Ok(Self { include, exclude: globs("--exclude", &args.exclude)? })
+        // CFloat8 codes take every tensor, whatever they are stored as.
+        Ok(Self { include, exclude: globs("--exclude", &args.exclude)?, layout: options.layout })
     }
 
     fn selects(&self, name: &str) -> bool {
-        self.include.as_ref().is_none_or(|globs| globs.is_match(name)) && !self.exclude.is_match(name)
+        let expected = || self.layout.expects(name);
+        self.include.as_ref().map_or_else(expected, |globs| globs.is_match(name))
+            && !self.exclude.is_match(name)
     }
 
     /// A pattern that matches nothing is a mistake.
     fn check(&self, input: &Path) -> Result<()> {
         let Some(include) = &self.include else { return Ok(()) };
-        let source = Source::open(input)?;
-        let mut names = source.tensors().iter().map(|tensor| &*tensor.name);
+        let mut names = Vec::new();
+        for file in files(input)? {
+            names.extend(View::open(file)?.tensors().iter().map(|tensor| tensor.info.name.clone()));
+        }
+        let mut names = names.iter();
         if names.clone().any(|name| include.is_match(name)) {
             return Ok(());
         }
@@ -284,4 +300,14 @@ fn globs(option: &'static str, patterns: &[String]) -> Result<GlobSet> {
         set.add(Glob::new(pattern).context(option)?);
     }
     set.build().context(option)
+}
+
+/// The files with tensors: the input, or those of the folder that it is.
+fn files(input: &Path) -> Result<Vec<PathBuf>> {
+    if !input.is_dir() {
+        return Ok(vec![input.to_path_buf()]);
+    }
+    let entries = fs::read_dir(input).with_context(|| format!("cannot list `{}`", input.display()))?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|e| e == "safetensors")).collect())
 }

@@ -39,6 +39,8 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         let object = json!({
             "tensors": verified.tensors,
             "codes": verified.codes,
+            "digests": verified.digests,
+            "scales": verified.scales,
             "copied": verified.copied,
             "warnings": verified.warnings,
         });
@@ -56,7 +58,19 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         "  structure  {tensors} quantized, {} copied, each bias legal",
         words::count(verified.copied)
     )?;
-    writeln!(out, "  digests    {tensors}, SHA-256 as the metadata says")?;
+    if verified.digests > 0 || verified.tensors == 0 {
+        let digests = words::plural(verified.digests, "tensor");
+        writeln!(out, "  digests    {digests}, SHA-256 as the metadata says")?;
+    } else {
+        writeln!(out, "  digests    none: the file is in a layout that has none")?;
+    }
     writeln!(out, "  codes      {codes}, each one of its format")?;
+    if verified.scales > 0 {
+        writeln!(
+            out,
+            "  scales     {}, as many as the shapes ask for",
+            words::plural(verified.scales, "scale")
+        )?;
+    }
     Ok(())
 }

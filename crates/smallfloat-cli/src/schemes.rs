@@ -1,0 +1,166 @@
+//! How `quantize` stores what it computes: scheme, granularity, scales, packing, container, sharing.
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use smallfloat::{Family, Format, FormatSpec, formats};
+use smallfloat_tensor::{Container, Granularity, Options, Packing, ScaleRule, ScaleSpec, Scheme, Share};
+
+/// Scales, blocks and containers.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Storing")]
+pub(crate) struct SchemeArgs {
+    /// A scheme by name, instead of a format: elements, scales, blocks and names of tensors together
+    #[arg(long, value_name = "NAME", conflicts_with = "format", value_parser = schemes(), ignore_case = true)]
+    scheme: Option<String>,
+
+    /// What shares a bias or a scale: tensor, channel, block:N or block:RxC [default: tensor, or the scheme's]
+    #[arg(long, value_name = "WHAT")]
+    granularity: Option<String>,
+
+    /// The format of the scales, for elements without a free bias [default: none, or the scheme's]
+    #[arg(long, value_name = "FORMAT")]
+    scale_format: Option<String>,
+
+    /// How a scale follows from the largest magnitude [default: the scheme's, or the custom of the scale format]
+    #[arg(long, value_name = "RULE", value_parser = PossibleValuesParser::new(ScaleRule::ALL.map(ScaleRule::name)))]
+    scale_rule: Option<String>,
+
+    /// Which half of a byte has the first of two 4-bit codes [default: low]
+    #[arg(long, value_name = "HALF", value_parser = ["low", "high"])]
+    nibble_order: Option<String>,
+
+    /// In what form CFloat8 codes are stored: as they are, as FP8 with F32 scales, or as bfloat16 values
+    #[arg(long, value_name = "KIND", default_value = "native", value_parser = ["native", "fp8", "bf16"])]
+    container: String,
+
+    /// With --container fp8: round groups again that FP8 can't hold exactly, instead of refusing them
+    #[arg(long)]
+    requantize: bool,
+
+    /// Which tensors share one scale: auto (query, key, value; gate, up), none, or parts of names between commas; may be
+    /// given several times [default: auto where the readers of the scheme need it, else none]
+    #[arg(long, value_name = "SET")]
+    share: Vec<String>,
+}
+
+fn schemes() -> PossibleValuesParser {
+    PossibleValuesParser::new(
+        Scheme::all().iter().map(|scheme| PossibleValue::new(scheme.name).help(scheme.what)),
+    )
+}
+
+impl SchemeArgs {
+    /// What the result is called.
+    pub(crate) fn name<'a>(&'a self, format: &'a str) -> &'a str {
+        self.scheme.as_deref().unwrap_or(format)
+    }
+
+    /// The options that the scheme or the format gives.
+    pub(crate) fn options(&self, format: &str) -> Result<Options> {
+        let scheme = Scheme::by_name(self.scheme.as_deref().unwrap_or(format));
+        let mut options = match scheme {
+            Some(scheme) => scheme.options(),
+            None => Options::new(format.parse::<FormatSpec>().context("--format")?),
+        };
+        if let Some(text) = &self.granularity {
+            options.granularity = text.parse::<Granularity>().context("--granularity")?;
+            if let Some(scheme) = scheme {
+                scheme.check_granularity(options.granularity).context("--granularity")?;
+            }
+        }
+        self.scales(&mut options, scheme)?;
+        self.packing(&mut options, scheme)?;
+        options.container = match &*self.container {
+            "fp8" => Container::Fp8 { requantize: self.requantize },
+            "bf16" => Container::Bf16,
+            _ => Container::Native,
+        };
+        ensure!(!self.requantize || self.container == "fp8", "--requantize is for --container fp8");
+        ensure!(
+            scheme.is_none() || self.container != "fp8",
+            "--container fp8 stores CFloat8 codes; the scheme {} has a form of its own",
+            scheme.map_or("", |scheme| scheme.name)
+        );
+        options.share = self.share(&options)?;
+        Ok(options)
+    }
+
+    fn scales(&self, options: &mut Options, scheme: Option<&Scheme>) -> Result<()> {
+        if let Some(name) = &self.scale_format {
+            if let Some(scheme) = scheme {
+                bail!("--scale-format: the scheme {} has scales in {}", scheme.name, scheme.scale.format);
+            }
+            let format: Format = name.parse().context("--scale-format")?;
+            options.scale = Some(ScaleSpec { format, rule: customary(&format), global: false });
+        }
+        let Some(rule) = &self.scale_rule else { return Ok(()) };
+        let rule: ScaleRule = rule.parse().context("--scale-rule")?;
+        let Some(scale) = &mut options.scale else {
+            bail!("--scale-rule {rule}: there are no scales; name a --scheme or a --scale-format")
+        };
+        let power_of_two = !matches!(rule, ScaleRule::Amax | ScaleRule::MaxAbsFinite);
+        ensure!(
+            !scale.global || !power_of_two,
+            "--scale-rule {rule}: the E4M3 scales of NVFP4 follow the rule amax"
+        );
+        scale.rule = rule;
+        Ok(())
+    }
+
+    fn packing(&self, options: &mut Options, scheme: Option<&Scheme>) -> Result<()> {
+        if scheme.is_none() && options.scale.is_some() {
+            let element = options.format.format().context("--format")?;
+            options.packing = match element.width() {
+                4 => Packing::NibblesLow,
+                6 => Packing::SixBit,
+                _ => Packing::Bytes,
+            };
+        }
+        let Some(order) = &self.nibble_order else { return Ok(()) };
+        ensure!(
+            options.packing == Packing::NibblesLow,
+            "--nibble-order is for 4-bit elements with scales, such as --scheme mxfp4"
+        );
+        if order == "high" {
+            let name = scheme.map_or("", |scheme| scheme.name);
+            ensure!(
+                options.layout.is_native(),
+                "--nibble-order high: readers of {name} take the low half first"
+            );
+            options.packing = Packing::NibblesHigh;
+        }
+        Ok(())
+    }
+
+    fn share(&self, options: &Options) -> Result<Share> {
+        let fused = !options.layout.is_native()
+            || matches!(options.container, Container::Fp8 { .. })
+            || options.scale.is_some_and(|scale| scale.global);
+        if self.share.is_empty() {
+            return Ok(if fused { Share::known() } else { Share::none() });
+        }
+        let mut share = Share::none();
+        for set in &self.share {
+            share = match &**set {
+                "none" => {
+                    ensure!(self.share.len() == 1, "--share none excludes others");
+                    Share::none()
+                }
+                "auto" => share.with_known(),
+                set => share.with_set(set).context("--share")?,
+            };
+        }
+        Ok(share)
+    }
+}
+
+/// The rule that goes with a scale format where none is named.
+fn customary(format: &Format) -> ScaleRule {
+    if *format == formats::E8M0FNU {
+        ScaleRule::Floor
+    } else if format.family() == Family::P3109 {
+        ScaleRule::MaxAbsFinite
+    } else {
+        ScaleRule::Amax
+    }
+}

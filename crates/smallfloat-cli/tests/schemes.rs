@@ -1,0 +1,118 @@
+//! Schemes through the command: files, folders, messages. Expected values follow from the formats' definitions.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
+use serde_json::{Value, json};
+
+fn command(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("smallfloat").expect("the command is built");
+    command.current_dir(folder).args(args);
+    command
+}
+
+fn run(folder: &Path, args: &[&str]) -> String {
+    let assert = command(folder, args).assert().success();
+    String::from_utf8(assert.get_output().stdout.clone()).expect("output is text")
+}
+
+fn object(folder: &Path, args: &[&str]) -> Value {
+    serde_json::from_str(&run(folder, args)).expect("output is JSON")
+}
+
+/// A matrix with one row of these values and zeros up to 32 columns, and a vector.
+fn write(path: &Path, name: &str, values: &[f32]) {
+    let mut row = values.to_vec();
+    row.resize(32, 0.0);
+    let bytes: Vec<u8> = row.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let views = [
+        (name, TensorView::new(Dtype::F32, vec![1, 32], &bytes).expect("a tensor")),
+        ("norm.bias", TensorView::new(Dtype::F32, vec![32], &bytes).expect("a tensor")),
+    ];
+    fs::write(path, serialize(views, None).expect("a file")).expect("the file can be written");
+}
+
+#[test]
+fn from_floats_to_mxfp4_and_on_to_fp8_and_back() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let folder = dir.path();
+    // amax 6: scale 1; 6, 1, −0.5 are the codes 7, 2, 9.
+    write(&folder.join("m"), "a.weight", &[6.0, 1.0, -0.5]);
+    let text = run(folder, &["quantize", "m", "-o", "mx", "--format", "MXFP4"]);
+    assert!(text.contains("1 scale") && text.contains("copied") && text.contains("verified"), "{text}");
+    let bytes = fs::read(folder.join("mx")).expect("a file");
+    let file = SafeTensors::deserialize(&bytes).expect("the reference crate reads it");
+    assert_eq!(file.tensor("a.weight").expect("codes").data()[..2], [0x27, 0x09]);
+    assert_eq!(file.tensor("a.weight_scale").expect("scales").data(), [127]);
+    assert_eq!(file.tensor("norm.bias").expect("a copy").dtype(), Dtype::F32);
+
+    let report = object(folder, &["quantize", "mx", "-o", "fp8", "--scheme", "fp8", "--json"]);
+    assert_eq!(report["quantization_config"]["quant_method"], "fp8");
+    assert_eq!(report["tensors"][0]["scales"]["format"], "binary32");
+    let text = run(folder, &["verify", "fp8"]);
+    assert!(text.contains("none: the file is in a layout that has none"), "{text}");
+    let text = run(folder, &["inspect", "fp8"]);
+    assert!(text.contains("binary32, one a tensor; codes as bytes") && text.contains("e4m3fn"), "{text}");
+    let inspected = object(folder, &["inspect", "mx", "--json"]);
+    let scales = &inspected["tensors"][0]["scales"];
+    assert_eq!(
+        (&scales["granularity"], &scales["packing"], &scales["shape"]),
+        (&"block:32".into(), &"nibbles-low".into(), &json!([1, 1]))
+    );
+    run(folder, &["dequantize", "fp8", "-o", "back"]);
+    let compared = object(folder, &["compare", "mx", "back", "--json"]);
+    // 1 / (6 / 448) lies between 72 and 80; 6 and 0 are exact.
+    assert_eq!(compared["totals"]["equal"], 1);
+    assert!(compared["totals"]["min_sqnr_db"].as_f64().expect("a ratio") > 30.0);
+}
+
+#[test]
+fn a_checkpoint_folder_through_the_command() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let folder = dir.path();
+    fs::create_dir(folder.join("in")).expect("a folder");
+    write(&folder.join("in/model.safetensors"), "layer.q_proj.weight", &[448.0]);
+    fs::write(folder.join("in/config.json"), r#"{"model_type": "llama"}"#).expect("a file");
+    fs::write(folder.join("in/vocab.txt"), "a\nb\n").expect("a file");
+    run(folder, &["quantize", "in", "-o", "out", "--scheme", "mxfp4-pack-quantized", "--report", "r.json"]);
+    let config: Value =
+        serde_json::from_slice(&fs::read(folder.join("out/config.json")).expect("a file")).expect("JSON");
+    assert_eq!(config["quantization_config"]["format"], "mxfp4-pack-quantized");
+    assert_eq!(config["quantization_config"]["config_groups"]["group_0"]["weights"]["group_size"], 32);
+    assert_eq!(fs::read(folder.join("out/vocab.txt")).expect("a file"), b"a\nb\n");
+    run(folder, &["verify", "out/model.safetensors"]);
+    // A folder that has something in it stays as it is.
+    let assert = command(folder, &["quantize", "in", "-o", "out"]).assert().code(1);
+    let message = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(message.contains("`out` exists already"), "{message}");
+    let assert = command(folder, &["quantize", "in", "-o", "in", "--overwrite"]).assert().code(1);
+    assert!(String::from_utf8_lossy(&assert.get_output().stderr).contains("another folder"));
+}
+
+#[test]
+fn embeddings_are_taken_only_by_name() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let folder = dir.path();
+    write(&folder.join("m"), "model.embed_tokens.weight", &[1.0]);
+    let quantized = |args: &[&str]| {
+        let base = ["quantize", "m", "-o", "q", "--overwrite", "--json"];
+        object(folder, &[&base[..], args].concat())["totals"]["quantized"].clone()
+    };
+    assert_eq!(quantized(&["--scheme", "fp8"]), 0);
+    assert_eq!(quantized(&["--scheme", "fp8", "--include", "*embed*"]), 1);
+    assert_eq!(quantized(&["--scheme", "mxfp8-e4m3"]), 1);
+    assert_eq!(quantized(&["--granularity", "channel"]), 2);
+}
+
+#[test]
+fn the_help_lists_schemes_and_rules() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let text = run(dir.path(), &["quantize", "--help"]);
+    for word in
+        ["nvfp4-pack-quantized", "deepseek", "rceil", "max-abs-finite", "--nibble-order", "--requantize"]
+    {
+        assert!(text.contains(word), "{word}");
+    }
+}

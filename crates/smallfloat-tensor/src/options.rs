@@ -1,0 +1,206 @@
+//! [`Options`]: how tensors are quantized.
+
+use smallfloat::{Exact, FormatSpec, NegativeRule, Preset, Projection, Rounding, Saturation, project};
+
+use crate::granularity::Granularity;
+use crate::packing::Packing;
+use crate::relabel::Relabel;
+use crate::scale::ScaleSpec;
+use crate::scheme::{Layout, NATIVE};
+use crate::share::Share;
+use crate::{BiasPolicy, Error, Result};
+
+/// What to do with NaN and infinities in the input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nonfinite {
+    /// Refuse the tensor, naming the first.
+    Refuse,
+    /// Give them what the preset says, and count them.
+    Preset,
+}
+
+/// What to do with negative values where the format is unsigned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Negative {
+    /// Refuse the tensor, naming the first.
+    Refuse,
+    /// Apply a rule.
+    Apply(NegativeRule),
+}
+
+/// In what form codes are stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Container {
+    /// As they are.
+    #[default]
+    Native,
+    /// CFloat8 codes as OCP FP8 codes of the same values with an F32 scale, for readers who know only those.
+    Fp8 {
+        /// Round a group again where FP8 lacks some of its values, instead of refusing it.
+        requantize: bool,
+    },
+    /// Their values as bfloat16, which must be exact.
+    Bf16,
+}
+
+/// How to quantize.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The format; its bias is left open where each tensor gets its own.
+    pub format: FormatSpec,
+    /// How biases are chosen.
+    pub bias: BiasPolicy,
+    /// What shares a bias or a scale.
+    pub granularity: Granularity,
+    /// The scales; `None` for formats whose bias is the scale, and for plain codes.
+    pub scale: Option<ScaleSpec>,
+    /// How codes lie in bytes.
+    pub packing: Packing,
+    /// Names and types of the tensors that are written.
+    pub layout: Layout,
+    /// In what form codes are stored.
+    pub container: Container,
+    /// Which tensors share one scale.
+    pub share: Share,
+    /// The rounding mode; stochastic ones need a seed.
+    pub rounding: Option<Rounding>,
+    /// The saturation mode; by default finite overflow saturates, and infinities are what the preset makes them.
+    pub saturation: Option<Saturation>,
+    /// The preset; by default the format's own.
+    pub preset: Option<Preset>,
+    /// The seed of stochastic rounding.
+    pub seed: Option<u64>,
+    /// NaN and infinities.
+    pub nonfinite: Nonfinite,
+    /// Negative values in an unsigned format.
+    pub negative: Negative,
+    /// Replace an output that exists.
+    pub overwrite: bool,
+    /// Read the result back and check digests and codes before it appears under its name.
+    pub verify: bool,
+    /// Collect exponent histograms, which costs a pass over the data where the bias is fixed.
+    pub histograms: bool,
+}
+
+impl Options {
+    /// The defaults for a format: its preset, saturating, biases by least error or as named, verified.
+    pub fn new(format: FormatSpec) -> Self {
+        Self {
+            format,
+            bias: format.bias().map_or(BiasPolicy::LeastError, BiasPolicy::Fixed),
+            granularity: Granularity::Tensor,
+            scale: None,
+            packing: Packing::Bytes,
+            layout: NATIVE,
+            container: Container::Native,
+            share: Share::default(),
+            rounding: None,
+            saturation: None,
+            preset: None,
+            seed: None,
+            nonfinite: Nonfinite::Refuse,
+            negative: Negative::Refuse,
+            overwrite: false,
+            verify: true,
+            histograms: false,
+        }
+    }
+
+    pub(crate) fn projection(&self, format: &smallfloat::Format) -> Projection {
+        let how = self.preset(format);
+        // Finite values saturate; an infinity stays one, if the preset does not clamp it.
+        let default = match how.saturation {
+            Saturation::SatFinite => Saturation::SatFinite,
+            _ => Saturation::SatPropagate,
+        };
+        let how = how.with_saturation(self.saturation.unwrap_or(default));
+        let mut how = self.rounding.map_or(how, |rounding| how.with_rounding(rounding));
+        if let Negative::Apply(rule) = self.negative {
+            how.unrepresentable.negative = rule;
+        }
+        how
+    }
+
+    fn preset(&self, format: &smallfloat::Format) -> Projection {
+        self.preset.unwrap_or(Preset::default_for(format)).projection(format)
+    }
+
+    /// The codes of +∞ and −∞ where the preset makes them NaN although finite values saturate.
+    pub(crate) fn infinities(&self, format: &smallfloat::Format) -> Option<[u32; 2]> {
+        let preset = self.preset(format);
+        let by_nan = preset.saturation == Saturation::SatNone && !format.has_infinity() && format.has_nan();
+        (self.saturation.is_none() && by_nan).then(|| {
+            let how = self.projection(format).with_saturation(preset.saturation);
+            #[expect(clippy::cast_possible_truncation, reason = "codes have at most 16 bits")]
+            [false, true].map(|negative| project(Exact::Infinite { negative }, format, &how).value as u32)
+        })
+    }
+
+    /// Refuses contradictions before anything is read.
+    pub(crate) fn check(&self) -> Result<()> {
+        let refused = |what: String| Err(Error::refused(None, None, what));
+        if self.rounding.is_some_and(Rounding::is_stochastic) && self.seed.is_none() {
+            return refused("stochastic rounding needs a seed, so that it can be reproduced".to_owned());
+        }
+        self.check_scales()?;
+        let BiasPolicy::Fixed(bias) = self.bias else { return Ok(()) };
+        match self.format.bias() {
+            Some(named) if named != bias => {
+                refused(format!("the format {} has the bias {named}, {bias} was asked for", self.format))
+            }
+            _ => self.format.with_bias(bias).map(|_| ()).map_err(refuse),
+        }
+    }
+
+    /// Granularity, scales, packing and container must make sense together.
+    fn check_scales(&self) -> Result<()> {
+        let refused = |what: String| Err(Error::refused(None, None, what));
+        let layout = self.layout()?;
+        if layout.is_wide() {
+            return refused(format!("{layout} is no small format: codes have at most 16 bits"));
+        }
+        if !self.packing.suits(&layout) {
+            return refused(format!("codes of {layout} can't be packed as {}", self.packing.name()));
+        }
+        if self.scale.is_none() && self.packing != Packing::Bytes {
+            return refused(format!("packing as {} is for codes with scales", self.packing.name()));
+        }
+        let free = self.format.has_free_bias();
+        match &self.scale {
+            Some(_) if free => {
+                return refused(format!(
+                    "the bias of {layout} is its scale: leave the scale format and rule out"
+                ));
+            }
+            Some(scale) => scale.check()?,
+            None if !free && self.granularity != Granularity::Tensor => {
+                return refused(format!(
+                    "{layout} has no bias, so there is nothing to share by {}: name a scale format and rule, or a scheme",
+                    self.granularity
+                ));
+            }
+            None => {}
+        }
+        let (unit, _) = self.packing.unit(&layout);
+        if let Granularity::Block { columns, .. } = self.granularity
+            && !columns.is_multiple_of(unit)
+        {
+            return refused(format!(
+                "blocks of {columns} columns of packed codes: take a multiple of {unit}"
+            ));
+        }
+        if matches!(self.container, Container::Fp8 { .. }) {
+            Relabel::target(&layout)?;
+        }
+        Ok(())
+    }
+
+    /// The format at some legal bias: all of them have the same layout.
+    pub(crate) fn layout(&self) -> Result<smallfloat::Format> {
+        self.format.with_bias(self.format.bias().unwrap_or(0)).map_err(refuse)
+    }
+}
+
+pub(crate) fn refuse(error: impl std::fmt::Display) -> Error {
+    Error::refused(None, None, error.to_string())
+}

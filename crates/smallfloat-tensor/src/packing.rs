@@ -1,0 +1,143 @@
+//! [`Packing`]: how codes lie in bytes.
+//!
+//! ```text
+//! bytes        one code a byte (two, little-endian, above 8 bits)
+//! nibbles-low  byte i of a row = code 2i in bits 3..0, code 2i+1 in bits 7..4
+//! nibbles-high byte i of a row = code 2i in bits 7..4, code 2i+1 in bits 3..0
+//! six-bit      bytes 3i..3i+2 of a row, as a little-endian number of 24 bits: code 4i+j in bits 6j+5..6j
+//! ```
+//!
+//! `nibbles-low` and `six-bit` are what compressed-tensors packs (`pack_fp4_to_uint8`, `pack_fp6_to_uint8`, version
+//! 0.20). Rows are packed one by one; the last byte or bytes of a row are filled up with zeros.
+
+use smallfloat::Format;
+
+/// How codes lie in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Packing {
+    /// A byte a code, or two for formats above 8 bits.
+    #[default]
+    Bytes,
+    /// Two 4-bit codes a byte, the first in the low half.
+    NibblesLow,
+    /// Two 4-bit codes a byte, the first in the high half.
+    NibblesHigh,
+    /// Four 6-bit codes in three bytes, the first in the lowest bits.
+    SixBit,
+}
+
+impl Packing {
+    const ALL: [Self; 4] = [Self::Bytes, Self::NibblesLow, Self::NibblesHigh, Self::SixBit];
+
+    /// The name in a container's metadata.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::NibblesLow => "nibbles-low",
+            Self::NibblesHigh => "nibbles-high",
+            Self::SixBit => "six-bit",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|packing| packing.name() == name)
+    }
+
+    /// Does a format's code fit the packing exactly?
+    pub(crate) fn suits(self, format: &Format) -> bool {
+        match self {
+            Self::Bytes => true,
+            Self::NibblesLow | Self::NibblesHigh => format.width() == 4,
+            Self::SixBit => format.width() == 6,
+        }
+    }
+
+    /// The fewest codes that fill whole bytes, and their bytes.
+    pub(crate) const fn unit(self, format: &Format) -> (u64, u64) {
+        match self {
+            Self::Bytes if format.width() > 8 => (1, 2),
+            Self::Bytes => (1, 1),
+            Self::NibblesLow | Self::NibblesHigh => (2, 1),
+            Self::SixBit => (4, 3),
+        }
+    }
+
+    /// The bytes of this many codes of a row.
+    pub(crate) const fn row_bytes(self, format: &Format, codes: u64) -> u64 {
+        let (unit, bytes) = self.unit(format);
+        codes.div_ceil(unit) * bytes
+    }
+
+    /// Appends the bytes of codes that begin at a whole byte of a row.
+    pub(crate) fn pack(self, format: &Format, codes: &[u16], bytes: &mut Vec<u8>) {
+        let byte = |code: &u16| code.to_le_bytes()[0];
+        match self {
+            Self::Bytes if format.width() > 8 => {
+                bytes.extend(codes.iter().flat_map(|code| code.to_le_bytes()));
+            }
+            Self::Bytes => bytes.extend(codes.iter().map(byte)),
+            Self::NibblesLow | Self::NibblesHigh => bytes.extend(codes.chunks(2).map(|pair| {
+                let (first, second) = (byte(&pair[0]), pair.get(1).map_or(0, byte));
+                if self == Self::NibblesLow { first | second << 4 } else { first << 4 | second }
+            })),
+            Self::SixBit => bytes.extend(codes.chunks(4).flat_map(|four| {
+                let word = four.iter().rev().fold(0_u32, |word, &code| word << 6 | u32::from(code));
+                let [a, b, c, _] = word.to_le_bytes();
+                [a, b, c]
+            })),
+        }
+    }
+
+    /// Appends the codes of whole bytes, fillings included.
+    pub(crate) fn unpack(self, format: &Format, bytes: &[u8], codes: &mut Vec<u16>) {
+        match self {
+            Self::Bytes if format.width() > 8 => {
+                codes.extend(bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])));
+            }
+            Self::Bytes => codes.extend(bytes.iter().map(|&byte| u16::from(byte))),
+            Self::NibblesLow | Self::NibblesHigh => codes.extend(bytes.iter().flat_map(|&byte| {
+                let (low, high) = (u16::from(byte & 15), u16::from(byte >> 4));
+                if self == Self::NibblesLow { [low, high] } else { [high, low] }
+            })),
+            Self::SixBit => codes.extend(bytes.chunks_exact(3).flat_map(|three| {
+                let word = u32::from_le_bytes([three[0], three[1], three[2], 0]);
+                [0, 6, 12, 18].map(|shift| (word >> shift & 63) as u16)
+            })),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smallfloat::formats::{BFLOAT16, E2M1FN, E2M3FN, E4M3FN};
+
+    #[test]
+    fn bytes_are_as_the_picture_says() {
+        let packed = |packing: Packing, format: &Format, codes: &[u16]| {
+            let mut bytes = Vec::new();
+            packing.pack(format, codes, &mut bytes);
+            let mut back = Vec::new();
+            packing.unpack(format, &bytes, &mut back);
+            assert_eq!(back[..codes.len()], *codes);
+            assert!(back[codes.len()..].iter().all(|&filling| filling == 0));
+            assert_eq!(bytes.len() as u64, packing.row_bytes(format, codes.len() as u64));
+            bytes
+        };
+        assert_eq!(packed(Packing::Bytes, &E4M3FN, &[0x38, 0xff]), [0x38, 0xff]);
+        assert_eq!(packed(Packing::Bytes, &BFLOAT16, &[0x3f80]), [0x80, 0x3f]);
+        assert_eq!(packed(Packing::NibblesLow, &E2M1FN, &[0x1, 0xe, 0x7]), [0xe1, 0x07]);
+        assert_eq!(packed(Packing::NibblesHigh, &E2M1FN, &[0x1, 0xe, 0x7]), [0x1e, 0x70]);
+        // 0x01 | 0x02 << 6 | 0x3f << 12 | 0x20 << 18 = 0x83f081
+        assert_eq!(packed(Packing::SixBit, &E2M3FN, &[0x01, 0x02, 0x3f, 0x20]), [0x81, 0xf0, 0x83]);
+        assert_eq!(packed(Packing::SixBit, &E2M3FN, &[0x3f]), [0x3f, 0, 0]);
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for packing in Packing::ALL {
+            assert_eq!(Packing::from_name(packing.name()), Some(packing));
+        }
+        assert_eq!(Packing::from_name("nibbles"), None);
+    }
+}
