@@ -27,7 +27,7 @@ fn main() -> io::Result<()> {
         .map(|operation| {
             let specialization = specialization(operation);
             let start = Instant::now();
-            let kernel = Elementwise::new(&specialization).expect("a numeric operation");
+            let kernel = Elementwise::without_flags(&specialization).expect("a numeric operation");
             let mut result = [0_u8; 256];
             let all: Vec<u8> = (0..=255).collect();
             kernel.unary(&all, &mut result, None);
@@ -53,7 +53,7 @@ fn main() -> io::Result<()> {
         .iter()
         .filter_map(|name| Operation::from_name(name))
         .map(|operation| {
-            (operation, Elementwise::new(&specialization(operation)).expect("a numeric operation"))
+            (operation, Elementwise::without_flags(&specialization(operation)).expect("a numeric operation"))
         })
         .collect();
     for line in io::stdin().lock().lines() {

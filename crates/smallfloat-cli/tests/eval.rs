@@ -21,6 +21,15 @@ fn one_call_by_codes_or_by_values() {
     eval(&["Class<e5m2>", "--hex", "01"]).assert().success().stdout("ClsPositiveSubnormal\n");
 }
 
+/// What is printed can be typed: the shortest decimals of wide formats too.
+#[test]
+fn printed_values_are_operands() {
+    eval(&["Exp<binary32, binary32>", "1"]).assert().success().stdout(contains("2.7182817"));
+    eval(&["Log<binary32, binary32>", "2.7182817"]).assert().success().stdout("0x3f7fffff 0.99999994 X\n");
+    eval(&["Negate<binary64, binary64>", "0.1"]).assert().success().stdout(contains("-0.1"));
+    eval(&["Negate<binary32, binary32>", "2.71828171"]).assert().code(1).stderr(contains("neighbours"));
+}
+
 #[test]
 fn a_call_a_line() {
     let multiply = "Multiply<cfloat8_1_4_3:bias=7, cfloat8_1_4_3:bias=7, cfloat8_1_4_3:bias=7>";

@@ -33,7 +33,7 @@ fn call(operation: &Specialization, codes: &[u64], flags: &mut Flags) -> u64 {
 /// Slices of `LENGTH` elements with tables and short ones through the core: the same codes and flags as call by call.
 macro_rules! check {
     ($text:expr, $([$type:ty; $bits:expr]),+ => $result:ty) => {{
-        const LENGTH: usize = 1 << 17;
+        const LENGTH: usize = 1 << 15;
         let operation = parse($text);
         let mut seed = 0;
         let operands = ($({ seed += 1; codes::<$type>(LENGTH, $bits, seed) },)+);
@@ -51,6 +51,10 @@ macro_rules! check {
                 assert_eq!(flags, raised, "{}", $text);
             }
         }
+        let kernel = Elementwise::without_flags(&operation).unwrap();
+        let mut results = vec![<$result>::default(); LENGTH];
+        assert_eq!(apply(&kernel, &operands, &mut results), Flags::NONE);
+        assert!(results == expected, "{} without flags", $text);
     }};
 }
 
@@ -113,6 +117,39 @@ fn classes_of_products_and_sums() {
     check!("FMA<Binary8p7se, Binary8p7se, Binary8p7se, binary32>", [u8; 8], [u8; 8], [u8; 8] => u32);
     check!("FAA<Binary8p4se, Binary8p4uf, Binary8p4se, Binary8p4se, (ToOdd, SatNone)>", [u8; 8], [u8; 8], [u8; 8] => u8);
     check!("FAA<e5m2, e5m2, e5m2, e5m2, clamp=operands>", [u8; 8], [u8; 8], [u8; 8] => u8);
+}
+
+/// Sums too wide for an exact class, and wide enough to cancel down to what a class would have cut off.
+#[test]
+fn sums_beyond_classes() {
+    for text in [
+        "FAA<Binary8p1ue, Binary8p1ue, Binary6p1se, Binary16p1ue>",
+        "FAA<e8m0fnu, e8m0fnu, Binary7p1se, e8m0fnu>",
+    ] {
+        let operation = parse(text);
+        let kernel = Elementwise::new(&operation).unwrap();
+        let codes: Vec<[u8; 3]> = (0..=0xff_u8)
+            .flat_map(|x| [0x02, 0x7f, 0x81, x ^ 1].map(|y| (x, y)))
+            .flat_map(|(x, y)| [0x10, 0x20, 0x31, 0x3e].map(|z| [x, y, z]))
+            .collect();
+        let column = |i: usize| codes.iter().map(|row| row[i]).collect::<Vec<u8>>();
+        let mut results = vec![0_u16; codes.len()];
+        kernel.ternary(&column(0), &column(1), &column(2), &mut results, None);
+        for (row, result) in codes.iter().zip(results) {
+            let expected = call(&operation, &row.map(u64::from), &mut Flags::default());
+            assert_eq!(u64::from(result), expected, "{text} {row:x?}");
+        }
+    }
+}
+
+/// Results wider than their format hold the code and nothing else.
+#[test]
+fn results_in_wider_codes() {
+    check!("Divide<Binary8p3se, Binary8p3se, Binary8p3se>", [u8; 8], [u8; 8] => u16);
+    check!("Divide<Binary8p3se, Binary8p3se, Binary8p3se>", [u8; 8], [u8; 8] => u64);
+    check!("Sqrt<Binary8p3se, Binary8p3se>", [u16; 8] => u32);
+    check!("Divide<Binary8p3se, Binary8p3se, binary16>", [u8; 8], [u16; 8] => u32);
+    check!("Divide<Binary8p3se, Binary8p3se, binary32>", [u8; 8], [u8; 8] => u64);
 }
 
 #[test]

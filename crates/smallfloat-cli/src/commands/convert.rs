@@ -185,14 +185,17 @@ pub(super) fn operand(datum: &Datum<'_>, format: &Format, hex: bool) -> Result<u
     }
 }
 
-/// The code of an exact value, if the format has it.
+/// The code of an exact value, if the format has it or prints one of its values so: what one call prints, the next one takes.
 fn code_of(x: Exact, format: &Format) -> Option<u64> {
     let mut how = Preset::Ieee.projection(format);
     how.unrepresentable.nan = NanRule::QuietSigned;
     let Rounded { value, flags } = project(x, format, &how);
     let has = match x {
         Exact::Nan { .. } => format.has_nan(),
-        _ => (flags & (Flags::INEXACT | Flags::INVALID)).is_empty(),
+        _ => {
+            (flags & (Flags::INEXACT | Flags::INVALID)).is_empty()
+                || text::parse(&words::value(format, value)).is_ok_and(|printed| printed == x)
+        }
     };
     has.then_some(value)
 }

@@ -19,7 +19,7 @@ Examples:
   smallfloat eval 'FMA<Binary8p3se, Binary8p3se, Binary8p3se, Binary8p3se, (TowardZero, SatFinite)>' \\
       --hex 1e 7e 01
   printf '01 38\\n08 30\\n' | smallfloat eval 'Multiply<e4m3fn, e4m3fn, e4m3fn>' --hex
-  smallfloat eval 'Add<uhp, uhp, uhp, (StochasticA<8>)>' 1 0.0001 R=0x7f
+  smallfloat eval 'Add<uhp, uhp, uhp, (StochasticA<8>)>' 1 1p-12 R=0x7f
   smallfloat eval 'BlockDotProduct<2, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>' '2 [3 -1] 1 [4 0.5]'
   smallfloat eval 'MaxFiniteOf<Binary8p3se>'
 

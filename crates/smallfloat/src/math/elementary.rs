@@ -111,9 +111,11 @@ macro_rules! elementary {
     ($($name:ident $at_minus:ident $at_zero:ident $at_plus:ident $what:literal $finite:literal;)*) => {
         /// A function of one operand without exact results but for a few; NaN gives NaN.
         ///
-        /// The exact results are those of dyadic operands with rational values: at 0 of all; at 1 of logarithms, `ArcCos`
-        /// and `ArcCosh`; of `Exp2` at integers, of `Log2` at powers of two, of the functions of π·x at multiples of ½, ¼
+        /// The exact results are those of dyadic operands with rational values: at 0 of all but
+        /// `Log`, `Log2`, `Softplus`, `ArcCos` and `ArcCosh`; at 1 of logarithms, `ArcCos` and `ArcCosh`; of `Exp2` at integers, of `Log2` at powers of two, of the functions of π·x at multiples of ½, ¼
         /// for `TanPi`, and of the inverse ones at 0, ±½ and ±1. All other values are irrational.
+        ///
+        /// Sources: IEEE 754-2019, section 9.2; P3109 draft, the ω-functions of these names. In p3109 semantics a zero is +0.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[non_exhaustive]
         pub enum Elementary {

@@ -30,45 +30,77 @@ impl<'a> Operand<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Operation {
-    /// The operand itself.
+    /// The operand itself (IEEE 754, section 5.4.2; P3109, ωConvert). In p3109 semantics −0 is 0.
     Convert,
-    /// −x.
+    /// −x (IEEE 754, section 5.5.1; P3109, ωNegate): ±∞ give ∓∞, and 0 gives 0 in p3109 semantics.
     Negate,
-    /// |x|.
+    /// |x| (IEEE 754, section 5.5.1; P3109, ωAbs): ±∞ give +∞.
     Abs,
-    /// x with y's sign.
+    /// x with y's sign (IEEE 754, section 5.5.1; P3109, ωCopySign). In p3109 semantics y is negative where y < 0, so
+    /// that a NaN y gives NaN, and x = 0 stays 0; in ieee semantics the sign bit decides.
     CopySign,
-    /// x + y.
+    /// x + y (IEEE 754, sections 5.4.1 and 6.3; P3109, ωAdd).
+    ///
+    /// | x \ y | −∞ | finite | +∞ |
+    /// | --- | --- | --- | --- |
+    /// | −∞ | −∞ | −∞ | NaN |
+    /// | finite | −∞ | x + y | +∞ |
+    /// | +∞ | NaN | +∞ | +∞ |
+    ///
+    /// In ieee semantics terms of opposite signs that cancel give +0, or −0 when rounding toward negative.
     Add,
-    /// x − y.
+    /// x − y: [`Add`](Self::Add) of x and −y (IEEE 754, section 5.4.1; P3109, ωSubtract).
     Subtract,
-    /// x · y.
+    /// x · y (IEEE 754, section 5.4.1; P3109, ωMultiply).
+    ///
+    /// | x \ y | 0 | finite | ±∞ |
+    /// | --- | --- | --- | --- |
+    /// | 0 | 0 | 0 | NaN |
+    /// | finite | 0 | x · y | ∞ with the product's sign |
+    /// | ±∞ | NaN | ∞ with the product's sign | ∞ with the product's sign |
     Multiply,
-    /// x / y.
+    /// x / y (IEEE 754, sections 5.4.1 and 7.3; P3109, ωDivide).
+    ///
+    /// | x \ y | 0 | finite | ±∞ |
+    /// | --- | --- | --- | --- |
+    /// | 0 | NaN | 0 | 0 |
+    /// | finite | ieee: ∞ and division by zero; p3109: NaN | x / y | 0 |
+    /// | ±∞ | ieee: ∞; p3109: NaN | ∞ with the quotient's sign | NaN |
     Divide,
-    /// x − n·y, n nearest to x / y.
+    /// x − n·y, n the integer nearest to x / y, even on a tie (IEEE 754, section 5.3.1; not P3109's). NaN for infinite
+    /// x and for y = 0; x for infinite y.
     Remainder,
-    /// x − n·y, n = x / y truncated.
+    /// x − n·y, n = x / y truncated (C's `fmod`; not P3109's). NaN and x as in [`Remainder`](Self::Remainder).
     Fmod,
-    /// x · y + z.
+    /// x · y + z, rounded once (IEEE 754, section 5.4.1; P3109, ωFMA): NaN for 0 · ∞, whatever z is, and for an
+    /// infinite product and the opposite infinity.
     Fma,
-    /// x + y + z.
+    /// x + y + z, rounded once (P3109, ωFAA): NaN if both infinities are among the terms.
     Faa,
-    /// √x.
+    /// √x (IEEE 754, section 5.4.1; P3109, ωSqrt).
+    ///
+    /// | x | −∞ | < 0 | 0 | +∞ |
+    /// | --- | --- | --- | --- | --- |
+    /// | √x | NaN | NaN | the zero | +∞ |
     Sqrt,
-    /// 1 / x.
+    /// 1 / x (P3109, ωRecip): [`Divide`](Self::Divide) of 1 and x, so that 0 gives ∞ and division by zero in ieee
+    /// semantics, NaN in p3109 semantics, and ±∞ give 0.
     Recip,
     /// A minimum or maximum.
     Extremum(Extremum),
-    /// min(max(x, lo), hi).
+    /// min(max(x, lo), hi) (P3109, ωClamp): NaN if an operand is NaN or lo > hi. The bounds may have other formats, so
+    /// a rounded result may lie outside them.
     Clamp,
-    /// 1 / √x. NaN for x < 0; 0 for +∞; at ±0 ±∞ and division by zero in ieee semantics, NaN in p3109 semantics.
+    /// 1 / √x (IEEE 754, section 9.2; P3109, ωRSqrt): NaN for x < 0, 0 for +∞; at ±0 ±∞ and division by zero in ieee
+    /// semantics, NaN in p3109 semantics.
     #[cfg(feature = "math")]
     RSqrt,
-    /// √(x² + y²); +∞ if an operand is infinite, in ieee semantics even if the other is NaN.
+    /// √(x² + y²) (IEEE 754, section 9.2; P3109, ωHypot): +∞ if an operand is infinite, in ieee semantics even if the
+    /// other is NaN.
     #[cfg(feature = "math")]
     Hypot,
-    /// The angle of the point (x, y) in radians, from −π to π; the operands are y and x, in this order.
+    /// The angle of the point (x, y) in radians, from −π to π; the operands are y and x, in this order (IEEE 754,
+    /// section 9.2; P3109, ωArcTan2).
     ///
     /// | y \ x | −∞ | < 0 | ±0 | > 0 | +∞ |
     /// | --- | --- | --- | --- | --- | --- |
@@ -119,8 +151,8 @@ impl Arithmetic {
         }
     }
 
-    /// What holds for a call by P3109's name where nothing is said: P3109's if every format is P3109's or external, so that a
-    /// call among external formats alone is the draft's too; IEEE's otherwise (`docs/semantics.md` S1).
+    /// What holds for a call by P3109's name where nothing is said: P3109's if every format is P3109's or external, so
+    /// that a call among external formats alone is the draft's too; IEEE's otherwise (`docs/semantics.md` S1).
     pub fn default_for_call<'a>(formats: impl IntoIterator<Item = &'a Format>) -> Self {
         const EXTERNAL: [Format; 4] = [BINARY16, BINARY32, BINARY64, BFLOAT16];
         let is_p3109 = |format: &Format| format.family() == Family::P3109 || EXTERNAL.contains(format);

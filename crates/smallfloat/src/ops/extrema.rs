@@ -7,8 +7,15 @@ use crate::{Datum, Exact};
 
 /// Which extremum: of values or magnitudes, and what becomes of NaN and infinities.
 ///
-/// Without suffix a NaN operand gives NaN; with `Number` the other operand; with `Finite` (P3109) an infinity gives way
-/// to a finite operand too. Equal magnitudes of opposite sign are decided by value. In ieee semantics −0 < +0.
+/// | name | one NaN | two NaN | one infinity | magnitudes equal |
+/// | --- | --- | --- | --- | --- |
+/// | `Minimum`, `Maximum` | NaN | NaN | as the order says | – |
+/// | `…Number` | the other operand | NaN | as the order says | – |
+/// | `…Magnitude` | NaN | NaN | the largest magnitude | by value: the minimum is the lower, the maximum the higher |
+/// | `…MagnitudeNumber` | the other operand | NaN | the largest magnitude | by value |
+/// | `…Finite` | the other operand | NaN | the finite operand | – |
+///
+/// In ieee semantics −0 < +0. Sources: IEEE 754-2019, section 9.6; P3109, ωMinimum to ωMaximumFinite.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "the names are the standards' own")]
 pub enum Extremum {

@@ -4,6 +4,17 @@ use crate::ops::Semantics;
 use crate::{Class, Datum, Format};
 
 /// The eight predicates of IEEE 754 (section 5.7.2) and the P3109 draft.
+///
+/// | | NaN | ±∞ | 0 | finite |
+/// | --- | --- | --- | --- | --- |
+/// | `IsZero` | no | no | yes | no |
+/// | `IsOne` | no | no | no | = 1 |
+/// | `IsNaN` | yes | no | no | no |
+/// | `IsInfinite` | no | yes | no | no |
+/// | `IsFinite` | no | no | yes | yes |
+/// | `IsSignMinus` | p3109: no; ieee: the sign bit | −∞ | p3109: no; ieee: the sign bit | < 0 |
+/// | `IsNormal` | no | no | no | from the smallest normal magnitude on |
+/// | `IsSubnormal` | no | no | no | below the smallest normal magnitude |
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "the names are the standards' own")]
 pub enum Predicate {
