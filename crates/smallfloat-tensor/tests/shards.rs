@@ -352,16 +352,18 @@ fn plans_that_are_none() {
     for (change, part) in cases {
         assert!(message(change).contains(part), "{}", message(change));
     }
-    let mut edited = good.clone();
-    edited["tensors"][0]["quantized"] = json!(false);
-    let edited = Plan::from_json(edited.to_string().as_bytes(), Path::new("p")).unwrap();
-    apply(&edited, 0, true, &mut |_| ()).unwrap();
-    let mut edited = good.clone();
-    edited["tensors"][3]["quantized"] = json!(true);
-    let edited = Plan::from_json(edited.to_string().as_bytes(), Path::new("p")).unwrap();
-    assert!(
-        apply(&edited, 0, true, &mut |_| ()).unwrap_err().to_string().contains("not in the plan as it is")
-    );
+    // What can't be quantized, and what lies elsewhere.
+    for (name, field, value) in
+        [("positions", "quantized", json!(true)), ("layers.0.norm.weight", "input", json!(1))]
+    {
+        let mut edited = good.clone();
+        let tensors = edited["tensors"].as_array_mut().unwrap();
+        tensors.iter_mut().find(|tensor| tensor["name"] == name).unwrap()[field] = value;
+        let edited = Plan::from_json(edited.to_string().as_bytes(), Path::new("p")).unwrap();
+        let error = apply(&edited, 0, true, &mut |_| ()).unwrap_err();
+        assert_eq!(error.tensor(), Some(name), "{error}");
+        assert!(error.to_string().contains("not in the plan as it is"), "{error}");
+    }
     let beyond = apply(&plan, 7, true, &mut |_| ()).unwrap_err().to_string();
     assert!(beyond.contains("there is no shard 7: the plan has 7, 0 to 6"), "{beyond}");
 }
