@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", conflicts_with = "shard_bytes")]
     shards: Option<NonZeroU64>,
 
-    /// Output files of at most this size, such as 5GB or 512MiB
+    /// Output files with at most this many bytes of tensors, such as 5GB or 512MiB
     #[arg(long, value_name = "SIZE", value_parser = size)]
     shard_bytes: Option<NonZeroU64>,
 
