@@ -7,8 +7,8 @@ use clap::builder::styling::AnsiColor;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    compare, convert, dequantize, eval, formats, inspect, kappa, quantize, sample, show, supports, table,
-    verify,
+    apply, compare, convert, dequantize, eval, finalize, formats, inspect, kappa, plan, quantize, sample,
+    show, supports, table, verify,
 };
 use crate::output::Output;
 
@@ -56,6 +56,9 @@ enum Command {
     Supports(supports::Args),
     Kappa(kappa::Args),
     Quantize(Box<quantize::Args>),
+    Plan(Box<plan::Args>),
+    Apply(apply::Args),
+    Finalize(finalize::Args),
     Dequantize(dequantize::Args),
     Inspect(inspect::Args),
     Compare(compare::Args),
@@ -75,6 +78,9 @@ impl Cli {
             Some(Command::Supports(args)) => return supports::run(&args, out),
             Some(Command::Kappa(args)) => kappa::run(&args, out),
             Some(Command::Quantize(args)) => quantize::run(&args, out),
+            Some(Command::Plan(args)) => plan::run(&args, out),
+            Some(Command::Apply(args)) => apply::run(&args, out),
+            Some(Command::Finalize(args)) => finalize::run(&args, out),
             Some(Command::Dequantize(args)) => dequantize::run(&args, out),
             Some(Command::Inspect(args)) => inspect::run(&args, out),
             Some(Command::Compare(args)) => compare::run(&args, out),

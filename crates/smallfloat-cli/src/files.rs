@@ -50,11 +50,16 @@ pub(crate) fn check_outputs(outputs: &[(&str, Option<&Path>)], overwrite: bool) 
             let hint = if error.is_exists() { " (--overwrite)" } else { "" };
             bail!("{option}: {error}{hint}");
         }
-        // What can't be listed is no reason to stop: writing will tell.
-        for leftover in leftovers(path).unwrap_or_default() {
-            let name = tensor_name(&leftover.display().to_string(), LONGEST_PATH);
-            eprintln!("smallfloat: note: a run that was killed left `{name}`; it may be removed");
-        }
+        note_leftovers(path);
     }
     Ok(())
+}
+
+/// Tells what killed runs left beside an output.
+pub(crate) fn note_leftovers(path: &Path) {
+    // What can't be listed is no reason to stop: writing will tell.
+    for leftover in leftovers(path).unwrap_or_default() {
+        let name = tensor_name(&leftover.display().to_string(), LONGEST_PATH);
+        eprintln!("smallfloat: note: a run that was killed left `{name}`; it may be removed");
+    }
 }

@@ -1,6 +1,6 @@
 //! The `smallfloat` command: small floating-point formats of machine learning, exactly.
 //!
-//! One file a command under `commands/`; what they share is in `options` (arguments), `files`, `output` (writing), `report`
+//! One file a command under `commands/`; what they share is in `options` (arguments), `recipe` (what is quantized and how), `files`, `output` (writing), `report`
 //! and `picture` (what quantizing did), `kappa_picture` (steps along an operand) and `words` (formats, codes and numbers in
 //! words). No numerics here: every number comes from the library crates.
 
@@ -15,6 +15,7 @@ mod options;
 mod output;
 mod picture;
 mod progress;
+mod recipe;
 mod report;
 mod sample;
 mod schemes;

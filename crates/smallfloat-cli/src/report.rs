@@ -79,8 +79,13 @@ fn biases(tensor: &TensorReport) -> String {
     }
 }
 
-/// Prints the totals.
-pub(crate) fn totals(report: &Report, verified: bool, out: &mut Output) -> io::Result<()> {
+/// What was checked, of an output that was read back or not.
+pub(crate) fn checked(verified: bool) -> &'static str {
+    if verified { "verified: every code and every digest" } else { "not verified" }
+}
+
+/// Prints the totals, and what was checked.
+pub(crate) fn totals(report: &Report, checked: &str, out: &mut Output) -> io::Result<()> {
     let totals = &report.totals;
     let copied = match totals.copied {
         0 => String::new(),
@@ -104,7 +109,6 @@ pub(crate) fn totals(report: &Report, verified: bool, out: &mut Output) -> io::R
     if !special.is_empty() {
         writeln!(out, "elements: {}", special.join(", "))?;
     }
-    let checked = if verified { "verified: every code and every digest" } else { "not verified" };
     let speed = per_second(report.bytes_in, report.seconds);
     writeln!(out, "{:.2} s, {speed:.2} GB/s; {}", report.seconds, out.bold(checked))
 }

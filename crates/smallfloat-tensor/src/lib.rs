@@ -7,10 +7,12 @@
 //!   the name and the byte of the fault.
 //! * Writing: [`Sink`] (safetensors), [`NpyWriter`], [`write_file_durably`] (reports, pictures). An output is either the
 //!   old file or the new one, whole; see [`DurableFile`].
+//! * Quantizing: [`quantize`] in one process; [`plan`], [`apply`] and [`finalize`] do the same in shards, for schedulers.
 //! * Errors: one opaque [`Error`] that says what was wrong, where, and what would be right.
 //!
 //! All data is little-endian and in C order, in files and in the bytes handed to callers.
 
+mod apply;
 mod bias;
 mod blocks;
 mod compare;
@@ -20,6 +22,7 @@ mod dequantize;
 mod dtype;
 mod durable;
 mod error;
+mod finalize;
 mod folder;
 mod foreign;
 mod granularity;
@@ -29,7 +32,10 @@ mod npy;
 mod npy_header;
 mod options;
 mod packing;
+mod partition;
+mod plan;
 mod quantize;
+mod recipe;
 mod relabel;
 mod report;
 mod safetensors;
@@ -43,6 +49,7 @@ mod stream;
 mod verify;
 mod view;
 
+pub use apply::{Applied, apply};
 pub use bias::{BiasPolicy, squared_error};
 pub use compare::{TensorComparison, compare};
 pub use container::Entry;
@@ -50,11 +57,14 @@ pub use dequantize::dequantize;
 pub use dtype::Dtype;
 pub use durable::{DurableFile, check_output, leftovers, write_file_durably};
 pub use error::{Error, Result};
+pub use finalize::finalize;
 pub use granularity::Granularity;
 pub use input::{CHUNK_BYTES, TensorInfo};
 pub use npy::{Npy, NpyWriter};
 pub use options::{Container, Negative, Nonfinite, Options};
 pub use packing::Packing;
+pub use partition::Sharding;
+pub use plan::{Plan, plan};
 pub use quantize::{Progress, quantize, stream_of_name};
 pub use report::{Report, ScaleReport, TensorReport, Totals};
 pub use safetensors::{MAX_HEADER_BYTES, SafeTensors};

@@ -15,15 +15,18 @@ use smallfloat_kernels::{Cells, Element, Encoder, ErrorSums, Events, Random};
 use crate::blocks::{Blocks, Loader, Slots, Statistics, Whole};
 use crate::config::quantization_config;
 use crate::container::{Entry, bias_name, foreign_metadata, metadata};
+use crate::error::quoted;
 use crate::granularity::{Granularity, Grid, Tile};
 use crate::options::{Container, Negative, Nonfinite, Options, refuse};
 use crate::report::{Report, TensorReport};
+use crate::safetensors::byte_len;
 use crate::scheme::{FLOAT_QUANTIZED, FP8, Layout};
 use crate::stream::{StoredCode, from_bytes, with_element};
 use crate::verify::verify_at;
 use crate::view::{Stored, TensorView, f64_decoder};
 use crate::{
-    CHUNK_BYTES, Dtype, Error, Result, Sink, SinkOptions, Source, TensorInfo, TensorSpec, View, folder,
+    CHUNK_BYTES, Dtype, Error, Result, Sealed, Sink, SinkOptions, Source, TensorInfo, TensorSpec, View,
+    folder,
 };
 
 /// What [`quantize`] is doing.
@@ -68,14 +71,19 @@ pub fn quantize(
     }
     let views = [View::open(input)?];
     let mut checkpoint = Checkpoint::new(&views, options, select)?;
-    progress(Progress::Start(checkpoint.bytes(0)));
-    let part = checkpoint.quantize(0, output, progress)?;
-    let mut report = Report::of(&part.reports, &part.sums);
+    let places = checkpoint.places_of(0);
+    progress(Progress::Start(checkpoint.bytes(&places)));
+    let (part, sealed) = checkpoint.write(&[0], &places, output, progress)?;
+    sealed.commit()?;
+    let mut report = Report::of(part.reports, &part.sums);
     (report.bytes_in, report.bytes_out) = (views[0].source().file_len(), part.bytes_out);
     report.quantization_config = quantization_config(options, &checkpoint.layout, &checkpoint.ignored());
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
 }
+
+/// A tensor of a checkpoint: which file, and which tensor in it.
+pub(crate) type Place = (usize, usize);
 
 /// One or more files whose tensors belong together.
 pub(crate) struct Checkpoint<'a> {
@@ -86,23 +94,22 @@ pub(crate) struct Checkpoint<'a> {
     /// For each file, for each tensor: is it quantized?
     chosen: Vec<Vec<bool>>,
     /// The tensors that share a scale with others, and their company.
-    shared: HashMap<(usize, usize), usize>,
+    shared: HashMap<Place, usize>,
     groups: Vec<Company>,
 }
 
 /// Tensors that share a scale, as file and place, and what they have decided once it is known.
 struct Company {
-    members: Vec<(usize, usize)>,
+    members: Vec<Place>,
     whole: Option<Whole>,
 }
 
-/// What became of one file.
+/// What became of the tensors of one output file.
 pub(crate) struct Part {
     pub(crate) reports: Vec<TensorReport>,
-    pub(crate) sums: ErrorSums,
+    /// Of each tensor, so that they add up in the input's order however the tensors are parted.
+    pub(crate) sums: Vec<ErrorSums>,
     pub(crate) bytes_out: u64,
-    /// The tensors of the output with their sizes.
-    pub(crate) written: Vec<(String, u64)>,
 }
 
 impl<'a> Checkpoint<'a> {
@@ -161,14 +168,91 @@ impl<'a> Checkpoint<'a> {
         }
     }
 
-    /// How many bytes quantizing a file reads, roughly.
-    pub(crate) fn bytes(&self, file: usize) -> u64 {
-        let tensors = self.views[file].tensors().iter().zip(&self.chosen[file]).enumerate();
-        let passes = |i: usize, tensor: &TensorView, chosen: bool| {
-            let whole = || !self.is_plain(tensor, (file, i)) && self.decides_whole();
-            1 + u64::from(chosen && (self.options.needs_a_look() || whole()))
+    /// The tensors of a file.
+    pub(crate) fn places_of(&self, file: usize) -> Vec<Place> {
+        (0..self.views[file].tensors().len()).map(|i| (file, i)).collect()
+    }
+
+    /// The tensors of all files.
+    pub(crate) fn places(&self) -> Vec<Place> {
+        (0..self.views.len()).flat_map(|file| self.places_of(file)).collect()
+    }
+
+    pub(crate) fn tensor(&self, (file, i): Place) -> &'a TensorView {
+        &self.views[file].tensors()[i]
+    }
+
+    pub(crate) fn is_chosen(&self, (file, i): Place) -> bool {
+        self.chosen[file][i]
+    }
+
+    /// The number of the company that a tensor shares a scale with.
+    pub(crate) fn company(&self, place: Place) -> Option<usize> {
+        self.shared.get(&place).copied()
+    }
+
+    /// Names must be unique in all files together, those that are written beside codes included; `files` names the files.
+    pub(crate) fn check_names(&self, files: &[String]) -> Result<()> {
+        let mut seen: HashMap<String, usize> = HashMap::new();
+        for place in self.places() {
+            for spec in self.outputs(place)? {
+                let name = spec.name.clone();
+                if let Some(other) = seen.insert(spec.name, place.0) {
+                    let what = format!(
+                        "would be written for {} and for {}; names are unique in a checkpoint",
+                        quoted(&files[other]),
+                        quoted(&files[place.0])
+                    );
+                    return Err(Error::refused(None, Some(&name), what));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The tensors that a tensor becomes.
+    fn outputs(&self, place: Place) -> Result<Vec<TensorSpec>> {
+        let mut specs = Vec::new();
+        if self.is_chosen(place) {
+            self.specs(self.tensor(place), &mut specs)?;
+        } else {
+            let info = &self.tensor(place).info;
+            specs.push(TensorSpec::new(&info.name, info.dtype, info.shape.clone()));
+        }
+        Ok(specs)
+    }
+
+    /// How many bytes a tensor becomes.
+    pub(crate) fn bytes_out(&self, place: Place) -> Result<u64> {
+        let outputs = self.outputs(place)?;
+        let lens = outputs.iter().map(|spec| byte_len(spec.dtype, &spec.shape).map_err(refuse));
+        lens.sum()
+    }
+
+    /// How many bytes quantizing these tensors reads, roughly.
+    pub(crate) fn bytes(&self, places: &[Place]) -> u64 {
+        let bytes = |&place: &Place| {
+            let tensor = self.tensor(place);
+            let whole = || !self.is_plain(tensor, place) && self.decides_whole();
+            let twice = self.is_chosen(place) && (self.options.needs_a_look() || whole());
+            tensor.info.len.saturating_mul(1 + u64::from(twice))
         };
-        tensors.map(|(i, (tensor, &chosen))| passes(i, tensor, chosen) * tensor.info.len).sum()
+        places.iter().map(bytes).fold(0, u64::saturating_add)
+    }
+
+    /// The free text of some files; of values under one key the first.
+    fn kept(&self, files: &[usize]) -> Vec<(String, String)> {
+        let mut kept: Vec<(String, String)> = Vec::new();
+        for (key, value) in files.iter().flat_map(|&file| foreign_metadata(self.views[file].source())) {
+            if kept.iter().all(|(known, _)| *known != key) {
+                kept.push((key, value));
+            }
+        }
+        // Some loaders refuse files that do not say which framework's names they have.
+        if !self.layout.is_native() && kept.iter().all(|(key, _)| key != "format") {
+            kept.push(("format".to_owned(), "pt".to_owned()));
+        }
+        kept
     }
 
     /// The modules whose matrices are not quantized: readers of configurations want them named.
@@ -187,7 +271,7 @@ impl<'a> Checkpoint<'a> {
     }
 
     /// What is decided for a whole tensor, alone or with those that it shares with.
-    fn whole(&mut self, place: (usize, usize), progress: &mut dyn FnMut(Progress<'_>)) -> Result<Whole> {
+    fn whole(&mut self, place: Place, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Whole> {
         if !self.decides_whole() {
             return Ok(Whole { scale: None, global: 1.0 });
         }
@@ -221,82 +305,58 @@ impl<'a> Checkpoint<'a> {
         Ok(whole)
     }
 
-    /// Quantizes one file.
-    pub(crate) fn quantize(
+    /// Writes some tensors, with the free text of `files`, into one file that is whole, verified and not yet in place.
+    pub(crate) fn write(
         &mut self,
-        file: usize,
+        files: &[usize],
+        places: &[Place],
         output: &Path,
         progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Part> {
-        let (view, options) = (&self.views[file], self.options);
-        let source = view.source();
+    ) -> Result<(Part, Sealed)> {
+        let options = self.options;
+        let native = self.layout.is_native() && options.container == Container::Native;
         let mut entries = BTreeMap::new();
         let mut specs = Vec::new();
         let mut jobs = Vec::new();
-        for (i, (tensor, &chosen)) in view.tensors().iter().zip(&self.chosen[file]).enumerate() {
-            let first = specs.len();
-            if chosen {
+        for &place in places {
+            let (tensor, first) = (self.tensor(place), specs.len());
+            let slots = if self.is_chosen(place) {
                 let slots = self.specs(tensor, &mut specs)?;
-                if self.layout.is_native() && options.container == Container::Native {
+                if native {
                     entries.insert(tensor.info.name.clone(), options.entry(tensor, &specs[slots.codes])?);
                 }
-                jobs.push((i, tensor, Some(slots), first));
+                Some(slots)
             } else {
-                specs.push(TensorSpec::new(&tensor.info.name, tensor.info.dtype, tensor.info.shape.clone()));
-                jobs.push((i, tensor, None, first));
-            }
+                specs.extend(self.outputs(place)?);
+                None
+            };
+            jobs.push((place, slots, first));
         }
-        let mut kept = foreign_metadata(source);
-        // Some loaders refuse files that do not say which framework's names they have.
-        if !self.layout.is_native() && kept.iter().all(|(key, _)| key != "format") {
-            kept.push(("format".to_owned(), "pt".to_owned()));
-        }
-        let native = self.layout.is_native() && options.container == Container::Native;
+        let kept = self.kept(files);
         let text = |entries: &BTreeMap<String, Entry>| {
             if native { metadata(&kept, entries) } else { Ok(kept.clone()) }
         };
-        let written = specs
-            .iter()
-            .map(|spec| {
-                Ok((
-                    spec.name.clone(),
-                    crate::safetensors::byte_len(spec.dtype, &spec.shape).map_err(refuse)?,
-                ))
-            })
-            .collect::<Result<Vec<_>>>()?;
         let sink_options =
             SinkOptions { overwrite: options.overwrite, digests: native, ..SinkOptions::default() };
         let sink = Sink::create(output, specs, text(&entries)?, sink_options)?;
 
-        let (mut reports, mut all) = (Vec::new(), ErrorSums::default());
-        let job = Job { source, options };
-        for (i, tensor, slots, first) in jobs {
-            let info = &tensor.info;
+        let (mut reports, mut sums) = (Vec::new(), Vec::new());
+        for (place, slots, first) in jobs {
+            let info = &self.tensor(place).info;
             progress(Progress::Tensor(&info.name));
             let mut report = TensorReport::copied(&info.name, &info.shape);
             if let Some(slots) = slots {
-                report.format = Some(Entry::format_name(&options.layout()?));
-                let sums = if self.is_plain(tensor, (file, i)) {
-                    with_element!(
-                        info.dtype,
-                        T => job.tensor::<T>(info, &sink, first, &mut report, progress)?,
-                        else ErrorSums::default()
-                    )
-                } else {
-                    let whole = self.whole((file, i), progress)?;
-                    let loader = Loader::new(view, tensor, options)?;
-                    Blocks::new(loader, options, whole, &sink, slots)?.run(&mut report, progress)?
-                };
-                all = all.then(sums);
+                sums.push(self.encode(place, slots, &sink, &mut report, progress)?);
                 if let Some(entry) = entries.get_mut(&info.name) {
                     entry.sha256 = sink.sha256(slots.codes)?;
                 }
             } else {
                 let mut buffer = vec![0; CHUNK_BYTES];
-                source.read_chunks(info, &mut buffer, |_, bytes| {
+                self.views[place.0].source().read_chunks(info, &mut buffer, |_, bytes| {
                     progress(Progress::Bytes(bytes.len() as u64));
                     sink.append(first, bytes)
                 })?;
+                sums.push(ErrorSums::default());
             }
             reports.push(report);
         }
@@ -308,12 +368,35 @@ impl<'a> Checkpoint<'a> {
             progress(Progress::Verify);
             verify_at(sealed.temporary_path(), output, Some(options.granularity))?;
         }
-        sealed.commit()?;
-        Ok(Part { reports, sums: all, bytes_out, written })
+        Ok((Part { reports, sums, bytes_out }, sealed))
+    }
+
+    /// Writes the codes of one tensor and what goes with them.
+    fn encode(
+        &mut self,
+        place: Place,
+        slots: Slots,
+        sink: &Sink,
+        report: &mut TensorReport,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<ErrorSums> {
+        let (view, tensor, options) = (&self.views[place.0], self.tensor(place), self.options);
+        report.format = Some(Entry::format_name(&options.layout()?));
+        if self.is_plain(tensor, place) {
+            let (info, job) = (&tensor.info, Job { source: view.source(), options });
+            return with_element!(
+                info.dtype,
+                T => job.tensor::<T>(info, sink, slots.codes, report, progress),
+                else Ok(ErrorSums::default())
+            );
+        }
+        let whole = self.whole(place, progress)?;
+        let loader = Loader::new(view, tensor, options)?;
+        Blocks::new(loader, options, whole, sink, slots)?.run(report, progress)
     }
 
     /// Does a tensor take the way of one bias a tensor, without scales, company or other containers?
-    fn is_plain(&self, tensor: &TensorView, place: (usize, usize)) -> bool {
+    fn is_plain(&self, tensor: &TensorView, place: Place) -> bool {
         let options = self.options;
         options.scale.is_none()
             && options.granularity == Granularity::Tensor

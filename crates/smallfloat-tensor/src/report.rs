@@ -1,13 +1,13 @@
 //! [`Report`]: what quantizing did to each tensor and to all of them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use smallfloat_kernels::{ErrorSums, Events};
 
 use crate::options::Options;
 use crate::scale::ScaleSpec;
 
 /// One tensor of a [`Report`].
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TensorReport {
     /// Its name.
     pub name: String,
@@ -40,12 +40,12 @@ pub struct TensorReport {
     /// The flags that were raised, as letters.
     pub flags: String,
     /// How many finite non-zero elements have each exponent ⌊log2 |x|⌋.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exponents: Vec<(i32, u64)>,
 }
 
 /// The scales of a tensor.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ScaleReport {
     /// Their format.
     pub format: String,
@@ -123,11 +123,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// The report of these tensors, with no time taken and no bytes moved yet.
-    pub(crate) fn of(tensors: &[TensorReport], sums: &ErrorSums) -> Self {
+    /// The report of these tensors and their errors, with no time taken and no bytes moved yet.
+    pub(crate) fn of(tensors: Vec<TensorReport>, sums: &[ErrorSums]) -> Self {
+        let all = sums.iter().fold(ErrorSums::default(), |all, sums| all.then(*sums));
         Self {
-            tensors: tensors.to_vec(),
-            totals: Totals::of(tensors, sums),
+            totals: Totals::of(&tensors, &all),
+            tensors,
             seconds: 0.0,
             bytes_in: 0,
             bytes_out: 0,

@@ -58,6 +58,16 @@ impl Layout {
         self.config == Config::Own
     }
 
+    /// Its name in plans: `native`, or that of the first scheme that has it.
+    pub(crate) fn name(&self) -> &'static str {
+        let scheme = SCHEMES.iter().find(|scheme| scheme.layout == *self && !self.is_native());
+        scheme.map_or("native", |scheme| scheme.name)
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        if name == NATIVE.name() { Some(NATIVE) } else { Scheme::by_name(name).map(|scheme| scheme.layout) }
+    }
+
     /// Would readers of this layout expect a tensor of this name and shape to be quantized? They have linear layers in
     /// mind: matrices called `….weight` that are neither embeddings nor the output head. The native layout takes all.
     pub fn expects(&self, name: &str) -> bool {
@@ -288,6 +298,7 @@ mod tests {
             scheme.scale.check().unwrap();
             scheme.check_granularity(scheme.granularity).unwrap();
             assert_eq!(Scheme::by_name(&scheme.name.to_uppercase()), Some(scheme));
+            assert_eq!(Layout::from_name(scheme.layout.name()), Some(scheme.layout), "{}", scheme.name);
             // No scheme hides a format.
             assert!(scheme.name.parse::<FormatSpec>().is_err(), "{}", scheme.name);
         }

@@ -62,6 +62,11 @@ impl Share {
         Ok(self)
     }
 
+    /// The sets as [`with_set`](Self::with_set) takes them.
+    pub(crate) fn sets(&self) -> impl Iterator<Item = String> {
+        self.sets.iter().map(|set| set.join(","))
+    }
+
     /// What the names of tensors that share a scale have in common; `None` for those that share none.
     pub(crate) fn key(&self, name: &str) -> Option<String> {
         let parts: Vec<&str> = name.split('.').collect();

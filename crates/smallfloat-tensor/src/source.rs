@@ -5,8 +5,10 @@
 
 use std::path::Path;
 
+use sha2::{Digest, Sha256};
+
 use crate::error::{Error, Result};
-use crate::input::{Input, TensorInfo};
+use crate::input::{CHUNK_BYTES, Input, TensorInfo};
 use crate::npy::{MAGIC, Npy};
 use crate::safetensors::SafeTensors;
 
@@ -173,6 +175,26 @@ impl Source {
     /// If reading fails.
     pub fn read_all(&self, tensor: &TensorInfo) -> Result<Vec<u8>> {
         self.input().read_all(tensor)
+    }
+
+    /// The SHA-256, in hexadecimal, of everything before the data: names, types, shapes, places and free text.
+    ///
+    /// # Errors
+    ///
+    /// If reading fails.
+    pub fn header_sha256(&self) -> Result<String> {
+        // Neither format has holes or trailing bytes, so the data ends with the file.
+        let data: u64 = self.tensors().iter().map(|tensor| tensor.len).sum();
+        let (mut done, end) = (0, self.file_len().saturating_sub(data));
+        let mut digest = Sha256::new();
+        let mut buffer = vec![0; usize::try_from(end).map_or(CHUNK_BYTES, |end| end.min(CHUNK_BYTES))];
+        while done < end {
+            let part = usize::try_from(end - done).map_or(buffer.len(), |left| left.min(buffer.len()));
+            self.input().read_exact_at(done, &mut buffer[..part])?;
+            digest.update(&buffer[..part]);
+            done += part as u64;
+        }
+        Ok(format!("{:x}", digest.finalize()))
     }
 
     fn input(&self) -> &Input {

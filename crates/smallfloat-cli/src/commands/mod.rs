@@ -1,13 +1,16 @@
 //! One file a command: its arguments, its examples, and `run`.
 
+pub(crate) mod apply;
 pub(crate) mod compare;
 pub(crate) mod convert;
 pub(crate) mod dequantize;
 pub(crate) mod eval;
+pub(crate) mod finalize;
 pub(crate) mod formats;
 pub(crate) mod inspect;
 pub(crate) mod kappa;
 mod operands;
+pub(crate) mod plan;
 pub(crate) mod quantize;
 pub(crate) mod sample;
 pub(crate) mod show;
