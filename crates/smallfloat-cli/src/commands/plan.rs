@@ -64,7 +64,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     ensure!(
-        args.input != PathBuf::from("-"),
+        args.input.as_os_str() != "-",
         "a plan is for files that stay; standard input is gone when `apply` runs"
     );
     let mut options = args.recipe.options()?;
