@@ -327,6 +327,9 @@ fn what_a_killed_run_left_is_written_over() {
     assert!(apply(&plan, 0, true, &mut |_| ()).unwrap().was_complete);
 }
 
+/// What makes a good plan a bad one.
+type Change<'a> = &'a dyn Fn(&mut Value);
+
 #[test]
 fn plans_that_are_none() {
     let dir = tempfile::tempdir().unwrap();
@@ -339,7 +342,7 @@ fn plans_that_are_none() {
     };
     let newer = message(&|json| *json = json!({ "smallfloat_plan": 2, "other": 1 }));
     assert!(newer.contains("`p.json`: is a plan of version 2, this program reads version 1"), "{newer}");
-    let cases: [(&dyn Fn(&mut Value), &str); 9] = [
+    let cases: [(Change<'_>, &str); 9] = [
         (&|json| *json = json!([]), "no number `smallfloat_plan`"),
         (&|json| json["more"] = json!(1), "unknown field `more`"),
         (&|json| json["shards"][0]["output"] = json!("../x.safetensors"), "`../x.safetensors` is no name"),
