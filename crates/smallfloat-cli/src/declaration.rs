@@ -42,7 +42,7 @@ fn metadata() -> Value {
             "repository": env!("CARGO_PKG_REPOSITORY"),
         },
         "query": "smallfloat supports 'Name<formats, (rounding, saturation)>'",
-        "exactness": "every supplied specialization gives the defined result for all operands",
+        "exactness": "every supplied specialization gives, for all operands, the result that its configuration defines",
         "external formats": external(),
         "random bits": "supplied by the caller with each call, a word an element for sequences",
         "result scales": "an operand, or ConvertToBlockMaxAbsFinite's",
@@ -64,11 +64,15 @@ fn operations() -> Value {
         .filter(|function| matches!(function, Function::ProjectionQuery(_)))
         .map(Function::name)
         .collect();
-    json!({ "Groups": groups, "ProjectionQueries": queries, "Projection": projection() })
+    json!({ "Groups": groups, "ProjectionQueries": queries, "Projection": projection(&SATURATIONS) })
 }
 
+/// D1's saturation modes.
+const SATURATIONS: [Saturation; 3] = [Saturation::SatFinite, Saturation::SatPropagate, Saturation::SatNone];
+
 /// The modes in the draft's words; the number of random bits stands apart.
-fn projection() -> Value {
+fn projection(saturations: &[Saturation]) -> Value {
+    let name_of = |mode: &Saturation| Property::Saturation(*mode).to_string();
     let stochastic = RandomBits::new(1, 0).into_iter().flat_map(|bits| {
         [Rounding::StochasticA(bits), Rounding::StochasticB(bits), Rounding::StochasticC(bits)]
     });
@@ -82,7 +86,7 @@ fn projection() -> Value {
             "stochastic": stochastic.map(name).collect::<Vec<_>>(),
         },
         "RandomBits": { "minimum": 1, "maximum": RandomBits::MAX_COUNT },
-        "SaturationModes": Saturation::ALL.map(|mode| Property::Saturation(mode).to_string()),
+        "SaturationModes": saturations.iter().map(name_of).collect::<Vec<_>>(),
     })
 }
 
@@ -120,18 +124,45 @@ fn external() -> Vec<String> {
     [BINARY64, BINARY32, BINARY16, BFLOAT16].iter().map(Format::to_string).collect()
 }
 
-/// One configuration: everything, in every format.
+/// The configuration of what the draft defines, and that of everything else.
+const DRAFT_ONLY: &str = "P3109";
+const OTHERS: &str = "Others";
+const DEFINED_BY: [(&str, &str); 2] = [
+    (DRAFT_ONLY, "the draft"),
+    (
+        OTHERS,
+        "smallfloat: the draft's operations with IEEE 754's special cases, or the draft's with semantics=p3109",
+    ),
+];
+
 fn configurations() -> Value {
-    let operations: Vec<_> = Group::ALL.iter().map(|group| group.name()).collect();
-    json!({
-        "Full": {
-            "Groups": operations,
-            "Formats": formats(),
+    let groups: Vec<_> = Group::ALL.iter().map(|group| group.name()).collect();
+    let configuration = |formats: Value, saturations: &[Saturation]| {
+        json!({
+            "Groups": groups,
+            "Formats": formats,
             "BlockSizes": { "minimum": 1, "maximum": u32::MAX },
-            "Projections": projection(),
+            "Projections": projection(saturations),
             "KappaApproximate": [],
-        }
-    })
+        })
+    };
+    let mut drafts = formats();
+    if let Some(kinds) = drafts.as_object_mut() {
+        kinds.remove("others");
+    }
+    let all: Vec<_> = Saturation::ALL.into_iter().collect();
+    let mut map = Map::new();
+    let both = [configuration(drafts, &SATURATIONS), configuration(formats(), &all)];
+    for ((name, defined_by), mut configuration) in DEFINED_BY.into_iter().zip(both) {
+        configuration["DefinedBy"] = defined_by.into();
+        map.insert(name.into(), configuration);
+    }
+    map[OTHERS]["Holds"] = format!(
+        "every specialization that is not in {DRAFT_ONLY}: with a format under `others`, with SatNone-V40, with \
+         semantics=ieee, scale= or clamp="
+    )
+    .into();
+    map.into()
 }
 
 /// The mandatory minimum for each choice of external formats, as lists of specializations; and everything.
@@ -148,30 +179,53 @@ fn profiles() -> Result<Value> {
         });
         profiles.insert(format!("MandatoryMinimum-{}", names.join("-")), profile);
     }
-    profiles.insert("Full".into(), json!({ "configuration": "Full" }));
+    for name in [DRAFT_ONLY, OTHERS] {
+        profiles.insert(name.into(), json!({ "configuration": name }));
+    }
     Ok(Value::Object(profiles))
 }
 
 /// What is not supplied although its parts are, because the draft does not define it.
 fn constraints() -> Value {
+    let constraint =
+        |operation: &str, requires: String| json!({ "operation": operation, "requires": requires });
+    let both = [
+        constraint(
+            "TotalOrder<fx, fy>(x, y)",
+            format!("neither fx nor fy is one of {}", external().join(", ")),
+        ),
+        constraint("any with a block length B", format!("1 <= B <= {}", u32::MAX)),
+        constraint(
+            "any with a stochastic rounding of N bits",
+            format!("1 <= N <= {}, 0 <= R < 2^N", RandomBits::MAX_COUNT),
+        ),
+    ];
+    let v40 = constraint(
+        "any with a projection",
+        format!(
+            "the saturation mode is not SatNone-V40, version 4.0's SatNone, which is outside D1: see {OTHERS}"
+        ),
+    );
+    let subnormal =
+        constraint("MaxSubnormalOf<f>", "f has subnormals, or a NaN to say that it has none".into());
+    let scale = constraint("any with scale=L", "-1048576 <= L <= 1048576".into());
     json!({
-        "Full": [
-            {
-                "operation": "TotalOrder<fx, fy>(x, y)",
-                "requires": format!("neither fx nor fy is one of {}", external().join(", ")),
-            },
-            {
-                "operation": "any with a block length B",
-                "requires": format!("1 <= B <= {}", u32::MAX),
-            },
-            {
-                "operation": "any with a stochastic rounding of N bits",
-                "requires": format!("1 <= N <= {}, 0 <= R < 2^N", RandomBits::MAX_COUNT),
-            },
-        ]
+        DRAFT_ONLY: ([&both[..], &[v40]].concat()),
+        OTHERS: ([&both[..], &[subnormal, scale]].concat()),
     })
 }
 
 fn kappas() -> Value {
-    json!({ "Full": { "approximate operations": [], "kappa of all supplied operations": 0 } })
+    DEFINED_BY
+        .into_iter()
+        .map(|(name, defined_by)| {
+            let kappas = json!({
+                "approximate operations": [],
+                "kappa of all supplied operations": 0,
+                "defined results": defined_by,
+            });
+            (name.to_owned(), kappas)
+        })
+        .collect::<Map<_, _>>()
+        .into()
 }

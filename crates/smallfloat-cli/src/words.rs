@@ -1,8 +1,17 @@
 //! Formats, codes and values in words and digits, for people.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use smallfloat::{Class, Datum, Flags, Format, Signedness, Specials, Subnormals};
+
+/// The first 80 characters of what was typed, for a message; `…` stands for the rest.
+pub(crate) fn excerpt(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(80) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
+    }
+}
 
 /// The legal biases, `0..63`, or the bias that the standard fixes.
 pub(crate) fn bias(format: &Format) -> String {

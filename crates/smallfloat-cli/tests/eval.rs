@@ -63,3 +63,56 @@ fn mistakes_are_named() {
         .stderr(contains("neighbours are 1 and 1.25"));
     eval(&["Add<e2m1fn, e5m2, e5m2>", "--hex", "10", "1"]).assert().code(1).stderr(contains("0xf"));
 }
+
+#[test]
+fn mistakes_in_operands_have_their_place() {
+    let add = "Add<e2m1fn, e5m2, e5m2>";
+    for (operands, words) in [
+        (["1", "zz"], "operand 2: `zz` is not a code of e5m2, 0x0..=0xff"),
+        (["10", "1"], "operand 1: `10` is not a code of e2m1fn, 0x0..=0xf"),
+    ] {
+        eval(&[add, "--hex", operands[0], operands[1]]).assert().code(1).stderr(contains(words));
+    }
+    eval(&[add, "1", "1.1"]).assert().code(1).stderr(contains("operand 2: `1.1` is not a value of e5m2"));
+    let stochastic = "Sqrt<e5m2, e5m2, (StochasticA<3>)>";
+    eval(&[stochastic, "2 R=[1]"]).assert().code(1).stderr(contains("one random word, not a sequence"));
+    eval(&[stochastic, "2 R=8"]).assert().code(1).stderr(contains("R: `8` is not a random word of 3 bits"));
+    eval(&["Add<e5m2>"]).assert().code(1).stderr(contains("takes 3 formats, 1 is given"));
+    eval(&["Exp2<binary64, binary64, scale=-1100000000>", "1100000000"])
+        .assert()
+        .code(1)
+        .stderr(contains("scale must be -1048576..=1048576"));
+}
+
+/// What was answered before a mistake stays readable as JSON.
+#[test]
+fn arrays_are_closed_before_a_mistake_is_reported() {
+    for (input, count) in [("1 1\n2 1\nx 1\n1 1\n", 2), ("x 1\n", 0)] {
+        let mut command = eval(&["Add<e5m2, e5m2, e5m2>", "--json"]);
+        let output =
+            command.write_stdin(input).assert().code(1).stderr(contains("line")).get_output().clone();
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(found.as_array().map(Vec::len), Some(count));
+    }
+}
+
+/// A message quotes the beginning of what it is about.
+#[test]
+fn long_text_is_cut_in_messages() {
+    let long = "7".repeat(100_000);
+    let zeros = format!("1.{}1", "0".repeat(10_000));
+    let add = "Add<e5m2, e5m2, e5m2>";
+    for (args, input) in [
+        (vec![add, "--hex"], format!("{long} 1")),
+        (vec![add, "--hex"], format!("1 1 {long}")),
+        (vec![add], format!("{zeros} 1")),
+        (vec![add], format!("x{long} 1")),
+        (vec!["Sqrt<e5m2, e5m2, (StochasticA<3>)>"], format!("1 R={long}")),
+        (vec!["BlockReduceAdd<1, e5m2, e5m2, e5m2>"], format!("1 {long}")),
+    ] {
+        let output = eval(&args).write_stdin(input).assert().code(1).get_output().clone();
+        assert!(output.stderr.len() < 700, "{args:?}: {} bytes", output.stderr.len());
+    }
+    let output = eval(&[&format!("Add<{long}>")]).assert().code(1).get_output().clone();
+    assert!(output.stderr.len() < 500);
+}

@@ -53,7 +53,10 @@ fn random_words_come_last_a_word_an_element() {
     eval(&[convert, "--hex", block, "R=[0 1 2 3]"]).assert().success().stdout("[4 5 5 5]\n");
     eval(&[convert, "--hex", block]).assert().code(1).stderr(contains("add R=[… …]"));
     eval(&[convert, "--hex", block, "R=[0 1 2]"]).assert().code(1).stderr(contains("takes 4 random words"));
-    eval(&[convert, "--hex", block, "R=[0 1 2 4]"]).assert().code(1).stderr(contains("below 2^2"));
+    eval(&[convert, "--hex", block, "R=[0 1 2 4]"])
+        .assert()
+        .code(1)
+        .stderr(contains("R=[…], word 4: `4` is not a random word of 2 bits, 0x0..=0x3"));
     eval(&[convert, "--hex", block, "R=0"]).assert().code(1).stderr(contains("add R=[… …]"));
     let sum = "BlockReduceAdd<2, Binary8p1uf, binary32, Binary4p2sf, (StochasticB<2>, SatNone)>";
     // 1 + 5/16
@@ -91,6 +94,9 @@ fn mistakes_in_blocks_are_named() {
     for (operands, words) in [
         ("1 [1 2 3]", "operand 1 of BlockReduceAdd has 3 elements, the block length is 2"),
         ("1 []", "0 elements"),
+        ("1 [1]", "has 1 element, the"),
+        ("1 [1 x]", "operand 1, element 2"),
+        ("1 [1 2] R=[1]", "deterministic rounding takes no R="),
         ("1 1 2", "`[` is missing"),
         ("1 [1 2", "`]` is missing"),
         ("[1 2]", "`[` where a code or a value should be"),
@@ -100,6 +106,37 @@ fn mistakes_in_blocks_are_named() {
     ] {
         eval(&[sum, operands]).assert().code(1).stderr(contains(words));
     }
-    eval(&[sum, "--hex", "80 [1 10]"]).assert().code(1).stderr(contains("largest code is 0xf"));
+    eval(&[sum, "--hex", "80 [1 10]"])
+        .assert()
+        .code(1)
+        .stderr(contains("operand 1, element 2: `10` is not a code of e2m1fn, 0x0..=0xf"));
     eval(&["BlockReduceAdd<0, e8m0fnu, e2m1fn, binary16>"]).assert().code(1).stderr(contains("must be 1..="));
+}
+
+/// An error says which operand, which element, what was typed and what is legal.
+#[test]
+fn mistakes_in_codes_have_their_place() {
+    let exp = "BlockExp<2, (Binary8p1uf, Binary8p4se), Binary8p1uf, Binary4p2sf>";
+    for (operands, words) in [
+        ("10 [0 100] 80", "operand 1, element 2: `100` is not a code of binary8p4se, 0x0..=0xff"),
+        ("10 [zz 0] 80", "operand 1, element 1: `zz` is not a code of binary8p4se, 0x0..=0xff"),
+        ("100 [0 0] 80", "operand 1, scale: `100` is not a code of binary8p1uf, 0x0..=0xff"),
+        ("10 [0 0] 1ff", "operand 2: `1ff` is not a code of binary8p1uf, 0x0..=0xff"),
+    ] {
+        eval(&[exp, "--hex", operands]).assert().code(1).stderr(contains(words));
+    }
+    let stochastic = exp.replace("4p2sf>", "4p2sf, (StochasticA<3>, SatNone)>");
+    eval(&[&stochastic, "--hex", "10 [0 0] 80 R=[0 zz]"])
+        .assert()
+        .code(1)
+        .stderr(contains("R=[…], word 2: `zz` is not a random word of 3 bits, 0x0..=0x7"));
+    let sum = "BlockReduceAdd<1, e8m0fnu, e2m1fn, e2m1fn, (StochasticA<3>, SatNone)>";
+    eval(&[sum, "--hex", "80 [1] R=[1]"])
+        .assert()
+        .code(1)
+        .stderr(contains("one random word, not a sequence"));
+    eval(&["BlockDotProduct<2, (e8m0fnu, e5m2), (e8m0fnu, e5m2), e5m2>"])
+        .assert()
+        .code(1)
+        .stderr(contains("without brackets"));
 }

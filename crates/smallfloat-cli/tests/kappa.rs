@@ -72,6 +72,26 @@ fn vectors_from_a_stream() {
     kappa(&[ADD, "--vectors", "-"]).write_stdin("4 4 8\n").assert().success().stdout(contains("κ = NaN"));
 }
 
+/// Scale and element in turn: with scales of 1 (code 80) and 2 (81), 1 + 2·(1/2) = 2; the next value below is 3/2.
+#[test]
+fn scaled_operations_and_neighbours_are_measured() {
+    let scaled = "ScaledAdd<(Binary8p1uf, Binary4p2sf), (Binary8p1uf, Binary4p2sf), Binary4p2sf>";
+    kappa(&[scaled, "--vectors", "-"])
+        .write_stdin("80 4 81 2 6\n80 4 81 2 5\n")
+        .assert()
+        .success()
+        .stdout(contains("κ = 1"));
+    kappa(&["NextGreaterThan<Binary4p2sf>", "--vectors", "-"])
+        .write_stdin("4 5\n5 5\n")
+        .assert()
+        .success()
+        .stdout(contains("κ = 1").and(contains("2 calls with 2 of 16 operands")));
+    kappa(&["BlockExp<1, (e8m0fnu, e5m2), e8m0fnu, e5m2>", "--vectors", "-"])
+        .write_stdin("")
+        .assert()
+        .code(1);
+}
+
 #[test]
 fn pictures_are_whole_files() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -105,6 +125,15 @@ fn mistakes_are_named() {
         .assert()
         .code(1)
         .stderr(contains("2^64"));
+    kappa(&["MaxFiniteOf<e5m2>", "--vectors", "-", "--operand", "1"])
+        .assert()
+        .code(1)
+        .stderr(contains("MaxFiniteOf takes no operands"));
+    let long = "z".repeat(100_000);
+    let vectors =
+        kappa(&[ADD, "--vectors", "-"]).write_stdin(long.clone()).assert().code(1).get_output().clone();
+    let operation = kappa(&[&format!("Exp<{long}>")]).assert().code(1).get_output().clone();
+    assert!(vectors.stderr.len() < 500 && operation.stderr.len() < 500);
     // Wrong usage: two sources, no operation.
     kappa(&[ADD, "--variant", "exact", "--vectors", "-"]).assert().code(2);
     kappa(&["--variant", "exact"]).assert().code(2);

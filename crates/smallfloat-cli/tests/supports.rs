@@ -49,6 +49,22 @@ fn yes_or_no_with_a_reason() {
 }
 
 #[test]
+fn short_names_get_a_note_and_long_text_is_cut() {
+    supports(&["Exp<Binary8p3, binary8p4se>"])
+        .assert()
+        .success()
+        .stdout("yes\nnote: D1 spells the suffix of `Binary8p3` out, `binary8p3se`\n");
+    let said = supports(&["Exp<binary16, binary8p3>", "--json"]).output().expect("it ran").stdout;
+    let said: Value = serde_json::from_slice(&said).expect("JSON");
+    assert!(said["note"].as_str().is_some_and(|note| note.contains("`binary8p3se`")), "{said}");
+    let long = format!("Exp<{}>", "x".repeat(10_000));
+    for args in [&[&*long][..], &[&*long, "--json"]] {
+        let said = supports(args).output().expect("it ran");
+        assert!(said.status.code() == Some(1) && said.stdout.len() < 500, "{said:?}");
+    }
+}
+
+#[test]
 fn groups_are_counted() {
     supports(&[])
         .assert()
@@ -81,9 +97,15 @@ fn the_declaration_says_what_supports_says() {
     assert_eq!(operations["ProjectionQueries"], serde_json::json!(["RoundOf", "SatOf"]));
 
     let configurations = yaml(&folder, "Configurations.yaml");
-    assert_eq!(configurations["Full"]["Formats"], inventory["formats"]);
-    assert_eq!(configurations["Full"]["Formats"]["P3109"]["count"], 504);
-    let projections = &configurations["Full"]["Projections"];
+    assert_eq!(configurations["Others"]["Formats"], inventory["formats"]);
+    let drafts = &configurations["P3109"]["Formats"];
+    assert_eq!((&drafts["P3109"]["count"], &drafts["others"]), (&504.into(), &Value::Null));
+    assert_eq!(drafts["external"], inventory["formats"]["external"]);
+    assert_eq!(
+        configurations["P3109"]["Projections"]["SaturationModes"],
+        serde_json::json!(["SatFinite", "SatPropagate", "SatNone"])
+    );
+    let projections = &configurations["Others"]["Projections"];
     let modes =
         ["deterministic", "stochastic"].map(|kind| projections["RoundingModes"][kind].as_array().cloned());
     let saturations = projections["SaturationModes"].as_array().expect("modes");
@@ -111,13 +133,29 @@ fn the_declaration_says_what_supports_says() {
             assert_eq!(spec.parse::<Specialization>().expect("supplied").to_string(), spec);
         }
     }
-    assert_eq!(yaml(&folder, "Kappas.yaml")["Full"]["kappa of all supplied operations"], 0);
-    assert!(
-        yaml(&folder, "Constraints.yaml")["Full"][0]["operation"]
-            .as_str()
-            .expect("text")
-            .starts_with("TotalOrder")
-    );
+    let (kappas, constraints) = (yaml(&folder, "Kappas.yaml"), yaml(&folder, "Constraints.yaml"));
+    for name in ["P3109", "Others"] {
+        assert_eq!(kappas[name]["kappa of all supplied operations"], 0);
+        assert_eq!(profiles[name]["configuration"], name);
+    }
+    for (name, operation, requires) in [
+        ("P3109", "TotalOrder", "neither fx nor fy"),
+        ("P3109", "any with a projection", "not SatNone-V40"),
+        ("Others", "TotalOrder", "neither fx nor fy"),
+        ("Others", "MaxSubnormalOf", "subnormals, or a NaN"),
+        ("Others", "any with scale=L", "1048576"),
+    ] {
+        let says = |row: &Value, key: &str, words: &str| row[key].as_str().is_some_and(|t| t.contains(words));
+        let rows = constraints[name].as_array().expect("constraints");
+        let found =
+            rows.iter().any(|row| says(row, "operation", operation) && says(row, "requires", requires));
+        assert!(found, "{name}: {operation}");
+    }
+    // What the constraint says is what is refused.
+    supports(&["MaxSubnormalOf<minifloat:k=4,p=1,bias=3>"])
+        .assert()
+        .code(1)
+        .stdout(contains("neither subnormals"));
     assert_eq!(yaml(&folder, "Metadata.yaml")["implementation"]["name"], "smallfloat");
 }
 

@@ -9,8 +9,11 @@ pub enum Error {
     /// A name, a format or an operation that is not understood.
     #[error(transparent)]
     Core(#[from] smallfloat::Error),
-    /// An operation whose result is no number of a format.
-    #[error("{name}: κ compares numbers; the result must be one, as that of Add, Sqrt or Exp is")]
+    /// An operation whose result is not one number of a format, or a variant of one that is not scalar.
+    #[error(
+        "{name}: κ is measured where the result is one number, as that of Add, ScaledAdd or NextGreaterThan is; \
+         variants are of scalar operations that round, as Add is"
+    )]
     NotNumeric {
         /// The operation's name.
         name: String,

@@ -178,7 +178,7 @@ fn vectors_line_by_line() -> Result<(), Error> {
 fn what_can_not_be_measured() {
     let refuse =
         |text: &str| sweep(&operation(text), |_| 0, Options::default(), &|_| ()).expect_err(text).to_string();
-    assert!(refuse("CompareLess<e5m2, e5m2>").contains("compares numbers"));
+    assert!(refuse("CompareLess<e5m2, e5m2>").contains("the result is one number"));
     assert!(refuse("Convert<binary32, e5m2, (StochasticA<8>)>").contains("not stochastic"));
     assert!(refuse("Add<binary32, e5m2, e5m2>").contains("2^40"));
     let e5m2: Format = "e5m2".parse().expect("a format");
@@ -209,4 +209,23 @@ fn one_thread_or_many() {
     assert!(one.total().differing() > 0);
     let parts: u64 = one.parts().map(|(_, part)| part.compared()).sum();
     assert_eq!(parts + one.elsewhere().compared(), one.total().compared());
+}
+
+/// NextGreaterThan of Binary3p2sf (values as above) given as the operand itself: one step, at each of the six values that
+/// have a next one. ScaledFMA's six operands, three bits each, are all tried.
+#[test]
+fn neighbours_and_scaled_operations_are_swept() {
+    let next = operation("NextGreaterThan<Binary3p2sf>");
+    let gauge = sweep(&next, |x| x[0], Options::default(), &|_| ()).expect("8 operands");
+    let total = gauge.total();
+    assert_eq!((total.compared(), total.nan_mismatches(), total.largest_steps()), (8, 1, 1));
+    let pair = "(Binary3p1uf, Binary3p2sf)";
+    let fma =
+        operation(&format!("ScaledFMA<{pair}, {pair}, {pair}, Binary3p2sf, (NearestTiesToEven, SatFinite)>"));
+    let exact = |x: &[u64]| match fma.call(x) {
+        Ok(Answer::Code(result)) => result.value,
+        other => panic!("{other:?}"),
+    };
+    let gauge = sweep(&fma, exact, Options::default(), &|_| ()).expect("2^18 operands");
+    assert_eq!((gauge.total().compared(), gauge.total().kappa()), (1 << 18, Kappa::Steps(0)));
 }

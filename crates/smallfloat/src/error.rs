@@ -254,18 +254,21 @@ impl fmt::Display for Error {
                 }
             }
             ErrorKind::FormatCount { name, given, expected } => {
-                write!(f, "{name} takes {expected} formats, {given} are given")
+                write!(f, "{name} takes {expected} format{}, {given} {} given", plural(expected), are(given))
             }
             ErrorKind::OperandCount { name, given, expected } => {
-                write!(f, "{name} takes {expected} operands, {given} are given")
+                write!(f, "{name} takes {expected} operand{}, {given} {} given", plural(expected), are(given))
             }
             ErrorKind::PairCount { name, given, expected } => {
-                let s = if expected == 1 { "" } else { "s" };
-                write!(f, "{name} takes {expected} pair{s} (scale format, element format), {given} are given")
+                let (s, are) = (plural(expected), are(given));
+                write!(
+                    f,
+                    "{name} takes {expected} pair{s} (scale format, element format), {given} {are} given"
+                )
             }
             ErrorKind::ProjectionCount { name, given, expected } => {
-                let s = if expected == 1 { "" } else { "s" };
-                write!(f, "{name} takes {expected} projection{s} (rounding, saturation), {given} are given")
+                let (s, are) = (plural(expected), are(given));
+                write!(f, "{name} takes {expected} projection{s} (rounding, saturation), {given} {are} given")
             }
             ErrorKind::NotDefined { name, reason } => write!(f, "{name} is not defined here: {reason}"),
             ErrorKind::OperandKind { name, operand, expected } => {
@@ -280,7 +283,11 @@ impl fmt::Display for Error {
                 code_too_large(f, code, width)
             }
             ErrorKind::BlockLength { name, operand, given, expected } => {
-                write!(f, "operand {operand} of {name} has {given} elements, the block length is {expected}")
+                write!(
+                    f,
+                    "operand {operand} of {name} has {given} element{}, the block length is {expected}",
+                    plural(given)
+                )
             }
             ErrorKind::RandomWordCount { name, expected: 0, .. } => {
                 write!(
@@ -289,7 +296,8 @@ impl fmt::Display for Error {
                 )
             }
             ErrorKind::RandomWordCount { name, given, expected } => {
-                write!(f, "{name} takes {expected} random words, one an element, {given} are given")
+                let (s, are) = (plural(expected), are(given));
+                write!(f, "{name} takes {expected} random word{s}, one an element, {given} {are} given")
             }
             ErrorKind::NotANumber { text } => write!(
                 f,
@@ -302,7 +310,15 @@ impl fmt::Display for Error {
 
 fn code_too_large(f: &mut fmt::Formatter<'_>, code: u64, width: u32) -> fmt::Result {
     let max = u64::MAX >> (64 - width);
-    write!(f, "code {code:#x} does not fit in {width} bits, the largest code is {max:#x}")
+    write!(f, "code {code:#x} does not fit in {width} bits, codes are 0x0..={max:#x}")
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+fn are(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
 }
 
 impl core::error::Error for Error {}

@@ -310,15 +310,15 @@ fn what_is_not_legal_is_said() {
         (format!("BlockRemainder<8, {p}, {p}, {ff}>"), "unknown operation"),
         (format!("ScaledSqr<{p}, binary32>"), "did you mean `ScaledSqrt`"),
         (format!("BlockAdd<0, {p}, {p}, {ff}>"), "block length must be 1..=4294967295"),
-        (format!("BlockAdd<-1, {p}, {p}, {ff}>"), "the block length first, an integer from 1"),
+        (format!("BlockAdd<-1, {p}, {p}, {ff}>"), "the block length first, an integer 1..=4294967295"),
         (format!("BlockAdd<{p}, {p}, {ff}>"), "the block length first"),
-        (format!("BlockAdd<8, {p}, {ff}>"), "2 pairs (scale format, element format), 1 are given"),
+        (format!("BlockAdd<8, {p}, {ff}>"), "2 pairs (scale format, element format), 1 is given"),
         (
             format!("BlockAdd<8, {p}, {p}, {p}, {ff}>"),
-            "`Binary8p1uf` is not understood, expected a rounding mode",
+            "`(Binary8p1uf, Binary8p4se)` is not understood, expected no further pair of formats",
         ),
         (format!("BlockAdd<8, {ff}, {ff}, {ff}>"), "2 pairs"),
-        (format!("BlockAdd<8, {p}, {p}, Binary8p4se>"), "takes 2 formats, 1 are given"),
+        (format!("BlockAdd<8, {p}, {p}, Binary8p4se>"), "takes 2 formats, 1 is given"),
         (format!("BlockAdd<8, {p}, (Binary8p1uf, Binary8p4sx), {ff}>"), "Binary8p4sx"),
         (
             format!("BlockAdd<8, {p}, {p}, {ff}, (ToOdd, SatNone), (ToOdd, SatNone)>"),
@@ -329,7 +329,7 @@ fn what_is_not_legal_is_said() {
         ("Add<Binary8p8se, Binary8p4se, Binary8p4se>".into(), "P must be 1..=7"),
         ("Add<Binary2p1se, Binary8p4se, Binary8p4se>".into(), "K must be 3..=16"),
         ("TotalOrder<Binary8p4se, binary32>".into(), "NaNs have many codes"),
-        ("BitwidthOf<Binary8p4se, Binary8p4se>".into(), "takes 1 formats, 2 are given"),
+        ("BitwidthOf<Binary8p4se, Binary8p4se>".into(), "takes 1 format, 2 are given"),
         ("RoundOf<(ToOdd)>".into(), "both"),
         ("RoundOf<(SatNone, ToOdd)>".into(), "both"),
         ("RoundOf<>".into(), "1 projection"),
@@ -349,6 +349,89 @@ fn what_is_not_legal_is_said() {
     assert!(matches!(error.kind(), ErrorKind::NotDefined { name: "Add", .. }), "{error}");
     let sum = parse("BlockReduceAdd<4, binary32, binary32, binary32>").function();
     assert!(Specialization::new(sum, None, &[BINARY32; 3], &[]).is_err());
+}
+
+/// Parts at the wrong place, given twice, or without effect: the error names the part.
+#[test]
+fn parts_have_their_place() {
+    let blocks = "(Binary8p1uf, Binary8p4se), Binary8p1uf, Binary8p4se";
+    for (spec, words) in [
+        (
+            "Sqrt<e5m2, e5m2, (ToOdd, TowardZero)>",
+            "`TowardZero` is not understood, expected one rounding mode",
+        ),
+        (
+            "Sqrt<e5m2, e5m2, (SatNone, SatFinite)>",
+            "`SatFinite` is not understood, expected one saturation mode",
+        ),
+        ("Sqrt<e5m2, e5m2, (ToOdd, SatNone, ToOdd)>", "expected one rounding mode"),
+        ("RoundOf<(ToOdd, TowardZero)>", "expected one rounding mode"),
+        ("Sqrt<e5m2, e5m2, scale=1, scale=2>", "`scale` is not understood, expected each option once"),
+        ("Sqrt<e5m2, e5m2, semantics=ieee, SEMANTICS=p3109>", "`SEMANTICS` is not understood, expected each"),
+        ("Sqrt<e5m2, e5m2, clamp=operands, clamp=operands>", "`clamp` is not understood, expected each"),
+        ("Sqrt<scale=1, e5m2, e5m2>", "`e5m2` is not understood, expected options"),
+        ("Sqrt<e5m2, scale=1, e5m2>", "`e5m2` is not understood, expected options"),
+        (
+            "Sqrt<e5m2, e5m2, scale=1, (ToOdd, SatNone)>",
+            "`(ToOdd, SatNone)` is not understood, expected options",
+        ),
+        (
+            "Sqrt<(ToOdd, SatNone), e5m2, e5m2>",
+            "`e5m2` is not understood, expected formats before projections",
+        ),
+        ("Sqrt<e5m2, (ToOdd, SatNone), e5m2>", "expected formats before projections"),
+        ("Sqrt<(e5m2, e5m2)>", "`(e5m2, e5m2)` is not understood, expected formats without brackets"),
+        ("BlockExp<2, Binary8p1uf, Binary4p2sf, (Binary8p1uf, Binary8p3se)>", "expected the pairs"),
+        (
+            "BlockExp<2, (e8m0fnu, e5m2), Binary8p1uf, Binary4p2sf, (Binary8p1uf,Binary8p3se)>",
+            "`(Binary8p1uf,Binary8p3se)` is not understood, expected no further pair",
+        ),
+        (
+            "BlockDotProduct<2, (e8m0fnu, e5m2), (e8m0fnu, e5m2), e5m2>",
+            "formats of this function without brackets",
+        ),
+        ("CompareLess<e5m2, e5m2, scale=5>", "`scale` is not understood"),
+        ("IsNaN<e4m3fn, clamp=operands>", "`clamp` is not understood"),
+        ("NextLessThan<e4m3fn, scale=1>", "only scalar operations that round"),
+        ("RoundOf<(ToOdd, SatNone), scale=3>", "`scale` is not understood"),
+        ("Sqrt<e5m2, e5m2, clamp=results>", "`results` is not understood, expected clamp=operands"),
+        ("Sqrt<e5m2, e5m2, scale=1048577>", "scale must be -1048576..=1048576"),
+        ("Sqrt<e5m2, e5m2, scale=-9223372036854775808>", "scale must be -1048576..=1048576"),
+        ("Exp2<binary64, binary64, scale=-1100000000>", "scale = -1100000000 is out of range"),
+        ("Sqrt<e5m2, e5m2, scale=99999999999999999999>", "an integer L, -1048576..=1048576"),
+    ] {
+        match spec.parse::<Specialization>() {
+            Ok(call) => panic!("{spec} parsed as {call}"),
+            Err(error) => {
+                assert!(error.to_string().contains(words), "{spec}: `{error}` does not say `{words}`");
+            }
+        }
+    }
+    for length in ["+2", "002", "00", "-1", "2.0", "", "4294967296", "99999999999999999999999"] {
+        let error = format!("BlockExp<{length}, {blocks}>").parse::<Specialization>().unwrap_err();
+        assert!(error.to_string().contains("1..=4294967295"), "{length}: {error}");
+    }
+    assert_eq!(parse(&format!("BlockExp<4294967295, {blocks}>")).length(), Some(4_294_967_295));
+    let spec = "Sqrt<e5m2, e5m2, (ToOdd, SatNone), semantics=p3109, scale=-1048576, clamp=operands>";
+    assert_eq!(parse(&spec.to_uppercase()), parse(spec));
+    assert_eq!(parse(spec).to_string(), spec);
+}
+
+/// 2^(x + L) at the ends of the scale's range: 2^1048576 · 2^−1048576 = 1, and beyond 2^(2^26) the result still overflows.
+#[test]
+fn scales_of_exponentials() {
+    for (l, x, expected) in [
+        (-1_048_576, 1_048_576.0, 1.0),
+        (1_048_576, -1_048_576.0, 1.0),
+        (-1_048_576, 67_108_864.0, f64::INFINITY),
+        (1_048_576, -67_108_864.0, 0.0),
+        (-1_048_576, 1e300, f64::INFINITY),
+        (1_048_576, -1e300, 0.0),
+    ] {
+        let call = parse(&format!("Exp2<binary64, binary64, scale={l}>"));
+        let Answer::Code(r) = call.call(&[f64::to_bits(x)]).unwrap() else { panic!("a code") };
+        assert_eq!(f64::from_bits(r.value).to_bits(), f64::to_bits(expected), "2^({x} + {l})");
+    }
 }
 
 /// The draft's counts, and each specialization as the draft spells it.

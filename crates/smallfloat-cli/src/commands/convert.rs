@@ -1,5 +1,6 @@
 //! `smallfloat convert`: values or codes into a format, each with one rounding.
 
+use std::fmt::Display;
 use std::io::Write;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -150,7 +151,7 @@ impl<'a> Source<'a> {
                 Some(code) => Ok(Self::Code(code, from)),
                 None => Err(anyhow!(
                     "{}; leave --from out to round it once, straight to the destination",
-                    missing(x, from, datum)
+                    missing(x, from, datum.text, &datum.place)
                 )),
             },
         }
@@ -176,13 +177,10 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The code of an operand of a format: a code in hexadecimal, or a value that the format has.
-pub(super) fn operand(datum: &Datum<'_>, format: &Format, hex: bool) -> Result<u64> {
-    let source = if hex { Source::hex(datum, format)?.0 } else { Source::text(datum, None)? };
-    match source {
-        Source::Code(code, _) => Ok(code),
-        Source::Value(x) => code_of(x, format).ok_or_else(|| missing(x, format, datum)),
-    }
+/// The code of a value that the format has; `place` is for the message.
+pub(super) fn operand(text: &str, format: &Format, place: &dyn Display) -> Result<u64> {
+    let x = text::parse(text).with_context(|| place.to_string())?;
+    code_of(x, format).ok_or_else(|| missing(x, format, text, place))
 }
 
 /// The code of an exact value, if the format has it or prints one of its values so: what one call prints, the next one takes.
@@ -201,14 +199,14 @@ fn code_of(x: Exact, format: &Format) -> Option<u64> {
 }
 
 /// A value that the source format does not have, with the values around it.
-fn missing(x: Exact, from: &Format, datum: &Datum<'_>) -> anyhow::Error {
+fn missing(x: Exact, from: &Format, text: &str, place: &dyn Display) -> anyhow::Error {
     let side = |code: Option<u64>| code.map(|code| words::value(from, code));
     let around = match (side(from.next_below(x)), side(from.next_above(x))) {
         (Some(below), Some(above)) => format!(", its neighbours are {below} and {above}"),
         (Some(nearest), None) | (None, Some(nearest)) => format!(", the nearest is {nearest}"),
         (None, None) => String::new(),
     };
-    anyhow!("{}: `{}` is not a value of {from}{around}", datum.place, datum.text)
+    anyhow!("{place}: `{}` is not a value of {from}{around}", words::excerpt(text))
 }
 
 /// Hexadecimal digits with or without `0x`.

@@ -25,7 +25,8 @@ Examples:
 
 Formats are the operands', then the result's; the projection (rounding, saturation) may be left
 out for the result's default. After it may follow semantics=ieee or p3109, scale=L (the exact
-result times 2^L) and clamp=operands (Tesla's literal reading for infinite and NaN operands).
+result times 2^L, -1048576 to 1048576) and clamp=operands (Tesla's literal reading for infinite
+and NaN operands).
 
 Operands are values of their formats, or with --hex codes in hexadecimal, separated by blanks,
 a call a line of standard input if none are given. A stochastic rounding takes its word R last,
@@ -85,7 +86,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         }
     }
     let operation: Specialization =
-        args.operation.parse().with_context(|| format!("`{}`", args.operation))?;
+        args.operation.parse().with_context(|| format!("`{}`", words::excerpt(&args.operation)))?;
     let mut caller = Caller::new(operation, hex);
     let calls = match operands[..] {
         // A query is asked once.
@@ -94,7 +95,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         _ => vec![operands.join(" ")],
     };
     let mut start = "[\n  ";
-    input::for_each(&calls, out, |call, out| {
+    let outcome = input::for_each(&calls, out, |call, out| {
         let answer = caller.call(&call)?;
         if json {
             write!(out, "{start}{}", to_json(&caller, &call, &answer))?;
@@ -103,11 +104,12 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
             writeln!(out, "{}", to_text(&caller, &answer))?;
         }
         Ok(())
-    })?;
-    if json {
-        writeln!(out, "{}", if start.starts_with('[') { "[]" } else { "\n]" })?;
-    }
-    Ok(())
+    });
+    // The array is closed behind a call that is refused too. What was refused says more than a second failure to write.
+    let closed =
+        if json { writeln!(out, "{}", if start.starts_with('[') { "[]" } else { "\n]" }) } else { Ok(()) };
+    outcome?;
+    Ok(closed?)
 }
 
 /// The answer in a line: with `--hex` the codes; else codes, values and flags.

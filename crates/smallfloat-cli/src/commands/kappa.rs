@@ -87,7 +87,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let Some(text) = &args.operation else { return list(args.json, out) };
-    let operation: Specialization = text.parse().with_context(|| format!("`{text}`"))?;
+    let operation: Specialization = text.parse().with_context(|| format!("`{}`", words::excerpt(text)))?;
     let options = options(args, &operation)?;
     check_outputs(&[("--plot", args.plot.as_deref())], args.overwrite)?;
     let findings = match (&args.variant, &args.vectors) {
@@ -129,6 +129,7 @@ fn list(json: bool, out: &mut Output) -> Result<()> {
 
 fn options(args: &Args, operation: &Specialization) -> Result<Options> {
     let count = operation.operands().len();
+    ensure!(count > 0, "{} takes no operands, so there is no κ to measure", operation.function().name());
     ensure!(
         (1..=count).contains(&args.operand),
         "--operand {}: {} has operands 1..={count}",
@@ -160,7 +161,8 @@ struct Findings {
 
 impl Findings {
     fn of_variant(operation: Specialization, recipe: &str, options: Options) -> Result<Self> {
-        let recipe: Recipe = recipe.parse().with_context(|| format!("--variant `{recipe}`"))?;
+        let recipe: Recipe =
+            recipe.parse().with_context(|| format!("--variant `{}`", words::excerpt(recipe)))?;
         let variant = Variant::new(&recipe, &operation)?;
         let counter = Counter::new(1_u64.checked_shl(operand_bits(&operation)).unwrap_or(u64::MAX));
         let gauge = sweep(&operation, |codes| variant.call(codes), options, &|calls| counter.add(calls))?;

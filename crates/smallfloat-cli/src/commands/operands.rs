@@ -1,11 +1,14 @@
 //! The operands of one call of `eval` in text: codes or values, blocks as `scale [x x x]`, random words as `R=…`.
 
+use std::fmt::{self, Display};
+
 use anyhow::{Context, Result, anyhow, bail};
 use smallfloat::ops::{Answer, Argument, Block, Parameter, Specialization};
 use smallfloat::{Format, RandomBits};
 
 use super::convert::{operand, parse_hex};
 use crate::input::Datum;
+use crate::words;
 
 /// An operation that is called with operands in text.
 pub(super) struct Caller {
@@ -43,19 +46,20 @@ impl Caller {
         self.words.clear();
         let mut ends = Vec::with_capacity(self.parameters.len());
         for i in 0..self.parameters.len() {
+            let operand = i + 1;
             match self.parameters[i] {
-                Parameter::Code(format) => self.code(&mut tokens, &format)?,
-                Parameter::Sequence(format) => self.sequence(&mut tokens, &format)?,
+                Parameter::Code(format) => self.code(&mut tokens, &format, &Part::Whole(operand))?,
+                Parameter::Sequence(format) => self.sequence(&mut tokens, &format, operand)?,
                 Parameter::Block { scale, element } => {
-                    self.code(&mut tokens, &scale)?;
-                    self.sequence(&mut tokens, &element)?;
+                    self.code(&mut tokens, &scale, &Part::Scale(operand))?;
+                    self.sequence(&mut tokens, &element, operand)?;
                 }
             }
             ends.push(self.codes.len());
         }
         self.random_words(&mut tokens)?;
         if let Some(token) = tokens.next() {
-            return Err(self.wrong(&tokens, &format!("`{token}` is too much")));
+            return Err(self.wrong(&tokens, &format!("`{}` is too much", words::excerpt(token))));
         }
         let mut start = 0;
         let arguments: Vec<_> = self
@@ -122,54 +126,75 @@ impl Caller {
         }
     }
 
-    fn code(&mut self, tokens: &mut Tokens<'_>, format: &Format) -> Result<()> {
+    fn code(&mut self, tokens: &mut Tokens<'_>, format: &Format, part: &Part) -> Result<()> {
         match tokens.next() {
-            Some(token) if is_bracket(token) || token.ends_with('=') => {
-                Err(self.wrong(tokens, &format!("`{token}` where a code or a value should be")))
-            }
+            Some(token) if is_bracket(token) || token.ends_with('=') => Err(self.wrong(
+                tokens,
+                &format!("{part}: `{}` where a code or a value should be", words::excerpt(token)),
+            )),
             Some(token) => {
-                self.codes.push(tokens.operand(token, format, self.hex)?);
+                self.codes.push(tokens.operand(token, format, self.hex, part)?);
                 Ok(())
             }
             None => Err(self.wrong(tokens, "an operand is missing")),
         }
     }
 
-    fn sequence(&mut self, tokens: &mut Tokens<'_>, format: &Format) -> Result<()> {
+    fn sequence(&mut self, tokens: &mut Tokens<'_>, format: &Format, operand: usize) -> Result<()> {
         if tokens.next() != Some("[") {
             return Err(self.wrong(tokens, "`[` is missing before a sequence of elements"));
         }
-        loop {
+        for element in 1.. {
             match tokens.next() {
-                Some("]") => return Ok(()),
-                Some(token) if token != "[" => self.codes.push(tokens.operand(token, format, self.hex)?),
+                Some("]") => break,
+                Some(token) if token != "[" => {
+                    let part = Part::Element(operand, element);
+                    self.codes.push(tokens.operand(token, format, self.hex, &part)?);
+                }
                 _ => return Err(self.wrong(tokens, "`]` is missing after a sequence of elements")),
             }
         }
+        Ok(())
     }
 
     /// The words of stochastic roundings, in the order of the projections.
     fn random_words(&mut self, tokens: &mut Tokens<'_>) -> Result<()> {
         if let Some(bits) = self.single_word() {
-            let missing =
-                format!("the random word is missing: add R=… with {} bits in hexadecimal", bits.count());
-            let token = tokens.random().filter(|token| !is_bracket(token));
-            let word = tokens.word(token.ok_or_else(|| self.wrong(tokens, &missing))?)?;
-            let bits = RandomBits::new(bits.count(), word).with_context(|| tokens.place())?;
+            let count = bits.count();
+            let word = match tokens.random() {
+                Some("[") => {
+                    let what =
+                        format!("one random word, not a sequence: R=… with {count} bits in hexadecimal");
+                    return Err(self.wrong(tokens, &what));
+                }
+                Some(token) if token != "]" => tokens.word(token, count, &"R")?,
+                _ => {
+                    let what =
+                        format!("the random word is missing: add R=… with {count} bits in hexadecimal");
+                    return Err(self.wrong(tokens, &what));
+                }
+            };
+            let bits = RandomBits::new(count, word)?;
             match self.operation.projections() {
                 [_, _] => self.operation.set_scale_random_bits(bits),
                 _ => self.operation.set_random_bits(bits),
             }
         }
-        if self.word_bits().is_some() {
+        if let Some(bits) = self.word_bits() {
             if tokens.random() != Some("[") {
                 let missing = "the random words are missing: add R=[… …], a word an element in hexadecimal";
                 return Err(self.wrong(tokens, missing));
             }
-            loop {
+            for i in 1.. {
                 match tokens.next() {
                     Some("]") => break,
-                    Some(token) if token != "[" => self.words.push(tokens.word(token)?),
+                    Some(token) if token != "[" => {
+                        self.words.push(tokens.word(
+                            token,
+                            bits.count(),
+                            &format_args!("R=[…], word {i}"),
+                        )?);
+                    }
                     _ => return Err(self.wrong(tokens, "`]` is missing after the random words")),
                 }
             }
@@ -228,16 +253,49 @@ impl<'a> Tokens<'a> {
     }
 
     fn place(&self) -> String {
-        format!("{}: `{}`", self.call.place, self.call.text)
+        format!("{}: `{}`", self.call.place, words::excerpt(self.call.text))
     }
 
-    fn operand(&self, token: &str, format: &Format, hex: bool) -> Result<u64> {
-        let datum = Datum { index: self.call.index, place: self.call.place, text: token };
-        operand(&datum, format, hex)
+    fn operand(&self, token: &str, format: &Format, hex: bool, part: &Part) -> Result<u64> {
+        let place = self.call.place;
+        if !hex {
+            return operand(token, format, &format_args!("{place}: {part}"));
+        }
+        let max = format.max_code();
+        parse_hex(token).filter(|code| *code <= max).ok_or_else(|| {
+            let token = words::excerpt(token);
+            anyhow!("{place}: {part}: `{token}` is not a code of {format}, 0x0..={max:#x} in hexadecimal")
+        })
     }
 
-    fn word(&self, token: &str) -> Result<u64> {
-        parse_hex(token)
-            .ok_or_else(|| anyhow!("{}: `{token}` is not a random word in hexadecimal", self.place()))
+    /// A random word of so many bits.
+    fn word(&self, token: &str, count: u32, which: &dyn Display) -> Result<u64> {
+        let max = u64::MAX >> (64 - count);
+        parse_hex(token).filter(|word| *word <= max).ok_or_else(|| {
+            let (place, token) = (self.call.place, words::excerpt(token));
+            anyhow!(
+                "{place}: {which}: `{token}` is not a random word of {count} bits, 0x0..={max:#x} in hexadecimal"
+            )
+        })
+    }
+}
+
+/// A part of a call, each number from 1.
+enum Part {
+    /// An operand that is a single code.
+    Whole(usize),
+    /// An operand's scale.
+    Scale(usize),
+    /// An operand and one of its elements.
+    Element(usize, u64),
+}
+
+impl Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(operand) => write!(f, "operand {operand}"),
+            Self::Scale(operand) => write!(f, "operand {operand}, scale"),
+            Self::Element(operand, element) => write!(f, "operand {operand}, element {element}"),
+        }
     }
 }

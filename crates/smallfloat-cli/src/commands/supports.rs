@@ -7,12 +7,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
+use smallfloat::Format;
 use smallfloat::ops::{Function, Group, Specialization};
 use smallfloat_tensor::write_file_durably;
 
 use crate::declaration;
 use crate::files::check_outputs;
 use crate::output::{Output, table};
+use crate::words;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -71,17 +73,43 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<ExitCode> {
 fn answer(operation: &str, json: bool, out: &mut Output) -> Result<ExitCode> {
     let parsed = operation.parse::<Specialization>();
     match (&parsed, json) {
-        (Ok(_), false) => writeln!(out, "yes")?,
+        (Ok(_), false) => {
+            writeln!(out, "yes")?;
+            if let Some(note) = suffix_note(operation) {
+                writeln!(out, "note: {note}")?;
+            }
+        }
         (Err(reason), false) => writeln!(out, "no: {reason}")?,
         (Ok(spec), true) => {
-            writeln!(out, "{:#}", json!({ "operation": spec.to_string(), "supplied": true }))?;
+            let mut answer = json!({ "operation": spec.to_string(), "supplied": true });
+            if let Some(note) = suffix_note(operation) {
+                answer["note"] = note.into();
+            }
+            writeln!(out, "{answer:#}")?;
         }
         (Err(reason), true) => {
             let reason = reason.to_string();
-            writeln!(out, "{:#}", json!({ "operation": operation, "supplied": false, "reason": reason }))?;
+            writeln!(
+                out,
+                "{:#}",
+                json!({ "operation": words::excerpt(operation), "supplied": false, "reason": reason })
+            )?;
         }
     }
     Ok(if parsed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// D1 names every format with its suffix, `Binary8p3se`; shorter names are understood here.
+fn suffix_note(operation: &str) -> Option<String> {
+    let is_short = |word: &&str| {
+        let parameters =
+            word.get(..6).filter(|start| start.eq_ignore_ascii_case("binary")).map(|_| &word[6..]);
+        parameters
+            .is_some_and(|text| text.contains(['p', 'P']) && text.ends_with(|c: char| c.is_ascii_digit()))
+    };
+    let word = operation.split(|c: char| !c.is_ascii_alphanumeric()).find(is_short)?;
+    let format: Format = word.parse().ok()?;
+    Some(format!("D1 spells the suffix of `{word}` out, `{format}`"))
 }
 
 /// Functions that stand in no group of the draft.
@@ -139,9 +167,11 @@ fn groups(out: &mut Output) -> Result<()> {
 const WHERE: &str = "\
 Any format stands anywhere, as operand, scale, element or result: the P3109 formats of 3 to 16
 bits, binary16, bfloat16, binary32, binary64, and all others that `smallfloat formats` lists.
-Only TotalOrder takes none of binary16, bfloat16, binary32 and binary64. Every rounding mode goes
-with every saturation mode; stochastic ones take 1 to 60 random bits, given with each call.
-Blocks have 1 to 4294967295 elements.
+Only TotalOrder takes none of binary16, bfloat16, binary32 and binary64, and MaxSubnormalOf no
+format that has neither subnormals nor a NaN. Every rounding mode goes with every saturation
+mode; stochastic ones take 1 to 60 random bits, given with each call. SatNone-V40 is version
+4.0's and outside D1. Blocks have 1 to 4294967295 elements. With formats that are neither
+P3109's nor external, IEEE 754's special cases hold unless semantics=p3109 is given.
 ";
 
 fn write(folder: &Path, overwrite: bool, out: &mut Output) -> Result<()> {

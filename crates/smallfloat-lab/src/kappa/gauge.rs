@@ -51,18 +51,20 @@ impl Gauge {
         })
     }
 
-    /// A gauge for an operation.
+    /// A gauge for an operation: scalar, scaled (scale and element of each operand in turn), NextGreaterThan or
+    /// NextLessThan.
     ///
     /// # Errors
-    /// An operation whose result is no number, and a stochastic rounding mode.
+    /// An operation whose result is no number or more than one, and a stochastic rounding mode.
     pub fn for_operation(operation: &Specialization, options: Options) -> Result<Self, Error> {
-        let Function::Numeric(_) = operation.function() else {
+        let gives_number = matches!(
+            operation.function(),
+            Function::Numeric(_) | Function::Scaled(_) | Function::NextGreaterThan | Function::NextLessThan
+        );
+        let Some(result) = operation.result().filter(|_| gives_number) else {
             return Err(Error::NotNumeric { name: operation.function().name().to_owned() });
         };
-        let (Some(result), Some(how)) = (operation.result(), operation.projection()) else {
-            return Err(Error::NotNumeric { name: operation.function().name().to_owned() });
-        };
-        if how.rounding.is_stochastic() {
+        if operation.projection().is_some_and(|how| how.rounding.is_stochastic()) {
             return Err(Error::Stochastic);
         }
         Self::new(operation.operands(), &[*result], options).map_err(|error| match error {

@@ -41,8 +41,8 @@ pub fn sweep(
     let formats = operation.operands();
     let block_bits = bits.min(BLOCK_BITS);
     let block = |mut gauge: Gauge, block: u64| -> Result<Gauge, Error> {
-        let mut operands = [0; 3];
-        let operands = &mut operands[..formats.len().min(3)];
+        let mut operands = vec![0; formats.len()];
+        let operands = &mut operands[..];
         for i in 0..1_u64 << block_bits {
             let mut rest = (block << block_bits) + i;
             for (operand, format) in operands.iter_mut().zip(formats).rev() {

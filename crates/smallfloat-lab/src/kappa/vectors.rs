@@ -67,7 +67,7 @@ impl Vectors {
                 defined = Defined::new(operation)?;
             }
             let given = parse(operation, codes, has_flags, &mut operands)
-                .map_err(|problem| Error::Vector { line, text: codes.trim().to_owned(), problem })?;
+                .map_err(|problem| Error::Vector { line, text: excerpt(codes.trim()), problem })?;
             let expected = defined.code(&operands)?;
             vectors.gauge.compare(&operands, &[expected], &[given]);
             if let Some(seen) = &mut vectors.seen {
@@ -85,6 +85,14 @@ impl Vectors {
     /// How many of the possible operands there were, where these are at most 2^26.
     pub fn coverage(&self) -> Option<Coverage> {
         self.seen.as_ref().map(|seen| Coverage { seen: seen.count, possible: seen.possible })
+    }
+}
+
+/// The first 80 characters of a line, for a message.
+fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(80) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -136,7 +144,7 @@ fn parse(
     let hex = |field: &str| {
         let digits = field.strip_prefix("0x").or_else(|| field.strip_prefix("0X")).unwrap_or(field);
         let parsed = if digits.starts_with('+') { None } else { u64::from_str_radix(digits, 16).ok() };
-        parsed.ok_or_else(|| format!("`{field}` is not hexadecimal: {shape}"))
+        parsed.ok_or_else(|| format!("`{}` is not hexadecimal: {shape}", excerpt(field)))
     };
     let result = operation.result();
     for (field, format) in fields.iter().zip(formats.iter().chain(result)) {

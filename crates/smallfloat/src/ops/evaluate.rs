@@ -124,7 +124,7 @@ pub enum Operation {
 pub struct Arithmetic {
     /// Which special cases hold.
     pub semantics: Semantics,
-    /// Multiply the exact result by 2^scale before it is rounded (`docs/semantics.md` S9).
+    /// Multiply the exact result by 2^scale before it is rounded (`docs/semantics.md` S9); from −2^20 to 2^20, what a text may say.
     pub scale: i32,
     /// The literal reading of Tesla's "any Infinity or NaN operand will clamp the result": such an operand gives the
     /// largest value, with the overflow or invalid flag, where the destination has no infinity.

@@ -2,11 +2,13 @@
 //!
 //! `Name<parameters>`, in this order, as far as the function has them: the block length; pairs `(scale format, element
 //! format)`; formats; projections `(rounding, saturation)`, which may be left out for the formats' defaults. Inside the
-//! brackets a comma followed by `key=` goes on with the name before it (`docs/semantics.md` S6). Last may follow
-//! `semantics=ieee` or `p3109`, and for scalar operations `scale=L` and `clamp=operands`. Case does not matter.
+//! brackets a comma followed by `key=` goes on with the name before it (`docs/semantics.md` S6). Last may follow, each
+//! once, `semantics=ieee` or `p3109`, and for scalar operations that round `scale=L`, |L| ≤ 2^20, and `clamp=operands`.
+//! Case does not matter.
 
 use alloc::vec::Vec;
 use core::fmt;
+use core::mem::replace;
 use core::str::FromStr;
 
 use crate::error::{Error, ErrorKind, Snippet};
@@ -30,29 +32,10 @@ impl FromStr for Specialization {
         })?;
         let shape = function.shape();
 
-        let mut pieces = split(inner).into_iter().peekable();
-        let length = if shape.has_length {
-            let part = pieces.next().unwrap_or_default();
-            Some(part.parse().map_err(|_| wrong(part, "the block length first, an integer from 1"))?)
-        } else {
-            None
-        };
-        let (mut pairs, mut formats, mut projections, mut options) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for part in pieces {
-            if let Some(inside) = part.strip_prefix('(').and_then(|p| p.strip_suffix(')')) {
-                match pair(inside, pairs.len() / 2 < shape.pairs)? {
-                    Some(pair) => pairs.extend(pair),
-                    None => projections.push(inside),
-                }
-            } else if let Some((key, value)) = option(part) {
-                options.push((key, value));
-            } else if part.is_empty() && inner.trim().is_empty() {
-                // `Name<>`: what is missing is said below.
-            } else {
-                formats.push(part.parse::<Format>()?);
-            }
-        }
+        let mut pieces = split(inner).into_iter();
+        let length =
+            if shape.has_length { Some(block_length(pieces.next().unwrap_or_default())?) } else { None };
+        let Sorted { mut pairs, mut formats, projections, options } = sort(function, pieces)?;
         let given = pairs.len() / 2;
         if given != shape.pairs {
             return Err(Error::new(ErrorKind::PairCount {
@@ -65,12 +48,10 @@ impl FromStr for Specialization {
             let (given, expected) = (formats.len(), shape.formats);
             return Err(Error::new(ErrorKind::FormatCount { name: function.name(), given, expected }));
         }
-        let split_at = pairs.len();
         pairs.append(&mut formats);
         let all = pairs;
         let projections = parse_projections(function, &all, &projections)?;
         let arithmetic = arithmetic(function, &all, &options)?;
-        debug_assert_eq!(split_at, 2 * shape.pairs, "pairs come first");
         Self::build(Parts { function, length, formats: all, projections, arithmetic })
     }
 }
@@ -79,17 +60,98 @@ fn wrong(part: &str, expected: &'static str) -> Error {
     Error::new(ErrorKind::Specialization { part: Snippet::new(part), expected })
 }
 
-/// `(scale format, element format)`, or `None` for a projection. Where pairs are still missing, anything but a rounding
-/// or saturation mode is taken for a pair, so that a misspelt format is called one.
-fn pair(inside: &str, is_wanted: bool) -> Result<Option<[Format; 2]>, Error> {
-    let parts = split(inside);
-    let is_mode =
-        |word: &str| Ok::<_, Error>(words::rounding(word)?.is_some() || word.parse::<Saturation>().is_ok());
-    let [scale, element] = parts[..] else { return Ok(None) };
-    if is_mode(scale)? || !is_wanted {
-        return Ok(None);
+/// A block length: decimal digits without a sign or a leading zero. That 0 and what is above the range are refused is the
+/// business of [`Specialization::build`].
+fn block_length(part: &str) -> Result<usize, Error> {
+    let is_plain = part.bytes().all(|byte| byte.is_ascii_digit()) && (part == "0" || !part.starts_with('0'));
+    let length = if is_plain { part.parse().ok() } else { None };
+    length.ok_or_else(|| wrong(part, "the block length first, an integer 1..=4294967295"))
+}
+
+/// The parts between the brackets by kind, in their order.
+#[derive(Default)]
+struct Sorted<'a> {
+    /// Scale format and element format in turn.
+    pairs: Vec<Format>,
+    formats: Vec<Format>,
+    projections: Vec<&'a str>,
+    options: Vec<(&'a str, &'a str)>,
+}
+
+fn sort<'a>(function: Function, parts: impl Iterator<Item = &'a str>) -> Result<Sorted<'a>, Error> {
+    let shape = function.shape();
+    let mut sorted = Sorted::default();
+    for part in parts {
+        if let Some(option) = option(part) {
+            sorted.options.push(option);
+            continue;
+        }
+        let is_missing = shape.formats + shape.pairs + shape.projections > 0;
+        if part.is_empty() && sorted.is_empty() && is_missing {
+            // `Name<>`: what is missing is said with the counts.
+            continue;
+        }
+        if !sorted.options.is_empty() {
+            return Err(wrong(part, "options (semantics=, scale=, clamp=) last"));
+        }
+        let Some(inside) = part.strip_prefix('(').and_then(|p| p.strip_suffix(')')) else {
+            if !sorted.projections.is_empty() {
+                return Err(wrong(part, "formats before projections"));
+            }
+            sorted.formats.push(part.parse::<Format>()?);
+            continue;
+        };
+        if is_projection(inside)? {
+            sorted.projections.push(inside);
+            continue;
+        }
+        let is_complete = sorted.pairs.len() == 2 * shape.pairs;
+        match split(inside)[..] {
+            [scale, element]
+                if !is_complete && sorted.formats.is_empty() && sorted.projections.is_empty() =>
+            {
+                sorted.pairs.extend([scale.parse::<Format>()?, element.parse()?]);
+            }
+            [scale, element] if scale.parse::<Format>().is_ok() && element.parse::<Format>().is_ok() => {
+                return Err(wrong(part, stray_pair(function, is_complete)));
+            }
+            // Whatever it is, it is no projection: the error says which word is not a mode.
+            _ => sorted.projections.push(inside),
+        }
     }
-    Ok(Some([scale.parse()?, element.parse()?]))
+    Ok(sorted)
+}
+
+impl Sorted<'_> {
+    fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+            && self.formats.is_empty()
+            && self.projections.is_empty()
+            && self.options.is_empty()
+    }
+}
+
+/// What is right where a pair of formats is not.
+fn stray_pair(function: Function, is_complete: bool) -> &'static str {
+    let shape = function.shape();
+    match (shape.pairs, is_complete, shape.projections) {
+        (0, ..) if shape.has_length => "the formats of this function without brackets, its scales' included",
+        (0, ..) => "formats without brackets",
+        (_, false, _) => "the pairs (scale format, element format) before the other formats",
+        (_, true, _) => {
+            "no further pair of formats; brackets after the pairs are a projection (rounding, saturation)"
+        }
+    }
+}
+
+/// Is one of the words a rounding or saturation mode?
+fn is_projection(inside: &str) -> Result<bool, Error> {
+    for word in split(inside) {
+        if words::rounding(word)?.is_some() || word.parse::<Saturation>().is_ok() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The projections as written, or those of the formats they round to.
@@ -128,10 +190,17 @@ fn parse_projections(
 
 /// `NearestTiesToEven, SatFinite`: a rounding mode, a saturation mode, or both.
 fn parse_projection(text: &str, mut how: Projection) -> Result<Projection, Error> {
+    let (mut has_rounding, mut has_saturation) = (false, false);
     for word in split(text) {
         if let Some(rounding) = words::rounding(word)? {
+            if replace(&mut has_rounding, true) {
+                return Err(wrong(word, "one rounding mode in a projection"));
+            }
             how.rounding = rounding;
         } else if let Ok(saturation) = word.parse::<Saturation>() {
+            if replace(&mut has_saturation, true) {
+                return Err(wrong(word, "one saturation mode in a projection"));
+            }
             how.saturation = saturation;
         } else {
             return Err(wrong(
@@ -155,19 +224,42 @@ fn complete_projection(text: &str) -> Result<Projection, Error> {
     parse_projection(text, crate::Preset::P3109SatNone.projection(&crate::formats::BINARY32))
 }
 
+/// Exponentials stand in for results beyond 2^(2^26), so that a scale must not bring those back into a format's range.
+const MAX_SCALE: i32 = 1 << 20;
+
 fn arithmetic(function: Function, formats: &[Format], options: &[(&str, &str)]) -> Result<Arithmetic, Error> {
+    const ONCE: &str = "each option once";
     let mut arithmetic = Arithmetic::default_for_call(formats);
-    let is_plain = function.shape().pairs == 0 && !function.shape().has_length;
+    let is_scalable = matches!(function, Function::Numeric(_));
+    let mut seen = Vec::new();
     for &(key, value) in options {
-        match (key, value) {
-            ("semantics", "ieee") => arithmetic.semantics = Semantics::Ieee,
-            ("semantics", "p3109") => arithmetic.semantics = Semantics::P3109,
-            ("scale", _) if is_plain => {
-                arithmetic.scale = value.parse().map_err(|_| wrong(value, "scale=L with an integer L"))?;
-            }
-            ("clamp", "operands") if is_plain => arithmetic.operand_clamp = true,
-            _ if !is_plain => return Err(wrong(value, "semantics=ieee or semantics=p3109")),
-            _ => return Err(wrong(value, "semantics=ieee, semantics=p3109, scale=L or clamp=operands")),
+        let is = |name: &str, word: &str| key.eq_ignore_ascii_case(name) && value.eq_ignore_ascii_case(word);
+        if seen.iter().any(|earlier: &&str| earlier.eq_ignore_ascii_case(key)) {
+            return Err(wrong(key, ONCE));
+        }
+        seen.push(key);
+        if is("semantics", "ieee") {
+            arithmetic.semantics = Semantics::Ieee;
+        } else if is("semantics", "p3109") {
+            arithmetic.semantics = Semantics::P3109;
+        } else if key.eq_ignore_ascii_case("semantics") {
+            return Err(wrong(value, "semantics=ieee or semantics=p3109"));
+        } else if !is_scalable {
+            const NONE: &str = "semantics=ieee or semantics=p3109: only scalar operations that round their result take \
+                                scale= and clamp=";
+            return Err(wrong(key, NONE));
+        } else if is("clamp", "operands") {
+            arithmetic.operand_clamp = true;
+        } else if key.eq_ignore_ascii_case("scale") {
+            let scale: i64 =
+                value.parse().map_err(|_| wrong(value, "scale=L with an integer L, -1048576..=1048576"))?;
+            let max = i64::from(MAX_SCALE);
+            arithmetic.scale = i32::try_from(scale)
+                .ok()
+                .filter(|_| scale.abs() <= max)
+                .ok_or_else(|| Error::range("scale", scale, -max, max))?;
+        } else {
+            return Err(wrong(value, "clamp=operands"));
         }
     }
     Ok(arithmetic)
@@ -176,7 +268,8 @@ fn arithmetic(function: Function, formats: &[Format], options: &[(&str, &str)]) 
 /// An option of the call, told from a format's own keys.
 fn option(part: &str) -> Option<(&str, &str)> {
     let (key, value) = part.split_once('=')?;
-    ["semantics", "scale", "clamp"].contains(&key.trim()).then(|| (key.trim(), value.trim()))
+    let is_option = |name: &&str| key.trim().eq_ignore_ascii_case(name);
+    ["semantics", "scale", "clamp"].iter().any(is_option).then(|| (key.trim(), value.trim()))
 }
 
 /// The parts between commas outside of brackets, where `key=` goes on with the part before.

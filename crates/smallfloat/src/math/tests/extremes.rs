@@ -268,6 +268,6 @@ fn tables_agree_with_single_calls() {
     }
     std::eprintln!("the slowest table: {slowest:?}");
     let add = ExactTable::new(Operation::Add, crate::formats::E5M2, Arithmetic::IEEE);
-    assert_eq!(std::format!("{}", add.unwrap_err()), "Add takes 2 operands, 1 are given");
+    assert_eq!(std::format!("{}", add.unwrap_err()), "Add takes 2 operands, 1 is given");
     assert!(ExactTable::new(Operation::RSqrt, crate::formats::BINARY16, Arithmetic::IEEE).is_err());
 }
