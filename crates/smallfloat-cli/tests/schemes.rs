@@ -22,6 +22,12 @@ fn object(folder: &Path, args: &[&str]) -> Value {
     serde_json::from_str(&run(folder, args)).expect("output is JSON")
 }
 
+/// A tensor of a report, by name.
+fn named<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let tensors = report["tensors"].as_array().expect("tensors");
+    tensors.iter().find(|tensor| tensor["name"] == name).expect("the tensor")
+}
+
 /// A matrix with one row of these values and zeros up to 32 columns, and a vector.
 fn write(path: &Path, name: &str, values: &[f32]) {
     let mut row = values.to_vec();
@@ -50,13 +56,13 @@ fn from_floats_to_mxfp4_and_on_to_fp8_and_back() {
 
     let report = object(folder, &["quantize", "mx", "-o", "fp8", "--scheme", "fp8", "--json"]);
     assert_eq!(report["quantization_config"]["quant_method"], "fp8");
-    assert_eq!(report["tensors"][0]["scales"]["format"], "binary32");
+    assert_eq!(named(&report, "a.weight")["scales"]["format"], "binary32");
     let text = run(folder, &["verify", "fp8"]);
     assert!(text.contains("none: the file is in a layout that has none"), "{text}");
     let text = run(folder, &["inspect", "fp8"]);
     assert!(text.contains("binary32, one a tensor; codes as bytes") && text.contains("e4m3fn"), "{text}");
     let inspected = object(folder, &["inspect", "mx", "--json"]);
-    let scales = &inspected["tensors"][0]["scales"];
+    let scales = &named(&inspected, "a.weight")["scales"];
     assert_eq!(
         (&scales["granularity"], &scales["packing"], &scales["shape"]),
         (&"block:32".into(), &"nibbles-low".into(), &json!([1, 1]))

@@ -10,6 +10,7 @@ use num_bigint::BigInt;
 use smallfloat::{Datum, Format, FormatSpec, Rounded, project};
 use smallfloat_kernels::{Cell, Cells, Element};
 
+use crate::scale::magnitude;
 use crate::{Error, Result};
 
 /// How the bias of a tensor is chosen.
@@ -183,7 +184,14 @@ fn least_error(candidates: &[Format], mut cells: Vec<Cell>) -> Format {
     order.sort_by_key(|format| (format.bias() - likely).abs());
     let mut normal = vec![None; cells.len()];
     let (mut least, mut errors) = (f64::INFINITY, Vec::new());
+    #[expect(clippy::cast_precision_loss, reason = "a bound, far from exact")]
+    let largest = cells[0].first as f64 * 2.0_f64.powi(cells[0].exponent);
     for format in order {
+        // What the largest element alone loses by saturation already decides against most high biases.
+        let beyond = (largest - magnitude(&format)).max(0.0);
+        if beyond * beyond > least * NEAR {
+            continue;
+        }
         let error = bounded(&cells, &format, &mut normal, least * NEAR);
         least = least.min(error);
         errors.push((format, error));
@@ -196,6 +204,15 @@ fn least_error(candidates: &[Format], mut cells: Vec<Cell>) -> Format {
     }
     // Of equals the largest bias: `min_by` keeps the first, so the largest comes first.
     close.sort_by_key(|format| -format.bias());
+    // Where all elements are in the normal range of several biases, they round alike in all of these.
+    let exponents =
+        [&cells[0], &cells[cells.len() - 1]].map(|cell| cell.representative.exponent_of_leading_bit());
+    let mut alike = close.iter().filter(|format| exponents.iter().all(|e| is_normal(format, *e)));
+    let first = alike.next().map(Format::bias);
+    close.retain(|format| first == Some(format.bias()) || !exponents.iter().all(|e| is_normal(format, *e)));
+    if let [only] = close[..] {
+        return only;
+    }
     let exact = close.iter().map(|format| (exact(&cells, format), *format));
     exact.min_by(|(a, _), (b, _)| a.cmp(b)).map_or(candidates[0], |(_, format)| format)
 }
@@ -206,11 +223,9 @@ const NEAR: f64 = 1.0 + 1e-6;
 /// The squared error of one bias, or infinity once it exceeds `limit`. Values in the normal range of two biases round
 /// alike, so their terms are kept in `normal`.
 fn bounded(cells: &[Cell], format: &Format, normal: &mut [Option<f64>], limit: f64) -> f64 {
-    let (lowest, highest) = format.exponent_range();
     let mut sum = 0.0;
     for (cell, normal) in cells.iter().zip(normal) {
-        // The highest binade may saturate.
-        let is_normal = (lowest..highest).contains(&cell.representative.exponent_of_leading_bit());
+        let is_normal = is_normal(format, cell.representative.exponent_of_leading_bit());
         sum += match normal {
             Some(term) if is_normal => *term,
             None if is_normal => *normal.insert(term(cell, format)),
@@ -221,6 +236,12 @@ fn bounded(cells: &[Cell], format: &Format, normal: &mut [Option<f64>], limit: f
         }
     }
     sum
+}
+
+/// Are values of this exponent normal and safe from saturation? The highest binade may saturate.
+fn is_normal(format: &Format, exponent: i32) -> bool {
+    let (lowest, highest) = format.exponent_range();
+    (lowest..highest).contains(&exponent)
 }
 
 /// Σ (x − q)² over a tensor's finite elements in `f64`, for any bias of a format as wide as the cells' precision.
