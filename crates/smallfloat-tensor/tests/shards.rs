@@ -327,19 +327,22 @@ fn what_a_killed_run_left_is_written_over() {
     assert!(apply(&plan, 0, true, &mut |_| ()).unwrap().was_complete);
 }
 
+/// What is done to the JSON of a good plan.
+type Change<'a> = &'a dyn Fn(&mut Value);
+
 #[test]
 fn plans_that_are_none() {
     let dir = tempfile::tempdir().unwrap();
     let (_, plan) = seven(dir.path());
     let good: Value = serde_json::from_slice(&plan.to_json().unwrap()).unwrap();
-    let message = |change: &dyn Fn(&mut Value)| {
+    let message = |change: Change<'_>| {
         let mut json = good.clone();
         change(&mut json);
         Plan::from_json(json.to_string().as_bytes(), Path::new("p.json")).unwrap_err().to_string()
     };
     let newer = message(&|json| *json = json!({ "smallfloat_plan": 2, "other": 1 }));
     assert!(newer.contains("`p.json`: is a plan of version 2, this program reads version 1"), "{newer}");
-    let cases: [(&dyn Fn(&mut Value), &str); 9] = [
+    let cases: [(Change<'_>, &str); 9] = [
         (&|json| *json = json!([]), "no number `smallfloat_plan`"),
         (&|json| json["more"] = json!(1), "unknown field `more`"),
         (&|json| json["shards"][0]["output"] = json!("../x.safetensors"), "`../x.safetensors` is no name"),
