@@ -327,7 +327,7 @@ fn what_a_killed_run_left_is_written_over() {
     assert!(apply(&plan, 0, true, &mut |_| ()).unwrap().was_complete);
 }
 
-/// What makes a good plan a bad one.
+/// What is done to the JSON of a good plan.
 type Change<'a> = &'a dyn Fn(&mut Value);
 
 #[test]
@@ -335,7 +335,7 @@ fn plans_that_are_none() {
     let dir = tempfile::tempdir().unwrap();
     let (_, plan) = seven(dir.path());
     let good: Value = serde_json::from_slice(&plan.to_json().unwrap()).unwrap();
-    let message = |change: &dyn Fn(&mut Value)| {
+    let message = |change: Change<'_>| {
         let mut json = good.clone();
         change(&mut json);
         Plan::from_json(json.to_string().as_bytes(), Path::new("p.json")).unwrap_err().to_string()
