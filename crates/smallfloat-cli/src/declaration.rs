@@ -131,7 +131,7 @@ const DEFINED_BY: [(&str, &str); 2] = [
     (DRAFT_ONLY, "the draft"),
     (
         OTHERS,
-        "smallfloat: the draft's operations with IEEE 754's special cases, or the draft's with semantics=p3109",
+        "smallfloat: IEEE 754's special cases unless all formats are P3109's or external, or semantics=p3109 is given",
     ),
 ];
 

@@ -232,7 +232,7 @@ fn bad_operands_are_named() {
         (&[good, good, good], "operand 3 of BlockAdd must be a code"),
         (&[good, scale, scale], "operand 2 of BlockAdd must be a block"),
         (&[good, Argument::Sequence(&[1, 2]), scale], "operand 2 of BlockAdd must be a block"),
-        (&[good, block(0x80, &[0x40]), scale], "operand 2 of BlockAdd has 1 elements, the block length is 2"),
+        (&[good, block(0x80, &[0x40]), scale], "operand 2 of BlockAdd has 1 element, the block length is 2"),
         (&[block(0x80, &[]), good, scale], "operand 1 of BlockAdd has 0 elements"),
         (
             &[good, block(0x80, &[0x40, 0x100]), scale],

@@ -369,6 +369,9 @@ fn parts_have_their_place() {
         ("Sqrt<e5m2, e5m2, scale=1, scale=2>", "`scale` is not understood, expected each option once"),
         ("Sqrt<e5m2, e5m2, semantics=ieee, SEMANTICS=p3109>", "`SEMANTICS` is not understood, expected each"),
         ("Sqrt<e5m2, e5m2, clamp=operands, clamp=operands>", "`clamp` is not understood, expected each"),
+        ("Sqrt<, e5m2, e5m2>", "unknown format ``"),
+        ("Sqrt<e5m2, e5m2,>", "unknown format ``"),
+        ("Sqrt<>", "takes 2 formats, 0 are given"),
         ("Sqrt<scale=1, e5m2, e5m2>", "`e5m2` is not understood, expected options"),
         ("Sqrt<e5m2, scale=1, e5m2>", "`e5m2` is not understood, expected options"),
         (

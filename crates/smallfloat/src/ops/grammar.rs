@@ -32,7 +32,9 @@ impl FromStr for Specialization {
         })?;
         let shape = function.shape();
 
-        let mut pieces = split(inner).into_iter();
+        // `Name<>` has no part; what is missing is said with the counts.
+        let pieces = if inner.trim().is_empty() { Vec::new() } else { split(inner) };
+        let mut pieces = pieces.into_iter();
         let length =
             if shape.has_length { Some(block_length(pieces.next().unwrap_or_default())?) } else { None };
         let Sorted { mut pairs, mut formats, projections, options } = sort(function, pieces)?;
@@ -86,11 +88,6 @@ fn sort<'a>(function: Function, parts: impl Iterator<Item = &'a str>) -> Result<
             sorted.options.push(option);
             continue;
         }
-        let is_missing = shape.formats + shape.pairs + shape.projections > 0;
-        if part.is_empty() && sorted.is_empty() && is_missing {
-            // `Name<>`: what is missing is said with the counts.
-            continue;
-        }
         if !sorted.options.is_empty() {
             return Err(wrong(part, "options (semantics=, scale=, clamp=) last"));
         }
@@ -120,15 +117,6 @@ fn sort<'a>(function: Function, parts: impl Iterator<Item = &'a str>) -> Result<
         }
     }
     Ok(sorted)
-}
-
-impl Sorted<'_> {
-    fn is_empty(&self) -> bool {
-        self.pairs.is_empty()
-            && self.formats.is_empty()
-            && self.projections.is_empty()
-            && self.options.is_empty()
-    }
 }
 
 /// What is right where a pair of formats is not.
