@@ -38,7 +38,6 @@ at which nothing saturates; percentile:P: the same for P % of the elements; N: t
 /// Quantize the tensors of a .safetensors or .npy file, or of a checkpoint folder.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-#[expect(clippy::struct_excessive_bools, reason = "a switch is a bool")]
 pub(crate) struct Args {
     /// The file with the tensors, or a folder with .safetensors files; `-` is standard input
     #[arg(value_name = "IN")]
