@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use smallfloat_tensor::{Plan, Sharding, plan, write_file_durably};
@@ -64,7 +64,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     ensure!(
-        args.input.as_os_str() != "-",
+        args.input != Path::new("-"),
         "a plan is for files that stay; standard input is gone when `apply` runs"
     );
     let mut options = args.recipe.options()?;
