@@ -653,9 +653,9 @@ fn semantics_s9_scale() {
         Add<e5m2, e5m2, e5m2, scale=-1>              | 7b 7b | 7b | -
         Add<e5m2, e5m2, e5m2, scale=1>               | 7b 7b | 7c | OX
         FMA<e5m2, e5m2, e5m2, e5m2, scale=3>         | 3c 3c 3c | 4c | -
-        Add<e5m2, e5m2, e5m2, scale=2147483647>      | 3c 3c | 7c | OX
-        Add<e5m2, e5m2, e5m2, scale=-2147483648>     | 3c 3c | 00 | UX
-        Add<e5m2, e5m2, e5m2, scale=-2147483648>     | 00 00 | 00 | -
+        Add<e5m2, e5m2, e5m2, scale=1048576>         | 3c 3c | 7c | OX
+        Add<e5m2, e5m2, e5m2, scale=-1048576>        | 3c 3c | 00 | UX
+        Add<e5m2, e5m2, e5m2, scale=-1048576>        | 00 00 | 00 | -
         Add<e5m2, e5m2, e5m2, scale=7>               | 7c 3c | 7c | -";
     // The first: 448 · 448 / 2^9 = 392, nearer to 384 than to 416.
     assert_eq!(check_rows(rows, false), 9);
