@@ -138,11 +138,11 @@ impl<T: Element> Encoder<T> {
     ///
     /// # Panics
     /// If the slices differ in length or the code type is too narrow.
-    pub fn encode_random<C: Code>(&self, source: &[T], codes: &mut [C], words: impl Into<Words>) -> Events {
+    pub fn encode_random<C: Code>(&self, source: &[T], codes: &mut [C], words: Words) -> Events {
         if !self.how.rounding.is_stochastic() {
             return self.encode(source, codes);
         }
-        let Words { generator, first_element } = words.into();
+        let Words { generator, first_element } = words;
         self.check(source, codes);
         let count = self.how.rounding.random_bits().map_or(0, RandomBits::count);
         parallel::zip(source, codes, |start, source, codes| {

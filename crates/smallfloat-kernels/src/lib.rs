@@ -63,4 +63,4 @@ pub use error_sums::ErrorSums;
 pub use events::Events;
 pub use half::{bf16, f16};
 pub use level::Level;
-pub use random::{Ars5, Generator, Random, Words};
+pub use random::{Ars5, Generator, Words};

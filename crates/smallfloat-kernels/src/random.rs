@@ -158,18 +158,3 @@ pub struct Words {
     /// The index of the slice's first element in the whole tensor.
     pub first_element: u64,
 }
-
-/// Philox's words: word of element i = Philox(seed, stream)(i), so that neither chunks nor threads change a byte.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Random {
-    /// The generator.
-    pub philox: Philox,
-    /// The index of the slice's first element in the whole tensor.
-    pub first_element: u64,
-}
-
-impl From<Random> for Words {
-    fn from(random: Random) -> Self {
-        Self { generator: random.philox.into(), first_element: random.first_element }
-    }
-}

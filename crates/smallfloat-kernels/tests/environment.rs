@@ -7,7 +7,7 @@ use std::arch::asm;
 
 use common::{CLASSES, data};
 use smallfloat::{Format, RandomBits, Rounding, random::Philox};
-use smallfloat_kernels::{Decoder, Encoder, Level, Random, bf16};
+use smallfloat_kernels::{Decoder, Encoder, Level, Words, bf16};
 
 const FLUSH_TO_ZERO: u32 = 1 << 15;
 const DENORMALS_ARE_ZERO: u32 = 1 << 6;
@@ -31,7 +31,7 @@ fn with_control<R>(bits: u32, f: impl FnOnce() -> R) -> R {
 #[test]
 fn settings_change_nothing() {
     let bits = RandomBits::new(32, 0).unwrap();
-    let random = Random { philox: Philox { seed: 3, stream: 4 }, first_element: 1 };
+    let random = Words { generator: Philox { seed: 3, stream: 4 }.into(), first_element: 1 };
     for name in ["cfloat8_1_4_3:bias=7", "cfloat8_1_5_2:bias=63", "e5m2", "binary8p3ue"] {
         let target: Format = name.parse().unwrap();
         let how = target.default_projection();

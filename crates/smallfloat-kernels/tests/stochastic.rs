@@ -4,7 +4,7 @@ mod common;
 
 use common::{CLASSES, data, narrow_formats};
 use smallfloat::{Format, RandomBits, Rounding, random::Philox};
-use smallfloat_kernels::{Ars5, Element, Encoder, Generator, Level, Random, Words, bf16, f16};
+use smallfloat_kernels::{Ars5, Element, Encoder, Generator, Level, Words, bf16, f16};
 
 fn generators(seed: u64, stream: u64) -> [Generator; 2] {
     [Philox { seed, stream }.into(), Ars5 { seed, stream }.into()]
@@ -108,7 +108,7 @@ fn pieces_are_the_whole() {
     for level in Level::available() {
         let encoder = Encoder::<f32>::new(&target, &how).unwrap().with_level(level);
         let mut whole = vec![0_u8; x.len()];
-        encoder.encode_random(&x, &mut whole, Random { philox, first_element: 6 });
+        encoder.encode_random(&x, &mut whole, Words { generator: philox.into(), first_element: 6 });
         for piece in [1, 3, 33, 2047, 2049] {
             let mut codes = vec![0_u8; x.len()];
             for (start, (x, codes)) in (0..).step_by(piece).zip(x.chunks(piece).zip(codes.chunks_mut(piece)))

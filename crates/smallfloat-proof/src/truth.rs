@@ -10,6 +10,38 @@ const BITS: u32 = 120;
 /// Leading exponents beyond this are only `huge` or `tiny`.
 const LIMIT: i64 = 1 << 20;
 
+/// The unary operations that the file covers.
+pub const UNARY: [&str; 28] = [
+    "Sqrt",
+    "Recip",
+    "RSqrt",
+    "Exp",
+    "Exp2",
+    "ExpMinusOne",
+    "Log",
+    "Log2",
+    "LogOnePlus",
+    "Softplus",
+    "Sin",
+    "Cos",
+    "Tan",
+    "ArcSin",
+    "ArcCos",
+    "ArcTan",
+    "Sinh",
+    "Cosh",
+    "Tanh",
+    "ArcSinh",
+    "ArcCosh",
+    "ArcTanh",
+    "SinPi",
+    "CosPi",
+    "TanPi",
+    "ArcSinPi",
+    "ArcCosPi",
+    "ArcTanPi",
+];
+
 /// One row of the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {

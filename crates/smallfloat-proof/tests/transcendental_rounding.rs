@@ -15,39 +15,8 @@ use smallfloat::{
 };
 use smallfloat_oracle::fast::Grid;
 use smallfloat_oracle::{self as oracle, Policy, Table};
-use smallfloat_proof::truth::{line, stand_in};
+use smallfloat_proof::truth::{UNARY, line, stand_in};
 use smallfloat_proof::{check_all, extensive, oracle_format, oracle_policy, p3109};
-
-const UNARY: [&str; 28] = [
-    "Sqrt",
-    "Recip",
-    "RSqrt",
-    "Exp",
-    "Exp2",
-    "ExpMinusOne",
-    "Log",
-    "Log2",
-    "LogOnePlus",
-    "Softplus",
-    "Sin",
-    "Cos",
-    "Tan",
-    "ArcSin",
-    "ArcCos",
-    "ArcTan",
-    "Sinh",
-    "Cosh",
-    "Tanh",
-    "ArcSinh",
-    "ArcCosh",
-    "ArcTanh",
-    "SinPi",
-    "CosPi",
-    "TanPi",
-    "ArcSinPi",
-    "ArcCosPi",
-    "ArcTanPi",
-];
 
 const OTHERS: [&str; 6] =
     ["Binary8p3se", "Binary4p2sf", "Binary8p1uf", "binary16", "e4m3fn", "cfloat8_1_4_3:bias=7"];

@@ -6,7 +6,7 @@
 
 use smallfloat::random::Philox;
 use smallfloat::{Flags, Format};
-use smallfloat_kernels::{Cells, Decoder, Encoder, ErrorSums, Events, Random};
+use smallfloat_kernels::{Cells, Decoder, Encoder, ErrorSums, Events, Words};
 
 use crate::granularity::{Grid, Tile};
 use crate::options::{Container, Negative, Nonfinite, Options, refuse};
@@ -391,7 +391,7 @@ impl<'a> Blocks<'a> {
             events = events.merge(self.encoder.encode_random(
                 quotients,
                 codes,
-                Random { philox: self.philox, first_element },
+                Words { generator: self.philox.into(), first_element },
             ));
         }
         for (&x, code) in values.iter().zip(&mut codes) {

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use sha2::{Digest, Sha256};
 use smallfloat::random::Philox;
-use smallfloat_kernels::{Cells, Element, Encoder, ErrorSums, Events, Random};
+use smallfloat_kernels::{Cells, Element, Encoder, ErrorSums, Events, Words};
 
 use crate::blocks::{Blocks, Loader, Slots, Statistics, Whole};
 use crate::config::quantization_config;
@@ -590,8 +590,11 @@ impl Job<'_> {
             self.check_values(info, encoder.format(), first_element, &values)?;
             codes.resize(values.len(), C::default());
             decoded.resize(values.len(), 0.0);
-            events =
-                events.merge(encoder.encode_random(&values, &mut codes, Random { philox, first_element }));
+            events = events.merge(encoder.encode_random(
+                &values,
+                &mut codes,
+                Words { generator: philox.into(), first_element },
+            ));
             if let Some(infinities) = infinities {
                 let infinite = |x: f64| x.is_infinite().then(|| infinities[usize::from(x < 0.0)]);
                 for (x, code) in values.iter().zip(&mut codes) {
