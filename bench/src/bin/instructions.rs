@@ -1,0 +1,120 @@
+//! One kernel, so many times, for a tool that counts instructions: `instructions list`, `instructions KERNEL TIMES`.
+//!
+//! `scripts/instructions` runs it under callgrind with two counts of calls; the difference is free of everything around.
+
+use std::hint::black_box;
+
+use smallfloat::random::Philox;
+use smallfloat::{Format, RandomBits, Rounding};
+use smallfloat_bench::data;
+use smallfloat_kernels::{Accumulate, Ars5, Cells, Decoder, Dot, Elementwise, Encoder, Generator, Words};
+
+/// Elements a call.
+const LENGTH: usize = 4096;
+
+type Kernel = Box<dyn FnMut()>;
+
+fn format(name: &str) -> Format {
+    name.parse().unwrap()
+}
+
+fn encode(name: &str, counted: bool) -> Kernel {
+    let format = format(name);
+    let encoder = Encoder::<f32>::new(&format, &format.default_projection()).unwrap();
+    let x = data::class("normal", LENGTH);
+    if format.width() > 8 {
+        let mut codes = vec![0_u16; LENGTH];
+        return Box::new(move || _ = black_box(encoder.encode(black_box(&x), &mut codes)));
+    }
+    let mut codes = vec![0_u8; LENGTH];
+    if counted {
+        Box::new(move || _ = black_box(encoder.encode(black_box(&x), &mut codes)))
+    } else {
+        Box::new(move || encoder.encode_uncounted(black_box(&x), black_box(&mut codes)))
+    }
+}
+
+fn stochastic(generator: Generator) -> Kernel {
+    let format = format("e4m3fn");
+    let bits = RandomBits::new(32, 0).unwrap();
+    let how = format.default_projection().with_rounding(Rounding::StochasticA(bits));
+    let encoder = Encoder::<f32>::new(&format, &how).unwrap();
+    let (x, mut codes) = (data::class("normal", LENGTH), vec![0_u8; LENGTH]);
+    Box::new(move || {
+        let words = Words { generator, first_element: 0 };
+        black_box(encoder.encode_random(black_box(&x), &mut codes, words));
+    })
+}
+
+fn decode(name: &str) -> Kernel {
+    let decoder = Decoder::<f32>::new(&format(name), None).unwrap();
+    let (codes, mut values) = (data::codes(LENGTH), vec![0_f32; LENGTH]);
+    Box::new(move || decoder.decode(black_box(&codes), black_box(&mut values)))
+}
+
+fn operation(name: &str) -> Kernel {
+    let operands = if name == "FMA" { 3 } else { 2 };
+    let formats = vec!["cfloat8_1_4_3:bias=7"; operands + 1].join(", ");
+    let kernel = Elementwise::new(&format!("{name}<{formats}>").parse().unwrap()).unwrap();
+    let (x, mut results) = (data::codes(LENGTH), vec![0_u8; LENGTH]);
+    Box::new(move || {
+        let x = black_box(&x[..]);
+        black_box(match operands {
+            3 => kernel.ternary(x, x, x, &mut results, None),
+            _ => kernel.binary(x, x, &mut results, None),
+        });
+    })
+}
+
+fn dot(accumulate: Accumulate) -> Kernel {
+    let format = format("e4m3fn");
+    let dot = Dot::new(&format, &format, accumulate).unwrap();
+    let x = data::codes(LENGTH);
+    Box::new(move || _ = black_box(dot.sum(black_box(&x), black_box(&x))))
+}
+
+fn cells() -> Kernel {
+    let x = data::class("normal", LENGTH);
+    let mut cells = Cells::<f32>::new(4);
+    Box::new(move || cells.add(black_box(&x)))
+}
+
+/// Every kernel by its name.
+const KERNELS: &[(&str, fn() -> Kernel)] = &[
+    ("encode-cfloat8_1_4_3", || encode("cfloat8_1_4_3:bias=7", true)),
+    ("encode-cfloat8_1_4_3-uncounted", || encode("cfloat8_1_4_3:bias=7", false)),
+    ("encode-e4m3fn", || encode("e4m3fn", true)),
+    ("encode-e5m2", || encode("e5m2", true)),
+    ("encode-shp", || encode("shp:bias=31", true)),
+    ("stochastic-ars5", || stochastic(Ars5 { seed: 1, stream: 2 }.into())),
+    ("stochastic-philox", || stochastic(Philox { seed: 1, stream: 2 }.into())),
+    ("decode-cfloat8_1_4_3", || decode("cfloat8_1_4_3:bias=7")),
+    ("decode-e4m3fn", || decode("e4m3fn")),
+    ("add", || operation("Add")),
+    ("multiply", || operation("Multiply")),
+    ("fma", || operation("FMA")),
+    ("dot-f32", || dot(Accumulate::F32)),
+    ("dot-exact", || dot(Accumulate::Exact)),
+    ("cells", cells),
+];
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let name = arguments.next().unwrap_or_default();
+    if name == "list" {
+        KERNELS.iter().for_each(|(name, _)| println!("{name}"));
+        return;
+    }
+    let kernel = KERNELS.iter().find(|kernel| kernel.0 == name);
+    let times: Option<u32> = arguments.next().and_then(|times| times.parse().ok());
+    let (Some((_, build)), Some(times)) = (kernel, times) else {
+        eprintln!("usage: instructions list | instructions KERNEL TIMES");
+        std::process::exit(2);
+    };
+    let mut kernel = build();
+    // Tables that the first call fills are no part of the count.
+    kernel();
+    for _ in 0..times {
+        kernel();
+    }
+}
