@@ -3,8 +3,11 @@
 //! A machine is never quiet, so a figure is a kernel's best time of all rounds, and what counts is its ratio to the limit
 //! kernel of the same run.
 
+pub mod chart;
 pub mod data;
 pub mod limits;
+#[cfg(feature = "peers")]
+pub mod peers;
 
 use std::hint::black_box;
 use std::time::Instant;
