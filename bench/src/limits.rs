@@ -88,3 +88,61 @@ pub fn read_two_u8(a: &[u8], b: &[u8]) -> u32 {
     // SAFETY: the program refuses to start without AVX2.
     unsafe { run(a, b) }
 }
+
+/// Reads f32, writes a half-word for each.
+#[cfg(target_arch = "x86_64")]
+pub fn f32_to_u16(x: &[f32], codes: &mut [u16]) {
+    #[target_feature(enable = "avx2")]
+    fn run(x: &[f32], codes: &mut [u16]) {
+        use std::arch::x86_64::*;
+        for (x, code) in x.as_chunks::<16>().0.iter().zip(codes.as_chunks_mut::<16>().0) {
+            // SAFETY: the references are to 64 readable and 32 writable bytes.
+            unsafe {
+                let at = |i: usize| _mm256_loadu_si256(x.as_ptr().add(8 * i).cast());
+                _mm256_storeu_si256(code.as_mut_ptr().cast(), _mm256_packs_epi32(at(0), at(1)));
+            }
+        }
+    }
+    // SAFETY: the program refuses to start without AVX2.
+    unsafe { run(x, codes) }
+}
+
+/// Reads half-words, writes an f32 for each.
+#[cfg(target_arch = "x86_64")]
+pub fn u16_to_f32(codes: &[u16], x: &mut [f32]) {
+    #[target_feature(enable = "avx2")]
+    fn run(codes: &[u16], x: &mut [f32]) {
+        use std::arch::x86_64::*;
+        for (code, x) in codes.as_chunks::<16>().0.iter().zip(x.as_chunks_mut::<16>().0) {
+            // SAFETY: the references are to 32 readable and 64 writable bytes.
+            unsafe {
+                let y = _mm256_loadu_si256(code.as_ptr().cast());
+                _mm256_storeu_si256(x.as_mut_ptr().cast(), y);
+                _mm256_storeu_si256(x.as_mut_ptr().add(8).cast(), y);
+            }
+        }
+    }
+    // SAFETY: the program refuses to start without AVX2.
+    unsafe { run(codes, x) }
+}
+
+/// Reads f64, writes a byte for each.
+#[cfg(target_arch = "x86_64")]
+pub fn f64_to_u8(x: &[f64], codes: &mut [u8]) {
+    #[target_feature(enable = "avx2")]
+    fn run(x: &[f64], codes: &mut [u8]) {
+        use std::arch::x86_64::*;
+        for (x, code) in x.as_chunks::<32>().0.iter().zip(codes.as_chunks_mut::<32>().0) {
+            // SAFETY: the references are to 256 readable and 32 writable bytes.
+            unsafe {
+                let at = |i: usize| _mm256_loadu_si256(x.as_ptr().add(4 * i).cast());
+                let pair = |i: usize| _mm256_packs_epi32(at(2 * i), at(2 * i + 1));
+                let low = _mm256_packs_epi16(pair(0), pair(1));
+                let high = _mm256_packs_epi16(pair(2), pair(3));
+                _mm256_storeu_si256(code.as_mut_ptr().cast(), _mm256_packs_epi16(low, high));
+            }
+        }
+    }
+    // SAFETY: the program refuses to start without AVX2.
+    unsafe { run(x, codes) }
+}

@@ -1,11 +1,12 @@
 //! Times all kernels in one run and prints `docs/evidence/performance.md`: `report [FOOTPRINTS [GROUP]]`, footprints of
-//! `l1,l2,l3,memory`, groups `encode`, `decode`, `stochastic`, `operations`, `statistics`.
+//! `l1,l2,l3,memory`, groups `encode`, `decode`, `stochastic`, `operations`, `statistics`, and those of `breadth.rs`: `modes`,
+//! `half-words`, `packing`.
 
 use std::hint::black_box;
 
 use smallfloat::random::Philox;
 use smallfloat::{Format, RandomBits, Rounding};
-use smallfloat_bench::{Case, data, limits, lines, time};
+use smallfloat_bench::{Case, breadth, data, limits, lines, time};
 use smallfloat_kernels::{
     Accumulate, Ars5, Cells, Decoder, Dot, Elementwise, Encoder, Generator, Level, Words,
 };
@@ -192,12 +193,15 @@ fn main() {
     );
     for (name, length, rounds) in FOOTPRINTS.into_iter().filter(|f| wanted.split(',').any(|w| w == f.0)) {
         println!("\n{name}: {length} elements\n\n| kernel | Gelem/s | of the limit |\n| --- | ---: | ---: |");
-        let groups: [(&str, Group); 5] = [
+        let groups: [(&str, Group); 8] = [
             ("encode", encode),
             ("decode", decode),
             ("stochastic", stochastic),
             ("operations", operations),
             ("statistics", statistics),
+            ("modes", breadth::modes),
+            ("half-words", breadth::half_words),
+            ("packing", breadth::packing),
         ];
         for (_, group) in groups.into_iter().filter(|g| g.0.contains(&only)) {
             for (kernel, rate, ratio) in group(length, rounds) {

@@ -1,17 +1,19 @@
 //! [`Decoder`]: codes → wide floats.
 
+use smallfloat::formats::BINARY32;
 use smallfloat::{Format, Projection, convert};
 
-use crate::decode_plan::DecodePlan;
+use crate::decode_plan::{DecodePlans, MIN_NORMAL, NAN};
 use crate::encode::streams;
 use crate::fast::FastDecode;
 use crate::{Code, Element, Error, Events, Level, parallel};
 
-/// Converts codes of one format into slices of `T`: a table of all codes, so any format costs the same.
+/// Converts codes of one format into slices of `T`: a table of all codes, or vector kernels to the same values. Bytes have
+/// kernels to every `T`, half-words to f32 and f64.
 #[derive(Clone, Debug)]
 pub struct Decoder<T> {
     table: Vec<T>,
-    plan: Option<DecodePlan>,
+    plans: Option<DecodePlans>,
     level: Level,
     fast: Option<FastDecode>,
 }
@@ -38,8 +40,8 @@ impl<T: Element> Decoder<T> {
         let table = (0..=format.max_code())
             .map(|code| T::from_bits(convert(code, format, &T::FORMAT, &how).value))
             .collect::<Vec<T>>();
-        let plan = halves_of(&table).and_then(|halves| DecodePlan::new(format, &halves));
-        Ok(Self { table, plan, level: Level::Portable, fast: None }.with_level(Level::detected()))
+        let plans = words_of(&table).map(|words| DecodePlans::new(format, &words));
+        Ok(Self { table, plans, level: Level::Portable, fast: None }.with_level(Level::detected()))
     }
 
     /// The same decoder with the kernels of another level; of a level that the machine can't run, the highest it can.
@@ -47,7 +49,7 @@ impl<T: Element> Decoder<T> {
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level.at_most_available();
-        self.fast = self.plan.and_then(|plan| FastDecode::new(self.level, plan));
+        self.fast = self.plans.and_then(|plans| FastDecode::new(self.level, plans));
         self
     }
 
@@ -81,14 +83,22 @@ impl<T: Element> Decoder<T> {
     }
 }
 
-/// The upper halves of all values as binary32, if the lower halves are zero or the type has none.
-fn halves_of<T: Element>(table: &[T]) -> Option<Vec<u16>> {
-    let trailing = T::SIZE.checked_sub(2)?.checked_mul(8)?;
-    let half = |value: &T| {
-        u16::try_from(value.bits() >> trailing)
-            .ok()
-            .filter(|_| value.bits().trailing_zeros() as usize >= trailing)
+/// All values as words of binary32, if they are exact in it; kernels convert from there, so that subnormals and other NaNs than
+/// the canonical one are none of these words unless the type has binary32's exponents.
+fn words_of<T: Element>(table: &[T]) -> Option<Vec<u32>> {
+    let same_exponents = T::FORMAT.exponent_bits() == BINARY32.exponent_bits();
+    let quiet = T::FORMAT.default_projection();
+    let quiet = convert(u64::from(NAN), &BINARY32, &T::FORMAT, &quiet).value;
+    let word = |value: &T| {
+        let wide = value.to_f64();
+        if wide.is_nan() {
+            return (value.bits() == quiet).then_some(NAN);
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "checked to be exact")]
+        let narrow = wide as f32;
+        let magnitude = narrow.to_bits() & !(1 << 31);
+        let usable = same_exponents || magnitude == 0 || magnitude >= MIN_NORMAL;
+        (usable && f64::from(narrow).to_bits() == wide.to_bits()).then_some(narrow.to_bits())
     };
-    let same_exponent = T::FORMAT.exponent_bits() == smallfloat::formats::BINARY32.exponent_bits();
-    same_exponent.then(|| table.iter().map(half).collect()).flatten()
+    table.iter().map(word).collect()
 }

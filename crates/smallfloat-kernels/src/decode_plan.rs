@@ -1,4 +1,4 @@
-//! [`DecodePlan`]: the constants with which vector kernels decode a format of at most 8 bits.
+//! [`DecodePlans`]: the constants with which vector kernels decode a format, from bytes or from half-words.
 //!
 //! Small floats have at most 8 significant bits, so each value is the upper half of a binary32 and a bfloat16. Between
 //! normal values that half is linear in the code. The first 16 and the last 16 magnitudes, among them subnormals, ∞ and NaN,
@@ -6,6 +6,25 @@
 //! use for their NaN. Whether this describes a format is not argued but checked, code by code, when the plan is made.
 
 use smallfloat::Format;
+
+/// The plans of one format and destination, by the storage of codes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DecodePlans {
+    pub(crate) bytes: Option<DecodePlan>,
+    pub(crate) half_words: Option<WidePlan>,
+}
+
+impl DecodePlans {
+    /// The plans for values that are those of `words`, of binary32, one for each code.
+    pub(crate) fn new(format: &Format, words: &[u32]) -> Self {
+        let half = |&word: &u32| u16::try_from(word >> 16).ok().filter(|_| word.trailing_zeros() >= 16);
+        let halves: Option<Vec<u16>> = words.iter().map(half).collect();
+        Self {
+            bytes: halves.and_then(|halves| DecodePlan::new(format, &halves)),
+            half_words: WidePlan::new(format, words),
+        }
+    }
+}
 
 /// Constants of a vector decoder. Halves are the upper 16 bits of binary32.
 #[derive(Clone, Copy, Debug)]
@@ -87,5 +106,80 @@ impl DecodePlan {
             half ^= if index == 0 { self.negative_zero } else { 0 };
         }
         half
+    }
+}
+
+/// Constants of a vector decoder of codes of up to 16 bits in half-words. Values are words of binary32.
+///
+/// Above the subnormals a value's word is linear in the code; subnormals are the code times the smallest of them, which no
+/// rounding touches; ∞ and NaN are constants. This too is checked code by code when the plan is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WidePlan {
+    pub(crate) width: u32,
+    pub(crate) index_mask: u32,
+    pub(crate) sign_mask: u32,
+    /// Word = (index << shift) + offset, from the first linear index on.
+    pub(crate) shift: u32,
+    pub(crate) offset: u32,
+    pub(crate) first_linear: u32,
+    /// The smallest subnormal, or 0 where they are none.
+    pub(crate) smallest: u32,
+    /// The largest indices of finite values and of all numbers.
+    pub(crate) last_finite: u32,
+    pub(crate) last_number: u32,
+    /// The code of a NaN on −0, or one that there is not.
+    pub(crate) nan_code: u32,
+}
+
+/// Words of binary32's ∞ and NaN, and of its smallest normal value.
+pub(crate) const INFINITY: u32 = 0x7f80_0000;
+pub(crate) const NAN: u32 = 0x7fc0_0000;
+pub(crate) const MIN_NORMAL: u32 = 0x0080_0000;
+
+impl WidePlan {
+    /// The constants, or `None` for formats they can't describe. `words` has one entry a code.
+    pub(crate) fn new(format: &Format, words: &[u32]) -> Option<Self> {
+        let codes = u32::try_from(format.max_code()).ok()?;
+        let (index_mask, sign_mask) =
+            if format.is_signed() { (codes >> 1, codes ^ codes >> 1) } else { (codes, 0) };
+        let shift = 23_u32.checked_sub(format.trailing_bits())?;
+        let word = |code: u32| words.get(code as usize).copied().unwrap_or(NAN);
+        let last_finite = (0..=index_mask).rev().find(|&index| word(index) < INFINITY)?;
+        let offset = word(last_finite).wrapping_sub(last_finite << shift);
+        let nan_on_zero = sign_mask != 0 && word(sign_mask) == NAN;
+        let plan = |first_linear: u32, smallest: u32| Self {
+            width: format.width(),
+            index_mask,
+            sign_mask,
+            shift,
+            offset,
+            first_linear,
+            smallest,
+            last_finite,
+            last_number: last_finite + u32::from(word(last_finite + 1) == INFINITY),
+            nan_code: if nan_on_zero { sign_mask } else { u32::MAX },
+        };
+        let describes = |plan: &Self| (0..=codes).all(|code| plan.word(code) == word(code));
+        let smallest = word(1);
+        let subnormal =
+            (smallest == 0 || smallest >= MIN_NORMAL).then(|| plan(1 << format.trailing_bits(), smallest));
+        [Some(plan(0, 0)), subnormal].into_iter().flatten().find(describes)
+    }
+
+    /// What the vector kernel computes for one code.
+    fn word(&self, code: u32) -> u32 {
+        let index = code & self.index_mask;
+        let sign = if code & self.sign_mask == 0 { 0 } else { 1 << 31 };
+        if index > self.last_number || code == self.nan_code {
+            NAN
+        } else if index > self.last_finite {
+            INFINITY | sign
+        } else if index < self.first_linear {
+            #[expect(clippy::cast_precision_loss, reason = "indices have at most 16 bits")]
+            let value = index as f32 * f32::from_bits(self.smallest);
+            value.to_bits() | sign
+        } else {
+            (index << self.shift).wrapping_add(self.offset) | sign
+        }
     }
 }

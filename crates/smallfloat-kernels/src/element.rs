@@ -9,7 +9,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A slice whose elements become binary32 without rounding.
+/// A slice of wide floats by type.
 #[derive(Clone, Copy, Debug)]
 pub enum Lanes<'a> {
     /// binary32 itself.
@@ -18,19 +18,43 @@ pub enum Lanes<'a> {
     F16(&'a [f16]),
     /// bfloat16.
     Bf16(&'a [bf16]),
+    /// binary64.
+    F64(&'a [f64]),
+}
+
+/// A slice of codes by type.
+#[derive(Clone, Copy, Debug)]
+pub enum Codes<'a> {
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// Half-words.
+    Halves(&'a [u16]),
     /// None of these.
     Other,
 }
 
-/// A slice that the upper half of a binary32 fills exactly or with zeros.
+/// The same to be written.
 #[derive(Debug)]
-pub enum Halves<'a> {
-    /// binary32: zeros follow.
-    F32(&'a mut [f32]),
-    /// bfloat16.
-    Bf16(&'a mut [bf16]),
+pub enum CodesMut<'a> {
+    /// Bytes.
+    Bytes(&'a mut [u8]),
+    /// Half-words.
+    Halves(&'a mut [u16]),
     /// None of these.
     Other,
+}
+
+/// The same to be written.
+#[derive(Debug)]
+pub enum LanesMut<'a> {
+    /// binary32.
+    F32(&'a mut [f32]),
+    /// binary16.
+    F16(&'a mut [f16]),
+    /// bfloat16.
+    Bf16(&'a mut [bf16]),
+    /// binary64.
+    F64(&'a mut [f64]),
 }
 
 /// A wide float: `f32`, `f64`, [`f16`](struct@f16) or [`bf16`].
@@ -52,11 +76,11 @@ pub trait Element: sealed::Sealed + Classify + Copy + Default + Send + Sync + 's
     #[doc(hidden)]
     fn lanes(values: &[Self]) -> Lanes<'_>;
     #[doc(hidden)]
-    fn halves(values: &mut [Self]) -> Halves<'_>;
+    fn lanes_mut(values: &mut [Self]) -> LanesMut<'_>;
 }
 
 macro_rules! element {
-    ($type:ty, $bits:ty, $format:expr, $to_f64:expr, $lanes:expr, $halves:expr) => {
+    ($type:ty, $bits:ty, $format:expr, $to_f64:expr, $lanes:expr, $lanes_mut:expr) => {
         impl sealed::Sealed for $type {}
         impl Element for $type {
             const FORMAT: Format = $format;
@@ -99,17 +123,17 @@ macro_rules! element {
             }
 
             #[inline]
-            fn halves(values: &mut [Self]) -> Halves<'_> {
-                $halves(values)
+            fn lanes_mut(values: &mut [Self]) -> LanesMut<'_> {
+                $lanes_mut(values)
             }
         }
     };
 }
 
-element!(f32, u32, formats::BINARY32, f64::from, Lanes::F32, Halves::F32);
-element!(f64, u64, formats::BINARY64, core::convert::identity, |_| Lanes::Other, |_| Halves::Other);
-element!(f16, u16, formats::BINARY16, f16::to_f64, Lanes::F16, |_| Halves::Other);
-element!(bf16, u16, formats::BFLOAT16, bf16::to_f64, Lanes::Bf16, Halves::Bf16);
+element!(f32, u32, formats::BINARY32, f64::from, Lanes::F32, LanesMut::F32);
+element!(f64, u64, formats::BINARY64, core::convert::identity, Lanes::F64, LanesMut::F64);
+element!(f16, u16, formats::BINARY16, f16::to_f64, Lanes::F16, LanesMut::F16);
+element!(bf16, u16, formats::BFLOAT16, bf16::to_f64, Lanes::Bf16, LanesMut::Bf16);
 
 /// The storage of a code: `u8` for formats of up to 8 bits, `u16` for any small one, `u32` and `u64` for wide ones.
 pub trait Code: sealed::Sealed + Copy + Default + Send + Sync + 'static {
@@ -124,13 +148,13 @@ pub trait Code: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     /// The code as the widest one.
     fn widen(self) -> u64;
     #[doc(hidden)]
-    fn as_bytes(codes: &[Self]) -> Option<&[u8]>;
+    fn as_codes(codes: &[Self]) -> Codes<'_>;
     #[doc(hidden)]
-    fn as_bytes_mut(codes: &mut [Self]) -> Option<&mut [u8]>;
+    fn as_codes_mut(codes: &mut [Self]) -> CodesMut<'_>;
 }
 
 macro_rules! code {
-    ($type:ty, $bytes:expr, $bytes_mut:expr) => {
+    ($type:ty, $codes:expr, $codes_mut:expr) => {
         impl sealed::Sealed for $type {}
         #[allow(
             clippy::cast_possible_truncation,
@@ -162,19 +186,19 @@ macro_rules! code {
             }
 
             #[inline]
-            fn as_bytes(codes: &[Self]) -> Option<&[u8]> {
-                $bytes(codes)
+            fn as_codes(codes: &[Self]) -> Codes<'_> {
+                $codes(codes)
             }
 
             #[inline]
-            fn as_bytes_mut(codes: &mut [Self]) -> Option<&mut [u8]> {
-                $bytes_mut(codes)
+            fn as_codes_mut(codes: &mut [Self]) -> CodesMut<'_> {
+                $codes_mut(codes)
             }
         }
     };
 }
 
-code!(u8, Some, Some);
-code!(u16, |_| None, |_| None);
-code!(u32, |_| None, |_| None);
-code!(u64, |_| None, |_| None);
+code!(u8, Codes::Bytes, CodesMut::Bytes);
+code!(u16, Codes::Halves, CodesMut::Halves);
+code!(u32, |_| Codes::Other, |_| CodesMut::Other);
+code!(u64, |_| Codes::Other, |_| CodesMut::Other);

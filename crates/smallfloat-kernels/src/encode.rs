@@ -15,8 +15,8 @@ use crate::{Code, Element, Error, Events, Generator, Level, Words, parallel};
 /// Building one costs as much as encoding the table's classes one by one: some 4,000 for an 8-bit format, some 500,000
 /// for SHP. So keep it, and say with [`for_length`](Self::for_length) if it is for little data. For deterministic rounding it is a
 /// table over rounding classes, filled by [`smallfloat::convert`]: the same bits by construction, and the same time for
-/// any data. StochasticA into most formats of at most 8 bits has kernels too; the other stochastic roundings go through the
-/// core element by element.
+/// any data. Vector kernels do the same for most formats, StochasticA from at most 32 bits among the modes; the other stochastic
+/// roundings go through the core element by element.
 #[derive(Clone, Debug)]
 pub struct Encoder<T> {
     format: Format,
@@ -83,7 +83,7 @@ impl<T: Element> Encoder<T> {
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level.at_most_available();
-        self.fast = Fast::new(self.level, &self.format, &self.how);
+        self.fast = Fast::new(self.level, &T::FORMAT, &self.format, &self.how);
         self
     }
 
@@ -161,7 +161,7 @@ impl<T: Element> Encoder<T> {
 
     fn by_table<C: Code>(&self, source: &[T], codes: &mut [C]) -> Events {
         let table = self.table.get_or_init(|| {
-            let code = |class| entry::<T>(self.keys.representative(class), &self.format, &self.how);
+            let code = |class| entry(self.keys.representative(class), &T::FORMAT, &self.format, &self.how);
             (0..self.classes).map(code).collect()
         });
         let mut classes = [0; BATCH];
@@ -208,7 +208,7 @@ impl<T: Element> Encoder<T> {
     ) -> Events {
         let (mut counter, mut denormal) = (Counter::default(), false);
         for (i, (x, code)) in source.iter().zip(codes).enumerate() {
-            let entry = entry::<T>(x.bits(), &self.format, &how(i));
+            let entry = entry(x.bits(), &T::FORMAT, &self.format, &how(i));
             denormal |= T::FORMAT.classify(x.bits()) == Class::Subnormal;
             counter.add(entry);
             if i % BATCH == BATCH - 1 {
@@ -220,10 +220,10 @@ impl<T: Element> Encoder<T> {
     }
 }
 
-/// Code, flags and events of one element, by the core.
-fn entry<T: Element>(bits: u64, format: &Format, how: &Projection) -> u32 {
-    let Rounded { value, flags } = convert(bits, &T::FORMAT, format, how);
-    let source = T::FORMAT.decode(bits);
+/// Code, flags (but for the denormal one) and events of one element, by the core.
+pub(crate) fn entry(bits: u64, from: &Format, format: &Format, how: &Projection) -> u32 {
+    let Rounded { value, flags } = convert(bits, from, format, how);
+    let source = from.decode(bits);
     let zero = format.classify(value) == Class::Zero;
     let events = u32::from(flags.contains(Flags::OVERFLOW)) << bit::SATURATED
         | u32::from(zero && source.is_finite() && !source.is_zero()) << bit::UNDERFLOWED

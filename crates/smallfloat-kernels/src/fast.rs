@@ -1,19 +1,19 @@
 //! [`Fast`] and [`FastDecode`]: vector kernels chosen for one format, or the news that there are none.
 //!
-//! Whoever holds one may call it; `None` as an answer means that the twin must do the work: the codes are wider than bytes,
-//! the other side is no binary32 inside, or the host's floating-point environment is not the usual one.
+//! Whoever holds one may call it; `None` as an answer means that the twin must do the work: the codes are wider than half-words,
+//! the other side has no kernel, or the host's floating-point environment is not the usual one.
 
 use smallfloat::{Format, Projection};
 
-use crate::decode_plan::DecodePlan;
+use crate::decode_plan::DecodePlans;
 #[cfg(target_arch = "x86_64")]
 use crate::plan::Plan;
 use crate::{Code, Element, Events, Generator, Level};
 
 #[cfg(target_arch = "x86_64")]
 mod vector {
-    use super::{Code, DecodePlan, Element, Events, Format, Generator, Level, Plan, Projection};
-    use crate::element::{Halves, Lanes};
+    use super::{Code, DecodePlans, Element, Events, Format, Generator, Level, Plan, Projection};
+    use crate::element::{Codes, CodesMut, Lanes, LanesMut};
     use crate::tally::Tally;
     use crate::x86_64;
 
@@ -24,32 +24,37 @@ mod vector {
         proof: x86_64::Avx2,
     }
 
-    /// Calls a kernel with the source as the type it has.
-    macro_rules! with_lanes {
-        ($source:expr, |$x:ident| $call:expr) => {
-            match $source {
-                Lanes::F32($x) => Some($call),
-                Lanes::F16($x) => Some($call),
-                Lanes::Bf16($x) => Some($call),
-                Lanes::Other => None,
+    /// Calls a kernel with source and codes as the types they have.
+    macro_rules! with_types {
+        ($source:expr, $codes:expr, |$x:ident, $code:ident| $call:expr) => {
+            match ($source, $codes) {
+                (Lanes::F32($x), CodesMut::Bytes($code)) => Some($call),
+                (Lanes::F16($x), CodesMut::Bytes($code)) => Some($call),
+                (Lanes::Bf16($x), CodesMut::Bytes($code)) => Some($call),
+                (Lanes::F64($x), CodesMut::Bytes($code)) => Some($call),
+                (Lanes::F32($x), CodesMut::Halves($code)) => Some($call),
+                (Lanes::F16($x), CodesMut::Halves($code)) => Some($call),
+                (Lanes::Bf16($x), CodesMut::Halves($code)) => Some($call),
+                (Lanes::F64($x), CodesMut::Halves($code)) => Some($call),
+                (_, CodesMut::Other) => None,
             }
         };
     }
 
     impl Fast {
-        pub(crate) fn new(level: Level, format: &Format, how: &Projection) -> Option<Self> {
-            Some(Self { proof: x86_64::Avx2::new(level)?, plan: Plan::new(format, how)? })
+        pub(crate) fn new(level: Level, from: &Format, to: &Format, how: &Projection) -> Option<Self> {
+            Some(Self { proof: x86_64::Avx2::new(level)?, plan: Plan::new(from, to, how)? })
         }
 
-        /// Encodes to nearest even, past the caches if `stream`.
+        /// Encodes in a deterministic mode, past the caches if `stream`.
         pub(crate) fn encode<T: Element, C: Code>(
             &self,
             source: &[T],
             codes: &mut [C],
             stream: bool,
         ) -> Option<Events> {
-            let codes = C::as_bytes_mut(codes).filter(|_| x86_64::rounds_to_nearest())?;
-            Some(self.nearest(T::lanes(source), codes, stream)?.events(&self.plan, source.len()))
+            let tally = self.tally(T::lanes(source), C::as_codes_mut(codes), stream)?;
+            Some(tally.events(&self.plan, source.len()))
         }
 
         /// As [`encode`](Self::encode), codes only.
@@ -59,23 +64,36 @@ mod vector {
             codes: &mut [C],
             stream: bool,
         ) -> Option<()> {
-            let codes = C::as_bytes_mut(codes).filter(|_| x86_64::rounds_to_nearest())?;
-            self.nearest_only(T::lanes(source), codes, stream)
+            self.codes(T::lanes(source), C::as_codes_mut(codes), stream)
         }
     }
 
-    /// The kernels by source. Not generic, so that they are compiled in this crate and nowhere else.
+    /// The kernels by types. Not generic, so that they are compiled in this crate and nowhere else.
     impl Fast {
-        fn nearest(&self, source: Lanes<'_>, codes: &mut [u8], stream: bool) -> Option<Tally> {
-            with_lanes!(source, |x| x86_64::encode(self.proof, &self.plan, x, codes, stream))
+        fn tally(&self, source: Lanes<'_>, codes: CodesMut<'_>, stream: bool) -> Option<Tally> {
+            if !x86_64::rounds_to_nearest() {
+                return None;
+            }
+            with_types!(source, codes, |x, code| x86_64::encode(self.proof, &self.plan, x, code, stream))
         }
 
-        fn nearest_only(&self, source: Lanes<'_>, codes: &mut [u8], stream: bool) -> Option<()> {
-            with_lanes!(source, |x| x86_64::encode_only(self.proof, &self.plan, x, codes, stream))
+        fn codes(&self, source: Lanes<'_>, codes: CodesMut<'_>, stream: bool) -> Option<()> {
+            if !x86_64::rounds_to_nearest() {
+                return None;
+            }
+            with_types!(source, codes, |x, code| x86_64::encode_only(self.proof, &self.plan, x, code, stream))
         }
 
-        fn stochastic(&self, source: Lanes<'_>, codes: &mut [u8], words: &[u32], mask: u32) -> Option<Tally> {
-            with_lanes!(source, |x| x86_64::encode_random(self.proof, &self.plan, x, codes, words, mask))
+        fn stochastic(
+            &self,
+            source: Lanes<'_>,
+            codes: CodesMut<'_>,
+            words: &[u32],
+            mask: u32,
+        ) -> Option<Tally> {
+            with_types!(source, codes, |x, code| {
+                x86_64::encode_random(self.proof, &self.plan, x, code, words, mask)
+            })
         }
     }
 
@@ -99,12 +117,11 @@ mod vector {
             for ((source, codes), first) in
                 pieces.zip((0..).map(|i: u64| first.wrapping_add(i * PIECE as u64)))
             {
-                let codes = C::as_bytes_mut(codes)?;
                 let offset = (first % 4) as usize;
                 let needed = (offset + source.len()).div_ceil(4);
                 generator.fill_blocks(level, first / 4, &mut blocks[..needed]);
                 let words = &blocks.as_flattened()[offset..offset + source.len()];
-                let tally = self.stochastic(T::lanes(source), codes, words, mask)?;
+                let tally = self.stochastic(T::lanes(source), C::as_codes_mut(codes), words, mask)?;
                 events = events.merge(tally.events(&self.plan, source.len()));
             }
             Some(events)
@@ -114,13 +131,13 @@ mod vector {
     /// A decoder by vectors.
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct FastDecode {
-        plan: DecodePlan,
+        plans: DecodePlans,
         proof: x86_64::Avx2,
     }
 
     impl FastDecode {
-        pub(crate) fn new(level: Level, plan: DecodePlan) -> Option<Self> {
-            Some(Self { proof: x86_64::Avx2::new(level)?, plan })
+        pub(crate) fn new(level: Level, plans: DecodePlans) -> Option<Self> {
+            Some(Self { proof: x86_64::Avx2::new(level)?, plans })
         }
 
         /// Decodes, past the caches if `stream`.
@@ -130,32 +147,68 @@ mod vector {
             values: &mut [T],
             stream: bool,
         ) -> Option<()> {
-            let codes = C::as_bytes(codes)?;
-            self.halves(codes, T::halves(values), stream)
+            self.lanes(C::as_codes(codes), T::lanes_mut(values), stream)
         }
 
         /// Not generic, so that the kernels are compiled in this crate and nowhere else.
-        fn halves(&self, codes: &[u8], values: Halves<'_>, stream: bool) -> Option<()> {
-            match values {
-                Halves::F32(values) => x86_64::decode(self.proof, &self.plan, codes, values, stream),
-                Halves::Bf16(values) => x86_64::decode(self.proof, &self.plan, codes, values, stream),
-                Halves::Other => return None,
+        fn lanes(&self, codes: Codes<'_>, values: LanesMut<'_>, stream: bool) -> Option<()> {
+            let (proof, plans) = (self.proof, &self.plans);
+            match (codes, values) {
+                (Codes::Bytes(codes), values) => {
+                    let plan = plans.bytes.as_ref()?;
+                    match values {
+                        LanesMut::F32(values) => x86_64::decode(proof, plan, codes, values, stream),
+                        LanesMut::F16(values) => x86_64::decode(proof, plan, codes, values, stream),
+                        LanesMut::Bf16(values) => x86_64::decode(proof, plan, codes, values, stream),
+                        LanesMut::F64(values) => x86_64::decode(proof, plan, codes, values, stream),
+                    }
+                }
+                (Codes::Halves(codes), LanesMut::F32(values)) => {
+                    x86_64::decode_wide(proof, plans.half_words.as_ref()?, codes, values, stream);
+                }
+                (Codes::Halves(codes), LanesMut::F64(values)) => {
+                    x86_64::decode_wide(proof, plans.half_words.as_ref()?, codes, values, stream);
+                }
+                _ => return None,
             }
             Some(())
+        }
+    }
+
+    /// Codes to codes by vectors.
+    #[derive(Clone, Debug)]
+    pub(crate) struct FastRecode {
+        table: x86_64::RecodeTable,
+        proof: x86_64::Avx2,
+    }
+
+    impl FastRecode {
+        /// From entries that are laid out as `events.rs` says.
+        pub(crate) fn new(level: Level, table: &[u32]) -> Option<Self> {
+            Some(Self { proof: x86_64::Avx2::new(level)?, table: x86_64::RecodeTable::new(table) })
+        }
+
+        pub(crate) fn recode<X: Code, R: Code>(&self, codes: &[X], results: &mut [R]) -> Option<Events> {
+            match (X::as_codes(codes), R::as_codes_mut(results)) {
+                (Codes::Bytes(codes), CodesMut::Bytes(results)) => {
+                    Some(x86_64::recode(self.proof, &self.table, codes, results))
+                }
+                _ => None,
+            }
         }
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 mod vector {
-    use super::{Code, DecodePlan, Element, Events, Format, Generator, Level, Projection};
+    use super::{Code, DecodePlans, Element, Events, Format, Generator, Level, Projection};
 
     /// No vector kernels: a type without values.
     #[derive(Clone, Copy, Debug)]
     pub(crate) enum Fast {}
 
     impl Fast {
-        pub(crate) fn new(_: Level, _: &Format, _: &Projection) -> Option<Self> {
+        pub(crate) fn new(_: Level, _: &Format, _: &Format, _: &Projection) -> Option<Self> {
             None
         }
 
@@ -184,7 +237,7 @@ mod vector {
     pub(crate) enum FastDecode {}
 
     impl FastDecode {
-        pub(crate) fn new(_: Level, _: DecodePlan) -> Option<Self> {
+        pub(crate) fn new(_: Level, _: DecodePlans) -> Option<Self> {
             None
         }
 
@@ -192,6 +245,20 @@ mod vector {
             match *self {}
         }
     }
+
+    /// No vector kernels: a type without values.
+    #[derive(Clone, Debug)]
+    pub(crate) enum FastRecode {}
+
+    impl FastRecode {
+        pub(crate) fn new(_: Level, _: &[u32]) -> Option<Self> {
+            None
+        }
+
+        pub(crate) fn recode<X: Code, R: Code>(&self, _: &[X], _: &mut [R]) -> Option<Events> {
+            match *self {}
+        }
+    }
 }
 
-pub(crate) use vector::{Fast, FastDecode};
+pub(crate) use vector::{Fast, FastDecode, FastRecode};

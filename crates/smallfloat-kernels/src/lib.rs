@@ -4,9 +4,11 @@
 //! | --- | --- |
 //! | [`Encoder`] | f32, f64, binary16 or bfloat16 → codes, with flags and counts of events |
 //! | [`Decoder`] | codes → the same |
+//! | [`Recode`] | codes → codes of another format or bias |
 //! | [`Elementwise`] | a numeric operation on slices of codes: add, multiply, fma, exp, … |
 //! | [`Cells`] | one pass of statistics from which every bias's exact squared error follows |
 //! | [`Dot`] | dot products and matrix products of codes, with a named accumulator |
+//! | [`pack4`], [`pack6`] | codes of 4 and 6 bits side by side in bytes, and back |
 //! | [`Level`] | which instructions are used; nothing else depends on it |
 //! | [`ErrorSums`] | signal and error of a quantized slice, the same for any number of threads |
 //!
@@ -45,9 +47,11 @@ mod events;
 mod fast;
 mod key;
 mod level;
+mod packing;
 mod parallel;
 mod plan;
 mod random;
+mod recode;
 mod tally;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
@@ -63,4 +67,6 @@ pub use error_sums::ErrorSums;
 pub use events::Events;
 pub use half::{bf16, f16};
 pub use level::Level;
+pub use packing::{Nibbles, pack4, pack6, unpack4, unpack6};
 pub use random::{Ars5, Generator, Words};
+pub use recode::Recode;

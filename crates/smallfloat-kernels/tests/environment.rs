@@ -67,3 +67,39 @@ fn settings_change_nothing() {
         }
     }
 }
+
+#[test]
+fn settings_change_nothing_in_rarer_kernels() {
+    for (name, rounding) in [
+        ("shp:bias=63", Rounding::NearestEven),
+        ("uhp", Rounding::NearestAway),
+        ("bfloat16", Rounding::TowardNegative),
+        ("binary16", Rounding::ToOdd),
+        ("binary16p11se", Rounding::TowardPositive),
+    ] {
+        let target: Format = name.parse().unwrap();
+        let how = target.default_projection().with_rounding(rounding);
+        for level in Level::available() {
+            let single = Encoder::<f32>::for_length(&target, &how, 0).unwrap().with_level(level);
+            let double = Encoder::<f64>::for_length(&target, &how, 0).unwrap().with_level(level);
+            let decoder = Decoder::<f64>::new(&target, None).unwrap().with_level(level);
+            for class in CLASSES {
+                let x: Vec<f32> = data(class, &target, 500, 5);
+                let y: Vec<f64> = data(class, &target, 500, 6);
+                let run = || {
+                    let (mut a, mut b) = (vec![0_u16; x.len()], vec![0_u16; y.len()]);
+                    let events = [single.encode(&x, &mut a), double.encode(&y, &mut b)];
+                    let mut values = vec![0_f64; a.len()];
+                    decoder.decode(&a, &mut values);
+                    (a, b, events, values.into_iter().map(f64::to_bits).collect::<Vec<u64>>())
+                };
+                let expected = with_control(0, run);
+                for settings in [FLUSH_TO_ZERO | DENORMALS_ARE_ZERO, ROUND_UP, ROUND_TO_ZERO | FLUSH_TO_ZERO]
+                {
+                    let found = with_control(settings, run);
+                    assert!(found == expected, "{name}, {level:?}, {class}, settings {settings:#x}");
+                }
+            }
+        }
+    }
+}

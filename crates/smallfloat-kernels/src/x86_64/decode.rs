@@ -1,11 +1,13 @@
-//! Codes of at most 8 bits → f32 or bf16, by `decode_plan.rs`: no floating-point instruction, so neither subnormals nor the
-//! host's settings matter, and 32 codes cost about 30 instructions.
+//! Codes of at most 8 bits → f32, bf16, f64 or f16, by `decode_plan.rs`: no floating-point arithmetic, so neither subnormals nor the
+//! host's settings matter, and 32 codes cost about 30 instructions. f64 and f16 are conversions of the f32, which must not be
+//! subnormal then.
 
 use std::arch::x86_64::*;
 
-use half::bf16;
+use half::{bf16, f16};
 
 use super::Avx2;
+use super::decode_wide::{put, widen};
 use super::lanes::{STEP, bytes, elements_to_alignment};
 use crate::decode_plan::DecodePlan;
 
@@ -17,35 +19,64 @@ pub(crate) trait Destination: Copy + Default {
     /// Stores the halves, past the caches if `STREAM`.
     ///
     /// # Safety
-    /// The machine must have AVX2; with `STREAM`, `values` must be aligned to 32 bytes.
+    /// The machine must have AVX2 and F16C; with `STREAM`, `values` must be aligned to 32 bytes.
     unsafe fn store<const STREAM: bool>(values: &mut [Self; STEP], halves: [__m256i; 2]);
 }
 
-/// # Safety
-/// The machine must have AVX2; `to` must be writable and, with `STREAM`, aligned.
+/// The words of 32 binary32 whose order is [`f32::ORDER`](Destination::ORDER).
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn put<const STREAM: bool>(to: *mut __m256i, vector: __m256i) {
-    // SAFETY: the caller's promise.
-    unsafe { if STREAM { _mm256_stream_si256(to, vector) } else { _mm256_storeu_si256(to, vector) } }
+fn singles([low, high]: [__m256i; 2]) -> [__m256i; 4] {
+    let zero = _mm256_setzero_si256();
+    [
+        _mm256_unpacklo_epi16(zero, low),
+        _mm256_unpackhi_epi16(zero, low),
+        _mm256_unpacklo_epi16(zero, high),
+        _mm256_unpackhi_epi16(zero, high),
+    ]
 }
 
 impl Destination for f32 {
     const ORDER: [i32; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
 
     #[inline]
-    #[target_feature(enable = "avx2")]
-    unsafe fn store<const STREAM: bool>(values: &mut [Self; STEP], [low, high]: [__m256i; 2]) {
-        let zero = _mm256_setzero_si256();
-        let vectors = [
-            _mm256_unpacklo_epi16(zero, low),
-            _mm256_unpackhi_epi16(zero, low),
-            _mm256_unpacklo_epi16(zero, high),
-            _mm256_unpackhi_epi16(zero, high),
-        ];
-        for (eight, vector) in values.as_chunks_mut::<8>().0.iter_mut().zip(vectors) {
+    #[target_feature(enable = "avx2,f16c")]
+    unsafe fn store<const STREAM: bool>(values: &mut [Self; STEP], halves: [__m256i; 2]) {
+        for (eight, vector) in values.as_chunks_mut::<8>().0.iter_mut().zip(singles(halves)) {
             // SAFETY: the reference is to 32 writable bytes; the caller has checked the alignment.
             unsafe { put::<STREAM>(eight.as_mut_ptr().cast(), vector) };
+        }
+    }
+}
+
+impl Destination for f64 {
+    const ORDER: [i32; 8] = f32::ORDER;
+
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
+    unsafe fn store<const STREAM: bool>(values: &mut [Self; STEP], halves: [__m256i; 2]) {
+        for (eight, vector) in values.as_chunks_mut::<8>().0.iter_mut().zip(singles(halves)) {
+            for (four, vector) in eight.as_chunks_mut::<4>().0.iter_mut().zip(widen(vector)) {
+                // SAFETY: the reference is to 32 writable bytes; the caller has checked the alignment.
+                unsafe { put::<STREAM>(four.as_mut_ptr().cast(), vector) };
+            }
+        }
+    }
+}
+
+impl Destination for f16 {
+    const ORDER: [i32; 8] = f32::ORDER;
+
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
+    unsafe fn store<const STREAM: bool>(values: &mut [Self; STEP], halves: [__m256i; 2]) {
+        const EXACT: i32 = _MM_FROUND_TO_NEAREST_INT;
+        let [a, b, c, d] = singles(halves);
+        for (sixteen, [low, high]) in values.as_chunks_mut::<16>().0.iter_mut().zip([[a, b], [c, d]]) {
+            let low = _mm256_cvtps_ph::<EXACT>(_mm256_castsi256_ps(low));
+            let high = _mm256_cvtps_ph::<EXACT>(_mm256_castsi256_ps(high));
+            // SAFETY: the reference is to 32 writable bytes; the caller has checked the alignment.
+            unsafe { put::<STREAM>(sixteen.as_mut_ptr().cast(), _mm256_set_m128i(high, low)) };
         }
     }
 }
@@ -54,7 +85,7 @@ impl Destination for bf16 {
     const ORDER: [i32; 8] = [0, 1, 4, 5, 2, 3, 6, 7];
 
     #[inline]
-    #[target_feature(enable = "avx2")]
+    #[target_feature(enable = "avx2,f16c")]
     unsafe fn store<const STREAM: bool>(values: &mut [Self; STEP], halves: [__m256i; 2]) {
         for (sixteen, vector) in values.as_chunks_mut::<16>().0.iter_mut().zip(halves) {
             // SAFETY: the reference is to 32 writable bytes; the caller has checked the alignment.
@@ -87,8 +118,8 @@ pub(crate) fn decode<D: Destination>(
 }
 
 /// # Safety
-/// The machine must have AVX2; with `STREAM`, `values` must be aligned to 32 bytes.
-#[target_feature(enable = "avx2")]
+/// The machine must have AVX2 and F16C; with `STREAM`, `values` must be aligned to 32 bytes.
+#[target_feature(enable = "avx2,f16c")]
 unsafe fn run<D: Destination, const STREAM: bool>(plan: &DecodePlan, codes: &[u8], values: &mut [D]) {
     let k = Constants::new::<D>(plan);
     let (steps, rest) = codes.as_chunks::<STEP>();

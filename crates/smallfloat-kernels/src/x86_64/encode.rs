@@ -1,132 +1,205 @@
-//! f32, f16 or bf16 → 8-bit codes to nearest even, with flags and counts.
+//! f32, f16, bf16 or f64 → codes of 8 or 16 bits in every deterministic rounding, with flags and counts.
 //!
-//! `plan.rs` says how the rounding works. Everything about specials happens on bytes, 32 at once: a value's index on the grid,
-//! capped at the first one beyond the range, and three more bytes narrowed with saturation from x (its sign), ∞ − |x|
-//! (negative for NaN, zero for ∞) and |x| − 1 (negative for zero). The speed does not depend on the data: no element
-//! takes a branch.
+//! `plan.rs` says how the rounding works, `rounding.rs` does it. Everything about specials happens on the lanes of codes, 32 bytes
+//! at once: a value's index on the grid, capped at the first one beyond the range, and three more lanes narrowed with
+//! saturation from x (its sign), ∞ − |x| (negative for NaN, zero for ∞) and |x| − 1 (negative for zero). The speed does not
+//! depend on the data: no element takes a branch.
 
 use std::arch::x86_64::*;
 
 use super::Avx2;
 use super::lanes::{
-    STEP, Source, any, bytes, elements_to_alignment, in_order, least, narrow_signed, negatives, sum_of_bytes,
-    words,
+    STEP, Source, Target, add, any, codes as splat, elements_to_alignment, equal, greater, in_order, larger,
+    least, less, lesser, narrow_signed, store, subtract, sum_of_bytes, words,
 };
-use crate::plan::{INFINITY, Low, Plan};
+use super::rounding::{mode, round};
+use crate::plan::{INFINITY, Low, Mode, Plan};
 use crate::tally::Tally;
 
-/// Elements between two looks at the flags: byte counters hold it, and flags that are settled need no more work.
+/// Elements between two looks at the flags: counters of a byte hold it, and flags that are settled need no more work.
 pub(super) const BLOCK: usize = 64 * STEP;
-/// The same while flags are not settled.
+/// The same before the first look.
 const FIRST_BLOCK: usize = 16 * STEP;
 
 /// How much a loop finds out beside the codes.
 pub(super) mod find {
     pub(in crate::x86_64) const CODES: u8 = 0;
     pub(in crate::x86_64) const COUNTS: u8 = 1;
-    /// Counts, and whether a value came near the subnormals.
+    /// Counts, whether a value has bits below the last place of normal values, and whether one came near the subnormals.
     pub(in crate::x86_64) const LOW: u8 = 2;
-    /// All that, and whether any element is inexact.
-    pub(in crate::x86_64) const EXACT: u8 = 3;
-    /// All that, and whether one below the smallest normal value is.
-    pub(in crate::x86_64) const FLAGS: u8 = 4;
+    /// All that, and whether any element is inexact, below the smallest normal value too.
+    pub(in crate::x86_64) const FLAGS: u8 = 3;
     /// All that, where the rounding itself has found the places in Tesla's hole.
-    pub(in crate::x86_64) const RANDOM: u8 = 5;
+    pub(in crate::x86_64) const RANDOM: u8 = 4;
 }
 
 /// What a loop is specialised for.
 pub(super) mod shape {
     pub(in crate::x86_64) const GRADUAL: u8 = 0;
     pub(in crate::x86_64) const HOLE: u8 = 1;
-    /// Flushed subnormals or no sign: all choices at run time.
-    pub(in crate::x86_64) const RARE: u8 = 2;
+    /// Exponents of binary32.
+    pub(in crate::x86_64) const INTEGER: u8 = 2;
+    /// Flushed subnormals.
+    pub(in crate::x86_64) const FLUSH: u8 = 3;
+    /// No sign, a rare rounding, or infinities whose signs matter: all choices at run time.
+    pub(in crate::x86_64) const RARE: u8 = 4;
 }
 
 /// Encodes a slice and says what happened.
-pub(crate) fn encode<S: Source>(_: Avx2, plan: &Plan, source: &[S], codes: &mut [u8], stream: bool) -> Tally {
+pub(crate) fn encode<S: Source, T: Target>(
+    _: Avx2,
+    plan: &Plan,
+    source: &[S],
+    codes: &mut [T],
+    stream: bool,
+) -> Tally {
     assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
     // SAFETY: the proof says that the machine has these instructions.
     unsafe { dispatch(plan, source, codes, stream) }
 }
 
 /// Encodes a slice and counts nothing.
-pub(crate) fn encode_only<S: Source>(_: Avx2, plan: &Plan, source: &[S], codes: &mut [u8], stream: bool) {
+pub(crate) fn encode_only<S: Source, T: Target>(
+    _: Avx2,
+    plan: &Plan,
+    source: &[S],
+    codes: &mut [T],
+    stream: bool,
+) {
     assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
     // SAFETY: the proof says that the machine has these instructions.
     unsafe { only_codes(plan, source, codes, stream) }
 }
 
 #[target_feature(enable = "avx2,f16c,popcnt")]
-fn dispatch<S: Source>(plan: &Plan, source: &[S], codes: &mut [u8], stream: bool) -> Tally {
-    match (plan.low, plan.signed) {
-        (Low::Gradual, true) => all::<S, { shape::GRADUAL }>(plan, source, codes, stream),
-        (Low::Hole, true) => all::<S, { shape::HOLE }>(plan, source, codes, stream),
-        _ => all::<S, { shape::RARE }>(plan, source, codes, stream),
+fn dispatch<S: Source, T: Target>(plan: &Plan, source: &[S], codes: &mut [T], stream: bool) -> Tally {
+    if plan.mode != Mode::Even {
+        return match plan.mode {
+            Mode::Away => once::<S, T, { mode::AWAY }>(plan, source, codes, stream),
+            Mode::Directed(_) => once::<S, T, { mode::DIRECTED }>(plan, source, codes, stream),
+            _ => once::<S, T, { mode::ODD }>(plan, source, codes, stream),
+        };
+    }
+    match shape_of(plan) {
+        shape::GRADUAL => all::<S, T, { shape::GRADUAL }>(plan, source, codes, stream),
+        shape::HOLE => all::<S, T, { shape::HOLE }>(plan, source, codes, stream),
+        shape::INTEGER => all::<S, T, { shape::INTEGER }>(plan, source, codes, stream),
+        shape::FLUSH => all::<S, T, { shape::FLUSH }>(plan, source, codes, stream),
+        _ => all::<S, T, { shape::RARE }>(plan, source, codes, stream),
+    }
+}
+
+/// The narrowest shape that a plan's nearest-even and stochastic loops may have.
+pub(super) fn shape_of(plan: &Plan) -> u8 {
+    match plan.low {
+        _ if !plan.signed => shape::RARE,
+        Low::Flush => shape::FLUSH,
+        _ if plan.infinity_by_sign => shape::RARE,
+        _ if plan.integer => shape::INTEGER,
+        Low::Gradual => shape::GRADUAL,
+        Low::Hole => shape::HOLE,
     }
 }
 
 #[target_feature(enable = "avx2,f16c,popcnt")]
-fn only_codes<S: Source>(plan: &Plan, source: &[S], codes: &mut [u8], stream: bool) {
-    let (k, mut tally) = (Constants::new::<S>(plan), Tally::default());
-    match (plan.low, plan.signed) {
-        (Low::Gradual, true) => {
-            run::<S, { shape::GRADUAL }, { find::CODES }>(&k, source, codes, stream, &mut tally);
+fn only_codes<S: Source, T: Target>(plan: &Plan, source: &[S], codes: &mut [T], stream: bool) {
+    const CODES: u8 = find::CODES;
+    const EVEN: u8 = mode::EVEN;
+    let (k, mut tally) = (Constants::new::<S, T>(plan), Tally::default());
+    let shape = if plan.mode == Mode::Even { shape_of(plan) } else { shape::RARE };
+    match shape {
+        shape::GRADUAL => {
+            run::<S, T, { shape::GRADUAL }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
         }
-        (Low::Hole, true) => {
-            run::<S, { shape::HOLE }, { find::CODES }>(&k, source, codes, stream, &mut tally);
+        shape::HOLE => {
+            run::<S, T, { shape::HOLE }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
         }
-        _ => run::<S, { shape::RARE }, { find::CODES }>(&k, source, codes, stream, &mut tally),
+        shape::INTEGER => {
+            run::<S, T, { shape::INTEGER }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
+        }
+        shape::FLUSH => {
+            run::<S, T, { shape::FLUSH }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
+        }
+        // Counts cost little beside all the choices.
+        _ => {
+            dispatch(plan, source, codes, stream);
+        }
     }
 }
 
-/// Inexact and underflow are properties of a slice once any element has them. So blocks look for them only until they are
-/// found: first for anything inexact, then for underflow where a value came near the subnormals.
+/// Inexact and underflow are properties of a slice once any element has them. Blocks look for bits that no normal value
+/// keeps, which costs next to nothing; where a value came near the subnormals, exactness is looked for again at length until
+/// underflow is found.
 #[target_feature(enable = "avx2,f16c,popcnt")]
-fn all<S: Source, const SHAPE: u8>(plan: &Plan, source: &[S], codes: &mut [u8], stream: bool) -> Tally {
-    let k = Constants::new::<S>(plan);
+fn all<S: Source, T: Target, const SHAPE: u8>(
+    plan: &Plan,
+    source: &[S],
+    codes: &mut [T],
+    stream: bool,
+) -> Tally {
+    const EVEN: u8 = mode::EVEN;
+    let k = Constants::new::<S, T>(plan);
     let mut tally = Tally::default();
     // Small but exact values need the longest look again and again: do not look twice.
     let mut look = false;
     let (mut source, mut codes) = (source, codes);
-    // Streamed stores need aligned addresses: elements before the first one are a block of their own.
     let mut head = if stream { elements_to_alignment(codes) } else { 0 };
+    let mut block = FIRST_BLOCK;
     while !source.is_empty() {
         let settled = tally.is_underflow_settled();
-        let block = if settled { BLOCK } else { FIRST_BLOCK };
         let length = if head > 0 { head } else { block }.min(source.len());
-        head = 0;
+        // What settles the flags of most slices comes soon.
+        (head, block) = (0, BLOCK);
         let (x, code);
         (x, source) = source.split_at(length);
         (code, codes) = codes.split_at_mut(length);
         if settled {
-            run::<S, SHAPE, { find::COUNTS }>(&k, x, code, stream, &mut tally);
+            run::<S, T, SHAPE, EVEN, { find::COUNTS }>(&k, x, code, stream, &mut tally);
             continue;
         }
-        let mut block = Tally::default();
+        let mut found = Tally::default();
         if look {
-            run::<S, SHAPE, { find::FLAGS }>(&k, x, code, stream, &mut block);
-        } else if tally.inexact {
-            run::<S, SHAPE, { find::LOW }>(&k, x, code, stream, &mut block);
+            run::<S, T, SHAPE, EVEN, { find::FLAGS }>(&k, x, code, stream, &mut found);
         } else {
-            run::<S, SHAPE, { find::EXACT }>(&k, x, code, stream, &mut block);
+            run::<S, T, SHAPE, EVEN, { find::LOW }>(&k, x, code, stream, &mut found);
         }
-        let may_underflow = block.low && !block.is_underflow_settled() && (tally.inexact || block.inexact);
+        let may_underflow = found.low && !found.is_underflow_settled();
         if may_underflow && !look {
-            block = Tally::default();
-            run::<S, SHAPE, { find::FLAGS }>(&k, x, code, stream, &mut block);
+            found = Tally::default();
+            run::<S, T, SHAPE, EVEN, { find::FLAGS }>(&k, x, code, stream, &mut found);
         }
-        look = may_underflow && !block.is_underflow_settled();
-        tally.add(&block);
+        look = may_underflow && !found.is_underflow_settled();
+        tally.add(&found);
+    }
+    tally
+}
+
+/// The rarer modes, which find out everything about every block.
+#[target_feature(enable = "avx2,f16c,popcnt")]
+fn once<S: Source, T: Target, const MODE: u8>(
+    plan: &Plan,
+    source: &[S],
+    codes: &mut [T],
+    stream: bool,
+) -> Tally {
+    let k = Constants::new::<S, T>(plan);
+    let mut tally = Tally::default();
+    let head = if stream { elements_to_alignment(codes).min(source.len()) } else { 0 };
+    let (heads, tails) = (source.split_at(head), codes.split_at_mut(head));
+    for (source, codes) in [(heads.0, tails.0), (heads.1, tails.1)] {
+        for (x, code) in source.chunks(BLOCK).zip(codes.chunks_mut(BLOCK)) {
+            run::<S, T, { shape::RARE }, MODE, { find::FLAGS }>(&k, x, code, stream, &mut tally);
+        }
     }
     tally
 }
 
 #[inline]
 #[target_feature(enable = "avx2,f16c,popcnt")]
-fn run<S: Source, const SHAPE: u8, const FIND: u8>(
+fn run<S: Source, T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
     k: &Constants,
     source: &[S],
-    codes: &mut [u8],
+    codes: &mut [T],
     stream: bool,
     tally: &mut Tally,
 ) {
@@ -135,25 +208,21 @@ fn run<S: Source, const SHAPE: u8, const FIND: u8>(
     let (code_steps, code_rest) = codes.as_chunks_mut::<STEP>();
     let stream = stream && code_steps.as_ptr().addr().is_multiple_of(STEP);
     for (x, code) in steps.iter().zip(code_steps) {
-        let y = step::<S, SHAPE, FIND>(x, k, &mut sums);
-        let to = code.as_mut_ptr().cast();
+        let y = step::<S, T, SHAPE, MODE, FIND>(x, k, &mut sums);
         if stream {
             prefetch(x);
-            // SAFETY: the reference is to 32 writable bytes; streams have checked that they are aligned.
-            unsafe { _mm256_stream_si256(to, y) };
-        } else {
-            // SAFETY: the reference is to 32 writable bytes; the store needs no alignment.
-            unsafe { _mm256_storeu_si256(to, y) };
         }
+        // SAFETY: streams have checked the alignment.
+        unsafe { store(code, &y, stream) };
     }
     let mut padding = 0;
     if !rest.is_empty() {
         // Zeros fill the last step; they raise nothing and are taken off the counts below.
-        let (mut x, mut code) = ([S::default(); STEP], [0; STEP]);
+        let (mut x, mut code) = ([S::default(); STEP], [T::default(); STEP]);
         x[..rest.len()].copy_from_slice(rest);
-        let y = step::<S, SHAPE, FIND>(&x, k, &mut sums);
-        // SAFETY: the reference is to 32 writable bytes; the store needs no alignment.
-        unsafe { _mm256_storeu_si256(code.as_mut_ptr().cast(), y) };
+        let y = step::<S, T, SHAPE, MODE, FIND>(&x, k, &mut sums);
+        // SAFETY: ordinary stores need no alignment.
+        unsafe { store(&mut code, &y, false) };
         code_rest.copy_from_slice(&code[..rest.len()]);
         padding = (STEP - rest.len()) as u64;
     }
@@ -162,7 +231,7 @@ fn run<S: Source, const SHAPE: u8, const FIND: u8>(
         _mm_sfence();
     }
     if FIND != find::CODES {
-        sums.add_to(tally, padding, k);
+        sums.add_to::<T>(tally, padding, k);
     }
 }
 
@@ -182,7 +251,7 @@ fn prefetch<S>(x: &[S; STEP]) {
 }
 
 /// The plan as vectors.
-#[expect(clippy::struct_excessive_bools, reason = "five independent choices")]
+#[expect(clippy::struct_excessive_bools, reason = "independent choices")]
 pub(super) struct Constants {
     pub(super) magnitude: __m256i,
     pub(super) one: __m256i,
@@ -191,26 +260,37 @@ pub(super) struct Constants {
     pub(super) lowest: __m256i,
     pub(super) exponent: __m256i,
     pub(super) lift: __m256i,
+    pub(super) half_step: __m256i,
     pub(super) weights: __m256i,
     pub(super) base: __m256i,
     pub(super) shift: __m128i,
+    /// The bits below the last place of normal values, and how many.
+    pub(super) below: __m256i,
+    pub(super) cut: __m128i,
+    pub(super) half_cut: __m256i,
+    /// Of a directed rounding: what makes the sign of elements that move away negative, if any does.
+    pub(super) toward: __m256i,
+    pub(super) moves: __m256i,
     pub(super) top: __m256i,
     pub(super) sign: __m256i,
-    /// Codes narrower than a byte, whose sign bit is not a byte's.
+    /// Codes whose sign bit is not that of a byte.
     pub(super) narrow: bool,
     pub(super) drops_zero_sign: bool,
     pub(super) overflow: [__m256i; 2],
     pub(super) infinite: [__m256i; 2],
     pub(super) nan: [__m256i; 2],
     pub(super) infinity_differs: bool,
-    pub(super) min_normal: __m256i,
-    pub(super) first_normal: u8,
+    pub(super) infinity_by_sign: bool,
+    pub(super) min_normal: u32,
+    pub(super) first_normal: __m256i,
     pub(super) last_below: __m256i,
     pub(super) half_hole: __m256i,
+    pub(super) hole_end: __m256i,
     pub(super) binade: __m256i,
     pub(super) to_zero: __m256i,
     pub(super) flush: bool,
     pub(super) hole: bool,
+    pub(super) integer: bool,
     pub(super) signed: bool,
     pub(super) source_min_normal: u32,
 }
@@ -218,13 +298,22 @@ pub(super) struct Constants {
 impl Constants {
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) fn new<S: Source>(plan: &Plan) -> Self {
+    pub(super) fn new<S: Source, T: Target>(plan: &Plan) -> Self {
         let m = plan.trailing;
         let lift = 23 - m;
-        let pair = |codes: [u8; 2]| [bytes(codes[0]), bytes(codes[1])];
-        // A high half-word holds the exponent field at bit 7: low half-words join at 7 − m.
-        let weights = 1 << 16 | 1 << (7 - m);
-        let binade = 1_u8 << m;
+        let pair = |codes: [u16; 2]| [splat::<T>(codes[0]), splat::<T>(codes[1])];
+        // A high half-word holds the exponent field at bit 7: low half-words join at 7 − m, or at 0 if there are more bits.
+        let weights = 1 << m.saturating_sub(7) << 16 | 1 << 7_u32.saturating_sub(m);
+        let binade = 1_u16 << m;
+        let base = if T::BITS == 8 {
+            words((plan.lowest_field + lift) << 23 | (plan.lowest_field + lift) << 7)
+        } else {
+            words((plan.lowest_field + lift) << m.max(7))
+        };
+        let [positive_moves, negative_moves] = match plan.mode {
+            Mode::Directed(moves) => moves,
+            _ => [false, false],
+        };
         Self {
             magnitude: words(0x7fff_ffff),
             one: words(1),
@@ -233,25 +322,34 @@ impl Constants {
             lowest: words(plan.lowest_field << 23),
             exponent: words(INFINITY),
             lift: words(lift << 23),
+            half_step: words(24 << 23),
             weights: words(weights),
-            base: words((plan.lowest_field + lift) << 23 | (plan.lowest_field + lift) << 7),
-            shift: _mm_cvtsi32_si128((7 - m).cast_signed()),
-            top: bytes(plan.top),
-            sign: bytes(plan.sign_bit),
-            narrow: plan.sign_bit != 0x80,
+            base,
+            shift: _mm_cvtsi32_si128(7_u32.saturating_sub(m).cast_signed()),
+            below: words((1 << lift) - 1),
+            cut: _mm_cvtsi32_si128(lift.cast_signed()),
+            half_cut: words(1 << (lift - 1)),
+            toward: words(if positive_moves { u32::MAX } else { 0 }),
+            moves: words(if positive_moves || negative_moves { u32::MAX } else { 0 }),
+            top: splat::<T>(plan.top),
+            sign: splat::<T>(plan.sign_bit),
+            narrow: T::BITS != 8 || plan.sign_bit != 0x80,
             drops_zero_sign: plan.negative_zero == 0,
             overflow: pair(plan.overflow.codes),
             infinite: pair(plan.infinity.codes),
             nan: pair(plan.nan.codes),
             infinity_differs: plan.infinity.codes != plan.overflow.codes,
-            min_normal: words(plan.min_normal),
-            first_normal: plan.first_normal,
-            last_below: bytes(binade - 1),
-            half_hole: bytes((binade + binade / 2).wrapping_sub(1)),
-            binade: bytes(binade),
+            infinity_by_sign: plan.infinity_by_sign,
+            min_normal: plan.min_normal,
+            first_normal: splat::<T>(plan.first_normal),
+            last_below: splat::<T>(binade - 1),
+            half_hole: splat::<T>((binade + binade / 2).wrapping_sub(1)),
+            hole_end: splat::<T>(2 * binade - 1),
+            binade: splat::<T>(binade),
             to_zero: words(plan.to_zero),
             flush: plan.low == Low::Flush,
             hole: plan.low == Low::Hole,
+            integer: plan.integer,
             signed: plan.signed,
             source_min_normal: S::MIN_NORMAL,
         }
@@ -264,15 +362,19 @@ pub(super) struct Sums {
     pub(super) zero: __m256i,
     pub(super) infinite: __m256i,
     pub(super) refused: __m256i,
-    pub(super) nan: u64,
-    pub(super) exact_zero: u64,
-    pub(super) negative_infinite: u64,
+    pub(super) nan: __m256i,
+    pub(super) exact_zero: __m256i,
+    pub(super) negative_infinite: __m256i,
     /// The least |x| − 1, zeros last.
     pub(super) least: __m256i,
     /// The least index − 1, zeros last.
     pub(super) least_index: __m256i,
-    pub(super) inexact: __m256i,
-    pub(super) tiny: __m256i,
+    /// All bits of capped magnitudes.
+    pub(super) bits: __m256i,
+    /// The least inexact magnitude; all bits set if none.
+    pub(super) least_inexact: __m256i,
+    /// Codes whose value is inexact for being no value, all of them below the smallest normal one.
+    pub(super) lost: __m256i,
 }
 
 impl Sums {
@@ -285,44 +387,76 @@ impl Sums {
             zero,
             infinite: zero,
             refused: zero,
-            nan: 0,
-            exact_zero: 0,
-            negative_infinite: 0,
+            nan: zero,
+            exact_zero: zero,
+            negative_infinite: zero,
             least: ones,
             least_index: ones,
-            inexact: zero,
-            tiny: zero,
+            bits: zero,
+            least_inexact: ones,
+            lost: zero,
         }
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) fn add_to(&self, tally: &mut Tally, padding: u64, k: &Constants) {
-        let infinite = sum_of_bytes(self.infinite);
-        tally.nan += self.nan;
+    pub(super) fn add_to<T: Target>(&self, tally: &mut Tally, padding: u64, k: &Constants) {
+        // Counters of half-words stay below 256 too.
+        let (nan, infinite) = (sum_of_bytes(self.nan), sum_of_bytes(self.infinite));
+        tally.nan += nan;
         tally.infinite += infinite;
-        tally.negative_infinite += self.negative_infinite;
-        tally.overflow += sum_of_bytes(self.top) - self.nan - infinite;
+        tally.negative_infinite += sum_of_bytes(self.negative_infinite);
+        tally.overflow += sum_of_bytes(self.top) - nan - infinite;
         tally.refused += sum_of_bytes(self.refused);
         tally.zero += sum_of_bytes(self.zero) - padding;
-        tally.exact_zero += self.exact_zero - padding;
+        tally.exact_zero += sum_of_bytes(self.exact_zero) - padding;
         tally.denormal |= least(self.least) < k.source_min_normal - 1;
-        let low = _mm256_subs_epu8(bytes(k.first_normal), self.least_index);
-        tally.low |= any(low);
-        tally.inexact |= any(self.inexact);
-        tally.tiny |= any(self.tiny);
+        tally.low |= any(less::<T>(k.first_normal, self.least_index));
+        let (lost, least_inexact) = (any(self.lost), least(self.least_inexact));
+        tally.inexact |= lost || least_inexact != u32::MAX || any(_mm256_and_si256(self.bits, k.below));
+        tally.tiny |= lost || least_inexact < k.min_normal;
     }
 }
 
-/// Indices on Tesla's grid → codes: the lower half of the binade that is none joins the largest subnormal, the upper half the
-/// smallest normal value. Ties of the grid and of the format are the same, and both go to the even code.
+/// The magnitudes of inexact elements; all bits set in the other lanes.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn join_hole(grid: __m256i, k: &Constants) -> __m256i {
-    let upper = _mm256_cmpgt_epi8(_mm256_subs_epu8(grid, k.half_hole), _mm256_setzero_si256());
-    let subnormal = _mm256_min_epu8(grid, k.last_below);
-    let above = _mm256_subs_epu8(_mm256_subs_epu8(grid, k.binade), k.binade);
-    _mm256_sub_epi8(_mm256_add_epi8(subnormal, above), upper)
+pub(super) fn inexact_magnitude(exact: __m256i, capped: __m256i) -> __m256i {
+    _mm256_or_si256(exact, capped)
+}
+
+/// Indices on Tesla's grid → codes, to nearest: the lower half of the binade that is none joins the largest subnormal, the
+/// upper half the smallest normal value. Ties of the grid and of the format are the same, and both go to the even code.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn join_hole<T: Target>(grid: __m256i, k: &Constants) -> __m256i {
+    let upper = greater::<T>(less::<T>(grid, k.half_hole), _mm256_setzero_si256());
+    let subnormal = lesser::<T>(grid, k.last_below);
+    let above = less::<T>(less::<T>(grid, k.binade), k.binade);
+    subtract::<T>(add::<T>(subnormal, above), upper)
+}
+
+/// The same in the rarer modes; `away` are the elements that a directed rounding moves away from zero.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn join_hole_rarely<T: Target, const MODE: u8>(grid: __m256i, away: __m256i, k: &Constants) -> __m256i {
+    let last = match MODE {
+        mode::DIRECTED => _mm256_blendv_epi8(k.hole_end, k.last_below, away),
+        // The largest subnormal is odd.
+        mode::ODD => k.hole_end,
+        _ => k.half_hole,
+    };
+    let lower = equal::<T>(lesser::<T>(grid, last), grid);
+    let upper = _mm256_andnot_si256(lower, ones());
+    let subnormal = lesser::<T>(grid, k.last_below);
+    let above = less::<T>(less::<T>(grid, k.binade), k.binade);
+    subtract::<T>(add::<T>(subnormal, above), upper)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn ones() -> __m256i {
+    _mm256_set1_epi32(-1)
 }
 
 /// The lanes whose finite value a sign keeps out of an unsigned format: they are zero from here on.
@@ -337,53 +471,55 @@ fn refuse(x: __m256i, magnitude: __m256i, k: &Constants) -> __m256i {
 /// Encodes 32 elements.
 #[inline]
 #[target_feature(enable = "avx2,f16c,popcnt")]
-fn step<S: Source, const SHAPE: u8, const FIND: u8>(
+fn step<S: Source, T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
     x: &[S; STEP],
     k: &Constants,
     sums: &mut Sums,
-) -> __m256i {
+) -> [__m256i; 2] {
     let zero = _mm256_setzero_si256();
-    let (mut signs, mut below_infinity, mut less_one, mut sum, mut negative) =
-        ([zero; 4], [zero; 4], [zero; 4], [zero; 4], [zero; 4]);
-    for i in 0..4 {
+    let mut lanes =
+        Lanes { x: [zero; 4], below_infinity: [zero; 4], less_one: [zero; 4], refused: [zero; 4] };
+    let mut index = [zero; 4];
+    for (i, place) in index.iter_mut().enumerate() {
         // SAFETY: this function has the features that loads need.
         let x = unsafe { S::load(x, i) };
         let magnitude = _mm256_and_si256(x, k.magnitude);
-        signs[i] = x;
-        below_infinity[i] = _mm256_sub_epi32(k.infinity, magnitude);
+        lanes.x[i] = x;
+        lanes.below_infinity[i] = _mm256_sub_epi32(k.infinity, magnitude);
         if FIND != find::CODES {
-            less_one[i] = _mm256_sub_epi32(magnitude, k.one);
-            sums.least = _mm256_min_epu32(sums.least, less_one[i]);
+            lanes.less_one[i] = _mm256_sub_epi32(magnitude, k.one);
+            sums.least = _mm256_min_epu32(sums.least, lanes.less_one[i]);
         }
         let mut capped = _mm256_min_epu32(magnitude, k.cap);
         if SHAPE == shape::RARE && !k.signed {
-            let refused = refuse(x, magnitude, k);
-            capped = _mm256_andnot_si256(refused, capped);
-            negative[i] = refused;
+            lanes.refused[i] = refuse(x, magnitude, k);
+            capped = _mm256_andnot_si256(lanes.refused[i], capped);
         }
-        let power = _mm256_and_si256(_mm256_max_epi32(capped, k.lowest), k.exponent);
-        let anchor = _mm256_castsi256_ps(_mm256_add_epi32(power, k.lift));
-        let rounded = _mm256_add_ps(anchor, _mm256_castsi256_ps(capped));
-        if FIND >= find::EXACT {
-            let back = _mm256_castps_si256(_mm256_sub_ps(rounded, anchor));
-            let differs = _mm256_xor_si256(back, capped);
-            sums.inexact = _mm256_or_si256(sums.inexact, differs);
-            if FIND == find::FLAGS {
-                let tiny = _mm256_and_si256(differs, _mm256_cmpgt_epi32(k.min_normal, capped));
-                sums.tiny = _mm256_or_si256(sums.tiny, tiny);
-            }
+        let (rounded, exact) = round::<T, SHAPE, MODE, FIND>(x, capped, k);
+        *place = rounded;
+        if FIND >= find::LOW {
+            sums.bits = _mm256_or_si256(sums.bits, capped);
         }
-        sum[i] = _mm256_madd_epi16(_mm256_castps_si256(rounded), k.weights);
+        if FIND >= find::FLAGS {
+            sums.least_inexact = _mm256_min_epu32(sums.least_inexact, inexact_magnitude(exact, capped));
+        }
     }
+    let integer = SHAPE == shape::INTEGER || (SHAPE == shape::RARE && k.integer);
     let join = |a, b| {
-        let field_and_rest = _mm256_packus_epi32(a, b);
-        _mm256_srl_epi16(_mm256_sub_epi16(field_and_rest, k.base), k.shift)
+        let packed = _mm256_packus_epi32(a, b);
+        if integer {
+            packed
+        } else if T::BITS == 8 {
+            _mm256_srl_epi16(_mm256_sub_epi16(packed, k.base), k.shift)
+        } else {
+            _mm256_srl_epi16(packed, k.shift)
+        }
     };
-    let grid = _mm256_packus_epi16(join(sum[0], sum[1]), join(sum[2], sum[3]));
-    finish::<SHAPE, FIND>(grid, &Lanes { x: signs, below_infinity, less_one, refused: negative }, k, sums)
+    let (low, high) = (join(index[0], index[1]), join(index[2], index[3]));
+    finish_all::<T, SHAPE, MODE, FIND>([low, high], &lanes, k, sums)
 }
 
-/// What bytes are narrowed from, for 32 elements.
+/// What codes are narrowed from, for 32 elements.
 pub(super) struct Lanes {
     /// The elements, for their signs.
     pub(super) x: [__m256i; 4],
@@ -395,46 +531,70 @@ pub(super) struct Lanes {
     pub(super) refused: [__m256i; 4],
 }
 
+/// Indices on the grid, in lanes of 16 bits, → codes.
+#[inline]
+#[target_feature(enable = "avx2,popcnt")]
+pub(super) fn finish_all<T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
+    [low, high]: [__m256i; 2],
+    lanes: &Lanes,
+    k: &Constants,
+    sums: &mut Sums,
+) -> [__m256i; 2] {
+    if T::BITS == 8 {
+        let grid = _mm256_packus_epi16(low, high);
+        [finish::<T, SHAPE, MODE, FIND>(grid, lanes, 0, k, sums), grid]
+    } else {
+        [
+            finish::<T, SHAPE, MODE, FIND>(low, lanes, 0, k, sums),
+            finish::<T, SHAPE, MODE, FIND>(high, lanes, 1, k, sums),
+        ]
+    }
+}
+
 /// Indices on the grid → codes, with everything that is special about specials.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
-pub(super) fn finish<const SHAPE: u8, const FIND: u8>(
+fn finish<T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
     grid: __m256i,
     lanes: &Lanes,
+    part: usize,
     k: &Constants,
     sums: &mut Sums,
 ) -> __m256i {
     let zero = _mm256_setzero_si256();
-    let top = _mm256_cmpeq_epi8(grid, k.top);
+    let mut sign = narrow_signed::<T>(&lanes.x, part);
+    if k.narrow {
+        sign = greater::<T>(zero, sign);
+    }
+    let top = equal::<T>(grid, k.top);
     let mut index = grid;
     if SHAPE == shape::HOLE || (SHAPE == shape::RARE && k.hole) {
-        index = join_hole(grid, k);
-        if FIND >= find::EXACT && FIND != find::RANDOM {
-            let hole = _mm256_cmpeq_epi8(
-                _mm256_min_epu8(_mm256_max_epu8(grid, k.binade), _mm256_add_epi8(k.binade, k.last_below)),
-                grid,
-            );
-            sums.inexact = _mm256_or_si256(sums.inexact, hole);
-            sums.tiny = _mm256_or_si256(sums.tiny, hole);
+        if MODE == mode::EVEN {
+            index = join_hole::<T>(grid, k);
+        } else {
+            let negative = greater::<T>(zero, sign);
+            let away = _mm256_and_si256(_mm256_xor_si256(negative, k.toward), k.moves);
+            index = join_hole_rarely::<T, MODE>(grid, away, k);
+        }
+        if FIND == find::FLAGS {
+            let hole = equal::<T>(lesser::<T>(larger::<T>(grid, k.binade), k.hole_end), grid);
+            sums.lost = _mm256_or_si256(sums.lost, hole);
         }
     }
-    if SHAPE == shape::RARE && k.flush {
-        let flushed = _mm256_cmpeq_epi8(_mm256_min_epu8(grid, k.last_below), grid);
+    if SHAPE == shape::FLUSH || (SHAPE == shape::RARE && k.flush) {
+        let flushed = equal::<T>(lesser::<T>(grid, k.last_below), grid);
         index = _mm256_andnot_si256(flushed, grid);
-        if FIND >= find::EXACT {
-            let lost = _mm256_and_si256(flushed, grid);
-            sums.inexact = _mm256_or_si256(sums.inexact, lost);
-            sums.tiny = _mm256_or_si256(sums.tiny, lost);
+        if FIND >= find::FLAGS {
+            sums.lost = _mm256_or_si256(sums.lost, _mm256_and_si256(flushed, grid));
         }
     }
 
-    let mut sign = narrow_signed(lanes.x);
-    if k.narrow {
-        sign = _mm256_cmpgt_epi8(zero, sign);
+    let mut is_nan = narrow_signed::<T>(&lanes.below_infinity, part);
+    let is_infinite = equal::<T>(is_nan, zero);
+    if T::BITS != 8 || FIND != find::CODES {
+        is_nan = greater::<T>(zero, is_nan);
     }
-    let is_nan = narrow_signed(lanes.below_infinity);
-    let is_infinite = _mm256_cmpeq_epi8(is_nan, zero);
-    let is_zero = _mm256_cmpeq_epi8(index, zero);
+    let is_zero = equal::<T>(index, zero);
     let mut kept_sign = _mm256_and_si256(sign, k.sign);
     if k.drops_zero_sign {
         kept_sign = _mm256_andnot_si256(is_zero, kept_sign);
@@ -448,24 +608,27 @@ pub(super) fn finish<const SHAPE: u8, const FIND: u8>(
     code = _mm256_blendv_epi8(code, pick(&k.nan), is_nan);
     let mut counted_zero = is_zero;
     if SHAPE == shape::RARE && !k.signed {
-        let refused = narrow_signed(lanes.refused);
+        let refused = narrow_signed::<T>(&lanes.refused, part);
         code = _mm256_blendv_epi8(code, k.overflow[1], refused);
         counted_zero = _mm256_andnot_si256(refused, is_zero);
         if FIND != find::CODES {
-            sums.refused = _mm256_sub_epi8(sums.refused, refused);
-            sums.negative_infinite += negatives(_mm256_and_si256(is_infinite, sign));
+            sums.refused = subtract::<T>(sums.refused, refused);
         }
     }
+    if FIND != find::CODES && (SHAPE == shape::RARE || SHAPE == shape::FLUSH) && k.infinity_by_sign {
+        let negative = _mm256_and_si256(is_infinite, greater::<T>(zero, sign));
+        sums.negative_infinite = subtract::<T>(sums.negative_infinite, negative);
+    }
     if FIND != find::CODES {
-        sums.top = _mm256_sub_epi8(sums.top, top);
-        sums.infinite = _mm256_sub_epi8(sums.infinite, is_infinite);
-        sums.zero = _mm256_sub_epi8(sums.zero, counted_zero);
-        sums.nan += negatives(is_nan);
-        sums.exact_zero += negatives(narrow_signed(lanes.less_one));
+        sums.top = subtract::<T>(sums.top, top);
+        sums.infinite = subtract::<T>(sums.infinite, is_infinite);
+        sums.zero = subtract::<T>(sums.zero, counted_zero);
+        sums.nan = subtract::<T>(sums.nan, is_nan);
+        let exact_zero = greater::<T>(zero, narrow_signed::<T>(&lanes.less_one, part));
+        sums.exact_zero = subtract::<T>(sums.exact_zero, exact_zero);
     }
     if FIND >= find::LOW {
-        let index_less_one = _mm256_add_epi8(grid, _mm256_cmpeq_epi8(zero, zero));
-        sums.least_index = _mm256_min_epu8(sums.least_index, index_less_one);
+        sums.least_index = lesser::<T>(sums.least_index, add::<T>(grid, ones()));
     }
-    in_order(code)
+    in_order::<T>(code)
 }

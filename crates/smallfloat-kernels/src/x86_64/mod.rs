@@ -6,16 +6,23 @@
 #![allow(clippy::wildcard_imports, reason = "a kernel uses dozens of intrinsics")]
 
 mod decode;
+mod decode_wide;
 mod dot;
 mod encode;
 mod lanes;
+mod packing;
 mod random;
+mod recode;
+mod rounding;
 mod stochastic;
 
 pub(crate) use decode::decode;
+pub(crate) use decode_wide::decode_wide;
 pub(crate) use dot::add_products;
 pub(crate) use encode::{encode, encode_only};
+pub(crate) use packing::{pack4, pack6, unpack4, unpack6};
 pub(crate) use random::{fill_ars5, fill_philox};
+pub(crate) use recode::{RecodeTable, recode};
 pub(crate) use stochastic::encode_random;
 
 use crate::Level;

@@ -1,4 +1,4 @@
-//! f32, f16 or bf16 → 8-bit codes by StochasticA, with words that are given: away iff ⌊ν·2^N⌋ + R ≥ 2^N.
+//! f32, f16 or bf16 → codes of 8 or 16 bits by StochasticA, with words that are given: away iff ⌊ν·2^N⌋ + R ≥ 2^N.
 //!
 //! The significand is shifted to the grid; what falls below is ν as a fraction of 2^32, exact but for bits that no rule looks
 //! at. With w = R·2^(32−N), the rule says: ν·2^32 + w carries out of 32 bits. In Tesla's hole, D = 2^M + 1 grid steps wide, a
@@ -8,17 +8,18 @@
 use std::arch::x86_64::*;
 
 use super::Avx2;
-use super::encode::{BLOCK, Constants, Lanes, Sums, find, finish, shape};
-use super::lanes::{STEP, Source, words};
-use crate::plan::{Low, Plan};
+use super::encode::{BLOCK, Constants, Lanes, Sums, find, finish_all, inexact_magnitude, shape, shape_of};
+use super::lanes::{STEP, Source, Target, store, words};
+use super::rounding::mode;
+use crate::plan::Plan;
 use crate::tally::Tally;
 
 /// Encodes a slice with a word for each element, of which the upper bits that `mask` has are used.
-pub(crate) fn encode_random<S: Source>(
+pub(crate) fn encode_random<S: Source, T: Target>(
     _: Avx2,
     plan: &Plan,
     source: &[S],
-    codes: &mut [u8],
+    codes: &mut [T],
     random: &[u32],
     mask: u32,
 ) -> Tally {
@@ -26,23 +27,24 @@ pub(crate) fn encode_random<S: Source>(
     assert_eq!(source.len(), random.len(), "every element needs a word");
     // SAFETY: the proof says that the machine has these instructions.
     unsafe {
-        match plan.low {
-            Low::Gradual => all::<S, { shape::GRADUAL }>(plan, source, codes, random, mask),
-            Low::Hole => all::<S, { shape::HOLE }>(plan, source, codes, random, mask),
-            Low::Flush => all::<S, { shape::RARE }>(plan, source, codes, random, mask),
+        match shape_of(plan) {
+            shape::INTEGER => all::<S, T, { shape::INTEGER }>(plan, source, codes, random, mask),
+            shape::GRADUAL => all::<S, T, { shape::GRADUAL }>(plan, source, codes, random, mask),
+            shape::HOLE => all::<S, T, { shape::HOLE }>(plan, source, codes, random, mask),
+            _ => all::<S, T, { shape::FLUSH }>(plan, source, codes, random, mask),
         }
     }
 }
 
 #[target_feature(enable = "avx2,f16c,popcnt")]
-fn all<S: Source, const SHAPE: u8>(
+fn all<S: Source, T: Target, const SHAPE: u8>(
     plan: &Plan,
     source: &[S],
-    codes: &mut [u8],
+    codes: &mut [T],
     random: &[u32],
     mask: u32,
 ) -> Tally {
-    let k = Constants::new::<S>(plan);
+    let k = Constants::new::<S, T>(plan);
     let r = Rounding::new(plan, mask);
     let mut tally = Tally::default();
     for ((x, codes), random) in source.chunks(BLOCK).zip(codes.chunks_mut(BLOCK)).zip(random.chunks(BLOCK)) {
@@ -51,23 +53,23 @@ fn all<S: Source, const SHAPE: u8>(
         let (code_steps, code_rest) = codes.as_chunks_mut::<STEP>();
         let (random_steps, random_rest) = random.as_chunks::<STEP>();
         for ((x, code), random) in steps.iter().zip(code_steps).zip(random_steps) {
-            let y = step::<S, SHAPE>(x, random, &k, &r, &mut sums);
-            // SAFETY: the reference is to 32 writable bytes; the store needs no alignment.
-            unsafe { _mm256_storeu_si256(code.as_mut_ptr().cast(), y) };
+            let y = step::<S, T, SHAPE>(x, random, &k, &r, &mut sums);
+            // SAFETY: ordinary stores need no alignment.
+            unsafe { store(code, &y, false) };
         }
         let mut padding = 0;
         if !rest.is_empty() {
             // Zeros fill the last step; they raise nothing and are taken off the counts below.
-            let (mut x, mut code, mut random) = ([S::default(); STEP], [0; STEP], [0; STEP]);
+            let (mut x, mut code, mut random) = ([S::default(); STEP], [T::default(); STEP], [0; STEP]);
             x[..rest.len()].copy_from_slice(rest);
             random[..rest.len()].copy_from_slice(random_rest);
-            let y = step::<S, SHAPE>(&x, &random, &k, &r, &mut sums);
-            // SAFETY: the reference is to 32 writable bytes; the store needs no alignment.
-            unsafe { _mm256_storeu_si256(code.as_mut_ptr().cast(), y) };
+            let y = step::<S, T, SHAPE>(&x, &random, &k, &r, &mut sums);
+            // SAFETY: ordinary stores need no alignment.
+            unsafe { store(&mut code, &y, false) };
             code_rest.copy_from_slice(&code[..rest.len()]);
             padding = (STEP - rest.len()) as u64;
         }
-        sums.add_to(&mut tally, padding, &k);
+        sums.add_to::<T>(&mut tally, padding, &k);
     }
     tally
 }
@@ -82,6 +84,8 @@ struct Rounding {
     width: __m256i,
     trailing: __m128i,
     rest: __m128i,
+    /// What is left of 32 bits after those that a code keeps.
+    uncut: __m128i,
     base: __m256i,
     /// 2^M − 2, 2^M − 1, 2^M and 2^(M+1).
     before_hole: __m256i,
@@ -97,7 +101,7 @@ impl Rounding {
         let m = plan.trailing;
         let binade = 1_u32 << m;
         // One less: what does not move away is taken off afterwards.
-        let base = (plan.lowest_field << m).wrapping_sub(1);
+        let base = if plan.integer { 0 } else { plan.lowest_field << m }.wrapping_sub(1);
         Self {
             mask: words(mask),
             hidden: words(1 << 23),
@@ -107,6 +111,7 @@ impl Rounding {
             width: words(32),
             trailing: _mm_cvtsi32_si128(m.cast_signed()),
             rest: _mm_cvtsi32_si128((32 - m).cast_signed()),
+            uncut: _mm_cvtsi32_si128((9 + m).cast_signed()),
             base: words(base),
             before_hole: words(binade - 2),
             last_below: words(binade - 1),
@@ -123,53 +128,77 @@ fn no_carry(sum: __m256i, addend: __m256i) -> __m256i {
     _mm256_cmpeq_epi32(_mm256_max_epu32(sum, addend), sum)
 }
 
+/// A capped magnitude in places of the grid.
+struct Split {
+    /// Whole places, counted from where `Rounding::base` says.
+    place: __m256i,
+    /// ν as a fraction of 2^32.
+    below: __m256i,
+    exact: __m256i,
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn split<const SHAPE: u8>(capped: __m256i, k: &Constants, r: &Rounding) -> Split {
+    let zero = _mm256_setzero_si256();
+    if SHAPE == shape::INTEGER {
+        let below = _mm256_sll_epi32(capped, r.uncut);
+        return Split {
+            place: _mm256_srl_epi32(capped, k.cut),
+            below,
+            exact: _mm256_cmpeq_epi32(below, zero),
+        };
+    }
+    let exponent = _mm256_srli_epi32::<23>(capped);
+    let significand = _mm256_or_si256(_mm256_and_si256(capped, r.fraction), r.hidden);
+    let field = _mm256_max_epi32(exponent, r.lowest_field);
+    let shift = _mm256_sub_epi32(_mm256_add_epi32(field, r.shift), exponent);
+    // Shifts by 32 or more, negative counts among them, give zero.
+    let whole = _mm256_srlv_epi32(significand, shift);
+    let left = _mm256_sllv_epi32(significand, _mm256_sub_epi32(r.width, shift));
+    let right = _mm256_srlv_epi32(significand, _mm256_sub_epi32(shift, r.width));
+    let place = _mm256_add_epi32(whole, _mm256_sll_epi32(field, r.trailing));
+    let back = _mm256_sllv_epi32(whole, shift);
+    // The hidden bit that zero does not have is no difference.
+    let exact = _mm256_or_si256(_mm256_cmpeq_epi32(back, significand), _mm256_cmpeq_epi32(capped, zero));
+    Split { place, below: _mm256_or_si256(left, right), exact }
+}
+
 /// Encodes 32 elements.
 #[inline]
 #[target_feature(enable = "avx2,f16c,popcnt")]
-fn step<S: Source, const SHAPE: u8>(
+fn step<S: Source, T: Target, const SHAPE: u8>(
     x: &[S; STEP],
     random: &[u32; STEP],
     k: &Constants,
     r: &Rounding,
     sums: &mut Sums,
-) -> __m256i {
+) -> [__m256i; 2] {
     let zero = _mm256_setzero_si256();
-    let (mut signs, mut below_infinity, mut less_one, mut index) =
-        ([zero; 4], [zero; 4], [zero; 4], [zero; 4]);
-    for i in 0..4 {
+    let mut lanes =
+        Lanes { x: [zero; 4], below_infinity: [zero; 4], less_one: [zero; 4], refused: [zero; 4] };
+    let mut index = [zero; 4];
+    for (i, index) in index.iter_mut().enumerate() {
         // SAFETY: this function has the features that loads need.
         let x = unsafe { S::load(x, i) };
         let magnitude = _mm256_and_si256(x, k.magnitude);
-        signs[i] = x;
-        below_infinity[i] = _mm256_sub_epi32(k.infinity, magnitude);
-        less_one[i] = _mm256_sub_epi32(magnitude, k.one);
-        sums.least = _mm256_min_epu32(sums.least, less_one[i]);
+        lanes.x[i] = x;
+        lanes.below_infinity[i] = _mm256_sub_epi32(k.infinity, magnitude);
+        lanes.less_one[i] = _mm256_sub_epi32(magnitude, k.one);
+        sums.least = _mm256_min_epu32(sums.least, lanes.less_one[i]);
         let capped = _mm256_min_epu32(magnitude, k.cap);
 
-        let exponent = _mm256_srli_epi32::<23>(capped);
-        let significand = _mm256_or_si256(_mm256_and_si256(capped, r.fraction), r.hidden);
-        let field = _mm256_max_epi32(exponent, r.lowest_field);
-        let shift = _mm256_sub_epi32(_mm256_add_epi32(field, r.shift), exponent);
-        // Shifts by 32 or more, negative counts among them, give zero.
-        let whole = _mm256_srlv_epi32(significand, shift);
-        let left = _mm256_sllv_epi32(significand, _mm256_sub_epi32(r.width, shift));
-        let right = _mm256_srlv_epi32(significand, _mm256_sub_epi32(shift, r.width));
-        let below = _mm256_or_si256(left, right);
-        let low = _mm256_add_epi32(whole, _mm256_sll_epi32(field, r.trailing));
+        let Split { place, below, mut exact } = split::<SHAPE>(capped, k, r);
         let random: &[u32; 8] = &random.as_chunks().0[i];
         // SAFETY: the reference is to 32 readable bytes.
         let word = unsafe { _mm256_loadu_si256(random.as_ptr().cast()) };
         let word = _mm256_and_si256(word, r.mask);
         let stays = no_carry(_mm256_add_epi32(below, word), below);
-        let rounded = _mm256_sub_epi32(_mm256_add_epi32(low, stays), r.base);
-        // The hidden bit that zero does not have is no difference.
-        let back = _mm256_sllv_epi32(whole, shift);
-        let mut differs =
-            _mm256_and_si256(_mm256_xor_si256(back, significand), _mm256_cmpgt_epi32(capped, zero));
-        index[i] = rounded;
+        let rounded = _mm256_sub_epi32(_mm256_add_epi32(place, stays), r.base);
+        *index = rounded;
         if SHAPE == shape::HOLE {
             // `base` is one too low for the place itself.
-            let place = _mm256_sub_epi32(_mm256_sub_epi32(low, r.base), k.one);
+            let place = _mm256_sub_epi32(_mm256_sub_epi32(place, r.base), k.one);
             let in_hole = _mm256_and_si256(
                 _mm256_cmpgt_epi32(place, r.before_hole),
                 _mm256_cmpgt_epi32(r.hole_end, place),
@@ -184,16 +213,12 @@ fn step<S: Source, const SHAPE: u8>(
             let away = _mm256_cmpgt_epi32(high, r.before_hole);
             // The places of the grid that join the ends of the hole.
             let end = _mm256_add_epi32(r.binade, _mm256_and_si256(away, r.last_below));
-            index[i] = _mm256_blendv_epi8(rounded, end, in_hole);
+            *index = _mm256_blendv_epi8(rounded, end, in_hole);
             let no_value = _mm256_and_si256(in_hole, _mm256_cmpgt_epi32(place, r.last_below));
-            differs = _mm256_or_si256(differs, no_value);
+            exact = _mm256_andnot_si256(no_value, exact);
         }
-        sums.inexact = _mm256_or_si256(sums.inexact, differs);
-        let tiny = _mm256_and_si256(differs, _mm256_cmpgt_epi32(k.min_normal, capped));
-        sums.tiny = _mm256_or_si256(sums.tiny, tiny);
+        sums.least_inexact = _mm256_min_epu32(sums.least_inexact, inexact_magnitude(exact, capped));
     }
-    let grid =
-        _mm256_packus_epi16(_mm256_packus_epi32(index[0], index[1]), _mm256_packus_epi32(index[2], index[3]));
-    let lanes = Lanes { x: signs, below_infinity, less_one, refused: [zero; 4] };
-    finish::<SHAPE, { find::RANDOM }>(grid, &lanes, k, sums)
+    let halves = [_mm256_packus_epi32(index[0], index[1]), _mm256_packus_epi32(index[2], index[3])];
+    finish_all::<T, SHAPE, { mode::EVEN }, { find::RANDOM }>(halves, &lanes, k, sums)
 }

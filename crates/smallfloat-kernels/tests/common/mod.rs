@@ -40,6 +40,43 @@ pub(crate) fn narrow_formats() -> Vec<Format> {
     list
 }
 
+/// Formats of 9 to 16 bits: the catalogue's, Tesla's, P3109's, those with the exponents of binary32, and others.
+pub(crate) fn wide_formats() -> Vec<Format> {
+    let mut list: Vec<Format> =
+        formats::CATALOGUE.iter().map(|row| row.format).filter(|f| (9..=16).contains(&f.width())).collect();
+    let mut names: Vec<String> = Vec::new();
+    for bias in [0, 1, 15, 31, 62, 63] {
+        names.push(format!("shp:bias={bias}"));
+        names.push(format!("shp:bias={bias},subnormals=gradual"));
+    }
+    for (k, p) in
+        [(9, 4), (10, 1), (12, 5), (12, 7), (13, 8), (14, 9), (16, 8), (16, 11), (16, 12), (16, 14), (16, 15)]
+    {
+        for suffix in ["se", "sf", "ue", "uf"] {
+            names.push(format!("binary{k}p{p}{suffix}"));
+        }
+    }
+    for (k, p) in [(9, 4), (12, 4), (13, 5), (15, 7), (16, 8), (16, 10), (16, 13)] {
+        names.push(format!("ieee:k={k},p={p}"));
+    }
+    for specials in ["finite", "ieee", "nan-allones", "nan-negzero", "p3109-extended"] {
+        for subnormals in ["gradual", "tesla", "flush", "none"] {
+            for (k, p, bias) in
+                [(16, 11, 4), (12, 7, 20), (16, 8, 127), (12, 4, 127), (16, 9, 115), (11, 6, -60)]
+            {
+                for signed in [true, false] {
+                    names.push(format!(
+                        "minifloat:k={k},p={p},bias={bias},signed={signed},specials={specials},subnormals={subnormals}"
+                    ));
+                }
+            }
+        }
+    }
+    list.extend(names.iter().filter_map(|name| name.parse::<Format>().ok()));
+    assert!(list.len() > 200, "most of these names are formats");
+    list
+}
+
 /// Projections to nearest even that differ in what they do with the unrepresentable.
 pub(crate) fn projections(format: &Format) -> Vec<Projection> {
     let presets = [
