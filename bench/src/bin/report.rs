@@ -7,7 +7,7 @@ use smallfloat::random::Philox;
 use smallfloat::{Format, RandomBits, Rounding};
 use smallfloat_bench::{Case, data, limits, lines, time};
 use smallfloat_kernels::{
-    Accumulate, Ars5, Cells, Decoder, Dot, Elementwise, Encoder, Generator, Level, Words,
+    Accumulate, Ars5, Cells, Decoder, Dot, Elementwise, Encoder, Generator, Level, Words, amax,
 };
 
 /// Rows of a table for so many elements and rounds.
@@ -122,19 +122,28 @@ fn operations(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
         }),
     ];
     let format: Format = "cfloat8_1_4_3:bias=7".parse().unwrap();
-    let kernel = |name: &str, operands: usize| {
-        let formats = vec![format.to_string(); operands + 1].join(", ");
-        Elementwise::new(&format!("{name}<{formats}>").parse().unwrap()).unwrap()
+    let call = |name: &str, format: &str, operands: usize| {
+        format!("{name}<{}>", vec![format; operands + 1].join(", ")).parse().unwrap()
     };
-    for name in ["Add", "Multiply"] {
-        let kernel = kernel(name, 2);
-        cases.push(Case::new(format!("{name} on random codes"), LIMIT, move || {
+    for format in ["cfloat8_1_4_3:bias=7", "e4m3fn", "e5m2", "binary8p3se"] {
+        for name in ["Add", "Multiply", "Minimum"] {
+            let kernel = Elementwise::new(&call(name, format, 2)).unwrap();
+            cases.push(Case::new(format!("{name} of {format}"), LIMIT, move || {
+                black_box(kernel.binary(black_box(x), black_box(y), &mut buffer.borrow_mut(), None));
+            }));
+        }
+        let kernel = Elementwise::without_flags(&call("Add", format, 2)).unwrap();
+        cases.push(Case::new(format!("Add of {format}, without flags"), LIMIT, move || {
             black_box(kernel.binary(black_box(x), black_box(y), &mut buffer.borrow_mut(), None));
         }));
+        let fma = Elementwise::new(&call("FMA", format, 3)).unwrap();
+        cases.push(Case::new(format!("FMA of {format}"), LIMIT, move || {
+            black_box(fma.ternary(black_box(x), black_box(y), black_box(x), &mut buffer.borrow_mut(), None));
+        }));
     }
-    let fma = kernel("FMA", 3);
-    cases.push(Case::new("FMA on random codes", LIMIT, move || {
-        black_box(fma.ternary(black_box(x), black_box(y), black_box(x), &mut buffer.borrow_mut(), None));
+    let portable = Elementwise::new(&call("Add", "e4m3fn", 2)).unwrap().with_level(Level::Portable);
+    cases.push(Case::new("Add of e4m3fn, portable", LIMIT, move || {
+        black_box(portable.binary(black_box(x), black_box(y), &mut buffer.borrow_mut(), None));
     }));
     for accumulate in [Accumulate::F32, Accumulate::Exact] {
         let dot = Dot::new(&format, &format, accumulate).unwrap();
@@ -150,16 +159,35 @@ fn statistics(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
     const LIMIT: &str = "limit: read f32";
     let x = data::class("normal", length);
     let x = &x;
+    let encoder = {
+        let format: Format = "cfloat8_1_4_3:bias=7".parse().unwrap();
+        Encoder::<f32>::new(&format, &format.default_projection()).unwrap()
+    };
+    let alike = vec![1.1_f32; length];
+    let (alike, mut codes) = (&alike, vec![0_u8; length]);
     let mut cases = vec![
         Case::new(LIMIT, LIMIT, || {
             black_box(limits::read_f32(black_box(x)));
         }),
-        Case::new("cells of 4 bits", LIMIT, || {
-            let mut cells = Cells::<f32>::new(4);
-            cells.add(black_box(x));
-            black_box(cells);
+        Case::new("encode cfloat8_1_4_3:bias=7, for comparison", LIMIT, move || {
+            black_box(encoder.encode(black_box(x), &mut codes));
+        }),
+        Case::new("largest magnitude", LIMIT, || {
+            black_box(amax(black_box(x), Level::detected()));
         }),
     ];
+    for (name, level, x) in [
+        ("cells of 4 bits: every bias's exact squared error", Level::detected(), x),
+        ("cells of 4 bits, all elements alike", Level::detected(), alike),
+        ("cells of 4 bits, portable", Level::Portable, x),
+    ] {
+        // As for a tensor in chunks: the sums go on.
+        let mut cells = Cells::<f32>::new(4).with_level(level);
+        cases.push(Case::new(name, LIMIT, move || {
+            cells.add(black_box(x));
+            black_box(&cells);
+        }));
+    }
     time(&mut cases, rounds, 1e-3);
     lines(&cases, length)
 }

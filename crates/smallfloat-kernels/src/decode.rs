@@ -75,6 +75,11 @@ impl<T: Element> Decoder<T> {
         });
     }
 
+    /// The constants of the vector kernels, if they can describe the format.
+    pub(crate) fn plan(&self) -> Option<&DecodePlan> {
+        self.plan.as_ref()
+    }
+
     /// The value of one code. Bits above the format's width are ignored.
     pub fn value(&self, code: usize) -> T {
         self.table[code & (self.table.len() - 1)]

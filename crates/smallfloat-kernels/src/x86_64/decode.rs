@@ -35,19 +35,34 @@ impl Destination for f32 {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    unsafe fn store<const STREAM: bool>(values: &mut [Self; STEP], [low, high]: [__m256i; 2]) {
-        let zero = _mm256_setzero_si256();
-        let vectors = [
-            _mm256_unpacklo_epi16(zero, low),
-            _mm256_unpackhi_epi16(zero, low),
-            _mm256_unpacklo_epi16(zero, high),
-            _mm256_unpackhi_epi16(zero, high),
-        ];
+    unsafe fn store<const STREAM: bool>(values: &mut [Self; STEP], halves: [__m256i; 2]) {
+        let vectors = widen(halves);
         for (eight, vector) in values.as_chunks_mut::<8>().0.iter_mut().zip(vectors) {
             // SAFETY: the reference is to 32 writable bytes; the caller has checked the alignment.
             unsafe { put::<STREAM>(eight.as_mut_ptr().cast(), vector) };
         }
     }
+}
+
+/// Upper halves of binary32 in [`Destination::ORDER`] of f32 → the values in order, as bits.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn widen([low, high]: [__m256i; 2]) -> [__m256i; 4] {
+    let zero = _mm256_setzero_si256();
+    [
+        _mm256_unpacklo_epi16(zero, low),
+        _mm256_unpackhi_epi16(zero, low),
+        _mm256_unpacklo_epi16(zero, high),
+        _mm256_unpackhi_epi16(zero, high),
+    ]
+}
+
+/// The values of 32 codes, by the constants of a decoder to f32.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn values(code: &[u8; STEP], k: &Constants) -> [__m256; 4] {
+    let [a, b, c, d] = widen(step(code, k));
+    [_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), _mm256_castsi256_ps(c), _mm256_castsi256_ps(d)]
 }
 
 impl Destination for bf16 {
@@ -113,7 +128,7 @@ unsafe fn run<D: Destination, const STREAM: bool>(plan: &DecodePlan, codes: &[u8
 }
 
 /// The plan as vectors.
-struct Constants {
+pub(super) struct Constants {
     order: __m256i,
     index_mask: __m256i,
     sign_mask: __m256i,
@@ -160,7 +175,7 @@ fn look_up(tables: [__m256i; 2], indices: [__m256i; 2]) -> __m256i {
 impl Constants {
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn new<D: Destination>(plan: &DecodePlan) -> Self {
+    pub(super) fn new<D: Destination>(plan: &DecodePlan) -> Self {
         let [a, b, c, d, e, f, g, h] = D::ORDER;
         let [low, high] = plan.negative_zero.to_le_bytes();
         Self {

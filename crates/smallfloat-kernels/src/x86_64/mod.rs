@@ -7,15 +7,21 @@
 
 mod decode;
 mod dot;
+mod elementwise;
 mod encode;
+mod gemm;
 mod lanes;
 mod random;
+mod statistics;
 mod stochastic;
 
 pub(crate) use decode::decode;
-pub(crate) use dot::add_products;
+pub(crate) use dot::{add_products, sum_of_integers};
+pub(crate) use elementwise::{choose, compute, has_subnormal};
 pub(crate) use encode::{encode, encode_only};
+pub(crate) use gemm::{Fma, products_with_vector, tile};
 pub(crate) use random::{fill_ars5, fill_philox};
+pub(crate) use statistics::{CAPACITY, COUNT, Pair, TABLES, add_classes, largest};
 pub(crate) use stochastic::encode_random;
 
 use crate::Level;
