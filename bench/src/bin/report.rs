@@ -1,5 +1,6 @@
 //! Times all kernels in one run and prints `docs/evidence/performance.md`: `report [FOOTPRINTS [GROUP]]`, footprints of
-//! `l1,l2,l3,memory`, groups `encode`, `decode`, `stochastic`, `operations`, `statistics`.
+//! `l1,l2,l3,memory`, groups `encode`, `decode`, `stochastic`, `operations`, `statistics`,
+//! `products`.
 
 use std::hint::black_box;
 
@@ -7,7 +8,7 @@ use smallfloat::random::Philox;
 use smallfloat::{Format, RandomBits, Rounding};
 use smallfloat_bench::{Case, data, limits, lines, time};
 use smallfloat_kernels::{
-    Accumulate, Ars5, Cells, Decoder, Dot, Elementwise, Encoder, Generator, Level, Words, amax,
+    Accumulate, Ars5, Cells, Decoder, Dot, Elementwise, Encoder, Generator, Level, Scales, Words, amax,
 };
 
 /// Rows of a table for so many elements and rounds.
@@ -192,6 +193,62 @@ fn statistics(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
     lines(&cases, length)
 }
 
+/// Matrix products: multiplications a second, and ratios to what reads the same weights or multiplies the same numbers.
+fn products(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
+    let format: Format = "e4m3fn".parse().unwrap();
+    let dot = Dot::new(&format, &format, Accumulate::F32).unwrap();
+    let (dot, one) = (&dot, [Scales::Tensor(1.0); 2]);
+    // A vector with so many weights.
+    const READ: &str = "limit: read u8 weights";
+    let columns = 1 << (length.ilog2() / 2);
+    let width = length / columns;
+    let codes: Vec<u8> = data::codes(length).into_iter().map(|code| code & 0xbf).collect();
+    let (weights, vector) = (&codes[..columns * width], &codes[..width]);
+    let mut products = vec![0.0; columns];
+    let mut cases = vec![
+        Case::new(READ, READ, || {
+            black_box(limits::read_two_u8(
+                black_box(&weights[..length / 2]),
+                black_box(&weights[length / 2..]),
+            ));
+        }),
+        Case::new(format!("vector by {columns} rows of {width} weights"), READ, || {
+            dot.matmul_f32([black_box(vector), black_box(weights)], width, one, black_box(&mut products));
+        }),
+    ];
+    time(&mut cases, rounds, 1e-3);
+    let mut table = lines(&cases, columns * width);
+    // Square matrices, beside their decoded values multiplied by a library.
+    const PEER: &str = "peer: matrixmultiply sgemm";
+    let side = match length {
+        ..=0x1000 => 128,
+        ..=0x10000 => 256,
+        ..=0x200000 => 512,
+        _ => 1024,
+    };
+    let codes: Vec<u8> = data::codes(2 * side * side).into_iter().map(|code| code & 0xbf).collect();
+    let (a, b) = codes.split_at(side * side);
+    let decoder = Decoder::<f32>::new(&format, None).unwrap();
+    let [mut x, mut y] = [vec![0.0; side * side], vec![0.0; side * side]];
+    decoder.decode(a, &mut x);
+    decoder.decode(b, &mut y);
+    let (mut c, mut z) = (vec![0.0; side * side], vec![0.0; side * side]);
+    let mut cases = vec![
+        Case::new(PEER, PEER, || {
+            let (step, n) = (side as isize, side);
+            let (x, y, z) = (black_box(x.as_ptr()), black_box(y.as_ptr()), z.as_mut_ptr());
+            // SAFETY: each matrix has side × side elements, B's rows being the columns of the factor.
+            unsafe { matrixmultiply::sgemm(n, n, n, 1.0, x, step, 1, y, 1, step, 0.0, z, step, 1) }
+        }),
+        Case::new(format!("matrices {side} × {side} × {side}"), PEER, || {
+            dot.matmul_f32([black_box(a), black_box(b)], side, one, black_box(&mut c));
+        }),
+    ];
+    time(&mut cases, rounds, 1e-3);
+    table.extend(lines(&cases, side * side * side));
+    table
+}
+
 /// The processor's name, where the system tells it.
 fn cpu() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -220,12 +277,13 @@ fn main() {
     );
     for (name, length, rounds) in FOOTPRINTS.into_iter().filter(|f| wanted.split(',').any(|w| w == f.0)) {
         println!("\n{name}: {length} elements\n\n| kernel | Gelem/s | of the limit |\n| --- | ---: | ---: |");
-        let groups: [(&str, Group); 5] = [
+        let groups: [(&str, Group); 6] = [
             ("encode", encode),
             ("decode", decode),
             ("stochastic", stochastic),
             ("operations", operations),
             ("statistics", statistics),
+            ("products", products),
         ];
         for (_, group) in groups.into_iter().filter(|g| g.0.contains(&only)) {
             for (kernel, rate, ratio) in group(length, rounds) {

@@ -8,6 +8,7 @@
 //!
 //! A minimum or maximum whose operands and result share a format is one of two codes: bytes in the order of the values.
 
+use smallfloat::Subnormals::Gradual;
 use smallfloat::ops::{Arithmetic, Extremum, Operand, Operation, Semantics};
 use smallfloat::{Class, Datum, Flags, Format, Projection, convert, formats::BINARY32};
 
@@ -32,6 +33,10 @@ pub(crate) struct ArithmeticPlan {
     pub(crate) odd: bool,
     /// The result's code of a NaN depends on its sign: that of the first NaN operand, + where there is none.
     pub(crate) nan_has_sign: bool,
+    /// What may happen to a result beside rounding.
+    pub(crate) possible: Flags,
+    /// Results of these magnitudes, as bits of binary32, and zeros raise nothing but "inexact".
+    pub(crate) quiet: [u32; 2],
     /// An operation of two operands has its second one twice.
     pub(crate) operands: [DecodePlan; 3],
     pub(crate) subnormals: [Subnormals; 3],
@@ -64,8 +69,8 @@ impl ArithmeticPlan {
             Operation::Fma => Compute::Fma,
             _ => return None,
         };
-        let has_narrow_operands = operands.iter().all(|format| format.width() <= 8);
-        if !has_narrow_operands || arithmetic.operand_clamp || arithmetic.scale != 0 {
+        let is_narrow = to.width() <= 8 && operands.iter().all(|format| format.width() <= 8);
+        if !is_narrow || arithmetic.operand_clamp || arithmetic.scale != 0 {
             return None;
         }
         let (x, y, z) = (operands[0], operands[1], operands[operands.len() - 1]);
@@ -80,6 +85,23 @@ impl ArithmeticPlan {
         if spans.iter().any(|span| span.unit < LOWEST || span.top > HIGHEST) {
             return None;
         }
+        // A sum of multiples of the destination's smallest step is exact below its smallest normal value.
+        let step = to.min_positive().exponent_of_leading_bit();
+        let underflows = compute != Compute::Sum || to.subnormals() != Gradual || result.unit < step;
+        let has_specials =
+            |format: &Format| (0..=format.max_code()).any(|code| !format.decode(code).is_finite());
+        let mut possible = Flags::OVERFLOW | Flags::INEXACT;
+        // Unsigned formats refuse negative results, whatever their magnitude.
+        let refuses = !to.is_signed();
+        if refuses || operands.iter().any(has_specials) {
+            possible |= Flags::INVALID;
+        }
+        if underflows {
+            possible |= Flags::UNDERFLOW;
+        }
+        let magnitude = |datum: Datum| u32::try_from(BINARY32.encode(datum)?).ok();
+        let lowest = if underflows { magnitude(to.min_normal())? } else { 1 };
+        let quiet = if refuses { [1, 0] } else { [lowest, magnitude(to.max_finite())?] };
         let nan_code = |sign: u64| convert(0x7fc0_0000 | sign << 31, &BINARY32, to, how).value;
         let minus = operation == Operation::Subtract;
         let decode = |format: &Format, minus: bool| {
@@ -89,6 +111,8 @@ impl ArithmeticPlan {
             compute,
             odd: wide,
             nan_has_sign: nan_code(0) != nan_code(1),
+            possible,
+            quiet,
             operands: [decode(&x, false)?, decode(&y, minus)?, decode(&z, false)?],
             subnormals: [subnormals(&x)?, subnormals(&y)?, subnormals(&z)?],
         })

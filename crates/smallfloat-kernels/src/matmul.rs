@@ -61,65 +61,101 @@ pub(crate) fn product(level: Level, a: Matrix<'_>, b: Matrix<'_>, part: &Range<u
     if rows == 1 && whole && by_vector(level, a, b, sums).is_some() {
         return;
     }
-    let padded = part.len().next_multiple_of(LANES).max(LANES);
-    let panel_columns = (B_PANEL / padded).max(TILE[1]);
+    let layout = Layout::new(part.len());
+    let stride = layout.stride;
+    let panel_columns = (B_PANEL / stride).max(TILE[1]);
     let even_share = rows.div_ceil(parallel::threads()).next_multiple_of(TILE[0]);
-    let block_rows = (A_BLOCK / padded / TILE[0] * TILE[0]).clamp(TILE[0], even_share);
-    let mut panel = vec![0.0; panel_columns.min(columns) * padded];
+    let block_rows = (A_BLOCK / stride / TILE[0] * TILE[0]).clamp(TILE[0], even_share);
+    let mut panel = Vec::new();
     for first in (0..columns).step_by(panel_columns) {
-        let width = panel_columns.min(columns - first);
-        let panel = &mut panel[..width * padded];
-        parallel::chunks(panel, padded, |column, values| b.decode_row(first + column, part, values));
+        let panel = layout.rows(panel_columns.min(columns - first), &mut panel);
+        parallel::chunks(panel, stride, |column, values| b.decode_row(first + column, part, values));
         parallel::chunks(sums, block_rows * columns, |block, sums| {
-            let height = sums.len() / columns;
-            let mut rows = vec![0.0; height * padded];
-            for (i, values) in rows.chunks_mut(padded).enumerate() {
+            let mut block_of_a = Vec::new();
+            let block_of_a = layout.rows(sums.len() / columns, &mut block_of_a);
+            for (i, values) in block_of_a.chunks_mut(stride).enumerate() {
                 a.decode_row(block * block_rows + i, part, values);
             }
-            multiply(level, [&rows, panel], padded, &mut |row, column, sum| {
-                sums[row * columns + first + column] = sum;
+            multiply(level, [block_of_a, panel], layout, |row, column, some| {
+                sums[row * columns + first + column..][..some.len()].copy_from_slice(some);
             });
         });
     }
 }
 
-/// All sums of two panels of decoded rows, given to `put` with their places.
-fn multiply(level: Level, [a, b]: [&[f32]; 2], length: usize, put: &mut impl FnMut(usize, usize, f32)) {
-    let height = a.len() / length;
+/// How decoded rows lie in memory.
+#[derive(Clone, Copy)]
+struct Layout {
+    /// Elements of a row, with zeros up to a multiple of eight.
+    length: usize,
+    /// From one row to the next: whole cache lines, and no power of two, which would put all rows in the same places of a
+    /// cache.
+    stride: usize,
+}
+
+impl Layout {
+    /// Elements of a cache line.
+    const LINE: usize = 16;
+
+    fn new(length: usize) -> Self {
+        let length = length.next_multiple_of(LANES).max(LANES);
+        let lines = length.div_ceil(Self::LINE);
+        Self { length, stride: (lines | 1) * Self::LINE }
+    }
+
+    /// Memory for rows, from the start of a cache line on.
+    fn rows(self, count: usize, memory: &mut Vec<f32>) -> &mut [f32] {
+        let elements = count * self.stride;
+        memory.resize(elements + Self::LINE, 0.0);
+        let start = memory.as_ptr().align_offset(Self::LINE * size_of::<f32>()).min(Self::LINE);
+        &mut memory[start..start + elements]
+    }
+}
+
+/// All sums of two panels of decoded rows: some of one row given to `put` at a time, with the place of the first.
+fn multiply(level: Level, [a, b]: [&[f32]; 2], layout: Layout, mut put: impl FnMut(usize, usize, &[f32])) {
+    let Layout { length, stride } = layout;
+    let height = a.len() / stride;
     let mut partial = vec![[0.0; LANES]; height * TILE[1]];
-    for (first, columns) in b.chunks(length * TILE[1]).enumerate() {
-        let width = columns.len() / length;
-        let partial = &mut partial[..height * width];
+    let mut sums = vec![0.0; partial.len()];
+    for (first, columns) in b.chunks(stride * TILE[1]).enumerate() {
+        let width = columns.len() / stride;
+        let (partial, sums) = (&mut partial[..height * width], &mut sums[..height * width]);
         partial.fill([0.0; LANES]);
         for start in (0..length).step_by(DEPTH) {
             let part = start..(start + DEPTH).min(length);
-            for (rows, partial) in a.chunks(length * TILE[0]).zip(partial.chunks_mut(TILE[0] * width)) {
-                let (mut x, mut y) = ([&[][..]; TILE[0]], [&[][..]; TILE[1]]);
-                let (x_rows, y_rows) = (rows.chunks(length), columns.chunks(length));
-                let count = x_rows.len();
-                x.iter_mut().zip(x_rows).for_each(|(x, row)| *x = &row[part.clone()]);
-                y.iter_mut().zip(y_rows).for_each(|(y, row)| *y = &row[part.clone()]);
-                tile(level, &x[..count], &y[..width], partial);
-            }
+            add_rows(level, [a, columns], stride, &part, partial);
         }
-        for (row, partial) in partial.chunks(width).enumerate() {
-            for (column, partial) in partial.iter().enumerate() {
-                put(row, first * TILE[1] + column, total(partial));
-            }
+        totals(level, partial, sums);
+        for (row, some) in sums.chunks(width).enumerate() {
+            put(row, first * TILE[1], some);
         }
     }
 }
 
-/// Adds the products of rows of one length to the partial sums of their pairs.
-fn tile(level: Level, a: &[&[f32]], b: &[&[f32]], partial: &mut [Partial]) {
+/// The sums of partial sums.
+fn totals(level: Level, partial: &[Partial], sums: &mut [f32]) {
     #[cfg(target_arch = "x86_64")]
     if let Some(proof) = crate::x86_64::Fma::new(level) {
-        return crate::x86_64::tile(proof, a, b, partial);
+        return crate::x86_64::totals(proof, partial, sums);
     }
     let _ = level;
-    for (a, partial) in a.iter().zip(partial.chunks_mut(b.len().max(1))) {
-        for (b, partial) in b.iter().zip(partial) {
-            for (a, b) in a.as_chunks::<LANES>().0.iter().zip(b.as_chunks::<LANES>().0) {
+    for (partial, sum) in partial.iter().zip(sums) {
+        *sum = total(partial);
+    }
+}
+
+/// Adds the products of all rows of A and of B in a part of their length to the partial sums of their pairs.
+fn add_rows(level: Level, [a, b]: [&[f32]; 2], stride: usize, part: &Range<usize>, partial: &mut [Partial]) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(proof) = crate::x86_64::Fma::new(level) {
+        return crate::x86_64::add_rows(proof, [a, b], stride, part, partial);
+    }
+    let _ = level;
+    for (a, partial) in a.chunks(stride).zip(partial.chunks_mut(b.len() / stride)) {
+        let a = a[part.clone()].as_chunks::<LANES>().0;
+        for (b, partial) in b.chunks(stride).zip(partial) {
+            for (a, b) in a.iter().zip(b[part.clone()].as_chunks::<LANES>().0) {
                 for ((sum, a), b) in partial.iter_mut().zip(a).zip(b) {
                     // Products are exact, so it does not matter whether a machine fuses the two operations.
                     *sum += a * b;

@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 
 use super::Avx2;
 use super::decode::{Constants, values};
-use super::lanes::{STEP, any, bytes};
+use super::lanes::{STEP, any, bytes, words};
 use crate::arithmetic::{ArithmeticPlan, Compute, OrderPlan, Subnormals};
 
 mod operation {
@@ -125,6 +125,29 @@ fn with_nan<const NAN: bool>(result: __m256, a: __m256, b: __m256) -> __m256 {
     let from_b = _mm256_blendv_ps(quiet, b, _mm256_cmp_ps::<_CMP_UNORD_Q>(b, b));
     let nan = _mm256_blendv_ps(from_b, a, _mm256_cmp_ps::<_CMP_UNORD_Q>(a, a));
     _mm256_blendv_ps(result, nan, _mm256_cmp_ps::<_CMP_UNORD_Q>(result, result))
+}
+
+/// Is every magnitude zero or in the range, both given by their bits?
+pub(crate) fn stays_within(_: Avx2, range: [u32; 2], values: &[f32]) -> bool {
+    // SAFETY: the proof says that the machine has AVX2.
+    unsafe { all_within(range, values) }
+}
+
+#[target_feature(enable = "avx2")]
+fn all_within([low, high]: [u32; 2], values: &[f32]) -> bool {
+    let (eights, rest) = values.as_chunks::<8>();
+    // Zeros wrap to the largest number.
+    let (mut least, mut greatest) = (_mm256_set1_epi32(-1), _mm256_setzero_si256());
+    for eight in eights {
+        // SAFETY: the reference is to 32 readable bytes; the load needs no alignment.
+        let bits = unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) };
+        let magnitude = _mm256_and_si256(bits, words(0x7fff_ffff));
+        least = _mm256_min_epu32(least, _mm256_sub_epi32(magnitude, words(1)));
+        greatest = _mm256_max_epi32(greatest, magnitude);
+    }
+    let is_outside = any(_mm256_cmpgt_epi32(greatest, words(high))) || super::lanes::least(least) < low - 1;
+    let is_inside = |value: &f32| value.abs().to_bits() == 0 || (low..=high).contains(&value.abs().to_bits());
+    !is_outside && rest.iter().all(is_inside)
 }
 
 /// Is any code subnormal?

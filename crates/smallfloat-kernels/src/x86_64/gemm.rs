@@ -4,6 +4,7 @@
 //! sixteen registers. Each loaded vector serves three or four fused operations, so the multipliers are what limits it.
 
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 use super::Avx2;
 use super::decode::{Constants, values};
@@ -24,20 +25,31 @@ impl Fma {
     }
 }
 
-/// Adds the products of up to three rows of `a` and up to four of `b`, all of one length that is a multiple of eight, to
-/// the partial sums of their pairs, row of A by row of A.
-pub(crate) fn tile(_: Fma, a: &[&[f32]], b: &[&[f32]], sums: &mut [Partial]) {
-    assert_eq!(sums.len(), a.len() * b.len(), "partial sums for each pair of rows");
+/// Adds the products of rows of A and up to four rows of B, in a part of their length that is a multiple of eight, to the
+/// partial sums of their pairs, row of A by row of A. `stride` is from one row to the next.
+pub(crate) fn add_rows(
+    _: Fma,
+    [a, b]: [&[f32]; 2],
+    stride: usize,
+    part: &Range<usize>,
+    sums: &mut [Partial],
+) {
     // SAFETY: the proof says that the machine has AVX2 and FMA.
-    unsafe {
-        match (a.len(), b.len()) {
-            (3, 4) => whole_tile::<3, 4>(a, b, sums),
-            (2, 4) => whole_tile::<2, 4>(a, b, sums),
-            (1, 4) => whole_tile::<1, 4>(a, b, sums),
+    unsafe { all_rows(a, b, stride, part, sums) }
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn all_rows(a: &[f32], b: &[f32], stride: usize, part: &Range<usize>, sums: &mut [Partial]) {
+    let width = b.len() / stride;
+    for (a, sums) in a.chunks(3 * stride).zip(sums.chunks_mut(3 * width)) {
+        match (a.len() / stride, width) {
+            (3, 4) => tile::<3, 4>(a, b, stride, part, sums),
+            (2, 4) => tile::<2, 4>(a, b, stride, part, sums),
+            (1, 4) => tile::<1, 4>(a, b, stride, part, sums),
             _ => {
-                for (a, sums) in a.iter().zip(sums.chunks_mut(b.len().max(1))) {
-                    for (b, sum) in b.iter().zip(sums) {
-                        whole_tile::<1, 1>(&[a], &[b], std::slice::from_mut(sum));
+                for (a, sums) in a.chunks(stride).zip(sums.chunks_mut(width)) {
+                    for (b, sum) in b.chunks(stride).zip(sums) {
+                        tile::<1, 1>(a, b, stride, part, std::slice::from_mut(sum));
                     }
                 }
             }
@@ -60,21 +72,29 @@ fn store(eight: &mut [f32; LANES], vector: __m256) {
     unsafe { _mm256_storeu_ps(eight.as_mut_ptr(), vector) }
 }
 
+#[inline]
 #[target_feature(enable = "avx2,fma")]
-fn whole_tile<const ROWS: usize, const COLUMNS: usize>(a: &[&[f32]], b: &[&[f32]], sums: &mut [Partial]) {
-    let steps = a[0].len() / LANES;
+fn tile<const ROWS: usize, const COLUMNS: usize>(
+    a: &[f32],
+    b: &[f32],
+    stride: usize,
+    part: &Range<usize>,
+    sums: &mut [Partial],
+) {
+    let steps = part.len() / LANES;
     let mut rows = [&[] as &[[f32; LANES]]; ROWS];
     let mut columns = [&[] as &[[f32; LANES]]; COLUMNS];
-    for (row, a) in rows.iter_mut().zip(a) {
-        *row = &a.as_chunks().0[..steps];
+    for (i, row) in rows.iter_mut().enumerate() {
+        *row = &a[i * stride..][part.clone()].as_chunks().0[..steps];
     }
-    for (column, b) in columns.iter_mut().zip(b) {
-        *column = &b.as_chunks().0[..steps];
+    for (i, column) in columns.iter_mut().enumerate() {
+        *column = &b[i * stride..][part.clone()].as_chunks().0[..steps];
     }
+    let Some(sums) = sums.as_chunks_mut::<COLUMNS>().0.first_chunk_mut::<ROWS>() else { return };
     let mut total = [[_mm256_setzero_ps(); COLUMNS]; ROWS];
-    for (total, sums) in total.iter_mut().zip(sums.chunks(COLUMNS)) {
-        for (total, sum) in total.iter_mut().zip(sums) {
-            *total = load(sum);
+    for row in 0..ROWS {
+        for column in 0..COLUMNS {
+            total[row][column] = load(&sums[row][column]);
         }
     }
     for i in 0..steps {
@@ -89,10 +109,39 @@ fn whole_tile<const ROWS: usize, const COLUMNS: usize>(a: &[&[f32]], b: &[&[f32]
             }
         }
     }
-    for (total, sums) in total.iter().zip(sums.chunks_mut(COLUMNS)) {
-        for (total, sum) in total.iter().zip(sums) {
-            store(sum, *total);
+    for row in 0..ROWS {
+        for column in 0..COLUMNS {
+            store(&mut sums[row][column], total[row][column]);
         }
+    }
+}
+
+/// The sums of partial sums, as `matmul::total` adds them up.
+pub(crate) fn totals(_: Fma, partial: &[Partial], sums: &mut [f32]) {
+    assert_eq!(partial.len(), sums.len(), "a sum for each element's partial sums");
+    // SAFETY: the proof says that the machine has AVX2.
+    unsafe { all_totals(partial, sums) }
+}
+
+#[target_feature(enable = "avx2")]
+fn all_totals(partial: &[Partial], sums: &mut [f32]) {
+    let ((partial, partial_rest), (sums, sums_rest)) = (partial.as_chunks::<4>(), sums.as_chunks_mut::<4>());
+    for (partial, sums) in partial.iter().zip(sums) {
+        let mut halves = [_mm_setzero_ps(); 4];
+        for (half, partial) in halves.iter_mut().zip(partial) {
+            let eight = load(partial);
+            *half = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+        }
+        let [a, b, c, d] = halves;
+        // Partial sums 0 and 1 of a and b, of c and d, with 2 and 3 added; then all 0 and all 1.
+        let ab = _mm_add_ps(_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
+        let cd = _mm_add_ps(_mm_unpacklo_ps(c, d), _mm_unpackhi_ps(c, d));
+        let total = _mm_add_ps(_mm_movelh_ps(ab, cd), _mm_movehl_ps(cd, ab));
+        // SAFETY: the reference is to 16 writable bytes; the store needs no alignment.
+        unsafe { _mm_storeu_ps(sums.as_mut_ptr(), total) };
+    }
+    for (partial, sum) in partial_rest.iter().zip(sums_rest) {
+        *sum = crate::matmul::total(partial);
     }
 }
 

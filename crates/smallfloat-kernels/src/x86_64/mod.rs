@@ -17,9 +17,9 @@ mod stochastic;
 
 pub(crate) use decode::decode;
 pub(crate) use dot::{add_products, sum_of_integers};
-pub(crate) use elementwise::{choose, compute, has_subnormal};
+pub(crate) use elementwise::{choose, compute, has_subnormal, stays_within};
 pub(crate) use encode::{encode, encode_only};
-pub(crate) use gemm::{Fma, products_with_vector, tile};
+pub(crate) use gemm::{Fma, add_rows, products_with_vector, totals};
 pub(crate) use random::{fill_ars5, fill_philox};
 pub(crate) use statistics::{CAPACITY, COUNT, Pair, TABLES, add_classes, largest};
 pub(crate) use stochastic::encode_random;
