@@ -1,6 +1,6 @@
 //! Times all kernels in one run and prints `docs/evidence/performance.md`: `report [FOOTPRINTS [GROUP]]`, footprints of
-//! `l1,l2,l3,memory`, groups `encode`, `decode`, `stochastic`, `operations`, `statistics`, and those of `breadth.rs`: `modes`,
-//! `half-words`, `packing`.
+//! `l1,l2,l3,memory`, groups `encode`, `decode`, `stochastic`, `operations`, `statistics`, `products`, and those of
+//! `breadth.rs`: `modes`, `half-words`, `packing`.
 
 use std::hint::black_box;
 
@@ -8,7 +8,7 @@ use smallfloat::random::Philox;
 use smallfloat::{Format, RandomBits, Rounding};
 use smallfloat_bench::{Case, breadth, data, limits, lines, time};
 use smallfloat_kernels::{
-    Accumulate, Ars5, Cells, Decoder, Dot, Elementwise, Encoder, Generator, Level, Words,
+    Accumulate, Ars5, Cells, Decoder, Dot, Elementwise, Encoder, Generator, Level, Scales, Words, amax,
 };
 
 /// Rows of a table for so many elements and rounds.
@@ -123,19 +123,28 @@ fn operations(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
         }),
     ];
     let format: Format = "cfloat8_1_4_3:bias=7".parse().unwrap();
-    let kernel = |name: &str, operands: usize| {
-        let formats = vec![format.to_string(); operands + 1].join(", ");
-        Elementwise::new(&format!("{name}<{formats}>").parse().unwrap()).unwrap()
+    let call = |name: &str, format: &str, operands: usize| {
+        format!("{name}<{}>", vec![format; operands + 1].join(", ")).parse().unwrap()
     };
-    for name in ["Add", "Multiply"] {
-        let kernel = kernel(name, 2);
-        cases.push(Case::new(format!("{name} on random codes"), LIMIT, move || {
+    for format in ["cfloat8_1_4_3:bias=7", "e4m3fn", "e5m2", "binary8p3se"] {
+        for name in ["Add", "Multiply", "Minimum"] {
+            let kernel = Elementwise::new(&call(name, format, 2)).unwrap();
+            cases.push(Case::new(format!("{name} of {format}"), LIMIT, move || {
+                black_box(kernel.binary(black_box(x), black_box(y), &mut buffer.borrow_mut(), None));
+            }));
+        }
+        let kernel = Elementwise::without_flags(&call("Add", format, 2)).unwrap();
+        cases.push(Case::new(format!("Add of {format}, without flags"), LIMIT, move || {
             black_box(kernel.binary(black_box(x), black_box(y), &mut buffer.borrow_mut(), None));
         }));
+        let fma = Elementwise::new(&call("FMA", format, 3)).unwrap();
+        cases.push(Case::new(format!("FMA of {format}"), LIMIT, move || {
+            black_box(fma.ternary(black_box(x), black_box(y), black_box(x), &mut buffer.borrow_mut(), None));
+        }));
     }
-    let fma = kernel("FMA", 3);
-    cases.push(Case::new("FMA on random codes", LIMIT, move || {
-        black_box(fma.ternary(black_box(x), black_box(y), black_box(x), &mut buffer.borrow_mut(), None));
+    let portable = Elementwise::new(&call("Add", "e4m3fn", 2)).unwrap().with_level(Level::Portable);
+    cases.push(Case::new("Add of e4m3fn, portable", LIMIT, move || {
+        black_box(portable.binary(black_box(x), black_box(y), &mut buffer.borrow_mut(), None));
     }));
     for accumulate in [Accumulate::F32, Accumulate::Exact] {
         let dot = Dot::new(&format, &format, accumulate).unwrap();
@@ -151,18 +160,93 @@ fn statistics(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
     const LIMIT: &str = "limit: read f32";
     let x = data::class("normal", length);
     let x = &x;
+    let encoder = {
+        let format: Format = "cfloat8_1_4_3:bias=7".parse().unwrap();
+        Encoder::<f32>::new(&format, &format.default_projection()).unwrap()
+    };
+    let alike = vec![1.1_f32; length];
+    let (alike, mut codes) = (&alike, vec![0_u8; length]);
     let mut cases = vec![
         Case::new(LIMIT, LIMIT, || {
             black_box(limits::read_f32(black_box(x)));
         }),
-        Case::new("cells of 4 bits", LIMIT, || {
-            let mut cells = Cells::<f32>::new(4);
+        Case::new("encode cfloat8_1_4_3:bias=7, for comparison", LIMIT, move || {
+            black_box(encoder.encode(black_box(x), &mut codes));
+        }),
+        Case::new("largest magnitude", LIMIT, || {
+            black_box(amax(black_box(x), Level::detected()));
+        }),
+    ];
+    for (name, level, x) in [
+        ("cells of 4 bits: every bias's exact squared error", Level::detected(), x),
+        ("cells of 4 bits, all elements alike", Level::detected(), alike),
+        ("cells of 4 bits, portable", Level::Portable, x),
+    ] {
+        // As for a tensor in chunks: the sums go on.
+        let mut cells = Cells::<f32>::new(4).with_level(level);
+        cases.push(Case::new(name, LIMIT, move || {
             cells.add(black_box(x));
-            black_box(cells);
+            black_box(&cells);
+        }));
+    }
+    time(&mut cases, rounds, 1e-3);
+    lines(&cases, length)
+}
+
+/// Matrix products: multiplications a second, and ratios to what reads the same weights or multiplies the same numbers.
+fn products(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
+    let format: Format = "e4m3fn".parse().unwrap();
+    let dot = Dot::new(&format, &format, Accumulate::F32).unwrap();
+    let (dot, one) = (&dot, [Scales::Tensor(1.0); 2]);
+    // A vector with so many weights.
+    const READ: &str = "limit: read u8 weights";
+    let columns = 1 << (length.ilog2() / 2);
+    let width = length / columns;
+    let codes: Vec<u8> = data::codes(length).into_iter().map(|code| code & 0xbf).collect();
+    let (weights, vector) = (&codes[..columns * width], &codes[..width]);
+    let mut products = vec![0.0; columns];
+    let mut cases = vec![
+        Case::new(READ, READ, || {
+            black_box(limits::read_two_u8(
+                black_box(&weights[..length / 2]),
+                black_box(&weights[length / 2..]),
+            ));
+        }),
+        Case::new(format!("vector by {columns} rows of {width} weights"), READ, || {
+            dot.matmul_f32([black_box(vector), black_box(weights)], width, one, black_box(&mut products));
         }),
     ];
     time(&mut cases, rounds, 1e-3);
-    lines(&cases, length)
+    let mut table = lines(&cases, columns * width);
+    // Square matrices, beside their decoded values multiplied by a library.
+    const PEER: &str = "peer: matrixmultiply sgemm";
+    let side = match length {
+        ..=0x1000 => 128,
+        ..=0x10000 => 256,
+        ..=0x200000 => 512,
+        _ => 1024,
+    };
+    let codes: Vec<u8> = data::codes(2 * side * side).into_iter().map(|code| code & 0xbf).collect();
+    let (a, b) = codes.split_at(side * side);
+    let decoder = Decoder::<f32>::new(&format, None).unwrap();
+    let [mut x, mut y] = [vec![0.0; side * side], vec![0.0; side * side]];
+    decoder.decode(a, &mut x);
+    decoder.decode(b, &mut y);
+    let (mut c, mut z) = (vec![0.0; side * side], vec![0.0; side * side]);
+    let mut cases = vec![
+        Case::new(PEER, PEER, || {
+            let (step, n) = (side as isize, side);
+            let (x, y, z) = (black_box(x.as_ptr()), black_box(y.as_ptr()), z.as_mut_ptr());
+            // SAFETY: each matrix has side × side elements, B's rows being the columns of the factor.
+            unsafe { matrixmultiply::sgemm(n, n, n, 1.0, x, step, 1, y, 1, step, 0.0, z, step, 1) }
+        }),
+        Case::new(format!("matrices {side} × {side} × {side}"), PEER, || {
+            dot.matmul_f32([black_box(a), black_box(b)], side, one, black_box(&mut c));
+        }),
+    ];
+    time(&mut cases, rounds, 1e-3);
+    table.extend(lines(&cases, side * side * side));
+    table
 }
 
 /// The processor's name, where the system tells it.
@@ -193,7 +277,7 @@ fn main() {
     );
     for (name, length, rounds) in FOOTPRINTS.into_iter().filter(|f| wanted.split(',').any(|w| w == f.0)) {
         println!("\n{name}: {length} elements\n\n| kernel | Gelem/s | of the limit |\n| --- | ---: | ---: |");
-        let groups: [(&str, Group); 8] = [
+        let groups: [(&str, Group); 9] = [
             ("encode", encode),
             ("decode", decode),
             ("stochastic", stochastic),
@@ -202,6 +286,7 @@ fn main() {
             ("modes", breadth::modes),
             ("half-words", breadth::half_words),
             ("packing", breadth::packing),
+            ("products", products),
         ];
         for (_, group) in groups.into_iter().filter(|g| g.0.contains(&only)) {
             for (kernel, rate, ratio) in group(length, rounds) {

@@ -8,8 +8,9 @@ use std::marker::PhantomData;
 
 use smallfloat::{Datum, Format};
 
-use crate::key::{BATCH, Keys};
-use crate::{Element, parallel};
+use crate::key::{BATCH, Keys, Seen};
+use crate::recent::{self, Recent, Sums};
+use crate::{Element, Level, parallel};
 
 /// Exponents beyond which no bias makes a difference: every format with a free bias lies well inside. f64 values
 /// outside count as 2^LOWEST and 2^HIGHEST; the other types have none.
@@ -18,19 +19,15 @@ const HIGHEST: i32 = 128;
 /// No format with a free bias rounds smaller magnitudes to anything but zero.
 const FINE_FROM: i32 = -80;
 
-#[derive(Clone, Copy, Default, Debug)]
-struct Sums {
-    count: u64,
-    /// Σ of the trailing bits below the class's first value, and of their squares, in the source's last place.
-    trailing: u128,
-    trailing_squared: u128,
-}
-
 /// Counts and exact sums of a tensor's magnitudes for each rounding class of a precision.
 #[derive(Clone, Debug)]
 pub struct Cells<T> {
     keys: Keys,
+    level: Level,
+    /// Sums of each class; none before any were needed.
     sums: Vec<Sums>,
+    /// Sums of the latest elements, where vectors add them up.
+    recent: Option<Recent>,
     /// The index of the first element that is not finite.
     first_not_finite: Option<u64>,
     negative: bool,
@@ -60,9 +57,25 @@ impl<T: Element> Cells<T> {
     /// Empty statistics for formats with this precision, in bits.
     pub fn new(precision: u32) -> Self {
         let keys = Keys::covering(&T::FORMAT, precision, FINE_FROM, LOWEST, HIGHEST);
+        Self::empty(keys, Level::detected())
+    }
+
+    /// The same with the kernels of another level; of a level that the machine can't run, the highest it can. The results
+    /// are the same.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.settle();
+        self.level = level.at_most_available();
+        self.recent = Recent::new::<T>(self.level, &self.keys);
+        self
+    }
+
+    fn empty(keys: Keys, level: Level) -> Self {
         Self {
             keys,
-            sums: vec![Sums::default(); keys.magnitudes()],
+            level,
+            sums: Vec::new(),
+            recent: Recent::new::<T>(level, &keys),
             first_not_finite: None,
             negative: false,
             amax_bits: 0,
@@ -74,35 +87,22 @@ impl<T: Element> Cells<T> {
     /// Adds a slice's elements after those seen before.
     pub fn add(&mut self, values: &[T]) {
         // Each part has sums of its own: worth it only if there are far more elements.
-        let parts = parallel::in_parts(values, 8 * self.sums.len(), |start, piece| {
-            let mut part = Self { sums: vec![Sums::default(); self.sums.len()], ..Self::empty(self.keys) };
-            part.elements = self.elements + start as u64;
+        let parts = parallel::in_parts(values, 8 * self.keys.magnitudes(), |start, piece| {
+            let mut part =
+                Self { elements: self.elements + start as u64, ..Self::empty(self.keys, self.level) };
             part.add_piece(piece);
             part
         });
         match parts {
-            Some(parts) => parts.iter().for_each(|part| self.merge(part)),
+            Some(parts) => parts.into_iter().for_each(|part| self.merge(part)),
             None => self.add_piece(values),
         }
     }
 
-    fn empty(keys: Keys) -> Self {
-        Self {
-            keys,
-            sums: Vec::new(),
-            first_not_finite: None,
-            negative: false,
-            amax_bits: 0,
-            elements: 0,
-            element: PhantomData,
-        }
-    }
-
-    fn merge(&mut self, later: &Self) {
-        for (sum, other) in self.sums.iter_mut().zip(&later.sums) {
-            sum.count += other.count;
-            sum.trailing += other.trailing;
-            sum.trailing_squared += other.trailing_squared;
+    fn merge(&mut self, mut later: Self) {
+        later.settle();
+        for (sums, other) in self.all_sums().iter_mut().zip(&later.sums) {
+            add_sums(sums, *other);
         }
         self.first_not_finite = self.first_not_finite.or(later.first_not_finite);
         self.negative |= later.negative;
@@ -110,22 +110,47 @@ impl<T: Element> Cells<T> {
         self.elements = later.elements;
     }
 
+    /// The sums of all classes but recent ones.
+    fn all_sums(&mut self) -> &mut [Sums] {
+        if self.sums.is_empty() {
+            self.sums = vec![[0; 3]; self.keys.magnitudes()];
+        }
+        &mut self.sums
+    }
+
+    /// Joins recent sums to the others.
+    fn settle(&mut self) {
+        let Some(mut recent) = self.recent.take() else { return };
+        for (class, sums) in self.all_sums().iter_mut().enumerate() {
+            add_sums(sums, recent.of(class));
+        }
+        recent.clear();
+        self.recent = Some(recent);
+    }
+
+    fn of(&self, class: usize) -> Sums {
+        let mut sums = self.sums.get(class).copied().unwrap_or_default();
+        if let Some(recent) = &self.recent {
+            add_sums(&mut sums, recent.of(class));
+        }
+        sums
+    }
+
     fn add_piece(&mut self, values: &[T]) {
-        let (mut classes, mut trailing) = ([0; BATCH], [0; BATCH]);
-        let magnitudes = u32::try_from(self.keys.magnitudes()).unwrap_or(u32::MAX);
-        for batch in values.chunks(BATCH) {
-            let seen = T::classify(batch, &self.keys, &mut classes, Some(&mut trailing));
+        /// Elements of a vector kernel's call.
+        const BLOCK: usize = 1 << 14;
+        let length = if self.recent.is_some() { BLOCK } else { BATCH };
+        for batch in values.chunks(length) {
+            let not_finite = self.nans() + self.infinities();
+            if self.recent.as_ref().is_some_and(|recent| !recent.has_room(batch.len())) {
+                self.settle();
+            }
+            let seen = match &mut self.recent {
+                Some(recent) => recent.add(batch),
+                None => self.add_batch(batch),
+            };
             self.negative |= seen.negative;
             self.amax_bits = self.amax_bits.max(seen.amax);
-            let not_finite = self.nans() + self.infinities();
-            for (class, &trailing) in classes[..batch.len()].iter().zip(&trailing) {
-                // Errors are symmetric in sign: negative classes join the positive ones.
-                let class = if *class >= magnitudes { class - magnitudes } else { *class };
-                let sums = &mut self.sums[class as usize];
-                sums.count += 1;
-                sums.trailing += u128::from(trailing);
-                sums.trailing_squared += u128::from(trailing) * u128::from(trailing);
-            }
             if self.nans() + self.infinities() > not_finite && self.first_not_finite.is_none() {
                 let first = batch.iter().position(|x| !x.to_f64().is_finite()).unwrap_or(0);
                 self.first_not_finite = Some(self.elements + first as u64);
@@ -134,19 +159,34 @@ impl<T: Element> Cells<T> {
         }
     }
 
+    /// The twin of the vector kernels, for at most [`BATCH`] elements.
+    fn add_batch(&mut self, values: &[T]) -> Seen {
+        let (mut classes, mut trailing) = ([0; BATCH], [0; BATCH]);
+        let seen = T::classify(values, &self.keys, &mut classes, Some(&mut trailing));
+        let magnitudes = u32::try_from(self.keys.magnitudes()).unwrap_or(u32::MAX);
+        let sums = self.all_sums();
+        for (class, &trailing) in classes[..values.len()].iter().zip(&trailing) {
+            // Errors are symmetric in sign: negative classes join the positive ones.
+            let class = if *class >= magnitudes { class - magnitudes } else { *class };
+            let trailing = u128::from(trailing);
+            add_sums(&mut sums[class as usize], [1, trailing, trailing * trailing]);
+        }
+        seen
+    }
+
     /// The classes that occur, from small to large magnitudes.
     pub fn iter(&self) -> impl Iterator<Item = Cell> + '_ {
-        let finite = &self.sums[..self.keys.infinite()];
-        finite.iter().enumerate().skip(1).filter(|(_, sums)| sums.count > 0).map(|(class, sums)| {
+        let finite = (1..self.keys.infinite()).map(|class| (class, self.of(class)));
+        finite.filter(|(_, [count, ..])| *count > 0).map(|(class, [count, sum, sum_of_squares])| {
             let bits = self.keys.representative(class);
             let first_bits = bits - self.keys.trailing(bits);
             let (first, exponent) = significand_and_exponent(&T::FORMAT, first_bits);
             Cell {
                 representative: T::FORMAT.decode(bits),
-                count: sums.count,
+                count: whole(count),
                 first,
-                sum: sums.trailing,
-                sum_of_squares: sums.trailing_squared,
+                sum,
+                sum_of_squares,
                 exponent,
             }
         })
@@ -159,17 +199,17 @@ impl<T: Element> Cells<T> {
 
     /// How many are ±0.
     pub fn zeros(&self) -> u64 {
-        self.sums[0].count
+        whole(self.of(0)[0])
     }
 
     /// How many are NaN.
     pub fn nans(&self) -> u64 {
-        self.sums[self.keys.infinite() + 1].count
+        whole(self.of(self.keys.infinite() + 1)[0])
     }
 
     /// How many are infinite.
     pub fn infinities(&self) -> u64 {
-        self.sums[self.keys.infinite()].count
+        whole(self.of(self.keys.infinite())[0])
     }
 
     /// The index of the first element that is NaN or infinite.
@@ -199,6 +239,37 @@ impl<T: Element> Cells<T> {
         }
         counts
     }
+}
+
+/// The largest finite magnitude of a slice, exactly: NaN and infinities are passed over, and where nothing else is left it
+/// is zero. [`Cells`] says how many there are. Neither level nor threads change a bit.
+///
+/// ```
+/// use smallfloat_kernels::{Level, amax};
+/// assert_eq!(amax(&[1.0_f32, -3.5, f32::NAN, f32::NEG_INFINITY], Level::detected()), 3.5);
+/// ```
+pub fn amax<T: Element>(values: &[T], level: Level) -> T {
+    /// Elements a thread takes at once.
+    const BLOCK: usize = 1 << 16;
+    let keys = Keys::covering(&T::FORMAT, 1, FINE_FROM, LOWEST, HIGHEST);
+    let twin = |values: &[T]| {
+        let mut classes = [0; BATCH];
+        let batches = values.chunks(BATCH);
+        batches.map(|batch| T::classify(batch, &keys, &mut classes, None).amax).max().unwrap_or(0)
+    };
+    let of_block = |_, values: &[T]| recent::largest(level, &keys, values).unwrap_or_else(|| twin(values));
+    T::from_bits(parallel::map_blocks(BLOCK, values, of_block).into_iter().max().unwrap_or(0))
+}
+
+fn add_sums(sums: &mut Sums, other: Sums) {
+    for (sum, other) in sums.iter_mut().zip(other) {
+        *sum += other;
+    }
+}
+
+/// A count of elements, which are never more than memory holds.
+fn whole(count: u128) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
 }
 
 /// Magnitude bits as an integer significand and the exponent of its last place.

@@ -3,7 +3,7 @@
 use smallfloat::formats::BINARY32;
 use smallfloat::{Format, Projection, convert};
 
-use crate::decode_plan::{DecodePlans, MIN_NORMAL, NAN};
+use crate::decode_plan::{DecodePlan, DecodePlans, MIN_NORMAL, NAN};
 use crate::encode::streams;
 use crate::fast::FastDecode;
 use crate::{Code, Element, Error, Events, Level, parallel};
@@ -75,6 +75,11 @@ impl<T: Element> Decoder<T> {
             }
             Events::default()
         });
+    }
+
+    /// The constants of the vector kernels for bytes, if they can describe the format.
+    pub(crate) fn plan(&self) -> Option<&DecodePlan> {
+        self.plans.as_ref()?.bytes.as_ref()
     }
 
     /// The value of one code. Bits above the format's width are ignored.

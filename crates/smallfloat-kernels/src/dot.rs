@@ -3,17 +3,20 @@
 //! `docs/semantics.md` S9 says what each accumulator promises.
 
 use smallfloat::ops::{self, Semantics, Sum};
-use smallfloat::{Exact, Flags, Format, Projection, Rounded, formats::BINARY32, project};
+use smallfloat::{Datum, Exact, Flags, Format, Projection, Rounded, formats::BINARY32, project};
 
-use crate::{Decoder, Error, Level, parallel};
+use crate::decode_plan::DecodePlan;
+use crate::matmul::{self, Matrix};
+use crate::{Decoder, Encoder, Error, Level, parallel};
 
 /// How a sum of products is accumulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Accumulate {
-    /// In binary32. Thirty-two partial sums: the j-th adds the products of elements j, j + 32, j + 64, … in this order,
-    /// each product exact, each sum rounded to nearest even. The partial sums add up in halves: j with j + 16, then
-    /// j + 8, j + 4, j + 2, j + 1. The order is the same at every level, so the bits are too.
+    /// In binary32. Dot products have thirty-two partial sums: the j-th adds the products of elements j, j + 32, j + 64, … in
+    /// this order, each product exact, each sum rounded to nearest even. The partial sums add up in halves: j with j + 16,
+    /// then j + 8, j + 4, j + 2, j + 1. Elements of matrix products have eight: j, j + 8, j + 16, …, then j with j + 4,
+    /// j + 2, j + 1. Both orders are the same at every level and for any number of threads and rows, so the bits are too.
     F32,
     /// Exactly: integers that no order, level or number of threads changes.
     Exact,
@@ -22,8 +25,45 @@ pub enum Accumulate {
     Rounded(Format, Projection),
 }
 
-/// Partial sums of [`Accumulate::F32`].
+/// Partial sums of a dot product by [`Accumulate::F32`].
 const LANES: usize = 32;
+
+/// What a matrix's values are multiplied by, for [`Dot::matmul_f32`].
+#[derive(Clone, Copy, Debug)]
+pub enum Scales<'a> {
+    /// One number for all.
+    Tensor(f32),
+    /// One for each row.
+    Rows(&'a [f32]),
+    /// One for each block of so many elements of a row, row by row; the last block of a row may be shorter.
+    Blocks(usize, &'a [f32]),
+}
+
+impl Scales<'_> {
+    fn of(&self, row: usize, block: usize, blocks: usize) -> f32 {
+        match self {
+            Self::Tensor(scale) => *scale,
+            Self::Rows(scales) => scales[row],
+            Self::Blocks(_, scales) => scales[row * blocks + block],
+        }
+    }
+
+    fn block(&self) -> Option<usize> {
+        if let Self::Blocks(block, _) = self { Some(*block) } else { None }
+    }
+
+    fn check(&self, rows: usize, length: usize) {
+        let (expected, found) = match self {
+            Self::Tensor(_) => return,
+            Self::Rows(scales) => (rows, scales.len()),
+            Self::Blocks(block, scales) => {
+                assert!(*block > 0, "blocks of scales must have elements");
+                (rows * length.div_ceil(*block), scales.len())
+            }
+        };
+        assert_eq!(found, expected, "one scale for each row, or each block of each row");
+    }
+}
 
 /// Dot products of two formats of at most 8 bits.
 #[derive(Clone, Debug)]
@@ -39,6 +79,8 @@ pub struct Dot {
 #[derive(Clone, Debug)]
 struct Integers {
     tables: [Vec<Integer>; 2],
+    /// For vectors, where values have 32 bits.
+    plans: Option<[DecodePlan; 2]>,
     unit: i32,
     /// Products that 63 bits can add up.
     block: usize,
@@ -71,9 +113,7 @@ impl Dot {
         match accumulate {
             Accumulate::F32 => {
                 let (low, high) = (x.min_positive(), x.max_finite());
-                let ends = |a: smallfloat::Datum, b: smallfloat::Datum| {
-                    a.exponent_of_leading_bit() + b.exponent_of_leading_bit()
-                };
+                let ends = |a: Datum, b: Datum| a.exponent_of_leading_bit() + b.exponent_of_leading_bit();
                 if ends(low, y.min_positive()) < -126 || ends(high, y.max_finite()) + 2 > 127 {
                     return Err(Error::Inexact { format: *x, destination: BINARY32 });
                 }
@@ -110,7 +150,7 @@ impl Dot {
             }
             (Accumulate::Rounded(format, how), ..) => self.rounded_sum(format, how, x, y),
             (_, Some(integers), _) => {
-                (integers.sum(x, y).unwrap_or_else(|| self.core_sum(x, y)), Flags::NONE)
+                (integers.sum(self.level, x, y).unwrap_or_else(|| self.core_sum(x, y)), Flags::NONE)
             }
             _ => (self.core_sum(x, y), Flags::NONE),
         }
@@ -139,25 +179,127 @@ impl Dot {
         (to, how): (&Format, &Projection),
         codes: &mut [u16],
     ) -> Flags {
-        assert!(length > 0, "rows must have elements");
-        assert!(
-            a.len().is_multiple_of(length) && b.len().is_multiple_of(length),
-            "slices must hold whole rows"
-        );
-        let columns = b.len() / length;
-        assert_eq!(codes.len(), a.len() / length * columns, "one result for each pair of rows");
+        let (_, columns) = check_rows([a, b], length, codes.len());
+        let narrow = to.width() <= u16::BITS && !how.rounding.is_stochastic();
+        if self.accumulate == Accumulate::F32
+            && narrow
+            && let Ok(encoder) = Encoder::<f32>::for_length(to, how, codes.len())
+        {
+            let mut sums = vec![0.0; codes.len()];
+            self.f32_products([a, b], length, 0..length, &mut sums);
+            let events = encoder.with_level(self.level).encode(&sums, codes);
+            return events.flags.without(Flags::DENORMAL);
+        }
         parallel::fill(codes, |start, codes| {
             let mut seen = Flags::NONE;
             for (i, code) in (start..).zip(codes) {
-                let row = |matrix: &'_ [u8], i: usize| i * length..(i * length + length).min(matrix.len());
-                let (x, y) = (&a[row(a, i / columns)], &b[row(b, i % columns)]);
-                let Rounded { value, flags } = self.dot(x, y, to, how);
+                let Rounded { value, flags } =
+                    self.element([a, b], length, i / columns, i % columns, (to, how));
                 seen |= flags;
                 let bytes = value.to_le_bytes();
                 *code = u16::from_le_bytes([bytes[0], bytes[1]]);
             }
             seen
         })
+    }
+
+    /// The matrix product A·Bᵀ as in [`matmul`](Self::matmul), in binary32: each sum, rounded to nearest even where the
+    /// accumulator is another one, times the scale of A's row, times the scale of B's row, each product rounded to nearest
+    /// even. With scales for blocks of rows' elements this holds for each block, and the blocks' products add up in
+    /// binary32 from left to right; if both matrices have such scales, their blocks must be of one size.
+    ///
+    /// ```
+    /// use smallfloat::formats::E4M3FN;
+    /// use smallfloat_kernels::{Accumulate, Dot, Scales};
+    /// let dot = Dot::new(&E4M3FN, &E4M3FN, Accumulate::F32)?;
+    /// // Two rows of (1, 2) and (0.5, 1), by one of (2, 2).
+    /// let (a, b) = ([0x38, 0x40, 0x30, 0x38], [0x40, 0x40]);
+    /// let mut c = [0.0; 2];
+    /// dot.matmul_f32([&a, &b], 2, [Scales::Rows(&[1.0, 4.0]), Scales::Tensor(0.5)], &mut c);
+    /// assert_eq!(c, [3.0, 6.0]);
+    /// # Ok::<(), smallfloat_kernels::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// As [`matmul`](Self::matmul), and if scales are not one for each row or block, or blocks are of two sizes or of none.
+    pub fn matmul_f32(
+        &self,
+        [a, b]: [&[u8]; 2],
+        length: usize,
+        scales: [Scales<'_>; 2],
+        products: &mut [f32],
+    ) {
+        let (rows, columns) = check_rows([a, b], length, products.len());
+        let [a_scales, b_scales] = scales;
+        a_scales.check(rows, length);
+        b_scales.check(columns, length);
+        let sizes = [a_scales.block(), b_scales.block()];
+        assert!(
+            sizes[0].is_none() || sizes[1].is_none() || sizes[0] == sizes[1],
+            "both matrices' blocks must be of one size"
+        );
+        if products.is_empty() {
+            return;
+        }
+        let size = sizes[0].or(sizes[1]).unwrap_or(length);
+        let blocks = length.div_ceil(size);
+        let mut sums = if blocks > 1 { vec![0.0; products.len()] } else { Vec::new() };
+        for block in 0..blocks {
+            let part = block * size..((block + 1) * size).min(length);
+            let to = if block == 0 { &mut *products } else { &mut sums[..] };
+            self.f32_products([a, b], length, part, to);
+            parallel::chunks(to, columns, |row, sums| {
+                let x = a_scales.of(row, block, blocks);
+                for (column, sum) in sums.iter_mut().enumerate() {
+                    *sum = *sum * x * b_scales.of(column, block, blocks);
+                }
+            });
+            if block > 0 {
+                for (product, sum) in products.iter_mut().zip(&sums) {
+                    *product += sum;
+                }
+            }
+        }
+    }
+
+    /// Sums over a part of all rows, in binary32.
+    fn f32_products(
+        &self,
+        [a, b]: [&[u8]; 2],
+        length: usize,
+        part: std::ops::Range<usize>,
+        sums: &mut [f32],
+    ) {
+        if let (Accumulate::F32, [Some(x), Some(y)]) = (&self.accumulate, &self.wide) {
+            let matrix = |codes, decoder| Matrix { codes, length, decoder };
+            return matmul::product(self.level, matrix(a, x), matrix(b, y), &part, sums);
+        }
+        let (columns, nearest) = (b.len() / length, BINARY32.default_projection());
+        parallel::chunks(sums, columns, |row, sums| {
+            for (column, sum) in sums.iter_mut().enumerate() {
+                let (x, y) = (&a[row * length..][part.clone()], &b[column * length..][part.clone()]);
+                let [low, middle, high, top, ..] = self.dot(x, y, &BINARY32, &nearest).value.to_le_bytes();
+                *sum = f32::from_le_bytes([low, middle, high, top]);
+            }
+        });
+    }
+
+    /// One element of a matrix product.
+    fn element(
+        &self,
+        [a, b]: [&[u8]; 2],
+        length: usize,
+        row: usize,
+        column: usize,
+        (to, how): (&Format, &Projection),
+    ) -> Rounded<u64> {
+        let (x, y) = (&a[row * length..][..length], &b[column * length..][..length]);
+        if self.accumulate != Accumulate::F32 {
+            return self.dot(x, y, to, how);
+        }
+        let mut sum = [0.0];
+        self.f32_products([x, y], length, 0..length, &mut sum);
+        project(Exact::from_datum(BINARY32.decode(u64::from(sum[0].to_bits()))), to, how)
     }
 
     fn core_sum(&self, x: &[u8], y: &[u8]) -> Exact {
@@ -183,16 +325,24 @@ impl Dot {
     }
 }
 
+/// Rows of A and of B.
+fn check_rows([a, b]: [&[u8]; 2], length: usize, results: usize) -> (usize, usize) {
+    assert!(length > 0, "rows must have elements");
+    assert!(a.len().is_multiple_of(length) && b.len().is_multiple_of(length), "slices must hold whole rows");
+    let (rows, columns) = (a.len() / length, b.len() / length);
+    assert_eq!(results, rows * columns, "one result for each pair of rows");
+    (rows, columns)
+}
+
 /// The order that [`Accumulate::F32`] documents.
 fn f32_sum(level: Level, decode_x: &Decoder<f32>, decode_y: &Decoder<f32>, x: &[u8], y: &[u8]) -> f32 {
-    const PIECE: usize = 32 * LANES;
-    let (mut a, mut b) = ([0_f32; PIECE], [0_f32; PIECE]);
     let mut sums = [0_f32; LANES];
-    for (x, y) in x.chunks(PIECE).zip(y.chunks(PIECE)) {
-        let (a, b) = (&mut a[..x.len()], &mut b[..x.len()]);
-        decode_x.decode(x, a);
-        decode_y.decode(y, b);
-        add_products(level, a, b, &mut sums);
+    let done = add_products(level, [decode_x, decode_y], [x, y], &mut sums);
+    for (x, y) in x[done..].chunks(LANES).zip(y[done..].chunks(LANES)) {
+        for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
+            // Products are exact, so it does not matter whether a machine fuses the two operations.
+            *sum += decode_x.value(usize::from(*x)) * decode_y.value(usize::from(*y));
+        }
     }
     let mut half = LANES / 2;
     while half > 0 {
@@ -204,19 +354,20 @@ fn f32_sum(level: Level, decode_x: &Decoder<f32>, decode_y: &Decoder<f32>, x: &[
     sums[0]
 }
 
-/// Adds a[i]·b[i] to the partial sum i mod 32. Products are exact, so that it does not matter whether a machine fuses the
-/// two operations.
-fn add_products(level: Level, a: &[f32], b: &[f32], sums: &mut [f32; LANES]) {
+/// Adds the products of the first elements by vectors; how many those were.
+fn add_products(
+    level: Level,
+    decoders: [&Decoder<f32>; 2],
+    codes: [&[u8]; 2],
+    sums: &mut [f32; LANES],
+) -> usize {
     #[cfg(target_arch = "x86_64")]
-    if let Some(proof) = crate::x86_64::Avx2::new(level) {
-        return crate::x86_64::add_products(proof, a, b, sums);
+    if let (Some(proof), [Some(x), Some(y)]) = (crate::x86_64::Avx2::new(level), decoders.map(Decoder::plan))
+    {
+        return crate::x86_64::add_products(proof, [x, y], codes, sums);
     }
-    let _ = level;
-    for (a, b) in a.chunks(LANES).zip(b.chunks(LANES)) {
-        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-            *sum += a * b;
-        }
-    }
+    let _ = (level, decoders, codes, sums);
+    0
 }
 
 impl Integers {
@@ -227,17 +378,30 @@ impl Integers {
             |table: &[Integer]| table.iter().map(|i| 64 - i.value.unsigned_abs().leading_zeros()).max();
         let product_bits = bits(&x_table)? + bits(&y_table)?;
         let block = 1_usize.checked_shl(62_u32.checked_sub(product_bits)?)?;
-        Some(Self { tables: [x_table, y_table], unit: x_unit + y_unit, block: block.min(1 << 30) })
+        let plans = integer_plan(x, &x_table).zip(integer_plan(y, &y_table)).map(|(x, y)| [x, y]);
+        let tables = [x_table, y_table];
+        Some(Self { tables, plans, unit: x_unit + y_unit, block: block.min(1 << 30) })
+    }
+
+    /// Σ x·y of the first elements by vectors, and how many those were; `None` if one of them is no number.
+    fn by_vectors(&self, level: Level, x: &[u8], y: &[u8]) -> Option<(i64, usize)> {
+        #[cfg(target_arch = "x86_64")]
+        if let (Some(proof), Some([x_plan, y_plan])) = (crate::x86_64::Avx2::new(level), &self.plans) {
+            return crate::x86_64::sum_of_integers(proof, [x_plan, y_plan], [x, y]);
+        }
+        let _ = (level, x, y);
+        Some((0, 0))
     }
 
     /// The sum, or `None` where zeros have signs to keep, or ∞ or NaN is among the codes.
-    fn sum(&self, x: &[u8], y: &[u8]) -> Option<Exact> {
+    fn sum(&self, level: Level, x: &[u8], y: &[u8]) -> Option<Exact> {
         let [x_table, y_table] = &self.tables;
         let (x_mask, y_mask) = (x_table.len() - 1, y_table.len() - 1);
         let mut total = 0_i128;
         for (x, y) in x.chunks(self.block).zip(y.chunks(self.block)) {
-            let (mut sum, mut special) = (0_i64, false);
-            for (x, y) in x.iter().zip(y) {
+            let (mut sum, done) = self.by_vectors(level, x, y)?;
+            let mut special = false;
+            for (x, y) in x[done..].iter().zip(&y[done..]) {
                 let (x, y) = (x_table[usize::from(*x) & x_mask], y_table[usize::from(*y) & y_mask]);
                 sum += x.value * y.value;
                 special |= x.special | y.special;
@@ -252,10 +416,25 @@ impl Integers {
     }
 }
 
+/// A decoder's plan for the values as integers of 32 bits in binary32, if they fit. What is no number is ∞ there.
+fn integer_plan(format: &Format, table: &[Integer]) -> Option<DecodePlan> {
+    let half = |integer: &Integer| {
+        if integer.special {
+            return Some(0x7f80);
+        }
+        let value = i32::try_from(integer.value).ok().filter(|value| *value != i32::MIN)?;
+        // Values have 8 significant bits at most, so the upper half of a binary32 holds them.
+        let datum = Datum::finite(value < 0, u64::from(value.unsigned_abs()), 0);
+        let exact = BINARY32.encode(datum)?.to_le_bytes();
+        (exact[..2] == [0, 0]).then_some(u16::from_le_bytes([exact[2], exact[3]]))
+    };
+    DecodePlan::new(format, &table.iter().map(half).collect::<Option<Vec<u16>>>()?)
+}
+
 /// The exponent of a format's smallest step, and all values as multiples of it, if 63 bits hold them.
 fn integers(format: &Format) -> Option<(i32, Vec<Integer>)> {
     let finite = |code: u64| match format.decode(code) {
-        smallfloat::Datum::Finite { negative, significand, exponent } if significand > 0 => {
+        Datum::Finite { negative, significand, exponent } if significand > 0 => {
             Some((negative, significand, exponent))
         }
         _ => None,

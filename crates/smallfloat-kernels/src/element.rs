@@ -33,6 +33,16 @@ pub enum Codes<'a> {
     Other,
 }
 
+impl<'a> Codes<'a> {
+    /// The bytes, if that is what they are.
+    pub(crate) fn bytes(self) -> Option<&'a [u8]> {
+        match self {
+            Self::Bytes(codes) => Some(codes),
+            Self::Halves(_) | Self::Other => None,
+        }
+    }
+}
+
 /// The same to be written.
 #[derive(Debug)]
 pub enum CodesMut<'a> {
@@ -42,6 +52,16 @@ pub enum CodesMut<'a> {
     Halves(&'a mut [u16]),
     /// None of these.
     Other,
+}
+
+impl<'a> CodesMut<'a> {
+    /// The bytes, if that is what they are.
+    pub(crate) fn bytes(self) -> Option<&'a mut [u8]> {
+        match self {
+            Self::Bytes(codes) => Some(codes),
+            Self::Halves(_) | Self::Other => None,
+        }
+    }
 }
 
 /// The same to be written.

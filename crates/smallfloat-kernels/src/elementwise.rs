@@ -3,18 +3,22 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use smallfloat::ops::{Arithmetic, Function, Operand, Operation, Specialization};
 use smallfloat::{Class, Exact, Flags, Format, Projection, RandomBits, Rounded};
 
-use crate::{Code, Error, Words, parallel};
+use crate::vectors::Vectors;
+use crate::{Code, Error, Level, Words, parallel};
 
 /// One operation of one to three operands over slices of codes, with the results and flags of [`Specialization::call`].
 ///
-/// Operands of up to 16 bits together are looked up in a table of all results, which the core fills. FMA and FAA of two such
-/// operands and a short third one go through the distinct values of x·y or x + y: an 8-bit format has a few thousand of them, and
-/// each has a row for all third operands. Everything else, and stochastic rounding, goes through the core element by
-/// element, to the same codes. Neither threads nor chunks nor the data change a bit.
+/// Sums, differences, products and FMA of codes of up to 8 bits are computed by vectors where binary32 is wide enough and
+/// there is an encoder by vectors; minima and maxima where operands and result share a format. Other operands of up to 16 bits
+/// together are looked up in a table of all results, which the core fills. FMA and FAA of two such operands and a short third one go
+/// through the distinct values of x·y or x + y: an 8-bit format has a few thousand of them, and each has a row for all third
+/// operands. Everything else, and stochastic rounding, goes through the core element by element, to the same codes. Neither
+/// level nor threads nor chunks nor the data change a bit.
 ///
 /// ```
 /// use smallfloat_kernels::Elementwise;
@@ -28,7 +32,12 @@ use crate::{Code, Error, Words, parallel};
 #[derive(Clone, Debug)]
 pub struct Elementwise {
     call: Call,
-    path: Path,
+    level: Level,
+    vectors: Option<Vectors>,
+    /// Elements expected: tables larger than that are not worth their making.
+    length: usize,
+    /// Found when it is first needed, which vectors may save.
+    path: OnceLock<Path>,
 }
 
 /// Operation, formats and projection: what the core needs for one element.
@@ -113,8 +122,23 @@ impl Elementwise {
             arithmetic: specialization.arithmetic(),
             flags,
         };
-        let path = call.path(length);
-        Ok(Self { call, path })
+        let this = Self { call, level: Level::Portable, vectors: None, length, path: OnceLock::new() };
+        Ok(this.with_level(Level::detected()))
+    }
+
+    /// The same with the kernels of another level; of a level that the machine can't run, the highest it can. The results
+    /// are the same.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        let Call { operation, operands, to, how, arithmetic, .. } = &self.call;
+        self.level = level.at_most_available();
+        self.vectors = Vectors::new(self.level, *operation, operands, (to, how), *arithmetic);
+        self
+    }
+
+    /// The level of the kernels this operation uses.
+    pub fn level(&self) -> Level {
+        self.level
     }
 
     /// A unary operation. A stochastic rounding takes the words; the others ignore them.
@@ -125,7 +149,7 @@ impl Elementwise {
     pub fn unary<X: Code, R: Code>(&self, x: &[X], results: &mut [R], words: Option<Words>) -> Flags {
         self.check::<R>(&[(x.len(), X::BITS)], results.len(), words);
         let mask = self.call.masks();
-        self.run(results, words, self.call.join(), |at| {
+        self.run(results, words, None, self.call.join(), |at| {
             x[at].iter().map(move |x| [x.widen() & mask[0], 0, 0])
         })
     }
@@ -142,13 +166,14 @@ impl Elementwise {
         words: Option<Words>,
     ) -> Flags {
         self.check::<R>(&[(x.len(), X::BITS), (y.len(), Y::BITS)], results.len(), words);
+        let bytes = all_bytes([X::as_codes(x).bytes(), Y::as_codes(y).bytes(), Some(&[])]);
         if self.call.has_bytes::<X, Y>() {
-            return self.run(results, words, join_bytes, |at| {
+            return self.run(results, words, bytes, join_bytes, |at| {
                 x[at.clone()].iter().zip(&y[at]).map(|(x, y)| [x.widen(), y.widen(), 0])
             });
         }
         let mask = self.call.masks();
-        self.run(results, words, self.call.join(), |at| {
+        self.run(results, words, bytes, self.call.join(), |at| {
             let pairs = x[at.clone()].iter().zip(&y[at]);
             pairs.map(move |(x, y)| [x.widen() & mask[0], y.widen() & mask[1], 0])
         })
@@ -169,13 +194,14 @@ impl Elementwise {
         let operands = [(x.len(), X::BITS), (y.len(), Y::BITS), (z.len(), Z::BITS)];
         self.check::<R>(&operands, results.len(), words);
         let mask = self.call.masks();
+        let bytes = all_bytes([X::as_codes(x).bytes(), Y::as_codes(y).bytes(), Z::as_codes(z).bytes()]);
         if self.call.has_bytes::<X, Y>() {
-            return self.run(results, words, join_bytes, |at| {
+            return self.run(results, words, bytes, join_bytes, |at| {
                 let triples = x[at.clone()].iter().zip(&y[at.clone()]).zip(&z[at]);
                 triples.map(move |((x, y), z)| [x.widen(), y.widen(), z.widen() & mask[2]])
             });
         }
-        self.run(results, words, self.call.join(), |at| {
+        self.run(results, words, bytes, self.call.join(), |at| {
             let triples = x[at.clone()].iter().zip(&y[at.clone()]).zip(&z[at]);
             triples.map(move |((x, y), z)| [x.widen() & mask[0], y.widen() & mask[1], z.widen() & mask[2]])
         })
@@ -193,19 +219,30 @@ impl Elementwise {
         assert!(!stochastic || words.is_some(), "stochastic rounding needs random words");
     }
 
-    /// Fills the results from the codes of the elements' operands; `join` puts the first two side by side.
+    /// Fills the results from the codes of the elements' operands, which are `bytes` too if their types allow it; `join` puts
+    /// the first two side by side.
     #[inline(always)]
     fn run<R: Code, I: Iterator<Item = [u64; 3]>>(
         &self,
         results: &mut [R],
         words: Option<Words>,
+        bytes: Option<[&[u8]; 3]>,
         join: impl Fn(u64, u64) -> u64 + Sync,
         codes: impl Fn(Range<usize>) -> I + Sync,
     ) -> Flags {
+        if let (Some(vectors), Some(bytes), 8, true) = (&self.vectors, bytes, R::BITS, Vectors::is_usable()) {
+            return parallel::fill(results, |start, results| {
+                let at = start..start + results.len();
+                let by_vectors = self.by_vectors(vectors, bytes, at.clone(), results);
+                by_vectors.unwrap_or_else(|| self.by_core(results, start, words, codes(at)))
+            });
+        }
         let (join, pair_bits) = (&join, self.call.shifts()[1]);
+        // Its making has threads of its own, so it comes before those of the work.
+        let path = self.path.get_or_init(|| self.call.path(self.length));
         parallel::fill(results, |start, results| {
             let codes = codes(start..start + results.len());
-            match &self.path {
+            match path {
                 Path::Table(entries) => {
                     entries.look_up(results, codes.map(|[x, y, z]| index(join(x, y) | z << pair_bits)))
                 }
@@ -217,6 +254,17 @@ impl Elementwise {
                 Path::Core => self.by_core(results, start, words, codes),
             }
         })
+    }
+
+    fn by_vectors<R: Code>(
+        &self,
+        vectors: &Vectors,
+        bytes: [&[u8]; 3],
+        at: Range<usize>,
+        results: &mut [R],
+    ) -> Option<Flags> {
+        let piece = bytes.map(|bytes| bytes.get(at.clone()).unwrap_or_default());
+        vectors.run(piece, R::as_codes_mut(results).bytes()?, self.call.flags)
     }
 
     fn by_core<R: Code>(
@@ -415,6 +463,12 @@ fn canonical(exact: Exact) -> Exact {
         Exact::Finite { negative, significand: 0, .. } => Exact::finite(negative, 0, 0),
         other => other,
     }
+}
+
+/// The operands as bytes, if all of them are.
+fn all_bytes(operands: [Option<&[u8]>; 3]) -> Option<[&[u8]; 3]> {
+    let [Some(x), Some(y), Some(z)] = operands else { return None };
+    Some([x, y, z])
 }
 
 /// Two bytes side by side.

@@ -22,6 +22,17 @@ pub struct Keys {
     sign: u32,
 }
 
+/// The numbers of [`Keys`] for sources of at most 32 bits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Narrow {
+    /// All bits but the sign.
+    pub(crate) magnitude: u32,
+    pub(crate) low: u32,
+    pub(crate) high: u32,
+    pub(crate) shift: u32,
+    pub(crate) infinity: u32,
+}
+
 /// Elements classified at once: enough to keep vector units busy, few enough for the event counters' bytes.
 pub(crate) const BATCH: usize = 255;
 
@@ -86,6 +97,13 @@ impl Keys {
             _ => self.infinity + class - infinite,
         };
         magnitude | (negative as u64) << self.sign
+    }
+
+    /// The same numbers in 32 bits, if they fit.
+    pub(crate) fn narrow(&self) -> Option<Narrow> {
+        let narrow = |bits: u64| u32::try_from(bits).ok();
+        let (low, high, infinity) = (narrow(self.low)?, narrow(self.high)?, narrow(self.infinity)?);
+        Some(Narrow { magnitude: narrow((1 << self.sign) - 1)?, low, high, shift: self.shift, infinity })
     }
 
     /// The bits of a magnitude that only count as sticky.

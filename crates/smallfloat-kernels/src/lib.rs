@@ -34,6 +34,7 @@
 //! fills, or vector kernels that tests hold to these tables. Nothing depends on the number of threads, the length or the alignment of slices, or the data's class.
 #![expect(clippy::inline_always, reason = "lane code must melt into its loop")]
 
+mod arithmetic;
 mod cells;
 mod decode;
 mod decode_plan;
@@ -47,18 +48,21 @@ mod events;
 mod fast;
 mod key;
 mod level;
+mod matmul;
 mod packing;
 mod parallel;
 mod plan;
 mod random;
+mod recent;
 mod recode;
 mod tally;
+mod vectors;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
-pub use cells::{Cell, Cells};
+pub use cells::{Cell, Cells, amax};
 pub use decode::Decoder;
-pub use dot::{Accumulate, Dot};
+pub use dot::{Accumulate, Dot, Scales};
 pub use element::{Code, Element};
 pub use elementwise::Elementwise;
 pub use encode::Encoder;

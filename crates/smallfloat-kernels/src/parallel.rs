@@ -41,6 +41,25 @@ pub(crate) fn fill<R: Send>(results: &mut [R], work: impl Fn(usize, &mut [R]) ->
     work(0, results)
 }
 
+/// Threads that work is shared among.
+pub(crate) fn threads() -> usize {
+    #[cfg(feature = "rayon")]
+    return rayon::current_num_threads();
+    #[cfg(not(feature = "rayon"))]
+    1
+}
+
+/// Applies `work(number, chunk)` to the chunks of `size` elements of a slice.
+pub(crate) fn chunks<R: Send>(slice: &mut [R], size: usize, work: impl Fn(usize, &mut [R]) + Sync) {
+    #[cfg(feature = "rayon")]
+    if slice.len() > size {
+        use rayon::prelude::*;
+        slice.par_chunks_mut(size).enumerate().for_each(|(i, chunk)| work(i, chunk));
+        return;
+    }
+    slice.chunks_mut(size).enumerate().for_each(|(i, chunk)| work(i, chunk));
+}
+
 /// The values of `each` for 0..count, in order.
 pub(crate) fn collect<T: Send>(count: usize, each: impl Fn(usize) -> T + Sync) -> Vec<T> {
     #[cfg(feature = "rayon")]

@@ -90,22 +90,27 @@ fn rounded_sums_go_left_to_right() {
     assert_eq!(sum([plus, plus, minus, minus]), "-34848");
 }
 
+/// Integers by vectors: every length, data with and without specials, and as many products as add up at once.
 #[test]
-fn matrix_products_are_dot_products() {
-    let (f, to) = (format("cfloat8_1_4_3:bias=7"), format("shp:bias=15"));
-    let how = to.default_projection();
-    let mut state = 9;
-    let mut random =
-        |n: usize| -> Vec<u8> { (0..n).map(|_| scramble(&mut state).to_le_bytes()[3]).collect() };
-    let (rows, columns, length) = (7, 5, 33);
-    let (a, b) = (random(rows * length), random(columns * length));
-    for accumulate in [Accumulate::Exact, Accumulate::F32] {
-        let dot = Dot::new(&f, &f, accumulate).unwrap();
-        let mut codes = vec![0; rows * columns];
-        dot.matmul([&a, &b], length, (&to, &how), &mut codes);
-        for (i, code) in codes.iter().enumerate() {
-            let (x, y) = (&a[i / columns * length..][..length], &b[i % columns * length..][..length]);
-            assert_eq!(u64::from(*code), dot.dot(x, y, &to, &how).value, "{accumulate:?}, {i}");
+fn exact_sums_are_the_same_at_every_level() {
+    let mut state = 10;
+    for names in
+        [["cfloat8_1_4_3:bias=7"; 2], ["e4m3fn"; 2], ["e4m3fn", "e2m3fn"], ["binary8p4se", "e8m0fnu"]]
+    {
+        let [a, b] = names.map(format);
+        let dot = Dot::new(&a, &b, Accumulate::Exact).unwrap();
+        let twin = dot.clone().with_level(Level::Portable);
+        for length in (0..=257).chain([5000, 300_000]) {
+            for mask in [0xff, 0x3f] {
+                let mut random = || -> Vec<u8> {
+                    (0..length).map(|_| scramble(&mut state).to_le_bytes()[3] & mask).collect()
+                };
+                let (x, y) = (random(), random());
+                for level in Level::available() {
+                    let found = dot.clone().with_level(level).sum(&x, &y);
+                    assert_eq!(found, twin.sum(&x, &y), "{a} · {b}, {level:?}, {length}");
+                }
+            }
         }
     }
 }

@@ -81,6 +81,14 @@ impl Destination for f16 {
     }
 }
 
+/// The values of 32 codes, by the constants of a decoder to f32.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn values(code: &[u8; STEP], k: &Constants) -> [__m256; 4] {
+    let [a, b, c, d] = singles(step(code, k));
+    [_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), _mm256_castsi256_ps(c), _mm256_castsi256_ps(d)]
+}
+
 impl Destination for bf16 {
     const ORDER: [i32; 8] = [0, 1, 4, 5, 2, 3, 6, 7];
 
@@ -144,7 +152,7 @@ unsafe fn run<D: Destination, const STREAM: bool>(plan: &DecodePlan, codes: &[u8
 }
 
 /// The plan as vectors.
-struct Constants {
+pub(super) struct Constants {
     order: __m256i,
     index_mask: __m256i,
     sign_mask: __m256i,
@@ -191,7 +199,7 @@ fn look_up(tables: [__m256i; 2], indices: [__m256i; 2]) -> __m256i {
 impl Constants {
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn new<D: Destination>(plan: &DecodePlan) -> Self {
+    pub(super) fn new<D: Destination>(plan: &DecodePlan) -> Self {
         let [a, b, c, d, e, f, g, h] = D::ORDER;
         let [low, high] = plan.negative_zero.to_le_bytes();
         Self {

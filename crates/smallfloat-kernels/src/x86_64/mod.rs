@@ -8,21 +8,27 @@
 mod decode;
 mod decode_wide;
 mod dot;
+mod elementwise;
 mod encode;
+mod gemm;
 mod lanes;
 mod packing;
 mod random;
 mod recode;
 mod rounding;
+mod statistics;
 mod stochastic;
 
 pub(crate) use decode::decode;
 pub(crate) use decode_wide::decode_wide;
-pub(crate) use dot::add_products;
+pub(crate) use dot::{add_products, sum_of_integers};
+pub(crate) use elementwise::{choose, compute, has_subnormal, stays_within};
 pub(crate) use encode::{encode, encode_only};
+pub(crate) use gemm::{Fma, add_rows, products_with_vector, totals};
 pub(crate) use packing::{pack4, pack6, unpack4, unpack6};
 pub(crate) use random::{fill_ars5, fill_philox};
 pub(crate) use recode::{RecodeTable, recode};
+pub(crate) use statistics::{CAPACITY, COUNT, Pair, TABLES, add_classes, largest};
 pub(crate) use stochastic::encode_random;
 
 use crate::Level;

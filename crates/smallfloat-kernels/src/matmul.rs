@@ -1,0 +1,190 @@
+//! Matrix products in binary32: decoded panels, tiles, and threads that change nothing.
+//!
+//! A sum's order is fixed: eight partial sums, the j-th of which adds the products of elements j, j + 8, j + 16, … in this
+//! order; then j and j + 4 add up, j and j + 2, j and j + 1. So rows lie as they are in memory, vectors hold partial sums, and
+//! neither blocks nor threads nor levels change a bit. Zeros after a row's end change nothing either: no partial sum is ever −0.
+
+use std::ops::Range;
+
+use crate::{Decoder, Level, parallel};
+
+/// Partial sums of one element.
+pub(crate) const LANES: usize = 8;
+/// One element's partial sums.
+pub(crate) type Partial = [f32; LANES];
+
+/// Elements of a row that tiles go through at once: seven rows of them stay in the first cache.
+const DEPTH: usize = 1024;
+/// Decoded elements of A that stay in the second cache.
+const A_BLOCK: usize = 48 << 10;
+/// Decoded elements of B kept at once.
+const B_PANEL: usize = 4 << 20;
+/// Rows of A and of B in a tile.
+const TILE: [usize; 2] = [3, 4];
+
+/// The sum of the partial sums.
+pub(crate) fn total(partial: &Partial) -> f32 {
+    let four = [0, 1, 2, 3].map(|j| partial[j] + partial[j + 4]);
+    (four[0] + four[2]) + (four[1] + four[3])
+}
+
+/// Codes in rows of one length.
+#[derive(Clone, Copy)]
+pub(crate) struct Matrix<'a> {
+    pub(crate) codes: &'a [u8],
+    pub(crate) length: usize,
+    pub(crate) decoder: &'a Decoder<f32>,
+}
+
+impl<'a> Matrix<'a> {
+    fn rows(&self) -> usize {
+        self.codes.len() / self.length
+    }
+
+    /// The codes of a row in a part of its length.
+    fn row(&self, row: usize, part: &Range<usize>) -> &'a [u8] {
+        &self.codes[row * self.length..][part.clone()]
+    }
+
+    /// Decodes a row's part; zeros fill what is left.
+    fn decode_row(&self, row: usize, part: &Range<usize>, values: &mut [f32]) {
+        let (values, rest) = values.split_at_mut(part.len());
+        self.decoder.decode(self.row(row, part), values);
+        rest.fill(0.0);
+    }
+}
+
+/// A·Bᵀ over a part of the rows' length, row by row.
+pub(crate) fn product(level: Level, a: Matrix<'_>, b: Matrix<'_>, part: &Range<usize>, sums: &mut [f32]) {
+    let (rows, columns) = (a.rows(), b.rows());
+    let whole = part.len() == b.length;
+    if rows == 1 && whole && by_vector(level, a, b, sums).is_some() {
+        return;
+    }
+    let layout = Layout::new(part.len());
+    let stride = layout.stride;
+    let panel_columns = (B_PANEL / stride).max(TILE[1]);
+    let even_share = rows.div_ceil(parallel::threads()).next_multiple_of(TILE[0]);
+    let block_rows = (A_BLOCK / stride / TILE[0] * TILE[0]).clamp(TILE[0], even_share);
+    let mut panel = Vec::new();
+    for first in (0..columns).step_by(panel_columns) {
+        let panel = layout.rows(panel_columns.min(columns - first), &mut panel);
+        parallel::chunks(panel, stride, |column, values| b.decode_row(first + column, part, values));
+        parallel::chunks(sums, block_rows * columns, |block, sums| {
+            let mut block_of_a = Vec::new();
+            let block_of_a = layout.rows(sums.len() / columns, &mut block_of_a);
+            for (i, values) in block_of_a.chunks_mut(stride).enumerate() {
+                a.decode_row(block * block_rows + i, part, values);
+            }
+            multiply(level, [block_of_a, panel], layout, |row, column, some| {
+                sums[row * columns + first + column..][..some.len()].copy_from_slice(some);
+            });
+        });
+    }
+}
+
+/// How decoded rows lie in memory.
+#[derive(Clone, Copy)]
+struct Layout {
+    /// Elements of a row, with zeros up to a multiple of eight.
+    length: usize,
+    /// From one row to the next: whole cache lines, and no power of two, which would put all rows in the same places of a
+    /// cache.
+    stride: usize,
+}
+
+impl Layout {
+    /// Elements of a cache line.
+    const LINE: usize = 16;
+
+    fn new(length: usize) -> Self {
+        let length = length.next_multiple_of(LANES).max(LANES);
+        let lines = length.div_ceil(Self::LINE);
+        Self { length, stride: (lines | 1) * Self::LINE }
+    }
+
+    /// Memory for rows, from the start of a cache line on.
+    fn rows(self, count: usize, memory: &mut Vec<f32>) -> &mut [f32] {
+        let elements = count * self.stride;
+        memory.resize(elements + Self::LINE, 0.0);
+        let start = memory.as_ptr().align_offset(Self::LINE * size_of::<f32>()).min(Self::LINE);
+        &mut memory[start..start + elements]
+    }
+}
+
+/// All sums of two panels of decoded rows: some of one row given to `put` at a time, with the place of the first.
+fn multiply(level: Level, [a, b]: [&[f32]; 2], layout: Layout, mut put: impl FnMut(usize, usize, &[f32])) {
+    let Layout { length, stride } = layout;
+    let height = a.len() / stride;
+    let mut partial = vec![[0.0; LANES]; height * TILE[1]];
+    let mut sums = vec![0.0; partial.len()];
+    for (first, columns) in b.chunks(stride * TILE[1]).enumerate() {
+        let width = columns.len() / stride;
+        let (partial, sums) = (&mut partial[..height * width], &mut sums[..height * width]);
+        partial.fill([0.0; LANES]);
+        for start in (0..length).step_by(DEPTH) {
+            let part = start..(start + DEPTH).min(length);
+            add_rows(level, [a, columns], stride, &part, partial);
+        }
+        totals(level, partial, sums);
+        for (row, some) in sums.chunks(width).enumerate() {
+            put(row, first * TILE[1], some);
+        }
+    }
+}
+
+/// The sums of partial sums.
+fn totals(level: Level, partial: &[Partial], sums: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(proof) = crate::x86_64::Fma::new(level) {
+        return crate::x86_64::totals(proof, partial, sums);
+    }
+    let _ = level;
+    for (partial, sum) in partial.iter().zip(sums) {
+        *sum = total(partial);
+    }
+}
+
+/// Adds the products of all rows of A and of B in a part of their length to the partial sums of their pairs.
+fn add_rows(level: Level, [a, b]: [&[f32]; 2], stride: usize, part: &Range<usize>, partial: &mut [Partial]) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(proof) = crate::x86_64::Fma::new(level) {
+        return crate::x86_64::add_rows(proof, [a, b], stride, part, partial);
+    }
+    let _ = level;
+    for (a, partial) in a.chunks(stride).zip(partial.chunks_mut(b.len() / stride)) {
+        let a = a[part.clone()].as_chunks::<LANES>().0;
+        for (b, partial) in b.chunks(stride).zip(partial) {
+            for (a, b) in a.iter().zip(b[part.clone()].as_chunks::<LANES>().0) {
+                for ((sum, a), b) in partial.iter_mut().zip(a).zip(b) {
+                    // Products are exact, so it does not matter whether a machine fuses the two operations.
+                    *sum += a * b;
+                }
+            }
+        }
+    }
+}
+
+/// One row of A with all of B, whose codes are decoded on the way; `None` where there is no kernel.
+fn by_vector(level: Level, a: Matrix<'_>, b: Matrix<'_>, sums: &mut [f32]) -> Option<()> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        /// Codes that a thread takes at once.
+        const CODES: usize = 1 << 16;
+        let (proof, plan) = (crate::x86_64::Fma::new(level)?, b.decoder.plan()?);
+        let length = b.length;
+        let mut vector = vec![0.0; length];
+        a.decoder.decode(a.codes, &mut vector);
+        let rows = (CODES / length).next_multiple_of(2).max(2);
+        parallel::chunks(sums, rows, |block, sums| {
+            let codes = &b.codes[block * rows * length..][..sums.len() * length];
+            crate::x86_64::products_with_vector(proof, plan, &vector, codes, sums);
+        });
+        Some(())
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = (level, a, b, sums);
+        None
+    }
+}

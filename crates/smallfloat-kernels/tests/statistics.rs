@@ -1,0 +1,141 @@
+//! Statistics by vectors against the portable ones, and against integers of their own.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{CLASSES, data};
+use smallfloat::Datum;
+use smallfloat_kernels::{Cells, Element, Level, amax, bf16, f16};
+
+/// All that cells tell.
+fn contents<T: Element>(cells: &Cells<T>) -> String {
+    let list: Vec<_> = cells.iter().collect();
+    let counts = (cells.elements(), cells.zeros(), cells.nans(), cells.infinities());
+    let rest = (cells.first_not_finite(), cells.has_negative(), cells.amax(), cells.exponents());
+    format!("{list:?} {counts:?} {rest:?}")
+}
+
+fn cells<T: Element>(values: &[T], precision: u32, level: Level, piece: usize) -> Cells<T> {
+    let mut cells = Cells::<T>::new(precision).with_level(level);
+    values.chunks(piece.max(1)).for_each(|piece| cells.add(piece));
+    cells
+}
+
+fn levels_agree<T: Element>() {
+    let target = "cfloat8_1_4_3:bias=7".parse().unwrap();
+    for level in Level::available() {
+        for class in CLASSES {
+            let values: Vec<T> = data(class, &target, 300, 21);
+            for (precision, lengths) in [(4, 0..=257), (3, 250..=257), (11, 100..=101)] {
+                for length in lengths.step_by(if class == "random bits" { 1 } else { 7 }) {
+                    let x = &values[length % 7..length % 7 + length];
+                    let found = contents(&cells(x, precision, level, x.len()));
+                    let expected = contents(&cells(x, precision, Level::Portable, x.len()));
+                    assert_eq!(
+                        found, expected,
+                        "{level:?}, {class}, precision {precision}, {length} elements"
+                    );
+                    assert_eq!(amax(x, level).bits(), amax(x, Level::Portable).bits(), "{level:?}, {class}");
+                }
+            }
+            let whole = contents(&cells(&values, 4, level, 300));
+            assert_eq!(contents(&cells(&values, 4, level, 41)), whole, "{level:?}, {class}, in pieces");
+        }
+    }
+}
+
+#[test]
+fn levels_agree_f32() {
+    levels_agree::<f32>();
+}
+
+#[test]
+fn levels_agree_f16() {
+    levels_agree::<f16>();
+}
+
+#[test]
+fn levels_agree_bf16() {
+    levels_agree::<bf16>();
+}
+
+/// Σ(x − q)² of a bias from cells, in units of 2^(2·unit), by integers that `i128` holds for these data.
+fn from_cells(cells: &Cells<f32>, nearest: impl Fn(i64) -> i64, unit: i32) -> i128 {
+    cells
+        .iter()
+        .map(|cell| {
+            let scale = u32::try_from(cell.exponent - unit).unwrap();
+            let Datum::Finite { significand, exponent, .. } = cell.representative else { panic!("finite") };
+            // The representative is on the grid of the source, and so of the unit.
+            let value = i64::try_from(significand).unwrap() << (exponent - unit);
+            let distance = i128::from(cell.first) * (1 << scale) - i128::from(nearest(value));
+            let (sum, squares) =
+                (i128::try_from(cell.sum).unwrap(), i128::try_from(cell.sum_of_squares).unwrap());
+            i128::from(cell.count) * distance * distance
+                + 2 * distance * (sum << scale)
+                + (squares << (2 * scale))
+        })
+        .sum()
+}
+
+/// The exact squared error of every bias, against the elements one by one. The format is 1-4-3 with gradual subnormals, whose
+/// rounding is spelt out here in integers.
+#[test]
+fn every_bias_s_error_is_exact() {
+    // Elements are integers below 2^27 with 24 bits at most; all is counted in units of 2^−24.
+    let mut state = 77;
+    let values: Vec<f32> = (0..5000)
+        .map(|_| {
+            let word = common::scramble(&mut state);
+            let integer = u32::try_from(word & 0xff_ffff).unwrap() >> (word >> 24 & 15);
+            #[expect(clippy::cast_precision_loss, reason = "24 bits are exact")]
+            let value = (integer << (word >> 28 & 3)) as f32;
+            if word & 1 << 31 == 0 { value } else { -value }
+        })
+        .collect();
+    for level in Level::available() {
+        let cells = cells(&values, 4, level, 999);
+        let total: u64 = cells.exponents().iter().map(|(_, count)| count).sum();
+        assert_eq!(total + cells.zeros(), 5000);
+        let biases: BTreeMap<u32, i128> = (24..44)
+            .map(|lowest| {
+                // Magnitudes are multiples of 2^lowest up to the first 16 of them, then of 2^(lowest + 1), and so on.
+                let nearest = |magnitude: i64| {
+                    let leading = 63 - (magnitude | 1).leading_zeros();
+                    let step = lowest.max(leading.saturating_sub(3));
+                    let (quotient, rest) = (magnitude >> step, magnitude & ((1 << step) - 1));
+                    let half = if step == 0 { 1 } else { 1 << (step - 1) };
+                    let up = rest > half || (step > 0 && rest == half && quotient & 1 == 1);
+                    ((quotient + i64::from(up)) << step).min(15 << (lowest + 14))
+                };
+                let one_by_one: i128 = values
+                    .iter()
+                    .map(|x| {
+                        #[expect(clippy::cast_possible_truncation, reason = "integers")]
+                        let magnitude = (x.abs() as i64) << 24;
+                        let error = i128::from(magnitude - nearest(magnitude));
+                        error * error
+                    })
+                    .sum();
+                let found = from_cells(&cells, nearest, -24);
+                assert_eq!(found, one_by_one, "{level:?}, lowest step 2^({lowest} − 24)");
+                (lowest, found)
+            })
+            .collect();
+        assert!(biases.values().any(|error| *error != biases[&24]), "biases differ");
+    }
+}
+
+/// More elements than 64-bit sums hold, all alike and with the widest remainder.
+#[test]
+fn sums_that_are_emptied_in_time() {
+    let x = vec![f32::from_bits(0x3f87_ffff); (1 << 21) + 5];
+    for level in Level::available() {
+        let cells = cells(&x, 4, level, x.len());
+        let [cell] = cells.iter().collect::<Vec<_>>()[..] else { panic!("one class") };
+        let (count, t) = (x.len() as u128, u128::from(0x7_ffff_u32));
+        assert_eq!(u128::from(cell.count), count);
+        assert_eq!((cell.sum, cell.sum_of_squares), (count * t, count * t * t), "{level:?}");
+    }
+}
