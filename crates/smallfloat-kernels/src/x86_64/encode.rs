@@ -9,8 +9,8 @@ use std::arch::x86_64::*;
 
 use super::Avx2;
 use super::lanes::{
-    STEP, Source, Target, add, any, codes as splat, elements_to_alignment, equal, greater, in_order, larger,
-    least, less, lesser, narrow_signed, store, subtract, sum_of_bytes, words,
+    STEP, Source, Target, add, any, codes as splat, count, elements_to_alignment, equal, greater, in_order,
+    larger, least, less, lesser, narrow_signed, store, subtract, sum_of_bytes, words,
 };
 use super::rounding::{mode, round};
 use crate::plan::{INFINITY, Low, Mode, Plan};
@@ -39,9 +39,9 @@ pub(super) mod shape {
     pub(in crate::x86_64) const HOLE: u8 = 1;
     /// Exponents of binary32.
     pub(in crate::x86_64) const INTEGER: u8 = 2;
-    /// Flushed subnormals.
-    pub(in crate::x86_64) const FLUSH: u8 = 3;
-    /// No sign, a rare rounding, or infinities whose signs matter: all choices at run time.
+    /// Flushed subnormals and no sign (UHP).
+    pub(in crate::x86_64) const UNSIGNED_FLUSH: u8 = 3;
+    /// Either of these alone, a rare rounding, or infinities whose signs matter: all choices at run time.
     pub(in crate::x86_64) const RARE: u8 = 4;
 }
 
@@ -84,7 +84,7 @@ fn dispatch<S: Source, T: Target>(plan: &Plan, source: &[S], codes: &mut [T], st
         shape::GRADUAL => all::<S, T, { shape::GRADUAL }>(plan, source, codes, stream),
         shape::HOLE => all::<S, T, { shape::HOLE }>(plan, source, codes, stream),
         shape::INTEGER => all::<S, T, { shape::INTEGER }>(plan, source, codes, stream),
-        shape::FLUSH => all::<S, T, { shape::FLUSH }>(plan, source, codes, stream),
+        shape::UNSIGNED_FLUSH => all::<S, T, { shape::UNSIGNED_FLUSH }>(plan, source, codes, stream),
         _ => all::<S, T, { shape::RARE }>(plan, source, codes, stream),
     }
 }
@@ -92,8 +92,8 @@ fn dispatch<S: Source, T: Target>(plan: &Plan, source: &[S], codes: &mut [T], st
 /// The narrowest shape that a plan's nearest-even and stochastic loops may have.
 pub(super) fn shape_of(plan: &Plan) -> u8 {
     match plan.low {
-        _ if !plan.signed => shape::RARE,
-        Low::Flush => shape::FLUSH,
+        Low::Flush if !plan.signed => shape::UNSIGNED_FLUSH,
+        Low::Flush => shape::RARE,
         _ if plan.infinity_by_sign => shape::RARE,
         _ if plan.integer => shape::INTEGER,
         Low::Gradual => shape::GRADUAL,
@@ -117,8 +117,8 @@ fn only_codes<S: Source, T: Target>(plan: &Plan, source: &[S], codes: &mut [T], 
         shape::INTEGER => {
             run::<S, T, { shape::INTEGER }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
         }
-        shape::FLUSH => {
-            run::<S, T, { shape::FLUSH }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
+        shape::UNSIGNED_FLUSH => {
+            run::<S, T, { shape::UNSIGNED_FLUSH }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
         }
         // Counts cost little beside all the choices.
         _ => {
@@ -362,8 +362,8 @@ pub(super) struct Sums {
     pub(super) zero: __m256i,
     pub(super) infinite: __m256i,
     pub(super) refused: __m256i,
-    pub(super) nan: __m256i,
-    pub(super) exact_zero: __m256i,
+    pub(super) nan: u64,
+    pub(super) exact_zero: u64,
     pub(super) negative_infinite: __m256i,
     /// The least |x| − 1, zeros last.
     pub(super) least: __m256i,
@@ -387,8 +387,8 @@ impl Sums {
             zero,
             infinite: zero,
             refused: zero,
-            nan: zero,
-            exact_zero: zero,
+            nan: 0,
+            exact_zero: 0,
             negative_infinite: zero,
             least: ones,
             least_index: ones,
@@ -402,14 +402,14 @@ impl Sums {
     #[target_feature(enable = "avx2")]
     pub(super) fn add_to<T: Target>(&self, tally: &mut Tally, padding: u64, k: &Constants) {
         // Counters of half-words stay below 256 too.
-        let (nan, infinite) = (sum_of_bytes(self.nan), sum_of_bytes(self.infinite));
-        tally.nan += nan;
+        let infinite = sum_of_bytes(self.infinite);
+        tally.nan += self.nan;
         tally.infinite += infinite;
         tally.negative_infinite += sum_of_bytes(self.negative_infinite);
-        tally.overflow += sum_of_bytes(self.top) - nan - infinite;
+        tally.overflow += sum_of_bytes(self.top) - self.nan - infinite;
         tally.refused += sum_of_bytes(self.refused);
         tally.zero += sum_of_bytes(self.zero) - padding;
-        tally.exact_zero += sum_of_bytes(self.exact_zero) - padding;
+        tally.exact_zero += self.exact_zero - padding;
         tally.denormal |= least(self.least) < k.source_min_normal - 1;
         tally.low |= any(less::<T>(k.first_normal, self.least_index));
         let (lost, least_inexact) = (any(self.lost), least(self.least_inexact));
@@ -468,6 +468,12 @@ fn refuse(x: __m256i, magnitude: __m256i, k: &Constants) -> __m256i {
     _mm256_and_si256(_mm256_srai_epi32::<31>(x), _mm256_and_si256(not_zero, finite))
 }
 
+/// Has the format no sign?
+#[inline]
+fn is_unsigned<const SHAPE: u8>(k: &Constants) -> bool {
+    SHAPE == shape::UNSIGNED_FLUSH || (SHAPE == shape::RARE && !k.signed)
+}
+
 /// Encodes 32 elements.
 #[inline]
 #[target_feature(enable = "avx2,f16c,popcnt")]
@@ -477,58 +483,93 @@ fn step<S: Source, T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
     sums: &mut Sums,
 ) -> [__m256i; 2] {
     let zero = _mm256_setzero_si256();
-    let mut lanes =
-        Lanes { x: [zero; 4], below_infinity: [zero; 4], less_one: [zero; 4], refused: [zero; 4] };
-    let mut index = [zero; 4];
-    for (i, place) in index.iter_mut().enumerate() {
-        // SAFETY: this function has the features that loads need.
-        let x = unsafe { S::load(x, i) };
-        let magnitude = _mm256_and_si256(x, k.magnitude);
-        lanes.x[i] = x;
-        lanes.below_infinity[i] = _mm256_sub_epi32(k.infinity, magnitude);
-        if FIND != find::CODES {
-            lanes.less_one[i] = _mm256_sub_epi32(magnitude, k.one);
-            sums.least = _mm256_min_epu32(sums.least, lanes.less_one[i]);
+    let mut lanes = Lanes::new();
+    let mut halves = [zero; 2];
+    for (pair, half) in halves.iter_mut().enumerate() {
+        let mut eights = Eights::new();
+        let mut index = [zero; 2];
+        for (i, place) in index.iter_mut().enumerate() {
+            // SAFETY: this function has the features that loads need.
+            let x = unsafe { S::load(x, 2 * pair + i) };
+            let magnitude = _mm256_and_si256(x, k.magnitude);
+            eights.x[i] = x;
+            eights.below_infinity[i] = _mm256_sub_epi32(k.infinity, magnitude);
+            if FIND != find::CODES {
+                eights.less_one[i] = _mm256_sub_epi32(magnitude, k.one);
+                sums.least = _mm256_min_epu32(sums.least, eights.less_one[i]);
+            }
+            let mut capped = _mm256_min_epu32(magnitude, k.cap);
+            if is_unsigned::<SHAPE>(k) {
+                eights.refused[i] = refuse(x, magnitude, k);
+                capped = _mm256_andnot_si256(eights.refused[i], capped);
+            }
+            let (rounded, exact) = round::<T, SHAPE, MODE, FIND>(x, capped, k);
+            *place = rounded;
+            if FIND >= find::LOW {
+                sums.bits = _mm256_or_si256(sums.bits, capped);
+            }
+            if FIND >= find::FLAGS {
+                sums.least_inexact = _mm256_min_epu32(sums.least_inexact, inexact_magnitude(exact, capped));
+            }
         }
-        let mut capped = _mm256_min_epu32(magnitude, k.cap);
-        if SHAPE == shape::RARE && !k.signed {
-            lanes.refused[i] = refuse(x, magnitude, k);
-            capped = _mm256_andnot_si256(lanes.refused[i], capped);
-        }
-        let (rounded, exact) = round::<T, SHAPE, MODE, FIND>(x, capped, k);
-        *place = rounded;
-        if FIND >= find::LOW {
-            sums.bits = _mm256_or_si256(sums.bits, capped);
-        }
-        if FIND >= find::FLAGS {
-            sums.least_inexact = _mm256_min_epu32(sums.least_inexact, inexact_magnitude(exact, capped));
-        }
-    }
-    let integer = SHAPE == shape::INTEGER || (SHAPE == shape::RARE && k.integer);
-    let join = |a, b| {
-        let packed = _mm256_packus_epi32(a, b);
-        if integer {
+        lanes.narrow(pair, &eights);
+        let packed = _mm256_packus_epi32(index[0], index[1]);
+        *half = if SHAPE == shape::INTEGER || (SHAPE == shape::RARE && k.integer) {
             packed
         } else if T::BITS == 8 {
             _mm256_srl_epi16(_mm256_sub_epi16(packed, k.base), k.shift)
         } else {
             _mm256_srl_epi16(packed, k.shift)
-        }
-    };
-    let (low, high) = (join(index[0], index[1]), join(index[2], index[3]));
-    finish_all::<T, SHAPE, MODE, FIND>([low, high], &lanes, k, sums)
+        };
+    }
+    finish_all::<T, SHAPE, MODE, FIND>(halves, &lanes, k, sums)
 }
 
-/// What codes are narrowed from, for 32 elements.
-pub(super) struct Lanes {
+/// What the lanes of codes are narrowed from, for two vectors of eight elements.
+pub(super) struct Eights {
     /// The elements, for their signs.
-    pub(super) x: [__m256i; 4],
+    pub(super) x: [__m256i; 2],
     /// ∞ − |x|: negative for NaN, zero for ∞.
-    pub(super) below_infinity: [__m256i; 4],
+    pub(super) below_infinity: [__m256i; 2],
     /// |x| − 1: negative for zero.
-    pub(super) less_one: [__m256i; 4],
+    pub(super) less_one: [__m256i; 2],
     /// Refused elements: all bits set.
-    pub(super) refused: [__m256i; 4],
+    pub(super) refused: [__m256i; 2],
+}
+
+impl Eights {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn new() -> Self {
+        let zero = [_mm256_setzero_si256(); 2];
+        Self { x: zero, below_infinity: zero, less_one: zero, refused: zero }
+    }
+}
+
+/// The same for 32 elements in lanes of 16 bits: narrowed as soon as they are known, they need fewer registers.
+pub(super) struct Lanes {
+    x: [__m256i; 2],
+    below_infinity: [__m256i; 2],
+    less_one: [__m256i; 2],
+    refused: [__m256i; 2],
+}
+
+impl Lanes {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn new() -> Self {
+        let zero = [_mm256_setzero_si256(); 2];
+        Self { x: zero, below_infinity: zero, less_one: zero, refused: zero }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn narrow(&mut self, pair: usize, eights: &Eights) {
+        self.x[pair] = _mm256_packs_epi32(eights.x[0], eights.x[1]);
+        self.below_infinity[pair] = _mm256_packs_epi32(eights.below_infinity[0], eights.below_infinity[1]);
+        self.less_one[pair] = _mm256_packs_epi32(eights.less_one[0], eights.less_one[1]);
+        self.refused[pair] = _mm256_packs_epi32(eights.refused[0], eights.refused[1]);
+    }
 }
 
 /// Indices on the grid, in lanes of 16 bits, → codes.
@@ -581,7 +622,7 @@ fn finish<T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
             sums.lost = _mm256_or_si256(sums.lost, hole);
         }
     }
-    if SHAPE == shape::FLUSH || (SHAPE == shape::RARE && k.flush) {
+    if SHAPE == shape::UNSIGNED_FLUSH || (SHAPE == shape::RARE && k.flush) {
         let flushed = equal::<T>(lesser::<T>(grid, k.last_below), grid);
         index = _mm256_andnot_si256(flushed, grid);
         if FIND >= find::FLAGS {
@@ -591,23 +632,26 @@ fn finish<T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
 
     let mut is_nan = narrow_signed::<T>(&lanes.below_infinity, part);
     let is_infinite = equal::<T>(is_nan, zero);
-    if T::BITS != 8 || FIND != find::CODES {
+    if T::BITS != 8 {
         is_nan = greater::<T>(zero, is_nan);
     }
     let is_zero = equal::<T>(index, zero);
-    let mut kept_sign = _mm256_and_si256(sign, k.sign);
-    if k.drops_zero_sign {
-        kept_sign = _mm256_andnot_si256(is_zero, kept_sign);
-    }
     let pick = |pair: &[__m256i; 2]| _mm256_blendv_epi8(pair[0], pair[1], sign);
-    let mut code = _mm256_xor_si256(index, kept_sign);
+    let mut code = index;
+    if SHAPE != shape::UNSIGNED_FLUSH {
+        let mut kept_sign = _mm256_and_si256(sign, k.sign);
+        if k.drops_zero_sign {
+            kept_sign = _mm256_andnot_si256(is_zero, kept_sign);
+        }
+        code = _mm256_xor_si256(index, kept_sign);
+    }
     code = _mm256_blendv_epi8(code, pick(&k.overflow), top);
     if k.infinity_differs {
         code = _mm256_blendv_epi8(code, pick(&k.infinite), is_infinite);
     }
     code = _mm256_blendv_epi8(code, pick(&k.nan), is_nan);
     let mut counted_zero = is_zero;
-    if SHAPE == shape::RARE && !k.signed {
+    if is_unsigned::<SHAPE>(k) {
         let refused = narrow_signed::<T>(&lanes.refused, part);
         code = _mm256_blendv_epi8(code, k.overflow[1], refused);
         counted_zero = _mm256_andnot_si256(refused, is_zero);
@@ -615,7 +659,7 @@ fn finish<T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
             sums.refused = subtract::<T>(sums.refused, refused);
         }
     }
-    if FIND != find::CODES && (SHAPE == shape::RARE || SHAPE == shape::FLUSH) && k.infinity_by_sign {
+    if FIND != find::CODES && (SHAPE == shape::RARE || SHAPE == shape::UNSIGNED_FLUSH) && k.infinity_by_sign {
         let negative = _mm256_and_si256(is_infinite, greater::<T>(zero, sign));
         sums.negative_infinite = subtract::<T>(sums.negative_infinite, negative);
     }
@@ -623,9 +667,9 @@ fn finish<T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
         sums.top = subtract::<T>(sums.top, top);
         sums.infinite = subtract::<T>(sums.infinite, is_infinite);
         sums.zero = subtract::<T>(sums.zero, counted_zero);
-        sums.nan = subtract::<T>(sums.nan, is_nan);
-        let exact_zero = greater::<T>(zero, narrow_signed::<T>(&lanes.less_one, part));
-        sums.exact_zero = subtract::<T>(sums.exact_zero, exact_zero);
+        sums.nan += count::<T>(is_nan);
+        let less_one = narrow_signed::<T>(&lanes.less_one, part);
+        sums.exact_zero += count::<T>(if T::BITS == 8 { less_one } else { greater::<T>(zero, less_one) });
     }
     if FIND >= find::LOW {
         sums.least_index = lesser::<T>(sums.least_index, add::<T>(grid, ones()));

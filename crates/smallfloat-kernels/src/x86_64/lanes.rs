@@ -130,17 +130,11 @@ pub(crate) const fn parts(bits: u32) -> usize {
     (bits / 8) as usize
 }
 
-/// 32-bit lanes → the lanes of the `part`-th vector of codes, with signed saturation, in the order that [`in_order`] undoes.
+/// Lanes of 16 bits → those of the `part`-th vector of codes, with signed saturation, in the order that [`in_order`] undoes.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(crate) fn narrow_signed<T: Target>(lanes: &[__m256i; 4], part: usize) -> __m256i {
-    if T::BITS == 8 {
-        let low = _mm256_packs_epi32(lanes[0], lanes[1]);
-        let high = _mm256_packs_epi32(lanes[2], lanes[3]);
-        _mm256_packs_epi16(low, high)
-    } else {
-        _mm256_packs_epi32(lanes[2 * part], lanes[2 * part + 1])
-    }
+pub(crate) fn narrow_signed<T: Target>(lanes: &[__m256i; 2], part: usize) -> __m256i {
+    if T::BITS == 8 { _mm256_packs_epi16(lanes[0], lanes[1]) } else { lanes[part] }
 }
 
 /// Lanes of codes in the order in which narrowing leaves them → in the order of the elements.

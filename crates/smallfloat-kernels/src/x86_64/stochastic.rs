@@ -8,7 +8,9 @@
 use std::arch::x86_64::*;
 
 use super::Avx2;
-use super::encode::{BLOCK, Constants, Lanes, Sums, find, finish_all, inexact_magnitude, shape, shape_of};
+use super::encode::{
+    BLOCK, Constants, Eights, Lanes, Sums, find, finish_all, inexact_magnitude, shape, shape_of,
+};
 use super::lanes::{STEP, Source, Target, store, words};
 use super::rounding::mode;
 use crate::plan::Plan;
@@ -31,7 +33,7 @@ pub(crate) fn encode_random<S: Source, T: Target>(
             shape::INTEGER => all::<S, T, { shape::INTEGER }>(plan, source, codes, random, mask),
             shape::GRADUAL => all::<S, T, { shape::GRADUAL }>(plan, source, codes, random, mask),
             shape::HOLE => all::<S, T, { shape::HOLE }>(plan, source, codes, random, mask),
-            _ => all::<S, T, { shape::FLUSH }>(plan, source, codes, random, mask),
+            _ => all::<S, T, { shape::RARE }>(plan, source, codes, random, mask),
         }
     }
 }
@@ -175,50 +177,57 @@ fn step<S: Source, T: Target, const SHAPE: u8>(
     sums: &mut Sums,
 ) -> [__m256i; 2] {
     let zero = _mm256_setzero_si256();
-    let mut lanes =
-        Lanes { x: [zero; 4], below_infinity: [zero; 4], less_one: [zero; 4], refused: [zero; 4] };
-    let mut index = [zero; 4];
-    for (i, index) in index.iter_mut().enumerate() {
-        // SAFETY: this function has the features that loads need.
-        let x = unsafe { S::load(x, i) };
-        let magnitude = _mm256_and_si256(x, k.magnitude);
-        lanes.x[i] = x;
-        lanes.below_infinity[i] = _mm256_sub_epi32(k.infinity, magnitude);
-        lanes.less_one[i] = _mm256_sub_epi32(magnitude, k.one);
-        sums.least = _mm256_min_epu32(sums.least, lanes.less_one[i]);
-        let capped = _mm256_min_epu32(magnitude, k.cap);
-
-        let Split { place, below, mut exact } = split::<SHAPE>(capped, k, r);
-        let random: &[u32; 8] = &random.as_chunks().0[i];
-        // SAFETY: the reference is to 32 readable bytes.
-        let word = unsafe { _mm256_loadu_si256(random.as_ptr().cast()) };
-        let word = _mm256_and_si256(word, r.mask);
-        let stays = no_carry(_mm256_add_epi32(below, word), below);
-        let rounded = _mm256_sub_epi32(_mm256_add_epi32(place, stays), r.base);
-        *index = rounded;
-        if SHAPE == shape::HOLE {
-            // `base` is one too low for the place itself.
-            let place = _mm256_sub_epi32(_mm256_sub_epi32(place, r.base), k.one);
-            let in_hole = _mm256_and_si256(
-                _mm256_cmpgt_epi32(place, r.before_hole),
-                _mm256_cmpgt_epi32(r.hole_end, place),
-            );
-            let steps = _mm256_sub_epi32(place, r.last_below);
-            let product = _mm256_add_epi32(_mm256_sll_epi32(word, r.trailing), word);
-            let sum = _mm256_add_epi32(product, below);
-            // D·w = w·2^M + w; its upper half and both carries, a carry being 1 less than "no carry" taken off.
-            let mut high = _mm256_add_epi32(steps, _mm256_srl_epi32(word, r.rest));
-            high = _mm256_add_epi32(high, _mm256_add_epi32(no_carry(product, word), no_carry(sum, below)));
-            // Away iff steps + upper half + carries ≥ D = 2^M + 1: here two are missing.
-            let away = _mm256_cmpgt_epi32(high, r.before_hole);
-            // The places of the grid that join the ends of the hole.
-            let end = _mm256_add_epi32(r.binade, _mm256_and_si256(away, r.last_below));
-            *index = _mm256_blendv_epi8(rounded, end, in_hole);
-            let no_value = _mm256_and_si256(in_hole, _mm256_cmpgt_epi32(place, r.last_below));
-            exact = _mm256_andnot_si256(no_value, exact);
+    let mut lanes = Lanes::new();
+    let mut halves = [zero; 2];
+    for (pair, half) in halves.iter_mut().enumerate() {
+        let mut eights = Eights::new();
+        let mut index = [zero; 2];
+        for (i, place) in index.iter_mut().enumerate() {
+            // SAFETY: this function has the features that loads need.
+            let x = unsafe { S::load(x, 2 * pair + i) };
+            let magnitude = _mm256_and_si256(x, k.magnitude);
+            eights.x[i] = x;
+            eights.below_infinity[i] = _mm256_sub_epi32(k.infinity, magnitude);
+            eights.less_one[i] = _mm256_sub_epi32(magnitude, k.one);
+            sums.least = _mm256_min_epu32(sums.least, eights.less_one[i]);
+            let capped = _mm256_min_epu32(magnitude, k.cap);
+            let random: &[u32; 8] = &random.as_chunks().0[2 * pair + i];
+            // SAFETY: the reference is to 32 readable bytes.
+            let word = unsafe { _mm256_loadu_si256(random.as_ptr().cast()) };
+            let exact;
+            (*place, exact) = round::<SHAPE>(capped, _mm256_and_si256(word, r.mask), k, r);
+            sums.least_inexact = _mm256_min_epu32(sums.least_inexact, inexact_magnitude(exact, capped));
         }
-        sums.least_inexact = _mm256_min_epu32(sums.least_inexact, inexact_magnitude(exact, capped));
+        lanes.narrow(pair, &eights);
+        *half = _mm256_packus_epi32(index[0], index[1]);
     }
-    let halves = [_mm256_packus_epi32(index[0], index[1]), _mm256_packus_epi32(index[2], index[3])];
     finish_all::<T, SHAPE, { mode::EVEN }, { find::RANDOM }>(halves, &lanes, k, sums)
+}
+
+/// The index of a capped magnitude, and whether it is exact: all bits set.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn round<const SHAPE: u8>(capped: __m256i, word: __m256i, k: &Constants, r: &Rounding) -> (__m256i, __m256i) {
+    let Split { place, below, exact } = split::<SHAPE>(capped, k, r);
+    let stays = no_carry(_mm256_add_epi32(below, word), below);
+    let rounded = _mm256_sub_epi32(_mm256_add_epi32(place, stays), r.base);
+    if SHAPE != shape::HOLE {
+        return (rounded, exact);
+    }
+    // `base` is one too low for the place itself.
+    let place = _mm256_sub_epi32(_mm256_sub_epi32(place, r.base), k.one);
+    let in_hole =
+        _mm256_and_si256(_mm256_cmpgt_epi32(place, r.before_hole), _mm256_cmpgt_epi32(r.hole_end, place));
+    let steps = _mm256_sub_epi32(place, r.last_below);
+    let product = _mm256_add_epi32(_mm256_sll_epi32(word, r.trailing), word);
+    let sum = _mm256_add_epi32(product, below);
+    // D·w = w·2^M + w; its upper half and both carries, a carry being 1 less than "no carry" taken off.
+    let mut high = _mm256_add_epi32(steps, _mm256_srl_epi32(word, r.rest));
+    high = _mm256_add_epi32(high, _mm256_add_epi32(no_carry(product, word), no_carry(sum, below)));
+    // Away iff steps + upper half + carries ≥ D = 2^M + 1: here two are missing.
+    let away = _mm256_cmpgt_epi32(high, r.before_hole);
+    // The places of the grid that join the ends of the hole.
+    let end = _mm256_add_epi32(r.binade, _mm256_and_si256(away, r.last_below));
+    let no_value = _mm256_and_si256(in_hole, _mm256_cmpgt_epi32(place, r.last_below));
+    (_mm256_blendv_epi8(rounded, end, in_hole), _mm256_andnot_si256(no_value, exact))
 }
