@@ -61,6 +61,18 @@ bench:
     cargo bench --manifest-path bench/Cargo.toml --bench convert
     cargo bench --manifest-path bench/Cargo.toml --bench scalar
 
+# Every kernel beside its limit and the peers, as docs/evidence/performance.md and its picture. Wants a quiet machine.
+bench-report:
+    cargo run --release --manifest-path bench/Cargo.toml --features peers --bin report
+
+# Instructions that each kernel spends on an element, compared with the record (or recorded, with --record).
+instructions *options:
+    scripts/instructions {{options}}
+
+# The kernels' tests under AddressSanitizer.
+sanitize:
+    scripts/sanitize
+
 # Streams of P3109 operations beside gfloat and ml_dtypes (fetched with pip), in one run.
 bench-operations:
     scripts/bench-operations

@@ -6,8 +6,9 @@ use std::hint::black_box;
 use smallfloat::random::Philox;
 use smallfloat::{Format, RandomBits, Rounding};
 use smallfloat_kernels::{Ars5, Decoder, Encoder, Generator, Level, Nibbles, Recode, Words};
-use smallfloat_kernels::{bf16, f16, pack4, pack6, unpack4, unpack6};
+use smallfloat_kernels::{f16, pack4, pack6, unpack4, unpack6};
 
+use crate::peers::{self, add_peers};
 use crate::{Case, data, limits, lines, time};
 
 /// Rows of a table: names, Gelem/s, ratios to the limit.
@@ -93,16 +94,7 @@ pub fn half_words(length: usize, rounds: usize) -> Rows {
             decoder.decode(black_box(codes), &mut values.borrow_mut());
         }));
     }
-    cases.push(Case::new("encode peer: half, one by one, binary16", LIMIT, || {
-        for (code, x) in buffer.borrow_mut().iter_mut().zip(black_box(x)) {
-            *code = f16::from_f32(*x).to_bits();
-        }
-    }));
-    cases.push(Case::new("encode peer: half, one by one, bfloat16", LIMIT, || {
-        for (code, x) in buffer.borrow_mut().iter_mut().zip(black_box(x)) {
-            *code = bf16::from_f32(*x).to_bits();
-        }
-    }));
+    add_peers(&mut cases, LIMIT, peers::halves(x));
     time(&mut cases, rounds, 1e-3);
     lines(&cases, length)
 }

@@ -37,11 +37,13 @@ fn place(ratio: f64) -> i32 {
 
 /// Draws marks, kernels in the order of their first mark, under the names of the footprints.
 pub fn draw(marks: &[Mark], footprints: &[&str]) -> Result<String, Box<dyn Error>> {
+    // A row for each group's title, with an empty kernel, and one for each kernel.
     let mut kernels: Vec<(&str, &str)> = Vec::new();
     for mark in marks {
-        let key = (mark.group, mark.kernel.as_str());
-        if !kernels.contains(&key) {
-            kernels.push(key);
+        for key in [(mark.group, ""), (mark.group, mark.kernel.as_str())] {
+            if !kernels.contains(&key) {
+                kernels.push(key);
+            }
         }
     }
     let mut svg = String::new();
@@ -74,14 +76,16 @@ pub fn draw(marks: &[Mark], footprints: &[&str]) -> Result<String, Box<dyn Error
         }
         for (i, &(group, kernel)) in kernels.iter().enumerate() {
             let y = TOP + ROW * i as i32 + ROW / 2;
-            let colour = if kernel.contains("peer") { FAINT } else { INK };
-            area.draw_text(kernel, &text(12, colour, HPos::Right), (LEFT - 10, y))?;
-            if i > 0 && kernels[i - 1].0 != group {
+            if kernel.is_empty() {
                 area.draw(&PathElement::new(
                     vec![(16, y - ROW / 2), (RIGHT, y - ROW / 2)],
                     FAINT.stroke_width(1),
                 ))?;
+                area.draw_text(group, &text(14, INK, HPos::Left), (16, y))?;
+                continue;
             }
+            let colour = if kernel.starts_with("peer") { FAINT } else { INK };
+            area.draw_text(kernel, &text(12, colour, HPos::Right), (LEFT - 10, y))?;
             for mark in marks.iter().filter(|mark| (mark.group, mark.kernel.as_str()) == (group, kernel)) {
                 area.draw(&Circle::new((place(mark.ratio), y), 4, COLOURS[mark.footprint % 4].filled()))?;
             }

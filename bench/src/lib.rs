@@ -3,10 +3,12 @@
 //! A machine is never quiet, so a figure is a kernel's best time of all rounds, and what counts is its ratio to the limit
 //! kernel of the same run.
 
+#[cfg(feature = "peers")]
 pub mod breadth;
 pub mod chart;
 pub mod data;
 pub mod limits;
+pub mod page;
 #[cfg(feature = "peers")]
 pub mod peers;
 

@@ -1,4 +1,5 @@
-//! Times all kernels in one run and prints `docs/evidence/performance.md`: `report [FOOTPRINTS [GROUP]]`, footprints of
+//! Times all kernels in one run and writes `docs/evidence/performance.md` with its picture. `report FOOTPRINTS [GROUP]` prints
+//! a part instead: footprints of
 //! `l1,l2,l3,memory`, groups `encode`, `decode`, `stochastic`, `operations`, `statistics`, `products`, and those of
 //! `breadth.rs`: `modes`, `half-words`, `packing`.
 
@@ -6,7 +7,9 @@ use std::hint::black_box;
 
 use smallfloat::random::Philox;
 use smallfloat::{Format, RandomBits, Rounding};
-use smallfloat_bench::{Case, breadth, data, limits, lines, time};
+use smallfloat_bench::page::Figure;
+use smallfloat_bench::peers::add_peers;
+use smallfloat_bench::{Case, breadth, chart, data, limits, lines, page, peers, time};
 use smallfloat_kernels::{
     Accumulate, Ars5, Cells, Decoder, Dot, Elementwise, Encoder, Generator, Level, Scales, Words, amax,
 };
@@ -32,25 +35,21 @@ fn encode(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
         for (class, x) in inputs.iter().filter(|(class, _)| *class == "normal" || name.starts_with("cfloat"))
         {
             let (encoder, buffer) = (encoder.clone(), &buffer);
-            cases.push(Case::new(format!("encode {name}, {class}"), LIMIT, move || {
+            cases.push(Case::new(format!("{name}, {class}"), LIMIT, move || {
                 black_box(encoder.encode(black_box(x), &mut buffer.borrow_mut()));
             }));
         }
         let buffer = &buffer;
-        cases.push(Case::new(format!("encode {name}, uncounted"), LIMIT, {
+        cases.push(Case::new(format!("{name}, uncounted"), LIMIT, {
             let encoder = encoder.clone();
             move || encoder.encode_uncounted(black_box(normal), &mut buffer.borrow_mut())
         }));
         let portable = encoder.with_level(Level::Portable);
-        cases.push(Case::new(format!("encode {name}, portable"), LIMIT, move || {
+        cases.push(Case::new(format!("{name}, portable"), LIMIT, move || {
             black_box(portable.encode(black_box(normal), &mut buffer.borrow_mut()));
         }));
     }
-    cases.push(Case::new("encode peer: float8 e4m3", LIMIT, || {
-        for (byte, x) in buffer.borrow_mut().iter_mut().zip(black_box(normal)) {
-            *byte = float8::F8E4M3::from_f32(*x).to_bits();
-        }
-    }));
+    add_peers(&mut cases, LIMIT, peers::encoders(normal));
     time(&mut cases, rounds, 1e-3);
     lines(&cases, length)
 }
@@ -68,10 +67,11 @@ fn decode(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
     ];
     for name in ["cfloat8_1_4_3:bias=7", "e4m3fn", "e5m2fnuz", "e2m3fn", "binary8p3ue"] {
         let decoder = Decoder::<f32>::new(&name.parse().unwrap(), None).unwrap();
-        cases.push(Case::new(format!("decode {name}"), LIMIT, move || {
+        cases.push(Case::new(format!("{name}"), LIMIT, move || {
             decoder.decode(black_box(codes), &mut buffer.borrow_mut());
         }));
     }
+    add_peers(&mut cases, LIMIT, peers::decoders(codes));
     time(&mut cases, rounds, 1e-3);
     lines(&cases, length)
 }
@@ -91,14 +91,14 @@ fn stochastic(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
             [Ars5 { seed: 1, stream: 2 }.into(), Philox { seed: 1, stream: 2 }.into()];
         for generator in generators {
             let encoder = encoder.clone();
-            cases.push(Case::new(format!("stochastic {name}, {}", generator.name()), LIMIT, move || {
+            cases.push(Case::new(format!("{name}, {}", generator.name()), LIMIT, move || {
                 let words = Words { generator, first_element: 0 };
                 black_box(encoder.encode_random(black_box(x), &mut buffer.borrow_mut(), words));
             }));
         }
         if length <= 1 << 16 {
             let portable = encoder.with_level(Level::Portable);
-            cases.push(Case::new(format!("stochastic {name}, philox4x32-10, portable"), LIMIT, move || {
+            cases.push(Case::new(format!("{name}, philox4x32-10, portable"), LIMIT, move || {
                 let words = Words { generator: Philox { seed: 1, stream: 2 }.into(), first_element: 0 };
                 black_box(portable.encode_random(black_box(x), &mut buffer.borrow_mut(), words));
             }));
@@ -152,6 +152,8 @@ fn operations(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
             black_box(dot.sum(black_box(x), black_box(y)));
         }));
     }
+    add_peers(&mut cases, LIMIT, peers::adders(x, y));
+    add_peers(&mut cases, READ, peers::dots(x, y));
     time(&mut cases, rounds, 1e-3);
     lines(&cases, length)
 }
@@ -212,14 +214,14 @@ fn products(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
                 black_box(&weights[length / 2..]),
             ));
         }),
-        Case::new(format!("vector by {columns} rows of {width} weights"), READ, || {
+        Case::new("a vector by a matrix of weights", READ, || {
             dot.matmul_f32([black_box(vector), black_box(weights)], width, one, black_box(&mut products));
         }),
     ];
     time(&mut cases, rounds, 1e-3);
     let mut table = lines(&cases, columns * width);
     // Square matrices, beside their decoded values multiplied by a library.
-    const PEER: &str = "peer: matrixmultiply sgemm";
+    const PEER: &str = "limit: matrixmultiply's sgemm of decoded matrices";
     let side = match length {
         ..=0x1000 => 128,
         ..=0x10000 => 256,
@@ -240,7 +242,7 @@ fn products(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
             // SAFETY: each matrix has side × side elements, B's rows being the columns of the factor.
             unsafe { matrixmultiply::sgemm(n, n, n, 1.0, x, step, 1, y, 1, step, 0.0, z, step, 1) }
         }),
-        Case::new(format!("matrices {side} × {side} × {side}"), PEER, || {
+        Case::new("square matrices", PEER, || {
             dot.matmul_f32([black_box(a), black_box(b)], side, one, black_box(&mut c));
         }),
     ];
@@ -256,42 +258,63 @@ fn cpu() -> String {
     line.and_then(|line| line.split(": ").nth(1)).unwrap_or("unknown").to_owned()
 }
 
-fn main() {
-    if !Level::Avx2.is_available() {
-        eprintln!("the limit kernels need AVX2");
-        return;
-    }
-    let wanted = std::env::args().nth(1).unwrap_or_else(|| "l1,l2,l3,memory".to_owned());
-    let only = std::env::args().nth(2).unwrap_or_default();
-    println!("# Evidence: kernels beside what only moves the bytes\n");
-    println!(
-        "`cargo run --release --manifest-path bench/Cargo.toml --bin report`. Every kernel runs in every round on one"
-    );
-    println!(
-        "thread; a figure is the best of all rounds, a ratio compares with the limit kernel of the same rounds, which reads"
-    );
-    println!(
-        "and writes the same bytes and computes nothing. Level: {}. CPU: {}.",
+/// What the page says before its tables.
+fn introduction() -> String {
+    format!(
+        "# Evidence: kernels beside what only moves the bytes\n\n\
+         Written by `just bench-report` (`cargo run --release --manifest-path bench/Cargo.toml --features peers --bin report`).\n\
+         Level: {}. CPU: {}.\n\n\
+         ![Each kernel's share of its limit](performance.svg)\n\n\
+         Figures are shares of a limit kernel that reads and writes the same bytes and computes nothing; the limits' own rows, in\n\
+         italics, are 10^9 elements a second. All kernels of a group, peers too, run one after the other in every round on one\n\
+         thread, and the best of all rounds counts. Footprints are elements: {}.\n\
+         Names of data classes (normal, subnormal, …) tell what is encoded; speed should not depend on it.\n",
         Level::detected().name(),
-        cpu()
-    );
-    for (name, length, rounds) in FOOTPRINTS.into_iter().filter(|f| wanted.split(',').any(|w| w == f.0)) {
-        println!("\n{name}: {length} elements\n\n| kernel | Gelem/s | of the limit |\n| --- | ---: | ---: |");
-        let groups: [(&str, Group); 9] = [
-            ("encode", encode),
-            ("decode", decode),
-            ("stochastic", stochastic),
-            ("operations", operations),
-            ("statistics", statistics),
-            ("modes", breadth::modes),
-            ("half-words", breadth::half_words),
-            ("packing", breadth::packing),
-            ("products", products),
-        ];
-        for (_, group) in groups.into_iter().filter(|g| g.0.contains(&only)) {
-            for (kernel, rate, ratio) in group(length, rounds) {
-                println!("| {kernel} | {rate:.3} | {ratio:.3} |");
+        cpu(),
+        FOOTPRINTS.map(|(name, elements, _)| format!("{name} {elements}")).join(", "),
+    )
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    if !Level::Avx2.is_available() {
+        return Err("the limit kernels need AVX2".into());
+    }
+    let wanted = std::env::args().nth(1);
+    let only = std::env::args().nth(2).unwrap_or_default();
+    let groups: [(&str, Group); 9] = [
+        ("encode", encode),
+        ("decode", decode),
+        ("stochastic", stochastic),
+        ("operations", operations),
+        ("products", products),
+        ("statistics", statistics),
+        ("modes", breadth::modes),
+        ("half-words", breadth::half_words),
+        ("packing", breadth::packing),
+    ];
+    let mut figures = Vec::new();
+    for (group, measure) in groups.into_iter().filter(|group| group.0.contains(&only)) {
+        for (footprint, (name, length, rounds)) in FOOTPRINTS.into_iter().enumerate() {
+            if wanted.as_ref().is_none_or(|wanted| wanted.split(',').any(|w| w == name)) {
+                eprintln!("{group}, {name} …");
+                figures.extend(measure(length, rounds).into_iter().map(|(kernel, rate, ratio)| Figure {
+                    group,
+                    footprint,
+                    kernel,
+                    rate,
+                    ratio,
+                }));
             }
         }
     }
+    let names = FOOTPRINTS.map(|footprint| footprint.0);
+    let page = introduction() + &page::tables(&figures, &names);
+    if wanted.is_some() {
+        print!("{page}");
+        return Ok(());
+    }
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/evidence");
+    std::fs::write(format!("{folder}/performance.svg"), chart::draw(&page::marks(&figures), &names)?)?;
+    std::fs::write(format!("{folder}/performance.md"), page)?;
+    Ok(())
 }
