@@ -86,10 +86,11 @@ struct Integers {
     block: usize,
 }
 
-/// A code's value: an integer, or what only the core can add.
+/// A code's value: an integer, or ∞ or NaN.
 #[derive(Clone, Copy, Debug)]
 struct Integer {
     value: i64,
+    negative: bool,
     special: bool,
 }
 
@@ -150,7 +151,8 @@ impl Dot {
             }
             (Accumulate::Rounded(format, how), ..) => self.rounded_sum(format, how, x, y),
             (_, Some(integers), _) => {
-                (integers.sum(self.level, x, y).unwrap_or_else(|| self.core_sum(x, y)), Flags::NONE)
+                let sum = integers.sum(self.level, x, y);
+                (sum.unwrap_or_else(|| self.sum_without_value(integers, x, y)), Flags::NONE)
             }
             _ => (self.core_sum(x, y), Flags::NONE),
         }
@@ -302,6 +304,33 @@ impl Dot {
         project(Exact::from_datum(BINARY32.decode(u64::from(sum[0].to_bits()))), to, how)
     }
 
+    /// A sum that is ∞, NaN or a zero, by what its terms are.
+    fn sum_without_value(&self, integers: &Integers, x: &[u8], y: &[u8]) -> Exact {
+        let [a, b] = &self.formats;
+        let (mut infinite, mut zeros, mut is_opposite) = ([false; 2], [false; 2], false);
+        for (&x, &y) in x.iter().zip(y) {
+            let (i, j) = integers.of(x, y);
+            let sign = usize::from(i.negative != j.negative);
+            if i.special || j.special {
+                match ops::multiply(a.decode(u64::from(x)), b.decode(u64::from(y)), Semantics::Ieee).exact {
+                    Exact::Infinite { .. } => infinite[sign] = true,
+                    _ => return Exact::Nan { negative: false },
+                }
+            } else if i.value == 0 || j.value == 0 {
+                zeros[sign] = true;
+            } else {
+                is_opposite = true;
+            }
+        }
+        match (infinite, is_opposite, zeros) {
+            ([true, true], ..) => Exact::Nan { negative: false },
+            ([true, false], ..) => Exact::Infinite { negative: false },
+            ([false, true], ..) => Exact::Infinite { negative: true },
+            (_, true, _) | (_, _, [true, true]) => Exact::Cancelled,
+            (_, false, [_, negative]) => Exact::finite(negative, 0, 0),
+        }
+    }
+
     fn core_sum(&self, x: &[u8], y: &[u8]) -> Exact {
         let mut sum = Sum::new();
         for (x, y) in x.iter().zip(y) {
@@ -393,16 +422,21 @@ impl Integers {
         Some((0, 0))
     }
 
-    /// The sum, or `None` where zeros have signs to keep, or ∞ or NaN is among the codes.
-    fn sum(&self, level: Level, x: &[u8], y: &[u8]) -> Option<Exact> {
+    /// What two codes are. Bits above the formats' widths are ignored.
+    #[inline(always)]
+    fn of(&self, x: u8, y: u8) -> (Integer, Integer) {
         let [x_table, y_table] = &self.tables;
-        let (x_mask, y_mask) = (x_table.len() - 1, y_table.len() - 1);
+        (x_table[usize::from(x) & (x_table.len() - 1)], y_table[usize::from(y) & (y_table.len() - 1)])
+    }
+
+    /// The sum, or `None` if it is zero, or ∞ or NaN is among the codes.
+    fn sum(&self, level: Level, x: &[u8], y: &[u8]) -> Option<Exact> {
         let mut total = 0_i128;
         for (x, y) in x.chunks(self.block).zip(y.chunks(self.block)) {
             let (mut sum, done) = self.by_vectors(level, x, y)?;
             let mut special = false;
             for (x, y) in x[done..].iter().zip(&y[done..]) {
-                let (x, y) = (x_table[usize::from(*x) & x_mask], y_table[usize::from(*y) & y_mask]);
+                let (x, y) = self.of(*x, *y);
                 sum += x.value * y.value;
                 special |= x.special | y.special;
             }
@@ -444,11 +478,12 @@ fn integers(format: &Format) -> Option<(i32, Vec<Integer>)> {
     let table = codes
         .map(|code| {
             let Some((negative, significand, exponent)) = finite(code) else {
-                return Some(Integer { value: 0, special: !format.decode(code).is_zero() });
+                let datum = format.decode(code);
+                return Some(Integer { value: 0, negative: datum.is_negative(), special: !datum.is_zero() });
             };
             let value =
                 i64::try_from(u128::from(significand).checked_shl((exponent - unit).unsigned_abs())?).ok()?;
-            Some(Integer { value: if negative { -value } else { value }, special: false })
+            Some(Integer { value: if negative { -value } else { value }, negative, special: false })
         })
         .collect::<Option<Vec<Integer>>>()?;
     Some((unit, table))

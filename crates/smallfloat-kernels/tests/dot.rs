@@ -4,7 +4,7 @@ mod common;
 
 use common::scramble;
 use smallfloat::ops::Sum;
-use smallfloat::{Format, formats::BINARY32, project};
+use smallfloat::{Format, Rounding, formats::BINARY32, project};
 use smallfloat_kernels::{Accumulate, Dot, Level};
 
 fn format(name: &str) -> Format {
@@ -38,6 +38,57 @@ fn exact_sums_are_the_core_s() {
                 let how = BINARY32.default_projection();
                 let expected = project(sum.exact(), &BINARY32, &how);
                 assert_eq!(dot.dot(&x, &y, &BINARY32, &how), expected, "{a} · {b}, {length}");
+            }
+        }
+    }
+}
+
+/// Sums without a value of their own: zeros of either sign, opposite terms, ∞, NaN; short and long.
+#[test]
+fn zeros_and_specials_are_the_core_s() {
+    let mut state = 5;
+    for name in ["e5m2", "e4m3fn", "e4m3fnuz", "binary8p3se", "cfloat8_1_4_3:bias=7", "e2m1fn"] {
+        let f = format(name);
+        let code = |x: f32| f.encode_f32(x, &f.default_projection()).value.to_le_bytes()[0];
+        let (one, zero) = ([code(1.0), code(-1.0)], [code(0.0), code(-0.0)]);
+        let other = [code(f32::INFINITY), code(f32::NEG_INFINITY), code(f32::NAN)];
+        let pools = [
+            vec![zero[0]],
+            vec![zero[1]],
+            zero.to_vec(),
+            [one, zero].concat(),
+            [&one[..1], &zero, &other[..1]].concat(),
+            [&one[..1], &other[..2]].concat(),
+            [&one, &zero[..1], &other[..]].concat(),
+        ];
+        let dot = Dot::new(&f, &f, Accumulate::Exact).unwrap();
+        for (pool, length) in pools.iter().flat_map(|pool| [1, 2, 31, 32, 64, 100].map(|n| (pool, n))) {
+            for _ in 0..8 {
+                let mut some = || -> Vec<u8> {
+                    (0..length)
+                        .map(|_| pool[usize::from(scramble(&mut state).to_le_bytes()[2]) % pool.len()])
+                        .collect()
+                };
+                let (mut x, y) = (some(), some());
+                // Opposite halves: a sum of zero.
+                if length % 2 == 0 && pool.contains(&one[1]) {
+                    x = vec![one[0]; length];
+                    x[length / 2..].fill(one[1]);
+                }
+                let mut sum = Sum::new();
+                for (x, y) in x.iter().zip(&y) {
+                    sum.add_product(f.decode(u64::from(*x)), f.decode(u64::from(*y)));
+                }
+                for level in Level::available() {
+                    let dot = dot.clone().with_level(level);
+                    // Only the mode knows the sign of a zero of opposite terms.
+                    for rounding in [Rounding::NearestEven, Rounding::TowardNegative] {
+                        let how = BINARY32.default_projection().with_rounding(rounding);
+                        let expected = project(sum.exact(), &BINARY32, &how);
+                        let found = dot.dot(&x, &y, &BINARY32, &how);
+                        assert_eq!(found, expected, "{name}, {x:x?}, {y:x?}, {level:?}");
+                    }
+                }
             }
         }
     }
