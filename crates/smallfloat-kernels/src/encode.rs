@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use smallfloat::{Class, Datum, Flags, Format, Projection, RandomBits, Rounded, convert};
 
+use crate::chance::Chances;
 use crate::events::{Counter, bit};
 use crate::fast::Fast;
 use crate::key::{BATCH, Keys};
@@ -29,6 +30,10 @@ pub struct Encoder<T> {
     table: OnceLock<Vec<u32>>,
     /// How many classes the table has.
     classes: usize,
+    /// The same for StochasticA: two codes for each class.
+    chances: OnceLock<Option<Chances>>,
+    /// For about how many elements the tables are.
+    length: usize,
     element: PhantomData<T>,
 }
 
@@ -73,6 +78,8 @@ impl<T: Element> Encoder<T> {
             fast: None,
             table: OnceLock::new(),
             classes,
+            chances: OnceLock::new(),
+            length,
             element: PhantomData,
         };
         Ok(encoder.with_level(Level::detected()))
@@ -186,14 +193,23 @@ impl<T: Element> Encoder<T> {
     fn by_words<C: Code>(&self, source: &[T], codes: &mut [C], generator: &Generator, first: u64) -> Events {
         let count = self.how.rounding.random_bits().map_or(0, RandomBits::count);
         let (mut block, mut words) = (first / 4, generator.block(first / 4));
-        self.element_by_element(source, codes, |i| {
-            let element = first.wrapping_add(i as u64);
+        let mut element = first;
+        let mut next = || {
             if element / 4 != block {
                 (block, words) = (element / 4, generator.block(element / 4));
             }
             let word = words[(element % 4) as usize];
+            element = element.wrapping_add(1);
+            word
+        };
+        let chances =
+            self.chances.get_or_init(|| Chances::new(&T::FORMAT, &self.format, &self.how, self.length));
+        if let Some(chances) = chances {
+            return chances.encode(source, codes, next);
+        }
+        self.element_by_element(source, codes, |_| {
             // `new` has checked that 32 bits are enough.
-            match RandomBits::from_word32(count, word) {
+            match RandomBits::from_word32(count, next()) {
                 Ok(bits) => self.how.with_rounding(self.how.rounding.with_random_bits(bits)),
                 Err(_) => self.how,
             }

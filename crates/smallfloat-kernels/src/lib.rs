@@ -36,6 +36,7 @@
 
 mod arithmetic;
 mod cells;
+mod chance;
 mod decode;
 mod decode_plan;
 mod dot;
