@@ -27,6 +27,10 @@ schemes:
 schemes-torch:
     scripts/schemes --torch
 
+# The Python package: its wheel, built and tested in a fresh virtual environment.
+python:
+    scripts/python-test
+
 # The core and its scalars on a big-endian machine (s390x under emulation), built by the oldest supported Rust.
 big-endian:
     scripts/big-endian

@@ -1,0 +1,46 @@
+"""The small floating-point formats of machine learning, exactly.
+
+>>> import numpy as np, smallfloat as sf
+>>> x = np.array([1.0, 1.1, -0.3, 1e9], np.float32)
+>>> codes = sf.encode(x, "cfloat8_1_4_3:bias=7")
+>>> codes
+array([ 56,  57, 170, 127], dtype=uint8)
+>>> sf.decode(codes, "cfloat8_1_4_3:bias=7")
+array([ 1.000e+00,  1.125e+00, -3.125e-01,  4.800e+02], dtype=float32)
+
+Codes are arrays of uint8 or uint16; what they mean is a `Format`. Every result is rounded once, from the exact value.
+"""
+
+import os as _os
+
+from . import _core, formats
+from ._core import Events, Format, decode, encode, round
+from ._finfo import finfo
+from ._flags import Flags
+
+__version__: str = _core.__version__
+
+#: The names of the presets, rounding modes, saturation modes and generators of random words.
+presets: list[str] = _core.presets()
+roundings: list[str] = _core.roundings()
+saturations: list[str] = _core.saturations()
+generators: list[str] = _core.generators()
+
+__all__ = [
+    "Events",
+    "Flags",
+    "Format",
+    "decode",
+    "encode",
+    "finfo",
+    "formats",
+    "generators",
+    "presets",
+    "round",
+    "roundings",
+    "saturations",
+]
+
+# A forked child has none of its parent's threads.
+if hasattr(_os, "register_at_fork"):
+    _os.register_at_fork(after_in_child=_core.forget_after_fork)
