@@ -114,6 +114,11 @@ pub(crate) struct Input<'py> {
 }
 
 impl<'py> Input<'py> {
+    /// An array from which `_interop` has made what is needed.
+    pub(crate) fn new(array: Bound<'py, PyUntypedArray>, leave: &Bound<'py, PyAny>) -> Self {
+        Self { array, leave: (!leave.is_none()).then(|| leave.clone()) }
+    }
+
     /// An array as it is, everything else by way of `_interop.enter`.
     fn enter(x: &Bound<'py, PyAny>) -> PyResult<Self> {
         if let Ok(array) = x.cast::<PyUntypedArray>() {
@@ -173,6 +178,21 @@ impl<'py> Input<'py> {
         self.array.len()
     }
 
+    /// The size of an element in bytes.
+    pub(crate) fn itemsize(&self) -> usize {
+        self.array.dtype().itemsize()
+    }
+
+    /// Codes of any width.
+    pub(crate) fn codes_as_u64(&self) -> PyResult<Vec<u64>> {
+        Ok(match self.itemsize() {
+            1 => self.slice::<u8>()?.iter().map(|&code| code.into()).collect(),
+            2 => self.slice::<u16>()?.iter().map(|&code| code.into()).collect(),
+            4 => self.slice::<u32>()?.iter().map(|&code| code.into()).collect(),
+            _ => self.slice::<u64>()?.to_vec(),
+        })
+    }
+
     /// The elements.
     pub(crate) fn slice<T>(&self) -> PyResult<&[T]> {
         slice::<T>(&self.array).map(|(start, length)| {
@@ -213,6 +233,17 @@ pub(crate) struct Output<'py> {
 /// The dtype of codes.
 pub(crate) fn code_dtype(py: Python<'_>, wide: bool) -> Bound<'_, PyArrayDescr> {
     if wide { numpy::dtype::<u16>(py) } else { numpy::dtype::<u8>(py) }
+}
+
+/// The dtype of results: codes of up to 16 bits, floats where the format is binary32 or binary64, bools for `None`.
+pub(crate) fn result_dtype(py: Python<'_>, width: Option<u32>) -> Bound<'_, PyArrayDescr> {
+    match width {
+        None => numpy::dtype::<bool>(py),
+        Some(..=8) => numpy::dtype::<u8>(py),
+        Some(9..=16) => numpy::dtype::<u16>(py),
+        Some(17..=32) => numpy::dtype::<f32>(py),
+        Some(_) => numpy::dtype::<f64>(py),
+    }
 }
 
 /// A new array with elements of any value.

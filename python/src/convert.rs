@@ -116,7 +116,7 @@ impl Task {
     }
 }
 
-fn check_threads(threads: Option<usize>) -> PyResult<Option<usize>> {
+pub(crate) fn check_threads(threads: Option<usize>) -> PyResult<Option<usize>> {
     match threads {
         Some(0) => Err(PyValueError::new_err("threads must be at least 1, or None for one a core")),
         threads => Ok(threads),
@@ -124,7 +124,7 @@ fn check_threads(threads: Option<usize>) -> PyResult<Option<usize>> {
 }
 
 /// Runs a kernel on so many elements: without the interpreter, unless letting it go would cost more than the work.
-fn detached<R: Send>(
+pub(crate) fn detached<R: Send>(
     py: Python<'_>,
     threads: Option<usize>,
     length: usize,

@@ -10,7 +10,7 @@ use smallfloat::{
 };
 use smallfloat_kernels::Decoder;
 
-use crate::array::{code_dtype, interop};
+use crate::array::{interop, result_dtype};
 use crate::{policy, value_error};
 
 /// A number format: a finite set of exact values and their codes.
@@ -299,10 +299,10 @@ impl PyFormat {
         self.format.has_subnormals()
     }
 
-    /// The dtype of codes in arrays: uint8 or uint16.
+    /// The dtype of codes in arrays: uint8, uint16, or float32 and float64 for these two.
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        code_dtype(py, self.format.width() > 8).into_any()
+        result_dtype(py, Some(self.format.width())).into_any()
     }
 
     /// The dtype of ml_dtypes that arrays of codes may be viewed as; None if there is none, or ml_dtypes is not installed.

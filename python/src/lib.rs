@@ -2,13 +2,19 @@
 //!
 //! Only what needs the kernels is here; what Python says as well stands in `package/smallfloat`. The interpreter is released
 //! while kernels run.
+#![expect(clippy::needless_pass_by_value, reason = "arguments of Python functions are extracted by value")]
+#![expect(clippy::doc_link_with_quotes, reason = "docstrings are Python's")]
 
 mod array;
 mod cache;
 mod convert;
 mod events;
+mod files;
 mod format;
+mod numerics;
+mod operations;
 mod policy;
+mod products;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -28,9 +34,20 @@ mod _core {
     #[pymodule_export]
     use super::events::Events;
     #[pymodule_export]
+    use super::files::{
+        apply_shard, dequantize_path, finalize_plan, plan_path, plan_summary, quantize_path, read_tensors,
+        schemes, verify, write_tensors,
+    };
+    #[pymodule_export]
     use super::format::{PyFormat, catalogue};
     #[pymodule_export]
+    use super::numerics::{choose_bias, kappa, variants};
+    #[pymodule_export]
+    use super::operations::{PyOperation, operation_names, operation_shape};
+    #[pymodule_export]
     use super::policy::{generators, presets, roundings, saturations};
+    #[pymodule_export]
+    use super::products::row_products;
 
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "Python's name for it")]

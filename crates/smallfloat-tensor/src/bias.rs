@@ -69,6 +69,27 @@ impl fmt::Display for BiasPolicy {
 }
 
 impl BiasPolicy {
+    /// The format with the bias for these values; NaN and infinities don't count.
+    ///
+    /// # Errors
+    /// A bias outside the format's range.
+    ///
+    /// ```
+    /// use smallfloat_tensor::BiasPolicy;
+    /// let spec = "cfloat8_1_4_3".parse().unwrap();
+    /// assert_eq!(BiasPolicy::Amax.choose_for(&spec, &[0.1_f32, -1.75])?.bias(), 15);
+    /// # Ok::<(), smallfloat_tensor::Error>(())
+    /// ```
+    pub fn choose_for<T: Element>(self, spec: &FormatSpec, values: &[T]) -> Result<Format> {
+        let precision = candidates(spec).first().map_or(1, Format::precision);
+        let cells = self.needs_statistics().then(|| {
+            let mut cells = Cells::new(precision);
+            cells.add(values);
+            cells
+        });
+        self.choose(spec, cells.as_ref())
+    }
+
     /// Does the choice need a look at the data?
     pub(crate) fn needs_statistics(self) -> bool {
         !matches!(self, Self::Fixed(_))

@@ -13,10 +13,12 @@ Codes are arrays of uint8 or uint16; what they mean is a `Format`. Every result 
 
 import os as _os
 
-from . import _core, formats
-from ._core import Events, Format, decode, encode, round
+from . import _core, formats, ops
+from ._core import Events, Format, Operation, choose_bias, decode, encode, kappa, round, verify
 from ._finfo import finfo
 from ._flags import Flags
+from ._products import dot, matmul
+from ._quantized import QuantizedTensor, dequantize_file, load, quantize, quantize_file, save
 
 __version__: str = _core.__version__
 
@@ -25,20 +27,38 @@ presets: list[str] = _core.presets()
 roundings: list[str] = _core.roundings()
 saturations: list[str] = _core.saturations()
 generators: list[str] = _core.generators()
+#: Schemes of scaled tensors, and approximate implementations for `kappa`, with what they are.
+schemes: dict[str, str] = dict(_core.schemes())
+variants: dict[str, str] = dict(_core.variants())
 
 __all__ = [
     "Events",
     "Flags",
     "Format",
+    "Operation",
+    "QuantizedTensor",
+    "choose_bias",
     "decode",
+    "dequantize_file",
+    "dot",
     "encode",
     "finfo",
     "formats",
     "generators",
+    "kappa",
+    "load",
+    "matmul",
+    "ops",
     "presets",
+    "quantize",
+    "quantize_file",
     "round",
     "roundings",
     "saturations",
+    "save",
+    "schemes",
+    "variants",
+    "verify",
 ]
 
 # A forked child has none of its parent's threads.

@@ -24,6 +24,8 @@ def _is_torch(x: Any) -> bool:
 
 def enter(x: Any) -> tuple[np.ndarray, Callable[[Any], Any] | None]:
     """An array with the elements of `x`, and what makes `x`'s kind of tensor from a result."""
+    if isinstance(x, np.ndarray):
+        return x, None
     if _is_torch(x):
         return _from_torch(x), lambda result: _to_torch(result, x.device)
     if hasattr(x, "__dlpack__") and not isinstance(x, np.generic):
@@ -165,3 +167,75 @@ def output(out: Any, dtype: np.dtype) -> np.ndarray:
 def copy_into(out: np.ndarray, result: np.ndarray) -> None:
     """Copies a result into an array that does not lie well, or that the input shares."""
     np.copyto(out, result)
+
+
+def _bits(x: np.ndarray, fmt: Format) -> np.ndarray:
+    """Codes of any format; those of binary32 and binary64 are written as floats."""
+    if fmt.width <= 16:
+        return codes(x, fmt)
+    wide, unsigned = (np.float32, np.uint32) if fmt.width == 32 else (np.float64, np.uint64)
+    if x.dtype == unsigned:
+        return x
+    exact = x.astype(wide)
+    if not np.array_equal(exact.astype(np.float64), x.astype(np.float64), equal_nan=True):
+        raise ValueError(f"an operand of {fmt} has values that {fmt} can't hold exactly: round it yourself")
+    return np.asarray(exact).view(unsigned)
+
+
+def operands(xs: tuple[Any, ...], fmts: list[Format]) -> tuple[list[np.ndarray], Callable[[Any], Any] | None]:
+    """Operands as unsigned integers of one dtype and one shape."""
+    arrays, leave = [], None
+    for x, fmt in zip(xs, fmts, strict=True):
+        array, back = enter(x)
+        leave = leave or back
+        arrays.append(_bits(array, fmt))
+    if any(array.shape != arrays[0].shape for array in arrays):
+        arrays = list(np.broadcast_arrays(*arrays))
+    widest = max(array.dtype.itemsize for array in arrays)
+    dtype = np.dtype(f"u{widest if widest < 4 else 8}")
+    return [np.require(array, dtype, ["C", "A"]) for array in arrays], leave
+
+
+def names(found: list[str], shape: list[int]) -> Any:
+    """The classes of codes."""
+    array = np.array(found, dtype=np.str_).reshape(shape)
+    return array if array.ndim else array[()]
+
+
+def block_operands(
+    xs: tuple[Any, ...], kinds: list[str], fmts: list[Format], length: int
+) -> tuple[list[list[int]], list[int]]:
+    """Lists of codes of all blocks, one after another, and the shape of the leading axes."""
+    fmts, parts = list(fmts), []
+    for position, (x, kind) in enumerate(zip(xs, kinds, strict=True), 1):
+        pieces = [(x, kind != "code")]
+        if kind == "block":
+            if not isinstance(x, tuple) or len(x) != 2:
+                raise TypeError(f"operand {position} must be a block: a pair (scales, elements)")
+            pieces = [(x[0], False), (x[1], True)]
+        for piece, is_sequence in pieces:
+            array = _bits(enter(piece)[0], fmts.pop(0))
+            if is_sequence and (array.ndim == 0 or array.shape[-1] != length):
+                raise ValueError(
+                    f"operand {position} must have {length} elements along its last axis, it has the shape {array.shape}"
+                )
+            parts.append((array, is_sequence))
+    shape = np.broadcast_shapes(*(a.shape[:-1] if s else a.shape for a, s in parts))
+    lists = [np.broadcast_to(a, (*shape, length) if s else shape).reshape(-1).tolist() for a, s in parts]
+    return lists, list(shape)
+
+
+def block_result(
+    scales: list[int], scale_fmt: Format | None, elements: list[int], fmt: Format, shape: list[int], length: int
+) -> Any:
+    """Arrays of the results of functions of blocks."""
+
+    def array(found: list[int], fmt: Format, shape: list[int]) -> Any:
+        if fmt.width <= 16:
+            return np.array(found, fmt.dtype).reshape(shape)[()]
+        return np.array(found, f"u{fmt.dtype.itemsize}").view(fmt.dtype).reshape(shape)[()]
+
+    if not elements:
+        return array(scales, fmt, shape)
+    sequence = array(elements, fmt, [*shape, length])
+    return sequence if scale_fmt is None else (array(scales, scale_fmt, shape), sequence)
