@@ -81,13 +81,17 @@ impl BiasPolicy {
     /// # Ok::<(), smallfloat_tensor::Error>(())
     /// ```
     pub fn choose_for<T: Element>(self, spec: &FormatSpec, values: &[T]) -> Result<Format> {
-        let precision = candidates(spec).first().map_or(1, Format::precision);
-        let cells = self.needs_statistics().then(|| {
-            let mut cells = Cells::new(precision);
-            cells.add(values);
-            cells
-        });
-        self.choose(spec, cells.as_ref())
+        let finite = values.iter().map(|x| x.to_f64()).filter(|x| x.is_finite());
+        match self {
+            // The largest magnitude says all.
+            Self::Amax => self.choose_values(spec, finite.map(f64::abs).reduce(f64::max).into_iter()),
+            _ if values.len() <= FEW => self.choose_values(spec, finite),
+            _ => {
+                let mut cells = Cells::new(spec.with_bias(0).map_or(1, |format| format.precision()));
+                cells.add(values);
+                self.choose(spec, Some(&cells))
+            }
+        }
     }
 
     /// Does the choice need a look at the data?
@@ -135,6 +139,9 @@ struct Summary {
     zeros: u64,
     amax: Datum,
 }
+
+/// So few elements are summed up one by one: the table of [`Cells`] would be mostly empty.
+const FEW: usize = 1 << 12;
 
 /// Magnitudes beyond these make no difference to any bias and count as these.
 const SMALLEST: f64 = f64::from_bits((1023 - 150) << 52);

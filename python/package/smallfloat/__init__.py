@@ -17,6 +17,7 @@ from . import _core, formats, ops
 from ._core import Events, Format, Operation, choose_bias, decode, encode, kappa, round, verify
 from ._finfo import finfo
 from ._flags import Flags
+from ._plan import Plan, plan
 from ._products import dot, matmul
 from ._quantized import QuantizedTensor, dequantize_file, load, quantize, quantize_file, save
 
@@ -36,6 +37,7 @@ __all__ = [
     "Flags",
     "Format",
     "Operation",
+    "Plan",
     "QuantizedTensor",
     "choose_bias",
     "decode",
@@ -49,6 +51,7 @@ __all__ = [
     "load",
     "matmul",
     "ops",
+    "plan",
     "presets",
     "quantize",
     "quantize_file",

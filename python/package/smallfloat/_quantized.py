@@ -130,7 +130,7 @@ class QuantizedTensor:
         codes = codes.astype(np.uint8).reshape(*stored.shape[:-1], -1)
         return codes[..., :columns].reshape(self.shape)
 
-    def _factors(self) -> np.ndarray:
+    def _factors(self) -> Any:
         """What elements are multiplied by, in binary64."""
         if self.biases is not None:
             return np.ldexp(1.0, -self.biases.astype(np.int32))
