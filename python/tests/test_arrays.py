@@ -133,3 +133,23 @@ def test_wide_codes():
     ours = sf.encode(x, "binary16")
     assert np.array_equal(ours[~np.isnan(x)], half.view(np.uint16)[~np.isnan(x)])
     np.testing.assert_array_equal(sf.decode(ours, "binary16"), half.astype(np.float32))
+
+
+def test_dlpack():
+    class Foreign:
+        """Another library's array: nothing but the protocol."""
+
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **how):
+            return self.array.__dlpack__(**how)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    codes = sf.encode(Foreign(x), FMT)
+    assert np.array_equal(codes, sf.encode(x, FMT))
+    assert np.array_equal(np.from_dlpack(codes), codes)
+    assert np.array_equal(sf.decode(Foreign(codes), FMT), x)

@@ -87,6 +87,17 @@ def test_stochastic_operations_are_reproducible():
     assert not np.array_equal(whole, sf.ops.add(X, Y, "e5m2", **{**how, "seed": 5}))
 
 
+def test_scaled_operations_and_neighbours():
+    op = sf.Operation("ScaledAdd<(e8m0fnu, e4m3fn), (e8m0fnu, e4m3fn), binary32>")
+    # 2 * [1, 2] + 1 * 1; E8M0's code of 2^e is 127 + e.
+    assert op(128, [0x38, 0x40], 127, 0x38).tolist() == [3.0, 5.0]
+    up = sf.ops.next_greater_than(np.array([0x38, 0x80, 0x7D], np.uint8), "binary8p4sf")
+    values = np.sort(sf.formats.binary8p4sf.values())
+    for code, above in zip([0x38, 0x7D], [up[0], up[2]], strict=True):
+        x = sf.formats.binary8p4sf.values()[code]
+        assert sf.formats.binary8p4sf.values()[above] == values[np.searchsorted(values, x, side="right")]
+
+
 def test_flags():
     _, flags = sf.ops.divide([0x38], [0], "e4m3", return_flags=True)
     assert sf.Flags.DIVISION_BY_ZERO in flags

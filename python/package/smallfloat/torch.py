@@ -350,7 +350,10 @@ class SmallOptimizer:
     def state_dict(self) -> dict[str, Any]:
         """The wrapped optimizer's state, decoded, and the count of steps."""
         self._unpack()
-        found = {"optimizer": self.optimizer.state_dict(), "steps": self.steps}
+        state = self.optimizer.state_dict()
+        # The inner dicts are the optimizer's own, and codes take the tensors' places in them.
+        state["state"] = {index: dict(values) for index, values in state["state"].items()}
+        found = {"optimizer": state, "steps": self.steps}
         self._pack(lambda index, name: {})
         return found
 
