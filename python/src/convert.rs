@@ -66,14 +66,22 @@ impl Task {
     }
 
     fn encode<T: Element, C: Code>(&self, encoder: &Encoder<T>, x: &[T], codes: &mut [C]) -> Counts {
-        match self.words {
-            Some(words) => encoder.encode_random(x, codes, words),
-            None if self.counted => encoder.encode(x, codes),
-            None => {
-                encoder.encode_uncounted(x, codes);
-                Counts::default()
+        let size = piece_size(self.threads, x.len());
+        let mut counts = Counts::default();
+        for (start, (x, codes)) in (0..).step_by(size).zip(x.chunks(size).zip(codes.chunks_mut(size))) {
+            match self.words_from(start) {
+                Some(words) => counts = counts.merge(encoder.encode_random(x, codes, words)),
+                None if self.counted => counts = counts.merge(encoder.encode(x, codes)),
+                None => encoder.encode_uncounted(x, codes),
             }
         }
+        counts
+    }
+
+    /// The random words of an element and those after it.
+    fn words_from(&self, element: usize) -> Option<Words> {
+        self.words
+            .map(|words| Words { first_element: words.first_element.wrapping_add(element as u64), ..words })
     }
 
     /// Encodes and decodes, piece by piece.
@@ -88,18 +96,16 @@ impl Task {
             let mut counts = Counts::default();
             let chunks = x.chunks(CHUNK).zip(results.chunks_mut(CHUNK));
             for (start, (x, results)) in (i * PIECE..).step_by(CHUNK).zip(chunks) {
-                let words = self.words.map(|words| Words {
-                    first_element: words.first_element.wrapping_add(start as u64),
-                    ..words
-                });
                 let codes = &mut codes[..x.len()];
-                counts = counts.merge(Self { words, ..*self }.encode(encoder, x, codes));
+                let chunk = Self { words: self.words_from(start), ..*self };
+                counts = counts.merge(chunk.encode(encoder, x, codes));
                 decoder.decode(codes, results);
             }
             counts
         };
-        if x.len() <= PIECE {
-            return piece((0, (x, results)));
+        if runs_here(self.threads, x.len()) {
+            let pieces = x.chunks(PIECE).zip(results.chunks_mut(PIECE)).enumerate();
+            return pieces.map(piece).fold(Counts::default(), Counts::merge);
         }
         let pieces = x.par_chunks(PIECE).zip(results.par_chunks_mut(PIECE));
         pieces.enumerate().map(piece).reduce(Counts::default, Counts::merge)
@@ -121,6 +127,29 @@ pub(crate) fn check_threads(threads: Option<usize>) -> PyResult<Option<usize>> {
         Some(0) => Err(PyValueError::new_err("threads must be at least 1, or None for one a core")),
         threads => Ok(threads),
     }
+}
+
+/// Is so little to be done by one thread that it had better be this one? Beyond, kernels write past the caches, which they
+/// decide from what they get at once.
+fn runs_here(threads: Option<usize>, length: usize) -> bool {
+    const LONGEST: usize = 1 << 22;
+    length <= PIECE || (threads == Some(1) && length <= LONGEST)
+}
+
+/// How many elements a kernel gets at once: so few that it asks for no threads where this one is to do it all.
+fn piece_size(threads: Option<usize>, length: usize) -> usize {
+    if runs_here(threads, length) { PIECE } else { length }
+}
+
+/// Runs a conversion of so many elements, which goes by [`piece_size`].
+fn converted<R: Send>(
+    py: Python<'_>,
+    threads: Option<usize>,
+    length: usize,
+    work: impl FnOnce() -> R + Send,
+) -> PyResult<R> {
+    let here = length > PIECE && runs_here(threads, length);
+    if here { Ok(py.detach(work)) } else { detached(py, threads, length, work) }
 }
 
 /// Runs a kernel on so many elements: without the interpreter, unless letting it go would cost more than the work.
@@ -235,10 +264,10 @@ pub(crate) fn encode<'py>(
         let x = x.slice::<T>()?;
         if wide {
             let codes = output.slice::<u16>()?;
-            detached(py, task.threads, x.len(), || task.encode(&encoder, x, codes))
+            converted(py, task.threads, x.len(), || task.encode(&encoder, x, codes))
         } else {
             let codes = output.slice::<u8>()?;
-            detached(py, task.threads, x.len(), || task.encode(&encoder, x, codes))
+            converted(py, task.threads, x.len(), || task.encode(&encoder, x, codes))
         }
     })?;
     task.check(&counts)?;
@@ -310,9 +339,9 @@ pub(crate) fn round<'py>(
         let decoder = decoder::<T>(&format, None, kind)?;
         let (both, x, results) = ((&*encoder, &*decoder), x.slice::<T>()?, output.slice::<T>()?);
         if format.width() > 8 {
-            detached(py, task.threads, x.len(), || task.round::<T, u16>(both, x, results))
+            converted(py, task.threads, x.len(), || task.round::<T, u16>(both, x, results))
         } else {
-            detached(py, task.threads, x.len(), || task.round::<T, u8>(both, x, results))
+            converted(py, task.threads, x.len(), || task.round::<T, u8>(both, x, results))
         }
     })?;
     task.check(&counts)?;
@@ -377,14 +406,26 @@ pub(crate) fn decode<'py>(
         if wide {
             let codes = codes.slice::<u16>()?;
             check_codes(&format, codes)?;
-            detached(py, threads, x.len(), || decoder.decode(codes, x))?;
+            converted(py, threads, x.len(), || decode_all(&decoder, threads, codes, x))?;
         } else {
             let codes = codes.slice::<u8>()?;
             check_codes(&format, codes)?;
-            detached(py, threads, x.len(), || decoder.decode(codes, x))?;
+            converted(py, threads, x.len(), || decode_all(&decoder, threads, codes, x))?;
         }
     });
     output.finish(&codes)
+}
+
+fn decode_all<T: Element, C: Code>(
+    decoder: &Decoder<T>,
+    threads: Option<usize>,
+    codes: &[C],
+    values: &mut [T],
+) {
+    let size = piece_size(threads, codes.len());
+    for (codes, values) in codes.chunks(size).zip(values.chunks_mut(size)) {
+        decoder.decode(codes, values);
+    }
 }
 
 fn decode_rounding<T: Element>(text: &str) -> PyResult<Projection> {
