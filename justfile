@@ -27,6 +27,18 @@ schemes:
 schemes-torch:
     scripts/schemes --torch
 
+# The Python package: its wheel, built and tested in a fresh virtual environment.
+python:
+    scripts/python-test
+
+# Its PyTorch part: fetches torch, several gigabytes.
+python-torch:
+    scripts/python-torch
+
+# Its speed beside the kernels and other packages.
+python-bench:
+    scripts/python-bench
+
 # The core and its scalars on a big-endian machine (s390x under emulation), built by the oldest supported Rust.
 big-endian:
     scripts/big-endian

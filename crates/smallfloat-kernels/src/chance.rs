@@ -75,7 +75,7 @@ impl Chances {
                 let places = (chance.first + trailing) << chance.left >> chance.right;
                 let away = (u128::from(places) * u128::from(chance.reciprocal)) >> 63;
                 let random = u128::from(words() >> (u32::BITS - self.bits));
-                let entry = chance.entries[usize::from(away + random >> self.bits != 0)];
+                let entry = chance.entries[usize::from((away + random) >> self.bits != 0)];
                 counter.add(entry);
                 *code = C::from_code(entry);
             }

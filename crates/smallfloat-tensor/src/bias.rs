@@ -69,6 +69,31 @@ impl fmt::Display for BiasPolicy {
 }
 
 impl BiasPolicy {
+    /// The format with the bias for these values; NaN and infinities don't count.
+    ///
+    /// # Errors
+    /// A bias outside the format's range.
+    ///
+    /// ```
+    /// use smallfloat_tensor::BiasPolicy;
+    /// let spec = "cfloat8_1_4_3".parse().unwrap();
+    /// assert_eq!(BiasPolicy::Amax.choose_for(&spec, &[0.1_f32, -1.75])?.bias(), 15);
+    /// # Ok::<(), smallfloat_tensor::Error>(())
+    /// ```
+    pub fn choose_for<T: Element>(self, spec: &FormatSpec, values: &[T]) -> Result<Format> {
+        let finite = values.iter().map(|x| x.to_f64()).filter(|x| x.is_finite());
+        match self {
+            // The largest magnitude says all.
+            Self::Amax => self.choose_values(spec, finite.map(f64::abs).reduce(f64::max).into_iter()),
+            _ if values.len() <= FEW => self.choose_values(spec, finite),
+            _ => {
+                let mut cells = Cells::new(spec.with_bias(0).map_or(1, |format| format.precision()));
+                cells.add(values);
+                self.choose(spec, Some(&cells))
+            }
+        }
+    }
+
     /// Does the choice need a look at the data?
     pub(crate) fn needs_statistics(self) -> bool {
         !matches!(self, Self::Fixed(_))
@@ -114,6 +139,9 @@ struct Summary {
     zeros: u64,
     amax: Datum,
 }
+
+/// So few elements are summed up one by one: the table of [`Cells`] would be mostly empty.
+const FEW: usize = 1 << 12;
 
 /// Magnitudes beyond these make no difference to any bias and count as these.
 const SMALLEST: f64 = f64::from_bits((1023 - 150) << 52);

@@ -1,0 +1,69 @@
+"""The small floating-point formats of machine learning, exactly.
+
+>>> import numpy as np, smallfloat as sf
+>>> x = np.array([1.0, 1.1, -0.3, 1e9], np.float32)
+>>> codes = sf.encode(x, "cfloat8_1_4_3:bias=7")
+>>> codes
+array([ 56,  57, 170, 127], dtype=uint8)
+>>> sf.decode(codes, "cfloat8_1_4_3:bias=7")
+array([ 1.000e+00,  1.125e+00, -3.125e-01,  4.800e+02], dtype=float32)
+
+Codes are arrays of uint8 or uint16; what they mean is a `Format`. Every result is rounded once, from the exact value.
+"""
+
+import os as _os
+
+from . import _core, formats, ops
+from ._core import Events, Format, Operation, choose_bias, decode, encode, kappa, round, verify
+from ._finfo import finfo
+from ._flags import Flags
+from ._plan import Plan, plan
+from ._products import dot, matmul
+from ._quantized import QuantizedTensor, dequantize_file, load, quantize, quantize_file, save
+
+__version__: str = _core.__version__
+
+#: The names of the presets, rounding modes, saturation modes and generators of random words.
+presets: list[str] = _core.presets()
+roundings: list[str] = _core.roundings()
+saturations: list[str] = _core.saturations()
+generators: list[str] = _core.generators()
+#: Schemes of scaled tensors, and approximate implementations for `kappa`, with what they are.
+schemes: dict[str, str] = dict(_core.schemes())
+variants: dict[str, str] = dict(_core.variants())
+
+__all__ = [
+    "Events",
+    "Flags",
+    "Format",
+    "Operation",
+    "Plan",
+    "QuantizedTensor",
+    "choose_bias",
+    "decode",
+    "dequantize_file",
+    "dot",
+    "encode",
+    "finfo",
+    "formats",
+    "generators",
+    "kappa",
+    "load",
+    "matmul",
+    "ops",
+    "plan",
+    "presets",
+    "quantize",
+    "quantize_file",
+    "round",
+    "roundings",
+    "saturations",
+    "save",
+    "schemes",
+    "variants",
+    "verify",
+]
+
+# A forked child has none of its parent's threads.
+if hasattr(_os, "register_at_fork"):
+    _os.register_at_fork(after_in_child=_core.forget_after_fork)

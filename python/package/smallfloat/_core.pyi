@@ -1,0 +1,281 @@
+"""Types of the compiled part."""
+
+from os import PathLike
+from typing import Any, Literal, Self, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from ._flags import Flags
+
+_Format = Format | str | npt.DTypeLike
+_Preset = Literal[
+    "tesla",
+    "ieee",
+    "ocp-saturate",
+    "ocp-nosaturate",
+    "ml-dtypes",
+    "p3109-satfinite",
+    "p3109-satpropagate",
+    "p3109-satnone",
+    "p3109-satnone-v40",
+]
+_Rounding = Literal[
+    "nearest-even",
+    "nearest-away",
+    "toward-positive",
+    "toward-negative",
+    "toward-zero",
+    "to-odd",
+    "stochastic-a",
+    "stochastic-b",
+    "stochastic-c",
+]
+_Saturation = Literal["satfinite", "satpropagate", "satnone", "satnone-v40"]
+_Generator = Literal["philox", "ars5"]
+
+__version__: str
+
+class Format:
+    def __new__(cls, name: _Format, *, bias: int | None = None, subnormals: str | None = None) -> Self: ...
+    @staticmethod
+    def p3109(k: int, p: int, *, signed: bool = True, extended: bool = True) -> Format: ...
+    @staticmethod
+    def ieee(k: int, p: int) -> Format: ...
+    @staticmethod
+    def minifloat(
+        k: int, p: int, bias: int, *, signed: bool = True, specials: str = "finite", subnormals: str = "gradual"
+    ) -> Format: ...
+    def with_bias(self, bias: int) -> Format: ...
+    def with_subnormals(self, subnormals: str) -> Format: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def precision(self) -> int: ...
+    @property
+    def bias(self) -> int: ...
+    @property
+    def exponent_bits(self) -> int: ...
+    @property
+    def trailing_bits(self) -> int: ...
+    @property
+    def signed(self) -> bool: ...
+    @property
+    def specials(self) -> str: ...
+    @property
+    def subnormals(self) -> str: ...
+    @property
+    def family(self) -> str: ...
+    @property
+    def default_preset(self) -> _Preset: ...
+    @property
+    def bias_range(self) -> tuple[int, int] | None: ...
+    @property
+    def max_code(self) -> int: ...
+    @property
+    def max(self) -> float: ...
+    @property
+    def min(self) -> float: ...
+    @property
+    def smallest_normal(self) -> float: ...
+    @property
+    def smallest_positive(self) -> float: ...
+    @property
+    def eps(self) -> float: ...
+    @property
+    def exponent_range(self) -> tuple[int, int]: ...
+    @property
+    def has_zero(self) -> bool: ...
+    @property
+    def has_negative_zero(self) -> bool: ...
+    @property
+    def has_infinity(self) -> bool: ...
+    @property
+    def has_nan(self) -> bool: ...
+    @property
+    def has_subnormals(self) -> bool: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def ml_dtype(self) -> np.dtype[Any] | None: ...
+    def values(self) -> npt.NDArray[np.float64]: ...
+    def classify(self, code: int) -> str: ...
+    def exact(self, code: int) -> str: ...
+    def text(self, code: int) -> str: ...
+    def parse(
+        self,
+        text: str,
+        *,
+        preset: _Preset | None = None,
+        rounding: _Rounding | None = None,
+        saturation: _Saturation | None = None,
+    ) -> int: ...
+    def fits_in(self, other: _Format) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+class Events:
+    @property
+    def flags(self) -> Flags: ...
+    @property
+    def elements(self) -> int: ...
+    @property
+    def saturated(self) -> int: ...
+    @property
+    def underflowed(self) -> int: ...
+    @property
+    def zeros(self) -> int: ...
+    @property
+    def nans(self) -> int: ...
+    @property
+    def infinities(self) -> int: ...
+
+class Operation:
+    def __new__(cls, text: str) -> Self: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def operands(self) -> list[Format]: ...
+    @property
+    def result(self) -> Format | None: ...
+    def __call__(
+        self,
+        *operands: Any,
+        seed: int | None = None,
+        stream: int | str | None = None,
+        generator: _Generator = "philox",
+        first_element: int = 0,
+        return_flags: bool = False,
+        threads: int | None = None,
+    ) -> Any: ...
+
+@overload
+def encode(
+    x: npt.ArrayLike,
+    fmt: _Format,
+    *,
+    preset: _Preset | None = None,
+    rounding: _Rounding | None = None,
+    saturation: _Saturation | None = None,
+    seed: int | None = None,
+    stream: int | str | None = None,
+    random_bits: int = 32,
+    generator: _Generator = "philox",
+    first_element: int = 0,
+    nonfinite: Literal["preset", "refuse"] | None = None,
+    return_flags: Literal[False] = False,
+    out: Any = None,
+    threads: int | None = None,
+) -> Any: ...
+@overload
+def encode(
+    x: npt.ArrayLike,
+    fmt: _Format,
+    *,
+    preset: _Preset | None = None,
+    rounding: _Rounding | None = None,
+    saturation: _Saturation | None = None,
+    seed: int | None = None,
+    stream: int | str | None = None,
+    random_bits: int = 32,
+    generator: _Generator = "philox",
+    first_element: int = 0,
+    nonfinite: Literal["preset", "refuse"] | None = None,
+    return_flags: Literal[True],
+    out: Any = None,
+    threads: int | None = None,
+) -> tuple[Any, Events]: ...
+@overload
+def round(
+    x: npt.ArrayLike,
+    fmt: _Format,
+    *,
+    preset: _Preset | None = None,
+    rounding: _Rounding | None = None,
+    saturation: _Saturation | None = None,
+    seed: int | None = None,
+    stream: int | str | None = None,
+    random_bits: int = 32,
+    generator: _Generator = "philox",
+    first_element: int = 0,
+    nonfinite: Literal["preset", "refuse"] | None = None,
+    return_flags: Literal[False] = False,
+    out: Any = None,
+    threads: int | None = None,
+) -> Any: ...
+@overload
+def round(
+    x: npt.ArrayLike,
+    fmt: _Format,
+    *,
+    preset: _Preset | None = None,
+    rounding: _Rounding | None = None,
+    saturation: _Saturation | None = None,
+    seed: int | None = None,
+    stream: int | str | None = None,
+    random_bits: int = 32,
+    generator: _Generator = "philox",
+    first_element: int = 0,
+    nonfinite: Literal["preset", "refuse"] | None = None,
+    return_flags: Literal[True],
+    out: Any = None,
+    threads: int | None = None,
+) -> tuple[Any, Events]: ...
+def decode(
+    codes: npt.ArrayLike,
+    fmt: _Format | None = None,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    rounding: _Rounding | None = None,
+    out: Any = None,
+    threads: int | None = None,
+) -> Any: ...
+def choose_bias(x: npt.ArrayLike, fmt: _Format, policy: str | int = "auto") -> Format: ...
+def kappa(
+    operation: str,
+    *,
+    variant: str | None = None,
+    operands: list[list[int]] | None = None,
+    given: list[int] | None = None,
+) -> dict[str, Any]: ...
+def verify(path: str | PathLike[str]) -> tuple[int, int, int, list[str]]: ...
+def presets() -> list[str]: ...
+def roundings() -> list[str]: ...
+def saturations() -> list[str]: ...
+def generators() -> list[str]: ...
+def schemes() -> list[tuple[str, str]]: ...
+def variants() -> list[tuple[str, str]]: ...
+def catalogue() -> list[tuple[str, list[str], bool, str]]: ...
+def operation_names() -> list[str]: ...
+def operation_shape(name: str) -> tuple[bool, bool, int]: ...
+def row_products(
+    a: Any,
+    b: Any,
+    formats: tuple[Format, Format],
+    to: _Format,
+    accumulate: Any,
+    preset: str | None,
+    rounding: str | None,
+    saturation: str | None,
+    threads: int | None,
+) -> Any: ...
+def quantize_path(input: str, output: str, recipe: dict[str, Any], threads: int | None) -> str: ...
+def dequantize_path(
+    input: str, output: str, dtype: str, rounding: str | None, overwrite: bool, threads: int | None
+) -> int: ...
+def plan_path(
+    input: str, output: str, recipe: dict[str, Any], shards: int | None, shard_bytes: int | None
+) -> str: ...
+def plan_summary(plan: str) -> tuple[int, int, int, str]: ...
+def apply_shard(plan: str, shard: int, verify: bool, threads: int | None) -> tuple[str, bool]: ...
+def finalize_plan(plan: str, digests: bool) -> str: ...
+def read_tensors(path: str) -> tuple[list[tuple[str, str]], list[tuple[str, str, list[int], bytes]]]: ...
+def write_tensors(
+    path: str,
+    tensors: list[tuple[str, str, list[int], bytes]],
+    metadata: list[tuple[str, str]],
+    overwrite: bool,
+) -> None: ...
+def forget_after_fork() -> None: ...

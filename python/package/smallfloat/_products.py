@@ -1,0 +1,101 @@
+"""Dot and matrix products of codes, with the manners of `numpy.dot` and `numpy.matmul`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._core import Format, row_products
+from ._interop import codes, enter
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    fmt: Any,
+    fmt_b: Any = None,
+    *,
+    to: Any = "binary32",
+    accumulate: Any = "f32",
+    preset: str | None = None,
+    rounding: str | None = None,
+    saturation: str | None = None,
+    threads: int | None = None,
+) -> Any:
+    """Matrix product of two arrays of codes.
+
+    Parameters
+    ----------
+    a, b : array_like of codes, (..., n, k) and (..., k, m)
+        As `numpy.matmul` takes them: vectors are rows or columns, leading axes broadcast.
+    fmt, fmt_b : Format or str
+        Formats of at most 8 bits; `fmt_b` is `fmt` if left out.
+    to : Format or str
+        The format of the results; binary32 and binary64 give floats.
+    accumulate : str or Format
+        'f32': 32 partial sums in binary32, in an order that no machine changes. 'exact': without rounding, so there is one
+        rounding in all. A format: every sum is rounded to nearest in it, from left to right; for studies, slow.
+    preset, rounding, saturation : str, optional
+        How sums become results, as of `smallfloat.encode`; deterministic.
+    threads : int, optional
+        At most so many.
+
+    Returns
+    -------
+    array of shape (..., n, m)
+
+    Examples
+    --------
+    >>> import numpy as np, smallfloat as sf
+    >>> a = sf.encode([[1.0, 2.0], [3.0, 4.0]], "e4m3fn")
+    >>> sf.matmul(a, a, "e4m3fn")
+    array([[ 7., 10.],
+           [15., 22.]], dtype=float32)
+    >>> sf.matmul(a, a, "e4m3fn", to="e5m2", accumulate="exact")
+    array([[71, 73],
+           [76, 78]], dtype=uint8)
+    """
+    fmt = fmt if isinstance(fmt, Format) else Format(fmt)
+    fmt_b = fmt if fmt_b is None else fmt_b if isinstance(fmt_b, Format) else Format(fmt_b)
+    (a, leave), (b, leave_b) = enter(a), enter(b)
+    leave = leave or leave_b or (lambda result: result)
+    a, b = codes(a, fmt), codes(b, fmt_b)
+    if a.ndim == 0 or b.ndim == 0:
+        raise ValueError("matmul needs at least one axis each; multiply by a scalar with smallfloat.ops.multiply")
+    row, column = a.ndim == 1, b.ndim == 1
+    a = a[np.newaxis] if row else a
+    b = b[:, np.newaxis] if column else b
+    if a.shape[-1] != b.shape[-2]:
+        raise ValueError(f"the last axis of a has {a.shape[-1]} elements, the last but one of b has {b.shape[-2]}")
+    how = (to, accumulate, preset, rounding, saturation, threads)
+    leading = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    rows = np.swapaxes(b, -1, -2)
+    if not leading:
+        result = row_products(a, rows, (fmt, fmt_b), *how)
+    else:
+        a = np.broadcast_to(a, (*leading, *a.shape[-2:])).reshape(-1, *a.shape[-2:])
+        rows = np.broadcast_to(rows, (*leading, *rows.shape[-2:])).reshape(-1, *rows.shape[-2:])
+        parts = [row_products(x, y, (fmt, fmt_b), *how) for x, y in zip(a, rows, strict=True)]
+        empty = row_products(a[:0].reshape(-1, a.shape[-1]), rows[:0].reshape(-1, a.shape[-1]), (fmt, fmt_b), *how)
+        result = np.array(parts, empty.dtype).reshape(*leading, a.shape[-2], rows.shape[-2])
+    if row:
+        result = result[..., 0, :]
+    if column:
+        result = result[..., 0]
+    return leave(result)
+
+
+def dot(a: Any, b: Any, fmt: Any, fmt_b: Any = None, **how: Any) -> Any:
+    """Dot product of two vectors of codes; keyword arguments as of `matmul`.
+
+    Examples
+    --------
+    >>> import smallfloat as sf
+    >>> x = sf.encode([1.0, 2.0, 3.0], "e5m2")
+    >>> float(sf.dot(x, x, "e5m2"))
+    14.0
+    """
+    if np.ndim(a) != 1 or np.ndim(b) != 1:
+        raise ValueError("dot takes two vectors; use matmul for matrices")
+    return matmul(a, b, fmt, fmt_b, **how)

@@ -1,0 +1,465 @@
+//! `encode`, `decode` and `round`.
+
+use numpy::{PyArrayDescr, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use rayon::prelude::*;
+use smallfloat::{Format, Projection, Rounding};
+use smallfloat_kernels::{Code, Decoder, Element, Encoder, Events as Counts, Words};
+
+use crate::array::{Input, Kind, Output, code_dtype, interop, with_kind};
+use crate::cache::{PIECE, decoder, encoder, with_threads};
+use crate::events::Events;
+use crate::format::format_of;
+use crate::policy;
+
+/// Elements that are rounded at once: their codes stay in the first cache.
+const CHUNK: usize = 1 << 13;
+
+/// How elements are converted, apart from the format.
+struct Task {
+    how: Projection,
+    words: Option<Words>,
+    /// Are flags and counts wanted?
+    counted: bool,
+    refuses_nonfinite: bool,
+    threads: Option<usize>,
+}
+
+/// Keyword arguments of `encode` and `round`.
+struct Keywords<'a, 'py> {
+    preset: Option<&'a str>,
+    rounding: Option<&'a str>,
+    saturation: Option<&'a str>,
+    seed: Option<u64>,
+    stream: Option<&'a Bound<'py, PyAny>>,
+    random_bits: u32,
+    generator: &'a str,
+    first_element: u64,
+    nonfinite: Option<&'a str>,
+    return_flags: bool,
+    threads: Option<usize>,
+}
+
+impl Task {
+    fn new(format: &Format, keywords: &Keywords<'_, '_>) -> PyResult<Self> {
+        let &Keywords { preset, saturation, seed, stream, generator, first_element, .. } = keywords;
+        let rounding =
+            keywords.rounding.map(|text| policy::rounding(text, keywords.random_bits)).transpose()?;
+        let how = policy::projection(format, preset, rounding, saturation)?;
+        let refuses_nonfinite = match keywords.nonfinite {
+            None | Some("preset") => false,
+            Some("refuse") => true,
+            Some(other) => {
+                return Err(PyValueError::new_err(format!(
+                    "nonfinite='{other}' is not known: write 'preset' (the default) or 'refuse'"
+                )));
+            }
+        };
+        Ok(Self {
+            how,
+            words: policy::words(how.rounding, seed, stream, generator, first_element)?,
+            counted: keywords.return_flags || refuses_nonfinite,
+            refuses_nonfinite,
+            threads: check_threads(keywords.threads)?,
+        })
+    }
+
+    fn encode<T: Element, C: Code>(&self, encoder: &Encoder<T>, x: &[T], codes: &mut [C]) -> Counts {
+        let size = piece_size(self.threads, x.len());
+        let mut counts = Counts::default();
+        for (start, (x, codes)) in (0..).step_by(size).zip(x.chunks(size).zip(codes.chunks_mut(size))) {
+            match self.words_from(start) {
+                Some(words) => counts = counts.merge(encoder.encode_random(x, codes, words)),
+                None if self.counted => counts = counts.merge(encoder.encode(x, codes)),
+                None => encoder.encode_uncounted(x, codes),
+            }
+        }
+        counts
+    }
+
+    /// The random words of an element and those after it.
+    fn words_from(&self, element: usize) -> Option<Words> {
+        self.words
+            .map(|words| Words { first_element: words.first_element.wrapping_add(element as u64), ..words })
+    }
+
+    /// Encodes and decodes, piece by piece.
+    fn round<T: Element, C: Code>(
+        &self,
+        (encoder, decoder): (&Encoder<T>, &Decoder<T>),
+        x: &[T],
+        results: &mut [T],
+    ) -> Counts {
+        let piece = |(i, (x, results)): (usize, (&[T], &mut [T]))| {
+            let mut codes = [C::default(); CHUNK];
+            let mut counts = Counts::default();
+            let chunks = x.chunks(CHUNK).zip(results.chunks_mut(CHUNK));
+            for (start, (x, results)) in (i * PIECE..).step_by(CHUNK).zip(chunks) {
+                let codes = &mut codes[..x.len()];
+                let chunk = Self { words: self.words_from(start), ..*self };
+                counts = counts.merge(chunk.encode(encoder, x, codes));
+                decoder.decode(codes, results);
+            }
+            counts
+        };
+        if runs_here(self.threads, x.len()) {
+            let pieces = x.chunks(PIECE).zip(results.chunks_mut(PIECE)).enumerate();
+            return pieces.map(piece).fold(Counts::default(), Counts::merge);
+        }
+        let pieces = x.par_chunks(PIECE).zip(results.par_chunks_mut(PIECE));
+        pieces.enumerate().map(piece).reduce(Counts::default, Counts::merge)
+    }
+
+    fn check(&self, counts: &Counts) -> PyResult<()> {
+        if self.refuses_nonfinite && counts.nans + counts.infinities > 0 {
+            return Err(PyValueError::new_err(format!(
+                "x has {} NaN and {} infinite elements, which nonfinite='refuse' refuses",
+                counts.nans, counts.infinities
+            )));
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn check_threads(threads: Option<usize>) -> PyResult<Option<usize>> {
+    match threads {
+        Some(0) => Err(PyValueError::new_err("threads must be at least 1, or None for one a core")),
+        threads => Ok(threads),
+    }
+}
+
+/// Is so little to be done by one thread that it had better be this one? Beyond, kernels write past the caches, which they
+/// decide from what they get at once.
+fn runs_here(threads: Option<usize>, length: usize) -> bool {
+    const LONGEST: usize = 1 << 22;
+    length <= PIECE || (threads == Some(1) && length <= LONGEST)
+}
+
+/// How many elements a kernel gets at once: so few that it asks for no threads where this one is to do it all.
+fn piece_size(threads: Option<usize>, length: usize) -> usize {
+    if runs_here(threads, length) { PIECE } else { length }
+}
+
+/// Runs a conversion of so many elements, which goes by [`piece_size`].
+fn converted<R: Send>(
+    py: Python<'_>,
+    threads: Option<usize>,
+    length: usize,
+    work: impl FnOnce() -> R + Send,
+) -> PyResult<R> {
+    let here = length > PIECE && runs_here(threads, length);
+    if here { Ok(py.detach(work)) } else { detached(py, threads, length, work) }
+}
+
+/// Runs a kernel on so many elements: without the interpreter, unless letting it go would cost more than the work.
+pub(crate) fn detached<R: Send>(
+    py: Python<'_>,
+    threads: Option<usize>,
+    length: usize,
+    work: impl FnOnce() -> R + Send,
+) -> PyResult<R> {
+    const WORTH: usize = 1 << 10;
+    if length < WORTH { Ok(work()) } else { py.detach(|| with_threads(threads, length, work)) }
+}
+
+/// Results, with what happened if that is wanted.
+fn results<'py>(
+    py: Python<'py>,
+    result: Bound<'py, PyAny>,
+    counts: Counts,
+    return_flags: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    if !return_flags {
+        return Ok(result);
+    }
+    Ok((result, Events(counts)).into_pyobject(py)?.into_any())
+}
+
+/// Numbers → codes of a small format, each rounded once.
+///
+/// Parameters
+/// ----------
+/// x : array_like of float16, float32, float64 or ml_dtypes.bfloat16
+///     Any shape, strides and byte order; scalars, lists, torch tensors too. Integers are taken if they are exact as float64.
+/// fmt : Format or str
+///     The format, or its name, or a dtype of ml_dtypes or torch that is one.
+/// preset, rounding, saturation : str, optional
+///     `smallfloat.presets`, `smallfloat.roundings` and `smallfloat.saturations` list the names. By default the format's own
+///     preset; an explicit rounding or saturation replaces that part of it.
+/// seed : int, optional
+///     Needed by stochastic rounding, 0..2**64.
+/// stream : int or str, optional
+///     Which of 2**64 sequences of random words, 0 by default; a name stands for the sequence of the tensor called so.
+/// random_bits : int
+///     N of stochastic rounding, 1..=32.
+/// generator : str
+///     Where random words come from: `smallfloat.generators`.
+/// first_element : int
+///     The row-major index of ``x``'s first element in the whole tensor, so that pieces get the words of the whole.
+/// nonfinite : str, optional
+///     ``'preset'`` (default): NaN and infinities become what the preset makes of them. ``'refuse'``: a ValueError.
+/// return_flags : bool
+///     Return `Events` too.
+/// out : array, optional
+///     Where codes go: of ``x``'s shape and the codes' dtype.
+/// threads : int, optional
+///     At most so many; by default one a core. Results never depend on it.
+///
+/// Returns
+/// -------
+/// codes : uint8 (formats of up to 8 bits) or uint16, of ``x``'s shape
+///     A scalar if ``x`` has no dimensions, a torch tensor if ``x`` is one.
+/// events : Events
+///     If ``return_flags``.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, smallfloat as sf
+/// >>> sf.encode(np.array([1.0, 1.1, -0.3, 1e9], np.float32), "cfloat8_1_4_3:bias=7")
+/// array([ 56,  57, 170, 127], dtype=uint8)
+/// >>> int(sf.encode(1.1, sf.formats.e5m2, rounding="toward-positive"))
+/// 61
+#[pyfunction]
+#[pyo3(signature = (x, fmt, *, preset=None, rounding=None, saturation=None, seed=None, stream=None, random_bits=32,
+    generator="philox", first_element=0, nonfinite=None, return_flags=false, out=None, threads=None))]
+#[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
+pub(crate) fn encode<'py>(
+    py: Python<'py>,
+    x: &Bound<'py, PyAny>,
+    fmt: &Bound<'py, PyAny>,
+    preset: Option<&str>,
+    rounding: Option<&str>,
+    saturation: Option<&str>,
+    seed: Option<u64>,
+    stream: Option<&Bound<'py, PyAny>>,
+    random_bits: u32,
+    generator: &str,
+    first_element: u64,
+    nonfinite: Option<&str>,
+    return_flags: bool,
+    out: Option<&Bound<'py, PyAny>>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let keywords = Keywords {
+        preset,
+        rounding,
+        saturation,
+        seed,
+        stream,
+        random_bits,
+        generator,
+        first_element,
+        nonfinite,
+        return_flags,
+        threads,
+    };
+    let format = format_of(fmt)?;
+    let task = Task::new(&format, &keywords)?;
+    let (x, kind) = Input::numbers(x, "x")?;
+    let wide = format.width() > 8;
+    let mut output = Output::new(py, out, x.shape(), code_dtype(py, wide), &[&x])?;
+    let counts = with_kind!(kind, T => {
+        let encoder = encoder::<T>(&format, &task.how, kind, x.len())?;
+        let x = x.slice::<T>()?;
+        if wide {
+            let codes = output.slice::<u16>()?;
+            converted(py, task.threads, x.len(), || task.encode(&encoder, x, codes))
+        } else {
+            let codes = output.slice::<u8>()?;
+            converted(py, task.threads, x.len(), || task.encode(&encoder, x, codes))
+        }
+    })?;
+    task.check(&counts)?;
+    results(py, output.finish(&x)?, counts, return_flags)
+}
+
+/// Numbers → the values of a small format nearest to them, or where else the rounding goes, in the numbers' own dtype.
+///
+/// ``decode(encode(x, fmt, ...), fmt, dtype=x.dtype)`` in one pass: what a small format would do to ``x``, simulated.
+///
+/// Parameters
+/// ----------
+/// x, fmt, preset, rounding, saturation, seed, stream, random_bits, generator, first_element, nonfinite, return_flags, threads
+///     As of `encode`. Every value of ``fmt`` must be exact in ``x``'s dtype.
+/// out : array, optional
+///     Where results go: of ``x``'s shape and dtype. It may be ``x`` itself.
+///
+/// Returns
+/// -------
+/// rounded : array of ``x``'s shape and dtype
+/// events : Events
+///     If ``return_flags``.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, smallfloat as sf
+/// >>> sf.round(np.array([1.0, 1.1, 1e9], np.float32), "e4m3fn", preset="ocp-saturate")
+/// array([  1.   ,   1.125, 448.   ], dtype=float32)
+#[pyfunction]
+#[pyo3(signature = (x, fmt, *, preset=None, rounding=None, saturation=None, seed=None, stream=None, random_bits=32,
+    generator="philox", first_element=0, nonfinite=None, return_flags=false, out=None, threads=None))]
+#[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
+pub(crate) fn round<'py>(
+    py: Python<'py>,
+    x: &Bound<'py, PyAny>,
+    fmt: &Bound<'py, PyAny>,
+    preset: Option<&str>,
+    rounding: Option<&str>,
+    saturation: Option<&str>,
+    seed: Option<u64>,
+    stream: Option<&Bound<'py, PyAny>>,
+    random_bits: u32,
+    generator: &str,
+    first_element: u64,
+    nonfinite: Option<&str>,
+    return_flags: bool,
+    out: Option<&Bound<'py, PyAny>>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let keywords = Keywords {
+        preset,
+        rounding,
+        saturation,
+        seed,
+        stream,
+        random_bits,
+        generator,
+        first_element,
+        nonfinite,
+        return_flags,
+        threads,
+    };
+    let format = format_of(fmt)?;
+    let task = Task::new(&format, &keywords)?;
+    let (x, kind) = Input::numbers(x, "x")?;
+    let mut output = Output::new(py, out, x.shape(), x.array.dtype(), &[&x])?;
+    let counts = with_kind!(kind, T => {
+        let encoder = encoder::<T>(&format, &task.how, kind, x.len())?;
+        let decoder = decoder::<T>(&format, None, kind)?;
+        let (both, x, results) = ((&*encoder, &*decoder), x.slice::<T>()?, output.slice::<T>()?);
+        if format.width() > 8 {
+            converted(py, task.threads, x.len(), || task.round::<T, u16>(both, x, results))
+        } else {
+            converted(py, task.threads, x.len(), || task.round::<T, u8>(both, x, results))
+        }
+    })?;
+    task.check(&counts)?;
+    results(py, output.finish(&x)?, counts, return_flags)
+}
+
+/// Codes of a small format → numbers.
+///
+/// Parameters
+/// ----------
+/// codes : array_like of unsigned integers, or of a dtype of ml_dtypes or torch that is the format
+///     Any shape and strides.
+/// fmt : Format or str, optional
+///     The format; may be left out where the codes' dtype says it.
+/// dtype : dtype
+///     float16, float32 (default), float64 or ml_dtypes.bfloat16. Every value of ``fmt`` must be exact in it, or a rounding given.
+/// rounding : str, optional
+///     A deterministic rounding for values that ``dtype`` does not have.
+/// out : array, optional
+///     Where numbers go: of the codes' shape and of ``dtype``.
+/// threads : int, optional
+///     At most so many; by default one a core.
+///
+/// Returns
+/// -------
+/// x : array of ``dtype`` of the codes' shape
+///     NaN is the canonical quiet NaN.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, smallfloat as sf
+/// >>> sf.decode(np.array([0x38, 0x39, 0xaa, 0x7f], np.uint8), "cfloat8_1_4_3:bias=7")
+/// array([ 1.000e+00,  1.125e+00, -3.125e-01,  4.800e+02], dtype=float32)
+#[pyfunction]
+#[pyo3(signature = (codes, fmt=None, *, dtype=None, rounding=None, out=None, threads=None))]
+pub(crate) fn decode<'py>(
+    py: Python<'py>,
+    codes: &Bound<'py, PyAny>,
+    fmt: Option<&Bound<'py, PyAny>>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    rounding: Option<&str>,
+    out: Option<&Bound<'py, PyAny>>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let own;
+    let fmt = if let Some(fmt) = fmt {
+        fmt
+    } else {
+        own = interop(py)?.call_method1("format_of_codes", (codes,))?;
+        &own
+    };
+    let format = format_of(fmt)?;
+    let (dtype, kind) = number_dtype(py, dtype)?;
+    let threads = check_threads(threads)?;
+    let wide = format.width() > 8;
+    let codes = Input::codes(codes, fmt, wide)?;
+    let mut output = Output::new(py, out, codes.shape(), dtype, &[&codes])?;
+    with_kind!(kind, T => {
+        let how = rounding.map(decode_rounding::<T>).transpose()?;
+        let decoder = decoder::<T>(&format, how.as_ref(), kind)?;
+        let x = output.slice::<T>()?;
+        if wide {
+            let codes = codes.slice::<u16>()?;
+            check_codes(&format, codes)?;
+            converted(py, threads, x.len(), || decode_all(&decoder, threads, codes, x))?;
+        } else {
+            let codes = codes.slice::<u8>()?;
+            check_codes(&format, codes)?;
+            converted(py, threads, x.len(), || decode_all(&decoder, threads, codes, x))?;
+        }
+    });
+    output.finish(&codes)
+}
+
+fn decode_all<T: Element, C: Code>(
+    decoder: &Decoder<T>,
+    threads: Option<usize>,
+    codes: &[C],
+    values: &mut [T],
+) {
+    let size = piece_size(threads, codes.len());
+    for (codes, values) in codes.chunks(size).zip(values.chunks_mut(size)) {
+        decoder.decode(codes, values);
+    }
+}
+
+fn decode_rounding<T: Element>(text: &str) -> PyResult<Projection> {
+    let rounding: Rounding = policy::rounding(text, 32)?;
+    Ok(T::FORMAT.default_projection().with_rounding(rounding))
+}
+
+/// The dtype of numbers; float32 if nothing is said.
+pub(crate) fn number_dtype<'py>(
+    py: Python<'py>,
+    dtype: Option<&Bound<'py, PyAny>>,
+) -> PyResult<(Bound<'py, PyArrayDescr>, Kind)> {
+    let Some(dtype) = dtype else { return Ok((numpy::dtype::<f32>(py), Kind::F32)) };
+    let dtype = interop(py)?.call_method1("number_dtype", (dtype,))?.cast_into::<PyArrayDescr>()?;
+    match Kind::of(&dtype)? {
+        Some(kind) => Ok((dtype, kind)),
+        None => Err(PyTypeError::new_err(format!(
+            "dtype {dtype} is not one of float16, float32, float64 and ml_dtypes.bfloat16"
+        ))),
+    }
+}
+
+/// Refuses codes that a format narrower than its storage does not have.
+pub(crate) fn check_codes<C: Code>(format: &Format, codes: &[C]) -> PyResult<()> {
+    if format.width() == C::BITS {
+        return Ok(());
+    }
+    // One pass that the compiler turns into vectors; where the fault is matters only if there is one.
+    let all = codes.iter().fold(0, |all, code| all | code.widen());
+    match codes.iter().position(|code| all > format.max_code() && code.widen() > format.max_code()) {
+        None => Ok(()),
+        Some(at) => match format.check_code(codes[at].widen()) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(PyValueError::new_err(format!("element {at}: {error}"))),
+        },
+    }
+}

@@ -1,0 +1,332 @@
+//! Checkpoints: quantize, dequantize, read and verify files; plan, apply and finalize in shards.
+
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use pyo3::exceptions::{PyFileExistsError, PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use smallfloat::formats::E8M0FNU;
+use smallfloat::{Family, Format, NegativeRule, Preset, Rounding, Saturation};
+use smallfloat_tensor::{
+    self as tensor, BiasPolicy, Dtype, Negative, Nonfinite, Options, Packing, Plan, ScaleRule, ScaleSpec,
+    Scheme, Sharding, Share, Sink, SinkOptions, Source, TensorSpec,
+};
+
+use crate::convert::{check_threads, detached};
+use crate::format::spec_of;
+use crate::{policy, value_error};
+
+/// An error about files: `FileExistsError`, `OSError` or `ValueError`.
+fn file_error(error: &tensor::Error) -> PyErr {
+    let text = error.to_string();
+    if error.is_exists() {
+        PyFileExistsError::new_err(text)
+    } else if error.is_io() {
+        PyOSError::new_err(text)
+    } else {
+        PyValueError::new_err(text)
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(value_error)
+}
+
+/// What decides the bytes of a quantized file, as keyword arguments of Python.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Recipe<'py> {
+    fmt: Bound<'py, PyAny>,
+    bias: Option<String>,
+    granularity: Option<String>,
+    scale_format: Option<String>,
+    scale_rule: Option<String>,
+    rounding: Option<String>,
+    random_bits: u32,
+    seed: Option<u64>,
+    saturation: Option<String>,
+    preset: Option<String>,
+    nonfinite: Option<String>,
+    negative: Option<String>,
+    include: Vec<String>,
+    exclude: Vec<String>,
+    overwrite: bool,
+    verify: bool,
+    /// Are a scheme's names of tensors left aside for the native container's?
+    native: bool,
+}
+
+/// The rule that goes with a scale format where none is named, as in the command.
+fn customary(format: &Format) -> ScaleRule {
+    if *format == E8M0FNU {
+        ScaleRule::Floor
+    } else if format.family() == Family::P3109 {
+        ScaleRule::MaxAbsFinite
+    } else {
+        ScaleRule::Amax
+    }
+}
+
+impl Recipe<'_> {
+    fn options(&self) -> PyResult<Options> {
+        let name: Option<String> = self.fmt.extract().ok();
+        let scheme = name.as_deref().and_then(Scheme::by_name);
+        let mut options = match scheme {
+            Some(scheme) => scheme.options(),
+            None => Options::new(spec_of(&self.fmt)?),
+        };
+        let refused = |e: tensor::Error| file_error(&e);
+        if let Some(bias) = &self.bias {
+            options.bias = bias.parse::<BiasPolicy>().map_err(refused)?;
+        }
+        if let Some(granularity) = &self.granularity {
+            options.granularity = granularity.parse().map_err(refused)?;
+            if let Some(scheme) = scheme {
+                scheme.check_granularity(options.granularity).map_err(refused)?;
+            }
+        }
+        if let Some(format) = &self.scale_format {
+            if scheme.is_some() {
+                return Err(PyValueError::new_err("scale_format: a scheme has its own; leave it out"));
+            }
+            let format: Format = format.parse().map_err(value_error)?;
+            options.scale = Some(ScaleSpec { format, rule: customary(&format), global: false });
+            options.packing = match options.format.format().map_err(value_error)?.width() {
+                4 => Packing::NibblesLow,
+                6 => Packing::SixBit,
+                _ => Packing::Bytes,
+            };
+        }
+        if let Some(rule) = &self.scale_rule {
+            let rule = rule.parse::<ScaleRule>().map_err(refused)?;
+            match &mut options.scale {
+                Some(scale) => scale.rule = rule,
+                None => {
+                    return Err(PyValueError::new_err(
+                        "scale_rule: there are no scales; give a scale_format",
+                    ));
+                }
+            }
+        }
+        if self.native {
+            options.layout = Options::new(options.format).layout;
+        }
+        let fused = !options.layout.is_native() || options.scale.is_some_and(|scale| scale.global);
+        options.share = if fused { Share::known() } else { Share::none() };
+        self.policies(&mut options)?;
+        options.overwrite = self.overwrite;
+        options.verify = self.verify;
+        Ok(options)
+    }
+
+    fn policies(&self, options: &mut Options) -> PyResult<()> {
+        let rounding = self.rounding.as_deref().map(|text| policy::rounding(text, self.random_bits));
+        options.rounding = rounding.transpose()?;
+        policy::words(options.rounding.unwrap_or(Rounding::NearestEven), self.seed, None, "philox", 0)?;
+        options.seed = self.seed;
+        let saturation = |text| policy::named("saturation", text, Saturation::ALL.into_iter(), |s| s.name());
+        options.saturation = self.saturation.as_deref().map(saturation).transpose()?;
+        let preset = |text| policy::named("preset", text, Preset::ALL.into_iter(), |p| p.name());
+        options.preset = self.preset.as_deref().map(preset).transpose()?;
+        options.nonfinite = match self.nonfinite.as_deref() {
+            None | Some("refuse") => Nonfinite::Refuse,
+            Some("preset") => Nonfinite::Preset,
+            Some(other) => {
+                let what =
+                    format!("nonfinite='{other}' is not known: write 'refuse' (the default) or 'preset'");
+                return Err(PyValueError::new_err(what));
+            }
+        };
+        options.negative = match self.negative.as_deref() {
+            None | Some("refuse") => Negative::Refuse,
+            Some("nan") => Negative::Apply(NegativeRule::Nan),
+            Some("zero") => Negative::Apply(NegativeRule::Zero),
+            Some("magnitude") => Negative::Apply(NegativeRule::Magnitude),
+            Some(other) => {
+                return Err(PyValueError::new_err(format!(
+                    "negative='{other}' is not known: write 'refuse' (the default), 'nan', 'zero' or 'magnitude'"
+                )));
+            }
+        };
+        Ok(())
+    }
+
+    /// Which tensors are quantized, by name.
+    fn selection(&self, options: &Options) -> PyResult<impl Fn(&str) -> bool + Sync + use<>> {
+        let layout = options.layout;
+        let include = if self.include.is_empty() { None } else { Some(globs(&self.include)?) };
+        let exclude = globs(&self.exclude)?;
+        Ok(move |name: &str| {
+            let expected = || layout.expects(name);
+            include.as_ref().map_or_else(expected, |globs| globs.is_match(name)) && !exclude.is_match(name)
+        })
+    }
+}
+
+fn globs(patterns: &[String]) -> PyResult<GlobSet> {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        set.add(Glob::new(pattern).map_err(value_error)?);
+    }
+    set.build().map_err(value_error)
+}
+
+/// Runs work on files without the interpreter, in our own pool of threads.
+fn work<R: Send>(
+    py: Python<'_>,
+    threads: Option<usize>,
+    run: impl FnOnce() -> tensor::Result<R> + Send,
+) -> PyResult<R> {
+    detached(py, check_threads(threads)?, usize::MAX, run)?.map_err(|e| file_error(&e))
+}
+
+/// Quantizes a file or a folder; the report is JSON.
+#[pyfunction]
+pub(crate) fn quantize_path(
+    py: Python<'_>,
+    input: PathBuf,
+    output: PathBuf,
+    recipe: Recipe<'_>,
+    threads: Option<usize>,
+) -> PyResult<String> {
+    let options = recipe.options()?;
+    let select = recipe.selection(&options)?;
+    let report =
+        work(py, threads, move || tensor::quantize(&input, &output, &options, &select, &mut |_| ()))?;
+    json(&report)
+}
+
+/// Writes a quantized file's tensors as wide floats; how many bytes that are.
+#[pyfunction]
+pub(crate) fn dequantize_path(
+    py: Python<'_>,
+    input: PathBuf,
+    output: PathBuf,
+    dtype: &str,
+    rounding: Option<&str>,
+    overwrite: bool,
+    threads: Option<usize>,
+) -> PyResult<u64> {
+    let dtype = Dtype::from_name(dtype)
+        .ok_or_else(|| PyValueError::new_err("dtype must be F64, F32, F16 or BF16"))?;
+    let rounding = rounding.map(|text| policy::rounding(text, 32)).transpose()?;
+    work(py, threads, move || tensor::dequantize(&input, &output, dtype, rounding, overwrite, &mut |_| ()))
+}
+
+/// Checks a quantized file: structure, digests, every code legal.
+///
+/// Returns
+/// -------
+/// tuple
+///     How many tensors, codes and digests were checked, and what deserves a warning.
+#[pyfunction]
+pub(crate) fn verify(py: Python<'_>, path: PathBuf) -> PyResult<(u64, u64, u64, Vec<String>)> {
+    let verified = work(py, None, move || tensor::verify(&path))?;
+    Ok((verified.tensors, verified.codes, verified.digests, verified.warnings))
+}
+
+/// The plan of a quantization in shards, as JSON.
+#[pyfunction]
+pub(crate) fn plan_path(
+    py: Python<'_>,
+    input: PathBuf,
+    output: PathBuf,
+    recipe: Recipe<'_>,
+    shards: Option<NonZeroU64>,
+    shard_bytes: Option<NonZeroU64>,
+) -> PyResult<String> {
+    let options = recipe.options()?;
+    let select = recipe.selection(&options)?;
+    let sharding = match (shards, shard_bytes) {
+        (None, None) => Sharding::Files,
+        (Some(count), None) => Sharding::Count(count),
+        (None, Some(bytes)) => Sharding::Bytes(bytes),
+        (Some(_), Some(_)) => return Err(PyValueError::new_err("give shards or shard_bytes, not both")),
+    };
+    let json = work(py, None, move || {
+        tensor::plan(&input, &output, &options, &select, sharding).and_then(|plan| plan.to_json())
+    })?;
+    String::from_utf8(json).map_err(value_error)
+}
+
+fn read_plan(json: &str) -> PyResult<Plan> {
+    Plan::from_json(json.as_bytes(), Path::new("plan")).map_err(|e| file_error(&e))
+}
+
+/// How many shards a plan has, and its output folder.
+#[pyfunction]
+pub(crate) fn plan_summary(plan: &str) -> PyResult<(usize, usize, u64, PathBuf)> {
+    let plan = read_plan(plan)?;
+    Ok((plan.shards(), plan.tensors(), plan.bytes_in(), plan.output().to_path_buf()))
+}
+
+/// Quantizes one shard of a plan: its report as JSON, and whether it was there already.
+#[pyfunction]
+pub(crate) fn apply_shard(
+    py: Python<'_>,
+    plan: &str,
+    shard: usize,
+    verify: bool,
+    threads: Option<usize>,
+) -> PyResult<(String, bool)> {
+    let plan = read_plan(plan)?;
+    let applied = work(py, threads, move || tensor::apply(&plan, shard, verify, &mut |_| ()))?;
+    Ok((json(&applied.report)?, applied.was_complete))
+}
+
+/// Checks all shards of a plan and writes what goes with them; the report is JSON.
+#[pyfunction]
+pub(crate) fn finalize_plan(py: Python<'_>, plan: &str, digests: bool) -> PyResult<String> {
+    let plan = read_plan(plan)?;
+    json(&work(py, None, move || tensor::finalize(&plan, digests, &mut |_| ()))?)
+}
+
+/// Name, dtype, shape and bytes of a tensor.
+type Raw<'py> = (String, &'static str, Vec<u64>, Bound<'py, PyBytes>);
+
+/// The metadata and the tensors of a safetensors or `.npy` file, as they are stored.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "a pair of lists")]
+pub(crate) fn read_tensors(py: Python<'_>, path: PathBuf) -> PyResult<(Vec<(String, String)>, Vec<Raw<'_>>)> {
+    let source = work(py, None, move || Source::open(path))?;
+    let mut tensors = Vec::new();
+    for info in source.tensors() {
+        let bytes = work(py, None, || source.read_all(info))?;
+        tensors.push((info.name.clone(), info.dtype.name(), info.shape.clone(), PyBytes::new(py, &bytes)));
+    }
+    Ok((source.metadata().to_vec(), tensors))
+}
+
+/// Writes a safetensors file, whole or not at all: name, dtype, shape and bytes of each tensor.
+#[pyfunction]
+pub(crate) fn write_tensors(
+    py: Python<'_>,
+    path: PathBuf,
+    tensors: Vec<(String, String, Vec<u64>, Bound<'_, PyBytes>)>,
+    metadata: Vec<(String, String)>,
+    overwrite: bool,
+) -> PyResult<()> {
+    let mut specs = Vec::new();
+    for (name, dtype, shape, _) in &tensors {
+        let dtype = Dtype::from_name(dtype)
+            .ok_or_else(|| PyValueError::new_err(format!("`{dtype}` is no dtype of safetensors files")))?;
+        specs.push(TensorSpec::new(name, dtype, shape.clone()));
+    }
+    let data: Vec<&[u8]> = tensors.iter().map(|(.., bytes)| bytes.as_bytes()).collect();
+    work(py, None, move || {
+        let options = SinkOptions { overwrite, digests: false, ..SinkOptions::default() };
+        let sink = Sink::create(&path, specs, metadata, options)?;
+        for (slot, bytes) in data.into_iter().enumerate() {
+            sink.append(slot, bytes)?;
+        }
+        sink.finish()
+    })
+}
+
+/// The schemes that `quantize` knows by name, and what they are.
+#[pyfunction]
+pub(crate) fn schemes() -> Vec<(&'static str, &'static str)> {
+    Scheme::all().iter().map(|scheme| (scheme.name, scheme.what)).collect()
+}

@@ -1,0 +1,55 @@
+//! The compiled part of the Python package `smallfloat`: NumPy arrays in, NumPy arrays out.
+//!
+//! Only what needs the kernels is here; what Python says as well stands in `package/smallfloat`. The interpreter is released
+//! while kernels run.
+#![expect(clippy::needless_pass_by_value, reason = "arguments of Python functions are extracted by value")]
+#![expect(clippy::doc_link_with_quotes, reason = "docstrings are Python's")]
+
+mod array;
+mod cache;
+mod convert;
+mod events;
+mod files;
+mod format;
+mod numerics;
+mod operations;
+mod policy;
+mod products;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// An error of one of our crates as Python's `ValueError`.
+fn value_error(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// The compiled part of smallfloat.
+#[pymodule(gil_used = false)]
+mod _core {
+    #[pymodule_export]
+    use super::cache::forget_after_fork;
+    #[pymodule_export]
+    use super::convert::{decode, encode, round};
+    #[pymodule_export]
+    use super::events::Events;
+    #[pymodule_export]
+    use super::files::{
+        apply_shard, dequantize_path, finalize_plan, plan_path, plan_summary, quantize_path, read_tensors,
+        schemes, verify, write_tensors,
+    };
+    #[pymodule_export]
+    use super::format::{PyFormat, catalogue};
+    #[pymodule_export]
+    use super::numerics::{choose_bias, kappa, variants};
+    #[pymodule_export]
+    use super::operations::{PyOperation, operation_names, operation_shape};
+    #[pymodule_export]
+    use super::policy::{generators, presets, roundings, saturations};
+    #[pymodule_export]
+    use super::products::row_products;
+
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "Python's name for it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

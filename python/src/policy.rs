@@ -1,0 +1,135 @@
+//! Keyword arguments → a projection and random words.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use smallfloat::random::Philox;
+use smallfloat::{Format, Preset, Projection, RandomBits, Rounding, Saturation};
+use smallfloat_kernels::{Ars5, Generator, Words};
+use smallfloat_tensor::stream_of_name;
+
+use crate::value_error;
+
+const GENERATORS: [&str; 2] = ["philox", "ars5"];
+
+/// The rounding modes; the stochastic ones with these random bits.
+fn modes(bits: RandomBits) -> impl Iterator<Item = Rounding> {
+    let stochastic = [Rounding::StochasticA(bits), Rounding::StochasticB(bits), Rounding::StochasticC(bits)];
+    Rounding::DETERMINISTIC.into_iter().chain(stochastic)
+}
+
+/// N random bits, to be filled element by element.
+fn random_bits(count: u32) -> PyResult<RandomBits> {
+    RandomBits::from_word32(count, 0).map_err(value_error)
+}
+
+/// One of named things, or an error that lists the names.
+pub(crate) fn named<T>(
+    what: &str,
+    text: &str,
+    all: impl Iterator<Item = T> + Clone,
+    name: impl Fn(&T) -> &'static str,
+) -> PyResult<T> {
+    if let Some(found) = all.clone().find(|one| name(one) == text) {
+        return Ok(found);
+    }
+    let names: Vec<_> = all.map(|one| format!("'{}'", name(&one))).collect();
+    Err(PyValueError::new_err(format!("{what}='{text}' is not known: write one of {}", names.join(", "))))
+}
+
+/// A rounding mode by name.
+pub(crate) fn rounding(text: &str, bits: u32) -> PyResult<Rounding> {
+    let all: Vec<_> = modes(random_bits(bits)?).collect();
+    named("rounding", text, all.into_iter(), |mode| mode.name())
+}
+
+/// What happens to values that a format does not have, from its preset, and the parts that replace the preset's.
+pub(crate) fn projection(
+    format: &Format,
+    preset: Option<&str>,
+    rounding: Option<Rounding>,
+    saturation: Option<&str>,
+) -> PyResult<Projection> {
+    let mut how = match preset {
+        None => format.default_projection(),
+        Some(text) => named("preset", text, Preset::ALL.into_iter(), |p| p.name())?.projection(format),
+    };
+    if let Some(rounding) = rounding {
+        how = how.with_rounding(rounding);
+    }
+    if let Some(text) = saturation {
+        how = how.with_saturation(named("saturation", text, Saturation::ALL.into_iter(), |s| s.name())?);
+    }
+    Ok(how)
+}
+
+/// A stream: a number, or the name of a tensor.
+fn stream(stream: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
+    let Some(stream) = stream else { return Ok(0) };
+    if let Ok(name) = stream.cast::<PyString>() {
+        return Ok(stream_of_name(&name.to_cow()?));
+    }
+    stream.extract().map_err(|_| {
+        PyTypeError::new_err(
+            "stream must be an integer in 0..2**64, or the name of a tensor, from which it follows",
+        )
+    })
+}
+
+/// Where the random words come from; `None` if the rounding needs none.
+pub(crate) fn words(
+    how: Rounding,
+    seed: Option<u64>,
+    stream_argument: Option<&Bound<'_, PyAny>>,
+    generator: &str,
+    first_element: u64,
+) -> PyResult<Option<Words>> {
+    let stream = stream(stream_argument)?;
+    match (seed, how.is_stochastic()) {
+        (None, false) => {
+            if generator == GENERATORS[0] {
+                return Ok(None);
+            }
+            named("generator", generator, GENERATORS.into_iter(), |g| g).map(|_| None)
+        }
+        (Some(_), false) => Err(PyValueError::new_err(format!(
+            "seed is for stochastic rounding, and this rounding is '{}': leave it out, or give rounding='stochastic-a'",
+            how.name()
+        ))),
+        (None, true) => Err(PyValueError::new_err(format!(
+            "rounding='{}' needs a seed, an integer in 0..2**64: nothing is random by accident",
+            how.name()
+        ))),
+        (Some(seed), true) => {
+            let generator = match named("generator", generator, GENERATORS.into_iter(), |g| g)? {
+                "ars5" => Generator::Ars5(Ars5 { seed, stream }),
+                _ => Generator::Philox(Philox { seed, stream }),
+            };
+            Ok(Some(Words { generator, first_element }))
+        }
+    }
+}
+
+/// The names of the presets.
+#[pyfunction]
+pub(crate) fn presets() -> Vec<&'static str> {
+    Preset::ALL.map(Preset::name).to_vec()
+}
+
+/// The names of the rounding modes.
+#[pyfunction]
+pub(crate) fn roundings() -> PyResult<Vec<&'static str>> {
+    Ok(modes(random_bits(32)?).map(Rounding::name).collect())
+}
+
+/// The names of the saturation modes.
+#[pyfunction]
+pub(crate) fn saturations() -> Vec<&'static str> {
+    Saturation::ALL.map(Saturation::name).to_vec()
+}
+
+/// The names of the generators of random words.
+#[pyfunction]
+pub(crate) fn generators() -> Vec<&'static str> {
+    GENERATORS.to_vec()
+}

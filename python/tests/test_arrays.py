@@ -1,0 +1,155 @@
+"""Shapes, strides, dtypes, scalars, `out`: the manners of NumPy's ufuncs."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from common import KINDS, random_bits
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import smallfloat as sf
+
+FMT = sf.formats.cfloat8_1_4_3(9)
+
+
+def reference(x):
+    """Element by element, as scalars."""
+    flat = [sf.encode(v, FMT) for v in np.asarray(x).reshape(-1)]
+    return np.array(flat, np.uint8).reshape(np.shape(x))
+
+
+@settings(deadline=None, max_examples=100)
+@given(data=st.data())
+def test_any_layout(data):
+    kind = data.draw(st.sampled_from([np.float16, np.float32, np.float64, ">f4", "<f8"]))
+    x = data.draw(hnp.arrays(kind, hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=6)))
+    steps = tuple(slice(None, None, data.draw(st.sampled_from([1, 2, -1, -2]))) for _ in range(x.ndim))
+    axes = data.draw(st.permutations(range(x.ndim)))
+    view = x[steps].transpose(axes)
+    codes = sf.encode(view, FMT)
+    assert np.shape(codes) == view.shape
+    np.testing.assert_array_equal(codes, reference(view))
+    back = sf.decode(np.asarray(codes).T, FMT)
+    np.testing.assert_array_equal(sf.round(back, FMT), back)
+    np.testing.assert_array_equal(sf.encode(back, FMT), np.asarray(codes).T)
+    strided = np.zeros((*view.shape, 2), np.uint8)[..., 0]
+    sf.encode(view, FMT, out=strided)
+    np.testing.assert_array_equal(strided, codes)
+
+
+def test_misaligned():
+    raw = np.zeros(41, np.uint8)
+    x = raw[1:].view(np.float32)
+    x[:] = np.arange(10)
+    assert not x.flags.aligned
+    np.testing.assert_array_equal(sf.encode(x, FMT), reference(np.arange(10)))
+
+
+def test_scalars_and_0d():
+    for x in (1.5, np.float32(1.5), np.array(1.5), np.float16(1.5), ml_dtypes.bfloat16(1.5), 3, True, np.int8(-3)):
+        code = sf.encode(x, FMT)
+        assert isinstance(code, np.uint8)
+        value = sf.decode(code, FMT)
+        assert isinstance(value, np.float32) and value == float(x)
+    assert isinstance(sf.round(np.float16(1.1), FMT), np.float16)
+    assert sf.round(ml_dtypes.bfloat16(1.1), FMT).dtype == ml_dtypes.bfloat16
+    assert sf.decode(0x38, "e4m3fn") == 1.0
+    out = np.empty((), np.uint8)
+    assert sf.encode(1.0, FMT, out=out) is out
+
+
+def test_empty():
+    for shape in ((0,), (3, 0), (0, 2, 5)):
+        assert sf.encode(np.zeros(shape), FMT).shape == shape
+        assert sf.decode(np.zeros(shape, np.uint8), FMT).shape == shape
+        assert sf.round(np.zeros(shape, np.float32), FMT).shape == shape
+
+
+def test_lists_and_integers():
+    assert sf.encode([[1, 2], [3, 4]], "e4m3fn").tolist() == [[0x38, 0x40], [0x44, 0x48]]
+    assert sf.encode(np.array([2**53], np.int64), "bfloat16") == sf.encode(2.0**53, "bfloat16")
+    assert sf.decode([0, 1, 2], "e2m1fn").tolist() == [0.0, 0.5, 1.0]
+
+
+def test_round_in_place(dtype):
+    x = random_bits(100_000, dtype).copy()
+    expected = sf.round(x, FMT)
+    assert expected.dtype == dtype
+    assert sf.round(x, FMT, out=x) is x
+    assert np.array_equal(x.view(np.uint8), expected.view(np.uint8))
+    # Parts that overlap without being the same.
+    y = random_bits(1000, np.float32).copy()
+    expected = sf.round(y[:-1], FMT)
+    sf.round(y[:-1], FMT, out=y[1:])
+    assert np.array_equal(y[1:].view(np.uint32), expected.view(np.uint32))
+
+
+def test_round_is_encode_and_decode(dtype):
+    x = random_bits(200_000, dtype)
+    for how in (
+        {},
+        {"rounding": "toward-zero", "saturation": "satfinite"},
+        {"rounding": "stochastic-a", "seed": 5, "stream": 3, "first_element": 77},
+        {"rounding": "stochastic-c", "seed": 5, "random_bits": 7},
+    ):
+        both = sf.decode(sf.encode(x, "e5m2", **how), "e5m2", dtype=dtype)
+        assert np.array_equal(sf.round(x, "e5m2", **how).view(np.uint8), both.view(np.uint8)), how
+
+
+def test_all_dtypes_agree():
+    # What all four types hold exactly.
+    x = random_bits(1 << 14, np.uint16) % 256 * np.exp2(np.arange(1 << 14) % 20 - 12)
+    codes = [sf.encode(x.astype(kind), FMT) for kind in KINDS.values()]
+    assert all(np.array_equal(codes[0], other) for other in codes)
+
+
+def test_pieces_of_a_stochastic_rounding_are_the_whole():
+    x = np.random.default_rng(3).standard_normal(300_001).astype(np.float32)
+    for generator in sf.generators:
+        how = {"rounding": "stochastic-a", "seed": 11, "stream": "layers.0.weight", "generator": generator}
+        whole = sf.encode(x, FMT, **how)
+        cuts = [0, 1, 70_000, 70_003, 200_000, x.size]
+        parts = [sf.encode(x[a:b], FMT, first_element=a, **how) for a, b in zip(cuts, cuts[1:])]
+        assert np.array_equal(whole, np.concatenate(parts))
+
+
+def test_flags_and_counts():
+    x = np.array([1.0, 1e9, 1e-9, 0.0, np.nan, np.inf, 1.1], np.float32)
+    codes, events = sf.encode(x, "e4m3fn", saturation="satfinite", return_flags=True)
+    assert (events.elements, events.saturated, events.underflowed) == (7, 2, 1)
+    assert (events.zeros, events.nans, events.infinities) == (2, 1, 1)
+    assert events.flags == sf.Flags.INVALID | sf.Flags.OVERFLOW | sf.Flags.UNDERFLOW | sf.Flags.INEXACT
+    rounded, again = sf.round(x, "e4m3fn", saturation="satfinite", return_flags=True)
+    assert again == events
+    assert sf.encode([1.0, 2.0], "e4m3fn", return_flags=True)[1].flags == sf.Flags(0)
+
+
+def test_wide_codes():
+    x = random_bits(100_000, np.float32)
+    assert sf.encode(x, "binary16").dtype == np.uint16
+    with np.errstate(all="ignore"):
+        half = x.astype(np.float16)
+    ours = sf.encode(x, "binary16")
+    assert np.array_equal(ours[~np.isnan(x)], half.view(np.uint16)[~np.isnan(x)])
+    np.testing.assert_array_equal(sf.decode(ours, "binary16"), half.astype(np.float32))
+
+
+def test_dlpack():
+    class Foreign:
+        """Another library's array: nothing but the protocol."""
+
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **how):
+            return self.array.__dlpack__(**how)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    codes = sf.encode(Foreign(x), FMT)
+    assert np.array_equal(codes, sf.encode(x, FMT))
+    assert np.array_equal(np.from_dlpack(codes), codes)
+    assert np.array_equal(sf.decode(Foreign(codes), FMT), x)

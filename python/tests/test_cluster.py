@@ -1,0 +1,125 @@
+"""Plans, and Dask with a cluster of processes on the loopback interface."""
+
+import doctest
+import hashlib
+import os
+import pathlib
+import signal
+import sys
+import threading
+import time
+import types
+
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+import smallfloat as sf
+import smallfloat.dask as sfd
+
+pytestmark = pytest.mark.filterwarnings("default")
+HOW = {"rounding": "stochastic-a", "seed": 3}
+
+
+def checkpoint(folder, count, elements):
+    folder.mkdir()
+    rng = np.random.default_rng(2)
+    for i in range(count):
+        x = rng.standard_normal((elements // 256, 256), np.float32)
+        sf.save(folder / f"model-{i + 1:05}-of-{count:05}.safetensors", {f"layers.{i}.weight": x})
+    return folder
+
+
+def digests(folder):
+    files = pathlib.Path(folder).glob("*.safetensors")
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def test_plan(tmp_path):
+    source = checkpoint(tmp_path / "in", 3, 1 << 14)
+    plan = sf.plan(source, tmp_path / "out", "cfloat8_1_4_3", **HOW)
+    size = sum(file.stat().st_size for file in source.iterdir())
+    assert (plan.shards, plan.tensors, plan.bytes_in) == (3, 3, size)
+    plan.write(tmp_path / "plan.json")
+    again = sf.Plan.read(tmp_path / "plan.json")
+    with pytest.raises(ValueError, match="shard"):
+        again.finalize()
+    assert [again.apply(i)["was_complete"] for i in (2, 0, 1, 0)] == [False, False, False, True]
+    report = again.finalize()
+    assert report["totals"]["quantized"] == 3
+    sf.quantize_file(source, tmp_path / "whole", "cfloat8_1_4_3", **HOW)
+    assert digests(tmp_path / "whole") == digests(tmp_path / "out")
+    with pytest.raises(ValueError, match="there is no shard 3"):
+        again.apply(3)
+
+
+def test_a_killed_worker_costs_a_retry_and_not_a_byte(tmp_path):
+    source = checkpoint(tmp_path / "in", 12, 1 << 21)
+    sf.quantize_file(source, tmp_path / "whole", "cfloat8_1_4_3", **HOW)
+    plan = sf.plan(source, tmp_path / "out", "cfloat8_1_4_3", **HOW)
+    killed = []
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        workers = list(client.run(os.getpid).values())
+
+        def kill():
+            deadline = time.monotonic() + 60
+            while not digests(tmp_path / "out") and time.monotonic() < deadline:
+                time.sleep(0.01)
+            killed.append((len(digests(tmp_path / "out")), workers[0]))
+            os.kill(workers[0], signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        report = sfd.quantize_checkpoint(plan, client)
+        killer.join()
+        after = list(client.run(os.getpid).values())
+    done, pid = killed[0]
+    assert 0 < done < 12 and pid not in after, "the worker must die in mid-job"
+    assert report["totals"]["quantized"] == 12
+    assert digests(tmp_path / "whole") == digests(tmp_path / "out")
+
+
+def test_arrays():
+    x = np.random.default_rng(1).standard_normal((100, 7, 5)).astype(np.float32)
+    for chunks in ((100, 7, 5), (13, 7, 5), (30, 2, 4)):
+        lazy = da.from_array(x, chunks=chunks)
+        codes = sfd.encode(lazy, "cfloat8_1_4_3:bias=9")
+        assert codes.dtype == np.uint8 and codes.chunks == lazy.chunks
+        expected = sf.encode(x, "cfloat8_1_4_3:bias=9")
+        assert np.array_equal(codes.compute(), expected)
+        back = sfd.decode(codes, "cfloat8_1_4_3:bias=9", dtype=np.float64)
+        assert np.array_equal(back.compute(), sf.decode(expected, "cfloat8_1_4_3:bias=9", dtype=np.float64))
+        if chunks[1:] == (7, 5):
+            rounded = sfd.round(lazy, "e5m2", **HOW, stream="w").compute()
+            assert np.array_equal(rounded, sf.round(x, "e5m2", **HOW, stream="w"))
+        else:
+            with pytest.raises(ValueError, match="rechunk"):
+                sfd.round(lazy, "e5m2", **HOW)
+    with pytest.raises(TypeError, match="return_flags"):
+        sfd.encode(lazy, "e5m2", return_flags=True)
+
+
+def test_examples():
+    failed, tried = doctest.testmod(sfd)
+    assert failed == 0 and tried >= 2
+
+
+def test_ray_by_a_stand_in(tmp_path, monkeypatch):
+    """Ray is large and not installed here: what is asked of it is recorded, and run at once."""
+    asked = []
+
+    def remote(**options):
+        asked.append(options)
+        return lambda function: types.SimpleNamespace(remote=lambda *args: function(*args))
+
+    monkeypatch.setitem(sys.modules, "ray", types.SimpleNamespace(remote=remote, get=list))
+    import smallfloat.ray as sfr
+
+    source = checkpoint(tmp_path / "in", 2, 1 << 12)
+    plan = sf.plan(source, tmp_path / "out", "e4m3fn")
+    assert sfr.quantize_checkpoint(plan, retries=2)["totals"]["quantized"] == 2
+    assert asked == [{"num_cpus": 1, "max_retries": 2, "retry_exceptions": True}]

@@ -1,0 +1,27 @@
+"""The documentation: its examples and its scripts."""
+
+import doctest
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+# `scripts/python-test` puts the documentation beside the tests.
+DOCS = next(folder for folder in (HERE.parent / "docs", HERE.parents[1] / "docs") if folder.is_dir())
+
+
+def test_how_to():
+    failed, tried = doctest.testfile(str(DOCS / "how-to-python.md"), module_relative=False)
+    assert failed == 0 and tried > 25
+
+
+@pytest.mark.parametrize("script", sorted((DOCS / "python").glob("*.py")), ids=lambda path: path.stem)
+def test_script(script, tmp_path):
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=300, env=dict(os.environ)
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.strip()

@@ -1,0 +1,66 @@
+"""Errors are TypeError or ValueError and say what would be right."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import smallfloat as sf
+
+X = np.ones(4, np.float32)
+CODES = np.zeros(4, np.uint8)
+
+
+@pytest.mark.parametrize(
+    "error, says, call",
+    [
+        (ValueError, "did you mean `e4m3fn`", lambda: sf.encode(X, "e4m3fnn")),
+        (ValueError, "needs a bias, 0..=63", lambda: sf.encode(X, "cfloat8_1_4_3")),
+        (ValueError, "bias must be 0..=63", lambda: sf.Format("cfloat8_1_4_3", bias=64)),
+        (TypeError, "fmt must be a Format", lambda: sf.encode(X, 8)),
+        (ValueError, "binary32 has 32 bits", lambda: sf.encode(X, "binary32")),
+        (ValueError, "'nearest-even', 'nearest-away'", lambda: sf.encode(X, "e5m2", rounding="up")),
+        (ValueError, "'satfinite', 'satpropagate'", lambda: sf.encode(X, "e5m2", saturation="clamp")),
+        (ValueError, "'tesla', 'ieee'", lambda: sf.encode(X, "e5m2", preset="nvidia")),
+        (ValueError, "'philox', 'ars5'", lambda: sf.encode(X, "e5m2", rounding="stochastic-a", seed=1, generator="x")),
+        (ValueError, "'philox', 'ars5'", lambda: sf.encode(X, "e5m2", generator="x")),
+        (ValueError, "needs a seed", lambda: sf.encode(X, "e5m2", rounding="stochastic-a")),
+        (ValueError, "leave it out", lambda: sf.encode(X, "e5m2", seed=1)),
+        (ValueError, "1..=32", lambda: sf.encode(X, "e5m2", rounding="stochastic-a", seed=1, random_bits=33)),
+        (TypeError, "name of a tensor", lambda: sf.encode(X, "e5m2", rounding="stochastic-a", seed=1, stream=1.5)),
+        (ValueError, "threads must be at least 1", lambda: sf.encode(X, "e5m2", threads=0)),
+        (ValueError, "1 NaN and 0 infinite", lambda: sf.encode([1.0, np.nan], "e5m2", nonfinite="refuse")),
+        (ValueError, "'refuse'", lambda: sf.encode(X, "e5m2", nonfinite="drop")),
+        (TypeError, "convert it to float16", lambda: sf.encode(X.astype(complex), "e5m2")),
+        (TypeError, "convert it to float16", lambda: sf.encode(["a"], "e5m2")),
+        (TypeError, "convert it to float16", lambda: sf.encode(X.astype(np.longdouble), "e5m2")),
+        (ValueError, "beyond 2**53", lambda: sf.encode(np.array([2**53 + 1]), "e5m2")),
+        (ValueError, "shape", lambda: sf.encode(X, "e5m2", out=np.empty(5, np.uint8))),
+        (TypeError, "dtype uint8", lambda: sf.encode(X, "e5m2", out=np.empty(4, np.uint16))),
+        (TypeError, "must be an array", lambda: sf.encode(X, "e5m2", out=[0] * 4)),
+        (TypeError, "dtype float32", lambda: sf.round(X, "e5m2", out=np.empty(4))),
+        (TypeError, "uint8 (or any integers", lambda: sf.decode(X, "e5m2")),
+        (ValueError, "0..=0xff", lambda: sf.decode([256], "e5m2")),
+        (ValueError, "element 2: code 0x10", lambda: sf.decode(np.array([0, 1, 16], np.uint8), "e2m1fn")),
+        (TypeError, "which is not e4m3fn", lambda: sf.decode(CODES.view(ml_dtypes.float8_e5m2), "e4m3fn")),
+        (TypeError, "fmt is missing", lambda: sf.decode(CODES)),
+        (TypeError, "float16, float32, float64", lambda: sf.decode(CODES, "e5m2", dtype=np.int32)),
+        (ValueError, "give a rounding", lambda: sf.decode(CODES, "binary8p1se", dtype=np.float16)),
+        (ValueError, "give a rounding", lambda: sf.round(X.astype(np.float16), "bfloat16")),
+        (ValueError, "needs random words", lambda: sf.decode(CODES, "e5m2", rounding="stochastic-a")),
+        (ValueError, "codes are 0x0..=0xff", lambda: sf.formats.e5m2.text(256)),
+        (AttributeError, "did you mean", lambda: sf.formats.e4m3fnx),
+        (ValueError, "is not a number", lambda: sf.formats.e5m2.parse("one")),
+        (OverflowError, "can't hold", lambda: sf.Format("binary16p1ue").max),
+    ],
+)
+def test_message(error, says, call):
+    with pytest.raises(error) as caught:
+        call()
+    assert says in str(caught.value), str(caught.value)
+
+
+def test_read_only_out():
+    out = np.empty(4, np.uint8)
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        sf.encode(X, "e5m2", out=out)

@@ -1,0 +1,118 @@
+"""Bias choice, scales, quantized tensors and files."""
+
+import json
+
+import ml_dtypes
+import numpy as np
+import pytest
+from safetensors import safe_open
+
+import smallfloat as sf
+
+RNG = np.random.default_rng(11)
+X = (RNG.standard_normal((48, 70)) * np.exp2(RNG.uniform(-6, 3, (48, 1)))).astype(np.float32)
+
+
+@pytest.mark.parametrize("fmt", ["cfloat8_1_4_3", "cfloat8_1_5_2"])
+def test_choice_of_the_bias(fmt):
+    chosen = sf.choose_bias(X, fmt)
+    errors = [np.sum((X - sf.round(X, sf.Format(fmt, bias=b))).astype(np.float64) ** 2) for b in range(64)]
+    assert errors[chosen.bias] == min(errors)
+    amax = sf.choose_bias(X, fmt, "amax")
+    assert sf.Format(fmt, bias=amax.bias).max >= np.abs(X).max() > sf.Format(fmt, bias=amax.bias + 1).max
+    assert sf.choose_bias(X, fmt, 5).bias == 5
+    with pytest.raises(ValueError, match="auto, amax"):
+        sf.choose_bias(X, fmt, "best")
+    with pytest.raises(ValueError, match="whose bias is data"):
+        sf.choose_bias(X, "e4m3fn")
+
+
+CASES = [
+    {"fmt": "cfloat8_1_4_3"},
+    {"fmt": "cfloat8_1_5_2", "granularity": "channel", "bias": "amax"},
+    {"fmt": "cfloat8_1_4_3", "granularity": "block:7x32", "rounding": "stochastic-a", "seed": 3},
+    {"fmt": "shp", "bias": 40},
+    {"fmt": "e4m3fn", "granularity": "channel", "scale_format": "binary32"},
+    {"fmt": "e2m3fn", "granularity": "block:32", "scale_format": "e8m0fnu"},
+    {"fmt": "mxfp4"},
+    {"fmt": "mxfp8-e4m3"},
+    {"fmt": "nvfp4"},
+    {"fmt": "binary8p3se"},
+]
+
+
+@pytest.mark.parametrize("how", CASES, ids=lambda how: how["fmt"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_in_memory_as_in_files(tmp_path, how, dtype):
+    if how["fmt"] not in sf.schemes and not _is_format(how["fmt"]):
+        pytest.fail(f"{how['fmt']} is neither a format nor a scheme: {list(sf.schemes)}")
+    q = sf.quantize(X, name="w", **how)
+    assert q.shape == q.codes.shape == X.shape
+    path = tmp_path / "q.safetensors"
+    q.save(path, "w")
+    sf.verify(path)
+    sf.dequantize_file(path, tmp_path / "back.safetensors", dtype, rounding="nearest-even")
+    expected = _tensor(tmp_path / "back.safetensors", "w", dtype)
+    ours = q.dequantize(getattr(ml_dtypes, dtype, dtype))
+    assert ours.dtype == expected.dtype
+    np.testing.assert_array_equal(ours.astype(np.float64), expected.astype(np.float64))
+    again = sf.QuantizedTensor.load(path)
+    assert np.array_equal(again.codes, q.codes) and again.format == q.format
+
+
+def _is_format(name):
+    return name.startswith(("cfloat", "shp", "e", "binary"))
+
+
+def _tensor(path, name, dtype):
+    with open(path, "rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        entry = json.loads(file.read(size))[name]
+        file.seek(8 + size + entry["data_offsets"][0])
+        data = file.read(entry["data_offsets"][1] - entry["data_offsets"][0])
+    return np.frombuffer(data, getattr(ml_dtypes, dtype, dtype)).reshape(entry["shape"])
+
+
+def test_mx_by_numpy():
+    """OCP Microscaling Formats 1.0, section 6.3, from its text."""
+    x = X[:, :64]
+    q = sf.quantize(x, "mxfp8-e4m3")
+    blocks = x.reshape(48, 2, 32).astype(np.float64)
+    exponent = np.floor(np.log2(np.abs(blocks).max(axis=-1))) - 8
+    assert np.array_equal(q.scales.reshape(48, 2), (exponent + 127).astype(np.uint8))
+    elements = np.clip(blocks / np.exp2(exponent)[..., None], -448, 448).astype(np.float32)
+    assert np.array_equal(q.codes.reshape(48, 2, 32), elements.astype(ml_dtypes.float8_e4m3fn).view(np.uint8))
+
+
+def test_report_and_refusals():
+    q = sf.quantize(X)
+    error = X - q.dequantize()
+    sqnr = 10 * np.log10(np.sum(X.astype(np.float64) ** 2) / np.sum(error.astype(np.float64) ** 2))
+    assert q.report["sqnr_db"] == pytest.approx(sqnr, abs=1e-6)
+    with pytest.raises(ValueError, match="(?i)nan"):
+        sf.quantize(np.array([1.0, np.nan]))
+    assert sf.quantize(np.array([1.0, np.nan]), nonfinite="preset").codes.shape == (2,)
+    with pytest.raises(ValueError, match="there are no scales"):
+        sf.quantize(X, scale_rule="amax")
+    with pytest.raises(TypeError, match="granularty"):
+        sf.quantize(X, granularty="channel")
+    for shape in ((), (5,), (0, 3), (2, 3, 4)):
+        x = RNG.standard_normal(shape).astype(np.float16)
+        assert sf.quantize(x).dequantize(np.float32).shape == shape
+
+
+def test_files(tmp_path):
+    source, target = tmp_path / "x.safetensors", tmp_path / "q.safetensors"
+    sf.save(source, {"a.weight": X, "b.weight": X[:3], "step": np.arange(4)})
+    report = sf.quantize_file(source, target, "cfloat8_1_4_3", exclude=["b.*"])
+    assert report["totals"]["quantized"] == 1 and report["totals"]["copied"] == 2
+    with pytest.raises(FileExistsError):
+        sf.quantize_file(source, target)
+    with safe_open(target, "np") as file:
+        assert set(file.keys()) == {"a.weight", "a.weight_bias", "b.weight", "step"}
+        assert np.array_equal(file.get_tensor("b.weight"), X[:3])
+    assert np.array_equal(sf.load(target)["a.weight"].codes, sf.quantize(X, name="a.weight").codes)
+    with pytest.raises(OSError):
+        sf.quantize_file(tmp_path / "none.safetensors", target)
+    with pytest.raises(ValueError, match="no tensors quantized"):
+        sf.load(source)
