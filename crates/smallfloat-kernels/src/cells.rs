@@ -74,9 +74,8 @@ impl<T: Element> Cells<T> {
     /// Adds a slice's elements after those seen before.
     pub fn add(&mut self, values: &[T]) {
         // Each part has sums of its own: worth it only if there are far more elements.
-        let parts = parallel::in_parts(values, 8 * self.sums.len(), |start, piece| {
+        let parts = parallel::in_parts(values, 8 * self.sums.len(), |_, piece| {
             let mut part = Self { sums: vec![Sums::default(); self.sums.len()], ..Self::empty(self.keys) };
-            part.elements = self.elements + start as u64;
             part.add_piece(piece);
             part
         });
@@ -98,16 +97,28 @@ impl<T: Element> Cells<T> {
         }
     }
 
+    /// These elements followed by others, counted for the same precision.
+    ///
+    /// # Panics
+    /// If the precisions differ.
+    #[must_use]
+    pub fn joined(mut self, later: &Self) -> Self {
+        assert_eq!(self.keys, later.keys, "statistics must be of one precision");
+        self.merge(later);
+        self
+    }
+
     fn merge(&mut self, later: &Self) {
         for (sum, other) in self.sums.iter_mut().zip(&later.sums) {
             sum.count += other.count;
             sum.trailing += other.trailing;
             sum.trailing_squared += other.trailing_squared;
         }
-        self.first_not_finite = self.first_not_finite.or(later.first_not_finite);
+        let first_later = later.first_not_finite.map(|first| self.elements + first);
+        self.first_not_finite = self.first_not_finite.or(first_later);
         self.negative |= later.negative;
         self.amax_bits = self.amax_bits.max(later.amax_bits);
-        self.elements = later.elements;
+        self.elements += later.elements;
     }
 
     fn add_piece(&mut self, values: &[T]) {
@@ -150,6 +161,11 @@ impl<T: Element> Cells<T> {
                 exponent,
             }
         })
+    }
+
+    /// The length of the table: how many classes there are, whether they occur or not. Each takes 48 bytes.
+    pub fn classes(&self) -> usize {
+        self.sums.len()
     }
 
     /// How many elements were seen.

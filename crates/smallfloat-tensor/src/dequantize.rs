@@ -8,7 +8,7 @@ use smallfloat_kernels::{Decoder, Element};
 
 use crate::blocks::share_of;
 use crate::container::foreign_metadata;
-use crate::granularity::TILE_ELEMENTS;
+use crate::granularity::PIECE_ELEMENTS;
 use crate::scaled::Scaled;
 use crate::stream::{StoredCode, with_element};
 use crate::view::{Stored, TensorView};
@@ -160,7 +160,7 @@ fn products<T: Element>(
     let (mut values, mut bytes) = (Vec::new(), Vec::new());
     let (mut first, elements) = (0, tensor.info.elements());
     while first < elements {
-        let count = TILE_ELEMENTS.min(elements - first);
+        let count = PIECE_ELEMENTS.min(elements - first);
         values.resize(usize::try_from(count).unwrap_or(usize::MAX), 0.0);
         reader.read(first, &mut values)?;
         bytes.clear();
