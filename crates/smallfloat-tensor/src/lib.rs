@@ -61,6 +61,7 @@ pub use dtype::Dtype;
 pub use durable::{DurableFile, check_output, leftovers, write_file_durably};
 pub use error::{Error, Result};
 pub use finalize::finalize;
+pub use folder::open_checkpoint;
 pub use granularity::Granularity;
 pub use input::{CHUNK_BYTES, TensorInfo};
 pub use npy::{Npy, NpyWriter};

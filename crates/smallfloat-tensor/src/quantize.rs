@@ -14,7 +14,7 @@ use smallfloat_kernels::{Cells, Element, Encoder, ErrorSums, Events, Words};
 
 use crate::blocks::{Blocks, Loader, Slots, Statistics, Whole};
 use crate::config::quantization_config;
-use crate::container::{Entry, bias_name, foreign_metadata, metadata};
+use crate::container::{Entry, Recorded, bias_name, foreign_metadata, metadata};
 use crate::error::quoted;
 use crate::granularity::{Granularity, Grid, Tile};
 use crate::options::{Container, Negative, Nonfinite, Options, refuse};
@@ -334,23 +334,20 @@ impl<'a> Checkpoint<'a> {
             jobs.push((place, slots, first));
         }
         let kept = self.kept(files);
-        let text = |entries: &BTreeMap<String, Entry>| {
-            if native { metadata(&kept, entries) } else { Ok(kept.clone()) }
+        let text = |entries: &BTreeMap<String, Entry>, written: Option<Vec<Recorded<'_>>>| {
+            if native { metadata(&kept, entries, written) } else { Ok(kept.clone()) }
         };
         let sink_options =
             SinkOptions { overwrite: options.overwrite, digests: native, ..SinkOptions::default() };
-        let sink = Sink::create(output, specs, text(&entries)?, sink_options)?;
+        let sink = Sink::create(output, specs, text(&entries, None)?, sink_options)?;
 
         let (mut reports, mut sums) = (Vec::new(), Vec::new());
-        for (place, slots, first) in jobs {
+        for &(place, slots, first) in &jobs {
             let info = &self.tensor(place).info;
             progress(Progress::Tensor(&info.name));
             let mut report = TensorReport::copied(&info.name, &info.shape);
             if let Some(slots) = slots {
                 sums.push(self.encode(place, slots, &sink, &mut report, progress)?);
-                if let Some(entry) = entries.get_mut(&info.name) {
-                    entry.sha256 = sink.sha256(slots.codes)?;
-                }
             } else {
                 let mut buffer = vec![0; CHUNK_BYTES];
                 self.views[place.0].source().read_chunks(info, &mut buffer, |_, bytes| {
@@ -362,7 +359,18 @@ impl<'a> Checkpoint<'a> {
             reports.push(report);
         }
         let bytes_out = sink.file_len();
-        let sealed = sink.seal(Some(&text(&entries)?))?;
+        let digests = if native { sink.digests()? } else { Vec::new() };
+        for (place, slots, _) in jobs {
+            let entry = entries.get_mut(&self.tensor(place).info.name);
+            if let (Some(entry), Some(slots)) = (entry, slots) {
+                entry.sha256.clone_from(&digests[slots.codes]);
+            }
+        }
+        let written = sink.specs().zip(&digests);
+        let written =
+            written.map(|(spec, sha256)| (&*spec.name, spec.dtype, &*spec.shape, &**sha256)).collect();
+        let text = text(&entries, Some(written))?;
+        let sealed = sink.seal(Some(&text))?;
         let has_codes =
             options.container != Container::Bf16 && reports.iter().any(|report| report.format.is_some());
         if options.verify && (native || has_codes) {
