@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use smallfloat::{FormatSpec, NegativeRule, RandomBits, Rounding};
-use smallfloat_tensor::{BiasPolicy, Layout, Negative, Nonfinite, Options, View};
+use smallfloat_tensor::{BiasPolicy, Granularity, Layout, Negative, Nonfinite, Options, View};
 
 use crate::options::ProjectionArgs;
 use crate::schemes::SchemeArgs;
@@ -92,6 +92,11 @@ pub(crate) fn use_threads(threads: Option<u16>) -> Result<()> {
     let Some(threads) = threads else { return Ok(()) };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into());
     pool.build_global().context("--threads")
+}
+
+/// Pictures have a row a tensor, with the range of its one bias.
+pub(crate) fn can_be_drawn(options: &Options) -> bool {
+    options.scale.is_none() && options.granularity == Granularity::Tensor
 }
 
 pub(crate) fn bias_in_words(options: &Options) -> String {

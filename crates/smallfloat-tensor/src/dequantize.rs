@@ -8,20 +8,23 @@ use smallfloat_kernels::{Decoder, Element};
 
 use crate::blocks::share_of;
 use crate::container::foreign_metadata;
-use crate::granularity::TILE_ELEMENTS;
+use crate::folder::{Ending, Opened, check_empty, make_folder};
+use crate::granularity::PIECE_ELEMENTS;
 use crate::scaled::Scaled;
 use crate::stream::{StoredCode, with_element};
-use crate::view::{Stored, TensorView};
+use crate::view::{Stored, TensorView, nothing_quantized};
 use crate::{CHUNK_BYTES, Dtype, Error, NpyWriter, Progress, Result, Sink, SinkOptions, TensorSpec, View};
 
 /// Writes a quantized file's tensors as `dtype` (F64, F32, F16 or BF16) into a safetensors file, or into an `.npy` file if the
-/// output's name ends so and there is one tensor. Tensors that were not quantized are copied.
+/// output's name ends so and there is one tensor. Tensors that were not quantized are copied. A checkpoint folder
+/// becomes a new folder with the same files; its index is written anew, and its `config.json` without what it says of
+/// the quantization. Gives the bytes of the tensors' files.
 ///
 /// Values must be exact in `dtype` unless a rounding is given. Where scales are no powers of two, products have more
 /// bits than any dtype below F64, and are rounded to nearest even, once, as the readers of such files do.
 ///
 /// # Errors
-/// A file with nothing quantized, a dtype that can't hold the values, and what reading and writing can meet.
+/// A file or folder with nothing quantized, a dtype that can't hold the values, and what reading and writing can meet.
 pub fn dequantize(
     input: &Path,
     output: &Path,
@@ -30,20 +33,60 @@ pub fn dequantize(
     overwrite: bool,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<u64> {
-    let view = View::open(input)?;
-    if !view.is_quantized() {
-        let what =
-            "is no quantized file: it has no `smallfloat.version` in its metadata and no codes with scales";
-        return Err(Error::refused(Some(input), None, what));
-    }
     if !dtype.is_wide_float() {
         let what = format!("can't dequantize to {dtype}: choose F64, F32, F16 or BF16");
         return Err(Error::refused(None, None, what));
     }
-    progress(Progress::Start(view.tensors().iter().map(|tensor| tensor.info.len).sum()));
-    if output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
-        return to_npy(&view, output, dtype, rounding, overwrite, progress);
+    if !input.is_dir() {
+        let view = View::open(input)?;
+        start(std::slice::from_ref(&view), input, progress)?;
+        if output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
+            return to_npy(&view, output, dtype, rounding, overwrite, progress);
+        }
+        return to_file(&view, output, dtype, rounding, overwrite, progress);
     }
+    let opened = Opened::new(input)?;
+    start(&opened.views, input, progress)?;
+    let beside = opened.beside.as_ref();
+    opened.check_output(output)?;
+    check_empty(output, overwrite)?;
+    make_folder(output)?;
+    let mut bytes = 0;
+    for (name, view) in opened.files.iter().zip(&opened.views) {
+        bytes += to_file(view, &output.join(name), dtype, rounding, overwrite, progress)?;
+    }
+    let ending = Ending {
+        input,
+        output,
+        files: &opened.files,
+        others: beside.map_or(&[], |beside| &beside.others),
+        index: beside.is_some_and(|beside| beside.has_index),
+        config: true,
+        quantization_config: None,
+        overwrite,
+    };
+    ending.write()?;
+    Ok(bytes)
+}
+
+/// Refuses what has nothing quantized in it, and tells how much is to be read.
+fn start(views: &[View], input: &Path, progress: &mut dyn FnMut(Progress<'_>)) -> Result<()> {
+    if !views.iter().any(View::is_quantized) {
+        return Err(nothing_quantized(input));
+    }
+    let tensors = views.iter().flat_map(View::tensors);
+    progress(Progress::Start(tensors.map(|tensor| tensor.info.len).sum()));
+    Ok(())
+}
+
+fn to_file(
+    view: &View,
+    output: &Path,
+    dtype: Dtype,
+    rounding: Option<Rounding>,
+    overwrite: bool,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<u64> {
     let specs = view.tensors().iter().map(|tensor| {
         TensorSpec::new(&tensor.info.name, out_dtype(tensor, dtype), tensor.info.shape.clone())
     });
@@ -52,7 +95,7 @@ pub fn dequantize(
     let sink = Sink::create(output, specs.collect(), metadata, sink_options)?;
     for (slot, tensor) in view.tensors().iter().enumerate() {
         progress(Progress::Tensor(&tensor.info.name));
-        write(&view, tensor, dtype, rounding, progress, &mut |bytes| sink.append(slot, bytes))?;
+        write(view, tensor, dtype, rounding, progress, &mut |bytes| sink.append(slot, bytes))?;
     }
     let bytes = sink.file_len();
     sink.finish()?;
@@ -160,7 +203,7 @@ fn products<T: Element>(
     let (mut values, mut bytes) = (Vec::new(), Vec::new());
     let (mut first, elements) = (0, tensor.info.elements());
     while first < elements {
-        let count = TILE_ELEMENTS.min(elements - first);
+        let count = PIECE_ELEMENTS.min(elements - first);
         values.resize(usize::try_from(count).unwrap_or(usize::MAX), 0.0);
         reader.read(first, &mut values)?;
         bytes.clear();

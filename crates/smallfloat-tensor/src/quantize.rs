@@ -14,10 +14,11 @@ use smallfloat_kernels::{Cells, Element, Encoder, ErrorSums, Events, Words};
 
 use crate::blocks::{Blocks, Loader, Slots, Statistics, Whole};
 use crate::config::quantization_config;
-use crate::container::{Entry, bias_name, foreign_metadata, metadata};
+use crate::container::{Entry, Recorded, bias_name, foreign_metadata, metadata};
 use crate::error::quoted;
 use crate::granularity::{Granularity, Grid, Tile};
 use crate::options::{Container, Negative, Nonfinite, Options, refuse};
+use crate::pipeline::ordered;
 use crate::report::{Report, TensorReport};
 use crate::safetensors::byte_len;
 use crate::scheme::{FLOAT_QUANTIZED, FP8, Layout};
@@ -333,23 +334,20 @@ impl<'a> Checkpoint<'a> {
             jobs.push((place, slots, first));
         }
         let kept = self.kept(files);
-        let text = |entries: &BTreeMap<String, Entry>| {
-            if native { metadata(&kept, entries) } else { Ok(kept.clone()) }
+        let text = |entries: &BTreeMap<String, Entry>, written: Option<Vec<Recorded<'_>>>| {
+            if native { metadata(&kept, entries, written) } else { Ok(kept.clone()) }
         };
         let sink_options =
             SinkOptions { overwrite: options.overwrite, digests: native, ..SinkOptions::default() };
-        let sink = Sink::create(output, specs, text(&entries)?, sink_options)?;
+        let sink = Sink::create(output, specs, text(&entries, None)?, sink_options)?;
 
         let (mut reports, mut sums) = (Vec::new(), Vec::new());
-        for (place, slots, first) in jobs {
+        for &(place, slots, first) in &jobs {
             let info = &self.tensor(place).info;
             progress(Progress::Tensor(&info.name));
             let mut report = TensorReport::copied(&info.name, &info.shape);
             if let Some(slots) = slots {
                 sums.push(self.encode(place, slots, &sink, &mut report, progress)?);
-                if let Some(entry) = entries.get_mut(&info.name) {
-                    entry.sha256 = sink.sha256(slots.codes)?;
-                }
             } else {
                 let mut buffer = vec![0; CHUNK_BYTES];
                 self.views[place.0].source().read_chunks(info, &mut buffer, |_, bytes| {
@@ -361,7 +359,18 @@ impl<'a> Checkpoint<'a> {
             reports.push(report);
         }
         let bytes_out = sink.file_len();
-        let sealed = sink.seal(Some(&text(&entries)?))?;
+        let digests = if native { sink.digests()? } else { Vec::new() };
+        for (place, slots, _) in jobs {
+            let entry = entries.get_mut(&self.tensor(place).info.name);
+            if let (Some(entry), Some(slots)) = (entry, slots) {
+                entry.sha256.clone_from(&digests[slots.codes]);
+            }
+        }
+        let written = sink.specs().zip(&digests);
+        let written =
+            written.map(|(spec, sha256)| (&*spec.name, spec.dtype, &*spec.shape, &**sha256)).collect();
+        let text = text(&entries, Some(written))?;
+        let sealed = sink.seal(Some(&text))?;
         let has_codes =
             options.container != Container::Bf16 && reports.iter().any(|report| report.format.is_some());
         if options.verify && (native || has_codes) {
@@ -502,9 +511,41 @@ impl Options {
     }
 }
 
+/// Larger tables of statistics are not held by every thread: those of 8-bit formats are smaller.
+const MOST_CLASSES: usize = 1 << 15;
+
 struct Job<'a> {
     source: &'a Source,
     options: &'a Options,
+}
+
+/// Elements that a thread works on at once.
+#[derive(Clone, Copy)]
+struct Piece {
+    first: u64,
+    elements: usize,
+}
+
+impl Piece {
+    /// A block of the sums, so that these are the same bits however the work is parted.
+    const ELEMENTS: u64 = ErrorSums::BLOCK as u64;
+
+    fn count(info: &TensorInfo) -> u64 {
+        info.elements().div_ceil(Self::ELEMENTS)
+    }
+
+    fn new(info: &TensorInfo, i: u64) -> Self {
+        let first = i * Self::ELEMENTS;
+        let elements = (info.elements() - first).min(Self::ELEMENTS);
+        Self { first, elements: usize::try_from(elements).unwrap_or(ErrorSums::BLOCK) }
+    }
+}
+
+/// What a thread holds of a tensor.
+#[derive(Default)]
+struct Buffers<T> {
+    bytes: Vec<u8>,
+    values: Vec<T>,
 }
 
 impl Job<'_> {
@@ -557,15 +598,47 @@ impl Job<'_> {
             .with_bias(self.options.format.bias().unwrap_or(0))
             .map_err(refuse)?
             .precision();
-        let mut cells = Cells::<T>::new(precision);
-        let (mut buffer, mut values) = (vec![0; CHUNK_BYTES], Vec::new());
-        self.source.read_chunks(info, &mut buffer, |_, bytes| {
-            from_bytes::<T>(bytes, &mut values);
-            cells.add(&values);
-            progress(Progress::Bytes(bytes.len() as u64));
-            Ok(())
-        })?;
-        Ok(cells)
+        if Cells::<T>::new(precision).classes() > MOST_CLASSES {
+            let mut cells = Cells::<T>::new(precision);
+            ordered(
+                Piece::count(info),
+                Buffers::<T>::default,
+                |buffers, piece| {
+                    let bytes = self.load(info, Piece::new(info, piece), buffers)?;
+                    Ok((bytes, std::mem::take(&mut buffers.values)))
+                },
+                |(bytes, values)| {
+                    cells.add(&values);
+                    progress(Progress::Bytes(bytes));
+                    Ok(())
+                },
+            )?;
+            return Ok(cells);
+        }
+        let parts = ordered(
+            Piece::count(info),
+            || (Buffers::<T>::default(), Cells::<T>::new(precision)),
+            |(buffers, cells), piece| {
+                let bytes = self.load(info, Piece::new(info, piece), buffers)?;
+                cells.add(&buffers.values);
+                Ok(bytes)
+            },
+            |bytes| {
+                progress(Progress::Bytes(bytes));
+                Ok(())
+            },
+        )?;
+        let parts = parts.into_iter().map(|(_, cells)| cells);
+        // Sums are integers, so that it does not matter which thread has seen which elements.
+        Ok(parts.reduce(|all, part| all.joined(part)).unwrap_or_else(|| Cells::new(precision)))
+    }
+
+    /// Reads a piece and tells how many bytes it has.
+    fn load<T: Element>(&self, info: &TensorInfo, piece: Piece, buffers: &mut Buffers<T>) -> Result<u64> {
+        buffers.bytes.resize(piece.elements * T::SIZE, 0);
+        self.source.read_range(info, piece.first, &mut buffers.bytes)?;
+        from_bytes::<T>(&buffers.bytes, &mut buffers.values);
+        Ok(buffers.bytes.len() as u64)
     }
 
     fn encode<T: Element, C: StoredCode>(
@@ -582,37 +655,43 @@ impl Job<'_> {
             Nonfinite::Preset => self.options.infinities(encoder.format()),
         };
         let philox = Philox { seed: self.options.seed.unwrap_or(0), stream: stream_of_name(&info.name) };
-        let (mut buffer, mut values) = (vec![0; CHUNK_BYTES], Vec::new());
-        let (mut codes, mut decoded, mut bytes_out) = (Vec::new(), Vec::new(), Vec::new());
         let (mut events, mut sums) = (Events::default(), ErrorSums::default());
-        self.source.read_chunks(info, &mut buffer, |first_element, bytes| {
-            from_bytes::<T>(bytes, &mut values);
-            self.check_values(info, encoder.format(), first_element, &values)?;
-            codes.resize(values.len(), C::default());
-            decoded.resize(values.len(), 0.0);
-            events = events.merge(encoder.encode_random(
-                &values,
-                &mut codes,
-                Words { generator: philox.into(), first_element },
-            ));
-            if let Some(infinities) = infinities {
-                let infinite = |x: f64| x.is_infinite().then(|| infinities[usize::from(x < 0.0)]);
-                for (x, code) in values.iter().zip(&mut codes) {
-                    *code = infinite(x.to_f64()).map_or(*code, C::from_code);
+        ordered(
+            Piece::count(info),
+            || (Buffers::<T>::default(), Vec::<C>::new(), Vec::new()),
+            |(buffers, codes, decoded), piece| {
+                let piece = Piece::new(info, piece);
+                let bytes_in = self.load(info, piece, buffers)?;
+                let values = &buffers.values;
+                self.check_values(info, encoder.format(), piece.first, values)?;
+                codes.resize(values.len(), C::default());
+                decoded.resize(values.len(), 0.0);
+                let words = Words { generator: philox.into(), first_element: piece.first };
+                let events = encoder.encode_random(values, codes, words);
+                if let Some(infinities) = infinities {
+                    let infinite = |x: f64| x.is_infinite().then(|| infinities[usize::from(x < 0.0)]);
+                    for (x, code) in values.iter().zip(&mut *codes) {
+                        *code = infinite(x.to_f64()).map_or(*code, C::from_code);
+                    }
                 }
-            }
-            decoder.decode(&codes, &mut decoded);
-            let mut part = ErrorSums::of(&values, &decoded);
-            if part.not_finite > 0 {
-                // A finite value that became infinite counts too.
-                let finite = values.iter().map(|x| x.to_f64().abs()).filter(|x| x.is_finite());
-                part.amax = finite.fold(part.amax, f64::max);
-            }
-            sums = sums.then(part);
-            C::bytes(&codes, &mut bytes_out);
-            progress(Progress::Bytes(bytes.len() as u64));
-            sink.append(slot, &bytes_out)
-        })?;
+                decoder.decode(codes, decoded);
+                let mut sums = ErrorSums::of(values, decoded);
+                if sums.not_finite > 0 {
+                    // A finite value that became infinite counts too.
+                    let finite = values.iter().map(|x| x.to_f64().abs()).filter(|x| x.is_finite());
+                    sums.amax = finite.fold(sums.amax, f64::max);
+                }
+                let mut bytes_out = Vec::new();
+                C::bytes(codes, &mut bytes_out);
+                Ok((bytes_in, events, sums, bytes_out))
+            },
+            |(bytes_in, piece_events, piece_sums, bytes_out)| {
+                events = events.merge(piece_events);
+                sums = sums.then(piece_sums);
+                progress(Progress::Bytes(bytes_in));
+                sink.append(slot, &bytes_out)
+            },
+        )?;
         Ok((events, sums))
     }
 

@@ -18,19 +18,21 @@ Examples:
   smallfloat dequantize model.cf8.safetensors -o model.f32.safetensors
   smallfloat dequantize model.shp.safetensors -o out.safetensors --dtype bf16 --rounding nearest-even
   smallfloat dequantize w.safetensors -o w.npy
+  smallfloat dequantize checkpoint-fp8/ -o checkpoint-bf16/ --dtype bf16
 
 Tensors that were not quantized are copied. A value that the dtype can't hold is an error,
-unless a rounding is given.";
+unless a rounding is given. A checkpoint folder becomes a folder, with its index, its
+config.json (less what that says of the quantization) and its other files.";
 
 /// Turn a quantized file back into wide floats.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The quantized file; `-` is standard input
+    /// The quantized file or checkpoint folder; `-` is standard input
     #[arg(value_name = "IN")]
     input: PathBuf,
 
-    /// The .safetensors file to write, or .npy for a single tensor
+    /// The .safetensors file to write, or .npy for a single tensor, or the folder for a folder
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 
@@ -56,7 +58,8 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     if args.rounding.is_some_and(Rounding::is_stochastic) {
         bail!("--rounding: dequantizing rounds deterministically");
     }
-    check_outputs(&[("-o", Some(&args.output))], args.overwrite)?;
+    let output = (!args.input.is_dir()).then_some(&*args.output);
+    check_outputs(&[("-o", output)], args.overwrite)?;
     let input = Input::open(&args.input)?;
     let bytes = {
         let bar = Bar::new();

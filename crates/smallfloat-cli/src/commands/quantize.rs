@@ -4,13 +4,13 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
-use smallfloat_tensor::{Granularity, Options, Report, quantize, write_file_durably};
+use smallfloat_tensor::{Options, Report, quantize, write_file_durably};
 
 use crate::files::{Input, check_outputs};
 use crate::output::Output;
 use crate::picture::Picture;
 use crate::progress::Bar;
-use crate::recipe::{RecipeArgs, bias_in_words, use_threads};
+use crate::recipe::{RecipeArgs, bias_in_words, can_be_drawn, use_threads};
 use crate::{report, words};
 
 const AFTER_HELP: &str = "\
@@ -141,7 +141,7 @@ fn options(args: &Args) -> Result<Options> {
     options.verify = !args.no_verify;
     options.histograms = args.plot.is_some();
     ensure!(
-        args.plot.is_none() || (options.scale.is_none() && options.granularity == Granularity::Tensor),
+        args.plot.is_none() || can_be_drawn(&options),
         "--plot draws tensors with one bias each; leave it out for channels, blocks and scales"
     );
     Ok(options)
