@@ -4,10 +4,13 @@
 //! value is divided by its scale exactly or to odd ([`divide_to_odd`](crate::scale::divide_to_odd)), so that the encoder's
 //! rounding is the only one. Memory is that of a few tiles; a group larger than a tile is read twice.
 
+use std::sync::Arc;
+
 use smallfloat::random::Philox;
 use smallfloat::{Flags, Format};
 use smallfloat_kernels::{Cells, Decoder, Encoder, ErrorSums, Events, Words};
 
+use crate::bias::{MANY, Magnitudes, WeightedCells};
 use crate::granularity::{Grid, Tile};
 use crate::options::{Container, Negative, Nonfinite, Options, refuse};
 use crate::quantize::{Progress, stream_of_name};
@@ -38,14 +41,24 @@ pub(crate) struct Slots {
 /// Statistics of elements that go by.
 pub(crate) struct Statistics {
     pub(crate) extent: Extent,
-    cells: Option<Cells<f64>>,
+    cells: Option<Classes>,
+}
+
+/// Classes of elements, all of one weight or each column with its own.
+enum Classes {
+    Equal(Cells<f64>),
+    Weighted(WeightedCells),
 }
 
 impl Statistics {
     pub(crate) fn new(options: &Options) -> Result<Self> {
         let by_cells =
             options.scale.is_none() && options.format.has_free_bias() && options.bias.needs_statistics();
-        let cells = if by_cells { Some(Cells::new(options.layout()?.precision())) } else { None };
+        let precision = options.layout()?.precision();
+        let cells = by_cells.then(|| match options.calibration {
+            None => Classes::Equal(Cells::new(precision)),
+            Some(_) => Classes::Weighted(WeightedCells::new(precision)),
+        });
         Ok(Self { extent: Extent::default(), cells })
     }
 
@@ -60,8 +73,14 @@ impl Statistics {
         for piece in Grid::pieces(tile) {
             tensor.load(&piece, &mut values, progress)?;
             self.extent.merge(&Extent::of(values.iter().copied()));
-            if let Some(cells) = &mut self.cells {
-                cells.add(&values);
+            match &mut self.cells {
+                Some(Classes::Equal(cells)) => cells.add(&values),
+                Some(Classes::Weighted(cells)) => {
+                    for (i, &x) in values.iter().enumerate() {
+                        cells.add(x, tensor.weight(&piece, i));
+                    }
+                }
+                None => {}
             }
         }
         Ok(())
@@ -69,13 +88,15 @@ impl Statistics {
 
     /// The scale of all of them.
     pub(crate) fn choose(&self, options: &Options, element: &Format, global: f64) -> Result<Scale> {
-        match &options.scale {
-            Some(spec) => Ok(spec.choose(element, &self.extent, global)),
-            None => options
-                .bias
-                .choose(&options.format, self.cells.as_ref())
-                .map(|format| Scale::of_bias(format.bias())),
+        if let Some(spec) = &options.scale {
+            return Ok(spec.choose(element, &self.extent, global));
         }
+        let magnitudes = self.cells.as_ref().map(|cells| match cells {
+            Classes::Equal(cells) => Magnitudes::from(cells),
+            Classes::Weighted(cells) => cells.magnitudes(),
+        });
+        let format = options.bias.choose(&options.format, magnitudes.as_ref())?;
+        Ok(Scale::of_bias(format.bias()))
     }
 }
 
@@ -87,13 +108,25 @@ pub(crate) struct Loader<'a> {
     reader: Reader<'a>,
     options: &'a Options,
     signed: bool,
+    /// How much errors in the columns weigh.
+    weights: Option<Arc<[u32]>>,
 }
 
 impl<'a> Loader<'a> {
     pub(crate) fn new(view: &'a View, tensor: &'a TensorView, options: &'a Options) -> Result<Self> {
         let grid = Grid::new(&tensor.info.shape, options.granularity);
         let signed = options.layout()?.is_signed();
-        Ok(Self { view, tensor, grid, reader: view.reader(tensor)?, options, signed })
+        let weights = options.weights(&tensor.info)?;
+        Ok(Self { view, tensor, grid, reader: view.reader(tensor)?, options, signed, weights })
+    }
+
+    /// How much the error of a tile's element weighs.
+    fn weight(&self, tile: &Tile, element: usize) -> u32 {
+        // The grid's columns are those of the last dimension, or several times as many.
+        let whole = if self.options.calibration.is_some() { u32::MAX } else { 1 };
+        self.weights.as_ref().map_or(whole, |weights| {
+            weights[index((tile.column + element as u64 % tile.columns) % weights.len() as u64)]
+        })
     }
 
     pub(crate) fn load(
@@ -162,9 +195,6 @@ pub(crate) struct Blocks<'a> {
     biases: Vec<i32>,
     rounded_again: u64,
 }
-
-/// Groups of more elements than this are worth a table of their classes.
-const MANY: usize = 1 << 13;
 
 /// Longer lists of biases are not kept for the report.
 const MAX_BIASES: usize = 1 << 16;
@@ -240,6 +270,7 @@ impl<'a> Blocks<'a> {
             self.biases = vec![self.element.bias()];
         }
         report.biases = self.biases;
+        report.calibrated = self.loader.weights.is_some();
         report.scales = self.options.scale.is_some().then_some(self.scales);
         report.rounded_again = self.relabel.is_some().then_some(self.rounded_again);
         report.count(&self.events, &self.sums);
@@ -353,20 +384,33 @@ impl<'a> Blocks<'a> {
                 .map(|extent| spec.choose(&self.element, extent, self.whole.global))
                 .collect());
         }
+        if !self.options.bias.needs_statistics() {
+            let format = self.options.bias.choose(&self.options.format, None)?;
+            return Ok(vec![Scale::of_bias(format.bias()); count]);
+        }
         let mut places = vec![Vec::new(); count];
         self.each_group(tile, groups, |group, range| places[group].push(range));
         let choose = |places: &Vec<std::ops::Range<usize>>| {
             let options = self.options;
-            let format = if places.iter().map(ExactSizeIterator::len).sum::<usize>() > MANY {
+            let many = places.iter().map(ExactSizeIterator::len).sum::<usize>() > MANY;
+            let weighed = || {
+                let elements = places.iter().flat_map(Clone::clone);
+                elements.map(|i| (held[i], self.loader.weight(tile, i)))
+            };
+            let magnitudes = if options.calibration.is_some() && many {
+                let mut cells = WeightedCells::new(self.element.precision());
+                weighed().for_each(|(x, weight)| cells.add(x, weight));
+                cells.magnitudes()
+            } else if many {
                 let mut cells = Cells::<f64>::new(self.element.precision());
                 for place in places {
                     cells.add(&held[place.clone()]);
                 }
-                options.bias.choose(&options.format, Some(&cells))?
+                Magnitudes::from(&cells)
             } else {
-                let values = places.iter().flat_map(|place| held[place.clone()].iter().copied());
-                options.bias.choose_values(&options.format, values)?
+                Magnitudes::of_few(weighed())
             };
+            let format = options.bias.choose(&options.format, Some(&magnitudes))?;
             Ok(Scale::of_bias(format.bias()))
         };
         places.iter().map(choose).collect()

@@ -15,9 +15,11 @@
 mod apply;
 mod bias;
 mod blocks;
+mod calibration;
 mod compare;
 mod config;
 mod container;
+mod costs;
 mod dequantize;
 mod dtype;
 mod durable;
@@ -50,9 +52,11 @@ mod verify;
 mod view;
 
 pub use apply::{Applied, apply};
-pub use bias::{BiasPolicy, squared_error};
+pub use bias::{BiasController, BiasPolicy, CodeUse, Magnitudes, Observation};
+pub use calibration::Calibration;
 pub use compare::{TensorComparison, compare};
 pub use container::Entry;
+pub use costs::{BiasChoice, BiasCost, BiasCosts, bias_costs};
 pub use dequantize::dequantize;
 pub use dtype::Dtype;
 pub use durable::{DurableFile, check_output, leftovers, write_file_durably};

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use smallfloat::random::Philox;
 use smallfloat_kernels::{Cells, Element, Encoder, ErrorSums, Events, Words};
 
+use crate::bias::{Magnitudes, WeightedCells};
 use crate::blocks::{Blocks, Loader, Slots, Statistics, Whole};
 use crate::config::quantization_config;
 use crate::container::{Entry, bias_name, foreign_metadata, metadata};
@@ -142,6 +143,7 @@ impl<'a> Checkpoint<'a> {
         }
         let mut checkpoint =
             Self { views, options, layout, chosen, shared: HashMap::new(), groups: Vec::new() };
+        checkpoint.check_calibration()?;
         checkpoint.find_shared();
         Ok(checkpoint)
     }
@@ -150,6 +152,21 @@ impl<'a> Checkpoint<'a> {
     fn decides_whole(&self) -> bool {
         self.options.granularity == Granularity::Tensor
             || self.options.scale.is_some_and(|scale| scale.global)
+    }
+
+    /// Activations that are for none of the tensors are a mistake.
+    fn check_calibration(&self) -> Result<()> {
+        let Some(calibration) = &self.options.calibration else { return Ok(()) };
+        let mut used = false;
+        for place in self.places().into_iter().filter(|&place| self.is_chosen(place)) {
+            used |= calibration.weights(&self.tensor(place).info)?.is_some();
+        }
+        if used {
+            return Ok(());
+        }
+        let what = "has activations for none of the tensors that are quantized: they are named as these tensors, or as \
+                    their modules without `.weight`; an .npy file is for all tensors with as many columns";
+        Err(Error::refused(Some(calibration.path()), None, what))
     }
 
     fn find_shared(&mut self) {
@@ -517,11 +534,17 @@ impl Job<'_> {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<ErrorSums> {
         let refused = |what: String| Error::refused(Some(self.source.path()), Some(&info.name), what);
-        let cells =
-            if self.options.needs_a_look() { Some(self.statistics::<T>(info, progress)?) } else { None };
         let spec = &self.options.format;
+        let weights = if spec.has_free_bias() { self.options.weights(info)? } else { None };
+        report.calibrated = weights.is_some();
+        let look = self.options.histograms || (self.options.needs_a_look() && weights.is_none());
+        let cells = if look { Some(self.statistics::<T>(info, progress)?) } else { None };
         let format = if spec.has_free_bias() {
-            self.options.bias.choose(spec, cells.as_ref()).map_err(|e| refused(e.to_string()))?
+            let magnitudes = match &weights {
+                Some(weights) => Some(self.weighed::<T>(info, weights, progress)?),
+                None => cells.as_ref().map(Magnitudes::from),
+            };
+            self.options.bias.choose(spec, magnitudes.as_ref()).map_err(|e| refused(e.to_string()))?
         } else {
             spec.format().map_err(refuse)?
         };
@@ -544,6 +567,26 @@ impl Job<'_> {
             sink.append(slot + 1, &[bias])?;
         }
         Ok(sums)
+    }
+
+    /// Statistics in which errors weigh as much as their columns.
+    fn weighed<T: Element>(
+        &self,
+        info: &TensorInfo,
+        weights: &[u32],
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Magnitudes> {
+        let mut cells = WeightedCells::new(self.options.layout()?.precision());
+        let mut buffer = vec![0; CHUNK_BYTES];
+        let mut columns = weights.iter().cycle();
+        self.source.read_chunks(info, &mut buffer, |_, bytes| {
+            for (bytes, &weight) in bytes.chunks_exact(T::SIZE).zip(&mut columns) {
+                cells.add(T::from_le_slice(bytes).to_f64(), weight);
+            }
+            progress(Progress::Bytes(bytes.len() as u64));
+            Ok(())
+        })?;
+        Ok(cells.magnitudes())
     }
 
     fn statistics<T: Element>(

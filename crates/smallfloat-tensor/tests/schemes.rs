@@ -198,7 +198,7 @@ fn biases_of_channels_and_blocks() {
     // 0.3 fits at bias 17 (0.46875), 100 at bias 9 (120): 1.875 · 2^(15 − bias).
     let file = rows(4, &[&[0.3, 0.0, 100.0, 2.0], &[100.0, 0.3, -0.001, 0.0]]);
     let mut options = options("cfloat8_1_4_3");
-    options.bias = smallfloat_tensor::BiasPolicy::Amax;
+    options.bias = smallfloat_tensor::BiasPolicy::Amax { margin: 0 };
     for (granularity, biases, shape) in [
         (Granularity::Channel, &[9, 9][..], &[2, 1][..]),
         // 0.001 fits at bias 25 (1.875 · 2^−10 = 0.00183), 2 at bias 14 (3.75).
@@ -405,7 +405,7 @@ fn tensors_that_are_joined_share_a_scale() {
     assert_eq!(scales(Share::none().with_set("q_proj,k_proj,o_proj").unwrap()), [2.0, 2.0, 2.0, 0.5]);
     // The same for biases, by the statistics of all.
     let amax = Options {
-        bias: smallfloat_tensor::BiasPolicy::Amax,
+        bias: smallfloat_tensor::BiasPolicy::Amax { margin: 0 },
         share: Share::known(),
         ..options("cfloat8_1_4_3")
     };
