@@ -6,6 +6,7 @@
 
 mod cli;
 mod commands;
+mod cost_picture;
 mod declaration;
 mod files;
 mod input;

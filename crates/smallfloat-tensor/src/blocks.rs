@@ -117,7 +117,15 @@ impl<'a> Loader<'a> {
         let grid = Grid::new(&tensor.info.shape, options.granularity);
         let signed = options.layout()?.is_signed();
         let weights = options.weights(&tensor.info)?;
-        Ok(Self { view, tensor, grid, reader: view.reader(tensor)?, options, signed, weights })
+        Ok(Self {
+            view,
+            tensor,
+            grid,
+            reader: view.reader(tensor)?.rounding_to_odd(),
+            options,
+            signed,
+            weights,
+        })
     }
 
     /// How much the error of a tile's element weighs.
@@ -253,7 +261,7 @@ impl<'a> Blocks<'a> {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<ErrorSums> {
         if let Some(slot) = self.slots.global {
-            #[expect(clippy::cast_possible_truncation, reason = "a power of two within F32's range")]
+            #[expect(clippy::cast_possible_truncation, reason = "a number of F32")]
             let global = self.whole.global as f32;
             self.sink.append(slot, &global.to_le_bytes())?;
         }
@@ -365,7 +373,7 @@ impl<'a> Blocks<'a> {
             return Ok(vec![scale; count]);
         }
         if self.options.scale.is_none() && !self.options.format.has_free_bias() {
-            return Ok(vec![Scale { code: 0, value: 1.0 }; count]);
+            return Ok(vec![Scale::new(0, 1.0, 1.0); count]);
         }
         if held.is_empty() && tile.elements() > 0 {
             let mut statistics = Statistics::new(self.options)?;
@@ -459,7 +467,7 @@ impl<'a> Blocks<'a> {
             // The scale alone says NaN; the elements are zeros.
             return Divisor::Silent;
         }
-        Divisor::new(scale.value)
+        Divisor::of(scale)
     }
 
     fn tables(&mut self, groups: &Tile, counts: &[Counts]) -> Result<Vec<bool>> {

@@ -72,7 +72,7 @@ pub use plan::{Plan, plan};
 pub use quantize::{Progress, quantize, stream_of_name};
 pub use report::{Report, ScaleReport, TensorReport, Totals};
 pub use safetensors::{MAX_HEADER_BYTES, SafeTensors};
-pub use scale::{ScaleRule, ScaleSpec};
+pub use scale::{GlobalScale, ScaleRule, ScaleSpec};
 pub use scaled::Scaled;
 pub use scheme::{Layout, Scheme};
 pub use share::Share;

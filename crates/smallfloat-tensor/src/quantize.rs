@@ -151,7 +151,7 @@ impl<'a> Checkpoint<'a> {
     /// Does a tensor have something that is decided for all of its elements?
     fn decides_whole(&self) -> bool {
         self.options.granularity == Granularity::Tensor
-            || self.options.scale.is_some_and(|scale| scale.global)
+            || self.options.scale.is_some_and(|scale| scale.global.is_some())
     }
 
     /// Activations that are for none of the tensors are a mistake.
@@ -452,7 +452,7 @@ impl<'a> Checkpoint<'a> {
                     slots.scale = Some(specs.len());
                     specs.push(TensorSpec::new(bias_name(name), Dtype::U8, shape));
                 }
-                if options.scale.is_some_and(|scale| scale.global) {
+                if options.scale.is_some_and(|scale| scale.global.is_some()) {
                     slots.global = Some(specs.len());
                     let shape = layout.scale_shape(Granularity::Tensor, shape_of(&tensor.info));
                     specs.push(TensorSpec::new(format!("{name}{}", layout.global), Dtype::F32, shape));
@@ -506,7 +506,7 @@ impl Options {
             granularity: self.granularity.to_string(),
             scale: self.scale.map(|scale| scale.format.to_string()),
             scale_rule: self.scale.map(|scale| scale.rule.to_string()),
-            global_scale: self.scale.is_some_and(|scale| scale.global),
+            global_scale: self.scale.is_some_and(|scale| scale.global.is_some()),
             packing: (self.packing != crate::Packing::Bytes).then(|| self.packing.name().to_owned()),
             shape: (stored.shape != tensor.info.shape).then(|| tensor.info.shape.clone()),
             rounding: rounding.name().to_owned(),

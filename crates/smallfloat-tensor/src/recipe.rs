@@ -53,7 +53,7 @@ struct Activations {
 struct Scale {
     format: String,
     rule: String,
-    global: bool,
+    global: Option<String>,
 }
 
 const CONTAINERS: [(&str, Container); 4] = [
@@ -95,7 +95,7 @@ impl Recipe {
             scale: options.scale.map(|scale| Scale {
                 format: scale.format.to_string(),
                 rule: scale.rule.to_string(),
-                global: scale.global,
+                global: scale.global.map(|global| text(global.name())),
             }),
             packing: text(options.packing.name()),
             layout: text(options.layout.name()),
@@ -122,7 +122,7 @@ impl Recipe {
             Some(scale) => Some(ScaleSpec {
                 format: scale.format.parse().map_err(refuse)?,
                 rule: scale.rule.parse()?,
-                global: scale.global,
+                global: scale.global.as_deref().map(str::parse).transpose()?,
             }),
             None => None,
         };
