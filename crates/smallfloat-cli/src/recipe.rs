@@ -24,8 +24,8 @@ pub(crate) struct RecipeArgs {
     #[arg(long, value_name = "BIAS", allow_hyphen_values = true)]
     bias: Option<String>,
 
-    /// Activations by which errors weigh in --bias auto: .safetensors with tensors named as those that are quantized or
-    /// as their modules, samples × input channels, or .npy for all tensors with as many columns
+    /// Activations by which errors weigh in --bias auto and --scale-rule least-error: .safetensors with tensors named as
+    /// those that are quantized or as their modules, samples × input channels, or .npy for all with as many columns
     #[arg(long, visible_alias = "calibrate", value_name = "FILE")]
     calibration: Option<PathBuf>,
 

@@ -112,10 +112,10 @@ impl SchemeArgs {
         let Some(scale) = &mut options.scale else {
             bail!("--scale-rule {rule}: there are no scales; name a --scheme or a --scale-format")
         };
-        let power_of_two = !matches!(rule, ScaleRule::Amax | ScaleRule::MaxAbsFinite);
+        let power_of_two = !matches!(rule, ScaleRule::Amax | ScaleRule::MaxAbsFinite | ScaleRule::LeastError);
         ensure!(
             scale.global.is_none() || !power_of_two,
-            "--scale-rule {rule}: the E4M3 scales of NVFP4 follow the rule amax"
+            "--scale-rule {rule}: the E4M3 scales of NVFP4 follow the rule amax or least-error"
         );
         scale.rule = rule;
         Ok(())

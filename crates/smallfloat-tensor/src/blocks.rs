@@ -18,6 +18,7 @@ use crate::relabel::{Counts, Relabel, Table};
 use crate::report::{ScaleReport, TensorReport};
 use crate::scale::{Divisor, Extent, Scale};
 use crate::scaled::Reader;
+use crate::search::Searcher;
 use crate::view::{TensorView, View, f64_decoder};
 use crate::{Dtype, Error, Result, Sink, TensorInfo};
 
@@ -129,7 +130,7 @@ impl<'a> Loader<'a> {
     }
 
     /// How much the error of a tile's element weighs.
-    fn weight(&self, tile: &Tile, element: usize) -> u32 {
+    pub(crate) fn weight(&self, tile: &Tile, element: usize) -> u32 {
         // The grid's columns are those of the last dimension, or several times as many.
         let whole = if self.options.calibration.is_some() { u32::MAX } else { 1 };
         self.weights.as_ref().map_or(whole, |weights| {
@@ -193,6 +194,7 @@ pub(crate) struct Blocks<'a> {
     /// Tables and the decoder of FP8 codes, where those are stored.
     relabel: Option<(Relabel, Decoder<f64>)>,
     infinities: Option<[u32; 2]>,
+    searcher: Option<Searcher>,
     philox: Philox,
     whole: Whole,
     sink: &'a Sink,
@@ -239,6 +241,7 @@ impl<'a> Blocks<'a> {
             decoder: f64_decoder(&element)?,
             relabel,
             infinities,
+            searcher: Searcher::new(options)?,
             philox: Philox { seed: options.seed.unwrap_or(0), stream },
             loader,
             options,
@@ -380,6 +383,11 @@ impl<'a> Blocks<'a> {
             if self.options.scale.is_some() || self.options.bias.needs_statistics() {
                 statistics.add(&self.loader, *tile, progress)?;
             }
+            if let Some(searcher) = &self.searcher {
+                let mut search = searcher.search(&statistics.extent, self.whole.global);
+                search.read(&self.loader, *tile, progress)?;
+                return Ok(vec![search.best()]);
+            }
             return Ok(vec![statistics.choose(self.options, &self.element, self.whole.global)?]);
         }
         if let Some(spec) = &self.options.scale {
@@ -387,6 +395,9 @@ impl<'a> Blocks<'a> {
             self.each_group(tile, groups, |group, range| {
                 extents[group].merge(&Extent::of(held[range].iter().copied()));
             });
+            if let Some(searcher) = &self.searcher {
+                return Ok(self.searched(searcher, tile, groups, held, &extents));
+            }
             return Ok(extents
                 .iter()
                 .map(|extent| spec.choose(&self.element, extent, self.whole.global))
@@ -422,6 +433,28 @@ impl<'a> Blocks<'a> {
             Ok(Scale::of_bias(format.bias()))
         };
         places.iter().map(choose).collect()
+    }
+
+    /// The scales of least error for the groups of a tile that is at hand.
+    fn searched(
+        &self,
+        searcher: &Searcher,
+        tile: &Tile,
+        groups: &Tile,
+        held: &[f64],
+        extents: &[Extent],
+    ) -> Vec<Scale> {
+        let mut elements: Vec<(Vec<f64>, Vec<u32>)> = vec![Default::default(); extents.len()];
+        self.each_group(tile, groups, |group, range| {
+            elements[group].0.extend_from_slice(&held[range.clone()]);
+            elements[group].1.extend(range.map(|i| self.loader.weight(tile, i)));
+        });
+        let best = |((values, weights), extent): (&(Vec<f64>, Vec<u32>), &Extent)| {
+            let mut search = searcher.search(extent, self.whole.global);
+            search.add(values, |i| weights[i]);
+            search.best()
+        };
+        elements.iter().zip(extents).map(best).collect()
     }
 
     /// The codes of a piece, and what happened.

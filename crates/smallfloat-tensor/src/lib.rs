@@ -44,6 +44,7 @@ mod safetensors;
 mod scale;
 mod scaled;
 mod scheme;
+mod search;
 mod share;
 mod sink;
 mod source;

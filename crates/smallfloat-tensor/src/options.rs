@@ -7,7 +7,7 @@ use smallfloat::{Exact, FormatSpec, NegativeRule, Preset, Projection, Rounding, 
 use crate::granularity::Granularity;
 use crate::packing::Packing;
 use crate::relabel::Relabel;
-use crate::scale::ScaleSpec;
+use crate::scale::{ScaleRule, ScaleSpec};
 use crate::scheme::{Layout, NATIVE};
 use crate::share::Share;
 use crate::{BiasPolicy, Calibration, Error, Result, TensorInfo};
@@ -155,7 +155,9 @@ impl Options {
         self.bias.check()?;
         if self.calibration.is_some() && !self.weighs_errors() {
             return refused(
-                "activations weigh errors, so they go with the bias policy auto of a format whose bias is free".to_owned(),
+                "activations weigh errors: they go with the bias policy auto of a format whose bias is free, or with the scale \
+                 rule least-error"
+                    .to_owned(),
             );
         }
         let BiasPolicy::Fixed(bias) = self.bias else { return Ok(()) };
@@ -169,7 +171,10 @@ impl Options {
 
     /// Does anything depend on how much an error weighs?
     fn weighs_errors(&self) -> bool {
-        self.bias == BiasPolicy::LeastError && self.format.has_free_bias()
+        match &self.scale {
+            Some(scale) => scale.rule == ScaleRule::LeastError,
+            None => self.bias == BiasPolicy::LeastError && self.format.has_free_bias(),
+        }
     }
 
     /// How much errors in the columns of a tensor, its last dimension, weigh; `None` if all weigh the same.

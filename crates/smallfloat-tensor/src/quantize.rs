@@ -22,6 +22,7 @@ use crate::options::{Container, Negative, Nonfinite, Options, refuse};
 use crate::report::{Report, TensorReport};
 use crate::safetensors::byte_len;
 use crate::scheme::{FLOAT_QUANTIZED, FP8, Layout};
+use crate::search::Searcher;
 use crate::stream::{StoredCode, from_bytes, with_element};
 use crate::verify::verify_at;
 use crate::view::{Stored, TensorView, f64_decoder};
@@ -299,7 +300,7 @@ impl<'a> Checkpoint<'a> {
         let members = group.map_or_else(|| vec![place], |group| self.groups[group].members.clone());
         let mut statistics = Statistics::new(self.options)?;
         let fixed = self.options.scale.is_none() && !self.options.bias.needs_statistics();
-        for (file, i) in members.into_iter().filter(|_| !fixed) {
+        for &(file, i) in members.iter().filter(|_| !fixed) {
             let loader = Loader::new(&self.views[file], &self.views[file].tensors()[i], self.options)?;
             let Grid { rows, columns, .. } = loader.grid;
             if rows * columns > 0 {
@@ -311,7 +312,19 @@ impl<'a> Checkpoint<'a> {
         let global = self.options.scale.map_or(1.0, |scale| scale.global_of(&layout, statistics.extent.amax));
         let scale =
             if self.options.granularity == Granularity::Tensor && (by_bias || self.options.scale.is_some()) {
-                Some(statistics.choose(self.options, &layout, global)?)
+                match Searcher::new(self.options)? {
+                    None => Some(statistics.choose(self.options, &layout, global)?),
+                    Some(searcher) => {
+                        let mut search = searcher.search(&statistics.extent, global);
+                        for &(file, i) in &members {
+                            let tensor = &self.views[file].tensors()[i];
+                            let loader = Loader::new(&self.views[file], tensor, self.options)?;
+                            let Grid { rows, columns, .. } = loader.grid;
+                            search.read(&loader, Tile { row: 0, rows, column: 0, columns }, progress)?;
+                        }
+                        Some(search.best())
+                    }
+                }
             } else {
                 None
             };

@@ -11,6 +11,7 @@
 //! | `rceil` | 2^⌈log2(amax / max)⌉: the least power of two at which nothing saturates | cuBLAS documentation, "1D Block Scaling"; torchao `RCEIL` |
 //! | `amax` | amax / max, rounded to nearest even in the scale's format | HF/vLLM `fp8`, DeepSeek-V3, compressed-tensors |
 //! | `max-abs-finite` | amax, rounded to nearest even, saturating | P3109 `ConvertToBlockMaxAbsFinite` |
+//! | `least-error` | of those around `rceil` or `amax` the one with the least squared error | `search.rs` |
 //!
 //! A scale beyond its format's range becomes the nearest end. A group of zeros gets the smallest scale under the four
 //! power-of-two rules (their limit) and 1 under `amax`; its elements are zeros under all.
@@ -38,12 +39,15 @@ pub enum ScaleRule {
     Amax,
     /// amax in the scale's format.
     MaxAbsFinite,
+    /// Of scales around [`Rceil`](Self::Rceil), in formats of powers of two, or [`Amax`](Self::Amax) the one with the least
+    /// squared error, perhaps weighed by activations.
+    LeastError,
 }
 
 impl ScaleRule {
     /// Every rule.
-    pub const ALL: [Self; 6] =
-        [Self::Floor, Self::Ceil, Self::Even, Self::Rceil, Self::Amax, Self::MaxAbsFinite];
+    pub const ALL: [Self; 7] =
+        [Self::Floor, Self::Ceil, Self::Even, Self::Rceil, Self::Amax, Self::MaxAbsFinite, Self::LeastError];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -54,6 +58,7 @@ impl ScaleRule {
             Self::Rceil => "rceil",
             Self::Amax => "amax",
             Self::MaxAbsFinite => "max-abs-finite",
+            Self::LeastError => "least-error",
         }
     }
 }
@@ -148,6 +153,11 @@ impl Extent {
         extent
     }
 
+    /// amax / max, rounded to odd; `global` is 1 where there is none.
+    pub(crate) fn over_max(&self, element: &Format, global: f64) -> f64 {
+        divide_to_odd(multiply_to_odd(self.amax, global), magnitude(element))
+    }
+
     pub(crate) fn merge(&mut self, other: &Self) {
         self.amax = self.amax.max(other.amax);
         self.finite |= other.finite;
@@ -226,10 +236,15 @@ impl ScaleSpec {
         power(exponent.clamp(-126, 127))
     }
 
-    /// The scale of a group; `global` is 1 where there is none.
+    /// The scale of a group, or that which a search begins at; `global` is 1 where there is none.
     pub(crate) fn choose(&self, element: &Format, extent: &Extent, global: f64) -> Scale {
         let (max, amax) = (magnitude(element), extent.amax);
-        let wanted = match self.rule {
+        let rule = match self.rule {
+            ScaleRule::LeastError if self.format.precision() == 1 => ScaleRule::Rceil,
+            ScaleRule::LeastError => ScaleRule::Amax,
+            rule => rule,
+        };
+        let wanted = match rule {
             // P3109: a maximum that prefers numbers to NaN and finite numbers to infinities.
             ScaleRule::MaxAbsFinite if !extent.finite && extent.infinite => f64::INFINITY,
             ScaleRule::MaxAbsFinite if !extent.finite && extent.nan => f64::NAN,
@@ -237,7 +252,7 @@ impl ScaleSpec {
             // Elements that can't say NaN leave it to their block.
             _ if self.format.has_nan() && !element.has_nan() && (extent.nan || extent.infinite) => f64::NAN,
             ScaleRule::Amax if amax == 0.0 => 1.0,
-            ScaleRule::Amax => divide_to_odd(multiply_to_odd(amax, global), max),
+            ScaleRule::Amax => extent.over_max(element, global),
             _ if amax == 0.0 => 0.0,
             rule => {
                 let (amax, max) = (Split::of(amax), Split::of(max));
@@ -251,6 +266,11 @@ impl ScaleSpec {
                 power(amax.exponent - max.exponent + i32::from(up))
             }
         };
+        self.scale(wanted, global, true)
+    }
+
+    /// The scale nearest to a wanted positive one.
+    pub(crate) fn nearest(&self, wanted: f64, global: f64) -> Scale {
         self.scale(wanted, global, true)
     }
 
