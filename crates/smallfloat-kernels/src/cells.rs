@@ -203,7 +203,7 @@ impl<T: Element> Cells<T> {
         })
     }
 
-    /// The length of the table: how many classes there are, whether they occur or not. Each takes 48 bytes.
+    /// The length of the table: how many classes there are, whether they occur or not. Each takes at most 80 bytes.
     pub fn classes(&self) -> usize {
         self.keys.magnitudes()
     }

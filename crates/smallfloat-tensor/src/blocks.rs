@@ -11,18 +11,21 @@ use smallfloat::random::Philox;
 use smallfloat::{Flags, Format};
 use smallfloat_kernels::{Cells, Decoder, ErrorSums, Events, Words};
 
+use crate::bias::{MANY, Magnitudes, WeightedCells};
 use crate::few::Few;
 use crate::granularity::{Grid, PIECE_ELEMENTS, TILE_ELEMENTS, Tile};
-use crate::options::{Container, Negative, Nonfinite, Options, refuse};
+use crate::loader::{Loader, index};
+use crate::options::{Container, Nonfinite, Options, refuse};
 use crate::pipeline::ordered;
 use crate::quantize::{Progress, stream_of_name};
 use crate::quotients::{Division, Quotients};
 use crate::relabel::{Counts, Relabel, Table};
 use crate::report::{ScaleReport, TensorReport};
 use crate::scale::{Divisor, Extent, Scale};
-use crate::scaled::Reader;
-use crate::view::{Stored, TensorView, View, f64_decoder};
-use crate::{Dtype, Error, Result, Sink, TensorInfo};
+use crate::search::Searcher;
+use crate::statistics::Statistics;
+use crate::view::{Stored, f64_decoder};
+use crate::{Dtype, Result, Sink};
 
 /// What a whole tensor, or several that share, have decided before the work on groups begins.
 #[derive(Clone, Copy, Debug)]
@@ -41,120 +44,6 @@ pub(crate) struct Slots {
     pub(crate) global: Option<usize>,
 }
 
-/// Statistics of elements that go by.
-pub(crate) struct Statistics {
-    pub(crate) extent: Extent,
-    cells: Option<Cells<f64>>,
-}
-
-impl Statistics {
-    pub(crate) fn new(options: &Options) -> Result<Self> {
-        let by_cells =
-            options.scale.is_none() && options.format.has_free_bias() && options.bias.needs_statistics();
-        let cells = if by_cells { Some(Cells::new(options.layout()?.precision())) } else { None };
-        Ok(Self { extent: Extent::default(), cells })
-    }
-
-    /// Adds the elements of a tile.
-    pub(crate) fn add(
-        &mut self,
-        tensor: &Loader<'_>,
-        tile: Tile,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<()> {
-        let pieces: Vec<Tile> = Grid::pieces(tile, PIECE_ELEMENTS).collect();
-        let keep = self.cells.is_some();
-        ordered(
-            pieces.len() as u64,
-            Vec::new,
-            |values, i| {
-                tensor.load(&pieces[index(i)], values)?;
-                let extent = Extent::of(values);
-                Ok((i, extent, if keep { std::mem::take(values) } else { Vec::new() }))
-            },
-            |(i, extent, values)| {
-                self.extent.merge(&extent);
-                if let Some(cells) = &mut self.cells {
-                    cells.add(&values);
-                }
-                let elements = pieces[index(i)].elements();
-                progress(Progress::Bytes(share_of(&tensor.tensor.info, elements)));
-                Ok(())
-            },
-        )?;
-        Ok(())
-    }
-
-    /// The scale of all of them.
-    pub(crate) fn choose(&self, options: &Options, element: &Format, global: f64) -> Result<Scale> {
-        match &options.scale {
-            Some(spec) => Ok(spec.choose(element, &self.extent, global)),
-            None => options
-                .bias
-                .choose(&options.format, self.cells.as_ref())
-                .map(|format| Scale::of_bias(format.bias())),
-        }
-    }
-}
-
-/// A tensor's elements by tiles, checked against what the options refuse.
-pub(crate) struct Loader<'a> {
-    pub(crate) view: &'a View,
-    pub(crate) tensor: &'a TensorView,
-    pub(crate) grid: Grid,
-    reader: Reader<'a>,
-    options: &'a Options,
-    signed: bool,
-}
-
-impl<'a> Loader<'a> {
-    pub(crate) fn new(view: &'a View, tensor: &'a TensorView, options: &'a Options) -> Result<Self> {
-        let grid = Grid::new(&tensor.info.shape, options.granularity);
-        let signed = options.layout()?.is_signed();
-        Ok(Self { view, tensor, grid, reader: view.reader(tensor)?, options, signed })
-    }
-
-    pub(crate) fn load(&self, tile: &Tile, values: &mut Vec<f64>) -> Result<()> {
-        values.resize(index(tile.elements()), 0.0);
-        if tile.columns == self.grid.columns {
-            self.reader.read(tile.row * self.grid.columns, values)?;
-        } else {
-            for (i, row) in values.chunks_exact_mut(index(tile.columns)).enumerate() {
-                self.reader.read((tile.row + i as u64) * self.grid.columns + tile.column, row)?;
-            }
-        }
-        self.check(tile, values)
-    }
-
-    /// Refuses what the options say must not be in the data, naming the first element.
-    fn check(&self, tile: &Tile, values: &[f64]) -> Result<()> {
-        let refuse = |i: usize, advice: &str| {
-            let (row, column) = (i as u64 / tile.columns, i as u64 % tile.columns);
-            let element = (tile.row + row) * self.grid.columns + tile.column + column;
-            Err(self.refused(format!("element {element} is {}: {advice}", values[i])))
-        };
-        // A sum over all is faster than a search that may stop anywhere.
-        let all_finite = || values.iter().fold(true, |all, x| all & x.is_finite());
-        if self.options.nonfinite == Nonfinite::Refuse
-            && !all_finite()
-            && let Some(i) = values.iter().position(|x| !x.is_finite())
-        {
-            return refuse(i, "ask for the preset's rule (--nonfinite preset) or mend the data");
-        }
-        if !self.signed
-            && self.options.negative == Negative::Refuse
-            && let Some(i) = values.iter().position(|&x| x < 0.0)
-        {
-            return refuse(i, "the format is unsigned; choose a rule (--negative nan, zero or magnitude)");
-        }
-        Ok(())
-    }
-
-    pub(crate) fn refused(&self, what: String) -> Error {
-        Error::refused(Some(self.view.source().path()), Some(&self.tensor.info.name), what)
-    }
-}
-
 /// The work on one tensor: what it depends on, and nothing that it changes.
 pub(crate) struct Blocks<'a> {
     loader: Loader<'a>,
@@ -165,6 +54,7 @@ pub(crate) struct Blocks<'a> {
     /// Tables and the decoder of FP8 codes, where those are stored.
     relabel: Option<(Relabel, Decoder<f64>)>,
     infinities: Option<[u32; 2]>,
+    searcher: Option<Searcher>,
     philox: Philox,
     whole: Whole,
     few: Option<Few>,
@@ -205,9 +95,6 @@ struct Outcome {
     rounded_again: u64,
 }
 
-/// Groups of more elements than this are worth a table of their classes.
-const MANY: usize = 1 << 13;
-
 /// Longer lists of biases are not kept for the report.
 const MAX_BIASES: usize = 1 << 16;
 
@@ -247,8 +134,10 @@ impl<'a> Blocks<'a> {
             decoder: f64_decoder(&element)?,
             relabel,
             infinities,
+            searcher: Searcher::new(options)?,
             philox: Philox { seed: options.seed.unwrap_or(0), stream },
-            few: Few::new(&options.format, options.bias),
+            // The short way knows no weights.
+            few: if options.calibration.is_none() { Few::new(&options.format, options.bias) } else { None },
             loader,
             options,
             element,
@@ -265,7 +154,7 @@ impl<'a> Blocks<'a> {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<ErrorSums> {
         if let Some(slot) = self.slots.global {
-            #[expect(clippy::cast_possible_truncation, reason = "a power of two within F32's range")]
+            #[expect(clippy::cast_possible_truncation, reason = "a number of F32")]
             let global = self.whole.global as f32;
             self.sink.append(slot, &global.to_le_bytes())?;
         }
@@ -300,6 +189,7 @@ impl<'a> Blocks<'a> {
             outcome.biases = vec![self.element.bias()];
         }
         report.biases = outcome.biases;
+        report.calibrated = self.loader.is_weighed();
         report.scales = self.options.scale.is_some().then_some(outcome.scales);
         report.rounded_again = self.relabel.is_some().then_some(outcome.rounded_again);
         report.count(&outcome.events, &outcome.sums);
@@ -348,7 +238,14 @@ impl<'a> Blocks<'a> {
         } else {
             let mut statistics = Statistics::new(self.options)?;
             statistics.add(&self.loader, tile, progress)?;
-            statistics.choose(self.options, &self.element, self.whole.global)?
+            match &self.searcher {
+                None => statistics.choose(self.options, &self.element, self.whole.global)?,
+                Some(searcher) => {
+                    let mut search = searcher.search(&statistics.extent, self.whole.global);
+                    search.read(&self.loader, tile, progress)?;
+                    search.best()
+                }
+            }
         };
         let scales = [scale];
         let (mut all, mut tables) = (Done::default(), Vec::new());
@@ -397,7 +294,7 @@ impl<'a> Blocks<'a> {
 
     fn load(&self, scratch: &mut Scratch, tile: &Tile) -> Result<u64> {
         self.loader.load(tile, &mut scratch.held)?;
-        Ok(share_of(&self.loader.tensor.info, tile.elements()))
+        Ok(self.loader.share_of(tile))
     }
 
     /// The parts of a tile that are encoded at once, and the places of their elements in it.
@@ -445,12 +342,12 @@ impl<'a> Blocks<'a> {
             return Ok(self.whole.scale);
         }
         if !options.format.has_free_bias() {
-            return Ok(Some(Scale { code: 0, value: 1.0 }));
+            return Ok(Some(Scale::new(0, 1.0, 1.0)));
         }
         if options.bias.needs_statistics() {
             return Ok(None);
         }
-        let format = options.bias.choose::<f64>(&options.format, None)?;
+        let format = options.bias.choose(&options.format, None)?;
         Ok(Some(Scale::of_bias(format.bias())))
     }
 
@@ -464,6 +361,9 @@ impl<'a> Blocks<'a> {
             self.each_group(tile, groups, |group, range| {
                 extents[group].merge(&Extent::of(&held[range]));
             });
+            if let Some(searcher) = &self.searcher {
+                return Ok(self.searched(searcher, tile, groups, held, &extents));
+            }
             return Ok(extents
                 .iter()
                 .map(|extent| spec.choose(&self.element, extent, self.whole.global))
@@ -473,23 +373,52 @@ impl<'a> Blocks<'a> {
         self.each_group(tile, groups, |group, range| places[group].push(range));
         let choose = |places: &Vec<Range<usize>>| {
             let options = self.options;
-            let values = || places.iter().flat_map(|place| held[place.clone()].iter().copied());
-            let chosen = self.few.as_ref().and_then(|few| few.choose(values()));
-            if let Some(bias) = chosen {
+            if let Some(bias) =
+                self.few.as_ref().and_then(|few| few.choose(elements(places).map(|i| held[i])))
+            {
                 return Ok(Scale::of_bias(bias));
             }
-            let format = if places.iter().map(ExactSizeIterator::len).sum::<usize>() > MANY {
+            let many = places.iter().map(ExactSizeIterator::len).sum::<usize>() > MANY;
+            let weighed = || elements(places).map(|i| (held[i], self.loader.weight(tile, i)));
+            let magnitudes = if options.calibration.is_some() && many {
+                let mut cells = WeightedCells::new(self.element.precision());
+                weighed().for_each(|(x, weight)| cells.add(x, weight));
+                cells.magnitudes()
+            } else if many {
                 let mut cells = Cells::<f64>::new(self.element.precision());
                 for place in places {
                     cells.add(&held[place.clone()]);
                 }
-                options.bias.choose(&options.format, Some(&cells))?
+                Magnitudes::from(&cells)
             } else {
-                options.bias.choose_values(&options.format, values())?
+                Magnitudes::of_few(weighed())
             };
+            let format = options.bias.choose(&options.format, Some(&magnitudes))?;
             Ok(Scale::of_bias(format.bias()))
         };
         places.iter().map(choose).collect()
+    }
+
+    /// The scales of least error for the groups of a tile that is at hand.
+    fn searched(
+        &self,
+        searcher: &Searcher,
+        tile: &Tile,
+        groups: &Tile,
+        held: &[f64],
+        extents: &[Extent],
+    ) -> Vec<Scale> {
+        let mut elements: Vec<(Vec<f64>, Vec<u32>)> = vec![Default::default(); extents.len()];
+        self.each_group(tile, groups, |group, range| {
+            elements[group].0.extend_from_slice(&held[range.clone()]);
+            elements[group].1.extend(range.map(|i| self.loader.weight(tile, i)));
+        });
+        let best = |((values, weights), extent): (&(Vec<f64>, Vec<u32>), &Extent)| {
+            let mut search = searcher.search(extent, self.whole.global);
+            search.add(values, |i| weights[i]);
+            search.best()
+        };
+        elements.iter().zip(extents).map(best).collect()
     }
 
     /// The codes of a tile, and what happened.
@@ -541,7 +470,7 @@ impl<'a> Blocks<'a> {
             // The scale alone says NaN; the elements are zeros.
             return Divisor::Silent;
         }
-        Divisor::new(scale.value)
+        Divisor::of(scale)
     }
 
     fn tables(&self, groups: &Tile, counts: &[Counts], done: &mut Done) -> Result<Vec<bool>> {
@@ -685,10 +614,9 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// The bytes of some of a tensor's elements; of packed ones they need not be whole.
-pub(crate) fn share_of(info: &TensorInfo, elements: u64) -> u64 {
-    let share = u128::from(info.len) * u128::from(elements) / u128::from(info.elements().max(1));
-    u64::try_from(share).unwrap_or(info.len)
+/// The elements at these places.
+fn elements(places: &[Range<usize>]) -> impl Iterator<Item = usize> {
+    places.iter().flat_map(Clone::clone)
 }
 
 fn smallest_normal(dtype: Dtype) -> f64 {
@@ -698,9 +626,4 @@ fn smallest_normal(dtype: Dtype) -> f64 {
         Dtype::F16 => f64::from_bits((1023 - 14) << 52),
         _ => 0.0,
     }
-}
-
-/// Tiles are held in memory, so their sizes fit.
-fn index(n: u64) -> usize {
-    usize::try_from(n).unwrap_or(usize::MAX)
 }

@@ -6,10 +6,10 @@ use smallfloat::formats::{BINARY32, BINARY64};
 use smallfloat::{Flags, Projection, Rounding, convert};
 use smallfloat_kernels::{Decoder, Element};
 
-use crate::blocks::share_of;
 use crate::container::foreign_metadata;
 use crate::folder::{Ending, Opened, check_empty, make_folder};
 use crate::granularity::PIECE_ELEMENTS;
+use crate::loader::share_of;
 use crate::scaled::Scaled;
 use crate::stream::{StoredCode, with_element};
 use crate::view::{Stored, TensorView, nothing_quantized};

@@ -112,7 +112,7 @@ impl Few {
     /// `None` for policies and formats for which this is not made.
     pub(crate) fn new(spec: &FormatSpec, policy: BiasPolicy) -> Option<Self> {
         let least_error = policy == BiasPolicy::LeastError;
-        let suits = spec.has_free_bias() && (least_error || policy == BiasPolicy::Amax);
+        let suits = spec.has_free_bias() && (least_error || policy == BiasPolicy::Amax { margin: 0 });
         let formats = (0..=63).filter_map(|bias| spec.with_bias(bias).ok());
         suits.then(|| Self {
             candidates: formats.map(|format| Candidate::new(&format)).collect(),
@@ -176,7 +176,7 @@ mod tests {
         let mut left = 0;
         for name in ["cfloat8_1_4_3", "cfloat8_1_5_2", "shp", "cfloat8_1_4_3:subnormals=gradual"] {
             let spec: FormatSpec = name.parse().unwrap();
-            for policy in [BiasPolicy::LeastError, BiasPolicy::Amax] {
+            for policy in [BiasPolicy::LeastError, BiasPolicy::Amax { margin: 0 }] {
                 let few = Few::new(&spec, policy).unwrap();
                 for group in 0..400_u64 {
                     let (spread, scale) = (group as u32 % 20, group as i32 % 90 - 50);
@@ -194,7 +194,7 @@ mod tests {
                         }
                     };
                     let values: Vec<f64> = (group * 40..group * 40 + count).map(element).collect();
-                    let general = policy.choose_values(&spec, values.iter().copied()).unwrap().bias();
+                    let general = policy.choose_for(&spec, &values).unwrap().bias();
                     match few.choose(values.iter().copied()) {
                         Some(bias) => assert_eq!(bias, general, "{name} {policy} {values:?}"),
                         None => left += 1,

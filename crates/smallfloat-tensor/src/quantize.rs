@@ -12,16 +12,20 @@ use sha2::{Digest, Sha256};
 use smallfloat::random::Philox;
 use smallfloat_kernels::{Cells, Element, Encoder, ErrorSums, Events, Words};
 
-use crate::blocks::{Blocks, Loader, Slots, Statistics, Whole};
+use crate::bias::{Magnitudes, WeightedCells};
+use crate::blocks::{Blocks, Slots, Whole};
 use crate::config::quantization_config;
 use crate::container::{Entry, Recorded, bias_name, foreign_metadata, metadata};
 use crate::error::quoted;
 use crate::granularity::{Granularity, Grid, Tile};
+use crate::loader::Loader;
 use crate::options::{Container, Negative, Nonfinite, Options, refuse};
 use crate::pipeline::ordered;
 use crate::report::{Report, TensorReport};
 use crate::safetensors::byte_len;
 use crate::scheme::{FLOAT_QUANTIZED, FP8, Layout};
+use crate::search::Searcher;
+use crate::statistics::Statistics;
 use crate::stream::{StoredCode, from_bytes, with_element};
 use crate::verify::verify_at;
 use crate::view::{Stored, TensorView, f64_decoder};
@@ -143,6 +147,7 @@ impl<'a> Checkpoint<'a> {
         }
         let mut checkpoint =
             Self { views, options, layout, chosen, shared: HashMap::new(), groups: Vec::new() };
+        checkpoint.check_calibration()?;
         checkpoint.find_shared();
         Ok(checkpoint)
     }
@@ -150,7 +155,22 @@ impl<'a> Checkpoint<'a> {
     /// Does a tensor have something that is decided for all of its elements?
     fn decides_whole(&self) -> bool {
         self.options.granularity == Granularity::Tensor
-            || self.options.scale.is_some_and(|scale| scale.global)
+            || self.options.scale.is_some_and(|scale| scale.global.is_some())
+    }
+
+    /// Activations that are for none of the tensors are a mistake.
+    fn check_calibration(&self) -> Result<()> {
+        let Some(calibration) = &self.options.calibration else { return Ok(()) };
+        let mut used = false;
+        for place in self.places().into_iter().filter(|&place| self.is_chosen(place)) {
+            used |= calibration.weights(&self.tensor(place).info)?.is_some();
+        }
+        if used {
+            return Ok(());
+        }
+        let what = "has activations for none of the tensors that are quantized: they are named as these tensors, or as \
+                    their modules without `.weight`; an .npy file is for all tensors with as many columns";
+        Err(Error::refused(Some(calibration.path()), None, what))
     }
 
     fn find_shared(&mut self) {
@@ -283,7 +303,7 @@ impl<'a> Checkpoint<'a> {
         let members = group.map_or_else(|| vec![place], |group| self.groups[group].members.clone());
         let mut statistics = Statistics::new(self.options)?;
         let fixed = self.options.scale.is_none() && !self.options.bias.needs_statistics();
-        for (file, i) in members.into_iter().filter(|_| !fixed) {
+        for &(file, i) in members.iter().filter(|_| !fixed) {
             let loader = Loader::new(&self.views[file], &self.views[file].tensors()[i], self.options)?;
             let Grid { rows, columns, .. } = loader.grid;
             if rows * columns > 0 {
@@ -295,7 +315,19 @@ impl<'a> Checkpoint<'a> {
         let global = self.options.scale.map_or(1.0, |scale| scale.global_of(&layout, statistics.extent.amax));
         let scale =
             if self.options.granularity == Granularity::Tensor && (by_bias || self.options.scale.is_some()) {
-                Some(statistics.choose(self.options, &layout, global)?)
+                match Searcher::new(self.options)? {
+                    None => Some(statistics.choose(self.options, &layout, global)?),
+                    Some(searcher) => {
+                        let mut search = searcher.search(&statistics.extent, global);
+                        for &(file, i) in &members {
+                            let tensor = &self.views[file].tensors()[i];
+                            let loader = Loader::new(&self.views[file], tensor, self.options)?;
+                            let Grid { rows, columns, .. } = loader.grid;
+                            search.read(&loader, Tile { row: 0, rows, column: 0, columns }, progress)?;
+                        }
+                        Some(search.best())
+                    }
+                }
             } else {
                 None
             };
@@ -444,7 +476,7 @@ impl<'a> Checkpoint<'a> {
                     slots.scale = Some(specs.len());
                     specs.push(TensorSpec::new(bias_name(name), Dtype::U8, shape));
                 }
-                if options.scale.is_some_and(|scale| scale.global) {
+                if options.scale.is_some_and(|scale| scale.global.is_some()) {
                     slots.global = Some(specs.len());
                     let shape = layout.scale_shape(Granularity::Tensor, shape_of(&tensor.info));
                     specs.push(TensorSpec::new(format!("{name}{}", layout.global), Dtype::F32, shape));
@@ -498,7 +530,7 @@ impl Options {
             granularity: self.granularity.to_string(),
             scale: self.scale.map(|scale| scale.format.to_string()),
             scale_rule: self.scale.map(|scale| scale.rule.to_string()),
-            global_scale: self.scale.is_some_and(|scale| scale.global),
+            global_scale: self.scale.is_some_and(|scale| scale.global.is_some()),
             packing: (self.packing != crate::Packing::Bytes).then(|| self.packing.name().to_owned()),
             shape: (stored.shape != tensor.info.shape).then(|| tensor.info.shape.clone()),
             rounding: rounding.name().to_owned(),
@@ -558,11 +590,17 @@ impl Job<'_> {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<ErrorSums> {
         let refused = |what: String| Error::refused(Some(self.source.path()), Some(&info.name), what);
-        let cells =
-            if self.options.needs_a_look() { Some(self.statistics::<T>(info, progress)?) } else { None };
         let spec = &self.options.format;
+        let weights = if spec.has_free_bias() { self.options.weights(info)? } else { None };
+        report.calibrated = weights.is_some();
+        let look = self.options.histograms || (self.options.needs_a_look() && weights.is_none());
+        let cells = if look { Some(self.statistics::<T>(info, progress)?) } else { None };
         let format = if spec.has_free_bias() {
-            self.options.bias.choose(spec, cells.as_ref()).map_err(|e| refused(e.to_string()))?
+            let magnitudes = match &weights {
+                Some(weights) => Some(self.weighed::<T>(info, weights, progress)?),
+                None => cells.as_ref().map(Magnitudes::from),
+            };
+            self.options.bias.choose(spec, magnitudes.as_ref()).map_err(|e| refused(e.to_string()))?
         } else {
             spec.format().map_err(refuse)?
         };
@@ -585,6 +623,26 @@ impl Job<'_> {
             sink.append(slot + 1, &[bias])?;
         }
         Ok(sums)
+    }
+
+    /// Statistics in which errors weigh as much as their columns.
+    fn weighed<T: Element>(
+        &self,
+        info: &TensorInfo,
+        weights: &[u32],
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Magnitudes> {
+        let mut cells = WeightedCells::new(self.options.layout()?.precision());
+        let mut buffer = vec![0; CHUNK_BYTES];
+        let mut columns = weights.iter().cycle();
+        self.source.read_chunks(info, &mut buffer, |_, bytes| {
+            for (bytes, &weight) in bytes.chunks_exact(T::SIZE).zip(&mut columns) {
+                cells.add(T::from_le_slice(bytes).to_f64(), weight);
+            }
+            progress(Progress::Bytes(bytes.len() as u64));
+            Ok(())
+        })?;
+        Ok(cells.magnitudes())
     }
 
     fn statistics<T: Element>(
@@ -630,7 +688,7 @@ impl Job<'_> {
         )?;
         let parts = parts.into_iter().map(|(_, cells)| cells);
         // Sums are integers, so that it does not matter which thread has seen which elements.
-        Ok(parts.reduce(|all, part| all.joined(part)).unwrap_or_else(|| Cells::new(precision)))
+        Ok(parts.reduce(Cells::joined).unwrap_or_else(|| Cells::new(precision)))
     }
 
     /// Reads a piece and tells how many bytes it has.

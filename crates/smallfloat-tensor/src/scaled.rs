@@ -65,7 +65,7 @@ impl Scaled {
     pub(crate) fn scale_of(&self, code: u64) -> Scale {
         match &self.scale {
             None => Scale::of_bias(i32::try_from(code).unwrap_or(i32::MAX)),
-            Some(spec) => Scale { code, value: spec.value(code, self.global) },
+            Some(spec) => spec.stored(code, self.global),
         }
     }
 
@@ -127,6 +127,7 @@ pub(crate) struct Reader<'a> {
     source: &'a Source,
     tensor: &'a TensorView,
     decoder: Option<Decoder<f64>>,
+    odd: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -140,11 +141,16 @@ impl<'a> Reader<'a> {
                 return Err(Error::refused(Some(source.path()), Some(&tensor.info.name), what));
             }
         };
-        Ok(Self { source, tensor, decoder })
+        Ok(Self { source, tensor, decoder, odd: false })
+    }
+
+    /// The same for elements that will be rounded again: what f64 can't hold is rounded to odd.
+    pub(crate) fn rounding_to_odd(self) -> Self {
+        Self { odd: true, ..self }
     }
 
     /// Reads elements `first..first + values.len()` in row-major order. A value is the exact product of element and
-    /// scale, where f64 holds it: always, but for an NVFP4 scale that is no power of two, where it is rounded to nearest.
+    /// scale, where f64 holds it: always, but for an NVFP4 scale whose divisor is no power of two, where it is rounded once.
     pub(crate) fn read(&self, first: u64, values: &mut [f64]) -> Result<()> {
         let info = &self.tensor.info;
         match (&self.tensor.stored, &self.decoder) {
@@ -207,9 +213,9 @@ impl<'a> Reader<'a> {
             let stop = (j / grid.block_columns + 1).saturating_mul(grid.block_columns).min(columns);
             let count = usize::try_from((stop - j).min(end - at)).unwrap_or(values.len());
             let group = (i / grid.block_rows - group_row) * group_columns + j / grid.block_columns - column;
-            let scale = scales[usize::try_from(group).unwrap_or(0)].value;
+            let scale = scales[usize::try_from(group).unwrap_or(0)];
             for (value, &code) in values[done..done + count].iter_mut().zip(&codes[done..]) {
-                *value = decoder.value(usize::from(code)) * scale;
+                *value = scale.times(decoder.value(usize::from(code)), self.odd);
             }
             at += count as u64;
             done += count;

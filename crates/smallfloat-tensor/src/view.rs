@@ -11,7 +11,7 @@ use crate::foreign;
 use crate::granularity::{Granularity, Grid};
 use crate::input::NameIndex;
 use crate::packing::Packing;
-use crate::scale::{ScaleRule, ScaleSpec};
+use crate::scale::{GlobalScale, ScaleRule, ScaleSpec};
 use crate::scaled::{Reader, Scaled, f32_at};
 use crate::scheme::NATIVE;
 use crate::{Dtype, Error, Result, Source, TensorInfo};
@@ -229,7 +229,8 @@ fn codes(
             let format: Format = name.parse().map_err(|e: smallfloat::Error| refused(e.to_string()))?;
             let rule = entry.scale_rule.as_deref().unwrap_or("amax");
             let rule: ScaleRule = rule.parse().map_err(|e: Error| refused(e.to_string()))?;
-            let scale = ScaleSpec { format, rule, global: entry.global_scale };
+            let scale =
+                ScaleSpec { format, rule, global: entry.global_scale.then_some(GlobalScale::PowerOfTwo) };
             scale.check().map_err(|e| refused(e.to_string()))?;
             Some(scale)
         }

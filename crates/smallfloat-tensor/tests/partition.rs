@@ -43,7 +43,7 @@ fn ways() -> Vec<Options> {
         by("channel"),
         by("block:32"),
         by("block:128x128"),
-        Options { bias: BiasPolicy::Amax, share: Share::known(), ..by("tensor") },
+        Options { bias: BiasPolicy::Amax { margin: 0 }, share: Share::known(), ..by("tensor") },
         Options { bias: BiasPolicy::Percentile(99.0), ..by("block:64") },
         Options { rounding: Some(Rounding::StochasticB(bits)), seed: Some(3), ..by("block:7x96") },
         Options { container: Container::Bf16, ..by("channel") },

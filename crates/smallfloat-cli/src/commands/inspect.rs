@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use smallfloat::Format;
 use smallfloat_tensor::{Entry, Scaled, SourceKind, TensorView, View, open_checkpoint};
 
+use super::bias_report::{self, BiasReportArgs};
 use crate::files::Input;
 use crate::output::Output;
 use crate::{json as js, report, words};
@@ -18,8 +19,10 @@ Examples:
   smallfloat inspect model.safetensors
   smallfloat inspect model.cf8.safetensors --json
   smallfloat inspect checkpoint/
+  smallfloat inspect model.safetensors --bias-report --plot biases.svg
+  smallfloat inspect model.safetensors --bias-report --format cfloat8_1_5_2 --bias auto --bias 15
 
-Data is not read, so this takes no longer for large files. The range of a quantized tensor is
+Without --bias-report data is not read, so this takes no longer for large files. The range of a quantized tensor is
 from the smallest to the largest positive value of its format at its bias.";
 
 /// Tell what a file holds: tensors, formats, biases, ranges.
@@ -32,12 +35,18 @@ pub(crate) struct Args {
     /// Print a JSON object
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    bias_report: BiasReportArgs,
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let input = Input::open(&args.file)?;
     let views = open_checkpoint(input.path())?;
     let is_folder = input.path().is_dir();
+    if args.bias_report.bias_report {
+        return bias_report::run(&args.bias_report, &args.file, &views, args.json, out);
+    }
     if args.json {
         serde_json::to_writer_pretty(&mut *out, &object(args, &views, is_folder))?;
         writeln!(out)?;
@@ -85,7 +94,7 @@ fn scales(scaled: &Scaled) -> String {
     match &scaled.scale {
         None => format!("biases, one a {granularity}; codes as {packing}"),
         Some(scale) => {
-            let global = if scale.global { ", divided by one F32 a tensor" } else { "" };
+            let global = if scale.global.is_some() { ", divided by one F32 a tensor" } else { "" };
             format!("{}, one a {granularity}{global}; codes as {packing}", scale.format)
         }
     }
@@ -205,7 +214,7 @@ fn tensor_object(tensor: &TensorView) -> Value {
             "format": scaled.scale.map(|scale| scale.format.to_string()),
             "granularity": scaled.granularity.to_string(),
             "shape": scaled.granularity.scale_shape(&info.shape),
-            "global": scaled.scale.is_some_and(|scale| scale.global),
+            "global": scaled.scale.is_some_and(|scale| scale.global.is_some()),
             "packing": scaled.packing.name(),
         })),
         "container": tensor.entry(),

@@ -21,6 +21,7 @@ Examples:
   smallfloat quantize w.npy -o w.safetensors --format e4m3fn --rounding toward-zero
   smallfloat quantize model.safetensors -o out.safetensors --stochastic --seed 1
   smallfloat quantize model.safetensors -o out.safetensors --granularity channel
+  smallfloat quantize model.safetensors -o out.safetensors --calibration activations.safetensors
   smallfloat quantize checkpoint/ -o checkpoint-mxfp4/ --scheme mxfp4-pack-quantized
 
 F64, F32, F16 and BF16 tensors are quantized, and those that are quantized already, which
@@ -33,7 +34,9 @@ Schemes with scales quantize tensors of two and more dimensions. Those of other 
 take matrices named *.weight, and without --include no embeddings and no output head.
 
 With --bias auto each tensor gets the bias with the least squared error; amax: the largest
-at which nothing saturates; percentile:P: the same for P % of the elements; N: this one.";
+at which nothing saturates; percentile:P: the same for P % of the elements; N: this one.
+With --calibration errors in a column weigh as much as the activations that it meets, Σx²
+over the samples. `smallfloat inspect --bias-report` tells what each choice would cost.";
 
 /// Quantize the tensors of a .safetensors or .npy file, or of a checkpoint folder.
 #[derive(clap::Args)]
