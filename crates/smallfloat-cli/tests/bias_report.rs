@@ -47,6 +47,25 @@ fn close(value: &Value, expected: f64) {
     assert!((number / expected - 1.0).abs() < 1e-9, "{number}, not {expected}");
 }
 
+/// The tensors of all files of a folder, in the order of the files.
+#[test]
+fn a_checkpoint_folder() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let model = dir.path().join("model");
+    fs::create_dir(&model).expect("a folder");
+    write(&model.join("b.safetensors"), "fc2.weight", &[1.0, 1.0625]);
+    write(&model.join("a.safetensors"), "fc1.weight", &[4.0, 4.25]);
+    let args = ["inspect", "model", "--bias-report", "--json", "--bias", "amax", "--plot", "biases.svg"];
+    let report = object(dir.path(), &args);
+    let choice = |i: usize| (&report["tensors"][i]["name"], &report["tensors"][i]["choices"][0]["bias"]);
+    // 1.875 · 2^(15 − bias) holds 4.25 up to 13 and 1.0625 up to 15.
+    assert_eq!(choice(0), (&json!("fc1.weight"), &json!(13)));
+    assert_eq!(choice(1), (&json!("fc2.weight"), &json!(15)));
+    assert_eq!(report["totals"][0]["biases"], 2);
+    let picture = fs::read_to_string(dir.path().join("biases.svg")).expect("a picture");
+    assert!(picture.contains("fc1.weight") && picture.contains("fc2.weight"));
+}
+
 #[test]
 fn every_bias_and_every_choice() {
     let dir = folder();

@@ -2,36 +2,32 @@
 //!
 //! One direction: source → statistics → scales → codes → sink → verified → renamed. Memory is a few buffers of
 //! [`CHUNK_BYTES`] and the statistics, whatever the size of the tensors. The everyday case, one bias a tensor, goes
-//! through the kernels for its element type (here); everything else through [`Blocks`].
+//! through the kernels for its element type ([`Plain`]); everything else through [`Blocks`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Instant;
 
 use sha2::{Digest, Sha256};
-use smallfloat::random::Philox;
-use smallfloat_kernels::{Cells, Element, Encoder, ErrorSums, Events, Words};
+use smallfloat_kernels::ErrorSums;
 
-use crate::bias::{Magnitudes, WeightedCells};
 use crate::blocks::{Blocks, Slots, Whole};
 use crate::config::quantization_config;
 use crate::container::{Entry, Recorded, bias_name, foreign_metadata, metadata};
 use crate::error::quoted;
 use crate::granularity::{Granularity, Grid, Tile};
 use crate::loader::Loader;
-use crate::options::{Container, Negative, Nonfinite, Options, refuse};
-use crate::pipeline::ordered;
+use crate::options::{Container, Options, refuse};
+use crate::plain::{Decoders, Plain};
 use crate::report::{Report, TensorReport};
 use crate::safetensors::byte_len;
 use crate::scheme::{FLOAT_QUANTIZED, FP8, Layout};
 use crate::search::Searcher;
 use crate::statistics::Statistics;
-use crate::stream::{StoredCode, from_bytes, with_element};
 use crate::verify::verify_at;
-use crate::view::{Stored, TensorView, f64_decoder};
+use crate::view::{Stored, TensorView};
 use crate::{
-    CHUNK_BYTES, Dtype, Error, Result, Sealed, Sink, SinkOptions, Source, TensorInfo, TensorSpec, View,
-    folder,
+    CHUNK_BYTES, Dtype, Error, Result, Sealed, Sink, SinkOptions, TensorInfo, TensorSpec, View, folder,
 };
 
 /// What [`quantize`] is doing.
@@ -101,6 +97,7 @@ pub(crate) struct Checkpoint<'a> {
     /// The tensors that share a scale with others, and their company.
     shared: HashMap<Place, usize>,
     groups: Vec<Company>,
+    decoders: Decoders,
 }
 
 /// Tensors that share a scale, as file and place, and what they have decided once it is known.
@@ -145,8 +142,15 @@ impl<'a> Checkpoint<'a> {
             }
             chosen.push(of_file);
         }
-        let mut checkpoint =
-            Self { views, options, layout, chosen, shared: HashMap::new(), groups: Vec::new() };
+        let mut checkpoint = Self {
+            views,
+            options,
+            layout,
+            chosen,
+            shared: HashMap::new(),
+            groups: Vec::new(),
+            decoders: Decoders::default(),
+        };
         checkpoint.check_calibration()?;
         checkpoint.find_shared();
         Ok(checkpoint)
@@ -424,12 +428,8 @@ impl<'a> Checkpoint<'a> {
         let (view, tensor, options) = (&self.views[place.0], self.tensor(place), self.options);
         report.format = Some(Entry::format_name(&options.layout()?));
         if self.is_plain(tensor, place) {
-            let (info, job) = (&tensor.info, Job { source: view.source(), options });
-            return with_element!(
-                info.dtype,
-                T => job.tensor::<T>(info, sink, slots.codes, report, progress),
-                else Ok(ErrorSums::default())
-            );
+            let job = Plain { source: view.source(), info: &tensor.info, options, decoders: &self.decoders };
+            return job.run(sink, slots.codes, report, progress);
         }
         let whole = self.whole(place, progress)?;
         let loader = Loader::new(view, tensor, options)?;
@@ -540,244 +540,5 @@ impl Options {
             // The digest's room; its value is known when the codes are.
             sha256: "0".repeat(64),
         })
-    }
-}
-
-/// Larger tables of statistics are not held by every thread: those of 8-bit formats are smaller.
-const MOST_CLASSES: usize = 1 << 15;
-
-struct Job<'a> {
-    source: &'a Source,
-    options: &'a Options,
-}
-
-/// Elements that a thread works on at once.
-#[derive(Clone, Copy)]
-struct Piece {
-    first: u64,
-    elements: usize,
-}
-
-impl Piece {
-    /// A block of the sums, so that these are the same bits however the work is parted.
-    const ELEMENTS: u64 = ErrorSums::BLOCK as u64;
-
-    fn count(info: &TensorInfo) -> u64 {
-        info.elements().div_ceil(Self::ELEMENTS)
-    }
-
-    fn new(info: &TensorInfo, i: u64) -> Self {
-        let first = i * Self::ELEMENTS;
-        let elements = (info.elements() - first).min(Self::ELEMENTS);
-        Self { first, elements: usize::try_from(elements).unwrap_or(ErrorSums::BLOCK) }
-    }
-}
-
-/// What a thread holds of a tensor.
-#[derive(Default)]
-struct Buffers<T> {
-    bytes: Vec<u8>,
-    values: Vec<T>,
-}
-
-impl Job<'_> {
-    fn tensor<T: Element>(
-        &self,
-        info: &TensorInfo,
-        sink: &Sink,
-        slot: usize,
-        report: &mut TensorReport,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<ErrorSums> {
-        let refused = |what: String| Error::refused(Some(self.source.path()), Some(&info.name), what);
-        let spec = &self.options.format;
-        let weights = if spec.has_free_bias() { self.options.weights(info)? } else { None };
-        report.calibrated = weights.is_some();
-        let look = self.options.histograms || (self.options.needs_a_look() && weights.is_none());
-        let cells = if look { Some(self.statistics::<T>(info, progress)?) } else { None };
-        let format = if spec.has_free_bias() {
-            let magnitudes = match &weights {
-                Some(weights) => Some(self.weighed::<T>(info, weights, progress)?),
-                None => cells.as_ref().map(Magnitudes::from),
-            };
-            self.options.bias.choose(spec, magnitudes.as_ref()).map_err(|e| refused(e.to_string()))?
-        } else {
-            spec.format().map_err(refuse)?
-        };
-        report.format = Some(Entry::format_name(&format));
-        report.biases = vec![format.bias()];
-        if let Some(cells) = cells.filter(|_| self.options.histograms) {
-            report.exponents = cells.exponents();
-        }
-        let length = usize::try_from(info.elements()).unwrap_or(usize::MAX);
-        let encoder =
-            Encoder::<T>::for_length(&format, &self.options.projection(&format), length).map_err(refuse)?;
-        let (events, sums) = if format.width() <= 8 {
-            self.encode::<T, u8>(info, &encoder, sink, slot, progress)?
-        } else {
-            self.encode::<T, u16>(info, &encoder, sink, slot, progress)?
-        };
-        report.count(&events, &sums);
-        if format.has_free_bias() {
-            let bias = u8::try_from(format.bias()).map_err(refuse)?;
-            sink.append(slot + 1, &[bias])?;
-        }
-        Ok(sums)
-    }
-
-    /// Statistics in which errors weigh as much as their columns.
-    fn weighed<T: Element>(
-        &self,
-        info: &TensorInfo,
-        weights: &[u32],
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Magnitudes> {
-        let mut cells = WeightedCells::new(self.options.layout()?.precision());
-        let mut buffer = vec![0; CHUNK_BYTES];
-        let mut columns = weights.iter().cycle();
-        self.source.read_chunks(info, &mut buffer, |_, bytes| {
-            for (bytes, &weight) in bytes.chunks_exact(T::SIZE).zip(&mut columns) {
-                cells.add(T::from_le_slice(bytes).to_f64(), weight);
-            }
-            progress(Progress::Bytes(bytes.len() as u64));
-            Ok(())
-        })?;
-        Ok(cells.magnitudes())
-    }
-
-    fn statistics<T: Element>(
-        &self,
-        info: &TensorInfo,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Cells<T>> {
-        let precision = self
-            .options
-            .format
-            .with_bias(self.options.format.bias().unwrap_or(0))
-            .map_err(refuse)?
-            .precision();
-        if Cells::<T>::new(precision).classes() > MOST_CLASSES {
-            let mut cells = Cells::<T>::new(precision);
-            ordered(
-                Piece::count(info),
-                Buffers::<T>::default,
-                |buffers, piece| {
-                    let bytes = self.load(info, Piece::new(info, piece), buffers)?;
-                    Ok((bytes, std::mem::take(&mut buffers.values)))
-                },
-                |(bytes, values)| {
-                    cells.add(&values);
-                    progress(Progress::Bytes(bytes));
-                    Ok(())
-                },
-            )?;
-            return Ok(cells);
-        }
-        let parts = ordered(
-            Piece::count(info),
-            || (Buffers::<T>::default(), Cells::<T>::new(precision)),
-            |(buffers, cells), piece| {
-                let bytes = self.load(info, Piece::new(info, piece), buffers)?;
-                cells.add(&buffers.values);
-                Ok(bytes)
-            },
-            |bytes| {
-                progress(Progress::Bytes(bytes));
-                Ok(())
-            },
-        )?;
-        let parts = parts.into_iter().map(|(_, cells)| cells);
-        // Sums are integers, so that it does not matter which thread has seen which elements.
-        Ok(parts.reduce(Cells::joined).unwrap_or_else(|| Cells::new(precision)))
-    }
-
-    /// Reads a piece and tells how many bytes it has.
-    fn load<T: Element>(&self, info: &TensorInfo, piece: Piece, buffers: &mut Buffers<T>) -> Result<u64> {
-        buffers.bytes.resize(piece.elements * T::SIZE, 0);
-        self.source.read_range(info, piece.first, &mut buffers.bytes)?;
-        from_bytes::<T>(&buffers.bytes, &mut buffers.values);
-        Ok(buffers.bytes.len() as u64)
-    }
-
-    fn encode<T: Element, C: StoredCode>(
-        &self,
-        info: &TensorInfo,
-        encoder: &Encoder<T>,
-        sink: &Sink,
-        slot: usize,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<(Events, ErrorSums)> {
-        let decoder = f64_decoder(encoder.format())?;
-        let infinities = match self.options.nonfinite {
-            Nonfinite::Refuse => None,
-            Nonfinite::Preset => self.options.infinities(encoder.format()),
-        };
-        let philox = Philox { seed: self.options.seed.unwrap_or(0), stream: stream_of_name(&info.name) };
-        let (mut events, mut sums) = (Events::default(), ErrorSums::default());
-        ordered(
-            Piece::count(info),
-            || (Buffers::<T>::default(), Vec::<C>::new(), Vec::new()),
-            |(buffers, codes, decoded), piece| {
-                let piece = Piece::new(info, piece);
-                let bytes_in = self.load(info, piece, buffers)?;
-                let values = &buffers.values;
-                self.check_values(info, encoder.format(), piece.first, values)?;
-                codes.resize(values.len(), C::default());
-                decoded.resize(values.len(), 0.0);
-                let words = Words { generator: philox.into(), first_element: piece.first };
-                let events = encoder.encode_random(values, codes, words);
-                if let Some(infinities) = infinities {
-                    let infinite = |x: f64| x.is_infinite().then(|| infinities[usize::from(x < 0.0)]);
-                    for (x, code) in values.iter().zip(&mut *codes) {
-                        *code = infinite(x.to_f64()).map_or(*code, C::from_code);
-                    }
-                }
-                decoder.decode(codes, decoded);
-                let mut sums = ErrorSums::of(values, decoded);
-                if sums.not_finite > 0 {
-                    // A finite value that became infinite counts too.
-                    let finite = values.iter().map(|x| x.to_f64().abs()).filter(|x| x.is_finite());
-                    sums.amax = finite.fold(sums.amax, f64::max);
-                }
-                let mut bytes_out = Vec::new();
-                C::bytes(codes, &mut bytes_out);
-                Ok((bytes_in, events, sums, bytes_out))
-            },
-            |(bytes_in, piece_events, piece_sums, bytes_out)| {
-                events = events.merge(piece_events);
-                sums = sums.then(piece_sums);
-                progress(Progress::Bytes(bytes_in));
-                sink.append(slot, &bytes_out)
-            },
-        )?;
-        Ok((events, sums))
-    }
-
-    /// Refuses what the options say must not be in the data, naming the first element.
-    fn check_values<T: Element>(
-        &self,
-        info: &TensorInfo,
-        format: &smallfloat::Format,
-        first: u64,
-        values: &[T],
-    ) -> Result<()> {
-        let refuse = |i: usize, value: f64, advice: &str| {
-            let what = format!("element {} is {value}: {advice}", first + i as u64);
-            Err(Error::refused(Some(self.source.path()), Some(&info.name), what))
-        };
-        if self.options.nonfinite == Nonfinite::Refuse
-            && let Some(i) = values.iter().position(|x| !x.to_f64().is_finite())
-        {
-            let advice = "ask for the preset's rule (--nonfinite preset) or mend the data";
-            return refuse(i, values[i].to_f64(), advice);
-        }
-        if !format.is_signed()
-            && self.options.negative == Negative::Refuse
-            && let Some(i) = values.iter().position(|x| x.to_f64() < 0.0)
-        {
-            let advice = format!("{format} is unsigned; choose a rule (--negative nan, zero or magnitude)");
-            return refuse(i, values[i].to_f64(), &advice);
-        }
-        Ok(())
     }
 }

@@ -196,9 +196,14 @@ impl Scale {
         Self { code, unit, over, value: unit / over }
     }
 
+    /// Are all values of elements numbers of f64?
+    pub(crate) fn is_exact(&self) -> bool {
+        is_power_of_two(self.over)
+    }
+
     /// The value of an element, to nearest even, or to odd for what will be rounded again.
     pub(crate) fn times(&self, element: f64, odd: bool) -> f64 {
-        if is_power_of_two(self.over) {
+        if self.is_exact() {
             return element * self.value;
         }
         // Both factors have few bits: the product is exact.

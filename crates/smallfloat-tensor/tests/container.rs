@@ -365,7 +365,7 @@ fn back(
     output: &Path,
     dtype: Dtype,
     rounding: Option<Rounding>,
-) -> smallfloat_tensor::Result<u64> {
+) -> smallfloat_tensor::Result<smallfloat_tensor::Dequantized> {
     dequantize(input, output, dtype, rounding, true, &mut |_| ())
 }
 
@@ -399,7 +399,7 @@ fn dequantized_values_are_the_core_s() {
             });
             let without = back(&fixture.output, &wide, dtype, None);
             assert_eq!(without.is_ok(), exact, "{format} to {dtype}: {without:?}");
-            let len = back(&fixture.output, &wide, dtype, Some(Rounding::NearestEven)).unwrap();
+            let len = back(&fixture.output, &wide, dtype, Some(Rounding::NearestEven)).unwrap().bytes;
             assert_eq!(len, std::fs::metadata(&wide).unwrap().len());
             let wide = File::read(&wide);
             assert_eq!(wide.metadata, input.metadata);

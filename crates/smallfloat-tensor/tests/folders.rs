@@ -49,7 +49,8 @@ fn a_folder_is_verified_and_comes_back() {
             if scheme.layout.is_native() { (2, 2) } else { (0, 0) }
         );
 
-        let bytes = dequantize(&folder("q"), &folder("back"), Dtype::F32, None, false, &mut |_| ()).unwrap();
+        let bytes =
+            dequantize(&folder("q"), &folder("back"), Dtype::F32, None, false, &mut |_| ()).unwrap().bytes;
         assert_eq!(
             names(&folder("back")),
             ["a.safetensors", "b.safetensors", "config.json", "model.safetensors.index.json", "vocab.txt"]

@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 
 use common::{File, Fixture, Random, Tensor, options, quantized};
-use smallfloat::{Format, Saturation};
+use smallfloat::{Format, Rounding, Saturation};
 use smallfloat_tensor::{
     Container, Dtype, Error, GlobalScale, Granularity, Nonfinite, Options, Packing, ScaleRule, ScaleSpec,
     Scheme, Share, View, compare, dequantize, quantize, verify,
@@ -183,6 +183,41 @@ fn nvfp4_by_nvidia_s_recipe() {
     // 0.41667 = 26.67 units, 26 or 28 in E4M3: 26.
     assert_eq!(&back(&mx).tensors["a.weight"].numbers()[..2], [5.0, -1.25]);
     assert_eq!(&back(&mx).tensors["a.weight"].numbers()[16..18], [2.5, 26.0 / 64.0]);
+}
+
+/// 6 · 448 / global as F64: neither it nor the other quotients are numbers there, and the report says so.
+#[test]
+fn quotients_as_f64_are_rounded_once_and_counted() {
+    let mut nvidia = scheme("nvfp4");
+    nvidia.scale.as_mut().unwrap().global = Some(GlobalScale::Amax);
+    let fixture = Fixture::new(&rows(32, &[&[5.0, -1.25]]));
+    fixture.quantize(&nvidia).unwrap();
+    let wide = fixture.folder.path().join("wide");
+    let first = |dtype: Dtype, rounding: Option<Rounding>| {
+        let done = dequantize(&fixture.output, &wide, dtype, rounding, true, &mut |_| ()).unwrap();
+        assert_eq!(done.rounded, 2, "zeros are exact");
+        File::read(&wide).tensors["a.weight"].numbers()[0]
+    };
+    // 2688 / (0x866666 · 2^−14) lies in [4, 8), so that its 53 bits are the integer part of 2688 · 2^64 / 0x866666, which is
+    // the quotient times 2^50.
+    let (dividend, divisor) = (2688_u128 << 64, 0x86_6666_u128);
+    let (below, rest) = (dividend / divisor, dividend % divisor);
+    assert!((1 << 52..1 << 53).contains(&below) && rest > 0);
+    #[expect(clippy::cast_precision_loss, reason = "53 bits")]
+    let number = |units: u128| (units as f64 * 2.0_f64.powi(-50)).to_bits();
+    let nearest = below + u128::from(2 * rest > divisor);
+    for (rounding, units) in [
+        (None, nearest),
+        (Some(Rounding::NearestEven), nearest),
+        (Some(Rounding::TowardZero), below),
+        (Some(Rounding::TowardPositive), below + 1),
+        (Some(Rounding::ToOdd), below | 1),
+    ] {
+        assert_eq!(first(Dtype::F64, rounding).to_bits(), number(units), "{rounding:?}");
+    }
+    // In F32 the 29 bits below are cut off.
+    let above = (below >> 29) + 1;
+    assert_eq!(first(Dtype::F32, Some(Rounding::TowardPositive)).to_bits(), number(above << 29));
 }
 
 #[test]

@@ -21,7 +21,8 @@ Examples:
   smallfloat dequantize checkpoint-fp8/ -o checkpoint-bf16/ --dtype bf16
 
 Tensors that were not quantized are copied. A value that the dtype can't hold is an error,
-unless a rounding is given. A checkpoint folder becomes a folder, with its index, its
+unless a rounding is given. Products with scales that are no powers of two are rounded to
+nearest even, each once, and counted; so are quotients by NVFP4's F32 number, in f64 too. A checkpoint folder becomes a folder, with its index, its
 config.json (less what that says of the quantization) and its other files.";
 
 /// Turn a quantized file back into wide floats.
@@ -61,11 +62,16 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let output = (!args.input.is_dir()).then_some(&*args.output);
     check_outputs(&[("-o", output)], args.overwrite)?;
     let input = Input::open(&args.input)?;
-    let bytes = {
+    let done = {
         let bar = Bar::new();
         let mut update = |progress: smallfloat_tensor::Progress<'_>| bar.update(progress);
         dequantize(input.path(), &args.output, args.dtype, args.rounding, args.overwrite, &mut update)?
     };
-    writeln!(out, "{}: {}, {}", args.output.display(), args.dtype, words::bytes(bytes))?;
+    writeln!(out, "{}: {}, {}", args.output.display(), args.dtype, words::bytes(done.bytes))?;
+    if done.rounded > 0 {
+        let (count, rounding) = (words::plural(done.rounded, "value"), args.rounding);
+        let mode = rounding.unwrap_or(Rounding::NearestEven).name();
+        writeln!(out, "{count} rounded to {} ({mode}), each once", args.dtype)?;
+    }
     Ok(())
 }
