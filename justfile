@@ -19,6 +19,10 @@ sample:
 real-model:
     scripts/real-model
 
+# Sentence embeddings of a model with quantized weights, by onnxruntime (fetched with pip).
+embedding-cosine:
+    scripts/embedding-cosine
+
 # Scaled checkpoints against NumPy, ml_dtypes and the safetensors package (fetched with pip).
 schemes:
     scripts/schemes

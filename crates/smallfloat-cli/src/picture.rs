@@ -29,7 +29,7 @@ const MIN_SHARE: f64 = 0.01;
 pub(crate) const INK: RGBColor = RGBColor(32, 38, 46);
 pub(crate) const FAINT: RGBColor = RGBColor(112, 122, 134);
 pub(crate) const GRID: RGBColor = RGBColor(226, 230, 235);
-const OUTLINE: RGBColor = RGBColor(214, 93, 14);
+pub(crate) const OUTLINE: RGBColor = RGBColor(214, 93, 14);
 pub(crate) const DOT: RGBColor = RGBColor(23, 105, 170);
 pub(crate) const WARN: RGBColor = RGBColor(200, 30, 45);
 /// From few elements to many.
@@ -353,7 +353,7 @@ pub(crate) fn line<C: Color>(
     Ok(())
 }
 
-fn outline(
+pub(crate) fn outline(
     area: &Area<'_>,
     left: i32,
     right: i32,
@@ -365,7 +365,7 @@ fn outline(
 }
 
 /// The upper and lower edge and the left end, in dashes.
-fn dashed(
+pub(crate) fn dashed(
     area: &Area<'_>,
     left: i32,
     right: i32,

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use smallfloat::{FormatSpec, NegativeRule, RandomBits, Rounding};
-use smallfloat_tensor::{BiasPolicy, Layout, Negative, Nonfinite, Options, View};
+use smallfloat_tensor::{BiasPolicy, Calibration, Granularity, Layout, Negative, Nonfinite, Options, View};
 
 use crate::options::ProjectionArgs;
 use crate::schemes::SchemeArgs;
@@ -19,9 +20,14 @@ pub(crate) struct RecipeArgs {
     #[arg(long, default_value = "cfloat8_1_4_3")]
     pub(crate) format: String,
 
-    /// auto, amax, percentile:P or a number [default: auto, where the format leaves a choice]
+    /// auto, amax, amax:margin=M, percentile:P or a number [default: auto, where the format leaves a choice]
     #[arg(long, value_name = "BIAS", allow_hyphen_values = true)]
     bias: Option<String>,
+
+    /// Activations by which errors weigh in --bias auto and --scale-rule least-error: .safetensors with tensors named as
+    /// those that are quantized or as their modules, samples × input channels, or .npy for all with as many columns
+    #[arg(long, visible_alias = "calibrate", value_name = "FILE")]
+    calibration: Option<PathBuf>,
 
     /// Stochastic rounding: the same as --rounding stochastic-a
     #[arg(long, conflicts_with = "rounding")]
@@ -65,6 +71,8 @@ impl RecipeArgs {
         built("--generator", &self.generator, "philox")?;
         let mut options = self.scheme.options(&self.format)?;
         options.bias = bias(self, &options.format)?;
+        let calibration = self.calibration.as_deref().map(Calibration::open).transpose();
+        options.calibration = calibration.context("--calibration")?.map(Arc::new);
         options.rounding = rounding(self)?;
         options.seed = self.projection.seed;
         options.saturation = self.projection.saturation;
@@ -92,6 +100,11 @@ pub(crate) fn use_threads(threads: Option<u16>) -> Result<()> {
     let Some(threads) = threads else { return Ok(()) };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into());
     pool.build_global().context("--threads")
+}
+
+/// Pictures have a row a tensor, with the range of its one bias.
+pub(crate) fn can_be_drawn(options: &Options) -> bool {
+    options.scale.is_none() && options.granularity == Granularity::Tensor
 }
 
 pub(crate) fn bias_in_words(options: &Options) -> String {

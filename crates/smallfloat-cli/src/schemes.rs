@@ -3,7 +3,9 @@
 use anyhow::{Context, Result, bail, ensure};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use smallfloat::{Family, Format, FormatSpec, formats};
-use smallfloat_tensor::{Container, Granularity, Options, Packing, ScaleRule, ScaleSpec, Scheme, Share};
+use smallfloat_tensor::{
+    Container, GlobalScale, Granularity, Options, Packing, ScaleRule, ScaleSpec, Scheme, Share,
+};
 
 /// Scales, blocks and containers.
 #[derive(clap::Args, Clone, Debug)]
@@ -24,6 +26,11 @@ pub(crate) struct SchemeArgs {
     /// How a scale follows from the largest magnitude [default: the scheme's, or the custom of the scale format]
     #[arg(long, value_name = "RULE", value_parser = PossibleValuesParser::new(ScaleRule::ALL.map(ScaleRule::name)))]
     scale_rule: Option<String>,
+
+    /// The F32 number that divides NVFP4's block scales: a power of two not above 2688 / amax, which keeps all values
+    /// exact, or 2688 / amax itself, as NVIDIA has it [default: power-of-two]
+    #[arg(long, value_name = "RULE", value_parser = PossibleValuesParser::new(GlobalScale::ALL.map(GlobalScale::name)))]
+    global_scale: Option<String>,
 
     /// Which half of a byte has the first of two 4-bit codes [default: low]
     #[arg(long, value_name = "HALF", value_parser = ["low", "high"])]
@@ -91,17 +98,24 @@ impl SchemeArgs {
                 bail!("--scale-format: the scheme {} has scales in {}", scheme.name, scheme.scale.format);
             }
             let format: Format = name.parse().context("--scale-format")?;
-            options.scale = Some(ScaleSpec { format, rule: customary(&format), global: false });
+            options.scale = Some(ScaleSpec { format, rule: customary(&format), global: None });
+        }
+        if let Some(rule) = &self.global_scale {
+            let rule: GlobalScale = rule.parse().context("--global-scale")?;
+            match options.scale.as_mut().and_then(|scale| scale.global.as_mut()) {
+                Some(global) => *global = rule,
+                None => bail!("--global-scale {}: only NVFP4 has one; name --scheme nvfp4", rule.name()),
+            }
         }
         let Some(rule) = &self.scale_rule else { return Ok(()) };
         let rule: ScaleRule = rule.parse().context("--scale-rule")?;
         let Some(scale) = &mut options.scale else {
             bail!("--scale-rule {rule}: there are no scales; name a --scheme or a --scale-format")
         };
-        let power_of_two = !matches!(rule, ScaleRule::Amax | ScaleRule::MaxAbsFinite);
+        let power_of_two = !matches!(rule, ScaleRule::Amax | ScaleRule::MaxAbsFinite | ScaleRule::LeastError);
         ensure!(
-            !scale.global || !power_of_two,
-            "--scale-rule {rule}: the E4M3 scales of NVFP4 follow the rule amax"
+            scale.global.is_none() || !power_of_two,
+            "--scale-rule {rule}: the E4M3 scales of NVFP4 follow the rule amax or least-error"
         );
         scale.rule = rule;
         Ok(())
@@ -135,7 +149,7 @@ impl SchemeArgs {
     fn share(&self, options: &Options) -> Result<Share> {
         let fused = !options.layout.is_native()
             || matches!(options.container, Container::Fp8 { .. })
-            || options.scale.is_some_and(|scale| scale.global);
+            || options.scale.is_some_and(|scale| scale.global.is_some());
         if self.share.is_empty() {
             return Ok(if fused { Share::known() } else { Share::none() });
         }

@@ -115,6 +115,48 @@ fn three_commands_do_what_quantize_does() {
 }
 
 #[test]
+fn a_picture_of_all_shards_is_that_of_quantize() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let folder = dir.path();
+    checkpoint(folder);
+    run(folder, &["quantize", "in", "-o", "out", "--plot", "whole.svg"]);
+    fs::remove_dir_all(folder.join("out")).expect("the folder can be removed");
+    run(folder, &["plan", "in", "-o", "out", "--histograms", "--plan", "p.json"]);
+    for shard in ["0", "1"] {
+        run(folder, &["apply", "p.json", "--shard", shard]);
+    }
+    run(folder, &["finalize", "p.json", "--plot", "parts.svg"]);
+    let text = |name| fs::read_to_string(folder.join(name)).expect("a picture");
+    // Their titles name what they are given: the input folder, and the output's.
+    assert_eq!(text("whole.svg").replacen("in as", "out as", 1), text("parts.svg"));
+    assert!(text("parts.svg").contains("layers.1.out.weight"));
+    refuses(folder, &["finalize", "p.json", "--plot", "parts.svg"], 1, &["--plot", "--overwrite"]);
+    run(folder, &["plan", "in", "-o", "out2", "--plan", "plain.json"]);
+    refuses(folder, &["finalize", "plain.json", "--plot", "x.svg"], 1, &["--plot", "--histograms"]);
+    let blocks = ["plan", "in", "-o", "out3", "--scheme", "mxfp4", "--histograms"];
+    refuses(folder, &blocks, 1, &["--histograms", "leave it out"]);
+}
+
+#[test]
+fn folders_are_inspected_verified_and_dequantized() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let folder = dir.path();
+    checkpoint(folder);
+    run(folder, &["quantize", "in", "-o", "q", "--scheme", "fp8"]);
+    let text = run(folder, &["inspect", "q"]);
+    assert!(text.contains("2 files") && text.contains("6 tensors, 6 of them quantized"), "{text}");
+    let inspected: Value = serde_json::from_str(&run(folder, &["inspect", "q", "--json"])).expect("JSON");
+    assert_eq!(inspected["files"][1]["file"], "model-2-of-00002.safetensors");
+    assert_eq!(inspected["tensors"][5]["file"], "model-2-of-00002.safetensors");
+    let verified: Value = serde_json::from_str(&run(folder, &["verify", "q", "--json"])).expect("JSON");
+    assert_eq!((&verified["files"], &verified["tensors"]), (&2.into(), &6.into()));
+    run(folder, &["dequantize", "q", "-o", "back", "--dtype", "bf16", "--rounding", "nearest-even"]);
+    assert_eq!(tensors(&folder.join("back")).len(), 6);
+    refuses(folder, &["dequantize", "q", "-o", "back"], 1, &["back", "exists already"]);
+    refuses(folder, &["verify", "in"], 1, &["no file of this folder"]);
+}
+
+#[test]
 fn plans_are_files_and_the_same_each_time() {
     let dir = tempfile::tempdir().expect("a folder");
     let folder = dir.path();

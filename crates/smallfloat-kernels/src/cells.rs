@@ -87,9 +87,8 @@ impl<T: Element> Cells<T> {
     /// Adds a slice's elements after those seen before.
     pub fn add(&mut self, values: &[T]) {
         // Each part has sums of its own: worth it only if there are far more elements.
-        let parts = parallel::in_parts(values, 8 * self.keys.magnitudes(), |start, piece| {
-            let mut part =
-                Self { elements: self.elements + start as u64, ..Self::empty(self.keys, self.level) };
+        let parts = parallel::in_parts(values, 8 * self.keys.magnitudes(), |_, piece| {
+            let mut part = Self::empty(self.keys, self.level);
             part.add_piece(piece);
             part
         });
@@ -99,15 +98,27 @@ impl<T: Element> Cells<T> {
         }
     }
 
+    /// These elements followed by others, counted for the same precision.
+    ///
+    /// # Panics
+    /// If the precisions differ.
+    #[must_use]
+    pub fn joined(mut self, later: Self) -> Self {
+        assert_eq!(self.keys, later.keys, "statistics must be of one precision");
+        self.merge(later);
+        self
+    }
+
     fn merge(&mut self, mut later: Self) {
         later.settle();
         for (sums, other) in self.all_sums().iter_mut().zip(&later.sums) {
             add_sums(sums, *other);
         }
-        self.first_not_finite = self.first_not_finite.or(later.first_not_finite);
+        let first_later = later.first_not_finite.map(|first| self.elements + first);
+        self.first_not_finite = self.first_not_finite.or(first_later);
         self.negative |= later.negative;
         self.amax_bits = self.amax_bits.max(later.amax_bits);
-        self.elements = later.elements;
+        self.elements += later.elements;
     }
 
     /// The sums of all classes but recent ones.
@@ -190,6 +201,11 @@ impl<T: Element> Cells<T> {
                 exponent,
             }
         })
+    }
+
+    /// The length of the table: how many classes there are, whether they occur or not. Each takes at most 80 bytes.
+    pub fn classes(&self) -> usize {
+        self.keys.magnitudes()
     }
 
     /// How many elements were seen.

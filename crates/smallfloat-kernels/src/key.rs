@@ -8,7 +8,7 @@
 use smallfloat::{Datum, Format, Subnormals};
 
 /// The numbering of rounding classes of one source format for one destination precision and range.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Keys {
     /// Magnitude bits of the smallest and largest class.
     low: u64,

@@ -1,17 +1,37 @@
-//! Which bias a tensor gets. A bias is a power-of-two scale, so this is the choice of a scale.
+//! [`BiasPolicy`]: which bias a tensor gets. A bias is a power-of-two scale, so this is the choice of a scale.
 //!
-//! Source of the rules: `docs/semantics.md` S7.
+//! One type for files, where a tensor is seen once and whole, and for training, where tensors of one kind come by
+//! step after step and a [`BiasController`] learns from each. What a policy learns from:
+//!
+//! | policy | spelling | learns from | source |
+//! | --- | --- | --- | --- |
+//! | [`Fixed`](BiasPolicy::Fixed) | `7` | nothing | |
+//! | [`Amax`](BiasPolicy::Amax) | `amax`, `amax:margin=1` | the tensor to be encoded | "current scaling" of NVIDIA's Transformer Engine (`Float8CurrentScaling`), in powers of two |
+//! | [`Percentile`](BiasPolicy::Percentile) | `percentile:99.9` | the tensor to be encoded | |
+//! | [`LeastError`](BiasPolicy::LeastError) | `auto` | the tensor to be encoded | Kuzmin et al., "FP8 Quantization: The Power of the Exponent" (arXiv 2208.09225), section 4, with exact sums over all integer biases |
+//! | [`Delayed`](BiasPolicy::Delayed) | `delayed:history=16,margin=0` | the largest magnitudes of earlier steps | "delayed scaling" of Transformer Engine (`DelayedScaling`, `amax_compute_algo="max"`), in powers of two |
+//! | [`Flags`](BiasPolicy::Flags) | `flags:patience=16` | overflows and codes of earlier steps | Tesla's paper on CFloat formats: biases "learnt during the training" (formats), the overflow flag (exceptions and status flags) |
+//!
+//! Rules for tensors of a file: `docs/semantics.md` S7.
+
+mod controller;
+mod least_error;
+mod magnitudes;
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-use num_bigint::BigInt;
-use smallfloat::{Datum, Format, FormatSpec, Rounded, project};
-use smallfloat_kernels::{Cell, Cells, Element};
+use serde::{Deserialize, Serialize};
+use smallfloat::{Datum, Format, FormatSpec};
+use smallfloat_kernels::Element;
 
-use crate::scale::magnitude;
 use crate::{Error, Result};
+
+pub use controller::{BiasController, CodeUse, Observation};
+use least_error::least_error;
+pub use magnitudes::Magnitudes;
+pub(crate) use magnitudes::{Long, MANY, WeightedCells};
 
 /// How the bias of a tensor is chosen.
 ///
@@ -19,178 +39,213 @@ use crate::{Error, Result};
 /// use smallfloat_tensor::BiasPolicy;
 /// assert_eq!("auto".parse::<BiasPolicy>()?, BiasPolicy::LeastError);
 /// assert_eq!("percentile:99.9".parse::<BiasPolicy>()?, BiasPolicy::Percentile(99.9));
+/// assert_eq!("delayed:margin=1".parse::<BiasPolicy>()?, BiasPolicy::Delayed { history: 16, margin: 1 });
+/// assert_eq!(BiasPolicy::Amax { margin: 0 }.to_string(), "amax");
 /// # Ok::<(), smallfloat_tensor::Error>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum BiasPolicy {
     /// The bias with the least squared error, exactly, over all legal ones; of equals the largest.
     LeastError,
-    /// The largest bias at which the largest magnitude does not exceed the format's.
-    Amax,
-    /// The same for the magnitude that this percentage of the finite elements does not exceed.
+    /// The largest bias at which the largest magnitude, times 2^margin, does not exceed the format's.
+    Amax {
+        /// Binades kept free above the largest magnitude, 0 to 63.
+        margin: u32,
+    },
+    /// The largest bias that holds the magnitude which this percentage of the finite elements does not exceed.
     Percentile(f64),
     /// This bias for every tensor.
     Fixed(i32),
+    /// [`Amax`](Self::Amax) of the largest magnitude of the last steps. For training only.
+    Delayed {
+        /// How many steps are remembered, 1 to 65,536.
+        history: u32,
+        /// Binades kept free above the largest magnitude, 0 to 63.
+        margin: u32,
+    },
+    /// From overflow flags and from how many codes lie in the two topmost binades, without any reduction over wide
+    /// data: an overflow lowers the bias by one; two unused binades, or one for some steps in a row, raise it by one.
+    /// For training only.
+    Flags {
+        /// So many steps in a row the topmost binade alone must stay unused, 1 to 65,536.
+        patience: u32,
+    },
 }
+
+/// The largest margin: more would leave no bias.
+const MAX_MARGIN: u32 = 63;
+/// The most steps that are remembered.
+const MAX_STEPS: u32 = 1 << 16;
+/// What `delayed` and `flags` mean without numbers.
+const STEPS: u32 = 16;
 
 impl FromStr for BiasPolicy {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let wrong = || {
+        parse(text).ok_or_else(|| {
             let what = format!(
-                "bias `{text}` is not understood: write auto, amax, percentile:P (0 < P <= 100) or a number"
+                "bias `{text}` is not understood: write auto, amax, percentile:P (0 < P <= 100) or a number; amax takes \
+                 :margin=M (0 to {MAX_MARGIN}); in training also delayed:history=N,margin=M and flags:patience=N (N from 1 \
+                 to {MAX_STEPS})"
             );
             Error::refused(None, None, what)
-        };
-        match text {
-            "auto" | "mse" => Ok(Self::LeastError),
-            "amax" => Ok(Self::Amax),
-            _ => match text.strip_prefix("percentile:") {
-                Some(percent) => match percent.parse() {
-                    Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(Self::Percentile(percent)),
-                    _ => Err(wrong()),
-                },
-                None => text.parse().map(Self::Fixed).map_err(|_| wrong()),
-            },
-        }
+        })
     }
+}
+
+fn parse(text: &str) -> Option<BiasPolicy> {
+    let (name, settings) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
+    let margin = || ("margin", 0, 0..=MAX_MARGIN);
+    let steps = |name| (name, STEPS, 1..=MAX_STEPS);
+    match (name, settings) {
+        ("auto" | "mse", None) => Some(BiasPolicy::LeastError),
+        ("percentile", Some(percent)) => {
+            let percent = percent.parse().ok().filter(|percent| (0.0..=100.0).contains(percent))?;
+            (percent > 0.0).then_some(BiasPolicy::Percentile(percent))
+        }
+        ("amax", settings) => {
+            let [margin] = numbers(settings, &[margin()])?;
+            Some(BiasPolicy::Amax { margin })
+        }
+        ("delayed", settings) => {
+            let [history, margin] = numbers(settings, &[steps("history"), margin()])?;
+            Some(BiasPolicy::Delayed { history, margin })
+        }
+        ("flags", settings) => {
+            let [patience] = numbers(settings, &[steps("patience")])?;
+            Some(BiasPolicy::Flags { patience })
+        }
+        _ => text.parse().ok().map(BiasPolicy::Fixed),
+    }
+}
+
+/// `key=number,…` in any order; keys that are left out have their defaults.
+fn numbers<const N: usize>(
+    settings: Option<&str>,
+    known: &[(&str, u32, std::ops::RangeInclusive<u32>); N],
+) -> Option<[u32; N]> {
+    let mut values = known.each_ref().map(|(_, default, _)| *default);
+    let mut seen = [false; N];
+    for setting in settings.iter().flat_map(|settings| settings.split(',')) {
+        let (key, value) = setting.split_once('=')?;
+        let place = known.iter().position(|(name, ..)| *name == key)?;
+        let value = value.parse().ok().filter(|value| known[place].2.contains(value))?;
+        if std::mem::replace(&mut seen[place], true) {
+            return None;
+        }
+        values[place] = value;
+    }
+    Some(values)
 }
 
 impl fmt::Display for BiasPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LeastError => f.write_str("auto"),
-            Self::Amax => f.write_str("amax"),
+            Self::Amax { margin: 0 } => f.write_str("amax"),
+            Self::Amax { margin } => write!(f, "amax:margin={margin}"),
             Self::Percentile(percent) => write!(f, "percentile:{percent}"),
             Self::Fixed(bias) => write!(f, "{bias}"),
+            Self::Delayed { history, margin } => write!(f, "delayed:history={history},margin={margin}"),
+            Self::Flags { patience } => write!(f, "flags:patience={patience}"),
         }
+    }
+}
+
+impl TryFrom<String> for BiasPolicy {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<BiasPolicy> for String {
+    fn from(policy: BiasPolicy) -> Self {
+        policy.to_string()
     }
 }
 
 impl BiasPolicy {
-    /// The format with the bias for these values; NaN and infinities don't count.
+    /// Does the policy learn from one step for the next, so that it has no answer for a tensor that is seen once?
+    pub fn is_for_training(self) -> bool {
+        matches!(self, Self::Delayed { .. } | Self::Flags { .. })
+    }
+
+    /// Does the choice need a look at the data that will be encoded?
+    pub fn needs_statistics(self) -> bool {
+        matches!(self, Self::LeastError | Self::Amax { .. } | Self::Percentile(_))
+    }
+
+    /// Refuses numbers that can't be spelled.
+    pub(crate) fn check(self) -> Result<()> {
+        match self.to_string().parse::<Self>() {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The format with the bias for data with these statistics, which only [`Fixed`](Self::Fixed) does without. A
+    /// tensor without a magnitude gets the bias of IEEE 754's formats with as many exponent bits.
     ///
     /// # Errors
-    /// A bias outside the format's range.
+    /// A bias outside the format's range, missing statistics, and policies [for training](Self::is_for_training).
+    pub fn choose(self, spec: &FormatSpec, magnitudes: Option<&Magnitudes>) -> Result<Format> {
+        if self.is_for_training() {
+            let what = format!(
+                "bias {self} learns from step to step, in training; for tensors of a file take auto, amax, percentile:P \
+                 or a number"
+            );
+            return Err(Error::refused(None, None, what));
+        }
+        if let Self::Fixed(bias) = self {
+            return spec.with_bias(bias).map_err(|e| Error::refused(None, None, e.to_string()));
+        }
+        let candidates = candidates(spec);
+        let (Some(magnitudes), Some(&last)) = (magnitudes, candidates.last()) else {
+            let what = format!("bias {self} needs the data's statistics and a format whose bias is free");
+            return Err(Error::refused(None, None, what));
+        };
+        if magnitudes.is_zero() {
+            return Ok(default_bias(last));
+        }
+        Ok(self.of_magnitudes(&candidates, magnitudes))
+    }
+
+    /// [`choose`](Self::choose) for values that are at hand.
+    ///
+    /// # Errors
+    /// As for [`choose`](Self::choose).
     ///
     /// ```
     /// use smallfloat_tensor::BiasPolicy;
     /// let spec = "cfloat8_1_4_3".parse().unwrap();
-    /// assert_eq!(BiasPolicy::Amax.choose_for(&spec, &[0.1_f32, -1.75])?.bias(), 15);
+    /// assert_eq!(BiasPolicy::Amax { margin: 0 }.choose_for(&spec, &[0.1_f32, -1.75])?.bias(), 15);
     /// # Ok::<(), smallfloat_tensor::Error>(())
     /// ```
     pub fn choose_for<T: Element>(self, spec: &FormatSpec, values: &[T]) -> Result<Format> {
-        let finite = values.iter().map(|x| x.to_f64()).filter(|x| x.is_finite());
+        let precision = candidates(spec).first().map_or(1, Format::precision);
+        let magnitudes = self.needs_statistics().then(|| Magnitudes::of(values, precision));
+        self.choose(spec, magnitudes.as_ref())
+    }
+
+    /// The choice for data that has a magnitude; `candidates` are not empty.
+    fn of_magnitudes(self, candidates: &[Format], magnitudes: &Magnitudes) -> Format {
         match self {
-            // The largest magnitude says all.
-            Self::Amax => self.choose_values(spec, finite.map(f64::abs).reduce(f64::max).into_iter()),
-            _ if values.len() <= FEW => self.choose_values(spec, finite),
-            _ => {
-                let mut cells = Cells::new(spec.with_bias(0).map_or(1, |format| format.precision()));
-                cells.add(values);
-                self.choose(spec, Some(&cells))
-            }
+            Self::LeastError => least_error(candidates, magnitudes),
+            Self::Percentile(percent) => largest_holding(candidates, &magnitudes.percentile(percent), 0),
+            Self::Amax { margin } => largest_holding(candidates, &magnitudes.amax(), margin),
+            Self::Fixed(_) | Self::Delayed { .. } | Self::Flags { .. } => candidates[0],
         }
-    }
-
-    /// Does the choice need a look at the data?
-    pub(crate) fn needs_statistics(self) -> bool {
-        !matches!(self, Self::Fixed(_))
-    }
-
-    /// The format with the bias for data with these statistics (`None` only for [`Fixed`](Self::Fixed)).
-    pub(crate) fn choose<T: Element>(self, spec: &FormatSpec, cells: Option<&Cells<T>>) -> Result<Format> {
-        self.choose_summary(spec, cells.map(Summary::of_cells))
-    }
-
-    /// The same for a group of elements that is at hand; NaN and infinities don't count.
-    pub(crate) fn choose_values(
-        self,
-        spec: &FormatSpec,
-        values: impl Iterator<Item = f64>,
-    ) -> Result<Format> {
-        self.choose_summary(spec, self.needs_statistics().then(|| Summary::of_values(values)))
-    }
-
-    fn choose_summary(self, spec: &FormatSpec, summary: Option<Summary>) -> Result<Format> {
-        let fixed = |bias| spec.with_bias(bias).map_err(|e| Error::refused(None, None, e.to_string()));
-        let candidates = candidates(spec);
-        let (Some(summary), Some(&last)) = (summary, candidates.last()) else {
-            return match self {
-                Self::Fixed(bias) => fixed(bias),
-                _ => Err(Error::refused(None, None, "this bias policy needs the data's statistics")),
-            };
-        };
-        match self {
-            Self::Fixed(bias) => fixed(bias),
-            _ if summary.cells.is_empty() => Ok(default_bias(last)),
-            Self::Amax => Ok(largest_holding(&candidates, &summary.amax)),
-            Self::Percentile(percent) => Ok(largest_holding(&candidates, &summary.percentile(percent))),
-            Self::LeastError => Ok(least_error(&candidates, summary.cells)),
-        }
-    }
-}
-
-/// What the choice of a bias needs to know of finite elements.
-struct Summary {
-    /// Elements that round alike, from small to large magnitudes.
-    cells: Vec<Cell>,
-    zeros: u64,
-    amax: Datum,
-}
-
-/// So few elements are summed up one by one: the table of [`Cells`] would be mostly empty.
-const FEW: usize = 1 << 12;
-
-/// Magnitudes beyond these make no difference to any bias and count as these.
-const SMALLEST: f64 = f64::from_bits((1023 - 150) << 52);
-const LARGEST: f64 = f64::from_bits((1023 + 128) << 52);
-
-impl Summary {
-    fn of_cells<T: Element>(cells: &Cells<T>) -> Self {
-        Self { cells: cells.iter().collect(), zeros: cells.zeros(), amax: cells.amax() }
-    }
-
-    /// A cell for each element: right for groups that are too small to fill the table of [`Cells`].
-    fn of_values(values: impl Iterator<Item = f64>) -> Self {
-        let (mut zeros, mut magnitudes) = (0, Vec::new());
-        for x in values.filter(|x| x.is_finite()) {
-            if x == 0.0 {
-                zeros += 1;
-            } else {
-                magnitudes.push(x.abs().clamp(SMALLEST, LARGEST));
-            }
-        }
-        magnitudes.sort_unstable_by(f64::total_cmp);
-        let amax = magnitudes.last().map_or(Datum::finite(false, 0, 0), |x| f64::FORMAT.decode(x.to_bits()));
-        let cell = |x: f64| {
-            let representative = f64::FORMAT.decode(x.to_bits());
-            let Datum::Finite { significand: first, exponent, .. } = representative else { return None };
-            Some(Cell { representative, count: 1, first, sum: 0, sum_of_squares: 0, exponent })
-        };
-        Self { cells: magnitudes.into_iter().filter_map(cell).collect(), zeros, amax }
-    }
-
-    fn percentile(&self, percent: f64) -> Datum {
-        let finite: u64 = self.zeros + self.cells.iter().map(|cell| cell.count).sum::<u64>();
-        #[expect(clippy::cast_precision_loss, reason = "a share of a count")]
-        let wanted = finite as f64 * percent / 100.0;
-        let mut seen = self.zeros;
-        for cell in &self.cells {
-            seen += cell.count;
-            #[expect(clippy::cast_precision_loss, reason = "a share of a count")]
-            if seen as f64 >= wanted {
-                return cell.representative;
-            }
-        }
-        self.amax
     }
 }
 
 /// The format at every legal bias, ascending.
 fn candidates(spec: &FormatSpec) -> Vec<Format> {
-    (0..=63).filter_map(|bias| spec.with_bias(bias).ok()).collect()
+    let free = spec.has_free_bias();
+    (0..=63).filter(|_| free).filter_map(|bias| spec.with_bias(bias).ok()).collect()
 }
 
 /// For a tensor of zeros: the bias of IEEE 754's formats with as many exponent bits (7, 15, 15).
@@ -199,133 +254,21 @@ fn default_bias(format: Format) -> Format {
     format.with_bias(bias).unwrap_or(format)
 }
 
-fn largest_holding(candidates: &[Format], magnitude: &Datum) -> Format {
-    let holds = |format: &&Format| magnitude.compare(&format.max_finite()) != Some(Ordering::Greater);
-    *candidates.iter().rev().find(holds).unwrap_or(&candidates[0])
+/// Of candidates in ascending order of their bias, the one with the largest that holds this magnitude times 2^margin; the
+/// first if none does.
+fn largest_holding(candidates: &[Format], magnitude: &Datum, margin: u32) -> Format {
+    let first = candidates[0];
+    let steps = room(&first, magnitude).saturating_sub_unsigned(margin);
+    candidates[usize::try_from(steps).unwrap_or(0).min(candidates.len() - 1)]
 }
 
-fn least_error(candidates: &[Format], mut cells: Vec<Cell>) -> Format {
-    // From large to small magnitudes, and from the likeliest bias outwards: others soon exceed the best so far.
-    cells.reverse();
-    let likely = largest_holding(candidates, &cells[0].representative).bias();
-    let mut order: Vec<Format> = candidates.to_vec();
-    order.sort_by_key(|format| (format.bias() - likely).abs());
-    let mut normal = vec![None; cells.len()];
-    let (mut least, mut errors) = (f64::INFINITY, Vec::new());
-    #[expect(clippy::cast_precision_loss, reason = "a bound, far from exact")]
-    let largest = cells[0].first as f64 * 2.0_f64.powi(cells[0].exponent);
-    for format in order {
-        // What the largest element alone loses by saturation already decides against most high biases.
-        let beyond = (largest - magnitude(&format)).max(0.0);
-        if beyond * beyond > least * NEAR {
-            continue;
-        }
-        let error = bounded(&cells, &format, &mut normal, least * NEAR);
-        least = least.min(error);
-        errors.push((format, error));
-    }
-    // Each term is off by a few parts in 2^53 at most, so only near ties need exact sums.
-    let close = errors.iter().filter(|(_, error)| *error <= least * NEAR).map(|(format, _)| *format);
-    let mut close: Vec<Format> = close.collect();
-    if let [only] = close[..] {
-        return only;
-    }
-    // Of equals the largest bias: `min_by` keeps the first, so the largest comes first.
-    close.sort_by_key(|format| -format.bias());
-    // Where all elements are in the normal range of several biases, they round alike in all of these.
-    let exponents =
-        [&cells[0], &cells[cells.len() - 1]].map(|cell| cell.representative.exponent_of_leading_bit());
-    let mut alike = close.iter().filter(|format| exponents.iter().all(|e| is_normal(format, *e)));
-    let first = alike.next().map(Format::bias);
-    close.retain(|format| first == Some(format.bias()) || !exponents.iter().all(|e| is_normal(format, *e)));
-    if let [only] = close[..] {
-        return only;
-    }
-    let exact = close.iter().map(|format| (exact(&cells, format), *format));
-    exact.min_by(|(a, _), (b, _)| a.cmp(b)).map_or(candidates[0], |(_, format)| format)
-}
-
-/// Sums this close may be equal.
-const NEAR: f64 = 1.0 + 1e-6;
-
-/// The squared error of one bias, or infinity once it exceeds `limit`. Values in the normal range of two biases round
-/// alike, so their terms are kept in `normal`.
-fn bounded(cells: &[Cell], format: &Format, normal: &mut [Option<f64>], limit: f64) -> f64 {
-    let mut sum = 0.0;
-    for (cell, normal) in cells.iter().zip(normal) {
-        let is_normal = is_normal(format, cell.representative.exponent_of_leading_bit());
-        sum += match normal {
-            Some(term) if is_normal => *term,
-            None if is_normal => *normal.insert(term(cell, format)),
-            _ => term(cell, format),
-        };
-        if sum > limit {
-            return f64::INFINITY;
-        }
-    }
-    sum
-}
-
-/// Are values of this exponent normal and safe from saturation? The highest binade may saturate.
-fn is_normal(format: &Format, exponent: i32) -> bool {
-    let (lowest, highest) = format.exponent_range();
-    (lowest..highest).contains(&exponent)
-}
-
-/// Σ (x − q)² over a tensor's finite elements in `f64`, for any bias of a format as wide as the cells' precision.
-pub fn squared_error<T: Element>(cells: &Cells<T>, format: &Format) -> f64 {
-    cells.iter().map(|cell| term(&cell, format)).sum()
-}
-
-/// The magnitude that all elements of a cell round to.
-fn quantized(cell: &Cell, format: &Format) -> (u64, i32) {
-    let how = format.default_projection();
-    let Rounded { value, .. } = project(cell.representative.into(), format, &how);
-    match format.decode(value) {
-        Datum::Finite { significand, exponent, .. } => (significand, exponent),
-        // Formats with a free bias have finite codes only.
-        _ => (0, 0),
-    }
-}
-
-/// Σ (x − q)² of one cell: an exact integer where terms may cancel, rounded to `f64` once.
-#[expect(clippy::cast_precision_loss, reason = "approximate by design; near ties are settled exactly")]
-fn term(cell: &Cell, format: &Format) -> f64 {
-    let (significand, exponent) = quantized(cell, format);
-    let unit = 2.0_f64.powi(cell.exponent);
-    let shift = exponent - cell.exponent;
-    let integer = (0..=60).contains(&shift).then(|| i128::from(significand) << shift);
-    let exact = integer.and_then(|q| {
-        let distance = i128::from(cell.first) - q;
-        let square = distance.checked_mul(distance)?.checked_mul(i128::from(cell.count))?;
-        let cross = distance.checked_mul(i128::try_from(2 * cell.sum).ok()?)?;
-        square.checked_add(cross)?.checked_add(i128::try_from(cell.sum_of_squares).ok()?)
-    });
-    let in_units = exact.map_or_else(
-        // The value is far larger than q, or finer than it: nothing cancels.
-        || {
-            let distance = cell.first as f64 - significand as f64 * 2.0_f64.powi(shift);
-            cell.count as f64 * distance * distance
-                + 2.0 * distance * cell.sum as f64
-                + cell.sum_of_squares as f64
-        },
-        |exact| exact as f64,
-    );
-    in_units * unit * unit
-}
-
-/// The same sum exactly, in units of 2^(2 · UNIT), below every cell's and every format's last place.
-fn exact(cells: &[Cell], format: &Format) -> BigInt {
-    const UNIT: i32 = -256;
-    let above = |exponent: i32| u64::from((exponent - UNIT).unsigned_abs());
-    let mut total = BigInt::ZERO;
-    for cell in cells {
-        let (significand, exponent) = quantized(cell, format);
-        let scale = above(cell.exponent);
-        let distance = (BigInt::from(cell.first) << scale) - (BigInt::from(significand) << above(exponent));
-        total += &distance * &distance * cell.count
-            + ((&distance * cell.sum * 2_u32) << scale)
-            + (BigInt::from(cell.sum_of_squares) << (2 * scale));
-    }
-    total
+/// By how much a format's bias may grow until this magnitude, which is not zero, exceeds its largest value; below zero if it
+/// does already.
+fn room(format: &Format, magnitude: &Datum) -> i32 {
+    let (Datum::Finite { significand, exponent, .. }, max) = (*magnitude, format.max_finite()) else {
+        return 0;
+    };
+    let binades = max.exponent_of_leading_bit() - magnitude.exponent_of_leading_bit();
+    let moved = Datum::finite(false, significand, exponent + binades);
+    binades - i32::from(moved.compare(&max) == Some(Ordering::Greater))
 }

@@ -1,22 +1,31 @@
 //! [`Blocks`]: one tensor into codes with a scale or a bias for each group of its elements.
 //!
-//! The work goes tile by tile ([`Grid::tiles`]): load, choose the scales of its groups, divide, encode, pack, write. A
-//! value is divided by its scale exactly or to odd ([`divide_to_odd`](crate::scale::divide_to_odd)), so that the encoder's
-//! rounding is the only one. Memory is that of a few tiles; a group larger than a tile is read twice.
+//! The work goes tile by tile ([`Grid::tile`]), on all threads: load, choose the scales of its groups, divide, encode,
+//! pack; then the results are written and added up in order. A value is divided by its scale so that the encoder's
+//! rounding is the only one (`quotients.rs`). Memory is that of a few tiles a thread; a group larger than a tile is
+//! read twice, and its parts are what threads share.
+
+use std::ops::Range;
 
 use smallfloat::random::Philox;
 use smallfloat::{Flags, Format};
-use smallfloat_kernels::{Cells, Decoder, Encoder, ErrorSums, Events, Words};
+use smallfloat_kernels::{Cells, Decoder, ErrorSums, Events, Words};
 
-use crate::granularity::{Grid, Tile};
-use crate::options::{Container, Negative, Nonfinite, Options, refuse};
+use crate::bias::{MANY, Magnitudes, WeightedCells};
+use crate::few::Few;
+use crate::granularity::{Grid, PIECE_ELEMENTS, TILE_ELEMENTS, Tile};
+use crate::loader::{Loader, index};
+use crate::options::{Container, Nonfinite, Options, refuse};
+use crate::pipeline::ordered;
 use crate::quantize::{Progress, stream_of_name};
+use crate::quotients::{Division, Quotients};
 use crate::relabel::{Counts, Relabel, Table};
 use crate::report::{ScaleReport, TensorReport};
 use crate::scale::{Divisor, Extent, Scale};
-use crate::scaled::Reader;
-use crate::view::{TensorView, View, f64_decoder};
-use crate::{Dtype, Error, Result, Sink, TensorInfo};
+use crate::search::Searcher;
+use crate::statistics::Statistics;
+use crate::view::{Stored, f64_decoder};
+use crate::{Dtype, Result, Sink};
 
 /// What a whole tensor, or several that share, have decided before the work on groups begins.
 #[derive(Clone, Copy, Debug)]
@@ -35,127 +44,50 @@ pub(crate) struct Slots {
     pub(crate) global: Option<usize>,
 }
 
-/// Statistics of elements that go by.
-pub(crate) struct Statistics {
-    pub(crate) extent: Extent,
-    cells: Option<Cells<f64>>,
-}
-
-impl Statistics {
-    pub(crate) fn new(options: &Options) -> Result<Self> {
-        let by_cells =
-            options.scale.is_none() && options.format.has_free_bias() && options.bias.needs_statistics();
-        let cells = if by_cells { Some(Cells::new(options.layout()?.precision())) } else { None };
-        Ok(Self { extent: Extent::default(), cells })
-    }
-
-    /// Adds the elements of a tile.
-    pub(crate) fn add(
-        &mut self,
-        tensor: &Loader<'_>,
-        tile: Tile,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<()> {
-        let mut values = Vec::new();
-        for piece in Grid::pieces(tile) {
-            tensor.load(&piece, &mut values, progress)?;
-            self.extent.merge(&Extent::of(values.iter().copied()));
-            if let Some(cells) = &mut self.cells {
-                cells.add(&values);
-            }
-        }
-        Ok(())
-    }
-
-    /// The scale of all of them.
-    pub(crate) fn choose(&self, options: &Options, element: &Format, global: f64) -> Result<Scale> {
-        match &options.scale {
-            Some(spec) => Ok(spec.choose(element, &self.extent, global)),
-            None => options
-                .bias
-                .choose(&options.format, self.cells.as_ref())
-                .map(|format| Scale::of_bias(format.bias())),
-        }
-    }
-}
-
-/// A tensor's elements by tiles, checked against what the options refuse.
-pub(crate) struct Loader<'a> {
-    pub(crate) view: &'a View,
-    pub(crate) tensor: &'a TensorView,
-    pub(crate) grid: Grid,
-    reader: Reader<'a>,
-    options: &'a Options,
-    signed: bool,
-}
-
-impl<'a> Loader<'a> {
-    pub(crate) fn new(view: &'a View, tensor: &'a TensorView, options: &'a Options) -> Result<Self> {
-        let grid = Grid::new(&tensor.info.shape, options.granularity);
-        let signed = options.layout()?.is_signed();
-        Ok(Self { view, tensor, grid, reader: view.reader(tensor)?, options, signed })
-    }
-
-    pub(crate) fn load(
-        &self,
-        tile: &Tile,
-        values: &mut Vec<f64>,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<()> {
-        values.clear();
-        values.resize(index(tile.elements()), 0.0);
-        if tile.columns == self.grid.columns {
-            self.reader.read(tile.row * self.grid.columns, values)?;
-        } else {
-            for (i, row) in values.chunks_exact_mut(index(tile.columns)).enumerate() {
-                self.reader.read((tile.row + i as u64) * self.grid.columns + tile.column, row)?;
-            }
-        }
-        let info = &self.tensor.info;
-        progress(Progress::Bytes(share_of(info, tile.elements())));
-        self.check(tile, values)
-    }
-
-    /// Refuses what the options say must not be in the data, naming the first element.
-    fn check(&self, tile: &Tile, values: &[f64]) -> Result<()> {
-        let refuse = |i: usize, advice: &str| {
-            let (row, column) = (i as u64 / tile.columns, i as u64 % tile.columns);
-            let element = (tile.row + row) * self.grid.columns + tile.column + column;
-            Err(self.refused(format!("element {element} is {}: {advice}", values[i])))
-        };
-        if self.options.nonfinite == Nonfinite::Refuse
-            && let Some(i) = values.iter().position(|x| !x.is_finite())
-        {
-            return refuse(i, "ask for the preset's rule (--nonfinite preset) or mend the data");
-        }
-        if !self.signed
-            && self.options.negative == Negative::Refuse
-            && let Some(i) = values.iter().position(|&x| x < 0.0)
-        {
-            return refuse(i, "the format is unsigned; choose a rule (--negative nan, zero or magnitude)");
-        }
-        Ok(())
-    }
-
-    pub(crate) fn refused(&self, what: String) -> Error {
-        Error::refused(Some(self.view.source().path()), Some(&self.tensor.info.name), what)
-    }
-}
-
-/// The work on one tensor.
+/// The work on one tensor: what it depends on, and nothing that it changes.
 pub(crate) struct Blocks<'a> {
     loader: Loader<'a>,
     options: &'a Options,
     element: Format,
-    encoder: Encoder<f64>,
+    quotients: Quotients,
     decoder: Decoder<f64>,
     /// Tables and the decoder of FP8 codes, where those are stored.
     relabel: Option<(Relabel, Decoder<f64>)>,
     infinities: Option<[u32; 2]>,
+    searcher: Option<Searcher>,
     philox: Philox,
     whole: Whole,
+    few: Option<Few>,
     sink: &'a Sink,
     slots: Slots,
+}
+
+/// What a thread holds.
+#[derive(Default)]
+struct Scratch {
+    /// The elements of a tile, and their codes.
+    held: Vec<f64>,
+    codes: Vec<u16>,
+    division: Division,
+    decoded: Vec<f64>,
+}
+
+/// What became of a tile.
+#[derive(Default)]
+struct Done {
+    bytes_in: u64,
+    events: Events,
+    sums: ErrorSums,
+    /// What elements are multiplied by when they are read.
+    scales: Vec<f64>,
+    biases: Vec<i32>,
+    rounded_again: u64,
+    /// Tensor of the sink, offset, bytes.
+    writes: Vec<(usize, u64, Vec<u8>)>,
+}
+
+/// What became of all tiles.
+struct Outcome {
     events: Events,
     sums: ErrorSums,
     scales: ScaleReport,
@@ -163,11 +95,11 @@ pub(crate) struct Blocks<'a> {
     rounded_again: u64,
 }
 
-/// Groups of more elements than this are worth a table of their classes.
-const MANY: usize = 1 << 13;
-
 /// Longer lists of biases are not kept for the report.
 const MAX_BIASES: usize = 1 << 16;
+
+/// Elements that are encoded at once: what is made of them on the way stays in the cache.
+const STRIP_ELEMENTS: u64 = 1 << 14;
 
 impl<'a> Blocks<'a> {
     pub(crate) fn new(
@@ -196,87 +128,183 @@ impl<'a> Blocks<'a> {
             Nonfinite::Preset => options.infinities(&element),
         };
         let stream = stream_of_name(&loader.tensor.info.name);
+        let is_short = loader.tensor.stored == Stored::Wide && loader.tensor.info.dtype != Dtype::F64;
         Ok(Self {
-            encoder: Encoder::for_length(&element, &how, length).map_err(refuse)?,
+            quotients: Quotients::new(&element, &how, length, is_short)?,
             decoder: f64_decoder(&element)?,
             relabel,
             infinities,
+            searcher: Searcher::new(options)?,
             philox: Philox { seed: options.seed.unwrap_or(0), stream },
+            // The short way knows no weights.
+            few: if options.calibration.is_none() { Few::new(&options.format, options.bias) } else { None },
             loader,
             options,
             element,
             whole,
             sink,
             slots,
-            events: Events::default(),
-            sums: ErrorSums::default(),
-            scales: ScaleReport::new(options),
-            biases: Vec::new(),
-            rounded_again: 0,
         })
     }
 
     /// Writes codes and scales, and completes the report.
     pub(crate) fn run(
-        mut self,
+        self,
         report: &mut TensorReport,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<ErrorSums> {
         if let Some(slot) = self.slots.global {
-            #[expect(clippy::cast_possible_truncation, reason = "a power of two within F32's range")]
+            #[expect(clippy::cast_possible_truncation, reason = "a number of F32")]
             let global = self.whole.global as f32;
             self.sink.append(slot, &global.to_le_bytes())?;
         }
         let grid = self.loader.grid;
-        let mut tiles: Vec<Tile> = Vec::new();
+        let mut outcome = Outcome {
+            events: Events::default(),
+            sums: ErrorSums::default(),
+            scales: ScaleReport::new(self.options),
+            biases: Vec::new(),
+            rounded_again: 0,
+        };
         if grid.rows * grid.columns == 0 {
             // Without elements there are scales even so.
-            tiles.push(Tile { row: 0, rows: grid.rows, column: 0, columns: grid.columns });
-        }
-        for tile in tiles.into_iter().chain(grid.tiles()) {
-            self.tile(tile, progress)?;
+            let none = Tile { row: 0, rows: grid.rows, column: 0, columns: grid.columns };
+            self.take(self.tile(&mut Scratch::default(), none)?, &mut outcome)?;
+        } else if grid.block_rows.saturating_mul(grid.block_columns) <= TILE_ELEMENTS {
+            ordered(
+                grid.tile_count(),
+                Scratch::default,
+                |scratch, i| self.tile(scratch, grid.tile(i)),
+                |done| {
+                    progress(Progress::Bytes(done.bytes_in));
+                    self.take(done, &mut outcome)
+                },
+            )?;
+        } else {
+            for i in 0..grid.tile_count() {
+                self.large(grid.tile(i), &mut outcome, progress)?;
+            }
         }
         if self.options.scale.is_none() && !self.options.format.has_free_bias() {
-            self.biases = vec![self.element.bias()];
+            outcome.biases = vec![self.element.bias()];
         }
-        report.biases = self.biases;
-        report.scales = self.options.scale.is_some().then_some(self.scales);
-        report.rounded_again = self.relabel.is_some().then_some(self.rounded_again);
-        report.count(&self.events, &self.sums);
-        Ok(self.sums)
+        report.biases = outcome.biases;
+        report.calibrated = self.loader.is_weighed();
+        report.scales = self.options.scale.is_some().then_some(outcome.scales);
+        report.rounded_again = self.relabel.is_some().then_some(outcome.rounded_again);
+        report.count(&outcome.events, &outcome.sums);
+        Ok(outcome.sums)
     }
 
-    fn tile(&mut self, tile: Tile, progress: &mut dyn FnMut(Progress<'_>)) -> Result<()> {
-        let groups = self.groups(&tile);
-        let mut pieces: Vec<Tile> = Grid::pieces(tile).collect();
-        let mut held = Vec::new();
-        if let [only] = pieces[..] {
-            self.loader.load(&only, &mut held, progress)?;
+    /// Writes what became of a tile and adds it to what became of those before.
+    fn take(&self, done: Done, outcome: &mut Outcome) -> Result<()> {
+        for (slot, offset, bytes) in &done.writes {
+            self.sink.write_at(*slot, *offset, bytes)?;
         }
-        let scales = self.scales_of(&tile, &groups, &held, progress)?;
+        outcome.events = outcome.events.merge(done.events);
+        outcome.sums = outcome.sums.then(done.sums);
+        outcome.rounded_again += done.rounded_again;
+        done.scales.into_iter().for_each(|scale| outcome.scales.add(scale));
+        let room = MAX_BIASES.saturating_sub(outcome.biases.len());
+        outcome.biases.extend(done.biases.into_iter().take(room));
+        Ok(())
+    }
+
+    /// The work on whole groups.
+    fn tile(&self, scratch: &mut Scratch, tile: Tile) -> Result<Done> {
+        let groups = self.groups(&tile);
+        let mut done = Done { bytes_in: self.load(scratch, &tile)?, ..Done::default() };
+        let scales = self.scales_of(&tile, &groups, &scratch.held)?;
+        done.events = self.encode(scratch, &tile, &groups, &scales);
         let mut tables = Vec::new();
-        let held_piece = if pieces.len() == 1 { pieces.pop() } else { None };
         if self.relabel.is_some() {
             let mut counts: Vec<Counts> = scales.iter().map(|_| Box::new([0; 256])).collect();
-            let mut values = Vec::new();
-            for piece in held_piece.iter().chain(&pieces) {
-                let values = self.values(piece, &held, held_piece.is_some(), &mut values, progress)?;
-                let (codes, _) = self.encode(piece, &groups, values, &scales);
-                self.each_group(piece, &groups, |group, range| {
-                    codes[range].iter().for_each(|&code| counts[group][usize::from(code & 255)] += 1);
-                });
+            self.count(scratch, &tile, &groups, &mut counts);
+            tables = self.tables(&groups, &counts, &mut done)?;
+        }
+        let stored = self.write_scales(&groups, &scales, &tables, &mut done);
+        self.write(scratch, &tile, &groups, &stored, &tables, &mut done)?;
+        done.scales = stored;
+        Ok(done)
+    }
+
+    /// The work on one group that is too large to be held.
+    fn large(&self, tile: Tile, outcome: &mut Outcome, progress: &mut dyn FnMut(Progress<'_>)) -> Result<()> {
+        let groups = self.groups(&tile);
+        let pieces: Vec<Tile> = Grid::pieces(tile, PIECE_ELEMENTS).collect();
+        let (count, piece) = (pieces.len() as u64, |i: u64| pieces[index(i)]);
+        let scale = if let Some(scale) = self.known_scale()? {
+            scale
+        } else {
+            let mut statistics = Statistics::new(self.options)?;
+            statistics.add(&self.loader, tile, progress)?;
+            match &self.searcher {
+                None => statistics.choose(self.options, &self.element, self.whole.global)?,
+                Some(searcher) => {
+                    let mut search = searcher.search(&statistics.extent, self.whole.global);
+                    search.read(&self.loader, tile, progress)?;
+                    search.best()
+                }
             }
-            tables = self.tables(&groups, &counts)?;
+        };
+        let scales = [scale];
+        let (mut all, mut tables) = (Done::default(), Vec::new());
+        if self.relabel.is_some() {
+            let mut counts: Vec<Counts> = vec![Box::new([0; 256])];
+            ordered(
+                count,
+                Scratch::default,
+                |scratch, i| {
+                    let bytes_in = self.load(scratch, &piece(i))?;
+                    self.encode(scratch, &piece(i), &groups, &scales);
+                    let mut counts: Vec<Counts> = vec![Box::new([0; 256])];
+                    self.count(scratch, &piece(i), &groups, &mut counts);
+                    Ok((bytes_in, counts))
+                },
+                |(bytes_in, piece_counts)| {
+                    progress(Progress::Bytes(bytes_in));
+                    let all = counts.iter_mut().zip(&piece_counts);
+                    all.for_each(|(all, some)| {
+                        all.iter_mut().zip(&**some).for_each(|(all, some)| *all += some);
+                    });
+                    Ok(())
+                },
+            )?;
+            tables = self.tables(&groups, &counts, &mut all)?;
         }
-        let stored = self.write_scales(&groups, &scales, &tables)?;
-        let mut values = Vec::new();
-        for piece in held_piece.iter().chain(&pieces) {
-            let values = self.values(piece, &held, held_piece.is_some(), &mut values, progress)?;
-            let (codes, events) = self.encode(piece, &groups, values, &scales);
-            self.events = self.events.merge(events);
-            self.write(piece, &groups, values, codes, &stored, &tables)?;
-        }
+        let stored = self.write_scales(&groups, &scales, &tables, &mut all);
+        all.scales.clone_from(&stored);
+        self.take(all, outcome)?;
+        ordered(
+            count,
+            Scratch::default,
+            |scratch, i| {
+                let mut done = Done { bytes_in: self.load(scratch, &piece(i))?, ..Done::default() };
+                done.events = self.encode(scratch, &piece(i), &groups, &scales);
+                self.write(scratch, &piece(i), &groups, &stored, &tables, &mut done)?;
+                Ok(done)
+            },
+            |done| {
+                progress(Progress::Bytes(done.bytes_in));
+                self.take(done, outcome)
+            },
+        )?;
         Ok(())
+    }
+
+    fn load(&self, scratch: &mut Scratch, tile: &Tile) -> Result<u64> {
+        self.loader.load(tile, &mut scratch.held)?;
+        Ok(self.loader.share_of(tile))
+    }
+
+    /// The parts of a tile that are encoded at once, and the places of their elements in it.
+    fn strips(tile: &Tile) -> impl Iterator<Item = (Tile, Range<usize>)> {
+        let mut at = 0;
+        Grid::pieces(*tile, STRIP_ELEMENTS).map(move |strip| {
+            let range = at..at + index(strip.elements());
+            at = range.end;
+            (strip, range)
+        })
     }
 
     /// The groups of a tile; a tensor of no elements has those that its shape gives.
@@ -286,21 +314,6 @@ impl<'a> Blocks<'a> {
             return Tile { row: 0, rows: grid.group_rows, column: 0, columns: grid.group_columns };
         }
         grid.groups_of(tile)
-    }
-
-    fn values<'v>(
-        &self,
-        piece: &Tile,
-        held: &'v [f64],
-        is_held: bool,
-        buffer: &'v mut Vec<f64>,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<&'v [f64]> {
-        if is_held {
-            return Ok(held);
-        }
-        self.loader.load(piece, buffer, progress)?;
-        Ok(buffer)
     }
 
     /// Calls `each` with the groups that a piece reaches into, row by row: the group's index within `groups` and the
@@ -322,32 +335,35 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    fn scales_of(
-        &self,
-        tile: &Tile,
-        groups: &Tile,
-        held: &[f64],
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Vec<Scale>> {
+    /// The scale of all groups, where it does not depend on their elements.
+    fn known_scale(&self) -> Result<Option<Scale>> {
+        let options = self.options;
+        if self.whole.scale.is_some() || options.scale.is_some() {
+            return Ok(self.whole.scale);
+        }
+        if !options.format.has_free_bias() {
+            return Ok(Some(Scale::new(0, 1.0, 1.0)));
+        }
+        if options.bias.needs_statistics() {
+            return Ok(None);
+        }
+        let format = options.bias.choose(&options.format, None)?;
+        Ok(Some(Scale::of_bias(format.bias())))
+    }
+
+    fn scales_of(&self, tile: &Tile, groups: &Tile, held: &[f64]) -> Result<Vec<Scale>> {
         let count = index(groups.elements());
-        if let Some(scale) = self.whole.scale {
+        if let Some(scale) = self.known_scale()? {
             return Ok(vec![scale; count]);
-        }
-        if self.options.scale.is_none() && !self.options.format.has_free_bias() {
-            return Ok(vec![Scale { code: 0, value: 1.0 }; count]);
-        }
-        if held.is_empty() && tile.elements() > 0 {
-            let mut statistics = Statistics::new(self.options)?;
-            if self.options.scale.is_some() || self.options.bias.needs_statistics() {
-                statistics.add(&self.loader, *tile, progress)?;
-            }
-            return Ok(vec![statistics.choose(self.options, &self.element, self.whole.global)?]);
         }
         if let Some(spec) = &self.options.scale {
             let mut extents = vec![Extent::default(); count];
             self.each_group(tile, groups, |group, range| {
-                extents[group].merge(&Extent::of(held[range].iter().copied()));
+                extents[group].merge(&Extent::of(&held[range]));
             });
+            if let Some(searcher) = &self.searcher {
+                return Ok(self.searched(searcher, tile, groups, held, &extents));
+            }
             return Ok(extents
                 .iter()
                 .map(|extent| spec.choose(&self.element, extent, self.whole.global))
@@ -355,59 +371,98 @@ impl<'a> Blocks<'a> {
         }
         let mut places = vec![Vec::new(); count];
         self.each_group(tile, groups, |group, range| places[group].push(range));
-        let choose = |places: &Vec<std::ops::Range<usize>>| {
+        let choose = |places: &Vec<Range<usize>>| {
             let options = self.options;
-            let format = if places.iter().map(ExactSizeIterator::len).sum::<usize>() > MANY {
+            if let Some(bias) =
+                self.few.as_ref().and_then(|few| few.choose(elements(places).map(|i| held[i])))
+            {
+                return Ok(Scale::of_bias(bias));
+            }
+            let many = places.iter().map(ExactSizeIterator::len).sum::<usize>() > MANY;
+            let weighed = || elements(places).map(|i| (held[i], self.loader.weight(tile, i)));
+            let magnitudes = if options.calibration.is_some() && many {
+                let mut cells = WeightedCells::new(self.element.precision());
+                weighed().for_each(|(x, weight)| cells.add(x, weight));
+                cells.magnitudes()
+            } else if many {
                 let mut cells = Cells::<f64>::new(self.element.precision());
                 for place in places {
                     cells.add(&held[place.clone()]);
                 }
-                options.bias.choose(&options.format, Some(&cells))?
+                Magnitudes::from(&cells)
             } else {
-                let values = places.iter().flat_map(|place| held[place.clone()].iter().copied());
-                options.bias.choose_values(&options.format, values)?
+                Magnitudes::of_few(weighed())
             };
+            let format = options.bias.choose(&options.format, Some(&magnitudes))?;
             Ok(Scale::of_bias(format.bias()))
         };
         places.iter().map(choose).collect()
     }
 
-    /// The codes of a piece, and what happened.
-    fn encode(&self, piece: &Tile, groups: &Tile, values: &[f64], scales: &[Scale]) -> (Vec<u16>, Events) {
-        let divisors: Vec<Divisor> = scales.iter().map(|scale| self.divisor(scale)).collect();
-        let mut quotients = vec![0.0; values.len()];
-        self.each_group(piece, groups, |group, range| {
-            for (q, &x) in quotients[range.clone()].iter_mut().zip(&values[range]) {
-                *q = divisors[group].apply(x);
-            }
+    /// The scales of least error for the groups of a tile that is at hand.
+    fn searched(
+        &self,
+        searcher: &Searcher,
+        tile: &Tile,
+        groups: &Tile,
+        held: &[f64],
+        extents: &[Extent],
+    ) -> Vec<Scale> {
+        let mut elements: Vec<(Vec<f64>, Vec<u32>)> = vec![Default::default(); extents.len()];
+        self.each_group(tile, groups, |group, range| {
+            elements[group].0.extend_from_slice(&held[range.clone()]);
+            elements[group].1.extend(range.map(|i| self.loader.weight(tile, i)));
         });
-        let (mut codes, mut events) = (vec![0_u16; values.len()], Events::default());
-        let columns = self.loader.grid.columns;
-        // Random words belong to places in the tensor, and only whole rows follow each other there.
-        let run = if piece.columns == columns { quotients.len() } else { index(piece.columns) };
-        let rows = quotients.chunks(run.max(1)).zip(codes.chunks_mut(run.max(1)));
-        for (i, (quotients, codes)) in rows.enumerate() {
-            let first_element = (piece.row + i as u64) * columns + piece.column;
-            events = events.merge(self.encoder.encode_random(
-                quotients,
-                codes,
-                Words { generator: self.philox.into(), first_element },
-            ));
+        let best = |((values, weights), extent): (&(Vec<f64>, Vec<u32>), &Extent)| {
+            let mut search = searcher.search(extent, self.whole.global);
+            search.add(values, |i| weights[i]);
+            search.best()
+        };
+        elements.iter().zip(extents).map(best).collect()
+    }
+
+    /// The codes of a tile, and what happened.
+    fn encode(&self, scratch: &mut Scratch, tile: &Tile, groups: &Tile, scales: &[Scale]) -> Events {
+        let divisors: Vec<Divisor> = scales.iter().map(|scale| self.divisor(scale)).collect();
+        let Scratch { held, codes, division, .. } = scratch;
+        codes.resize(held.len(), 0);
+        let mut events = Events::default();
+        for (strip, range) in Self::strips(tile) {
+            let (values, codes) = (&held[range.clone()], &mut codes[range]);
+            self.quotients.begin(division, values.len());
+            self.each_group(&strip, groups, |group, range| {
+                self.quotients.divide(division, range.clone(), &values[range], divisors[group]);
+            });
+            // Random words belong to places in the tensor, and only whole rows follow each other there.
+            let columns = self.loader.grid.columns;
+            let run = if strip.columns == columns { values.len() } else { index(strip.columns) };
+            for (i, codes) in codes.chunks_mut(run.max(1)).enumerate() {
+                let first_element = (strip.row + i as u64) * columns + strip.column;
+                let words = Words { generator: self.philox.into(), first_element };
+                events = events.merge(self.quotients.encode(division, i * run, codes, words));
+            }
         }
-        for (&x, code) in values.iter().zip(&mut codes) {
-            if let (true, Some(infinities)) = (x.is_infinite(), self.infinities) {
+        if let Some(infinities) = self.infinities {
+            for (x, code) in held.iter().zip(&mut *codes).filter(|(x, _)| x.is_infinite()) {
                 #[expect(clippy::cast_possible_truncation, reason = "codes have at most 16 bits")]
-                let infinity = infinities[usize::from(x < 0.0)] as u16;
+                let infinity = infinities[usize::from(*x < 0.0)] as u16;
                 *code = infinity;
             }
         }
         // The encoder sees quotients; whether an operand is subnormal is a matter of the source.
         events.flags = events.flags & Flags::from_bits_truncate(!Flags::DENORMAL.bits());
         let least = smallest_normal(self.loader.tensor.info.dtype);
-        if values.iter().any(|x| *x != 0.0 && x.abs() < least) {
+        if held.iter().fold(false, |any, x| any | ((*x != 0.0) & (x.abs() < least))) {
             events.flags |= Flags::DENORMAL;
         }
-        (codes, events)
+        events
+    }
+
+    /// How often each code occurs in the groups of a tile.
+    fn count(&self, scratch: &Scratch, tile: &Tile, groups: &Tile, counts: &mut [Counts]) {
+        self.each_group(tile, groups, |group, range| {
+            scratch.codes[range].iter().for_each(|&code| counts[group][usize::from(code & 255)] += 1);
+        });
     }
 
     fn divisor(&self, scale: &Scale) -> Divisor {
@@ -415,10 +470,10 @@ impl<'a> Blocks<'a> {
             // The scale alone says NaN; the elements are zeros.
             return Divisor::Silent;
         }
-        Divisor::new(scale.value)
+        Divisor::of(scale)
     }
 
-    fn tables(&mut self, groups: &Tile, counts: &[Counts]) -> Result<Vec<bool>> {
+    fn tables(&self, groups: &Tile, counts: &[Counts], done: &mut Done) -> Result<Vec<bool>> {
         let Some((relabel, _)) = &self.relabel else { return Ok(Vec::new()) };
         let mut tables = Vec::new();
         for (i, counts) in counts.iter().enumerate() {
@@ -428,20 +483,20 @@ impl<'a> Blocks<'a> {
                 let group = Tile { row: groups.row + row, column: groups.column + column, ..*groups };
                 return Err(self.loader.refused(relabel.refusal(&group, changed)));
             }
-            self.rounded_again += changed;
+            done.rounded_again += changed;
             tables.push(second);
         }
         Ok(tables)
     }
 
-    /// Writes the scales of a tile's groups; what elements are multiplied by when they are read.
-    fn write_scales(&mut self, groups: &Tile, scales: &[Scale], tables: &[bool]) -> Result<Vec<f64>> {
+    /// The scales of a tile's groups as bytes, and what elements are multiplied by when they are read.
+    fn write_scales(&self, groups: &Tile, scales: &[Scale], tables: &[bool], done: &mut Done) -> Vec<f64> {
         let mut bytes = Vec::new();
-        let mut stored = Vec::new();
+        let mut stored = Vec::with_capacity(scales.len());
         let by_bias = self.options.scale.is_none() && self.options.format.has_free_bias();
         for (i, scale) in scales.iter().enumerate() {
-            if by_bias && self.biases.len() < MAX_BIASES {
-                self.biases.push(i32::try_from(scale.code).unwrap_or(0));
+            if by_bias {
+                done.biases.push(i32::try_from(scale.code).unwrap_or(0));
             }
             let value = match (&self.relabel, tables.get(i)) {
                 (Some((relabel, _)), Some(&second)) => {
@@ -450,7 +505,6 @@ impl<'a> Blocks<'a> {
                 _ => scale.value,
             };
             stored.push(value);
-            self.scales.add(value);
             match (&self.relabel, &self.options.scale) {
                 #[expect(clippy::cast_possible_truncation, reason = "a power of two within F32's range")]
                 (Some(_), _) => bytes.extend((value as f32).to_le_bytes()),
@@ -463,65 +517,78 @@ impl<'a> Blocks<'a> {
         }
         if let Some(slot) = self.slots.scale {
             let size = bytes.len() / scales.len().max(1);
-            for (i, row) in bytes.chunks((index(groups.columns) * size).max(1)).enumerate() {
-                let group = (groups.row + i as u64) * self.loader.grid.group_columns + groups.column;
-                self.sink.write_at(slot, group * size as u64, row)?;
+            let across = self.loader.grid.group_columns;
+            // Scales of whole rows of groups follow each other.
+            let row = if groups.columns == across { bytes.len() } else { index(groups.columns) * size };
+            for (i, row) in bytes.chunks(row.max(1)).enumerate() {
+                let group = (groups.row + i as u64) * across + groups.column;
+                done.writes.push((slot, group * size as u64, row.to_vec()));
             }
         }
-        Ok(stored)
+        stored
     }
 
-    /// Writes the codes of a piece in the form that the container asks for, and adds up the errors.
+    /// The codes of a tile in the form that the container asks for, and the errors.
     fn write(
-        &mut self,
-        piece: &Tile,
+        &self,
+        scratch: &mut Scratch,
+        tile: &Tile,
         groups: &Tile,
-        values: &[f64],
-        mut codes: Vec<u16>,
         scales: &[f64],
         tables: &[bool],
+        done: &mut Done,
     ) -> Result<()> {
-        let mut decoded = vec![0.0; values.len()];
-        self.each_group(piece, groups, |group, range| {
-            let table: Option<&Table> = match (&self.relabel, tables.get(group)) {
-                (Some((relabel, _)), Some(&second)) => Some(relabel.table(second)),
-                _ => None,
-            };
-            let decoder = self.relabel.as_ref().map_or(&self.decoder, |(_, decoder)| decoder);
-            for (value, code) in decoded[range.clone()].iter_mut().zip(&mut codes[range]) {
+        let Scratch { held, codes, decoded, .. } = scratch;
+        for (strip, range) in Self::strips(tile) {
+            let (values, codes) = (&held[range.clone()], &mut codes[range]);
+            decoded.resize(values.len(), 0.0);
+            self.each_group(&strip, groups, |group, range| {
+                let table: Option<&Table> = match (&self.relabel, tables.get(group)) {
+                    (Some((relabel, _)), Some(&second)) => Some(relabel.table(second)),
+                    _ => None,
+                };
+                let decoder = self.relabel.as_ref().map_or(&self.decoder, |(_, decoder)| decoder);
                 if let Some(table) = table {
-                    *code = table.code(*code).0;
+                    codes[range.clone()].iter_mut().for_each(|code| *code = table.code(*code).0);
                 }
-                *value = decoder.value(usize::from(*code)) * scales[group];
+                let scale = scales[group];
+                for (value, code) in decoded[range.clone()].iter_mut().zip(&codes[range]) {
+                    *value = decoder.value(usize::from(*code)) * scale;
+                }
+            });
+            let mut part = ErrorSums::of(values, decoded);
+            if part.not_finite > 0 {
+                // A finite value that became infinite counts too.
+                let finite = values.iter().map(|x| x.abs()).filter(|x| x.is_finite());
+                part.amax = finite.fold(part.amax, f64::max);
             }
-        });
-        let mut part = ErrorSums::of(values, &decoded);
-        if part.not_finite > 0 {
-            // A finite value that became infinite counts too.
-            let finite = values.iter().map(|x| x.abs()).filter(|x| x.is_finite());
-            part.amax = finite.fold(part.amax, f64::max);
+            done.sums = done.sums.then(part);
+            if self.options.container == Container::Bf16 {
+                self.write_bf16(&strip, decoded, done)?;
+            }
         }
-        self.sums = self.sums.then(part);
-        if self.options.container == Container::Bf16 {
-            return self.write_bf16(piece, &decoded);
-        }
-        let element = self.relabel.as_ref().map_or(self.element, |(relabel, _)| relabel.to);
-        let packing = self.options.packing;
-        let columns = self.loader.grid.columns;
-        let (unit, unit_bytes) = packing.unit(&element);
-        let whole = piece.columns == columns && columns.is_multiple_of(unit);
-        let run = if whole { codes.len() } else { index(piece.columns) };
-        let mut bytes = Vec::new();
-        for (i, codes) in codes.chunks(run.max(1)).enumerate() {
-            bytes.clear();
-            packing.pack(&element, codes, &mut bytes);
-            let row = (piece.row + i as u64) * packing.row_bytes(&element, columns);
-            self.sink.write_at(self.slots.codes, row + piece.column / unit * unit_bytes, &bytes)?;
+        if self.options.container != Container::Bf16 {
+            self.write_codes(tile, codes, done);
         }
         Ok(())
     }
 
-    fn write_bf16(&self, piece: &Tile, decoded: &[f64]) -> Result<()> {
+    fn write_codes(&self, tile: &Tile, codes: &[u16], done: &mut Done) {
+        let element = self.relabel.as_ref().map_or(self.element, |(relabel, _)| relabel.to);
+        let packing = self.options.packing;
+        let columns = self.loader.grid.columns;
+        let (unit, unit_bytes) = packing.unit(&element);
+        let whole = tile.columns == columns && columns.is_multiple_of(unit);
+        let run = if whole { codes.len() } else { index(tile.columns) };
+        for (i, codes) in codes.chunks(run.max(1)).enumerate() {
+            let mut bytes = Vec::new();
+            packing.pack(&element, codes, &mut bytes);
+            let row = (tile.row + i as u64) * packing.row_bytes(&element, columns);
+            done.writes.push((self.slots.codes, row + tile.column / unit * unit_bytes, bytes));
+        }
+    }
+
+    fn write_bf16(&self, strip: &Tile, decoded: &[f64], done: &mut Done) -> Result<()> {
         let columns = self.loader.grid.columns;
         let mut bytes = Vec::with_capacity(2 * decoded.len());
         for &value in decoded {
@@ -538,19 +605,18 @@ impl<'a> Blocks<'a> {
             let high = (bits >> 16).to_le_bytes();
             bytes.extend(if value.is_nan() { [0xc0, 0x7f] } else { [high[0], high[1]] });
         }
-        let run = if piece.columns == columns { bytes.len() } else { 2 * index(piece.columns) };
+        let run = if strip.columns == columns { bytes.len() } else { 2 * index(strip.columns) };
         for (i, bytes) in bytes.chunks(run.max(1)).enumerate() {
-            let first = (piece.row + i as u64) * columns + piece.column;
-            self.sink.write_at(self.slots.codes, 2 * first, bytes)?;
+            let first = (strip.row + i as u64) * columns + strip.column;
+            done.writes.push((self.slots.codes, 2 * first, bytes.to_vec()));
         }
         Ok(())
     }
 }
 
-/// The bytes of some of a tensor's elements; of packed ones they need not be whole.
-pub(crate) fn share_of(info: &TensorInfo, elements: u64) -> u64 {
-    let share = u128::from(info.len) * u128::from(elements) / u128::from(info.elements().max(1));
-    u64::try_from(share).unwrap_or(info.len)
+/// The elements at these places.
+fn elements(places: &[Range<usize>]) -> impl Iterator<Item = usize> {
+    places.iter().flat_map(Clone::clone)
 }
 
 fn smallest_normal(dtype: Dtype) -> f64 {
@@ -560,9 +626,4 @@ fn smallest_normal(dtype: Dtype) -> f64 {
         Dtype::F16 => f64::from_bits((1023 - 14) << 52),
         _ => 0.0,
     }
-}
-
-/// Tiles are held in memory, so their sizes fit.
-fn index(n: u64) -> usize {
-    usize::try_from(n).unwrap_or(usize::MAX)
 }

@@ -42,7 +42,7 @@ fn fp8(options: &Options, ignored: &[String]) -> Value {
 fn compressed(options: &Options, format: &str, ignored: &[String]) -> Value {
     let scale = options.scale.map_or(BINARY32, |scale| scale.format);
     let bits = options.layout().map_or(8, |format| format.width());
-    let global = options.scale.is_some_and(|scale| scale.global);
+    let global = options.scale.is_some_and(|scale| scale.global.is_some());
     let mut weights = json!({
         "num_bits": bits,
         "type": "float",

@@ -3,18 +3,26 @@
 //! `NAME` holds the codes in the original shape, `NAME_bias` the bias (U8) where the format's bias is data, and the
 //! metadata key `smallfloat.tensors` a JSON object that says for each tensor how to read it (`docs/semantics.md` S8).
 //! A reader that knows nothing of this sees integers, not wrong numbers.
+//!
+//! `smallfloat.record` is a digest of the whole file: names, dtypes, shapes and data of all tensors, those that are copied
+//! included, and what the metadata says of them. Free text of others is not under it. Files from before it have none.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use smallfloat::{Format, FormatSpec};
 
+use crate::options::refuse;
 use crate::{Dtype, Error, Result, Source};
 
 pub(crate) const VERSION_KEY: &str = "smallfloat.version";
 pub(crate) const TENSORS_KEY: &str = "smallfloat.tensors";
 /// The version of the container's layout.
 pub(crate) const VERSION: &str = "1";
+/// Where the digest of everything stands, and the version of what it covers.
+pub(crate) const RECORD_KEY: &str = "smallfloat.record";
+const RECORD_VERSION: &str = "1";
 pub(crate) const BIAS_SUFFIX: &str = "_bias";
 
 /// How one tensor is stored.
@@ -77,16 +85,62 @@ pub(crate) fn code_dtype(format: &Format) -> Dtype {
     if format.width() <= 8 { Dtype::U8 } else { Dtype::U16 }
 }
 
-/// The metadata of a container, in a fixed order.
+/// A tensor as it is in a file: name, dtype, shape, and the SHA-256 of its bytes in hexadecimal.
+pub(crate) type Recorded<'a> = (&'a str, Dtype, &'a [u64], &'a str);
+
+/// The metadata of a container, in a fixed order. Without the tensors, while they are not written, the record is zeros.
 pub(crate) fn metadata(
     kept: &[(String, String)],
     entries: &BTreeMap<String, Entry>,
+    written: Option<Vec<Recorded<'_>>>,
 ) -> Result<Vec<(String, String)>> {
-    let json = serde_json::to_string(entries).map_err(|e| Error::refused(None, None, e.to_string()))?;
+    let json = serde_json::to_string(entries).map_err(refuse)?;
     let mut metadata = kept.to_vec();
     metadata.push((VERSION_KEY.to_owned(), VERSION.to_owned()));
     metadata.push((TENSORS_KEY.to_owned(), json));
+    let digest = match written {
+        Some(tensors) => record_digest(tensors, &metadata)?,
+        None => "0".repeat(64),
+    };
+    metadata.push((RECORD_KEY.to_owned(), format!("{RECORD_VERSION}:{digest}")));
     Ok(metadata)
+}
+
+/// SHA-256 of a line of JSON for each tensor, by name, and of what the metadata says of them.
+fn record_digest(mut tensors: Vec<Recorded<'_>>, metadata: &[(String, String)]) -> Result<String> {
+    tensors.sort_unstable_by_key(|tensor| tensor.0);
+    let mut digest = Sha256::new();
+    let mut line = |value: String| digest.update(value + "\n");
+    for (name, dtype, shape, sha256) in tensors {
+        line(serde_json::to_string(&(name, dtype.name(), shape, sha256)).map_err(refuse)?);
+    }
+    for key in [VERSION_KEY, TENSORS_KEY] {
+        let value = metadata.iter().find(|(k, _)| k == key).map(|(_, value)| value);
+        line(serde_json::to_string(&(key, value)).map_err(refuse)?);
+    }
+    Ok(format!("{:x}", digest.finalize()))
+}
+
+/// Holds a file with these tensors against its record, if it has one; tells whether it has.
+pub(crate) fn check_record(source: &Source, tensors: Vec<Recorded<'_>>) -> Result<bool, String> {
+    let Some((_, record)) = source.metadata().iter().find(|(key, _)| key == RECORD_KEY) else {
+        return Ok(false);
+    };
+    let Some((RECORD_VERSION, expected)) = record.split_once(':') else {
+        let end = record.char_indices().nth(40).map_or(record.len(), |(end, _)| end);
+        return Err(format!(
+            "its `{RECORD_KEY}` `{}` is of no version that this program knows ({RECORD_VERSION})",
+            &record[..end]
+        ));
+    };
+    let found = record_digest(tensors, source.metadata()).map_err(|e| e.to_string())?;
+    if found != expected {
+        return Err(format!(
+            "a tensor that is copied, a bias or scale, or a name, dtype, shape or entry of the metadata is not what was \
+             written: all together have the SHA-256 {found}, `{RECORD_KEY}` says {expected}"
+        ));
+    }
+    Ok(true)
 }
 
 /// The entries of a file, if it is a native container.
@@ -113,6 +167,6 @@ pub(crate) fn bias_name(tensor: &str) -> String {
 /// The free text of a file, of a container without what describes it.
 pub(crate) fn foreign_metadata(source: &Source) -> Vec<(String, String)> {
     let is_container = source.metadata().iter().any(|(key, _)| key == VERSION_KEY);
-    let is_ours = |key: &str| is_container && [VERSION_KEY, TENSORS_KEY].contains(&key);
+    let is_ours = |key: &str| is_container && [VERSION_KEY, TENSORS_KEY, RECORD_KEY].contains(&key);
     source.metadata().iter().filter(|(key, _)| !is_ours(key)).cloned().collect()
 }

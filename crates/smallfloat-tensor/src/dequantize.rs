@@ -1,27 +1,43 @@
 //! [`dequantize`]: quantized tensors, native or in a layout of other programs → wide floats.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use smallfloat::formats::{BINARY32, BINARY64};
-use smallfloat::{Flags, Projection, Rounding, convert};
+use smallfloat::ops::{Operation, Semantics};
+use smallfloat::{Datum, Flags, Format, Projection, Rounding, convert, project};
 use smallfloat_kernels::{Decoder, Element};
 
-use crate::blocks::share_of;
 use crate::container::foreign_metadata;
-use crate::granularity::TILE_ELEMENTS;
+use crate::folder::{Ending, Opened, check_empty, make_folder};
+use crate::granularity::PIECE_ELEMENTS;
+use crate::loader::share_of;
+use crate::scale::Scale;
 use crate::scaled::Scaled;
 use crate::stream::{StoredCode, with_element};
-use crate::view::{Stored, TensorView};
+use crate::view::{Stored, TensorView, f64_decoder, nothing_quantized};
 use crate::{CHUNK_BYTES, Dtype, Error, NpyWriter, Progress, Result, Sink, SinkOptions, TensorSpec, View};
 
+/// What [`dequantize`] wrote.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Dequantized {
+    /// The bytes of the files with tensors.
+    pub bytes: u64,
+    /// How many values the dtype does not hold, so that they were rounded, each once.
+    pub rounded: u64,
+}
+
 /// Writes a quantized file's tensors as `dtype` (F64, F32, F16 or BF16) into a safetensors file, or into an `.npy` file if the
-/// output's name ends so and there is one tensor. Tensors that were not quantized are copied.
+/// output's name ends so and there is one tensor. Tensors that were not quantized are copied. A checkpoint folder
+/// becomes a new folder with the same files; its index is written anew, and its `config.json` without what it says of
+/// the quantization.
 ///
 /// Values must be exact in `dtype` unless a rounding is given. Where scales are no powers of two, products have more
-/// bits than any dtype below F64, and are rounded to nearest even, once, as the readers of such files do.
+/// bits than any dtype below F64, and where such scales are divided by a number that is none (NVFP4 of NVIDIA's recipe)
+/// quotients have more bits than F64 too: they are rounded to nearest even, once. [`Dequantized`] says how many were.
 ///
 /// # Errors
-/// A file with nothing quantized, a dtype that can't hold the values, and what reading and writing can meet.
+/// A file or folder with nothing quantized, a dtype that can't hold the values, and what reading and writing can meet.
 pub fn dequantize(
     input: &Path,
     output: &Path,
@@ -29,34 +45,77 @@ pub fn dequantize(
     rounding: Option<Rounding>,
     overwrite: bool,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<u64> {
-    let view = View::open(input)?;
-    if !view.is_quantized() {
-        let what =
-            "is no quantized file: it has no `smallfloat.version` in its metadata and no codes with scales";
-        return Err(Error::refused(Some(input), None, what));
-    }
+) -> Result<Dequantized> {
     if !dtype.is_wide_float() {
         let what = format!("can't dequantize to {dtype}: choose F64, F32, F16 or BF16");
         return Err(Error::refused(None, None, what));
     }
-    progress(Progress::Start(view.tensors().iter().map(|tensor| tensor.info.len).sum()));
-    if output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
-        return to_npy(&view, output, dtype, rounding, overwrite, progress);
+    if !input.is_dir() {
+        let view = View::open(input)?;
+        start(std::slice::from_ref(&view), input, progress)?;
+        if output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
+            return to_npy(&view, output, dtype, rounding, overwrite, progress);
+        }
+        return to_file(&view, output, dtype, rounding, overwrite, progress);
     }
+    let opened = Opened::new(input)?;
+    start(&opened.views, input, progress)?;
+    let beside = opened.beside.as_ref();
+    opened.check_output(output)?;
+    check_empty(output, overwrite)?;
+    make_folder(output)?;
+    let mut all = Dequantized::default();
+    for (name, view) in opened.files.iter().zip(&opened.views) {
+        let of_file = to_file(view, &output.join(name), dtype, rounding, overwrite, progress)?;
+        all.bytes += of_file.bytes;
+        all.rounded += of_file.rounded;
+    }
+    let ending = Ending {
+        input,
+        output,
+        files: &opened.files,
+        others: beside.map_or(&[], |beside| &beside.others),
+        index: beside.is_some_and(|beside| beside.has_index),
+        config: true,
+        quantization_config: None,
+        overwrite,
+    };
+    ending.write()?;
+    Ok(all)
+}
+
+/// Refuses what has nothing quantized in it, and tells how much is to be read.
+fn start(views: &[View], input: &Path, progress: &mut dyn FnMut(Progress<'_>)) -> Result<()> {
+    if !views.iter().any(View::is_quantized) {
+        return Err(nothing_quantized(input));
+    }
+    let tensors = views.iter().flat_map(View::tensors);
+    progress(Progress::Start(tensors.map(|tensor| tensor.info.len).sum()));
+    Ok(())
+}
+
+fn to_file(
+    view: &View,
+    output: &Path,
+    dtype: Dtype,
+    rounding: Option<Rounding>,
+    overwrite: bool,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Dequantized> {
     let specs = view.tensors().iter().map(|tensor| {
         TensorSpec::new(&tensor.info.name, out_dtype(tensor, dtype), tensor.info.shape.clone())
     });
     let metadata = foreign_metadata(view.source());
     let sink_options = SinkOptions { overwrite, ..SinkOptions::default() };
     let sink = Sink::create(output, specs.collect(), metadata, sink_options)?;
+    let mut rounded = 0;
     for (slot, tensor) in view.tensors().iter().enumerate() {
         progress(Progress::Tensor(&tensor.info.name));
-        write(&view, tensor, dtype, rounding, progress, &mut |bytes| sink.append(slot, bytes))?;
+        rounded += write(view, tensor, dtype, rounding, progress, &mut |bytes| sink.append(slot, bytes))?;
     }
     let bytes = sink.file_len();
     sink.finish()?;
-    Ok(bytes)
+    Ok(Dequantized { bytes, rounded })
 }
 
 /// The dtype of a tensor's output: only codes change theirs.
@@ -74,22 +133,22 @@ fn to_npy(
     rounding: Option<Rounding>,
     overwrite: bool,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<u64> {
+) -> Result<Dequantized> {
     let [tensor] = view.tensors() else {
         let what = format!("an .npy file holds one array, this container has {}", view.tensors().len());
         return Err(Error::refused(Some(output), None, what));
     };
     let mut writer = NpyWriter::create(output, out_dtype(tensor, dtype), &tensor.info.shape, overwrite)?;
-    let mut bytes_out = 0;
-    write(view, tensor, dtype, rounding, progress, &mut |bytes| {
-        bytes_out += bytes.len() as u64;
-        writer.append(bytes)
+    let mut bytes = 0;
+    let rounded = write(view, tensor, dtype, rounding, progress, &mut |piece| {
+        bytes += piece.len() as u64;
+        writer.append(piece)
     })?;
     writer.finish()?;
-    Ok(bytes_out)
+    Ok(Dequantized { bytes, rounded })
 }
 
-/// Streams one tensor's bytes in the output's dtype.
+/// Streams one tensor's bytes in the output's dtype, and tells how many values were rounded.
 fn write(
     view: &View,
     tensor: &TensorView,
@@ -97,51 +156,78 @@ fn write(
     rounding: Option<Rounding>,
     progress: &mut dyn FnMut(Progress<'_>),
     append: &mut dyn FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
+) -> Result<u64> {
     if let Some(scaled) = tensor.scaled() {
         return with_element!(dtype, T => {
             products::<T>(view, tensor, scaled, rounding, progress, append)
-        }, else Ok(()));
+        }, else Ok(0));
     }
     let Some(format) = tensor.format() else {
         let mut buffer = vec![0; CHUNK_BYTES];
-        return view.source().read_chunks(&tensor.info, &mut buffer, |_, bytes| {
+        view.source().read_chunks(&tensor.info, &mut buffer, |_, bytes| {
             progress(Progress::Bytes(bytes.len() as u64));
             append(bytes)
-        });
+        })?;
+        return Ok(0);
     };
     with_element!(dtype, T => {
-        let how: Option<Projection> = rounding.map(|rounding| T::FORMAT.default_projection().with_rounding(rounding));
-        let decoder = Decoder::<T>::new(format, how.as_ref())
-            .map_err(|e| Error::refused(Some(view.source().path()), Some(&tensor.info.name), e.to_string()))?;
+        let refused = |e: smallfloat_kernels::Error| {
+            Error::refused(Some(view.source().path()), Some(&tensor.info.name), e.to_string())
+        };
+        let (decoder, rounds) = match (Decoder::<T>::new(format, None), rounding) {
+            (Err(_), Some(rounding)) => {
+                let how = T::FORMAT.default_projection().with_rounding(rounding);
+                let decoder = Decoder::<T>::new(format, Some(&how)).map_err(refused)?;
+                let rounds = rounded_codes(format, &decoder)?;
+                (decoder, rounds)
+            }
+            (decoder, _) => (decoder.map_err(refused)?, Vec::new()),
+        };
         if format.width() <= 8 {
-            decode::<T, u8>(view, tensor, &decoder, progress, append)
+            decode::<T, u8>(view, tensor, (&decoder, &rounds), progress, append)
         } else {
-            decode::<T, u16>(view, tensor, &decoder, progress, append)
+            decode::<T, u16>(view, tensor, (&decoder, &rounds), progress, append)
         }
-    }, else Ok(()))
+    }, else Ok(0))
 }
 
+/// Which codes have values that a decoder rounds.
+fn rounded_codes<T: Element>(format: &Format, decoder: &Decoder<T>) -> Result<Vec<bool>> {
+    let exact = f64_decoder(format)?;
+    let is_rounded = |code: usize| {
+        let (exact, value) = (exact.value(code), decoder.value(code).to_f64());
+        !exact.is_nan() && exact.to_bits() != value.to_bits()
+    };
+    Ok((0..1 << format.width()).map(is_rounded).collect())
+}
+
+/// Streams the values of codes; `rounds` says which of them are rounded, and is empty if none is.
 fn decode<T: Element, C: StoredCode>(
     view: &View,
     tensor: &TensorView,
-    decoder: &Decoder<T>,
+    (decoder, rounds): (&Decoder<T>, &[bool]),
     progress: &mut dyn FnMut(Progress<'_>),
     append: &mut dyn FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
+) -> Result<u64> {
     let (mut buffer, mut codes) = (vec![0; CHUNK_BYTES], Vec::new());
     let (mut values, mut bytes_out) = (Vec::new(), Vec::new());
+    let mut rounded = 0;
     view.source().read_chunks(&tensor.info, &mut buffer, |_, bytes| {
         C::from_bytes(bytes, &mut codes);
         values.resize(codes.len(), T::default());
         decoder.decode(&codes, &mut values);
+        let is_rounded = |code: &&C| rounds.get(code.code()).is_some_and(|rounds| *rounds);
+        if !rounds.is_empty() {
+            rounded += codes.iter().filter(is_rounded).count() as u64;
+        }
         bytes_out.clear();
         for value in &values {
             value.push_le(&mut bytes_out);
         }
         progress(Progress::Bytes(bytes.len() as u64));
         append(&bytes_out)
-    })
+    })?;
+    Ok(rounded)
 }
 
 /// Streams the products of elements and scales.
@@ -152,48 +238,78 @@ fn products<T: Element>(
     rounding: Option<Rounding>,
     progress: &mut dyn FnMut(Progress<'_>),
     append: &mut dyn FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
+) -> Result<u64> {
     let customary = (!scaled.has_power_of_two_scales()).then_some(Rounding::NearestEven);
     let rounding = rounding.or(customary);
     let how = T::FORMAT.default_projection().with_rounding(rounding.unwrap_or(Rounding::NearestEven));
-    let reader = view.reader(tensor)?;
+    // What f64 does not hold and is rounded once more is rounded to odd first.
+    let reader = view.reader(tensor)?.rounding_to_odd();
+    let to_f64 = T::FORMAT == BINARY64;
     let (mut values, mut bytes) = (Vec::new(), Vec::new());
+    let rounded = Cell::new(0);
     let (mut first, elements) = (0, tensor.info.elements());
     while first < elements {
-        let count = TILE_ELEMENTS.min(elements - first);
+        let count = PIECE_ELEMENTS.min(elements - first);
         values.resize(usize::try_from(count).unwrap_or(usize::MAX), 0.0);
-        reader.read(first, &mut values)?;
+        if to_f64 {
+            reader.read_products(scaled, first, &mut values, &|scale, element| {
+                let (value, inexact) = quotient(scale, element, &how);
+                rounded.set(rounded.get() + u64::from(inexact));
+                value
+            })?;
+        } else {
+            reader.read(first, &mut values)?;
+        }
         bytes.clear();
         for (i, &value) in values.iter().enumerate() {
-            let Some(value) = narrow::<T>(value, &how, rounding.is_some()) else {
+            let (value, inexact) = narrow::<T>(value, &how);
+            if inexact && rounding.is_none() {
                 let what = format!(
-                    "element {} is {value:e}, which is not exact in {}: give a rounding (--rounding) or another dtype",
+                    "element {} is {:e}, which is not exact in {}: give a rounding (--rounding) or another dtype",
                     first + i as u64,
+                    values[i],
                     T::FORMAT
                 );
                 return Err(Error::refused(Some(view.source().path()), Some(&tensor.info.name), what));
-            };
+            }
+            rounded.set(rounded.get() + u64::from(inexact));
             value.push_le(&mut bytes);
         }
         progress(Progress::Bytes(share_of(&tensor.info, count)));
         append(&bytes)?;
         first += count;
     }
-    Ok(())
+    Ok(rounded.get())
 }
 
-/// A number in another type; `None` if it would have to be rounded and must not.
-fn narrow<T: Element>(value: f64, how: &Projection, may_round: bool) -> Option<T> {
+/// The value of an element as F64, rounded once from the exact quotient, and whether it had to be.
+fn quotient(scale: &Scale, element: f64, how: &Projection) -> (f64, bool) {
+    let nearest = scale.times(element, false);
+    if scale.is_exact() || !nearest.is_finite() || nearest == 0.0 {
+        return (nearest, false);
+    }
+    let product = element * scale.unit;
+    let inexact = nearest.mul_add(scale.over, -product) != 0.0;
+    if !inexact || how.rounding == Rounding::NearestEven {
+        return (nearest, inexact);
+    }
+    let datum = |x: f64| BINARY64.decode(x.to_bits());
+    let exact =
+        Operation::Divide.exact([datum(product), datum(scale.over), Datum::ZERO], Semantics::Ieee).exact;
+    (f64::from_bits(project(exact, &BINARY64, how).value), true)
+}
+
+/// A number in another type, and whether it had to be rounded.
+fn narrow<T: Element>(value: f64, how: &Projection) -> (T, bool) {
     // The hardware's conversion is the same for what is exact, and for everything to nearest.
     if T::FORMAT == BINARY32 && !value.is_nan() {
         #[expect(clippy::cast_possible_truncation, reason = "rounded to nearest even, or exact")]
         let narrow = value as f32;
-        if f64::from(narrow).to_bits() == value.to_bits()
-            || (may_round && how.rounding == Rounding::NearestEven)
-        {
-            return Some(T::from_bits(u64::from(narrow.to_bits())));
+        let inexact = f64::from(narrow).to_bits() != value.to_bits();
+        if !inexact || how.rounding == Rounding::NearestEven {
+            return (T::from_bits(u64::from(narrow.to_bits())), inexact);
         }
     }
     let rounded = convert(value.to_bits(), &BINARY64, &T::FORMAT, how);
-    (may_round || !rounded.flags.contains(Flags::INEXACT)).then(|| T::from_bits(rounded.value))
+    (T::from_bits(rounded.value), rounded.flags.contains(Flags::INEXACT))
 }

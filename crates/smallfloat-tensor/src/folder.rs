@@ -3,7 +3,7 @@
 //! The output folder is new. Each file in it appears whole under its name; `config.json` and the index come last, so that
 //! a folder that has its configuration is complete.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::config::quantization_config;
+use crate::error::quoted;
 use crate::quantize::{Checkpoint, Progress};
 use crate::report::Report;
 use crate::{CHUNK_BYTES, DurableFile, Error, Options, Result, Source, View, write_file_durably};
@@ -76,6 +77,32 @@ impl Opened {
             _ => Ok(()),
         }
     }
+}
+
+/// Opens a file, or all `.safetensors` files of a checkpoint folder, sorted by name: as its index says, if it has one, and
+/// with names that are unique in all of them.
+///
+/// # Errors
+/// What [`View::open`] refuses, an index that says something else, a name in two files.
+pub fn open_checkpoint(path: &Path) -> Result<Vec<View>> {
+    if !path.is_dir() {
+        return Ok(vec![View::open(path)?]);
+    }
+    let Opened { files, views, .. } = Opened::new(path)?;
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    for (file, view) in views.iter().enumerate() {
+        for tensor in view.source().tensors() {
+            if let Some(other) = seen.insert(&tensor.name, file) {
+                let what = format!(
+                    "is in {} and in {}; names are unique in a checkpoint",
+                    quoted(&files[other]),
+                    quoted(&files[file])
+                );
+                return Err(Error::refused(Some(path), Some(&tensor.name), what));
+            }
+        }
+    }
+    Ok(views)
 }
 
 /// The files of a folder by kind, sorted by name.

@@ -13,7 +13,7 @@ use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, E2M1FN, E2M3FN, E4M3FN, 
 
 use crate::granularity::{Granularity, Grid};
 use crate::packing::Packing;
-use crate::scale::{ScaleRule, ScaleSpec};
+use crate::scale::{GlobalScale, ScaleRule, ScaleSpec};
 use crate::scaled::{Scaled, f32_at};
 use crate::{Dtype, Error, Result, Source, TensorInfo};
 
@@ -68,7 +68,11 @@ pub(crate) fn find(source: &Source, known: Option<Granularity>) -> Result<Found>
         };
         let scaled = Scaled {
             element,
-            scale: Some(ScaleSpec { format, rule: ScaleRule::Amax, global: global.is_some() }),
+            scale: Some(ScaleSpec {
+                format,
+                rule: ScaleRule::Amax,
+                global: global.map(|_| GlobalScale::PowerOfTwo),
+            }),
             granularity,
             packing,
             entry: None,

@@ -79,8 +79,11 @@ impl Granularity {
     }
 }
 
-/// Elements that are held at once, in the work on tensors by groups.
+/// The most elements of several groups that are held at once.
 pub(crate) const TILE_ELEMENTS: u64 = 1 << 19;
+
+/// Elements that a thread takes at once, where groups allow it.
+pub(crate) const PIECE_ELEMENTS: u64 = 1 << 15;
 
 /// A tensor's rows and columns, and its groups of elements with one scale.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -133,37 +136,43 @@ impl Grid {
         Self { rows, columns, block_rows, block_columns, group_rows, group_columns }
     }
 
-    /// The rectangles that the work goes by: each is made of whole groups and has at most [`TILE_ELEMENTS`] elements,
-    /// unless a single group has more.
-    pub(crate) fn tiles(self) -> impl Iterator<Item = Tile> {
+    /// The size of the rectangles that the work goes by: made of whole groups, with about [`PIECE_ELEMENTS`], and at
+    /// most [`TILE_ELEMENTS`] elements unless a single group has more.
+    fn tile_size(&self) -> (u64, u64) {
         let band = self.block_rows.saturating_mul(self.columns.max(1));
         // Several rows of groups, or one of them in parts.
-        let bands = (TILE_ELEMENTS / band).max(1);
+        let bands = (PIECE_ELEMENTS / band).max(1);
         let block = self.block_rows.saturating_mul(self.block_columns);
         let across = if band <= TILE_ELEMENTS {
             self.group_columns.max(1)
         } else {
-            (TILE_ELEMENTS / block).clamp(1, self.group_columns.max(1))
+            // Rows are contiguous in the file, so that their parts had better be long.
+            let target = if self.block_rows == 1 { PIECE_ELEMENTS } else { TILE_ELEMENTS };
+            let across = (target / block).clamp(1, self.group_columns.max(1));
+            // Packed codes begin at whole bytes.
+            if across > 4 { across / 4 * 4 } else { across }
         };
-        let height = bands.saturating_mul(self.block_rows);
-        let width = across.saturating_mul(self.block_columns);
-        (0..self.rows.div_ceil(height)).flat_map(move |i| {
-            (0..self.columns.div_ceil(width)).map(move |j| {
-                let (row, column) = (i * height, j * width);
-                Tile {
-                    row,
-                    rows: height.min(self.rows - row),
-                    column,
-                    columns: width.min(self.columns - column),
-                }
-            })
-        })
+        (bands.saturating_mul(self.block_rows), across.saturating_mul(self.block_columns))
     }
 
-    /// The parts of a tile that are loaded at once, in order.
-    pub(crate) fn pieces(tile: Tile) -> impl Iterator<Item = Tile> {
-        let width = tile.columns.clamp(1, TILE_ELEMENTS);
-        let height = if width < tile.columns { 1 } else { (TILE_ELEMENTS / width).max(1) };
+    /// How many of these rectangles there are.
+    pub(crate) fn tile_count(&self) -> u64 {
+        let (height, width) = self.tile_size();
+        self.rows.div_ceil(height) * self.columns.div_ceil(width)
+    }
+
+    /// One of them, counted row by row.
+    pub(crate) fn tile(&self, i: u64) -> Tile {
+        let (height, width) = self.tile_size();
+        let across = self.columns.div_ceil(width).max(1);
+        let (row, column) = (i / across * height, i % across * width);
+        Tile { row, rows: height.min(self.rows - row), column, columns: width.min(self.columns - column) }
+    }
+
+    /// The parts of a tile of at most so many elements, in order.
+    pub(crate) fn pieces(tile: Tile, elements: u64) -> impl Iterator<Item = Tile> {
+        let width = tile.columns.clamp(1, elements);
+        let height = if width < tile.columns { 1 } else { (elements / width).max(1) };
         (0..tile.rows.div_ceil(height)).flat_map(move |i| {
             (0..tile.columns.div_ceil(width)).map(move |j| {
                 let (row, column) = (i * height, j * width);
@@ -233,14 +242,14 @@ mod tests {
             let grid = Grid::new(shape, granularity.parse().unwrap());
             let mut covered = 0;
             let mut groups = 0;
-            for tile in grid.tiles() {
+            for tile in (0..grid.tile_count()).map(|i| grid.tile(i)) {
                 assert!(tile.row % grid.block_rows == 0 && tile.column % grid.block_columns == 0);
                 let within = grid.groups_of(&tile);
                 groups += within.rows * within.columns;
                 assert!(tile.elements() <= TILE_ELEMENTS || within.elements() == 1, "{tile:?}");
                 let mut pieces = 0;
-                for piece in Grid::pieces(tile) {
-                    assert!(piece.elements() <= TILE_ELEMENTS && piece.elements() > 0);
+                for piece in Grid::pieces(tile, PIECE_ELEMENTS) {
+                    assert!(piece.elements() <= PIECE_ELEMENTS && piece.elements() > 0);
                     pieces += piece.elements();
                 }
                 assert_eq!(pieces, tile.elements());

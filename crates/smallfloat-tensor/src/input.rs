@@ -6,6 +6,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use crate::dtype::{self, Dtype};
 use crate::error::{Error, Result};
@@ -32,6 +33,27 @@ impl TensorInfo {
     /// The number of elements.
     pub fn elements(&self) -> u64 {
         dtype::elements(&self.shape).unwrap_or(0)
+    }
+}
+
+/// Finds things by name; the order of names is made when it is first asked for. Names are unique.
+#[derive(Debug, Default)]
+pub(crate) struct NameIndex(OnceLock<Vec<usize>>);
+
+impl NameIndex {
+    pub(crate) fn find<'a, T>(
+        &self,
+        things: &'a [T],
+        name: &str,
+        name_of: impl Fn(&T) -> &str,
+    ) -> Option<&'a T> {
+        let order = self.0.get_or_init(|| {
+            let mut order: Vec<usize> = (0..things.len()).collect();
+            order.sort_by(|&a, &b| name_of(&things[a]).cmp(name_of(&things[b])));
+            order
+        });
+        let place = order.binary_search_by(|&i| name_of(&things[i]).cmp(name)).ok()?;
+        things.get(order[place])
     }
 }
 

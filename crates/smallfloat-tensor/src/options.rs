@@ -1,14 +1,16 @@
 //! [`Options`]: how tensors are quantized.
 
+use std::sync::Arc;
+
 use smallfloat::{Exact, FormatSpec, NegativeRule, Preset, Projection, Rounding, Saturation, project};
 
 use crate::granularity::Granularity;
 use crate::packing::Packing;
 use crate::relabel::Relabel;
-use crate::scale::ScaleSpec;
+use crate::scale::{ScaleRule, ScaleSpec};
 use crate::scheme::{Layout, NATIVE};
 use crate::share::Share;
-use crate::{BiasPolicy, Error, Result};
+use crate::{BiasPolicy, Calibration, Error, Result, TensorInfo};
 
 /// What to do with NaN and infinities in the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,6 +52,8 @@ pub struct Options {
     pub format: FormatSpec,
     /// How biases are chosen.
     pub bias: BiasPolicy,
+    /// Activations by which errors weigh in the choice of least error.
+    pub calibration: Option<Arc<Calibration>>,
     /// What shares a bias or a scale.
     pub granularity: Granularity,
     /// The scales; `None` for formats whose bias is the scale, and for plain codes.
@@ -88,6 +92,7 @@ impl Options {
         Self {
             format,
             bias: format.bias().map_or(BiasPolicy::LeastError, BiasPolicy::Fixed),
+            calibration: None,
             granularity: Granularity::Tensor,
             scale: None,
             packing: Packing::Bytes,
@@ -143,6 +148,18 @@ impl Options {
             return refused("stochastic rounding needs a seed, so that it can be reproduced".to_owned());
         }
         self.check_scales()?;
+        if self.bias.is_for_training() {
+            // Says so.
+            return self.bias.choose(&self.format, None).map(|_| ());
+        }
+        self.bias.check()?;
+        if self.calibration.is_some() && !self.weighs_errors() {
+            return refused(
+                "activations weigh errors: they go with the bias policy auto of a format whose bias is free, or with the scale \
+                 rule least-error"
+                    .to_owned(),
+            );
+        }
         let BiasPolicy::Fixed(bias) = self.bias else { return Ok(()) };
         match self.format.bias() {
             Some(named) if named != bias => {
@@ -150,6 +167,19 @@ impl Options {
             }
             _ => self.format.with_bias(bias).map(|_| ()).map_err(refuse),
         }
+    }
+
+    /// Does anything depend on how much an error weighs?
+    fn weighs_errors(&self) -> bool {
+        match &self.scale {
+            Some(scale) => scale.rule == ScaleRule::LeastError,
+            None => self.bias == BiasPolicy::LeastError && self.format.has_free_bias(),
+        }
+    }
+
+    /// How much errors in the columns of a tensor, its last dimension, weigh; `None` if all weigh the same.
+    pub(crate) fn weights(&self, info: &TensorInfo) -> Result<Option<Arc<[u32]>>> {
+        self.calibration.as_ref().map_or(Ok(None), |calibration| calibration.weights(info))
     }
 
     /// Granularity, scales, packing and container must make sense together.

@@ -280,6 +280,14 @@ impl Plan {
         Self::from_json(&json, path)
     }
 
+    /// How tensors are quantized; what decides no bytes has its default.
+    ///
+    /// # Errors
+    /// None for a plan that was made or read by this library.
+    pub fn options(&self) -> Result<Options> {
+        self.recipe.options()
+    }
+
     /// The number of shards; they are counted from 0.
     pub fn shards(&self) -> usize {
         self.shards.len()

@@ -2,31 +2,32 @@
 //!
 //! One direction: source → statistics → scales → codes → sink → verified → renamed. Memory is a few buffers of
 //! [`CHUNK_BYTES`] and the statistics, whatever the size of the tensors. The everyday case, one bias a tensor, goes
-//! through the kernels for its element type (here); everything else through [`Blocks`].
+//! through the kernels for its element type ([`Plain`]); everything else through [`Blocks`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Instant;
 
 use sha2::{Digest, Sha256};
-use smallfloat::random::Philox;
-use smallfloat_kernels::{Cells, Element, Encoder, ErrorSums, Events, Words};
+use smallfloat_kernels::ErrorSums;
 
-use crate::blocks::{Blocks, Loader, Slots, Statistics, Whole};
+use crate::blocks::{Blocks, Slots, Whole};
 use crate::config::quantization_config;
-use crate::container::{Entry, bias_name, foreign_metadata, metadata};
+use crate::container::{Entry, Recorded, bias_name, foreign_metadata, metadata};
 use crate::error::quoted;
 use crate::granularity::{Granularity, Grid, Tile};
-use crate::options::{Container, Negative, Nonfinite, Options, refuse};
+use crate::loader::Loader;
+use crate::options::{Container, Options, refuse};
+use crate::plain::{Decoders, Plain};
 use crate::report::{Report, TensorReport};
 use crate::safetensors::byte_len;
 use crate::scheme::{FLOAT_QUANTIZED, FP8, Layout};
-use crate::stream::{StoredCode, from_bytes, with_element};
+use crate::search::Searcher;
+use crate::statistics::Statistics;
 use crate::verify::verify_at;
-use crate::view::{Stored, TensorView, f64_decoder};
+use crate::view::{Stored, TensorView};
 use crate::{
-    CHUNK_BYTES, Dtype, Error, Result, Sealed, Sink, SinkOptions, Source, TensorInfo, TensorSpec, View,
-    folder,
+    CHUNK_BYTES, Dtype, Error, Result, Sealed, Sink, SinkOptions, TensorInfo, TensorSpec, View, folder,
 };
 
 /// What [`quantize`] is doing.
@@ -96,6 +97,7 @@ pub(crate) struct Checkpoint<'a> {
     /// The tensors that share a scale with others, and their company.
     shared: HashMap<Place, usize>,
     groups: Vec<Company>,
+    decoders: Decoders,
 }
 
 /// Tensors that share a scale, as file and place, and what they have decided once it is known.
@@ -140,8 +142,16 @@ impl<'a> Checkpoint<'a> {
             }
             chosen.push(of_file);
         }
-        let mut checkpoint =
-            Self { views, options, layout, chosen, shared: HashMap::new(), groups: Vec::new() };
+        let mut checkpoint = Self {
+            views,
+            options,
+            layout,
+            chosen,
+            shared: HashMap::new(),
+            groups: Vec::new(),
+            decoders: Decoders::default(),
+        };
+        checkpoint.check_calibration()?;
         checkpoint.find_shared();
         Ok(checkpoint)
     }
@@ -149,7 +159,22 @@ impl<'a> Checkpoint<'a> {
     /// Does a tensor have something that is decided for all of its elements?
     fn decides_whole(&self) -> bool {
         self.options.granularity == Granularity::Tensor
-            || self.options.scale.is_some_and(|scale| scale.global)
+            || self.options.scale.is_some_and(|scale| scale.global.is_some())
+    }
+
+    /// Activations that are for none of the tensors are a mistake.
+    fn check_calibration(&self) -> Result<()> {
+        let Some(calibration) = &self.options.calibration else { return Ok(()) };
+        let mut used = false;
+        for place in self.places().into_iter().filter(|&place| self.is_chosen(place)) {
+            used |= calibration.weights(&self.tensor(place).info)?.is_some();
+        }
+        if used {
+            return Ok(());
+        }
+        let what = "has activations for none of the tensors that are quantized: they are named as these tensors, or as \
+                    their modules without `.weight`; an .npy file is for all tensors with as many columns";
+        Err(Error::refused(Some(calibration.path()), None, what))
     }
 
     fn find_shared(&mut self) {
@@ -282,7 +307,7 @@ impl<'a> Checkpoint<'a> {
         let members = group.map_or_else(|| vec![place], |group| self.groups[group].members.clone());
         let mut statistics = Statistics::new(self.options)?;
         let fixed = self.options.scale.is_none() && !self.options.bias.needs_statistics();
-        for (file, i) in members.into_iter().filter(|_| !fixed) {
+        for &(file, i) in members.iter().filter(|_| !fixed) {
             let loader = Loader::new(&self.views[file], &self.views[file].tensors()[i], self.options)?;
             let Grid { rows, columns, .. } = loader.grid;
             if rows * columns > 0 {
@@ -294,7 +319,19 @@ impl<'a> Checkpoint<'a> {
         let global = self.options.scale.map_or(1.0, |scale| scale.global_of(&layout, statistics.extent.amax));
         let scale =
             if self.options.granularity == Granularity::Tensor && (by_bias || self.options.scale.is_some()) {
-                Some(statistics.choose(self.options, &layout, global)?)
+                match Searcher::new(self.options)? {
+                    None => Some(statistics.choose(self.options, &layout, global)?),
+                    Some(searcher) => {
+                        let mut search = searcher.search(&statistics.extent, global);
+                        for &(file, i) in &members {
+                            let tensor = &self.views[file].tensors()[i];
+                            let loader = Loader::new(&self.views[file], tensor, self.options)?;
+                            let Grid { rows, columns, .. } = loader.grid;
+                            search.read(&loader, Tile { row: 0, rows, column: 0, columns }, progress)?;
+                        }
+                        Some(search.best())
+                    }
+                }
             } else {
                 None
             };
@@ -333,23 +370,20 @@ impl<'a> Checkpoint<'a> {
             jobs.push((place, slots, first));
         }
         let kept = self.kept(files);
-        let text = |entries: &BTreeMap<String, Entry>| {
-            if native { metadata(&kept, entries) } else { Ok(kept.clone()) }
+        let text = |entries: &BTreeMap<String, Entry>, written: Option<Vec<Recorded<'_>>>| {
+            if native { metadata(&kept, entries, written) } else { Ok(kept.clone()) }
         };
         let sink_options =
             SinkOptions { overwrite: options.overwrite, digests: native, ..SinkOptions::default() };
-        let sink = Sink::create(output, specs, text(&entries)?, sink_options)?;
+        let sink = Sink::create(output, specs, text(&entries, None)?, sink_options)?;
 
         let (mut reports, mut sums) = (Vec::new(), Vec::new());
-        for (place, slots, first) in jobs {
+        for &(place, slots, first) in &jobs {
             let info = &self.tensor(place).info;
             progress(Progress::Tensor(&info.name));
             let mut report = TensorReport::copied(&info.name, &info.shape);
             if let Some(slots) = slots {
                 sums.push(self.encode(place, slots, &sink, &mut report, progress)?);
-                if let Some(entry) = entries.get_mut(&info.name) {
-                    entry.sha256 = sink.sha256(slots.codes)?;
-                }
             } else {
                 let mut buffer = vec![0; CHUNK_BYTES];
                 self.views[place.0].source().read_chunks(info, &mut buffer, |_, bytes| {
@@ -361,7 +395,18 @@ impl<'a> Checkpoint<'a> {
             reports.push(report);
         }
         let bytes_out = sink.file_len();
-        let sealed = sink.seal(Some(&text(&entries)?))?;
+        let digests = if native { sink.digests()? } else { Vec::new() };
+        for (place, slots, _) in jobs {
+            let entry = entries.get_mut(&self.tensor(place).info.name);
+            if let (Some(entry), Some(slots)) = (entry, slots) {
+                entry.sha256.clone_from(&digests[slots.codes]);
+            }
+        }
+        let written = sink.specs().zip(&digests);
+        let written =
+            written.map(|(spec, sha256)| (&*spec.name, spec.dtype, &*spec.shape, &**sha256)).collect();
+        let text = text(&entries, Some(written))?;
+        let sealed = sink.seal(Some(&text))?;
         let has_codes =
             options.container != Container::Bf16 && reports.iter().any(|report| report.format.is_some());
         if options.verify && (native || has_codes) {
@@ -383,12 +428,8 @@ impl<'a> Checkpoint<'a> {
         let (view, tensor, options) = (&self.views[place.0], self.tensor(place), self.options);
         report.format = Some(Entry::format_name(&options.layout()?));
         if self.is_plain(tensor, place) {
-            let (info, job) = (&tensor.info, Job { source: view.source(), options });
-            return with_element!(
-                info.dtype,
-                T => job.tensor::<T>(info, sink, slots.codes, report, progress),
-                else Ok(ErrorSums::default())
-            );
+            let job = Plain { source: view.source(), info: &tensor.info, options, decoders: &self.decoders };
+            return job.run(sink, slots.codes, report, progress);
         }
         let whole = self.whole(place, progress)?;
         let loader = Loader::new(view, tensor, options)?;
@@ -435,7 +476,7 @@ impl<'a> Checkpoint<'a> {
                     slots.scale = Some(specs.len());
                     specs.push(TensorSpec::new(bias_name(name), Dtype::U8, shape));
                 }
-                if options.scale.is_some_and(|scale| scale.global) {
+                if options.scale.is_some_and(|scale| scale.global.is_some()) {
                     slots.global = Some(specs.len());
                     let shape = layout.scale_shape(Granularity::Tensor, shape_of(&tensor.info));
                     specs.push(TensorSpec::new(format!("{name}{}", layout.global), Dtype::F32, shape));
@@ -489,7 +530,7 @@ impl Options {
             granularity: self.granularity.to_string(),
             scale: self.scale.map(|scale| scale.format.to_string()),
             scale_rule: self.scale.map(|scale| scale.rule.to_string()),
-            global_scale: self.scale.is_some_and(|scale| scale.global),
+            global_scale: self.scale.is_some_and(|scale| scale.global.is_some()),
             packing: (self.packing != crate::Packing::Bytes).then(|| self.packing.name().to_owned()),
             shape: (stored.shape != tensor.info.shape).then(|| tensor.info.shape.clone()),
             rounding: rounding.name().to_owned(),
@@ -499,148 +540,5 @@ impl Options {
             // The digest's room; its value is known when the codes are.
             sha256: "0".repeat(64),
         })
-    }
-}
-
-struct Job<'a> {
-    source: &'a Source,
-    options: &'a Options,
-}
-
-impl Job<'_> {
-    fn tensor<T: Element>(
-        &self,
-        info: &TensorInfo,
-        sink: &Sink,
-        slot: usize,
-        report: &mut TensorReport,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<ErrorSums> {
-        let refused = |what: String| Error::refused(Some(self.source.path()), Some(&info.name), what);
-        let cells =
-            if self.options.needs_a_look() { Some(self.statistics::<T>(info, progress)?) } else { None };
-        let spec = &self.options.format;
-        let format = if spec.has_free_bias() {
-            self.options.bias.choose(spec, cells.as_ref()).map_err(|e| refused(e.to_string()))?
-        } else {
-            spec.format().map_err(refuse)?
-        };
-        report.format = Some(Entry::format_name(&format));
-        report.biases = vec![format.bias()];
-        if let Some(cells) = cells.filter(|_| self.options.histograms) {
-            report.exponents = cells.exponents();
-        }
-        let length = usize::try_from(info.elements()).unwrap_or(usize::MAX);
-        let encoder =
-            Encoder::<T>::for_length(&format, &self.options.projection(&format), length).map_err(refuse)?;
-        let (events, sums) = if format.width() <= 8 {
-            self.encode::<T, u8>(info, &encoder, sink, slot, progress)?
-        } else {
-            self.encode::<T, u16>(info, &encoder, sink, slot, progress)?
-        };
-        report.count(&events, &sums);
-        if format.has_free_bias() {
-            let bias = u8::try_from(format.bias()).map_err(refuse)?;
-            sink.append(slot + 1, &[bias])?;
-        }
-        Ok(sums)
-    }
-
-    fn statistics<T: Element>(
-        &self,
-        info: &TensorInfo,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Cells<T>> {
-        let precision = self
-            .options
-            .format
-            .with_bias(self.options.format.bias().unwrap_or(0))
-            .map_err(refuse)?
-            .precision();
-        let mut cells = Cells::<T>::new(precision);
-        let (mut buffer, mut values) = (vec![0; CHUNK_BYTES], Vec::new());
-        self.source.read_chunks(info, &mut buffer, |_, bytes| {
-            from_bytes::<T>(bytes, &mut values);
-            cells.add(&values);
-            progress(Progress::Bytes(bytes.len() as u64));
-            Ok(())
-        })?;
-        Ok(cells)
-    }
-
-    fn encode<T: Element, C: StoredCode>(
-        &self,
-        info: &TensorInfo,
-        encoder: &Encoder<T>,
-        sink: &Sink,
-        slot: usize,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<(Events, ErrorSums)> {
-        let decoder = f64_decoder(encoder.format())?;
-        let infinities = match self.options.nonfinite {
-            Nonfinite::Refuse => None,
-            Nonfinite::Preset => self.options.infinities(encoder.format()),
-        };
-        let philox = Philox { seed: self.options.seed.unwrap_or(0), stream: stream_of_name(&info.name) };
-        let (mut buffer, mut values) = (vec![0; CHUNK_BYTES], Vec::new());
-        let (mut codes, mut decoded, mut bytes_out) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut events, mut sums) = (Events::default(), ErrorSums::default());
-        self.source.read_chunks(info, &mut buffer, |first_element, bytes| {
-            from_bytes::<T>(bytes, &mut values);
-            self.check_values(info, encoder.format(), first_element, &values)?;
-            codes.resize(values.len(), C::default());
-            decoded.resize(values.len(), 0.0);
-            events = events.merge(encoder.encode_random(
-                &values,
-                &mut codes,
-                Words { generator: philox.into(), first_element },
-            ));
-            if let Some(infinities) = infinities {
-                let infinite = |x: f64| x.is_infinite().then(|| infinities[usize::from(x < 0.0)]);
-                for (x, code) in values.iter().zip(&mut codes) {
-                    *code = infinite(x.to_f64()).map_or(*code, C::from_code);
-                }
-            }
-            decoder.decode(&codes, &mut decoded);
-            let mut part = ErrorSums::of(&values, &decoded);
-            if part.not_finite > 0 {
-                // A finite value that became infinite counts too.
-                let finite = values.iter().map(|x| x.to_f64().abs()).filter(|x| x.is_finite());
-                part.amax = finite.fold(part.amax, f64::max);
-            }
-            sums = sums.then(part);
-            C::bytes(&codes, &mut bytes_out);
-            progress(Progress::Bytes(bytes.len() as u64));
-            sink.append(slot, &bytes_out)
-        })?;
-        Ok((events, sums))
-    }
-
-    /// Refuses what the options say must not be in the data, naming the first element.
-    fn check_values<T: Element>(
-        &self,
-        info: &TensorInfo,
-        format: &smallfloat::Format,
-        first: u64,
-        values: &[T],
-    ) -> Result<()> {
-        let refuse = |i: usize, value: f64, advice: &str| {
-            let what = format!("element {} is {value}: {advice}", first + i as u64);
-            Err(Error::refused(Some(self.source.path()), Some(&info.name), what))
-        };
-        if self.options.nonfinite == Nonfinite::Refuse
-            && let Some(i) = values.iter().position(|x| !x.to_f64().is_finite())
-        {
-            let advice = "ask for the preset's rule (--nonfinite preset) or mend the data";
-            return refuse(i, values[i].to_f64(), advice);
-        }
-        if !format.is_signed()
-            && self.options.negative == Negative::Refuse
-            && let Some(i) = values.iter().position(|x| x.to_f64() < 0.0)
-        {
-            let advice = format!("{format} is unsigned; choose a rule (--negative nan, zero or magnitude)");
-            return refuse(i, values[i].to_f64(), &advice);
-        }
-        Ok(())
     }
 }

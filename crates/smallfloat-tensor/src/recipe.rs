@@ -3,6 +3,9 @@
 //! Everything is written as the command line and the containers spell it, so that a plan can be read by people and a
 //! name keeps its meaning from one version of the program to the next.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use smallfloat::{FormatSpec, NegativeRule, RandomBits, Rounding};
 
@@ -10,7 +13,7 @@ use crate::options::{Container, Negative, Nonfinite, Options, refuse};
 use crate::scale::ScaleSpec;
 use crate::scheme::Layout;
 use crate::share::Share;
-use crate::{Error, Packing, Result};
+use crate::{Calibration, Error, Packing, Result};
 
 /// [`Options`] in words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -18,6 +21,9 @@ use crate::{Error, Packing, Result};
 pub(crate) struct Recipe {
     format: String,
     bias: String,
+    /// A plan without activations reads as it always did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    calibration: Option<Activations>,
     granularity: String,
     scale: Option<Scale>,
     packing: String,
@@ -34,12 +40,20 @@ pub(crate) struct Recipe {
     histograms: bool,
 }
 
+/// The file of a calibration, which must stay what it was.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Activations {
+    path: PathBuf,
+    sha256: String,
+}
+
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Scale {
     format: String,
     rule: String,
-    global: bool,
+    global: Option<String>,
 }
 
 const CONTAINERS: [(&str, Container); 4] = [
@@ -73,11 +87,15 @@ impl Recipe {
         Self {
             format: options.format.to_string(),
             bias: options.bias.to_string(),
+            calibration: options.calibration.as_ref().map(|calibration| Activations {
+                path: calibration.path().to_path_buf(),
+                sha256: calibration.sha256().to_owned(),
+            }),
             granularity: options.granularity.to_string(),
             scale: options.scale.map(|scale| Scale {
                 format: scale.format.to_string(),
                 rule: scale.rule.to_string(),
-                global: scale.global,
+                global: scale.global.map(|global| text(global.name())),
             }),
             packing: text(options.packing.name()),
             layout: text(options.layout.name()),
@@ -104,7 +122,7 @@ impl Recipe {
             Some(scale) => Some(ScaleSpec {
                 format: scale.format.parse().map_err(refuse)?,
                 rule: scale.rule.parse()?,
-                global: scale.global,
+                global: scale.global.as_deref().map(str::parse).transpose()?,
             }),
             None => None,
         };
@@ -116,8 +134,13 @@ impl Recipe {
             None => None,
         };
         let share = self.share.iter().try_fold(Share::none(), |share, set| share.with_set(set))?;
+        let calibration = match &self.calibration {
+            Some(activations) => Some(Arc::new(activations.open()?)),
+            None => None,
+        };
         let options = Options {
             bias: self.bias.parse()?,
+            calibration,
             granularity: self.granularity.parse()?,
             scale,
             packing: Packing::from_name(&self.packing).ok_or_else(|| unknown("packing", &self.packing))?,
@@ -135,6 +158,17 @@ impl Recipe {
         };
         options.check()?;
         Ok(options)
+    }
+}
+
+impl Activations {
+    fn open(&self) -> Result<Calibration> {
+        let calibration = Calibration::open(&self.path)?;
+        if calibration.sha256() == self.sha256 {
+            return Ok(calibration);
+        }
+        let what = "has changed since the plan was made: make a new plan";
+        Err(Error::refused(Some(&self.path), None, what))
     }
 }
 

@@ -17,6 +17,9 @@ pub struct TensorReport {
     pub format: Option<String>,
     /// Its biases, row by row, the first 65,536; empty for a tensor that was copied or has scales.
     pub biases: Vec<i32>,
+    /// Were errors weighed by activations?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub calibrated: bool,
     /// What the elements are multiplied by, where there are scales and no biases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scales: Option<ScaleReport>,
@@ -144,6 +147,7 @@ impl TensorReport {
             shape: shape.to_vec(),
             format: None,
             biases: Vec::new(),
+            calibrated: false,
             scales: None,
             rounded_again: None,
             amax: None,

@@ -11,6 +11,7 @@
 //! | `rceil` | 2^⌈log2(amax / max)⌉: the least power of two at which nothing saturates | cuBLAS documentation, "1D Block Scaling"; torchao `RCEIL` |
 //! | `amax` | amax / max, rounded to nearest even in the scale's format | HF/vLLM `fp8`, DeepSeek-V3, compressed-tensors |
 //! | `max-abs-finite` | amax, rounded to nearest even, saturating | P3109 `ConvertToBlockMaxAbsFinite` |
+//! | `least-error` | of those around `rceil` or `amax` the one with the least squared error | `search.rs` |
 //!
 //! A scale beyond its format's range becomes the nearest end. A group of zeros gets the smallest scale under the four
 //! power-of-two rules (their limit) and 1 under `amax`; its elements are zeros under all.
@@ -38,12 +39,15 @@ pub enum ScaleRule {
     Amax,
     /// amax in the scale's format.
     MaxAbsFinite,
+    /// Of scales around [`Rceil`](Self::Rceil), in formats of powers of two, or [`Amax`](Self::Amax) the one with the least
+    /// squared error, perhaps weighed by activations.
+    LeastError,
 }
 
 impl ScaleRule {
     /// Every rule.
-    pub const ALL: [Self; 6] =
-        [Self::Floor, Self::Ceil, Self::Even, Self::Rceil, Self::Amax, Self::MaxAbsFinite];
+    pub const ALL: [Self; 7] =
+        [Self::Floor, Self::Ceil, Self::Even, Self::Rceil, Self::Amax, Self::MaxAbsFinite, Self::LeastError];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -54,6 +58,7 @@ impl ScaleRule {
             Self::Rceil => "rceil",
             Self::Amax => "amax",
             Self::MaxAbsFinite => "max-abs-finite",
+            Self::LeastError => "least-error",
         }
     }
 }
@@ -75,6 +80,42 @@ impl fmt::Display for ScaleRule {
     }
 }
 
+/// The F32 number that divides all block scales of a tensor (NVFP4): with it the block of the largest magnitude gets a scale
+/// in range. Let top be the largest scale times the largest element, 448 · 6 = 2688 for NVFP4.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GlobalScale {
+    /// The largest power of two not above top / amax. Every decoded value is exact in F32, so that all readers agree
+    /// whatever the order of their products; it costs the smallest blocks at most one binade of E4M3's range of scales.
+    PowerOfTwo,
+    /// top / amax in F32, to nearest even: NVIDIA's recipe (TensorRT Model Optimizer, `NVFP4QTensor`; compressed-tensors,
+    /// `generate_gparam`). Decoded values are quotients that no binary format holds.
+    Amax,
+}
+
+impl GlobalScale {
+    /// Every rule.
+    pub const ALL: [Self; 2] = [Self::PowerOfTwo, Self::Amax];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PowerOfTwo => "power-of-two",
+            Self::Amax => "amax",
+        }
+    }
+}
+
+impl FromStr for GlobalScale {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|rule| rule.name() == text).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::refused(None, None, format!("global scale `{text}` is not known: write one of {names}"))
+        })
+    }
+}
+
 /// The scales of a tensor: their format, their rule, and whether one F32 number divides them all (NVFP4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ScaleSpec {
@@ -82,8 +123,9 @@ pub struct ScaleSpec {
     pub format: Format,
     /// How they are chosen.
     pub rule: ScaleRule,
-    /// Is a block's scale its code's value divided by an F32 scale of the tensor?
-    pub global: bool,
+    /// Is a block's scale its code's value divided by an F32 scale of the tensor, and by which? What is read has it as
+    /// stored.
+    pub global: Option<GlobalScale>,
 }
 
 /// What decides the scale of a group.
@@ -97,18 +139,31 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    pub(crate) fn add(&mut self, x: f64) {
-        let finite = x.is_finite();
-        self.finite |= finite;
-        self.nan |= x.is_nan();
-        self.infinite |= x.is_infinite();
-        self.amax = if finite { self.amax.max(x.abs()) } else { self.amax };
+    /// Of a group's elements, in four lanes that do not wait for each other.
+    pub(crate) fn of(values: &[f64]) -> Self {
+        let mut lanes = [(0.0_f64, 0_u64, 0_u64); 4];
+        for four in values.chunks(4) {
+            for (&x, (amax, finite, nan)) in four.iter().zip(&mut lanes) {
+                let is_finite = x.is_finite();
+                let magnitude = if is_finite { x.abs() } else { 0.0 };
+                *amax = if magnitude > *amax { magnitude } else { *amax };
+                *finite += u64::from(is_finite);
+                *nan += u64::from(x.is_nan());
+            }
+        }
+        let finite: u64 = lanes.iter().map(|lane| lane.1).sum();
+        let nan: u64 = lanes.iter().map(|lane| lane.2).sum();
+        Self {
+            amax: lanes.iter().map(|lane| lane.0).fold(0.0, f64::max),
+            finite: finite > 0,
+            nan: nan > 0,
+            infinite: finite + nan < values.len() as u64,
+        }
     }
 
-    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Self {
-        let mut extent = Self::default();
-        values.into_iter().for_each(|x| extent.add(x));
-        extent
+    /// amax / max, rounded to odd; `global` is 1 where there is none.
+    pub(crate) fn over_max(&self, element: &Format, global: f64) -> f64 {
+        divide_to_odd(multiply_to_odd(self.amax, global), magnitude(element))
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
@@ -123,14 +178,43 @@ impl Extent {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Scale {
     pub(crate) code: u64,
+    /// What the code stands for.
+    pub(crate) unit: f64,
+    /// What divides it: 1, or the F32 number of the tensor.
+    pub(crate) over: f64,
+    /// unit / over, to nearest even; exact where `over` is a power of two.
     pub(crate) value: f64,
 }
 
 impl Scale {
     /// A bias as a scale: 2^−bias.
     pub(crate) fn of_bias(bias: i32) -> Self {
-        Self { code: u64::from(bias.unsigned_abs()), value: power(-bias) }
+        Self::new(u64::from(bias.unsigned_abs()), power(-bias), 1.0)
     }
+
+    pub(crate) fn new(code: u64, unit: f64, over: f64) -> Self {
+        Self { code, unit, over, value: unit / over }
+    }
+
+    /// Are all values of elements numbers of f64?
+    pub(crate) fn is_exact(&self) -> bool {
+        is_power_of_two(self.over)
+    }
+
+    /// The value of an element, to nearest even, or to odd for what will be rounded again.
+    pub(crate) fn times(&self, element: f64, odd: bool) -> f64 {
+        if self.is_exact() {
+            return element * self.value;
+        }
+        // Both factors have few bits: the product is exact.
+        let product = element * self.unit;
+        if odd { divide_to_odd(product, self.over) } else { product / self.over }
+    }
+}
+
+/// Is this normal positive number a power of two?
+fn is_power_of_two(x: f64) -> bool {
+    x.to_bits() & ((1 << 52) - 1) == 0
 }
 
 /// 2^exponent for exponents of normal f64.
@@ -150,26 +234,30 @@ impl ScaleSpec {
         Ok(())
     }
 
-    /// The F32 number that divides the scales of a tensor with this largest magnitude: the largest power of two at
-    /// which the block of the largest magnitude has a scale in range.
-    ///
-    /// NVIDIA's recipe takes (max scale · max element) / amax itself. A power of two keeps every decoded value exact in
-    /// F32, so that all readers agree whatever the order of their products, and costs the smallest blocks at most one
-    /// binade of E4M3's range of scales.
+    /// The F32 number that divides the scales of a tensor with this largest magnitude.
     pub(crate) fn global_of(&self, element: &Format, amax: f64) -> f64 {
-        if !self.global || amax == 0.0 {
-            return 1.0;
-        }
+        let (Some(rule), true) = (self.global, amax > 0.0) else { return 1.0 };
         let largest = magnitude(&self.format) * magnitude(element);
+        if rule == GlobalScale::Amax {
+            // Rounded to odd first, so that this is the only rounding.
+            #[expect(clippy::cast_possible_truncation, reason = "rounded to nearest even")]
+            let nearest = divide_to_odd(largest, amax) as f32;
+            return f64::from(nearest.clamp(f32::MIN_POSITIVE, f32::MAX));
+        }
         let (top, amax) = (Split::of(largest), Split::of(amax));
         let exponent = top.exponent - amax.exponent - i32::from(amax.fraction > top.fraction);
         power(exponent.clamp(-126, 127))
     }
 
-    /// The scale of a group; `global` is 1 where there is none.
+    /// The scale of a group, or that which a search begins at; `global` is 1 where there is none.
     pub(crate) fn choose(&self, element: &Format, extent: &Extent, global: f64) -> Scale {
         let (max, amax) = (magnitude(element), extent.amax);
-        let wanted = match self.rule {
+        let rule = match self.rule {
+            ScaleRule::LeastError if self.format.precision() == 1 => ScaleRule::Rceil,
+            ScaleRule::LeastError => ScaleRule::Amax,
+            rule => rule,
+        };
+        let wanted = match rule {
             // P3109: a maximum that prefers numbers to NaN and finite numbers to infinities.
             ScaleRule::MaxAbsFinite if !extent.finite && extent.infinite => f64::INFINITY,
             ScaleRule::MaxAbsFinite if !extent.finite && extent.nan => f64::NAN,
@@ -177,7 +265,7 @@ impl ScaleSpec {
             // Elements that can't say NaN leave it to their block.
             _ if self.format.has_nan() && !element.has_nan() && (extent.nan || extent.infinite) => f64::NAN,
             ScaleRule::Amax if amax == 0.0 => 1.0,
-            ScaleRule::Amax => divide_to_odd(amax * global, max),
+            ScaleRule::Amax => extent.over_max(element, global),
             _ if amax == 0.0 => 0.0,
             rule => {
                 let (amax, max) = (Split::of(amax), Split::of(max));
@@ -191,6 +279,11 @@ impl ScaleSpec {
                 power(amax.exponent - max.exponent + i32::from(up))
             }
         };
+        self.scale(wanted, global, true)
+    }
+
+    /// The scale nearest to a wanted positive one.
+    pub(crate) fn nearest(&self, wanted: f64, global: f64) -> Scale {
         self.scale(wanted, global, true)
     }
 
@@ -212,17 +305,17 @@ impl ScaleSpec {
         if positive && (wanted == 0.0 || below) {
             code = self.format.encode(least).unwrap_or(code);
         }
-        Scale { code, value: self.value(code, global) }
+        self.stored(code, global)
     }
 
-    /// What a stored scale multiplies elements by.
-    pub(crate) fn value(&self, code: u64, global: f64) -> f64 {
-        let value = if self.format == E8M0FNU && code < 255 {
+    /// What a stored scale means.
+    pub(crate) fn stored(&self, code: u64, global: f64) -> Scale {
+        let unit = if self.format == E8M0FNU && code < 255 {
             power(i32::try_from(code).unwrap_or(0) - 127)
         } else {
             self.format.decode_f64(code).value
         };
-        value / global
+        Scale::new(code, unit, global)
     }
 }
 
@@ -278,6 +371,30 @@ pub(crate) fn divide_to_odd(x: f64, s: f64) -> f64 {
     f64::from_bits(if beyond { q.to_bits() + 1 } else { q.to_bits() - 1 })
 }
 
+/// x · y for y > 0, rounded to odd as [`divide_to_odd`] does.
+///
+/// A quotient of it by a block scale s of at most 5 bits is on the right side of every place p of at most 47 bits: p · s
+/// has at most 52 bits, so that the product rounded to odd is on the same side of it as the product.
+fn multiply_to_odd(x: f64, y: f64) -> f64 {
+    let p = x * y;
+    if x == 0.0 || !x.is_finite() {
+        return p;
+    }
+    if p.is_infinite() {
+        return f64::MAX.copysign(x);
+    }
+    // Far below every place but 0, and the remainder below might not be exact.
+    if p.abs() < power(-900) {
+        return power(-900).copysign(x);
+    }
+    let remainder = x.mul_add(y, -p);
+    if remainder == 0.0 || p.to_bits() & 1 == 1 {
+        return p;
+    }
+    let beyond = (remainder > 0.0) == (x > 0.0);
+    f64::from_bits(if beyond { p.to_bits() + 1 } else { p.to_bits() - 1 })
+}
+
 /// Division by one scale, prepared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Divisor {
@@ -285,6 +402,13 @@ pub(crate) enum Divisor {
     Power(f64),
     /// Any other positive number.
     Value(f64),
+    /// A block scale over the number that divides it, which is no power of two.
+    Ratio {
+        /// The block scale.
+        unit: f64,
+        /// What divides it.
+        over: f64,
+    },
     /// NaN for all elements.
     Nan,
     /// Zeros for all elements: only the scale says that they are NaN.
@@ -303,10 +427,20 @@ impl Divisor {
             Self::Zero
         } else if scale.is_infinite() {
             Self::Infinite
-        } else if scale.to_bits() & ((1 << 52) - 1) == 0 {
+        } else if is_power_of_two(scale) {
             Self::Power(1.0 / scale)
         } else {
             Self::Value(scale)
+        }
+    }
+
+    /// Of a scale that may be divided.
+    pub(crate) fn of(scale: &Scale) -> Self {
+        match Self::new(scale.value) {
+            Self::Power(_) | Self::Value(_) if !is_power_of_two(scale.over) => {
+                Self::Ratio { unit: scale.unit, over: scale.over }
+            }
+            divisor => divisor,
         }
     }
 
@@ -324,6 +458,7 @@ impl Divisor {
                 }
             }
             Self::Value(scale) => divide_to_odd(x, scale),
+            Self::Ratio { unit, over } => divide_to_odd(multiply_to_odd(x, over), unit),
             Self::Nan => f64::NAN,
             Self::Zero if x.is_nan() => x,
             Self::Silent | Self::Zero => 0.0,

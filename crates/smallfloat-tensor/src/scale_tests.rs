@@ -10,11 +10,11 @@ use super::*;
 const MX: [Format; 5] = [E4M3FN, E5M2, E3M2FN, E2M3FN, E2M1FN];
 
 fn spec(format: Format, rule: ScaleRule) -> ScaleSpec {
-    ScaleSpec { format, rule, global: false }
+    ScaleSpec { format, rule, global: None }
 }
 
 fn exponent_of(rule: ScaleRule, element: &Format, amax: f64) -> i32 {
-    let extent = Extent::of([amax, -amax / 2.0, 0.0]);
+    let extent = Extent::of(&[amax, -amax / 2.0, 0.0]);
     let scale = spec(E8M0FNU, rule).choose(element, &extent, 1.0);
     assert_eq!(scale.value.to_bits(), power(i32::try_from(scale.code).unwrap() - 127).to_bits());
     i32::try_from(scale.code).unwrap() - 127
@@ -54,9 +54,8 @@ fn power_of_two_rules_are_what_they_say() {
 
 #[test]
 fn zeros_ends_and_specials() {
-    let choose = |spec: ScaleSpec, element: &Format, values: &[f64]| {
-        spec.choose(element, &Extent::of(values.iter().copied()), 1.0)
-    };
+    let choose =
+        |spec: ScaleSpec, element: &Format, values: &[f64]| spec.choose(element, &Extent::of(values), 1.0);
     let floor = spec(E8M0FNU, ScaleRule::Floor);
     assert_eq!(choose(floor, &E4M3FN, &[0.0, -0.0]).code, 0);
     assert_eq!(choose(floor, &E4M3FN, &[1e300]).code, 254);
@@ -76,16 +75,70 @@ fn zeros_ends_and_specials() {
 
 #[test]
 fn the_divisor_of_nvfp4_is_the_largest_power_of_two_in_range() {
-    let nvfp4 = ScaleSpec { format: E4M3FN, rule: ScaleRule::Amax, global: true };
+    let nvfp4 = ScaleSpec { format: E4M3FN, rule: ScaleRule::Amax, global: Some(GlobalScale::PowerOfTwo) };
     // 448 · 6 = 2688 = 1.3125 · 2^11.
     for (amax, expected) in
         [(2688.0, 1.0), (2688.5, 0.5), (1344.0, 2.0), (1.0, 2048.0), (1.5, 1024.0), (0.0, 1.0)]
     {
         assert_eq!(nvfp4.global_of(&E2M1FN, amax).to_bits(), f64::to_bits(expected), "{amax}");
     }
-    let scale = nvfp4.choose(&E2M1FN, &Extent::of([1.0]), 2048.0);
+    let scale = nvfp4.choose(&E2M1FN, &Extent::of(&[1.0]), 2048.0);
     // 2048 / 6 = 341.3 is 352 in E4M3: 1.375 · 2^8, code 0x7b.
     assert_eq!((scale.code, scale.value.to_bits()), (0x7b, (352.0_f64 / 2048.0).to_bits()));
+}
+
+#[test]
+fn the_divisor_of_nvidia_s_recipe() {
+    let nvfp4 = ScaleSpec { format: E4M3FN, rule: ScaleRule::Amax, global: Some(GlobalScale::Amax) };
+    // 2688 / amax; 2688 / 0.7 = 3840, but 0.7 in binary32 is 0x3f333333 = 11744051 · 2^−24, and 2688 · 2^24 / 11744051 =
+    // 3840.0000654, which is 3840 there; 2688 / 5 = 537.6 is 0x44066666 (537.599976).
+    for (amax, expected) in [
+        (2688.0, 1.0_f32),
+        (1344.0, 2.0),
+        (f64::from(0.7_f32), 3840.0),
+        (5.0, f32::from_bits(0x4406_6666)),
+        (0.0, 1.0),
+        (1e-300, f32::MAX),
+        (1e300, f32::MIN_POSITIVE),
+    ] {
+        assert_eq!(nvfp4.global_of(&E2M1FN, amax).to_bits(), f64::from(expected).to_bits(), "{amax}");
+    }
+    // The block of the largest magnitude gets 448, code 0x7e; half of that magnitude gets 224, code 0x76.
+    let global = nvfp4.global_of(&E2M1FN, 5.0);
+    let scale = nvfp4.choose(&E2M1FN, &Extent::of(&[-5.0, 1.0]), global);
+    assert_eq!((scale.code, nvfp4.choose(&E2M1FN, &Extent::of(&[2.5]), global).code), (0x7e, 0x76));
+}
+
+/// x · global / unit against every place of rounding to E2M1: the middles 0.25, 0.75, 1.25, … as exact products.
+#[test]
+#[expect(clippy::cast_precision_loss, reason = "a small number")]
+fn quotients_by_a_divided_scale_are_on_the_right_side() {
+    let mut state = 11;
+    let nvfp4 = ScaleSpec { format: E4M3FN, rule: ScaleRule::Amax, global: Some(GlobalScale::Amax) };
+    let exact = |x: f64| {
+        let Datum::Finite { negative: false, significand, exponent } =
+            smallfloat::formats::BINARY64.decode(x.to_bits())
+        else {
+            panic!("{x}")
+        };
+        num_bigint::BigUint::from(significand) << (exponent + 1074).unsigned_abs()
+    };
+    let mut close = 0;
+    for _ in 0..200_000 {
+        let global =
+            nvfp4.global_of(&E2M1FN, (1.0 + (next(&mut state) % 1_000_003) as f64 / 1e6) * power(-3));
+        let scale = nvfp4.stored(next(&mut state) % 0x77 + 8, global);
+        for place in [0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0] {
+            // At the place in exact arithmetic, but for the last bits of x.
+            let x = f64::from_bits((place * scale.unit / global).to_bits() + next(&mut state) % 3 - 1);
+            let q = Divisor::of(&scale).apply(x);
+            // x · global against place · unit, both in units of 2^−2148.
+            let side = (exact(x) * exact(global)).cmp(&(exact(place) * exact(scale.unit)));
+            assert_eq!(q.total_cmp(&place), side, "{x:e} · {global} / {} at {place}", scale.unit);
+            close += usize::from(side.is_ne() && (x * global / scale.unit).to_bits() == place.to_bits());
+        }
+    }
+    assert!(close > 1000, "plain arithmetic would have been wrong {close} times");
 }
 
 /// P3109 D1, section 5: the worked example, and the rules of the special cases.
@@ -94,10 +147,10 @@ fn the_maximum_of_p3109_blocks() {
     let of = |name: &str| name.parse::<Format>().unwrap();
     let blocks = spec(of("binary8p1uf"), ScaleRule::MaxAbsFinite);
     let element = of("binary4p2sf");
-    let scale = blocks.choose(&element, &Extent::of([3.0, -1.0]), 1.0);
+    let scale = blocks.choose(&element, &Extent::of(&[3.0, -1.0]), 1.0);
     assert_eq!((scale.code, scale.value.to_bits()), (0x82, 4_f64.to_bits()));
     let blocks = spec(of("binary8p4se"), ScaleRule::MaxAbsFinite);
-    let value = |values: &[f64]| blocks.choose(&element, &Extent::of(values.iter().copied()), 1.0).value;
+    let value = |values: &[f64]| blocks.choose(&element, &Extent::of(values), 1.0).value;
     assert_eq!(value(&[f64::INFINITY, 2.0, f64::NAN]).to_bits(), 2_f64.to_bits());
     assert!(value(&[f64::NEG_INFINITY, f64::NAN]).is_infinite());
     assert!(value(&[f64::NAN]).is_nan());

@@ -10,7 +10,7 @@ use crate::packing::Packing;
 use crate::scale::{Scale, ScaleSpec};
 use crate::stream::{code_at, with_element};
 use crate::view::{Stored, TensorView, f64_decoder};
-use crate::{Error, Result, Source, TensorInfo};
+use crate::{Dtype, Error, Result, Source, TensorInfo};
 
 /// A tensor of codes with a scale or a bias for each group of elements.
 #[derive(Clone, PartialEq, Debug)]
@@ -65,7 +65,7 @@ impl Scaled {
     pub(crate) fn scale_of(&self, code: u64) -> Scale {
         match &self.scale {
             None => Scale::of_bias(i32::try_from(code).unwrap_or(i32::MAX)),
-            Some(spec) => Scale { code, value: spec.value(code, self.global) },
+            Some(spec) => spec.stored(code, self.global),
         }
     }
 
@@ -127,6 +127,7 @@ pub(crate) struct Reader<'a> {
     source: &'a Source,
     tensor: &'a TensorView,
     decoder: Option<Decoder<f64>>,
+    odd: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -140,11 +141,16 @@ impl<'a> Reader<'a> {
                 return Err(Error::refused(Some(source.path()), Some(&tensor.info.name), what));
             }
         };
-        Ok(Self { source, tensor, decoder })
+        Ok(Self { source, tensor, decoder, odd: false })
+    }
+
+    /// The same for elements that will be rounded again: what f64 can't hold is rounded to odd.
+    pub(crate) fn rounding_to_odd(self) -> Self {
+        Self { odd: true, ..self }
     }
 
     /// Reads elements `first..first + values.len()` in row-major order. A value is the exact product of element and
-    /// scale, where f64 holds it: always, but for an NVFP4 scale that is no power of two, where it is rounded to nearest.
+    /// scale, where f64 holds it: always, but for an NVFP4 scale whose divisor is no power of two, where it is rounded once.
     pub(crate) fn read(&self, first: u64, values: &mut [f64]) -> Result<()> {
         let info = &self.tensor.info;
         match (&self.tensor.stored, &self.decoder) {
@@ -157,7 +163,17 @@ impl<'a> Reader<'a> {
                 }
                 Ok(())
             }
-            (Stored::Scaled(scaled), Some(decoder)) => self.read_scaled(scaled, decoder, first, values),
+            (Stored::Scaled(scaled), Some(_)) => {
+                self.read_products(scaled, first, values, &|scale, element| scale.times(element, self.odd))
+            }
+            _ if info.dtype == Dtype::BF16 => {
+                let mut bytes = vec![0; values.len() * 2];
+                self.source.read_range(info, first, &mut bytes)?;
+                for (value, half) in values.iter_mut().zip(bytes.chunks_exact(2)) {
+                    *value = f64::from(f32::from_bits(u32::from(code_at(half)) << 16));
+                }
+                Ok(())
+            }
             _ => {
                 with_element!(info.dtype, T => {
                     let mut bytes = vec![0; values.len() * T::SIZE];
@@ -171,22 +187,21 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn read_scaled(
+    /// Reads elements as whatever `product` makes of a scale and an element.
+    pub(crate) fn read_products(
         &self,
         scaled: &Scaled,
-        decoder: &Decoder<f64>,
         first: u64,
         values: &mut [f64],
+        product: &impl Fn(&Scale, f64) -> f64,
     ) -> Result<()> {
-        if values.is_empty() {
-            return Ok(());
-        }
+        let (Some(decoder), false) = (&self.decoder, values.is_empty()) else { return Ok(()) };
         // Ranges that reach over the end of long rows are read in two parts: scales of whole rows may be too many.
         let left = scaled.grid.columns.max(1) - first % scaled.grid.columns.max(1);
         if scaled.grid.columns > values.len() as u64 && left < values.len() as u64 {
             let (here, below) = values.split_at_mut(usize::try_from(left).unwrap_or(0));
-            self.read_scaled(scaled, decoder, first, here)?;
-            return self.read_scaled(scaled, decoder, first + left, below);
+            self.read_products(scaled, first, here, product)?;
+            return self.read_products(scaled, first + left, below, product);
         }
         let codes = scaled.read_codes(self.source, first, values.len())?;
         let grid = &scaled.grid;
@@ -207,9 +222,9 @@ impl<'a> Reader<'a> {
             let stop = (j / grid.block_columns + 1).saturating_mul(grid.block_columns).min(columns);
             let count = usize::try_from((stop - j).min(end - at)).unwrap_or(values.len());
             let group = (i / grid.block_rows - group_row) * group_columns + j / grid.block_columns - column;
-            let scale = scales[usize::try_from(group).unwrap_or(0)].value;
+            let scale = scales[usize::try_from(group).unwrap_or(0)];
             for (value, &code) in values[done..done + count].iter_mut().zip(&codes[done..]) {
-                *value = decoder.value(usize::from(code)) * scale;
+                *value = product(&scale, decoder.value(usize::from(code)));
             }
             at += count as u64;
             done += count;

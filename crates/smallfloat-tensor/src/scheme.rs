@@ -10,7 +10,7 @@ use smallfloat::{Format, FormatSpec};
 use crate::dtype::Dtype;
 use crate::granularity::Granularity;
 use crate::packing::Packing;
-use crate::scale::{ScaleRule, ScaleSpec};
+use crate::scale::{GlobalScale, ScaleRule, ScaleSpec};
 use crate::{Error, Options, Result};
 
 /// What `config.json` says about a checkpoint in this layout.
@@ -142,9 +142,10 @@ const fn block(rows: u64, columns: u64) -> Granularity {
     Granularity::Block { rows, columns }
 }
 
-const E8M0_FLOOR: ScaleSpec = ScaleSpec { format: E8M0FNU, rule: ScaleRule::Floor, global: false };
-const F32_AMAX: ScaleSpec = ScaleSpec { format: BINARY32, rule: ScaleRule::Amax, global: false };
-const E4M3_GLOBAL: ScaleSpec = ScaleSpec { format: E4M3FN, rule: ScaleRule::Amax, global: true };
+const E8M0_FLOOR: ScaleSpec = ScaleSpec { format: E8M0FNU, rule: ScaleRule::Floor, global: None };
+const F32_AMAX: ScaleSpec = ScaleSpec { format: BINARY32, rule: ScaleRule::Amax, global: None };
+const E4M3_GLOBAL: ScaleSpec =
+    ScaleSpec { format: E4M3FN, rule: ScaleRule::Amax, global: Some(GlobalScale::PowerOfTwo) };
 
 const fn row(
     (name, what): (&'static str, &'static str),

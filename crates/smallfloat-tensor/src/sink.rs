@@ -256,6 +256,16 @@ impl Sink {
         Ok(format!("{:x}", hasher.finalize()))
     }
 
+    /// The SHA-256 of every tensor, in the order of the list given to [`create`](Self::create).
+    pub(crate) fn digests(&self) -> Result<Vec<String>> {
+        (0..self.len()).map(|tensor| self.sha256(tensor)).collect()
+    }
+
+    /// The tensors, in the order of the list given to [`create`](Self::create).
+    pub(crate) fn specs(&self) -> impl Iterator<Item = &TensorSpec> {
+        self.tensors.iter().map(|slot| &slot.spec)
+    }
+
     /// Finishes the file with the text given at the beginning.
     ///
     /// # Errors

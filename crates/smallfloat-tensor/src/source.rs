@@ -8,7 +8,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::input::{CHUNK_BYTES, Input, TensorInfo};
+use crate::input::{CHUNK_BYTES, Input, NameIndex, TensorInfo};
 use crate::npy::{MAGIC, Npy};
 use crate::safetensors::SafeTensors;
 
@@ -40,7 +40,10 @@ pub enum SourceKind {
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Source(Inner);
+pub struct Source {
+    inner: Inner,
+    by_name: NameIndex,
+}
 
 #[derive(Debug)]
 enum Inner {
@@ -86,7 +89,7 @@ impl Source {
         let start = &mut start[..have];
         input.read_exact_at(0, start)?;
         if start.starts_with(MAGIC) {
-            return Npy::from_input(input).map(Inner::Npy).map(Self);
+            return Npy::from_input(input).map(Inner::Npy).map(Self::new);
         }
         // A length may begin with any bytes, but no legal one reaches into its upper half.
         if start.get(4..8) != Some(&[0; 4])
@@ -95,12 +98,16 @@ impl Source {
             let what = format!("this is {kind}; .safetensors and .npy files are read");
             return Err(Error::unsupported(input.path(), what));
         }
-        SafeTensors::from_input(input).map(Inner::SafeTensors).map(Self)
+        SafeTensors::from_input(input).map(Inner::SafeTensors).map(Self::new)
+    }
+
+    fn new(inner: Inner) -> Self {
+        Self { inner, by_name: NameIndex::default() }
     }
 
     /// The kind of the file.
     pub fn kind(&self) -> SourceKind {
-        match self.0 {
+        match self.inner {
             Inner::SafeTensors(_) => SourceKind::SafeTensors,
             Inner::Npy(_) => SourceKind::Npy,
         }
@@ -118,7 +125,7 @@ impl Source {
 
     /// The tensors, in the order of the file's header.
     pub fn tensors(&self) -> &[TensorInfo] {
-        match &self.0 {
+        match &self.inner {
             Inner::SafeTensors(file) => file.tensors(),
             Inner::Npy(file) => std::slice::from_ref(file.tensor()),
         }
@@ -126,12 +133,12 @@ impl Source {
 
     /// The tensor of this name.
     pub fn tensor(&self, name: &str) -> Option<&TensorInfo> {
-        self.tensors().iter().find(|tensor| tensor.name == name)
+        self.by_name.find(self.tensors(), name, |tensor| &tensor.name)
     }
 
     /// The file's free text in its order; an `.npy` file has none.
     pub fn metadata(&self) -> &[(String, String)] {
-        match &self.0 {
+        match &self.inner {
             Inner::SafeTensors(file) => file.metadata(),
             Inner::Npy(_) => &[],
         }
@@ -198,7 +205,7 @@ impl Source {
     }
 
     fn input(&self) -> &Input {
-        match &self.0 {
+        match &self.inner {
             Inner::SafeTensors(file) => file.input(),
             Inner::Npy(file) => file.input(),
         }

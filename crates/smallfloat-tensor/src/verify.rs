@@ -1,15 +1,19 @@
 //! [`verify`]: is a quantized file what it says?
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use smallfloat::{Class, Datum, Format, Specials, Subnormals};
 
+use crate::container::check_record;
+use crate::folder::open_checkpoint;
 use crate::granularity::Granularity;
 use crate::scaled::{Scaled, is_odd_scale};
 use crate::stream::code_at;
-use crate::view::{Stored, TensorView};
-use crate::{CHUNK_BYTES, Error, Result, View};
+use crate::view::{Stored, TensorView, nothing_quantized};
+use crate::{CHUNK_BYTES, Error, Result, TensorInfo, View};
 
 /// What [`verify`] found to be right, and what is legal but odd.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -24,38 +28,64 @@ pub struct Verified {
     pub scales: u64,
     /// Tensors that are stored as they were.
     pub copied: u64,
+    /// Files that were checked.
+    pub files: u64,
+    /// Files whose record was checked: names, dtypes, shapes and data of all tensors, biases, scales and copies included.
+    pub records: u64,
     /// Legal codes that no encoder writes: flushed subnormals and NaNs that are not canonical.
     pub warnings: Vec<String>,
 }
 
-/// Checks a quantized file: structure, biases and scales, the digest of every tensor that has one, and that every code
-/// is one of its format. Files of other programs have no digests.
+/// Checks a quantized file, or all files of a checkpoint folder: structure, biases and scales, the digest of every tensor
+/// that has one, that every code is one of its format, and the record of the whole file. Files of other programs have
+/// no digests, and files from before there were records have none. In a folder, names are unique and where the index
+/// says, and some files may have nothing quantized in them.
 ///
 /// # Errors
-/// A file with nothing quantized, or the first fault with tensor and element.
+/// A file or folder with nothing quantized, or the first fault with tensor and element.
 pub fn verify(path: &Path) -> Result<Verified> {
-    verify_at(path, path, None)
+    if !path.is_dir() {
+        return verify_at(path, path, None);
+    }
+    let views = open_checkpoint(path)?;
+    if !views.iter().any(View::is_quantized) {
+        return Err(nothing_quantized(path));
+    }
+    let mut verified = Verified::default();
+    for view in &views {
+        check(view, view.source().path(), &mut verified)?;
+    }
+    Ok(verified)
 }
 
 /// Verifies the file at `path`, perhaps of a known granularity, and calls it `name` in errors.
 pub(crate) fn verify_at(path: &Path, name: &Path, known: Option<Granularity>) -> Result<Verified> {
     let view = View::open_as(path, known)?;
     if !view.is_quantized() {
-        let what =
-            "is no quantized file: it has no `smallfloat.version` in its metadata and no codes with scales";
-        return Err(Error::refused(Some(name), None, what));
+        return Err(nothing_quantized(name));
     }
     let mut verified = Verified::default();
+    check(&view, name, &mut verified)?;
+    Ok(verified)
+}
+
+/// The digests of tensors by their names in the file.
+type Digests<'a> = HashMap<&'a str, String>;
+
+fn check(view: &View, name: &Path, verified: &mut Verified) -> Result<()> {
+    let mut digests = Digests::new();
     for tensor in view.tensors() {
         match &tensor.stored {
             Stored::Codes(codes) => {
-                check_codes(&view, tensor, &codes.0, &codes.1.sha256, name, &mut verified)?;
+                let digest = check_codes(view, tensor, &codes.0, &codes.1.sha256, name, verified)?;
+                digests.insert(&tensor.info.name, digest);
                 verified.tensors += 1;
                 verified.digests += 1;
                 verified.codes += tensor.info.elements();
             }
             Stored::Scaled(scaled) => {
-                check_scaled(&view, tensor, scaled, name, &mut verified)?;
+                let digest = check_scaled(view, tensor, scaled, name, verified)?;
+                digests.insert(&scaled.codes.name, digest);
                 verified.tensors += 1;
                 verified.codes += tensor.info.elements();
                 verified.digests += u64::from(scaled.entry.is_some());
@@ -63,7 +93,32 @@ pub(crate) fn verify_at(path: &Path, name: &Path, known: Option<Granularity>) ->
             Stored::Wide | Stored::Other => verified.copied += 1,
         }
     }
-    Ok(verified)
+    verified.files += 1;
+    if view.has_record() {
+        verified.records += u64::from(check_tensors(view, digests, name)?);
+    }
+    Ok(())
+}
+
+/// Holds all tensors against the record.
+fn check_tensors<'a>(view: &'a View, mut digests: Digests<'a>, path: &Path) -> Result<bool> {
+    let source = view.source();
+    let mut buffer = vec![0; CHUNK_BYTES];
+    for info in source.tensors() {
+        if let Entry::Vacant(place) = digests.entry(&info.name) {
+            let mut digest = Sha256::new();
+            source.read_chunks(info, &mut buffer, |_, bytes| {
+                digest.update(bytes);
+                Ok(())
+            })?;
+            place.insert(format!("{:x}", digest.finalize()));
+        }
+    }
+    let of = |info: &'_ TensorInfo| digests.get(&*info.name).map_or("", |digest| &**digest).to_owned();
+    let owned: Vec<String> = source.tensors().iter().map(of).collect();
+    let tensors = source.tensors().iter().zip(&owned);
+    let tensors = tensors.map(|(info, sha256)| (&*info.name, info.dtype, &*info.shape, &**sha256));
+    check_record(source, tensors.collect()).map_err(|what| Error::refused(Some(path), None, what))
 }
 
 fn check_codes(
@@ -73,7 +128,7 @@ fn check_codes(
     sha256: &str,
     path: &Path,
     verified: &mut Verified,
-) -> Result<()> {
+) -> Result<String> {
     let refused = |what: String| Error::refused(Some(path), Some(&tensor.info.name), what);
     let odd = odd_codes(format);
     let size = usize::from(format.width() > 8) + 1;
@@ -111,7 +166,7 @@ fn check_codes(
             tensor.info.name
         ));
     }
-    Ok(())
+    Ok(found)
 }
 
 const SCALES_AT_ONCE: usize = 1 << 16;
@@ -122,7 +177,7 @@ fn check_scaled(
     scaled: &Scaled,
     path: &Path,
     verified: &mut Verified,
-) -> Result<()> {
+) -> Result<String> {
     let refused = |what: String| Error::refused(Some(path), Some(&tensor.info.name), what);
     let (element, grid) = (&scaled.element, &scaled.grid);
     let (unit, unit_bytes) = scaled.packing.unit(element);
@@ -169,12 +224,12 @@ fn check_scaled(
         }
         at += count as u64;
     }
-    if let Some(entry) = &scaled.entry {
-        let found = format!("{:x}", digest.finalize());
-        if found != entry.sha256 {
-            let said = &entry.sha256;
-            return Err(refused(format!("its codes have the SHA-256 {found}, the metadata says {said}")));
-        }
+    let found = format!("{:x}", digest.finalize());
+    if let Some(entry) = &scaled.entry
+        && found != entry.sha256
+    {
+        let said = &entry.sha256;
+        return Err(refused(format!("its codes have the SHA-256 {found}, the metadata says {said}")));
     }
     let mut odd_scales = 0_u64;
     for row in 0..grid.group_rows {
@@ -199,7 +254,7 @@ fn check_scaled(
         ),
     );
     warn(odd_scales, "scales that are NaN, infinite, zero or negative".to_owned());
-    Ok(())
+    Ok(found)
 }
 
 /// For each code: is it a flushed subnormal or a NaN that is not canonical?

@@ -6,11 +6,12 @@ use std::path::Path;
 use smallfloat::{Format, FormatSpec};
 use smallfloat_kernels::{Decoder, Element};
 
-use crate::container::{Entry, bias_name, code_dtype, read_entries};
+use crate::container::{Entry, RECORD_KEY, bias_name, code_dtype, read_entries};
 use crate::foreign;
 use crate::granularity::{Granularity, Grid};
+use crate::input::NameIndex;
 use crate::packing::Packing;
-use crate::scale::{ScaleRule, ScaleSpec};
+use crate::scale::{GlobalScale, ScaleRule, ScaleSpec};
 use crate::scaled::{Reader, Scaled, f32_at};
 use crate::scheme::NATIVE;
 use crate::{Dtype, Error, Result, Source, TensorInfo};
@@ -74,6 +75,7 @@ impl TensorView {
 pub struct View {
     source: Source,
     tensors: Vec<TensorView>,
+    by_name: NameIndex,
     is_container: bool,
 }
 
@@ -102,7 +104,7 @@ impl View {
                     None => tensors.push(TensorView { info: info.clone(), stored: plain(info) }),
                 }
             }
-            return Ok(Self { tensors, source, is_container: false });
+            return Ok(Self { tensors, source, by_name: NameIndex::default(), is_container: false });
         };
         let by_name: HashMap<&str, &TensorInfo> =
             source.tensors().iter().map(|info| (&*info.name, info)).collect();
@@ -124,7 +126,7 @@ impl View {
             let what = "is in the container's metadata and not in the file";
             return Err(Error::refused(Some(source.path()), Some(name), what));
         }
-        Ok(Self { source, tensors, is_container: true })
+        Ok(Self { source, tensors, by_name: NameIndex::default(), is_container: true })
     }
 
     /// The file.
@@ -139,7 +141,7 @@ impl View {
 
     /// The tensor of this name.
     pub fn tensor(&self, name: &str) -> Option<&TensorView> {
-        self.tensors.iter().find(|tensor| tensor.info.name == name)
+        self.by_name.find(&self.tensors, name, |tensor| &tensor.info.name)
     }
 
     /// Is the file a native container?
@@ -152,10 +154,25 @@ impl View {
         self.is_container || self.tensors.iter().any(|tensor| tensor.scaled().is_some())
     }
 
+    /// Is there a digest of the whole file in its metadata?
+    pub(crate) fn has_record(&self) -> bool {
+        self.is_container && self.source.metadata().iter().any(|(key, _)| key == RECORD_KEY)
+    }
+
     /// A reader of a tensor's elements.
     pub(crate) fn reader<'a>(&'a self, tensor: &'a TensorView) -> Result<Reader<'a>> {
         Reader::new(&self.source, tensor)
     }
+}
+
+/// Why a file or folder is refused where something quantized is wanted.
+pub(crate) fn nothing_quantized(path: &Path) -> Error {
+    let what = if path.is_dir() {
+        "no file of this folder has anything quantized in it: neither `smallfloat.version` in its metadata nor codes with scales"
+    } else {
+        "is no quantized file: it has no `smallfloat.version` in its metadata and no codes with scales"
+    };
+    Error::refused(Some(path), None, what)
 }
 
 /// Values as `f64`; the few formats beyond its range are rounded to it.
@@ -212,7 +229,8 @@ fn codes(
             let format: Format = name.parse().map_err(|e: smallfloat::Error| refused(e.to_string()))?;
             let rule = entry.scale_rule.as_deref().unwrap_or("amax");
             let rule: ScaleRule = rule.parse().map_err(|e: Error| refused(e.to_string()))?;
-            let scale = ScaleSpec { format, rule, global: entry.global_scale };
+            let scale =
+                ScaleSpec { format, rule, global: entry.global_scale.then_some(GlobalScale::PowerOfTwo) };
             scale.check().map_err(|e| refused(e.to_string()))?;
             Some(scale)
         }

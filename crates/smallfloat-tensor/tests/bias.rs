@@ -5,7 +5,7 @@ mod common;
 use common::{File, Fixture, Random, Tensor, WIDE, options, quantized};
 use num_bigint::BigInt;
 use smallfloat::{Datum, Format, FormatSpec};
-use smallfloat_tensor::{BiasPolicy, Options};
+use smallfloat_tensor::{BiasPolicy, Magnitudes, Options};
 
 const BF16: safetensors::Dtype = safetensors::Dtype::BF16;
 const F16: safetensors::Dtype = safetensors::Dtype::F16;
@@ -79,7 +79,11 @@ fn fewer(file: &File, spec: &str) -> File {
 #[track_caller]
 fn check_least_error(file: &File, specs: &[&str]) {
     for spec in specs {
-        for (name, bias) in chosen(&fewer(file, spec), &with(spec, BiasPolicy::LeastError)) {
+        let (file, options) = (&fewer(file, spec), with(spec, BiasPolicy::LeastError));
+        let all = chosen(file, &options);
+        // Few elements are looked at one by one, unless a table of classes is made for their histogram.
+        assert_eq!(all, chosen(file, &Options { histograms: true, ..options }), "{spec}");
+        for (name, bias) in all {
             let numbers = file.tensors[&name].numbers();
             assert!(numbers.iter().any(|x| *x != 0.0), "tensor {name} is all zero");
             let best = best_bias(&numbers, &spec.parse().unwrap());
@@ -146,13 +150,13 @@ fn least_error_clips_where_that_is_worthwhile() {
     check_least_error(&file, &SPECS);
     let spec = "cfloat8_1_4_3";
     let of = |bias| chosen(&file, &with(spec, bias)).into_iter().find(|(name, _)| name == "tie").unwrap().1;
-    assert_eq!((of(BiasPolicy::Amax), of(BiasPolicy::LeastError)), (14, 15));
+    assert_eq!((of(BiasPolicy::Amax { margin: 0 }), of(BiasPolicy::LeastError)), (14, 15));
     // Few large values and very many that only a large bias can see: the many win.
     let mut many = vec![3e-10; 60_000];
     many.push(1e-7);
     let clipped = File::of([("many", Tensor::of(F32, &many))]);
-    let biases =
-        [BiasPolicy::Amax, BiasPolicy::LeastError].map(|bias| chosen(&clipped, &with(spec, bias))[0].1);
+    let biases = [BiasPolicy::Amax { margin: 0 }, BiasPolicy::LeastError]
+        .map(|bias| chosen(&clipped, &with(spec, bias))[0].1);
     assert_eq!(biases[0], 39);
     let spec: FormatSpec = spec.parse().unwrap();
     let errors: Vec<BigInt> = (0..=63)
@@ -218,7 +222,7 @@ fn long_tensors_do_not_overflow_the_sums() {
     let how = format.default_projection();
     let q = |x: f64| format.decode_f64(format.encode_f64(x, &how).value).value;
     let plain: f64 = counted.iter().map(|&(x, n)| f64::from(n) * (x - q(x)).powi(2)).sum();
-    let from_cells = smallfloat_tensor::squared_error(&cells, &format);
+    let from_cells = Magnitudes::from(&cells).squared_error(&format);
     assert!((from_cells / plain - 1.0).abs() < 1e-9, "{from_cells} and {plain}");
 }
 
@@ -227,7 +231,7 @@ fn tensors_without_a_magnitude_get_the_ieee_bias() {
     let tensors = WIDE.map(|dtype| (dtype.to_string(), Tensor::of(dtype, &[0.0, -0.0, 0.0])));
     let mut file = File::of(tensors);
     file.tensors.insert("empty".into(), Tensor::of(F32, &[]).shaped(&[4, 0]));
-    for policy in [BiasPolicy::LeastError, BiasPolicy::Amax, BiasPolicy::Percentile(50.0)] {
+    for policy in [BiasPolicy::LeastError, BiasPolicy::Amax { margin: 0 }, BiasPolicy::Percentile(50.0)] {
         for (spec, expected) in SPECS.iter().zip([7, 7, 15, 15, 15, 15]) {
             let biases = chosen(&fewer(&file, spec), &with(spec, policy));
             assert!(!biases.is_empty());
@@ -271,12 +275,15 @@ fn amax_follows_the_closed_formula() {
     for (spec, highest, stored) in
         [("cfloat8_1_4_3", 15, 3), ("cfloat8_1_5_2", 31, 2), ("shp", 31, 10), (SPECS[1], 15, 3)]
     {
-        for (name, bias) in chosen(&fewer(&file, spec), &with(spec, BiasPolicy::Amax)) {
+        for (name, bias) in chosen(&fewer(&file, spec), &with(spec, BiasPolicy::Amax { margin: 0 })) {
             let amax = file.tensors[&name].numbers()[1].abs();
             assert_eq!(bias, by_formula(amax, highest, stored), "{spec}, amax {amax:e}");
         }
     }
-    assert_eq!(chosen(&file, &with("cfloat8_1_4_3", BiasPolicy::Amax))[0], ("t0000".to_owned(), 17));
+    assert_eq!(
+        chosen(&file, &with("cfloat8_1_4_3", BiasPolicy::Amax { margin: 0 }))[0],
+        ("t0000".to_owned(), 17)
+    );
 }
 
 #[test]
@@ -304,7 +311,7 @@ fn percentiles_ignore_the_largest() {
             assert_eq!(bias, expected, "percentile {percent} of {name}: {magnitude:e}");
         }
     }
-    let amax = chosen(&file, &with("cfloat8_1_4_3", BiasPolicy::Amax));
+    let amax = chosen(&file, &with("cfloat8_1_4_3", BiasPolicy::Amax { margin: 0 }));
     assert_eq!(chosen(&file, &with("cfloat8_1_4_3", BiasPolicy::Percentile(100.0))), amax);
 }
 
@@ -334,16 +341,24 @@ fn policies_have_names() {
     for (text, policy) in [
         ("auto", BiasPolicy::LeastError),
         ("mse", BiasPolicy::LeastError),
-        ("amax", BiasPolicy::Amax),
+        ("amax", BiasPolicy::Amax { margin: 0 }),
         ("percentile:99.9", BiasPolicy::Percentile(99.9)),
         ("percentile:100", BiasPolicy::Percentile(100.0)),
         ("17", BiasPolicy::Fixed(17)),
+        ("amax:margin=3", BiasPolicy::Amax { margin: 3 }),
+        ("delayed", BiasPolicy::Delayed { history: 16, margin: 0 }),
+        ("delayed:margin=1,history=1024", BiasPolicy::Delayed { history: 1024, margin: 1 }),
+        ("flags", BiasPolicy::Flags { patience: 16 }),
+        ("flags:patience=1", BiasPolicy::Flags { patience: 1 }),
     ] {
         assert_eq!(text.parse::<BiasPolicy>().unwrap(), policy);
         assert_eq!(policy.to_string().parse::<BiasPolicy>().unwrap(), policy);
     }
-    for wrong in ["", "Auto", "percentile:", "percentile:0", "percentile:101", "percentile:NaN", "7.5", "min"]
-    {
+    let percentiles = ["percentile", "percentile:", "percentile:0", "percentile:101", "percentile:NaN"];
+    let settings =
+        ["amax:", "amax:64", "amax:margin=64", "amax:margin=-1", "amax:margin=1,margin=1", "auto:x=1"];
+    let training = ["delayed:history=0", "delayed:history=65537", "flags:patience=0", "flags:history=1"];
+    for wrong in ["", "Auto", "7.5", "min"].iter().chain(&percentiles).chain(&settings).chain(&training) {
         let error = wrong.parse::<BiasPolicy>().unwrap_err();
         assert!(error.to_string().contains("write auto, amax, percentile:P"), "{error}");
     }

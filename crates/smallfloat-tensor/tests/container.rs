@@ -50,7 +50,15 @@ fn the_layout_is_that_of_the_specification() {
         }
         assert_eq!(output.tensors.keys().cloned().collect::<BTreeSet<_>>(), expected, "{name}");
         let keys: BTreeSet<&str> = output.metadata.keys().map(String::as_str).collect();
-        assert_eq!(keys, BTreeSet::from(["format", "smallfloat.tensors", "smallfloat.version"]));
+        let expected = ["format", "smallfloat.record", "smallfloat.tensors", "smallfloat.version"];
+        assert_eq!(keys, BTreeSet::from(expected));
+        let lines = output.tensors.iter().map(|(name, tensor)| {
+            json!([name, format!("{:?}", tensor.dtype), tensor.shape, sha256(&tensor.bytes)]).to_string()
+        });
+        let of = |key: &str| json!([key, output.metadata[key]]).to_string();
+        let lines = lines.chain([of("smallfloat.version"), of("smallfloat.tensors")]);
+        let all: String = lines.map(|line| line + "\n").collect();
+        assert_eq!(output.metadata["smallfloat.record"], format!("1:{}", sha256(all.as_bytes())));
         assert_eq!((&*output.metadata["format"], &*output.metadata["smallfloat.version"]), ("pt", "1"));
         let mut entries = serde_json::Map::new();
         for (tensor, source) in input.tensors.iter().filter(|(name, _)| *name != "ids") {
@@ -357,7 +365,7 @@ fn back(
     output: &Path,
     dtype: Dtype,
     rounding: Option<Rounding>,
-) -> smallfloat_tensor::Result<u64> {
+) -> smallfloat_tensor::Result<smallfloat_tensor::Dequantized> {
     dequantize(input, output, dtype, rounding, true, &mut |_| ())
 }
 
@@ -391,7 +399,7 @@ fn dequantized_values_are_the_core_s() {
             });
             let without = back(&fixture.output, &wide, dtype, None);
             assert_eq!(without.is_ok(), exact, "{format} to {dtype}: {without:?}");
-            let len = back(&fixture.output, &wide, dtype, Some(Rounding::NearestEven)).unwrap();
+            let len = back(&fixture.output, &wide, dtype, Some(Rounding::NearestEven)).unwrap().bytes;
             assert_eq!(len, std::fs::metadata(&wide).unwrap().len());
             let wide = File::read(&wide);
             assert_eq!(wide.metadata, input.metadata);

@@ -5,10 +5,10 @@ mod common;
 use std::path::Path;
 
 use common::{File, Fixture, Random, Tensor, options, quantized};
-use smallfloat::{Format, Saturation};
+use smallfloat::{Format, Rounding, Saturation};
 use smallfloat_tensor::{
-    Container, Dtype, Error, Granularity, Nonfinite, Options, Packing, ScaleRule, ScaleSpec, Scheme, Share,
-    View, compare, dequantize, quantize, verify,
+    Container, Dtype, Error, GlobalScale, Granularity, Nonfinite, Options, Packing, ScaleRule, ScaleSpec,
+    Scheme, Share, View, compare, dequantize, quantize, verify,
 };
 
 const F32: safetensors::Dtype = safetensors::Dtype::F32;
@@ -151,6 +151,75 @@ fn nvfp4_has_two_scales() {
     starts(&values, &row);
 }
 
+/// The divisor as NVIDIA defines it: 2688 / 5 in F32, blocks of 448 and 224 · e/6.
+#[test]
+fn nvfp4_by_nvidia_s_recipe() {
+    let mut nvidia = scheme("nvfp4");
+    nvidia.scale.as_mut().unwrap().global = Some(GlobalScale::Amax);
+    let mut row = [0.0; 32];
+    (row[0], row[1], row[16], row[17]) = (5.0, -1.25, 2.5, 0.5);
+    let file = rows(32, &[&row]);
+    let (stored, values) = through(&file, &nvidia);
+    let global = f64::from(f32::from_bits(0x4406_6666));
+    assert_eq!(stored.tensors["a.weight_global_scale"].numbers(), [global]);
+    assert_eq!(stored.tensors["a.weight_scale"].bytes, [0x7e, 0x76]);
+    // 5 / (448 / global) = 6 − a little, −1.25 likewise −1.5; 0.5 / (224 / global) = 1.2 → 1.
+    let codes = &stored.tensors["a.weight"].bytes;
+    assert_eq!((codes[0], codes[8]), (0xb7, 0x27));
+    // Readers get quotients, in F32 to nearest.
+    #[expect(clippy::cast_possible_truncation, reason = "F32 was asked for")]
+    let nearest = |product: f64| f64::from((product / global) as f32);
+    let mut expected = [0.0; 32];
+    (expected[0], expected[1]) = (nearest(6.0 * 448.0), nearest(-1.5 * 448.0));
+    (expected[16], expected[17]) = (nearest(6.0 * 224.0), nearest(224.0));
+    starts(&values, &expected);
+
+    // On into MXFP8 in one rounding, and from there everything is exact.
+    let fixture = Fixture::new(&file);
+    fixture.quantize(&nvidia).unwrap();
+    let mx = fixture.folder.path().join("mx");
+    quantize(&fixture.output, &mx, &scheme("mxfp8-e4m3"), &|_| true, &mut |_| ()).unwrap();
+    // 6 · 448 / global = 5 + a little: the scale is 2^(2 − 8), 5 is 320 there; 1.25 is 80, 2.5 is 160, 224 / global is
+    // 0.41667 = 26.67 units, 26 or 28 in E4M3: 26.
+    assert_eq!(&back(&mx).tensors["a.weight"].numbers()[..2], [5.0, -1.25]);
+    assert_eq!(&back(&mx).tensors["a.weight"].numbers()[16..18], [2.5, 26.0 / 64.0]);
+}
+
+/// 6 · 448 / global as F64: neither it nor the other quotients are numbers there, and the report says so.
+#[test]
+fn quotients_as_f64_are_rounded_once_and_counted() {
+    let mut nvidia = scheme("nvfp4");
+    nvidia.scale.as_mut().unwrap().global = Some(GlobalScale::Amax);
+    let fixture = Fixture::new(&rows(32, &[&[5.0, -1.25]]));
+    fixture.quantize(&nvidia).unwrap();
+    let wide = fixture.folder.path().join("wide");
+    let first = |dtype: Dtype, rounding: Option<Rounding>| {
+        let done = dequantize(&fixture.output, &wide, dtype, rounding, true, &mut |_| ()).unwrap();
+        assert_eq!(done.rounded, 2, "zeros are exact");
+        File::read(&wide).tensors["a.weight"].numbers()[0]
+    };
+    // 2688 / (0x866666 · 2^−14) lies in [4, 8), so that its 53 bits are the integer part of 2688 · 2^64 / 0x866666, which is
+    // the quotient times 2^50.
+    let (dividend, divisor) = (2688_u128 << 64, 0x86_6666_u128);
+    let (below, rest) = (dividend / divisor, dividend % divisor);
+    assert!((1 << 52..1 << 53).contains(&below) && rest > 0);
+    #[expect(clippy::cast_precision_loss, reason = "53 bits")]
+    let number = |units: u128| (units as f64 * 2.0_f64.powi(-50)).to_bits();
+    let nearest = below + u128::from(2 * rest > divisor);
+    for (rounding, units) in [
+        (None, nearest),
+        (Some(Rounding::NearestEven), nearest),
+        (Some(Rounding::TowardZero), below),
+        (Some(Rounding::TowardPositive), below + 1),
+        (Some(Rounding::ToOdd), below | 1),
+    ] {
+        assert_eq!(first(Dtype::F64, rounding).to_bits(), number(units), "{rounding:?}");
+    }
+    // In F32 the 29 bits below are cut off.
+    let above = (below >> 29) + 1;
+    assert_eq!(first(Dtype::F32, Some(Rounding::TowardPositive)).to_bits(), number(above << 29));
+}
+
 #[test]
 fn fp8_as_inference_engines_read_it() {
     // 1344 / 448 = 3; 1 / 3 is 1.375 · 2^−2 in E4M3, 0x2b.
@@ -198,7 +267,7 @@ fn biases_of_channels_and_blocks() {
     // 0.3 fits at bias 17 (0.46875), 100 at bias 9 (120): 1.875 · 2^(15 − bias).
     let file = rows(4, &[&[0.3, 0.0, 100.0, 2.0], &[100.0, 0.3, -0.001, 0.0]]);
     let mut options = options("cfloat8_1_4_3");
-    options.bias = smallfloat_tensor::BiasPolicy::Amax;
+    options.bias = smallfloat_tensor::BiasPolicy::Amax { margin: 0 };
     for (granularity, biases, shape) in [
         (Granularity::Channel, &[9, 9][..], &[2, 1][..]),
         // 0.001 fits at bias 25 (1.875 · 2^−10 = 0.00183), 2 at bias 14 (3.75).
@@ -270,7 +339,7 @@ fn blocks_of_p3109() {
     p3109.scale = Some(ScaleSpec {
         format: "binary8p1uf".parse().unwrap(),
         rule: ScaleRule::MaxAbsFinite,
-        global: false,
+        global: None,
     });
     (p3109.granularity, p3109.packing) = (block(1, 2), Packing::NibblesLow);
     let (file, values) = through(&rows(4, &[&[3.0, -1.0]]), &p3109);
@@ -405,7 +474,7 @@ fn tensors_that_are_joined_share_a_scale() {
     assert_eq!(scales(Share::none().with_set("q_proj,k_proj,o_proj").unwrap()), [2.0, 2.0, 2.0, 0.5]);
     // The same for biases, by the statistics of all.
     let amax = Options {
-        bias: smallfloat_tensor::BiasPolicy::Amax,
+        bias: smallfloat_tensor::BiasPolicy::Amax { margin: 0 },
         share: Share::known(),
         ..options("cfloat8_1_4_3")
     };
@@ -456,7 +525,7 @@ fn options_that_make_no_sense() {
         Options { container: Container::Fp8 { requantize: false }, ..options("e4m3fn") },
         "choose native or bf16",
     );
-    let wide = ScaleSpec { format: "binary64".parse().unwrap(), rule: ScaleRule::Amax, global: false };
+    let wide = ScaleSpec { format: "binary64".parse().unwrap(), rule: ScaleRule::Amax, global: None };
     refused(
         Options { scale: Some(wide), ..options("e4m3fn") },
         "choose a format of at most 16 bits or binary32",

@@ -3,18 +3,21 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use smallfloat_tensor::{Plan, finalize, write_file_durably};
 
 use crate::files::{check_outputs, note_leftovers};
 use crate::output::Output;
+use crate::picture::Picture;
 use crate::progress::Bar;
+use crate::recipe::bias_in_words;
 use crate::{report, words};
 
 const AFTER_HELP: &str = "\
 Examples:
   smallfloat finalize plan.json
   smallfloat finalize plan.json --report report.json
+  smallfloat finalize plan.json --plot report.svg    # if it was planned with --histograms
 
 Every shard is read and held against the digest in its report; then the reports are merged,
 and model.safetensors.index.json, config.json and the other files of the input folder are
@@ -33,11 +36,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE.json")]
     report: Option<PathBuf>,
 
+    /// Draw error and exponents of every tensor; the plan must have been made with --histograms
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+
     /// Check the lengths of shards and not their digests
     #[arg(long)]
     no_verify: bool,
 
-    /// Replace a report that exists
+    /// Replace a report or a picture that exists
     #[arg(long, visible_alias = "force")]
     overwrite: bool,
 
@@ -47,8 +54,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
-    check_outputs(&[("--report", args.report.as_deref())], args.overwrite)?;
+    let outputs = [("--report", args.report.as_deref()), ("--plot", args.plot.as_deref())];
+    check_outputs(&outputs, args.overwrite)?;
     let plan = Plan::read(&args.plan)?;
+    let options = plan.options()?;
+    ensure!(
+        args.plot.is_none() || options.histograms,
+        "--plot: the plan counts no exponents; make it with --histograms and apply it"
+    );
     for shard in 0..plan.shards() {
         for path in [plan.shard_path(shard), plan.report_path(shard)].iter().flatten() {
             note_leftovers(path);
@@ -62,6 +75,13 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         let mut text = serde_json::to_vec_pretty(&report)?;
         text.push(b'\n');
         write_file_durably(path, &text, args.overwrite).context("--report")?;
+    }
+    if let Some(path) = &args.plot {
+        let name = plan.output().file_name().unwrap_or(plan.output().as_os_str()).to_string_lossy();
+        let title =
+            format!("{} as {}{}", words::tensor_name(&name, 60), options.format, bias_in_words(&options));
+        let svg = Picture::new(title, &report, &options.format)?.svg()?;
+        write_file_durably(path, svg.as_bytes(), args.overwrite).context("--plot")?;
     }
     if args.json {
         serde_json::to_writer_pretty(&mut *out, &report)?;

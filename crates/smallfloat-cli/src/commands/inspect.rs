@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde_json::{Value, json};
 use smallfloat::Format;
-use smallfloat_tensor::{Entry, Scaled, SourceKind, TensorView, View};
+use smallfloat_tensor::{Entry, Scaled, SourceKind, TensorView, View, open_checkpoint};
 
+use super::bias_report::{self, BiasReportArgs};
 use crate::files::Input;
 use crate::output::Output;
 use crate::{json as js, report, words};
@@ -17,45 +18,59 @@ const AFTER_HELP: &str = "\
 Examples:
   smallfloat inspect model.safetensors
   smallfloat inspect model.cf8.safetensors --json
+  smallfloat inspect checkpoint/
+  smallfloat inspect model.safetensors --bias-report --plot biases.svg
+  smallfloat inspect model.safetensors --bias-report --format cfloat8_1_5_2 --bias auto --bias 15
 
-Data is not read, so this takes no longer for large files. The range of a quantized tensor is
+Without --bias-report data is not read, so this takes no longer for large files. The range of a quantized tensor is
 from the smallest to the largest positive value of its format at its bias.";
 
 /// Tell what a file holds: tensors, formats, biases, ranges.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// A .safetensors or .npy file, quantized or not; `-` is standard input
+    /// A .safetensors or .npy file or a checkpoint folder, quantized or not; `-` is standard input
     file: PathBuf,
 
     /// Print a JSON object
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    bias_report: BiasReportArgs,
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let input = Input::open(&args.file)?;
-    let view = View::open(input.path())?;
+    let views = open_checkpoint(input.path())?;
+    let is_folder = input.path().is_dir();
+    if args.bias_report.bias_report {
+        return bias_report::run(&args.bias_report, &args.file, &views, args.json, out);
+    }
     if args.json {
-        serde_json::to_writer_pretty(&mut *out, &object(args, &view))?;
+        serde_json::to_writer_pretty(&mut *out, &object(args, &views, is_folder))?;
         writeln!(out)?;
         return Ok(());
     }
-    let heading = format!("{}: {}", args.file.display(), kind(&view));
-    writeln!(out, "{}\n", out.bold(heading))?;
-    let rows: Vec<_> = view.tensors().iter().map(|tensor| (&*tensor.info.name, cells(tensor))).collect();
+    let kinds: BTreeSet<&str> = views.iter().map(kind).collect();
+    let kinds = kinds.into_iter().collect::<Vec<_>>().join("; ");
+    let of =
+        if is_folder { format!("{}, {kinds}", words::plural(views.len() as u64, "file")) } else { kinds };
+    writeln!(out, "{}\n", out.bold(format!("{}: {of}", args.file.display())))?;
+    let tensors: Vec<&TensorView> = views.iter().flat_map(View::tensors).collect();
+    let rows: Vec<_> = tensors.iter().map(|tensor| (&*tensor.info.name, cells(tensor))).collect();
     let header = ["tensor", "format", "bias", "shape", "size", "range"];
     report::rows_of_names(&header, &[2, 4], &rows, out)?;
-    let totals = Totals::of(&view);
+    let totals = Totals::of(&tensors);
     writeln!(
         out,
         "\n{}, {} of them quantized; {}, {} of data",
-        words::plural(view.tensors().len() as u64, "tensor"),
+        words::plural(tensors.len() as u64, "tensor"),
         words::count(totals.quantized),
         words::plural(totals.elements, "element"),
         words::bytes(totals.bytes)
     )?;
-    let entries: Vec<&Entry> = view.tensors().iter().filter_map(TensorView::entry).collect();
+    let entries: Vec<&Entry> = tensors.iter().filter_map(|tensor| tensor.entry()).collect();
     if !entries.is_empty() {
         let distinct = |field: &dyn Fn(&Entry) -> String| {
             let all: BTreeSet<String> = entries.iter().map(|entry| field(entry)).collect();
@@ -66,8 +81,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         writeln!(out, "subnormals   {}", distinct(&|entry| entry.subnormals.clone()))?;
         writeln!(out, "granularity  one bias or scale a {}", distinct(&|entry| entry.granularity.clone()))?;
     }
-    let scales: BTreeSet<String> =
-        view.tensors().iter().filter_map(|tensor| tensor.scaled().map(scales)).collect();
+    let scales: BTreeSet<String> = tensors.iter().filter_map(|tensor| tensor.scaled().map(scales)).collect();
     for scales in scales {
         writeln!(out, "scales       {scales}")?;
     }
@@ -80,7 +94,7 @@ fn scales(scaled: &Scaled) -> String {
     match &scaled.scale {
         None => format!("biases, one a {granularity}; codes as {packing}"),
         Some(scale) => {
-            let global = if scale.global { ", divided by one F32 a tensor" } else { "" };
+            let global = if scale.global.is_some() { ", divided by one F32 a tensor" } else { "" };
             format!("{}, one a {granularity}{global}; codes as {packing}", scale.format)
         }
     }
@@ -135,30 +149,49 @@ struct Totals {
 }
 
 impl Totals {
-    fn of(view: &View) -> Self {
+    fn of(tensors: &[&TensorView]) -> Self {
         Self {
-            quantized: view.tensors().iter().filter(|tensor| tensor.format().is_some()).count() as u64,
-            elements: view.tensors().iter().map(|tensor| tensor.info.elements()).sum(),
-            bytes: view.tensors().iter().map(|tensor| tensor.info.len).sum(),
+            quantized: tensors.iter().filter(|tensor| tensor.format().is_some()).count() as u64,
+            elements: tensors.iter().fold(0, |sum, tensor| sum.saturating_add(tensor.info.elements())),
+            bytes: tensors.iter().fold(0, |sum, tensor| sum.saturating_add(tensor.info.len)),
         }
     }
 }
 
-fn object(args: &Args, view: &View) -> Value {
-    let totals = Totals::of(view);
-    json!({
+fn object(args: &Args, views: &[View], is_folder: bool) -> Value {
+    let all: Vec<&TensorView> = views.iter().flat_map(View::tensors).collect();
+    let totals = Totals::of(&all);
+    let kind = match views {
+        [view] if view.source().kind() == SourceKind::Npy => "npy",
+        _ => "safetensors",
+    };
+    let name = |view: &View| view.source().path().file_name().map(|name| name.to_string_lossy().into_owned());
+    let tensors = views.iter().flat_map(|view| view.tensors().iter().map(move |tensor| (view, tensor)));
+    let tensors = tensors.map(|(view, tensor)| {
+        let mut object = tensor_object(tensor);
+        if is_folder {
+            object["file"] = json!(name(view));
+        }
+        object
+    });
+    let mut object = json!({
         "file": args.file.to_string_lossy(),
-        "kind": if view.source().kind() == SourceKind::Npy { "npy" } else { "safetensors" },
-        "quantized": view.is_quantized(),
-        "tensors": view.tensors().iter().map(tensor_object).collect::<Vec<_>>(),
+        "kind": kind,
+        "quantized": views.iter().any(View::is_quantized),
+        "tensors": tensors.collect::<Vec<_>>(),
         "totals": {
-            "tensors": view.tensors().len(),
+            "tensors": all.len(),
             "quantized": totals.quantized,
             "elements": totals.elements,
             "bytes": totals.bytes,
         },
-        "bytes": view.source().file_len(),
-    })
+        "bytes": views.iter().map(|view| view.source().file_len()).sum::<u64>(),
+    });
+    if is_folder {
+        let file = |view: &View| json!({ "file": name(view), "bytes": view.source().file_len() });
+        object["files"] = views.iter().map(file).collect();
+    }
+    object
 }
 
 fn tensor_object(tensor: &TensorView) -> Value {
@@ -181,7 +214,7 @@ fn tensor_object(tensor: &TensorView) -> Value {
             "format": scaled.scale.map(|scale| scale.format.to_string()),
             "granularity": scaled.granularity.to_string(),
             "shape": scaled.granularity.scale_shape(&info.shape),
-            "global": scaled.scale.is_some_and(|scale| scale.global),
+            "global": scaled.scale.is_some_and(|scale| scale.global.is_some()),
             "packing": scaled.packing.name(),
         })),
         "container": tensor.entry(),

@@ -1,6 +1,7 @@
 //! One file a command: its arguments, its examples, and `run`.
 
 pub(crate) mod apply;
+mod bias_report;
 pub(crate) mod compare;
 pub(crate) mod convert;
 pub(crate) mod dequantize;

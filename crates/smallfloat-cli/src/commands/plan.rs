@@ -9,7 +9,7 @@ use smallfloat_tensor::{Plan, Sharding, plan, write_file_durably};
 
 use crate::files::check_outputs;
 use crate::output::Output;
-use crate::recipe::RecipeArgs;
+use crate::recipe::{RecipeArgs, can_be_drawn};
 use crate::words;
 
 const AFTER_HELP: &str = "\
@@ -54,6 +54,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE.json")]
     plan: Option<PathBuf>,
 
+    /// Count exponents, so that `finalize --plot` can draw them; costs a look at the data where the bias is given
+    #[arg(long)]
+    histograms: bool,
+
     /// Replace files that exist, the plan and what is in the output folder
     #[arg(long, visible_alias = "force")]
     overwrite: bool,
@@ -69,6 +73,11 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     );
     let mut options = args.recipe.options()?;
     options.overwrite = args.overwrite;
+    options.histograms = args.histograms;
+    ensure!(
+        !args.histograms || can_be_drawn(&options),
+        "--histograms are drawn for tensors with one bias each; leave it out for channels, blocks and scales"
+    );
     let selection = args.recipe.selection(&options)?;
     check_outputs(&[("--plan", args.plan.as_deref())], args.overwrite)?;
     selection.check(&args.input)?;

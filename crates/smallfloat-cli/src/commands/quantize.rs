@@ -4,13 +4,13 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
-use smallfloat_tensor::{Granularity, Options, Report, quantize, write_file_durably};
+use smallfloat_tensor::{Options, Report, quantize, write_file_durably};
 
 use crate::files::{Input, check_outputs};
 use crate::output::Output;
 use crate::picture::Picture;
 use crate::progress::Bar;
-use crate::recipe::{RecipeArgs, bias_in_words, use_threads};
+use crate::recipe::{RecipeArgs, bias_in_words, can_be_drawn, use_threads};
 use crate::{report, words};
 
 const AFTER_HELP: &str = "\
@@ -21,6 +21,7 @@ Examples:
   smallfloat quantize w.npy -o w.safetensors --format e4m3fn --rounding toward-zero
   smallfloat quantize model.safetensors -o out.safetensors --stochastic --seed 1
   smallfloat quantize model.safetensors -o out.safetensors --granularity channel
+  smallfloat quantize model.safetensors -o out.safetensors --calibration activations.safetensors
   smallfloat quantize checkpoint/ -o checkpoint-mxfp4/ --scheme mxfp4-pack-quantized
 
 F64, F32, F16 and BF16 tensors are quantized, and those that are quantized already, which
@@ -33,7 +34,9 @@ Schemes with scales quantize tensors of two and more dimensions. Those of other 
 take matrices named *.weight, and without --include no embeddings and no output head.
 
 With --bias auto each tensor gets the bias with the least squared error; amax: the largest
-at which nothing saturates; percentile:P: the same for P % of the elements; N: this one.";
+at which nothing saturates; percentile:P: the same for P % of the elements; N: this one.
+With --calibration errors in a column weigh as much as the activations that it meets, Σx²
+over the samples. `smallfloat inspect --bias-report` tells what each choice would cost.";
 
 /// Quantize the tensors of a .safetensors or .npy file, or of a checkpoint folder.
 #[derive(clap::Args)]
@@ -141,7 +144,7 @@ fn options(args: &Args) -> Result<Options> {
     options.verify = !args.no_verify;
     options.histograms = args.plot.is_some();
     ensure!(
-        args.plot.is_none() || (options.scale.is_none() && options.granularity == Granularity::Tensor),
+        args.plot.is_none() || can_be_drawn(&options),
         "--plot draws tensors with one bias each; leave it out for channels, blocks and scales"
     );
     Ok(options)

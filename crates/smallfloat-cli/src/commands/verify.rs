@@ -15,16 +15,19 @@ const AFTER_HELP: &str = "\
 Examples:
   smallfloat verify model.cf8.safetensors
   smallfloat verify model.cf8.safetensors --json
+  smallfloat verify checkpoint-cf8/
 
 The exit status is 1 at the first fault: a broken structure, a missing or illegal bias, codes
-beyond the format, or codes that are not those of the digest. Codes that are legal but that
-no encoder writes are warnings.";
+beyond the format, codes that are not those of the digest, or anything else about the tensors
+(names, shapes, biases, scales, copies) that is not as the file's record says; of a folder also
+a name in two files or one that is not where the index says. Codes that are legal but that no
+encoder writes are warnings, and files from before there were records have none.";
 
 /// Check a quantized file: structure, digests, every code legal.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The quantized file; `-` is standard input
+    /// The quantized file or checkpoint folder; `-` is standard input
     file: PathBuf,
 
     /// Print a JSON object
@@ -42,6 +45,8 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
             "digests": verified.digests,
             "scales": verified.scales,
             "copied": verified.copied,
+            "files": verified.files,
+            "records": verified.records,
             "warnings": verified.warnings,
         });
         serde_json::to_writer_pretty(&mut *out, &object)?;
@@ -63,6 +68,11 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         writeln!(out, "  digests    {digests}, SHA-256 as the metadata says")?;
     } else {
         writeln!(out, "  digests    none: the file is in a layout that has none")?;
+    }
+    if verified.records > 0 {
+        let whole = "names, shapes, and data of all tensors are as they were written";
+        let of = if verified.files > 1 { format!(" in {} files", verified.records) } else { String::new() };
+        writeln!(out, "  record     {whole}{of}")?;
     }
     writeln!(out, "  codes      {codes}, each one of its format")?;
     if verified.scales > 0 {

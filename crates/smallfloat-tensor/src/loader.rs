@@ -1,0 +1,108 @@
+//! [`Loader`]: a tensor's elements by tiles, and how much each of them weighs.
+
+use std::sync::Arc;
+
+use crate::granularity::{Grid, Tile};
+use crate::options::{Negative, Nonfinite, Options};
+use crate::scaled::Reader;
+use crate::view::{TensorView, View};
+use crate::{Error, Result, TensorInfo};
+
+/// A tensor's elements by tiles, checked against what the options refuse.
+pub(crate) struct Loader<'a> {
+    pub(crate) view: &'a View,
+    pub(crate) tensor: &'a TensorView,
+    pub(crate) grid: Grid,
+    reader: Reader<'a>,
+    options: &'a Options,
+    signed: bool,
+    /// How much errors in the columns weigh.
+    weights: Option<Arc<[u32]>>,
+}
+
+impl<'a> Loader<'a> {
+    pub(crate) fn new(view: &'a View, tensor: &'a TensorView, options: &'a Options) -> Result<Self> {
+        let grid = Grid::new(&tensor.info.shape, options.granularity);
+        let signed = options.layout()?.is_signed();
+        let weights = options.weights(&tensor.info)?;
+        Ok(Self {
+            view,
+            tensor,
+            grid,
+            reader: view.reader(tensor)?.rounding_to_odd(),
+            options,
+            signed,
+            weights,
+        })
+    }
+
+    /// How much the error of a tile's element weighs.
+    pub(crate) fn weight(&self, tile: &Tile, element: usize) -> u32 {
+        // The grid's columns are those of the last dimension, or several times as many.
+        let whole = if self.options.calibration.is_some() { u32::MAX } else { 1 };
+        self.weights.as_ref().map_or(whole, |weights| {
+            weights[index((tile.column + element as u64 % tile.columns) % weights.len() as u64)]
+        })
+    }
+
+    pub(crate) fn load(&self, tile: &Tile, values: &mut Vec<f64>) -> Result<()> {
+        values.resize(index(tile.elements()), 0.0);
+        if tile.columns == self.grid.columns {
+            self.reader.read(tile.row * self.grid.columns, values)?;
+        } else {
+            for (i, row) in values.chunks_exact_mut(index(tile.columns)).enumerate() {
+                self.reader.read((tile.row + i as u64) * self.grid.columns + tile.column, row)?;
+            }
+        }
+        self.check(tile, values)
+    }
+
+    /// Refuses what the options say must not be in the data, naming the first element.
+    fn check(&self, tile: &Tile, values: &[f64]) -> Result<()> {
+        let refuse = |i: usize, advice: &str| {
+            let (row, column) = (i as u64 / tile.columns, i as u64 % tile.columns);
+            let element = (tile.row + row) * self.grid.columns + tile.column + column;
+            Err(self.refused(format!("element {element} is {}: {advice}", values[i])))
+        };
+        // A sum over all is faster than a search that may stop anywhere.
+        let all_finite = || values.iter().fold(true, |all, x| all & x.is_finite());
+        if self.options.nonfinite == Nonfinite::Refuse
+            && !all_finite()
+            && let Some(i) = values.iter().position(|x| !x.is_finite())
+        {
+            return refuse(i, "ask for the preset's rule (--nonfinite preset) or mend the data");
+        }
+        if !self.signed
+            && self.options.negative == Negative::Refuse
+            && let Some(i) = values.iter().position(|&x| x < 0.0)
+        {
+            return refuse(i, "the format is unsigned; choose a rule (--negative nan, zero or magnitude)");
+        }
+        Ok(())
+    }
+
+    /// Are there activations for it?
+    pub(crate) fn is_weighed(&self) -> bool {
+        self.weights.is_some()
+    }
+
+    /// The bytes of a tile in the file.
+    pub(crate) fn share_of(&self, tile: &Tile) -> u64 {
+        share_of(&self.tensor.info, tile.elements())
+    }
+
+    pub(crate) fn refused(&self, what: String) -> Error {
+        Error::refused(Some(self.view.source().path()), Some(&self.tensor.info.name), what)
+    }
+}
+
+/// The bytes of some of a tensor's elements; of packed ones they need not be whole.
+pub(crate) fn share_of(info: &TensorInfo, elements: u64) -> u64 {
+    let share = u128::from(info.len) * u128::from(elements) / u128::from(info.elements().max(1));
+    u64::try_from(share).unwrap_or(info.len)
+}
+
+/// Tiles are held in memory, so their sizes fit.
+pub(crate) fn index(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}
