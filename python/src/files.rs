@@ -92,7 +92,7 @@ impl Recipe<'_> {
                 return Err(PyValueError::new_err("scale_format: a scheme has its own; leave it out"));
             }
             let format: Format = format.parse().map_err(value_error)?;
-            options.scale = Some(ScaleSpec { format, rule: customary(&format), global: false });
+            options.scale = Some(ScaleSpec { format, rule: customary(&format), global: None });
             options.packing = match options.format.format().map_err(value_error)?.width() {
                 4 => Packing::NibblesLow,
                 6 => Packing::SixBit,
@@ -113,7 +113,7 @@ impl Recipe<'_> {
         if self.native {
             options.layout = Options::new(options.format).layout;
         }
-        let fused = !options.layout.is_native() || options.scale.is_some_and(|scale| scale.global);
+        let fused = !options.layout.is_native() || options.scale.is_some_and(|scale| scale.global.is_some());
         options.share = if fused { Share::known() } else { Share::none() };
         self.policies(&mut options)?;
         options.overwrite = self.overwrite;
@@ -212,7 +212,10 @@ pub(crate) fn dequantize_path(
     let dtype = Dtype::from_name(dtype)
         .ok_or_else(|| PyValueError::new_err("dtype must be F64, F32, F16 or BF16"))?;
     let rounding = rounding.map(|text| policy::rounding(text, 32)).transpose()?;
-    work(py, threads, move || tensor::dequantize(&input, &output, dtype, rounding, overwrite, &mut |_| ()))
+    let done = work(py, threads, move || {
+        tensor::dequantize(&input, &output, dtype, rounding, overwrite, &mut |_| ())
+    })?;
+    Ok(done.bytes)
 }
 
 /// Checks a quantized file: structure, digests, every code legal.
