@@ -6,7 +6,7 @@ use std::hint::black_box;
 pub type Peer<'a> = (String, Box<dyn FnMut() + 'a>);
 
 /// A conversion of one value, over a slice.
-fn one_by_one<'a, S: Copy, D: Copy>(name: &str, x: &'a [S], zero: D, f: impl Fn(S) -> D + 'a) -> Peer<'a> {
+fn one_by_one<'a, S: Copy, D: Copy + 'a>(name: &str, x: &'a [S], zero: D, f: impl Fn(S) -> D + 'a) -> Peer<'a> {
     let mut out = vec![zero; x.len()];
     let run = move || {
         for (out, &x) in out.iter_mut().zip(black_box(x)) {
@@ -18,7 +18,7 @@ fn one_by_one<'a, S: Copy, D: Copy>(name: &str, x: &'a [S], zero: D, f: impl Fn(
 }
 
 /// numkong's conversion of slices.
-fn cast<'a, S: numkong::CastDtype + Copy, D: numkong::CastDtype + Copy + Default>(
+fn cast<'a, S: numkong::CastDtype + Copy, D: numkong::CastDtype + Copy + Default + 'a>(
     name: &str,
     x: &'a [S],
 ) -> Peer<'a> {
