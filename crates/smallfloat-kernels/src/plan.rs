@@ -120,8 +120,7 @@ impl Plan {
         let signed = format.is_signed();
         let trailing = format.trailing_bits();
         let least_trailing = if format.subnormals() == Subnormals::Tesla { 2 } else { 1 };
-        let rule_fits =
-            signed || (mode != Mode::Random && how.unrepresentable.negative != NegativeRule::Magnitude);
+        let rule_fits = signed || how.unrepresentable.negative != NegativeRule::Magnitude;
         if format.is_wide() || trailing < least_trailing || trailing > 13 || !rule_fits {
             return None;
         }
@@ -148,10 +147,12 @@ impl Plan {
         let most = if low == Low::Hole { middle + joined + joined / 2 } else { largest };
         // Subnormals of binary32 lie 2^-32 and more below the smallest step, where ν·2^32 is zero.
         let far_from_zero = mode != Mode::Random || integer || lowest - m >= MIN_EXPONENT + 32;
-        // A wider source goes through binary32 rounded to odd, which is the one rounding as long as what decides, cap and ν
-        // included, is a binary32 of fewer bits.
+        // A wider source goes through binary32 rounded to odd, which is the one rounding as long as what decides, cap and
+        // ⌊ν·2^N⌋ included, is a binary32 of fewer bits. In the hole ν is compared with multiples of 2^-N of a place too.
         let wide = from.is_wide() && from.precision() > BINARY32.precision();
-        let through_binary32 = !wide || (mode != Mode::Random && cap_exponent <= MAX_EXPONENT && !integer);
+        let random_bits = how.rounding.random_bits().map_or(0, RandomBits::count);
+        let nu_fits = random_bits == 0 || trailing + 1 + random_bits < BINARY32.precision();
+        let through_binary32 = !wide || (nu_fits && cap_exponent <= MAX_EXPONENT && !integer);
         if !in_range || !far_from_zero || !through_binary32 || top > most {
             return None;
         }
@@ -167,9 +168,7 @@ impl Plan {
         let (overflow, infinity, nan) =
             (special(u64::from(INFINITY - 1))?, special(u64::from(INFINITY))?, special(0x7fc0_0000)?);
         let infinity_by_sign = !signed || !infinity.is_alike();
-        // Stochastic kernels count signs only where they flush.
-        let counts = mode != Mode::Random || low == Low::Flush || !infinity_by_sign;
-        if !counts || (signed && !(overflow.is_alike() && nan.is_alike())) {
+        if signed && !(overflow.is_alike() && nan.is_alike()) {
             return None;
         }
         Some(Self {

@@ -459,18 +459,25 @@ fn ones() -> __m256i {
     _mm256_set1_epi32(-1)
 }
 
-/// The lanes whose finite value a sign keeps out of an unsigned format: they are zero from here on.
+/// The lanes whose finite value a sign keeps out of an unsigned format, where what decides is beyond the last that becomes
+/// zero: they are zero from here on.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn refuse(x: __m256i, magnitude: __m256i, k: &Constants) -> __m256i {
-    let not_zero = _mm256_cmpgt_epi32(magnitude, k.to_zero);
+pub(super) fn refuse_beyond(
+    last_zero: __m256i,
+    decides: __m256i,
+    x: __m256i,
+    magnitude: __m256i,
+    k: &Constants,
+) -> __m256i {
+    let not_zero = _mm256_cmpgt_epi32(decides, last_zero);
     let finite = _mm256_cmpgt_epi32(k.infinity, magnitude);
     _mm256_and_si256(_mm256_srai_epi32::<31>(x), _mm256_and_si256(not_zero, finite))
 }
 
 /// Has the format no sign?
 #[inline]
-fn is_unsigned<const SHAPE: u8>(k: &Constants) -> bool {
+pub(super) fn is_unsigned<const SHAPE: u8>(k: &Constants) -> bool {
     SHAPE == shape::UNSIGNED_FLUSH || (SHAPE == shape::RARE && !k.signed)
 }
 
@@ -500,7 +507,7 @@ fn step<S: Source, T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
             }
             let mut capped = _mm256_min_epu32(magnitude, k.cap);
             if is_unsigned::<SHAPE>(k) {
-                eights.refused[i] = refuse(x, magnitude, k);
+                eights.refused[i] = refuse_beyond(k.to_zero, magnitude, x, magnitude, k);
                 capped = _mm256_andnot_si256(eights.refused[i], capped);
             }
             let (rounded, exact) = round::<T, SHAPE, MODE, FIND>(x, capped, k);
