@@ -49,6 +49,7 @@ mod fast;
 mod key;
 mod level;
 mod matmul;
+mod nibbles;
 mod packing;
 mod parallel;
 mod plan;

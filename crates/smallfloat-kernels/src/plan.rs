@@ -192,6 +192,26 @@ impl Plan {
         })
     }
 
+    /// Is the format binary16 or bfloat16, with overflow to ∞, signs of zeros kept, and a quiet NaN? Then only NaN's code
+    /// differs from what IEEE 754's conversion to nearest gives.
+    pub(crate) fn is_ieee(&self) -> bool {
+        const SIGN: u16 = 1 << 15;
+        let infinities = [self.top, self.top | SIGN];
+        let [nan, negative_nan] = self.nan.codes;
+        let binary16 =
+            !self.integer && self.trailing == 10 && self.top == 0x7c00 && self.lowest_field == field(-14);
+        let bfloat16 = self.integer && self.trailing == 7 && self.top == 0x7f80;
+        self.mode == Mode::Even
+            && self.low == Low::Gradual
+            && self.signed
+            && self.sign_bit == SIGN
+            && self.negative_zero == SIGN
+            && (binary16 || bfloat16)
+            && self.overflow.codes == infinities
+            && self.infinity.codes == infinities
+            && (nan ^ negative_nan) & !SIGN == 0
+    }
+
     /// The largest magnitude that becomes zero when it is negative.
     fn to_zero(mode: Mode, low: Low, min_normal: u32, lowest: i32, trailing: u32) -> u32 {
         let step = 1 << (23 - trailing);
