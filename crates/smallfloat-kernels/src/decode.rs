@@ -6,6 +6,7 @@ use smallfloat::{Format, Projection, convert};
 use crate::decode_plan::{DecodePlan, DecodePlans, MIN_NORMAL, NAN};
 use crate::encode::streams;
 use crate::fast::FastDecode;
+use crate::nibbles::NibblePlan;
 use crate::{Code, Element, Error, Events, Level, parallel};
 
 /// Converts codes of one format into slices of `T`: a table of all codes, or vector kernels to the same values. Bytes have
@@ -49,7 +50,7 @@ impl<T: Element> Decoder<T> {
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level.at_most_available();
-        self.fast = self.plans.and_then(|plans| FastDecode::new(self.level, plans));
+        self.fast = self.plans.as_ref().and_then(|plans| FastDecode::new(self.level, plans));
         self
     }
 
@@ -67,7 +68,7 @@ impl<T: Element> Decoder<T> {
         let mask = self.table.len() - 1;
         let stream = streams(size_of_val(codes) + size_of_val(values));
         parallel::zip(codes, values, |_, codes, values| {
-            if self.fast.and_then(|fast| fast.decode(codes, values, stream)).is_some() {
+            if self.fast.as_ref().and_then(|fast| fast.decode(codes, values, stream)).is_some() {
                 return Events::default();
             }
             for (code, value) in codes.iter().zip(values) {
@@ -80,6 +81,11 @@ impl<T: Element> Decoder<T> {
     /// The constants of the vector kernels for bytes, if they can describe the format.
     pub(crate) fn plan(&self) -> Option<&DecodePlan> {
         self.plans.as_ref()?.bytes.as_ref()
+    }
+
+    /// The constants of products with a vector, if they can describe the format.
+    pub(crate) fn nibbles(&self) -> Option<&NibblePlan> {
+        self.plans.as_ref()?.nibbles.as_ref()
     }
 
     /// The value of one code. Bits above the format's width are ignored.

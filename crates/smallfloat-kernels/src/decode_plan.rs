@@ -7,11 +7,15 @@
 
 use smallfloat::Format;
 
+use crate::nibbles::NibblePlan;
+
 /// The plans of one format and destination, by the storage of codes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DecodePlans {
     pub(crate) bytes: Option<DecodePlan>,
     pub(crate) half_words: Option<WidePlan>,
+    /// For products of a vector and rows of bytes.
+    pub(crate) nibbles: Option<NibblePlan>,
 }
 
 impl DecodePlans {
@@ -20,8 +24,12 @@ impl DecodePlans {
         let half = |&word: &u32| u16::try_from(word >> 16).ok().filter(|_| word.trailing_zeros() >= 16);
         let halves: Option<Vec<u16>> = words.iter().map(half).collect();
         Self {
-            bytes: halves.and_then(|halves| DecodePlan::new(format, &halves)),
+            bytes: halves.as_ref().and_then(|halves| DecodePlan::new(format, halves)),
             half_words: WidePlan::new(format, words),
+            nibbles: halves
+                .as_ref()
+                .filter(|_| format.is_signed())
+                .and_then(|halves| NibblePlan::new(halves)),
         }
     }
 }

@@ -136,8 +136,8 @@ mod vector {
     }
 
     impl FastDecode {
-        pub(crate) fn new(level: Level, plans: DecodePlans) -> Option<Self> {
-            Some(Self { proof: x86_64::Avx2::new(level)?, plans })
+        pub(crate) fn new(level: Level, plans: &DecodePlans) -> Option<Self> {
+            Some(Self { proof: x86_64::Avx2::new(level)?, plans: *plans })
         }
 
         /// Decodes, past the caches if `stream`.
@@ -237,7 +237,7 @@ mod vector {
     pub(crate) enum FastDecode {}
 
     impl FastDecode {
-        pub(crate) fn new(_: Level, _: DecodePlans) -> Option<Self> {
+        pub(crate) fn new(_: Level, _: &DecodePlans) -> Option<Self> {
             None
         }
 

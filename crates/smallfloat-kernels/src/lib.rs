@@ -50,6 +50,7 @@ mod fast;
 mod key;
 mod level;
 mod matmul;
+mod nibbles;
 mod packing;
 mod parallel;
 mod plan;

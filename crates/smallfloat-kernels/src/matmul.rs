@@ -169,16 +169,21 @@ fn add_rows(level: Level, [a, b]: [&[f32]; 2], stride: usize, part: &Range<usize
 fn by_vector(level: Level, a: Matrix<'_>, b: Matrix<'_>, sums: &mut [f32]) -> Option<()> {
     #[cfg(target_arch = "x86_64")]
     {
+        use crate::x86_64::{Fma, Interleaved, products_with_rows, products_with_vector};
         /// Codes that a thread takes at once.
         const CODES: usize = 1 << 16;
-        let (proof, plan) = (crate::x86_64::Fma::new(level)?, b.decoder.plan()?);
+        let (proof, plan) = (Fma::new(level)?, b.decoder.plan()?);
         let length = b.length;
         let mut vector = vec![0.0; length];
         a.decoder.decode(a.codes, &mut vector);
-        let rows = (CODES / length).next_multiple_of(2).max(2);
+        let nibbles = b.decoder.nibbles().and_then(|plan| Some((plan, Interleaved::new(plan, &vector)?)));
+        let rows = (CODES / length).next_multiple_of(4).max(4);
         parallel::chunks(sums, rows, |block, sums| {
             let codes = &b.codes[block * rows * length..][..sums.len() * length];
-            crate::x86_64::products_with_vector(proof, plan, &vector, codes, sums);
+            match &nibbles {
+                Some((plan, x)) => products_with_rows(proof, plan, x, codes, sums),
+                None => products_with_vector(proof, plan, &vector, codes, sums),
+            }
         });
         Some(())
     }

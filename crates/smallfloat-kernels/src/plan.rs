@@ -120,8 +120,7 @@ impl Plan {
         let signed = format.is_signed();
         let trailing = format.trailing_bits();
         let least_trailing = if format.subnormals() == Subnormals::Tesla { 2 } else { 1 };
-        let rule_fits =
-            signed || (mode != Mode::Random && how.unrepresentable.negative != NegativeRule::Magnitude);
+        let rule_fits = signed || how.unrepresentable.negative != NegativeRule::Magnitude;
         if format.is_wide() || trailing < least_trailing || trailing > 13 || !rule_fits {
             return None;
         }
@@ -148,10 +147,12 @@ impl Plan {
         let most = if low == Low::Hole { middle + joined + joined / 2 } else { largest };
         // Subnormals of binary32 lie 2^-32 and more below the smallest step, where ν·2^32 is zero.
         let far_from_zero = mode != Mode::Random || integer || lowest - m >= MIN_EXPONENT + 32;
-        // A wider source goes through binary32 rounded to odd, which is the one rounding as long as what decides, cap and ν
-        // included, is a binary32 of fewer bits.
+        // A wider source goes through binary32 rounded to odd, which is the one rounding as long as what decides, cap and
+        // ⌊ν·2^N⌋ included, is a binary32 of fewer bits. In the hole ν is compared with multiples of 2^-N of a place too.
         let wide = from.is_wide() && from.precision() > BINARY32.precision();
-        let through_binary32 = !wide || (mode != Mode::Random && cap_exponent <= MAX_EXPONENT && !integer);
+        let random_bits = how.rounding.random_bits().map_or(0, RandomBits::count);
+        let nu_fits = random_bits == 0 || trailing + 1 + random_bits < BINARY32.precision();
+        let through_binary32 = !wide || (nu_fits && cap_exponent <= MAX_EXPONENT && !integer);
         if !in_range || !far_from_zero || !through_binary32 || top > most {
             return None;
         }
@@ -167,9 +168,7 @@ impl Plan {
         let (overflow, infinity, nan) =
             (special(u64::from(INFINITY - 1))?, special(u64::from(INFINITY))?, special(0x7fc0_0000)?);
         let infinity_by_sign = !signed || !infinity.is_alike();
-        // Stochastic kernels count signs only where they flush.
-        let counts = mode != Mode::Random || low == Low::Flush || !infinity_by_sign;
-        if !counts || (signed && !(overflow.is_alike() && nan.is_alike())) {
+        if signed && !(overflow.is_alike() && nan.is_alike()) {
             return None;
         }
         Some(Self {
@@ -191,6 +190,26 @@ impl Plan {
             nan,
             infinity_by_sign,
         })
+    }
+
+    /// Is the format binary16 or bfloat16, with overflow to ∞, signs of zeros kept, and a quiet NaN? Then only NaN's code
+    /// differs from what IEEE 754's conversion to nearest gives.
+    pub(crate) fn is_ieee(&self) -> bool {
+        const SIGN: u16 = 1 << 15;
+        let infinities = [self.top, self.top | SIGN];
+        let [nan, negative_nan] = self.nan.codes;
+        let binary16 =
+            !self.integer && self.trailing == 10 && self.top == 0x7c00 && self.lowest_field == field(-14);
+        let bfloat16 = self.integer && self.trailing == 7 && self.top == 0x7f80;
+        self.mode == Mode::Even
+            && self.low == Low::Gradual
+            && self.signed
+            && self.sign_bit == SIGN
+            && self.negative_zero == SIGN
+            && (binary16 || bfloat16)
+            && self.overflow.codes == infinities
+            && self.infinity.codes == infinities
+            && (nan ^ negative_nan) & !SIGN == 0
     }
 
     /// The largest magnitude that becomes zero when it is negative.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::scramble;
+use common::{narrow_formats, scramble};
 use smallfloat::formats::BINARY32;
 use smallfloat::{Format, project};
 use smallfloat_kernels::{Accumulate, Dot, Level, Scales};
@@ -116,6 +116,31 @@ fn one_row_is_as_good_as_many() {
     for (row, x) in x.chunks(length).enumerate() {
         assert_eq!(bits(&f32_products(&dot, [x, &y], length)), bits(&whole[row * 50..][..50]), "row {row}");
     }
+}
+
+/// A vector by rows of every format's codes: all specials, and everything but the largest exponents.
+#[test]
+fn a_vector_by_every_format() {
+    let (mut state, f, mut compared) = (37, format("e4m3fn"), 0);
+    for b in narrow_formats() {
+        let Ok(dot) = Dot::new(&f, &b, Accumulate::F32) else { continue };
+        for (columns, length) in [(1, 1), (6, 15), (5, 16), (7, 49), (4, 96)] {
+            for mask in [0xff, 0x9f, 0x8f] {
+                let (x, y) = (codes(length, 0xbf, &mut state), codes(columns * length, mask, &mut state));
+                let expected: Vec<f32> = y.chunks(length).map(|y| in_order([&f, &b], &x, y)).collect();
+                for level in Level::available() {
+                    let found = f32_products(&dot.clone().with_level(level), [&x, &y], length);
+                    assert_eq!(
+                        bits(&found),
+                        bits(&expected),
+                        "{b}, {level:?}, {columns}×{length}, {mask:#x}"
+                    );
+                }
+            }
+        }
+        compared += 1;
+    }
+    assert!(compared > 200, "most formats' products are exact in binary32");
 }
 
 #[test]

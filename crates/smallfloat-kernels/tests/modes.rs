@@ -210,6 +210,28 @@ fn sweep_of_binary32() {
     }
 }
 
+/// Slices of more than a block, nearly all alike: no counter is too small, and flags are found wherever they are raised.
+#[test]
+fn long_slices_of_half_words() {
+    const LENGTH: usize = 4500;
+    let values = [0.0, -0.0, 1.0, 1.03, 1e-40, 7e-8, 1e-9, 65519.9, 1e5, 3.4e38, f32::INFINITY, f32::NAN];
+    for name in ["binary16", "bfloat16"] {
+        let target: Format = name.parse().unwrap();
+        for how in projections(&target) {
+            let twin = Encoder::<f32>::new(&target, &how).unwrap().with_level(Level::Portable);
+            for (i, background) in values.into_iter().enumerate() {
+                let mut x = vec![background; LENGTH];
+                for other in [1.0, -values[(i + 1) % values.len()], -f32::NAN] {
+                    x[LENGTH - 17 * i - 1] = other;
+                    let mut expected = vec![0_u16; LENGTH];
+                    let events = twin.encode(&x, &mut expected);
+                    compare(&twin, &x, (&expected, &events), &format!("{how:?}, {other} in {background}"));
+                }
+            }
+        }
+    }
+}
+
 /// Every length to 257 at every offset to 31, with guards on both sides, of both storages and a rare mode.
 #[test]
 fn lengths_and_offsets() {
@@ -241,6 +263,8 @@ fn lengths_and_offsets() {
         }
     }
     agree::<f32, u16>("shp:bias=31", Rounding::NearestEven);
+    agree::<f32, u16>("binary16", Rounding::NearestEven);
+    agree::<f32, u16>("bfloat16", Rounding::NearestEven);
     agree::<f64, u16>("uhp", Rounding::TowardNegative);
     agree::<f64, u8>("e4m3fn", Rounding::NearestEven);
     agree::<f32, u8>("cfloat8_1_4_3:bias=7", Rounding::ToOdd);

@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{CLASSES, data, narrow_formats};
-use smallfloat::{Format, RandomBits, Rounding, random::Philox};
-use smallfloat_kernels::{Ars5, Element, Encoder, Generator, Level, Words, bf16, f16};
+use common::{CLASSES, data, narrow_formats, projections, wide_formats};
+use smallfloat::{Format, Projection, RandomBits, Rounding, random::Philox};
+use smallfloat_kernels::{Ars5, Code, Element, Encoder, Generator, Level, Words, bf16, f16};
 
 fn generators(seed: u64, stream: u64) -> [Generator; 2] {
     [Philox { seed, stream }.into(), Ars5 { seed, stream }.into()]
@@ -48,31 +48,71 @@ fn levels_make_the_same_words() {
 fn levels_agree<T: Element + std::fmt::Debug + PartialEq>() {
     for (i, target) in narrow_formats().into_iter().enumerate() {
         let classes: &[&str] = if target.name_is_common() { &CLASSES } else { &CLASSES[i % 4..][..3] };
-        for count in [32, 1, 9] {
-            let bits = RandomBits::new(count, 0).unwrap();
-            let how = target.default_projection().with_rounding(Rounding::StochasticA(bits));
-            // Made for no elements: the core, one by one.
-            let core = Encoder::<T>::for_length(&target, &how, 0).unwrap().with_level(Level::Portable);
-            let encoder = Encoder::<T>::new(&target, &how).unwrap();
-            for class in classes {
-                let x: Vec<T> = data(class, &target, 300, u64::from(count));
-                for (generator, first_element) in generators(9, 3).into_iter().zip([0, (1 << 34) - 7]) {
-                    let words = Words { generator, first_element };
-                    let mut expected = vec![0_u8; x.len()];
-                    let expected_events = core.encode_random(&x, &mut expected, words);
-                    for level in Level::available() {
-                        let mut codes = vec![0xaa_u8; x.len()];
-                        let events = encoder.clone().with_level(level).encode_random(&x, &mut codes, words);
-                        let first = codes.iter().zip(&expected).position(|(a, b)| a != b);
-                        assert_eq!(
-                            first.map(|i| (x[i], x[i].bits(), codes[i], expected[i])),
-                            None,
-                            "{target}, {count} bits, {class}, {level:?}"
-                        );
-                        assert_eq!(events, expected_events, "{target}, {count} bits, {class}, {level:?}");
-                    }
+        agree::<T, u8>(&target, &target.default_projection(), classes, 300);
+    }
+}
+
+/// Codes, flags and counts of every level, whose twin is the core.
+fn agree<T: Element + std::fmt::Debug + PartialEq, C: Code + std::fmt::Debug + PartialEq>(
+    target: &Format,
+    how: &Projection,
+    classes: &[&str],
+    length: usize,
+) {
+    for count in [32, 1, 9] {
+        let bits = RandomBits::new(count, 0).unwrap();
+        let how = how.with_rounding(Rounding::StochasticA(bits));
+        // Made for no elements: the core, one by one.
+        let core = Encoder::<T>::for_length(target, &how, 0).unwrap().with_level(Level::Portable);
+        let encoder = Encoder::<T>::new(target, &how).unwrap();
+        for class in classes {
+            let x: Vec<T> = data(class, target, length, u64::from(count));
+            for (generator, first_element) in generators(9, 3).into_iter().zip([0, (1 << 34) - 7]) {
+                let words = Words { generator, first_element };
+                let mut expected = vec![C::default(); x.len()];
+                let expected_events = core.encode_random(&x, &mut expected, words);
+                for level in Level::available() {
+                    let mut codes = vec![C::default(); x.len()];
+                    let events = encoder.clone().with_level(level).encode_random(&x, &mut codes, words);
+                    let first = codes.iter().zip(&expected).position(|(a, b)| a != b);
+                    assert_eq!(
+                        first.map(|i| (x[i], x[i].bits(), codes[i], expected[i])),
+                        None,
+                        "{target}, {how:?}, {count} bits, {class}, {level:?}"
+                    );
+                    assert_eq!(
+                        events, expected_events,
+                        "{target}, {how:?}, {count} bits, {class}, {level:?}"
+                    );
                 }
             }
+        }
+    }
+}
+
+fn unsigned(formats: Vec<Format>) -> Vec<Format> {
+    let list: Vec<Format> = formats.into_iter().filter(|format| !format.is_signed()).collect();
+    assert!(list.len() > 50, "many of these formats are unsigned");
+    list
+}
+
+/// Unsigned formats, whose negative values depend on their words: from f32 under every rule, from others under the default.
+#[test]
+fn levels_agree_without_signs() {
+    for target in unsigned(narrow_formats()) {
+        for how in projections(&target) {
+            agree::<f32, u8>(&target, &how, &CLASSES, 70);
+        }
+    }
+    for (i, target) in unsigned(wide_formats()).into_iter().enumerate() {
+        for how in projections(&target) {
+            agree::<f32, u16>(&target, &how, &CLASSES, 70);
+        }
+        let how = target.default_projection();
+        match i % 3 {
+            0 => agree::<bf16, u16>(&target, &how, &CLASSES, 300),
+            1 => agree::<f16, u16>(&target, &how, &CLASSES, 300),
+            _ => agree::<f64, u16>(&target, &how, &CLASSES, 300),
         }
     }
 }
@@ -91,6 +131,12 @@ impl Common for Format {
 #[test]
 fn levels_agree_f32() {
     levels_agree::<f32>();
+}
+
+/// With few random bits a kernel does it, else the core.
+#[test]
+fn levels_agree_f64() {
+    levels_agree::<f64>();
 }
 
 #[test]

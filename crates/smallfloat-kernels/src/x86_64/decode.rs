@@ -171,9 +171,10 @@ pub(super) struct Constants {
     negative_zero: Option<[__m256i; 2]>,
 }
 
+/// Low and high bytes of a table's half-words, each in both halves.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn split_table(halves: &[u16; 16]) -> [__m256i; 2] {
+pub(super) fn split_table(halves: &[u16; 16]) -> [__m256i; 2] {
     let (mut low, mut high) = ([0; 16], [0; 16]);
     for ((half, low), high) in halves.iter().zip(&mut low).zip(&mut high) {
         [*low, *high] = half.to_le_bytes();

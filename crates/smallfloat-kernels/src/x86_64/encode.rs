@@ -8,6 +8,7 @@
 use std::arch::x86_64::*;
 
 use super::Avx2;
+use super::halves;
 use super::lanes::{
     STEP, Source, Target, add, any, codes as splat, count, elements_to_alignment, equal, greater, in_order,
     larger, least, less, lesser, narrow_signed, store, subtract, sum_of_bytes, words,
@@ -43,6 +44,9 @@ pub(super) mod shape {
     pub(in crate::x86_64) const UNSIGNED_FLUSH: u8 = 3;
     /// Either of these alone, a rare rounding, or infinities whose signs matter: all choices at run time.
     pub(in crate::x86_64) const RARE: u8 = 4;
+    /// The codes of the machine's conversion to binary16, and of bfloat16's carry.
+    pub(in crate::x86_64) const BINARY16: u8 = 5;
+    pub(in crate::x86_64) const BFLOAT16: u8 = 6;
 }
 
 /// Encodes a slice and says what happened.
@@ -80,7 +84,9 @@ fn dispatch<S: Source, T: Target>(plan: &Plan, source: &[S], codes: &mut [T], st
             _ => once::<S, T, { mode::ODD }>(plan, source, codes, stream),
         };
     }
-    match shape_of(plan) {
+    match nearest_shape_of::<T>(plan) {
+        shape::BINARY16 => all::<S, T, { shape::BINARY16 }>(plan, source, codes, stream),
+        shape::BFLOAT16 => all::<S, T, { shape::BFLOAT16 }>(plan, source, codes, stream),
         shape::GRADUAL => all::<S, T, { shape::GRADUAL }>(plan, source, codes, stream),
         shape::HOLE => all::<S, T, { shape::HOLE }>(plan, source, codes, stream),
         shape::INTEGER => all::<S, T, { shape::INTEGER }>(plan, source, codes, stream),
@@ -101,13 +107,28 @@ pub(super) fn shape_of(plan: &Plan) -> u8 {
     }
 }
 
+/// The same for nearest-even loops alone, which know formats with conversions of their own.
+fn nearest_shape_of<T: Target>(plan: &Plan) -> u8 {
+    match shape_of(plan) {
+        shape::GRADUAL if T::BITS == 16 && plan.is_ieee() => shape::BINARY16,
+        shape::INTEGER if T::BITS == 16 && plan.is_ieee() => shape::BFLOAT16,
+        other => other,
+    }
+}
+
 #[target_feature(enable = "avx2,f16c,popcnt")]
 fn only_codes<S: Source, T: Target>(plan: &Plan, source: &[S], codes: &mut [T], stream: bool) {
     const CODES: u8 = find::CODES;
     const EVEN: u8 = mode::EVEN;
     let (k, mut tally) = (Constants::new::<S, T>(plan), Tally::default());
-    let shape = if plan.mode == Mode::Even { shape_of(plan) } else { shape::RARE };
+    let shape = if plan.mode == Mode::Even { nearest_shape_of::<T>(plan) } else { shape::RARE };
     match shape {
+        shape::BINARY16 => {
+            run::<S, T, { shape::BINARY16 }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
+        }
+        shape::BFLOAT16 => {
+            run::<S, T, { shape::BFLOAT16 }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
+        }
         shape::GRADUAL => {
             run::<S, T, { shape::GRADUAL }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
         }
@@ -268,6 +289,10 @@ pub(super) struct Constants {
     pub(super) below: __m256i,
     pub(super) cut: __m128i,
     pub(super) half_cut: __m256i,
+    /// One less than half of what a code of the upper half leaves out.
+    pub(super) almost_half: __m256i,
+    /// A bit of NaN's words that the upper half has.
+    pub(super) quiet: __m256i,
     /// Of a directed rounding: what makes the sign of elements that move away negative, if any does.
     pub(super) toward: __m256i,
     pub(super) moves: __m256i,
@@ -279,6 +304,8 @@ pub(super) struct Constants {
     pub(super) overflow: [__m256i; 2],
     pub(super) infinite: [__m256i; 2],
     pub(super) nan: [__m256i; 2],
+    /// The sign bit, if NaN's code has it.
+    pub(super) nan_sign: __m256i,
     pub(super) infinity_differs: bool,
     pub(super) infinity_by_sign: bool,
     pub(super) min_normal: u32,
@@ -329,6 +356,8 @@ impl Constants {
             below: words((1 << lift) - 1),
             cut: _mm_cvtsi32_si128(lift.cast_signed()),
             half_cut: words(1 << (lift - 1)),
+            almost_half: words(0x7fff),
+            quiet: words(1 << 22),
             toward: words(if positive_moves { u32::MAX } else { 0 }),
             moves: words(if positive_moves || negative_moves { u32::MAX } else { 0 }),
             top: splat::<T>(plan.top),
@@ -338,6 +367,7 @@ impl Constants {
             overflow: pair(plan.overflow.codes),
             infinite: pair(plan.infinity.codes),
             nan: pair(plan.nan.codes),
+            nan_sign: splat::<T>(plan.nan.codes[0] ^ plan.nan.codes[1]),
             infinity_differs: plan.infinity.codes != plan.overflow.codes,
             infinity_by_sign: plan.infinity_by_sign,
             min_normal: plan.min_normal,
@@ -364,6 +394,9 @@ pub(super) struct Sums {
     pub(super) refused: __m256i,
     pub(super) nan: u64,
     pub(super) exact_zero: u64,
+    /// The same two, counted by lanes.
+    pub(super) nans: __m256i,
+    pub(super) exact_zeros: __m256i,
     pub(super) negative_infinite: __m256i,
     /// The least |x| − 1, zeros last.
     pub(super) least: __m256i,
@@ -389,6 +422,8 @@ impl Sums {
             refused: zero,
             nan: 0,
             exact_zero: 0,
+            nans: zero,
+            exact_zeros: zero,
             negative_infinite: zero,
             least: ones,
             least_index: ones,
@@ -403,13 +438,14 @@ impl Sums {
     pub(super) fn add_to<T: Target>(&self, tally: &mut Tally, padding: u64, k: &Constants) {
         // Counters of half-words stay below 256 too.
         let infinite = sum_of_bytes(self.infinite);
-        tally.nan += self.nan;
+        let nan = self.nan + sum_of_bytes(self.nans);
+        tally.nan += nan;
         tally.infinite += infinite;
         tally.negative_infinite += sum_of_bytes(self.negative_infinite);
-        tally.overflow += sum_of_bytes(self.top) - self.nan - infinite;
+        tally.overflow += sum_of_bytes(self.top) - nan - infinite;
         tally.refused += sum_of_bytes(self.refused);
         tally.zero += sum_of_bytes(self.zero) - padding;
-        tally.exact_zero += self.exact_zero - padding;
+        tally.exact_zero += self.exact_zero + sum_of_bytes(self.exact_zeros) - padding;
         tally.denormal |= least(self.least) < k.source_min_normal - 1;
         tally.low |= any(less::<T>(k.first_normal, self.least_index));
         let (lost, least_inexact) = (any(self.lost), least(self.least_inexact));
@@ -459,25 +495,47 @@ fn ones() -> __m256i {
     _mm256_set1_epi32(-1)
 }
 
-/// The lanes whose finite value a sign keeps out of an unsigned format: they are zero from here on.
+/// The lanes whose finite value a sign keeps out of an unsigned format, where what decides is beyond the last that becomes
+/// zero: they are zero from here on.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn refuse(x: __m256i, magnitude: __m256i, k: &Constants) -> __m256i {
-    let not_zero = _mm256_cmpgt_epi32(magnitude, k.to_zero);
+pub(super) fn refuse_beyond(
+    last_zero: __m256i,
+    decides: __m256i,
+    x: __m256i,
+    magnitude: __m256i,
+    k: &Constants,
+) -> __m256i {
+    let not_zero = _mm256_cmpgt_epi32(decides, last_zero);
     let finite = _mm256_cmpgt_epi32(k.infinity, magnitude);
     _mm256_and_si256(_mm256_srai_epi32::<31>(x), _mm256_and_si256(not_zero, finite))
 }
 
 /// Has the format no sign?
 #[inline]
-fn is_unsigned<const SHAPE: u8>(k: &Constants) -> bool {
+pub(super) fn is_unsigned<const SHAPE: u8>(k: &Constants) -> bool {
     SHAPE == shape::UNSIGNED_FLUSH || (SHAPE == shape::RARE && !k.signed)
 }
 
-/// Encodes 32 elements.
+/// Encodes 32 elements, by the machine's conversion where there is one that finds out enough.
 #[inline]
 #[target_feature(enable = "avx2,f16c,popcnt")]
 fn step<S: Source, T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
+    x: &[S; STEP],
+    k: &Constants,
+    sums: &mut Sums,
+) -> [__m256i; 2] {
+    match SHAPE {
+        shape::BINARY16 | shape::BFLOAT16 if FIND <= find::LOW => halves::step::<S, SHAPE, FIND>(x, k, sums),
+        shape::BINARY16 => by_grid::<S, T, { shape::GRADUAL }, MODE, FIND>(x, k, sums),
+        shape::BFLOAT16 => by_grid::<S, T, { shape::INTEGER }, MODE, FIND>(x, k, sums),
+        _ => by_grid::<S, T, SHAPE, MODE, FIND>(x, k, sums),
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,f16c,popcnt")]
+fn by_grid<S: Source, T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
     x: &[S; STEP],
     k: &Constants,
     sums: &mut Sums,
@@ -500,7 +558,7 @@ fn step<S: Source, T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
             }
             let mut capped = _mm256_min_epu32(magnitude, k.cap);
             if is_unsigned::<SHAPE>(k) {
-                eights.refused[i] = refuse(x, magnitude, k);
+                eights.refused[i] = refuse_beyond(k.to_zero, magnitude, x, magnitude, k);
                 capped = _mm256_andnot_si256(eights.refused[i], capped);
             }
             let (rounded, exact) = round::<T, SHAPE, MODE, FIND>(x, capped, k);

@@ -1,4 +1,5 @@
-//! f32, f16 or bf16 → codes of 8 or 16 bits by StochasticA, with words that are given: away iff ⌊ν·2^N⌋ + R ≥ 2^N.
+//! f32, f16, bf16 or, for few random bits, f64 → codes of 8 or 16 bits by StochasticA, with words that are given: away iff
+//! ⌊ν·2^N⌋ + R ≥ 2^N.
 //!
 //! The significand is shifted to the grid; what falls below is ν as a fraction of 2^32, exact but for bits that no rule looks
 //! at. With w = R·2^(32−N), the rule says: ν·2^32 + w carries out of 32 bits. In Tesla's hole, D = 2^M + 1 grid steps wide, a
@@ -9,11 +10,12 @@ use std::arch::x86_64::*;
 
 use super::Avx2;
 use super::encode::{
-    BLOCK, Constants, Eights, Lanes, Sums, find, finish_all, inexact_magnitude, shape, shape_of,
+    BLOCK, Constants, Eights, Lanes, Sums, find, finish_all, inexact_magnitude, is_unsigned, refuse_beyond,
+    shape, shape_of,
 };
 use super::lanes::{STEP, Source, Target, store, words};
 use super::rounding::mode;
-use crate::plan::Plan;
+use crate::plan::{Low, Plan};
 use crate::tally::Tally;
 
 /// Encodes a slice with a word for each element, of which the upper bits that `mask` has are used.
@@ -33,6 +35,9 @@ pub(crate) fn encode_random<S: Source, T: Target>(
             shape::INTEGER => all::<S, T, { shape::INTEGER }>(plan, source, codes, random, mask),
             shape::GRADUAL => all::<S, T, { shape::GRADUAL }>(plan, source, codes, random, mask),
             shape::HOLE => all::<S, T, { shape::HOLE }>(plan, source, codes, random, mask),
+            shape::UNSIGNED_FLUSH => {
+                all::<S, T, { shape::UNSIGNED_FLUSH }>(plan, source, codes, random, mask)
+            }
             _ => all::<S, T, { shape::RARE }>(plan, source, codes, random, mask),
         }
     }
@@ -94,6 +99,8 @@ struct Rounding {
     last_below: __m256i,
     binade: __m256i,
     hole_end: __m256i,
+    /// The last place that becomes zero.
+    last_zero: __m256i,
 }
 
 impl Rounding {
@@ -119,6 +126,7 @@ impl Rounding {
             last_below: words(binade - 1),
             binade: words(binade),
             hole_end: words(2 * binade),
+            last_zero: words(if plan.low == Low::Flush { binade - 1 } else { 0 }),
         }
     }
 }
@@ -143,7 +151,7 @@ struct Split {
 #[target_feature(enable = "avx2")]
 fn split<const SHAPE: u8>(capped: __m256i, k: &Constants, r: &Rounding) -> Split {
     let zero = _mm256_setzero_si256();
-    if SHAPE == shape::INTEGER {
+    if SHAPE == shape::INTEGER || (SHAPE == shape::RARE && k.integer) {
         let below = _mm256_sll_epi32(capped, r.uncut);
         return Split {
             place: _mm256_srl_epi32(capped, k.cut),
@@ -194,8 +202,13 @@ fn step<S: Source, T: Target, const SHAPE: u8>(
             let random: &[u32; 8] = &random.as_chunks().0[2 * pair + i];
             // SAFETY: the reference is to 32 readable bytes.
             let word = unsafe { _mm256_loadu_si256(random.as_ptr().cast()) };
-            let exact;
+            let mut exact;
             (*place, exact) = round::<SHAPE>(capped, _mm256_and_si256(word, r.mask), k, r);
+            if is_unsigned::<SHAPE>(k) {
+                eights.refused[i] = refuse_beyond(r.last_zero, *place, x, magnitude, k);
+                *place = _mm256_andnot_si256(eights.refused[i], *place);
+                exact = _mm256_or_si256(exact, eights.refused[i]);
+            }
             sums.least_inexact = _mm256_min_epu32(sums.least_inexact, inexact_magnitude(exact, capped));
         }
         lanes.narrow(pair, &eights);
@@ -211,7 +224,7 @@ fn round<const SHAPE: u8>(capped: __m256i, word: __m256i, k: &Constants, r: &Rou
     let Split { place, below, exact } = split::<SHAPE>(capped, k, r);
     let stays = no_carry(_mm256_add_epi32(below, word), below);
     let rounded = _mm256_sub_epi32(_mm256_add_epi32(place, stays), r.base);
-    if SHAPE != shape::HOLE {
+    if SHAPE != shape::HOLE && !(SHAPE == shape::RARE && k.hole) {
         return (rounded, exact);
     }
     // `base` is one too low for the place itself.
