@@ -208,8 +208,8 @@ fn f32_sum(level: Level, decode_x: &Decoder<f32>, decode_y: &Decoder<f32>, x: &[
 /// two operations.
 fn add_products(level: Level, a: &[f32], b: &[f32], sums: &mut [f32; LANES]) {
     #[cfg(target_arch = "x86_64")]
-    if let Some(proof) = crate::x86_64::Avx2::new(level) {
-        return crate::x86_64::add_products(proof, a, b, sums);
+    if let Some(vectors) = crate::x86_64::Vectors::new(level) {
+        return crate::x86_64::add_products(vectors, a, b, sums);
     }
     let _ = level;
     for (a, b) in a.chunks(LANES).zip(b.chunks(LANES)) {

@@ -21,7 +21,7 @@ mod vector {
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct Fast {
         plan: Plan,
-        proof: x86_64::Avx2,
+        vectors: x86_64::Vectors,
     }
 
     /// Calls a kernel with the source as the type it has.
@@ -38,7 +38,7 @@ mod vector {
 
     impl Fast {
         pub(crate) fn new(level: Level, format: &Format, how: &Projection) -> Option<Self> {
-            Some(Self { proof: x86_64::Avx2::new(level)?, plan: Plan::new(format, how)? })
+            Some(Self { vectors: x86_64::Vectors::new(level)?, plan: Plan::new(format, how)? })
         }
 
         /// Encodes to nearest even, past the caches if `stream`.
@@ -67,15 +67,15 @@ mod vector {
     /// The kernels by source. Not generic, so that they are compiled in this crate and nowhere else.
     impl Fast {
         fn nearest(&self, source: Lanes<'_>, codes: &mut [u8], stream: bool) -> Option<Tally> {
-            with_lanes!(source, |x| x86_64::encode(self.proof, &self.plan, x, codes, stream))
+            with_lanes!(source, |x| x86_64::encode(self.vectors, &self.plan, x, codes, stream))
         }
 
         fn nearest_only(&self, source: Lanes<'_>, codes: &mut [u8], stream: bool) -> Option<()> {
-            with_lanes!(source, |x| x86_64::encode_only(self.proof, &self.plan, x, codes, stream))
+            with_lanes!(source, |x| x86_64::encode_only(self.vectors, &self.plan, x, codes, stream))
         }
 
         fn stochastic(&self, source: Lanes<'_>, codes: &mut [u8], words: &[u32], mask: u32) -> Option<Tally> {
-            with_lanes!(source, |x| x86_64::encode_random(self.proof, &self.plan, x, codes, words, mask))
+            with_lanes!(source, |x| x86_64::encode_random(self.vectors, &self.plan, x, codes, words, mask))
         }
     }
 
@@ -115,12 +115,12 @@ mod vector {
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct FastDecode {
         plan: DecodePlan,
-        proof: x86_64::Avx2,
+        vectors: x86_64::Vectors,
     }
 
     impl FastDecode {
         pub(crate) fn new(level: Level, plan: DecodePlan) -> Option<Self> {
-            Some(Self { proof: x86_64::Avx2::new(level)?, plan })
+            Some(Self { vectors: x86_64::Vectors::new(level)?, plan })
         }
 
         /// Decodes, past the caches if `stream`.
@@ -137,8 +137,8 @@ mod vector {
         /// Not generic, so that the kernels are compiled in this crate and nowhere else.
         fn halves(&self, codes: &[u8], values: Halves<'_>, stream: bool) -> Option<()> {
             match values {
-                Halves::F32(values) => x86_64::decode(self.proof, &self.plan, codes, values, stream),
-                Halves::Bf16(values) => x86_64::decode(self.proof, &self.plan, codes, values, stream),
+                Halves::F32(values) => x86_64::decode(self.vectors, &self.plan, codes, values, stream),
+                Halves::Bf16(values) => x86_64::decode(self.vectors, &self.plan, codes, values, stream),
                 Halves::Other => return None,
             }
             Some(())
