@@ -119,8 +119,8 @@ mod vector {
     }
 
     impl FastDecode {
-        pub(crate) fn new(level: Level, plan: DecodePlan) -> Option<Self> {
-            Some(Self { vectors: x86_64::Vectors::new(level)?, plan })
+        pub(crate) fn new(level: Level, plan: &DecodePlan) -> Option<Self> {
+            Some(Self { vectors: x86_64::Vectors::new(level)?, plan: *plan })
         }
 
         /// Decodes, past the caches if `stream`.
@@ -184,7 +184,7 @@ mod vector {
     pub(crate) enum FastDecode {}
 
     impl FastDecode {
-        pub(crate) fn new(_: Level, _: DecodePlan) -> Option<Self> {
+        pub(crate) fn new(_: Level, _: &DecodePlan) -> Option<Self> {
             None
         }
 

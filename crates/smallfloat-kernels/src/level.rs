@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 /// A set of instructions. Results are the same at every level, bit for bit; only the speed differs.
 ///
-/// The level is found once; the environment variable `SMALLFLOAT_LEVEL` (`portable`, `avx2` or `avx512`) forces a lower one.
+/// The level is found once; the environment variable `SMALLFLOAT_LEVEL` (`portable`, `avx2` or `avx512`) names another one.
 /// Encoders and decoders keep the level they were built with, so a call dispatches once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
@@ -13,7 +13,8 @@ pub enum Level {
     Portable,
     /// x86-64 with AVX2, F16C, POPCNT and AES-NI.
     Avx2,
-    /// x86-64 with AVX-512 F, BW, DQ, VL, VBMI and VNNI, VAES, and all of AVX2's level.
+    /// x86-64 with AVX-512 F, BW, DQ, VL, VBMI and VNNI, VAES, and all of AVX2's level. Used only where it is asked for, by name
+    /// or by the environment, until its tests have passed on such a machine (`docs/evidence/avx512.md`).
     Avx512,
 }
 
@@ -21,7 +22,7 @@ impl Level {
     /// All levels, from low to high.
     pub const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512];
 
-    /// The environment variable that forces a level.
+    /// The environment variable that names a level.
     pub const VARIABLE: &'static str = "SMALLFLOAT_LEVEL";
 
     /// The level's name: `portable`, `avx2` or `avx512`.
@@ -69,14 +70,14 @@ impl Level {
         Self::available().filter(|&level| level <= self).max().unwrap_or(Self::Portable)
     }
 
-    /// The level used unless another is asked for: the highest available one, or the one the environment names.
+    /// The level used unless another is asked for: the highest available one up to AVX2, or the one the environment names.
     ///
     /// A name that is unknown or that the machine can't run gives the portable level, which any machine can.
     pub fn detected() -> Self {
         static LEVEL: OnceLock<Level> = OnceLock::new();
         *LEVEL.get_or_init(|| match std::env::var(Self::VARIABLE) {
             Ok(name) => Self::from_name(&name).filter(|level| level.is_available()).unwrap_or(Self::Portable),
-            Err(_) => Self::available().max().unwrap_or(Self::Portable),
+            Err(_) => Self::Avx2.at_most_available(),
         })
     }
 }

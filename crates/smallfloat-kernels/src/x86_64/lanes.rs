@@ -115,8 +115,42 @@ pub(crate) fn least(words: __m256i) -> u32 {
     _mm_cvtsi128_si32(x).cast_unsigned()
 }
 
-/// How many elements come before the first one that a streamed store could write.
-pub(crate) fn elements_to_alignment<T>(values: &[T]) -> usize {
-    let bytes = values.as_ptr().addr().next_multiple_of(STEP) - values.as_ptr().addr();
+/// How many elements come before the first one that a streamed store of so many bytes could write.
+pub(crate) fn elements_to_alignment<T>(values: &[T], alignment: usize) -> usize {
+    let bytes = values.as_ptr().addr().next_multiple_of(alignment) - values.as_ptr().addr();
     bytes / size_of::<T>()
+}
+
+/// Asks for the cache lines that the loop reads some steps later.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) fn prefetch<S, const N: usize>(x: &[S; N]) {
+    const AHEAD: usize = 4096;
+    for line in (0..size_of_val(x)).step_by(64) {
+        let ahead = x.as_ptr().cast::<i8>().wrapping_add(AHEAD + line);
+        #[allow(unused_unsafe, reason = "safe since Rust 1.90 or so")]
+        // SAFETY: a hint about an address that is never read; any address will do.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(ahead);
+        }
+    }
+}
+
+/// Stores 32 codes.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) fn store(to: &mut [u8; STEP], codes: __m256i) {
+    // SAFETY: the reference is to 32 writable bytes; the store needs no alignment.
+    unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), codes) };
+}
+
+/// Stores 32 codes past the caches.
+///
+/// # Safety
+/// `to` must be aligned to 32 bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) unsafe fn store_past_caches(to: &mut [u8; STEP], codes: __m256i) {
+    // SAFETY: the reference is to 32 writable bytes; the caller has checked the alignment.
+    unsafe { _mm256_stream_si256(to.as_mut_ptr().cast(), codes) };
 }

@@ -5,15 +5,17 @@
 
 #![allow(clippy::wildcard_imports, reason = "a kernel uses dozens of intrinsics")]
 
+mod avx512;
 mod decode;
 mod dot;
 mod encode;
 mod lanes;
+mod loops;
 mod random;
 mod stochastic;
 
-pub(crate) use decode::Destination;
-pub(crate) use lanes::Source;
+pub(crate) use avx512::decode::Destination;
+pub(crate) use avx512::lanes::Source;
 
 use crate::Level;
 use crate::decode_plan::DecodePlan;
@@ -29,13 +31,6 @@ pub(crate) struct Avx2(());
 /// Proof that the machine has what [`Level::Avx512`] lists.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx512(());
-
-impl Avx512 {
-    fn avx2(self) -> Avx2 {
-        let Self(()) = self;
-        Avx2(())
-    }
-}
 
 /// Which kernels run, and the proof that the machine can.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +57,7 @@ macro_rules! by_vectors {
         pub(crate) fn $name $(<$t: $bound>)? (vectors: Vectors, $($argument: $type),*) $(-> $result)? {
             match vectors {
                 Vectors::Avx2(proof) => $module::$name(proof, $($argument),*),
-                Vectors::Avx512(proof) => $module::$name(proof.avx2(), $($argument),*),
+                Vectors::Avx512(proof) => avx512::$module::$name(proof, $($argument),*),
             }
         }
     )+};

@@ -8,69 +8,13 @@
 use std::arch::x86_64::*;
 
 use super::Avx2;
-use super::encode::{BLOCK, Constants, Lanes, Sums, find, finish, shape};
-use super::lanes::{STEP, Source, words};
+use super::encode::{BLOCK, Constants, Lanes, Sums, finish};
+use super::lanes::{STEP, Source, store, words};
+use super::loops::{find, random_loop, shape};
 use crate::plan::{Low, Plan};
 use crate::tally::Tally;
 
-/// Encodes a slice with a word for each element, of which the upper bits that `mask` has are used.
-pub(crate) fn encode_random<S: Source>(
-    _: Avx2,
-    plan: &Plan,
-    source: &[S],
-    codes: &mut [u8],
-    random: &[u32],
-    mask: u32,
-) -> Tally {
-    assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
-    assert_eq!(source.len(), random.len(), "every element needs a word");
-    // SAFETY: the proof says that the machine has these instructions.
-    unsafe {
-        match plan.low {
-            Low::Gradual => all::<S, { shape::GRADUAL }>(plan, source, codes, random, mask),
-            Low::Hole => all::<S, { shape::HOLE }>(plan, source, codes, random, mask),
-            Low::Flush => all::<S, { shape::RARE }>(plan, source, codes, random, mask),
-        }
-    }
-}
-
-#[target_feature(enable = "avx2,f16c,popcnt")]
-fn all<S: Source, const SHAPE: u8>(
-    plan: &Plan,
-    source: &[S],
-    codes: &mut [u8],
-    random: &[u32],
-    mask: u32,
-) -> Tally {
-    let k = Constants::new::<S>(plan);
-    let r = Rounding::new(plan, mask);
-    let mut tally = Tally::default();
-    for ((x, codes), random) in source.chunks(BLOCK).zip(codes.chunks_mut(BLOCK)).zip(random.chunks(BLOCK)) {
-        let mut sums = Sums::new();
-        let (steps, rest) = x.as_chunks::<STEP>();
-        let (code_steps, code_rest) = codes.as_chunks_mut::<STEP>();
-        let (random_steps, random_rest) = random.as_chunks::<STEP>();
-        for ((x, code), random) in steps.iter().zip(code_steps).zip(random_steps) {
-            let y = step::<S, SHAPE>(x, random, &k, &r, &mut sums);
-            // SAFETY: the reference is to 32 writable bytes; the store needs no alignment.
-            unsafe { _mm256_storeu_si256(code.as_mut_ptr().cast(), y) };
-        }
-        let mut padding = 0;
-        if !rest.is_empty() {
-            // Zeros fill the last step; they raise nothing and are taken off the counts below.
-            let (mut x, mut code, mut random) = ([S::default(); STEP], [0; STEP], [0; STEP]);
-            x[..rest.len()].copy_from_slice(rest);
-            random[..rest.len()].copy_from_slice(random_rest);
-            let y = step::<S, SHAPE>(&x, &random, &k, &r, &mut sums);
-            // SAFETY: the reference is to 32 writable bytes; the store needs no alignment.
-            unsafe { _mm256_storeu_si256(code.as_mut_ptr().cast(), y) };
-            code_rest.copy_from_slice(&code[..rest.len()]);
-            padding = (STEP - rest.len()) as u64;
-        }
-        sums.add_to(&mut tally, padding, &k);
-    }
-    tally
-}
+random_loop!(Avx2, Source, "avx2,f16c,popcnt");
 
 /// What this rounding needs beside the constants of all.
 struct Rounding {

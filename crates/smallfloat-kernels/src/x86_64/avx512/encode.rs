@@ -1,0 +1,305 @@
+//! f32, f16 or bf16 → 8-bit codes to nearest even, with flags and counts, 64 at once.
+//!
+//! As with narrower vectors (`plan.rs` says how the rounding works), but the anchor and the sum are one fused operation: c·2^s +
+//! |x|, where c is the power of two below |x| or the grid's lowest. |x| is lifted to the smallest normal value first, which
+//! rounds to zero like all below it, because a subnormal operand would cost a hundred cycles. Overflow needs no cap: sums
+//! grow up to ∞, and narrowing saturates them at the last byte.
+
+use std::arch::x86_64::*;
+
+use super::super::Avx512;
+use super::super::lanes::{elements_to_alignment, prefetch};
+use super::super::loops::{find, nearest_loops, shape};
+use super::lanes::{
+    STEP, Source, bytes, count, in_order, narrow_signed, narrow_words, store, store_past_caches, words,
+};
+use crate::plan::{INFINITY, Low, Plan};
+use crate::tally::Tally;
+
+nearest_loops!(Avx512, Source, "avx512f,avx512bw,avx512dq,avx512vnni,popcnt");
+
+/// Which operand has the larger magnitude, without its sign (Intel's manual, VRANGEPS: bits 1:0 and 3:2 of the immediate).
+const LARGER_MAGNITUDE: i32 = 0b1011;
+
+/// The plan as vectors.
+#[expect(clippy::struct_excessive_bools, reason = "five independent choices")]
+pub(super) struct Constants {
+    pub(super) magnitude: __m512i,
+    pub(super) one: __m512i,
+    pub(super) infinity: __m512i,
+    /// The smallest normal binary32.
+    tiny: __m512,
+    lowest: __m512,
+    exponent: __m512i,
+    scale: __m512,
+    weights: __m512i,
+    base: __m512i,
+    /// What makes a byte that is an index less 128 that index.
+    middle: __m512i,
+    pub(super) top: __m512i,
+    pub(super) cap: __m512i,
+    pub(super) sign: __m512i,
+    pub(super) drops_zero_sign: bool,
+    pub(super) overflow: [__m512i; 2],
+    pub(super) infinite: [__m512i; 2],
+    pub(super) nan: [__m512i; 2],
+    pub(super) infinity_differs: bool,
+    pub(super) min_normal: __m512i,
+    first_normal: __m512i,
+    pub(super) last_below: __m512i,
+    pub(super) half_hole: __m512i,
+    pub(super) binade: __m512i,
+    to_zero: __m512i,
+    pub(super) flush: bool,
+    pub(super) hole: bool,
+    pub(super) signed: bool,
+    source_min_normal: u32,
+}
+
+impl Constants {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    pub(super) fn new<S: Source>(plan: &Plan) -> Self {
+        let m = plan.trailing;
+        let lift = 23 - m;
+        let pair = |codes: [u8; 2]| [bytes(codes[0]), bytes(codes[1])];
+        let float = |bits: u32| _mm512_set1_ps(f32::from_bits(bits));
+        // Narrowing saturates where indices end: 256 times the index less 128. A sum's high half-word holds the exponent field
+        // at bit 7, its low one the index's low bits.
+        let weights = 1 << (m + 1 + 16) | 256;
+        let field_of_zero = plan.lowest_field + lift;
+        let base = (field_of_zero << (m + 8)) + (128 << 8);
+        let binade = 1_u8 << m;
+        Self {
+            magnitude: words(0x7fff_ffff),
+            one: words(1),
+            infinity: words(INFINITY),
+            tiny: float(1 << 23),
+            lowest: float(plan.lowest_field << 23),
+            exponent: words(INFINITY),
+            scale: float((127 + lift) << 23),
+            weights: words(weights),
+            base: words(base.wrapping_neg()),
+            middle: bytes(0x80),
+            top: bytes(plan.top),
+            cap: words(plan.cap),
+            sign: bytes(plan.sign_bit),
+            drops_zero_sign: plan.negative_zero == 0,
+            overflow: pair(plan.overflow.codes),
+            infinite: pair(plan.infinity.codes),
+            nan: pair(plan.nan.codes),
+            infinity_differs: plan.infinity.codes != plan.overflow.codes,
+            min_normal: words(plan.min_normal),
+            first_normal: bytes(plan.first_normal),
+            last_below: bytes(binade - 1),
+            half_hole: bytes(binade + binade / 2),
+            binade: bytes(binade),
+            to_zero: words(plan.to_zero),
+            flush: plan.low == Low::Flush,
+            hole: plan.low == Low::Hole,
+            signed: plan.signed,
+            source_min_normal: <S as super::super::lanes::Source>::MIN_NORMAL,
+        }
+    }
+}
+
+/// What the steps of a loop add up.
+pub(super) struct Sums {
+    /// The least |x| − 1, zeros last.
+    pub(super) least: __m512i,
+    pub(super) found: Tally,
+    /// Elements, or steps, that are inexact, that are so below the smallest normal value, and whose results are small.
+    pub(super) inexact: u64,
+    pub(super) tiny: u64,
+    low: u64,
+}
+
+impl Sums {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn new() -> Self {
+        Self { least: _mm512_set1_epi32(-1), found: Tally::default(), inexact: 0, tiny: 0, low: 0 }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn add_to(&self, tally: &mut Tally, padding: u64, k: &Constants) {
+        let mut found = self.found;
+        found.zero -= padding;
+        found.exact_zero -= padding;
+        found.inexact = self.inexact != 0;
+        found.tiny = self.tiny != 0;
+        found.low = self.low != 0;
+        found.denormal = _mm512_reduce_min_epu32(self.least) < k.source_min_normal - 1;
+        tally.add(&found);
+    }
+}
+
+/// Indices on Tesla's grid → codes: the lower half of the binade that is none joins the largest subnormal, the upper half the
+/// smallest normal value. Ties of the grid and of the format are the same, and both go to the even code.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn join_hole(grid: __m512i, k: &Constants) -> __m512i {
+    let subnormal = _mm512_min_epu8(grid, k.last_below);
+    let above = _mm512_subs_epu8(_mm512_subs_epu8(grid, k.binade), k.binade);
+    let code = _mm512_add_epi8(subnormal, above);
+    // Nothing is added in place: 1 = 0 − (−1).
+    let upper = _mm512_cmpge_epu8_mask(grid, k.half_hole);
+    _mm512_mask_sub_epi8(code, upper, code, _mm512_set1_epi8(-1))
+}
+
+/// Masks of sixteen elements each → one of 64.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn join_masks(masks: [__mmask16; 4]) -> __mmask64 {
+    let pair = |low: __mmask16, high: __mmask16| _mm512_kunpackw(u32::from(high), u32::from(low));
+    _mm512_kunpackd(u64::from(pair(masks[2], masks[3])), u64::from(pair(masks[0], masks[1])))
+}
+
+/// The lanes whose finite value a sign keeps out of an unsigned format: they are zero from here on.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn refuse(x: __m512i, magnitude: __m512i, k: &Constants) -> __mmask16 {
+    let negative = _mm512_movepi32_mask(x);
+    let not_zero = _mm512_mask_cmpgt_epi32_mask(negative, magnitude, k.to_zero);
+    _mm512_mask_cmpgt_epi32_mask(not_zero, k.infinity, magnitude)
+}
+
+/// Encodes 64 elements.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
+fn step<S: Source, const SHAPE: u8, const FIND: u8>(
+    x: &[S; STEP],
+    k: &Constants,
+    sums: &mut Sums,
+) -> __m512i {
+    let zero = _mm512_setzero_si512();
+    let (mut signs, mut below_infinity, mut less_one, mut sum) = ([zero; 4], [zero; 4], [zero; 4], [zero; 4]);
+    let mut refused = [0; 4];
+    for i in 0..4 {
+        // SAFETY: this function has the features that loads need.
+        let mut x = unsafe { S::load_wide(x, i) };
+        let magnitude = _mm512_and_si512(x, k.magnitude);
+        signs[i] = x;
+        below_infinity[i] = _mm512_sub_epi32(k.infinity, magnitude);
+        if FIND != find::CODES {
+            less_one[i] = _mm512_sub_epi32(magnitude, k.one);
+            sums.least = _mm512_min_epu32(sums.least, less_one[i]);
+        }
+        if SHAPE == shape::RARE && !k.signed {
+            refused[i] = refuse(x, magnitude, k);
+            x = _mm512_maskz_mov_epi32(!refused[i], x);
+        }
+        let wide = _mm512_castsi512_ps(x);
+        let lifted = _mm512_range_ps::<LARGER_MAGNITUDE>(wide, k.tiny);
+        let power = _mm512_castps_si512(_mm512_range_ps::<LARGER_MAGNITUDE>(wide, k.lowest));
+        let power = _mm512_castsi512_ps(_mm512_and_si512(power, k.exponent));
+        let rounded = _mm512_fmadd_ps(power, k.scale, lifted);
+        if FIND >= find::EXACT {
+            let finite = _mm512_and_si512(x, k.magnitude);
+            let in_range = _mm512_cmplt_epu32_mask(finite, k.cap);
+            let back = _mm512_castps_si512(_mm512_fnmadd_ps(power, k.scale, rounded));
+            let differs = _mm512_mask_cmpneq_epi32_mask(in_range, back, finite);
+            sums.inexact |= u64::from(differs);
+            if FIND == find::FLAGS {
+                let tiny = _mm512_mask_cmpgt_epi32_mask(differs, k.min_normal, finite);
+                sums.tiny |= u64::from(tiny);
+            }
+        }
+        sum[i] = _mm512_dpwssd_epi32(k.base, _mm512_castps_si512(rounded), k.weights);
+    }
+    let [low, high] = narrow_words(sum);
+    let grid = _mm512_packs_epi16(_mm512_srai_epi16::<8>(low), _mm512_srai_epi16::<8>(high));
+    let grid = _mm512_xor_si512(grid, k.middle);
+    let lanes = Lanes { x: signs, below_infinity, less_one, refused };
+    finish::<SHAPE, FIND>(grid, &lanes, k, sums)
+}
+
+/// What bytes are narrowed from, for 64 elements.
+pub(super) struct Lanes {
+    /// The elements, for their signs.
+    pub(super) x: [__m512i; 4],
+    /// ∞ − |x|: negative for NaN, zero for ∞.
+    pub(super) below_infinity: [__m512i; 4],
+    /// |x| − 1: negative for zero.
+    pub(super) less_one: [__m512i; 4],
+    /// Refused elements, in the elements' order.
+    pub(super) refused: [__mmask16; 4],
+}
+
+/// Indices on the grid → codes, with everything that is special about specials. The index of a NaN may be anything.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,popcnt")]
+pub(super) fn finish<const SHAPE: u8, const FIND: u8>(
+    grid: __m512i,
+    lanes: &Lanes,
+    k: &Constants,
+    sums: &mut Sums,
+) -> __m512i {
+    let below_infinity = narrow_signed(lanes.below_infinity);
+    let is_nan = _mm512_movepi8_mask(below_infinity);
+    let top = _mm512_cmpge_epu8_mask(grid, k.top);
+    let mut index = grid;
+    if SHAPE == shape::HOLE || (SHAPE == shape::RARE && k.hole) {
+        index = join_hole(grid, k);
+        if FIND >= find::EXACT && FIND != find::RANDOM {
+            let place = _mm512_sub_epi8(grid, k.binade);
+            let hole = _mm512_cmple_epu8_mask(place, k.last_below) & !is_nan;
+            sums.inexact |= hole;
+            sums.tiny |= hole;
+        }
+    }
+    if SHAPE == shape::RARE && k.flush {
+        let flushed = _mm512_cmple_epu8_mask(grid, k.last_below);
+        index = _mm512_maskz_mov_epi8(!flushed, grid);
+        if FIND >= find::EXACT {
+            let lost = _mm512_test_epi8_mask(grid, grid) & flushed & !is_nan;
+            sums.inexact |= lost;
+            sums.tiny |= lost;
+        }
+    }
+
+    let negative = _mm512_movepi8_mask(narrow_signed(lanes.x));
+    let is_zero = _mm512_testn_epi8_mask(index, index);
+    let with_sign = if k.drops_zero_sign { negative & !is_zero } else { negative };
+    let mut code = index;
+    let put = |code, mask: __mmask64, pair: &[__m512i; 2]| {
+        _mm512_mask_mov_epi8(code, mask, _mm512_mask_blend_epi8(negative, pair[0], pair[1]))
+    };
+    // The sign bit is clear in indices that are kept, so that adding it sets it.
+    code = _mm512_mask_add_epi8(code, with_sign, code, k.sign);
+    code = put(code, top, &k.overflow);
+    if FIND != find::CODES || k.infinity_differs {
+        let is_infinite = _mm512_testn_epi8_mask(below_infinity, below_infinity);
+        if k.infinity_differs {
+            code = put(code, is_infinite, &k.infinite);
+        }
+        if FIND != find::CODES {
+            sums.found.infinite += count(is_infinite);
+            sums.found.overflow += count(top & !is_nan & !is_infinite);
+            if SHAPE == shape::RARE && !k.signed {
+                sums.found.negative_infinite += count(is_infinite & negative);
+            }
+        }
+    }
+    code = put(code, is_nan, &k.nan);
+    code = in_order(code);
+    let mut refused_count = 0;
+    if SHAPE == shape::RARE && !k.signed {
+        let refused = join_masks(lanes.refused);
+        code = _mm512_mask_mov_epi8(code, refused, k.overflow[1]);
+        refused_count = count(refused);
+    }
+    if FIND != find::CODES {
+        sums.found.refused += refused_count;
+        sums.found.nan += count(is_nan);
+        // Refused elements are zeros that are not counted.
+        sums.found.zero += count(is_zero & !is_nan) - refused_count;
+        sums.found.exact_zero += count(_mm512_movepi8_mask(narrow_signed(lanes.less_one)));
+    }
+    if FIND >= find::LOW {
+        let low = _mm512_cmple_epu8_mask(grid, k.first_normal) & _mm512_test_epi8_mask(grid, grid);
+        sums.low |= low & !is_nan;
+    }
+    code
+}
