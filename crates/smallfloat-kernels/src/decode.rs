@@ -49,7 +49,7 @@ impl<T: Element> Decoder<T> {
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level.at_most_available();
-        self.fast = self.plans.and_then(|plans| FastDecode::new(self.level, plans));
+        self.fast = self.plans.as_ref().and_then(|plans| FastDecode::new(self.level, plans));
         self
     }
 
@@ -67,7 +67,7 @@ impl<T: Element> Decoder<T> {
         let mask = self.table.len() - 1;
         let stream = streams(size_of_val(codes) + size_of_val(values));
         parallel::zip(codes, values, |_, codes, values| {
-            if self.fast.and_then(|fast| fast.decode(codes, values, stream)).is_some() {
+            if self.fast.as_ref().and_then(|fast| fast.decode(codes, values, stream)).is_some() {
                 return Events::default();
             }
             for (code, value) in codes.iter().zip(values) {

@@ -65,9 +65,9 @@ fn levels_agree<T: Element + std::fmt::Debug + PartialEq>() {
                         assert_eq!(
                             first.map(|i| (x[i], x[i].bits(), codes[i], expected[i])),
                             None,
-                            "{target}, {count} bits, {class}"
+                            "{target}, {count} bits, {class}, {level:?}"
                         );
-                        assert_eq!(events, expected_events, "{target}, {count} bits, {class}");
+                        assert_eq!(events, expected_events, "{target}, {count} bits, {class}, {level:?}");
                     }
                 }
             }
