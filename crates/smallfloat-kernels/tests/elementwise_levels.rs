@@ -105,7 +105,8 @@ fn policies_and_semantics() {
                     &mut state,
                 );
             }
-            for semantics in ["semantics=ieee", "semantics=p3109", "semantics=ieee, rounding=TowardNegative"]
+            for semantics in
+                ["semantics=ieee", "semantics=p3109", "(TowardNegative, SatNone), semantics=ieee"]
             {
                 levels_agree(
                     &format!("{operation}<{format}, {format}, {format}, {semantics}>"),
