@@ -72,6 +72,14 @@ kills count="10000":
 reference-readers:
     scripts/reference-readers
 
+# The kernels' tests on an emulated processor with AVX-512 (needs Debian's bochs); one format in SMALLFLOAT_SAMPLE.
+avx512 *tests:
+    scripts/avx512 {{tests}}
+
+# Micro-operations and cycles of the AVX-512 loops by a model of the processor (needs Debian's llvm).
+loop-cycles:
+    scripts/loop-cycles
+
 # Throughput of encoders, decoders and statistics.
 bench:
     cargo bench --manifest-path bench/Cargo.toml --bench convert

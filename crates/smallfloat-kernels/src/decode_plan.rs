@@ -49,6 +49,34 @@ pub(crate) struct DecodePlan {
     pub(crate) last_signed: [u16; 16],
     /// What else to flip in the half of the code of −0.
     pub(crate) negative_zero: u16,
+    /// The low and the high bytes of all halves, for kernels that look up as many; bits above the width change nothing.
+    pub(crate) bytes: [[u8; 256]; 2],
+    pub(crate) signs: Option<Signs>,
+}
+
+/// Which of the codes 128 to 255 are those 128 below them with `sign` added to the high byte, and all others the same.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Signs {
+    pub(crate) first: u8,
+    /// The last code less the first.
+    pub(crate) span: u8,
+    pub(crate) sign: u8,
+}
+
+impl Signs {
+    /// `None` where the upper codes need entries of their own.
+    fn of([low, high]: &[[u8; 256]; 2]) -> Option<Self> {
+        let turned = |code: &usize| high[*code] == high[*code - 128] ^ 0x80 && low[*code] == low[*code - 128];
+        let same = |code: &usize| high[*code] == high[*code - 128] && low[*code] == low[*code - 128];
+        let Some(first) = (128..256).find(turned) else {
+            return (128..256).all(|code| same(&code)).then_some(Self { first: 0, span: 0, sign: 0 });
+        };
+        let last = (128..256).rfind(turned)?;
+        let fits =
+            (128..256).all(|code| if (first..=last).contains(&code) { turned(&code) } else { same(&code) });
+        let span = u8::try_from(last - first).ok()?;
+        fits.then_some(Self { first: u8::try_from(first).ok()?, span, sign: 0x80 })
+    }
 }
 
 /// Magnitudes that a table of 16 holds.
@@ -79,6 +107,8 @@ impl DecodePlan {
             last: std::array::from_fn(|i| if many { difference(last_index(i)) } else { 0 }),
             last_signed: [0; TABLE],
             negative_zero: 0,
+            bytes: [[0; 256]; 2],
+            signs: None,
         };
         if sign_mask != 0 && many {
             plan.last_signed = std::array::from_fn(|i| {
@@ -89,6 +119,11 @@ impl DecodePlan {
         if sign_mask != 0 {
             plan.negative_zero = plan.half(sign_mask) ^ halves[usize::from(sign_mask)];
         }
+        for code in 0..=u8::MAX {
+            let [low, high] = plan.half(code & codes).to_le_bytes();
+            (plan.bytes[0][usize::from(code)], plan.bytes[1][usize::from(code)]) = (low, high);
+        }
+        plan.signs = Signs::of(&plan.bytes);
         (0..=codes).all(|code| plan.half(code) == halves[usize::from(code)]).then_some(plan)
     }
 

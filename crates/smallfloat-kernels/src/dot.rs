@@ -391,9 +391,10 @@ fn add_products(
     sums: &mut [f32; LANES],
 ) -> usize {
     #[cfg(target_arch = "x86_64")]
-    if let (Some(proof), [Some(x), Some(y)]) = (crate::x86_64::Avx2::new(level), decoders.map(Decoder::plan))
+    if let (Some(vectors), [Some(x), Some(y)]) =
+        (crate::x86_64::Vectors::new(level), decoders.map(Decoder::plan))
     {
-        return crate::x86_64::add_products(proof, [x, y], codes, sums);
+        return crate::x86_64::add_products(vectors, [x, y], codes, sums);
     }
     let _ = (level, decoders, codes, sums);
     0

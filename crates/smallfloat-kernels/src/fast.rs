@@ -21,7 +21,7 @@ mod vector {
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct Fast {
         plan: Plan,
-        proof: x86_64::Avx2,
+        vectors: x86_64::Vectors,
     }
 
     /// Calls a kernel with source and codes as the types they have.
@@ -43,7 +43,7 @@ mod vector {
 
     impl Fast {
         pub(crate) fn new(level: Level, from: &Format, to: &Format, how: &Projection) -> Option<Self> {
-            Some(Self { proof: x86_64::Avx2::new(level)?, plan: Plan::new(from, to, how)? })
+            Some(Self { vectors: x86_64::Vectors::new(level)?, plan: Plan::new(from, to, how)? })
         }
 
         /// Encodes in a deterministic mode, past the caches if `stream`.
@@ -74,14 +74,20 @@ mod vector {
             if !x86_64::rounds_to_nearest() {
                 return None;
             }
-            with_types!(source, codes, |x, code| x86_64::encode(self.proof, &self.plan, x, code, stream))
+            with_types!(source, codes, |x, code| x86_64::encode(self.vectors, &self.plan, x, code, stream))
         }
 
         fn codes(&self, source: Lanes<'_>, codes: CodesMut<'_>, stream: bool) -> Option<()> {
             if !x86_64::rounds_to_nearest() {
                 return None;
             }
-            with_types!(source, codes, |x, code| x86_64::encode_only(self.proof, &self.plan, x, code, stream))
+            with_types!(source, codes, |x, code| x86_64::encode_only(
+                self.vectors,
+                &self.plan,
+                x,
+                code,
+                stream
+            ))
         }
 
         fn stochastic(
@@ -92,7 +98,7 @@ mod vector {
             mask: u32,
         ) -> Option<Tally> {
             with_types!(source, codes, |x, code| {
-                x86_64::encode_random(self.proof, &self.plan, x, code, words, mask)
+                x86_64::encode_random(self.vectors, &self.plan, x, code, words, mask)
             })
         }
     }
@@ -132,12 +138,12 @@ mod vector {
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct FastDecode {
         plans: DecodePlans,
-        proof: x86_64::Avx2,
+        vectors: x86_64::Vectors,
     }
 
     impl FastDecode {
         pub(crate) fn new(level: Level, plans: &DecodePlans) -> Option<Self> {
-            Some(Self { proof: x86_64::Avx2::new(level)?, plans: *plans })
+            Some(Self { vectors: x86_64::Vectors::new(level)?, plans: *plans })
         }
 
         /// Decodes, past the caches if `stream`.
@@ -152,22 +158,22 @@ mod vector {
 
         /// Not generic, so that the kernels are compiled in this crate and nowhere else.
         fn lanes(&self, codes: Codes<'_>, values: LanesMut<'_>, stream: bool) -> Option<()> {
-            let (proof, plans) = (self.proof, &self.plans);
+            let (vectors, plans) = (self.vectors, &self.plans);
             match (codes, values) {
                 (Codes::Bytes(codes), values) => {
                     let plan = plans.bytes.as_ref()?;
                     match values {
-                        LanesMut::F32(values) => x86_64::decode(proof, plan, codes, values, stream),
-                        LanesMut::F16(values) => x86_64::decode(proof, plan, codes, values, stream),
-                        LanesMut::Bf16(values) => x86_64::decode(proof, plan, codes, values, stream),
-                        LanesMut::F64(values) => x86_64::decode(proof, plan, codes, values, stream),
+                        LanesMut::F32(values) => x86_64::decode(vectors, plan, codes, values, stream),
+                        LanesMut::F16(values) => x86_64::decode(vectors, plan, codes, values, stream),
+                        LanesMut::Bf16(values) => x86_64::decode(vectors, plan, codes, values, stream),
+                        LanesMut::F64(values) => x86_64::decode(vectors, plan, codes, values, stream),
                     }
                 }
                 (Codes::Halves(codes), LanesMut::F32(values)) => {
-                    x86_64::decode_wide(proof, plans.half_words.as_ref()?, codes, values, stream);
+                    x86_64::decode_wide(vectors.narrow, plans.half_words.as_ref()?, codes, values, stream);
                 }
                 (Codes::Halves(codes), LanesMut::F64(values)) => {
-                    x86_64::decode_wide(proof, plans.half_words.as_ref()?, codes, values, stream);
+                    x86_64::decode_wide(vectors.narrow, plans.half_words.as_ref()?, codes, values, stream);
                 }
                 _ => return None,
             }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 /// A set of instructions. Results are the same at every level, bit for bit; only the speed differs.
 ///
-/// The level is found once; the environment variable `SMALLFLOAT_LEVEL` (`portable` or `avx2`) forces a lower one.
+/// The level is found once; the environment variable `SMALLFLOAT_LEVEL` (`portable`, `avx2` or `avx512`) names another one.
 /// Encoders and decoders keep the level they were built with, so a call dispatches once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
@@ -13,20 +13,24 @@ pub enum Level {
     Portable,
     /// x86-64 with AVX2, F16C, POPCNT and AES-NI.
     Avx2,
+    /// x86-64 with AVX-512 F, BW, DQ, VL, VBMI and VNNI, VAES, and all of AVX2's level. Used only where it is asked for, by name
+    /// or by the environment, until its tests have passed on such a machine (`docs/evidence/avx512.md`).
+    Avx512,
 }
 
 impl Level {
     /// All levels, from low to high.
-    pub const ALL: [Self; 2] = [Self::Portable, Self::Avx2];
+    pub const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512];
 
-    /// The environment variable that forces a level.
+    /// The environment variable that names a level.
     pub const VARIABLE: &'static str = "SMALLFLOAT_LEVEL";
 
-    /// The level's name: `portable` or `avx2`.
+    /// The level's name: `portable`, `avx2` or `avx512`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
             Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
         }
     }
 
@@ -44,8 +48,15 @@ impl Level {
                 use std::arch::is_x86_feature_detected as has;
                 has!("avx2") && has!("f16c") && has!("popcnt") && has!("aes")
             }
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => {
+                use std::arch::is_x86_feature_detected as has;
+                let foundation = has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl");
+                let rest = has!("avx512vbmi") && has!("avx512vnni") && has!("vaes");
+                foundation && rest && Self::Avx2.is_available()
+            }
             #[cfg(not(target_arch = "x86_64"))]
-            Self::Avx2 => false,
+            Self::Avx2 | Self::Avx512 => false,
         }
     }
 
@@ -59,14 +70,14 @@ impl Level {
         Self::available().filter(|&level| level <= self).max().unwrap_or(Self::Portable)
     }
 
-    /// The level used unless another is asked for: the highest available one, or the one the environment names.
+    /// The level used unless another is asked for: the highest available one up to AVX2, or the one the environment names.
     ///
     /// A name that is unknown or that the machine can't run gives the portable level, which any machine can.
     pub fn detected() -> Self {
         static LEVEL: OnceLock<Level> = OnceLock::new();
         *LEVEL.get_or_init(|| match std::env::var(Self::VARIABLE) {
             Ok(name) => Self::from_name(&name).filter(|level| level.is_available()).unwrap_or(Self::Portable),
-            Err(_) => Self::available().max().unwrap_or(Self::Portable),
+            Err(_) => Self::Avx2.at_most_available(),
         })
     }
 }
@@ -81,6 +92,7 @@ mod tests {
             assert_eq!(Level::from_name(level.name()), Some(level));
         }
         assert_eq!(Level::from_name("AVX2"), Some(Level::Avx2));
+        assert_eq!(Level::from_name("Avx512"), Some(Level::Avx512));
         assert_eq!(Level::from_name("avx9"), None);
     }
 

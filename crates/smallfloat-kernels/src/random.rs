@@ -137,10 +137,10 @@ impl Generator {
     /// The words of blocks from `first` on, with the instructions of a level. The same at every level.
     pub fn fill_blocks(&self, level: Level, first: u64, blocks: &mut [[u32; 4]]) {
         #[cfg(target_arch = "x86_64")]
-        if let Some(proof) = crate::x86_64::Avx2::new(level) {
+        if let Some(vectors) = crate::x86_64::Vectors::new(level) {
             return match self {
-                Self::Philox(philox) => crate::x86_64::fill_philox(proof, philox, first, blocks),
-                Self::Ars5(ars5) => crate::x86_64::fill_ars5(proof, ars5, first, blocks),
+                Self::Philox(philox) => crate::x86_64::fill_philox(vectors, philox, first, blocks),
+                Self::Ars5(ars5) => crate::x86_64::fill_ars5(vectors, ars5, first, blocks),
             };
         }
         let _ = level;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{narrow_formats, wide_formats};
+use common::{narrow_formats, sample, wide_formats};
 use smallfloat::{Format, Projection, convert};
 use smallfloat_kernels::{Code, Decoder, Element, Level, bf16, f16};
 
@@ -36,7 +36,7 @@ fn bytes() {
             wide + usize::from(agree::<f16, u8>(format)) + usize::from(agree::<bf16, u8>(format))
         })
         .sum::<usize>();
-    assert!(compared > 1000, "most formats are exact in most destinations: {compared}");
+    assert!(compared > 1000 / sample(), "most formats are exact in most destinations: {compared}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod common;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use common::data;
+use common::{data, sample};
 use region::{Allocation, Protection, page};
 use smallfloat::{Format, RandomBits, Rounding, random::Philox};
 use smallfloat_kernels::{
@@ -92,6 +92,7 @@ fn lengths() -> impl Iterator<Item = usize> {
 fn formats() -> Vec<Format> {
     ["cfloat8_1_4_3:bias=7", "e4m3fn", "e2m1fn", "binary8p3ue", "shp:bias=31", "bfloat16"]
         .iter()
+        .step_by(sample())
         .map(|name| name.parse().unwrap())
         .collect()
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{CLASSES, data, narrow_formats, projections};
+use common::{CLASSES, data, narrow_formats, projections, sample};
 use smallfloat::Format;
 use smallfloat_kernels::{Decoder, Element, Encoder, Level, bf16, f16};
 
@@ -22,12 +22,12 @@ fn levels_agree<T: Element + std::fmt::Debug + PartialEq>() {
                     assert_eq!(
                         first.map(|i| (x[i], x[i].bits(), codes[i], expected[i])),
                         None,
-                        "{target}, {how:?}, {class}"
+                        "{target}, {how:?}, {class}, {level:?}"
                     );
-                    assert_eq!(events, expected_events, "{target}, {how:?}, {class}");
+                    assert_eq!(events, expected_events, "{target}, {how:?}, {class}, {level:?}");
                     codes.fill(0xaa);
                     encoder.encode_uncounted(x, &mut codes);
-                    assert_eq!(codes, expected, "{target}, {how:?}, {class}, uncounted");
+                    assert_eq!(codes, expected, "{target}, {how:?}, {class}, {level:?}, uncounted");
                 }
             }
         }
@@ -137,19 +137,28 @@ fn sweep_of_binary32() {
     for target in names[..count].iter().map(|name| name.parse::<Format>().unwrap()) {
         let twin =
             Encoder::<f32>::new(&target, &target.default_projection()).unwrap().with_level(Level::Portable);
+        let encoders: Vec<_> = Level::available()
+            .filter(|&level| level != Level::Portable)
+            .map(|level| twin.clone().with_level(level))
+            .collect();
         let (mut expected, mut codes) = (vec![0_u8; 1 << 16], vec![0_u8; 1 << 16]);
         for high in 0..1_u32 << 16 {
             // One low half in 256, another one for each high half, with those of values and midpoints among them.
             let (first, step) =
                 if extensive { (0, 1) } else { (high.wrapping_mul(37) % 256 * (high % 3).min(1), 256) };
+            let step = step * sample();
             let x: Vec<f32> =
                 (first..=0xffff).step_by(step).map(|low| f32::from_bits(high << 16 | low)).collect();
             let length = x.len();
             let expected_events = twin.encode(&x, &mut expected[..length]);
-            for level in Level::available().filter(|&level| level != Level::Portable) {
-                let events = twin.clone().with_level(level).encode(&x, &mut codes[..length]);
-                assert!(codes[..length] == expected[..length], "{target}, {high:#06x}");
-                assert_eq!(events, expected_events, "{target}, {high:#06x}");
+            for encoder in &encoders {
+                let events = encoder.encode(&x, &mut codes[..length]);
+                assert!(
+                    codes[..length] == expected[..length],
+                    "{target}, {high:#06x}, {:?}",
+                    encoder.level()
+                );
+                assert_eq!(events, expected_events, "{target}, {high:#06x}, {:?}", encoder.level());
             }
         }
     }
@@ -171,7 +180,7 @@ fn decoders_agree<T: Element + std::fmt::Debug + PartialEq>() -> usize {
                 twin.decode(codes, &mut expected);
                 decoder.decode(codes, &mut values);
                 let bits = |values: &[T]| values.iter().map(|x| x.bits()).collect::<Vec<_>>();
-                assert_eq!(bits(&values), bits(&expected), "{format}");
+                assert_eq!(bits(&values), bits(&expected), "{format}, {level:?}");
             }
             compared += 1;
         }
@@ -181,12 +190,12 @@ fn decoders_agree<T: Element + std::fmt::Debug + PartialEq>() -> usize {
 
 #[test]
 fn decoders_agree_f32() {
-    assert!(decoders_agree::<f32>() > 300);
+    assert!(decoders_agree::<f32>() > 300 / sample());
 }
 
 #[test]
 fn decoders_agree_bf16() {
-    assert!(decoders_agree::<bf16>() > 300);
+    assert!(decoders_agree::<bf16>() > 300 / sample());
 }
 
 /// Long slices are written past the caches: another loop, the same values; and nothing is written outside.

@@ -145,11 +145,6 @@ fn levels_agree_halves() {
     levels_agree::<f16>();
 }
 
-#[test]
-fn levels_agree_f64() {
-    levels_agree::<f64>();
-}
-
 /// Pieces at any first element, of any length, give the bytes of the whole; `Random` and `Words` are the same thing.
 #[test]
 fn pieces_are_the_whole() {

@@ -111,7 +111,7 @@ pub(crate) fn decode<D: Destination>(
     stream: bool,
 ) {
     assert_eq!(codes.len(), values.len(), "codes and values must have the same length");
-    let head = if stream { elements_to_alignment(values).min(values.len()) } else { 0 };
+    let head = if stream { elements_to_alignment(values, STEP).min(values.len()) } else { 0 };
     let (codes_head, codes) = codes.split_at(head);
     let (values_head, values) = values.split_at_mut(head);
     // SAFETY: the proof says that the machine has these instructions; after the head, a stream is aligned.

@@ -68,7 +68,7 @@ pub(crate) fn decode_wide<D: WideDestination>(
     stream: bool,
 ) {
     assert_eq!(codes.len(), values.len(), "codes and values must have the same length");
-    let head = if stream { elements_to_alignment(values).min(values.len()) } else { 0 };
+    let head = if stream { elements_to_alignment(values, STEP).min(values.len()) } else { 0 };
     let (codes_head, codes) = codes.split_at(head);
     let (values_head, values) = values.split_at_mut(head);
     let specials = plan.last_finite < plan.index_mask || plan.nan_code != u32::MAX;

@@ -11,7 +11,7 @@ use super::Avx2;
 use super::halves;
 use super::lanes::{
     STEP, Source, Target, add, any, codes as splat, count, elements_to_alignment, equal, greater, in_order,
-    larger, least, less, lesser, narrow_signed, store, subtract, sum_of_bytes, words,
+    larger, least, less, lesser, narrow_signed, prefetch, store, subtract, sum_of_bytes, words,
 };
 use super::rounding::{mode, round};
 use crate::plan::{INFINITY, Low, Mode, Plan};
@@ -164,7 +164,7 @@ fn all<S: Source, T: Target, const SHAPE: u8>(
     // Small but exact values need the longest look again and again: do not look twice.
     let mut look = false;
     let (mut source, mut codes) = (source, codes);
-    let mut head = if stream { elements_to_alignment(codes) } else { 0 };
+    let mut head = if stream { elements_to_alignment(codes, STEP) } else { 0 };
     let mut block = FIRST_BLOCK;
     while !source.is_empty() {
         let settled = tally.is_underflow_settled();
@@ -205,7 +205,7 @@ fn once<S: Source, T: Target, const MODE: u8>(
 ) -> Tally {
     let k = Constants::new::<S, T>(plan);
     let mut tally = Tally::default();
-    let head = if stream { elements_to_alignment(codes).min(source.len()) } else { 0 };
+    let head = if stream { elements_to_alignment(codes, STEP).min(source.len()) } else { 0 };
     let (heads, tails) = (source.split_at(head), codes.split_at_mut(head));
     for (source, codes) in [(heads.0, tails.0), (heads.1, tails.1)] {
         for (x, code) in source.chunks(BLOCK).zip(codes.chunks_mut(BLOCK)) {
@@ -253,21 +253,6 @@ fn run<S: Source, T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
     }
     if FIND != find::CODES {
         sums.add_to::<T>(tally, padding, k);
-    }
-}
-
-/// Asks for the cache lines that the loop reads some steps later.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn prefetch<S>(x: &[S; STEP]) {
-    const AHEAD: usize = 4096;
-    for line in (0..size_of_val(x)).step_by(64) {
-        let ahead = x.as_ptr().cast::<i8>().wrapping_add(AHEAD + line);
-        #[allow(unused_unsafe, reason = "safe since Rust 1.90 or so")]
-        // SAFETY: a hint about an address that is never read; any address will do.
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(ahead);
-        }
     }
 }
 

@@ -207,14 +207,25 @@ pub(crate) fn least(words: __m256i) -> u32 {
 pub(crate) trait Target: Copy + Default {
     /// Its bits.
     const BITS: u32;
+
+    /// The codes as bytes, if that is what they are.
+    fn as_bytes(codes: &mut [Self]) -> Option<&mut [u8]>;
 }
 
 impl Target for u8 {
     const BITS: u32 = 8;
+
+    fn as_bytes(codes: &mut [Self]) -> Option<&mut [u8]> {
+        Some(codes)
+    }
 }
 
 impl Target for u16 {
     const BITS: u32 = 16;
+
+    fn as_bytes(_: &mut [Self]) -> Option<&mut [u8]> {
+        None
+    }
 }
 
 /// Stores the codes of a step, past the caches if `stream`.
@@ -237,8 +248,23 @@ pub(crate) unsafe fn store<T: Target>(to: &mut [T; STEP], vectors: &[__m256i; 2]
     }
 }
 
-/// How many elements come before the first one that a streamed store could write.
-pub(crate) fn elements_to_alignment<T>(values: &[T]) -> usize {
-    let bytes = values.as_ptr().addr().next_multiple_of(STEP) - values.as_ptr().addr();
+/// How many elements come before the first one that a streamed store of so many bytes could write.
+pub(crate) fn elements_to_alignment<T>(values: &[T], alignment: usize) -> usize {
+    let bytes = values.as_ptr().addr().next_multiple_of(alignment) - values.as_ptr().addr();
     bytes / size_of::<T>()
+}
+
+/// Asks for the cache lines that the loop reads some steps later.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) fn prefetch<S, const N: usize>(x: &[S; N]) {
+    const AHEAD: usize = 4096;
+    for line in (0..size_of_val(x)).step_by(64) {
+        let ahead = x.as_ptr().cast::<i8>().wrapping_add(AHEAD + line);
+        #[allow(unused_unsafe, reason = "safe since Rust 1.90 or so")]
+        // SAFETY: a hint about an address that is never read; any address will do.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(ahead);
+        }
+    }
 }
