@@ -146,7 +146,7 @@ fn levels_agree_halves() {
     levels_agree::<f16>();
 }
 
-/// Pieces at any first element, of any length, give the bytes of the whole; `Random` and `Words` are the same thing.
+/// Pieces at any first element, of any length, give the bytes of the whole.
 #[test]
 fn pieces_are_the_whole() {
     let target = Format::cfloat8_1_5_2(15).unwrap();
