@@ -46,7 +46,7 @@ pub(crate) struct RecipeArgs {
     nonfinite: Option<String>,
 
     /// Negative values in an unsigned format: nan, zero or magnitude [default: refuse them]
-    #[arg(long, value_name = "RULE", value_parser = ["nan", "zero", "magnitude"])]
+    #[arg(long, value_name = "RULE", value_parser = NEGATIVE)]
     negative: Option<String>,
 
     /// Where random words come from: philox
@@ -80,18 +80,25 @@ impl RecipeArgs {
         if self.nonfinite.is_some() {
             options.nonfinite = Nonfinite::Preset;
         }
-        options.negative = match self.negative.as_deref() {
-            Some("nan") => Negative::Apply(NegativeRule::Nan),
-            Some("zero") => Negative::Apply(NegativeRule::Zero),
-            Some(_) => Negative::Apply(NegativeRule::Magnitude),
-            None => Negative::Refuse,
-        };
+        options.negative =
+            self.negative.as_deref().map_or(Negative::Refuse, |rule| Negative::Apply(negative(rule)));
         Ok(options)
     }
 
     /// The tensors that the patterns take.
     pub(crate) fn selection(&self, options: &Options) -> Result<Selection> {
         Selection::new(self, options)
+    }
+}
+
+/// What becomes of negative values, by the words of --negative.
+pub(crate) const NEGATIVE: [&str; 3] = ["nan", "zero", "magnitude"];
+
+pub(crate) fn negative(word: &str) -> NegativeRule {
+    match word {
+        "nan" => NegativeRule::Nan,
+        "zero" => NegativeRule::Zero,
+        _ => NegativeRule::Magnitude,
     }
 }
 

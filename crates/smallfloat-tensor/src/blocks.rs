@@ -316,25 +316,6 @@ impl<'a> Blocks<'a> {
         grid.groups_of(tile)
     }
 
-    /// Calls `each` with the groups that a piece reaches into, row by row: the group's index within `groups` and the
-    /// place of its elements in the piece.
-    fn each_group(&self, piece: &Tile, groups: &Tile, mut each: impl FnMut(usize, std::ops::Range<usize>)) {
-        let grid = &self.loader.grid;
-        let mut at = 0;
-        for row in piece.row..piece.row + piece.rows {
-            let (mut column, end) = (piece.column, piece.column + piece.columns);
-            while column < end {
-                let group_column = column / grid.block_columns;
-                let stop = (group_column + 1).saturating_mul(grid.block_columns).min(end);
-                let group =
-                    (row / grid.block_rows - groups.row) * groups.columns + group_column - groups.column;
-                let count = index(stop - column);
-                each(index(group), at..at + count);
-                (at, column) = (at + count, stop);
-            }
-        }
-    }
-
     /// The scale of all groups, where it does not depend on their elements.
     fn known_scale(&self) -> Result<Option<Scale>> {
         let options = self.options;
@@ -358,7 +339,7 @@ impl<'a> Blocks<'a> {
         }
         if let Some(spec) = &self.options.scale {
             let mut extents = vec![Extent::default(); count];
-            self.each_group(tile, groups, |group, range| {
+            self.loader.grid.each_group(tile, groups, |group, range| {
                 extents[group].merge(&Extent::of(&held[range]));
             });
             if let Some(searcher) = &self.searcher {
@@ -370,12 +351,12 @@ impl<'a> Blocks<'a> {
                 .collect());
         }
         let mut places = vec![Vec::new(); count];
-        self.each_group(tile, groups, |group, range| places[group].push(range));
+        self.loader.grid.each_group(tile, groups, |group, range| places[group].push(range));
+        let mut room = Vec::new();
         let choose = |places: &Vec<Range<usize>>| {
-            let options = self.options;
-            if let Some(bias) =
-                self.few.as_ref().and_then(|few| few.choose(elements(places).map(|i| held[i])))
-            {
+            let (options, few) = (self.options, self.few.as_ref());
+            let values = || elements(places).map(|i| held[i]);
+            if let Some(bias) = few.and_then(|few| few.choose(&mut room, values())) {
                 return Ok(Scale::of_bias(bias));
             }
             let many = places.iter().map(ExactSizeIterator::len).sum::<usize>() > MANY;
@@ -409,7 +390,7 @@ impl<'a> Blocks<'a> {
         extents: &[Extent],
     ) -> Vec<Scale> {
         let mut elements: Vec<(Vec<f64>, Vec<u32>)> = vec![Default::default(); extents.len()];
-        self.each_group(tile, groups, |group, range| {
+        self.loader.grid.each_group(tile, groups, |group, range| {
             elements[group].0.extend_from_slice(&held[range.clone()]);
             elements[group].1.extend(range.map(|i| self.loader.weight(tile, i)));
         });
@@ -430,7 +411,7 @@ impl<'a> Blocks<'a> {
         for (strip, range) in Self::strips(tile) {
             let (values, codes) = (&held[range.clone()], &mut codes[range]);
             self.quotients.begin(division, values.len());
-            self.each_group(&strip, groups, |group, range| {
+            self.loader.grid.each_group(&strip, groups, |group, range| {
                 self.quotients.divide(division, range.clone(), &values[range], divisors[group]);
             });
             // Random words belong to places in the tensor, and only whole rows follow each other there.
@@ -460,7 +441,7 @@ impl<'a> Blocks<'a> {
 
     /// How often each code occurs in the groups of a tile.
     fn count(&self, scratch: &Scratch, tile: &Tile, groups: &Tile, counts: &mut [Counts]) {
-        self.each_group(tile, groups, |group, range| {
+        self.loader.grid.each_group(tile, groups, |group, range| {
             scratch.codes[range].iter().for_each(|&code| counts[group][usize::from(code & 255)] += 1);
         });
     }
@@ -542,7 +523,7 @@ impl<'a> Blocks<'a> {
         for (strip, range) in Self::strips(tile) {
             let (values, codes) = (&held[range.clone()], &mut codes[range]);
             decoded.resize(values.len(), 0.0);
-            self.each_group(&strip, groups, |group, range| {
+            self.loader.grid.each_group(&strip, groups, |group, range| {
                 let table: Option<&Table> = match (&self.relabel, tables.get(group)) {
                     (Some((relabel, _)), Some(&second)) => Some(relabel.table(second)),
                     _ => None,

@@ -3,7 +3,7 @@
 //! Read are: FP8 codes with `NAME_scale` (vLLM `fp8`, compressed-tensors `float-quantized` and `mxfp8-quantized`) or
 //! `NAME_scale_inv` (DeepSeek), and `NAME_packed` with `NAME_scale` and perhaps `NAME_global_scale`
 //! (compressed-tensors `mxfp4-`, `mxfp6-` and `nvfp4-pack-quantized`). Block sizes follow from the shapes; where those
-//! leave a choice, `config.json` beside the file decides, then the customary 128×128.
+//! leave a choice, `config.json` beside the file decides, then the customary 32 (E8M0 scales) and 128×128.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -61,7 +61,7 @@ pub(crate) fn find(source: &Source, known: Option<Granularity>) -> Result<Found>
             *last = *last / bytes * unit;
         }
         let config = config.get_or_insert_with(|| block_of_config(source.path()));
-        let granularity = granularity(&shape, &scales.shape, *config).map_err(refused)?;
+        let granularity = granularity(&shape, &scales.shape, *config, format == E8M0FNU).map_err(refused)?;
         let divisor = match global {
             Some(global) => global_scale(source, global).map_err(refused)?,
             None => 1.0,
@@ -119,7 +119,12 @@ fn packed(info: &TensorInfo, scales: &TensorInfo, global: bool) -> Result<(Forma
     }
 }
 
-fn granularity(shape: &[u64], scales: &[u64], config: Option<(u64, u64)>) -> Result<Granularity, String> {
+fn granularity(
+    shape: &[u64],
+    scales: &[u64],
+    config: Option<(u64, u64)>,
+    microscaling: bool,
+) -> Result<Granularity, String> {
     let per = |granularity: Granularity| Grid::new(shape, granularity);
     let fits = |granularity: Granularity| {
         let grid = per(granularity);
@@ -136,6 +141,8 @@ fn granularity(shape: &[u64], scales: &[u64], config: Option<(u64, u64)>) -> Res
     }
     candidates.push(Granularity::Channel);
     candidates.extend(config.map(|(rows, columns)| Granularity::Block { rows, columns }));
+    // OCP Microscaling Formats 1.0, section 5: blocks of 32.
+    candidates.extend(microscaling.then_some(Granularity::Block { rows: 1, columns: 32 }));
     if let ([rows @ .., columns], [groups @ .., group_columns]) = (shape, scales) {
         let exact = |n: u64, groups: u64| (groups > 0 && n.is_multiple_of(groups)).then(|| n / groups);
         let (rows, groups): (u64, u64) = (rows.iter().product(), groups.iter().product());

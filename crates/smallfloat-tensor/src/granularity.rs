@@ -6,8 +6,10 @@
 //! and all others together the rows. For matrices both are the same. Blocks at the right and lower edge may be smaller.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
+use crate::loader::index;
 use crate::{Error, Result};
 
 /// What shares a scale.
@@ -186,6 +188,43 @@ impl Grid {
         })
     }
 
+    /// How many contiguous pieces of at most [`PIECE_ELEMENTS`] elements there are.
+    pub(crate) fn piece_count(&self) -> u64 {
+        let (height, width) = self.piece_size();
+        self.rows.div_ceil(height) * self.columns.div_ceil(width)
+    }
+
+    fn piece_size(&self) -> (u64, u64) {
+        let width = self.columns.clamp(1, PIECE_ELEMENTS);
+        (if width < self.columns { 1 } else { (PIECE_ELEMENTS / width).max(1) }, width)
+    }
+
+    /// One of them: whole rows, or a part of one.
+    pub(crate) fn piece(&self, i: u64) -> Tile {
+        let (height, width) = self.piece_size();
+        let across = self.columns.div_ceil(width).max(1);
+        let (row, column) = (i / across * height, i % across * width);
+        Tile { row, rows: height.min(self.rows - row), column, columns: width.min(self.columns - column) }
+    }
+
+    /// Calls `each` with the groups that a piece reaches into, row by row: the group's index within `groups` and the
+    /// place of its elements in the piece.
+    pub(crate) fn each_group(&self, piece: &Tile, groups: &Tile, mut each: impl FnMut(usize, Range<usize>)) {
+        let mut at = 0;
+        for row in piece.row..piece.row + piece.rows {
+            let (mut column, end) = (piece.column, piece.column + piece.columns);
+            while column < end {
+                let group_column = column / self.block_columns;
+                let stop = (group_column + 1).saturating_mul(self.block_columns).min(end);
+                let group =
+                    (row / self.block_rows - groups.row) * groups.columns + group_column - groups.column;
+                let count = index(stop - column);
+                each(index(group), at..at + count);
+                (at, column) = (at + count, stop);
+            }
+        }
+    }
+
     /// The groups of a tile: first group row and column, and how many of each.
     pub(crate) fn groups_of(&self, tile: &Tile) -> Tile {
         let (row, column) = (tile.row / self.block_rows, tile.column / self.block_columns);
@@ -256,6 +295,15 @@ mod tests {
                 covered += pieces;
             }
             assert_eq!(covered, grid.rows * grid.columns, "{granularity}");
+            let mut end = 0;
+            for piece in (0..grid.piece_count()).map(|i| grid.piece(i)) {
+                assert!(
+                    piece.elements() <= PIECE_ELEMENTS && (piece.rows == 1 || piece.columns == grid.columns)
+                );
+                assert_eq!(piece.row * grid.columns + piece.column, end);
+                end += piece.elements();
+            }
+            assert_eq!(end, covered, "{granularity}");
             assert_eq!(groups, grid.group_rows * grid.group_columns, "{granularity}");
         }
     }

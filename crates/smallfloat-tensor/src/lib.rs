@@ -12,6 +12,7 @@
 //!
 //! All data is little-endian and in C order, in files and in the bytes handed to callers.
 
+mod against;
 mod apply;
 mod bias;
 mod blocks;
@@ -31,6 +32,8 @@ mod foreign;
 mod granularity;
 mod header;
 mod input;
+mod intervals;
+mod judge;
 mod loader;
 mod npy;
 mod npy_header;
@@ -58,6 +61,7 @@ mod stream;
 mod verify;
 mod view;
 
+pub use against::{Agreement, Declared, Disagreement, verify_against};
 pub use apply::{Applied, apply};
 pub use bias::{BiasController, BiasPolicy, CodeUse, Magnitudes, Observation};
 pub use calibration::Calibration;

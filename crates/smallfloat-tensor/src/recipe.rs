@@ -176,7 +176,8 @@ fn parsed<T: std::str::FromStr<Err = smallfloat::Error>>(word: Option<&str>) -> 
     word.map(str::parse).transpose().map_err(refuse)
 }
 
-fn rounding(name: &str, random_bits: Option<u32>) -> Result<Option<Rounding>> {
+/// The rounding mode of a name, a stochastic one with so many random bits.
+pub(crate) fn rounding(name: &str, random_bits: Option<u32>) -> Result<Option<Rounding>> {
     let bits = RandomBits::from_word32(random_bits.unwrap_or(1), 0).map_err(refuse)?;
     let stochastic = [Rounding::StochasticA(bits), Rounding::StochasticB(bits), Rounding::StochasticC(bits)];
     Ok(Rounding::DETERMINISTIC.into_iter().chain(stochastic).find(|rounding| rounding.name() == name))

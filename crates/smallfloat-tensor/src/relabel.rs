@@ -36,6 +36,11 @@ impl Table {
         self.codes.get(usize::from(code)).copied().unwrap_or((0, false))
     }
 
+    /// What a scale is multiplied by to be that of codes at bias 0.
+    pub(crate) fn to_bias_zero(&self) -> f64 {
+        power(-self.exponent)
+    }
+
     /// The scale at a bias.
     pub(crate) fn scale(&self, bias: i32) -> f64 {
         power(self.exponent - bias)

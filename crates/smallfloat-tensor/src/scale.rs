@@ -375,7 +375,7 @@ pub(crate) fn divide_to_odd(x: f64, s: f64) -> f64 {
 ///
 /// A quotient of it by a block scale s of at most 5 bits is on the right side of every place p of at most 47 bits: p · s
 /// has at most 52 bits, so that the product rounded to odd is on the same side of it as the product.
-fn multiply_to_odd(x: f64, y: f64) -> f64 {
+pub(crate) fn multiply_to_odd(x: f64, y: f64) -> f64 {
     let p = x * y;
     if x == 0.0 || !x.is_finite() {
         return p;
