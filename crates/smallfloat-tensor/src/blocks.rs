@@ -355,8 +355,8 @@ impl<'a> Blocks<'a> {
         let mut room = Vec::new();
         let choose = |places: &Vec<Range<usize>>| {
             let (options, few) = (self.options, self.few.as_ref());
-            let values = || elements(places).map(|i| held[i]);
-            if let Some(bias) = few.and_then(|few| few.choose(&mut room, values())) {
+            let parts = || places.iter().map(|place| &held[place.clone()]);
+            if let Some(bias) = few.and_then(|few| few.choose(&mut room, parts())) {
                 return Ok(Scale::of_bias(bias));
             }
             let many = places.iter().map(ExactSizeIterator::len).sum::<usize>() > MANY;
