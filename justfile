@@ -68,6 +68,11 @@ fuzz seconds="3600":
 kills count="10000":
     SMALLFLOAT_KILLS={{count}} cargo test --release -p smallfloat-cli --test faults -- --nocapture killed_at_random_times
 
+# A checkpoint of 8 GB quantized and held against its source: time beside copying, peak memory. Wants a quiet machine.
+large-checkpoint folder="/tmp":
+    cargo build --release -p smallfloat-cli
+    scripts/large-checkpoint "${CARGO_TARGET_DIR:-target}/release/smallfloat" {{folder}}
+
 # The verdicts of the Python readers on the corpora of malformed files, recorded anew.
 reference-readers:
     scripts/reference-readers

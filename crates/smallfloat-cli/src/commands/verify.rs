@@ -56,9 +56,6 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RULE", value_parser = NEGATIVE, requires = "source")]
     negative: Option<String>,
 
-    #[command(flatten)]
-    projection: ProjectionArgs,
-
     /// How many threads [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
@@ -66,6 +63,9 @@ pub(crate) struct Args {
     /// Print a JSON object
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    projection: ProjectionArgs,
 }
 
 impl Args {
