@@ -44,7 +44,7 @@ pub(crate) fn choose_bias<'py>(
     fmt: &Bound<'py, PyAny>,
     policy: Policy,
 ) -> PyResult<PyFormat> {
-    let (spec, policy) = (spec_of(fmt)?, policy.0.parse::<BiasPolicy>().map_err(value_error)?);
+    let (spec, policy) = (spec_of(fmt)?, policy.parse()?);
     if !spec.has_free_bias() {
         return Err(PyValueError::new_err(
             "fmt must be a format whose bias is data: cfloat8_1_4_3, cfloat8_1_5_2 or shp",
@@ -63,6 +63,12 @@ fn choose<T: Element>(policy: BiasPolicy, spec: &FormatSpec, x: &[T]) -> PyResul
 
 /// A bias policy: text, or a number.
 pub(crate) struct Policy(String);
+
+impl Policy {
+    pub(crate) fn parse(&self) -> PyResult<BiasPolicy> {
+        self.0.parse().map_err(value_error)
+    }
+}
 
 impl From<String> for Policy {
     fn from(text: String) -> Self {
