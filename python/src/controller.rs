@@ -68,7 +68,8 @@ pub(crate) struct PyBiasController(Mutex<BiasController>);
 #[pymethods]
 impl PyBiasController {
     #[new]
-    #[pyo3(signature = (fmt, policy="delayed".to_owned().into(), *, start=None))]
+    #[pyo3(signature = (fmt, policy="delayed".to_owned().into(), *, start=None),
+        text_signature = "(fmt, policy='delayed', *, start=None)")]
     fn new(fmt: &Bound<'_, PyAny>, policy: Policy, start: Option<i32>) -> PyResult<Self> {
         let controller = BiasController::new(policy.parse()?, spec_of(fmt)?, start).map_err(value_error)?;
         Ok(Self(Mutex::new(controller)))

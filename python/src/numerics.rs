@@ -37,7 +37,7 @@ use crate::value_error;
 /// >>> sf.choose_bias(np.linspace(-1, 1, 1001), "cfloat8_1_4_3", "amax")
 /// Format('cfloat8_1_4_3:bias=15')
 #[pyfunction]
-#[pyo3(signature = (x, fmt, policy="auto".to_owned().into()))]
+#[pyo3(signature = (x, fmt, policy="auto".to_owned().into()), text_signature = "(x, fmt, policy='auto')")]
 pub(crate) fn choose_bias<'py>(
     py: Python<'py>,
     x: &Bound<'py, PyAny>,

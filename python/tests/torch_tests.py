@@ -26,7 +26,7 @@ FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 def test_examples():
     for module in (sft, smallfloat._optimizer):
         failed, tried = doctest.testmod(module)
-        assert (failed, tried > 5) == (0, True)
+        assert (failed, tried >= 5) == (0, True)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -206,11 +206,10 @@ def train(steps=150, wrap=None, resume_at=None):
     return losses, net, opt
 
 
-MOMENTS = {"exp_avg": "shp", "exp_avg_sq": "sqrt(uhp)"}
 HELD = {
     "bfloat16, SHP": (6, {"weight_format": "bfloat16", "state_format": "shp"}),
-    "SHP, SHP and UHP(sqrt v)": (6, {"weight_format": "shp", "state_format": MOMENTS}),
-    "CFloat8, SHP and UHP(sqrt v)": (5, {"weight_format": "cfloat8_1_4_3", "state_format": MOMENTS}),
+    "SHP, SHP and UHP(sqrt v)": (6, {"weight_format": "shp"}),
+    "CFloat8, SHP and UHP(sqrt v)": (5, {"weight_format": "cfloat8_1_4_3"}),
     "CFloat8, CFloat8_1_5_2": (3, {"weight_format": "cfloat8_1_4_3", "state_format": "cfloat8_1_5_2"}),
 }
 

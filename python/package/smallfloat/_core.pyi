@@ -1,7 +1,7 @@
 """Types of the compiled part."""
 
 from os import PathLike
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, Self, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,7 @@ _Generator = Literal["philox", "ars5"]
 
 __version__: str
 
+@final
 class Format:
     def __new__(cls, name: _Format, *, bias: int | None = None, subnormals: str | None = None) -> Self: ...
     @staticmethod
@@ -116,6 +117,7 @@ class Format:
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
+@final
 class Events:
     @property
     def flags(self) -> Flags: ...
@@ -132,6 +134,7 @@ class Events:
     @property
     def infinities(self) -> int: ...
 
+@final
 class Operation:
     def __new__(cls, text: str) -> Self: ...
     @property
@@ -151,6 +154,7 @@ class Operation:
         threads: int | None = None,
     ) -> Any: ...
 
+@final
 class BiasController:
     def __new__(cls, fmt: _Format, policy: str | int = "delayed", *, start: int | None = None) -> Self: ...
     @property

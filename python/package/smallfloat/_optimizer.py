@@ -11,6 +11,9 @@ from . import _core, formats
 from ._core import Format
 
 _WEIGHT = "weight"
+# Of torch's optimizers. Second moments have twice the binades of gradients, and one that became zero would make a step of any
+# size, so their roots are held.
+_STATE = {"exp_avg": "shp", "exp_avg_sq": "sqrt(uhp)", "momentum_buffer": "shp"}
 
 
 class _Spelling:
@@ -70,9 +73,9 @@ class SmallOptimizer:
         Learning-rate schedulers take this one, not its wrapper.
     weight_format : str or None
         Of floating-point weights; with its bias chosen for each tensor where it is data. None leaves them as they are.
-    state_format : str, dict or None
-        The same for state of a weight's shape; a dict gives a format by name of the state, others stay as they are.
-        ``'sqrt(uhp)'`` holds square roots, which have half as many binades: for second moments.
+    state_format : dict, str or None
+        Of state of a weight's shape, by its name; other state stays as it is. ``'sqrt(uhp)'`` holds square roots. By default
+        'shp' for 'exp_avg' and 'momentum_buffer', 'sqrt(uhp)' for 'exp_avg_sq'. A str is for all state, None for none.
     policy : str
         How biases are chosen, as of `smallfloat.choose_bias`.
     seed : int
@@ -87,8 +90,7 @@ class SmallOptimizer:
     --------
     >>> import torch, smallfloat.torch as sft
     >>> w = torch.nn.Parameter(torch.ones(8))
-    >>> held = {"exp_avg": "shp", "exp_avg_sq": "sqrt(uhp)"}
-    >>> opt = sft.SmallOptimizer(torch.optim.Adam([w]), weight_format="cfloat8_1_4_3", state_format=held, seed=1)
+    >>> opt = sft.SmallOptimizer(torch.optim.Adam([w]), weight_format="cfloat8_1_4_3", seed=1)
     >>> (w**2).sum().backward(); opt.step(); opt.zero_grad()
     >>> opt.bytes_per_parameter()  # one for the weight, two for each moment
     5.0
@@ -99,7 +101,7 @@ class SmallOptimizer:
         optimizer: torch.optim.Optimizer,
         *,
         weight_format: str | None = None,
-        state_format: str | dict[str, str] | None = "shp",
+        state_format: dict[str, str] | str | None = _STATE,
         policy: str = "amax",
         seed: int,
     ) -> None:
