@@ -35,7 +35,7 @@ schemes-torch:
 python:
     scripts/python-test
 
-# Its PyTorch part: fetches torch, several gigabytes.
+# Its parts for PyTorch and Ray: fetches both, several gigabytes, and writes their evidence.
 python-torch:
     scripts/python-torch
 

@@ -37,7 +37,7 @@ static CODEC_CACHE: LazyLock<Mutex<Codecs>> = LazyLock::new(|| Mutex::new(LruCac
 static POOLS: LazyLock<Mutex<HashMap<usize, Arc<ThreadPool>>>> = LazyLock::new(Mutex::default);
 
 /// A lock that is held for a moment, never over a call of Python or a kernel.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

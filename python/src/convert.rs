@@ -163,6 +163,50 @@ pub(crate) fn detached<R: Send>(
     if length < WORTH { Ok(work()) } else { py.detach(|| with_threads(threads, length, work)) }
 }
 
+/// A function of numbers and a format with the keyword arguments of `encode`.
+macro_rules! conversion {
+    ($(#[$doc:meta])* fn $name:ident($py:ident, $x:ident, $fmt:ident, $out:ident, $keywords:ident) $body:block) => {
+        $(#[$doc])*
+        #[pyfunction]
+        #[pyo3(signature = (x, fmt, *, preset=None, rounding=None, saturation=None, seed=None, stream=None, random_bits=32,
+            generator="philox", first_element=0, nonfinite=None, return_flags=false, out=None, threads=None))]
+        #[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
+        pub(crate) fn $name<'py>(
+            py: Python<'py>,
+            x: &Bound<'py, PyAny>,
+            fmt: &Bound<'py, PyAny>,
+            preset: Option<&str>,
+            rounding: Option<&str>,
+            saturation: Option<&str>,
+            seed: Option<u64>,
+            stream: Option<&Bound<'py, PyAny>>,
+            random_bits: u32,
+            generator: &str,
+            first_element: u64,
+            nonfinite: Option<&str>,
+            return_flags: bool,
+            out: Option<&Bound<'py, PyAny>>,
+            threads: Option<usize>,
+        ) -> PyResult<Bound<'py, PyAny>> {
+            let ($py, $x, $fmt, $out) = (py, x, fmt, out);
+            let $keywords = Keywords {
+                preset,
+                rounding,
+                saturation,
+                seed,
+                stream,
+                random_bits,
+                generator,
+                first_element,
+                nonfinite,
+                return_flags,
+                threads,
+            };
+            $body
+        }
+    };
+}
+
 /// Results, with what happened if that is wanted.
 fn results<'py>(
     py: Python<'py>,
@@ -176,176 +220,114 @@ fn results<'py>(
     Ok((result, Events(counts)).into_pyobject(py)?.into_any())
 }
 
-/// Numbers → codes of a small format, each rounded once.
-///
-/// Parameters
-/// ----------
-/// x : array_like of float16, float32, float64 or ml_dtypes.bfloat16
-///     Any shape, strides and byte order; scalars, lists, torch tensors too. Integers are taken if they are exact as float64.
-/// fmt : Format or str
-///     The format, or its name, or a dtype of ml_dtypes or torch that is one.
-/// preset, rounding, saturation : str, optional
-///     `smallfloat.presets`, `smallfloat.roundings` and `smallfloat.saturations` list the names. By default the format's own
-///     preset; an explicit rounding or saturation replaces that part of it.
-/// seed : int, optional
-///     Needed by stochastic rounding, 0..2**64.
-/// stream : int or str, optional
-///     Which of 2**64 sequences of random words, 0 by default; a name stands for the sequence of the tensor called so.
-/// random_bits : int
-///     N of stochastic rounding, 1..=32.
-/// generator : str
-///     Where random words come from: `smallfloat.generators`.
-/// first_element : int
-///     The row-major index of ``x``'s first element in the whole tensor, so that pieces get the words of the whole.
-/// nonfinite : str, optional
-///     ``'preset'`` (default): NaN and infinities become what the preset makes of them. ``'refuse'``: a ValueError.
-/// return_flags : bool
-///     Return `Events` too.
-/// out : array, optional
-///     Where codes go: of ``x``'s shape and the codes' dtype.
-/// threads : int, optional
-///     At most so many; by default one a core. Results never depend on it.
-///
-/// Returns
-/// -------
-/// codes : uint8 (formats of up to 8 bits) or uint16, of ``x``'s shape
-///     A scalar if ``x`` has no dimensions, a torch tensor if ``x`` is one.
-/// events : Events
-///     If ``return_flags``.
-///
-/// Examples
-/// --------
-/// >>> import numpy as np, smallfloat as sf
-/// >>> sf.encode(np.array([1.0, 1.1, -0.3, 1e9], np.float32), "cfloat8_1_4_3:bias=7")
-/// array([ 56,  57, 170, 127], dtype=uint8)
-/// >>> int(sf.encode(1.1, sf.formats.e5m2, rounding="toward-positive"))
-/// 61
-#[pyfunction]
-#[pyo3(signature = (x, fmt, *, preset=None, rounding=None, saturation=None, seed=None, stream=None, random_bits=32,
-    generator="philox", first_element=0, nonfinite=None, return_flags=false, out=None, threads=None))]
-#[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
-pub(crate) fn encode<'py>(
-    py: Python<'py>,
-    x: &Bound<'py, PyAny>,
-    fmt: &Bound<'py, PyAny>,
-    preset: Option<&str>,
-    rounding: Option<&str>,
-    saturation: Option<&str>,
-    seed: Option<u64>,
-    stream: Option<&Bound<'py, PyAny>>,
-    random_bits: u32,
-    generator: &str,
-    first_element: u64,
-    nonfinite: Option<&str>,
-    return_flags: bool,
-    out: Option<&Bound<'py, PyAny>>,
-    threads: Option<usize>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let keywords = Keywords {
-        preset,
-        rounding,
-        saturation,
-        seed,
-        stream,
-        random_bits,
-        generator,
-        first_element,
-        nonfinite,
-        return_flags,
-        threads,
-    };
-    let format = format_of(fmt)?;
-    let task = Task::new(&format, &keywords)?;
-    let (x, kind) = Input::numbers(x, "x")?;
-    let wide = format.width() > 8;
-    let mut output = Output::new(py, out, x.shape(), code_dtype(py, wide), &[&x])?;
-    let counts = with_kind!(kind, T => {
-        let encoder = encoder::<T>(&format, &task.how, kind, x.len())?;
-        let x = x.slice::<T>()?;
-        if wide {
-            let codes = output.slice::<u16>()?;
-            converted(py, task.threads, x.len(), || task.encode(&encoder, x, codes))
-        } else {
-            let codes = output.slice::<u8>()?;
-            converted(py, task.threads, x.len(), || task.encode(&encoder, x, codes))
-        }
-    })?;
-    task.check(&counts)?;
-    results(py, output.finish(&x)?, counts, return_flags)
+conversion! {
+    /// Numbers → codes of a small format, each rounded once.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : array_like of float16, float32, float64 or ml_dtypes.bfloat16
+    ///     Any shape, strides and byte order; scalars, lists, torch tensors too. Integers are taken if they are exact as float64.
+    /// fmt : Format or str
+    ///     The format, or its name, or a dtype of ml_dtypes or torch that is one.
+    /// preset, rounding, saturation : str, optional
+    ///     `smallfloat.presets`, `smallfloat.roundings` and `smallfloat.saturations` list the names. By default the format's own
+    ///     preset; an explicit rounding or saturation replaces that part of it.
+    /// seed : int, optional
+    ///     Needed by stochastic rounding, 0..2**64.
+    /// stream : int or str, optional
+    ///     Which of 2**64 sequences of random words, 0 by default; a name stands for the sequence of the tensor called so.
+    /// random_bits : int
+    ///     N of stochastic rounding, 1..=32.
+    /// generator : str
+    ///     Where random words come from: `smallfloat.generators`.
+    /// first_element : int
+    ///     The row-major index of ``x``'s first element in the whole tensor, so that pieces get the words of the whole.
+    /// nonfinite : str, optional
+    ///     ``'preset'`` (default): NaN and infinities become what the preset makes of them. ``'refuse'``: a ValueError.
+    /// return_flags : bool
+    ///     Return `Events` too.
+    /// out : array, optional
+    ///     Where codes go: of ``x``'s shape and the codes' dtype.
+    /// threads : int, optional
+    ///     At most so many; by default one a core. Results never depend on it.
+    ///
+    /// Returns
+    /// -------
+    /// codes : uint8 (formats of up to 8 bits) or uint16, of ``x``'s shape
+    ///     A scalar if ``x`` has no dimensions, a torch tensor if ``x`` is one.
+    /// events : Events
+    ///     If ``return_flags``.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, smallfloat as sf
+    /// >>> sf.encode(np.array([1.0, 1.1, -0.3, 1e9], np.float32), "cfloat8_1_4_3:bias=7")
+    /// array([ 56,  57, 170, 127], dtype=uint8)
+    /// >>> int(sf.encode(1.1, sf.formats.e5m2, rounding="toward-positive"))
+    /// 61
+    fn encode(py, x, fmt, out, keywords) {
+        let format = format_of(fmt)?;
+        let task = Task::new(&format, &keywords)?;
+        let (x, kind) = Input::numbers(x, "x")?;
+        let wide = format.width() > 8;
+        let mut output = Output::new(py, out, x.shape(), code_dtype(py, wide), &[&x])?;
+        let counts = with_kind!(kind, T => {
+            let encoder = encoder::<T>(&format, &task.how, kind, x.len())?;
+            let x = x.slice::<T>()?;
+            if wide {
+                let codes = output.slice::<u16>()?;
+                converted(py, task.threads, x.len(), || task.encode(&encoder, x, codes))
+            } else {
+                let codes = output.slice::<u8>()?;
+                converted(py, task.threads, x.len(), || task.encode(&encoder, x, codes))
+            }
+        })?;
+        task.check(&counts)?;
+        results(py, output.finish(&x)?, counts, keywords.return_flags)
+    }
 }
 
-/// Numbers → the values of a small format nearest to them, or where else the rounding goes, in the numbers' own dtype.
-///
-/// ``decode(encode(x, fmt, ...), fmt, dtype=x.dtype)`` in one pass: what a small format would do to ``x``, simulated.
-///
-/// Parameters
-/// ----------
-/// x, fmt, preset, rounding, saturation, seed, stream, random_bits, generator, first_element, nonfinite, return_flags, threads
-///     As of `encode`. Every value of ``fmt`` must be exact in ``x``'s dtype.
-/// out : array, optional
-///     Where results go: of ``x``'s shape and dtype. It may be ``x`` itself.
-///
-/// Returns
-/// -------
-/// rounded : array of ``x``'s shape and dtype
-/// events : Events
-///     If ``return_flags``.
-///
-/// Examples
-/// --------
-/// >>> import numpy as np, smallfloat as sf
-/// >>> sf.round(np.array([1.0, 1.1, 1e9], np.float32), "e4m3fn", preset="ocp-saturate")
-/// array([  1.   ,   1.125, 448.   ], dtype=float32)
-#[pyfunction]
-#[pyo3(signature = (x, fmt, *, preset=None, rounding=None, saturation=None, seed=None, stream=None, random_bits=32,
-    generator="philox", first_element=0, nonfinite=None, return_flags=false, out=None, threads=None))]
-#[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
-pub(crate) fn round<'py>(
-    py: Python<'py>,
-    x: &Bound<'py, PyAny>,
-    fmt: &Bound<'py, PyAny>,
-    preset: Option<&str>,
-    rounding: Option<&str>,
-    saturation: Option<&str>,
-    seed: Option<u64>,
-    stream: Option<&Bound<'py, PyAny>>,
-    random_bits: u32,
-    generator: &str,
-    first_element: u64,
-    nonfinite: Option<&str>,
-    return_flags: bool,
-    out: Option<&Bound<'py, PyAny>>,
-    threads: Option<usize>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let keywords = Keywords {
-        preset,
-        rounding,
-        saturation,
-        seed,
-        stream,
-        random_bits,
-        generator,
-        first_element,
-        nonfinite,
-        return_flags,
-        threads,
-    };
-    let format = format_of(fmt)?;
-    let task = Task::new(&format, &keywords)?;
-    let (x, kind) = Input::numbers(x, "x")?;
-    let mut output = Output::new(py, out, x.shape(), x.array.dtype(), &[&x])?;
-    let counts = with_kind!(kind, T => {
-        let encoder = encoder::<T>(&format, &task.how, kind, x.len())?;
-        let decoder = decoder::<T>(&format, None, kind)?;
-        let (both, x, results) = ((&*encoder, &*decoder), x.slice::<T>()?, output.slice::<T>()?);
-        if format.width() > 8 {
-            converted(py, task.threads, x.len(), || task.round::<T, u16>(both, x, results))
-        } else {
-            converted(py, task.threads, x.len(), || task.round::<T, u8>(both, x, results))
-        }
-    })?;
-    task.check(&counts)?;
-    results(py, output.finish(&x)?, counts, return_flags)
+conversion! {
+    /// Numbers → the values of a small format nearest to them, or where else the rounding goes, in the numbers' own dtype.
+    ///
+    /// ``decode(encode(x, fmt, ...), fmt, dtype=x.dtype)`` in one pass: what a small format would do to ``x``, simulated.
+    ///
+    /// Parameters
+    /// ----------
+    /// x, fmt, preset, rounding, saturation, seed, stream, random_bits, generator, first_element, nonfinite, return_flags, threads
+    ///     As of `encode`. Every value of ``fmt`` must be exact in ``x``'s dtype.
+    /// out : array, optional
+    ///     Where results go: of ``x``'s shape and dtype. It may be ``x`` itself.
+    ///
+    /// Returns
+    /// -------
+    /// rounded : array of ``x``'s shape and dtype
+    /// events : Events
+    ///     If ``return_flags``.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, smallfloat as sf
+    /// >>> sf.round(np.array([1.0, 1.1, 1e9], np.float32), "e4m3fn", preset="ocp-saturate")
+    /// array([  1.   ,   1.125, 448.   ], dtype=float32)
+    fn round(py, x, fmt, out, keywords) {
+        let format = format_of(fmt)?;
+        let task = Task::new(&format, &keywords)?;
+        let (x, kind) = Input::numbers(x, "x")?;
+        let mut output = Output::new(py, out, x.shape(), x.array.dtype(), &[&x])?;
+        let counts = with_kind!(kind, T => {
+            let encoder = encoder::<T>(&format, &task.how, kind, x.len())?;
+            let decoder = decoder::<T>(&format, None, kind)?;
+            let (both, x, results) = ((&*encoder, &*decoder), x.slice::<T>()?, output.slice::<T>()?);
+            if format.width() > 8 {
+                converted(py, task.threads, x.len(), || task.round::<T, u16>(both, x, results))
+            } else {
+                converted(py, task.threads, x.len(), || task.round::<T, u8>(both, x, results))
+            }
+        })?;
+        task.check(&counts)?;
+        results(py, output.finish(&x)?, counts, keywords.return_flags)
+    }
 }
 
 /// Codes of a small format → numbers.

@@ -7,6 +7,7 @@
 
 mod array;
 mod cache;
+mod controller;
 mod convert;
 mod events;
 mod files;
@@ -29,6 +30,8 @@ fn value_error(error: impl std::fmt::Display) -> PyErr {
 mod _core {
     #[pymodule_export]
     use super::cache::forget_after_fork;
+    #[pymodule_export]
+    use super::controller::{PyBiasController, amax};
     #[pymodule_export]
     use super::convert::{decode, encode, round};
     #[pymodule_export]

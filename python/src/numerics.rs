@@ -37,14 +37,14 @@ use crate::value_error;
 /// >>> sf.choose_bias(np.linspace(-1, 1, 1001), "cfloat8_1_4_3", "amax")
 /// Format('cfloat8_1_4_3:bias=15')
 #[pyfunction]
-#[pyo3(signature = (x, fmt, policy="auto".to_owned().into()))]
+#[pyo3(signature = (x, fmt, policy="auto".to_owned().into()), text_signature = "(x, fmt, policy='auto')")]
 pub(crate) fn choose_bias<'py>(
     py: Python<'py>,
     x: &Bound<'py, PyAny>,
     fmt: &Bound<'py, PyAny>,
     policy: Policy,
 ) -> PyResult<PyFormat> {
-    let (spec, policy) = (spec_of(fmt)?, policy.0.parse::<BiasPolicy>().map_err(value_error)?);
+    let (spec, policy) = (spec_of(fmt)?, policy.parse()?);
     if !spec.has_free_bias() {
         return Err(PyValueError::new_err(
             "fmt must be a format whose bias is data: cfloat8_1_4_3, cfloat8_1_5_2 or shp",
@@ -63,6 +63,12 @@ fn choose<T: Element>(policy: BiasPolicy, spec: &FormatSpec, x: &[T]) -> PyResul
 
 /// A bias policy: text, or a number.
 pub(crate) struct Policy(String);
+
+impl Policy {
+    pub(crate) fn parse(&self) -> PyResult<BiasPolicy> {
+        self.0.parse().map_err(value_error)
+    }
+}
 
 impl From<String> for Policy {
     fn from(text: String) -> Self {

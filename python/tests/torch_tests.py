@@ -1,7 +1,10 @@
 """PyTorch. Run by `scripts/python-torch`, since torch takes gigabytes."""
 
+import contextlib
 import copy
 import doctest
+import functools
+import io
 import os
 import socket
 
@@ -12,14 +15,18 @@ import torch.multiprocessing as mp
 from torch.nn.parallel import DistributedDataParallel
 
 import smallfloat as sf
+import smallfloat._optimizer
 import smallfloat.torch as sft
 
+# Libraries of others warn.
+pytestmark = pytest.mark.filterwarnings("default")
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
 
 def test_examples():
-    failed, tried = doctest.testmod(sft)
-    assert (failed, tried > 10) == (0, True)
+    for module in (sft, smallfloat._optimizer):
+        failed, tried = doctest.testmod(module)
+        assert (failed, tried >= 5) == (0, True)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -63,32 +70,84 @@ def test_straight_through():
 def test_the_operators_are_sound():
     x = torch.randn(5, 4, requires_grad=True)
     torch.library.opcheck(torch.ops.smallfloat.round, (x, "e5m2", None, None, None, None, None, 32))
-    torch.library.opcheck(torch.ops.smallfloat.quantize, (x, "cfloat8_1_4_3", "amax"))
+    torch.library.opcheck(torch.ops.smallfloat.round_at, (x, "cfloat8_1_4_3", torch.tensor(12)))
+    quantizer = sft.Quantizer("cfloat8_1_4_3", "delayed:history=2")
+    how = (quantizer.fmt, quantizer.policy, True)
+    torch.library.opcheck(torch.ops.smallfloat.learn_bias, (x.detach(), quantizer.state, *how))
     torch.library.opcheck(
-        torch.ops.smallfloat.quantize_gradient, (x, "cfloat8_1_5_2", "amax"), test_utils=("test_schema", "test_faketensor")
+        torch.ops.smallfloat.quantize_gradient, (x, quantizer.state, *how), test_utils=("test_schema", "test_faketensor")
     )
 
 
-def test_linear_by_hand():
+POLICIES = ["delayed", "delayed:history=2,margin=1", "flags", "amax", "auto", "percentile:99", "9", ("flags", "amax", "delayed")]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_linear_by_hand(policy):
     torch.manual_seed(0)
-    layer = sft.Linear(16, 8)
-    x = torch.randn(4, 16, requires_grad=True)
-    y = layer(x)
-    fx, fw = sf.choose_bias(x, "cfloat8_1_4_3", "amax"), sf.choose_bias(layer.weight, "cfloat8_1_4_3", "amax")
-    assert (int(layer.input_bias), int(layer.weight_bias)) == (fx.bias, fw.bias)
-    qx, qw = sf.round(x, fx), sf.round(layer.weight, fw)
+    layer = sft.Linear(16, 8, policy=policy)
+    formats = "cfloat8_1_4_3", "cfloat8_1_4_3", "cfloat8_1_5_2"
+    policies = policy if isinstance(policy, tuple) else (policy,) * 3
+    controllers = None
+    for step in range(8):
+        x = (torch.randn(4, 16) * 2.0 ** (step % 3)).requires_grad_()
+        g = torch.randn(4, 8) * 2.0 ** -(20 + step)
+        layer.zero_grad()
+        y = layer(x)
+        y.backward(g)
+        seen = x.detach(), layer.weight.detach(), g
+        if controllers is None:
+            start = [sf.choose_bias(t, fmt, "amax").bias for t, fmt in zip(seen, formats, strict=True)]
+            controllers = [sf.BiasController(*how[:2], start=how[2]) for how in zip(formats, policies, start, strict=True)]
+        qx, qw, qg = (sf.decode(*c.step(t)) for c, t in zip(controllers, seen, strict=True))
+        torch.testing.assert_close(y, qx @ qw.T + layer.bias)
+        torch.testing.assert_close(x.grad, qg @ qw)
+        torch.testing.assert_close(layer.weight.grad, qg.T @ qx)
+        torch.testing.assert_close(layer.bias.grad, qg.sum(0))
+    quantizers = layer.inputs, layer.weights, layer.gradients
+    # A bias chosen afresh is not counted as a change when the choice is made outside of the controller.
+    state = [{k: v for k, v in q.controller().state_dict().items() if k not in ("steps", "changes")} for q in quantizers]
+    assert state == [{k: v for k, v in c.state_dict().items() if k not in ("steps", "changes")} for c in controllers]
+
+
+def test_biases_rest_in_evaluation():
+    layer, x = sft.Linear(16, 8, policy="delayed:history=3"), torch.randn(4, 16)
+    layer.eval()
+    y = layer(100 * x)
+    assert layer.inputs.controller().steps == 0 and bool(y.isfinite().all())
+    qx, qw = (sf.round(t, sf.choose_bias(t, "cfloat8_1_4_3", "amax")) for t in (100 * x, layer.weight.detach()))
     torch.testing.assert_close(y, qx @ qw.T + layer.bias)
-    g = torch.randn(4, 8)
-    y.backward(g)
-    qg = sf.round(g, sf.choose_bias(g, "cfloat8_1_5_2", "amax"))
-    torch.testing.assert_close(x.grad, qg @ qw)
-    torch.testing.assert_close(layer.weight.grad, qg.T @ qx)
-    torch.testing.assert_close(layer.bias.grad, qg.sum(0))
+    layer.train()(x)
+    learnt = layer.inputs.controller()
+    layer.eval()(100 * x)
+    assert layer.inputs.controller() == learnt and learnt.steps == 1
 
 
-def model():
+def test_biases_are_part_of_the_state():
+    layer, x = sft.Linear(16, 8, policy="delayed:history=3"), torch.randn(4, 16)
+    for scale in (1, 40, 1, 1):
+        layer(x * scale).sum().backward()
+    twin = sft.Linear(16, 8, policy="delayed:history=3")
+    twin.load_state_dict(layer.state_dict())
+    assert twin.inputs.controller() == layer.inputs.controller() and twin.gradients.controller().steps == 4
+    assert torch.equal(twin(x), layer(x))
+    plain = torch.nn.Linear(16, 8)
+    twin.load_state_dict(plain.state_dict())
+    assert torch.equal(twin.weight, plain.weight)
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        sft.Linear(16, 8, policy="flags").load_state_dict(layer.state_dict())
+    wrong = layer.state_dict() | {"inputs.state": torch.full_like(layer.inputs.state, 99)}
+    with pytest.raises(ValueError, match="bias"):
+        twin.load_state_dict(wrong)
+    with pytest.raises(ValueError, match="not understood"):
+        sft.Linear(16, 8, policy="delayd")
+    with pytest.raises(ValueError, match="three"):
+        sft.Linear(16, 8, policy=("flags", "flags"))
+
+
+def model(**how):
     torch.manual_seed(3)
-    return sft.convert(torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.GELU(), torch.nn.Linear(32, 4)))
+    return sft.convert(torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.GELU(), torch.nn.Linear(32, 4)), **how)
 
 
 def grads(module, x, y):
@@ -102,74 +161,141 @@ def grads(module, x, y):
 def test_compile(backend):
     plain, x, y = model(), torch.randn(64, 16), torch.randn(64, 4)
     compiled = torch.compile(copy.deepcopy(plain), backend=backend, fullgraph=True)
-    (a, ga), (b, gb) = grads(plain, x, y), grads(compiled, x, y)
-    # Sums may come in another order, which may move a value over a tie.
-    torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
-    for p, q in zip(ga, gb, strict=True):
-        assert torch.linalg.norm(p - q) <= 0.02 * torch.linalg.norm(p)
+    for step in range(3):
+        (a, ga), (b, gb) = grads(plain, x * (step + 1), y), grads(compiled, x * (step + 1), y)
+        # Sums may come in another order, which may move a value over a tie.
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+        for p, q in zip(ga, gb, strict=True):
+            assert torch.linalg.norm(p - q) <= 0.02 * torch.linalg.norm(p)
+    for m, n in zip(plain, compiled._orig_mod, strict=True):
+        if isinstance(m, sft.Linear):
+            assert m.inputs.controller() == n.inputs.controller() and m.inputs.controller().steps == 3
+            assert n.gradients.controller().steps == 3
 
 
-def train(steps=200, wrap=None):
-    torch.manual_seed(5)
-    net = model()
-    x = torch.randn(256, 16)
+def train(steps=150, wrap=None, resume_at=None):
+    """Losses, weights and optimizer of a small training; with `resume_at`, saved there and gone on with from what was saved."""
+
+    def begin():
+        torch.manual_seed(5)
+        net = model()
+        opt = torch.optim.Adam(net.parameters(), lr=3e-3)
+        return net, wrap(opt) if wrap else opt
+
+    net, opt = begin()
+    generator = torch.Generator().manual_seed(6)
+    x = torch.randn(256, 16, generator=generator)
     target = torch.tanh(x[:, :4] + 0.5 * x[:, 4:8])
-    opt = torch.optim.Adam(net.parameters(), lr=3e-3)
-    opt = wrap(opt) if wrap else opt
     losses = []
-    for _ in range(steps):
+    for step in range(steps):
+        if step == resume_at:
+            file = io.BytesIO()
+            opt.unpack()
+            torch.save({"net": net.state_dict(), "opt": opt.state_dict()}, file)
+            file.seek(0)
+            saved = torch.load(file, weights_only=True)
+            net, opt = begin()
+            net.load_state_dict(saved["net"])
+            opt.load_state_dict(saved["opt"])
         opt.zero_grad()
-        loss = torch.nn.functional.mse_loss(net(x), target)
-        loss.backward()
-        opt.step()
+        with opt.unpacked() if isinstance(opt, sft.SmallOptimizer) else contextlib.nullcontext():
+            loss = torch.nn.functional.mse_loss(net(x), target)
+            loss.backward()
+            opt.step()
         losses.append(loss.item())
     return losses, net, opt
 
 
-def test_optimizer():
-    wide, _, _ = train()
-    small, net, opt = train(wrap=lambda o: sft.SmallOptimizer(o, state_format="shp", weight_format="bfloat16", seed=1))
-    again, _, _ = train(wrap=lambda o: sft.SmallOptimizer(o, state_format="shp", weight_format="bfloat16", seed=1))
-    assert small == again
-    assert small[-1] < 0.2 * small[0] and small[-1] < 2 * wide[-1] + 0.01, (wide[-1], small[-1])
-    elements = sum(p.numel() for p in net.parameters())
-    assert opt.state_bytes() == 2 * 2 * elements
-    for p in net.parameters():
-        assert torch.equal(p, p.bfloat16().float())
-    print(f"\nloss after 200 steps: f32 weights and state {wide[-1]:.5f}, bfloat16 weights and SHP state {small[-1]:.5f}")
+HELD = {
+    "bfloat16, SHP": (6, {"weight_format": "bfloat16", "state_format": "shp"}),
+    "SHP, SHP and UHP(sqrt v)": (6, {"weight_format": "shp"}),
+    "CFloat8, SHP and UHP(sqrt v)": (5, {"weight_format": "cfloat8_1_4_3"}),
+    "CFloat8, CFloat8_1_5_2": (3, {"weight_format": "cfloat8_1_4_3", "state_format": "cfloat8_1_5_2"}),
+}
 
 
-def test_optimizer_state_can_be_saved():
-    _, net, opt = train(20, lambda o: sft.SmallOptimizer(o, state_format="cfloat8_1_5_2", weight_format="bfloat16", seed=1))
-    saved, twin = copy.deepcopy(opt.state_dict()), copy.deepcopy(net)
-    other = sft.SmallOptimizer(
-        torch.optim.Adam(twin.parameters(), lr=3e-3), state_format="cfloat8_1_5_2", weight_format="bfloat16", seed=1
-    )
-    other.load_state_dict(saved)
-    for module, optimizer in ((net, opt), (twin, other)):
-        grads(module, torch.ones(8, 16), torch.zeros(8, 4))
-        optimizer.step()
-    assert all(torch.equal(a, b) for a, b in zip(net.parameters(), twin.parameters(), strict=True))
+@functools.cache
+def wide():
+    """Losses with weights and state in binary32."""
+    return train()[0]
 
 
-def worker(rank, port, folder):
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    torch.distributed.init_process_group("gloo", rank=rank, world_size=2)
-    net = model()
-    ddp = DistributedDataParallel(net)
-    opt = torch.optim.SGD(ddp.parameters(), lr=0.05)
+def storage(tensors):
+    return sum(t.untyped_storage().nbytes() for t in tensors)
+
+
+@pytest.mark.parametrize("held", HELD)
+def test_optimizer(held):
+    bytes_each, how = HELD[held]
+    small, net, opt = train(wrap=lambda o: sft.SmallOptimizer(o, seed=1, **how))
+    resumed, twin, other = train(wrap=lambda o: sft.SmallOptimizer(o, seed=1, **how), resume_at=90)
+    assert small == resumed
+    assert small[:10] != train(10, lambda o: sft.SmallOptimizer(o, seed=2, **how))[0]
+    elements = sum(held["codes"].numel() for _, name, held in opt.state_dict()["codes"] if name == "weight")
+    # What is there between two steps: codes; everything else is empty, or a number for each tensor.
+    codes = [held["codes"] for _, _, held in opt.state_dict()["codes"]]
+    assert all(c.dtype in (torch.uint8, torch.uint16) for c in codes)
+    assert storage(codes) == bytes_each * elements == opt.bytes_held()
+    rest = [v for state in opt.optimizer.state.values() for v in state.values()] + list(net.parameters())
+    assert storage(rest) <= 4 * len(list(net.parameters()))
+    opt.unpack()
+    other.unpack()
+    for p, q, (_, _, state) in zip(net.parameters(), twin.parameters(), opt.state_dict()["codes"], strict=False):
+        assert torch.equal(p, q)
+        assert torch.equal(p, sf.decode(state["codes"], state["format"]))
+    print(f"\nloss after 150 steps: f32 {wide()[-1]:.5f} at 12 bytes, {held} {small[-1]:.5f} at {opt.bytes_per_parameter():g}")
+    if bytes_each > 3:
+        assert small[-1] < 0.3 * small[0], (wide()[-1], small[-1])
+
+
+def test_small_updates_are_not_lost():
+    """The mean of many weights moves by the sum of updates of a 32nd of the format's step, to nearest not at all."""
+    p = torch.nn.Parameter(torch.ones(20_000))
+    opt = sft.SmallOptimizer(torch.optim.SGD([p], lr=1.0), weight_format="cfloat8_1_4_3:bias=7", state_format=None, seed=3)
+    for _ in range(64):
+        p.grad = torch.full_like(p, -(2.0**-8))
+        opt.step()
+    # 1.25 on average; a step is 1/8, so the mean of 20,000 has a standard deviation below 0.001.
+    assert abs(p.mean().item() - 1.25) < 0.005
+    assert torch.equal(sf.round(torch.tensor(1 + 2.0**-8), "cfloat8_1_4_3:bias=7"), torch.tensor(1.0))
+
+
+def test_optimizer_errors():
+    p = torch.nn.Parameter(torch.ones(4))
+    with pytest.raises(ValueError, match="format"):
+        sft.SmallOptimizer(torch.optim.SGD([p]), state_format="float7", seed=1)
+    opt = sft.SmallOptimizer(torch.optim.SGD([p], lr=1.0), weight_format="cfloat8_1_4_3", seed=1)
+    p.grad = torch.tensor([1.0, float("nan"), 0.0, 0.0])
+    with pytest.raises(ValueError, match="weight of parameter 0, step 1: x has 1 NaN"):
+        opt.step()
+
+
+def rank_biases(policy, rank):
+    net = model(policy=policy)
+    # Without DDP's broadcast of buffers: the ranks must agree by themselves.
+    ddp = DistributedDataParallel(net, broadcast_buffers=False)
+    opt = sft.SmallOptimizer(torch.optim.Adam(ddp.parameters(), lr=0.01), weight_format="shp", state_format="shp", seed=4)
     biases = []
-    for step in range(5):
+    for step in range(8):
         # The ranks see data of very different sizes, so alone they would choose different biases.
         x = torch.randn(32, 16, generator=torch.Generator().manual_seed(10 * step + rank)) * (1 + 60 * rank)
         opt.zero_grad()
         loss = torch.nn.functional.mse_loss(ddp(x), torch.zeros(32, 4))
         loss.backward()
         opt.step()
-        layers = [m for m in net.modules() if isinstance(m, sft.Linear)]
+        quantizers = [m for m in net.modules() if isinstance(m, sft.Quantizer)]
         own = sf.choose_bias(x, "cfloat8_1_4_3", "amax").bias
-        biases.append([own] + [int(b) for layer in layers for b in (layer.input_bias, layer.weight_bias)])
-    torch.save((biases, net.state_dict()), f"{folder}/{rank}.pt")
+        biases.append([own] + [q.bias for q in quantizers])
+    return biases, net.state_dict(), opt.state_dict()
+
+
+RANK_POLICIES = ["delayed", "flags", "amax", "auto"]
+
+
+def worker(rank, port, folder):
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    torch.distributed.init_process_group("gloo", rank=rank, world_size=2)
+    torch.save({policy: rank_biases(policy, rank) for policy in RANK_POLICIES}, f"{folder}/{rank}.pt")
     torch.distributed.destroy_process_group()
 
 
@@ -178,9 +304,14 @@ def test_ranks_agree(tmp_path):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     mp.spawn(worker, (port, str(tmp_path)), nprocs=2)
-    (a, sa), (b, sb) = (torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1))
-    for one, other in zip(a, b, strict=True):
-        assert one[1:] == other[1:] and one[0] != other[0]
-        assert one[1] == min(one[0], other[0])
-    assert all(torch.equal(sa[key], sb[key]) for key in sa)
-    print(f"\nbiases of both ranks in step 1: {a[0][1:]}; alone the inputs' would be {a[0][0]} and {b[0][0]}")
+    ranks = [torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1)]
+    for policy in RANK_POLICIES:
+        (a, sa, oa), (b, sb, ob) = (rank[policy] for rank in ranks)
+        for one, other in zip(a, b, strict=True):
+            assert one[1:] == other[1:] and one[0] != other[0]
+            if policy == "amax":
+                assert one[1] == min(one[0], other[0])
+        assert all(torch.equal(sa[key], sb[key]) for key in sa)
+        for one, other in zip(oa["codes"], ob["codes"], strict=True):
+            assert torch.equal(one[2].pop("codes"), other[2].pop("codes")) and one == other
+        print(f"\n{policy}: biases of both ranks in step 1: {a[0][1:]}; alone the inputs' would be {a[0][0]} and {b[0][0]}")

@@ -1,7 +1,7 @@
 """Types of the compiled part."""
 
 from os import PathLike
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, Self, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,7 @@ _Generator = Literal["philox", "ars5"]
 
 __version__: str
 
+@final
 class Format:
     def __new__(cls, name: _Format, *, bias: int | None = None, subnormals: str | None = None) -> Self: ...
     @staticmethod
@@ -116,6 +117,7 @@ class Format:
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
+@final
 class Events:
     @property
     def flags(self) -> Flags: ...
@@ -132,6 +134,7 @@ class Events:
     @property
     def infinities(self) -> int: ...
 
+@final
 class Operation:
     def __new__(cls, text: str) -> Self: ...
     @property
@@ -150,6 +153,32 @@ class Operation:
         return_flags: bool = False,
         threads: int | None = None,
     ) -> Any: ...
+
+@final
+class BiasController:
+    def __new__(cls, fmt: _Format, policy: str | int = "delayed", *, start: int | None = None) -> Self: ...
+    @property
+    def bias(self) -> int: ...
+    @property
+    def format(self) -> Format: ...
+    @property
+    def policy(self) -> str: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def changes(self) -> int: ...
+    def observe(
+        self,
+        x: npt.ArrayLike | None = None,
+        *,
+        amax: float | None = None,
+        code_use: tuple[int, int, int, int] | None = None,
+    ) -> int: ...
+    def step(self, x: npt.ArrayLike, **how: Any) -> tuple[Any, Format]: ...
+    def code_use(self, codes: npt.ArrayLike, events: Events) -> tuple[int, int, int, int]: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+    def __eq__(self, other: object, /) -> bool: ...
 
 @overload
 def encode(
@@ -232,6 +261,7 @@ def decode(
     out: Any = None,
     threads: int | None = None,
 ) -> Any: ...
+def amax(x: npt.ArrayLike) -> float: ...
 def choose_bias(x: npt.ArrayLike, fmt: _Format, policy: str | int = "auto") -> Format: ...
 def kappa(
     operation: str,

@@ -1,7 +1,7 @@
 """PyTorch: simulated quantization with a straight-through gradient, a linear layer and an optimizer in small formats.
 
 Thin Python over the kernels, registered as custom operators, so that ``torch.compile`` takes them as they are. Under
-``torch.distributed`` all ranks agree on every bias: the smallest that one of them needs.
+``torch.distributed`` all ranks agree on every bias, because they learn from the data of all.
 
 >>> import torch, smallfloat.torch as sft
 >>> x = torch.tensor([1.0, 1.1, 500.0], requires_grad=True)
@@ -14,16 +14,18 @@ tensor([1., 1., 1.])
 
 from __future__ import annotations
 
-from typing import Any, Iterable
+import functools
+from typing import Any
 
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 
 from . import _core
-from ._core import Format
+from ._core import BiasController, Format
+from ._optimizer import SmallOptimizer
 
-__all__ = ["Linear", "SmallOptimizer", "convert", "fake_quantize", "quantize", "quantize_gradient"]
+__all__ = ["Linear", "Quantizer", "SmallOptimizer", "convert", "fake_quantize"]
 
 
 @torch.library.custom_op("smallfloat::round", mutates_args=())
@@ -85,86 +87,199 @@ def fake_quantize(
 _groups: dict[Any, Any] = {}
 
 
-def _agreed(bias: int, fmt: str) -> int:
-    """The bias for which nobody saturates: the smallest of all ranks'."""
+def _of_all_ranks(numbers: list[Any], dtype: torch.dtype, by: Any) -> list[Any]:
+    """Numbers of this rank, reduced over all ranks."""
     if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
-        return bias
+        return numbers
     # A group of its own: these small reductions must not mix with those of the gradients.
     world = dist.group.WORLD
     if world not in _groups:
         _groups.clear()
         _groups[world] = dist.new_group(backend="gloo")
-    found = torch.tensor(bias, dtype=torch.int64)
-    dist.all_reduce(found, op=dist.ReduceOp.MIN, group=_groups[world])
-    return int(found)
+    found = torch.tensor(numbers, dtype=dtype)
+    dist.all_reduce(found, op=by, group=_groups[world])
+    return found.tolist()
 
 
-@torch.library.custom_op("smallfloat::quantize", mutates_args=())
-def _quantize(x: torch.Tensor, fmt: str, policy: str) -> tuple[torch.Tensor, torch.Tensor]:
-    bias = _agreed(_core.choose_bias(x, fmt, policy).bias, fmt)
-    rounded = _core.round(x, Format(fmt, bias=bias)).reshape(x.shape)
-    return rounded, torch.tensor(bias, dtype=torch.int64, device=x.device)
+# A controller's state as a tensor, so that it is saved, moved and compiled as every buffer is: bias, steps, changes, unused,
+# the length of the history, the history.
+_FIXED_PART = 5
+_NOTHING = torch.iinfo(torch.int64).min
 
 
-@_quantize.register_fake
-def _(x, fmt, policy):
-    rounded = torch.empty_like(x, memory_format=torch.contiguous_format)
-    return rounded, x.new_empty((), dtype=torch.int64)
+@functools.lru_cache(maxsize=64)
+def _blank(fmt: str, policy: str) -> dict[str, Any]:
+    """The state of a controller that has seen nothing."""
+    return BiasController(fmt, policy).state_dict()
 
 
-_quantize.register_autograd(lambda ctx, grad, _: (grad, None, None))
+def _read(state: torch.Tensor, fmt: str, policy: str) -> BiasController:
+    bias, steps, changes, unused, length, *history = state.tolist()
+    past = [None if held == _NOTHING else held for held in history[:length]]
+    words = {"bias": bias, "steps": steps, "changes": changes, "unused": unused, "history": past}
+    controller = BiasController(fmt, policy)
+    controller.load_state_dict({**_blank(fmt, policy), **words})
+    return controller
 
 
-def quantize(x: torch.Tensor, fmt: str = "cfloat8_1_4_3", policy: str = "amax") -> tuple[torch.Tensor, torch.Tensor]:
-    """A tensor on the grid of a format whose bias is chosen for it, and the bias; the gradient goes straight through.
+def _write(state: torch.Tensor, controller: BiasController) -> None:
+    words = controller.state_dict()
+    history = [_NOTHING if held is None else held for held in words["history"]]
+    fixed = [words["bias"], words["steps"], words["changes"], words["unused"], len(history)]
+    rest = [_NOTHING] * (len(state) - _FIXED_PART - len(history))
+    state.copy_(torch.tensor(fixed + history + rest, dtype=torch.int64))
 
-    Under ``torch.distributed`` the bias is the smallest of those that all ranks choose for their tensors.
 
-    Parameters
-    ----------
-    x : Tensor
-    fmt : str
-        'cfloat8_1_4_3', 'cfloat8_1_5_2' or 'shp'.
-    policy : str
-        As of `smallfloat.choose_bias`.
+def _moved(controller: BiasController, bias: int) -> BiasController:
+    """The controller with another bias."""
+    controller.load_state_dict({**controller.state_dict(), "bias": bias})
+    return controller
 
-    Returns
-    -------
-    rounded : Tensor of ``x``'s shape and dtype
-    bias : Tensor of int64, without dimensions
-    """
-    return _quantize(x, fmt, str(policy))
+
+@torch.library.custom_op("smallfloat::learn_bias", mutates_args=("state",))
+def _learn_bias(x: torch.Tensor, state: torch.Tensor, fmt: str, policy: str, learn: bool) -> torch.Tensor:
+    controller, kind = _read(state, fmt, policy), policy.split(":")[0]
+    # Ranks talk only where all of them come by, which is in training.
+    of_all = _of_all_ranks if learn else lambda numbers, dtype, by: numbers
+
+    def amax() -> float:
+        return of_all([_core.amax(x)], torch.float64, dist.ReduceOp.MAX)[0]
+
+    if kind in ("delayed", "flags"):
+        if controller.steps == 0:
+            _moved(controller, BiasController(fmt, "amax").observe(amax=amax()))
+        bias = controller.bias
+        if learn and kind == "delayed":
+            controller.observe(amax=amax())
+        elif learn:
+            use = controller.code_use(*_core.encode(x, controller.format, return_flags=True))
+            controller.observe(code_use=tuple(of_all(list(use), torch.int64, dist.ReduceOp.SUM)))
+    else:
+        if kind == "amax":
+            controller.observe(amax=amax())
+        elif kind in ("auto", "mse", "percentile"):
+            # A rank without a magnitude has no opinion.
+            own = _core.choose_bias(x, fmt, policy).bias if _core.amax(x) > 0 else 64
+            least = of_all([own], torch.int64, dist.ReduceOp.MIN)[0]
+            if least < 64:
+                _moved(controller, least)
+        bias = controller.bias
+    if learn:
+        _write(state, controller)
+    return torch.tensor(bias, dtype=torch.int64, device=x.device)
+
+
+@_learn_bias.register_fake
+def _(x, state, fmt, policy, learn):
+    return x.new_empty((), dtype=torch.int64)
+
+
+@torch.library.custom_op("smallfloat::round_at", mutates_args=())
+def _round_at(x: torch.Tensor, fmt: str, bias: torch.Tensor) -> torch.Tensor:
+    return _core.round(x, Format(fmt, bias=int(bias))).reshape(x.shape)
+
+
+@_round_at.register_fake
+def _(x, fmt, bias):
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+_round_at.register_autograd(lambda ctx, grad: (grad, None, None))
 
 
 @torch.library.custom_op("smallfloat::quantize_gradient", mutates_args=())
-def _quantize_gradient(x: torch.Tensor, fmt: str, policy: str) -> torch.Tensor:
+def _quantize_gradient(x: torch.Tensor, state: torch.Tensor, fmt: str, policy: str, learn: bool) -> torch.Tensor:
     return x.clone(memory_format=torch.contiguous_format)
 
 
 @_quantize_gradient.register_fake
-def _(x, fmt, policy):
+def _(x, state, fmt, policy, learn):
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
 def _remember(ctx, inputs, output):
-    _, ctx.fmt, ctx.policy = inputs
+    # Not by save_for_backward: the state may change between the two passes, and the newest is wanted.
+    _, ctx.state, ctx.fmt, ctx.policy, ctx.learn = inputs
 
 
-_quantize_gradient.register_autograd(
-    lambda ctx, grad: (_quantize(grad.contiguous(), ctx.fmt, ctx.policy)[0], None, None), setup_context=_remember
-)
+def _on_the_way_back(ctx, grad):
+    grad = grad.contiguous()
+    bias = _learn_bias(grad, ctx.state, ctx.fmt, ctx.policy, ctx.learn)
+    return _round_at(grad, ctx.fmt, bias), None, None, None, None
 
 
-def quantize_gradient(x: torch.Tensor, fmt: str = "cfloat8_1_5_2", policy: str = "amax") -> torch.Tensor:
-    """The tensor itself; its gradient is quantized as by `quantize` on the way back."""
-    return _quantize_gradient(x, fmt, str(policy))
+_quantize_gradient.register_autograd(_on_the_way_back, setup_context=_remember)
+
+
+class Quantizer(torch.nn.Module):
+    """Rounds the tensors of one kind to a format whose bias follows them: a `BiasController` and `fake_quantize` in one.
+
+    It learns in training mode and keeps its bias in evaluation, except where the policy chooses for the tensor at hand. Before
+    the first tensor, 'delayed' and 'flags' take the bias that holds it. Under ``torch.distributed`` what is learnt from are the
+    tensors of all ranks: the largest magnitude, the sum of counts, for 'auto' and 'percentile' the smallest bias. The state is a
+    buffer, so it is part of ``state_dict()``; one that lacks it, such as that of a plain model, can be loaded too.
+
+    Parameters
+    ----------
+    fmt : str
+        'cfloat8_1_4_3', 'cfloat8_1_5_2' or 'shp'.
+    policy : str or int
+        As of `smallfloat.BiasController`.
+
+    Examples
+    --------
+    >>> import torch, smallfloat.torch as sft
+    >>> quantizer = sft.Quantizer("cfloat8_1_4_3", "delayed:history=4")
+    >>> quantizer(torch.tensor([1.0, 1.1, -3.3]))
+    tensor([ 1.0000,  1.1250, -3.2500])
+    >>> quantizer.bias  # 1.875 * 2**(15 - 14) is the largest value that is needed
+    14
+    """
+
+    def __init__(self, fmt: str, policy: str | int = "delayed", *, device: Any = None) -> None:
+        super().__init__()
+        controller = BiasController(str(fmt), str(policy))
+        self.fmt, self.policy = str(fmt), controller.policy
+        history = 0
+        if self.policy.startswith("delayed:"):
+            history = int(self.policy.partition("history=")[2].split(",")[0])
+        state = torch.empty(_FIXED_PART + history, dtype=torch.int64)
+        _write(state, controller)
+        self.register_buffer("state", state.to(device))
+
+    @property
+    def bias(self) -> int:
+        """For the next tensor; of the last one where the policy chooses for the tensor at hand."""
+        return int(self.state[0])
+
+    def controller(self) -> BiasController:
+        """A controller in the present state."""
+        return _read(self.state, self.fmt, self.policy)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The tensor on the format's grid; its gradient goes straight through."""
+        return _round_at(x, self.fmt, _learn_bias(x.detach(), self.state, self.fmt, self.policy, self.training))
+
+    def gradient(self, x: torch.Tensor) -> torch.Tensor:
+        """The tensor itself; its gradient is rounded on the way back."""
+        return _quantize_gradient(x, self.state, self.fmt, self.policy, self.training)
+
+    def _load_from_state_dict(self, state_dict, prefix, *rest):
+        key = prefix + "state"
+        if key in state_dict:
+            if state_dict[key].shape == self.state.shape:
+                _read(state_dict[key], self.fmt, self.policy)
+            super()._load_from_state_dict(state_dict, prefix, *rest)
+
+    def extra_repr(self) -> str:
+        return f"{self.fmt!r}, {self.policy!r}"
 
 
 class Linear(torch.nn.Linear):
     """`torch.nn.Linear` with inputs, weights and gradients in CFloat8, sums in the tensors' own dtype.
 
     Forward both operands are rounded to `forward_format`, backward the gradient of the output to `backward_format`, each
-    with a bias of its own, chosen for the tensor at hand. The weights themselves stay in their dtype.
+    by a `Quantizer` of its own. The weights themselves stay in their dtype.
 
     Parameters
     ----------
@@ -172,13 +287,13 @@ class Linear(torch.nn.Linear):
         As of `torch.nn.Linear`.
     forward_format, backward_format : str
         'cfloat8_1_4_3', 'cfloat8_1_5_2' or 'shp'.
-    policy : str
-        As of `smallfloat.choose_bias`: 'amax', 'auto', 'percentile:99.9' or a number.
+    policy : str, int, or three of them
+        How biases are found, as of `smallfloat.BiasController`: 'delayed' (of the last 16 steps), 'flags', 'amax', 'auto',
+        'percentile:99.9' or a number; one for all, or one each for inputs, weights and gradients.
 
     Attributes
     ----------
-    input_bias, weight_bias : Tensor of int64
-        The biases of the last call.
+    inputs, weights, gradients : Quantizer
 
     Examples
     --------
@@ -186,7 +301,7 @@ class Linear(torch.nn.Linear):
     >>> layer = sft.Linear(4, 2)
     >>> layer(torch.ones(3, 4)).shape
     torch.Size([3, 2])
-    >>> int(layer.input_bias)  # 1 is 2**0, and 480 * 2**(7 - 15) is the largest value
+    >>> layer.inputs.bias  # 1 is 2**0, and 480 * 2**(7 - 15) is the largest value
     15
     """
 
@@ -198,168 +313,37 @@ class Linear(torch.nn.Linear):
         *,
         forward_format: str = "cfloat8_1_4_3",
         backward_format: str = "cfloat8_1_5_2",
-        policy: str | int = "amax",
+        policy: str | int | tuple[str | int, str | int, str | int] = "delayed",
         device: Any = None,
         dtype: Any = None,
     ) -> None:
         super().__init__(in_features, out_features, bias, device=device, dtype=dtype)
-        self.forward_format, self.backward_format, self.policy = forward_format, backward_format, str(policy)
-        for name in ("input_bias", "weight_bias"):
-            self.register_buffer(name, torch.zeros((), dtype=torch.int64, device=device), persistent=False)
+        policies = policy if isinstance(policy, (tuple, list)) else (policy,) * 3
+        if len(policies) != 3:
+            raise ValueError(f"policy takes one policy, or three for inputs, weights and gradients, not {len(policies)}")
+        self.inputs = Quantizer(forward_format, policies[0], device=device)
+        self.weights = Quantizer(forward_format, policies[1], device=device)
+        self.gradients = Quantizer(backward_format, policies[2], device=device)
 
     @classmethod
     def of(cls, layer: torch.nn.Linear, **how: Any) -> Linear:
         """A layer with the parameters of another one, which are shared."""
-        new = cls(layer.in_features, layer.out_features, layer.bias is not None, **how)
+        like = {"device": layer.weight.device, "dtype": layer.weight.dtype}
+        new = cls(layer.in_features, layer.out_features, layer.bias is not None, **{**like, **how})
         new.weight, new.bias = layer.weight, layer.bias
-        return new
+        return new.train(layer.training)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x, input_bias = quantize(x, self.forward_format, self.policy)
-        weight, weight_bias = quantize(self.weight, self.forward_format, self.policy)
-        with torch.no_grad():
-            self.input_bias.copy_(input_bias)
-            self.weight_bias.copy_(weight_bias)
-        return quantize_gradient(F.linear(x, weight, self.bias), self.backward_format, self.policy)
-
-    def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, {self.forward_format} forward, {self.backward_format} backward, {self.policy}"
+        return self.gradients.gradient(F.linear(self.inputs(x), self.weights(self.weight), self.bias))
 
 
 def convert(module: torch.nn.Module, **how: Any) -> torch.nn.Module:
-    """Replaces every `torch.nn.Linear` inside a module by `Linear`; keyword arguments go there. Returns the module."""
-    for name, child in module.named_children():
-        if type(child) is torch.nn.Linear:
-            setattr(module, name, Linear.of(child, **how))
-        else:
-            convert(child, **how)
-    return module
+    """Replaces every `torch.nn.Linear` inside a module by `Linear`; keyword arguments go there.
 
-
-class _Codes:
-    """A tensor between two steps: codes, and the format they are of."""
-
-    def __init__(self, x: torch.Tensor, fmt: str, policy: str, how: dict[str, Any]) -> None:
-        self.dtype = x.dtype
-        chosen = _core.choose_bias(x, fmt, policy) if _is_open(fmt) else Format(fmt)
-        self.format = chosen
-        self.codes = _core.encode(x, chosen, saturation="satfinite", **how)
-
-    def tensor(self) -> torch.Tensor:
-        return _core.decode(self.codes, self.format, dtype=self.dtype)
-
-
-def _is_open(fmt: str) -> bool:
-    """Is this a format whose bias is data, named without one?"""
-    return fmt.split(":")[0] in ("cfloat8_1_4_3", "cfloat8_1_5_2", "shp") and "bias=" not in fmt
-
-
-class SmallOptimizer:
-    """Holds an optimizer's state, and the values of its weights, in small formats with stochastic rounding.
-
-    Between two steps the state's tensors are codes: a byte an element instead of four. Weights stay tensors in their dtype, on
-    the grid of `weight_format`; each step rounds them stochastically, so that small updates are not lost on average.
-
-    Parameters
-    ----------
-    optimizer : torch.optim.Optimizer
-    state_format : str or None
-        Format of floating-point state; with its bias chosen for each tensor where it is data. None leaves it as it is.
-    weight_format : str or None
-        The same for weights.
-    policy : str
-        How biases are chosen, as of `smallfloat.choose_bias`.
-    seed : int
-        Of all random words; their streams follow from step, parameter and name.
-
-    Examples
-    --------
-    >>> import torch, smallfloat.torch as sft
-    >>> w = torch.nn.Parameter(torch.ones(8))
-    >>> opt = sft.SmallOptimizer(torch.optim.Adam([w], lr=0.01), state_format="shp", weight_format="bfloat16", seed=1)
-    >>> (w**2).sum().backward(); opt.step(); opt.zero_grad()
-    >>> opt.state_bytes()  # two moments of eight elements, two bytes each
-    32
+    Returns the module, or the layer in its place if the module is itself a `torch.nn.Linear`.
     """
-
-    def __init__(
-        self,
-        optimizer: torch.optim.Optimizer,
-        *,
-        state_format: str | None = "shp",
-        weight_format: str | None = None,
-        policy: str = "amax",
-        seed: int,
-    ) -> None:
-        self.optimizer, self.seed, self.policy = optimizer, seed, policy
-        self.state_format = None if state_format is None else str(state_format)
-        self.weight_format = None if weight_format is None else str(weight_format)
-        self.steps = 0
-        self._codes: dict[tuple[int, str], _Codes] = {}
-
-    @property
-    def param_groups(self) -> list[dict[str, Any]]:
-        return self.optimizer.param_groups
-
-    def _parameters(self) -> Iterable[tuple[int, torch.Tensor]]:
-        return enumerate(p for group in self.optimizer.param_groups for p in group["params"])
-
-    def _how(self, index: int, name: str) -> dict[str, Any]:
-        stream = f"{self.steps}/{index}/{name}"
-        return {"rounding": "stochastic-a", "seed": self.seed, "stream": stream}
-
-    def _unpack(self) -> None:
-        parameters = dict(self._parameters())
-        for (index, name), codes in self._codes.items():
-            self.optimizer.state[parameters[index]][name] = codes.tensor()
-        self._codes.clear()
-
-    def _pack(self, how: Any) -> None:
-        if self.state_format is None:
-            return
-        for index, p in self._parameters():
-            state = self.optimizer.state.get(p, {})
-            for name, value in state.items():
-                if isinstance(value, torch.Tensor) and value.is_floating_point() and value.shape == p.shape and value.ndim:
-                    self._codes[index, name] = _Codes(value, self.state_format, self.policy, how(index, name))
-                    state[name] = value.new_empty(0)
-
-    @torch.no_grad()
-    def step(self, closure: Any = None) -> Any:
-        """One step of the optimizer, then everything is rounded."""
-        self._unpack()
-        loss = self.optimizer.step(closure)
-        self.steps += 1
-        if self.weight_format is not None:
-            for index, p in self._parameters():
-                if p.is_floating_point():
-                    fmt = self.weight_format
-                    chosen = _core.choose_bias(p, fmt, self.policy) if _is_open(fmt) else Format(fmt)
-                    rounded = _core.round(p, chosen, saturation="satfinite", **self._how(index, "weight"))
-                    p.copy_(rounded.reshape(p.shape))
-        self._pack(self._how)
-        return loss
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        self.optimizer.zero_grad(set_to_none)
-
-    def state_bytes(self) -> int:
-        """Bytes of the state's codes."""
-        return sum(codes.codes.numel() * codes.codes.element_size() for codes in self._codes.values())
-
-    def state_dict(self) -> dict[str, Any]:
-        """The wrapped optimizer's state, decoded, and the count of steps."""
-        self._unpack()
-        state = self.optimizer.state_dict()
-        # The inner dicts are the optimizer's own, and codes take the tensors' places in them.
-        state["state"] = {index: dict(values) for index, values in state["state"].items()}
-        found = {"optimizer": state, "steps": self.steps}
-        self._pack(lambda index, name: {})
-        return found
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` gave: values that are on the grid, so that encoding them loses nothing."""
-        self._codes.clear()
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.steps = state["steps"]
-        self._pack(lambda index, name: {})
+    if type(module) is torch.nn.Linear:
+        return Linear.of(module, **how)
+    for name, child in module.named_children():
+        setattr(module, name, convert(child, **how))
+    return module

@@ -1,0 +1,222 @@
+"""An optimizer whose weights and state are codes of small formats."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Iterator
+
+import torch
+
+from . import _core, formats
+from ._core import Format
+
+_WEIGHT = "weight"
+# Of torch's optimizers. Second moments have twice the binades of gradients, and one that became zero would make a step of any
+# size, so their roots are held.
+_STATE = {"exp_avg": "shp", "exp_avg_sq": "sqrt(uhp)", "momentum_buffer": "shp"}
+
+
+class _Spelling:
+    """How a tensor is held: a format, and whether it is of the square root."""
+
+    def __init__(self, text: Any) -> None:
+        text = str(text)
+        self.root = text.startswith("sqrt(") and text.endswith(")")
+        self.name = text[5:-1] if self.root else text
+        self.is_open = self.name.split(":")[0] in formats._FREE and "bias=" not in self.name
+        if not self.is_open:
+            self.name = str(Format(self.name))
+
+
+class _Codes:
+    """A tensor as codes."""
+
+    def __init__(self, codes: torch.Tensor, fmt: Format, root: bool, dtype: torch.dtype) -> None:
+        self.codes, self.fmt, self.root, self.dtype = codes, fmt, root, dtype
+
+    @classmethod
+    def of(cls, x: torch.Tensor, spelling: _Spelling, policy: str, how: dict[str, Any]) -> _Codes:
+        y = x.sqrt() if spelling.root else x
+        fmt = _core.choose_bias(y, spelling.name, policy) if spelling.is_open else Format(spelling.name)
+        codes = _core.encode(y, fmt, saturation="satfinite", nonfinite="refuse", **how)
+        return cls(codes.reshape(x.shape), fmt, spelling.root, x.dtype)
+
+    def tensor(self) -> torch.Tensor:
+        y = _core.decode(self.codes, self.fmt, dtype=self.dtype)
+        return y.square() if self.root else y
+
+    def bytes(self) -> int:
+        return self.codes.numel() * self.codes.element_size()
+
+    def state(self) -> dict[str, Any]:
+        return {"codes": self.codes, "format": str(self.fmt), "root": self.root, "dtype": str(self.dtype)}
+
+    @classmethod
+    def of_state(cls, state: dict[str, Any], device: torch.device) -> _Codes:
+        dtype = getattr(torch, state["dtype"].removeprefix("torch."))
+        return cls(state["codes"].to(device), Format(state["format"]), state["root"], dtype)
+
+
+class SmallOptimizer:
+    """Holds an optimizer's weights and state as codes of small formats, rounded stochastically in every step.
+
+    A step decodes the state, lets the optimizer do its work, and encodes what came out. Stochastic rounding keeps updates that
+    are smaller than a step of the format, on average. The words follow from seed, step, parameter and name, so the same run
+    gives the same bits, also one that was stopped, saved and resumed.
+
+    After a step the weights' tensors have the values of their codes, in their dtype, for the next pass through the model. `pack`
+    gives that memory back too, so that only codes are left, and `unpack` brings the values again.
+
+    Parameters
+    ----------
+    optimizer : torch.optim.Optimizer
+        Learning-rate schedulers take this one, not its wrapper.
+    weight_format : str or None
+        Of floating-point weights; with its bias chosen for each tensor where it is data. None leaves them as they are.
+    state_format : dict, str or None
+        Of state of a weight's shape, by its name; other state stays as it is. ``'sqrt(uhp)'`` holds square roots. By default
+        'shp' for 'exp_avg' and 'momentum_buffer', 'sqrt(uhp)' for 'exp_avg_sq'. A str is for all state, None for none.
+    policy : str
+        How biases are chosen, as of `smallfloat.choose_bias`.
+    seed : int
+        Of all random words.
+
+    Raises
+    ------
+    ValueError
+        In a step that makes a weight or state NaN or infinite, which small formats may not have.
+
+    Examples
+    --------
+    >>> import torch, smallfloat.torch as sft
+    >>> w = torch.nn.Parameter(torch.ones(8))
+    >>> opt = sft.SmallOptimizer(torch.optim.Adam([w]), weight_format="cfloat8_1_4_3", seed=1)
+    >>> (w**2).sum().backward(); opt.step(); opt.zero_grad()
+    >>> opt.bytes_per_parameter()  # one for the weight, two for each moment
+    5.0
+    """
+
+    def __init__(
+        self,
+        optimizer: torch.optim.Optimizer,
+        *,
+        weight_format: str | None = None,
+        state_format: dict[str, str] | str | None = _STATE,
+        policy: str = "amax",
+        seed: int,
+    ) -> None:
+        self.optimizer, self.seed, self.policy, self.steps = optimizer, seed, policy, 0
+        self._weight = None if weight_format is None else _Spelling(weight_format)
+        if isinstance(state_format, dict):
+            self._state: Any = {name: _Spelling(fmt) for name, fmt in state_format.items()}
+        else:
+            self._state = None if state_format is None else _Spelling(state_format)
+        self._codes: dict[tuple[int, str], _Codes] = {}
+        self._encode_weights({"rounding": "nearest-even"})
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]:
+        return self.optimizer.param_groups
+
+    def _parameters(self) -> Iterator[tuple[int, torch.Tensor]]:
+        return enumerate(p for group in self.optimizer.param_groups for p in group["params"])
+
+    def _encode(self, index: int, name: str, x: torch.Tensor, spelling: _Spelling, how: dict[str, Any] | None) -> _Codes:
+        if how is None:
+            stream = f"{self.steps}/{index}/{name}"
+            how = {"rounding": "stochastic-a", "seed": self.seed, "stream": stream}
+        try:
+            held = _Codes.of(x, spelling, self.policy, how)
+        except ValueError as error:
+            raise ValueError(f"{name} of parameter {index}, step {self.steps}: {error}") from None
+        self._codes[index, name] = held
+        return held
+
+    @torch.no_grad()
+    def _encode_weights(self, how: dict[str, Any] | None = None) -> None:
+        if self._weight is not None:
+            for index, p in self._parameters():
+                if p.is_floating_point():
+                    p.copy_(self._encode(index, _WEIGHT, p.detach(), self._weight, how).tensor())
+
+    def _encode_state(self) -> None:
+        for index, p in self._parameters():
+            state = self.optimizer.state.get(p, {})
+            for name, value in state.items():
+                spelling = self._state.get(name) if isinstance(self._state, dict) else self._state
+                if spelling is None or not isinstance(value, torch.Tensor):
+                    continue
+                if value.is_floating_point() and value.ndim and value.shape == p.shape:
+                    self._encode(index, name, value, spelling, None)
+                    state[name] = value.new_empty(0)
+
+    def _decode_state(self) -> None:
+        parameters = dict(self._parameters())
+        for (index, name), held in self._codes.items():
+            if name != _WEIGHT:
+                self.optimizer.state[parameters[index]][name] = held.tensor()
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> Any:
+        """One step of the optimizer; then everything is rounded."""
+        self.unpack()
+        self._decode_state()
+        loss = self.optimizer.step(closure)
+        self.steps += 1
+        self._encode_weights()
+        self._encode_state()
+        return loss
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        self.optimizer.zero_grad(set_to_none)
+
+    def _held_weights(self) -> Iterator[tuple[torch.Tensor, _Codes]]:
+        for index, p in self._parameters():
+            if (index, _WEIGHT) in self._codes:
+                yield p, self._codes[index, _WEIGHT]
+
+    def pack(self) -> None:
+        """Leaves only the codes of weights; their tensors are empty until `unpack`. Gradients are not touched."""
+        for p, held in self._held_weights():
+            if p.shape == held.codes.shape:
+                p.data = p.data.new_empty(0)
+
+    def unpack(self) -> None:
+        """Gives weights that were packed their values again."""
+        for p, held in self._held_weights():
+            if p.shape != held.codes.shape:
+                p.data = held.tensor()
+
+    @contextlib.contextmanager
+    def unpacked(self) -> Iterator[None]:
+        """Weights have values inside, and are packed again behind: ``with opt.unpacked(): …backward(); opt.step()``."""
+        self.unpack()
+        try:
+            yield
+        finally:
+            self.pack()
+
+    def bytes_held(self) -> int:
+        """Bytes of all codes."""
+        return sum(held.bytes() for held in self._codes.values())
+
+    def bytes_per_parameter(self) -> float:
+        """The same for each element of the weights."""
+        counts = {index: held.codes.numel() for (index, _), held in self._codes.items()}
+        return self.bytes_held() / max(1, sum(counts.values()))
+
+    def state_dict(self) -> dict[str, Any]:
+        """The codes, their formats, what the optimizer has besides, and the count of steps. Tensors and plain values only."""
+        codes = [(index, name, held.state()) for (index, name), held in self._codes.items()]
+        return {"optimizer": self.optimizer.state_dict(), "codes": codes, "steps": self.steps, "seed": self.seed}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes what `state_dict` gave, and the weights with it."""
+        parameters = dict(self._parameters())
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.steps, self.seed = state["steps"], state["seed"]
+        self._codes = {
+            (index, name): _Codes.of_state(held, parameters[index].device) for index, name, held in state["codes"]
+        }
+        for p, held in self._held_weights():
+            p.data = held.tensor().to(p.dtype)
