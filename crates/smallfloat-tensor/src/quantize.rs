@@ -138,6 +138,12 @@ impl<'a> Checkpoint<'a> {
                         "is quantized already and was not selected: include it, or dequantize the file first";
                     return Err(Error::refused(Some(view.source().path()), Some(name), what));
                 }
+                if takes {
+                    let path = Some(view.source().path());
+                    layout
+                        .check_rows(shape, options.granularity)
+                        .map_err(|what| Error::refused(path, Some(name), what))?;
+                }
                 of_file.push(takes);
             }
             chosen.push(of_file);

@@ -53,6 +53,23 @@ pub(crate) const FLOAT_QUANTIZED: Layout = compressed("", "float-quantized");
 const NOT_LINEAR: [&str; 3] = ["embed", "lm_head", "wte"];
 
 impl Layout {
+    /// Refuses rows that the layout's readers can't unpack: how many columns packed codes stand for follows from the
+    /// number of scales, so that the last block of a row must be whole.
+    pub(crate) fn check_rows(&self, shape: &[u64], granularity: Granularity) -> Result<(), String> {
+        let (Config::CompressedTensors(format), Granularity::Block { columns, .. }) =
+            (self.config, granularity)
+        else {
+            return Ok(());
+        };
+        match shape.last() {
+            Some(n) if !self.codes.is_empty() && !n.is_multiple_of(columns) => Err(format!(
+                "has rows of {n} elements, and readers of {format} know whole blocks of {columns} only: exclude it, or \
+                 use mxfp4, mxfp6-e2m3 or nvfp4, which take any rows"
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Is the file described by its own metadata alone?
     pub fn is_native(&self) -> bool {
         self.config == Config::Own

@@ -518,6 +518,16 @@ fn options_that_make_no_sense() {
         "name a scale format and rule, or a scheme",
     );
     refused(Options { granularity: block(1, 3), ..scheme("mxfp4") }, "take a multiple of 2");
+    for (name, columns) in
+        [("mxfp4-pack-quantized", 32), ("mxfp6-pack-quantized", 32), ("nvfp4-pack-quantized", 16)]
+    {
+        let error =
+            Fixture::new(&rows(columns + 8, &[&ROW])).quantize(&scheme(name)).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("whole blocks of {columns} only")) && error.contains("a.weight"),
+            "{error}"
+        );
+    }
     refused(Options { packing: Packing::SixBit, ..options("e4m3fn") }, "can't be packed as six-bit");
     refused(Options { packing: Packing::NibblesLow, ..options("e2m1fn") }, "is for codes with scales");
     refused(Options { scale: scheme("mxfp4").scale, ..options("cfloat8_1_4_3") }, "is its scale");
