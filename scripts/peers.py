@@ -103,8 +103,8 @@ def from_gfloat(operation, formats, operands, saturate):
             keep = np.isfinite(values)
             try:
                 rounded = gfloat.round_ndarray(GFLOAT[to], values[keep], sat=saturate)
-                return gfloat.encode_ndarray(GFLOAT[to], rounded), keep, str(error)
-            except Exception as error:
+                return gfloat.encode_ndarray(GFLOAT[to], rounded), keep, type(error).__name__
+            except Exception:
                 raise Lacks from error
 
 
@@ -234,7 +234,7 @@ def survey(library):
         if isinstance(results, tuple):
             results, keep, refused = results
             operands = [o[keep] for o in operands]
-            note = f"; NaN and infinities left out, which it refuses ({refused.strip().splitlines()[0][:60]})"
+            note = f"; NaN and infinities left out, which it refuses ({refused})"
         finding, policy = judge(library, unit, operands, results)
         total += finding["vectors"]
         name = f"{operation}<{', '.join(formats)}>"
