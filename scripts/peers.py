@@ -20,7 +20,7 @@ import torch
 
 SMALLFLOAT, PEERS = os.environ["SMALLFLOAT"], os.environ["SMALLFLOAT_PEERS"]
 WORK = pathlib.Path(sys.argv[1])
-BINARY = ["Add", "Subtract", "Multiply", "Divide"]
+BINARY = ["Add", "Multiply"]
 FORMATS = "e4m3fn e5m2 e4m3fnuz e5m2fnuz e4m3b11fnuz e4m3 e3m4 e3m2fn e2m3fn e2m1fn e8m0fnu binary16 bfloat16".split()
 # Policies by which a library may be right; the one with the fewest differences is reported.
 POLICIES = {"ml_dtypes": ["ml-dtypes"], "float8": ["ocp-saturate", "ml-dtypes"], "half": ["ieee"],
@@ -183,11 +183,20 @@ def vectors(operation, formats):
 LAST = {}
 
 
+def unit_result(unit):
+    """The result's format."""
+    return unit[-1].rstrip(">").rsplit(", ", 1)[-1]
+
+
 def judge(library, unit, operands, results):
     """The finding under the policy that the results follow best; that of the library's last case is tried first."""
     path = WORK / f"given-{os.getpid()}.txt"
     columns = [o.tolist() for o in operands] + [np.asarray(results).tolist()]
-    path.write_text("".join(" ".join(f"{int(c):x}" for c in line) + "\n" for line in zip(*columns)))
+    # What is no code of the format at all counts as unknown.
+    largest = (1 << WIDTHS.get(unit_result(unit), 8)) - 1
+    columns[-1] = [f"{c:x}" if 0 <= c <= largest else "x" for c in columns[-1]]
+    columns[:-1] = [[f"{c:x}" for c in column] for column in columns[:-1]]
+    path.write_text("".join(" ".join(line) + "\n" for line in zip(*columns)))
     findings = []
     policies = POLICIES.get(library, ["ml-dtypes", "ocp-saturate", "ocp-nosaturate"])
     for policy in sorted(policies, key=lambda policy: policy != LAST.get(library)):
