@@ -178,19 +178,23 @@ fn generate(args: &GenArgs, out: &mut Output) -> Result<()> {
     let set = VectorSet::new(unit, plan, args.unit.flags);
     let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
     let Some(path) = path else {
-        return Ok(set.write(args.layout, out)?);
+        return set.write(args.layout, out).map_err(unwrapped);
     };
     check_outputs(&[("--output", Some(path))], args.overwrite)?;
     let mut file = DurableFile::create(path, args.overwrite)?;
     let written = set.write_lines(args.layout, |bytes| file.append(bytes).map_err(io::Error::other));
-    let header = match written {
-        Ok(header) => header,
-        Err(WriteError::Write(error)) => return Err(error.into()),
-        Err(error) => return Err(error.into()),
-    };
+    let header = written.map_err(unwrapped)?;
     file.write_at(0, &header)?;
     file.commit()?;
     let lines = words::plural(set.plan().lines(), "vector");
     writeln!(out, "{}: {lines} of {} ({})", path.display(), set.unit().operation(), set.plan())?;
     Ok(())
+}
+
+/// An output's error as itself, so that a closed pipe is known for one.
+fn unwrapped(error: WriteError) -> anyhow::Error {
+    match error {
+        WriteError::Write(error) => error.into(),
+        WriteError::Unit(error) => error.into(),
+    }
 }
