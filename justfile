@@ -105,3 +105,11 @@ sanitize:
 # Streams of P3109 operations beside gfloat and ml_dtypes (fetched with pip), in one run.
 bench-operations:
     scripts/bench-operations
+
+# The SystemVerilog converters of examples/rtl, simulated on test vectors (needs Debian's iverilog).
+rtl:
+    scripts/rtl
+
+# Our test vectors through other libraries, as docs/peers.md: fetches torch for processors, some 200 MB.
+peers:
+    scripts/peers

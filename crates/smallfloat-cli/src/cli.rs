@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     apply, compare, convert, dequantize, eval, finalize, formats, inspect, kappa, plan, quantize, sample,
-    show, supports, table, verify,
+    show, supports, table, vectors, verify,
 };
 use crate::output::Output;
 
@@ -63,6 +63,7 @@ enum Command {
     Inspect(inspect::Args),
     Compare(compare::Args),
     Verify(verify::Args),
+    Vectors(vectors::Args),
 }
 
 impl Cli {
@@ -84,6 +85,7 @@ impl Cli {
             Some(Command::Dequantize(args)) => dequantize::run(&args, out),
             Some(Command::Inspect(args)) => inspect::run(&args, out),
             Some(Command::Compare(args)) => compare::run(&args, out),
+            Some(Command::Vectors(args)) => return vectors::run(&args, out),
             Some(Command::Verify(args)) => verify::run(&args, out),
         }?;
         Ok(ExitCode::SUCCESS)

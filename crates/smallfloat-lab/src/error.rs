@@ -115,4 +115,55 @@ pub enum Error {
         /// Why.
         cause: String,
     },
+    /// A function without operands.
+    #[error("{name} takes no operands, so it has no vectors")]
+    NoVectors {
+        /// The function's name.
+        name: String,
+    },
+    /// A policy for a function that does not round.
+    #[error("{name} rounds nothing: it takes no rounding, saturation or preset")]
+    NotRounded {
+        /// The function's name.
+        name: String,
+    },
+    /// More operands than can all be tried.
+    #[error(
+        "{name} has operands of {bits} bits together, at most {limit} can be tried exhaustively: level 1 or 2"
+    )]
+    TooManyVectors {
+        /// The function's name.
+        name: String,
+        /// The operands' bits, random words included.
+        bits: u32,
+        /// The most that are tried.
+        limit: u32,
+    },
+    /// No such level of vectors.
+    #[error("level `{text}`: exhaustive, 1 or 2")]
+    Level {
+        /// The level as given.
+        text: String,
+    },
+    /// No such layout of vectors.
+    #[error("layout `{text}`: testfloat, readmemh, csv or jsonl")]
+    Layout {
+        /// The layout as given.
+        text: String,
+    },
+    /// No such set of flags.
+    #[error("flags `{text}`: idou, all or none")]
+    FlagSet {
+        /// The set as given.
+        text: String,
+    },
+    /// Vectors that do not say of what.
+    #[error("no header names the operation: give it")]
+    NoOperation,
+    /// Vectors without a single line of them.
+    #[error("no vector was found, {lines} lines of comments")]
+    Empty {
+        /// The lines read.
+        lines: u64,
+    },
 }

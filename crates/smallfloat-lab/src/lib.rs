@@ -3,6 +3,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | [`kappa`] | how far an implementation is from the defined results, in steps from value to value |
+//! | [`vectors`] | test vectors for other implementations: generated, checked, mistakes named |
 //! | [`variant`] | implementations that people really use, to be measured: through `f32`, through bfloat16, flushing, polynomials, tables |
 //!
 //! No experiment depends on the machine or on the number of threads.
@@ -12,5 +13,6 @@ mod error;
 pub mod kappa;
 mod runs;
 pub mod variant;
+pub mod vectors;
 
 pub use error::Error;

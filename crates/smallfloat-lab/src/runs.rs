@@ -130,6 +130,15 @@ impl Runs {
         self.starts.len()
     }
 
+    /// The operands at both ends of every run, NaNs left out.
+    pub(crate) fn edges(&self) -> impl Iterator<Item = u64> {
+        let (first, end) = (-1 - last(&self.operand), last(&self.operand));
+        let within =
+            move |place: &i64| *place <= end && *place >= if self.operand.is_signed() { first } else { 0 };
+        let places = self.starts.iter().flat_map(|(start, _)| [start.saturating_sub(1), *start]);
+        places.filter(within).map(|place| code_at(place, &self.operand))
+    }
+
     /// The function's result.
     pub(crate) fn code(&self, operand: u64) -> u64 {
         let at = place(operand, &self.operand);

@@ -17,4 +17,6 @@ pub(crate) mod sample;
 pub(crate) mod show;
 pub(crate) mod supports;
 pub(crate) mod table;
+pub(crate) mod vectors;
+mod vectors_check;
 pub(crate) mod verify;

@@ -219,6 +219,33 @@ impl Specialization {
         formats.iter().copied().map(Parameter::Code).collect()
     }
 
+    /// The same with other projections, in the order of the spelling: unlike a text, they also say what becomes of data that
+    /// a format does not have.
+    ///
+    /// # Errors
+    /// Another number of projections than the function has.
+    pub fn with_projections(&self, projections: &[Projection]) -> Result<Self, Error> {
+        let (given, expected) = (projections.len(), self.projections.len());
+        if given != expected {
+            let name = self.function.name();
+            return Err(Error::new(ErrorKind::ProjectionCount { name, given, expected }));
+        }
+        Ok(Self { projections: projections.to_vec(), ..self.clone() })
+    }
+
+    /// The same of other formats, in the order of the spelling; projections, semantics, scale and clamping stay.
+    ///
+    /// # Errors
+    /// Another number of formats than the function has, and combinations that the draft does not define.
+    pub fn with_formats(&self, formats: &[Format]) -> Result<Self, Error> {
+        let (given, expected) = (formats.len(), self.formats.len());
+        if given != expected {
+            return Err(Error::new(ErrorKind::FormatCount { name: self.function.name(), given, expected }));
+        }
+        let Self { function, length, projections, arithmetic, .. } = self.clone();
+        Self::build(Parts { function, length, formats: formats.to_vec(), projections, arithmetic })
+    }
+
     /// The same with other random bits for a stochastic rounding.
     #[must_use]
     pub fn with_random_bits(mut self, bits: RandomBits) -> Self {

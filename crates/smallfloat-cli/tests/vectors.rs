@@ -1,0 +1,144 @@
+//! `smallfloat vectors`: files, pipes, what is explained, and what is refused.
+
+use std::fs;
+use std::process::{Command as Process, Stdio};
+
+use assert_cmd::Command;
+use predicates::prelude::PredicateBooleanExt as _;
+use predicates::str::contains;
+use serde_json::Value;
+
+fn vectors(args: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("smallfloat").expect("the command is built");
+    command.arg("vectors").args(args);
+    command
+}
+
+fn stdout(args: &[&str]) -> String {
+    let output = vectors(args).assert().success().get_output().stdout.clone();
+    String::from_utf8(output).expect("text")
+}
+
+const TESLA: [&str; 5] = ["gen", "--from", "binary32", "--to", "cfloat8_1_4_3:bias=7"];
+
+#[test]
+fn a_file_and_a_pipe_are_the_same_bytes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for layout in ["testfloat", "readmemh", "csv", "jsonl"] {
+        let path = folder.path().join(layout);
+        let path = path.to_str().expect("a path");
+        let args = [&TESLA[..], &["--layout", layout]].concat();
+        vectors(&[&args[..], &["-o", path]].concat())
+            .assert()
+            .success()
+            .stdout(contains("vectors of Convert<binary32"));
+        let written = fs::read_to_string(path).expect("the file");
+        assert_eq!(written, stdout(&args), "{layout}");
+        vectors(&["check", path]).assert().success().stdout(contains(" 0 differ"));
+        vectors(&["check", "-"]).write_stdin(written).assert().success();
+        vectors(&[&args[..], &["-o", path]].concat()).assert().code(1).stderr(contains("--overwrite"));
+    }
+}
+
+#[test]
+fn a_mistake_is_explained() {
+    let lines = "# flags: idou\n3c380000 08 02\n3f880000 39 00\n3f8c0000 39 00\n";
+    let unit = ["check", "-", "--from", "binary32", "--to", "cfloat8_1_4_3:bias=7"];
+    vectors(&unit).write_stdin(lines).assert().code(1).stdout(
+        contains("3 vectors: 2 agree, 1 differ")
+            .and(contains("One mistake explains the mismatch: ties go away from zero"))
+            .and(contains("line 3"))
+            .and(contains("between 1 (0x38) and 1.125 (0x39), in the middle: a tie"))
+            .and(contains("0x38  0_0111_000  1, normal")),
+    );
+    let output = vectors(&[&unit[..], &["--json"]].concat()).write_stdin(lines).assert().code(1);
+    let found: Value = serde_json::from_slice(&output.get_output().stdout).expect("JSON");
+    assert_eq!((&found["passes"], &found["mismatches"]), (&false.into(), &1.into()));
+    assert_eq!(found["cause"]["mistake"], "ties go away from zero");
+    assert_eq!(found["first"][0]["right"]["results"][0]["code"], "0x38");
+    assert_eq!(found["first"][0]["exact"], "1.0625 = 17p-4");
+}
+
+#[test]
+fn a_part_is_accepted_only_if_asked() {
+    let all = stdout(&["gen", "--op", "Add", "--format", "e2m1fn"]);
+    let part = all.lines().take(40).collect::<Vec<_>>().join("\n") + "\n";
+    let run =
+        |options: &[&str]| vectors(&[&["check", "-"], options].concat()).write_stdin(part.clone()).assert();
+    run(&[]).code(1).stdout(contains("of 256 that the header promises"));
+    run(&["--partial"]).success().stdout(contains("allowed by --partial"));
+}
+
+#[test]
+fn policies_are_the_callers() {
+    let all =
+        |rounding: &str| stdout(&["gen", "--op", "Multiply", "--format", "e5m2", "--rounding", rounding]);
+    // 1.25 · 1.25 = 1.5625: 1.5 below, 1.75 above.
+    for (rounding, line) in [
+        ("nearest-even", "3d 3d 3e 01"),
+        ("toward-positive", "3d 3d 3f 01"),
+        ("toward-negative", "3d 3d 3e 01"),
+    ] {
+        assert!(all(rounding).lines().any(|found| found == line), "{rounding}: {line}");
+    }
+    let wide = ["gen", "--from", "bfloat16", "--to", "e4m3fn"];
+    let last = |preset: &str| {
+        let text = stdout(&[&wide[..], &["--preset", preset]].concat());
+        text.lines().find(|line| line.starts_with("7f80 ")).map(str::to_owned)
+    };
+    // +∞ in a format without infinity.
+    assert_eq!(last("ml-dtypes").as_deref(), Some("7f80 7f 05"));
+    assert_eq!(last("ocp-saturate").as_deref(), Some("7f80 7e 05"));
+    // With 3 random bits all 2^11 operands are tried.
+    let stochastic = stdout(&[
+        "gen",
+        "--from",
+        "e4m3fn",
+        "--to",
+        "e2m1fn",
+        "--rounding",
+        "stochastic-a",
+        "--random-bits",
+        "3",
+    ]);
+    assert!(stochastic.contains("# lines: 2048\n"));
+    // 1.25 lies half way from 1 to 1.5: away iff 4 + R ≥ 8.
+    assert!(stochastic.contains("\n3a 3 2 01\n3a 4 3 01\n"), "{stochastic}");
+}
+
+#[test]
+fn mistakes_of_the_caller_are_named() {
+    for (args, words) in [
+        (&["gen"][..], "--op OPERATION"),
+        (&["gen", "--op", "convert"], "--from and --to"),
+        (&["gen", "--op", "Ad", "--format", "e5m2"], "did you mean"),
+        (&["gen", "--op", "BlockAdd", "--format", "e5m2"], "blocks have a length"),
+        (&["gen", "--op", "MaxFiniteOf<e5m2>"], "no operands"),
+        (&["gen", "--op", "CompareLess", "--format", "e5m2", "--rounding", "to-odd"], "rounds nothing"),
+        (&["gen", "--op", "Add", "--format", "binary32", "--level", "exhaustive"], "level 1 or 2"),
+        (&["check", "-", "--rounding", "to-odd"], "needs --op"),
+        (&["check", "/nowhere/vectors"], "/nowhere/vectors"),
+    ] {
+        vectors(args).assert().code(1).stderr(contains(words));
+    }
+    vectors(&["gen", "--layout", "xml"])
+        .assert()
+        .code(2)
+        .stderr(contains("testfloat, readmemh, csv or jsonl"));
+    vectors(&["gen", "--level", "3"]).assert().code(2).stderr(contains("exhaustive, 1 or 2"));
+    let unit = ["check", "-", "--op", "Add", "--format", "e2m1fn"];
+    vectors(&unit).write_stdin("1 1 2 00\n1 1\n").assert().code(1).stderr(contains("standard input: line 2"));
+}
+
+#[test]
+fn a_closed_pipe_is_success() {
+    let mut child = Process::new(assert_cmd::cargo::cargo_bin("smallfloat"))
+        .args(["vectors", "gen", "--op", "Add<e4m3fn, e5m2, e5m2>"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command runs");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

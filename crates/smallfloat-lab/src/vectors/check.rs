@@ -1,0 +1,433 @@
+//! [`check`]: what a simulator or a library gave, compared with the defined results.
+
+use std::io::Read;
+
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+use smallfloat::Flags;
+
+use super::generate::hex;
+use super::layout::LineWriter;
+use super::read::{Line, LineReader, excerpt, guess_layout, take_header};
+use super::{FlagSet, Header, Layout, Mistake, Outcome, Unit};
+use crate::Error;
+
+/// What the caller knows of a file; the rest its header says.
+#[derive(Clone, Debug)]
+pub struct CheckOptions {
+    /// What is under test; the header's operation if left out.
+    pub unit: Option<Unit>,
+    /// The layout; the header's, or that of the first vector, if left out.
+    pub layout: Option<Layout>,
+    /// The flags that are compared; the header's, or the unit's default, if left out.
+    pub flags: Option<FlagSet>,
+    /// How many mismatches are kept.
+    pub show: usize,
+}
+
+/// One vector that differs.
+#[derive(Clone, Debug)]
+pub struct Mismatch {
+    /// The line in the input, from 1.
+    pub line: u64,
+    /// The operands.
+    pub operands: Vec<u64>,
+    /// What is right.
+    pub expected: Outcome,
+    /// What was given; nothing where it has unknown digits.
+    pub given: Option<Outcome>,
+    /// Mistakes that would give it, as places in [`Report::mistakes`].
+    pub mistakes: Vec<usize>,
+}
+
+/// A mistake and how well it explains what was given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Suspect {
+    /// Its place in [`Report::mistakes`].
+    pub mistake: usize,
+    /// Mismatches that it explains.
+    pub explained: u64,
+    /// Mismatches that it was tried on.
+    pub tried: u64,
+    /// Vectors of a sample of those that agree which would differ if the mistake were made everywhere.
+    pub contradicted: u64,
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What was under test.
+    pub unit: Unit,
+    /// What the header says.
+    pub header: Header,
+    /// The flags that were compared.
+    pub flags: FlagSet,
+    /// Vectors read.
+    pub vectors: u64,
+    /// Vectors that differ.
+    pub mismatches: u64,
+    /// Vectors that differ in the flags alone.
+    pub flags_only: u64,
+    /// Vectors with unknown digits.
+    pub unknown: u64,
+    /// The first that differ.
+    pub first: Vec<Mismatch>,
+    /// All mistakes that were tried.
+    pub mistakes: Vec<Mistake>,
+    /// The mistakes that explain something, the best first.
+    pub suspects: Vec<Suspect>,
+    /// How many agreeing vectors the suspects were tried on.
+    pub sampled: u64,
+    /// SHA-256 of the vectors read, with the right results.
+    pub sha256: String,
+}
+
+impl Report {
+    /// Are there as many vectors as the header says?
+    pub fn is_complete(&self) -> bool {
+        self.header.lines.is_none_or(|lines| lines == self.vectors)
+    }
+
+    /// Are the operands those that the header's digest was made of, in their order? True where there is no digest.
+    pub fn has_digest(&self) -> bool {
+        self.header.sha256.as_ref().is_none_or(|digest| *digest == self.sha256)
+    }
+
+    /// Is everything right and complete?
+    pub fn passes(&self) -> bool {
+        self.mismatches == 0 && self.is_complete() && self.has_digest()
+    }
+
+    /// The mistake that explains every mismatch and contradicts no vector that agrees, or only as many as explain all
+    /// do.
+    pub fn cause(&self) -> Option<&Suspect> {
+        self.suspects.first().filter(|suspect| suspect.explained == self.mismatches && self.mismatches > 0)
+    }
+}
+
+/// Bytes that are read before threads share them, for each thread.
+const BATCH: usize = 1 << 18;
+/// A line may not be longer.
+const LONGEST_LINE: usize = 1 << 20;
+/// Mismatches that all mistakes are tried on; later ones only by those that explained all before.
+const TRIED: u64 = 10_000;
+/// Agreeing vectors that suspects are tried on.
+const SAMPLE: usize = 1 << 14;
+
+/// Reads vectors and compares them with the defined results, on all threads; findings do not depend on their number.
+///
+/// # Errors
+/// Lines that are not understood, with their numbers; a file that does not say what it tests, and no unit given; no
+/// vector at all; what the reader refuses.
+pub fn check(input: impl Read, options: &CheckOptions) -> Result<Report, Error> {
+    let mut blocks = Blocks { input, rest: Vec::new(), line: 0, is_done: false };
+    let mut block = blocks.next()?;
+    let mut header = Header::default();
+    let start = read_header(block.as_deref().unwrap_or(&[]), &mut header)?;
+    let unit = match &options.unit {
+        Some(unit) => unit.clone(),
+        None => header.unit()?,
+    };
+    let flags = options.flags.or(header.flags).unwrap_or(FlagSet::default_for(&unit));
+    let first = block.as_deref().and_then(|block| block[start.byte..].split(|c| *c == b'\n').next());
+    let first = first.map(|line| String::from_utf8_lossy(line).into_owned()).unwrap_or_default();
+    let layout = options.layout.or(header.layout).unwrap_or_else(|| guess_layout(&first));
+    let checker = Checker {
+        reader: LineReader::new(&unit, layout, flags),
+        writer: LineWriter::new(&unit, Layout::TestFloat, flags.mask()),
+        mistakes: Mistake::all(&unit),
+        mask: flags.mask(),
+        show: options.show,
+        unit,
+    };
+    let mut findings = Findings::new(&checker, start.line);
+    let mut from = start.byte;
+    while let Some(bytes) = block {
+        let alive = &findings.alive;
+        let pieces: Vec<Piece> =
+            split(&bytes[from..]).into_par_iter().map(|piece| checker.piece(piece, alive)).collect();
+        for piece in pieces {
+            findings.add(piece)?;
+        }
+        findings.narrow();
+        from = 0;
+        block = blocks.next()?;
+    }
+    if findings.vectors == 0 {
+        return Err(Error::Empty { lines: findings.lines });
+    }
+    Ok(findings.report(&checker, header, flags))
+}
+
+/// Where vectors begin.
+struct Start {
+    byte: usize,
+    line: u64,
+}
+
+fn read_header(block: &[u8], header: &mut Header) -> Result<Start, Error> {
+    let mut start = Start { byte: 0, line: 0 };
+    for line in block.split_inclusive(|c| *c == b'\n') {
+        let number = start.line + 1;
+        let Ok(text) = str::from_utf8(line) else { break };
+        let is_header = take_header(text, header).map_err(|problem| Error::Vector {
+            line: number,
+            text: excerpt(text.trim()),
+            problem,
+        })?;
+        if !is_header {
+            break;
+        }
+        start = Start { byte: start.byte + line.len(), line: number };
+    }
+    Ok(start)
+}
+
+/// The input in blocks of whole lines.
+struct Blocks<R> {
+    input: R,
+    rest: Vec<u8>,
+    /// Lines delivered, for messages.
+    line: u64,
+    is_done: bool,
+}
+
+impl<R: Read> Blocks<R> {
+    fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        let size = BATCH * rayon::current_num_threads().max(1) * 4;
+        let mut block = std::mem::take(&mut self.rest);
+        while !self.is_done && block.len() < size {
+            let wanted = (size - block.len()) as u64;
+            let count = self.input.by_ref().take(wanted).read_to_end(&mut block);
+            let count =
+                count.map_err(|error| Error::Read { line: self.line + 1, cause: error.to_string() })?;
+            self.is_done = count == 0;
+        }
+        if block.is_empty() {
+            return Ok(None);
+        }
+        if !self.is_done {
+            match block.iter().rposition(|c| *c == b'\n') {
+                Some(end) => self.rest = block.split_off(end + 1),
+                None => return Err(Error::Read { line: self.line + 1, cause: "a line of megabytes".into() }),
+            }
+        }
+        self.line += block.split(|c| *c == b'\n').count() as u64 - 1;
+        Ok(Some(block))
+    }
+}
+
+/// A block in pieces of whole lines.
+fn split(mut block: &[u8]) -> Vec<&[u8]> {
+    let mut pieces = Vec::new();
+    while !block.is_empty() {
+        let cut = block.len().min(BATCH);
+        let end = block[cut..].iter().position(|c| *c == b'\n').map_or(block.len(), |at| cut + at + 1);
+        let (piece, rest) = block.split_at(end);
+        pieces.push(piece);
+        block = rest;
+    }
+    pieces
+}
+
+struct Checker {
+    unit: Unit,
+    reader: LineReader,
+    writer: LineWriter,
+    mistakes: Vec<Mistake>,
+    mask: Flags,
+    show: usize,
+}
+
+/// What one piece of a block has.
+#[derive(Default)]
+struct Piece {
+    lines: u64,
+    vectors: u64,
+    mismatches: u64,
+    flags_only: u64,
+    unknown: u64,
+    first: Vec<Mismatch>,
+    /// For each mistake that was tried, how many mismatches it explains.
+    explained: Vec<u64>,
+    /// Vectors that agree.
+    agreeing: Vec<(Vec<u64>, Outcome)>,
+    /// The vectors with the right results, as the testfloat layout has them.
+    canonical: Vec<u8>,
+    error: Option<Error>,
+}
+
+impl Checker {
+    /// Compares a piece; `alive` are the mistakes to be tried on what differs. Line numbers count within the piece.
+    fn piece(&self, bytes: &[u8], alive: &[usize]) -> Piece {
+        let mut piece = Piece { explained: vec![0; alive.len()], ..Piece::default() };
+        for line in bytes.split_inclusive(|c| *c == b'\n') {
+            piece.lines += 1;
+            if let Err(problem) = self.line(line, alive, &mut piece) {
+                let text = String::from_utf8_lossy(&line[..line.len().min(400)]);
+                let text = excerpt(text.trim());
+                piece.error = Some(Error::Vector { line: piece.lines, text, problem });
+                break;
+            }
+        }
+        piece
+    }
+
+    fn line(&self, line: &[u8], alive: &[usize], piece: &mut Piece) -> Result<(), String> {
+        if line.len() > LONGEST_LINE {
+            return Err("a line of more than a megabyte".into());
+        }
+        let text = str::from_utf8(line).map_err(|_| "not text")?;
+        let Line::Vector { operands, given } = self.reader.read(text, line.ends_with(b"\n"))? else {
+            return Ok(());
+        };
+        let expected = self.unit.evaluate(&operands).map_err(|error| error.to_string())?;
+        piece.vectors += 1;
+        self.writer.push(&mut piece.canonical, &operands, &expected);
+        let same_results = given.as_ref().is_some_and(|given| given.results() == expected.results());
+        let same_flags =
+            given.as_ref().is_some_and(|given| given.flags & self.mask == expected.flags & self.mask);
+        if same_results && same_flags {
+            if piece.vectors % 16 == 1 && piece.agreeing.len() < SAMPLE / 8 {
+                piece.agreeing.push((operands, expected));
+            }
+            return Ok(());
+        }
+        piece.mismatches += 1;
+        piece.flags_only += u64::from(same_results);
+        piece.unknown += u64::from(given.is_none());
+        let mut mistakes = Vec::new();
+        if let Some(given) = &given {
+            for (count, &at) in piece.explained.iter_mut().zip(alive) {
+                if self.mistakes[at].explains(&self.unit, &operands, (&expected, given), self.mask) {
+                    *count += 1;
+                    mistakes.push(at);
+                }
+            }
+        }
+        if piece.first.len() < self.show {
+            piece.first.push(Mismatch { line: piece.lines, operands, expected, given, mistakes });
+        }
+        Ok(())
+    }
+}
+
+/// What all pieces up to now have.
+struct Findings {
+    lines: u64,
+    vectors: u64,
+    mismatches: u64,
+    flags_only: u64,
+    unknown: u64,
+    first: Vec<Mismatch>,
+    show: usize,
+    /// Mistakes that are still tried.
+    alive: Vec<usize>,
+    /// For every mistake, explained and tried.
+    counts: Vec<(u64, u64)>,
+    agreeing: Vec<(Vec<u64>, Outcome)>,
+    digest: Sha256,
+}
+
+impl Findings {
+    fn new(checker: &Checker, lines: u64) -> Self {
+        Self {
+            lines,
+            vectors: 0,
+            mismatches: 0,
+            flags_only: 0,
+            unknown: 0,
+            first: Vec::new(),
+            show: checker.show,
+            alive: (0..checker.mistakes.len()).collect(),
+            counts: vec![(0, 0); checker.mistakes.len()],
+            agreeing: Vec::new(),
+            digest: Sha256::new(),
+        }
+    }
+
+    /// Adds the piece that follows; an error in it is the first error of the input.
+    fn add(&mut self, piece: Piece) -> Result<(), Error> {
+        if let Some(mut error) = piece.error {
+            if let Error::Vector { line, .. } = &mut error {
+                *line += self.lines;
+            }
+            return Err(error);
+        }
+        for (explained, &at) in piece.explained.iter().zip(&self.alive) {
+            self.counts[at].0 += explained;
+            self.counts[at].1 += piece.mismatches;
+        }
+        let room = self.show.saturating_sub(self.first.len());
+        let lines = self.lines;
+        self.first.extend(
+            piece
+                .first
+                .into_iter()
+                .take(room)
+                .map(|mismatch| Mismatch { line: mismatch.line + lines, ..mismatch }),
+        );
+        let room = SAMPLE.saturating_sub(self.agreeing.len());
+        self.agreeing.extend(piece.agreeing.into_iter().take(room));
+        self.digest.update(&piece.canonical);
+        self.lines += piece.lines;
+        self.vectors += piece.vectors;
+        self.mismatches += piece.mismatches;
+        self.flags_only += piece.flags_only;
+        self.unknown += piece.unknown;
+        Ok(())
+    }
+
+    /// After enough mismatches only mistakes that explain all of them are tried any more.
+    fn narrow(&mut self) {
+        if self.mismatches >= TRIED {
+            let counts = &self.counts;
+            self.alive.retain(|&at| counts[at].0 == counts[at].1);
+        }
+    }
+
+    fn report(self, checker: &Checker, header: Header, flags: FlagSet) -> Report {
+        let mut suspects: Vec<Suspect> = self
+            .counts
+            .iter()
+            .enumerate()
+            .filter(|(_, (explained, _))| *explained > 0)
+            .map(|(mistake, &(explained, tried))| {
+                let suspect = &checker.mistakes[mistake];
+                let differs = |(operands, expected): &&(Vec<u64>, Outcome)| {
+                    suspect.predict(&checker.unit, operands, expected).is_some_and(|wrong| {
+                        // A suspect of results may still have flags computed apart.
+                        wrong.results() != expected.results()
+                            || suspect.is_about_flags()
+                                && wrong.flags & checker.mask != expected.flags & checker.mask
+                    })
+                };
+                let contradicted = self.agreeing.iter().filter(differs).count() as u64;
+                Suspect { mistake, explained, tried, contradicted }
+            })
+            .collect();
+        // The best explains the largest share, contradicts least, and is likeliest.
+        suspects.sort_by(|a, b| {
+            let share = |s: &Suspect| u128::from(s.explained);
+            (share(b) * u128::from(a.tried), a.contradicted, a.mistake).cmp(&(
+                share(a) * u128::from(b.tried),
+                b.contradicted,
+                b.mistake,
+            ))
+        });
+        Report {
+            unit: checker.unit.clone(),
+            header,
+            flags,
+            vectors: self.vectors,
+            mismatches: self.mismatches,
+            flags_only: self.flags_only,
+            unknown: self.unknown,
+            first: self.first,
+            mistakes: checker.mistakes.clone(),
+            suspects,
+            sampled: self.agreeing.len() as u64,
+            sha256: hex(&self.digest.finalize()),
+        }
+    }
+}

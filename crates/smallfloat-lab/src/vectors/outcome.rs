@@ -1,0 +1,56 @@
+//! [`Outcome`]: results and flags of one call.
+
+use std::ops::Deref;
+
+use smallfloat::Flags;
+
+/// What a unit gives for one line of operands. A single result, the usual case, takes no memory of its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    results: Results,
+    /// The flags; of sequences and blocks those of all elements together.
+    pub flags: Flags,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Results {
+    One([u64; 1]),
+    Many(Vec<u64>),
+}
+
+impl Outcome {
+    /// A single result.
+    pub fn one(result: u64, flags: Flags) -> Self {
+        Self { results: Results::One([result]), flags }
+    }
+
+    /// Any number of results.
+    pub fn many(results: Vec<u64>, flags: Flags) -> Self {
+        match results[..] {
+            [result] => Self::one(result, flags),
+            _ => Self { results: Results::Many(results), flags },
+        }
+    }
+
+    /// The results.
+    pub fn results(&self) -> &[u64] {
+        match &self.results {
+            Results::One(result) => result,
+            Results::Many(results) => results,
+        }
+    }
+
+    /// The same results with other flags.
+    #[must_use]
+    pub fn with_flags(self, flags: Flags) -> Self {
+        Self { flags, ..self }
+    }
+}
+
+impl Deref for Outcome {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        self.results()
+    }
+}

@@ -1,0 +1,204 @@
+//! [`Plan`]: which operands a unit is given, each line from its number alone.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::directed;
+use super::pools;
+use super::random::Weighted;
+use super::{Field, Unit};
+use crate::Error;
+
+/// How much is tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Level {
+    /// Every combination of operands, up to 2^32.
+    Exhaustive,
+    /// Boundaries and 10,000 weighted random lines: some 10^5 lines, as TestFloat's level 1 a quick look.
+    One,
+    /// More of both: some 10^6 lines.
+    Two,
+}
+
+impl Level {
+    const NAMED: [(&'static str, Self); 3] =
+        [("exhaustive", Self::Exhaustive), ("1", Self::One), ("2", Self::Two)];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        Self::NAMED.iter().find(|row| row.1 == self).map_or("", |row| row.0)
+    }
+}
+
+impl FromStr for Level {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let known = Self::NAMED.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+        known.map(|row| row.1).ok_or_else(|| Error::Level { text: text.to_owned() })
+    }
+}
+
+/// Operand bits, random words included, that are tried exhaustively unless a level is given.
+const EXHAUSTIVE_BITS: u32 = 24;
+/// Operand bits that can be tried exhaustively.
+const MAX_BITS: u32 = 32;
+
+/// Lines that one coverage model contributes.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// The model's name.
+    pub model: &'static str,
+    /// How many lines it has.
+    pub lines: u64,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// All combinations of all numbers of fields of so many bits, the last field fastest.
+    All(Vec<u32>),
+    /// All combinations of chosen numbers, the last field fastest.
+    Product(Vec<Vec<u64>>),
+    /// Lines one after the other.
+    List(Vec<u64>),
+    Random(Weighted),
+}
+
+/// The operands of a vector file, by line.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    level: Level,
+    seed: u64,
+    width: usize,
+    sections: Vec<Section>,
+}
+
+impl Plan {
+    /// The plan for a unit. Without a level all operands are tried if they have at most 24 bits together, else level 1;
+    /// `random` replaces the level's number of random lines.
+    ///
+    /// # Errors
+    /// All operands where there are more than 2^32.
+    pub fn new(unit: &Unit, level: Option<Level>, seed: u64, random: Option<u64>) -> Result<Self, Error> {
+        let fields = unit.operands();
+        let bits = fields.iter().fold(0_u32, |sum, field| sum.saturating_add(field.bits));
+        let level = level.unwrap_or(if bits <= EXHAUSTIVE_BITS { Level::Exhaustive } else { Level::One });
+        let mut sections = Vec::new();
+        if level == Level::Exhaustive {
+            if bits > MAX_BITS {
+                let name = unit.operation().function().name().to_owned();
+                return Err(Error::TooManyVectors { name, bits, limit: MAX_BITS });
+            }
+            let kind = Kind::All(fields.iter().map(|field| field.bits).collect());
+            sections.push(Section { model: "all operands", lines: 1 << bits, kind });
+        } else {
+            sections.extend(product(fields, level));
+            for model in directed::models(unit, level)? {
+                let lines = (model.operands.len() / fields.len()) as u64;
+                sections.push(Section { model: model.name, lines, kind: Kind::List(model.operands) });
+            }
+        }
+        let random = random.unwrap_or(match level {
+            Level::Exhaustive => 0,
+            Level::One => 10_000,
+            Level::Two => 1_000_000,
+        });
+        if random > 0 {
+            let kind = Kind::Random(Weighted::new(fields, seed));
+            sections.push(Section { model: "weighted random", lines: random, kind });
+        }
+        Ok(Self { level, seed, width: fields.len(), sections })
+    }
+
+    /// The level.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// The seed of the random lines.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// How many lines there are.
+    pub fn lines(&self) -> u64 {
+        self.sections.iter().map(|section| section.lines).sum()
+    }
+
+    /// The models with their lines.
+    pub fn sections(&self) -> &[Section] {
+        &self.sections
+    }
+
+    /// How many operands a line has.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The operands of line `i`, counted from 0.
+    pub fn fill(&self, mut i: u64, operands: &mut [u64]) {
+        for section in &self.sections {
+            if i < section.lines {
+                section.fill(i, operands);
+                return;
+            }
+            i -= section.lines;
+        }
+    }
+}
+
+impl Section {
+    fn fill(&self, mut i: u64, operands: &mut [u64]) {
+        match &self.kind {
+            Kind::All(bits) => {
+                for (operand, bits) in operands.iter_mut().zip(bits).rev() {
+                    *operand = i & (u64::MAX >> (64 - bits));
+                    i = i.checked_shr(*bits).unwrap_or(0);
+                }
+            }
+            Kind::Product(pools) => {
+                for (operand, pool) in operands.iter_mut().zip(pools).rev() {
+                    let count = pool.len() as u64;
+                    *operand = pool[place(i % count)];
+                    i /= count;
+                }
+            }
+            Kind::List(lines) => {
+                let start = place(i) * operands.len();
+                operands.copy_from_slice(&lines[start..start + operands.len()]);
+            }
+            Kind::Random(weighted) => weighted.fill(i, operands),
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a place in memory")]
+fn place(i: u64) -> usize {
+    i as usize
+}
+
+/// Interesting operands, each with each. With many fields no more than two numbers each would fit: then none.
+fn product(fields: &[Field], level: Level) -> Option<Section> {
+    let limit: f64 = if level == Level::One { 65_536.0 } else { 1_048_576.0 };
+    let count = u32::try_from(fields.len()).ok()?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 2^20")]
+    let cap = limit.powf(1.0 / f64::from(count)) as usize;
+    if cap < 8 {
+        return None;
+    }
+    let pools: Vec<_> = fields.iter().map(|field| pools::pool(field, cap)).collect();
+    let lines = pools.iter().map(|pool| pool.len() as u64).product();
+    Some(Section { model: "extremes, binades, special significands", lines, kind: Kind::Product(pools) })
+}
+
+/// `all operands 65536`, models separated by semicolons.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, section) in self.sections.iter().enumerate() {
+            let separator = if i == 0 { "" } else { "; " };
+            write!(f, "{separator}{} {}", section.model, section.lines)?;
+        }
+        Ok(())
+    }
+}

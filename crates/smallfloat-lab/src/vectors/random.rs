@@ -1,0 +1,73 @@
+//! Random operands that depend on seed, place and field alone, weighted toward what rounding finds hard.
+
+use smallfloat::random::Philox;
+use smallfloat::{Datum, Format};
+
+use super::{Field, pools};
+
+/// Random operands of one unit.
+#[derive(Clone, Debug)]
+pub(super) struct Weighted {
+    seed: u64,
+    fields: Vec<Field>,
+    /// Interesting codes of each field.
+    pools: Vec<Vec<u64>>,
+}
+
+/// Interesting codes that random draws choose from.
+const POOL: usize = 256;
+
+impl Weighted {
+    pub(super) fn new(fields: &[Field], seed: u64) -> Self {
+        let pools = fields.iter().map(|field| pools::pool(field, POOL)).collect();
+        Self { seed, fields: fields.to_vec(), pools }
+    }
+
+    /// The operands of line `i`.
+    ///
+    /// A quarter each: any code; any exponent with a significand of long runs of equal bits (TestFloat's weighting);
+    /// an interesting code; a value whose exponent is near the first operand's, so that sums align and cancel.
+    pub(super) fn fill(&self, i: u64, operands: &mut [u64]) {
+        let mut first = None;
+        for (at, (field, pool)) in self.fields.iter().zip(&self.pools).enumerate() {
+            let [a, b, c, d] = Philox { seed: self.seed, stream: at as u64 }.block(i);
+            let word = u64::from(a) << 32 | u64::from(b);
+            let choice = usize::try_from(c).unwrap_or(0);
+            let code = match (c % 4, &field.format) {
+                (0, Some(format)) => runs_of_bits(format, word, d),
+                (1, _) => pool[(choice / 4) % pool.len()],
+                (2, Some(format)) => near(format, first, word, d).unwrap_or(word),
+                _ => word,
+            } & field.max();
+            if at == 0 {
+                first = field.format.map(|format| format.decode(code));
+            }
+            operands[at] = code;
+        }
+    }
+}
+
+/// Any sign and exponent, and a significand of two runs of equal bits with one bit turned over now and then.
+fn runs_of_bits(format: &Format, word: u64, choice: u32) -> u64 {
+    let trailing = format.trailing_bits();
+    if trailing == 0 {
+        return word;
+    }
+    let ones = (1_u64 << trailing) - 1;
+    let (from, to) = (choice % (trailing + 1), (choice >> 8) % (trailing + 1));
+    let run = (ones >> from) & !(ones >> to);
+    let turned = if choice >> 30 == 0 { 1 << ((choice >> 16) % trailing) } else { 0 };
+    let significand = if choice & 1 << 29 == 0 { run ^ turned } else { !run ^ turned } & ones;
+    (word & !ones) | significand
+}
+
+/// A value whose exponent differs from that of `first` by at most a little more than the precision.
+fn near(format: &Format, first: Option<Datum>, word: u64, choice: u32) -> Option<u64> {
+    let first = first.filter(|x| x.is_finite() && !x.is_zero())?;
+    let spread = 2 * format.precision() + 5;
+    let offset = (choice % spread).cast_signed() - (spread / 2).cast_signed();
+    let trailing = format.trailing_bits();
+    let significand = 1 << trailing | (word & ((1 << trailing) - 1));
+    let exponent = first.exponent_of_leading_bit() + offset - trailing.cast_signed();
+    format.encode(Datum::finite(word >> 63 == 1 && format.is_signed(), significand, exponent))
+}

@@ -1,0 +1,38 @@
+// Runs the vectors of a $readmemh file through a converter and prints each word again, with what the converter gave.
+//
+//   iverilog -g2012 -P testbench.LINES=N -P testbench.ENCODE=1 ... && vvp ... +vectors=FILE +bias=B [+gradual]
+module testbench;
+    parameter LINES = 1;
+    parameter ENCODE = 1;      // 1: binary32 to CFloat8, 0: the way back
+    parameter EXPONENT = 4;
+    parameter MUTATION = 0;
+
+    reg  [47:0]   vectors [0:LINES-1];
+    reg  [8*256:1] path;
+    reg  [5:0]    bias;
+    reg           gradual;
+    reg  [31:0]   operand;
+    wire [7:0]    code, encode_flags, decode_flags;
+    wire [31:0]   f32;
+    integer       i, ok;
+
+    f32_to_cfloat8 #(.EXPONENT(EXPONENT), .MUTATION(MUTATION)) encoder (
+        .f32(operand), .bias(bias), .gradual(gradual), .code(code), .flags(encode_flags));
+    cfloat8_to_f32 #(.EXPONENT(EXPONENT), .MUTATION(MUTATION)) decoder (
+        .code(operand[7:0]), .bias(bias), .gradual(gradual), .f32(f32), .flags(decode_flags));
+
+    initial begin
+        ok = $value$plusargs("vectors=%s", path);
+        ok = $value$plusargs("bias=%d", bias);
+        gradual = $test$plusargs("gradual");
+        $readmemh(path, vectors);
+        for (i = 0; i < LINES; i = i + 1) begin
+            // Words are operand | result | flags: 32 + 8 + 8 bits to encode, 8 + 32 + 8 to decode.
+            operand = ENCODE ? vectors[i][47:16] : {24'b0, vectors[i][47:40]};
+            #1;
+            if (ENCODE) $display("%h%h%h", operand, code, encode_flags);
+            else $display("%h%h%h", operand[7:0], f32, decode_flags);
+        end
+        $finish;
+    end
+endmodule

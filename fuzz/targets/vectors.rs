@@ -1,0 +1,42 @@
+//! Vector files: no panic, errors with their lines, and what is generated passes.
+//!
+//! The first byte chooses the layout and an operation for files without a header; the rest is the file.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use smallfloat_lab::vectors::{CheckOptions, Layout, Level, Plan, Unit, VectorSet, check};
+
+const OPERATIONS: [&str; 4] = [
+    "Add<e2m1fn, e2m3fn, e4m3fn>",
+    "Convert<bfloat16, e4m3fn, (StochasticA<4>, SatFinite)>",
+    "Class<e2m1fn>",
+    "BlockReduceAdd<2, e8m0fnu, e2m1fn, e5m2>",
+];
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&choice, file)) = data.split_first() else { return };
+    let choice = usize::from(choice);
+    let layout = Layout::NAMED[choice % 4].1;
+    let operation = OPERATIONS[choice / 4 % 4].parse().expect("an operation");
+    let unit = Unit::new(operation, None).expect("operands");
+    // Half of the files have to say themselves what they are.
+    let given = choice & 16 == 0;
+    let options = CheckOptions {
+        unit: given.then(|| unit.clone()),
+        layout: given.then_some(layout),
+        flags: None,
+        show: 2,
+    };
+    match check(file, &options) {
+        Ok(report) => assert!(report.vectors > 0 && report.mismatches <= report.vectors),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    // A whole file of ours with the bytes appended: they are read or refused, and the file is right up to there.
+    if choice & 32 != 0 {
+        let plan = Plan::new(&unit, Some(Level::One), 0, Some(4)).expect("a plan");
+        let mut text = Vec::new();
+        VectorSet::new(unit, plan, None).write(layout, &mut text).expect("memory takes everything");
+        let options = CheckOptions { unit: None, layout: None, flags: None, show: 2 };
+        assert!(check(&text[..], &options).expect("a file of ours").passes());
+    }
+});
