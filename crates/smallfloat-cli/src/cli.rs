@@ -6,6 +6,8 @@ use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::{Parser, Subcommand};
 
+#[cfg(feature = "train")]
+use crate::commands::train;
 use crate::commands::{
     apply, compare, convert, dequantize, eval, finalize, formats, inspect, kappa, plan, quantize, sample,
     show, supports, table, verify,
@@ -63,6 +65,8 @@ enum Command {
     Inspect(inspect::Args),
     Compare(compare::Args),
     Verify(verify::Args),
+    #[cfg(feature = "train")]
+    Train(Box<train::Args>),
 }
 
 impl Cli {
@@ -85,6 +89,8 @@ impl Cli {
             Some(Command::Inspect(args)) => inspect::run(&args, out),
             Some(Command::Compare(args)) => compare::run(&args, out),
             Some(Command::Verify(args)) => verify::run(&args, out),
+            #[cfg(feature = "train")]
+            Some(Command::Train(args)) => train::run(&args, out),
         }?;
         Ok(ExitCode::SUCCESS)
     }

@@ -33,10 +33,22 @@ pub enum Error {
     Tensor(#[from] smallfloat_tensor::Error),
     /// A format that the kernels have no way with.
     #[error(transparent)]
-    Kernel(#[from] smallfloat_kernels::Error),
+    Kernel(Box<smallfloat_kernels::Error>),
     /// A name that is no format, or random bits out of range.
     #[error(transparent)]
-    Format(#[from] smallfloat::Error),
+    Format(Box<smallfloat::Error>),
+}
+
+impl From<smallfloat_kernels::Error> for Error {
+    fn from(error: smallfloat_kernels::Error) -> Self {
+        Self::Kernel(Box::new(error))
+    }
+}
+
+impl From<smallfloat::Error> for Error {
+    fn from(error: smallfloat::Error) -> Self {
+        Self::Format(Box::new(error))
+    }
 }
 
 impl Error {

@@ -5,7 +5,7 @@
 //! | [`Config`], [`preset`] | which format, rounding and bias policy each class has, as TOML |
 //! | [`Trainer`] | a run: a model, data, parameters and optimizer state as codes |
 //! | [`Quantizer`] | encodes tensors of one kind, with a bias that follows them |
-//! | [`product`] | products of encoded matrices, in binary32 or exact |
+//! | [`product()`] | products of encoded matrices, in binary32 or exact |
 //! | [`layers`] | layers with their gradients |
 //!
 //! A run is a function of its options and data: random numbers are addressed by seed, name and index, sums have fixed orders,
@@ -24,6 +24,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "candle")]
+pub mod candle;
 mod checkpoint;
 mod coder;
 mod config;

@@ -17,4 +17,6 @@ pub(crate) mod sample;
 pub(crate) mod show;
 pub(crate) mod supports;
 pub(crate) mod table;
+#[cfg(feature = "train")]
+pub(crate) mod train;
 pub(crate) mod verify;
