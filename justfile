@@ -60,6 +60,17 @@ kappa *options:
     cargo run --release -p smallfloat-lab --example kappa_evidence -- "$(date +%F)" {{options}} > target/kappa.md
     mv target/kappa.md docs/evidence/kappa.md
 
+# The presets compared on a text: 500 steps, three seeds, an hour or two on two quiet cores. May be stopped and called again.
+training text *options:
+    cargo run --release -- train --data {{text}} --seeds 3 --checkpoint target/training --resume --overwrite \
+        --report target/training.json --plot target/training.svg \
+        --compare f32 cfloat8 flag-driven cfloat8-143 all-dojo weights-143-sr weights-143-rne five-bytes fixed-7-15 fixed-143-7 uhp-v bf16 \
+        ocp-e4m3-e5m2 p3109 {{options}}
+
+# Weights in 1_4_3, rounded to nearest and stochastically, on Fashion-MNIST (Debian's dataset-fashion-mnist).
+training-images folder="/usr/share/datasets/fashion-mnist":
+    cargo run --release -- train --data {{folder}} --steps 2345 --compare f32 cfloat8 weights-143-sr weights-143-rne
+
 # Every parser under a fuzzer, an hour each unless told otherwise.
 fuzz seconds="3600":
     scripts/fuzz {{seconds}}

@@ -6,6 +6,8 @@ use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::{Parser, Subcommand};
 
+#[cfg(feature = "train")]
+use crate::commands::train;
 use crate::commands::{
     apply, compare, convert, dequantize, eval, finalize, formats, inspect, kappa, plan, quantize, sample,
     show, supports, table, vectors, verify,
@@ -64,6 +66,8 @@ enum Command {
     Compare(compare::Args),
     Verify(verify::Args),
     Vectors(vectors::Args),
+    #[cfg(feature = "train")]
+    Train(Box<train::Args>),
 }
 
 impl Cli {
@@ -87,6 +91,8 @@ impl Cli {
             Some(Command::Compare(args)) => compare::run(&args, out),
             Some(Command::Vectors(args)) => return vectors::run(&args, out),
             Some(Command::Verify(args)) => verify::run(&args, out),
+            #[cfg(feature = "train")]
+            Some(Command::Train(args)) => train::run(&args, out),
         }?;
         Ok(ExitCode::SUCCESS)
     }

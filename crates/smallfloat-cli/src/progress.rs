@@ -50,6 +50,31 @@ impl Counter {
     }
 }
 
+/// The bar of a training run; it disappears with it.
+#[cfg(feature = "train")]
+pub(crate) struct Ticker(ProgressBar);
+
+#[cfg(feature = "train")]
+impl Ticker {
+    pub(crate) fn new(steps: u64, done: u64) -> Self {
+        let bar = bar(steps, "{bar:25.cyan/dim} {pos}/{len}  {eta:>4} left  {msg}").with_position(done);
+        bar.reset_eta();
+        Self(bar)
+    }
+
+    pub(crate) fn update(&self, step: u64, message: &str) {
+        self.0.set_position(step);
+        self.0.set_message(message.to_owned());
+    }
+}
+
+#[cfg(feature = "train")]
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
 impl Drop for Counter {
     fn drop(&mut self) {
         self.0.finish_and_clear();

@@ -17,6 +17,8 @@ pub(crate) mod sample;
 pub(crate) mod show;
 pub(crate) mod supports;
 pub(crate) mod table;
+#[cfg(feature = "train")]
+pub(crate) mod train;
 pub(crate) mod vectors;
 mod vectors_check;
 pub(crate) mod verify;

@@ -1,0 +1,384 @@
+//! `smallfloat train`: training with every class of tensors in a small format of its own.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::ValueEnum;
+use serde_json::json;
+use smallfloat_tensor::write_file_durably;
+use smallfloat_train::data::{Data, Images, Text, digits, read_idx_folder};
+use smallfloat_train::{
+    Accumulate, Architecture, Config, Optimizer, Options, PRESETS, Report, Step, Tally, Trainer, preset,
+};
+
+use crate::files::check_outputs;
+use crate::output::{self, Output};
+use crate::progress::Ticker;
+use crate::recipe::use_threads;
+use crate::train_picture::TrainPicture;
+use crate::words;
+
+const AFTER_HELP: &str = "\
+Examples:
+  smallfloat train --steps 200
+  smallfloat train --data input.txt --preset flag-driven --report run.json --plot run.svg
+  smallfloat train --data input.txt --compare f32 cfloat8 weights-143-sr weights-143-rne --seeds 3
+  smallfloat train --data input.txt --preset five-bytes --accumulate exact --checkpoint runs --resume
+  smallfloat train --data /usr/share/datasets/fashion-mnist --steps 2345 --preset weights-143-sr
+  smallfloat train --preset cfloat8 --print-config > mine.toml; smallfloat train --config mine.toml
+
+A text trains a character transformer: 2 layers, 128 channels, 4 heads, windows of 64 characters;
+its last tenth is the validation. A folder of IDX files (MNIST, Fashion-MNIST) and the built-in
+`digits` train a perceptron, or with --model cnn a convolutional net.
+
+The same options and data give the same run, whatever the number of threads. With --accumulate
+exact quantized products are exact sums, rounded once. With --checkpoint a run is saved every
+--every steps and at its end; --resume goes on from there with the steps it would have taken.
+";
+
+/// Train a model with weights, activations, gradients and optimizer state in small formats.
+#[derive(clap::Args)]
+#[command(after_help = after_help())]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option that is there or not")]
+pub(crate) struct Args {
+    /// A UTF-8 text, a folder with IDX files (.gz or not), or `digits`
+    #[arg(long, value_name = "PATH", default_value = "digits")]
+    data: PathBuf,
+
+    /// The model [default: char-transformer for a text, mlp for images]
+    #[arg(long, value_name = "NAME")]
+    model: Option<ModelName>,
+
+    /// A configuration by name
+    #[arg(long, value_name = "NAME", default_value = "cfloat8", group = "what")]
+    preset: String,
+
+    /// A configuration in a file
+    #[arg(long, value_name = "FILE.toml", group = "what")]
+    config: Option<PathBuf>,
+
+    /// Several configurations, one run after the other; differences are to the first
+    #[arg(long, value_name = "PRESET", num_args = 1.., group = "what")]
+    compare: Vec<String>,
+
+    /// Print the configuration as TOML and end
+    #[arg(long)]
+    print_config: bool,
+
+    /// Steps
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    steps: u64,
+
+    /// Sequences or images of a step [default: 32 sequences, 128 images]
+    #[arg(long, value_name = "N")]
+    batch: Option<usize>,
+
+    /// The largest learning rate [default: 0.002 for the transformer and the net with Adam, 0.05 for the perceptron with momentum]
+    #[arg(long, value_name = "RATE")]
+    rate: Option<f32>,
+
+    /// What random numbers derive from
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+
+    /// So many runs of each configuration, with seeds from --seed on
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: u64,
+
+    /// How quantized products accumulate
+    #[arg(long, value_name = "HOW", default_value = "f32")]
+    accumulate: Accumulator,
+
+    /// How many threads [default: one a core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+
+    /// Save runs into this folder, a file each
+    #[arg(long, value_name = "DIR")]
+    checkpoint: Option<PathBuf>,
+
+    /// Steps between checkpoints
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..), requires = "checkpoint")]
+    every: u64,
+
+    /// Go on from the checkpoints in the folder
+    #[arg(long, requires = "checkpoint")]
+    resume: bool,
+
+    /// Write the report as JSON
+    #[arg(long, value_name = "FILE.json")]
+    report: Option<PathBuf>,
+
+    /// Draw losses, biases over time and exponents against ranges
+    #[arg(long, value_name = "FILE.svg|html")]
+    plot: Option<PathBuf>,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Replace files that exist
+    #[arg(long, visible_alias = "force")]
+    overwrite: bool,
+}
+
+fn after_help() -> String {
+    let width = PRESETS.iter().map(|preset| preset.name.len()).max().unwrap_or(0);
+    let lines: Vec<_> =
+        PRESETS.iter().map(|preset| format!("  {:width$}  {}", preset.name, preset.about)).collect();
+    format!("{AFTER_HELP}\nPresets:\n{}", lines.join("\n"))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ModelName {
+    Mlp,
+    Cnn,
+    CharTransformer,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Accumulator {
+    F32,
+    Exact,
+}
+
+/// Data of either kind; each run gets its own copy.
+enum Loaded {
+    Text(Text),
+    Images(Images),
+}
+
+impl Loaded {
+    fn read(path: &Path) -> Result<Self> {
+        if path == Path::new("digits") {
+            return Ok(Self::Images(digits()?));
+        }
+        if path.is_dir() {
+            return Ok(Self::Images(read_idx_folder(path)?));
+        }
+        let Architecture::CharTransformer { context, .. } = Architecture::CHAR_TRANSFORMER else {
+            bail!("no length of windows");
+        };
+        Ok(Self::Text(Text::read(path, context)?))
+    }
+
+    fn data(&self) -> Box<dyn Data> {
+        match self {
+            Self::Text(text) => Box::new(text.clone()),
+            Self::Images(images) => Box::new(images.clone()),
+        }
+    }
+
+    /// Options of a run with the defaults of the model.
+    fn options(&self, model: Option<ModelName>, config: Config) -> Result<Options> {
+        let images = |architecture, optimizer, rate| Options {
+            batch: 128,
+            optimizer,
+            rate,
+            ..Options::new(architecture, config.clone())
+        };
+        Ok(match (self, model) {
+            (Self::Text(_), None | Some(ModelName::CharTransformer)) => {
+                Options::new(Architecture::CHAR_TRANSFORMER, config)
+            }
+            (Self::Images(data), None | Some(ModelName::Mlp)) => {
+                let [height, width] = data.size();
+                images(Architecture::Mlp { inputs: height * width }, Optimizer::MOMENTUM, 0.05)
+            }
+            (Self::Images(data), Some(ModelName::Cnn)) => {
+                let [height, width] = data.size();
+                images(Architecture::Cnn { height, width }, Optimizer::ADAM, 2e-3)
+            }
+            (Self::Text(_), _) => bail!("--model: a text trains a char-transformer; give --data with images"),
+            (Self::Images(_), _) => bail!("--model: images train mlp or cnn; give --data with a text"),
+        })
+    }
+}
+
+pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
+    let configs = configurations(args)?;
+    if args.print_config {
+        for (_, config) in &configs {
+            write!(out, "{}", config.to_toml()?)?;
+        }
+        return Ok(());
+    }
+    let outputs = [("--report", args.report.as_deref()), ("--plot", args.plot.as_deref())];
+    check_outputs(&outputs, args.overwrite)?;
+    use_threads(args.threads)?;
+    let loaded = Loaded::read(&args.data).context("--data")?;
+    if let Some(folder) = &args.checkpoint {
+        fs::create_dir_all(folder).with_context(|| format!("--checkpoint `{}`", folder.display()))?;
+    }
+    let mut reports = Vec::new();
+    for (name, config) in &configs {
+        for seed in args.seed..=args.seed.saturating_add(args.seeds - 1) {
+            let mut options = loaded.options(args.model, config.clone())?;
+            name.clone_into(&mut options.name);
+            (options.steps, options.seed) = (args.steps, seed);
+            options.warm_up = options.warm_up.min(args.steps / 10);
+            options.batch = args.batch.unwrap_or(options.batch);
+            options.rate = args.rate.unwrap_or(options.rate);
+            options.accumulate = match args.accumulate {
+                Accumulator::F32 => Accumulate::F32,
+                Accumulator::Exact => Accumulate::Exact,
+            };
+            reports.push(train(args, &loaded, options)?);
+        }
+    }
+    write_results(args, &reports)?;
+    if args.json {
+        serde_json::to_writer_pretty(&mut *out, &as_json(&reports))?;
+        writeln!(out)?;
+        return Ok(());
+    }
+    print(out, &reports)
+}
+
+fn configurations(args: &Args) -> Result<Vec<(String, Config)>> {
+    if let Some(path) = &args.config {
+        let text = fs::read_to_string(path).with_context(|| format!("--config `{}`", path.display()))?;
+        let config = text.parse().with_context(|| format!("--config `{}`", path.display()))?;
+        let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        return Ok(vec![(name, config)]);
+    }
+    let names = if args.compare.is_empty() { std::slice::from_ref(&args.preset) } else { &args.compare };
+    names.iter().map(|name| Ok((name.to_lowercase(), preset(name)?))).collect()
+}
+
+/// One run, from its beginning or from its checkpoint.
+fn train(args: &Args, loaded: &Loaded, options: Options) -> Result<Report> {
+    let file = args
+        .checkpoint
+        .as_ref()
+        .map(|folder| folder.join(format!("{}-{}.safetensors", options.name, options.seed)));
+    let mut trainer = match &file {
+        Some(file) if args.resume && file.exists() => {
+            let trainer = Trainer::resume(file, loaded.data())?;
+            let same = *trainer.options() == options;
+            ensure!(
+                same,
+                "`{}` is a run with other options; leave --resume out to begin anew",
+                file.display()
+            );
+            trainer
+        }
+        Some(file) if !args.resume && !args.overwrite && file.exists() => {
+            bail!("`{}` exists already: go on from it (--resume) or replace it (--overwrite)", file.display())
+        }
+        _ => Trainer::new(options, loaded.data())?,
+    };
+    let ticker = Ticker::new(trainer.options().steps, trainer.done());
+    let began = Instant::now();
+    let mut elements = 0;
+    while let Some(step) = trainer.step()? {
+        elements += step.elements;
+        ticker.update(step.number, &message(trainer.options(), &step, elements, began));
+        if let Some(file) = &file
+            && (step.number.is_multiple_of(args.every) || step.number == trainer.options().steps)
+        {
+            trainer.save(file)?;
+        }
+    }
+    drop(ticker);
+    Ok(trainer.report()?)
+}
+
+fn message(options: &Options, step: &Step, elements: usize, began: Instant) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    let rate = elements as f64 / began.elapsed().as_secs_f64().max(1e-9);
+    let what = if matches!(options.architecture, Architecture::CharTransformer { .. }) {
+        "tokens"
+    } else {
+        "images"
+    };
+    let Tally { elements, overflowed, underflowed } = step.operands;
+    let rates = if elements == 0 {
+        String::new()
+    } else {
+        format!("  over {}  under {}", share(overflowed, elements), share(underflowed, elements))
+    };
+    format!("{}  loss {:.3}  {rate:.0} {what}/s{rates}", options.name, step.loss)
+}
+
+/// A part of a whole in percent.
+fn share(part: u64, whole: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+    let percent = 100.0 * part as f64 / whole.max(1) as f64;
+    if part == 0 { "0 %".into() } else { format!("{percent:.2} %") }
+}
+
+fn as_json(reports: &[Report]) -> serde_json::Value {
+    match reports {
+        [report] => json!(report),
+        reports => json!({ "runs": reports }),
+    }
+}
+
+fn write_results(args: &Args, reports: &[Report]) -> Result<()> {
+    if let Some(path) = &args.report {
+        let text = serde_json::to_string_pretty(&as_json(reports))? + "\n";
+        write_file_durably(path, text.as_bytes(), args.overwrite)?;
+    }
+    if let Some(path) = &args.plot {
+        let svg = TrainPicture::new(reports)?.svg()?;
+        let is_page = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("html"));
+        let text = if is_page {
+            format!("<!doctype html>\n<meta charset=\"utf-8\">\n<title>smallfloat train</title>\n{svg}\n")
+        } else {
+            svg
+        };
+        write_file_durably(path, text.as_bytes(), args.overwrite)?;
+    }
+    Ok(())
+}
+
+/// A row for each configuration, with the mean and the range of its seeds.
+fn print(out: &mut Output, reports: &[Report]) -> Result<()> {
+    let header =
+        ["preset", "seeds", "loss", "range", "to first", "right", "s/step", "B/param", "biases", "changes"];
+    let mut table = output::table(&header, &[1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    let mut first = None;
+    for group in reports.chunk_by(|a, b| a.preset == b.preset) {
+        #[expect(clippy::cast_precision_loss, reason = "few seeds")]
+        let mean = |of: &dyn Fn(&Report) -> f64| group.iter().map(of).sum::<f64>() / group.len() as f64;
+        let losses = || group.iter().map(|report| report.validation_loss);
+        let loss = mean(&|report| report.validation_loss);
+        let range = losses().fold(f64::NEG_INFINITY, f64::max) - losses().fold(f64::INFINITY, f64::min);
+        let difference = loss - *first.get_or_insert(loss);
+        #[expect(clippy::cast_precision_loss, reason = "few steps")]
+        let seconds = mean(&|report| report.seconds / report.steps.max(1) as f64);
+        let changes: usize = group.iter().flat_map(|r| &r.biases).map(|bias| bias.changes.len()).sum();
+        table.add_row([
+            group[0].preset.clone(),
+            group.len().to_string(),
+            format!("{loss:.3}"),
+            if group.len() > 1 { format!("{range:.3}") } else { String::new() },
+            format!("{difference:+.3}"),
+            format!("{:.1} %", 100.0 * mean(&|report| report.validation_accuracy)),
+            format!("{seconds:.3}"),
+            format!("{:.2}", group[0].bytes_per_parameter),
+            group.iter().map(|report| report.distinct_biases).max().unwrap_or(0).to_string(),
+            (changes / group.len()).to_string(),
+        ]);
+    }
+    out.rows(&table)?;
+    if let Some(report) = reports.first() {
+        let memory = report.memory;
+        writeln!(
+            out,
+            "\nLoss on the validation part of {} in nats, after {} steps of {} parameters. The first run keeps {} of \
+             activations for the way back ({} in f32) and {} of gradients.",
+            report.data,
+            report.steps,
+            words::count(report.parameters as u64),
+            words::bytes(memory.activations as u64),
+            words::bytes(memory.activations_as_f32 as u64),
+            words::bytes(memory.gradients as u64),
+        )?;
+    }
+    Ok(())
+}

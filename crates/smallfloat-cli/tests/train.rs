@@ -1,0 +1,154 @@
+//! `smallfloat train`: runs, reports, pictures, checkpoints that outlive a kill, and what it refuses.
+#![cfg(feature = "train")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command as Process, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use assert_cmd::Command;
+use predicates::prelude::PredicateBooleanExt as _;
+use predicates::str::contains;
+use serde_json::Value;
+
+fn train(args: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("smallfloat").expect("the command is built");
+    command.arg("train").args(args);
+    command
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("a report")).expect("JSON")
+}
+
+#[test]
+fn a_run_with_report_and_picture() {
+    let folder = tempfile::tempdir().unwrap();
+    let [report, picture] = ["run.json", "run.svg"].map(|name| folder.path().join(name));
+    let outputs = ["--report", report.to_str().unwrap(), "--plot", picture.to_str().unwrap()];
+    train(&["--steps", "60", "--preset", "flag-driven"]).args(outputs).assert().success().stdout(
+        contains("flag-driven").and(contains("8.00")).and(contains("after 60 steps of 67,338 parameters")),
+    );
+    let found = json(&report);
+    assert_eq!((&found["preset"], &found["steps"]), (&"flag-driven".into(), &60.into()));
+    for key in ["train_loss", "validation_loss", "seconds", "bytes_per_parameter"] {
+        assert!(found[key].as_f64().is_some_and(f64::is_finite), "{key}");
+    }
+    assert_eq!(found["losses"].as_array().map(Vec::len), Some(60));
+    let biases = found["biases"].as_array().unwrap();
+    // Four layers with three operands each.
+    assert_eq!(biases.len(), 12);
+    for bias in biases {
+        // Each change begins where the one before ended, and the last leads to the bias that the report names.
+        let mut now = bias["first"].as_i64().unwrap();
+        for change in bias["changes"].as_array().unwrap() {
+            assert_eq!(change["from"].as_i64().unwrap(), now);
+            now = change["to"].as_i64().unwrap();
+            assert_eq!((now - change["from"].as_i64().unwrap()).abs(), 1, "flags move by one");
+        }
+        assert_eq!(bias["bias"].as_i64().unwrap(), now, "{}", bias["tensor"]);
+    }
+    let svg = fs::read_to_string(&picture).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("linear2.gradients") && svg.contains("flag-driven"));
+    // Nothing is replaced unasked.
+    train(&["--steps", "1"]).args(outputs).assert().code(1).stderr(contains("exists already"));
+}
+
+#[test]
+fn runs_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("text.txt");
+    fs::write(&text, "a small text that is read again and again. ".repeat(40)).unwrap();
+    let page = folder.path().join("runs.html");
+    let output =
+        train(&["--data", text.to_str().unwrap(), "--batch", "2", "--steps", "3", "--seeds", "2", "--json"])
+            .args(["--plot", page.to_str().unwrap(), "--compare", "f32", "five-bytes"])
+            .assert()
+            .success();
+    let found: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    let runs = found["runs"].as_array().unwrap();
+    let named: Vec<_> =
+        runs.iter().map(|run| (run["preset"].as_str().unwrap(), run["seed"].as_u64().unwrap())).collect();
+    assert_eq!(named, [("f32", 0), ("f32", 1), ("five-bytes", 0), ("five-bytes", 1)]);
+    assert!(runs[2]["bytes_per_parameter"].as_f64().unwrap() < 5.01);
+    assert!(fs::read_to_string(&page).unwrap().starts_with("<!doctype html>"));
+}
+
+#[test]
+fn configurations_are_printed_and_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    let printed = train(&["--preset", "all-dojo", "--print-config"]).assert().success();
+    fs::write(&path, &printed.get_output().stdout).unwrap();
+    let again = train(&["--config", path.to_str().unwrap(), "--print-config"]).assert().success();
+    assert_eq!(again.get_output().stdout, printed.get_output().stdout);
+    fs::write(&path, "[weights]\nformat = \"cfloat8_1_4_3\"\n").unwrap();
+    train(&["--config", path.to_str().unwrap()]).assert().code(1).stderr(contains("needs a bias"));
+    train(&["--preset", "nonsense"]).assert().code(1).stderr(contains("flag-driven"));
+    train(&["--preset", "f32", "--accumulate", "exact"]).assert().code(1).stderr(contains("f32"));
+    train(&["--data", "/no/such/text"]).assert().code(1).stderr(contains("/no/such/text"));
+    train(&["--model", "char-transformer"]).assert().code(1).stderr(contains("--data"));
+    train(&["--help"])
+        .assert()
+        .success()
+        .stdout(contains("Examples:\n  smallfloat").and(contains("five-bytes")));
+}
+
+/// The tensors and the state of a checkpoint, without the seconds that the run took.
+fn without_seconds(path: &Path) -> (Vec<u8>, Value) {
+    let bytes = fs::read(path).unwrap();
+    let length = usize::try_from(u64::from_le_bytes(bytes[..8].try_into().unwrap())).unwrap();
+    let header: Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
+    let text = header["__metadata__"]["smallfloat.train.1"].as_str().unwrap();
+    let mut state: Value = serde_json::from_str(text).unwrap();
+    state["seconds"] = 0.into();
+    (bytes[8 + length..].to_vec(), state)
+}
+
+#[test]
+fn a_killed_run_goes_on_with_the_same_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    let [whole, killed] = ["whole", "killed"].map(|name| folder.path().join(name));
+    let arguments = |folder: &Path, threads: &str| {
+        let folder = folder.to_str().unwrap();
+        ["--preset", "five-bytes", "--accumulate", "exact", "--steps", "40", "--every", "1", "--batch", "16"]
+            .into_iter()
+            .chain(["--threads", threads, "--resume", "--checkpoint", folder])
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let file = killed.join("five-bytes-0.safetensors");
+    let mut child = Process::new(assert_cmd::cargo::cargo_bin!("smallfloat"))
+        .arg("train")
+        .args(arguments(&killed, "2"))
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    while !file.exists() && began.elapsed() < Duration::from_secs(50) {
+        sleep(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let done = without_seconds(&file).1["done"].as_u64().unwrap();
+    assert!(done >= 1);
+    let run = |folder, threads| {
+        Command::cargo_bin("smallfloat")
+            .unwrap()
+            .arg("train")
+            .args(arguments(folder, threads))
+            .assert()
+            .success();
+    };
+    run(&killed, "7");
+    run(&whole, "1");
+    assert!(
+        without_seconds(&file) == without_seconds(&whole.join("five-bytes-0.safetensors")),
+        "killed after step {done}"
+    );
+    train(&["--preset", "five-bytes", "--steps", "41", "--resume", "--checkpoint", killed.to_str().unwrap()])
+        .assert()
+        .code(1)
+        .stderr(contains("other options"));
+}

@@ -1,0 +1,167 @@
+//! Checkpoints: a run in a safetensors file, as small as it is in memory, whole or not there.
+//!
+//! Codes lie in the file as they lie in memory; the header's text has the options, the state of every bias and the losses. A
+//! run that goes on from a checkpoint takes the very steps it would have taken: random numbers need no state.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use smallfloat_tensor::{Dtype, Sink, SinkOptions, Source, TensorInfo, TensorSpec};
+
+use crate::coder::Data as Elements;
+use crate::data::{Data, Digest};
+use crate::quantizer::QuantizerState;
+use crate::trainer::{Options, Trainer};
+use crate::{Error, Result};
+
+/// The key of the header's text, with the version of its layout.
+const KEY: &str = "smallfloat.train.1";
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    options: Options,
+    data: DataIdentity,
+    done: u64,
+    seconds: f64,
+    losses: Vec<f64>,
+    operands: Vec<QuantizerState>,
+    kept: Vec<QuantizerState>,
+    /// Of all tensors' bytes.
+    digest: String,
+}
+
+/// What tells one data set from another.
+#[derive(PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DataIdentity {
+    name: String,
+    classes: usize,
+    digest: String,
+}
+
+impl DataIdentity {
+    fn of(data: &dyn Data) -> Self {
+        Self {
+            name: data.name().to_owned(),
+            classes: data.classes(),
+            digest: format!("{:016x}", data.digest()),
+        }
+    }
+}
+
+/// Little-endian bytes.
+fn bytes(elements: &Elements) -> (Dtype, Vec<u8>) {
+    match elements {
+        Elements::Bytes(codes) => (Dtype::U8, codes.clone()),
+        Elements::Halves(codes) => (Dtype::U16, codes.iter().flat_map(|code| code.to_le_bytes()).collect()),
+        Elements::Plain(values) => {
+            (Dtype::F32, values.iter().flat_map(|value| value.to_le_bytes()).collect())
+        }
+    }
+}
+
+fn elements(dtype: Dtype, bytes: Vec<u8>) -> Option<Elements> {
+    Some(match dtype {
+        Dtype::U8 => Elements::Bytes(bytes),
+        Dtype::U16 => {
+            Elements::Halves(bytes.as_chunks::<2>().0.iter().map(|b| u16::from_le_bytes(*b)).collect())
+        }
+        Dtype::F32 => {
+            Elements::Plain(bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect())
+        }
+        _ => return None,
+    })
+}
+
+impl Trainer {
+    /// Writes the run as it is. A file that is there is replaced at the very end, in one step.
+    ///
+    /// # Errors
+    /// What writing refuses.
+    pub fn save(&mut self, path: &Path) -> Result<()> {
+        let mut digest = Digest::default();
+        let (mut specs, mut contents, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+        let shapes: Vec<Vec<u64>> =
+            self.parameters().list.iter().map(|p| p.shape.iter().map(|&n| n as u64).collect()).collect();
+        for (parameter, shape) in self.parameters().list.iter().zip(shapes) {
+            for tensor in
+                [Some(&parameter.weights), Some(&parameter.first_moment), parameter.second_moment.as_ref()]
+                    .into_iter()
+                    .flatten()
+            {
+                let (dtype, bytes) = bytes(&tensor.codes().data);
+                digest.add(&bytes);
+                specs.push(TensorSpec::new(&tensor.quantizer().name, dtype, shape.clone()));
+                contents.push(bytes);
+                kept.push(tensor.quantizer().state());
+            }
+        }
+        let text = Text {
+            data: DataIdentity::of(self.data()),
+            options: self.options().clone(),
+            done: self.done(),
+            seconds: self.seconds(),
+            losses: self.losses().to_vec(),
+            operands: self.quantizers().into_iter().map(|quantizer| quantizer.state()).collect(),
+            kept,
+            digest: digest.to_string(),
+        };
+        let text = serde_json::to_string(&text).map_err(|e| Error::config(e.to_string()))?;
+        let options = SinkOptions { overwrite: true, ..SinkOptions::default() };
+        let sink = Sink::create(path, specs, vec![(KEY.into(), text)], options)?;
+        for (i, bytes) in contents.iter().enumerate() {
+            sink.append(i, bytes)?;
+        }
+        Ok(sink.finish()?)
+    }
+
+    /// Goes on from a checkpoint with the data it was made with.
+    ///
+    /// # Errors
+    /// A file that is no checkpoint, one that was changed, or other data.
+    pub fn resume(path: &Path, data: Box<dyn Data>) -> Result<Self> {
+        let source = Source::open(path)?;
+        let text = source.metadata().iter().find(|(key, _)| key == KEY).ok_or_else(|| {
+            Error::data(path, format!("no checkpoint of a training run: its text has no key {KEY}"))
+        })?;
+        let text: Text =
+            serde_json::from_str(&text.1).map_err(|e| Error::data(path, format!("its text: {e}")))?;
+        let identity = DataIdentity::of(data.as_ref());
+        if identity != text.data {
+            let what = format!("made with the data {}, not with these: {}", text.data.name, identity.name);
+            return Err(Error::data(path, what));
+        }
+        let mut trainer = Self::new(text.options, data)?;
+        let mut digest = Digest::default();
+        let misfit = |what: &str| Error::data(path, format!("{what} are not those of the run it describes"));
+        let mut states = text.kept.into_iter();
+        trainer.parameters_mut().restore(|name, count| {
+            let tensor = source.tensor(name).ok_or_else(|| misfit("its tensors"))?;
+            let elements = read(&source, tensor, &mut digest)?.filter(|elements| elements.len() == count);
+            Ok((
+                states.next().ok_or_else(|| misfit("its states"))?,
+                elements.ok_or_else(|| misfit("its tensors"))?,
+            ))
+        })?;
+        if digest.to_string() != text.digest {
+            return Err(Error::data(path, "its tensors were changed: their digest is another one"));
+        }
+        let mut quantizers = trainer.quantizers();
+        if quantizers.len() != text.operands.len() {
+            return Err(misfit("its biases"));
+        }
+        for (quantizer, state) in quantizers.iter_mut().zip(text.operands) {
+            quantizer.restore(state)?;
+        }
+        drop(quantizers);
+        trainer.go_on_from(text.done, text.seconds, text.losses);
+        Ok(trainer)
+    }
+}
+
+fn read(source: &Source, tensor: &TensorInfo, digest: &mut Digest) -> Result<Option<Elements>> {
+    let bytes = source.read_all(tensor)?;
+    digest.add(&bytes);
+    Ok(elements(tensor.dtype, bytes))
+}

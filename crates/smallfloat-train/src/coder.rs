@@ -1,0 +1,162 @@
+//! [`Coders`] and [`Codes`]: encoders and decoders that are built once, and tensors as codes in memory.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use smallfloat::Format;
+use smallfloat_kernels::{Decoder, Encoder, Events, Words};
+
+use crate::{Result, Round};
+
+/// Encoder and decoder of a format at one bias.
+#[derive(Debug)]
+pub struct Coder {
+    /// The format, with its bias.
+    pub format: Format,
+    round: Round,
+    encoder: Encoder<f32>,
+    decoder: Decoder<f32>,
+}
+
+/// All coders of a run; tensors of one format, bias and rounding share one.
+#[derive(Debug, Default)]
+pub struct Coders(Vec<Arc<Coder>>);
+
+impl Coders {
+    /// The coder of a format and a rounding mode.
+    ///
+    /// # Errors
+    /// A format of more than 16 bits.
+    pub fn get(&mut self, format: &Format, round: Round) -> Result<Arc<Coder>> {
+        if let Some(coder) = self.0.iter().find(|coder| coder.round == round && coder.format == *format) {
+            return Ok(Arc::clone(coder));
+        }
+        let coder = Arc::new(Coder {
+            format: *format,
+            round,
+            encoder: Encoder::new(format, &round.projection(format)?)?,
+            decoder: Decoder::new(format, None)?,
+        });
+        self.0.push(Arc::clone(&coder));
+        Ok(coder)
+    }
+}
+
+/// A tensor's elements: codes, or binary32 where the class has no format.
+#[derive(Clone, Debug)]
+pub struct Codes {
+    /// Who wrote the codes; none for plain elements.
+    pub coder: Option<Arc<Coder>>,
+    /// The exponent s of the scale: codes are those of x·2^s.
+    pub exponent: i32,
+    /// The elements.
+    pub data: Data,
+}
+
+/// Elements as they lie in memory.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Data {
+    /// Codes of at most 8 bits.
+    Bytes(Vec<u8>),
+    /// Codes of at most 16 bits.
+    Halves(Vec<u16>),
+    /// Values.
+    Plain(Vec<f32>),
+}
+
+impl Data {
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Bytes(codes) => codes.len(),
+            Self::Halves(codes) => codes.len(),
+            Self::Plain(values) => values.len(),
+        }
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of memory that the elements take.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Bytes(codes) => codes.len(),
+            Self::Halves(codes) => size_of_val(&codes[..]),
+            Self::Plain(values) => size_of_val(&values[..]),
+        }
+    }
+}
+
+impl Codes {
+    /// Values as they are.
+    pub fn plain(values: Vec<f32>) -> Self {
+        Self { coder: None, exponent: 0, data: Data::Plain(values) }
+    }
+
+    /// The codes of values·2^exponent; `words` are for stochastic rounding.
+    pub fn encode(
+        coder: Arc<Coder>,
+        mut values: Vec<f32>,
+        exponent: i32,
+        words: Option<Words>,
+    ) -> (Self, Events) {
+        if exponent != 0 {
+            let scale = power_of_two(exponent);
+            for value in &mut values {
+                *value *= scale;
+            }
+        }
+        let encoder = &coder.encoder;
+        let (data, events) = if coder.format.width() <= 8 {
+            let mut codes = vec![0_u8; values.len()];
+            let events = match words {
+                Some(words) => encoder.encode_random(&values, &mut codes, words),
+                None => encoder.encode(&values, &mut codes),
+            };
+            (Data::Bytes(codes), events)
+        } else {
+            let mut codes = vec![0_u16; values.len()];
+            let events = match words {
+                Some(words) => encoder.encode_random(&values, &mut codes, words),
+                None => encoder.encode(&values, &mut codes),
+            };
+            (Data::Halves(codes), events)
+        };
+        (Self { coder: Some(coder), exponent, data }, events)
+    }
+
+    /// What the codes mean, times 2^exponent of the scale: the scale itself is still in.
+    pub fn scaled_values(&self) -> Cow<'_, [f32]> {
+        let decoder = match (&self.coder, &self.data) {
+            (_, Data::Plain(values)) => return Cow::Borrowed(values),
+            (Some(coder), _) => &coder.decoder,
+            (None, _) => return Cow::Owned(Vec::new()),
+        };
+        let mut values = vec![0.0; self.data.len()];
+        match &self.data {
+            Data::Bytes(codes) => decoder.decode(codes, &mut values),
+            Data::Halves(codes) => decoder.decode(codes, &mut values),
+            Data::Plain(_) => {}
+        }
+        Cow::Owned(values)
+    }
+
+    /// What the codes mean.
+    pub fn values(&self) -> Vec<f32> {
+        let mut values = self.scaled_values().into_owned();
+        if self.exponent != 0 {
+            let scale = power_of_two(-self.exponent);
+            for value in &mut values {
+                *value *= scale;
+            }
+        }
+        values
+    }
+}
+
+/// 2^exponent, for exponents of binary32's normal numbers.
+pub(crate) fn power_of_two(exponent: i32) -> f32 {
+    f32::from_bits((127 + exponent.clamp(-126, 127)).cast_unsigned() << 23)
+}

@@ -1,0 +1,232 @@
+//! [`Config`]: which format, rounding and bias policy every class of tensors has, as one readable TOML text.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use smallfloat::formats::BINARY32;
+use smallfloat::{Format, FormatSpec, Projection, RandomBits, Rounding, Saturation};
+use smallfloat_tensor::BiasPolicy;
+
+use crate::{Error, Result};
+
+/// A format's name in a configuration, with or without its bias.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Spec(pub FormatSpec);
+
+impl Default for Spec {
+    fn default() -> Self {
+        Self(BINARY32.into())
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_plain() { f.write_str("f32") } else { self.0.fmt(f) }
+    }
+}
+
+impl FromStr for Spec {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let spec: FormatSpec = text.parse()?;
+        let any = spec.with_bias(15).or_else(|_| spec.format())?;
+        if any.is_wide() && any != BINARY32 {
+            let what =
+                format!("format {text} is wider than 16 bits: take a smaller one, or f32 for no rounding");
+            return Err(Error::config(what));
+        }
+        Ok(Self(spec))
+    }
+}
+
+impl TryFrom<String> for Spec {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Spec> for String {
+    fn from(spec: Spec) -> Self {
+        spec.to_string()
+    }
+}
+
+impl Spec {
+    /// Is it binary32, which rounds nothing here?
+    pub fn is_plain(&self) -> bool {
+        self.0.format().is_ok_and(|format| format == BINARY32)
+    }
+}
+
+/// How the elements of a class are rounded.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Round {
+    /// To the nearest, ties to even.
+    #[default]
+    NearestEven,
+    /// P3109's StochasticA with 32 random bits; words by Philox4x32-10 from the run's seed, the tensor's name, and the step.
+    StochasticA,
+}
+
+impl Round {
+    /// The projection into a format: finite overflow clamps, infinities too, because one ∞ would end a run.
+    ///
+    /// # Errors
+    /// Never for the modes there are; the number of random bits is checked where it is made.
+    pub fn projection(self, format: &Format) -> Result<Projection> {
+        let rounding = match self {
+            Self::NearestEven => Rounding::NearestEven,
+            Self::StochasticA => Rounding::StochasticA(RandomBits::new(32, 0)?),
+        };
+        Ok(format.default_projection().with_rounding(rounding).with_saturation(Saturation::SatFinite))
+    }
+}
+
+/// The format, rounding and bias policy of a class of tensors.
+///
+/// Formats with a fixed bias (OCP's, P3109's) get a power-of-two scale 2^s for each tensor instead, and the policy chooses s:
+/// the same thing by another name. UHP, bfloat16 and f32 take neither.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Class {
+    /// The format; `f32` leaves the tensors as they are.
+    pub format: Spec,
+    /// The rounding mode.
+    pub rounding: Round,
+    /// Who chooses biases, spelled as [`BiasPolicy`] is; without one the format's own bias stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bias: Option<BiasPolicy>,
+    /// The bias to begin with, or the exponent s of the scale.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<i32>,
+    /// Keep the square root. For the second moment alone: √v has half of v's exponents.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub root: bool,
+}
+
+/// What is kept between steps.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StateConfig {
+    /// The parameters themselves. There is no other copy.
+    pub weights: Class,
+    /// Adam's first moment, or the momentum.
+    pub first_moment: Class,
+    /// Adam's second moment.
+    pub second_moment: Class,
+}
+
+/// How a run treats its tensors.
+///
+/// ```
+/// use smallfloat_train::Config;
+/// let config: Config = r#"
+///     [activations]
+///     format = "cfloat8_1_4_3"
+///     bias = "delayed"
+///     [state.second_moment]
+///     format = "uhp"
+///     rounding = "stochastic-a"
+///     root = true
+/// "#.parse()?;
+/// assert_eq!(config.activations.format.to_string(), "cfloat8_1_4_3");
+/// assert!(config.gradients.format.is_plain());
+/// assert!("[activations]\nformat = \"cfloat9\"".parse::<Config>().is_err());
+/// # Ok::<(), smallfloat_train::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The inputs of linear layers and convolutions.
+    pub activations: Class,
+    /// Their weights, as operands of products. Where the format is that of `state.weights`, the stored codes are the
+    /// operand and nothing is rounded again.
+    pub weights: Class,
+    /// The gradients of their outputs.
+    pub gradients: Class,
+    /// What is kept between steps.
+    pub state: StateConfig,
+    /// What the loss is multiplied by, and gradients divided by before the optimizer; a power of two from 1 to 2^24.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss_scale: Option<f32>,
+}
+
+impl FromStr for Config {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let config: Self = toml::from_str(text).map_err(|e| Error::config(e.to_string()))?;
+        config.check()?;
+        Ok(config)
+    }
+}
+
+impl Config {
+    /// The configuration as TOML.
+    ///
+    /// # Errors
+    /// Never for a configuration that was read; TOML has words for everything here.
+    pub fn to_toml(&self) -> Result<String> {
+        toml::to_string(self).map_err(|e| Error::config(e.to_string()))
+    }
+
+    /// The classes with the names they have in the text.
+    pub fn classes(&self) -> [(&'static str, &Class); 6] {
+        let StateConfig { weights, first_moment, second_moment } = &self.state;
+        [
+            ("activations", &self.activations),
+            ("weights", &self.weights),
+            ("gradients", &self.gradients),
+            ("state.weights", weights),
+            ("state.first_moment", first_moment),
+            ("state.second_moment", second_moment),
+        ]
+    }
+
+    /// Are stored codes the operands of products?
+    pub fn stored_operands(&self) -> bool {
+        !self.weights.format.is_plain() && self.weights.format == self.state.weights.format
+    }
+
+    fn check(&self) -> Result<()> {
+        for (name, class) in self.classes() {
+            let refuse = |what: String| Err(Error::config(format!("{name}: {what}")));
+            if class.root && name != "state.second_moment" {
+                return refuse("`root` is for state.second_moment alone".into());
+            }
+            if name.starts_with("state") && class.bias.is_some_and(BiasPolicy::is_for_training) {
+                let what = format!(
+                    "bias {} learns from the step before; tensors that are kept need one that looks at what is stored: amax, \
+                     auto, percentile:P or a number",
+                    class.bias.map(|policy| policy.to_string()).unwrap_or_default()
+                );
+                return refuse(what);
+            }
+            if class.format.0.has_free_bias() && class.bias.is_none() && class.format.0.bias().is_none() {
+                let what = format!(
+                    "{} needs a bias: `bias = \"amax\"` or another policy, or `format = \"{}:bias=N\"`",
+                    class.format, class.format
+                );
+                return refuse(what);
+            }
+            if class.format.is_plain() && (class.bias.is_some() || class.rounding != Round::NearestEven) {
+                return refuse(
+                    "f32 is not rounded here: leave bias and rounding out, or name a format".into(),
+                );
+            }
+        }
+        if let Some(scale) = self.loss_scale {
+            let is_power = scale.to_bits().trailing_zeros() >= 23;
+            if !(is_power && (1.0..=16_777_216.0).contains(&scale)) {
+                return Err(Error::config(format!("loss_scale {scale}: take a power of two from 1 to 2^24")));
+            }
+        }
+        Ok(())
+    }
+}

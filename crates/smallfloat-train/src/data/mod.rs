@@ -1,0 +1,88 @@
+//! Data to learn from: any text, images in IDX files, and a small set of digits that comes with the crate.
+
+mod digits;
+mod images;
+mod text;
+
+pub use digits::digits;
+pub use images::{Images, read_idx_folder};
+pub use text::Text;
+
+use crate::matrix::Matrix;
+
+/// What a model is fed with.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Input {
+    /// Tokens of sequences, one after the other.
+    Tokens(Vec<u16>),
+    /// A row for each image.
+    Rows(Matrix),
+}
+
+/// Inputs and what should come out.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Batch {
+    /// The inputs.
+    pub input: Input,
+    /// A label for each row of the result.
+    pub labels: Vec<u16>,
+}
+
+/// Data in two parts, one to learn from and one to be judged by.
+pub trait Data: Send + Sync {
+    /// The batch of a step, the same for the same seed and step.
+    fn batch(&self, seed: u64, step: u64, size: usize) -> Batch;
+
+    /// The batches of an evaluation.
+    fn validation(&self) -> Vec<Batch>;
+
+    /// How many labels there are.
+    fn classes(&self) -> usize;
+
+    /// A name for reports.
+    fn name(&self) -> &str;
+
+    /// A number that other data hardly have.
+    fn digest(&self) -> u64;
+}
+
+/// FNV-1a of 64 bits (G. Fowler, L. C. Noll, K.-P. Vo; IETF draft-eastlake-fnv): finds accidents, not forgeries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Digest(pub(crate) u64);
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Digest {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+}
+
+impl std::fmt::Display for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_of_the_draft() {
+        // draft-eastlake-fnv, appendix C: the empty string, "a", "foobar".
+        for (text, digest) in
+            [("", 0xcbf2_9ce4_8422_2325), ("a", 0xaf63_dc4c_8601_ec8c), ("foobar", 0x8594_4171_f739_67e8)]
+        {
+            let mut ours = Digest::default();
+            ours.add(text.as_bytes());
+            assert_eq!(ours.0, digest, "{text}");
+        }
+    }
+}

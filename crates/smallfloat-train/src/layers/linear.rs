@@ -1,0 +1,130 @@
+//! [`Linear`]: the layer whose products are of small floats.
+
+use crate::Result;
+use crate::coder::Codes;
+use crate::layers::{Layer, Pass};
+use crate::matrix::Matrix;
+use crate::parameters::{First, Parameters};
+use crate::product::{Operand, product};
+use crate::quantizer::Quantizer;
+
+/// y = Q(x)·Q(W)ᵀ + b. Backward: dx = Q(dy)·Q(W), dW = Q(dy)ᵀ·Q(x), db = sums of dy. Encoding counts as the identity there,
+/// which is the straight-through definition (Bengio et al., arXiv 1308.3432).
+pub struct Linear {
+    weight: usize,
+    bias: Option<usize>,
+    outputs: usize,
+    inputs: usize,
+    activations: Quantizer,
+    weights: Quantizer,
+    gradients: Quantizer,
+    /// Is there a layer before it that wants a gradient?
+    passes_on: bool,
+    saved: Option<Saved>,
+}
+
+struct Saved {
+    activations: Codes,
+    weights: Codes,
+}
+
+impl Linear {
+    /// A layer with first weights of this standard deviation and first biases of zero.
+    ///
+    /// # Errors
+    /// A class of the configuration that does not go together.
+    pub fn new(
+        parameters: &mut Parameters,
+        name: &str,
+        [inputs, outputs]: [usize; 2],
+        deviation: f32,
+    ) -> Result<Self> {
+        let config = parameters.config().clone();
+        Ok(Self {
+            weight: parameters.add(
+                &format!("{name}.weight"),
+                &[outputs, inputs],
+                First::Normal(deviation),
+            )?,
+            bias: Some(parameters.add(&format!("{name}.bias"), &[outputs], First::Constant(0.0))?),
+            outputs,
+            inputs,
+            activations: Quantizer::new(format!("{name}.activations"), &config.activations)?,
+            weights: Quantizer::new(format!("{name}.weights"), &config.weights)?,
+            gradients: Quantizer::new(format!("{name}.gradients"), &config.gradients)?,
+            passes_on: true,
+            saved: None,
+        })
+    }
+
+    /// The same at the beginning of a model: nobody wants the gradient of its input, so it is not computed.
+    #[must_use]
+    pub fn first(mut self) -> Self {
+        self.passes_on = false;
+        self
+    }
+
+    /// The length of an input's row.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+}
+
+impl Layer for Linear {
+    fn forward(&mut self, pass: &mut Pass<'_>, x: Matrix) -> Result<Matrix> {
+        let moment = pass.moment;
+        let count = x.values.len();
+        let activations = self.activations.encode(pass.parameters.coders(), x.values, moment, None)?;
+        let kept = &pass.parameters.list[self.weight].weights;
+        let weights = if pass.parameters.config().stored_operands()
+            || self.weights.is_plain() && kept.codes().coder.is_none()
+        {
+            kept.codes().clone()
+        } else {
+            let values = kept.values();
+            self.weights.encode(pass.parameters.coders(), values, moment, None)?
+        };
+        let mut y = Matrix {
+            columns: self.outputs,
+            values: product(
+                &Operand::new(&activations, self.inputs),
+                &Operand::new(&weights, self.inputs).transpose(),
+                pass.accumulate,
+            )?,
+        };
+        if let Some(bias) = self.bias {
+            let bias = pass.parameters.list[bias].weights.values();
+            for row in y.values.chunks_exact_mut(self.outputs) {
+                for (y, b) in row.iter_mut().zip(&bias) {
+                    *y += b;
+                }
+            }
+        }
+        pass.keeps(count, activations.data.bytes());
+        self.saved = Some(Saved { activations, weights });
+        Ok(y)
+    }
+
+    fn backward(&mut self, pass: &mut Pass<'_>, gradient: Matrix) -> Result<Matrix> {
+        let Some(Saved { activations, weights }) = self.saved.take() else { return Ok(gradient) };
+        if let Some(bias) = self.bias {
+            gradient.add_columns_to(&mut pass.parameters.list[bias].gradient);
+        }
+        let rows = gradient.rows();
+        let codes = self.gradients.encode(pass.parameters.coders(), gradient.values, pass.moment, None)?;
+        let dy = Operand::new(&codes, self.outputs);
+        let dw = product(&dy.transpose(), &Operand::new(&activations, self.inputs), pass.accumulate)?;
+        for (sum, dw) in pass.parameters.list[self.weight].gradient.iter_mut().zip(dw) {
+            *sum += dw;
+        }
+        if !self.passes_on {
+            return Ok(Matrix::zeros(rows, 0));
+        }
+        let values = product(&dy, &Operand::new(&weights, self.inputs), pass.accumulate)?;
+        Ok(Matrix { columns: self.inputs, values })
+    }
+
+    fn quantizers(&mut self) -> Vec<&mut Quantizer> {
+        vec![&mut self.activations, &mut self.weights, &mut self.gradients]
+    }
+}

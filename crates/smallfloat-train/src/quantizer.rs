@@ -1,0 +1,354 @@
+//! [`Quantizer`]: tensors of one kind to codes, step after step, with a bias that follows them.
+
+use serde::{Deserialize, Serialize};
+use smallfloat::{Format, FormatSpec};
+use smallfloat_kernels::{Events, Level, Words, amax};
+use smallfloat_tensor::{BiasController, BiasPolicy, CodeUse, Magnitudes, Observation};
+
+use crate::coder::{Coders, Codes, Data};
+use crate::scale::ScaleController;
+use crate::{Class, Error, Result, Round};
+
+/// Who chooses the bias.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Chooser {
+    /// Nobody: the format has its own.
+    Nobody,
+    Bias(BiasController),
+    Scale(ScaleController),
+}
+
+/// Counts of what encoding did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Tally {
+    /// Elements encoded.
+    pub elements: u64,
+    /// Elements beyond the largest value, which they became.
+    pub overflowed: u64,
+    /// Elements that became zero and had not been.
+    pub underflowed: u64,
+}
+
+impl Tally {
+    /// Both together.
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
+        Self {
+            elements: self.elements + other.elements,
+            overflowed: self.overflowed + other.overflowed,
+            underflowed: self.underflowed + other.underflowed,
+        }
+    }
+}
+
+/// A change of a bias, or of a scale's exponent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BiasChange {
+    /// The step whose tensor was the last with the old bias.
+    pub step: u64,
+    /// The old one.
+    pub from: i32,
+    /// The new one.
+    pub to: i32,
+}
+
+/// How many values have each of binary32's exponent fields; the first counts zeros and subnormals.
+pub type Exponents = Vec<u64>;
+
+/// Encodes tensors of one kind: the inputs of a layer, say.
+#[derive(Clone, Debug)]
+pub struct Quantizer {
+    /// Where the tensors are: the layer's name and the class.
+    pub name: String,
+    round: Round,
+    spec: FormatSpec,
+    /// None leaves tensors as they are.
+    chooser: Option<Chooser>,
+    first_bias: i32,
+    changes: Vec<BiasChange>,
+    tally: Tally,
+    exponents: Option<Exponents>,
+}
+
+/// What a quantizer must know of the present step.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// The number of the step.
+    pub step: u64,
+    /// Do biases learn? They stay as they are in an evaluation.
+    pub learning: bool,
+    /// Are exponents to be counted?
+    pub counting: bool,
+}
+
+/// A quantizer's state, for checkpoints.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QuantizerState {
+    name: String,
+    chooser: Option<Chooser>,
+    first_bias: i32,
+    changes: Vec<BiasChange>,
+    total: Tally,
+}
+
+impl Quantizer {
+    /// A quantizer for tensors of a class.
+    ///
+    /// # Errors
+    /// A bias or policy that the format does not take.
+    pub fn new(name: impl Into<String>, class: &Class) -> Result<Self> {
+        let spec = class.format.0;
+        let chooser = if class.format.is_plain() {
+            None
+        } else {
+            Some(
+                match class
+                    .bias
+                    .or_else(|| spec.bias().filter(|_| spec.has_free_bias()).map(BiasPolicy::Fixed))
+                {
+                    Some(policy) if spec.has_free_bias() => {
+                        Chooser::Bias(BiasController::new(policy, spec, class.start)?)
+                    }
+                    Some(policy) => Chooser::Scale(ScaleController::new(policy, class.start)?),
+                    None => Chooser::Nobody,
+                },
+            )
+        };
+        let mut quantizer = Self {
+            name: name.into(),
+            round: class.rounding,
+            spec,
+            chooser,
+            first_bias: 0,
+            changes: Vec::new(),
+            tally: Tally::default(),
+            exponents: None,
+        };
+        quantizer.first_bias = quantizer.bias().unwrap_or(0);
+        Ok(quantizer)
+    }
+
+    /// The format as it is named, without the bias that a controller chooses; `f32` if nothing is encoded.
+    pub fn spec(&self) -> &FormatSpec {
+        &self.spec
+    }
+
+    /// Does it leave tensors as they are?
+    pub fn is_plain(&self) -> bool {
+        self.chooser.is_none()
+    }
+
+    /// The present format.
+    ///
+    /// # Errors
+    /// Never for a quantizer that was built.
+    pub fn format(&self) -> Result<Format> {
+        match &self.chooser {
+            Some(Chooser::Bias(controller)) => Ok(*controller.format()),
+            _ => Ok(self.spec.format()?),
+        }
+    }
+
+    /// The present bias of a format whose bias is free, or the exponent of the scale; `None` where nobody chooses.
+    pub fn bias(&self) -> Option<i32> {
+        match self.chooser.as_ref()? {
+            Chooser::Nobody => None,
+            Chooser::Bias(controller) => Some(controller.bias()),
+            Chooser::Scale(controller) => Some(controller.exponent()),
+        }
+    }
+
+    /// The bias at the beginning.
+    pub fn first_bias(&self) -> i32 {
+        self.first_bias
+    }
+
+    /// All changes of the bias.
+    pub fn changes(&self) -> &[BiasChange] {
+        &self.changes
+    }
+
+    /// What happened to all tensors of learning steps.
+    pub fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    /// The exponents of the last tensor whose exponents were counted.
+    pub fn exponents(&self) -> Option<&Exponents> {
+        self.exponents.as_ref()
+    }
+
+    /// The codes of a tensor, and what happened.
+    ///
+    /// # Errors
+    /// Never for finite and other values alike; what a controller refuses would be a mistake in here.
+    pub fn encode(
+        &mut self,
+        coders: &mut Coders,
+        values: Vec<f32>,
+        moment: Moment,
+        words: Option<Words>,
+    ) -> Result<Codes> {
+        if moment.counting {
+            self.exponents = Some(count_exponents(&values));
+        }
+        if self.chooser.is_none() {
+            return Ok(Codes::plain(values));
+        }
+        let before = self.bias();
+        // An evaluation must leave no trace, though some policies look at each tensor.
+        let memory = (!moment.learning).then(|| self.chooser.clone());
+        self.look_before(&values)?;
+        let format = self.format()?;
+        let coder = coders.get(&format, self.round)?;
+        let exponent = self.exponent();
+        let amax = self.learns_amax_after().then(|| amax(&values, Level::detected()));
+        let (codes, events) = Codes::encode(coder, values, exponent, words);
+        if let Some(chooser) = memory {
+            self.chooser = chooser;
+            return Ok(codes);
+        }
+        self.look_after(amax, &format, &codes, &events)?;
+        self.tally = self.tally.merge(Tally {
+            elements: events.elements,
+            overflowed: events.saturated,
+            underflowed: events.underflowed,
+        });
+        if let (Some(from), Some(to)) = (before, self.bias())
+            && from != to
+        {
+            self.changes.push(BiasChange { step: moment.step, from, to });
+        }
+        Ok(codes)
+    }
+
+    /// Policies that choose for the very tensor look at it, and `delayed` at the first one, which it has no history for.
+    fn look_before(&mut self, values: &[f32]) -> Result<()> {
+        match self.chooser.as_mut() {
+            Some(Chooser::Bias(controller)) => match controller.policy() {
+                BiasPolicy::Amax { .. } => observe_amax(controller, amax(values, Level::detected())),
+                BiasPolicy::Delayed { .. } if controller.steps() == 0 => {
+                    observe_amax(controller, amax(values, Level::detected()))
+                }
+                policy if policy.needs_statistics() => {
+                    let magnitudes = Magnitudes::of(values, controller.format().precision());
+                    controller.observe(Observation::Magnitudes(&magnitudes)).map(|_| ()).map_err(Error::from)
+                }
+                _ => Ok(()),
+            },
+            Some(Chooser::Scale(controller)) => {
+                let first =
+                    matches!(controller.policy(), BiasPolicy::Delayed { .. }) && controller.steps() == 0;
+                if first || matches!(controller.policy(), BiasPolicy::Amax { .. }) {
+                    controller.observe(amax(values, Level::detected()), &self.spec.format()?);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn learns_amax_after(&self) -> bool {
+        let policy = match &self.chooser {
+            Some(Chooser::Bias(controller)) => controller.policy(),
+            Some(Chooser::Scale(controller)) => controller.policy(),
+            _ => return false,
+        };
+        matches!(policy, BiasPolicy::Delayed { .. })
+    }
+
+    fn look_after(
+        &mut self,
+        amax: Option<f32>,
+        format: &Format,
+        codes: &Codes,
+        events: &Events,
+    ) -> Result<()> {
+        match (self.chooser.as_mut(), amax) {
+            (Some(Chooser::Bias(controller)), Some(amax)) => observe_amax(controller, amax),
+            (Some(Chooser::Scale(controller)), Some(amax)) => {
+                controller.observe(amax, format);
+                Ok(())
+            }
+            (Some(Chooser::Bias(controller)), None)
+                if matches!(controller.policy(), BiasPolicy::Flags { .. }) =>
+            {
+                let used = match &codes.data {
+                    Data::Bytes(codes) => CodeUse::of(format, events, codes),
+                    Data::Halves(codes) => CodeUse::of(format, events, codes),
+                    Data::Plain(_) => return Ok(()),
+                };
+                controller.observe(Observation::Codes(used))?;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Codes that were written at the present bias.
+    pub(crate) fn adopt(&self, coders: &mut Coders, data: Data) -> Result<Codes> {
+        if self.is_plain() {
+            return Ok(Codes { coder: None, exponent: 0, data });
+        }
+        let coder = coders.get(&self.format()?, self.round)?;
+        Ok(Codes { coder: Some(coder), exponent: self.exponent(), data })
+    }
+
+    /// The exponent of the scale.
+    fn exponent(&self) -> i32 {
+        match &self.chooser {
+            Some(Chooser::Scale(controller)) => controller.exponent(),
+            _ => 0,
+        }
+    }
+
+    /// The state, for a checkpoint.
+    pub fn state(&self) -> QuantizerState {
+        QuantizerState {
+            name: self.name.clone(),
+            chooser: self.chooser.clone(),
+            first_bias: self.first_bias,
+            changes: self.changes.clone(),
+            total: self.tally,
+        }
+    }
+
+    /// Goes on from a state.
+    ///
+    /// # Errors
+    /// A state of another quantizer.
+    pub fn restore(&mut self, state: QuantizerState) -> Result<()> {
+        let fits = match (&self.chooser, &state.chooser) {
+            (Some(Chooser::Bias(mine)), Some(Chooser::Bias(other))) => {
+                mine.policy() == other.policy()
+                    && mine.format().with_bias(other.bias()) == Ok(*other.format())
+            }
+            (Some(Chooser::Scale(mine)), Some(Chooser::Scale(other))) => mine.policy() == other.policy(),
+            (mine, other) => mine == other,
+        };
+        if state.name != self.name || !fits {
+            let what = format!("the state of {} is not one of {} as it is configured", state.name, self.name);
+            return Err(Error::config(what));
+        }
+        self.chooser = state.chooser;
+        self.first_bias = state.first_bias;
+        self.changes = state.changes;
+        self.tally = state.total;
+        Ok(())
+    }
+}
+
+fn observe_amax(controller: &mut BiasController, amax: f32) -> Result<()> {
+    controller.observe(Observation::Amax(f64::from(amax)))?;
+    Ok(())
+}
+
+fn count_exponents(values: &[f32]) -> Exponents {
+    let mut counts = vec![0; 256];
+    for value in values {
+        counts[(value.to_bits() >> 23 & 255) as usize] += 1;
+    }
+    counts
+}

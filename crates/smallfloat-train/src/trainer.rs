@@ -1,0 +1,294 @@
+//! [`Trainer`]: a run, step by step.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::Data;
+use crate::layers::{Loss, Pass, Saved};
+use crate::models::{Architecture, Model};
+use crate::optimizer::{Optimizer, Schedule};
+use crate::parameters::Parameters;
+use crate::product::Accumulate;
+use crate::quantizer::{Moment, Quantizer, Tally};
+use crate::report::{BiasReport, Memory, Report};
+use crate::{Config, Error, Result};
+
+/// What a run is.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Options {
+    /// A name for the configuration, for reports.
+    pub name: String,
+    /// Formats, rounding, biases.
+    pub config: Config,
+    /// The model.
+    pub architecture: Architecture,
+    /// Steps.
+    pub steps: u64,
+    /// Sequences or images of a step.
+    pub batch: usize,
+    /// The optimizer.
+    pub optimizer: Optimizer,
+    /// The largest learning rate.
+    pub rate: f32,
+    /// Steps until it is reached.
+    pub warm_up: u64,
+    /// What all random numbers derive from.
+    pub seed: u64,
+    /// How quantized products accumulate.
+    pub accumulate: Accumulate,
+}
+
+impl Options {
+    /// A run as the published tables have it: 500 steps of Adam at 0.002 with 50 steps of warm-up, batches of 32, seed 0.
+    pub fn new(architecture: Architecture, config: Config) -> Self {
+        Self {
+            name: "custom".into(),
+            config,
+            architecture,
+            steps: 500,
+            batch: 32,
+            optimizer: Optimizer::ADAM,
+            rate: 2e-3,
+            warm_up: 50,
+            seed: 0,
+            accumulate: Accumulate::F32,
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.steps == 0 || self.batch == 0 {
+            return Err(Error::config("a run needs one step and one sequence or image in it at least"));
+        }
+        if !(self.rate > 0.0 && self.rate.is_finite()) {
+            return Err(Error::config(format!("learning rate {}: take a positive number", self.rate)));
+        }
+        if self.accumulate == Accumulate::Exact {
+            let format = |class: &crate::Class| {
+                let spec = class.format.0;
+                if class.format.is_plain() {
+                    let what = "exact sums need formats for activations, weights and gradients: f32 has no bounded range";
+                    return Err(Error::config(what));
+                }
+                Ok(spec.format().or_else(|_| spec.with_bias(15))?)
+            };
+            let [activations, weights, gradients] =
+                [&self.config.activations, &self.config.weights, &self.config.gradients].map(format);
+            let (activations, weights, gradients) = (activations?, weights?, gradients?);
+            crate::exact::check(&activations, &weights)?;
+            crate::exact::check(&gradients, &weights)?;
+            crate::exact::check(&gradients, &activations)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a step did.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Step {
+    /// Its number, from 1 on.
+    pub number: u64,
+    /// The mean loss of its batch, in nats.
+    pub loss: f64,
+    /// What happened to the operands of its products.
+    pub operands: Tally,
+    /// Tokens or images.
+    pub elements: usize,
+}
+
+/// A run.
+pub struct Trainer {
+    options: Options,
+    data: Box<dyn Data>,
+    parameters: Parameters,
+    model: Model,
+    done: u64,
+    losses: Vec<f64>,
+    seconds: f64,
+    saved: Saved,
+}
+
+impl Trainer {
+    /// A run from its beginning.
+    ///
+    /// # Errors
+    /// Options that do not go together.
+    pub fn new(options: Options, data: Box<dyn Data>) -> Result<Self> {
+        options.check()?;
+        let mut parameters =
+            Parameters::new(&options.config, options.seed, options.optimizer.has_second_moment());
+        let model = Model::new(&mut parameters, options.architecture, data.classes())?;
+        Ok(Self {
+            options,
+            data,
+            parameters,
+            model,
+            done: 0,
+            losses: Vec::new(),
+            seconds: 0.0,
+            saved: Saved::default(),
+        })
+    }
+
+    /// The options.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The parameters and the optimizer's state.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Steps done.
+    pub fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// The next step; `None` when all are done.
+    ///
+    /// # Errors
+    /// What encoding refuses.
+    pub fn step(&mut self) -> Result<Option<Step>> {
+        if self.done >= self.options.steps {
+            return Ok(None);
+        }
+        let began = Instant::now();
+        let number = self.done + 1;
+        let before = self.operands();
+        let batch = self.data.batch(self.options.seed, self.done, self.options.batch);
+        let scale = self.options.config.loss_scale.unwrap_or(1.0);
+        self.parameters.clear_gradients();
+        let mut pass = Pass {
+            parameters: &mut self.parameters,
+            accumulate: self.options.accumulate,
+            moment: Moment { step: number, learning: true, counting: number == self.options.steps },
+            saved: Saved::default(),
+        };
+        let Loss { mean, gradient, .. } = self.model.loss(&mut pass, &batch, scale)?;
+        self.model.backward(&mut pass, &batch, gradient)?;
+        self.saved = pass.saved;
+        let schedule =
+            Schedule { peak: self.options.rate, warm_up: self.options.warm_up, steps: self.options.steps };
+        self.options.optimizer.step(&mut self.parameters, number, schedule.rate(number), scale)?;
+        self.done = number;
+        self.losses.push(mean);
+        self.seconds += began.elapsed().as_secs_f64();
+        let after = self.operands();
+        let operands = Tally {
+            elements: after.elements - before.elements,
+            overflowed: after.overflowed - before.overflowed,
+            underflowed: after.underflowed - before.underflowed,
+        };
+        Ok(Some(Step { number, loss: mean, operands, elements: batch.labels.len() }))
+    }
+
+    pub(crate) fn data(&self) -> &dyn Data {
+        self.data.as_ref()
+    }
+
+    pub(crate) fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    pub(crate) fn parameters_mut(&mut self) -> &mut Parameters {
+        &mut self.parameters
+    }
+
+    /// The quantizers of all layers, in an order that never changes.
+    pub fn quantizers(&mut self) -> Vec<&mut Quantizer> {
+        self.model.quantizers()
+    }
+
+    pub(crate) fn go_on_from(&mut self, done: u64, seconds: f64, losses: Vec<f64>) {
+        (self.done, self.seconds, self.losses) = (done, seconds, losses);
+    }
+
+    /// The loss of every step so far.
+    pub fn losses(&self) -> &[f64] {
+        &self.losses
+    }
+
+    /// What happened to the operands of all products so far.
+    fn operands(&mut self) -> Tally {
+        self.model.quantizers().iter().map(|quantizer| quantizer.tally()).fold(Tally::default(), Tally::merge)
+    }
+
+    /// The mean loss and the share of right answers on data that is not learnt from. Changes nothing.
+    ///
+    /// # Errors
+    /// What encoding refuses.
+    pub fn validate(&mut self) -> Result<(f64, f64)> {
+        let (mut loss, mut correct, mut count) = (0.0, 0, 0);
+        for batch in self.data.validation() {
+            let mut pass = Pass {
+                parameters: &mut self.parameters,
+                accumulate: self.options.accumulate,
+                moment: Moment { step: self.done, learning: false, counting: false },
+                saved: Saved::default(),
+            };
+            let result = self.model.loss(&mut pass, &batch, 1.0)?;
+            #[expect(clippy::cast_precision_loss, reason = "batches are small")]
+            let rows = batch.labels.len() as f64;
+            loss += result.mean * rows;
+            correct += result.correct;
+            count += batch.labels.len();
+        }
+        #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53")]
+        let [correct, count] = [correct, count].map(|n| n as f64);
+        Ok((loss / count, correct / count))
+    }
+
+    /// The report, with a validation.
+    ///
+    /// # Errors
+    /// As [`validate`](Self::validate).
+    pub fn report(&mut self) -> Result<Report> {
+        let (validation_loss, validation_accuracy) = self.validate()?;
+        let mut biases: Vec<BiasReport> =
+            self.model.quantizers().into_iter().map(|q| bias_report(q)).collect();
+        biases.extend(self.parameters.kept().map(|kept| bias_report(kept.quantizer())));
+        biases.retain(|bias| bias.format != "binary32");
+        let distinct: BTreeSet<(&str, i32)> =
+            biases.iter().filter_map(|b| Some((b.format.as_str(), b.bias?))).collect();
+        let (state, parameters) = (self.parameters.kept_bytes(), self.parameters.count());
+        #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53")]
+        let bytes_per_parameter = state as f64 / parameters as f64;
+        Ok(Report {
+            preset: self.options.name.clone(),
+            data: self.data.name().to_owned(),
+            seed: self.options.seed,
+            steps: self.done,
+            seconds: self.seconds,
+            train_loss: self.losses.last().copied().unwrap_or(f64::NAN),
+            validation_loss,
+            validation_accuracy,
+            parameters,
+            bytes_per_parameter,
+            memory: Memory {
+                state,
+                activations: self.saved.bytes,
+                activations_as_f32: self.saved.as_f32,
+                gradients: 4 * parameters,
+            },
+            distinct_biases: distinct.len(),
+            biases,
+            losses: self.losses.clone(),
+        })
+    }
+}
+
+fn bias_report(quantizer: &Quantizer) -> BiasReport {
+    let spec = quantizer.spec().to_string();
+    BiasReport {
+        tensor: quantizer.name.clone(),
+        format: spec.split(':').next().unwrap_or_default().to_owned(),
+        bias: quantizer.bias(),
+        first: quantizer.first_bias(),
+        changes: quantizer.changes().to_vec(),
+        elements: quantizer.tally(),
+        exponents: quantizer.exponents().cloned(),
+    }
+}

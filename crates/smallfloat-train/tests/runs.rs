@@ -1,0 +1,203 @@
+//! Whole runs: the same bits on any number of threads and after a stop, what is refused, and the order of the presets.
+
+use smallfloat_train::data::{Data, Text, digits};
+use smallfloat_train::{Accumulate, Architecture, Config, Optimizer, Options, Sequence, Trainer, preset};
+
+/// Sentences of a small made-up language: some forty words in a few patterns.
+fn sentences(characters: usize) -> String {
+    let pick = Sequence::new(1, "sentences");
+    let part = |i: u64, parts: &[&'static str]| parts[pick.below(i, parts.len())];
+    let (mut text, mut i) = (String::new(), 0);
+    while text.len() < characters {
+        let pattern = pick.below(i, 3);
+        let noun = |i| {
+            format!("{}{}", part(i, &["bar", "lem", "tok", "vin", "sur"]), part(i + 1, &["a", "elo", "uk"]))
+        };
+        let verb = |i| part(i, &["sings to", "sees", "carries", "forgets"]);
+        let sentence = match pattern {
+            0 => format!("the {} {} the {}.\n", noun(i + 1), verb(i + 3), noun(i + 4)),
+            1 => format!("{} {} no {}?\n", noun(i + 1), verb(i + 3), noun(i + 4)),
+            _ => format!("why {} the {}, {}!\n", verb(i + 3), noun(i + 1), noun(i + 4)),
+        };
+        text.push_str(&sentence);
+        i += 8;
+    }
+    text
+}
+
+fn small(preset_name: &str) -> Options {
+    let architecture = Architecture::CharTransformer { layers: 1, channels: 32, heads: 2, context: 64 };
+    Options {
+        name: preset_name.into(),
+        steps: 60,
+        warm_up: 10,
+        rate: 8e-3,
+        ..Options::new(architecture, preset(preset_name).unwrap())
+    }
+}
+
+fn text(characters: usize) -> Box<dyn Data> {
+    Box::new(Text::new("sentences", &sentences(characters), 64).unwrap())
+}
+
+#[test]
+fn the_order_of_the_presets() {
+    let loss = |name: &str| {
+        let mut trainer = Trainer::new(small(name), text(60_000)).unwrap();
+        while trainer.step().unwrap().is_some() {}
+        trainer.validate().unwrap().0
+    };
+    let f32_loss = loss("f32");
+    println!("f32 {f32_loss:.3}");
+    assert!(f32_loss < 1.3, "nothing learnt: {f32_loss}");
+    for name in ["cfloat8", "flag-driven"] {
+        let found = loss(name);
+        println!("{name} {found:.3}");
+        assert!((found - f32_loss).abs() < 0.12, "{name}: {found} against {f32_loss}");
+    }
+    let none = loss("fixed-143-7");
+    let [stochastic, nearest] = ["weights-143-sr", "weights-143-rne"].map(loss);
+    println!("fixed-143-7 {none:.3}, weights-143-sr {stochastic:.3}, weights-143-rne {nearest:.3}");
+    assert!(none > f32_loss + 1.5, "fixed-143-7: {none} against {f32_loss}");
+    assert!(nearest > stochastic + 0.15, "nearest {nearest}, stochastic {stochastic}");
+}
+
+/// Everything that a run is made of, in bits.
+fn state(trainer: &mut Trainer) -> String {
+    let losses: Vec<u64> = trainer.losses().iter().map(|loss| loss.to_bits()).collect();
+    let kept: Vec<_> = trainer
+        .parameters()
+        .kept()
+        .map(|kept| (kept.codes().data.clone(), kept.quantizer().state()))
+        .collect();
+    let quantizers: Vec<_> = trainer.quantizers().iter().map(|quantizer| quantizer.state()).collect();
+    let (loss, right) = trainer.validate().unwrap();
+    format!("{losses:?} {kept:?} {quantizers:?} {:x} {:x}", loss.to_bits(), right.to_bits())
+}
+
+fn exact(name: &str) -> Options {
+    Options { steps: 6, batch: 9, warm_up: 2, accumulate: Accumulate::Exact, ..small(name) }
+}
+
+#[test]
+fn threads_change_nothing() {
+    for options in [exact("five-bytes"), Options { accumulate: Accumulate::F32, ..exact("cfloat8") }] {
+        let states: Vec<String> = [1, 2, 7]
+            .into_iter()
+            .map(|threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| {
+                    let mut trainer = Trainer::new(options.clone(), text(20_000)).unwrap();
+                    while trainer.step().unwrap().is_some() {}
+                    state(&mut trainer)
+                })
+            })
+            .collect();
+        assert!(states[0] == states[1] && states[0] == states[2], "{}", options.name);
+    }
+}
+
+#[test]
+fn a_run_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["five-bytes", "flag-driven", "p3109", "f32"] {
+        let accumulate = if name == "f32" { Accumulate::F32 } else { Accumulate::Exact };
+        let options = Options { accumulate, ..exact(name) };
+        let mut whole = Trainer::new(options.clone(), text(20_000)).unwrap();
+        while whole.step().unwrap().is_some() {}
+        let path = folder.path().join(format!("{name}.safetensors"));
+        let mut first = Trainer::new(options, text(20_000)).unwrap();
+        for _ in 0..3 {
+            first.step().unwrap();
+        }
+        first.save(&path).unwrap();
+        let mut second = Trainer::resume(&path, text(20_000)).unwrap();
+        assert_eq!(second.done(), 3);
+        while second.step().unwrap().is_some() {}
+        assert!(state(&mut whole) == state(&mut second), "{name}");
+    }
+}
+
+#[test]
+fn checkpoints_are_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.safetensors");
+    let mut trainer = Trainer::new(exact("five-bytes"), text(20_000)).unwrap();
+    trainer.step().unwrap();
+    trainer.save(&path).unwrap();
+    let error =
+        |data: Box<dyn Data>| Trainer::resume(&path, data).err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(error(text(30_000)).contains("made with the data"));
+    let whole = std::fs::read(&path).unwrap();
+    let mut damaged = whole.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    std::fs::write(&path, damaged).unwrap();
+    assert!(error(text(20_000)).contains("digest"));
+    std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+    assert!(!error(text(20_000)).is_empty());
+    std::fs::write(&path, whole).unwrap();
+    assert_eq!(error(text(20_000)), "");
+}
+
+#[test]
+fn memory_is_what_the_report_says() {
+    for (name, bytes) in [("f32", 12.0), ("cfloat8", 12.0), ("all-dojo", 6.0), ("five-bytes", 5.0)] {
+        let mut trainer = Trainer::new(Options { steps: 1, ..small(name) }, text(20_000)).unwrap();
+        trainer.step().unwrap();
+        let report = trainer.report().unwrap();
+        // A byte for each tensor's bias comes on top.
+        assert!(
+            (bytes..bytes + 0.02).contains(&report.bytes_per_parameter),
+            "{name}: {}",
+            report.bytes_per_parameter
+        );
+        if name == "f32" {
+            assert_eq!(report.memory.activations, report.memory.activations_as_f32);
+        } else {
+            assert!(report.memory.activations < report.memory.activations_as_f32);
+        }
+    }
+}
+
+#[test]
+fn digits_are_learnt_by_both_nets() {
+    let nets = [
+        (Architecture::Mlp { inputs: 64 }, Optimizer::MOMENTUM, 0.05),
+        (Architecture::Cnn { height: 8, width: 8 }, Optimizer::ADAM, 4e-3),
+    ];
+    for (architecture, optimizer, rate) in nets {
+        let options = Options {
+            steps: 150,
+            warm_up: 10,
+            optimizer,
+            rate,
+            ..Options::new(architecture, preset("flag-driven").unwrap())
+        };
+        let mut trainer = Trainer::new(options, Box::new(digits().unwrap())).unwrap();
+        while trainer.step().unwrap().is_some() {}
+        let (_, right) = trainer.validate().unwrap();
+        assert!(right > 0.85, "{architecture:?}: {right}");
+    }
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let refused = |config: &str| config.parse::<Config>().unwrap_err().to_string();
+    assert!(refused("[weights]\nformat = \"cfloat8_1_4_3\"").contains("needs a bias"));
+    assert!(refused("[weights]\nformat = \"f32\"\nbias = \"amax\"").contains("not rounded"));
+    assert!(
+        refused("[state.weights]\nformat = \"shp\"\nbias = \"delayed\"")
+            .contains("learns from the step before")
+    );
+    assert!(
+        refused("[state.weights]\nformat = \"shp\"\nbias = \"amax\"\nroot = true").contains("second_moment")
+    );
+    assert!(refused("loss_scale = 3.0").contains("power of two"));
+    let trainer =
+        |options| Trainer::new(options, text(20_000)).err().map(|e: smallfloat_train::Error| e.to_string());
+    assert!(trainer(Options { steps: 0, ..small("f32") }).is_some());
+    assert!(trainer(Options { accumulate: Accumulate::Exact, ..small("f32") }).is_some());
+    assert!(trainer(Options { accumulate: Accumulate::Exact, ..small("bf16") }).is_some());
+    assert!(trainer(Options { architecture: Architecture::Mlp { inputs: 4 }, ..small("f32") }).is_none());
+    assert!(Text::new("short", "abc", 64).is_err());
+}
