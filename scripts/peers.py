@@ -200,7 +200,7 @@ def judge(library, unit, operands, results):
     findings = []
     policies = POLICIES.get(library, ["ml-dtypes", "ocp-saturate", "ocp-nosaturate"])
     for policy in sorted(policies, key=lambda policy: policy != LAST.get(library)):
-        run = subprocess.run([SMALLFLOAT, "vectors", "check", path, *unit, "--preset", policy, "--flags", "none",
+        run = subprocess.run([SMALLFLOAT, "vectors", "check", path, *unit, "--preset", policy, "--flags", "none", "--any-nan",
                               "--layout", "testfloat", "--show", "1", "--json"], capture_output=True, text=True)
         if not run.stdout:
             raise RuntimeError(run.stderr)
@@ -272,16 +272,18 @@ def render(right, wrong, total):
     print("Written by `scripts/peers`, which gives each library the operands of `smallfloat vectors gen` (exhaustive up to")
     print("2^24 operands, level 1 for binary32 and binary64 sources) and lets `smallfloat vectors check` judge the results.")
     print("Libraries differ by design in what overflow, infinities and NaN become; so each is compared under the preset of")
-    print("[semantics.md](semantics.md), S2, that it follows best, and only what differs under that preset is listed.\n")
+    print("[semantics.md](semantics.md), S2, that fits best of those that make sense for it (`POLICIES` in `scripts/peers.py`),")
+    print("and only what differs under that preset is listed. Any NaN is as good as another here; how many results are")
+    print("another NaN than the preset's is told apart. A library's row may be missing because it has no such operation.\n")
     names = ", ".join(f"{name} {version}" for name, version in found.items())
     date = datetime.datetime.now(datetime.timezone.utc).date()
     print(f"{date}; {names}; {total:,} vectors.\n")
     print("## Who differs where\n")
-    print("| library | operation | preset | differ | of | for example | gives | right | all of them |")
-    print("| --- | --- | --- | ---: | ---: | --- | --- | --- | --- |")
+    print("| library | operation | preset | differ | other NaN | of | for example | gives | right | all of them |")
+    print("| --- | --- | --- | ---: | ---: | ---: | --- | --- | --- | --- |")
     for library, name, policy, finding, cause in wrong:
         operands, given, expected = example(finding)
-        print(f"| {library} | `{name}` | {policy} | {finding['mismatches']:,} | {finding['vectors']:,} | {operands} "
+        print(f"| {library} | `{name}` | {policy} | {finding['mismatches']:,} | {finding['other_nan']:,} | {finding['vectors']:,} | {operands} "
               f"| {given} | {expected} | {cause} |")
     print("\n\"All of them\": the one mistake of `vectors check` that explains every difference and contradicts nothing.\n")
     print("## Who agrees\n")

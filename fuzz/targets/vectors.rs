@@ -24,8 +24,9 @@ fuzz_target!(|data: &[u8]| {
     let options = CheckOptions {
         unit: given.then(|| unit.clone()),
         layout: given.then_some(layout),
-        flags: None,
+        any_nan: choice & 64 != 0,
         show: 2,
+        ..CheckOptions::default()
     };
     match check(file, &options) {
         Ok(report) => assert!(report.vectors > 0 && report.mismatches <= report.vectors),
@@ -36,7 +37,7 @@ fuzz_target!(|data: &[u8]| {
         let plan = Plan::new(&unit, Some(Level::One), 0, Some(4)).expect("a plan");
         let mut text = Vec::new();
         VectorSet::new(unit, plan, None).write(layout, &mut text).expect("memory takes everything");
-        let options = CheckOptions { unit: None, layout: None, flags: None, show: 2 };
+        let options = CheckOptions { show: 2, ..CheckOptions::default() };
         assert!(check(&text[..], &options).expect("a file of ours").passes());
     }
 });

@@ -32,7 +32,7 @@ fn text(set: &VectorSet, layout: Layout) -> String {
 }
 
 fn run(text: &str) -> Result<Report, Error> {
-    check(text.as_bytes(), &CheckOptions { unit: None, layout: None, flags: None, show: 5 })
+    check(text.as_bytes(), &CheckOptions { show: 5, ..CheckOptions::default() })
 }
 
 fn cause(report: &Report) -> &str {
@@ -72,7 +72,7 @@ const TESLA: [&str; 24] = [
 #[test]
 fn known_lines_are_right_and_among_the_generated() {
     let known = format!("{}\n", TESLA.join("\n"));
-    let options = CheckOptions { unit: Some(tesla(None)), layout: None, flags: None, show: 5 };
+    let options = CheckOptions { unit: Some(tesla(None)), show: 5, ..CheckOptions::default() };
     let report = check(known.as_bytes(), &options).expect("24 lines");
     assert_eq!((report.vectors, report.mismatches), (24, 0));
     let generated = text(&set(tesla(None), Some(Level::One), 100), Layout::TestFloat);
@@ -268,8 +268,28 @@ fn tampered_and_broken_files() {
     assert!(
         check(
             &b"# operation: Negate<e2m1fn, e2m1fn>\n\xff 1 00\n"[..],
-            &CheckOptions { unit: None, layout: None, flags: Some(FlagSet::None), show: 1 }
+            &CheckOptions { flags: Some(FlagSet::None), show: 1, ..CheckOptions::default() }
         )
         .is_err()
     );
+}
+
+#[test]
+fn another_nan_is_no_difference_where_that_is_asked_for() {
+    // 0 × NaN in E5M2: the second NaN code, 0x7d, is as much a NaN as 0x7e; infinity is not.
+    let header = "# operation: Multiply<e5m2, e5m2, e5m2>\n# flags: none\n";
+    let given =
+        |codes: [&str; 3]| format!("{header}00 7e {}\n00 7d {}\n3c 3c {}\n", codes[0], codes[1], codes[2]);
+    let tried = |text: &str, any_nan: bool| {
+        let unit = Some(unit("Multiply<e5m2, e5m2, e5m2>"));
+        let options = CheckOptions { unit, any_nan, flags: Some(FlagSet::None), ..CheckOptions::default() };
+        let report = check(text.as_bytes(), &options).expect("vectors");
+        (report.mismatches, report.other_nan)
+    };
+    let other = given(["7d", "ff", "3c"]);
+    assert_eq!(tried(&other, false).1, 0);
+    assert!(tried(&other, false).0 > 0);
+    assert_eq!(tried(&other, true).0, 0);
+    assert!(tried(&other, true).1 > 0);
+    assert_eq!(tried(&given(["7c", "7e", "7e"]), true).0, 2);
 }

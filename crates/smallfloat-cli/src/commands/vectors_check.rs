@@ -53,6 +53,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 5)]
     show: usize,
 
+    /// Accept any NaN where a NaN is right
+    #[arg(long)]
+    any_nan: bool,
+
     /// Accept a part of the vectors, in any order
     #[arg(long)]
     partial: bool,
@@ -67,6 +71,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<ExitCode> {
         unit: args.unit.unit()?,
         layout: args.layout,
         flags: args.unit.flags,
+        any_nan: args.any_nan,
         show: args.show,
     };
     let from_stdin = args.file == Path::new("-");
@@ -112,6 +117,9 @@ fn print(name: &str, report: &Report, is_partial: bool, out: &mut Output) -> Res
     }
     if report.unknown > 0 {
         write!(out, ", {} with unknown digits", words::count(report.unknown))?;
+    }
+    if report.other_nan > 0 {
+        write!(out, "; {} by another NaN (--any-nan)", words::count(report.other_nan))?;
     }
     writeln!(out)?;
     if let Some(fault) = faults(report) {
@@ -325,6 +333,7 @@ fn to_json(report: &Report, passes: bool) -> Value {
         "mismatches": report.mismatches,
         "flags_only": report.flags_only,
         "unknown": report.unknown,
+        "other_nan": report.other_nan,
         "complete": report.is_complete(),
         "digest_matches": report.has_digest(),
         "sha256": report.sha256,

@@ -4,16 +4,16 @@ use std::io::Read;
 
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
-use smallfloat::Flags;
+use smallfloat::{Class, Flags};
 
 use super::generate::hex;
 use super::layout::LineWriter;
 use super::read::{Line, LineReader, excerpt, guess_layout, take_header};
-use super::{FlagSet, Header, Layout, Mistake, Outcome, Unit};
+use super::{Field, FlagSet, Header, Layout, Mistake, Outcome, Unit};
 use crate::Error;
 
 /// What the caller knows of a file; the rest its header says.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct CheckOptions {
     /// What is under test; the header's operation if left out.
     pub unit: Option<Unit>,
@@ -21,6 +21,8 @@ pub struct CheckOptions {
     pub layout: Option<Layout>,
     /// The flags that are compared; the header's, or the unit's default, if left out.
     pub flags: Option<FlagSet>,
+    /// Any NaN is as good as another; the draft and IEEE 754 leave its code open in many places.
+    pub any_nan: bool,
     /// How many mismatches are kept.
     pub show: usize,
 }
@@ -70,6 +72,8 @@ pub struct Report {
     pub flags_only: u64,
     /// Vectors with unknown digits.
     pub unknown: u64,
+    /// Vectors that agree but for the code of NaN, which [`CheckOptions::any_nan`] accepts.
+    pub other_nan: u64,
     /// The first that differ.
     pub first: Vec<Mismatch>,
     /// All mistakes that were tried.
@@ -137,6 +141,7 @@ pub fn check(input: impl Read, options: &CheckOptions) -> Result<Report, Error> 
         writer: LineWriter::new(&unit, Layout::TestFloat, flags.mask()),
         mistakes: Mistake::all(&unit),
         mask: flags.mask(),
+        any_nan: options.any_nan,
         show: options.show,
         unit,
     };
@@ -236,6 +241,7 @@ struct Checker {
     writer: LineWriter,
     mistakes: Vec<Mistake>,
     mask: Flags,
+    any_nan: bool,
     show: usize,
 }
 
@@ -247,6 +253,7 @@ struct Piece {
     mismatches: u64,
     flags_only: u64,
     unknown: u64,
+    other_nan: u64,
     first: Vec<Mismatch>,
     /// For each mistake that was tried, how many mismatches it explains.
     explained: Vec<u64>,
@@ -284,11 +291,14 @@ impl Checker {
         let expected = self.unit.evaluate(&operands).map_err(|error| error.to_string())?;
         piece.vectors += 1;
         self.writer.push(&mut piece.canonical, &operands, &expected);
-        let same_results = given.as_ref().is_some_and(|given| given.results() == expected.results());
+        let same_codes = given.as_ref().is_some_and(|given| given.results() == expected.results());
+        let same_results = same_codes
+            || self.any_nan && given.as_ref().is_some_and(|given| self.differ_in_nan_alone(&expected, given));
         let same_flags =
             given.as_ref().is_some_and(|given| given.flags & self.mask == expected.flags & self.mask);
         if same_results && same_flags {
-            if piece.vectors % 16 == 1 && piece.agreeing.len() < SAMPLE / 8 {
+            piece.other_nan += u64::from(!same_codes);
+            if same_codes && piece.vectors % 16 == 1 && piece.agreeing.len() < SAMPLE / 8 {
                 piece.agreeing.push((operands, expected));
             }
             return Ok(());
@@ -310,6 +320,18 @@ impl Checker {
         }
         Ok(())
     }
+
+    /// Is every result right, or a NaN where a NaN is right?
+    fn differ_in_nan_alone(&self, expected: &Outcome, given: &Outcome) -> bool {
+        let is_nan =
+            |field: &Field, code: u64| field.format.is_some_and(|format| format.classify(code) == Class::Nan);
+        let pairs = expected.results().iter().zip(given.results());
+        self.unit
+            .results()
+            .iter()
+            .zip(pairs)
+            .all(|(field, (&right, &code))| right == code || is_nan(field, right) && is_nan(field, code))
+    }
 }
 
 /// What all pieces up to now have.
@@ -319,6 +341,7 @@ struct Findings {
     mismatches: u64,
     flags_only: u64,
     unknown: u64,
+    other_nan: u64,
     first: Vec<Mismatch>,
     show: usize,
     /// Mistakes that are still tried.
@@ -337,6 +360,7 @@ impl Findings {
             mismatches: 0,
             flags_only: 0,
             unknown: 0,
+            other_nan: 0,
             first: Vec::new(),
             show: checker.show,
             alive: (0..checker.mistakes.len()).collect(),
@@ -375,6 +399,7 @@ impl Findings {
         self.mismatches += piece.mismatches;
         self.flags_only += piece.flags_only;
         self.unknown += piece.unknown;
+        self.other_nan += piece.other_nan;
         Ok(())
     }
 
@@ -423,6 +448,7 @@ impl Findings {
             mismatches: self.mismatches,
             flags_only: self.flags_only,
             unknown: self.unknown,
+            other_nan: self.other_nan,
             first: self.first,
             mistakes: checker.mistakes.clone(),
             suspects,
