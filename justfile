@@ -51,6 +51,10 @@ big-endian:
 extensive:
     SMALLFLOAT_EXTENSIVE=1 cargo test --workspace --release
 
+# All 2^32 binary32 and all 16-bit inputs through the kernels, against the oracle's interval ends; rows to target/evidence.
+sweeps *options:
+    scripts/sweeps {{options}}
+
 # Exact results of the P3109 draft's functions from MPFR and Arb again, compared with the digests in the repository.
 transcendental-digests:
     scripts/transcendental-digests --check
