@@ -51,6 +51,26 @@ big-endian:
 extensive:
     SMALLFLOAT_EXTENSIVE=1 cargo test --workspace --release
 
+# All 2^32 binary32 and all 16-bit inputs through the kernels, against the oracle's interval ends; rows to target/evidence.
+sweeps *options:
+    scripts/sweeps {{options}}
+
+# The branch-free encoders' LLVM IR proved equal to a specification by z3 (fetched with pip), and mutants of it refuted.
+formal *options:
+    scripts/formal/run {{options}}
+
+# The library beside LLVM's APFloat, MPFR, ml_dtypes, gfloat and NumPy (needs Debian's llvm-22-dev; the rest by pip).
+oracles *options:
+    scripts/oracles/run {{options}}
+
+# The page of evidence from the rows of the last runs; `just evidence --adopt` takes those of target/evidence first.
+evidence *options:
+    scripts/evidence {{options}}
+
+# Everything that the gate has no time for, on two quiet cores: sweeps, proofs, oracles, other machines; then the page of evidence.
+milestone:
+    scripts/milestone
+
 # Exact results of the P3109 draft's functions from MPFR and Arb again, compared with the digests in the repository.
 transcendental-digests:
     scripts/transcendental-digests --check

@@ -4,6 +4,7 @@
 //! computes a value; a translation that went wrong would make every test fail.
 
 pub mod calls;
+pub mod sweep;
 pub mod truth;
 
 use rayon::prelude::*;

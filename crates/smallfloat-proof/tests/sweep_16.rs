@@ -1,7 +1,9 @@
 //! All 2^16 binary16 and bfloat16 inputs, and all codes of all pairs of 8-bit formats, against the oracle.
 
-use smallfloat::{Format, convert, formats};
+use smallfloat::{Format, Rounding, Saturation, convert, formats};
+use smallfloat_kernels::{Element, Level, bf16, f16};
 use smallfloat_oracle::{self as oracle, Table};
+use smallfloat_proof::sweep::Located;
 use smallfloat_proof::{catalogue, check_all, core_flags, oracle_format, oracle_policy, p3109, tesla};
 
 /// Every code of one format into another: code and flags.
@@ -65,4 +67,35 @@ fn all_pairs_of_small_formats() {
     list.extend(tesla([0, 11, 31, 63]).into_iter().filter(|f| f.width() == 8));
     list.extend(p3109(8..=8));
     check_all("pairs", &list, |to| check_into(&list, to));
+}
+
+/// The kernels at every level, from both 16-bit sources, in every deterministic mode and saturation.
+#[test]
+fn sixteen_bit_inputs_by_the_kernels() {
+    const NAMES: [&str; 8] = [
+        "cfloat8_1_4_3:bias=7",
+        "cfloat8_1_5_2:bias=31,subnormals=gradual",
+        "e4m3fn",
+        "e2m1fn",
+        "e8m0fnu",
+        "binary8p4uf",
+        "shp:bias=15",
+        "uhp",
+    ];
+    fn from<T: Element>(name: &str) -> (u64, Vec<String>) {
+        let format: Format = name.parse().expect("a format's name");
+        let (located, mut compared, mut wrong) = (Located::<T>::new(&format), 0, Vec::new());
+        let levels: Vec<Level> = Level::available().collect();
+        for rounding in Rounding::DETERMINISTIC {
+            for saturation in [Saturation::SatFinite, Saturation::SatPropagate, Saturation::SatNone] {
+                let how = format.default_projection().with_rounding(rounding).with_saturation(saturation);
+                let (found, _) = located.sweep(&how, &levels);
+                compared += found.inputs;
+                wrong.extend(found.first);
+            }
+        }
+        (compared, wrong)
+    }
+    check_all("binary16 by the kernels", &NAMES, |name| from::<f16>(name));
+    check_all("bfloat16 by the kernels", &NAMES, |name| from::<bf16>(name));
 }
