@@ -281,7 +281,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--part", choices=["theorems", "mutants"])
     parser.add_argument("--mutants", type=int, default=20)
-    parser.add_argument("--timeout", type=float, default=600)
+    parser.add_argument("--timeout", type=float, default=3600)
     parser.add_argument("--csv")
     options = parser.parse_args()
     keys = read_keys(f"{options.folder}/keys.txt")

@@ -55,7 +55,7 @@ impl Target {
             }
         }
         let (lo, hi) = (self.magnitude(low - 1), self.magnitude(low));
-        // Next to 0 an operand may lie far below every threshold: 2^−60 of a step decides as it does (N ≤ 8).
+        // Next to 0 an operand may lie far below every threshold: 2^−60 of a step decides as it does (N ≤ 16).
         let base = lo.1.min(hi.1).min(x.1).max(hi.1 - 60);
         let at = |(s, e): (i128, i32)| {
             if e >= base { s << (e - base) } else { (s >> (base - e).min(100)).max(i128::from(s != 0)) }
@@ -84,24 +84,28 @@ fn rounding(mode: char, n: u32, word: u64) -> Rounding {
     }
 }
 
-/// All bfloat16 inputs (both signs for N ≤ 4), all words of N bits, all three modes. Returns how many results were
-/// checked.
+/// All bfloat16 inputs (both signs for N ≤ 4), all words of N bits, all three modes.
 fn count(target: &Target, n: u32) -> u64 {
+    count_inputs(target, n, 0..=0xFFFF)
+}
+
+/// These bfloat16 inputs, all words of N bits, all three modes. Returns how many results were checked.
+fn count_inputs(target: &Target, n: u32, inputs: impl Iterator<Item = u64>) -> u64 {
     let f: Format = target.name.parse().expect("a format");
     let how = f.default_projection();
     let sign = if f.is_signed() { 1 << (f.width() - 1) } else { 0 };
     let top = target.magnitude(target.max + 1);
     let flushed = |index: u64| if f == UHP && index < 1 << target.trailing { 0 } else { index };
     let mut checks = 0;
-    for bits in 0..=0xFFFF_u64 {
+    for bits in inputs {
         let Some(x) = bf16(bits & 0x7FFF) else { continue };
         if Target::compare(x, top).is_gt() || (bits >= 0x8000 && (n > 4 || !f.is_signed())) {
             continue; // beyond the grid's next step, or its mirror image is enough
         }
         let sign = if bits >= 0x8000 { sign } else { 0 };
         let (lo, numerator, denominator) = target.locate(x);
-        // Below 2^−10 of the smallest step no word moves anything for N ≤ 8: there the two extreme words will do.
-        let tiny = lo == 0 && numerator << 10 < denominator;
+        // Below 2^−(N + 2) of the smallest step no word moves anything: there the two extreme words will do.
+        let tiny = lo == 0 && numerator << (n + 2) < denominator;
         let step = if tiny { (1 << n) - 1 } else { 1 };
         for mode in ['A', 'B', 'C'] {
             let t = away(mode, numerator, denominator, n);
@@ -125,6 +129,38 @@ fn count(target: &Target, n: u32) -> u64 {
         }
     }
     checks
+}
+
+/// The bfloat16 words about the places where rounding changes its ways: zero, the smallest number, the largest subnormal and the
+/// hole above it, the ends of binades, the largest number and the one past it; and about the middles above each.
+fn boundaries(target: &Target) -> Vec<u64> {
+    let t = target.trailing;
+    let mut words: Vec<u64> = (0..4).collect();
+    for index in
+        [0, 1, (1 << t) - 1, 1 << t, (2 << t) - 1, 2 << t, target.max - 1, target.max, target.max + 1]
+    {
+        let (s, e) = target.magnitude(index);
+        let (next, f) = target.magnitude(index + 1);
+        let low = e.min(f);
+        // Both ends and the middle, as multiples of half a step of the finer end.
+        let ends = ((2 * s) << (e - low), (2 * next) << (f - low));
+        for place in [ends.0, i128::midpoint(ends.0, ends.1)] {
+            if place > 0 {
+                words.extend(truncated(place, low - 1).saturating_sub(1)..=truncated(place, low - 1) + 2);
+            }
+        }
+    }
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+/// The largest bfloat16 word, of a normal number, whose value is at most s · 2^e.
+fn truncated(s: i128, e: i32) -> u64 {
+    let leading = s.ilog2().cast_signed();
+    let seven = if leading >= 7 { s >> (leading - 7) } else { s << (7 - leading) };
+    let field = u64::from((leading + e + 127).unsigned_abs());
+    field << 7 | u64::try_from(seven & 0x7F).unwrap()
 }
 
 const PAPER: Target = Target { name: "cfloat8_1_4_3:bias=7", trailing: 3, bias: 7, field_0: -10, max: 0x7F };
@@ -171,6 +207,20 @@ fn binary8p3se() {
 #[test]
 fn uhp_with_few_bits() {
     assert!((1..=4).map(|n| count(&UHP_GRID, n)).sum::<u64>() > 1_000_000);
+}
+
+/// Sixteen random bits, all words, on the boundaries; every number of bits from 9 on where there is time.
+#[test]
+fn many_bits_on_every_boundary() {
+    for target in [PAPER, GRADUAL, FN, P3] {
+        let inputs = boundaries(&target);
+        let least = if smallfloat_proof::extensive() { 9 } else { 16 };
+        let step = if smallfloat_proof::extensive() { 1 } else { 3 };
+        let compared: u64 =
+            (least..=16).map(|n| count_inputs(&target, n, inputs.iter().copied().step_by(step))).sum();
+        println!("{}: {} inputs, {compared} compared", target.name, inputs.len());
+        assert!(inputs.len() > 30 && compared > 1_000_000, "{}: {compared}", target.name);
+    }
 }
 
 /// In the hole of Tesla's denormals ν has the denominator 9 (steps of 2^−10 between 07 and 08 at bias 7).
