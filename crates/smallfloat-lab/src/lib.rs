@@ -2,6 +2,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
+//! | [`experiments`] | the experiments of the P3109 working group's talk: saturation, masks, norms, losses, zeros, subnormals |
 //! | [`kappa`] | how far an implementation is from the defined results, in steps from value to value |
 //! | [`variant`] | implementations that people really use, to be measured: through `f32`, through bfloat16, flushing, polynomials, tables |
 //!
@@ -9,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod experiments;
 pub mod kappa;
 mod runs;
 pub mod variant;
