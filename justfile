@@ -60,6 +60,10 @@ kappa *options:
     cargo run --release -p smallfloat-lab --example kappa_evidence -- "$(date +%F)" {{options}} > target/kappa.md
     mv target/kappa.md docs/evidence/kappa.md
 
+# The pages of docs/lab: every experiment run again, its picture drawn (fetches a small real network with pip).
+lab *options:
+    scripts/lab {{options}}
+
 # Every parser under a fuzzer, an hour each unless told otherwise.
 fuzz seconds="3600":
     scripts/fuzz {{seconds}}
