@@ -56,7 +56,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
         .set("--update", update.to_string())
         .set("--length", steps.to_string())
         .set("--trials", trials.to_string())
-        .set("--seed", options.seed().to_string());
+        .set("--seed", options.key().to_string());
     let mut table = Table::new(
         format!("1 + {steps} × {update} = {} in {format}", exact(steps)),
         [
@@ -90,7 +90,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
     for ((mode, bits), course) in rows.iter().zip(&courses) {
         let ends: Vec<f64> = (0..trials)
             .into_par_iter()
-            .map(|trial| adder.path(*mode, *bits, steps, &Random::new(options.seed(), trial)))
+            .map(|trial| adder.path(*mode, *bits, steps, &Random::new(options.key(), trial)))
             .collect::<Result<_, smallfloat::Error>>()?;
         let (mean, error) = mean_and_error(&ends);
         let expected = course.means.last().copied().unwrap_or(1.0);

@@ -23,7 +23,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
     let formats = options.formats_or(&FORMATS)?;
     let temperatures =
         if options.temperatures.is_empty() { TEMPERATURES.to_vec() } else { options.temperatures.clone() };
-    let mut findings = Findings::new("attention-mask").set("--seed", options.seed().to_string());
+    let mut findings = Findings::new("attention-mask").set("--seed", options.key().to_string());
     let mut low = Table::new(
         "One low score and one masked position",
         ["format", "score", "mask", "τ", "lse with −∞", "lse with −max", "masked weight"],
@@ -47,7 +47,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
                 Cell::Measured(case.weight),
             ]);
             let weights: Vec<f64> =
-                (0..ROWS).map(|row| leak(format, temperature, options.seed(), row)).collect();
+                (0..ROWS).map(|row| leak(format, temperature, options.key(), row)).collect();
             #[expect(clippy::cast_precision_loss, reason = "a few rows")]
             let mean = weights.iter().sum::<f64>() / ROWS as f64;
             let most = weights.iter().copied().fold(0.0, f64::max);

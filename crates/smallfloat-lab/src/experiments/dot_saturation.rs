@@ -41,7 +41,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
         .set("--order", order.to_string())
         .set("--length", length.to_string())
         .set("--trials", trials.to_string())
-        .set("--seed", options.seed().to_string())
+        .set("--seed", options.key().to_string())
         .set("vectors", &source);
     findings.tables.push(talk(&format, &accumulator, options.tree));
     if format.max_finite().to_f64() == Some(224.0) && accumulator == BINARY16 {
@@ -52,7 +52,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
     }
 
     let setup =
-        Setup { format, order, length, seed: options.seed(), weights: weights.as_deref(), accumulator };
+        Setup { format, order, length, seed: options.key(), weights: weights.as_deref(), accumulator };
     let mut table = Table::new(
         format!("Errors of dot products of {length} terms against the exact sum, {trials} each"),
         [

@@ -24,7 +24,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
     let scale = scaled(1.0, binade(float(format.max_finite())));
     let mut findings = Findings::new("layer-norm")
         .set("--format", format.to_string())
-        .set("--seed", options.seed().to_string())
+        .set("--seed", options.key().to_string())
         .set("M", format!("{scale} × uniform(0, 1), rounded to {format}"));
     let mut table = Table::new(
         "√Σ m², the sum held in the accumulator",
@@ -32,7 +32,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
     );
     let mut lines: Vec<Vec<[f64; 2]>> = vec![Vec::new(); accumulators.len() + 1];
     for length in LENGTHS {
-        let values = vector(&format, scale, options.seed(), length);
+        let values = vector(&format, scale, options.key(), length);
         let exact = exact_norm(&values);
         #[expect(clippy::cast_precision_loss, reason = "small lengths")]
         let n = length as f64;

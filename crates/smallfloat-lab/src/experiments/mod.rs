@@ -156,7 +156,7 @@ impl Options {
         Ok(())
     }
 
-    fn seed(&self) -> u64 {
+    fn key(&self) -> u64 {
         self.seed.unwrap_or(0)
     }
 
@@ -200,7 +200,7 @@ impl Options {
                 let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
                 Ok((read(path)?, name))
             }
-            None => Ok((sample(self.seed()), format!("built-in sample, seed {}", self.seed()))),
+            None => Ok((sample(self.key()), format!("built-in sample, seed {}", self.key()))),
         }
     }
 }

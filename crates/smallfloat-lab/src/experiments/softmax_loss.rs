@@ -29,11 +29,11 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
     formats.extend(options.formats_or(&FORMATS)?);
     let mut findings = Findings::new("softmax-loss")
         .set("--trials", trials.to_string())
-        .set("--seed", options.seed().to_string());
+        .set("--seed", options.key().to_string());
     let scores: Vec<[Vec<Datum>; 2]> = (0..trials)
         .into_par_iter()
         .map(|trial| {
-            let scores = |scaled| network(options.seed(), trial, scaled);
+            let scores = |scaled| network(options.key(), trial, scaled);
             [scores(false), scores(true)]
         })
         .collect();
