@@ -91,6 +91,10 @@ training text *options:
 training-images folder="/usr/share/datasets/fashion-mnist":
     cargo run --release -- train --data {{folder}} --steps 2345 --compare f32 cfloat8 weights-143-sr weights-143-rne
 
+# The pages of docs/lab: every experiment run again, its picture drawn (fetches a small real network with pip).
+lab *options:
+    scripts/lab {{options}}
+
 # Every parser under a fuzzer, an hour each unless told otherwise.
 fuzz seconds="3600":
     scripts/fuzz {{seconds}}

@@ -9,8 +9,8 @@ use clap::{Parser, Subcommand};
 #[cfg(feature = "train")]
 use crate::commands::train;
 use crate::commands::{
-    apply, compare, convert, dequantize, eval, finalize, formats, inspect, kappa, plan, quantize, sample,
-    show, supports, table, vectors, verify,
+    apply, compare, convert, dequantize, eval, finalize, formats, inspect, kappa, lab, plan, quantize,
+    sample, show, supports, table, vectors, verify,
 };
 use crate::output::Output;
 
@@ -57,6 +57,7 @@ enum Command {
     Eval(eval::Args),
     Supports(supports::Args),
     Kappa(kappa::Args),
+    Lab(lab::Args),
     Quantize(Box<quantize::Args>),
     Plan(Box<plan::Args>),
     Apply(apply::Args),
@@ -82,6 +83,7 @@ impl Cli {
             // The answer is the exit status too.
             Some(Command::Supports(args)) => return supports::run(&args, out),
             Some(Command::Kappa(args)) => kappa::run(&args, out),
+            Some(Command::Lab(args)) => lab::run(&args, out),
             Some(Command::Quantize(args)) => quantize::run(&args, out),
             Some(Command::Plan(args)) => plan::run(&args, out),
             Some(Command::Apply(args)) => apply::run(&args, out),

@@ -1,7 +1,7 @@
 //! The `smallfloat` command: small floating-point formats of machine learning, exactly.
 //!
 //! One file a command under `commands/`; what they share is in `options` (arguments), `recipe` (what is quantized and how), `files`, `output` (writing), `report`
-//! and `picture` (what quantizing did), `cost_picture` (what biases would cost), `kappa_picture` (steps along an operand), `train_picture` (losses and biases of training) and `words` (formats, codes and numbers in
+//! and `picture` (what quantizing did), `cost_picture` (what biases would cost), `kappa_picture` (steps along an operand), `lab_picture` (experiments), `train_picture` (losses and biases of training) and `words` (formats, codes and numbers in
 //! words). No numerics here: every number comes from the library crates.
 
 mod cli;
@@ -12,6 +12,7 @@ mod files;
 mod input;
 mod json;
 mod kappa_picture;
+mod lab_picture;
 mod options;
 mod output;
 mod picture;

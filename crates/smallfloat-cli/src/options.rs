@@ -62,7 +62,7 @@ impl ProjectionArgs {
 }
 
 /// An unsigned integer, decimal or `0x…`.
-fn integer(text: &str) -> Result<u64, String> {
+pub(crate) fn integer(text: &str) -> Result<u64, String> {
     let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(hex) => u64::from_str_radix(hex, 16),
         None => text.parse(),

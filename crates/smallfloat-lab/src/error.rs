@@ -1,5 +1,7 @@
 //! The crate's error.
 
+use std::path::PathBuf;
+
 use smallfloat::Format;
 
 /// What an experiment can't do, and what would be right.
@@ -165,5 +167,49 @@ pub enum Error {
     Empty {
         /// The lines read.
         lines: u64,
+    },
+    /// An experiment that does not exist.
+    #[error("no experiment is called `{name}`; there are {names}")]
+    NoSuchExperiment {
+        /// The name.
+        name: String,
+        /// The names that would be right.
+        names: String,
+    },
+    /// An option that means nothing to an experiment.
+    #[error("{option}: {experiment} does not take it; it takes {taken}")]
+    NotTaken {
+        /// The experiment.
+        experiment: &'static str,
+        /// The option.
+        option: &'static str,
+        /// The options that it takes.
+        taken: String,
+    },
+    /// An option's value outside its range.
+    #[error("{option} {given}: expected {expected}")]
+    OptionRange {
+        /// The option.
+        option: &'static str,
+        /// The value.
+        given: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// A step of an experiment that a format does not allow.
+    #[error("{step}: {cause}")]
+    Step {
+        /// What was tried.
+        step: &'static str,
+        /// Why it can't be.
+        cause: String,
+    },
+    /// A file of tensors that can't be used.
+    #[error("{}: {cause}", path.display())]
+    Data {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: String,
     },
 }

@@ -2,6 +2,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
+//! | [`experiments`] | the experiments of the P3109 working group's talk: saturation, masks, norms, losses, zeros, subnormals |
 //! | [`kappa`] | how far an implementation is from the defined results, in steps from value to value |
 //! | [`vectors`] | test vectors for other implementations: generated, checked, mistakes named |
 //! | [`variant`] | implementations that people really use, to be measured: through `f32`, through bfloat16, flushing, polynomials, tables |
@@ -10,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod experiments;
 pub mod kappa;
 mod runs;
 pub mod variant;

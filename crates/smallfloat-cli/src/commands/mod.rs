@@ -10,6 +10,7 @@ pub(crate) mod finalize;
 pub(crate) mod formats;
 pub(crate) mod inspect;
 pub(crate) mod kappa;
+pub(crate) mod lab;
 mod operands;
 pub(crate) mod plan;
 pub(crate) mod quantize;

@@ -1,0 +1,128 @@
+//! [`Unit`]: arithmetic in one format, rounded once after every operation, with a named rule for overflow.
+
+use smallfloat::formats::BINARY64;
+use smallfloat::math::Elementary;
+use smallfloat::ops::{Arithmetic, Operation, Semantics};
+use smallfloat::{Datum, Exact, Flags, Format, Projection, Rounding, Saturation, project};
+
+/// What happens to a finite result beyond the range: the talk's three rules ("On Saturation").
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Overflow {
+    /// The largest finite value with the result's sign: SatFinite.
+    Saturate,
+    /// Infinity with the result's sign, or NaN where the format has none: SatNone.
+    Infinity,
+    /// NaN, whatever the format's own rules are.
+    Nan,
+}
+
+impl Overflow {
+    /// All three.
+    pub const ALL: [Self; 3] = [Self::Saturate, Self::Infinity, Self::Nan];
+
+    /// The talk's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Saturate => "OvSAT",
+            Self::Infinity => "OvINF",
+            Self::Nan => "OvNAN",
+        }
+    }
+}
+
+/// A unit that computes in one format: exact inside, one rounding to nearest even for every result.
+#[derive(Clone, Copy, Debug)]
+pub struct Unit {
+    format: Format,
+    how: Projection,
+    semantics: Semantics,
+    overflow: Overflow,
+}
+
+impl Unit {
+    /// A unit for a format. Special cases are those of the format's semantics (`docs/semantics.md`, S1).
+    pub fn new(format: &Format, overflow: Overflow) -> Self {
+        let saturation = match overflow {
+            Overflow::Saturate => Saturation::SatFinite,
+            Overflow::Infinity | Overflow::Nan => Saturation::SatNone,
+        };
+        let how =
+            format.default_projection().with_rounding(Rounding::NearestEven).with_saturation(saturation);
+        Self { format: *format, how, semantics: Arithmetic::default_for([format]).semantics, overflow }
+    }
+
+    /// One for binary64, in which reference values are computed.
+    pub fn reference() -> Self {
+        Self::new(&BINARY64, Overflow::Infinity)
+    }
+
+    /// The format.
+    pub fn format(&self) -> &Format {
+        &self.format
+    }
+
+    /// How results are rounded, but for OvNAN's NaN.
+    pub(super) fn projection(&self) -> Projection {
+        self.how
+    }
+
+    /// Rounds an exact result and applies the rule for overflow.
+    pub fn round(&self, x: impl Into<Exact>) -> Datum {
+        let x = x.into();
+        let result = project(x, &self.format, &self.how);
+        let is_finite = !matches!(x, Exact::Infinite { .. } | Exact::Nan { .. });
+        if self.overflow == Overflow::Nan && is_finite && result.flags.contains(Flags::OVERFLOW) {
+            return Datum::Nan { negative: false };
+        }
+        self.format.decode(result.value)
+    }
+
+    /// Rounds a number.
+    pub fn number(&self, x: f64) -> Datum {
+        self.round(datum(x))
+    }
+
+    /// An operation on up to three data of any formats.
+    pub fn call(&self, operation: Operation, operands: &[Datum]) -> Datum {
+        let mut data = [Datum::ZERO; 3];
+        for (slot, operand) in data.iter_mut().zip(operands) {
+            *slot = *operand;
+        }
+        self.round(operation.exact(data, self.semantics).exact)
+    }
+
+    /// x + y.
+    pub fn add(&self, x: Datum, y: Datum) -> Datum {
+        self.call(Operation::Add, &[x, y])
+    }
+
+    /// x − y.
+    pub fn subtract(&self, x: Datum, y: Datum) -> Datum {
+        self.call(Operation::Subtract, &[x, y])
+    }
+
+    /// x · y + z, rounded once.
+    pub fn fma(&self, x: Datum, y: Datum, z: Datum) -> Datum {
+        self.call(Operation::Fma, &[x, y, z])
+    }
+
+    /// x / y.
+    pub fn divide(&self, x: Datum, y: Datum) -> Datum {
+        self.call(Operation::Divide, &[x, y])
+    }
+
+    /// A function of one operand.
+    pub fn function(&self, function: Elementary, x: Datum) -> Datum {
+        self.call(Operation::Elementary(function), &[x])
+    }
+}
+
+/// An `f64` as exact data.
+pub fn datum(x: f64) -> Datum {
+    BINARY64.decode(x.to_bits())
+}
+
+/// A datum as `f64`, rounded to nearest where `f64` does not hold it.
+pub fn float(x: impl Into<Exact>) -> f64 {
+    f64::from_bits(project(x.into(), &BINARY64, &BINARY64.default_projection()).value)
+}
