@@ -6,6 +6,8 @@ use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::{Parser, Subcommand};
 
+#[cfg(feature = "explore")]
+use crate::commands::explore;
 use crate::commands::{
     apply, compare, convert, dequantize, eval, finalize, formats, inspect, kappa, plan, quantize, sample,
     show, supports, table, verify,
@@ -55,6 +57,8 @@ enum Command {
     Eval(eval::Args),
     Supports(supports::Args),
     Kappa(kappa::Args),
+    #[cfg(feature = "explore")]
+    Explore(explore::Args),
     Quantize(Box<quantize::Args>),
     Plan(Box<plan::Args>),
     Apply(apply::Args),
@@ -77,6 +81,8 @@ impl Cli {
             // The answer is the exit status too.
             Some(Command::Supports(args)) => return supports::run(&args, out),
             Some(Command::Kappa(args)) => kappa::run(&args, out),
+            #[cfg(feature = "explore")]
+            Some(Command::Explore(args)) => explore::run(&args, out),
             Some(Command::Quantize(args)) => quantize::run(&args, out),
             Some(Command::Plan(args)) => plan::run(&args, out),
             Some(Command::Apply(args)) => apply::run(&args, out),
