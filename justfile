@@ -31,6 +31,10 @@ schemes:
 schemes-torch:
     scripts/schemes --torch
 
+# The explorer's page in a browser; `just explorer --screenshots docs/explorer` takes its pictures again.
+explorer *options:
+    scripts/explorer-test {{options}}
+
 # The Python package: its wheel, built and tested in a fresh virtual environment.
 python:
     scripts/python-test

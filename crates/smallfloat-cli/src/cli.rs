@@ -6,6 +6,8 @@ use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::{Parser, Subcommand};
 
+#[cfg(feature = "explore")]
+use crate::commands::explore;
 #[cfg(feature = "train")]
 use crate::commands::train;
 use crate::commands::{
@@ -58,6 +60,8 @@ enum Command {
     Supports(supports::Args),
     Kappa(kappa::Args),
     Lab(lab::Args),
+    #[cfg(feature = "explore")]
+    Explore(explore::Args),
     Quantize(Box<quantize::Args>),
     Plan(Box<plan::Args>),
     Apply(apply::Args),
@@ -84,6 +88,8 @@ impl Cli {
             Some(Command::Supports(args)) => return supports::run(&args, out),
             Some(Command::Kappa(args)) => kappa::run(&args, out),
             Some(Command::Lab(args)) => lab::run(&args, out),
+            #[cfg(feature = "explore")]
+            Some(Command::Explore(args)) => explore::run(&args, out),
             Some(Command::Quantize(args)) => quantize::run(&args, out),
             Some(Command::Plan(args)) => plan::run(&args, out),
             Some(Command::Apply(args)) => apply::run(&args, out),

@@ -1,13 +1,17 @@
 //! The `smallfloat` command: small floating-point formats of machine learning, exactly.
 //!
 //! One file a command under `commands/`; what they share is in `options` (arguments), `recipe` (what is quantized and how), `files`, `output` (writing), `report`
-//! and `picture` (what quantizing did), `cost_picture` (what biases would cost), `kappa_picture` (steps along an operand), `lab_picture` (experiments), `train_picture` (losses and biases of training) and `words` (formats, codes and numbers in
+//! and `picture` (what quantizing did), `cost_picture` (what biases would cost), `kappa_picture` (steps along an operand),
+//! `lab_picture` (experiments), `train_picture` (losses and biases of training), `explore` (the server of a page) and
+//! `words` (formats, codes and numbers in
 //! words). No numerics here: every number comes from the library crates.
 
 mod cli;
 mod commands;
 mod cost_picture;
 mod declaration;
+#[cfg(feature = "explore")]
+mod explore;
 mod files;
 mod input;
 mod json;

@@ -88,9 +88,20 @@ impl View {
         Self::open_as(path.as_ref(), None)
     }
 
+    /// The same for a file that is open, or that lies in memory ([`Source::from_bytes`]).
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_source(source: Source) -> Result<Self> {
+        Self::of(source, None)
+    }
+
     /// Opens a file whose granularity is known, where shapes alone do not tell it.
     pub(crate) fn open_as(path: &Path, known: Option<Granularity>) -> Result<Self> {
-        let source = Source::open(path)?;
+        Self::of(Source::open(path)?, known)
+    }
+
+    fn of(source: Source, known: Option<Granularity>) -> Result<Self> {
         let Some(mut entries) = read_entries(&source)? else {
             let mut found = foreign::find(&source, known)?;
             let mut tensors = Vec::new();
@@ -157,6 +168,15 @@ impl View {
     /// Is there a digest of the whole file in its metadata?
     pub(crate) fn has_record(&self) -> bool {
         self.is_container && self.source.metadata().iter().any(|(key, _)| key == RECORD_KEY)
+    }
+
+    /// Fills `values` with the elements of a tensor from element `first` on, in row-major order: of codes the products with
+    /// their scales, rounded once where `f64` can't hold one.
+    ///
+    /// # Errors
+    /// A range that reaches beyond the tensor, a tensor that holds no numbers, and what reading meets.
+    pub fn read(&self, tensor: &TensorView, first: u64, values: &mut [f64]) -> Result<()> {
+        self.reader(tensor)?.read(first, values)
     }
 
     /// A reader of a tensor's elements.

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     }
     let formats = args.formats.iter().map(|name| named(name)).collect::<Result<Vec<_>>>()?;
     if args.json {
-        return print_json(out, formats.iter().map(|format| describe(format, source(format))));
+        return print_json(out, formats.iter().map(|format| describe(format, words::source(format))));
     }
     for (at, format) in formats.iter().enumerate() {
         if at > 0 {
@@ -77,21 +77,6 @@ fn named(name: &str) -> Result<Format> {
         Some(row) => row.format,
         None => spec.format()?,
     })
-}
-
-fn source(format: &Format) -> &'static str {
-    let same = |row: &&Named| {
-        row.format.family() == format.family()
-            && row.format.width() == format.width()
-            && row.format.precision() == format.precision()
-            && (row.format == *format || format.has_free_bias())
-    };
-    match (CATALOGUE.iter().find(same), format.family()) {
-        (Some(row), _) => row.source,
-        (None, Family::P3109) => "P3109 draft",
-        (None, Family::Ieee) => "after IEEE 754's model",
-        (None, _) => "parameters",
-    }
 }
 
 fn catalogue(out: &mut Output) -> Result<()> {
@@ -243,7 +228,7 @@ fn card(format: &Format, out: &mut Output) -> Result<()> {
             .join(", "),
         ),
         ("preset", Preset::default_for(format).name().into()),
-        ("source", source(format).into()),
+        ("source", words::source(format).into()),
     ];
     writeln!(out, "{}", out.bold(format))?;
     for (name, text) in lines {

@@ -6,6 +6,8 @@ pub(crate) mod compare;
 pub(crate) mod convert;
 pub(crate) mod dequantize;
 pub(crate) mod eval;
+#[cfg(feature = "explore")]
+pub(crate) mod explore;
 pub(crate) mod finalize;
 pub(crate) mod formats;
 pub(crate) mod inspect;

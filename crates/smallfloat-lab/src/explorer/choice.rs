@@ -1,0 +1,144 @@
+//! What was typed and chosen: numbers and codes, rounding and range policies.
+
+use serde::{Deserialize, Serialize};
+use smallfloat::{Exact, Format, Preset, Projection, Rounding, Saturation, text};
+
+use super::error::{Error, check_length, named};
+use super::number::{self, Code, Value};
+
+/// How results become codes; what is left out is the format's default.
+#[derive(Clone, PartialEq, Default, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Policy {
+    /// A preset's name.
+    #[serde(default)]
+    pub preset: Option<String>,
+    /// The name of a rounding mode that needs no random bits.
+    #[serde(default)]
+    pub rounding: Option<String>,
+    /// A saturation mode's name.
+    #[serde(default)]
+    pub saturation: Option<String>,
+}
+
+/// The policy that holds, by its names.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Held {
+    /// The preset.
+    pub preset: &'static str,
+    /// The rounding mode.
+    pub rounding: &'static str,
+    /// The saturation mode.
+    pub saturation: &'static str,
+}
+
+impl Policy {
+    /// The projection into a format, and its names.
+    pub(super) fn projection(&self, format: &Format) -> Result<(Projection, Held), Error> {
+        let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
+        let preset = match given(&self.preset) {
+            None => Preset::default_for(format),
+            Some(name) => named("preset", &name, &Preset::ALL, Preset::name)?,
+        };
+        let mut how = preset.projection(format);
+        if let Some(name) = given(&self.rounding) {
+            how = how.with_rounding(named("rounding mode", &name, &Rounding::DETERMINISTIC, Rounding::name)?);
+        }
+        if let Some(name) = given(&self.saturation) {
+            how = how.with_saturation(named("saturation mode", &name, &Saturation::ALL, Saturation::name)?);
+        }
+        let held =
+            Held { preset: preset.name(), rounding: how.rounding.name(), saturation: how.saturation.name() };
+        Ok((how, held))
+    }
+}
+
+/// A number as it was typed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Typed {
+    /// A code of the format at hand.
+    Code(u64),
+    /// A number.
+    Value(Exact),
+}
+
+/// What was typed, as a page shows it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Reading {
+    /// It was read as a code.
+    Code {
+        /// The code.
+        code: Code,
+    },
+    /// It was read as a number.
+    Value {
+        /// The number.
+        value: Value,
+    },
+}
+
+impl Typed {
+    /// Reads a text: `0x39` and `0b0_0111_001` are codes, everything else is a number, and so is what follows a `=`. A
+    /// hexadecimal float has a point or a `p`.
+    pub(super) fn parse(text: &str, format: &Format) -> Result<Self, Error> {
+        check_length(text)?;
+        let text = text.trim();
+        if let Some(value) = text.strip_prefix('=') {
+            return Ok(Self::Value(text::parse(value)?));
+        }
+        let lower = text.to_ascii_lowercase();
+        let not_a_code = || Error::NotACode { text: text.chars().take(80).collect() };
+        let code = |digits: &str, radix| {
+            u64::from_str_radix(&digits.replace('_', ""), radix).map_err(|_| not_a_code())
+        };
+        let code = match (lower.strip_prefix("0x"), lower.strip_prefix("0b")) {
+            (Some(hex), _) if !hex.contains(['.', 'p']) => code(hex, 16)?,
+            (_, Some(bits)) => code(bits, 2)?,
+            _ => return Ok(Self::Value(text::parse(text)?)),
+        };
+        Ok(Self::Code(format.check_code(code)?))
+    }
+
+    /// Its value.
+    pub(super) fn exact(self, format: &Format) -> Exact {
+        match self {
+            Self::Code(code) => format.decode(code).into(),
+            Self::Value(exact) => exact,
+        }
+    }
+
+    pub(super) fn reading(self, format: &Format) -> Reading {
+        match self {
+            Self::Code(code) => Reading::Code { code: number::code(format, code) },
+            Self::Value(exact) => Reading::Value { value: Value::of(exact) },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smallfloat::formats::E4M3FN;
+
+    #[test]
+    fn codes_and_numbers_are_told_apart() {
+        let read = |text| Typed::parse(text, &E4M3FN);
+        assert_eq!(read("0x39").expect("a code"), Typed::Code(0x39));
+        assert_eq!(read(" 0B0_0111_001 ").expect("a code"), Typed::Code(0x39));
+        assert_eq!(read("=0x39").expect("a number").exact(&E4M3FN), Exact::from_i128(57));
+        let nine_eighths = Exact::finite(false, 9, -3);
+        for text in ["0x1.2p0", "9p-3", "0x9p-3"] {
+            let Ok(Typed::Value(Exact::Finite { significand, exponent, .. })) = read(text) else {
+                panic!("{text} is a number")
+            };
+            let zeros = significand.trailing_zeros();
+            let canonical = Exact::finite(false, significand >> zeros, exponent + zeros.cast_signed());
+            assert_eq!(canonical, nine_eighths, "{text}");
+        }
+        for wrong in ["0x", "0xg1", "0b2", "0b", "0x100", "one", "", "="] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        assert!(read(&"1".repeat(30_000)).is_err());
+    }
+}

@@ -1,0 +1,127 @@
+//! Formats side by side: cards, how many values each binade has, and where one number falls in each.
+
+use serde::{Deserialize, Serialize};
+use smallfloat::{Datum, Exact, Flags, Format, project};
+
+use super::card::{self, Card};
+use super::choice::{Reading, Typed};
+use super::error::Error;
+use super::format;
+use super::rounding::{self, Outcome};
+
+/// The most formats at once.
+pub const MOST_FORMATS: usize = 4;
+
+/// Formats to compare.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// One to four names.
+    pub formats: Vec<String>,
+    /// A number to be rounded into each; a code is one of the first format.
+    #[serde(default)]
+    pub text: Option<String>,
+}
+
+/// Formats side by side.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Comparison {
+    /// The number as it was read.
+    pub reading: Option<Reading>,
+    /// The formats in the order they were given.
+    pub formats: Vec<Compared>,
+}
+
+/// One of the formats.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Compared {
+    /// Everything that follows from it.
+    pub card: Card,
+    /// How densely its positive values lie, from the lowest binade to the highest.
+    pub density: Vec<Run>,
+    /// Where the number falls under the format's default preset.
+    pub outcome: Option<Outcome>,
+}
+
+/// Binades 2^e ≤ x < 2^(e+1) with the same number of values.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Run {
+    /// The first e.
+    pub first: i32,
+    /// The last e.
+    pub last: i32,
+    /// log2 of the number of values in each.
+    pub bits: f64,
+}
+
+/// Formats side by side.
+pub(super) fn compare(request: &Request) -> Result<Comparison, Error> {
+    let formats = some_formats(&request.formats)?;
+    let text = request.text.as_deref().filter(|text| !text.trim().is_empty());
+    let typed = text.map(|text| Typed::parse(text, &formats[0])).transpose()?;
+    let x = typed.map(|typed| typed.exact(&formats[0]));
+    Ok(Comparison {
+        reading: typed.map(|typed| typed.reading(&formats[0])),
+        formats: formats
+            .iter()
+            .map(|format| Compared {
+                card: card::card(format),
+                density: density(format),
+                outcome: x.map(|x| outcome(x, format)),
+            })
+            .collect(),
+    })
+}
+
+/// One to four formats by name.
+pub(super) fn some_formats(names: &[String]) -> Result<Vec<Format>, Error> {
+    if names.is_empty() || names.len() > MOST_FORMATS {
+        return Err(Error::Count { what: "formats", given: names.len(), least: 1, most: MOST_FORMATS });
+    }
+    names.iter().map(|name| format(name)).collect()
+}
+
+fn outcome(x: Exact, format: &Format) -> Outcome {
+    let how = format.default_projection();
+    let result = project(x, format, &how);
+    rounding::Operand { x, flags: Flags::NONE }.became(format, &how, result)
+}
+
+/// How many values each binade has.
+fn density(format: &Format) -> Vec<Run> {
+    let counts = if format.is_wide() { by_formula(format) } else { by_enumeration(format) };
+    let mut runs: Vec<Run> = Vec::new();
+    for (exponent, bits) in counts {
+        match runs.last_mut() {
+            Some(run) if run.last + 1 == exponent && run.bits.total_cmp(&bits).is_eq() => run.last = exponent,
+            _ => runs.push(Run { first: exponent, last: exponent, bits }),
+        }
+    }
+    runs
+}
+
+/// Counts the positive values of each binade.
+fn by_enumeration(format: &Format) -> Vec<(i32, f64)> {
+    let top = format.max_code() >> u32::from(format.is_signed());
+    let mut counts: Vec<(i32, u32)> = Vec::new();
+    for datum in (0..=top).map(|code| format.decode(code)) {
+        if !datum.is_finite() || datum.is_zero() {
+            continue;
+        }
+        let exponent = datum.exponent_of_leading_bit();
+        match counts.last_mut() {
+            Some((last, count)) if *last == exponent => *count += 1,
+            _ => counts.push((exponent, 1)),
+        }
+    }
+    counts.into_iter().map(|(exponent, count)| (exponent, f64::from(count).log2())).collect()
+}
+
+/// The same for binary32 and binary64, which have gradual subnormals and too many values to count.
+fn by_formula(format: &Format) -> Vec<(i32, f64)> {
+    let lowest = format.min_positive().exponent_of_leading_bit();
+    let (_, highest) = format.exponent_range();
+    let full = i32::try_from(format.trailing_bits()).unwrap_or(0);
+    debug_assert!(matches!(format.min_positive(), Datum::Finite { significand: 1, .. }), "the last place");
+    (lowest..=highest).map(|e| (e, f64::from((e - lowest).min(full)))).collect()
+}

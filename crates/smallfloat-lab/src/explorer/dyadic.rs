@@ -1,0 +1,180 @@
+//! [`Dyadic`]: differences and ratios of exact values, which neither a code nor an `f64` can always hold.
+
+use num_bigint::{BigInt, BigUint, Sign};
+use smallfloat::formats::BINARY64;
+use smallfloat::{Datum, Exact, Flags, project};
+
+use crate::words;
+
+/// integer · 2^exponent, exactly.
+#[derive(Clone, Debug)]
+pub(super) struct Dyadic {
+    integer: BigInt,
+    exponent: i64,
+}
+
+/// Values whose last places lie farther apart are not subtracted: no format reaches as far.
+const FARTHEST: u64 = 1 << 18;
+
+/// Longer integers are not spelt out.
+const MOST_BITS: u64 = 128;
+
+impl Dyadic {
+    /// A finite value; of one that was cut off, what is left.
+    pub(super) fn of(exact: Exact) -> Option<Self> {
+        let (negative, significand, exponent) = match exact {
+            Exact::Finite { negative, significand, exponent, .. } => (negative, significand, exponent),
+            Exact::Cancelled => (false, 0, 0),
+            Exact::Nan { .. } | Exact::Infinite { .. } => return None,
+        };
+        let sign = if negative { Sign::Minus } else { Sign::Plus };
+        let integer = BigInt::from_biguint(sign, BigUint::from(significand));
+        Some(Self { integer, exponent: exponent.into() }.canonical())
+    }
+
+    /// A finite datum.
+    pub(super) fn of_datum(datum: Datum) -> Option<Self> {
+        Self::of(datum.into())
+    }
+
+    fn canonical(self) -> Self {
+        match self.integer.trailing_zeros() {
+            None => Self { integer: BigInt::ZERO, exponent: 0 },
+            Some(zeros) => Self {
+                integer: self.integer >> zeros,
+                exponent: self.exponent.saturating_add_unsigned(zeros),
+            },
+        }
+    }
+
+    pub(super) fn is_zero(&self) -> bool {
+        self.integer.sign() == Sign::NoSign
+    }
+
+    /// self − other; nothing where they lie too far apart.
+    pub(super) fn minus(&self, other: &Self) -> Option<Self> {
+        if other.is_zero() {
+            return Some(self.clone());
+        }
+        if self.is_zero() {
+            return Some(Self { integer: -&other.integer, exponent: other.exponent });
+        }
+        let exponent = self.exponent.min(other.exponent);
+        let distance = self.exponent.abs_diff(other.exponent);
+        if distance > FARTHEST {
+            return None;
+        }
+        let at = |x: &Self| &x.integer << x.exponent.abs_diff(exponent);
+        Some(Self { integer: at(self) - at(other), exponent }.canonical())
+    }
+
+    pub(super) fn magnitude(&self) -> Self {
+        Self { integer: BigInt::from(self.integer.magnitude().clone()), exponent: self.exponent }
+    }
+
+    /// n where the value is 2^n.
+    pub(super) fn power_of_two(&self) -> Option<i64> {
+        (*self.integer.magnitude() == BigUint::from(1_u32)).then_some(self.exponent)
+    }
+
+    /// self / other as a picture needs it, and none for a divisor of zero or an overflow.
+    pub(super) fn ratio(&self, other: &Self) -> Option<f64> {
+        let quotient = self.leading().0 / other.leading().0;
+        let power = self.leading().1.saturating_sub(other.leading().1);
+        let ratio = quotient * 2.0_f64.powi(i32::try_from(power).ok()?);
+        ratio.is_finite().then_some(ratio)
+    }
+
+    /// The first 64 bits, and the power of two that they count in.
+    #[expect(clippy::cast_precision_loss, reason = "a picture needs less")]
+    fn leading(&self) -> (f64, i64) {
+        let magnitude = self.integer.magnitude();
+        let cut = magnitude.bits().saturating_sub(64);
+        let top = (magnitude >> cut).iter_u64_digits().next().unwrap_or(0) as f64;
+        let signed = if self.integer.sign() == Sign::Minus { -top } else { top };
+        (signed, self.exponent.saturating_add_unsigned(cut))
+    }
+
+    /// `9p-3` for 9/8, the form that [`Datum`] has; nothing for integers too long to read.
+    pub(super) fn exact(&self) -> Option<String> {
+        if self.is_zero() {
+            return Some("0".into());
+        }
+        (self.integer.bits() <= MOST_BITS).then(|| format!("{}p{}", self.integer, self.exponent))
+    }
+
+    /// The value in decimal: as `f64` prints it where `f64` has it, else rounded and marked with `≈`.
+    pub(super) fn decimal(&self) -> String {
+        let magnitude = self.integer.magnitude();
+        let cut = magnitude.bits().saturating_sub(127);
+        let top = magnitude >> cut;
+        let sticky = (&top << cut) != *magnitude;
+        let digits: Vec<u64> = top.iter_u64_digits().collect();
+        let digit = |i: usize| u128::from(digits.get(i).copied().unwrap_or(0));
+        let exact = Exact::Finite {
+            negative: self.integer.sign() == Sign::Minus,
+            significand: digit(1) << 64 | digit(0),
+            exponent: i32::try_from(self.exponent.saturating_add_unsigned(cut)).unwrap_or(i32::MAX),
+            sticky,
+        };
+        decimal(exact)
+    }
+}
+
+/// An exact value in decimal: as `f64` prints it where `f64` has it, else rounded and marked with `≈`.
+pub(super) fn decimal(exact: Exact) -> String {
+    let sign = if exact.is_negative() { "-" } else { "" };
+    match exact {
+        Exact::Nan { .. } => return "NaN".into(),
+        Exact::Infinite { .. } => return format!("{sign}Inf"),
+        _ if exact.is_zero() => return format!("{sign}0"),
+        _ => {}
+    }
+    let rounded = project(exact, &BINARY64, &BINARY64.default_projection());
+    let x = f64::from_bits(rounded.value);
+    if !rounded.flags.contains(Flags::INEXACT) {
+        return words::number(x);
+    }
+    if let (Exact::Finite { significand, exponent, .. }, true) = (exact, x.is_infinite() || x == 0.0) {
+        let leading = i64::from(exponent) + i64::from(significand.ilog2());
+        return format!("≈{sign}2^{leading}");
+    }
+    let text = words::number(x);
+    format!("≈{text}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smallfloat::text;
+
+    fn dyadic(text: &str) -> Dyadic {
+        Dyadic::of(text::parse(text).expect("a number")).expect("finite")
+    }
+
+    #[test]
+    fn differences_are_exact() {
+        let difference = dyadic("1.125").minus(&dyadic("0x1.8p-40")).expect("near");
+        assert_eq!(difference.exact().as_deref(), Some("1236950581245p-40"));
+        assert_eq!(dyadic("3").minus(&dyadic("3")).expect("near").exact().as_deref(), Some("0"));
+        assert!(dyadic("1p300000").minus(&dyadic("1")).is_none());
+        assert_eq!(dyadic("0").minus(&dyadic("0.25")).expect("near").exact().as_deref(), Some("-1p-2"));
+    }
+
+    #[test]
+    fn ratios_are_near() {
+        assert_eq!(dyadic("1").ratio(&dyadic("-8")), Some(-0.125));
+        assert_eq!(dyadic("1p40000").ratio(&dyadic("1p39999")), Some(2.0));
+        assert_eq!(dyadic("1").ratio(&dyadic("0")), None);
+        assert_eq!((dyadic("0.125").power_of_two(), dyadic("3").power_of_two()), (Some(-3), None));
+    }
+
+    #[test]
+    fn decimals_say_when_they_are_not_exact() {
+        assert_eq!(dyadic("1.125").decimal(), "1.125");
+        assert_eq!(decimal(text::parse("0.1").expect("a number")), "≈0.1");
+        assert_eq!(decimal(text::parse("-1p-20000").expect("a number")), "≈-2^-20000");
+        assert_eq!(decimal(text::parse("-0").expect("a number")), "-0");
+        assert_eq!(dyadic("-1p70000").decimal(), "≈-2^70000");
+    }
+}

@@ -1,0 +1,124 @@
+//! What the explorer can't answer.
+
+use smallfloat::Format;
+
+/// Why a question has no answer, and what would be right. Messages are for people: a page shows them as they are.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A format, a value or a code that is not understood.
+    #[error(transparent)]
+    Core(Box<smallfloat::Error>),
+    /// A file that can't be read as tensors, or a tensor that is refused.
+    #[error(transparent)]
+    Tensor(#[from] smallfloat_tensor::Error),
+    /// A tensor that can't be encoded into one of the formats.
+    #[error(transparent)]
+    Kernels(#[from] smallfloat_kernels::Error),
+    /// A name that is none of a list.
+    #[error("{what} `{given}` is not known; there are {known}")]
+    Unknown {
+        /// What was to be named.
+        what: &'static str,
+        /// The name.
+        given: String,
+        /// The names there are.
+        known: String,
+    },
+    /// A format too wide to list its codes.
+    #[error(
+        "{format} has 2^{} codes; number line, codes and arithmetic show formats of up to 16 bits",
+        format.width()
+    )]
+    TooWide {
+        /// The format.
+        format: Format,
+    },
+    /// A number outside its range.
+    #[error("{what} is {given}; it must be from {least} to {most}")]
+    Range {
+        /// The number's name.
+        what: &'static str,
+        /// What was given.
+        given: u64,
+        /// The least that is right.
+        least: u64,
+        /// The most that is right.
+        most: u64,
+    },
+    /// A window of the number line without extent.
+    #[error("the window from {lo} to {hi} is empty or not finite; lo must be below hi")]
+    Window {
+        /// The left end.
+        lo: f64,
+        /// The right end.
+        hi: f64,
+    },
+    /// More text than a number can need.
+    #[error("a text of {length} characters; numbers may have up to {most}")]
+    TooLong {
+        /// How many characters were given.
+        length: usize,
+        /// The most.
+        most: usize,
+    },
+    /// A text that looks like a code and is none.
+    #[error("`{text}` is not a code: write 0x39 or 0b0_0111_001, or =0x39 for the hexadecimal number")]
+    NotACode {
+        /// The text.
+        text: String,
+    },
+    /// Another number of operands than the operation takes, or of formats than can be compared.
+    #[error("{given} {what} given; there must be from {least} to {most}")]
+    Count {
+        /// What was counted.
+        what: &'static str,
+        /// How many were given.
+        given: usize,
+        /// The fewest that are right.
+        least: usize,
+        /// The most that are right.
+        most: usize,
+    },
+    /// A file without a tensor of numbers.
+    #[error(
+        "{file} has no tensor of numbers: F64, F32, F16, BF16, or codes that a file of this project describes"
+    )]
+    NoTensor {
+        /// The file's name.
+        file: String,
+    },
+}
+
+impl From<smallfloat::Error> for Error {
+    fn from(error: smallfloat::Error) -> Self {
+        Self::Core(Box::new(error))
+    }
+}
+
+/// The longest text of a number: every decimal that lies halfway between two values of a 16-bit format fits.
+const MOST_CHARACTERS: usize = 20_000;
+
+/// Refuses texts so long that they only cost time.
+pub(super) fn check_length(text: &str) -> Result<(), Error> {
+    match text.chars().count() {
+        length if length > MOST_CHARACTERS => Err(Error::TooLong { length, most: MOST_CHARACTERS }),
+        _ => Ok(()),
+    }
+}
+
+/// The thing of a name in a list, case ignored.
+pub(super) fn named<T: Copy>(
+    what: &'static str,
+    given: &str,
+    list: &[T],
+    name: impl Fn(T) -> &'static str,
+) -> Result<T, Error> {
+    list.iter().copied().find(|&thing| name(thing).eq_ignore_ascii_case(given)).ok_or_else(|| {
+        Error::Unknown {
+            what,
+            given: given.chars().take(80).collect(),
+            known: list.iter().map(|&thing| name(thing)).collect::<Vec<_>>().join(", "),
+        }
+    })
+}

@@ -1,0 +1,112 @@
+//! The model behind the explorer's page: a question as plain data, an answer as plain data, and no state between them.
+//!
+//! [`answer`] takes every [`Question`]; [`tensor::overlap`] takes the bytes of a file. Whoever serves them (a web server, a test)
+//! needs to know nothing of numbers, and the page that shows answers computes nothing but pixels.
+
+pub mod arithmetic;
+pub mod card;
+mod choice;
+pub mod compare;
+mod digits;
+mod dyadic;
+mod error;
+pub mod grid;
+pub mod line;
+pub mod number;
+pub mod rounding;
+pub mod tensor;
+
+use serde::{Deserialize, Serialize};
+use smallfloat::Format;
+
+pub use error::Error;
+
+/// What can be asked. In JSON `{"ask": "format", "name": "e4m3fn"}`.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Question {
+    /// Which formats, presets and modes there are.
+    Catalogue,
+    /// Everything that follows from a format.
+    Format {
+        /// Its name, as [`Format`] parses it.
+        name: String,
+    },
+    /// A code: what it means, and its neighbours.
+    Code {
+        /// The format's name.
+        format: String,
+        /// The code, below 2^K.
+        code: u64,
+    },
+    /// A window of the number line.
+    Line(line::Window),
+    /// The codes in a square, or for formats of more than 8 bits a page of them.
+    Grid {
+        /// The format's name.
+        format: String,
+        /// The page of 256 codes; none for the overview of all pages.
+        page: Option<u32>,
+    },
+    /// A value on its way into a format, in every rounding mode.
+    Round(rounding::Request),
+    /// Formats side by side.
+    Compare(compare::Request),
+    /// An operation step by step.
+    Arithmetic(arithmetic::Request),
+}
+
+/// What is answered: the JSON of the kind that was asked for.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Answer {
+    /// To [`Question::Catalogue`].
+    Catalogue(card::Catalogue),
+    /// To [`Question::Format`].
+    Format(Box<card::Card>),
+    /// To [`Question::Code`].
+    Code(Box<number::Neighbourhood>),
+    /// To [`Question::Line`].
+    Line(line::Line),
+    /// To [`Question::Grid`].
+    Grid(grid::Grid),
+    /// To [`Question::Round`].
+    Round(Box<rounding::Rounded>),
+    /// To [`Question::Compare`].
+    Compare(compare::Comparison),
+    /// To [`Question::Arithmetic`].
+    Arithmetic(Box<arithmetic::Steps>),
+}
+
+/// Answers a question. The same question always has the same answer.
+///
+/// # Errors
+/// Names, codes and values that are not understood, and windows and pages that do not exist; the message says what would
+/// be right.
+pub fn answer(question: &Question) -> Result<Answer, Error> {
+    Ok(match question {
+        Question::Catalogue => Answer::Catalogue(card::catalogue()),
+        Question::Format { name } => Answer::Format(Box::new(card::card(&format(name)?))),
+        Question::Code { format: name, code } => {
+            let format = format(name)?;
+            Answer::Code(Box::new(number::neighbourhood(&format, format.check_code(*code)?)))
+        }
+        Question::Line(window) => Answer::Line(line::line(window)?),
+        Question::Grid { format: name, page } => Answer::Grid(grid::grid(&listed(name)?, *page)?),
+        Question::Round(request) => Answer::Round(Box::new(rounding::round(request)?)),
+        Question::Compare(request) => Answer::Compare(compare::compare(request)?),
+        Question::Arithmetic(request) => Answer::Arithmetic(Box::new(arithmetic::steps(request)?)),
+    })
+}
+
+/// A format by name.
+fn format(name: &str) -> Result<Format, Error> {
+    error::check_length(name)?;
+    Ok(name.parse()?)
+}
+
+/// A format by name whose codes can be listed.
+fn listed(name: &str) -> Result<Format, Error> {
+    let format = format(name)?;
+    if format.is_wide() { Err(Error::TooWide { format }) } else { Ok(format) }
+}

@@ -1,0 +1,189 @@
+//! Formats, codes and values in words and digits, for reports and pages.
+
+use std::fmt::Write as _;
+
+use smallfloat::formats::{CATALOGUE, Named};
+use smallfloat::{Class, Datum, Family, Flags, Format, Signedness, Specials, Subnormals};
+
+/// What the format has besides numbers and +0.
+pub fn specials(format: &Format) -> String {
+    let infinities = match (format.has_infinity(), format.is_signed()) {
+        (false, _) => None,
+        (true, false) => Some("Inf"),
+        (true, true) => Some("±Inf"),
+    };
+    let parts = [
+        infinities,
+        format.has_nan().then_some("NaN"),
+        format.has_negative_zero().then_some("−0"),
+        (!format.has_zero()).then_some("no 0"),
+    ];
+    let words: Vec<_> = parts.into_iter().flatten().collect();
+    if words.is_empty() { "none".into() } else { words.join(", ") }
+}
+
+/// Which codes are not numbers.
+pub fn specials_rule(format: &Format) -> &'static str {
+    match format.specials() {
+        Specials::Finite => "none: every code is a number",
+        Specials::Ieee => "infinities and NaN in the exponent field of ones",
+        Specials::NanAllOnes => "NaN where exponent and significand are all ones, no infinity",
+        Specials::NanNegativeZero => "NaN on the code of −0, no infinity",
+        Specials::P3109Extended => "one NaN, infinities next to the largest values, no −0",
+        Specials::P3109Finite => "one NaN, no infinity, no −0",
+        Specials::E8m0 => "NaN on the code of all ones, no zero",
+    }
+}
+
+/// What the codes with exponent field 0 mean.
+pub fn subnormals_rule(format: &Format) -> String {
+    if format.precision() == 1 {
+        return "none: there is no trailing significand".into();
+    }
+    match format.subnormals() {
+        Subnormals::Gradual => "gradual: 2^(1−bias) × 0.m",
+        Subnormals::Tesla => "as in Tesla's paper: 2^−bias × 0.m, a hole below the smallest normal value",
+        Subnormals::Flush => "flushed: the codes exist and read as 0",
+        Subnormals::None => "none: exponent field 0 is an ordinary binade, 2^−bias × 1.m",
+    }
+    .into()
+}
+
+/// `signed` or `unsigned`.
+pub fn signedness(format: &Format) -> &'static str {
+    match format.signedness() {
+        Signedness::Signed => "signed",
+        Signedness::Unsigned => "unsigned",
+    }
+}
+
+/// `0x` and the code in lower-case hexadecimal, ⌈K/4⌉ digits.
+pub fn code(format: &Format, code: u64) -> String {
+    format!("0x{code:0width$x}", width = format.hex_digits())
+}
+
+/// The code in bits, grouped sign_exponent_significand.
+pub fn bits(format: &Format, code: u64) -> String {
+    let digits = format!("{code:0width$b}", width = format.width() as usize);
+    let sign = usize::from(format.is_signed());
+    let (sign, rest) = digits.split_at(sign);
+    let (exponent, significand) = rest.split_at(format.exponent_bits() as usize);
+    let fields: Vec<_> =
+        [sign, exponent, significand].into_iter().filter(|field| !field.is_empty()).collect();
+    fields.join("_")
+}
+
+/// The exponent field and the trailing significand field of a code.
+pub fn fields(format: &Format, code: u64) -> (u64, u64) {
+    let trailing = format.trailing_bits();
+    let exponent = (code >> trailing) & ((1 << format.exponent_bits()) - 1);
+    (exponent, code & ((1 << trailing) - 1))
+}
+
+/// The value of a finite code as its fields spell it: `−2^(7−8) × 1.001b`.
+pub fn formula(format: &Format, code: u64) -> Option<String> {
+    let class = format.classify(code);
+    let (field, trailing) = fields(format, code);
+    let sign = if format.sign_bit(code) { "−" } else { "" };
+    let bias = match format.bias() {
+        bias @ ..0 => format!("({bias})"),
+        bias => bias.to_string(),
+    };
+    let power = match (class, format.subnormals()) {
+        (Class::Normal, _) => format!("2^({field}−{bias})"),
+        (Class::Subnormal, Subnormals::Gradual) => format!("2^(1−{bias})"),
+        (Class::Subnormal, Subnormals::Tesla) => format!("2^(0−{bias})"),
+        _ => return None,
+    };
+    let mut text = format!("{sign}{power}");
+    let hidden = u8::from(class == Class::Normal);
+    let width = format.trailing_bits() as usize;
+    if width > 0 {
+        let _ = write!(text, " × {hidden}.{trailing:0width$b}b");
+    }
+    Some(text)
+}
+
+/// The decimal value: as `f64` prints it where `f64` has it, else the shortest decimal within the format.
+pub fn value(format: &Format, code: u64) -> String {
+    let shortest = || format.decode_text(code);
+    match format.decode(code) {
+        datum @ Datum::Finite { .. } if !format.is_wide() => datum.to_f64().map_or_else(shortest, number),
+        _ => shortest(),
+    }
+}
+
+/// An `f64` without a needless `.0`.
+pub fn number(x: f64) -> String {
+    let text = format!("{x:?}");
+    match text.strip_suffix(".0") {
+        Some(whole) => whole.into(),
+        None => text,
+    }
+}
+
+/// The flags by name.
+pub fn flags(flags: Flags) -> String {
+    const NAMES: [(Flags, &str); 6] = [
+        (Flags::INVALID, "invalid"),
+        (Flags::DENORMAL, "denormal"),
+        (Flags::OVERFLOW, "overflow"),
+        (Flags::UNDERFLOW, "underflow"),
+        (Flags::INEXACT, "inexact"),
+        (Flags::DIVISION_BY_ZERO, "division by zero"),
+    ];
+    let names: Vec<_> =
+        NAMES.iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, name)| *name).collect();
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
+/// Where a format is defined: the document of the catalogue, or the family that it belongs to.
+pub fn source(format: &Format) -> &'static str {
+    let same = |row: &&Named| {
+        row.format.family() == format.family()
+            && row.format.width() == format.width()
+            && row.format.precision() == format.precision()
+            && (row.format == *format || format.has_free_bias())
+    };
+    match (CATALOGUE.iter().find(same), format.family()) {
+        (Some(row), _) => row.source,
+        (None, Family::P3109) => "P3109 draft",
+        (None, Family::Ieee) => "after IEEE 754's model",
+        (None, _) => "parameters",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smallfloat::formats::{E4M3FN, E8M0FNU, UHP};
+
+    fn tesla() -> Format {
+        Format::cfloat8_1_4_3(7).expect("a bias in range")
+    }
+
+    #[test]
+    fn bits_are_grouped_by_field() {
+        assert_eq!(bits(&E4M3FN, 0xb9), "1_0111_001");
+        assert_eq!(bits(&UHP, 0x7c00), "011111_0000000000");
+        assert_eq!(bits(&E8M0FNU, 0x7f), "01111111");
+    }
+
+    #[test]
+    fn formulas_follow_the_reading_of_subnormals() {
+        assert_eq!(formula(&E4M3FN, 0xb9).as_deref(), Some("−2^(7−7) × 1.001b"));
+        assert_eq!(formula(&E4M3FN, 0x01).as_deref(), Some("2^(1−7) × 0.001b"));
+        assert_eq!(formula(&tesla(), 0x01).as_deref(), Some("2^(0−7) × 0.001b"));
+        assert_eq!(formula(&E8M0FNU, 0x7f).as_deref(), Some("2^(127−127)"));
+        assert_eq!(formula(&UHP, 0x0001), None);
+    }
+
+    #[test]
+    fn what_is_special_in_words() {
+        assert_eq!(specials(&tesla()), "−0");
+        assert_eq!(specials(&E8M0FNU), "NaN, no 0");
+        assert_eq!(source(&tesla()), "Tesla Dojo Technology paper");
+        assert_eq!(source(&Format::ieee(6, 3).expect("legal")), "after IEEE 754's model");
+        assert_eq!(flags(Flags::OVERFLOW | Flags::INEXACT), "overflow, inexact");
+    }
+}
