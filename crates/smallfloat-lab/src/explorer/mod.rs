@@ -5,9 +5,9 @@
 
 pub mod arithmetic;
 pub mod card;
-mod choice;
+pub mod choice;
 pub mod compare;
-mod digits;
+pub mod digits;
 mod dyadic;
 mod error;
 pub mod grid;
