@@ -24,8 +24,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "candle")]
-pub mod candle;
 mod checkpoint;
 mod coder;
 mod config;
