@@ -40,7 +40,9 @@ def bias_term(target, bias):
 def interesting(source, count, seed):
     """Words near every place where something happens, and any."""
     pick = random.Random(seed)
-    words = []
+    infinity = spec_infinity(source)
+    ends = [0, 1, (1 << source.stored) - 1, 1 << source.stored, infinity - 1, infinity, infinity + 1]
+    words = [sign << (source.width - 1) | end for end in ends for sign in (0, 1)]
     for _ in range(count):
         field = pick.randrange(1 << source.fields)
         near = source.bias + pick.randrange(-80, 40)
