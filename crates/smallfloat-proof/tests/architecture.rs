@@ -34,6 +34,8 @@ struct Package {
     /// Name and kind (`normal`, `dev` or `build`) of each dependency.
     dependencies: Vec<(String, String)>,
     optional: Vec<String>,
+    /// The commands that it builds.
+    commands: Vec<String>,
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -62,6 +64,13 @@ fn packages() -> Vec<Package> {
                     .iter()
                     .filter(|d| d["optional"] == true)
                     .map(|d| text(d, "name").to_string())
+                    .collect(),
+                commands: package["targets"]
+                    .as_array()
+                    .expect("targets")
+                    .iter()
+                    .filter(|target| target["kind"][0] == "bin")
+                    .map(|target| text(target, "name").to_string())
                     .collect(),
             }
         })
@@ -102,6 +111,13 @@ fn every_arrow_points_down() {
             );
         }
     }
+}
+
+/// `cargo run` has to know what to run.
+#[test]
+fn there_is_one_command() {
+    let commands: Vec<String> = packages().into_iter().flat_map(|package| package.commands).collect();
+    assert_eq!(commands, ["smallfloat"]);
 }
 
 #[test]
