@@ -11,6 +11,12 @@ ci:
 test:
     cargo test --workspace --release
 
+# The core with each of its features alone.
+features:
+    for feature in alloc std math num-traits bytemuck zerocopy serde half rand arbitrary; do \
+        cargo clippy -p smallfloat --no-default-features --features "$feature" -- -D warnings || exit 1; \
+    done
+
 # The main job on the built-in sample checkpoint.
 sample:
     cargo run --release
