@@ -258,13 +258,13 @@ fn default_bias(format: Format) -> Format {
 /// first if none does.
 fn largest_holding(candidates: &[Format], magnitude: &Datum, margin: u32) -> Format {
     let first = candidates[0];
-    let steps = room(&first, magnitude).saturating_sub_unsigned(margin);
+    let steps = headroom(&first, magnitude).saturating_sub_unsigned(margin);
     candidates[usize::try_from(steps).unwrap_or(0).min(candidates.len() - 1)]
 }
 
-/// By how much a format's bias may grow until this magnitude, which is not zero, exceeds its largest value; below zero if it
-/// does already.
-fn room(format: &Format, magnitude: &Datum) -> i32 {
+/// The largest power of two by which this magnitude, which is not zero, may be multiplied without exceeding the format's
+/// largest value, as its exponent: by how much a bias may grow. Below zero if it exceeds that value already.
+pub fn headroom(format: &Format, magnitude: &Datum) -> i32 {
     let (Datum::Finite { significand, exponent, .. }, max) = (*magnitude, format.max_finite()) else {
         return 0;
     };

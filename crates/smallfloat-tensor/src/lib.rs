@@ -63,7 +63,7 @@ mod view;
 
 pub use against::{Agreement, Declared, Disagreement, verify_against};
 pub use apply::{Applied, apply};
-pub use bias::{BiasController, BiasPolicy, CodeUse, Magnitudes, Observation};
+pub use bias::{BiasController, BiasPolicy, CodeUse, Magnitudes, Observation, headroom};
 pub use calibration::Calibration;
 pub use compare::{TensorComparison, compare};
 pub use container::Entry;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use smallfloat::{Datum, Format};
-use smallfloat_tensor::BiasPolicy;
+use smallfloat_tensor::{BiasPolicy, headroom};
 
 use crate::{Error, Result};
 
@@ -67,7 +67,7 @@ impl ScaleController {
         if !amax.is_finite() || amax <= 0.0 {
             return;
         }
-        let holding = holding(amax, format);
+        let holding = headroom(format, &f32_datum(amax));
         let wanted = match self.policy {
             BiasPolicy::Amax { margin } => holding.saturating_sub_unsigned(margin),
             BiasPolicy::Delayed { history, margin } => {
@@ -81,15 +81,6 @@ impl ScaleController {
         };
         self.exponent = wanted.clamp(-MOST, MOST);
     }
-}
-
-/// The largest s with amax·2^s ≤ the format's largest finite value.
-fn holding(amax: f32, format: &Format) -> i32 {
-    let (amax, max) = (f32_datum(amax), format.max_finite());
-    let binades = max.exponent_of_leading_bit() - amax.exponent_of_leading_bit();
-    let Datum::Finite { significand, exponent, .. } = amax else { return 0 };
-    let moved = Datum::finite(false, significand, exponent + binades);
-    binades - i32::from(moved.compare(&max) == Some(std::cmp::Ordering::Greater))
 }
 
 fn f32_datum(x: f32) -> Datum {
@@ -108,7 +99,7 @@ mod tests {
         for (amax, format, exponent) in
             [(448.0, E4M3FN, 0), (449.0, E4M3FN, -1), (1.75, E4M3FN, 8), (1.76, E4M3FN, 7), (1.0, E5M2, 15)]
         {
-            assert_eq!(holding(amax, &format), exponent, "{amax}");
+            assert_eq!(headroom(&format, &f32_datum(amax)), exponent, "{amax}");
         }
     }
 

@@ -2,9 +2,10 @@
 
 use smallfloat::{Class, Format};
 use smallfloat_kernels::Encoder;
+use smallfloat_tensor::headroom;
 
-use super::data::{Tensor, binade, scaled};
-use super::unit::float;
+use super::data::{Tensor, scaled};
+use super::unit::{datum, float};
 use super::{Overflow, Unit};
 use crate::Error;
 
@@ -30,12 +31,7 @@ impl Scaling {
     /// The exponent of the factor.
     pub(super) fn exponent(self, tensor: &Tensor, format: &Format) -> i32 {
         match self {
-            Self::Tensor if tensor.amax() > 0.0 => {
-                let top = binade(float(format.max_finite())) - binade(tensor.amax());
-                // The top binade may end below twice its beginning.
-                let fits = scaled(tensor.amax(), top) <= float(format.max_finite());
-                if fits { top } else { top - 1 }
-            }
+            Self::Tensor if tensor.amax() > 0.0 => headroom(format, &datum(tensor.amax())),
             _ => 0,
         }
     }

@@ -158,8 +158,8 @@ pub fn check(input: impl Read, options: &CheckOptions) -> Result<Report, Error> 
         from = 0;
         block = blocks.next()?;
     }
-    if findings.vectors == 0 {
-        return Err(Error::Empty { lines: findings.lines });
+    if findings.of.vectors == 0 {
+        return Err(Error::Empty { lines: findings.of.lines });
     }
     Ok(findings.report(&checker, header, flags))
 }
@@ -245,15 +245,32 @@ struct Checker {
     show: usize,
 }
 
-/// What one piece of a block has.
-#[derive(Default)]
-struct Piece {
+/// What is counted, of a piece or of all of them.
+#[derive(Clone, Copy, Default)]
+struct Counts {
     lines: u64,
     vectors: u64,
     mismatches: u64,
     flags_only: u64,
     unknown: u64,
     other_nan: u64,
+}
+
+impl Counts {
+    fn add(&mut self, other: Self) {
+        self.lines += other.lines;
+        self.vectors += other.vectors;
+        self.mismatches += other.mismatches;
+        self.flags_only += other.flags_only;
+        self.unknown += other.unknown;
+        self.other_nan += other.other_nan;
+    }
+}
+
+/// What one piece of a block has.
+#[derive(Default)]
+struct Piece {
+    of: Counts,
     first: Vec<Mismatch>,
     /// For each mistake that was tried, how many mismatches it explains.
     explained: Vec<u64>,
@@ -269,11 +286,11 @@ impl Checker {
     fn piece(&self, bytes: &[u8], alive: &[usize]) -> Piece {
         let mut piece = Piece { explained: vec![0; alive.len()], ..Piece::default() };
         for line in bytes.split_inclusive(|c| *c == b'\n') {
-            piece.lines += 1;
+            piece.of.lines += 1;
             if let Err(problem) = self.line(line, alive, &mut piece) {
                 let text = String::from_utf8_lossy(&line[..line.len().min(400)]);
                 let text = excerpt(text.trim());
-                piece.error = Some(Error::Vector { line: piece.lines, text, problem });
+                piece.error = Some(Error::Vector { line: piece.of.lines, text, problem });
                 break;
             }
         }
@@ -289,7 +306,7 @@ impl Checker {
             return Ok(());
         };
         let expected = self.unit.evaluate(&operands).map_err(|error| error.to_string())?;
-        piece.vectors += 1;
+        piece.of.vectors += 1;
         self.writer.push(&mut piece.canonical, &operands, &expected);
         let same_codes = given.as_ref().is_some_and(|given| given.results() == expected.results());
         let same_results = same_codes
@@ -297,15 +314,15 @@ impl Checker {
         let same_flags =
             given.as_ref().is_some_and(|given| given.flags & self.mask == expected.flags & self.mask);
         if same_results && same_flags {
-            piece.other_nan += u64::from(!same_codes);
-            if same_codes && piece.vectors % 16 == 1 && piece.agreeing.len() < SAMPLE / 8 {
+            piece.of.other_nan += u64::from(!same_codes);
+            if same_codes && piece.of.vectors % 16 == 1 && piece.agreeing.len() < SAMPLE / 8 {
                 piece.agreeing.push((operands, expected));
             }
             return Ok(());
         }
-        piece.mismatches += 1;
-        piece.flags_only += u64::from(same_results);
-        piece.unknown += u64::from(given.is_none());
+        piece.of.mismatches += 1;
+        piece.of.flags_only += u64::from(same_results);
+        piece.of.unknown += u64::from(given.is_none());
         let mut mistakes = Vec::new();
         if let Some(given) = &given {
             for (count, &at) in piece.explained.iter_mut().zip(alive) {
@@ -316,7 +333,7 @@ impl Checker {
             }
         }
         if piece.first.len() < self.show {
-            piece.first.push(Mismatch { line: piece.lines, operands, expected, given, mistakes });
+            piece.first.push(Mismatch { line: piece.of.lines, operands, expected, given, mistakes });
         }
         Ok(())
     }
@@ -336,12 +353,7 @@ impl Checker {
 
 /// What all pieces up to now have.
 struct Findings {
-    lines: u64,
-    vectors: u64,
-    mismatches: u64,
-    flags_only: u64,
-    unknown: u64,
-    other_nan: u64,
+    of: Counts,
     first: Vec<Mismatch>,
     show: usize,
     /// Mistakes that are still tried.
@@ -355,12 +367,7 @@ struct Findings {
 impl Findings {
     fn new(checker: &Checker, lines: u64) -> Self {
         Self {
-            lines,
-            vectors: 0,
-            mismatches: 0,
-            flags_only: 0,
-            unknown: 0,
-            other_nan: 0,
+            of: Counts { lines, ..Counts::default() },
             first: Vec::new(),
             show: checker.show,
             alive: (0..checker.mistakes.len()).collect(),
@@ -374,16 +381,16 @@ impl Findings {
     fn add(&mut self, piece: Piece) -> Result<(), Error> {
         if let Some(mut error) = piece.error {
             if let Error::Vector { line, .. } = &mut error {
-                *line += self.lines;
+                *line += self.of.lines;
             }
             return Err(error);
         }
         for (explained, &at) in piece.explained.iter().zip(&self.alive) {
             self.counts[at].0 += explained;
-            self.counts[at].1 += piece.mismatches;
+            self.counts[at].1 += piece.of.mismatches;
         }
         let room = self.show.saturating_sub(self.first.len());
-        let lines = self.lines;
+        let lines = self.of.lines;
         self.first.extend(
             piece
                 .first
@@ -394,18 +401,13 @@ impl Findings {
         let room = SAMPLE.saturating_sub(self.agreeing.len());
         self.agreeing.extend(piece.agreeing.into_iter().take(room));
         self.digest.update(&piece.canonical);
-        self.lines += piece.lines;
-        self.vectors += piece.vectors;
-        self.mismatches += piece.mismatches;
-        self.flags_only += piece.flags_only;
-        self.unknown += piece.unknown;
-        self.other_nan += piece.other_nan;
+        self.of.add(piece.of);
         Ok(())
     }
 
     /// After enough mismatches only mistakes that explain all of them are tried any more.
     fn narrow(&mut self) {
-        if self.mismatches >= TRIED {
+        if self.of.mismatches >= TRIED {
             let counts = &self.counts;
             self.alive.retain(|&at| counts[at].0 == counts[at].1);
         }
@@ -444,11 +446,11 @@ impl Findings {
             unit: checker.unit.clone(),
             header,
             flags,
-            vectors: self.vectors,
-            mismatches: self.mismatches,
-            flags_only: self.flags_only,
-            unknown: self.unknown,
-            other_nan: self.other_nan,
+            vectors: self.of.vectors,
+            mismatches: self.of.mismatches,
+            flags_only: self.of.flags_only,
+            unknown: self.of.unknown,
+            other_nan: self.of.other_nan,
             first: self.first,
             mistakes: checker.mistakes.clone(),
             suspects,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use smallfloat::{Format, FormatSpec};
 use smallfloat_kernels::{Code, Element, Events};
 
-use super::{BiasPolicy, Magnitudes, candidates, default_bias, room};
+use super::{BiasPolicy, Magnitudes, candidates, default_bias, headroom};
 use crate::{Error, Result};
 
 /// What a [`BiasController`] is told of a step.
@@ -186,7 +186,7 @@ impl BiasController {
 
     /// The largest bias that holds a magnitude, beyond the legal range too.
     fn holding(&self, magnitude: &smallfloat::Datum) -> i32 {
-        self.bias() + room(&self.format, magnitude)
+        self.bias() + headroom(&self.format, magnitude)
     }
 
     /// `delayed`: the least of the biases that held the last steps.
