@@ -94,7 +94,7 @@ kappa *options:
 training text *options:
     cargo run --release -- train --data {{text}} --seeds 3 --checkpoint target/training --resume --overwrite \
         --report target/training.json --plot target/training.svg \
-        --compare f32 cfloat8 flag-driven cfloat8-143 all-dojo weights-143-sr weights-143-rne five-bytes fixed-7-15 fixed-143-7 uhp-v bf16 \
+        --compare f32 cfloat8 flag-driven gradient-learnt cfloat8-143 all-dojo weights-143-sr weights-143-rne five-bytes fixed-7-15 fixed-143-7 uhp-v bf16 \
         ocp-e4m3-e5m2 p3109 {{options}}
 
 # Weights in 1_4_3, rounded to nearest and stochastically, on Fashion-MNIST (Debian's dataset-fashion-mnist).

@@ -36,6 +36,8 @@ type Counts = (u64, u64, u64, u64);
 ///     * ``'delayed:history=16,margin=0'`` (``'delayed'`` for short): the largest bias that held the largest magnitude of the
 ///       last steps, with so many binades to spare;
 ///     * ``'flags:patience=16'``: overflow flags and unused binades of the codes; no look at wide data;
+///     * ``'gradient:patience=4'``: the loss's slope along the bias, which ``observe`` is told: a lead of so many votes for one
+///       direction moves the bias by one;
 ///     * ``'amax'``, ``'amax:margin=1'``, ``'auto'``, ``'percentile:99.9'``: the tensor to be encoded, as in `choose_bias`;
 ///     * a number: nothing.
 /// start : int, optional
@@ -110,26 +112,32 @@ impl PyBiasController {
     ///     Instead of ``x``, its largest finite magnitude: enough for 'amax' and 'delayed'.
     /// code_use : tuple of four ints, optional
     ///     Instead of ``x``, for 'flags', what `code_use` gave. Those of parts of a tensor add up.
-    #[pyo3(signature = (x=None, *, amax=None, code_use=None))]
+    /// slope : float, optional
+    ///     Instead of ``x``, for 'gradient', the derivative of the loss by the bias, of which the sign counts: with the loss's
+    ///     gradient ``g`` by the rounded tensor ``y``, ``-sum(g * (y - x))``, where ``y - x`` becomes ``y`` for elements that
+    ///     were clamped.
+    #[pyo3(signature = (x=None, *, amax=None, code_use=None, slope=None))]
     fn observe<'py>(
         &self,
         py: Python<'py>,
         x: Option<&Bound<'py, PyAny>>,
         amax: Option<f64>,
         code_use: Option<Counts>,
+        slope: Option<f64>,
     ) -> PyResult<i32> {
-        match (x, amax, code_use) {
-            (None, Some(amax), None) => self.learn(Observation::Amax(amax)),
-            (None, None, Some((overflowed, topmost, second, nonzero))) => {
+        match (x, amax, code_use, slope) {
+            (None, Some(amax), None, None) => self.learn(Observation::Amax(amax)),
+            (None, None, None, Some(slope)) => self.learn(Observation::Slope(slope)),
+            (None, None, Some((overflowed, topmost, second, nonzero)), None) => {
                 self.learn(Observation::Codes(CodeUse { overflowed, topmost, second, nonzero }))
             }
-            (Some(x), None, None) => self.observe_values(py, x),
-            _ => Err(PyTypeError::new_err("observe takes one of x, amax and code_use")),
+            (Some(x), None, None, None) => self.observe_values(py, x),
+            _ => Err(PyTypeError::new_err("observe takes one of x, amax, code_use and slope")),
         }
     }
 
     /// Encodes a tensor, and learns from it: before, where the policy chooses for the tensor at hand; after, where it learns for
-    /// the next one.
+    /// the next one. 'gradient' waits for the slope, which ``observe`` takes.
     ///
     /// Parameters
     /// ----------
@@ -167,6 +175,7 @@ impl PyBiasController {
                 let (overflowed, topmost, second, nonzero) = this.code_use(&codes, &events)?;
                 this.learn(Observation::Codes(CodeUse { overflowed, topmost, second, nonzero }))?;
             }
+            BiasPolicy::Gradient { .. } => (),
             _ if policy.needs_statistics() => (),
             _ => drop(this.observe_values(py, x)?),
         }

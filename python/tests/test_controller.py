@@ -118,6 +118,23 @@ def test_threads():
     assert (bias.steps, bias.bias) == (200, sf.choose_bias(x, "cfloat8_1_4_3", "amax").bias)
 
 
+@pytest.mark.parametrize("patience", [1, 3])
+def test_gradient(patience):
+    bias = sf.BiasController("cfloat8_1_4_3", f"gradient:patience={patience}", start=30)
+    votes, expected = 0, 30
+    for slope in [*RNG.standard_normal(60), 0.0, float("nan"), *[-1.0] * 120, *[2.0] * 220]:
+        codes, fmt = bias.step([1.0, 0.5])
+        assert fmt.bias == expected and np.array_equal(codes, sf.encode([1.0, 0.5], fmt))
+        votes += (slope < 0) - (slope > 0)
+        if abs(votes) == patience:
+            expected, votes = min(63, max(0, expected + (1 if votes > 0 else -1))), 0
+        assert bias.observe(slope=slope) == expected
+        again = sf.BiasController("cfloat8_1_4_3", f"gradient:patience={patience}", start=0)
+        again.load_state_dict(json.loads(json.dumps(bias.state_dict())))
+        assert again == bias
+    assert bias.bias == 0
+
+
 def test_errors():
     for fmt, policy, start, words in [
         ("e4m3fn", "delayed", None, "no bias to choose"),
@@ -131,6 +148,9 @@ def test_errors():
         (flags, ValueError, {"amax": 1.0}),
         (auto, ValueError, {"amax": 1.0}),
         (auto, ValueError, {"code_use": (1, 2, 3, 4)}),
+        (auto, ValueError, {"slope": 1.0}),
+        (sf.BiasController("shp", "gradient"), ValueError, {"x": [1.0]}),
+        (auto, TypeError, {"slope": 1.0, "amax": 1.0}),
         (auto, TypeError, {}),
         (auto, TypeError, {"x": [1.0], "amax": 1.0}),
     ]:

@@ -141,6 +141,8 @@ def test_biases_are_part_of_the_state():
         twin.load_state_dict(wrong)
     with pytest.raises(ValueError, match="not understood"):
         sft.Linear(16, 8, policy="delayd")
+    with pytest.raises(ValueError, match="slope"):
+        sft.Quantizer("shp", "gradient")
     with pytest.raises(ValueError, match="three"):
         sft.Linear(16, 8, policy=("flags", "flags"))
 

@@ -10,6 +10,7 @@
 //! | [`Percentile`](BiasPolicy::Percentile) | `percentile:99.9` | the tensor to be encoded | |
 //! | [`LeastError`](BiasPolicy::LeastError) | `auto` | the tensor to be encoded | Kuzmin et al., "FP8 Quantization: The Power of the Exponent" (arXiv 2208.09225), section 4, with exact sums over all integer biases |
 //! | [`Delayed`](BiasPolicy::Delayed) | `delayed:history=16,margin=0` | the largest magnitudes of earlier steps | "delayed scaling" of Transformer Engine (`DelayedScaling`, `amax_compute_algo="max"`), in powers of two |
+//! | [`Gradient`](BiasPolicy::Gradient) | `gradient:patience=4` | the loss's slope along the bias in earlier steps | Jain et al., "Trained Quantization Thresholds" (arXiv 1903.08066), section 3: power-of-two scales by straight-through gradients; by signs here |
 //! | [`Flags`](BiasPolicy::Flags) | `flags:patience=16` | overflows and codes of earlier steps | Tesla's paper on CFloat formats: biases "learnt during the training" (formats), the overflow flag (exceptions and status flags) |
 //!
 //! Rules for tensors of a file: `docs/semantics.md` S7.
@@ -71,6 +72,12 @@ pub enum BiasPolicy {
         /// So many steps in a row the topmost binade alone must stay unused, 1 to 65,536.
         patience: u32,
     },
+    /// Down the slope of the loss: each step votes for the direction in which the loss falls, and a majority moves the bias
+    /// by one. For training only, and for tensors that the loss depends on: operands, not gradients.
+    Gradient {
+        /// By so many votes one direction must lead, 1 to 65,536. Then votes are counted anew.
+        patience: u32,
+    },
 }
 
 /// The largest margin: more would leave no bias.
@@ -79,6 +86,8 @@ const MAX_MARGIN: u32 = 63;
 const MAX_STEPS: u32 = 1 << 16;
 /// What `delayed` and `flags` mean without numbers.
 const STEPS: u32 = 16;
+/// What `gradient` means without a number.
+const VOTES: u32 = 4;
 
 impl FromStr for BiasPolicy {
     type Err = Error;
@@ -87,8 +96,8 @@ impl FromStr for BiasPolicy {
         parse(text).ok_or_else(|| {
             let what = format!(
                 "bias `{text}` is not understood: write auto, amax, percentile:P (0 < P <= 100) or a number; amax takes \
-                 :margin=M (0 to {MAX_MARGIN}); in training also delayed:history=N,margin=M and flags:patience=N (N from 1 \
-                 to {MAX_STEPS})"
+                 :margin=M (0 to {MAX_MARGIN}); in training also delayed:history=N,margin=M, flags:patience=N and \
+                 gradient:patience=N (N from 1 to {MAX_STEPS})"
             );
             Error::refused(None, None, what)
         })
@@ -98,7 +107,7 @@ impl FromStr for BiasPolicy {
 fn parse(text: &str) -> Option<BiasPolicy> {
     let (name, settings) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
     let margin = || ("margin", 0, 0..=MAX_MARGIN);
-    let steps = |name| (name, STEPS, 1..=MAX_STEPS);
+    let steps = |name, default| (name, default, 1..=MAX_STEPS);
     match (name, settings) {
         ("auto" | "mse", None) => Some(BiasPolicy::LeastError),
         ("percentile", Some(percent)) => {
@@ -110,12 +119,16 @@ fn parse(text: &str) -> Option<BiasPolicy> {
             Some(BiasPolicy::Amax { margin })
         }
         ("delayed", settings) => {
-            let [history, margin] = numbers(settings, &[steps("history"), margin()])?;
+            let [history, margin] = numbers(settings, &[steps("history", STEPS), margin()])?;
             Some(BiasPolicy::Delayed { history, margin })
         }
         ("flags", settings) => {
-            let [patience] = numbers(settings, &[steps("patience")])?;
+            let [patience] = numbers(settings, &[steps("patience", STEPS)])?;
             Some(BiasPolicy::Flags { patience })
+        }
+        ("gradient", settings) => {
+            let [patience] = numbers(settings, &[steps("patience", VOTES)])?;
+            Some(BiasPolicy::Gradient { patience })
         }
         _ => text.parse().ok().map(BiasPolicy::Fixed),
     }
@@ -150,6 +163,7 @@ impl fmt::Display for BiasPolicy {
             Self::Fixed(bias) => write!(f, "{bias}"),
             Self::Delayed { history, margin } => write!(f, "delayed:history={history},margin={margin}"),
             Self::Flags { patience } => write!(f, "flags:patience={patience}"),
+            Self::Gradient { patience } => write!(f, "gradient:patience={patience}"),
         }
     }
 }
@@ -171,7 +185,7 @@ impl From<BiasPolicy> for String {
 impl BiasPolicy {
     /// Does the policy learn from one step for the next, so that it has no answer for a tensor that is seen once?
     pub fn is_for_training(self) -> bool {
-        matches!(self, Self::Delayed { .. } | Self::Flags { .. })
+        matches!(self, Self::Delayed { .. } | Self::Flags { .. } | Self::Gradient { .. })
     }
 
     /// Does the choice need a look at the data that will be encoded?
@@ -237,7 +251,10 @@ impl BiasPolicy {
             Self::LeastError => least_error(candidates, magnitudes),
             Self::Percentile(percent) => largest_holding(candidates, &magnitudes.percentile(percent), 0),
             Self::Amax { margin } => largest_holding(candidates, &magnitudes.amax(), margin),
-            Self::Fixed(_) | Self::Delayed { .. } | Self::Flags { .. } => candidates[0],
+            // `choose` has answered for these.
+            Self::Fixed(_) | Self::Delayed { .. } | Self::Flags { .. } | Self::Gradient { .. } => {
+                candidates[0]
+            }
         }
     }
 }

@@ -350,6 +350,8 @@ fn policies_have_names() {
         ("delayed:margin=1,history=1024", BiasPolicy::Delayed { history: 1024, margin: 1 }),
         ("flags", BiasPolicy::Flags { patience: 16 }),
         ("flags:patience=1", BiasPolicy::Flags { patience: 1 }),
+        ("gradient", BiasPolicy::Gradient { patience: 4 }),
+        ("gradient:patience=65536", BiasPolicy::Gradient { patience: 65_536 }),
     ] {
         assert_eq!(text.parse::<BiasPolicy>().unwrap(), policy);
         assert_eq!(policy.to_string().parse::<BiasPolicy>().unwrap(), policy);
@@ -357,7 +359,13 @@ fn policies_have_names() {
     let percentiles = ["percentile", "percentile:", "percentile:0", "percentile:101", "percentile:NaN"];
     let settings =
         ["amax:", "amax:64", "amax:margin=64", "amax:margin=-1", "amax:margin=1,margin=1", "auto:x=1"];
-    let training = ["delayed:history=0", "delayed:history=65537", "flags:patience=0", "flags:history=1"];
+    let training = [
+        "delayed:history=0",
+        "delayed:history=65537",
+        "flags:patience=0",
+        "flags:history=1",
+        "gradient:patience=0",
+    ];
     for wrong in ["", "Auto", "7.5", "min"].iter().chain(&percentiles).chain(&settings).chain(&training) {
         let error = wrong.parse::<BiasPolicy>().unwrap_err();
         assert!(error.to_string().contains("write auto, amax, percentile:P"), "{error}");

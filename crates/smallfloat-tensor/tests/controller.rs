@@ -206,6 +206,45 @@ fn statistics_choose_as_for_files() {
 }
 
 #[test]
+fn gradient_moves_by_majorities() {
+    for patience in [1_u32, 2, 5] {
+        let policy = format!("gradient:patience={patience}");
+        let mut controller = controller(&policy, "cfloat8_1_4_3", Some(3));
+        // Slopes at will: a run of one sign, then noise, then the other sign beyond the range's end.
+        let noise = (0..200_u32).map(|i| if (i * i + i / 3) % 5 < 2 { -0.5 } else { 1e-300 });
+        let slopes =
+            std::iter::repeat_n(-2.0, 40).chain(noise).chain([0.0, f64::NAN]).chain([f64::INFINITY; 400]);
+        let (mut bias, mut lead) = (3_i64, 0_i64);
+        for (step, slope) in slopes.enumerate() {
+            if slope != 0.0 && !slope.is_nan() {
+                lead += if slope.is_sign_negative() { 1 } else { -1 };
+            }
+            if lead.abs() == i64::from(patience) {
+                (bias, lead) = ((bias + lead.signum()).clamp(0, 63), 0);
+            }
+            assert_eq!(
+                i64::from(controller.observe(Observation::Slope(slope)).unwrap()),
+                bias,
+                "step {step}"
+            );
+            let stored = serde_json::to_string(&controller).unwrap();
+            assert_eq!(serde_json::from_str::<BiasController>(&stored).unwrap(), controller);
+        }
+        assert_eq!(bias, 0);
+    }
+    let stored = serde_json::json!({
+        "policy": "gradient:patience=4", "format": "shp", "bias": 31, "history": [], "unused": 0, "votes": -3,
+        "steps": 3, "changes": 0,
+    });
+    assert!(serde_json::from_value::<BiasController>(stored.clone()).is_ok());
+    for (key, value) in [("votes", 4), ("votes", -4), ("unused", 1)] {
+        let mut bad = stored.clone();
+        bad[key] = value.into();
+        assert!(serde_json::from_value::<BiasController>(bad).is_err(), "{key} {value}");
+    }
+}
+
+#[test]
 fn wrong_observations_and_beginnings_are_refused() {
     let new = |policy: BiasPolicy, format: &str, start| BiasController::new(policy, spec(format), start);
     for (policy, format, start, part) in [
@@ -227,6 +266,8 @@ fn wrong_observations_and_beginnings_are_refused() {
         ("auto", Observation::Amax(1.0), "give it Magnitudes"),
         ("delayed", codes, "give it Amax or Magnitudes"),
         ("flags", Observation::Amax(1.0), "give it Codes"),
+        ("gradient", codes, "nothing from codes: give it Slope"),
+        ("amax", Observation::Slope(1.0), "nothing from a slope: give it Amax"),
     ] {
         let mut controller = controller(policy, "shp", Some(20));
         let error = controller.observe(observation).unwrap_err().to_string();

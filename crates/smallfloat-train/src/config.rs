@@ -208,6 +208,14 @@ impl Config {
                 );
                 return refuse(what);
             }
+            let follows_the_loss = matches!(class.bias, Some(BiasPolicy::Gradient { .. }));
+            if follows_the_loss && name == "gradients" {
+                return refuse(
+                    "a bias learns by gradient what it does to the loss, which gradients do not enter: take \
+                               delayed, flags, amax, auto or a number"
+                        .into(),
+                );
+            }
             if class.format.0.has_free_bias() && class.bias.is_none() && class.format.0.bias().is_none() {
                 let what = format!(
                     "{} needs a bias: `bias = \"amax\"` or another policy, or `format = \"{}:bias=N\"`",

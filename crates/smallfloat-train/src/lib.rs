@@ -42,6 +42,7 @@ mod quantizer;
 mod random;
 mod report;
 mod scale;
+mod slope;
 mod trainer;
 
 pub use coder::{Coder, Coders, Codes, Data};

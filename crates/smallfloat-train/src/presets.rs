@@ -28,6 +28,7 @@ presets! {
     "cfloat8": "1_4_3 forward, 1_5_2 backward, biases by amax of the last 16 steps",
     "cfloat8-143": "1_4_3 everywhere, biases by amax of the last 16 steps",
     "flag-driven": "1_4_3 forward, 1_5_2 backward, biases learnt from overflow flags and unused binades alone",
+    "gradient-learnt": "as flag-driven, with biases of the products' operands learnt by the loss's own gradient",
     "all-dojo": "as cfloat8, with weights and first moment in SHP and the root of the second in UHP",
     "fixed-7-15": "1_4_3 with bias 7 forward, 1_5_2 with bias 15 backward",
     "fixed-143-7": "1_4_3 with bias 7 everywhere",

@@ -7,6 +7,7 @@ use smallfloat_tensor::{BiasController, BiasPolicy, CodeUse, Magnitudes, Observa
 
 use crate::coder::{Coders, Codes, Data};
 use crate::scale::ScaleController;
+use crate::slope::slope;
 use crate::{Class, Error, Result, Round};
 
 /// Who chooses the bias.
@@ -69,6 +70,8 @@ pub struct Quantizer {
     changes: Vec<BiasChange>,
     tally: Tally,
     exponents: Option<Exponents>,
+    /// The last tensor before it was rounded, for a bias that learns by gradient.
+    unrounded: Option<Vec<f32>>,
 }
 
 /// What a quantizer must know of the present step.
@@ -125,6 +128,7 @@ impl Quantizer {
             changes: Vec::new(),
             tally: Tally::default(),
             exponents: None,
+            unrounded: None,
         };
         quantizer.first_bias = quantizer.bias().unwrap_or(0);
         Ok(quantizer)
@@ -204,6 +208,9 @@ impl Quantizer {
         let format = self.format()?;
         let coder = coders.get(&format, self.round)?;
         let exponent = self.exponent();
+        if self.learns_by_gradient() && moment.learning {
+            self.unrounded = Some(values.clone());
+        }
         let amax = self.learns_amax_after().then(|| amax(&values, Level::detected()));
         let (codes, events) = Codes::encode(coder, values, exponent, words);
         if let Some(chooser) = memory {
@@ -216,12 +223,45 @@ impl Quantizer {
             overflowed: events.saturated,
             underflowed: events.underflowed,
         });
+        self.note(before, moment.step);
+        Ok(codes)
+    }
+
+    /// Learns from the loss's gradient by the values that the last tensor's codes mean. Policies other than `gradient` learn
+    /// nothing from it.
+    ///
+    /// # Errors
+    /// Never for a quantizer that was built.
+    pub fn learn(&mut self, codes: &Codes, gradient: &[f32], moment: Moment) -> Result<()> {
+        let Some(values) = self.unrounded.take() else { return Ok(()) };
+        let before = self.bias();
+        // A format that goes beyond binary32's range clamps nothing of it.
+        let largest = self.format()?.max_finite().to_f32().unwrap_or(f32::MAX);
+        if let Some(Chooser::Bias(controller)) = self.chooser.as_mut() {
+            let slope = slope(&values, &codes.values(), gradient, largest);
+            controller.observe(Observation::Slope(slope))?;
+        }
+        self.note(before, moment.step);
+        Ok(())
+    }
+
+    /// Does [`learn`](Self::learn) want a gradient?
+    pub fn learns_by_gradient(&self) -> bool {
+        matches!(&self.chooser, Some(Chooser::Bias(controller)) if matches!(controller.policy(), BiasPolicy::Gradient { .. }))
+    }
+
+    /// Bytes that are kept until [`learn`](Self::learn) is called.
+    pub fn unrounded_bytes(&self) -> usize {
+        self.unrounded.as_ref().map_or(0, |values| size_of_val(&values[..]))
+    }
+
+    /// Logs a change of the bias.
+    fn note(&mut self, before: Option<i32>, step: u64) {
         if let (Some(from), Some(to)) = (before, self.bias())
             && from != to
         {
-            self.changes.push(BiasChange { step: moment.step, from, to });
+            self.changes.push(BiasChange { step, from, to });
         }
-        Ok(codes)
     }
 
     /// Policies that choose for the very tensor look at it, and `delayed` at the first one, which it has no history for.

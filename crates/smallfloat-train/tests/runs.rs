@@ -1,5 +1,6 @@
 //! Whole runs: the same bits on any number of threads and after a stop, what is refused, and the order of the presets.
 
+use smallfloat_tensor::BiasPolicy;
 use smallfloat_train::data::{Data, Text, digits};
 use smallfloat_train::{Accumulate, Architecture, Config, Optimizer, Options, Sequence, Trainer, preset};
 
@@ -50,7 +51,7 @@ fn the_order_of_the_presets() {
     let f32_loss = loss("f32");
     println!("f32 {f32_loss:.3}");
     assert!(f32_loss < 1.3, "nothing learnt: {f32_loss}");
-    for name in ["cfloat8", "flag-driven"] {
+    for name in ["cfloat8", "flag-driven", "gradient-learnt"] {
         let found = loss(name);
         println!("{name} {found:.3}");
         assert!((found - f32_loss).abs() < 0.12, "{name}: {found} against {f32_loss}");
@@ -60,6 +61,30 @@ fn the_order_of_the_presets() {
     println!("fixed-143-7 {none:.3}, weights-143-sr {stochastic:.3}, weights-143-rne {nearest:.3}");
     assert!(none > f32_loss + 1.5, "fixed-143-7: {none} against {f32_loss}");
     assert!(nearest > stochastic + 0.15, "nearest {nearest}, stochastic {stochastic}");
+}
+
+#[test]
+fn biases_learnt_by_gradient_come_from_far() {
+    // At bias 0 of 1_4_3 all that is below 2^-3 is lost, at bias 40 all is clamped to 2^-24. Biases that hold these tensors
+    // are 12 to 19. From below all come near; from above those whose tensors the loss hears of, past the residual sum.
+    for (start, which, near) in [(0, "", 6..=22), (40, "head", 10..=22)] {
+        let mut config = preset("gradient-learnt").unwrap();
+        for class in [&mut config.activations, &mut config.weights] {
+            class.bias = Some(BiasPolicy::Gradient { patience: 1 });
+            class.start = Some(start);
+        }
+        let options = Options { config, steps: 80, ..small("gradient-learnt") };
+        let mut trainer = Trainer::new(options, text(20_000)).unwrap();
+        while trainer.step().unwrap().is_some() {}
+        for quantizer in trainer.quantizers() {
+            let bias = quantizer.bias().unwrap();
+            if quantizer.name.starts_with(which) && !quantizer.name.ends_with("gradients") {
+                assert!(near.contains(&bias), "{} from {start}: {bias}", quantizer.name);
+            }
+        }
+        let loss = trainer.validate().unwrap().0;
+        assert!(loss < 1.35, "from {start}: {loss}");
+    }
 }
 
 /// Everything that a run is made of, in bits.
@@ -100,7 +125,7 @@ fn threads_change_nothing() {
 #[test]
 fn a_run_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["five-bytes", "flag-driven", "p3109", "f32"] {
+    for name in ["five-bytes", "flag-driven", "gradient-learnt", "p3109", "f32"] {
         let accumulate = if name == "f32" { Accumulate::F32 } else { Accumulate::Exact };
         let options = Options { accumulate, ..exact(name) };
         let mut whole = Trainer::new(options.clone(), text(20_000)).unwrap();
@@ -192,6 +217,7 @@ fn what_does_not_go_together_is_refused() {
     assert!(
         refused("[state.weights]\nformat = \"shp\"\nbias = \"amax\"\nroot = true").contains("second_moment")
     );
+    assert!(refused("[gradients]\nformat = \"shp\"\nbias = \"gradient\"").contains("gradients do not enter"));
     assert!(refused("loss_scale = 3.0").contains("power of two"));
     let trainer =
         |options| Trainer::new(options, text(20_000)).err().map(|e: smallfloat_train::Error| e.to_string());

@@ -240,6 +240,11 @@ class Quantizer(torch.nn.Module):
         super().__init__()
         controller = BiasController(str(fmt), str(policy))
         self.fmt, self.policy = str(fmt), controller.policy
+        if self.policy.startswith("gradient"):
+            raise ValueError(
+                f"policy {self.policy!r}: a module sees its tensors, not what they do to the loss; give a BiasController "
+                "the slope by observe(slope=...), or take 'delayed', 'flags', 'amax', 'auto' or a number"
+            )
         history = 0
         if self.policy.startswith("delayed:"):
             history = int(self.policy.partition("history=")[2].split(",")[0])

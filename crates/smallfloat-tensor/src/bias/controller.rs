@@ -14,10 +14,14 @@ use crate::{Error, Result};
 pub enum Observation<'a> {
     /// The largest finite magnitude; zero if there is none. Enough for `amax` and `delayed`.
     Amax(f64),
-    /// Statistics of a tensor, made for the format's precision. Enough for all policies but `flags`.
+    /// Statistics of a tensor, made for the format's precision. Enough for all policies but `flags` and `gradient`.
     Magnitudes(&'a Magnitudes),
     /// What encoding the tensor at the present bias gave. For `flags`.
     Codes(CodeUse),
+    /// The derivative of the loss by the bias, of which the sign counts: below zero, a larger bias is better. For
+    /// `gradient`. With x̂ the value that x was rounded to and g the loss's derivative by x̂, straight through the rounding
+    /// it is −ln 2 · Σ g·(x̂ − x), where x̂ − x becomes x̂ for an x that was clamped.
+    Slope(f64),
 }
 
 /// How the codes of a tensor use their range. Parts of a tensor add up, in any order.
@@ -64,7 +68,7 @@ impl CodeUse {
 /// step. The same observations in the same order give the same biases; nothing else has any influence.
 ///
 /// Policies that [need statistics](BiasPolicy::needs_statistics) are told of a tensor before it is encoded; `delayed` and
-/// `flags` after. A step without a finite magnitude other than zero leaves the bias as it is, and so does an amax
+/// `flags` after, `gradient` when the loss's gradient is known. A step without a finite magnitude other than zero leaves the bias as it is, and so does an amax
 /// that is NaN or infinite, which is not remembered either (Transformer Engine keeps its scale too).
 ///
 /// The state can be stored and read back (serde), so that a training run resumes where it was: it is made of words and
@@ -93,6 +97,8 @@ pub struct BiasController {
     history: VecDeque<Option<i32>>,
     /// Steps in a row whose codes left the topmost binade unused.
     unused: u32,
+    /// Votes of `gradient` for a larger bias, less those for a smaller one.
+    votes: i32,
     steps: u64,
     changes: u64,
 }
@@ -113,7 +119,7 @@ impl BiasController {
             _ => start.or(spec.bias()).unwrap_or_else(|| default_bias(any).bias()),
         };
         let format = spec.with_bias(start).map_err(|e| refused(e.to_string()))?;
-        Ok(Self { policy, spec, format, history: VecDeque::new(), unused: 0, steps: 0, changes: 0 })
+        Ok(Self { policy, spec, format, history: VecDeque::new(), unused: 0, votes: 0, steps: 0, changes: 0 })
     }
 
     /// The policy.
@@ -149,12 +155,14 @@ impl BiasController {
         let wanted = match (self.policy, observation) {
             (BiasPolicy::Fixed(_), _) => None,
             (BiasPolicy::Flags { patience }, Observation::Codes(codes)) => self.step(codes, patience),
-            (BiasPolicy::Flags { .. }, _) | (_, Observation::Codes(_)) => return Err(self.misfit("of codes")),
+            (BiasPolicy::Gradient { patience }, Observation::Slope(slope)) => self.vote(slope, patience),
+            (BiasPolicy::Flags { .. } | BiasPolicy::Gradient { .. }, _)
+            | (_, Observation::Codes(_) | Observation::Slope(_)) => return Err(self.misfit(observation)),
             (BiasPolicy::Delayed { history, margin }, seen) => self.remember(amax(seen), history, margin),
             (BiasPolicy::Amax { margin }, seen) => {
                 amax(seen).map(|amax| self.holding(&amax).saturating_sub_unsigned(margin))
             }
-            (_, Observation::Amax(_)) => return Err(self.misfit("of an amax alone")),
+            (_, Observation::Amax(_)) => return Err(self.misfit(observation)),
             (policy, Observation::Magnitudes(magnitudes)) => (!magnitudes.is_zero())
                 .then(|| policy.choose(&self.spec, Some(magnitudes)).map(|format| format.bias()))
                 .transpose()?,
@@ -166,13 +174,20 @@ impl BiasController {
         Ok(self.bias())
     }
 
-    fn misfit(&self, what: &str) -> Error {
+    fn misfit(&self, observation: Observation<'_>) -> Error {
+        let given = match observation {
+            Observation::Amax(_) => "an amax alone",
+            Observation::Magnitudes(_) => "magnitudes",
+            Observation::Codes(_) => "codes",
+            Observation::Slope(_) => "a slope",
+        };
         let wants = match self.policy {
             BiasPolicy::Flags { .. } => "Codes",
+            BiasPolicy::Gradient { .. } => "Slope",
             BiasPolicy::Amax { .. } | BiasPolicy::Delayed { .. } => "Amax or Magnitudes",
             _ => "Magnitudes",
         };
-        refused(format!("bias {} learns nothing from an observation {what}: give it {wants}", self.policy))
+        refused(format!("bias {} learns nothing from {given}: give it {wants}", self.policy))
     }
 
     /// Takes this bias, or the nearest legal one.
@@ -221,6 +236,19 @@ impl BiasController {
         }
         (codes.overflowed > 0).then(|| self.bias() - 1)
     }
+
+    /// `gradient`: a step where the votes of one direction lead.
+    fn vote(&mut self, slope: f64, patience: u32) -> Option<i32> {
+        self.votes += match slope {
+            slope if slope < 0.0 => 1,
+            slope if slope > 0.0 => -1,
+            _ => 0,
+        };
+        if self.votes.unsigned_abs() < patience {
+            return None;
+        }
+        Some(self.bias() + std::mem::take(&mut self.votes).signum())
+    }
 }
 
 /// An amax.
@@ -245,7 +273,7 @@ fn amax(observation: Observation<'_>) -> Seen {
     let datum = match observation {
         Observation::Amax(x) => f64::FORMAT.decode(x.abs().to_bits()),
         Observation::Magnitudes(magnitudes) => magnitudes.amax(),
-        Observation::Codes(_) => return Seen::Nothing,
+        Observation::Codes(_) | Observation::Slope(_) => return Seen::Nothing,
     };
     match datum {
         _ if !datum.is_finite() => Seen::Nothing,
@@ -267,14 +295,21 @@ struct Stored {
     bias: i32,
     history: VecDeque<Option<i32>>,
     unused: u32,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    votes: i32,
     steps: u64,
     changes: u64,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(votes: &i32) -> bool {
+    *votes == 0
+}
+
 impl From<BiasController> for Stored {
     fn from(controller: BiasController) -> Self {
-        let BiasController { policy, spec, format, history, unused, steps, changes } = controller;
-        Self { policy, format: spec.to_string(), bias: format.bias(), history, unused, steps, changes }
+        let BiasController { policy, spec, format, history, unused, votes, steps, changes } = controller;
+        Self { policy, format: spec.to_string(), bias: format.bias(), history, unused, votes, steps, changes }
     }
 }
 
@@ -285,18 +320,22 @@ impl TryFrom<Stored> for BiasController {
         let spec: FormatSpec =
             stored.format.parse().map_err(|e: smallfloat::Error| refused(e.to_string()))?;
         let fresh = Self::new(stored.policy, spec, Some(stored.bias))?;
-        let (history, patience) = match stored.policy {
-            BiasPolicy::Delayed { history, .. } => (history, 1),
-            BiasPolicy::Flags { patience } => (0, patience),
-            _ => (0, 1),
+        let (history, unused, votes) = match stored.policy {
+            BiasPolicy::Delayed { history, .. } => (history, 1, 1),
+            BiasPolicy::Flags { patience } => (0, patience, 1),
+            BiasPolicy::Gradient { patience } => (0, 1, patience),
+            _ => (0, 1, 1),
         };
         let remembered = u32::try_from(stored.history.len()).unwrap_or(u32::MAX);
-        if fresh.bias() != stored.bias || remembered > history || stored.unused >= patience {
+        let contradicts =
+            remembered > history || stored.unused >= unused || stored.votes.unsigned_abs() >= votes;
+        if fresh.bias() != stored.bias || contradicts {
             return Err(refused(format!("the state of bias {} contradicts itself", stored.policy)));
         }
         Ok(Self {
             history: stored.history,
             unused: stored.unused,
+            votes: stored.votes,
             steps: stored.steps,
             changes: stored.changes,
             ..fresh

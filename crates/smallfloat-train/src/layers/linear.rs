@@ -100,7 +100,8 @@ impl Layer for Linear {
                 }
             }
         }
-        pass.keeps(count, activations.data.bytes());
+        let unrounded = self.activations.unrounded_bytes() + self.weights.unrounded_bytes();
+        pass.keeps(count, activations.data.bytes() + unrounded);
         self.saved = Some(Saved { activations, weights });
         Ok(y)
     }
@@ -114,14 +115,16 @@ impl Layer for Linear {
         let codes = self.gradients.encode(pass.parameters.coders(), gradient.values, pass.moment, None)?;
         let dy = Operand::new(&codes, self.outputs);
         let dw = product(&dy.transpose(), &Operand::new(&activations, self.inputs), pass.accumulate)?;
+        self.weights.learn(&weights, &dw, pass.moment)?;
         for (sum, dw) in pass.parameters.list[self.weight].gradient.iter_mut().zip(dw) {
             *sum += dw;
         }
-        if !self.passes_on {
+        if !self.passes_on && !self.activations.learns_by_gradient() {
             return Ok(Matrix::zeros(rows, 0));
         }
         let values = product(&dy, &Operand::new(&weights, self.inputs), pass.accumulate)?;
-        Ok(Matrix { columns: self.inputs, values })
+        self.activations.learn(&activations, &values, pass.moment)?;
+        Ok(if self.passes_on { Matrix { columns: self.inputs, values } } else { Matrix::zeros(rows, 0) })
     }
 
     fn quantizers(&mut self) -> Vec<&mut Quantizer> {
