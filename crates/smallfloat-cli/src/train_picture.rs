@@ -21,7 +21,8 @@ const BIASES: (i32, i32) = (270, 560);
 const EXPONENTS: (i32, i32) = (600, 976);
 /// Steps that a point of a loss curve is the mean of.
 const SMOOTH: usize = 10;
-const COLOURS: [RGBColor; 8] = [
+/// As many as there are presets.
+const COLOURS: [RGBColor; 16] = [
     INK,
     DOT,
     OUTLINE,
@@ -30,6 +31,14 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(130, 80, 170),
     RGBColor(0, 150, 160),
     RGBColor(150, 120, 20),
+    RGBColor(225, 110, 170),
+    RGBColor(120, 70, 30),
+    RGBColor(140, 190, 60),
+    RGBColor(150, 165, 180),
+    RGBColor(60, 60, 190),
+    RGBColor(235, 170, 20),
+    RGBColor(110, 200, 230),
+    RGBColor(90, 100, 60),
 ];
 
 type Drawn = Result<(), Box<dyn std::error::Error>>;
@@ -74,8 +83,9 @@ impl<'a> TrainPicture<'a> {
         area.fill(&WHITE)?;
         let title = format!("training on {}", self.runs[0].data);
         text(area, &title, (24, 26), 18.0, INK, HPos::Left)?;
-        let about =
-            format!("loss in nats, mean of {SMOOTH} steps; right: validation loss after the last step");
+        let about = format!(
+            "loss in nats, mean of {SMOOTH} steps; right: validation loss after the last step, mean of the seeds"
+        );
         text(area, &about, (24, 52), 11.5, FAINT, HPos::Left)?;
         self.draw_losses(area)?;
         let mut top = LOSSES[3] + 60;
@@ -120,7 +130,9 @@ impl<'a> TrainPicture<'a> {
             if known.is_none() {
                 let y = top + 16 * i32::try_from(names.len())?;
                 line(area, (right + 16, y), (right + 32, y), colour)?;
-                let label = format!("{} {:.3}", run.preset, run.validation_loss);
+                let seeds = self.runs.iter().filter(|other| other.preset == run.preset);
+                let losses: Vec<f64> = seeds.map(|run| run.validation_loss).collect();
+                let label = format!("{} {:.3}", run.preset, mean(&losses));
                 text(area, &label, (right + 38, y), 10.5, INK, HPos::Left)?;
                 names.push(&run.preset);
             }

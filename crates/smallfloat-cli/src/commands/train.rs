@@ -367,18 +367,24 @@ fn print(out: &mut Output, reports: &[Report]) -> Result<()> {
     }
     out.rows(&table)?;
     if let Some(report) = reports.first() {
-        let memory = report.memory;
         writeln!(
             out,
-            "\nLoss on the validation part of {} in nats, after {} steps of {} parameters. The first run keeps {} of \
-             activations for the way back ({} in f32) and {} of gradients.",
+            "\nLoss on the validation part of {} in nats, after {} steps of {} parameters.",
             report.data,
             report.steps,
             words::count(report.parameters as u64),
-            words::bytes(memory.activations as u64),
-            words::bytes(memory.activations_as_f32 as u64),
-            words::bytes(memory.gradients as u64),
         )?;
+        let memory = report.memory;
+        // A run that was finished before has made no step in which anything was kept.
+        if memory.activations_as_f32 > 0 {
+            writeln!(
+                out,
+                "The first run keeps {} of activations for the way back ({} in f32) and {} of gradients.",
+                words::bytes(memory.activations as u64),
+                words::bytes(memory.activations_as_f32 as u64),
+                words::bytes(memory.gradients as u64),
+            )?;
+        }
     }
     Ok(())
 }
