@@ -57,6 +57,10 @@ python-bench:
 other-machines *parts:
     scripts/other-machines {{parts}}
 
+# Mutants of the source that no test notices: `just mutants 3/100`, one of a hundred shards (needs cargo-mutants).
+mutants shard *parts:
+    scripts/mutants {{shard}} {{parts}}
+
 # The tests that sweep more than the gate has time for.
 extensive:
     SMALLFLOAT_EXTENSIVE=1 cargo test --workspace --release
