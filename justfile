@@ -53,9 +53,13 @@ python-torch:
 python-bench:
     scripts/python-bench
 
-# The core and its scalars on a big-endian machine (s390x under emulation), built by the oldest supported Rust.
-big-endian:
-    scripts/big-endian
+# Tests and digests on aarch64, x86-64 without AVX and s390x (big-endian), under emulation; `just other-machines digests` for a part.
+other-machines *parts:
+    scripts/other-machines {{parts}}
+
+# Mutants of the source that no test notices: `just mutants 3/100`, one of a hundred shards (needs cargo-mutants).
+mutants shard *parts:
+    scripts/mutants {{shard}} {{parts}}
 
 # The tests that sweep more than the gate has time for.
 extensive:

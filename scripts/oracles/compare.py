@@ -1,6 +1,6 @@
 """The library beside other implementations, on the same inputs (`run` calls this).
 
-    compare.py ANSWERS APFLOAT WORK [--quick]
+    compare.py ANSWERS APFLOAT WORK [--quick] --llvm VERSION
 
 ANSWERS and APFLOAT are programs that take jobs (`smallfloat-proof`'s `answers`, `apfloat.cpp`); WORK is a folder for their files. A
 difference counts as known where a row of known-differences.csv says why; exit status 1 if any is not known, or a row is never met.
@@ -9,10 +9,12 @@ NaNs are equal to each other: which one is given is a policy. Rows go to WORK/or
 
 import argparse
 import csv
+import datetime
 import hashlib
 import subprocess
 import sys
 import time
+from importlib import metadata
 from pathlib import Path
 
 import gfloat
@@ -54,9 +56,10 @@ class Library:
 class Comparison:
     """Rows of counts, and what is known."""
 
-    def __init__(self, work):
-        self.file = open(work / "oracles.csv", "w", encoding="utf-8")
-        print("oracle,what,format,rounding,compared,differences,known,seconds,digest", file=self.file)
+    def __init__(self, work, tools):
+        self.file, self.tools = open(work / "oracles.csv", "w", encoding="utf-8"), tools
+        self.date = datetime.datetime.now(datetime.timezone.utc).date()
+        print("oracle,what,format,rounding,compared,differences,known,seconds,digest,tools,date", file=self.file)
         with open(HERE / "known-differences.csv", encoding="utf-8") as file:
             self.known = list(csv.DictReader(line for line in file if not line.startswith("#")))
         for row in self.known:
@@ -83,6 +86,7 @@ class Comparison:
         digest = hashlib.sha256(ours.astype("<u2").tobytes()).hexdigest()[:16]
         known = int(different.sum() - left.sum())
         cells = [oracle, what, f'"{format_.name}"', rounding, len(ours), int(different.sum()), known, f"{now - self.start:.1f}", digest]
+        cells += [self.tools[oracle], self.date]
         self.start = now
         print(",".join(map(str, cells)), file=self.file, flush=True)
         self.compared += len(ours)
@@ -339,11 +343,24 @@ def by_mpfr(library, comparison, count, wanted=""):
             largest = form.value(form.top)
 
 
+def versions(llvm):
+    """What each oracle is, with its version."""
+    mpfr_version = gmpy2.mpfr_version().replace("MPFR ", "")
+    return {
+        "APFloat": f"LLVM {llvm}",
+        "ml_dtypes": f"ml_dtypes {ml_dtypes.__version__}",
+        "NumPy": f"NumPy {np.__version__}",
+        "gfloat": f"gfloat {metadata.version('gfloat')}",
+        "MPFR": f"MPFR {mpfr_version}; gmpy2 {gmpy2.version()}",
+    }
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("answers")
     parser.add_argument("apfloat")
     parser.add_argument("work", type=Path)
+    parser.add_argument("--llvm", required=True, help="the version of LLVM that APFLOAT has, for the rows")
     parser.add_argument("--quick", action="store_true", help="fewer inputs between the places that decide")
     parser.add_argument("--only", default="apfloat numpy gfloat mpfr")
     parser.add_argument("--format", default="", help="of MPFR, the formats whose names hold this")
@@ -351,7 +368,7 @@ def main():
     options.work.mkdir(parents=True, exist_ok=True)
     count, step = (500, 64) if options.quick else (20_000, 8)
     library, oracle = Library(options.answers, options.work), Library(options.apfloat, options.work)
-    comparison = Comparison(options.work)
+    comparison = Comparison(options.work, versions(options.llvm))
     if "apfloat" in options.only:
         apfloat(library, oracle, comparison, count, step)
     if "numpy" in options.only:
@@ -364,7 +381,7 @@ def main():
     for row in comparison.known:
         print(f"known: {row['met']} of {row['oracle']} {row['what']} {row['format']} {row['rounding']} {row['where']}")
     print(f"{comparison.compared} compared, {comparison.unknown} unknown differences, {len(stale)} rows never met")
-    print(f"gmpy2 {gmpy2.version()}, {gmpy2.mpfr_version()}, ml_dtypes {ml_dtypes.__version__}, NumPy {np.__version__}")
+    print(", ".join(comparison.tools.values()))
     return 1 if comparison.unknown or (stale and options.only == parser.get_default("only")) else 0
 
 

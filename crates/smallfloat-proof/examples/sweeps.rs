@@ -1,10 +1,11 @@
 //! Sweeps of wide inputs through the kernels, as rows of comma-separated values (`just sweeps`).
 //!
-//! `sweeps [PART…] [--levels portable,avx2]`: the parts are `nearest` (all 2^32 f32 inputs into every named format of at most
-//! 8 bits and the 16-bit ones, each with its default projection), `modes` (the same for six formats in every deterministic
-//! rounding and every saturation), and `halves` (all binary16 and bfloat16 inputs into every format of at most 16 bits, in every
-//! deterministic rounding and every saturation). Rows go to standard output, progress and totals to standard error; the exit
-//! status is 1 if anything differs and 2 for words that it does not know.
+//! `sweeps [PART…] [--levels portable,avx2] [--format NAME]…`: the parts are `nearest` (all 2^32 f32 inputs into every named format
+//! of at most 8 bits and the 16-bit ones, each with its default projection), `modes` (the same for six formats in every
+//! deterministic rounding and every saturation), and `halves` (all binary16 and bfloat16 inputs into every format of at most 16
+//! bits, in every deterministic rounding and every saturation). With `--format` the first two sweep these formats instead of
+//! theirs. Rows go to standard output, progress and totals to standard error; the exit status is 1 if anything differs and 2 for
+//! words that it does not know.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -19,11 +20,15 @@ use smallfloat_proof::{catalogue, oracle_format, oracle_policy, p3109, tesla};
 
 /// The formats swept in every mode.
 const IN_EVERY_MODE: [&str; 6] =
-    ["cfloat8_1_4_3:bias=7", "cfloat8_1_5_2:bias=15", "e4m3fn", "e5m2", "binary8p3se", "binary8p4uf"];
+    ["cfloat8_1_4_3:bias=7", "cfloat8_1_5_2:bias=15", "e4m3fn", "e5m2", "e4m3b11fnuz", "binary8p4se"];
 
 /// Formats outside the families, swept beside them: a binade at exponent field 0, flushed subnormals, six bits with infinity.
 const OTHERS: [&str; 3] =
     ["ieee:k=6,p=3", "minifloat:k=8,p=4,bias=7,subnormals=none", "minifloat:k=8,p=4,bias=7,subnormals=flush"];
+
+/// P3109's formats of more than 8 bits among the named: the exponents of binary16, of bfloat16, one with few bits for them, and one
+/// without sign.
+const WIDE_P3109: [&str; 4] = ["binary16p11se", "binary16p8se", "binary16p13sf", "binary12p6ue"];
 
 const SATURATIONS: [Saturation; 3] = [Saturation::SatFinite, Saturation::SatPropagate, Saturation::SatNone];
 
@@ -75,7 +80,7 @@ fn parse(name: &str) -> Format {
     name.parse().unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Every named format of at most 8 bits, Tesla's at several biases in both readings, and the four of 16 bits.
+/// Every named format of at most 8 bits, Tesla's at several biases in both readings, and those of more bits.
 fn named() -> Vec<Format> {
     let mut list = catalogue(8);
     list.retain(|format| format.subnormals() != Subnormals::Tesla);
@@ -84,6 +89,7 @@ fn named() -> Vec<Format> {
     list.extend(OTHERS.map(parse));
     list.extend(tesla([0, 15, 63]).into_iter().filter(|format| format.width() == 16));
     list.extend([formats::UHP, formats::BINARY16, formats::BFLOAT16]);
+    list.extend(WIDE_P3109.map(parse));
     list
 }
 
@@ -114,19 +120,19 @@ fn sweep_f32(part: &str, format: &Format, how: &Projection, levels: &[Level], to
     }
 }
 
-fn nearest(levels: &[Level], total: &mut Total) {
-    for format in named() {
-        sweep_f32("nearest", &format, &format.default_projection(), levels, total);
+fn nearest(formats: &[Format], levels: &[Level], total: &mut Total) {
+    for format in formats {
+        sweep_f32("nearest", format, &format.default_projection(), levels, total);
     }
 }
 
-fn modes(levels: &[Level], total: &mut Total) {
-    for format in IN_EVERY_MODE.map(parse) {
+fn modes(formats: &[Format], levels: &[Level], total: &mut Total) {
+    for format in formats {
         for rounding in Rounding::DETERMINISTIC {
             for saturation in SATURATIONS {
                 let how = format.default_projection().with_rounding(rounding).with_saturation(saturation);
                 if how != format.default_projection() {
-                    sweep_f32("modes", &format, &how, levels, total);
+                    sweep_f32("modes", format, &how, levels, total);
                 }
             }
         }
@@ -193,47 +199,70 @@ fn levels(text: &str) -> Option<Vec<Level>> {
     text.split(',').map(|name| Level::from_name(name).filter(|level| level.is_available())).collect()
 }
 
-/// The parts and levels that the words ask for, all of them where there is no word.
-fn wishes(mut words: impl Iterator<Item = String>) -> Result<(Vec<String>, Vec<Level>), String> {
-    let mut chosen = Level::available().filter(|&level| level <= Level::Avx2).collect();
-    let mut parts = Vec::new();
+/// What the words ask for.
+struct Wishes {
+    parts: Vec<String>,
+    levels: Vec<Level>,
+    /// Those of each part where none is named.
+    formats: Vec<Format>,
+}
+
+/// All parts and levels where there is no word for them.
+fn wishes(mut words: impl Iterator<Item = String>) -> Result<Wishes, String> {
+    let mut wishes = Wishes {
+        parts: Vec::new(),
+        levels: Level::available().filter(|&level| level <= Level::Avx2).collect(),
+        formats: Vec::new(),
+    };
     while let Some(word) = words.next() {
         match word.as_str() {
-            "nearest" | "modes" | "halves" => parts.push(word),
+            "nearest" | "modes" | "halves" => wishes.parts.push(word),
             "--levels" => {
-                chosen = words.next().as_deref().and_then(levels).ok_or(
+                wishes.levels = words.next().as_deref().and_then(levels).ok_or(
                     "--levels wants names of levels that this machine can run, such as portable,avx2",
                 )?;
             }
+            "--format" => {
+                let name = words.next().unwrap_or_default();
+                let format = name.parse::<Format>().map_err(|error| format!("--format {name}: {error}"))?;
+                if format.is_wide() {
+                    return Err(format!("--format {name}: formats have at most 16 bits here"));
+                }
+                wishes.formats.push(format);
+            }
             _ => {
                 return Err(format!(
-                    "{word}: the parts are nearest, modes and halves, the option is --levels"
+                    "{word}: the parts are nearest, modes and halves, the options --levels and --format"
                 ));
             }
         }
     }
-    if parts.is_empty() {
-        parts = ["nearest", "modes", "halves"].map(str::to_string).to_vec();
+    if wishes.parts.is_empty() {
+        wishes.parts = ["nearest", "modes", "halves"].map(str::to_string).to_vec();
     }
-    Ok((parts, chosen))
+    if !wishes.formats.is_empty() && wishes.parts.iter().any(|part| part == "halves") {
+        return Err("--format is for nearest and modes: halves sweeps whole families".to_string());
+    }
+    Ok(wishes)
 }
 
 fn main() -> ExitCode {
-    let (parts, chosen) = match wishes(std::env::args().skip(1)) {
+    let Wishes { parts, levels, formats } = match wishes(std::env::args().skip(1)) {
         Ok(wishes) => wishes,
         Err(error) => {
             eprintln!("{error}");
             return ExitCode::from(2);
         }
     };
+    let chosen = |own: Vec<Format>| if formats.is_empty() { own } else { formats.clone() };
     println!("{HEADER}");
     let start = Instant::now();
     let mut total = Total::default();
     for part in &parts {
         match part.as_str() {
-            "nearest" => nearest(&chosen, &mut total),
-            "modes" => modes(&chosen, &mut total),
-            _ => halves(&chosen, &mut total),
+            "nearest" => nearest(&chosen(named()), &levels, &mut total),
+            "modes" => modes(&chosen(IN_EVERY_MODE.map(parse).to_vec()), &levels, &mut total),
+            _ => halves(&levels, &mut total),
         }
         eprintln!("{part}: done after {:.0} s", start.elapsed().as_secs_f64());
     }
