@@ -31,6 +31,11 @@ class Source:
         hidden = z3.If(field == 0, z3.BitVecVal(0, 1), z3.BitVecVal(1, 1))
         return sign, field, z3.Concat(hidden, fraction)
 
+    def exponent(self, word):
+        """The exponent field in 16 bits, 1 for subnormals: what the number is multiplied by."""
+        _, field, _ = self.parts(word)
+        return z3.ZeroExt(16 - self.fields, z3.If(field == 0, z3.BitVecVal(1, self.fields), field))
+
     def magnitude(self, word):
         return z3.Extract(self.width - 2, 0, word)
 
@@ -59,13 +64,14 @@ class Target:
         low = m << (3 if self.reading == "tesla" else 4)
         return z3.If(field == 0, low, (m | (1 << t)) << (field + 3))
 
-    def exact(self, source, word, bias):
-        """(magnitude in units with its lowest bit sticky, whether it is beyond twice the largest number)."""
-        _, field, significand = source.parts(word)
+    def exact(self, source, word, bias, known=None):
+        """(magnitude in units with its lowest bit sticky, whether it is beyond twice the largest number). `known` is the sum of
+        exponent and bias, if that is a number; that it is the sum is for the caller to show."""
+        _, _, significand = source.parts(word)
         room = 16
-        exponent = z3.ZeroExt(room - source.fields, z3.If(field == 0, z3.BitVecVal(1, source.fields), field))
+        total = source.exponent(word) + bias if known is None else z3.BitVecVal(known, room)
         # |x| · 2^b = significand · 2^(exponent − offset + b), and a unit is 2^-(t + 3).
-        up = exponent + bias - (source.bias + source.stored) + (self.t + 3)
+        up = z3.simplify(total - (source.bias + source.stored) + (self.t + 3))
         wide = source.stored + 1 + self.bits
         long = z3.ZeroExt(wide - source.stored - 1, significand)
         down = -up
@@ -80,11 +86,11 @@ class Target:
         beyond = z3.Or(huge, z3.UGE(shifted, z3.BitVecVal(1 << (self.bits - 2), wide)))
         return z3.Extract(self.bits - 1, 0, shifted), beyond
 
-    def nearest_even(self, source, word, bias, code):
+    def nearest_even(self, source, word, bias, code, known=None):
         """Is this 64-bit answer the code of the nearest number, ties to the even code, and all ones exactly where that is for a
         policy to say: NaN, infinity, what rounds past the largest number, and any minus sign in an unsigned format?"""
         sign, _, _ = source.parts(word)
-        x, beyond = self.exact(source, word, bias)
+        x, beyond = self.exact(source, word, bias, known)
         bits, last = self.bits, self.number(z3.BitVecVal(self.top, self.bits))
         after = self.number(z3.BitVecVal(self.top + 1, bits))
         twice = x << 1
@@ -112,10 +118,10 @@ class Target:
         right = z3.And(right, z3.ULE(index, self.top), (code & ~z3.BitVecVal(mask, 64)) == sign_bit)
         return z3.If(refused, code == z3.BitVecVal((1 << 64) - 1, 64), right)
 
-    def places(self, source, bias, x, y, index):
+    def places(self, source, bias, x, y, index, known=None):
         """Do two words lie alike to the number of an index and to the middle between it and the next: both below, both on it, both
         above? With that for every index all deterministic roundings, all saturations and all flags of x and y agree."""
-        (a, a_beyond), (b, b_beyond) = self.exact(source, x, bias), self.exact(source, y, bias)
+        (a, a_beyond), (b, b_beyond) = (self.exact(source, word, bias, known) for word in (x, y))
         here = self.number(index)
         same = []
         for cut in (here << 1, here + self.number(index + 1)):

@@ -219,6 +219,74 @@ fn more_mistakes_are_named() {
     assert_eq!(cause(&flag), "the inexact flag is never raised");
 }
 
+/// A block's scale and its elements are rounded each in its own way, and each can be wrong.
+#[test]
+fn scale_and_elements_are_told_apart() {
+    let block = |scale: &str, elements: &str| {
+        unit(&format!(
+            "ConvertToBlockMaxAbsFinite<2, e3m2fn, e8m0fnu, e2m1fn, ({scale}, SatFinite), ({elements}, SatFinite)>"
+        ))
+    };
+    let right = set(block("TowardPositive", "NearestTiesToEven"), None, 0);
+    for (scale, elements, words) in [
+        ("TowardPositive", "TowardZero", "elements: truncates: rounds toward zero"),
+        ("TowardNegative", "NearestTiesToEven", "scale: rounds toward −∞"),
+    ] {
+        let report = run(&given_by(&right, block(scale, elements))).expect(words);
+        let cause = report.cause().expect(words);
+        let named = |at: usize| report.mistakes[at].name() == words;
+        let equal = |s: &&smallfloat_lab::vectors::Suspect| {
+            (s.explained, s.contradicted) == (cause.explained, cause.contradicted)
+        };
+        assert!(report.suspects.iter().filter(equal).any(|s| named(s.mistake)), "{words}");
+    }
+}
+
+/// Mistakes about what a format does not have, in E4M3FN and E3M2FN, whose largest values are 448 (0x7e) and 28 (0x1f).
+#[test]
+fn mistakes_beyond_the_range_are_named() {
+    let judged = |to: &str, any_nan: bool, lines: &str| {
+        let (from, to): (Format, Format) = ("binary32".parse().expect("a format"), to.parse().expect(to));
+        let unit = Unit::convert(&from, &to, Some(Preset::OcpSaturate), None, None).expect("a conversion");
+        let flags = Some(FlagSet::None);
+        let options = CheckOptions { unit: Some(unit), any_nan, flags, ..CheckOptions::default() };
+        check(lines.as_bytes(), &options).expect(lines)
+    };
+    // 512 = 2^9 has exponent field 16, 1024 field 17; of these four bits stay, 0 and 1.
+    let wrapped = judged("e4m3fn", false, "43e00000 7e\n44000000 00\nc4800000 88\n");
+    assert_eq!((wrapped.mismatches, cause(&wrapped)), (2, WRAPS));
+    // NaN of either sign for overflow is the same mistake where any NaN is as good as another.
+    let lines = "44000000 7f\nc4000000 ff\n";
+    let unclamped = "overflow gives infinity, or NaN where there is none, and does not clamp";
+    assert_eq!(cause(&judged("e4m3fn", true, lines)), unclamped);
+    // Values that round past the largest one became NaN, infinities did not.
+    let halfway = judged("e4m3fn", false, "44000000 7f\n7f800000 7e\n");
+    assert_eq!(cause(&halfway), "the largest value became NaN or infinity: overflow is not clamped");
+    let signed = judged("e3m2fn", false, "7fc00000 1f\nffc00000 3f\n3f800000 0c\n");
+    assert_eq!(cause(&signed), "NaN becomes the largest value with the NaN's sign");
+}
+const WRAPS: &str = "overflow wraps around: the exponent's highest bits are lost";
+
+/// A mistake that is not made everywhere is said to be so, on however many threads.
+#[test]
+fn what_agrees_speaks_against_a_mistake() {
+    let right = text(&set(tesla(None), Some(Level::One), 20_000), Layout::TestFloat);
+    // One tie of many goes the wrong way.
+    let wrong = right.replacen("\n3f880000 38 00\n", "\n3f880000 39 00\n", 1);
+    let report = run(&wrong).expect("vectors");
+    let away = |report: &Report| {
+        let name = |suspect: &&smallfloat_lab::vectors::Suspect| {
+            report.mistakes[suspect.mistake].name() == "ties go away from zero"
+        };
+        *report.suspects.iter().find(name).expect("it explains the line")
+    };
+    assert_eq!(report.mismatches, 1);
+    assert!(away(&report).contradicted > 15, "{:?}", away(&report));
+    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
+    let alone = one.install(|| run(&wrong)).expect("vectors");
+    assert_eq!((alone.sampled, away(&alone)), (report.sampled, away(&report)));
+}
+
 #[test]
 fn places_are_explained() {
     let unit = tesla(None);

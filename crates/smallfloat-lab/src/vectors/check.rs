@@ -4,12 +4,12 @@ use std::io::Read;
 
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
-use smallfloat::{Class, Flags};
 
 use super::generate::hex;
 use super::layout::LineWriter;
+use super::mistake::Compared;
 use super::read::{Line, LineReader, excerpt, guess_layout, take_header};
-use super::{Field, FlagSet, Header, Layout, Mistake, Outcome, Unit};
+use super::{FlagSet, Header, Layout, Mistake, Outcome, Unit};
 use crate::Error;
 
 /// What the caller knows of a file; the rest its header says.
@@ -109,13 +109,15 @@ impl Report {
     }
 }
 
-/// Bytes that are read before threads share them, for each thread.
+/// Bytes that a thread takes at once, and how many such pieces are read before threads share them: a fixed number, since what is tried
+/// on a block depends on the blocks before it.
 const BATCH: usize = 1 << 18;
+const PIECES: usize = 64;
 /// A line may not be longer.
 const LONGEST_LINE: usize = 1 << 20;
 /// Mismatches that all mistakes are tried on; later ones only by those that explained all before.
 const TRIED: u64 = 10_000;
-/// Agreeing vectors that suspects are tried on.
+/// Agreeing vectors that suspects are tried on, at most.
 const SAMPLE: usize = 1 << 14;
 
 /// Reads vectors and compares them with the defined results, on all threads; findings do not depend on their number.
@@ -140,17 +142,16 @@ pub fn check(input: impl Read, options: &CheckOptions) -> Result<Report, Error> 
         reader: LineReader::new(&unit, layout, flags),
         writer: LineWriter::new(&unit, Layout::TestFloat, flags.mask()),
         mistakes: Mistake::all(&unit),
-        mask: flags.mask(),
-        any_nan: options.any_nan,
+        compared: Compared { mask: flags.mask(), any_nan: options.any_nan },
         show: options.show,
         unit,
     };
     let mut findings = Findings::new(&checker, start.line);
     let mut from = start.byte;
     while let Some(bytes) = block {
-        let alive = &findings.alive;
+        let (alive, thin) = (&findings.alive, findings.thin);
         let pieces: Vec<Piece> =
-            split(&bytes[from..]).into_par_iter().map(|piece| checker.piece(piece, alive)).collect();
+            split(&bytes[from..]).into_par_iter().map(|piece| checker.piece(piece, alive, thin)).collect();
         for piece in pieces {
             findings.add(piece)?;
         }
@@ -199,7 +200,7 @@ struct Blocks<R> {
 
 impl<R: Read> Blocks<R> {
     fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
-        let size = BATCH * rayon::current_num_threads().max(1) * 4;
+        let size = BATCH * PIECES;
         let mut block = std::mem::take(&mut self.rest);
         while !self.is_done && block.len() < size {
             let wanted = (size - block.len()) as u64;
@@ -235,13 +236,18 @@ fn split(mut block: &[u8]) -> Vec<&[u8]> {
     pieces
 }
 
+/// A number of a vector by which samples are drawn: the same vectors, whatever came before and on however many threads.
+fn lot(operands: &[u64]) -> u64 {
+    let mix = |sum: u64, operand: &u64| (sum ^ operand).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    operands.iter().fold(1, mix).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
+}
+
 struct Checker {
     unit: Unit,
     reader: LineReader,
     writer: LineWriter,
     mistakes: Vec<Mistake>,
-    mask: Flags,
-    any_nan: bool,
+    compared: Compared,
     show: usize,
 }
 
@@ -282,12 +288,13 @@ struct Piece {
 }
 
 impl Checker {
-    /// Compares a piece; `alive` are the mistakes to be tried on what differs. Line numbers count within the piece.
-    fn piece(&self, bytes: &[u8], alive: &[usize]) -> Piece {
+    /// Compares a piece; `alive` are the mistakes to be tried on what differs, `thin` says which agreeing vectors are kept. Line
+    /// numbers count within the piece.
+    fn piece(&self, bytes: &[u8], alive: &[usize], thin: u64) -> Piece {
         let mut piece = Piece { explained: vec![0; alive.len()], ..Piece::default() };
         for line in bytes.split_inclusive(|c| *c == b'\n') {
             piece.of.lines += 1;
-            if let Err(problem) = self.line(line, alive, &mut piece) {
+            if let Err(problem) = self.line(line, (alive, thin), &mut piece) {
                 let text = String::from_utf8_lossy(&line[..line.len().min(400)]);
                 let text = excerpt(text.trim());
                 piece.error = Some(Error::Vector { line: piece.of.lines, text, problem });
@@ -297,7 +304,7 @@ impl Checker {
         piece
     }
 
-    fn line(&self, line: &[u8], alive: &[usize], piece: &mut Piece) -> Result<(), String> {
+    fn line(&self, line: &[u8], (alive, thin): (&[usize], u64), piece: &mut Piece) -> Result<(), String> {
         if line.len() > LONGEST_LINE {
             return Err("a line of more than a megabyte".into());
         }
@@ -309,13 +316,14 @@ impl Checker {
         piece.of.vectors += 1;
         self.writer.push(&mut piece.canonical, &operands, &expected);
         let same_codes = given.as_ref().is_some_and(|given| given.results() == expected.results());
-        let same_results = same_codes
-            || self.any_nan && given.as_ref().is_some_and(|given| self.differ_in_nan_alone(&expected, given));
-        let same_flags =
-            given.as_ref().is_some_and(|given| given.flags & self.mask == expected.flags & self.mask);
+        let same_results =
+            given.as_ref().is_some_and(|given| self.unit.agree(&expected, given, self.compared.any_nan));
+        let same_flags = given
+            .as_ref()
+            .is_some_and(|given| given.flags & self.compared.mask == expected.flags & self.compared.mask);
         if same_results && same_flags {
             piece.of.other_nan += u64::from(!same_codes);
-            if same_codes && piece.of.vectors % 16 == 1 && piece.agreeing.len() < SAMPLE / 8 {
+            if same_codes && lot(&operands) & thin == 0 {
                 piece.agreeing.push((operands, expected));
             }
             return Ok(());
@@ -326,7 +334,7 @@ impl Checker {
         let mut mistakes = Vec::new();
         if let Some(given) = &given {
             for (count, &at) in piece.explained.iter_mut().zip(alive) {
-                if self.mistakes[at].explains(&self.unit, &operands, (&expected, given), self.mask) {
+                if self.mistakes[at].explains(&self.unit, &operands, (&expected, given), self.compared) {
                     *count += 1;
                     mistakes.push(at);
                 }
@@ -336,18 +344,6 @@ impl Checker {
             piece.first.push(Mismatch { line: piece.of.lines, operands, expected, given, mistakes });
         }
         Ok(())
-    }
-
-    /// Is every result right, or a NaN where a NaN is right?
-    fn differ_in_nan_alone(&self, expected: &Outcome, given: &Outcome) -> bool {
-        let is_nan =
-            |field: &Field, code: u64| field.format.is_some_and(|format| format.classify(code) == Class::Nan);
-        let pairs = expected.results().iter().zip(given.results());
-        self.unit
-            .results()
-            .iter()
-            .zip(pairs)
-            .all(|(field, (&right, &code))| right == code || is_nan(field, right) && is_nan(field, code))
     }
 }
 
@@ -361,6 +357,8 @@ struct Findings {
     /// For every mistake, explained and tried.
     counts: Vec<(u64, u64)>,
     agreeing: Vec<(Vec<u64>, Outcome)>,
+    /// Of agreeing vectors those are kept whose lot has none of these bits.
+    thin: u64,
     digest: Sha256,
 }
 
@@ -373,6 +371,7 @@ impl Findings {
             alive: (0..checker.mistakes.len()).collect(),
             counts: vec![(0, 0); checker.mistakes.len()],
             agreeing: Vec::new(),
+            thin: 0,
             digest: Sha256::new(),
         }
     }
@@ -398,8 +397,12 @@ impl Findings {
                 .take(room)
                 .map(|mismatch| Mismatch { line: mismatch.line + lines, ..mismatch }),
         );
-        let room = SAMPLE.saturating_sub(self.agreeing.len());
-        self.agreeing.extend(piece.agreeing.into_iter().take(room));
+        self.agreeing.extend(piece.agreeing);
+        self.agreeing.retain(|(operands, _)| lot(operands) & self.thin == 0);
+        while self.agreeing.len() > SAMPLE && self.thin < u64::from(u32::MAX) {
+            self.thin = 2 * self.thin + 1;
+            self.agreeing.retain(|(operands, _)| lot(operands) & self.thin == 0);
+        }
         self.digest.update(&piece.canonical);
         self.of.add(piece.of);
         Ok(())
@@ -416,7 +419,7 @@ impl Findings {
     fn report(self, checker: &Checker, header: Header, flags: FlagSet) -> Report {
         let mut suspects: Vec<Suspect> = self
             .counts
-            .iter()
+            .par_iter()
             .enumerate()
             .filter(|(_, (explained, _))| *explained > 0)
             .map(|(mistake, &(explained, tried))| {
@@ -424,9 +427,10 @@ impl Findings {
                 let differs = |(operands, expected): &&(Vec<u64>, Outcome)| {
                     suspect.predict(&checker.unit, operands, expected).is_some_and(|wrong| {
                         // A suspect of results may still have flags computed apart.
-                        wrong.results() != expected.results()
+                        !checker.unit.agree(&wrong, expected, checker.compared.any_nan)
                             || suspect.is_about_flags()
-                                && wrong.flags & checker.mask != expected.flags & checker.mask
+                                && wrong.flags & checker.compared.mask
+                                    != expected.flags & checker.compared.mask
                     })
                 };
                 let contradicted = self.agreeing.iter().filter(differs).count() as u64;

@@ -1,6 +1,7 @@
 //! [`generate`]: the lines of a plan, computed on all threads and delivered in order.
 
 use std::io::{self, Write};
+use std::ops::Range;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
@@ -16,6 +17,8 @@ use crate::Error;
 const CHUNK: u64 = 1 << 13;
 /// Chunks that are made before they are handed on, per thread.
 const CHUNKS: u64 = 8;
+/// Bytes that are kept in memory rather than computed twice, where a digest has to stand before them.
+const KEPT: u64 = 1 << 28;
 
 /// A unit, its operands and its flags: all that determines a file of vectors.
 #[derive(Clone, Debug)]
@@ -85,13 +88,45 @@ impl VectorSet {
         header::write(&self.unit, &facts)
     }
 
-    /// Writes header and lines. The digest stands before the lines, so these are computed twice.
+    /// Writes header and lines. The digest stands before the lines: these are kept up to [`KEPT`] bytes, and computed twice
+    /// where they are more.
     ///
     /// # Errors
     /// What the output refuses.
     pub fn write(&self, layout: Layout, out: &mut dyn Write) -> Result<(), WriteError> {
-        out.write_all(&self.header(layout, &self.digest()?))?;
-        generate(self, layout, |lines| out.write_all(lines))
+        let line = LineWriter::new(&self.unit, layout, self.flags.mask()).length() as u64;
+        if self.plan.lines().saturating_mul(line) > KEPT {
+            out.write_all(&self.header(layout, &self.digest()?))?;
+            return generate(self, layout, |lines| out.write_all(lines));
+        }
+        let mut kept = Vec::new();
+        let digest = self.digested(layout, |lines| {
+            kept.push(lines);
+            Ok(())
+        })?;
+        out.write_all(&self.header(layout, &digest))?;
+        kept.iter().try_for_each(|lines| Ok(out.write_all(lines)?))
+    }
+
+    /// Delivers all lines of a layout and gives the digest.
+    fn digested(
+        &self,
+        layout: Layout,
+        mut deliver: impl FnMut(Vec<u8>) -> io::Result<()>,
+    ) -> Result<String, WriteError> {
+        let mut digest = Sha256::new();
+        if layout == Layout::TestFloat {
+            pieces(self, [layout], |[lines]| {
+                digest.update(&lines);
+                deliver(lines)
+            })?;
+        } else {
+            pieces(self, [layout, Layout::TestFloat], |[lines, canonical]| {
+                digest.update(&canonical);
+                deliver(lines)
+            })?;
+        }
+        Ok(hex(&digest.finalize()))
     }
 
     /// Writes a header without a digest, then the lines, and gives the header that belongs in its place: computed
@@ -105,17 +140,8 @@ impl VectorSet {
         mut out: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<Vec<u8>, WriteError> {
         out(&self.header(layout, &"0".repeat(64)))?;
-        if layout != Layout::TestFloat {
-            let digest = self.digest()?;
-            generate(self, layout, out)?;
-            return Ok(self.header(layout, &digest));
-        }
-        let mut digest = Sha256::new();
-        generate(self, layout, |lines| {
-            digest.update(lines);
-            out(lines)
-        })?;
-        Ok(self.header(layout, &hex(&digest.finalize())))
+        let digest = self.digested(layout, |lines| out(&lines))?;
+        Ok(self.header(layout, &digest))
     }
 }
 
@@ -138,18 +164,27 @@ pub fn generate(
     layout: Layout,
     mut deliver: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<(), WriteError> {
-    let writer = LineWriter::new(&set.unit, layout, set.flags.mask());
+    pieces(set, [layout], |[lines]| deliver(&lines))
+}
+
+/// [`generate`] in several layouts at once: of each piece, its lines in every one.
+fn pieces<const N: usize>(
+    set: &VectorSet,
+    layouts: [Layout; N],
+    mut deliver: impl FnMut([Vec<u8>; N]) -> io::Result<()>,
+) -> Result<(), WriteError> {
+    let writers = layouts.map(|layout| LineWriter::new(&set.unit, layout, set.flags.mask()));
     let lines = set.plan.lines();
     let at_once = CHUNKS * rayon::current_num_threads() as u64;
     let (sender, receiver) = sync_channel(1);
     thread::scope(|scope| {
-        let writer = &writer;
+        let writers = &writers;
         scope.spawn(move || {
             let chunks = lines.div_ceil(CHUNK);
             for first in (0..chunks).step_by(usize::try_from(at_once).unwrap_or(1)) {
-                let batch: Vec<Result<Vec<u8>, Error>> = (first..chunks.min(first + at_once))
+                let batch: Vec<Result<[Vec<u8>; N], Error>> = (first..chunks.min(first + at_once))
                     .into_par_iter()
-                    .map(|chunk| piece(set, writer, chunk * CHUNK..lines.min((chunk + 1) * CHUNK)))
+                    .map(|chunk| piece(set, writers, chunk * CHUNK..lines.min((chunk + 1) * CHUNK)))
                     .collect();
                 // Nobody listens any more after an error.
                 if sender.send(batch).is_err() {
@@ -159,24 +194,28 @@ pub fn generate(
         });
         for batch in receiver {
             for piece in batch {
-                deliver(&piece?)?;
+                deliver(piece?)?;
             }
         }
         Ok(())
     })
 }
 
-/// Lines `range` as bytes.
-fn piece(set: &VectorSet, writer: &LineWriter, range: std::ops::Range<u64>) -> Result<Vec<u8>, Error> {
+/// Lines `range` as bytes of each layout.
+fn piece<const N: usize>(
+    set: &VectorSet,
+    writers: &[LineWriter; N],
+    range: Range<u64>,
+) -> Result<[Vec<u8>; N], Error> {
     let mut operands = vec![0; set.plan.width()];
-    let mut out = Vec::new();
-    for i in range.clone() {
+    let count = usize::try_from(range.end - range.start).unwrap_or(0);
+    let mut out = writers.each_ref().map(|writer| writer.blank(count));
+    for (at, i) in range.enumerate() {
         set.plan.fill(i, &mut operands);
         let outcome = set.unit.evaluate(&operands)?;
-        writer.push(&mut out, &operands, &outcome);
-        if i == range.start {
-            // All lines are as long as the first.
-            out.reserve(out.len() * usize::try_from(range.end - i).unwrap_or(0));
+        for (writer, out) in writers.iter().zip(&mut out) {
+            let length = writer.length();
+            writer.fill(&mut out[at * length..(at + 1) * length], &operands, &outcome);
         }
     }
     Ok(out)

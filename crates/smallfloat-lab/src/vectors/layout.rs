@@ -1,5 +1,6 @@
 //! [`Layout`]: how vectors stand in a file.
 
+use std::ops::Range;
 use std::str::FromStr;
 
 use smallfloat::Flags;
@@ -53,76 +54,113 @@ impl FromStr for Layout {
     }
 }
 
-/// Both digits of every byte.
-static DIGITS: [[u8; 2]; 256] = {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    let mut digits = [[0; 2]; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        digits[byte] = [HEX[byte >> 4], HEX[byte & 15]];
-        byte += 1;
-    }
-    digits
-};
-
-/// Appends the lowest `digits` hexadecimal digits of a number, at most 16.
-fn push_hex(out: &mut Vec<u8>, number: u64, digits: usize) {
-    let mut text = [0; 16];
-    let first = (16 - digits) / 2;
-    let bytes = number.to_be_bytes();
-    for (pair, byte) in text.chunks_exact_mut(2).zip(bytes).skip(first) {
-        pair.copy_from_slice(&DIGITS[usize::from(byte)]);
-    }
-    out.extend_from_slice(&text[16 - digits..]);
+/// The lowest eight hexadecimal digits of a number as text: its nibbles spread over bytes, then all made digits at once.
+fn hex8(number: u32) -> [u8; 8] {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let x = u64::from(number);
+    let x = (x | x << 16) & 0x0000_ffff_0000_ffff;
+    let x = (x | x << 8) & 0x00ff_00ff_00ff_00ff;
+    let x = (x | x << 4) & 0x0f0f_0f0f_0f0f_0f0f;
+    // Six more carry a nibble above 9 into the high half of its byte.
+    let letters = (x + 6 * ONES) >> 4 & ONES;
+    (x + letters * u64::from(b'a' - b'0' - 10) + ONES * u64::from(b'0')).to_be_bytes()
 }
 
-/// What stands before each number of a line, and how many digits it has.
+/// Writes as many of the lowest hexadecimal digits of a number as there is room for, at most 16.
+fn put_hex(place: &mut [u8], number: u64) {
+    let [a, b, c, d, e, f, g, h] = number.to_be_bytes();
+    let low = hex8(u32::from_be_bytes([e, f, g, h]));
+    // Widths that are known copy in one instruction.
+    match place.len() {
+        1 => place[0] = low[7],
+        2 => place.copy_from_slice(&low[6..]),
+        4 => place.copy_from_slice(&low[4..]),
+        8 => place.copy_from_slice(&low),
+        digits @ ..8 => place.copy_from_slice(&low[8 - digits..]),
+        digits => {
+            let high = hex8(u32::from_be_bytes([a, b, c, d]));
+            let (first, last) = place.split_at_mut(digits - 8);
+            first.copy_from_slice(&high[16 - digits..]);
+            last.copy_from_slice(&low);
+        }
+    }
+}
+
+/// All lines of a file have one length and differ only in their digits.
 #[derive(Clone, Debug)]
 pub(super) struct LineWriter {
-    /// For operands, then results, then flags.
-    pieces: Vec<(Vec<u8>, usize)>,
-    end: &'static [u8],
+    /// A line whose digits are zeros.
+    blank: Vec<u8>,
+    /// Where digits stand: of operands, then results, then flags.
+    places: Vec<Range<usize>>,
     mask: Flags,
 }
 
 impl LineWriter {
     pub(super) fn new(unit: &Unit, layout: Layout, mask: Flags) -> Self {
+        let (mut blank, mut places) = (Vec::new(), Vec::new());
+        let mut push = |lead: &str, digits: usize| {
+            blank.extend_from_slice(lead.as_bytes());
+            places.push(blank.len()..blank.len() + digits);
+            blank.resize(blank.len() + digits, b'0');
+        };
         let operands = unit.operands().iter().map(|field| (field.digits(), true));
         let results = unit.results().iter().map(|field| (field.digits(), false));
-        let mut pieces: Vec<_> = Vec::new();
         let mut before_result = false;
         for (i, (digits, is_operand)) in operands.chain(results).enumerate() {
             let is_first_result = !is_operand && !before_result;
             before_result = !is_operand;
             let lead = match layout {
-                Layout::TestFloat => if i == 0 { "" } else { " " }.to_owned(),
-                Layout::ReadMemH => String::new(),
-                Layout::Csv => if i == 0 { "0x" } else { ",0x" }.to_owned(),
-                Layout::JsonLines if i == 0 => "{\"operands\":[\"".to_owned(),
-                Layout::JsonLines if is_first_result => "\"],\"results\":[\"".to_owned(),
-                Layout::JsonLines => "\",\"".to_owned(),
+                Layout::ReadMemH => "",
+                Layout::TestFloat if i == 0 => "",
+                Layout::TestFloat => " ",
+                Layout::Csv if i == 0 => "0x",
+                Layout::Csv => ",0x",
+                Layout::JsonLines if i == 0 => "{\"operands\":[\"",
+                Layout::JsonLines if is_first_result => "\"],\"results\":[\"",
+                Layout::JsonLines => "\",\"",
             };
-            pieces.push((lead.into_bytes(), digits));
+            push(lead, digits);
         }
-        let (lead, end): (&[u8], &[u8]) = match layout {
-            Layout::TestFloat => (b" ", b"\n"),
-            Layout::ReadMemH => (b"", b"\n"),
-            Layout::Csv => (b",0x", b"\n"),
-            Layout::JsonLines => (b"\"],\"flags\":\"", b"\"}\n"),
+        let (lead, end): (&str, &[u8]) = match layout {
+            Layout::TestFloat => (" ", b"\n"),
+            Layout::ReadMemH => ("", b"\n"),
+            Layout::Csv => (",0x", b"\n"),
+            Layout::JsonLines => ("\"],\"flags\":\"", b"\"}\n"),
         };
-        pieces.push((lead.to_vec(), 2));
-        Self { pieces, end, mask }
+        push(lead, 2);
+        blank.extend_from_slice(end);
+        Self { blank, places, mask }
+    }
+
+    /// The bytes of a line.
+    pub(super) fn length(&self) -> usize {
+        self.blank.len()
+    }
+
+    /// So many lines to be filled.
+    pub(super) fn blank(&self, lines: usize) -> Vec<u8> {
+        self.blank.repeat(lines)
+    }
+
+    /// Fills a blank line.
+    pub(super) fn fill(&self, line: &mut [u8], operands: &[u64], outcome: &Outcome) {
+        let flags = u64::from((outcome.flags & self.mask).bits());
+        let (of_operands, rest) = self.places.split_at(operands.len());
+        let (of_results, of_flags) = rest.split_at(outcome.results().len());
+        let numbers = [(of_operands, operands), (of_results, outcome.results()), (of_flags, &[flags])];
+        for (places, numbers) in numbers {
+            for (place, &number) in places.iter().zip(numbers) {
+                put_hex(&mut line[place.clone()], number);
+            }
+        }
     }
 
     /// Appends a line.
     pub(super) fn push(&self, out: &mut Vec<u8>, operands: &[u64], outcome: &Outcome) {
-        let flags = u64::from((outcome.flags & self.mask).bits());
-        let numbers = operands.iter().chain(outcome.results()).chain([&flags]);
-        for ((lead, digits), &number) in self.pieces.iter().zip(numbers) {
-            out.extend_from_slice(lead);
-            push_hex(out, number, *digits);
-        }
-        out.extend_from_slice(self.end);
+        let start = out.len();
+        out.extend_from_slice(&self.blank);
+        self.fill(&mut out[start..], operands, outcome);
     }
 }
 
@@ -136,13 +174,16 @@ mod tests {
             (0x5, 1, "5"),
             (0xab, 2, "ab"),
             (0x1f, 3, "01f"),
+            (0x7fab, 4, "7fab"),
             (0x3f80_0000, 8, "3f800000"),
+            (0x9abc_def0, 8, "9abcdef0"),
+            (0x1_2345_6789, 9, "123456789"),
             (u64::MAX, 15, "fffffffffffffff"),
             (0x0123_4567_89ab_cdef, 16, "0123456789abcdef"),
         ] {
-            let mut out = b"x".to_vec();
-            push_hex(&mut out, number, digits);
-            assert_eq!(out, format!("x{text}").into_bytes());
+            let mut place = vec![b'x'; digits];
+            put_hex(&mut place, number);
+            assert_eq!(String::from_utf8(place).as_deref(), Ok(text));
         }
     }
 }

@@ -3,24 +3,30 @@
 //! Each is computed as the mistaken unit would compute it, so it can be compared with what was given; the kinds are
 //! those that projects of the field have shipped.
 
-use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, CATALOGUE};
 use smallfloat::ops::{Arithmetic, Operand, Operation};
-use smallfloat::{
-    Class, Datum, Exact, Flags, Format, Parameters, Preset, Projection, RandomBits, Rounded, Rounding,
-    Saturation, Subnormals, project,
-};
+use smallfloat::{Class, Exact, Flags, Format, Preset, Projection, Rounded, project};
 
-use super::{Outcome, Unit};
+use super::{Outcome, Unit, catalogue};
+
+/// What counts as a difference.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Compared {
+    /// The flags that are compared.
+    pub(super) mask: Flags,
+    /// Any NaN is as good as another.
+    pub(super) any_nan: bool,
+}
 
 /// A way to be wrong.
 #[derive(Clone, Debug)]
 pub struct Mistake {
     name: String,
     kind: Kind,
+    preset: Option<Preset>,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+pub(super) enum Kind {
     /// Everything is right, but for another operation, format or policy.
     Unit(Box<Unit>),
     /// The exact result is rounded to a format first.
@@ -29,6 +35,8 @@ enum Kind {
     TwoSteps,
     /// The exact result is rounded as if what lies beyond the guard bit were not there.
     NoSticky,
+    /// The result has more exponent bits, of which the highest are dropped; the format is the longer one.
+    Wraps(Format),
     /// Ties go toward zero, or toward +∞.
     Ties { up: bool },
     /// Subnormal operands count as zero, subnormal results become zero.
@@ -44,7 +52,7 @@ enum Kind {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum FlagMistake {
+pub(super) enum FlagMistake {
     /// These are never raised.
     Never(Flags),
     /// Underflow is detected after rounding.
@@ -57,68 +65,34 @@ enum FlagMistake {
     InvalidIsInexact,
 }
 
-/// Relations by name.
-const RELATIONS: [Relation; 7] = [
-    ("a zero has the wrong sign", wrong_zero),
-    ("a NaN has another code", wrong_nan),
-    ("the result has the wrong sign", wrong_sign),
-    ("NaN became a number", lost_nan),
-    ("a carry out of the significand did not reach the exponent", lost_carry),
-    ("the magnitude is one step too small", |_, expected, given| expected.checked_sub(given) == Some(1)),
-    ("the magnitude is one step too large", |_, expected, given| given.checked_sub(expected) == Some(1)),
-];
-/// The first ones, in which the value is right.
-const CODES: usize = 2;
-type Relation = (&'static str, fn(&Format, u64, u64) -> bool);
-
-/// A name, and of the largest random word and the right one the wrong one.
-type WrongWord = (&'static str, fn(u64, u64) -> u64);
-
-/// Random words by name.
-const WORDS: [WrongWord; 5] = [
-    ("truncates: the random word is ignored", |_, _| 0),
-    ("always rounds away: the random word is ignored", |max, _| max),
-    ("the random word is subtracted, not added", |max, word| max - word),
-    ("the random word's bits are in reverse order", |max, word| word.reverse_bits() >> max.leading_zeros()),
-    ("the random word is one too large", |max, word| max.min(word + 1)),
-];
-
-fn wrong_sign(format: &Format, expected: u64, given: u64) -> bool {
-    format.is_signed()
-        && expected ^ given == 1 << (format.width() - 1)
-        && !format.decode(expected).is_zero()
-        && !format.decode(expected).is_nan()
-}
-
-fn wrong_zero(format: &Format, expected: u64, given: u64) -> bool {
-    format.decode(expected).is_zero() && format.decode(given).is_zero()
-}
-
-fn wrong_nan(format: &Format, expected: u64, given: u64) -> bool {
-    format.decode(expected).is_nan() && format.decode(given).is_nan()
-}
-
-fn lost_nan(format: &Format, expected: u64, given: u64) -> bool {
-    format.decode(expected).is_nan() && !format.decode(given).is_nan()
-}
-
-fn lost_carry(format: &Format, expected: u64, given: u64) -> bool {
-    let step = 1 << format.trailing_bits();
-    expected.is_multiple_of(step) && expected.checked_sub(given) == Some(step) && format.trailing_bits() > 0
-}
-
 impl Mistake {
-    fn new(name: impl Into<String>, kind: Kind) -> Self {
-        Self { name: name.into(), kind }
+    pub(super) fn new(name: impl Into<String>, kind: Kind) -> Self {
+        Self { name: name.into(), kind, preset: None }
     }
 
-    fn unit(name: impl Into<String>, unit: Unit) -> Self {
+    pub(super) fn unit(name: impl Into<String>, unit: Unit) -> Self {
         Self::new(name, Kind::Unit(Box::new(unit)))
     }
 
     /// What is wrong, as a sentence without its full stop.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Does it only tell what is seen, not how it came about?
+    pub fn is_symptom(&self) -> bool {
+        matches!(self.kind, Kind::Relation(_))
+    }
+
+    /// Taking a preset's policy for the unit's.
+    pub(super) fn of_preset(preset: Preset, unit: Unit) -> Self {
+        let name = format!("treats NaN, infinities, zero and overflow as the preset {} does", preset.name());
+        Self { preset: Some(preset), ..Self::unit(name, unit) }
+    }
+
+    /// The preset whose policy was taken for the unit's, if it is that.
+    pub fn preset(&self) -> Option<Preset> {
+        self.preset
     }
 
     /// Is it one of flags, with the right results?
@@ -128,52 +102,39 @@ impl Mistake {
 
     /// All mistakes that a unit can make, the likeliest first.
     pub fn all(unit: &Unit) -> Vec<Self> {
-        // What says exactly what is seen comes before what would also give it.
-        let relations = RELATIONS.map(|(name, relation)| Self::new(name, Kind::Relation(relation)));
-        let (codes, values) = relations.split_at(CODES);
-        let mut all = codes.to_vec();
-        all.extend(roundings(unit));
-        all.extend(words(unit));
-        all.extend(paths(unit));
-        all.extend(saturations(unit));
-        all.extend(formats(unit));
-        all.extend(policies(unit));
-        if unit.operation().operands().len() > 1 && unit.numeric().is_some() {
-            all.push(Self::new("the operands are in reverse order", Kind::Swapped));
-        }
-        all.extend_from_slice(values);
-        all.extend(flags());
-        all
+        catalogue::all(unit)
     }
 
-    /// Would this mistake have given `given` where `expected` is right? Flags count, in `mask`: those that the mistake
+    /// Would this mistake have given `given` where `expected` is right? The compared flags count: those that the mistake
     /// raises, or the right ones, since flags are often computed apart.
-    pub fn explains(
+    pub(super) fn explains(
         &self,
         unit: &Unit,
         operands: &[u64],
         (expected, given): (&Outcome, &Outcome),
-        mask: Flags,
+        Compared { mask, any_nan }: Compared,
     ) -> bool {
         let same_flags = |flags: Flags| flags & mask == given.flags & mask;
         match &self.kind {
             Kind::Relation(relation) => {
                 let fields = unit.results().iter().zip(expected.results().iter().zip(given.results()));
-                let mut differing = fields.filter(|(_, (expected, given))| expected != given).peekable();
+                let mut differing = fields
+                    .filter(|(field, (expected, given))| !field.agrees(**expected, **given, any_nan))
+                    .peekable();
                 differing.peek().is_some()
                     && differing.all(|(field, (expected, given))| {
                         field.format.as_ref().is_some_and(|format| relation(format, *expected, *given))
                     })
             }
             Kind::Flags(mistake) => {
-                expected.results() == given.results()
+                unit.agree(expected, given, any_nan)
                     && same_flags(mistake.flags(unit, expected))
                     && !(same_flags(expected.flags))
             }
             // Where only flags differ, they have to be those of the mistake.
             _ => self.predict(unit, operands, expected).is_some_and(|wrong| {
-                let flags_alone = expected.results() == given.results();
-                wrong.results() == given.results()
+                let flags_alone = unit.agree(expected, given, any_nan);
+                unit.agree(&wrong, given, any_nan)
                     && (same_flags(wrong.flags) || !flags_alone && same_flags(expected.flags))
             }),
         }
@@ -188,6 +149,7 @@ impl Mistake {
                 let first = project(exact, format, &nearest(format));
                 finish(unit, operands, format.decode(first.value).into(), expected)
             }
+            Kind::Wraps(longer) => wrapped(unit, operands, longer, expected),
             Kind::NoSticky => finish(unit, operands, without_sticky(unit, operands)?, expected),
             Kind::Ties { up } => finish(unit, operands, below_tie(unit.exact(operands)?, *up), expected),
             Kind::TwoSteps => two_steps(unit, operands),
@@ -257,6 +219,18 @@ fn finish(unit: &Unit, operands: &[u64], exact: Exact, expected: &Outcome) -> Op
     Some(Outcome::one(value, flags | (expected.flags & of_operands)))
 }
 
+/// The result rounded in a format of more exponent bits, then cut to its own.
+fn wrapped(unit: &Unit, operands: &[u64], longer: &Format, expected: &Outcome) -> Option<Outcome> {
+    let (exact, to) = (unit.exact(operands)?, unit.operation().result()?);
+    if !matches!(exact, Exact::Finite { .. }) {
+        return Some(expected.clone());
+    }
+    let code = project(exact, longer, &unit.how(operands).ok()?).value;
+    let sign = if longer.sign_bit(code) { 1 << (to.width() - 1) } else { 0 };
+    let magnitude = code & (to.max_code() >> u32::from(to.is_signed()));
+    Some(Outcome::one(magnitude | sign, expected.flags))
+}
+
 fn flushed(format: &Format, code: u64) -> u64 {
     if format.classify(code) != Class::Subnormal {
         return code;
@@ -304,217 +278,4 @@ fn two_steps(unit: &Unit, operands: &[u64]) -> Option<Outcome> {
     let terms = [Operand::new(product.value, to), Operand::new(operands[2], z)];
     let sum = Operation::Add.evaluate(&terms, to, &how, arithmetic);
     Some(Outcome::one(sum.value, product.flags | sum.flags))
-}
-
-/// The unit under another projection.
-fn under(unit: &Unit, change: impl Fn(Projection) -> Projection) -> Option<Unit> {
-    let projections: Vec<_> = unit.operation().projections().iter().map(|how| change(*how)).collect();
-    let operation = unit.operation().with_projections(&projections).ok()?;
-    Some(Unit::from_operation(operation, unit.preset()))
-}
-
-/// Other rounding modes. A unit whose rounding takes a word keeps it as an operand that is then ignored.
-fn roundings(unit: &Unit) -> Vec<Mistake> {
-    let Some(how) = unit.operation().projection() else { return Vec::new() };
-    let mut all = Vec::new();
-    let names = |rounding| match rounding {
-        Rounding::NearestEven => "rounds to nearest, ties to even",
-        Rounding::NearestAway => "ties go away from zero",
-        Rounding::TowardPositive => "rounds toward +∞",
-        Rounding::TowardNegative => "rounds toward −∞",
-        Rounding::TowardZero => "truncates: rounds toward zero",
-        _ => "rounds to odd",
-    };
-    let order = [
-        Rounding::TowardZero,
-        Rounding::NearestAway,
-        Rounding::NearestEven,
-        Rounding::TowardPositive,
-        Rounding::TowardNegative,
-        Rounding::ToOdd,
-    ];
-    for rounding in order.into_iter().filter(|rounding| *rounding != how.rounding) {
-        if unit.word_count() == 0 {
-            all.extend(
-                under(unit, |how| how.with_rounding(rounding))
-                    .map(|other| Mistake::unit(names(rounding), other)),
-            );
-        }
-    }
-    if let Some(bits) = how.rounding.random_bits() {
-        type Mode = (&'static str, fn(RandomBits) -> Rounding);
-        let modes: [Mode; 3] =
-            [("A", Rounding::StochasticA), ("B", Rounding::StochasticB), ("C", Rounding::StochasticC)];
-        for (name, mode) in modes.into_iter().filter(|(_, mode)| mode(bits) != how.rounding) {
-            let changed = under(unit, |how| match how.rounding.random_bits() {
-                Some(bits) => how.with_rounding(mode(bits)),
-                None => how,
-            });
-            all.extend(
-                changed.map(|other| Mistake::unit(format!("is StochasticRounding mode {name}"), other)),
-            );
-        }
-    } else if unit.numeric().is_some() && how.rounding == Rounding::NearestEven {
-        all.push(Mistake::new("ties go toward zero", Kind::Ties { up: false }));
-        all.push(Mistake::new("ties go toward +∞", Kind::Ties { up: true }));
-    }
-    all
-}
-
-fn words(unit: &Unit) -> Vec<Mistake> {
-    if unit.word_count() == 0 {
-        return Vec::new();
-    }
-    WORDS.into_iter().map(|(name, word)| Mistake::new(name, Kind::Word(word))).collect()
-}
-
-/// Ways of computing that lose bits.
-fn paths(unit: &Unit) -> Vec<Mistake> {
-    let mut all = Vec::new();
-    let has_subnormals = |format: &Format| format.has_subnormals();
-    let flush = |operands, results| Kind::Flush { operands, results };
-    if unit.operation().result().is_some_and(has_subnormals) {
-        all.push(Mistake::new("flushes subnormal results to zero", flush(false, true)));
-    }
-    if unit.operation().operands().iter().any(has_subnormals) {
-        all.push(Mistake::new("takes subnormal operands for zero", flush(true, false)));
-        all.push(Mistake::new("takes subnormal operands for zero and flushes results", flush(true, true)));
-    }
-    let (Some(operation), Some(to)) = (unit.numeric(), unit.operation().result()) else { return all };
-    for (name, format) in [("binary32", BINARY32), ("binary16", BINARY16), ("bfloat16", BFLOAT16)] {
-        if format != *to {
-            all.push(Mistake::new(format!("rounds twice: first to {name}"), Kind::Through(format)));
-        }
-    }
-    if operation == Operation::Fma {
-        all.push(Mistake::new("rounds the product before the sum", Kind::TwoSteps));
-    }
-    all.push(Mistake::new("ignores the bits beyond the guard bit (no sticky bit)", Kind::NoSticky));
-    all
-}
-
-fn saturations(unit: &Unit) -> Vec<Mistake> {
-    let Some(how) = unit.operation().projection() else { return Vec::new() };
-    let names = |saturation| match saturation {
-        Saturation::SatFinite => "overflow and infinities clamp to the largest value",
-        Saturation::SatPropagate => "overflow clamps to the largest value, infinities stay",
-        Saturation::SatNone => "overflow gives infinity, or NaN where there is none, and does not clamp",
-        _ => "overflow is that of P3109 version 4.0's SatNone",
-    };
-    let others = Saturation::ALL.into_iter().filter(|saturation| *saturation != how.saturation);
-    others
-        .filter_map(|saturation| {
-            let other = under(unit, |how| how.with_saturation(saturation))?;
-            Some(Mistake::unit(names(saturation), other))
-        })
-        .collect()
-}
-
-/// Presets that differ in more than saturation.
-fn policies(unit: &Unit) -> Vec<Mistake> {
-    let formats = unit.operation().formats();
-    let Some(to) = unit.operation().result() else { return Vec::new() };
-    let Some(how) = unit.operation().projection() else { return Vec::new() };
-    let mut seen = vec![*how];
-    let mut all = Vec::new();
-    for preset in Preset::ALL {
-        let theirs = preset.projection(to).with_rounding(how.rounding);
-        if seen.contains(&theirs) {
-            continue;
-        }
-        seen.push(theirs);
-        let other = under(unit, |how| preset.projection(to).with_rounding(how.rounding));
-        let name = format!("treats NaN, infinities, zero and overflow as the preset {} does", preset.name());
-        all.extend(other.filter(|_| !formats.is_empty()).map(|other| Mistake::unit(name, other)));
-    }
-    all
-}
-
-/// Codes taken for those of another format: a bias off by one, another reading of subnormals, another format of the
-/// same fields.
-fn formats(unit: &Unit) -> Vec<Mistake> {
-    let formats = unit.operation().formats();
-    let operands = unit.operation().operands().len();
-    let mut all = Vec::new();
-    let places = [("the result's", operands..formats.len()), ("the operands'", 0..operands)];
-    for (whose, places) in places {
-        let mut seen: Vec<Format> = Vec::new();
-        for format in &formats[places.clone()] {
-            if format.is_wide() || seen.contains(format) {
-                continue;
-            }
-            seen.push(*format);
-            for (what, wrong) in readings(format) {
-                let mut changed = formats.to_vec();
-                for place in changed[places.clone()].iter_mut().filter(|place| *place == format) {
-                    *place = wrong;
-                }
-                let Ok(operation) = unit.operation().with_formats(&changed) else { continue };
-                let name = format!("{whose} format has {what}");
-                all.push(Mistake::unit(name, Unit::from_operation(operation, unit.preset())));
-            }
-        }
-    }
-    all
-}
-
-fn readings(format: &Format) -> Vec<(String, Format)> {
-    let parameters = Parameters {
-        width: format.width(),
-        precision: format.precision(),
-        bias: format.bias(),
-        signedness: format.signedness(),
-        specials: format.specials(),
-        subnormals: format.subnormals(),
-    };
-    let biases = [1, -1].map(|by| {
-        let bias = format.bias() + by;
-        let how = if by > 0 { "too large" } else { "too small" };
-        (format!("a bias one {how} ({bias})"), Parameters { bias, ..parameters })
-    });
-    let has_field_0 = format.precision() > 1 && !matches!(format.min_positive(), Datum::Nan { .. });
-    let subnormals = Subnormals::NAMED
-        .into_iter()
-        .filter(|row| row.1 != format.subnormals() && has_field_0)
-        .map(|(name, subnormals)| {
-            let formula = match subnormals {
-                Subnormals::Gradual => "2^(1−bias) × 0.m",
-                Subnormals::Tesla => "2^−bias × 0.m",
-                Subnormals::Flush => "zero",
-                Subnormals::None => "2^−bias × 1.m",
-            };
-            (format!("{name} subnormals ({formula})"), Parameters { subnormals, ..parameters })
-        });
-    let readings = biases.into_iter().chain(subnormals);
-    let mut all: Vec<_> = readings.filter_map(|(what, p)| Some((what, Format::minifloat(p).ok()?))).collect();
-    let same_shape = |other: &Format| {
-        (other.width(), other.precision(), other.is_signed())
-            == (format.width(), format.precision(), format.is_signed())
-            && (other.specials(), other.bias()) != (format.specials(), format.bias())
-    };
-    let relatives = CATALOGUE.iter().filter(|row| same_shape(&row.format));
-    all.extend(relatives.map(|row| (format!("the codes of {}", row.name), row.format)));
-    all
-}
-
-fn flags() -> Vec<Mistake> {
-    let never = Flags::LETTERS.map(|(flag, _)| {
-        let name = match flag {
-            Flags::INVALID => "the invalid flag is never raised",
-            Flags::DENORMAL => "the denormal flag is never raised",
-            Flags::OVERFLOW => "the overflow flag is never raised",
-            Flags::UNDERFLOW => "the underflow flag is never raised",
-            Flags::INEXACT => "the inexact flag is never raised",
-            _ => "the division-by-zero flag is never raised",
-        };
-        (name, FlagMistake::Never(flag))
-    });
-    let more = [
-        ("no flag is ever raised", FlagMistake::Never(Flags::ALL)),
-        ("underflow is detected after rounding", FlagMistake::TinyAfterRounding),
-        ("underflow is raised for exact subnormal results too", FlagMistake::TinyWhenExact),
-        ("inexact is not raised with overflow", FlagMistake::OverflowIsExact),
-        ("inexact is raised with invalid", FlagMistake::InvalidIsInexact),
-    ];
-    never.into_iter().chain(more).map(|(name, mistake)| Mistake::new(name, Kind::Flags(mistake))).collect()
 }

@@ -28,7 +28,6 @@ impl Weighted {
     /// A quarter each: any code; any exponent with a significand of long runs of equal bits (TestFloat's weighting);
     /// an interesting code; a value whose exponent is near the first operand's, so that sums align and cancel.
     pub(super) fn fill(&self, i: u64, operands: &mut [u64]) {
-        let mut first = None;
         for (at, (field, pool)) in self.fields.iter().zip(&self.pools).enumerate() {
             let [a, b, c, d] = Philox { seed: self.seed, stream: at as u64 }.block(i);
             let word = u64::from(a) << 32 | u64::from(b);
@@ -36,12 +35,13 @@ impl Weighted {
             let code = match (c % 4, &field.format) {
                 (0, Some(format)) => runs_of_bits(format, word, d),
                 (1, _) => pool[(choice / 4) % pool.len()],
-                (2, Some(format)) => near(format, first, word, d).unwrap_or(word),
+                (2, Some(format)) => {
+                    let first =
+                        self.fields[0].format.filter(|_| at > 0).map(|first| first.decode(operands[0]));
+                    near(format, first, word, d).unwrap_or(word)
+                }
                 _ => word,
             } & field.max();
-            if at == 0 {
-                first = field.format.map(|format| format.decode(code));
-            }
             operands[at] = code;
         }
     }

@@ -4,7 +4,8 @@ use smallfloat::ops::{
     Answer, Argument, Arithmetic, Block, Function, Operand, Operation, Parameter, Specialization,
 };
 use smallfloat::{
-    Exact, Family, Flags, Format, Preset, Projection, RandomBits, Rounded, Rounding, Saturation, convert,
+    Class, Exact, Family, Flags, Format, Preset, Projection, RandomBits, Rounded, Rounding, Saturation,
+    convert,
 };
 
 use super::Outcome;
@@ -33,6 +34,12 @@ impl Field {
     /// How many hexadecimal digits it takes, ⌈bits/4⌉.
     pub fn digits(&self) -> usize {
         self.bits.div_ceil(4) as usize
+    }
+
+    /// Are these codes the same, or both NaN where any NaN is as good as another?
+    pub(super) fn agrees(&self, this: u64, that: u64, any_nan: bool) -> bool {
+        let is_nan = |code| self.format.is_some_and(|format| format.classify(code) == Class::Nan);
+        this == that || any_nan && is_nan(this) && is_nan(that)
     }
 
     /// The largest value of so many bits.
@@ -64,6 +71,8 @@ pub struct Unit {
     parameters: Vec<Parameter>,
     operands: Vec<Field>,
     results: Vec<Field>,
+    /// A numeric operation and how many operands it has: asked for on every line.
+    numeric: Option<(Operation, usize)>,
     /// The bits of the word that rounds a single result or a scale.
     word: Option<u32>,
     /// The bits of the words that round a sequence.
@@ -182,7 +191,11 @@ impl Unit {
             }),
         );
         let results = result_fields(&operation, length);
-        Self { operation, preset, parameters, operands, results, word, words }
+        let numeric = match operation.function() {
+            Function::Numeric(numeric) => Some((numeric, operation.operands().len())),
+            _ => None,
+        };
+        Self { operation, preset, parameters, operands, results, numeric, word, words }
     }
 
     /// The operation.
@@ -227,10 +240,7 @@ impl Unit {
 
     /// The numeric operation, if that is what it is.
     pub(super) fn numeric(&self) -> Option<Operation> {
-        match self.operation.function() {
-            Function::Numeric(operation) => Some(operation),
-            _ => None,
-        }
+        self.numeric.map(|(operation, _)| operation)
     }
 
     /// The projection with the random word of these operands.
@@ -242,6 +252,12 @@ impl Unit {
             }
             _ => how,
         })
+    }
+
+    /// Are these results the same? `any_nan` takes one NaN for another.
+    pub(super) fn agree(&self, these: &Outcome, those: &Outcome, any_nan: bool) -> bool {
+        let fields = self.results().iter().zip(these.results().iter().zip(those.results()));
+        fields.into_iter().all(|(field, (&this, &that))| field.agrees(this, that, any_nan))
     }
 
     /// The exact result before rounding, of a numeric operation.
@@ -264,8 +280,10 @@ impl Unit {
         if given != expected {
             return Err(Error::Count { what: "operands", given, expected });
         }
-        if let (Some(operation), Some(to)) = (self.numeric(), self.operation.result()) {
-            let formats = self.operation.operands();
+        if let Some((operation, count)) = self.numeric {
+            let (formats, [.., to]) = (&self.operation.formats()[..count], self.operation.formats()) else {
+                return self.call(operands);
+            };
             let arithmetic = self.operation.arithmetic();
             if operation == Operation::Convert && arithmetic == Arithmetic::IEEE {
                 let Rounded { value, flags } = convert(operands[0], &formats[0], to, &self.how(operands)?);
