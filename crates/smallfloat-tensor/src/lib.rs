@@ -90,5 +90,5 @@ pub use scheme::{Layout, Scheme};
 pub use share::Share;
 pub use sink::{Sealed, Sink, SinkOptions, TensorSpec};
 pub use source::{Source, SourceKind};
-pub use verify::{Verified, verify};
+pub use verify::{Verified, verify, verify_with};
 pub use view::{Stored, TensorView, View};
