@@ -24,6 +24,7 @@ mod costs;
 mod dequantize;
 mod dtype;
 mod durable;
+mod ends;
 mod error;
 mod few;
 mod finalize;
