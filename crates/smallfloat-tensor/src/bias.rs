@@ -32,7 +32,7 @@ use crate::{Error, Result};
 pub use controller::{BiasController, CodeUse, Observation};
 use least_error::least_error;
 pub use magnitudes::Magnitudes;
-pub(crate) use magnitudes::{Long, MANY, WeightedCells};
+pub(crate) use magnitudes::{LARGEST, Long, MANY, SMALLEST, WeightedCells};
 
 /// How the bias of a tensor is chosen.
 ///

@@ -2,7 +2,7 @@
 //!
 //! The work goes tile by tile ([`Grid::tile`]), on all threads: load, choose the scales of its groups, divide, encode,
 //! pack; then the results are written and added up in order. A value is divided by its scale so that the encoder's
-//! rounding is the only one (`quotients.rs`). Memory is that of a few tiles a thread; a group larger than a tile is
+//! rounding is the only one (`quotients.rs`). Elements of F32, F16 and BF16 are held as f32, all others as f64. Memory is that of a few tiles a thread; a group larger than a tile is
 //! read twice, and its parts are what threads share.
 
 use std::ops::Range;
@@ -12,6 +12,7 @@ use smallfloat::{Flags, Format};
 use smallfloat_kernels::{Cells, Decoder, ErrorSums, Events, Words};
 
 use crate::bias::{MANY, Magnitudes, WeightedCells};
+use crate::ends::Held;
 use crate::few::Few;
 use crate::granularity::{Grid, PIECE_ELEMENTS, TILE_ELEMENTS, Tile};
 use crate::loader::{Loader, index};
@@ -51,6 +52,8 @@ pub(crate) struct Blocks<'a> {
     element: Format,
     quotients: Quotients,
     decoder: Decoder<f64>,
+    /// Are all elements numbers of f32?
+    is_short: bool,
     /// Tables and the decoder of FP8 codes, where those are stored.
     relabel: Option<(Relabel, Decoder<f64>)>,
     infinities: Option<[u32; 2]>,
@@ -64,9 +67,9 @@ pub(crate) struct Blocks<'a> {
 
 /// What a thread holds.
 #[derive(Default)]
-struct Scratch {
+struct Scratch<T> {
     /// The elements of a tile, and their codes.
-    held: Vec<f64>,
+    held: Vec<T>,
     codes: Vec<u16>,
     division: Division,
     decoded: Vec<f64>,
@@ -132,6 +135,7 @@ impl<'a> Blocks<'a> {
         Ok(Self {
             quotients: Quotients::new(&element, &how, length, is_short)?,
             decoder: f64_decoder(&element)?,
+            is_short,
             relabel,
             infinities,
             searcher: Searcher::new(options)?,
@@ -158,7 +162,6 @@ impl<'a> Blocks<'a> {
             let global = self.whole.global as f32;
             self.sink.append(slot, &global.to_le_bytes())?;
         }
-        let grid = self.loader.grid;
         let mut outcome = Outcome {
             events: Events::default(),
             sums: ErrorSums::default(),
@@ -166,24 +169,10 @@ impl<'a> Blocks<'a> {
             biases: Vec::new(),
             rounded_again: 0,
         };
-        if grid.rows * grid.columns == 0 {
-            // Without elements there are scales even so.
-            let none = Tile { row: 0, rows: grid.rows, column: 0, columns: grid.columns };
-            self.take(self.tile(&mut Scratch::default(), none)?, &mut outcome)?;
-        } else if grid.block_rows.saturating_mul(grid.block_columns) <= TILE_ELEMENTS {
-            ordered(
-                grid.tile_count(),
-                Scratch::default,
-                |scratch, i| self.tile(scratch, grid.tile(i)),
-                |done| {
-                    progress(Progress::Bytes(done.bytes_in));
-                    self.take(done, &mut outcome)
-                },
-            )?;
+        if self.is_short {
+            self.all::<f32>(&mut outcome, progress)?;
         } else {
-            for i in 0..grid.tile_count() {
-                self.large(grid.tile(i), &mut outcome, progress)?;
-            }
+            self.all::<f64>(&mut outcome, progress)?;
         }
         if self.options.scale.is_none() && !self.options.format.has_free_bias() {
             outcome.biases = vec![self.element.bias()];
@@ -194,6 +183,32 @@ impl<'a> Blocks<'a> {
         report.rounded_again = self.relabel.is_some().then_some(outcome.rounded_again);
         report.count(&outcome.events, &outcome.sums);
         Ok(outcome.sums)
+    }
+
+    /// The work on all tiles, with elements held as `T`.
+    fn all<T: Held>(&self, outcome: &mut Outcome, progress: &mut dyn FnMut(Progress<'_>)) -> Result<()> {
+        let grid = self.loader.grid;
+        if grid.rows * grid.columns == 0 {
+            // Without elements there are scales even so.
+            let none = Tile { row: 0, rows: grid.rows, column: 0, columns: grid.columns };
+            return self.take(self.tile(&mut Scratch::<T>::default(), none)?, outcome);
+        }
+        if grid.block_rows.saturating_mul(grid.block_columns) <= TILE_ELEMENTS {
+            ordered(
+                grid.tile_count(),
+                Scratch::<T>::default,
+                |scratch, i| self.tile(scratch, grid.tile(i)),
+                |done| {
+                    progress(Progress::Bytes(done.bytes_in));
+                    self.take(done, outcome)
+                },
+            )?;
+            return Ok(());
+        }
+        for i in 0..grid.tile_count() {
+            self.large::<T>(grid.tile(i), outcome, progress)?;
+        }
+        Ok(())
     }
 
     /// Writes what became of a tile and adds it to what became of those before.
@@ -211,7 +226,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// The work on whole groups.
-    fn tile(&self, scratch: &mut Scratch, tile: Tile) -> Result<Done> {
+    fn tile<T: Held>(&self, scratch: &mut Scratch<T>, tile: Tile) -> Result<Done> {
         let groups = self.groups(&tile);
         let mut done = Done { bytes_in: self.load(scratch, &tile)?, ..Done::default() };
         let scales = self.scales_of(&tile, &groups, &scratch.held)?;
@@ -229,7 +244,12 @@ impl<'a> Blocks<'a> {
     }
 
     /// The work on one group that is too large to be held.
-    fn large(&self, tile: Tile, outcome: &mut Outcome, progress: &mut dyn FnMut(Progress<'_>)) -> Result<()> {
+    fn large<T: Held>(
+        &self,
+        tile: Tile,
+        outcome: &mut Outcome,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<()> {
         let groups = self.groups(&tile);
         let pieces: Vec<Tile> = Grid::pieces(tile, PIECE_ELEMENTS).collect();
         let (count, piece) = (pieces.len() as u64, |i: u64| pieces[index(i)]);
@@ -253,7 +273,7 @@ impl<'a> Blocks<'a> {
             let mut counts: Vec<Counts> = vec![Box::new([0; 256])];
             ordered(
                 count,
-                Scratch::default,
+                Scratch::<T>::default,
                 |scratch, i| {
                     let bytes_in = self.load(scratch, &piece(i))?;
                     self.encode(scratch, &piece(i), &groups, &scales);
@@ -277,7 +297,7 @@ impl<'a> Blocks<'a> {
         self.take(all, outcome)?;
         ordered(
             count,
-            Scratch::default,
+            Scratch::<T>::default,
             |scratch, i| {
                 let mut done = Done { bytes_in: self.load(scratch, &piece(i))?, ..Done::default() };
                 done.events = self.encode(scratch, &piece(i), &groups, &scales);
@@ -292,7 +312,7 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
-    fn load(&self, scratch: &mut Scratch, tile: &Tile) -> Result<u64> {
+    fn load<T: Held>(&self, scratch: &mut Scratch<T>, tile: &Tile) -> Result<u64> {
         self.loader.load(tile, &mut scratch.held)?;
         Ok(self.loader.share_of(tile))
     }
@@ -332,7 +352,7 @@ impl<'a> Blocks<'a> {
         Ok(Some(Scale::of_bias(format.bias())))
     }
 
-    fn scales_of(&self, tile: &Tile, groups: &Tile, held: &[f64]) -> Result<Vec<Scale>> {
+    fn scales_of<T: Held>(&self, tile: &Tile, groups: &Tile, held: &[T]) -> Result<Vec<Scale>> {
         let count = index(groups.elements());
         if let Some(scale) = self.known_scale()? {
             return Ok(vec![scale; count]);
@@ -350,26 +370,23 @@ impl<'a> Blocks<'a> {
                 .map(|extent| spec.choose(&self.element, extent, self.whole.global))
                 .collect());
         }
-        let mut places = vec![Vec::new(); count];
-        self.loader.grid.each_group(tile, groups, |group, range| places[group].push(range));
         let mut room = Vec::new();
-        let choose = |places: &Vec<Range<usize>>| {
+        let choose = |group: (u64, u64)| {
             let (options, few) = (self.options, self.few.as_ref());
-            let parts = || places.iter().map(|place| &held[place.clone()]);
-            if let Some(bias) = few.and_then(|few| few.choose(&mut room, parts())) {
+            let places = || self.loader.grid.places_of(tile, group);
+            let parts = places().map(|place| &held[place]);
+            if let Some(bias) = few.and_then(|few| few.choose(&mut room, parts.clone())) {
                 return Ok(Scale::of_bias(bias));
             }
-            let many = places.iter().map(ExactSizeIterator::len).sum::<usize>() > MANY;
-            let weighed = || elements(places).map(|i| (held[i], self.loader.weight(tile, i)));
+            let many = parts.clone().map(<[T]>::len).sum::<usize>() > MANY;
+            let weighed = || places().flatten().map(|i| (held[i].to_f64(), self.loader.weight(tile, i)));
             let magnitudes = if options.calibration.is_some() && many {
                 let mut cells = WeightedCells::new(self.element.precision());
                 weighed().for_each(|(x, weight)| cells.add(x, weight));
                 cells.magnitudes()
             } else if many {
-                let mut cells = Cells::<f64>::new(self.element.precision());
-                for place in places {
-                    cells.add(&held[place.clone()]);
-                }
+                let mut cells = Cells::<T>::new(self.element.precision());
+                parts.for_each(|part| cells.add(part));
                 Magnitudes::from(&cells)
             } else {
                 Magnitudes::of_few(weighed())
@@ -377,21 +394,21 @@ impl<'a> Blocks<'a> {
             let format = options.bias.choose(&options.format, Some(&magnitudes))?;
             Ok(Scale::of_bias(format.bias()))
         };
-        places.iter().map(choose).collect()
+        groups.all().map(choose).collect()
     }
 
     /// The scales of least error for the groups of a tile that is at hand.
-    fn searched(
+    fn searched<T: Held>(
         &self,
         searcher: &Searcher,
         tile: &Tile,
         groups: &Tile,
-        held: &[f64],
+        held: &[T],
         extents: &[Extent],
     ) -> Vec<Scale> {
         let mut elements: Vec<(Vec<f64>, Vec<u32>)> = vec![Default::default(); extents.len()];
         self.loader.grid.each_group(tile, groups, |group, range| {
-            elements[group].0.extend_from_slice(&held[range.clone()]);
+            elements[group].0.extend(held[range.clone()].iter().map(|x| x.to_f64()));
             elements[group].1.extend(range.map(|i| self.loader.weight(tile, i)));
         });
         let best = |((values, weights), extent): (&(Vec<f64>, Vec<u32>), &Extent)| {
@@ -403,7 +420,13 @@ impl<'a> Blocks<'a> {
     }
 
     /// The codes of a tile, and what happened.
-    fn encode(&self, scratch: &mut Scratch, tile: &Tile, groups: &Tile, scales: &[Scale]) -> Events {
+    fn encode<T: Held>(
+        &self,
+        scratch: &mut Scratch<T>,
+        tile: &Tile,
+        groups: &Tile,
+        scales: &[Scale],
+    ) -> Events {
         let divisors: Vec<Divisor> = scales.iter().map(|scale| self.divisor(scale)).collect();
         let Scratch { held, codes, division, .. } = scratch;
         codes.resize(held.len(), 0);
@@ -424,23 +447,23 @@ impl<'a> Blocks<'a> {
             }
         }
         if let Some(infinities) = self.infinities {
-            for (x, code) in held.iter().zip(&mut *codes).filter(|(x, _)| x.is_infinite()) {
+            let held = held.iter().map(|x| x.to_f64());
+            for (x, code) in held.zip(&mut *codes).filter(|(x, _)| x.is_infinite()) {
                 #[expect(clippy::cast_possible_truncation, reason = "codes have at most 16 bits")]
-                let infinity = infinities[usize::from(*x < 0.0)] as u16;
+                let infinity = infinities[usize::from(x < 0.0)] as u16;
                 *code = infinity;
             }
         }
         // The encoder sees quotients; whether an operand is subnormal is a matter of the source.
         events.flags = events.flags & Flags::from_bits_truncate(!Flags::DENORMAL.bits());
-        let least = smallest_normal(self.loader.tensor.info.dtype);
-        if held.iter().fold(false, |any, x| any | ((*x != 0.0) & (x.abs() < least))) {
+        if T::any_positive_below(held, smallest_normal(self.loader.tensor.info.dtype)) {
             events.flags |= Flags::DENORMAL;
         }
         events
     }
 
     /// How often each code occurs in the groups of a tile.
-    fn count(&self, scratch: &Scratch, tile: &Tile, groups: &Tile, counts: &mut [Counts]) {
+    fn count<T>(&self, scratch: &Scratch<T>, tile: &Tile, groups: &Tile, counts: &mut [Counts]) {
         self.loader.grid.each_group(tile, groups, |group, range| {
             scratch.codes[range].iter().for_each(|&code| counts[group][usize::from(code & 255)] += 1);
         });
@@ -510,9 +533,9 @@ impl<'a> Blocks<'a> {
     }
 
     /// The codes of a tile in the form that the container asks for, and the errors.
-    fn write(
+    fn write<T: Held>(
         &self,
-        scratch: &mut Scratch,
+        scratch: &mut Scratch<T>,
         tile: &Tile,
         groups: &Tile,
         scales: &[f64],
@@ -523,24 +546,22 @@ impl<'a> Blocks<'a> {
         for (strip, range) in Self::strips(tile) {
             let (values, codes) = (&held[range.clone()], &mut codes[range]);
             decoded.resize(values.len(), 0.0);
+            if let Some((relabel, _)) = &self.relabel {
+                self.loader.grid.each_group(&strip, groups, |group, range| {
+                    let table: &Table = relabel.table(tables[group]);
+                    codes[range].iter_mut().for_each(|code| *code = table.code(*code).0);
+                });
+            }
+            let decoder = self.relabel.as_ref().map_or(&self.decoder, |(_, decoder)| decoder);
+            decoder.decode(codes, decoded);
             self.loader.grid.each_group(&strip, groups, |group, range| {
-                let table: Option<&Table> = match (&self.relabel, tables.get(group)) {
-                    (Some((relabel, _)), Some(&second)) => Some(relabel.table(second)),
-                    _ => None,
-                };
-                let decoder = self.relabel.as_ref().map_or(&self.decoder, |(_, decoder)| decoder);
-                if let Some(table) = table {
-                    codes[range.clone()].iter_mut().for_each(|code| *code = table.code(*code).0);
-                }
                 let scale = scales[group];
-                for (value, code) in decoded[range.clone()].iter_mut().zip(&codes[range]) {
-                    *value = decoder.value(usize::from(*code)) * scale;
-                }
+                decoded[range].iter_mut().for_each(|value| *value *= scale);
             });
             let mut part = ErrorSums::of(values, decoded);
             if part.not_finite > 0 {
                 // A finite value that became infinite counts too.
-                let finite = values.iter().map(|x| x.abs()).filter(|x| x.is_finite());
+                let finite = values.iter().map(|x| x.to_f64().abs()).filter(|x| x.is_finite());
                 part.amax = finite.fold(part.amax, f64::max);
             }
             done.sums = done.sums.then(part);
@@ -593,11 +614,6 @@ impl<'a> Blocks<'a> {
         }
         Ok(())
     }
-}
-
-/// The elements at these places.
-fn elements(places: &[Range<usize>]) -> impl Iterator<Item = usize> {
-    places.iter().flat_map(Clone::clone)
 }
 
 fn smallest_normal(dtype: Dtype) -> f64 {

@@ -2,8 +2,12 @@
 //!
 //! Read are: FP8 codes with `NAME_scale` (vLLM `fp8`, compressed-tensors `float-quantized` and `mxfp8-quantized`) or
 //! `NAME_scale_inv` (DeepSeek), and `NAME_packed` with `NAME_scale` and perhaps `NAME_global_scale`
-//! (compressed-tensors `mxfp4-`, `mxfp6-` and `nvfp4-pack-quantized`). Block sizes follow from the shapes; where those
-//! leave a choice, `config.json` beside the file decides, then the customary 32 (E8M0 scales) and 128×128.
+//! (compressed-tensors `mxfp4-`, `mxfp6-` and `nvfp4-pack-quantized`).
+//!
+//! What shares a scale follows from the shapes: one scale is the tensor's, one a row a channel's, else blocks have the size
+//! that `config.json` beside the file names. Without it there are the customary 1×32 (E8M0 scales) and 128×128, and the
+//! shape divided by the scales' shape. Where several of them fit, the one that fits all blocks of the file is taken; if there
+//! are several of those, or none, the file is refused.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -23,8 +27,91 @@ const PACKED: &str = "_packed";
 /// What belongs to them and is no tensor of its own has `None`.
 pub(crate) type Found = HashMap<String, Option<(String, Vec<u64>, Scaled)>>;
 
+/// A scaled tensor whose block size may still be open.
+struct Pending<'a> {
+    name: &'a str,
+    shape: Vec<u64>,
+    /// What may share a scale; not empty.
+    choices: Vec<Granularity>,
+    element: Format,
+    format: Format,
+    packing: Packing,
+    codes: &'a TensorInfo,
+    scales: &'a TensorInfo,
+    global: Option<&'a TensorInfo>,
+}
+
 pub(crate) fn find(source: &Source, known: Option<Granularity>) -> Result<Found> {
+    let pending = pending(source, known)?;
+    let common = common(&pending);
     let mut found = Found::new();
+    for tensor in pending {
+        let refused = |what: String| Error::refused(Some(source.path()), Some(&tensor.codes.name), what);
+        let granularity = choose(&tensor, &common).map_err(refused)?;
+        let divisor = match tensor.global {
+            Some(global) => global_scale(source, global).map_err(refused)?,
+            None => 1.0,
+        };
+        let scaled = Scaled {
+            element: tensor.element,
+            scale: Some(ScaleSpec {
+                format: tensor.format,
+                rule: ScaleRule::Amax,
+                global: tensor.global.map(|_| GlobalScale::PowerOfTwo),
+            }),
+            granularity,
+            packing: tensor.packing,
+            entry: None,
+            grid: Grid::new(&tensor.shape, granularity),
+            codes: tensor.codes.clone(),
+            scales: tensor.scales.clone(),
+            global: divisor,
+        };
+        scaled.check(&tensor.shape).map_err(refused)?;
+        found.insert(tensor.scales.name.clone(), None);
+        if let Some(global) = tensor.global {
+            found.insert(global.name.clone(), None);
+        }
+        found.insert(tensor.codes.name.clone(), Some((tensor.name.to_owned(), tensor.shape, scaled)));
+    }
+    Ok(found)
+}
+
+/// The sizes among the choices that fit all tensors in blocks.
+fn common(pending: &[Pending<'_>]) -> Vec<Granularity> {
+    let in_blocks = || pending.iter().filter(|tensor| matches!(tensor.choices[0], Granularity::Block { .. }));
+    let mut common: Vec<Granularity> = Vec::new();
+    for &size in in_blocks().flat_map(|tensor| &tensor.choices) {
+        if !common.contains(&size)
+            && in_blocks().all(|tensor| fits(&tensor.shape, &tensor.scales.shape, size))
+        {
+            common.push(size);
+        }
+    }
+    common
+}
+
+/// The only choice, or the only one that fits the whole file.
+fn choose(tensor: &Pending<'_>, common: &[Granularity]) -> Result<Granularity, String> {
+    let fitting: Vec<Granularity> =
+        tensor.choices.iter().copied().filter(|choice| common.contains(choice)).collect();
+    match (&tensor.choices[..], &fitting[..]) {
+        ([only], _) | (_, [only]) => Ok(*only),
+        (choices, _) => {
+            let sizes: Vec<String> = choices.iter().map(ToString::to_string).collect();
+            Err(format!(
+                "scales of shape {:?} for {:?} elements may be of {}: a config.json beside the file decides, whose \
+                 quantization_config has weight_block_size, or group_size in config_groups",
+                tensor.scales.shape,
+                tensor.shape,
+                sizes.join(" or ")
+            ))
+        }
+    }
+}
+
+fn pending(source: &Source, known: Option<Granularity>) -> Result<Vec<Pending<'_>>> {
+    let mut pending = Vec::new();
     let mut config = match known {
         Some(Granularity::Block { rows, columns }) => Some(Some((rows, columns))),
         _ => None,
@@ -61,34 +148,10 @@ pub(crate) fn find(source: &Source, known: Option<Granularity>) -> Result<Found>
             *last = *last / bytes * unit;
         }
         let config = config.get_or_insert_with(|| block_of_config(source.path()));
-        let granularity = granularity(&shape, &scales.shape, *config, format == E8M0FNU).map_err(refused)?;
-        let divisor = match global {
-            Some(global) => global_scale(source, global).map_err(refused)?,
-            None => 1.0,
-        };
-        let scaled = Scaled {
-            element,
-            scale: Some(ScaleSpec {
-                format,
-                rule: ScaleRule::Amax,
-                global: global.map(|_| GlobalScale::PowerOfTwo),
-            }),
-            granularity,
-            packing,
-            entry: None,
-            grid: Grid::new(&shape, granularity),
-            codes: info.clone(),
-            scales: scales.clone(),
-            global: divisor,
-        };
-        scaled.check(&shape).map_err(refused)?;
-        found.insert(scales.name.clone(), None);
-        if let Some(global) = global {
-            found.insert(global.name.clone(), None);
-        }
-        found.insert(info.name.clone(), Some((name.to_owned(), shape, scaled)));
+        let choices = choices(&shape, &scales.shape, *config, format == E8M0FNU).map_err(refused)?;
+        pending.push(Pending { name, shape, choices, element, format, packing, codes: info, scales, global });
     }
-    Ok(found)
+    Ok(pending)
 }
 
 fn scale_format(dtype: Dtype) -> Option<Format> {
@@ -119,43 +182,60 @@ fn packed(info: &TensorInfo, scales: &TensorInfo, global: bool) -> Result<(Forma
     }
 }
 
-fn granularity(
+/// Does a granularity ask for scales of this shape?
+fn fits(shape: &[u64], scales: &[u64], granularity: Granularity) -> bool {
+    let grid = Grid::new(shape, granularity);
+    match scales {
+        [rows, columns] => [grid.group_rows, grid.group_columns] == [*rows, *columns],
+        [groups] => grid.group_rows.checked_mul(grid.group_columns) == Some(*groups),
+        [] => grid.group_rows == 1 && grid.group_columns == 1,
+        _ => false,
+    }
+}
+
+/// What may share a scale: several only where blocks of several sizes fit.
+fn choices(
     shape: &[u64],
     scales: &[u64],
     config: Option<(u64, u64)>,
     microscaling: bool,
-) -> Result<Granularity, String> {
-    let per = |granularity: Granularity| Grid::new(shape, granularity);
-    let fits = |granularity: Granularity| {
-        let grid = per(granularity);
-        match scales {
-            [rows, columns] => [grid.group_rows, grid.group_columns] == [*rows, *columns],
-            [groups] => grid.group_rows.checked_mul(grid.group_columns) == Some(*groups),
-            [] => grid.group_rows == 1 && grid.group_columns == 1,
-            _ => false,
-        }
-    };
-    let mut candidates = Vec::new();
+) -> Result<Vec<Granularity>, String> {
+    let mut decided = Vec::new();
     if scales.iter().product::<u64>() == 1 {
-        candidates.push(Granularity::Tensor);
+        decided.push(Granularity::Tensor);
     }
-    candidates.push(Granularity::Channel);
-    candidates.extend(config.map(|(rows, columns)| Granularity::Block { rows, columns }));
+    decided.push(Granularity::Channel);
+    decided.extend(config.map(|(rows, columns)| Granularity::Block { rows, columns }));
+    if let Some(granularity) = decided.into_iter().find(|&granularity| fits(shape, scales, granularity)) {
+        return Ok(vec![granularity]);
+    }
+    let mut sizes = Vec::new();
     // OCP Microscaling Formats 1.0, section 5: blocks of 32.
-    candidates.extend(microscaling.then_some(Granularity::Block { rows: 1, columns: 32 }));
+    sizes.extend(microscaling.then_some(Granularity::Block { rows: 1, columns: 32 }));
     if let ([rows @ .., columns], [groups @ .., group_columns]) = (shape, scales) {
         let exact = |n: u64, groups: u64| (groups > 0 && n.is_multiple_of(groups)).then(|| n / groups);
         let (rows, groups): (u64, u64) = (rows.iter().product(), groups.iter().product());
         if rows != groups {
-            candidates.push(Granularity::Block { rows: 128, columns: 128 });
+            sizes.push(Granularity::Block { rows: 128, columns: 128 });
         }
         if let (Some(rows), Some(columns)) = (exact(rows, groups), exact(*columns, *group_columns)) {
-            candidates.push(Granularity::Block { rows, columns });
+            sizes.push(Granularity::Block { rows, columns });
         }
     }
-    candidates.into_iter().find(|&candidate| fits(candidate)).ok_or_else(|| {
-        format!("scales of shape {scales:?} for {shape:?} elements: the block size can't be told; put config.json beside the file")
-    })
+    let mut choices: Vec<Granularity> = Vec::new();
+    for size in sizes.into_iter().filter(|&size| fits(shape, scales, size)) {
+        // Sizes beyond the shape are the shape's.
+        let same = |other: &Granularity| Grid::new(shape, *other) == Grid::new(shape, size);
+        if !choices.iter().any(same) {
+            choices.push(size);
+        }
+    }
+    if choices.is_empty() {
+        return Err(format!(
+            "scales of shape {scales:?} for {shape:?} elements: the block size can't be told; put config.json beside the file"
+        ));
+    }
+    Ok(choices)
 }
 
 /// The block size that the configuration beside a file names.

@@ -113,6 +113,12 @@ impl Tile {
     pub(crate) fn elements(&self) -> u64 {
         self.rows * self.columns
     }
+
+    /// Row and column of each, row by row.
+    pub(crate) fn all(self) -> impl Iterator<Item = (u64, u64)> {
+        (self.row..self.row + self.rows)
+            .flat_map(move |row| (self.column..self.column + self.columns).map(move |column| (row, column)))
+    }
 }
 
 impl Grid {
@@ -211,18 +217,37 @@ impl Grid {
     /// place of its elements in the piece.
     pub(crate) fn each_group(&self, piece: &Tile, groups: &Tile, mut each: impl FnMut(usize, Range<usize>)) {
         let mut at = 0;
+        // Groups are small: nothing is divided for each of them.
+        let first = piece.column / self.block_columns;
+        let first_stop = (first + 1).saturating_mul(self.block_columns);
         for row in piece.row..piece.row + piece.rows {
+            let mut group = (row / self.block_rows - groups.row) * groups.columns + first - groups.column;
             let (mut column, end) = (piece.column, piece.column + piece.columns);
+            let mut stop = first_stop.min(end);
             while column < end {
-                let group_column = column / self.block_columns;
-                let stop = (group_column + 1).saturating_mul(self.block_columns).min(end);
-                let group =
-                    (row / self.block_rows - groups.row) * groups.columns + group_column - groups.column;
                 let count = index(stop - column);
                 each(index(group), at..at + count);
-                (at, column) = (at + count, stop);
+                (at, column, group) = (at + count, stop, group + 1);
+                stop = stop.saturating_add(self.block_columns).min(end);
             }
         }
+    }
+
+    /// The places in a tile of whole groups of the elements of one of them, row by row.
+    pub(crate) fn places_of(
+        &self,
+        tile: &Tile,
+        (row, column): (u64, u64),
+    ) -> impl Iterator<Item = Range<usize>> + Clone + use<> {
+        let begin = |group: u64, size: u64, first: u64, end: u64| (group * size).clamp(first, end) - first;
+        let rows = |row| begin(row, self.block_rows, tile.row, tile.row + tile.rows);
+        let columns = |column| begin(column, self.block_columns, tile.column, tile.column + tile.columns);
+        let (first, count) = (columns(column), index(columns(column + 1) - columns(column)));
+        let width = tile.columns;
+        (rows(row)..rows(row + 1)).map(move |row| {
+            let at = index(row * width + first);
+            at..at + count
+        })
     }
 
     /// The groups of a tile: first group row and column, and how many of each.
@@ -286,6 +311,11 @@ mod tests {
                 let within = grid.groups_of(&tile);
                 groups += within.rows * within.columns;
                 assert!(tile.elements() <= TILE_ELEMENTS || within.elements() == 1, "{tile:?}");
+                let mut places = vec![Vec::new(); index(within.elements())];
+                grid.each_group(&tile, &within, |group, range| places[group].push(range));
+                for (group, places) in within.all().zip(&places) {
+                    assert!(grid.places_of(&tile, group).eq(places.iter().cloned()), "{tile:?}");
+                }
                 let mut pieces = 0;
                 for piece in Grid::pieces(tile, PIECE_ELEMENTS) {
                     assert!(piece.elements() <= PIECE_ELEMENTS && piece.elements() > 0);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::ends::Held;
 use crate::granularity::{Grid, Tile};
 use crate::options::{Negative, Nonfinite, Options};
 use crate::scaled::Reader;
@@ -45,36 +46,36 @@ impl<'a> Loader<'a> {
         })
     }
 
-    pub(crate) fn load(&self, tile: &Tile, values: &mut Vec<f64>) -> Result<()> {
-        values.resize(index(tile.elements()), 0.0);
+    /// Fills `values` with the elements of a tile, which must be numbers of `T`.
+    pub(crate) fn load<T: Held>(&self, tile: &Tile, values: &mut Vec<T>) -> Result<()> {
+        values.resize(index(tile.elements()), T::default());
         if tile.columns == self.grid.columns {
-            self.reader.read(tile.row * self.grid.columns, values)?;
+            T::read(&self.reader, tile.row * self.grid.columns, values)?;
         } else {
             for (i, row) in values.chunks_exact_mut(index(tile.columns)).enumerate() {
-                self.reader.read((tile.row + i as u64) * self.grid.columns + tile.column, row)?;
+                T::read(&self.reader, (tile.row + i as u64) * self.grid.columns + tile.column, row)?;
             }
         }
         self.check(tile, values)
     }
 
     /// Refuses what the options say must not be in the data, naming the first element.
-    fn check(&self, tile: &Tile, values: &[f64]) -> Result<()> {
+    fn check<T: Held>(&self, tile: &Tile, values: &[T]) -> Result<()> {
         let refuse = |i: usize, advice: &str| {
             let (row, column) = (i as u64 / tile.columns, i as u64 % tile.columns);
             let element = (tile.row + row) * self.grid.columns + tile.column + column;
-            Err(self.refused(format!("element {element} is {}: {advice}", values[i])))
+            Err(self.refused(format!("element {element} is {}: {advice}", values[i].to_f64())))
         };
-        // A sum over all is faster than a search that may stop anywhere.
-        let all_finite = || values.iter().fold(true, |all, x| all & x.is_finite());
+        // A look at all is faster than a search that may stop anywhere.
         if self.options.nonfinite == Nonfinite::Refuse
-            && !all_finite()
-            && let Some(i) = values.iter().position(|x| !x.is_finite())
+            && !T::all_finite(values)
+            && let Some(i) = values.iter().position(|x| !x.to_f64().is_finite())
         {
             return refuse(i, "ask for the preset's rule (--nonfinite preset) or mend the data");
         }
         if !self.signed
             && self.options.negative == Negative::Refuse
-            && let Some(i) = values.iter().position(|&x| x < 0.0)
+            && let Some(i) = values.iter().position(|x| x.to_f64() < 0.0)
         {
             return refuse(i, "the format is unsigned; choose a rule (--negative nan, zero or magnitude)");
         }

@@ -9,8 +9,11 @@ use smallfloat::Format;
 use smallfloat::random::Philox;
 use smallfloat_kernels::{Cells, Decoder, Element, Encoder, ErrorSums, Events, Words, f16};
 
-use crate::bias::{MANY, Magnitudes, WeightedCells};
+use crate::bias::{LARGEST, MANY, Magnitudes, SMALLEST, WeightedCells};
 use crate::container::Entry;
+use crate::ends::{Ends, Look, gather_below};
+use crate::few::{Few, Verdict};
+use crate::loader::index;
 use crate::options::{Negative, Nonfinite, Options, refuse};
 use crate::pipeline::ordered;
 use crate::quantize::stream_of_name;
@@ -22,6 +25,9 @@ use crate::{Dtype, Error, Progress, Result, Sink, Source, TensorInfo};
 
 /// Larger tables of statistics are not held by every thread: those of 8-bit formats are smaller.
 const MOST_CLASSES: usize = 1 << 15;
+
+/// More low elements of a tensor are not held, and go into such a table.
+const MOST_LOW: usize = 1 << 18;
 
 /// The work on one tensor.
 pub(crate) struct Plain<'a> {
@@ -98,7 +104,7 @@ impl Plain<'_> {
         }
     }
 
-    fn tensor<T: Element>(
+    fn tensor<T: Look>(
         &self,
         sink: &Sink,
         slot: usize,
@@ -111,9 +117,15 @@ impl Plain<'_> {
         report.calibrated = weights.is_some();
         let look = self.options.needs_a_look() && weights.is_none();
         let few = !self.options.histograms && self.info.elements() <= MANY as u64;
-        let with_cells = self.options.histograms || (look && !few);
-        let cells = if with_cells { Some(self.statistics::<T>(progress)?) } else { None };
-        let format = if spec.has_free_bias() {
+        let large = look && !few && !self.options.histograms && self.has_large_table::<T>()?;
+        let by_ends = if large { self.by_ends::<T>(progress)? } else { None };
+        let with_cells = self.options.histograms || (look && !few && by_ends.is_none());
+        // The tensor's bytes were counted when its ends were looked at.
+        let counting: &mut dyn FnMut(Progress<'_>) = if large { &mut |_| () } else { &mut *progress };
+        let cells = if with_cells { Some(self.statistics::<T>(counting)?) } else { None };
+        let format = if let Some(bias) = by_ends {
+            spec.with_bias(bias).map_err(|e| refused(e.to_string()))?
+        } else if spec.has_free_bias() {
             let magnitudes = match &weights {
                 Some(weights) => Some(self.weighed::<T>(weights, progress)?),
                 None if look && few => Some(self.few::<T>(progress)?),
@@ -192,9 +204,59 @@ impl Plain<'_> {
         Ok(Magnitudes::of(&all, self.precision()?))
     }
 
+    /// Is the table of classes too large for every thread to have one?
+    fn has_large_table<T: Element>(&self) -> Result<bool> {
+        Ok(Cells::<T>::new(self.precision()?).classes() > MOST_CLASSES)
+    }
+
+    /// The bias by the tensor's ends and perhaps its lowest elements, for which parts of it are read again; `None` where
+    /// these leave it open.
+    fn by_ends<T: Look>(&self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Option<i32>> {
+        let Some(few) = Few::new(&self.options.format, self.options.bias) else { return Ok(None) };
+        let (mut pieces, load) = (Vec::<Ends>::new(), |buffers: &mut Buffers<T>, piece| {
+            self.load(Piece::new(self.info, piece), buffers)
+        });
+        ordered(
+            Piece::count(self.info),
+            Buffers::<T>::default,
+            |buffers, piece| Ok((load(buffers, piece)?, T::ends(&buffers.values))),
+            |(bytes, ends)| {
+                pieces.push(ends);
+                progress(Progress::Bytes(bytes));
+                Ok(())
+            },
+        )?;
+        let all = pieces.iter().copied().fold(Ends::NONE, Ends::and);
+        let limit = match few.by_ends(&all) {
+            Verdict::Known(bias) => return Ok(Some(bias)),
+            Verdict::Low(limit) => limit,
+            Verdict::Open => return Ok(None),
+        };
+        let with_low = (0_u64..).zip(&pieces).filter(|(_, ends)| ends.least < limit);
+        let with_low: Vec<u64> = with_low.map(|(piece, _)| piece).collect();
+        let mut low: Vec<f64> = Vec::new();
+        ordered(
+            with_low.len() as u64,
+            Buffers::<T>::default,
+            |buffers, i| {
+                load(buffers, with_low[index(i)])?;
+                let mut found = Vec::new();
+                gather_below(&buffers.values, limit, &mut found);
+                Ok(found)
+            },
+            |found| {
+                if low.len() <= MOST_LOW {
+                    low.extend(found.iter().map(|x| x.clamp(SMALLEST, LARGEST)));
+                }
+                Ok(())
+            },
+        )?;
+        Ok(if low.len() <= MOST_LOW { few.by_low(&all, &low) } else { None })
+    }
+
     fn statistics<T: Element>(&self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Cells<T>> {
         let precision = self.precision()?;
-        if Cells::<T>::new(precision).classes() > MOST_CLASSES {
+        if self.has_large_table::<T>()? {
             let mut cells = Cells::<T>::new(precision);
             self.in_order::<T>(progress, |values| cells.add(values))?;
             return Ok(cells);

@@ -30,7 +30,7 @@ use crate::{
     CHUNK_BYTES, Dtype, Error, Result, Sealed, Sink, SinkOptions, TensorInfo, TensorSpec, View, folder,
 };
 
-/// What [`quantize`] is doing.
+/// What [`quantize`], [`verify_with`](crate::verify_with) and others are doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress<'a> {
     /// It begins; this many bytes will be read.

@@ -16,7 +16,7 @@
 use std::ops::Range;
 
 use smallfloat::{Format, Projection};
-use smallfloat_kernels::{Encoder, Events, Words};
+use smallfloat_kernels::{Element, Encoder, Events, Words};
 
 use crate::Result;
 use crate::options::refuse;
@@ -63,18 +63,18 @@ impl Quotients {
     }
 
     /// Puts the quotients of these values at these places.
-    pub(crate) fn divide(
+    pub(crate) fn divide<T: Element>(
         &self,
         division: &mut Division,
         places: Range<usize>,
-        values: &[f64],
+        values: &[T],
         divisor: Divisor,
     ) {
         match self {
             Self::Short(_) => divide_short(values, divisor, &mut division.short[places]),
             Self::Long(_) => {
-                for (q, &x) in division.long[places].iter_mut().zip(values) {
-                    *q = divisor.apply(x);
+                for (q, x) in division.long[places].iter_mut().zip(values) {
+                    *q = divisor.apply(x.to_f64());
                 }
             }
         }
@@ -101,23 +101,34 @@ impl Quotients {
     }
 }
 
-fn divide_short(values: &[f64], divisor: Divisor, quotients: &mut [f32]) {
+fn divide_short<T: Element>(values: &[T], divisor: Divisor, quotients: &mut [f32]) {
+    #[expect(clippy::cast_possible_truncation, reason = "short operands are f32 numbers")]
+    let short = |x: &T| x.to_f64() as f32;
     let pairs = quotients.iter_mut().zip(values);
     match divisor {
         Divisor::Power(inverse) if to_odd(inverse).is_normal() && inverse <= f64::from(f32::MAX) => {
             let inverse = to_odd(inverse);
-            for (q, &x) in pairs {
-                #[expect(clippy::cast_possible_truncation, reason = "short operands are f32 numbers")]
-                let x = x as f32;
+            let in_range = |x: f32, product: f32| {
+                let huge = (product.abs() > f32::MAX) & (x.abs() <= f32::MAX);
+                if huge { f32::MAX.copysign(x) } else { product }
+            };
+            if inverse >= 1.0 {
+                // Nothing gets smaller: so it is with biases.
+                for (q, x) in pairs {
+                    let x = short(x);
+                    *q = in_range(x, x * inverse);
+                }
+                return;
+            }
+            for (q, x) in pairs {
+                let x = short(x);
                 let product = x * inverse;
                 let tiny = product.abs() < f32::MIN_POSITIVE && x != 0.0;
-                let huge = product.abs() > f32::MAX && x.abs() <= f32::MAX;
-                let product = if tiny { f32::MIN_POSITIVE.copysign(x) } else { product };
-                *q = if huge { f32::MAX.copysign(x) } else { product };
+                *q = in_range(x, if tiny { f32::MIN_POSITIVE.copysign(x) } else { product });
             }
         }
-        Divisor::Value(scale) => pairs.for_each(|(q, &x)| *q = to_odd(x / scale)),
-        _ => pairs.for_each(|(q, &x)| *q = to_odd(divisor.apply(x))),
+        Divisor::Value(scale) => pairs.for_each(|(q, x)| *q = to_odd(x.to_f64() / scale)),
+        _ => pairs.for_each(|(q, x)| *q = to_odd(divisor.apply(x.to_f64()))),
     }
 }
 

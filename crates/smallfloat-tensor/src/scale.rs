@@ -21,6 +21,7 @@ use std::str::FromStr;
 
 use smallfloat::formats::{BINARY32, E8M0FNU};
 use smallfloat::{Datum, Format, Preset, Rounding, Saturation};
+use smallfloat_kernels::Element;
 
 use crate::{Error, Result};
 
@@ -140,10 +141,11 @@ pub(crate) struct Extent {
 
 impl Extent {
     /// Of a group's elements, in four lanes that do not wait for each other.
-    pub(crate) fn of(values: &[f64]) -> Self {
+    pub(crate) fn of<T: Element>(values: &[T]) -> Self {
         let mut lanes = [(0.0_f64, 0_u64, 0_u64); 4];
         for four in values.chunks(4) {
-            for (&x, (amax, finite, nan)) in four.iter().zip(&mut lanes) {
+            for (x, (amax, finite, nan)) in four.iter().zip(&mut lanes) {
+                let x = x.to_f64();
                 let is_finite = x.is_finite();
                 let magnitude = if is_finite { x.abs() } else { 0.0 };
                 *amax = if magnitude > *amax { magnitude } else { *amax };

@@ -166,25 +166,40 @@ impl<'a> Reader<'a> {
             (Stored::Scaled(scaled), Some(_)) => {
                 self.read_products(scaled, first, values, &|scale, element| scale.times(element, self.odd))
             }
-            _ if info.dtype == Dtype::BF16 => {
-                let mut bytes = vec![0; values.len() * 2];
-                self.source.read_range(info, first, &mut bytes)?;
-                for (value, half) in values.iter_mut().zip(bytes.chunks_exact(2)) {
-                    *value = f64::from(f32::from_bits(u32::from(code_at(half)) << 16));
-                }
-                Ok(())
-            }
-            _ => {
-                with_element!(info.dtype, T => {
-                    let mut bytes = vec![0; values.len() * T::SIZE];
-                    self.source.read_range(info, first, &mut bytes)?;
-                    for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(T::SIZE)) {
-                        *value = T::from_le_slice(bytes).to_f64();
-                    }
-                }, else ());
-                Ok(())
-            }
+            _ => self.read_wide(first, values, f64::from, |x| x),
         }
+    }
+
+    /// The same for elements that are f32 numbers: those of F32, BF16 and F16.
+    pub(crate) fn read_short(&self, first: u64, values: &mut [f32]) -> Result<()> {
+        #[expect(clippy::cast_possible_truncation, reason = "an f32 number")]
+        self.read_wide(first, values, |x| x, |x| x as f32)
+    }
+
+    fn read_wide<N>(
+        &self,
+        first: u64,
+        values: &mut [N],
+        short: impl Fn(f32) -> N,
+        long: impl Fn(f64) -> N,
+    ) -> Result<()> {
+        let info = &self.tensor.info;
+        if info.dtype == Dtype::BF16 {
+            let mut bytes = vec![0; values.len() * 2];
+            self.source.read_range(info, first, &mut bytes)?;
+            for (value, half) in values.iter_mut().zip(bytes.chunks_exact(2)) {
+                *value = short(f32::from_bits(u32::from(code_at(half)) << 16));
+            }
+            return Ok(());
+        }
+        with_element!(info.dtype, T => {
+            let mut bytes = vec![0; values.len() * T::SIZE];
+            self.source.read_range(info, first, &mut bytes)?;
+            for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(T::SIZE)) {
+                *value = long(T::from_le_slice(bytes).to_f64());
+            }
+        }, else ());
+        Ok(())
     }
 
     /// Reads elements as whatever `product` makes of a scale and an element.

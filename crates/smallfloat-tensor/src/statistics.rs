@@ -46,7 +46,7 @@ impl Statistics {
         let keep = self.classes.is_some();
         ordered(
             pieces.len() as u64,
-            Vec::new,
+            Vec::<f64>::new,
             |values, i| {
                 tensor.load(&pieces[index(i)], values)?;
                 let extent = Extent::of(values);

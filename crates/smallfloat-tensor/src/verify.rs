@@ -1,19 +1,19 @@
 //! [`verify`]: is a quantized file what it says?
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::hash_map::Entry::Vacant;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use smallfloat::{Class, Datum, Format, Specials, Subnormals};
 
-use crate::container::check_record;
+use crate::container::{Entry, check_record};
 use crate::folder::open_checkpoint;
 use crate::granularity::Granularity;
 use crate::scaled::{Scaled, is_odd_scale};
 use crate::stream::code_at;
 use crate::view::{Stored, TensorView, nothing_quantized};
-use crate::{CHUNK_BYTES, Error, Result, TensorInfo, View};
+use crate::{CHUNK_BYTES, Error, Progress, Result, TensorInfo, View};
 
 /// What [`verify`] found to be right, and what is legal but odd.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -44,18 +44,16 @@ pub struct Verified {
 /// # Errors
 /// A file or folder with nothing quantized, or the first fault with tensor and element.
 pub fn verify(path: &Path) -> Result<Verified> {
-    if !path.is_dir() {
-        return verify_at(path, path, None);
-    }
-    let views = open_checkpoint(path)?;
-    if !views.iter().any(View::is_quantized) {
-        return Err(nothing_quantized(path));
-    }
-    let mut verified = Verified::default();
-    for view in &views {
-        check(view, view.source().path(), &mut verified)?;
-    }
-    Ok(verified)
+    verify_with(path, &mut |_| ())
+}
+
+/// [`verify`], telling how far it is: the bytes of codes, and where there is a record those of all other tensors.
+///
+/// # Errors
+/// As for [`verify`].
+pub fn verify_with(path: &Path, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Verified> {
+    let views = if path.is_dir() { open_checkpoint(path)? } else { vec![View::open(path)?] };
+    check_all(&views, path, progress)
 }
 
 /// Verifies the file at `path`, perhaps of a known granularity, and calls it `name` in errors.
@@ -65,26 +63,57 @@ pub(crate) fn verify_at(path: &Path, name: &Path, known: Option<Granularity>) ->
         return Err(nothing_quantized(name));
     }
     let mut verified = Verified::default();
-    check(&view, name, &mut verified)?;
+    check(&view, name, &mut verified, &mut |_| ())?;
     Ok(verified)
+}
+
+fn check_all(views: &[View], path: &Path, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Verified> {
+    if !views.iter().any(View::is_quantized) {
+        return Err(nothing_quantized(path));
+    }
+    progress(Progress::Start(views.iter().map(bytes_of).fold(0, u64::saturating_add)));
+    let mut verified = Verified::default();
+    for view in views {
+        check(view, view.source().path(), &mut verified, progress)?;
+    }
+    Ok(verified)
+}
+
+/// How many bytes of a file are told of while it is checked.
+fn bytes_of(view: &View) -> u64 {
+    if view.has_record() {
+        return view.source().tensors().iter().map(|info| info.len).fold(0, u64::saturating_add);
+    }
+    let codes = view.tensors().iter().map(|tensor| match &tensor.stored {
+        Stored::Codes(_) => tensor.info.len,
+        Stored::Scaled(scaled) => scaled.codes.len,
+        Stored::Wide | Stored::Other => 0,
+    });
+    codes.fold(0, u64::saturating_add)
 }
 
 /// The digests of tensors by their names in the file.
 type Digests<'a> = HashMap<&'a str, String>;
 
-fn check(view: &View, name: &Path, verified: &mut Verified) -> Result<()> {
+fn check(
+    view: &View,
+    name: &Path,
+    verified: &mut Verified,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<()> {
     let mut digests = Digests::new();
     for tensor in view.tensors() {
+        progress(Progress::Tensor(&tensor.info.name));
         match &tensor.stored {
             Stored::Codes(codes) => {
-                let digest = check_codes(view, tensor, &codes.0, &codes.1.sha256, name, verified)?;
+                let digest = check_codes(view, tensor, codes, name, verified, progress)?;
                 digests.insert(&tensor.info.name, digest);
                 verified.tensors += 1;
                 verified.digests += 1;
                 verified.codes += tensor.info.elements();
             }
             Stored::Scaled(scaled) => {
-                let digest = check_scaled(view, tensor, scaled, name, verified)?;
+                let digest = check_scaled(view, tensor, scaled, name, verified, progress)?;
                 digests.insert(&scaled.codes.name, digest);
                 verified.tensors += 1;
                 verified.codes += tensor.info.elements();
@@ -95,20 +124,26 @@ fn check(view: &View, name: &Path, verified: &mut Verified) -> Result<()> {
     }
     verified.files += 1;
     if view.has_record() {
-        verified.records += u64::from(check_tensors(view, digests, name)?);
+        verified.records += u64::from(check_tensors(view, digests, name, progress)?);
     }
     Ok(())
 }
 
 /// Holds all tensors against the record.
-fn check_tensors<'a>(view: &'a View, mut digests: Digests<'a>, path: &Path) -> Result<bool> {
+fn check_tensors<'a>(
+    view: &'a View,
+    mut digests: Digests<'a>,
+    path: &Path,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<bool> {
     let source = view.source();
     let mut buffer = vec![0; CHUNK_BYTES];
     for info in source.tensors() {
-        if let Entry::Vacant(place) = digests.entry(&info.name) {
+        if let Vacant(place) = digests.entry(&info.name) {
             let mut digest = Sha256::new();
             source.read_chunks(info, &mut buffer, |_, bytes| {
                 digest.update(bytes);
+                progress(Progress::Bytes(bytes.len() as u64));
                 Ok(())
             })?;
             place.insert(format!("{:x}", digest.finalize()));
@@ -124,10 +159,10 @@ fn check_tensors<'a>(view: &'a View, mut digests: Digests<'a>, path: &Path) -> R
 fn check_codes(
     view: &View,
     tensor: &TensorView,
-    format: &Format,
-    sha256: &str,
+    (format, entry): &(Format, Entry),
     path: &Path,
     verified: &mut Verified,
+    progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<String> {
     let refused = |what: String| Error::refused(Some(path), Some(&tensor.info.name), what);
     let odd = odd_codes(format);
@@ -137,6 +172,7 @@ fn check_codes(
     let mut buffer = vec![0; CHUNK_BYTES];
     view.source().read_chunks(&tensor.info, &mut buffer, |first, bytes| {
         digest.update(bytes);
+        progress(Progress::Bytes(bytes.len() as u64));
         for (i, bytes) in bytes.chunks_exact(size).enumerate() {
             let code = code_at(bytes);
             let Some(is_odd) = odd.get(usize::from(code)) else {
@@ -156,7 +192,8 @@ fn check_codes(
         Ok(())
     })?;
     let found = format!("{:x}", digest.finalize());
-    if found != sha256 {
+    let sha256 = &entry.sha256;
+    if found != *sha256 {
         return Err(refused(format!("its codes have the SHA-256 {found}, the metadata says {sha256}")));
     }
     if odd_count > 0 {
@@ -177,6 +214,7 @@ fn check_scaled(
     scaled: &Scaled,
     path: &Path,
     verified: &mut Verified,
+    progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<String> {
     let refused = |what: String| Error::refused(Some(path), Some(&tensor.info.name), what);
     let (element, grid) = (&scaled.element, &scaled.grid);
@@ -193,6 +231,7 @@ fn check_scaled(
         let bytes = &mut buffer[..count];
         view.source().read_bytes(&scaled.codes, at, bytes)?;
         digest.update(&*bytes);
+        progress(Progress::Bytes(count as u64));
         codes.clear();
         scaled.packing.unpack(element, bytes, &mut codes);
         for (i, &code) in codes.iter().enumerate() {

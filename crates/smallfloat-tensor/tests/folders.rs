@@ -9,7 +9,8 @@ use std::path::Path;
 use common::{File, Fixture, Random, Tensor, names, options};
 use serde_json::{Value, json};
 use smallfloat_tensor::{
-    Dtype, Options, Scheme, View, compare, dequantize, open_checkpoint, quantize, verify,
+    Dtype, Options, Progress, Scheme, View, compare, dequantize, open_checkpoint, quantize, verify,
+    verify_with,
 };
 
 const F32: safetensors::Dtype = safetensors::Dtype::F32;
@@ -42,7 +43,17 @@ fn a_folder_is_verified_and_comes_back() {
         checkpoint(&folder("in"));
         let scheme = Scheme::by_name(scheme).unwrap().options();
         quantize(&folder("in"), &folder("q"), &scheme, &|name| name.starts_with("l."), &mut |_| ()).unwrap();
-        let verified = verify(&folder("q")).unwrap();
+        let (mut announced, mut told, mut tensors) = (0, 0, Vec::new());
+        let mut watch = |progress: Progress<'_>| match progress {
+            Progress::Start(bytes) => announced += bytes,
+            Progress::Bytes(bytes) => told += bytes,
+            Progress::Tensor(name) => tensors.push(name.to_owned()),
+            Progress::Verify => panic!("it is nothing else"),
+        };
+        let verified = verify_with(&folder("q"), &mut watch).unwrap();
+        assert!(told == announced && told >= 96 * 64 / 2, "{told} of {announced}");
+        assert_eq!(tensors.len(), 4);
+        assert_eq!(verified, verify(&folder("q")).unwrap());
         assert_eq!((verified.files, verified.tensors, verified.copied), (2, 2, 2));
         assert_eq!(
             (verified.records, verified.digests),

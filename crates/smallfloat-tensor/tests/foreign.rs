@@ -103,10 +103,30 @@ fn block_sizes_that_shapes_do_not_tell() {
     let scales = |count: usize| {
         f32s(&(0..count).map(|i| f64::from(u32::try_from(i).unwrap())).collect::<Vec<_>>(), &[1, count])
     };
-    // 300 columns in 3 blocks: of 128, as is the custom, unless the configuration says 100; rows of one block are groups.
-    let file = File::of([("w.weight", e4m3(&[2, 300], &[0x38; 600])), ("w.weight_scale_inv", scales(3))]);
-    let found = values(&file, dir.path(), "w.weight");
+    // 300 columns in 3 blocks: of 128, as is the custom, or of 100; rows of one block are groups.
+    let open = [("w.weight", e4m3(&[2, 300], &[0x38; 600])), ("w.weight_scale_inv", scales(3))];
+    let file = File::of(open.clone());
+    let path = dir.path().join("in.safetensors");
+    let refusal = |file: &File| {
+        file.write(&path);
+        View::open(&path).unwrap_err().to_string()
+    };
+    let error = refusal(&file);
+    assert!(error.contains("block:128x128 or block:2x100") && error.contains("weight_block_size"), "{error}");
+    // Another tensor of the file decides if only one of the sizes fits it: 150 columns in 2 blocks are no blocks of 100
+    // columns and 2 rows in 4, and 400 in 4 are not of 128.
+    let with = |shape: &[usize], count: usize, scales: Tensor| {
+        let codes = e4m3(shape, &vec![0x38; count]);
+        File::of(open.iter().cloned().chain([("v.weight", codes), ("v.weight_scale_inv", scales)]))
+    };
+    let found = values(&with(&[4, 150], 600, scales(2)), dir.path(), "w.weight");
     assert_eq!((found[99], found[127], found[128], found[299]), (0.0, 0.0, 1.0, 2.0));
+    let tall = f32s(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], &[3, 3]);
+    let found = values(&with(&[6, 300], 1800, tall), dir.path(), "w.weight");
+    assert_eq!((found[99], found[100], found[299]), (0.0, 1.0, 2.0));
+    // It does not if both fit, or if its own size is none of them.
+    assert!(refusal(&with(&[2, 200], 400, scales(2))).contains("block:128x128 or block:2x100"));
+    assert!(refusal(&with(&[2, 300], 600, scales(6))).contains("block:128x128 or block:2x100"));
     let config = json!({"quantization_config": {"weight_block_size": [2, 100]}});
     fs::write(dir.path().join("config.json"), config.to_string()).unwrap();
     let found = values(&file, dir.path(), "w.weight");

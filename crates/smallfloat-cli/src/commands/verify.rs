@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
 use smallfloat::{FormatSpec, RandomBits};
-use smallfloat_tensor::{Agreement, Declared, Verified, verify, verify_against};
+use smallfloat_tensor::{Agreement, Declared, Verified, verify_against, verify_with};
 
 use crate::files::Input;
 use crate::options::ProjectionArgs;
@@ -93,7 +93,10 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let declared = args.declared()?;
     use_threads(args.threads)?;
     let input = Input::open(&args.file)?;
-    let verified = verify(input.path())?;
+    let verified = {
+        let bar = Bar::new();
+        verify_with(input.path(), &mut |progress| bar.update(progress))?
+    };
     let agreement = match &args.source {
         None => None,
         Some(source) => {

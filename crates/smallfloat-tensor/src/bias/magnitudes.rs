@@ -5,8 +5,8 @@ use smallfloat::{Datum, Format, FormatSpec};
 use smallfloat_kernels::{Cell, Cells, Element};
 
 /// Magnitudes beyond these make no difference to any bias and count as these.
-const SMALLEST: f64 = f64::from_bits((1023 - 150) << 52);
-const LARGEST: f64 = f64::from_bits((1023 + 128) << 52);
+pub(crate) const SMALLEST: f64 = f64::from_bits((1023 - 150) << 52);
+pub(crate) const LARGEST: f64 = f64::from_bits((1023 + 128) << 52);
 /// The binades between them, both ends included.
 const BINADES: usize = 150 + 128 + 1;
 
