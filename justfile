@@ -101,6 +101,16 @@ training text *options:
         --compare f32 cfloat8 flag-driven gradient-learnt cfloat8-143 all-dojo weights-143-sr weights-143-rne five-bytes fixed-7-15 fixed-143-7 uhp-v bf16 \
         ocp-e4m3-e5m2 p3109 {{options}}
 
+# The adapter to the candle framework: its tests, and a small network on real data.
+candle:
+    cargo test --release --manifest-path candle/Cargo.toml
+    cargo run --release --manifest-path candle/Cargo.toml --example digits
+
+# What a training step costs beside candle's own, as docs/evidence/training-step.md. Wants a quiet machine.
+training-step *options:
+    scripts/training-step {{options}} > target/training-step.md
+    mv target/training-step.md docs/evidence/training-step.md
+
 # Weights in 1_4_3, rounded to nearest and stochastically, on Fashion-MNIST (Debian's dataset-fashion-mnist).
 training-images folder="/usr/share/datasets/fashion-mnist":
     cargo run --release -- train --data {{folder}} --steps 2345 --compare f32 cfloat8 weights-143-sr weights-143-rne

@@ -3,38 +3,39 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use smallfloat::Format;
+use smallfloat::{Format, Projection};
 use smallfloat_kernels::{Decoder, Encoder, Events, Words};
 
-use crate::{Result, Round};
+use crate::Result;
 
 /// Encoder and decoder of a format at one bias.
 #[derive(Debug)]
 pub struct Coder {
     /// The format, with its bias.
     pub format: Format,
-    round: Round,
+    projection: Projection,
     encoder: Encoder<f32>,
     decoder: Decoder<f32>,
 }
 
-/// All coders of a run; tensors of one format, bias and rounding share one.
+/// All coders of a run; tensors of one format, bias and projection share one.
 #[derive(Debug, Default)]
 pub struct Coders(Vec<Arc<Coder>>);
 
 impl Coders {
-    /// The coder of a format and a rounding mode.
+    /// The coder of a format and a projection into it.
     ///
     /// # Errors
-    /// A format of more than 16 bits.
-    pub fn get(&mut self, format: &Format, round: Round) -> Result<Arc<Coder>> {
-        if let Some(coder) = self.0.iter().find(|coder| coder.round == round && coder.format == *format) {
+    /// A format of more than 16 bits, stochastic rounding by more than 32 random bits.
+    pub fn get(&mut self, format: &Format, projection: &Projection) -> Result<Arc<Coder>> {
+        let same = |coder: &&Arc<Coder>| coder.projection == *projection && coder.format == *format;
+        if let Some(coder) = self.0.iter().find(same) {
             return Ok(Arc::clone(coder));
         }
         let coder = Arc::new(Coder {
             format: *format,
-            round,
-            encoder: Encoder::new(format, &round.projection(format)?)?,
+            projection: *projection,
+            encoder: Encoder::new(format, projection)?,
             decoder: Decoder::new(format, None)?,
         });
         self.0.push(Arc::clone(&coder));
@@ -98,13 +99,13 @@ impl Codes {
     /// The codes of values·2^exponent; `words` are for stochastic rounding.
     pub fn encode(
         coder: Arc<Coder>,
-        mut values: Vec<f32>,
+        mut values: Cow<'_, [f32]>,
         exponent: i32,
         words: Option<Words>,
     ) -> (Self, Events) {
         if exponent != 0 {
             let scale = power_of_two(exponent);
-            for value in &mut values {
+            for value in values.to_mut() {
                 *value *= scale;
             }
         }

@@ -110,6 +110,49 @@ pub struct Class {
     pub root: bool,
 }
 
+impl Class {
+    /// Does it go together, for the operands of products? The name is for the error.
+    ///
+    /// # Errors
+    /// A free bias that nobody chooses, `f32` with a bias or a rounding mode, roots.
+    pub fn check(&self, name: &str) -> Result<()> {
+        if self.root {
+            return refuse(name, "`root` is for state.second_moment alone");
+        }
+        self.check_format(name)
+    }
+
+    fn check_format(&self, name: &str) -> Result<()> {
+        if self.format.0.has_free_bias() && self.bias.is_none() && self.format.0.bias().is_none() {
+            let what = format!(
+                "{} needs a bias: `bias = \"amax\"` or another policy, or `format = \"{}:bias=N\"`",
+                self.format, self.format
+            );
+            return refuse(name, &what);
+        }
+        if self.format.is_plain() && (self.bias.is_some() || self.rounding != Round::NearestEven) {
+            return refuse(name, "f32 is not rounded here: leave bias and rounding out, or name a format");
+        }
+        Ok(())
+    }
+
+    /// The same for tensors that are kept between steps.
+    fn check_kept(&self, name: &str) -> Result<()> {
+        if let Some(policy) = self.bias.filter(|policy| policy.is_for_training()) {
+            let what = format!(
+                "bias {policy} learns from the step before; tensors that are kept need one that looks at what is stored: amax, \
+                 auto, percentile:P or a number"
+            );
+            return refuse(name, &what);
+        }
+        self.check_format(name)
+    }
+}
+
+fn refuse(name: &str, what: &str) -> Result<()> {
+    Err(Error::config(format!("{name}: {what}")))
+}
+
 /// What is kept between steps.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -195,38 +238,16 @@ impl Config {
     }
 
     fn check(&self) -> Result<()> {
+        if matches!(self.gradients.bias, Some(BiasPolicy::Gradient { .. })) {
+            let what = "a bias learns by gradient what it does to the loss, which gradients do not enter: take delayed, flags, \
+                        amax, auto or a number";
+            return refuse("gradients", what);
+        }
         for (name, class) in self.classes() {
-            let refuse = |what: String| Err(Error::config(format!("{name}: {what}")));
-            if class.root && name != "state.second_moment" {
-                return refuse("`root` is for state.second_moment alone".into());
-            }
-            if name.starts_with("state") && class.bias.is_some_and(BiasPolicy::is_for_training) {
-                let what = format!(
-                    "bias {} learns from the step before; tensors that are kept need one that looks at what is stored: amax, \
-                     auto, percentile:P or a number",
-                    class.bias.map(|policy| policy.to_string()).unwrap_or_default()
-                );
-                return refuse(what);
-            }
-            let follows_the_loss = matches!(class.bias, Some(BiasPolicy::Gradient { .. }));
-            if follows_the_loss && name == "gradients" {
-                return refuse(
-                    "a bias learns by gradient what it does to the loss, which gradients do not enter: take \
-                               delayed, flags, amax, auto or a number"
-                        .into(),
-                );
-            }
-            if class.format.0.has_free_bias() && class.bias.is_none() && class.format.0.bias().is_none() {
-                let what = format!(
-                    "{} needs a bias: `bias = \"amax\"` or another policy, or `format = \"{}:bias=N\"`",
-                    class.format, class.format
-                );
-                return refuse(what);
-            }
-            if class.format.is_plain() && (class.bias.is_some() || class.rounding != Round::NearestEven) {
-                return refuse(
-                    "f32 is not rounded here: leave bias and rounding out, or name a format".into(),
-                );
+            match name {
+                "state.second_moment" => class.check_kept(name)?,
+                _ if name.starts_with("state") => class.check(name).and_then(|()| class.check_kept(name))?,
+                _ => class.check(name)?,
             }
         }
         if let Some(scale) = self.loss_scale {

@@ -1,7 +1,9 @@
 //! [`Quantizer`]: tensors of one kind to codes, step after step, with a bias that follows them.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
-use smallfloat::{Format, FormatSpec};
+use smallfloat::{Format, FormatSpec, Projection};
 use smallfloat_kernels::{Events, Level, Words, amax};
 use smallfloat_tensor::{BiasController, BiasPolicy, CodeUse, Magnitudes, Observation};
 
@@ -63,6 +65,8 @@ pub struct Quantizer {
     /// Where the tensors are: the layer's name and the class.
     pub name: String,
     round: Round,
+    /// One that takes the place of the class's.
+    projection: Option<Projection>,
     spec: FormatSpec,
     /// None leaves tensors as they are.
     chooser: Option<Chooser>,
@@ -122,6 +126,7 @@ impl Quantizer {
         let mut quantizer = Self {
             name: name.into(),
             round: class.rounding,
+            projection: None,
             spec,
             chooser,
             first_bias: 0,
@@ -132,6 +137,21 @@ impl Quantizer {
         };
         quantizer.first_bias = quantizer.bias().unwrap_or(0);
         Ok(quantizer)
+    }
+
+    /// The same with another projection than the class's, which is the format's own with its rounding and finite saturation.
+    #[must_use]
+    pub fn with_projection(mut self, projection: Projection) -> Self {
+        self.projection = Some(projection);
+        self
+    }
+
+    /// The projection into the present format.
+    ///
+    /// # Errors
+    /// Never for a quantizer that was built.
+    pub fn projection(&self) -> Result<Projection> {
+        self.projection.map_or_else(|| self.round.projection(&self.format()?), Ok)
     }
 
     /// The format as it is named, without the bias that a controller chooses; `f32` if nothing is encoded.
@@ -188,28 +208,29 @@ impl Quantizer {
     ///
     /// # Errors
     /// Never for finite and other values alike; what a controller refuses would be a mistake in here.
-    pub fn encode(
+    pub fn encode<'a>(
         &mut self,
         coders: &mut Coders,
-        values: Vec<f32>,
+        values: impl Into<Cow<'a, [f32]>>,
         moment: Moment,
         words: Option<Words>,
     ) -> Result<Codes> {
+        let values = values.into();
         if moment.counting {
             self.exponents = Some(count_exponents(&values));
         }
         if self.chooser.is_none() {
-            return Ok(Codes::plain(values));
+            return Ok(Codes::plain(values.into_owned()));
         }
         let before = self.bias();
         // An evaluation must leave no trace, though some policies look at each tensor.
         let memory = (!moment.learning).then(|| self.chooser.clone());
         self.look_before(&values)?;
         let format = self.format()?;
-        let coder = coders.get(&format, self.round)?;
+        let coder = coders.get(&format, &self.projection()?)?;
         let exponent = self.exponent();
         if self.learns_by_gradient() && moment.learning {
-            self.unrounded = Some(values.clone());
+            self.unrounded = Some(values.to_vec());
         }
         let amax = self.learns_amax_after().then(|| amax(&values, Level::detected()));
         let (codes, events) = Codes::encode(coder, values, exponent, words);
@@ -332,7 +353,7 @@ impl Quantizer {
         if self.is_plain() {
             return Ok(Codes { coder: None, exponent: 0, data });
         }
-        let coder = coders.get(&self.format()?, self.round)?;
+        let coder = coders.get(&self.format()?, &self.projection()?)?;
         Ok(Codes { coder: Some(coder), exponent: self.exponent(), data })
     }
 

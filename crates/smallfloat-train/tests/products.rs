@@ -19,7 +19,8 @@ fn codes(coders: &mut Coders, format: &Format, count: usize, seed: u64) -> Codes
     } else {
         Data::Halves(chosen.map(|code| u16::try_from(code).unwrap()).collect())
     };
-    Codes { coder: Some(coders.get(format, Round::NearestEven).unwrap()), exponent: 0, data }
+    let nearest = Round::NearestEven.projection(format).unwrap();
+    Codes { coder: Some(coders.get(format, &nearest).unwrap()), exponent: 0, data }
 }
 
 fn bits(values: &[f32]) -> Vec<u32> {
