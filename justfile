@@ -108,6 +108,7 @@ candle:
 
 # What a training step costs beside candle's own, as docs/evidence/training-step.md. Wants a quiet machine.
 training-step *options:
+    mkdir -p target
     scripts/training-step {{options}} > target/training-step.md
     mv target/training-step.md docs/evidence/training-step.md
 
