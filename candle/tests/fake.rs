@@ -80,6 +80,12 @@ fn random_words_are_those_of_the_name() {
 }
 
 #[test]
+fn a_policy_that_hears_of_no_loss_is_refused() {
+    let class = Class { bias: Some(BiasPolicy::Gradient { patience: 4 }), ..class("cfloat8_1_4_3") };
+    assert!(Quantize::new("x", &class).unwrap_err().to_string().contains("x: bias gradient"));
+}
+
+#[test]
 fn any_layout() {
     let x = tensor(&values(591)).reshape((20, 30)).unwrap();
     let how = Quantize::new("x", &class("cfloat8_1_5_2:bias=15")).unwrap();
