@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use smallfloat::formats::BINARY64;
-use smallfloat::{Datum, Exact, Flags, Format, project};
+use smallfloat::{Class, Datum, Exact, Flags, Format, Preset, project};
 use smallfloat_lab::vectors::{
     CLASSES, CheckOptions, Field, Layout, Mismatch, Nearer, Outcome, Report, Suspect, Unit, check,
 };
@@ -164,9 +164,20 @@ fn print_suspects(report: &Report, out: &mut Output) -> Result<()> {
             s.explained == cause.explained
                 && s.contradicted == cause.contradicted
                 && s.mistake != cause.mistake
+                && !report.mistakes[s.mistake].is_symptom()
         };
-        for other in report.suspects.iter().filter(equals).take(SUSPECTS) {
+        let (presets, others): (Vec<_>, Vec<_>) = report
+            .suspects
+            .iter()
+            .filter(equals)
+            .partition(|s| report.mistakes[s.mistake].preset().is_some());
+        for other in others.into_iter().take(SUSPECTS) {
             writeln!(out, "  as well: {}", name(other))?;
+        }
+        let presets: Vec<_> =
+            presets.iter().filter_map(|s| report.mistakes[s.mistake].preset()).map(Preset::name).collect();
+        if !presets.is_empty() {
+            writeln!(out, "  as well: the policy of another preset, any of {}", presets.join(", "))?;
         }
         return Ok(());
     }
@@ -199,8 +210,11 @@ fn print_mismatch(report: &Report, mismatch: &Mismatch, out: &mut Output) -> Res
         Some(given) => outcome("given", unit, given, Some(&mismatch.expected), report.flags.mask(), out)?,
         None => writeln!(out, "  {:<9}unknown digits (x or z)", "given")?,
     }
-    for mistake in mismatch.mistakes.iter().take(3) {
-        writeln!(out, "  {:<9}{}", "as if", report.mistakes[*mistake].name())?;
+    // With one cause for all, that one; else what explains most of the others too comes first.
+    let likely =
+        report.suspects.iter().map(|suspect| suspect.mistake).filter(|at| mismatch.mistakes.contains(at));
+    for mistake in likely.take(if report.cause().is_some() { 1 } else { 3 }) {
+        writeln!(out, "  {:<9}{}", "as if", report.mistakes[mistake].name())?;
     }
     Ok(())
 }
@@ -240,8 +254,11 @@ fn number(field: &Field, code: u64) -> String {
     };
     let text = words::code(format, code);
     let value = words::value(format, code);
-    let class = format.classify(code);
-    format!("{text}  {}  {value}, {class}", words::bits(format, code))
+    let class = match format.classify(code) {
+        Class::Nan => String::new(),
+        class => format!(", {class}"),
+    };
+    format!("{text}  {}  {value}{class}", words::bits(format, code))
 }
 
 fn exact_text(exact: &Exact) -> String {
