@@ -199,6 +199,9 @@ def judge(library, unit, operands, results):
     path.write_text("".join(" ".join(line) + "\n" for line in zip(*columns)))
     findings = []
     policies = POLICIES.get(library, ["ml-dtypes", "ocp-saturate", "ocp-nosaturate"])
+    if unit_result(unit) == "binary32":
+        # What saturates in a small format does not here.
+        policies = [*policies, "ieee"]
     for policy in sorted(policies, key=lambda policy: policy != LAST.get(library)):
         run = subprocess.run([SMALLFLOAT, "vectors", "check", path, *unit, "--preset", policy, "--flags", "none", "--any-nan",
                               "--layout", "testfloat", "--show", "1", "--json"], capture_output=True, text=True)
@@ -224,15 +227,40 @@ def cases():
 
 
 def example(finding):
+    """The first difference in words: operands, given, right."""
     first = finding["first"][0]
-    operands = ", ".join(f"{o['code']} ({o['value']})" for o in first["operands"])
-    code = lambda outcome: f"{outcome['results'][0]['code']} ({outcome['results'][0]['value']})"
-    return operands, code(first["given"]) if first["given"] else "unknown", code(first["right"])
+    text = lambda number: f"{number['value']} (`{number['code']}`)"
+    operands = ", ".join(map(text, first["operands"]))
+    given = text(first["given"]["results"][0]) if first["given"] else "no code of the format"
+    return operands, given, text(first["right"]["results"][0])
+
+
+def cause(finding):
+    """What would explain the differences: one mistake, or the likeliest ones with what each explains."""
+    one = finding["cause"]
+    if one and not one["contradicted"]:
+        return one["mistake"]
+    if one:
+        share = f"{one['contradicted']:,} of {finding['sampled_agreeing']:,}"
+        return f"{one['mistake']}; but {share} agreeing vectors speak against it"
+    likely = [s for s in finding["suspects"] if s["explained"] < s["tried"] or s["contradicted"]][:2]
+    if finding["unknown"] == finding["mismatches"]:
+        return "refuses, or gives what is no code of the format"
+    if not likely:
+        return "no known mistake"
+    shares = [f"{s['mistake']} ({s['explained']:,} of {s['tried']:,})" for s in likely]
+    return "no single mistake; nearest: " + "; ".join(shares)
+
+
+def spelled(operation, formats):
+    """An operation as it is written."""
+    sign = {"Convert": "→", "Add": "+", "Multiply": "×"}[operation]
+    return f"{formats[0]} {sign} {formats[1]}"
 
 
 def survey(library):
-    """What a library has, as (policies it agrees with, differences, vectors)."""
-    agreed, wrong, total = {}, [], 0
+    """What a library has: a row (operation, preset, note, finding) for each operation."""
+    rows = []
     for operation, formats in cases():
         unit, operands = vectors(operation, formats)
         note = ""
@@ -243,57 +271,93 @@ def survey(library):
         if isinstance(results, tuple):
             results, keep, refused = results
             operands = [o[keep] for o in operands]
-            note = f"; NaN and infinities left out, which it refuses ({refused})"
+            note = f"; it refuses NaN and infinities ({refused}), which are left out"
         finding, policy = judge(library, unit, operands, results)
-        total += finding["vectors"]
-        name = f"{operation}<{', '.join(formats)}>"
-        if finding["mismatches"] == 0:
-            agreed.setdefault(policy + note, []).append((name, finding["vectors"]))
-        else:
-            cause = finding["cause"]
-            text = cause["mistake"] if cause and not cause["contradicted"] else "several causes"
-            wrong.append((library, name, policy, finding, text + note))
-    print(f"{library}: {total:,} vectors", file=sys.stderr)
-    return agreed, wrong, total
+        rows.append((spelled(operation, formats), policy, note, finding))
+    print(f"{library}: {total(rows):,} vectors", file=sys.stderr)
+    return rows
+
+
+def total(rows):
+    return sum(finding["vectors"] for *_, finding in rows)
 
 
 def main():
     # Side by side: most of the time goes to processes that each library waits for.
     with multiprocessing.get_context("fork").Pool(len(LIBRARIES)) as pool:
         found = dict(zip(LIBRARIES, pool.map(survey, LIBRARIES, chunksize=1)))
-    right = [(library, agreed) for library, (agreed, _, _) in found.items()]
-    wrong = [row for _, rows, _ in found.values() for row in rows]
-    render(right, wrong, sum(total for _, _, total in found.values()))
+    render(found)
 
 
-def render(right, wrong, total):
-    found = versions()
-    print("# Other libraries on our test vectors\n")
-    print("Written by `scripts/peers`, which gives each library the operands of `smallfloat vectors gen` (exhaustive up to")
-    print("2^24 operands, level 1 for binary32 and binary64 sources) and lets `smallfloat vectors check` judge the results.")
-    print("Libraries differ by design in what overflow, infinities and NaN become; so each is compared under the preset of")
-    print("[semantics.md](semantics.md), S2, that fits best of those that make sense for it (`POLICIES` in `scripts/peers.py`),")
-    print("and only what differs under that preset is listed. Any NaN is as good as another here; how many results are")
-    print("another NaN than the preset's is told apart. Sources of binary32 and binary64 have 2,000 random lines beside the")
-    print("directed ones. A library's row may be missing because it has no such operation.\n")
-    names = ", ".join(f"{name} {version}" for name, version in found.items())
+INTRODUCTION = """\
+# Other libraries on our test vectors
+
+Written by `scripts/peers`, which gives each library the operands of `smallfloat vectors gen` (all of them up to 2^24, level 1 with
+2,000 random lines for binary32 and binary64) and has `smallfloat vectors check` judge the results ([how](how-to-vectors.md)).
+
+Libraries differ by design in what overflow, infinities and NaN become, so each is held to the preset of [semantics.md](semantics.md),
+S2, that fits it best of those that make sense for it (`POLICIES` in `scripts/peers.py`). What differs even so is listed with one input
+each: a wrong number, or a NaN where a number belongs. Which of its codes a NaN has is nobody's mistake and is counted apart. What a
+library does not have is not listed. `→` converts; `+` and `×` take and give one format. "What it does" is the mistake that explains all
+differences of a row, or the nearest ones with how many each explains.
+"""
+
+
+def render(found):
+    version = versions()
+    print(INTRODUCTION)
     date = datetime.datetime.now(datetime.timezone.utc).date()
-    print(f"{date}; {names}; {total:,} vectors.\n")
-    print("## Who differs where\n")
-    print("| library | operation | preset | differ | other NaN | of | for example | gives | right | all of them |")
-    print("| --- | --- | --- | ---: | ---: | ---: | --- | --- | --- | --- |")
-    for library, name, policy, finding, cause in wrong:
-        operands, given, expected = example(finding)
-        print(f"| {library} | `{name}` | {policy} | {finding['mismatches']:,} | {finding['other_nan']:,} | {finding['vectors']:,} | {operands} "
-              f"| {given} | {expected} | {cause} |")
-    print("\n\"All of them\": the one mistake of `vectors check` that explains every difference and contradicts nothing.\n")
-    print("## Who agrees\n")
-    print("| library | preset | operations | vectors |")
+    print(f"{date}; {sum(map(total, found.values())):,} vectors.\n")
+    print("| library | operations | agree to the bit | but for the code of NaN | differ |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for library, rows in found.items():
+        same, nan, wrong = parted(rows)
+        name = library.split(",")[0]
+        title = library.replace(name, f"{name} {version[name]}")
+        print(f"| {title} | {len(rows)} | {len(same)} | {len(nan)} | {len(wrong)} |")
+    print("\n## Who differs where\n")
+    print("| library | preset | what it does | where | differ | of | for example | gives | right |")
+    print("| --- | --- | --- | --- | ---: | ---: | --- | --- | --- |")
+    for library, rows in found.items():
+        groups = {}
+        for row in parted(rows)[2]:
+            groups.setdefault((row[1], cause(row[3]) + row[2]), []).append(row)
+        for (preset, why), group in groups.items():
+            differ = sum(finding["mismatches"] for *_, finding in group)
+            operands, given, right = example(group[0][3])
+            print(f"| {library} | {preset} | {why} | {names(group)} | {differ:,} | {total(group):,} "
+                  f"| {group[0][0]}: {operands} | {given} | {right} |")
+    print("\n## Who gives another NaN\n")
+    print("These agree but for the code of some NaN results.\n")
+    table(found, 1, "NaNs", lambda rows: sum(finding["other_nan"] for *_, finding in rows))
+    print("\n## Who agrees to the bit\n")
+    table(found, 0, "vectors", total)
+
+
+def names(rows):
+    return ", ".join(name for name, *_ in rows)
+
+
+def parted(rows):
+    """Rows that agree, that agree but for the code of NaN, and that differ."""
+    parts = [], [], []
+    for row in rows:
+        finding = row[3]
+        parts[2 if finding["mismatches"] else 1 if finding["other_nan"] else 0].append(row)
+    return parts
+
+
+def table(found, part, title, count):
+    """Operations of one part by library and preset, with a number."""
+    print(f"| library | preset | operations | {title} |")
     print("| --- | --- | --- | ---: |")
-    for library, agreed in right:
-        for policy, rows in agreed.items():
-            operations = ", ".join(f"`{name}`" for name, _ in rows)
-            print(f"| {library} | {policy} | {operations} | {sum(count for _, count in rows):,} |")
+    for library, rows in found.items():
+        groups = {}
+        for row in parted(rows)[part]:
+            groups.setdefault(row[1] + row[2], []).append(row)
+        for preset, group in groups.items():
+            print(f"| {library} | {preset} | {names(group)} | {count(group):,} |")
 
 
-main()
+if __name__ == "__main__":
+    main()
