@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{narrow_formats, scramble};
+use common::{narrow_formats, sample, scramble};
 use smallfloat::formats::BINARY32;
 use smallfloat::{Format, project};
 use smallfloat_kernels::{Accumulate, Dot, Level, Scales};
@@ -140,7 +140,7 @@ fn a_vector_by_every_format() {
         }
         compared += 1;
     }
-    assert!(compared > 200, "most formats' products are exact in binary32");
+    assert!(compared > 200 / sample(), "most formats' products are exact in binary32");
 }
 
 #[test]
