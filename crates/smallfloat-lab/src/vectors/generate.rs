@@ -88,7 +88,7 @@ impl VectorSet {
         header::write(&self.unit, &facts)
     }
 
-    /// Writes header and lines. The digest stands before the lines: these are kept up to [`KEPT`] bytes, and computed twice
+    /// Writes header and lines. The digest stands before the lines: these are kept up to 256 MiB, and computed twice
     /// where they are more.
     ///
     /// # Errors
