@@ -122,7 +122,7 @@ def test_threads():
 def test_gradient(patience):
     bias = sf.BiasController("cfloat8_1_4_3", f"gradient:patience={patience}", start=30)
     votes, expected = 0, 30
-    for slope in [*RNG.standard_normal(60), 0.0, float("nan"), *[-1.0] * 120, *[2.0] * 220]:
+    for slope in [*map(float, RNG.standard_normal(60)), 0.0, math.nan, *[-1.0] * 120, *[2.0] * 220]:
         codes, fmt = bias.step([1.0, 0.5])
         assert fmt.bias == expected and np.array_equal(codes, sf.encode([1.0, 0.5], fmt))
         votes += (slope < 0) - (slope > 0)
