@@ -333,10 +333,10 @@ fn readings(format: &Format) -> Vec<(String, Format)> {
     let others = [format.subnormals(), Subnormals::Flush];
     let subnormals = Subnormals::NAMED.into_iter().filter(|row| !others.contains(&row.1) && has_field_0).map(
         |(name, subnormals)| {
-            let formula = match subnormals {
-                Subnormals::Gradual => "2^(1−bias) × 0.m",
-                Subnormals::Tesla => "2^−bias × 0.m",
-                _ => "2^−bias × 1.m",
+            let (name, formula) = match subnormals {
+                Subnormals::Gradual => (name, "2^(1−bias) × 0.m"),
+                Subnormals::Tesla => (name, "2^−bias × 0.m"),
+                _ => ("no", "2^−bias × 1.m"),
             };
             (format!("{name} subnormals ({formula})"), Parameters { subnormals, ..parameters })
         },
