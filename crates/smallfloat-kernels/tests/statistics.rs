@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use common::{CLASSES, data};
 use smallfloat::Datum;
-use smallfloat_kernels::{Cells, Element, Level, amax, bf16, f16};
+use smallfloat_kernels::{Cells, Element, ErrorSums, Level, amax, bf16, f16};
 
 /// All that cells tell.
 fn contents<T: Element>(cells: &Cells<T>) -> String {
@@ -138,4 +138,76 @@ fn sums_that_are_emptied_in_time() {
         assert_eq!(u128::from(cell.count), count);
         assert_eq!((cell.sum, cell.sum_of_squares), (count * t, count * t * t), "{level:?}");
     }
+}
+
+/// Signal and error by integers: elements and codes are small integers, whose squares add up exactly in any order.
+#[test]
+fn error_sums_are_exact_where_sums_are() {
+    let mut state = 5;
+    for length in (0..40).chain([1 << 16, (1 << 16) + 13, 200_001]) {
+        let mut integer = |bits: u32| {
+            let word = common::scramble(&mut state);
+            let magnitude = (word >> 32) as i32 & ((1 << bits) - 1);
+            if word & 1 == 0 { magnitude } else { -magnitude }
+        };
+        let (mut x, mut q) = (Vec::<f32>::new(), Vec::<f64>::new());
+        let (mut signal, mut noise, mut amax, mut most, mut left_out) = (0_i64, 0_i64, 0, 0, 0);
+        for i in 0..length {
+            let (value, error) = (integer(10), integer(6));
+            #[expect(clippy::cast_precision_loss, reason = "eleven bits")]
+            let (value_of, code_of) = (value as f32, f64::from(value - error));
+            let strange = [(f32::NAN, 1.0), (2.0, f64::INFINITY), (f32::NEG_INFINITY, f64::NEG_INFINITY)];
+            if i % 29 == 28 {
+                let (value_of, code_of) = strange[i % 3];
+                x.push(value_of);
+                q.push(code_of);
+                left_out += 1;
+                continue;
+            }
+            x.push(value_of);
+            q.push(code_of);
+            signal += i64::from(value * value);
+            noise += i64::from(error * error);
+            (amax, most) = (amax.max(value.abs()), most.max(error.abs()));
+        }
+        let sums = ErrorSums::of(&x, &q);
+        #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+        let expected = ErrorSums {
+            elements: length as u64 - left_out,
+            not_finite: left_out,
+            signal: signal as f64,
+            noise: noise as f64,
+            amax: amax.into(),
+            max_error: most.into(),
+        };
+        assert_eq!(sums, expected, "{length} elements");
+    }
+}
+
+/// The order of the sums is that of the documentation, whatever adds them up.
+#[test]
+fn error_sums_go_by_eight_lanes() {
+    let mut state = 6;
+    let values: Vec<f32> = (0..70_001)
+        .map(|_| {
+            let word = common::scramble(&mut state);
+            #[expect(clippy::cast_possible_truncation, reason = "random bits")]
+            let value = f32::from_bits(word as u32);
+            value
+        })
+        .collect();
+    let quantized: Vec<f32> = values.iter().map(|x| x * 1.01).collect();
+    let (mut signal, mut noise) = (0.0_f64, 0.0_f64);
+    for (x, q) in values.chunks(1 << 16).zip(quantized.chunks(1 << 16)) {
+        let (mut lanes, mut errors) = ([0.0_f64; 8], [0.0_f64; 8]);
+        for (i, (x, q)) in x.iter().zip(q).enumerate().filter(|(_, (x, q))| x.is_finite() && q.is_finite()) {
+            let (x, q) = (f64::from(*x), f64::from(*q));
+            lanes[i % 8] += x * x;
+            errors[i % 8] += (x - q) * (x - q);
+        }
+        signal += lanes.into_iter().fold(0.0, |sum, lane| sum + lane);
+        noise += errors.into_iter().fold(0.0, |sum, lane| sum + lane);
+    }
+    let sums = ErrorSums::of(&values, &quantized);
+    assert_eq!((sums.signal.to_bits(), sums.noise.to_bits()), (signal.to_bits(), noise.to_bits()));
 }

@@ -294,7 +294,7 @@ impl Plain<'_> {
         Ok(bytes.len() as u64)
     }
 
-    fn encode<T: Element, C: StoredCode>(
+    fn encode<T: Look, C: StoredCode>(
         &self,
         encoder: &Encoder<T>,
         sink: &Sink,
@@ -363,15 +363,14 @@ impl Plain<'_> {
     }
 
     /// Refuses what the options say must not be in the data, naming the first element.
-    fn check_values<T: Element>(&self, format: &Format, first: u64, values: &[T]) -> Result<()> {
+    fn check_values<T: Look>(&self, format: &Format, first: u64, values: &[T]) -> Result<()> {
         let refuse = |i: usize, value: f64, advice: &str| {
             let what = format!("element {} is {value}: {advice}", first + i as u64);
             Err(Error::refused(Some(self.source.path()), Some(&self.info.name), what))
         };
-        // A sum over all is faster than a search that may stop anywhere.
-        let all_finite = || values.iter().fold(true, |all, x| all & x.to_f64().is_finite());
+        // A look at all is faster than a search that may stop anywhere.
         if self.options.nonfinite == Nonfinite::Refuse
-            && !all_finite()
+            && !T::all_finite(values)
             && let Some(i) = values.iter().position(|x| !x.to_f64().is_finite())
         {
             let advice = "ask for the preset's rule (--nonfinite preset) or mend the data";

@@ -30,7 +30,7 @@ pub(crate) use gemm::{Fma, add_rows, products_with_vector, totals};
 pub(crate) use gemv::{Interleaved, products_with_rows};
 pub(crate) use packing::{pack4, pack6, unpack4, unpack6};
 pub(crate) use recode::{RecodeTable, recode};
-pub(crate) use statistics::{CAPACITY, COUNT, Pair, TABLES, add_classes, largest};
+pub(crate) use statistics::{CAPACITY, COUNT, Pair, TABLES, add_classes, error_sums, largest};
 
 use smallfloat::random::Philox;
 

@@ -11,6 +11,7 @@ use half::{bf16, f16};
 use super::Avx2;
 use super::lanes::{STEP, words};
 use crate::key::{Narrow, Seen};
+use crate::{Element, ErrorSums};
 
 /// A class's sums: the count above the lowest [`COUNT`] bits, which hold Σt; then Σt². Two of them a class.
 pub(crate) type Pair = [u64; 2];
@@ -62,6 +63,16 @@ half_bits!(bf16);
 pub(crate) fn add_classes<T: Bits>(_: Avx2, keys: &Narrow, values: &[T], sums: &mut [Pair]) -> Seen {
     // SAFETY: the proof says that the machine has AVX2.
     unsafe { add_all(keys, values, sums) }
+}
+
+/// What [`ErrorSums`] tells of a block.
+pub(crate) fn error_sums<T: Element, U: Element>(_: Avx2, x: &[T], quantized: &[U]) -> ErrorSums {
+    #[target_feature(enable = "avx2,f16c")]
+    fn of_block<T: Element, U: Element>(x: &[T], quantized: &[U]) -> ErrorSums {
+        ErrorSums::in_lanes(x, quantized)
+    }
+    // SAFETY: the proof says that the machine has AVX2 and F16C.
+    unsafe { of_block(x, quantized) }
 }
 
 /// The bits of the largest finite magnitude.
