@@ -12,7 +12,7 @@ use smallfloat::{Flags, Format};
 use smallfloat_kernels::{Cells, Decoder, ErrorSums, Events, Words};
 
 use crate::bias::{MANY, Magnitudes, WeightedCells};
-use crate::ends::Held;
+use crate::ends::{Ends, Held};
 use crate::few::Few;
 use crate::granularity::{Grid, PIECE_ELEMENTS, TILE_ELEMENTS, Tile};
 use crate::loader::{Loader, index};
@@ -370,31 +370,50 @@ impl<'a> Blocks<'a> {
                 .map(|extent| spec.choose(&self.element, extent, self.whole.global))
                 .collect());
         }
-        let mut room = Vec::new();
-        let choose = |group: (u64, u64)| {
-            let (options, few) = (self.options, self.few.as_ref());
-            let places = || self.loader.grid.places_of(tile, group);
-            let parts = places().map(|place| &held[place]);
-            if let Some(bias) = few.and_then(|few| few.choose(&mut room, parts.clone())) {
-                return Ok(Scale::of_bias(bias));
-            }
-            let many = parts.clone().map(<[T]>::len).sum::<usize>() > MANY;
-            let weighed = || places().flatten().map(|i| (held[i].to_f64(), self.loader.weight(tile, i)));
-            let magnitudes = if options.calibration.is_some() && many {
-                let mut cells = WeightedCells::new(self.element.precision());
-                weighed().for_each(|(x, weight)| cells.add(x, weight));
-                cells.magnitudes()
-            } else if many {
-                let mut cells = Cells::<T>::new(self.element.precision());
-                parts.for_each(|part| cells.add(part));
-                Magnitudes::from(&cells)
-            } else {
-                Magnitudes::of_few(weighed())
-            };
-            let format = options.bias.choose(&options.format, Some(&magnitudes))?;
-            Ok(Scale::of_bias(format.bias()))
+        let Some(few) = &self.few else {
+            let chosen = |group| self.chosen(tile, held, group);
+            return groups.all().map(chosen).collect();
         };
-        groups.all().map(choose).collect()
+        // What decides most groups is found in the order of the tile's rows.
+        let mut ends = vec![Ends::NONE; count];
+        self.loader.grid.each_group(tile, groups, |group, range| {
+            ends[group] = ends[group].and(T::ends(&held[range]));
+        });
+        let (mut scales, mut room) = (Vec::with_capacity(count), Vec::new());
+        for (group, ends) in groups.all().zip(&ends) {
+            let mut bias = few.by_ends(ends).known();
+            if bias.is_none() {
+                let parts = || self.loader.grid.places_of(tile, group).map(|place| &held[place]);
+                bias = few.choose(ends, &mut room, parts);
+            }
+            scales.push(match bias {
+                Some(bias) => Scale::of_bias(bias),
+                None => self.chosen(tile, held, group)?,
+            });
+        }
+        Ok(scales)
+    }
+
+    /// The bias of a group by the general choice, as a scale.
+    fn chosen<T: Held>(&self, tile: &Tile, held: &[T], group: (u64, u64)) -> Result<Scale> {
+        let options = self.options;
+        let places = || self.loader.grid.places_of(tile, group);
+        let parts = || places().map(|place| &held[place]);
+        let many = parts().map(<[T]>::len).sum::<usize>() > MANY;
+        let weighed = || places().flatten().map(|i| (held[i].to_f64(), self.loader.weight(tile, i)));
+        let magnitudes = if options.calibration.is_some() && many {
+            let mut cells = WeightedCells::new(self.element.precision());
+            weighed().for_each(|(x, weight)| cells.add(x, weight));
+            cells.magnitudes()
+        } else if many {
+            let mut cells = Cells::<T>::new(self.element.precision());
+            parts().for_each(|part| cells.add(part));
+            Magnitudes::from(&cells)
+        } else {
+            Magnitudes::of_few(weighed())
+        };
+        let format = options.bias.choose(&options.format, Some(&magnitudes))?;
+        Ok(Scale::of_bias(format.bias()))
     }
 
     /// The scales of least error for the groups of a tile that is at hand.

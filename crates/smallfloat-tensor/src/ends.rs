@@ -49,7 +49,10 @@ impl Ends {
 
     /// Of both.
     pub(crate) fn and(self, other: Self) -> Self {
-        Self { least: self.least.min(other.least), greatest: self.greatest.max(other.greatest) }
+        Self {
+            least: if other.least < self.least { other.least } else { self.least },
+            greatest: if other.greatest > self.greatest { other.greatest } else { self.greatest },
+        }
     }
 }
 
@@ -80,9 +83,12 @@ macro_rules! look {
                     add(lanes);
                 }
                 add(rest);
+                // None is NaN here.
+                let lower = |a: $lane, b: $lane| if b < a { b } else { a };
+                let higher = |a: $lane, b: $lane| if b > a { b } else { a };
                 Ends {
-                    least: least.into_iter().fold($lane::INFINITY, $lane::min).into(),
-                    greatest: greatest.into_iter().fold(0.0, $lane::max).into(),
+                    least: least.into_iter().fold($lane::INFINITY, lower).into(),
+                    greatest: greatest.into_iter().fold(0.0, higher).into(),
                 }
             }
 

@@ -46,6 +46,14 @@ pub(crate) enum Verdict {
     Open,
 }
 
+impl Verdict {
+    /// The bias, if it is known.
+    #[inline]
+    pub(crate) fn known(self) -> Option<i32> {
+        if let Self::Known(bias) = self { Some(bias) } else { None }
+    }
+}
+
 /// More than the roundings in a sum of squares.
 const NEAR: f64 = 1.0 + 1e-6;
 
@@ -90,6 +98,7 @@ impl Few {
     }
 
     /// What can be told from the ends alone.
+    #[inline]
     pub(crate) fn by_ends(&self, ends: &Ends) -> Verdict {
         if ends.greatest == 0.0 {
             return Verdict::Open;
@@ -138,21 +147,22 @@ impl Few {
         Some(best.bias)
     }
 
-    /// The bias for these elements; `None` where the general choice must decide. The vector is room for magnitudes.
-    pub(crate) fn choose<'a, T: Look>(
+    /// The bias for these elements, whose ends are known and mostly enough; `None` where the general choice must decide. The
+    /// vector is room for magnitudes.
+    pub(crate) fn choose<'a, T: Look, I: Iterator<Item = &'a [T]>>(
         &self,
+        ends: &Ends,
         room: &mut Vec<f64>,
-        parts: impl Iterator<Item = &'a [T]> + Clone,
+        parts: impl Fn() -> I,
     ) -> Option<i32> {
-        let ends = parts.clone().map(T::ends).fold(Ends::NONE, Ends::and);
         let clamped = |x: &mut f64| *x = x.clamp(SMALLEST, LARGEST);
         room.clear();
-        match self.by_ends(&ends) {
+        match self.by_ends(ends) {
             Verdict::Known(bias) => return Some(bias),
             Verdict::Low(limit) => {
-                parts.clone().for_each(|part| gather_below(part, limit, room));
+                parts().for_each(|part| gather_below(part, limit, room));
                 room.iter_mut().for_each(clamped);
-                let bias = self.by_low(&ends, room);
+                let bias = self.by_low(ends, room);
                 if bias.is_some() {
                     return bias;
                 }
@@ -161,7 +171,7 @@ impl Few {
             Verdict::Open => {}
         }
         room.clear();
-        let magnitudes = parts.flatten().map(|x| x.to_f64().abs());
+        let magnitudes = parts().flatten().map(|x| x.to_f64().abs());
         room.extend(magnitudes.filter(|x| x.is_finite() && *x != 0.0));
         room.iter_mut().for_each(clamped);
         // The bits of positive numbers sort as the numbers do.
@@ -218,7 +228,7 @@ mod tests {
                     };
                     let values: Vec<f64> = (group * 40..group * 40 + count).map(element).collect();
                     let general = policy.choose_for(&spec, &values).unwrap().bias();
-                    match few.choose(&mut Vec::new(), values.chunks(7)) {
+                    match few.choose(&<f64 as Look>::ends(&values), &mut Vec::new(), || values.chunks(7)) {
                         Some(bias) => assert_eq!(bias, general, "{name} {policy} {values:?}"),
                         None => left += 1,
                     }
@@ -270,7 +280,8 @@ mod tests {
         let spec: FormatSpec = "cfloat8_1_4_3".parse().unwrap();
         let few = Few::new(&spec, BiasPolicy::LeastError).unwrap();
         for zeros in [&[][..], &[0.0, -0.0], &[f64::NAN, f64::INFINITY]] {
-            assert_eq!(few.choose(&mut Vec::new(), std::iter::once(zeros)), None);
+            let ends = <f64 as Look>::ends(zeros);
+            assert_eq!(few.choose(&ends, &mut Vec::new(), || std::iter::once(zeros)), None);
         }
         assert!(Few::new(&spec, BiasPolicy::Percentile(99.0)).is_none());
         assert!(Few::new(&spec, BiasPolicy::Fixed(7)).is_none());
