@@ -4,7 +4,7 @@ use crate::{Element, Level, parallel};
 
 /// Sums of squares of values and of errors, for signal-to-noise ratios.
 ///
-/// Elements where either side is not finite count in `not_finite` and nowhere else. Sums run over blocks of 65,536
+/// Elements where either side is not finite count in `not_finite` and nowhere else. Sums run over blocks of 16,384
 /// elements, and the blocks add up in order. Within a block every eighth element goes to the same of eight sums, each in
 /// order, and these add up in order. So neither the level nor the number of threads changes a bit.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
@@ -23,8 +23,9 @@ pub struct ErrorSums {
     pub max_error: f64,
 }
 
-/// Elements a sum runs over before it joins the others. Callers that stream keep to multiples of it.
-const BLOCK: usize = 1 << 16;
+/// Elements a sum runs over before it joins the others: few enough for a core's own cache, so that what decoded them need not
+/// have gone further. Callers that stream keep to multiples of it.
+const BLOCK: usize = 1 << 14;
 
 /// Sums that run side by side: none waits for another, so that compilers make vectors of them.
 const LANES: usize = 8;

@@ -198,7 +198,7 @@ fn error_sums_go_by_eight_lanes() {
         .collect();
     let quantized: Vec<f32> = values.iter().map(|x| x * 1.01).collect();
     let (mut signal, mut noise) = (0.0_f64, 0.0_f64);
-    for (x, q) in values.chunks(1 << 16).zip(quantized.chunks(1 << 16)) {
+    for (x, q) in values.chunks(1 << 14).zip(quantized.chunks(1 << 14)) {
         let (mut lanes, mut errors) = ([0.0_f64; 8], [0.0_f64; 8]);
         for (i, (x, q)) in x.iter().zip(q).enumerate().filter(|(_, (x, q))| x.is_finite() && q.is_finite()) {
             let (x, q) = (f64::from(*x), f64::from(*q));

@@ -86,7 +86,7 @@ impl<R> Drop for StopOnPanic<'_, R> {
 /// Calls `work` for 0..count on as many threads as the thread pool has, each with its own `scratch`, and `fold` with
 /// the results in order, on this thread. Gives the scratch of all threads, in no particular order.
 ///
-/// `work` runs outside of the thread pool; pieces of at most [`ErrorSums::BLOCK`](smallfloat_kernels::ErrorSums::BLOCK)
+/// `work` runs outside of the thread pool; slices of at most [`ErrorSums::BLOCK`](smallfloat_kernels::ErrorSums::BLOCK)
 /// elements never return to it.
 pub(crate) fn ordered<S: Send, R: Send>(
     count: u64,

@@ -65,8 +65,11 @@ struct Piece {
 }
 
 impl Piece {
-    /// A block of the sums, so that these are the same bits however the work is parted.
-    const ELEMENTS: u64 = ErrorSums::BLOCK as u64;
+    const ELEMENTS: u64 = 1 << 16;
+
+    /// A block of the sums, so that these are the same bits however the work is parted: what is made of its elements on the
+    /// way stays in the cache.
+    const STRIP: usize = ErrorSums::BLOCK;
 
     fn count(info: &TensorInfo) -> u64 {
         info.elements().div_ceil(Self::ELEMENTS)
@@ -75,7 +78,15 @@ impl Piece {
     fn new(info: &TensorInfo, i: u64) -> Self {
         let first = i * Self::ELEMENTS;
         let elements = (info.elements() - first).min(Self::ELEMENTS);
-        Self { first, elements: usize::try_from(elements).unwrap_or(ErrorSums::BLOCK) }
+        Self { first, elements: index(elements) }
+    }
+
+    /// Its parts that are encoded at once.
+    fn strips(self) -> impl Iterator<Item = Self> {
+        (0..self.elements).step_by(Self::STRIP).map(move |at| Self {
+            first: self.first + at as u64,
+            elements: (self.elements - at).min(Self::STRIP),
+        })
     }
 }
 
@@ -323,33 +334,37 @@ impl Plain<'_> {
             || (Buffers::<T>::default(), Vec::<C>::new(), Vec::new()),
             |(buffers, codes, decoded), piece| {
                 let piece = Piece::new(self.info, piece);
-                let bytes_in = self.load(piece, buffers)?;
-                let values = &buffers.values;
-                self.check_values(encoder.format(), piece.first, values)?;
-                codes.resize(values.len(), C::default());
-                decoded.resize(values.len(), 0.0);
-                let words = Words { generator: philox.into(), first_element: piece.first };
-                let events = encoder.encode_random(values, codes, words);
-                if let Some(infinities) = infinities {
-                    let infinite = |x: f64| x.is_infinite().then(|| infinities[usize::from(x < 0.0)]);
-                    for (x, code) in values.iter().zip(&mut *codes) {
-                        *code = infinite(x.to_f64()).map_or(*code, C::from_code);
+                let (mut bytes_in, mut events, mut sums) = (0, Events::default(), ErrorSums::default());
+                let mut bytes_out = Vec::with_capacity(piece.elements * size_of::<C>());
+                for strip in piece.strips() {
+                    bytes_in += self.load(strip, buffers)?;
+                    let values = &buffers.values;
+                    self.check_values(encoder.format(), strip.first, values)?;
+                    codes.resize(values.len(), C::default());
+                    decoded.resize(values.len(), 0.0);
+                    let words = Words { generator: philox.into(), first_element: strip.first };
+                    events = events.merge(encoder.encode_random(values, codes, words));
+                    if let Some(infinities) = infinities {
+                        let infinite = |x: f64| x.is_infinite().then(|| infinities[usize::from(x < 0.0)]);
+                        for (x, code) in values.iter().zip(&mut *codes) {
+                            *code = infinite(x.to_f64()).map_or(*code, C::from_code);
+                        }
                     }
-                }
-                decoder.decode(codes, decoded);
-                if shared {
-                    for x in &mut *decoded {
-                        *x *= scale;
+                    decoder.decode(codes, decoded);
+                    if shared {
+                        for x in &mut *decoded {
+                            *x *= scale;
+                        }
                     }
+                    let mut part = ErrorSums::of(values, decoded);
+                    if part.not_finite > 0 {
+                        // A finite value that became infinite counts too.
+                        let finite = values.iter().map(|x| x.to_f64().abs()).filter(|x| x.is_finite());
+                        part.amax = finite.fold(part.amax, f64::max);
+                    }
+                    sums = sums.then(part);
+                    C::append(codes, &mut bytes_out);
                 }
-                let mut sums = ErrorSums::of(values, decoded);
-                if sums.not_finite > 0 {
-                    // A finite value that became infinite counts too.
-                    let finite = values.iter().map(|x| x.to_f64().abs()).filter(|x| x.is_finite());
-                    sums.amax = finite.fold(sums.amax, f64::max);
-                }
-                let mut bytes_out = Vec::new();
-                C::bytes(codes, &mut bytes_out);
                 Ok((bytes_in, events, sums, bytes_out))
             },
             |(bytes_in, piece_events, piece_sums, bytes_out)| {

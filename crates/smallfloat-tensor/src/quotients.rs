@@ -9,6 +9,8 @@
 //!   x / s, and it is p only if x = p·s.
 //! * *What is rounded to odd in f32 is as good*, since a place has fewer than 24 bits and an f32 with an odd last bit is
 //!   none. The places lie well inside f32's range, and what underflows or overflows stays on its side of them.
+//! * *Two scales are no worse.* The scale of a block may itself be divided by one of the tensor. If that has at most 24
+//!   bits too, its product with x is an exact f64 of at most 48, and the first fact holds with 2^−48 and 2^−49.
 //!
 //! So short operands are divided by a power of two in f32, by other scales in f64 and rounded to odd to f32, and the
 //! encoder of f32 has vector kernels. Everything else takes [`Divisor::apply`] and the encoder of f64.
@@ -128,6 +130,9 @@ fn divide_short<T: Element>(values: &[T], divisor: Divisor, quotients: &mut [f32
             }
         }
         Divisor::Value(scale) => pairs.for_each(|(q, x)| *q = to_odd(x.to_f64() / scale)),
+        Divisor::Ratio { unit, over } if f64::from(to_odd(over)).to_bits() == over.to_bits() => {
+            pairs.for_each(|(q, x)| *q = to_odd(x.to_f64() * over / unit));
+        }
         _ => pairs.for_each(|(q, x)| *q = to_odd(divisor.apply(x.to_f64()))),
     }
 }
@@ -177,6 +182,11 @@ mod tests {
                 .map(f64::from)
                 .into();
         scales.extend([2.0_f64.powi(-149), 2.0_f64.powi(140), 0.0, f64::NAN, f64::INFINITY]);
+        let mut divisors: Vec<(f64, Divisor)> = scales.iter().map(|&s| (s, Divisor::new(s))).collect();
+        for over in [0.3_f32, 2688.0, 1e-38, f32::MAX, f32::from_bits(1)].map(f64::from) {
+            let ratio = |unit: f64| (unit / over, Divisor::Ratio { unit, over });
+            divisors.extend([448.0, 1.0, 0.1015625, 15.0, 2.0_f64.powi(-9)].map(ratio));
+        }
         for format in [E4M3FN, E5M2, E2M1FN, Format::cfloat8_1_4_3(0).unwrap()] {
             for rounding in Rounding::DETERMINISTIC {
                 let how = format.default_projection().with_rounding(rounding);
@@ -184,7 +194,7 @@ mod tests {
                 let short = Quotients::new(&format, &how, usize::MAX, true).unwrap();
                 let long = Quotients::new(&format, &how, usize::MAX, false).unwrap();
                 assert!(matches!((&short, &long), (Quotients::Short(_), Quotients::Long(_))));
-                for &scale in &scales {
+                for &(scale, divisor) in &divisors {
                     let mut values = vec![0.0, -0.0, 1e-40, f64::from(f32::MAX), f64::NAN, f64::INFINITY];
                     for code in 0..=format.max_code() {
                         let place = format.decode_f64(code).value;
@@ -197,8 +207,7 @@ mod tests {
                     let coded = |quotients: &Quotients| {
                         let (mut division, mut codes) = (Division::default(), vec![0_u16; values.len()]);
                         quotients.begin(&mut division, values.len());
-                        let (all, divisor) = (0..values.len(), Divisor::new(scale));
-                        quotients.divide(&mut division, all, &values, divisor);
+                        quotients.divide(&mut division, 0..values.len(), &values, divisor);
                         let generator = smallfloat::random::Philox { seed: 0, stream: 0 }.into();
                         let words = Words { generator, first_element: 0 };
                         quotients.encode(&mut division, 0, &mut codes, words);

@@ -21,8 +21,8 @@ use std::str::FromStr;
 
 use smallfloat::formats::{BINARY32, E8M0FNU};
 use smallfloat::{Datum, Format, Preset, Rounding, Saturation};
-use smallfloat_kernels::Element;
 
+use crate::ends::Look;
 use crate::{Error, Result};
 
 /// How the scale of a group follows from its largest magnitude.
@@ -140,27 +140,14 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// Of a group's elements, in four lanes that do not wait for each other.
-    pub(crate) fn of<T: Element>(values: &[T]) -> Self {
-        let mut lanes = [(0.0_f64, 0_u64, 0_u64); 4];
-        for four in values.chunks(4) {
-            for (x, (amax, finite, nan)) in four.iter().zip(&mut lanes) {
-                let x = x.to_f64();
-                let is_finite = x.is_finite();
-                let magnitude = if is_finite { x.abs() } else { 0.0 };
-                *amax = if magnitude > *amax { magnitude } else { *amax };
-                *finite += u64::from(is_finite);
-                *nan += u64::from(x.is_nan());
-            }
+    /// Of a group's elements.
+    pub(crate) fn of<T: Look>(values: &[T]) -> Self {
+        let amax = T::ends(values).greatest;
+        if T::all_finite(values) {
+            return Self { amax, finite: !values.is_empty(), nan: false, infinite: false };
         }
-        let finite: u64 = lanes.iter().map(|lane| lane.1).sum();
-        let nan: u64 = lanes.iter().map(|lane| lane.2).sum();
-        Self {
-            amax: lanes.iter().map(|lane| lane.0).fold(0.0, f64::max),
-            finite: finite > 0,
-            nan: nan > 0,
-            infinite: finite + nan < values.len() as u64,
-        }
+        let some = |is: fn(f64) -> bool| values.iter().any(|x| is(x.to_f64()));
+        Self { amax, finite: some(f64::is_finite), nan: some(f64::is_nan), infinite: some(f64::is_infinite) }
     }
 
     /// amax / max, rounded to odd; `global` is 1 where there is none.
@@ -291,6 +278,11 @@ impl ScaleSpec {
 
     /// The scale nearest to a wanted one; never zero unless the rule allows it.
     fn scale(&self, wanted: f64, global: f64, positive: bool) -> Scale {
+        if self.format == E8M0FNU && wanted.is_normal() && is_power_of_two(wanted) {
+            // What most rules want is a number of the format, or beyond its ends.
+            let field = (wanted.to_bits() >> 52) as i32 - 1023 + 127;
+            return self.stored(u64::from(field.clamp(0, 254).unsigned_abs()), global);
+        }
         let mut how = Preset::default_for(&self.format).projection(&self.format);
         how = how.with_rounding(Rounding::NearestEven);
         how = how.with_saturation(if wanted.is_finite() {

@@ -45,13 +45,14 @@ pub(crate) fn code_at(bytes: &[u8]) -> u16 {
 
 /// A code type with its bytes in a file.
 pub(crate) trait StoredCode: Code {
-    fn bytes(codes: &[Self], out: &mut Vec<u8>);
+    /// Appends the bytes of codes.
+    fn append(codes: &[Self], out: &mut Vec<u8>);
+    /// Replaces a buffer's content by the codes of bytes.
     fn from_bytes(bytes: &[u8], codes: &mut Vec<Self>);
 }
 
 impl StoredCode for u8 {
-    fn bytes(codes: &[Self], out: &mut Vec<u8>) {
-        out.clear();
+    fn append(codes: &[Self], out: &mut Vec<u8>) {
         out.extend_from_slice(codes);
     }
 
@@ -62,8 +63,7 @@ impl StoredCode for u8 {
 }
 
 impl StoredCode for u16 {
-    fn bytes(codes: &[Self], out: &mut Vec<u8>) {
-        out.clear();
+    fn append(codes: &[Self], out: &mut Vec<u8>) {
         out.extend(codes.iter().flat_map(|code| code.to_le_bytes()));
     }
 
