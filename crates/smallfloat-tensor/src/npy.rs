@@ -271,8 +271,24 @@ mod tests {
         let mut writer = NpyWriter::create(&path, Dtype::U8, &[3], false).unwrap();
         assert!(writer.append(&[0; 4]).unwrap_err().is_refused());
         writer.append(&[0; 2]).unwrap();
+        assert!(writer.append(&[0; 2]).unwrap_err().to_string().contains("where 1 are left"));
         assert!(writer.finish().unwrap_err().to_string().contains("2 bytes were given, the shape takes 3"));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_header_may_have_a_mebibyte_and_no_more() {
+        let of = |length: u32| {
+            let mut header = b"{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }".to_vec();
+            header.resize(length as usize - 1, b' ');
+            header.push(b'\n');
+            let mut bytes = [&MAGIC[..], &[2, 0], &length.to_le_bytes()].concat();
+            bytes.extend(header);
+            bytes.extend([7, 8]);
+            Npy::from_input(Input::from_bytes(Path::new("a.npy"), bytes))
+        };
+        assert_eq!(of(1 << 20).unwrap().tensor().shape, [2]);
+        assert!(of((1 << 20) + 1).unwrap_err().to_string().contains("above the limit of 1048576 bytes"));
     }
 
     #[test]
