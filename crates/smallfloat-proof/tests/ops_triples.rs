@@ -1,14 +1,15 @@
 //! Operations of three operands: FMA over all triples of codes of six formats, FAA over random ones, and both and Clamp
 //! over all triples of special values of every format of 8 bits or fewer, code and flags.
 //!
-//! Without optimization a sixteenth of the triples, spread evenly; `SMALLFLOAT_EXTENSIVE=1` runs them all.
+//! Without optimization a sixteenth of the triples, spread evenly; `SMALLFLOAT_EXTENSIVE=1` runs them all, and FMA over all
+//! triples of every named format of 8 bits or fewer, those of P3109 among them.
 
 use rayon::prelude::*;
 use smallfloat::ops::{Arithmetic, Operand, Operation, Semantics};
 use smallfloat::{Format, Projection, Rounded, Rounding};
 use smallfloat_oracle::fast::{Grid, Item, Spot};
 use smallfloat_oracle::{self as oracle, Policy, ops as slow, selection};
-use smallfloat_proof::{Scramble, catalogue, core_flags, oracle_format, oracle_policy};
+use smallfloat_proof::{Scramble, catalogue, core_flags, oracle_format, oracle_policy, p3109, tesla};
 
 fn extensive() -> bool {
     std::env::var("SMALLFLOAT_EXTENSIVE").is_ok_and(|v| v == "1")
@@ -56,10 +57,6 @@ impl Sheet {
             }
         };
         Self { format, items: grid.items(), grid, arithmetic, semantics, how, policy }
-    }
-
-    fn named(name: &str) -> Self {
-        Self::new(name.parse().expect("a format's name"), Rounding::NearestEven)
     }
 
     /// x·y + z by integers, or by big ones where an operand is special.
@@ -147,29 +144,45 @@ fn finish(what: &str, start: std::time::Instant, results: Vec<(u64, Vec<String>)
     assert!(wrong.is_empty(), "{what}: {} of {compared} differ:\n{}", wrong.len(), shown.join("\n"));
 }
 
+/// The six, and in extensive runs every named format of 8 bits or fewer; P3109's with 8 bits, Tesla's at both ends of the
+/// biases, in both readings.
+fn swept() -> Vec<Format> {
+    let mut formats: Vec<Format> = SIX.map(|name| name.parse().expect("a format's name")).into();
+    if !extensive() {
+        println!("LEFT OUT without SMALLFLOAT_EXTENSIVE=1: FMA over all triples of more formats");
+        return formats;
+    }
+    for format in catalogue(8).into_iter().chain(tesla([0, 63])).chain(p3109(8..=8)) {
+        if format.width() <= 8 && !formats.contains(&format) {
+            formats.push(format);
+        }
+    }
+    formats
+}
+
 #[test]
 fn fma_of_all_triples() {
     let stride = stride();
-    for name in SIX {
+    for format in swept() {
         let start = std::time::Instant::now();
-        let sheet = Sheet::named(name);
-        assert!(sheet.grid.has_steps() && sheet.items.len() == 256);
-        let results = (0..1usize << 16)
+        let sheet = Sheet::new(format, Rounding::NearestEven);
+        let count = sheet.items.len();
+        let results = (0..count * count)
             .into_par_iter()
             .map(|pair| {
-                let (x, y) = (&sheet.items[pair >> 8], &sheet.items[pair & 255]);
+                let (x, y) = (&sheet.items[pair / count], &sheet.items[pair % count]);
                 let mut wrong = Vec::new();
-                let mut count = 0;
+                let mut compared = 0;
                 // Another offset for each pair, so that every z meets x and y in turn.
-                for z in sheet.items.iter().skip((5 * (pair >> 8) + 3 * pair) % stride).step_by(stride) {
+                for z in sheet.items.iter().skip((5 * (pair / count) + 3 * pair) % stride).step_by(stride) {
                     let items = [x, y, z];
                     wrong.extend(sheet.check(Operation::Fma, items, sheet.fma(items)));
-                    count += 1;
+                    compared += 1;
                 }
-                (count, wrong)
+                (compared, wrong)
             })
             .collect();
-        finish(&format!("FMA {name}"), start, results);
+        finish(&format!("FMA {format}"), start, results);
     }
 }
 

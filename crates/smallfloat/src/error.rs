@@ -363,3 +363,19 @@ impl fmt::Debug for Snippet {
         write!(f, "{:?}", self.as_str())
     }
 }
+
+#[cfg(all(test, feature = "alloc"))]
+mod tests {
+    use alloc::string::ToString;
+
+    use crate::{Format, FormatSpec};
+
+    #[test]
+    fn a_range_of_one_number_is_said_to_be_fixed() {
+        let message = Format::cfloat8_1_4_3(64).unwrap_err().to_string();
+        assert!(message.ends_with("bias = 64 is out of range, bias must be 0..=63"), "{message}");
+        let fixed: FormatSpec = "e4m3fn".parse().unwrap();
+        let message = fixed.with_bias(8).unwrap_err().to_string();
+        assert!(message.ends_with("bias = 8 is not possible: this format fixes it at 7"), "{message}");
+    }
+}
