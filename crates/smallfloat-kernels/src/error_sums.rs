@@ -1,6 +1,6 @@
 //! [`ErrorSums`]: how far a quantized slice is from its source.
 
-use crate::{Element, Level, parallel};
+use crate::{Element, parallel};
 
 /// Sums of squares of values and of errors, for signal-to-noise ratios.
 ///
@@ -100,7 +100,7 @@ impl ErrorSums {
 
     fn of_block<T: Element, U: Element>(x: &[T], quantized: &[U]) -> Self {
         #[cfg(target_arch = "x86_64")]
-        if let Some(proof) = crate::x86_64::Avx2::new(Level::detected()) {
+        if let Some(proof) = crate::x86_64::Avx2::new(crate::Level::detected()) {
             return crate::x86_64::error_sums(proof, x, quantized);
         }
         Self::in_lanes(x, quantized)
