@@ -4,8 +4,9 @@
 //! of at most 8 bits and the 16-bit ones, each with its default projection), `modes` (the same for six formats in every
 //! deterministic rounding and every saturation), and `halves` (all binary16 and bfloat16 inputs into every format of at most 16
 //! bits, in every deterministic rounding and every saturation). With `--format` the first two sweep these formats instead of
-//! theirs. Rows go to standard output, progress and totals to standard error; the exit status is 1 if anything differs and 2 for
-//! words that it does not know.
+//! theirs. Without `--levels`, `nearest` and `modes` are swept by this machine's widest level, the formats of `modes` in `nearest` and all
+//! of `halves` by every level. Rows go to standard output, progress and totals to standard error; the exit status is 1 if anything
+//! differs and 2 for words that it does not know.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -120,19 +121,19 @@ fn sweep_f32(part: &str, format: &Format, how: &Projection, levels: &[Level], to
     }
 }
 
-fn nearest(formats: &[Format], levels: &[Level], total: &mut Total) {
+fn nearest(formats: &[Format], levels: &impl Fn(&Format) -> Vec<Level>, total: &mut Total) {
     for format in formats {
-        sweep_f32("nearest", format, &format.default_projection(), levels, total);
+        sweep_f32("nearest", format, &format.default_projection(), &levels(format), total);
     }
 }
 
-fn modes(formats: &[Format], levels: &[Level], total: &mut Total) {
+fn modes(formats: &[Format], levels: &impl Fn(&Format) -> Vec<Level>, total: &mut Total) {
     for format in formats {
         for rounding in Rounding::DETERMINISTIC {
             for saturation in SATURATIONS {
                 let how = format.default_projection().with_rounding(rounding).with_saturation(saturation);
                 if how != format.default_projection() {
-                    sweep_f32("modes", format, &how, levels, total);
+                    sweep_f32("modes", format, &how, &levels(format), total);
                 }
             }
         }
@@ -202,25 +203,31 @@ fn levels(text: &str) -> Option<Vec<Level>> {
 /// What the words ask for.
 struct Wishes {
     parts: Vec<String>,
-    levels: Vec<Level>,
+    /// None named: `usual`.
+    levels: Option<Vec<Level>>,
     /// Those of each part where none is named.
     formats: Vec<Format>,
 }
 
-/// All parts and levels where there is no word for them.
+/// The levels that sweep where none is named: this machine's widest from f32, and in `nearest` every one for the formats of
+/// `modes` (the portable level takes two to four times as long); every one from 16 bits.
+fn usual(part: &str, format: Option<&Format>) -> Vec<Level> {
+    let all: Vec<Level> = Level::available().filter(|&level| level <= Level::Avx2).collect();
+    let every = part == "halves"
+        || part == "nearest" && format.is_some_and(|format| IN_EVERY_MODE.map(parse).contains(format));
+    if every { all } else { all.into_iter().max().into_iter().collect() }
+}
+
+/// All parts where there is no word for them.
 fn wishes(mut words: impl Iterator<Item = String>) -> Result<Wishes, String> {
-    let mut wishes = Wishes {
-        parts: Vec::new(),
-        levels: Level::available().filter(|&level| level <= Level::Avx2).collect(),
-        formats: Vec::new(),
-    };
+    let mut wishes = Wishes { parts: Vec::new(), levels: None, formats: Vec::new() };
     while let Some(word) = words.next() {
         match word.as_str() {
             "nearest" | "modes" | "halves" => wishes.parts.push(word),
             "--levels" => {
-                wishes.levels = words.next().as_deref().and_then(levels).ok_or(
+                wishes.levels = Some(words.next().as_deref().and_then(levels).ok_or(
                     "--levels wants names of levels that this machine can run, such as portable,avx2",
-                )?;
+                )?);
             }
             "--format" => {
                 let name = words.next().unwrap_or_default();
@@ -259,10 +266,13 @@ fn main() -> ExitCode {
     let start = Instant::now();
     let mut total = Total::default();
     for part in &parts {
+        let of = |format: Option<&Format>| levels.clone().unwrap_or_else(|| usual(part, format));
         match part.as_str() {
-            "nearest" => nearest(&chosen(named()), &levels, &mut total),
-            "modes" => modes(&chosen(IN_EVERY_MODE.map(parse).to_vec()), &levels, &mut total),
-            _ => halves(&levels, &mut total),
+            "nearest" => nearest(&chosen(named()), &|format| of(Some(format)), &mut total),
+            "modes" => {
+                modes(&chosen(IN_EVERY_MODE.map(parse).to_vec()), &|format| of(Some(format)), &mut total);
+            }
+            _ => halves(&of(None), &mut total),
         }
         eprintln!("{part}: done after {:.0} s", start.elapsed().as_secs_f64());
     }

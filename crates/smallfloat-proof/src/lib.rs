@@ -7,6 +7,8 @@ pub mod calls;
 pub mod sweep;
 pub mod truth;
 
+use std::time::Instant;
+
 use rayon::prelude::*;
 use smallfloat::{
     Datum, Domain, Exact, Flags, Format, MissingNan, MissingZero, NanRule, NegativeRule, NegativeZero,
@@ -255,6 +257,11 @@ pub fn extensive() -> bool {
     std::env::var("SMALLFLOAT_EXTENSIVE").is_ok_and(|v| v == "1")
 }
 
+/// Tells what a test has compared, how much and in how many seconds; `scripts/extensive` makes rows of evidence of such lines.
+pub fn tell(what: &str, compared: u64, start: Instant) {
+    println!("{what}: {compared} compared, {:.1} s", start.elapsed().as_secs_f64());
+}
+
 /// Reproducible random numbers for tests (splitmix64).
 #[derive(Clone, Debug)]
 pub struct Scramble(pub u64);
@@ -300,11 +307,11 @@ pub fn check_all<T: Sync>(
     check: impl Fn(&T) -> (u64, Vec<String>) + Sync + Send,
 ) -> u64 {
     const SHOWN: usize = 12;
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     let results: Vec<_> = cases.par_iter().map(check).collect();
     let compared = results.iter().map(|(n, _)| n).sum();
     let wrong: Vec<&String> = results.iter().flat_map(|(_, wrong)| wrong).collect();
-    println!("{what}: {} cases, {compared} compared, {:.1} s", cases.len(), start.elapsed().as_secs_f64());
+    tell(&format!("{what}, {} cases", cases.len()), compared, start);
     let shown: Vec<String> = wrong.iter().take(SHOWN).map(|line| format!("  {line}")).collect();
     assert!(
         wrong.is_empty(),

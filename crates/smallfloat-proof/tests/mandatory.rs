@@ -15,7 +15,7 @@ use smallfloat::ops::{Answer, Specialization, mandatory_minimum};
 use smallfloat_oracle::hardware::{Hardware, product, reciprocal, sum};
 use smallfloat_oracle::selection::Extremum;
 use smallfloat_oracle::{Exact, OracleFormat, formats as known};
-use smallfloat_proof::{Scramble, extensive};
+use smallfloat_proof::{Scramble, extensive, tell};
 
 const PROJECTION: &str = "(NearestTiesToEven, SatNone)";
 const SCALE: usize = 0;
@@ -383,7 +383,7 @@ fn sweep(
 fn report(what: &str, cases: usize, start: std::time::Instant, results: Vec<(u64, Vec<String>)>) {
     let compared: u64 = results.iter().map(|r| r.0).sum();
     let wrong: Vec<String> = results.into_iter().flat_map(|r| r.1).collect();
-    println!("{what}: {cases} specializations, {compared} compared, {:.1} s", start.elapsed().as_secs_f64());
+    tell(&format!("{what}, {cases} specializations"), compared, start);
     let shown: Vec<&str> = wrong.iter().step_by(1 + wrong.len() / 24).map(String::as_str).collect();
     assert!(wrong.is_empty(), "{what}: {} differ:\n{}", wrong.len(), shown.join("\n"));
 }

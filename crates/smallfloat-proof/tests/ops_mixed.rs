@@ -9,11 +9,9 @@ use smallfloat::ops::{Arithmetic, Comparison, Operand, Operation, Semantics};
 use smallfloat::{Format, Projection, RandomBits, Rounding, Saturation};
 use smallfloat_oracle::selection::{self, Extremum};
 use smallfloat_oracle::{self as oracle, Exact, Table, ops as slow};
-use smallfloat_proof::{Scramble, catalogue, core_flags, oracle_format, oracle_policy, p3109, tesla};
-
-fn extensive() -> bool {
-    std::env::var("SMALLFLOAT_EXTENSIVE").is_ok_and(|v| v == "1")
-}
+use smallfloat_proof::{
+    Scramble, catalogue, core_flags, extensive, oracle_format, oracle_policy, p3109, tell, tesla,
+};
 
 /// 2^20 by default, 2^26 in the extensive run, a sixteenth of that without optimization.
 fn count() -> u64 {
@@ -182,7 +180,7 @@ fn run(what: &str, count: u64, case: impl Fn(&mut Scramble) -> Option<String> + 
             (0..BLOCK).filter_map(|_| case(&mut random)).collect::<Vec<_>>()
         })
         .collect();
-    println!("{what}: {count} compared, {:.1} s", start.elapsed().as_secs_f64());
+    tell(what, count, start);
     let shown: Vec<&str> = wrong.iter().step_by(1 + wrong.len() / 24).map(String::as_str).collect();
     assert!(wrong.is_empty(), "{what}: {} of {count} differ:\n{}", wrong.len(), shown.join("\n"));
 }

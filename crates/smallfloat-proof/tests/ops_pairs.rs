@@ -13,19 +13,19 @@ use smallfloat_oracle::fast::{Grid, Item, Spot};
 use smallfloat_oracle::ops as slow;
 use smallfloat_oracle::selection::{self, Extremum};
 use smallfloat_oracle::{self as oracle, Policy};
-use smallfloat_proof::{catalogue, core_flags, oracle_format, oracle_policy};
+use smallfloat_proof::{catalogue, core_flags, extensive, oracle_format, oracle_policy, p3109, tell, tesla};
 
 /// The stride over the first operand.
 fn stride() -> usize {
-    let extensive = std::env::var("SMALLFLOAT_EXTENSIVE").is_ok_and(|v| v == "1");
-    if extensive || !cfg!(debug_assertions) {
+    if extensive() || !cfg!(debug_assertions) {
         return 1;
     }
     println!("LEFT OUT: 15 of 16 rows; a release build or SMALLFLOAT_EXTENSIVE=1 runs them all");
     16
 }
 
-/// The catalogue's formats, Tesla's at two biases in both readings, and four of the P3109 draft's.
+/// The catalogue's formats, Tesla's at two biases in both readings, and four of the P3109 draft's; in extensive runs all of the
+/// draft's with 8 bits, and Tesla's at both ends of the biases.
 fn formats() -> Vec<Format> {
     let mut list = catalogue(8);
     for name in ["cfloat8_1_4_3", "cfloat8_1_5_2"] {
@@ -37,6 +37,10 @@ fn formats() -> Vec<Format> {
     }
     for name in ["binary8p3se", "binary8p4se", "binary8p3sf", "binary8p1uf"] {
         list.push(name.parse().expect("a format"));
+    }
+    if extensive() {
+        list.extend(tesla([0, 63]).into_iter().filter(|format| format.width() == 8));
+        list.extend(p3109(8..=8));
     }
     let mut distinct: Vec<Format> = Vec::new();
     for format in list {
@@ -278,7 +282,7 @@ fn check(what: &str, sheets: &[Sheet], row: impl Fn(&Sheet, &Item, &mut Vec<Stri
         .collect();
     let compared: u64 = results.iter().map(|r| r.0).sum();
     let wrong: Vec<&String> = results.iter().flat_map(|r| &r.1).collect();
-    println!("{what}: {compared} compared, {:.1} s", start.elapsed().as_secs_f64());
+    tell(what, compared, start);
     let shown: Vec<&str> = wrong.iter().step_by(1 + wrong.len() / 24).map(|s| s.as_str()).collect();
     assert!(
         wrong.is_empty(),
@@ -304,7 +308,7 @@ fn check_operations(what: &str, operations: &[Operation]) {
             sheet.row(operation, x, &hows[position(sheet)], wrong)
         });
     }
-    println!("{what}: {} formats, {compared} results compared", sheets.len());
+    println!("{what}: {} formats, {compared} results", sheets.len());
 }
 
 #[test]
@@ -385,6 +389,7 @@ fn unary_operations_of_all_codes() {
 /// The two writings of the oracle agree: places and their projection against the table of the slow one.
 #[test]
 fn the_fast_oracle_agrees_with_the_slow_one() {
+    let start = std::time::Instant::now();
     let mut compared = 0_u64;
     for sheet in sheets() {
         let semantics = sheet.arithmetic.semantics;
@@ -417,5 +422,5 @@ fn the_fast_oracle_agrees_with_the_slow_one() {
             }
         }
     }
-    println!("fast against slow: {compared}");
+    tell("fast against slow", compared, start);
 }

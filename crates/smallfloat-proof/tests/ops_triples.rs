@@ -9,11 +9,9 @@ use smallfloat::ops::{Arithmetic, Operand, Operation, Semantics};
 use smallfloat::{Format, Projection, Rounded, Rounding};
 use smallfloat_oracle::fast::{Grid, Item, Spot};
 use smallfloat_oracle::{self as oracle, Policy, ops as slow, selection};
-use smallfloat_proof::{Scramble, catalogue, core_flags, oracle_format, oracle_policy, p3109, tesla};
-
-fn extensive() -> bool {
-    std::env::var("SMALLFLOAT_EXTENSIVE").is_ok_and(|v| v == "1")
-}
+use smallfloat_proof::{
+    Scramble, catalogue, core_flags, extensive, oracle_format, oracle_policy, p3109, tell, tesla,
+};
 
 /// The stride over the last operand.
 fn stride() -> usize {
@@ -139,7 +137,7 @@ impl Sheet {
 fn finish(what: &str, start: std::time::Instant, results: Vec<(u64, Vec<String>)>) {
     let compared: u64 = results.iter().map(|r| r.0).sum();
     let wrong: Vec<String> = results.into_iter().flat_map(|r| r.1).collect();
-    println!("{what}: {compared} compared, {:.1} s", start.elapsed().as_secs_f64());
+    tell(what, compared, start);
     let shown: Vec<&str> = wrong.iter().step_by(1 + wrong.len() / 24).map(String::as_str).collect();
     assert!(wrong.is_empty(), "{what}: {} of {compared} differ:\n{}", wrong.len(), shown.join("\n"));
 }

@@ -1,8 +1,12 @@
 //! Stochastic rounding counted exactly: over all 2^N random words, exactly t round away from zero, where t follows from
 //! the true distance ratio ν = (|x| − lo) / (hi − lo) by the rational arithmetic of this file.
 
+use std::ops::RangeInclusive;
+use std::time::Instant;
+
 use smallfloat::formats::{BFLOAT16, UHP};
 use smallfloat::{Flags, Format, RandomBits, Rounding, convert};
+use smallfloat_proof::{extensive, tell};
 
 /// A bfloat16 magnitude as significand and exponent; none for infinity and NaN.
 fn bf16(bits: u64) -> Option<(i128, i32)> {
@@ -84,9 +88,12 @@ fn rounding(mode: char, n: u32, word: u64) -> Rounding {
     }
 }
 
-/// All bfloat16 inputs (both signs for N ≤ 4), all words of N bits, all three modes.
-fn count(target: &Target, n: u32) -> u64 {
-    count_inputs(target, n, 0..=0xFFFF)
+/// All bfloat16 inputs (both signs for N ≤ 4), all words of N bits for each such N, all three modes.
+fn count(target: &Target, bits: RangeInclusive<u32>) -> u64 {
+    let start = Instant::now();
+    let compared = bits.clone().map(|n| count_inputs(target, n, 0..=0xFFFF)).sum();
+    tell(&format!("{}, {} to {} random bits", target.name, bits.start(), bits.end()), compared, start);
+    compared
 }
 
 /// These bfloat16 inputs, all words of N bits, all three modes. Returns how many results were checked.
@@ -186,39 +193,44 @@ fn the_grids_are_the_formats() {
 
 #[test]
 fn cfloat8_with_the_paper_s_denormals() {
-    assert!((1..=8).map(|n| count(&PAPER, n)).sum::<u64>() > 3_000_000);
+    assert!(count(&PAPER, 1..=8) > 3_000_000);
 }
 
 #[test]
 fn cfloat8_with_gradual_denormals() {
-    assert!((1..=8).map(|n| count(&GRADUAL, n)).sum::<u64>() > 3_000_000);
+    assert!(count(&GRADUAL, 1..=8) > 3_000_000);
 }
 
 #[test]
 fn e4m3fn() {
-    assert!((1..=8).map(|n| count(&FN, n)).sum::<u64>() > 3_000_000);
+    assert!(count(&FN, 1..=8) > 3_000_000);
 }
 
 #[test]
 fn binary8p3se() {
-    assert!((1..=8).map(|n| count(&P3, n)).sum::<u64>() > 3_000_000);
+    assert!(count(&P3, 1..=8) > 3_000_000);
 }
 
 #[test]
 fn uhp_with_few_bits() {
-    assert!((1..=4).map(|n| count(&UHP_GRID, n)).sum::<u64>() > 1_000_000);
+    assert!(count(&UHP_GRID, 1..=4) > 1_000_000);
 }
 
 /// Sixteen random bits, all words, on the boundaries; every number of bits from 9 on where there is time.
 #[test]
 fn many_bits_on_every_boundary() {
     for target in [PAPER, GRADUAL, FN, P3] {
+        let start = Instant::now();
         let inputs = boundaries(&target);
-        let least = if smallfloat_proof::extensive() { 9 } else { 16 };
-        let step = if smallfloat_proof::extensive() { 1 } else { 3 };
+        let least = if extensive() { 9 } else { 16 };
+        let step = if extensive() { 1 } else { 3 };
         let compared: u64 =
             (least..=16).map(|n| count_inputs(&target, n, inputs.iter().copied().step_by(step))).sum();
-        println!("{}: {} inputs, {compared} compared", target.name, inputs.len());
+        tell(
+            &format!("{}, {} boundaries, {least} to 16 random bits", target.name, inputs.len()),
+            compared,
+            start,
+        );
         assert!(inputs.len() > 30 && compared > 1_000_000, "{}: {compared}", target.name);
     }
 }

@@ -11,7 +11,7 @@ use smallfloat::{Format, Projection, Rounding};
 use smallfloat_kernels::{Encoder, Level};
 use smallfloat_oracle::{Run, f32_runs};
 use smallfloat_proof::sweep::{all_f32, run_ends};
-use smallfloat_proof::{extensive, oracle_format, oracle_policy};
+use smallfloat_proof::{extensive, oracle_format, oracle_policy, tell};
 
 /// Always swept in full: every named 8-bit format.
 const NAMES: [&str; 13] = [
@@ -69,16 +69,9 @@ fn sweep_format(name: &str) -> Result<(), String> {
     let start = Instant::now();
     let runs = f32_runs(&oracle_format(&format), &oracle_policy(&how));
     ends_agree(&format, &how, &runs);
-    let prepared = start.elapsed();
     let swept = all_f32::<u8>(&format, &how, Level::detected(), &runs);
     assert_eq!(swept.inputs, 1 << 32, "{name}");
-    println!(
-        "{name}: 2^32 codes, {} runs, {} saturated, {:.2} s and {:.2} s for the runs",
-        runs.len(),
-        swept.events.saturated,
-        swept.time.as_secs_f64(),
-        prepared.as_secs_f64()
-    );
+    tell(&format!("{name}, {} runs", runs.len()), swept.inputs, start);
     match swept.first {
         Some(first) => Err(format!("{} mismatches, the first: {first}", swept.mismatches)),
         None => Ok(()),
@@ -122,7 +115,8 @@ fn sample(runs: &[Run]) -> Vec<u32> {
 
 #[test]
 fn samples_of_the_other_formats() {
-    let compared: usize = MORE_NAMES
+    let start = Instant::now();
+    let compared: u64 = MORE_NAMES
         .par_iter()
         .map(|name| {
             let format: Format = name.parse().unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -139,14 +133,15 @@ fn samples_of_the_other_formats() {
                 }
                 assert_eq!(u64::from(code), runs[run].code, "{name} {bits:#010x}");
             }
-            codes.len()
+            codes.len() as u64
         })
         .sum();
-    println!("samples: {compared} compared");
+    tell("samples", compared, start);
 }
 
 #[test]
 fn run_ends_in_every_mode() {
+    let start = Instant::now();
     let names = NAMES.iter().chain(&MORE_NAMES);
     let cases: Vec<(&str, Rounding)> =
         names.flat_map(|&name| Rounding::DETERMINISTIC.map(|rounding| (name, rounding))).collect();
@@ -158,5 +153,5 @@ fn run_ends_in_every_mode() {
             ends_agree(&format, &how, &f32_runs(&oracle_format(&format), &oracle_policy(&how)))
         })
         .sum();
-    println!("run ends: {compared} compared");
+    tell("run ends", compared, start);
 }
