@@ -544,7 +544,7 @@ fn drawn_beyond_24_bits() {
     let (sheets, start) = (sheets(), std::time::Instant::now());
     let list = minimum(&sheets);
     let taken: Vec<&Case> = list.iter().filter(|c| !is_query(c) && c.bits(&sheets) > 24).collect();
-    let count = if extensive() { 1 << 24 } else { 1 << 17 };
+    let count = if extensive() { 1 << 20 } else { 1 << 17 };
     println!("LEFT OUT of {} spaces of more than 24 bits: all but {count} tuples each", taken.len());
     let results = taken
         .iter()

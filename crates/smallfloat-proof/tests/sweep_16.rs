@@ -1,10 +1,15 @@
-//! All 2^16 binary16 and bfloat16 inputs, and all codes of all pairs of 8-bit formats, against the oracle.
+//! All 2^16 binary16 and bfloat16 inputs into every format, and all codes of all pairs of formats of at most 8 bits, code and
+//! flags, against the oracle.
+//!
+//! Without `SMALLFLOAT_EXTENSIVE=1` a part of the P3109 family and some biases of Tesla's.
 
 use smallfloat::{Format, Rounding, Saturation, convert, formats};
 use smallfloat_kernels::{Element, Level, bf16, f16};
 use smallfloat_oracle::{self as oracle, Table};
 use smallfloat_proof::sweep::Located;
-use smallfloat_proof::{catalogue, check_all, core_flags, oracle_format, oracle_policy, p3109, tesla};
+use smallfloat_proof::{
+    catalogue, check_all, core_flags, extensive, oracle_format, oracle_policy, p3109, tesla,
+};
 
 /// Every code of one format into another: code and flags.
 fn check_pair(from: &Format, to: &Format, table: &Table) -> (u64, Vec<String>) {
@@ -36,16 +41,21 @@ fn check_into(sources: &[Format], to: &Format) -> (u64, Vec<String>) {
     (compared, wrong)
 }
 
-/// Of the P3109 family every width, with the smallest, middle and largest precision of each kind.
+/// Of the P3109 family every width, with the smallest, middle and largest precision of each kind; all of it in extensive runs.
 fn selected_p3109() -> Vec<Format> {
-    let middle = |f: &Format| [1, f.width() / 2, f.width() - 1, f.width()].contains(&f.precision());
-    p3109(3..=16).into_iter().filter(middle).collect()
+    let taken =
+        |f: &Format| extensive() || [1, f.width() / 2, f.width() - 1, f.width()].contains(&f.precision());
+    p3109(3..=16).into_iter().filter(taken).collect()
 }
 
 #[test]
 fn sixteen_bit_inputs() {
     let mut targets = catalogue(16);
-    targets.extend(tesla([0, 15, 31, 63]));
+    if extensive() {
+        targets.extend(tesla(0..=63));
+    } else {
+        targets.extend(tesla([0, 15, 31, 63]));
+    }
     targets.extend(selected_p3109());
     let sources = [formats::BINARY16, formats::BFLOAT16];
     check_all("16-bit inputs", &targets, |to| check_into(&sources, to));
@@ -65,7 +75,7 @@ fn tesla_s_16_bit_formats_as_sources() {
 fn all_pairs_of_small_formats() {
     let mut list = catalogue(8);
     list.extend(tesla([0, 11, 31, 63]).into_iter().filter(|f| f.width() == 8));
-    list.extend(p3109(8..=8));
+    list.extend(p3109(if extensive() { 3..=8 } else { 8..=8 }));
     check_all("pairs", &list, |to| check_into(&list, to));
 }
 
