@@ -14,10 +14,10 @@ impl Natural {
 
     #[expect(clippy::cast_possible_truncation, reason = "the two halves are wanted")]
     pub(crate) fn from_u128(x: u128) -> Self {
-        let mut n = Self::new((x >> 64) as u64);
-        n.shift_left(64);
-        n.add(&Self::new(x as u64));
-        n
+        match (x >> 64) as u64 {
+            0 => Self::new(x as u64),
+            high => Self(alloc::vec![x as u64, high]),
+        }
     }
 
     pub(crate) fn is_zero(&self) -> bool {

@@ -23,7 +23,7 @@ pub(super) struct Caller {
 
 impl Caller {
     pub(super) fn new(operation: Specialization, hex: bool) -> Self {
-        let parameters = operation.parameters();
+        let parameters = operation.parameters().to_vec();
         Self { operation, parameters, hex, codes: Vec::new(), words: Vec::new() }
     }
 

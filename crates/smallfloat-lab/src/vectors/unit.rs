@@ -68,7 +68,6 @@ pub const CLASSES: [&str; 8] = [
 pub struct Unit {
     operation: Specialization,
     preset: Option<Preset>,
-    parameters: Vec<Parameter>,
     operands: Vec<Field>,
     results: Vec<Field>,
     /// A numeric operation and how many operands it has: asked for on every line.
@@ -160,10 +159,9 @@ impl Unit {
     }
 
     pub(super) fn from_operation(operation: Specialization, preset: Option<Preset>) -> Self {
-        let parameters = operation.parameters();
         let length = operation.length().unwrap_or(1);
         let mut operands = Vec::new();
-        for (i, parameter) in parameters.iter().enumerate() {
+        for (i, parameter) in operation.parameters().iter().enumerate() {
             let name = LETTERS.get(i).map_or_else(|| format!("operand{}", i + 1), |name| (*name).to_owned());
             let elements = |format: &Format, operands: &mut Vec<Field>| {
                 operands.extend((0..length).map(|j| Field::code(format!("{name}{j}"), format)));
@@ -195,7 +193,7 @@ impl Unit {
             Function::Numeric(numeric) => Some((numeric, operation.operands().len())),
             _ => None,
         };
-        Self { operation, preset, parameters, operands, results, numeric, word, words }
+        Self { operation, preset, operands, results, numeric, word, words }
     }
 
     /// The operation.
@@ -220,7 +218,7 @@ impl Unit {
 
     /// What the operands are, blocks as wholes.
     pub(super) fn parameters(&self) -> &[Parameter] {
-        &self.parameters
+        self.operation.parameters()
     }
 
     /// The bits of a word that rounds a single result.
@@ -310,7 +308,7 @@ impl Unit {
             taken
         };
         let arguments: Vec<_> = self
-            .parameters
+            .parameters()
             .iter()
             .map(|parameter| match parameter {
                 Parameter::Code(_) => Argument::Code(take(1)[0]),

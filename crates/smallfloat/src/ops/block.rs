@@ -182,20 +182,24 @@ impl Specialization {
     /// Arguments of another number or kind than the parameters, a block whose length is not the specialization's, codes
     /// that their formats do not have, and random words that are too many, too few or too large.
     pub fn call_blocks(&self, arguments: &[Argument<'_>], words: &[u64]) -> Result<Answer, Error> {
-        let name = self.function().name();
+        let name = || self.function().name();
         let parameters = self.parameters();
         if arguments.len() != parameters.len() {
             let (given, expected) = (arguments.len(), parameters.len());
-            return Err(Error::new(ErrorKind::OperandCount { name, given, expected }));
+            return Err(Error::new(ErrorKind::OperandCount { name: name(), given, expected }));
         }
-        for (i, (argument, parameter)) in arguments.iter().zip(&parameters).enumerate() {
+        for (i, (argument, parameter)) in arguments.iter().zip(parameters).enumerate() {
             self.check(argument, parameter, i + 1)?;
         }
         let expected = self.random_words();
         if words.len() != expected {
-            return Err(Error::new(ErrorKind::RandomWordCount { name, given: words.len(), expected }));
+            return Err(Error::new(ErrorKind::RandomWordCount {
+                name: name(),
+                given: words.len(),
+                expected,
+            }));
         }
-        let mut codes = arguments.iter().zip(&parameters).filter_map(|pair| match pair {
+        let mut codes = arguments.iter().zip(parameters).filter_map(|pair| match pair {
             (Argument::Code(code), Parameter::Code(format)) => Some((*code, *format)),
             _ => None,
         });
@@ -203,7 +207,7 @@ impl Specialization {
             return self.call(&codes.map(|(code, _)| code).collect::<Vec<_>>());
         };
         let operands: Vec<_> =
-            arguments.iter().zip(&parameters).filter_map(|(x, kind)| Operand::new(x, kind)).collect();
+            arguments.iter().zip(parameters).filter_map(|(x, kind)| Operand::new(x, kind)).collect();
         self.compute(function, &operands, codes.next(), words)
     }
 
@@ -217,11 +221,11 @@ impl Specialization {
     }
 
     fn check(&self, argument: &Argument<'_>, parameter: &Parameter, operand: usize) -> Result<(), Error> {
-        let name = self.function().name();
+        let name = || self.function().name();
         let sequence = |codes: &[u64], format: &Format| {
             let (given, expected) = (codes.len(), self.length().unwrap_or(1));
             if given != expected {
-                return Err(Error::new(ErrorKind::BlockLength { name, operand, given, expected }));
+                return Err(Error::new(ErrorKind::BlockLength { name: name(), operand, given, expected }));
             }
             for (i, &code) in codes.iter().enumerate() {
                 check_operand(code, format, operand, Some(i + 1))?;
@@ -241,7 +245,7 @@ impl Specialization {
             (_, Parameter::Sequence(_)) => "a sequence of elements",
             (_, Parameter::Block { .. }) => "a block, a scale with its elements",
         };
-        Err(Error::new(ErrorKind::OperandKind { name, operand, expected }))
+        Err(Error::new(ErrorKind::OperandKind { name: name(), operand, expected }))
     }
 
     fn compute(
@@ -254,19 +258,19 @@ impl Specialization {
         let semantics = self.arithmetic().semantics;
         let (formats, projections) = (self.formats(), self.projections());
         let to = Target::new(&formats[formats.len() - 1], &projections[projections.len() - 1], semantics);
-        let columns: Vec<Vec<_>> =
-            operands.iter().map(|operand| operand.products(semantics).collect()).collect();
+        let column = |i: usize| operands.get(i).into_iter().flat_map(|operand| operand.products(semantics));
         let operation = match function {
             BlockFunction::Elementwise(operation) => operation,
             BlockFunction::ConvertToBlock | BlockFunction::ConvertToBlockMaxAbsFinite => Operation::Convert,
             BlockFunction::ConvertFromBlock => {
-                let elements = columns[0].iter().map(|product| (product.exact, product.flags));
+                let elements = column(0).map(|product| (product.exact, product.flags));
                 return to.project_all(words, elements).map(Answer::Sequence);
             }
             BlockFunction::ReduceAdd | BlockFunction::ReduceMultiply | BlockFunction::DotProduct => {
-                return Ok(Answer::Code(to.project(reduce(function, &columns, semantics))));
+                return Ok(Answer::Code(to.project(reduce(function, column(0), column(1), semantics))));
             }
         };
+        let columns: Vec<Vec<_>> = (0..operands.len()).map(|i| column(i).collect()).collect();
         let (scale, divisor) = if let Some((code, format)) = scale {
             (Rounded { value: code, flags: Flags::NONE }, Read::code(code, &format))
         } else {

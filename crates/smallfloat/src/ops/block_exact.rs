@@ -8,6 +8,7 @@
 //! integers n > 0, truncating twice is truncating once, and `project` rounds once.
 
 use alloc::vec::Vec;
+use core::cell::Cell;
 
 use dashu_base::BitTest;
 use dashu_int::UBig;
@@ -173,14 +174,19 @@ pub(super) fn sum(terms: impl Iterator<Item = Exact>) -> Exact {
 
 /// Σ xᵢ·yᵢ, exact until it is rounded.
 pub(super) fn dot(pairs: impl Iterator<Item = (Exact, Exact)>, semantics: Semantics) -> Exact {
-    sum(pairs.flat_map(|(x, y)| terms(x, y, semantics)))
+    let mut sum = Sum::new();
+    sum.add(Datum::ZERO);
+    for (x, y) in pairs {
+        match (narrow(x), narrow(y)) {
+            (Some(x), Some(y)) => sum.add_exact(ops::multiply(x, y, semantics).exact),
+            _ => terms(x, y, semantics).into_iter().for_each(|term| sum.add_exact(term)),
+        }
+    }
+    sum.exact()
 }
 
 /// x·y as a sum of terms that fit in an [`Exact`].
 fn terms(x: Exact, y: Exact, semantics: Semantics) -> Vec<Exact> {
-    if let (Some(x), Some(y)) = (narrow(x), narrow(y)) {
-        return alloc::vec![ops::multiply(x, y, semantics).exact];
-    }
     let product =
         math::evaluate(Operation::Multiply, &[x, y, x].map(Wide::from), semantics, QUOTIENT_BITS).value;
     let Wide::Finite { negative, mut significand, mut exponent, .. } = product else {
@@ -228,20 +234,24 @@ pub(super) fn product(factors: impl Iterator<Item = Exact>) -> Exact {
     Wide::Finite { negative, significand, exponent: exponents, sticky: false }.to_exact()
 }
 
-/// The exact result of a reduction of one or two blocks' products.
+/// The exact result of a reduction of the products of a block, and of those of the other block where there are two.
 pub(super) fn reduce(
     function: BlockFunction,
-    blocks: &[Vec<Product>],
+    block: impl Iterator<Item = Product>,
+    other: impl Iterator<Item = Product>,
     semantics: Semantics,
 ) -> (Exact, Flags) {
-    let flags = blocks.iter().flatten().fold(Flags::NONE, |flags, product| flags.union(product.flags));
-    let column = |i: usize| blocks.get(i).into_iter().flatten().map(|product| product.exact);
-    let exact = match function {
-        BlockFunction::ReduceMultiply => product(column(0)),
-        BlockFunction::DotProduct => dot(column(0).zip(column(1)), semantics),
-        _ => sum(column(0)),
+    let raised = Cell::new(Flags::NONE);
+    let exact = |product: Product| {
+        raised.set(raised.get().union(product.flags));
+        product.exact
     };
-    (exact, flags)
+    let result = match function {
+        BlockFunction::ReduceMultiply => product(block.map(exact)),
+        BlockFunction::DotProduct => dot(block.map(exact).zip(other.map(exact)), semantics),
+        _ => sum(block.map(exact)),
+    };
+    (result, raised.get())
 }
 
 #[cfg(test)]

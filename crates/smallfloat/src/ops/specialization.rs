@@ -54,6 +54,8 @@ pub struct Specialization {
     formats: Vec<Format>,
     projections: Vec<Projection>,
     arithmetic: Arithmetic,
+    /// What the operands are, as function and formats say.
+    parameters: Vec<Parameter>,
 }
 
 /// What a specialization is built from.
@@ -150,7 +152,10 @@ impl Specialization {
             Function::FormatQuery(query) if !query.is_defined(&formats[0]) => {
                 "the format has neither subnormals nor a NaN to say so"
             }
-            _ => return Ok(Self { function, length, formats, projections, arithmetic }),
+            _ => {
+                let parameters = parameters(function, &formats[..function.shape().operands]);
+                return Ok(Self { function, length, formats, projections, arithmetic, parameters });
+            }
         };
         Err(Error::new(ErrorKind::NotDefined { name, reason }))
     }
@@ -210,13 +215,8 @@ impl Specialization {
     }
 
     /// What each operand is.
-    pub fn parameters(&self) -> Vec<Parameter> {
-        let formats = self.operands();
-        #[cfg(feature = "math")]
-        if let Function::Block(function) = self.function {
-            return block::parameters(function, formats);
-        }
-        formats.iter().copied().map(Parameter::Code).collect()
+    pub fn parameters(&self) -> &[Parameter] {
+        &self.parameters
     }
 
     /// The same with other projections, in the order of the spelling: unlike a text, they also say what becomes of data that
@@ -344,6 +344,17 @@ pub(super) fn check_operand(
         Ok(_) => Ok(()),
         Err(_) => Err(Error::new(ErrorKind::OperandCode { operand, element, code, width })),
     }
+}
+
+/// What the operands are, from their formats in the order of the spelling.
+fn parameters(function: Function, formats: &[Format]) -> Vec<Parameter> {
+    #[cfg(feature = "math")]
+    if let Function::Block(function) = function {
+        return block::parameters(function, formats);
+    }
+    #[cfg(not(feature = "math"))]
+    let _ = function;
+    formats.iter().copied().map(Parameter::Code).collect()
 }
 
 fn quiet<T>(value: T) -> Rounded<T> {

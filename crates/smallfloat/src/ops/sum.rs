@@ -20,9 +20,12 @@ use crate::{Datum, ops};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Sum {
+    /// The positive and the negative terms while both fit in a word: most sums need no more, and no memory. Then nothing is in
+    /// the integers below.
+    words: Option<[u128; 2]>,
     positive: Natural,
     negative: Natural,
-    /// The exponent of the integers' last place.
+    /// The exponent of the last place of all of them.
     unit: i32,
     nan: bool,
     infinite: [bool; 2],
@@ -40,6 +43,7 @@ impl Sum {
     /// The empty sum, +0.
     pub fn new() -> Self {
         Self {
+            words: Some([0; 2]),
             positive: Natural::new(0),
             negative: Natural::new(0),
             unit: 0,
@@ -71,6 +75,13 @@ impl Sum {
             Exact::Finite { negative, significand: 0, .. } => self.zeros[usize::from(negative)] = true,
             Exact::Finite { negative, significand, exponent, sticky } => {
                 assert!(!sticky, "a truncated value can't be summed exactly");
+                if self.add_word(negative, significand, exponent) {
+                    return;
+                }
+                if let Some([positive, negative]) = self.words.take() {
+                    self.positive = Natural::from_u128(positive);
+                    self.negative = Natural::from_u128(negative);
+                }
                 if exponent < self.unit {
                     let shift = u64::from((self.unit - exponent).unsigned_abs());
                     self.positive.shift_left(shift);
@@ -85,6 +96,28 @@ impl Sum {
         }
     }
 
+    /// Adds a term to the words, if the sum and the term's last place fit there.
+    fn add_word(&mut self, negative: bool, significand: u128, exponent: i32) -> bool {
+        let Some(words) = self.words else { return false };
+        if words == [0; 2] {
+            self.unit = exponent;
+        }
+        let unit = self.unit.min(exponent);
+        let [Some(mut positive), Some(mut negative_sum), Some(term)] = [
+            shifted(words[0], self.unit, unit),
+            shifted(words[1], self.unit, unit),
+            shifted(significand, exponent, unit),
+        ] else {
+            return false;
+        };
+        let side = if negative { &mut negative_sum } else { &mut positive };
+        let Some(sum) = side.checked_add(term) else { return false };
+        *side = sum;
+        self.words = Some([positive, negative_sum]);
+        self.unit = unit;
+        true
+    }
+
     /// The sum, exact or truncated toward zero to 128 bits and marked. Terms that are all −0 give −0, and
     /// +0 likewise; the zero of opposite terms is signed by the rounding mode.
     pub fn exact(&self) -> Exact {
@@ -94,19 +127,39 @@ impl Sum {
             (_, [false, true]) => return Exact::Infinite { negative: true },
             _ => {}
         }
+        if let Some([positive, negative]) = self.words {
+            return match positive.abs_diff(negative) {
+                0 => self.zero(positive != 0),
+                significand => Exact::finite(negative > positive, significand, self.unit),
+            };
+        }
         let negative = self.negative > self.positive;
         let (larger, smaller) =
             if negative { (&self.negative, &self.positive) } else { (&self.positive, &self.negative) };
         let mut difference = larger.clone();
         difference.subtract(smaller);
         if difference.is_zero() {
-            let opposite = !self.positive.is_zero() || self.zeros == [true; 2];
-            return if opposite { Exact::Cancelled } else { Exact::finite(self.zeros[1], 0, 0) };
+            return self.zero(!self.positive.is_zero());
         }
         let (significand, cut, sticky) = difference.leading();
         let exponent = self.unit.saturating_add(i32::try_from(cut).unwrap_or(i32::MAX));
         Exact::Finite { negative, significand, exponent, sticky }
     }
+
+    /// The sum that is zero: of terms that cancel, or of zeros.
+    fn zero(&self, cancelled: bool) -> Exact {
+        if cancelled || self.zeros == [true; 2] {
+            Exact::Cancelled
+        } else {
+            Exact::finite(self.zeros[1], 0, 0)
+        }
+    }
+}
+
+/// x · 2^from in units of 2^to, for to ≤ from, if it fits.
+fn shifted(x: u128, from: i32, to: i32) -> Option<u128> {
+    let distance = from.abs_diff(to);
+    (x == 0 || distance <= x.leading_zeros()).then(|| x.checked_shl(distance).unwrap_or(0))
 }
 
 /// Σ xᵢ·yᵢ over pairs, exact until it is rounded once.
