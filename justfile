@@ -61,9 +61,9 @@ other-machines *parts:
 mutants shard *parts:
     scripts/mutants {{shard}} {{parts}}
 
-# The tests that sweep more than the gate has time for.
-extensive:
-    SMALLFLOAT_EXTENSIVE=1 cargo test --workspace --release
+# The proofs' tests with all that the gate has no time for, half an hour; rows to target/evidence.
+extensive *words:
+    scripts/extensive {{words}}
 
 # All 2^32 binary32 and all 16-bit inputs through the kernels, against the oracle's interval ends; rows to target/evidence.
 sweeps *options:
@@ -81,9 +81,13 @@ oracles *options:
 evidence *options:
     scripts/evidence {{options}}
 
-# Everything that the gate has no time for, on two quiet cores: sweeps, proofs, oracles, other machines; then the page of evidence.
+# What the gate has no time for, on two quiet cores: tests, sweeps, proofs, oracles, other machines, advisories; then the page of evidence.
 milestone:
     scripts/milestone
+
+# Known faults of the crates in the lock files (needs cargo-audit, and the network for RustSec's database).
+advisories *database:
+    scripts/advisories {{database}}
 
 # Exact results of the P3109 draft's functions from MPFR and Arb again, compared with the digests in the repository.
 transcendental-digests:
