@@ -1,11 +1,11 @@
-//! Blocks, reductions and scaled operations of the P3109 draft against exact rational arithmetic
+//! Block functions, reductions and scaled operations of the P3109 draft against exact rational arithmetic
 //! (`smallfloat_oracle::blocks`), each element rounded once by the oracle's own table.
 //!
 //! Exhaustive for formats of 3 and 4 bits; random with special values and mixed formats up to 16 bits, every rounding and
 //! saturation mode, a random word an element where the rounding is stochastic. The exact values of transcendental
 //! functions are the scalar ones, which `transcendental.rs` holds against MPFR and Arb.
 //!
-//! `SMALLFLOAT_EXTENSIVE=1` draws 64 times as many and exhausts the operations of three operands.
+//! `SMALLFLOAT_EXTENSIVE=1` draws 16 times as many and exhausts the operations of three operands.
 
 use rayon::prelude::*;
 use smallfloat::ops::{Answer, Argument, Block, Function, Operation, Semantics, Specialization};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const CLAIMS: [(&str, &str); 7] = [
     ("CFloat8_1_4_3", "binary32 inputs into"),
     ("E4M3FN", "results beside ml_dtypes"),
-    ("58 on blocks", "Block functions and scaled operations"),
+    ("58 on blocks", "Block functions"),
     ("exponentials and trigonometry", "Exact results of 28 functions"),
     ("bfloat16, and any other format", "bfloat16 inputs into"),
     ("Every result is rounded once", "z3 theorems: the core's short conversion from f64"),

@@ -1,10 +1,11 @@
-//! The minimum that the P3109 draft demands of an implementation (D1, section "Conformance", 4.5): the list of its 549
-//! specializations for all three external formats is made here from the draft's table, each must be supplied under its own
-//! name, and its results must be those of binary64 hardware arithmetic (`smallfloat_oracle::hardware`).
+//! The 549 specializations that the P3109 draft demands of an implementation against binary64 hardware arithmetic rounded to odd.
+//!
+//! The list (D1, section "Conformance", 4.5) is made here from the draft's table for all three external formats, each must be
+//! supplied under its own name, and its results must be those of `smallfloat_oracle::hardware`.
 //!
 //! Operand spaces of up to 2^24 tuples are exhausted; of larger ones special values, every alignment, cancellation,
 //! ties, and random tuples are drawn. `SMALLFLOAT_EXTENSIVE=1` takes all of the former (a sixteenth by default above 2^20)
-//! and 2^24 tuples of each of the latter (2^17 by default).
+//! and 2^20 tuples of each of the latter (2^17 by default).
 
 #![expect(clippy::float_cmp, reason = "comparisons of codes are exact")]
 

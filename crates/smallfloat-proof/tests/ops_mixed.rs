@@ -1,6 +1,8 @@
-//! Operations where exhaustion is out of reach: the 16-, 32- and 64-bit formats on operands near every boundary and at
+//! Operations where exhaustion is out of reach, against big integers, code and flags.
+//!
+//! The 16-, 32- and 64-bit formats on operands near every boundary and at
 //! random, operands and results of different formats drawn over the whole catalogue and the P3109 family, integer
-//! scales, and the stochastic modes by counting over all random words; against big integers, code and flags.
+//! scales, and the stochastic modes by counting over all random words.
 //!
 //! `SMALLFLOAT_EXTENSIVE=1` runs 64 times as many.
 

@@ -1,8 +1,8 @@
-//! Operations of three operands: FMA over all triples of codes of six formats, FAA over random ones, and both and Clamp
-//! over all triples of special values of every format of 8 bits or fewer, code and flags.
+//! FMA over all triples of codes of every named format of 8 bits or fewer, FAA over random ones, and both and Clamp over all triples
+//! of special values, code and flags, against exact integers.
 //!
-//! Without optimization a sixteenth of the triples, spread evenly; `SMALLFLOAT_EXTENSIVE=1` runs them all, and FMA over all
-//! triples of every named format of 8 bits or fewer, those of P3109 among them.
+//! Without `SMALLFLOAT_EXTENSIVE=1` FMA over the triples of six formats, and without optimization a sixteenth of the triples, spread
+//! evenly.
 
 use rayon::prelude::*;
 use smallfloat::ops::{Arithmetic, Operand, Operation, Semantics};
