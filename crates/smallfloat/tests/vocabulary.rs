@@ -1,0 +1,503 @@
+//! The words of the library, with values typed in from their definitions: flags, data, exact values, random words, rounding modes at
+//! every eighth of a step, presets, and what formats say of themselves.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use smallfloat::formats::{BINARY16, BINARY32, BINARY64, CATALOGUE, E2M1FN, E4M3FN, E5M2};
+use smallfloat::random::{Philox, philox4x32_10};
+use smallfloat::{
+    Class, Datum, Exact, Flags, Format, FormatSpec, MissingNan, Preset, RandomBits, Rounded, Rounding,
+    Saturation, project, text,
+};
+
+fn format(name: &str) -> Format {
+    name.parse().unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+const fn finite(significand: u64, exponent: i32) -> Datum {
+    Datum::finite(false, significand, exponent)
+}
+
+const NAN: Datum = Datum::Nan { negative: false };
+const INFINITY: Datum = Datum::Infinite { negative: false };
+
+#[test]
+fn flags_are_a_set() {
+    let (a, b) = (Flags::INEXACT | Flags::UNDERFLOW, Flags::UNDERFLOW | Flags::DENORMAL);
+    assert_eq!((a.bits(), b.bits()), (0b11, 0b10_0010));
+    assert_eq!((a | b, a & b), (Flags::from_bits_truncate(0b10_0011), Flags::UNDERFLOW));
+    assert_eq!(a.without(b), Flags::INEXACT);
+    assert!(a.contains(Flags::INEXACT) && !a.contains(b) && a.contains(Flags::NONE));
+    assert!(Flags::NONE.is_empty() && !a.is_empty());
+    let mut all = Flags::NONE;
+    for (flag, _) in Flags::LETTERS {
+        all |= flag;
+    }
+    assert_eq!((all, Flags::from_bits_truncate(0xff)), (Flags::ALL, Flags::ALL));
+    assert_eq!((Flags::ALL.to_string(), Flags::NONE.to_string()), ("IDOUXZ".into(), "-".into()));
+    assert_eq!(format!("{:?}", Flags::OVERFLOW | Flags::INEXACT), "Flags(OX)");
+    assert_eq!(Flags::ALL.tesla().to_string(), "IDOU");
+    assert_eq!(Rounded { value: 2, flags: a }.map(|x| x + 1), Rounded { value: 3, flags: a });
+}
+
+#[test]
+fn data_are_what_they_say() {
+    assert_eq!(Datum::finite(true, 12, -1), Datum::Finite { negative: true, significand: 3, exponent: 1 });
+    assert_eq!(Datum::finite(true, 0, 5), Datum::Finite { negative: true, significand: 0, exponent: 0 });
+    for (x, text, other) in [
+        (NAN, "NaN", "NaN"),
+        (INFINITY, "Inf", "-Inf"),
+        (Datum::ZERO, "0", "-0"),
+        (finite(3, 1), "3p1", "-3p1"),
+    ] {
+        let y = x.negated();
+        assert_eq!((x.to_string().as_str(), y.to_string().as_str()), (text, other));
+        assert_eq!((x.is_negative(), y.is_negative(), y.negated()), (false, true, x));
+        assert_eq!(
+            (x.is_nan(), x.is_finite(), x.is_zero()),
+            (text == "NaN", text.len() < 3 || text == "3p1", text == "0")
+        );
+    }
+    let leading =
+        [finite(3, 1), finite(1, -9), finite(0xff, 0), Datum::ZERO].map(|x| x.exponent_of_leading_bit());
+    assert_eq!(leading, [2, -9, 7, 0]);
+    let names =
+        [Class::Nan, Class::Infinite, Class::Zero, Class::Subnormal, Class::Normal].map(|x| x.to_string());
+    assert_eq!(names, ["nan", "infinite", "zero", "subnormal", "normal"]);
+}
+
+#[test]
+fn data_are_ordered_by_value() {
+    let positive = [
+        finite(1, -1074),
+        finite(1, 0),
+        finite((1 << 40) + 1, -40),
+        finite(3, -1),
+        finite(1, 1),
+        finite(7, 100),
+    ];
+    let mut ascending = vec![INFINITY.negated()];
+    ascending.extend(positive.iter().rev().map(|x| x.negated()));
+    ascending.push(Datum::ZERO);
+    ascending.extend(positive);
+    ascending.push(INFINITY);
+    for (i, x) in ascending.iter().enumerate() {
+        for (j, y) in ascending.iter().enumerate() {
+            assert_eq!(x.compare(y), Some(i.cmp(&j)), "{x} {y}");
+        }
+        assert_eq!((x.compare(&NAN), NAN.compare(x)), (None, None));
+    }
+    assert_eq!(Datum::ZERO.compare(&Datum::ZERO.negated()), Some(Ordering::Equal));
+    assert_eq!((finite(5, -1).to_f64(), finite(5, -1).to_f32()), (Some(2.5), Some(2.5)));
+    assert_eq!((finite((1 << 53) + 1, 0).to_f64(), finite((1 << 24) + 1, 0).to_f32()), (None, None));
+}
+
+#[test]
+fn exact_values_are_what_they_say() {
+    let x = Exact::from(-6_i128);
+    assert_eq!(x, Exact::finite(true, 6, 0));
+    assert_eq!(x.magnitude(), Exact::finite(false, 6, 0));
+    assert_eq!(x.scaled(-2), Exact::finite(true, 6, -2));
+    assert_eq!(Exact::finite(false, 0, 0).scaled(3), Exact::finite(false, 0, 0));
+    let zeros = [Exact::finite(true, 0, 0), Exact::Cancelled, x, Exact::from(INFINITY)].map(|x| x.is_zero());
+    assert_eq!(zeros, [true, true, false, false]);
+    for (datum, magnitude) in
+        [(NAN.negated(), NAN), (INFINITY.negated(), INFINITY), (finite(3, 5).negated(), finite(3, 5))]
+    {
+        let x = Exact::from(datum);
+        assert_eq!(
+            (x.is_negative(), x.is_nan(), x.magnitude()),
+            (true, datum.is_nan(), Exact::from(magnitude))
+        );
+    }
+    assert!(!Exact::Cancelled.is_negative() && Exact::Cancelled.magnitude() == Exact::Cancelled);
+}
+
+/// Random123's known answers, and where an element's word stands.
+#[test]
+fn random_words_are_philox_s() {
+    let pi = [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344];
+    for (counter, key, answer) in [
+        ([0; 4], [0; 2], [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]),
+        ([u32::MAX; 4], [u32::MAX; 2], [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]),
+        (pi, [0xa409_3822, 0x299f_31d0], [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]),
+    ] {
+        assert_eq!(philox4x32_10(counter, key), answer);
+    }
+    let philox = Philox { seed: 0x299f_31d0_a409_3822, stream: 0x0370_7344_1319_8a2e };
+    let block = 0x85a3_08d3_243f_6a88;
+    assert_eq!(philox.block(block), [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]);
+    for element in 0..9 {
+        assert_eq!(philox.word(element), philox.block(element / 4)[usize::try_from(element % 4).unwrap()]);
+    }
+}
+
+#[test]
+fn random_bits_have_bounds() {
+    let of = |count, word| RandomBits::new(count, word).map(|bits| (bits.count(), bits.word()));
+    assert_eq!(of(1, 1).ok(), Some((1, 1)));
+    assert_eq!(of(60, (1 << 60) - 1).ok(), Some((60, (1 << 60) - 1)));
+    assert!(of(0, 0).is_err() && of(61, 0).is_err() && of(3, 8).is_err() && of(60, 1 << 60).is_err());
+    // The highest bits of a word.
+    let high = |count, word| RandomBits::from_word32(count, word).map(|bits| (bits.count(), bits.word()));
+    assert_eq!(high(5, 0xf800_0001).ok(), Some((5, 31)));
+    assert_eq!(high(32, 7).ok(), Some((32, 7)));
+    assert!(high(0, 0).is_err() && high(33, 0).is_err());
+}
+
+/// Between 2 (an even code of E5M2) and 2.5, and between 2.5 and 3, at every eighth, exactly and a little above.
+#[test]
+fn rounding_modes_at_every_eighth() {
+    let bits = |count, word| RandomBits::new(count, word).expect("legal");
+    let modes = Rounding::DETERMINISTIC.into_iter().chain((0..4).flat_map(|word| {
+        [
+            Rounding::StochasticA(bits(2, word)),
+            Rounding::StochasticB(bits(2, word)),
+            Rounding::StochasticC(bits(2, word)),
+        ]
+    }));
+    for mode in modes {
+        for (lower_code, lower_is_even) in [(0x40_u64, true), (0x41, false)] {
+            for negative in [false, true] {
+                for eighths in 0..8_u128 {
+                    for above in [false, true] {
+                        // 2 is 2^-1 · 4 · 8 eighths of a half.
+                        let whole = (4 + u128::from(lower_code - 0x40)) * 8 + eighths;
+                        let x = Exact::Finite { negative, significand: whole, exponent: -4, sticky: above };
+                        let how = E5M2.default_projection().with_rounding(mode);
+                        let inexact = eighths > 0 || above;
+                        // In sixteenths, the mark as one more: what is above a tie is above it.
+                        let part = 2 * eighths + u128::from(above);
+                        let word = mode.random_bits().map_or(0, |r| u128::from(r.word()));
+                        let up = inexact
+                            && match mode {
+                                Rounding::NearestEven => part > 8 || (part == 8 && !lower_is_even),
+                                Rounding::NearestAway => part >= 8,
+                                Rounding::TowardPositive => !negative,
+                                Rounding::TowardNegative => negative,
+                                Rounding::TowardZero => false,
+                                Rounding::ToOdd => lower_is_even,
+                                // ν in quarters: cut, half up, half to even; with the word's quarters 1 or more.
+                                Rounding::StochasticA(_) => part / 4 + word >= 4,
+                                Rounding::StochasticB(_) => (part + 2) / 4 + word >= 4,
+                                Rounding::StochasticC(_) => {
+                                    let (quarters, rest) = (part / 4, part % 4);
+                                    quarters + u128::from(rest > 2 || (rest == 2 && quarters % 2 == 1)) + word
+                                        >= 4
+                                }
+                                _ => unreachable!(),
+                            };
+                        let code = lower_code + u64::from(up) + if negative { 0x80 } else { 0 };
+                        let flags = if inexact { Flags::INEXACT } else { Flags::NONE };
+                        let expected = Rounded { value: code, flags };
+                        assert_eq!(
+                            project(x, &E5M2, &how),
+                            expected,
+                            "{mode:?} {lower_code:#x} {eighths} {above} {negative}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+    let names = Rounding::DETERMINISTIC.map(Rounding::name);
+    assert_eq!(
+        names,
+        ["nearest-even", "nearest-away", "toward-positive", "toward-negative", "toward-zero", "to-odd"]
+    );
+    let stochastic =
+        [Rounding::StochasticA, Rounding::StochasticB, Rounding::StochasticC].map(|mode| mode(bits(3, 1)));
+    assert_eq!(stochastic.map(Rounding::name), ["stochastic-a", "stochastic-b", "stochastic-c"]);
+    for mode in stochastic {
+        let other = mode.with_random_bits(bits(4, 9));
+        assert_eq!((other.name(), other.random_bits()), (mode.name(), Some(bits(4, 9))));
+        assert!(mode.is_stochastic());
+    }
+    assert_eq!(Rounding::ToOdd.with_random_bits(bits(4, 9)), Rounding::ToOdd);
+    assert!(!Rounding::ToOdd.is_stochastic());
+}
+
+#[test]
+fn presets_by_name_and_format() {
+    let names = Preset::ALL.map(Preset::name);
+    assert_eq!(names[..5], ["tesla", "ieee", "ocp-saturate", "ocp-nosaturate", "ml-dtypes"]);
+    assert_eq!(names[5..], ["p3109-satfinite", "p3109-satpropagate", "p3109-satnone", "p3109-satnone-v40"]);
+    for (name, preset, saturation) in [
+        ("cfloat8_1_4_3:bias=7", Preset::Tesla, Saturation::SatFinite),
+        ("uhp", Preset::Tesla, Saturation::SatNone),
+        ("binary16", Preset::Ieee, Saturation::SatNone),
+        ("e4m3fn", Preset::MlDtypes, Saturation::SatNone),
+        ("binary8p3se", Preset::P3109SatNone, Saturation::SatNone),
+        ("minifloat:k=6,p=3,bias=3,specials=finite", Preset::OcpSaturate, Saturation::SatFinite),
+        ("minifloat:k=6,p=3,bias=3,specials=ieee", Preset::Ieee, Saturation::SatNone),
+        ("minifloat:k=6,p=3,bias=3,specials=p3109-finite", Preset::P3109SatNone, Saturation::SatNone),
+        ("minifloat:k=6,p=3,bias=3,specials=nan-allones", Preset::MlDtypes, Saturation::SatNone),
+    ] {
+        let format = format(name);
+        assert_eq!(
+            (Preset::default_for(&format), format.default_projection().saturation),
+            (preset, saturation),
+            "{name}"
+        );
+    }
+    let e8m0 = format("e8m0fnu");
+    assert_eq!(Preset::MlDtypes.projection(&e8m0).rounding, Rounding::NearestAway);
+    assert_eq!(Preset::Ieee.projection(&e8m0).rounding, Rounding::NearestEven);
+    assert_eq!(Preset::MlDtypes.projection(&E2M1FN).unrepresentable.missing_nan, MissingNan::OppositeZero);
+    assert_eq!(Preset::P3109SatPropagate.projection(&E5M2).saturation, Saturation::SatPropagate);
+    assert_eq!(Preset::P3109SatNoneV40.projection(&E5M2).saturation, Saturation::SatNoneV40);
+}
+
+/// (name, K, P, bias, largest, smallest positive, smallest normal, exponents, NaN codes, infinity, −0).
+type Row = (&'static str, [u32; 2], i32, f64, f64, f64, (i32, i32), u64, bool, bool);
+
+/// From the definitions of the formats (`docs/formats.md`).
+const ROWS: [Row; 15] = [
+    ("e4m3fn", [8, 4], 7, 448.0, 0.001_953_125, 0.015_625, (-6, 8), 2, false, true),
+    ("e4m3fnuz", [8, 4], 8, 240.0, 0.000_976_562_5, 0.007_812_5, (-7, 7), 1, false, false),
+    ("e4m3b11fnuz", [8, 4], 11, 30.0, 0.000_122_070_312_5, 0.000_976_562_5, (-10, 4), 1, false, false),
+    ("e4m3", [8, 4], 7, 240.0, 0.001_953_125, 0.015_625, (-6, 7), 14, true, true),
+    ("e5m2", [8, 3], 15, 57_344.0, 0.000_015_258_789_062_5, 0.000_061_035_156_25, (-14, 15), 6, true, true),
+    (
+        "e5m2fnuz",
+        [8, 3],
+        16,
+        57_344.0,
+        0.000_007_629_394_531_25,
+        0.000_030_517_578_125,
+        (-15, 15),
+        1,
+        false,
+        false,
+    ),
+    ("e3m4", [8, 5], 3, 15.5, 0.015_625, 0.25, (-2, 3), 30, true, true),
+    ("e3m2fn", [6, 3], 3, 28.0, 0.0625, 0.25, (-2, 4), 0, false, true),
+    ("e2m3fn", [6, 4], 1, 7.5, 0.125, 1.0, (0, 2), 0, false, true),
+    ("e2m1fn", [4, 2], 1, 6.0, 0.5, 1.0, (0, 2), 0, false, true),
+    ("cfloat8_1_4_3:bias=7", [8, 4], 7, 480.0, 0.000_976_562_5, 0.015_625, (-6, 8), 0, false, true),
+    (
+        "cfloat8_1_5_2:bias=15",
+        [8, 3],
+        15,
+        114_688.0,
+        0.000_007_629_394_531_25,
+        0.000_061_035_156_25,
+        (-14, 16),
+        0,
+        false,
+        true,
+    ),
+    (
+        "binary16",
+        [16, 11],
+        15,
+        65_504.0,
+        5.960_464_477_539_063e-8,
+        0.000_061_035_156_25,
+        (-14, 15),
+        2046,
+        true,
+        true,
+    ),
+    (
+        "binary8p3se",
+        [8, 3],
+        16,
+        49_152.0,
+        0.000_007_629_394_531_25,
+        0.000_030_517_578_125,
+        (-15, 15),
+        1,
+        true,
+        false,
+    ),
+    (
+        "binary8p4ue",
+        [8, 4],
+        16,
+        53_248.0,
+        0.000_003_814_697_265_625,
+        0.000_030_517_578_125,
+        (-15, 15),
+        1,
+        true,
+        false,
+    ),
+];
+
+#[test]
+fn formats_have_their_parameters() {
+    for (name, [k, p], bias, largest, smallest, normal, exponents, nan_codes, infinity, negative_zero) in ROWS
+    {
+        let f = format(name);
+        assert_eq!((f.width(), f.precision(), f.bias()), (k, p, bias), "{name}");
+        let found = [f.max_finite(), f.min_positive(), f.min_normal()].map(|x| x.to_f64());
+        assert_eq!(found, [largest, smallest, normal].map(Some), "{name}");
+        assert_eq!((f.exponent_range(), f.nan_codes()), (exponents, nan_codes), "{name}");
+        assert_eq!(
+            (f.has_infinity(), f.has_negative_zero(), f.has_nan()),
+            (infinity, negative_zero, nan_codes > 0),
+            "{name}"
+        );
+        assert_eq!(
+            (f.max_code(), f.hex_digits()),
+            ((1 << k) - 1, if k == 16 { 4 } else { k.div_ceil(4) as usize })
+        );
+        assert!(f.check_code(f.max_code()).is_ok() && f.check_code(f.max_code() + 1).is_err(), "{name}");
+        assert_eq!(f.exponent_bits() + f.trailing_bits() + u32::from(f.is_signed()), k, "{name}");
+        // The same again by its own name, and from the name without what may be left out.
+        assert_eq!(format(&f.to_string()), f);
+        assert_eq!(format(&name.to_uppercase()), f);
+    }
+}
+
+/// What formats say of all their codes, counted.
+#[test]
+fn formats_count_their_codes() {
+    let mut list: Vec<Format> = CATALOGUE.iter().map(|row| row.format).filter(|f| f.width() <= 16).collect();
+    for (k, ps) in [(3, 1..=3), (5, 1..=5), (8, 1..=8)] {
+        for p in ps {
+            for kind in ["se", "sf", "ue", "uf"] {
+                list.extend(format!("binary{k}p{p}{kind}").parse::<Format>());
+            }
+        }
+    }
+    for keys in ["bias=0", "bias=63", "bias=7,subnormals=gradual"] {
+        list.push(format(&format!("cfloat8_1_4_3:{keys}")));
+    }
+    list.extend(["none", "flush"].map(|s| format(&format!("minifloat:k=8,p=4,bias=7,subnormals={s}"))));
+    for f in &list {
+        let mut classes: BTreeMap<String, u64> = BTreeMap::new();
+        let mut values = Vec::new();
+        for code in 0..=f.max_code() {
+            let datum = f.decode(code);
+            *classes.entry(f.classify(code).to_string()).or_default() += 1;
+            if datum.is_finite() {
+                values.push(datum);
+            }
+            assert_eq!(f.sign_bit(code), f.is_signed() && code > f.max_code() / 2, "{f} {code:#x}");
+        }
+        let codes = values.len() as u64;
+        values.sort_by(|x, y| x.compare(y).expect("numbers"));
+        values.dedup_by(|x, y| x.compare(y) == Some(Ordering::Equal));
+        let count = |class: &str| classes.get(class).copied().unwrap_or(0);
+        assert_eq!((f.finite_codes(), f.finite_values()), (codes, values.len() as u64), "{f}");
+        assert_eq!((f.nan_codes(), f.has_nan()), (count("nan"), count("nan") > 0), "{f}");
+        assert_eq!(f.has_infinity(), count("infinite") > 0, "{f}");
+        assert_eq!((f.has_zero(), f.has_subnormals()), (count("zero") > 0, count("subnormal") > 0), "{f}");
+        assert_eq!((f.min_finite(), f.max_finite()), (values[0], values[values.len() - 1]), "{f}");
+        let positive = values.iter().find(|x| !x.is_negative() && !x.is_zero());
+        assert_eq!(Some(&f.min_positive()), positive, "{f}");
+        let subnormal = (0..=f.max_code() >> u32::from(f.is_signed()))
+            .filter(|&code| f.classify(code) == Class::Subnormal && !f.decode(code).is_zero())
+            .max();
+        assert_eq!(f.max_subnormal(), subnormal.map(|code| f.decode(code)), "{f}");
+    }
+}
+
+#[test]
+fn formats_in_formats() {
+    for (narrow, wide, fits) in [
+        ("e4m3fn", "binary16", true),
+        ("e5m2", "binary16", true),
+        ("bfloat16", "binary32", true),
+        ("bfloat16", "binary16", false),
+        ("binary16", "bfloat16", false),
+        ("e4m3fn", "e5m2", false),
+        ("e2m1fn", "e4m3fn", true),
+        ("e3m2fn", "e4m3fn", true),
+        ("e2m3fn", "e4m3fn", true),
+        ("e4m3fn", "e4m3fn", true),
+        ("e4m3fnuz", "e4m3fn", false),
+        ("e4m3fn", "e4m3fnuz", false),
+        ("e4m3", "e4m3fn", true),
+        ("e8m0fnu", "binary32", true),
+        ("e8m0fnu", "binary16", false),
+        ("binary32", "e8m0fnu", false),
+        ("cfloat8_1_4_3:bias=7", "binary16", true),
+        ("cfloat8_1_4_3:bias=7", "e4m3fn", false),
+        ("binary8p4uf", "binary8p4sf", false),
+        ("cfloat8_1_4_3:bias=63", "cfloat8_1_4_3:bias=63", true),
+        ("e2m1fn", "cfloat8_1_4_3:bias=7", true),
+    ] {
+        assert_eq!(format(narrow).fits_in(&format(wide)), fits, "{narrow} in {wide}");
+    }
+}
+
+#[test]
+fn names_say_what_is_missing() {
+    let spec: FormatSpec = "cfloat8_1_4_3".parse().expect("a name");
+    assert_eq!((spec.bias(), spec.has_free_bias()), (None, true));
+    assert_eq!(spec.with_bias(11).expect("legal"), format("cfloat8_1_4_3:bias=11"));
+    assert!(spec.format().is_err() && spec.with_bias(64).is_err() && spec.with_bias(-1).is_err());
+    let spec = FormatSpec::from(E4M3FN);
+    assert_eq!((spec.bias(), spec.has_free_bias(), spec.format()), (Some(7), false, Ok(E4M3FN)));
+    for (name, same) in [
+        ("Binary8p3se", Some("binary8p3se")),
+        (" e4m3fn ", Some("e4m3fn")),
+        ("fp17", None),
+        ("ieee:k=16,p=11", Some("ieee:k=16,p=11")),
+        ("cfloat8_1_4_3:bias=64", None),
+        ("e4m3fn:bias=8", None),
+        ("cfloat8_1_4_3:bias=7,bias=8", None),
+        ("binary8p9se", None),
+        ("binary17p3se", None),
+        ("binary2p1se", None),
+        ("minifloat:k=8", None),
+        ("minifloat:k=8,p=4,what=3", None),
+        ("", None),
+    ] {
+        let parsed = name.parse::<Format>().ok();
+        assert_eq!(parsed, same.map(format), "{name}");
+    }
+}
+
+/// Values of texts in three notations, and texts that are none.
+#[test]
+fn texts_are_numbers() {
+    for (written, significand, exponent) in [
+        ("1.5", 3, -1),
+        ("+12e2", 75, 4),
+        ("0.125E0", 1, -3),
+        ("0x1.8p-3", 3, -4),
+        ("0XAP+4", 5, 5),
+        ("0x.1p0", 1, -4),
+        ("3p-4", 3, -4),
+        ("12P3", 3, 5),
+    ] {
+        let negative = format!("-{}", written.trim_start_matches('+'));
+        for (written, sign) in [(written, false), (negative.as_str(), true)] {
+            let x = text::parse(written).unwrap_or_else(|error| panic!("{written}: {error}"));
+            assert_eq!(x.is_negative(), sign, "{written}");
+            let expected = BINARY64.encode(Datum::finite(sign, significand, exponent));
+            let rounded = project(x, &BINARY64, &BINARY64.default_projection());
+            assert_eq!((Some(rounded.value), rounded.flags), (expected, Flags::NONE), "{written}");
+        }
+    }
+    for written in
+        ["", "-", ".", "e5", "0x", "1.5.2", "1e", "p3", "1p", "nano", "infinite", "1_0", "0xg", "1 2", "--1"]
+    {
+        assert!(text::parse(written).is_err(), "{written}");
+    }
+    for (written, code) in
+        [("inf", 0x7c00), ("-Infinity", 0xfc00), ("65519.99", 0x7bff), ("65520", 0x7c00), ("1e-1", 0x2e66)]
+    {
+        assert_eq!(
+            BINARY16.encode_text(written, &BINARY16.default_projection()).expect("a number").value,
+            code,
+            "{written}"
+        );
+    }
+    assert!(text::parse("NaN").expect("a NaN").is_nan() && text::parse("-nan").expect("a NaN").is_negative());
+    for x in [0.1_f32, 1.0, 16_777_216.0, 1e-45, f32::MAX, 123_456.79, -2.5e-3, 1e10, 7.006_492e-44] {
+        let text = BINARY32.decode_text(u64::from(x.to_bits()));
+        // The shortest digits of the standard library, whatever their notation.
+        let digits = |text: &str| {
+            let mantissa = text.split(['e', 'E']).next().expect("one part").replace(['.', '-'], "");
+            mantissa.trim_matches('0').to_string()
+        };
+        assert_eq!(text.parse::<f32>().map(f32::to_bits), Ok(x.to_bits()), "{text}");
+        assert_eq!(digits(&text), digits(&format!("{x:e}")), "{text}");
+    }
+}
