@@ -1,5 +1,6 @@
-//! Stochastic rounding counted exactly: over all 2^N random words, exactly t round away from zero, where t follows from
-//! the true distance ratio ν = (|x| − lo) / (hi − lo) by the rational arithmetic of this file.
+//! Stochastic rounding counted exactly: over all random words, as many round away from zero as the true distance ratio says.
+//!
+//! Over all 2^N words that is t, which follows from ν = (|x| − lo) / (hi − lo) by the rational arithmetic of this file.
 
 use std::ops::RangeInclusive;
 use std::time::Instant;
