@@ -417,6 +417,8 @@ fn formats_in_formats() {
         ("binary32", "e8m0fnu", false),
         ("cfloat8_1_4_3:bias=7", "binary16", true),
         ("cfloat8_1_4_3:bias=7", "e4m3fn", false),
+        ("cfloat8_1_4_3:bias=7,subnormals=gradual", "e4m3fn", false),
+        ("e4m3fn", "cfloat8_1_4_3:bias=7,subnormals=gradual", true),
         ("binary8p4uf", "binary8p4sf", false),
         ("cfloat8_1_4_3:bias=63", "cfloat8_1_4_3:bias=63", true),
         ("e2m1fn", "cfloat8_1_4_3:bias=7", true),
@@ -450,6 +452,36 @@ fn names_say_what_is_missing() {
     ] {
         let parsed = name.parse::<Format>().ok();
         assert_eq!(parsed, same.map(format), "{name}");
+    }
+}
+
+#[test]
+fn errors_say_what_would_be_right() {
+    for (name, says) in [
+        ("binary8p8se", "P = 8 is out of range, P must be 1..=7"),
+        ("binary8p9ue", "P = 9 is out of range, P must be 1..=8"),
+        ("binary17p3se", "K = 17 is out of range, K must be 3..=16"),
+        ("cfloat8_1_4_3:bias=64", "bias = 64 is out of range, bias must be 0..=63"),
+        ("minifloat:k=8,p=8,bias=7", "p = 8 is out of range, p must be 1..=7"),
+        ("minifloat:k=8,p=4,bias=32769", "bias = 32769 is out of range, bias must be -32768..=32768"),
+        ("minifloat:k=8,p=4,bias=-32769", "bias = -32769 is out of range, bias must be -32768..=32768"),
+    ] {
+        assert_eq!(name.parse::<Format>().expect_err(name).to_string(), says);
+    }
+    // What room the special codes need.
+    for (keys, legal) in [
+        ("k=8,p=1,bias=127,signed=false,specials=e8m0", true),
+        ("k=8,p=2,bias=127,signed=false,specials=e8m0", false),
+        ("k=8,p=1,bias=127,signed=true,specials=e8m0", false),
+        ("k=8,p=1,bias=7,specials=ieee", false),
+        ("k=8,p=2,bias=7,specials=ieee", true),
+        ("k=4,p=3,bias=1,specials=ieee", false),
+        ("k=5,p=3,bias=1,specials=ieee", true),
+        ("k=4,p=3,bias=1,signed=false,specials=ieee", true),
+        ("k=6,p=3,bias=3,signed=false,specials=nan-negzero", false),
+        ("k=6,p=3,bias=3,signed=true,specials=nan-negzero", true),
+    ] {
+        assert_eq!(format!("minifloat:{keys}").parse::<Format>().is_ok(), legal, "{keys}");
     }
 }
 
