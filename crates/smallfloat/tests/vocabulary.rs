@@ -218,6 +218,55 @@ fn rounding_modes_at_every_eighth() {
     assert!(!Rounding::ToOdd.is_stochastic());
 }
 
+/// Beyond the range: the largest code, what the modes that don't stop there give under SatNone, and under the older SatNone.
+#[test]
+fn overflow_by_mode_and_saturation() {
+    for (name, largest, none, v40, v40_to_odd) in [
+        ("e5m2", 0x7b, 0x7c, 0x7c, 0x7c),
+        ("e4m3fn", 0x7e, 0x7f, 0x7e, 0x7e),
+        ("e2m1fn", 7, 7, 7, 7),
+        ("cfloat8_1_4_3:bias=7", 0x7f, 0x7f, 0x7f, 0x7f),
+        ("binary8p3ue", 0xfd, 0xfe, 0xfe, 0xfd),
+    ] {
+        let format = format(name);
+        for mode in Rounding::DETERMINISTIC {
+            for negative in [false, true] {
+                if negative && !format.is_signed() {
+                    continue;
+                }
+                let stops = match mode {
+                    Rounding::TowardZero => true,
+                    Rounding::TowardNegative => !negative,
+                    Rounding::TowardPositive => negative,
+                    _ => false,
+                };
+                let sign = if negative { 1 << (format.width() - 1) } else { 0 };
+                for saturation in [
+                    Saturation::SatFinite,
+                    Saturation::SatPropagate,
+                    Saturation::SatNone,
+                    Saturation::SatNoneV40,
+                ] {
+                    let how = format.default_projection().with_rounding(mode).with_saturation(saturation);
+                    let expected = match saturation {
+                        Saturation::SatNone if !stops => none,
+                        Saturation::SatNoneV40 if !stops && mode == Rounding::ToOdd => v40_to_odd,
+                        Saturation::SatNoneV40 if !stops => v40,
+                        _ => largest,
+                    };
+                    let rounded = project(Exact::finite(negative, 1, 200), &format, &how);
+                    let flags = Flags::OVERFLOW | Flags::INEXACT;
+                    assert_eq!(
+                        rounded,
+                        Rounded { value: expected | sign, flags },
+                        "{name} {mode:?} {saturation:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn presets_by_name_and_format() {
     let names = Preset::ALL.map(Preset::name);
