@@ -1,5 +1,5 @@
-//! All pairs of codes of every named format of 8 bits or fewer, for every operation of two operands, every
-//! deterministic rounding mode and three saturation modes, code and flags, against exact integers.
+//! All pairs of codes of the catalogue's formats of 8 bits or fewer, Tesla's at several biases and P3109's of 8 bits, for every
+//! operation of two operands, every deterministic rounding mode and three saturation modes, code and flags, against exact integers.
 //!
 //! The exact result of a pair is located once on the format's grid; the 18 projections follow from that place.
 //! Without optimization every sixteenth row is checked, unless `SMALLFLOAT_EXTENSIVE=1`.

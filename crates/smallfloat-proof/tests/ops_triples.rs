@@ -1,4 +1,4 @@
-//! FMA over all triples of codes of every named format of 8 bits or fewer, FAA over random ones, and both and Clamp over all triples
+//! FMA over all triples of codes of the catalogue's formats of 8 bits or fewer, Tesla's and P3109's of 8 bits, FAA over random ones, and both and Clamp over all triples
 //! of special values, code and flags, against exact integers.
 //!
 //! Without `SMALLFLOAT_EXTENSIVE=1` FMA over the triples of six formats, and without optimization a sixteenth of the triples, spread

@@ -1,4 +1,4 @@
-//! All 2^32 f32 inputs into every small format, against the oracle's exact interval ends.
+//! All 2^32 f32 inputs into small formats of every kind, against the oracle's exact interval ends.
 //!
 //! The oracle gives runs: intervals of bit patterns with one code and one set of flags. They are expanded and compared
 //! byte for byte with what the kernels give; the core's scalar conversion is held to code and flags at both ends of
