@@ -108,7 +108,7 @@ fn chance(
     let leading = datum.exponent_of_leading_bit();
     let place = leading.max(from.exponent_range().0) - from.trailing_bits().cast_signed();
     let first = match from.decode(code - keys.trailing(code)) {
-        Datum::Finite { significand, exponent, .. } => {
+        Datum::Finite { significand: significand @ 1.., exponent, .. } => {
             u128::from(significand) << (exponent - place).max(0).unsigned_abs()
         }
         _ => 0,

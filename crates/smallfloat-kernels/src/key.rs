@@ -76,9 +76,9 @@ impl Keys {
         2 * ((self.high - self.low) >> self.shift) + sticky + 1
     }
 
-    /// The number of classes of one sign.
+    /// The number of classes of one sign; where no memory holds tables of them, some number that large.
     pub(crate) fn magnitudes(&self) -> usize {
-        index(self.last_finite() + 3)
+        usize::try_from(self.last_finite() + 3).unwrap_or(usize::MAX).min(usize::MAX / 16)
     }
 
     /// The class of +∞.

@@ -234,7 +234,7 @@ impl Format {
         ))
     }
 
-    /// A signed format after IEEE 754's model, with bias 2^(w−1) − 1 for w = `k` − `p` exponent bits: 3 ≤ `k` ≤ 16,
+    /// A signed format after IEEE 754's model, with bias 2^(w−1) − 1 for w = `k` − `p` exponent bits: 4 ≤ `k` ≤ 16,
     /// or binary32 and binary64.
     ///
     /// # Errors
@@ -618,7 +618,7 @@ impl Format {
         }
         let mut index = 0;
         while index <= self.max_index() {
-            if wider.encode(self.datum_at(index)).is_none() {
+            if wider.encode(self.decode(index)).is_none() {
                 return false;
             }
             index += 1;

@@ -64,6 +64,8 @@ pub(crate) fn wide_formats() -> Vec<Format> {
     for (k, p) in [(9, 4), (12, 4), (13, 5), (15, 7), (16, 8), (16, 10), (16, 13)] {
         names.push(format!("ieee:k={k},p={p}"));
     }
+    // Twice the classes of its binary64 magnitudes are 2^64 and 8: a product that wraps would be a small table.
+    names.push("minifloat:k=16,p=5,bias=4096,signed=false,specials=finite".into());
     for specials in ["finite", "ieee", "nan-allones", "nan-negzero", "p3109-extended"] {
         for subnormals in ["gradual", "tesla", "flush", "none"] {
             for (k, p, bias) in
