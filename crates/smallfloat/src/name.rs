@@ -437,3 +437,43 @@ from_name!(
      p3109-satnone-v40"
 );
 from_name!(crate::Saturation, Self::ALL, "saturation", "satfinite, satpropagate, satnone or satnone-v40");
+
+#[cfg(test)]
+mod tests {
+    use super::{closest, edit_distance};
+
+    #[test]
+    fn distances_are_levenshtein_s() {
+        for (a, b, distance) in [
+            ("kitten", "sitting", 3),
+            ("saturday", "sunday", 3),
+            ("flaw", "lawn", 2),
+            ("", "abc", 3),
+            ("abc", "", 3),
+            ("xxe4m3", "e4m3", 2),
+            ("e4m3", "e4m3xx", 2),
+            ("E4M3fn", "e4m3FN", 0),
+        ] {
+            assert_eq!(
+                (edit_distance(a, b), edit_distance(b, a)),
+                (Some(distance), Some(distance)),
+                "{a} {b}"
+            );
+        }
+        let (short, long) = ("a".repeat(32), "a".repeat(33));
+        assert_eq!(edit_distance(&short, "a"), Some(31));
+        assert_eq!(edit_distance("a", &short), Some(31));
+        assert_eq!((edit_distance(&long, "a"), edit_distance("a", &long)), (None, None));
+    }
+
+    /// One slip in any name, and one more for every four letters.
+    #[test]
+    fn suggestions_are_near() {
+        let of = |name| closest(name, [("abcdefgh", "far"), ("abc", "near")].into_iter());
+        assert_eq!(
+            (of("abd"), of("axx"), of("abcdxxgh"), of("abcxxxgh")),
+            (Some("near"), None, Some("far"), Some("far"))
+        );
+        assert_eq!((of("abxxxxgh"), of("abcde")), (None, Some("near")));
+    }
+}

@@ -328,9 +328,8 @@ fn shortest_digits(format: &Format, index: u64) -> (String, i64) {
 
 /// Writes 0.digits · 10^point plainly where that is short, else with an exponent.
 fn place_point(digits: &str, point: i64) -> String {
-    let count = i64::try_from(digits.len()).unwrap_or(i64::MAX);
     match usize::try_from(point) {
-        Ok(point @ 1..=17) if count <= 17 => {
+        Ok(point @ 1..=17) => {
             let (whole, fraction) = digits.split_at(point.min(digits.len()));
             let zeros = "0".repeat(point - whole.len());
             let dot = if fraction.is_empty() { "" } else { "." };

@@ -97,6 +97,10 @@ fn data_are_ordered_by_value() {
 fn exact_values_are_what_they_say() {
     let x = Exact::from(-6_i128);
     assert_eq!(x, Exact::finite(true, 6, 0));
+    assert_eq!(
+        (Exact::from_i128(0), Exact::from_i128(7)),
+        (Exact::finite(false, 0, 0), Exact::finite(false, 7, 0))
+    );
     assert_eq!(x.magnitude(), Exact::finite(false, 6, 0));
     assert_eq!(x.scaled(-2), Exact::finite(true, 6, -2));
     assert_eq!(Exact::finite(false, 0, 0).scaled(3), Exact::finite(false, 0, 0));
