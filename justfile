@@ -57,9 +57,9 @@ python-bench:
 other-machines *parts:
     scripts/other-machines {{parts}}
 
-# Mutants of the source that no test notices: `just mutants 3/100`, one of a hundred shards (needs cargo-mutants).
-mutants shard *parts:
-    scripts/mutants {{shard}} {{parts}}
+# Mutants of the source that no test notices: of `core`, `kernels` and `files`, or the parts named (needs cargo-mutants).
+mutants *parts:
+    scripts/mutants {{parts}}
 
 # The proofs' tests with all that the gate has no time for, half an hour; rows to target/evidence.
 extensive *words:

@@ -281,6 +281,9 @@ mod tests {
             "binary8p8uf",
             "binary16p1se",
             "minifloat:k=6,p=1,bias=3",
+            "minifloat:k=8,p=4,bias=7,subnormals=none",
+            "minifloat:k=8,p=4,bias=7,subnormals=flush",
+            "minifloat:k=8,p=3,bias=30,signed=false,subnormals=flush",
         ];
         named.chain(more.into_iter().map(|name| name.parse().unwrap()))
     }

@@ -349,10 +349,8 @@ fn edit_distance(a: &str, b: &str) -> Option<usize> {
 /// The name without parameters: a catalogue row's, or the family's word.
 fn base_name(format: &Format) -> &'static str {
     let same = |row: &&crate::formats::Named| {
-        let unbiased = row.format.has_free_bias() && row.format.precision() == format.precision();
-        row.format.family() == format.family()
-            && row.format.width() == format.width()
-            && (row.format == *format || (unbiased && format.has_free_bias()))
+        let biased = row.format.has_free_bias() && format.has_free_bias();
+        row.format == *format || (biased && row.format.precision() == format.precision())
     };
     match CATALOGUE.iter().find(same) {
         Some(row) => row.name,

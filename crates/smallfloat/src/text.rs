@@ -231,7 +231,7 @@ pub(crate) fn shortest(format: &Format, code: u64) -> (String, i64) {
 /// The digits d₁d₂… of the shortest decimal 0.d₁d₂… · 10^point inside the rounding interval of an index, by the
 /// free-format algorithm of Steele and White (1990) on exact integers.
 fn shortest_digits(format: &Format, index: u64) -> (String, i64) {
-    // Value and neighbours as multiples of one power of two, doubled so that midpoints are integers.
+    // Value and neighbours as multiples of one power of two.
     let value = format.magnitude(index);
     let below = match index {
         // Nothing lies below the smallest value of a format without zero: let half of it bound.
@@ -241,7 +241,7 @@ fn shortest_digits(format: &Format, index: u64) -> (String, i64) {
         _ => format.magnitude(index - 1),
     };
     let above = format.magnitude(index + 1);
-    let unit = value.1.min(below.1).min(above.1) - 1;
+    let unit = value.1.min(below.1).min(above.1);
     let multiple = |(significand, exponent): (u64, i32)| {
         let mut n = Natural::new(significand);
         n.shift_left(u64::from((exponent - unit).unsigned_abs()));

@@ -144,6 +144,9 @@ fn reductions() {
         ([0x00, 0x40, inf, 0x40], "7f", "80"),
         ([nan, 0x40, 0x40, 0x40], "80", "80"),
         ([0x00, 0xc0, 0x40, 0x40], "40", "00"),
+        // −1 twice and three times.
+        ([0xc0, 0xc0, 0x40, 0x40], "00", "40"),
+        ([0xc0, 0xc0, 0xc0, 0x40], "c8", "c0"),
     ] {
         assert_eq!(call(&sum, &[block(0x80, &elements)], &[]), expected_sum, "{elements:x?}");
         assert_eq!(call(&product, &[block(0x80, &elements)], &[]), expected_product, "{elements:x?}");

@@ -1,8 +1,8 @@
 //! Names of formats and texts of numbers, both ways, with words typed in and against the standard library's numbers.
 #![cfg(feature = "alloc")]
 
-use smallfloat::formats::{BINARY16, BINARY32, BINARY64, E4M3FN};
-use smallfloat::{Exact, Flags, Format, FormatSpec, Preset, Saturation, project, text};
+use smallfloat::formats::{BINARY16, BINARY32, BINARY64, E4M3FN, E5M2};
+use smallfloat::{Exact, Flags, Format, FormatSpec, Preset, Saturation, text};
 
 #[test]
 fn formats_print_their_names() {
@@ -88,7 +88,7 @@ fn decimals_round_as_the_standard_library_s() {
     let how = BINARY64.default_projection();
     let mut state = 1_u64;
     let mut count = 0;
-    for length in 1..=40 {
+    for length in (1..=40).chain([60, 90, 130]) {
         for power in (-340..=310).step_by(7).chain(-45..=45) {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let mut digits: String =
@@ -268,10 +268,9 @@ fn numbers_print_plainly_or_with_an_exponent() {
     }
     assert_eq!(BINARY32.decode_text(u64::from(0.1_f32.to_bits())), "0.1");
     assert_eq!((BINARY16.decode_text(0x3555), E4M3FN.decode_text(0x7f)), ("0.3333".into(), "NaN".into()));
-    // Of two as close the even one: 0.5 of the smallest distance.
-    let format: Format = "minifloat:k=8,p=6,bias=1,specials=finite".parse().expect("a format");
-    assert_eq!(
-        project(text::parse("1.5").expect("a number"), &format, &format.default_projection()).flags,
-        Flags::NONE
-    );
+    // 0.7 and 0.8 are as close to 0.75: the even digit.
+    assert_eq!(E5M2.decode_text(0x3a), "0.8");
+    // Nothing lies between 0 and 0.15625 here: 0.1 rounds to it.
+    let without: Format = "minifloat:k=6,p=3,bias=3,subnormals=none".parse().expect("a format");
+    assert_eq!((without.decode(1).to_f64(), without.decode_text(1)), (Some(0.156_25), "0.1".into()));
 }

@@ -85,6 +85,30 @@ fn remainders_are_those_of_integers() {
     }
 }
 
+/// Dividends far above a divisor of 64 bits, by doubling.
+#[test]
+fn remainders_of_long_divisors() {
+    for divisor in [u64::MAX, u64::MAX - 58, (1 << 63) + 1, 0xdead_beef_cafe_f00d] {
+        for dividend in [u64::MAX - 2, 0x1234_5678_9abc_def1, 3] {
+            let mut rest = u128::from(dividend) % u128::from(divisor);
+            for power in 0..200 {
+                let (x, y) = (Datum::finite(false, dividend, power), Datum::finite(true, divisor, 0));
+                let expected = u64::try_from(rest).expect("below the divisor");
+                let found = fmod(x, y, IEEE).exact;
+                let below = project(found, &BINARY64, &BINARY64.default_projection()).value;
+                let exact =
+                    project(Exact::finite(false, rest, 0), &BINARY64, &BINARY64.default_projection()).value;
+                assert_eq!(
+                    (below, found.is_zero()),
+                    (exact, expected == 0),
+                    "{dividend} · 2^{power} mod {divisor}"
+                );
+                rest = 2 * rest % u128::from(divisor);
+            }
+        }
+    }
+}
+
 #[test]
 fn quotients_and_roots_know_whether_they_are_exact() {
     let all = integers();

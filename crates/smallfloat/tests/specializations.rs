@@ -9,7 +9,7 @@ use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64};
 use smallfloat::ops::{
     Answer, Argument, Block, Function, Group, Parameter, Specialization, mandatory_minimum,
 };
-use smallfloat::{ErrorKind, Format};
+use smallfloat::{ErrorKind, Format, Rounding};
 
 fn parse(text: &str) -> Specialization {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -393,6 +393,9 @@ fn parts_have_their_place() {
             "BlockDotProduct<2, (e8m0fnu, e5m2), (e8m0fnu, e5m2), e5m2>",
             "formats of this function without brackets",
         ),
+        ("CompareLess<e5m2, e5m2, (ToOdd, SatNone)>", "expected no projection: the result is not rounded"),
+        ("Sqrt<e5m2, e5m2, (e5m2, ToEven)>", "ToEven"),
+        ("BlockExp<2, (ToOdd, SatNone), (e8m0fnu, e5m2), e8m0fnu, e5m2>", "expected the pairs"),
         ("CompareLess<e5m2, e5m2, scale=5>", "`scale` is not understood"),
         ("IsNaN<e4m3fn, clamp=operands>", "`clamp` is not understood"),
         ("NextLessThan<e4m3fn, scale=1>", "only scalar operations that round"),
@@ -418,6 +421,40 @@ fn parts_have_their_place() {
     let spec = "Sqrt<e5m2, e5m2, (ToOdd, SatNone), semantics=p3109, scale=-1048576, clamp=operands>";
     assert_eq!(parse(&spec.to_uppercase()), parse(spec));
     assert_eq!(parse(spec).to_string(), spec);
+}
+
+/// What a function gives, and the same function of other formats and projections.
+#[test]
+fn results_and_variants() {
+    for (text, result) in [
+        ("Add<e5m2, e4m3fn, binary16>", Some(BINARY16)),
+        ("CompareLess<e5m2, e4m3fn>", None),
+        ("IsNaN<e5m2>", None),
+        ("Class<e5m2>", None),
+        ("TotalOrder<e5m2, e5m2>", None),
+        ("BitwidthOf<binary16>", None),
+        ("MaxFiniteOf<binary16>", Some(BINARY16)),
+        ("NextLessThan<binary16>", Some(BINARY16)),
+    ] {
+        assert_eq!(parse(text).result(), result.as_ref(), "{text}");
+    }
+    let add = parse("Add<binary32, binary32, binary32>");
+    let how = BINARY32.default_projection().with_rounding(Rounding::ToOdd);
+    assert_eq!(add.with_projections(&[how]).unwrap().projection(), Some(&how));
+    for wrong in [&[][..], &[how, how]] {
+        let error = add.with_projections(wrong).unwrap_err().to_string();
+        assert!(error.contains("1 projection"), "{error}");
+    }
+    assert_eq!(add.with_formats(&[BINARY16; 3]).unwrap().formats(), [BINARY16; 3]);
+    assert!(
+        add.with_formats(&[BINARY16; 2]).unwrap_err().to_string().contains("takes 3 formats, 2 are given")
+    );
+    let error = add.call(&[0, 1 << 33]).unwrap_err().to_string();
+    assert!(error.contains("operand 2"), "{error}");
+    let negative_zero = parse("Sqrt<e5m2, e5m2, scale=1048576>");
+    assert_eq!(negative_zero.arithmetic().scale, 1_048_576);
+    let titles: BTreeSet<&str> = Group::ALL.iter().map(|group| group.title()).collect();
+    assert!(titles.len() == Group::ALL.len() && titles.contains("core scalar operations"), "{titles:?}");
 }
 
 /// 2^(x + L) at the ends of the scale's range: 2^1048576 · 2^−1048576 = 1, and beyond 2^(2^26) the result still overflows.

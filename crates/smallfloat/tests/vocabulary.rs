@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use smallfloat::formats::{BINARY16, BINARY32, BINARY64, CATALOGUE, E2M1FN, E4M3FN, E5M2};
 use smallfloat::random::{Philox, philox4x32_10};
 use smallfloat::{
-    Class, Datum, Exact, Flags, Format, FormatSpec, MissingNan, Preset, RandomBits, Rounded, Rounding,
-    Saturation, project, text,
+    Class, Datum, Exact, Flags, Format, FormatSpec, MissingNan, MissingZero, NegativeRule, Preset,
+    Projection, RandomBits, Rounded, Rounding, Saturation, Unrepresentable, project, text,
 };
 
 fn format(name: &str) -> Format {
@@ -90,6 +90,12 @@ fn data_are_ordered_by_value() {
     }
     assert_eq!(Datum::ZERO.compare(&Datum::ZERO.negated()), Some(Ordering::Equal));
     assert_eq!((finite(5, -1).to_f64(), finite(5, -1).to_f32()), (Some(2.5), Some(2.5)));
+    // Binary64 to binary32: exact, rounded, and next to a tie.
+    for x in [1.5, 1.0 + f64::EPSILON, 1.0 + 2_f64.powi(-24) + f64::EPSILON, 1e300, -1e-300, 0.1] {
+        #[expect(clippy::cast_possible_truncation, reason = "what is tested")]
+        let expected = x as f32;
+        assert_eq!(BINARY64.decode_f32(x.to_bits()).value.to_bits(), expected.to_bits());
+    }
     assert_eq!((finite((1 << 53) + 1, 0).to_f64(), finite((1 << 24) + 1, 0).to_f32()), (None, None));
 }
 
@@ -147,6 +153,7 @@ fn random_bits_have_bounds() {
     let high = |count, word| RandomBits::from_word32(count, word).map(|bits| (bits.count(), bits.word()));
     assert_eq!(high(5, 0xf800_0001).ok(), Some((5, 31)));
     assert_eq!(high(32, 7).ok(), Some((32, 7)));
+    assert_eq!(high(1, 1 << 31).ok(), Some((1, 1)));
     assert!(high(0, 0).is_err() && high(33, 0).is_err());
 }
 
@@ -271,6 +278,129 @@ fn overflow_by_mode_and_saturation() {
     }
 }
 
+/// What lies below an unsigned format, by the rule for it, the saturation and the rounding mode.
+#[test]
+fn negative_values_in_unsigned_formats() {
+    // (name, its NaN, its zero, the code of 1, its smallest value's).
+    for (name, nan, has_zero, one) in [
+        ("binary8p3ue", Some(0xff), true, 0x80),
+        ("e8m0fnu", Some(0xff), false, 0x7f),
+        ("minifloat:k=6,p=3,bias=3,signed=false,specials=finite", None, true, 0x0c),
+    ] {
+        let f = format(name);
+        assert_eq!(f.decode(one).to_f64(), Some(1.0), "{name}");
+        for rule in
+            [NegativeRule::Nan, NegativeRule::BySaturation, NegativeRule::Zero, NegativeRule::Magnitude]
+        {
+            for saturation in Saturation::ALL {
+                for rounding in Rounding::DETERMINISTIC {
+                    let base = f.default_projection().with_rounding(rounding).with_saturation(saturation);
+                    let how = Projection {
+                        unrepresentable: Unrepresentable {
+                            negative: rule,
+                            missing_zero: MissingZero::Min,
+                            ..base.unrepresentable
+                        },
+                        ..base
+                    };
+                    let none = matches!(saturation, Saturation::SatNone | Saturation::SatNoneV40);
+                    // Toward zero and upward a value below the range stays at its end.
+                    let stops = matches!(rounding, Rounding::TowardZero | Rounding::TowardPositive);
+                    let below = |stops: bool| match (rule, nan) {
+                        (NegativeRule::Nan, Some(nan)) => nan,
+                        (NegativeRule::BySaturation, Some(nan)) if none && !stops => nan,
+                        _ => 0,
+                    };
+                    let what = format!("{name} {rule:?} {saturation:?} {rounding:?}");
+                    let of = |x| project(x, &f, &how);
+                    let found = of(Exact::finite(true, 1, 0));
+                    if rule == NegativeRule::Magnitude {
+                        assert_eq!((found.value, found.flags), (one, Flags::INEXACT), "{what}");
+                        let tiny = of(Exact::finite(true, 1, -40));
+                        let flags = if has_zero { Flags::INEXACT | Flags::UNDERFLOW } else { Flags::INEXACT };
+                        assert_eq!(tiny.flags, flags, "{what}");
+                        let away = rounding == Rounding::TowardPositive || rounding == Rounding::ToOdd;
+                        if has_zero {
+                            assert_eq!(tiny.value, u64::from(away), "{what}");
+                        }
+                    } else {
+                        assert_eq!((found.value, found.flags), (below(stops), Flags::INVALID), "{what}");
+                        let infinite = of(Exact::Infinite { negative: true });
+                        assert_eq!(
+                            (infinite.value, infinite.flags),
+                            (below(false), Flags::INVALID),
+                            "{what}"
+                        );
+                    }
+                    // A zero's sign is no value; what rounds to zero is zero.
+                    let zero = of(Exact::finite(true, 0, 0));
+                    let flags = if has_zero { Flags::NONE } else { Flags::INEXACT };
+                    assert_eq!((zero.value, zero.flags), (0, flags), "{what}");
+                    let nan_found = of(Exact::Nan { negative: true });
+                    assert_eq!(
+                        (nan_found.value, nan_found.flags),
+                        (nan.unwrap_or(f.max_code()), Flags::INVALID),
+                        "{what}"
+                    );
+                    if has_zero
+                        && rule != NegativeRule::Magnitude
+                        && matches!(rounding, Rounding::NearestEven | Rounding::TowardZero)
+                    {
+                        let tiny = of(Exact::finite(true, 1, -40));
+                        assert_eq!(
+                            (tiny.value, tiny.flags),
+                            (0, Flags::INEXACT | Flags::UNDERFLOW),
+                            "{what}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// NaN and infinities in a format of nothing but numbers.
+#[test]
+fn formats_without_nan_and_infinity() {
+    for (rule, positive, negative) in [
+        (MissingNan::Max, 7, 7),
+        (MissingNan::SignMax, 7, 15),
+        (MissingNan::Zero, 0, 0),
+        (MissingNan::OppositeZero, 8, 0),
+    ] {
+        let base = E2M1FN.default_projection().with_saturation(Saturation::SatNone);
+        let how = Projection {
+            unrepresentable: Unrepresentable { missing_nan: rule, ..base.unrepresentable },
+            ..base
+        };
+        let codes = [false, true].map(|negative| project(Exact::Nan { negative }, &E2M1FN, &how).value);
+        assert_eq!(codes, [positive, negative], "{rule:?}");
+        let overflow = Flags::OVERFLOW | Flags::INEXACT;
+        for (negative, code) in [(false, 7), (true, 15)] {
+            let found = project(Exact::Infinite { negative }, &E2M1FN, &how);
+            assert_eq!((found.value, found.flags), (code, overflow), "{rule:?}");
+        }
+    }
+}
+
+/// Tesla's hole: from 7/8 of the smallest normal value's half to the smallest normal value, nine steps, for eighths of the way.
+#[test]
+fn stochastic_rounding_in_tesla_s_hole() {
+    let f = format("cfloat8_1_4_3:bias=7");
+    // 7 and 16 units of 2^-10, in 72nds of the nine steps between.
+    for part in 0..=72_u128 {
+        for word in 0..8_u64 {
+            let mode = Rounding::StochasticA(RandomBits::new(3, word).expect("legal"));
+            let x = Exact::finite(false, 7 * 8 + part, -13);
+            let found = project(x, &f, &f.default_projection().with_rounding(mode));
+            // Eighths of the way, cut, and the word.
+            let away = part == 72 || part / 9 + u128::from(word) >= 8;
+            assert_eq!(found.value, 7 + u64::from(away), "{part}/72, {word}");
+            assert_eq!(found.flags.contains(Flags::INEXACT), part % 72 != 0, "{part}/72");
+        }
+    }
+}
+
 #[test]
 fn presets_by_name_and_format() {
     let names = Preset::ALL.map(Preset::name);
@@ -298,6 +428,10 @@ fn presets_by_name_and_format() {
     assert_eq!(Preset::MlDtypes.projection(&e8m0).rounding, Rounding::NearestAway);
     assert_eq!(Preset::Ieee.projection(&e8m0).rounding, Rounding::NearestEven);
     assert_eq!(Preset::MlDtypes.projection(&E2M1FN).unrepresentable.missing_nan, MissingNan::OppositeZero);
+    // The presets of OCP write the NaN with all bits set, that of IEEE 754 the one with the first bit.
+    for (preset, code) in [(Preset::OcpSaturate, 0x7f), (Preset::OcpNoSaturate, 0x7f), (Preset::Ieee, 0x7e)] {
+        assert_eq!(E5M2.encode_f32(f32::NAN, &preset.projection(&E5M2)).value, code, "{preset:?}");
+    }
     assert_eq!(Preset::P3109SatPropagate.projection(&E5M2).saturation, Saturation::SatPropagate);
     assert_eq!(Preset::P3109SatNoneV40.projection(&E5M2).saturation, Saturation::SatNoneV40);
 }

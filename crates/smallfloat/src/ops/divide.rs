@@ -140,7 +140,7 @@ const fn root(a: u64, p: i32) -> Exact {
         }
         digits += 1;
     }
-    // 64 pairs of digits before the point of the radicand, `BITS` of the root.
+    // 64 pairs of digits before the point of the radicand, `BITS` of the root: no digit of the radicand is left.
     let exponent = p / 2 + 64 - signed(BITS);
-    Exact::Finite { negative: false, significand: root, exponent, sticky: rest != 0 || radicand != 0 }
+    Exact::Finite { negative: false, significand: root, exponent, sticky: rest != 0 }
 }
