@@ -108,7 +108,7 @@ impl Natural {
     /// ⌊self / divisor⌋ for a quotient below 2^128, and whether a remainder is left.
     pub(crate) fn divide(mut self, divisor: &Self) -> (u128, bool) {
         let mut quotient = 0;
-        let top = (self.bits() + 1).saturating_sub(divisor.bits());
+        let top = self.bits().saturating_sub(divisor.bits());
         let mut scaled = divisor.clone();
         scaled.shift_left(top);
         for _ in 0..=top {

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Snippet};
 use crate::natural::Natural;
 use crate::ops::quotient;
 use crate::projection::project;
-use crate::{Datum, Exact, Format, Projection, Rounded, Subnormals};
+use crate::{Datum, Exact, Format, Projection, Rounded};
 
 /// Beyond these powers of ten every format overflows or underflows: 2^±131072 is 10^±39457.
 const DECIMAL_LIMIT: i64 = 50_000;
@@ -236,8 +236,6 @@ fn shortest_digits(format: &Format, index: u64) -> (String, i64) {
     let below = match index {
         // Nothing lies below the smallest value of a format without zero: let half of it bound.
         0 => (0, value.1),
-        // Without subnormals there is nothing between zero and the smallest normal.
-        1 if format.subnormals() == Subnormals::None => (0, value.1),
         _ => format.magnitude(index - 1),
     };
     let above = format.magnitude(index + 1);

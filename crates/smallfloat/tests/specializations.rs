@@ -394,7 +394,7 @@ fn parts_have_their_place() {
             "formats of this function without brackets",
         ),
         ("CompareLess<e5m2, e5m2, (ToOdd, SatNone)>", "expected no projection: the result is not rounded"),
-        ("Sqrt<e5m2, e5m2, (e5m2, ToEven)>", "ToEven"),
+        ("Sqrt<e5m2, e5m2, (e5m2, ToEven)>", "`e5m2` is not"),
         ("BlockExp<2, (ToOdd, SatNone), (e8m0fnu, e5m2), e8m0fnu, e5m2>", "expected the pairs"),
         ("CompareLess<e5m2, e5m2, scale=5>", "`scale` is not understood"),
         ("IsNaN<e4m3fn, clamp=operands>", "`clamp` is not understood"),

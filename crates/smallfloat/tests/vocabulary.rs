@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use smallfloat::formats::{BINARY16, BINARY32, BINARY64, CATALOGUE, E2M1FN, E4M3FN, E5M2};
 use smallfloat::random::{Philox, philox4x32_10};
 use smallfloat::{
-    Class, Datum, Exact, Flags, Format, FormatSpec, MissingNan, MissingZero, NegativeRule, Preset,
-    Projection, RandomBits, Rounded, Rounding, Saturation, Unrepresentable, project, text,
+    Class, Datum, Exact, Flags, Format, FormatSpec, MissingNan, MissingZero, NegativeRule, NegativeZero,
+    Preset, Projection, RandomBits, Rounded, Rounding, Saturation, Unrepresentable, project, text,
 };
 
 fn format(name: &str) -> Format {
@@ -319,6 +319,13 @@ fn negative_values_in_unsigned_formats() {
                         let tiny = of(Exact::finite(true, 1, -40));
                         let flags = if has_zero { Flags::INEXACT | Flags::UNDERFLOW } else { Flags::INEXACT };
                         assert_eq!(tiny.flags, flags, "{what}");
+                        // Exact but for its sign, and so small that this counts.
+                        let least = f.min_positive();
+                        let Datum::Finite { significand, exponent, .. } = least else {
+                            unreachable!("finite")
+                        };
+                        let found = of(Exact::finite(true, significand.into(), exponent));
+                        assert_eq!((Some(found.value), found.flags), (f.encode(least), flags), "{what}");
                         let away = rounding == Rounding::TowardPositive || rounding == Rounding::ToOdd;
                         if has_zero {
                             assert_eq!(tiny.value, u64::from(away), "{what}");
@@ -359,6 +366,27 @@ fn negative_values_in_unsigned_formats() {
     }
 }
 
+/// A rule for negative values that means zero, where there is no zero: the rule for that.
+#[test]
+fn rules_meet() {
+    let f = format("e8m0fnu");
+    for (missing_zero, code) in [(MissingZero::Nan, 0xff), (MissingZero::Min, 0)] {
+        let base = f.default_projection();
+        let unrepresentable =
+            Unrepresentable { negative: NegativeRule::Zero, missing_zero, ..base.unrepresentable };
+        let found = project(Exact::finite(true, 1, 0), &f, &Projection { unrepresentable, ..base });
+        assert_eq!((found.value, found.flags), (code, Flags::INVALID), "{missing_zero:?}");
+    }
+    let how = E5M2.default_projection();
+    let other = how.with_negative_zero(NegativeZero::Positive);
+    assert_eq!(
+        other.unrepresentable,
+        Unrepresentable { negative_zero: NegativeZero::Positive, ..how.unrepresentable }
+    );
+    assert_eq!((other.rounding, other.with_negative_zero(NegativeZero::Keep)), (how.rounding, how));
+    assert_eq!([how, other].map(|how| project(Exact::finite(true, 0, 0), &E5M2, &how).value), [0x80, 0]);
+}
+
 /// NaN and infinities in a format of nothing but numbers.
 #[test]
 fn formats_without_nan_and_infinity() {
@@ -385,19 +413,33 @@ fn formats_without_nan_and_infinity() {
 
 /// Tesla's hole: from 7/8 of the smallest normal value's half to the smallest normal value, nine steps, for eighths of the way.
 #[test]
-fn stochastic_rounding_in_tesla_s_hole() {
+fn rounding_in_tesla_s_hole() {
     let f = format("cfloat8_1_4_3:bias=7");
     // 7 and 16 units of 2^-10, in 72nds of the nine steps between.
     for part in 0..=72_u128 {
-        for word in 0..8_u64 {
-            let mode = Rounding::StochasticA(RandomBits::new(3, word).expect("legal"));
+        let rounded = |mode| {
             let x = Exact::finite(false, 7 * 8 + part, -13);
             let found = project(x, &f, &f.default_projection().with_rounding(mode));
-            // Eighths of the way, cut, and the word.
-            let away = part == 72 || part / 9 + u128::from(word) >= 8;
-            assert_eq!(found.value, 7 + u64::from(away), "{part}/72, {word}");
             assert_eq!(found.flags.contains(Flags::INEXACT), part % 72 != 0, "{part}/72");
+            found.value - 7
+        };
+        for word in 0..8_u64 {
+            let bits = RandomBits::new(3, word).expect("legal");
+            // Eighths of the way, cut or to the nearest (none is a tie), and the word.
+            for (mode, eighths) in [
+                (Rounding::StochasticA(bits), part / 9),
+                (Rounding::StochasticB(bits), (2 * part + 9) / 18),
+                (Rounding::StochasticC(bits), (2 * part + 9) / 18),
+            ] {
+                let away = part == 72 || (part > 0 && eighths + u128::from(word) >= 8);
+                assert_eq!(rounded(mode), u64::from(away), "{mode:?} {part}/72");
+            }
         }
+        // The code above the hole is even.
+        for mode in [Rounding::NearestEven, Rounding::NearestAway] {
+            assert_eq!(rounded(mode), u64::from(part >= 36), "{mode:?} {part}/72");
+        }
+        assert_eq!(rounded(Rounding::TowardPositive), u64::from(part > 0));
     }
 }
 
