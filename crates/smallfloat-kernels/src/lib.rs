@@ -58,6 +58,8 @@ mod nibbles;
 mod packing;
 mod parallel;
 mod plan;
+#[cfg(test)]
+mod quick_ways;
 mod random;
 mod recent;
 mod recode;

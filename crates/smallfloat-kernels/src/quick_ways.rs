@@ -1,0 +1,89 @@
+//! The quick ways are there: for which formats and functions kernels must not fall back to slower ways with the same results. Plans that
+//! do not describe a format are given up when they are made, so a mistake in one would cost nothing but speed.
+
+use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64, CATALOGUE, E4M3FN, E5M2};
+use smallfloat::ops::{Arithmetic, Operation};
+use smallfloat::{Format, Rounding};
+
+use crate::arithmetic::ArithmeticPlan;
+use crate::decode_plan::DecodePlans;
+use crate::plan::Plan;
+
+fn catalogue(width: u32) -> impl Iterator<Item = Format> {
+    CATALOGUE.iter().map(|row| row.format).filter(move |format| format.width() <= width)
+}
+
+/// Scales have no subnormal grid.
+fn is_scale(format: &Format) -> bool {
+    !format.has_zero()
+}
+
+#[test]
+fn decoders_have_their_constants() {
+    let others = ["binary8p3se", "binary8p5uf", "binary6p2se", "minifloat:k=8,p=4,bias=7,subnormals=flush"];
+    let others = others.map(|name| name.parse::<Format>().expect("a format"));
+    for format in catalogue(16).chain(others) {
+        let words: Vec<u32> =
+            (0..=format.max_code()).map(|code| format.decode_f32(code).value.to_bits()).collect();
+        let plans = DecodePlans::new(&format, &words);
+        assert_eq!(plans.bytes.is_some(), format.width() <= 8, "{format}");
+        assert_eq!(plans.half_words.is_some(), !is_scale(&format), "{format}");
+        let nibbles = format.width() == 8 && format.is_signed();
+        assert_eq!(plans.nibbles.is_some(), nibbles, "{format}");
+        // The upper codes of a signed byte are the lower ones with a sign, whatever NaN is.
+        if let Some(bytes) = &plans.bytes {
+            assert!(bytes.signs.is_some() || format.width() == 8, "{format}");
+        }
+    }
+    let signs = |format: &Format| {
+        let words: Vec<u32> =
+            (0..=format.max_code()).map(|code| format.decode_f32(code).value.to_bits()).collect();
+        let signs = DecodePlans::new(format, &words).bytes.and_then(|bytes| bytes.signs);
+        signs.map(|signs| (signs.first, signs.span, signs.sign))
+    };
+    // E5M2's NaN have no sign of their own; a byte of 4 or 6 bits ends before its 128 upper codes.
+    for (name, expected) in [
+        ("cfloat8_1_4_3:bias=7", Some((128, 127, 0x80))),
+        ("e2m1fn", Some((0, 0, 0))),
+        ("e3m2fn", Some((0, 0, 0))),
+    ] {
+        assert_eq!(signs(&name.parse().expect("a format")), expected, "{name}");
+    }
+}
+
+#[test]
+fn encoders_have_their_constants() {
+    for from in [BINARY32, BINARY64, BINARY16, BFLOAT16] {
+        for format in catalogue(16) {
+            for rounding in Rounding::DETERMINISTIC {
+                let how = format.default_projection().with_rounding(rounding);
+                // bfloat16's range is binary32's: directed modes there need constants for each sign.
+                let directed = matches!(rounding, Rounding::TowardPositive | Rounding::TowardNegative);
+                let expected = !is_scale(&format) && (format != BFLOAT16 || (from != BINARY64 && !directed));
+                assert_eq!(
+                    Plan::new(&from, &format, &how).is_some(),
+                    expected,
+                    "{from} {format} {rounding:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn operations_have_their_constants() {
+    for format in catalogue(8) {
+        let arithmetic = Arithmetic::default_for([&format]);
+        for operation in [Operation::Add, Operation::Subtract, Operation::Multiply, Operation::Fma] {
+            let operands = &[format; 3][..operation.arity()];
+            let plan =
+                ArithmeticPlan::new(operation, operands, (&format, &format.default_projection()), arithmetic);
+            assert_eq!(plan.is_some(), !is_scale(&format), "{operation:?} {format}");
+        }
+    }
+    let how = E5M2.default_projection();
+    for operation in [Operation::Add, Operation::Multiply] {
+        let mixed = ArithmeticPlan::new(operation, &[E4M3FN, E5M2], (&E5M2, &how), Arithmetic::IEEE);
+        assert!(mixed.is_some(), "{operation:?}");
+    }
+}
