@@ -165,3 +165,29 @@ fn exact_sums_are_the_same_at_every_level() {
         }
     }
 }
+
+/// ∞ among the terms, of one sign, of both, and with NaN; zeros of one sign and of both.
+#[test]
+fn sums_without_a_value() {
+    let (a, b) = (format("e5m2"), format("e5m2"));
+    let dot = Dot::new(&a, &b, Accumulate::Exact).unwrap();
+    let how = BINARY32.default_projection();
+    let (one, infinity, zero, nan) = (0x3c, 0x7c, 0x00, 0x7e);
+    let sum = |x: &[u8], y: &[u8]| dot.dot(x, y, &BINARY32, &how).value;
+    let bits = |x: f32| u64::from(x.to_bits());
+    let is_nan = |x: &[u8], y: &[u8]| BINARY32.decode(sum(x, y)).is_nan();
+    assert_eq!(sum(&[one, infinity, one], &[one, one, 0xbc]), bits(f32::INFINITY));
+    assert_eq!(sum(&[one, infinity, one], &[one, 0xbc, one]), bits(f32::NEG_INFINITY));
+    assert_eq!(sum(&[infinity, infinity], &[one, infinity]), bits(f32::INFINITY));
+    assert!(is_nan(&[infinity, infinity], &[one, 0xbc]));
+    assert!(is_nan(&[infinity, one], &[zero, one]) && is_nan(&[infinity, nan], &[one, one]));
+    for (x, y, expected) in [
+        ([zero, zero], [one, one], 0),
+        ([0x80, zero], [one, 0xbc], 1 << 31),
+        ([0x80, zero], [one, one], 0),
+        ([one, 0xbc], [one, one], 0),
+        ([0x80, 0x80], [0x80, one], 0),
+    ] {
+        assert_eq!(sum(&x, &y), expected, "{x:x?} {y:x?}");
+    }
+}

@@ -213,3 +213,31 @@ fn error_sums_go_by_eight_lanes() {
     let sums = ErrorSums::of(&values, &quantized);
     assert_eq!((sums.signal.to_bits(), sums.noise.to_bits()), (signal.to_bits(), noise.to_bits()));
 }
+
+/// Sums, largest values and ratios with values typed in: whole lanes, a rest, and pairs that are not finite.
+#[test]
+fn errors_of_a_few_values() {
+    let x = [3.0_f32, -4.0, 1.0, f32::NAN, 2.0, 0.0, f32::INFINITY, -1.0, 0.5, -0.25, 8.0];
+    let q = [3.5_f32, -4.0, 0.25, 1.0, f32::NEG_INFINITY, 0.0, 1.0, -1.0, 0.5, 0.25, 8.0];
+    let sums = ErrorSums::of(&x, &q);
+    assert_eq!((sums.elements, sums.not_finite), (8, 3));
+    assert_eq!(
+        (sums.signal, sums.noise),
+        (9.0 + 16.0 + 1.0 + 1.0 + 0.25 + 0.0625 + 64.0, 0.25 + 0.5625 + 0.25)
+    );
+    assert_eq!((sums.amax, sums.max_error), (8.0, 0.75));
+    let ratio = sums.sqnr_db().expect("an error");
+    assert!((ratio - 10.0 * (91.3125_f64 / 1.0625).log10()).abs() < 1e-12, "{ratio}");
+    assert_eq!(ErrorSums::of(&x[..1], &x[..1]).sqnr_db(), None);
+    let hundred = ErrorSums { elements: 1, signal: 100.0, noise: 1.0, ..ErrorSums::default() };
+    assert_eq!((hundred.sqnr_db(), hundred.then(hundred).sqnr_db()), (Some(20.0), Some(20.0)));
+    let both = sums.then(ErrorSums::of(&[9.0_f32], &[10.5_f32]));
+    assert_eq!((both.elements, both.amax, both.max_error), (9, 9.0, 1.5));
+    // The largest at each place of a lane, and in the rest.
+    for at in 0..19 {
+        let mut values = [1.0_f64; 19];
+        values[at] = -5.0;
+        let sums = ErrorSums::of(&values, &[0.0_f64; 19]);
+        assert_eq!((sums.amax, sums.max_error, sums.signal, sums.noise), (5.0, 5.0, 43.0, 43.0));
+    }
+}
