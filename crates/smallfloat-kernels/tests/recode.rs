@@ -89,3 +89,19 @@ fn what_it_refuses() {
     let random = how.with_rounding(Rounding::StochasticA(RandomBits::new(8, 0).unwrap()));
     assert!(matches!(Recode::new(&format, &format, &random), Err(Error::NoRandomWords { .. })));
 }
+
+#[test]
+fn results_of_one_code() {
+    let (narrow, wide): (Format, Format) = ("e2m1fn".parse().unwrap(), "e4m3fn".parse().unwrap());
+    let up = Recode::new(&narrow, &wide, &wide.default_projection()).unwrap();
+    // 6, and −1; a code's upper bits are dropped.
+    for (code, expected) in [(7, 0x4c), (7 + 16, 0x4c), (10, 0xb8)] {
+        assert_eq!((up.value(code).value, up.value(code).flags), (expected, Flags::NONE), "{code}");
+    }
+    let down = Recode::new(&wide, &narrow, &narrow.default_projection()).unwrap();
+    for (code, expected, flags) in
+        [(0x7e, 7, Flags::OVERFLOW | Flags::INEXACT), (0x4c, 7, Flags::NONE), (0x39, 2, Flags::INEXACT)]
+    {
+        assert_eq!((down.value(code).value, down.value(code).flags), (expected, flags), "{code:#x}");
+    }
+}

@@ -241,3 +241,43 @@ fn errors_of_a_few_values() {
         assert_eq!((sums.amax, sums.max_error, sums.signal, sums.noise), (5.0, 5.0, 43.0, 43.0));
     }
 }
+
+/// All that cells tell of a few values, at once and in two parts, at every level.
+#[test]
+fn cells_of_a_few_values() {
+    let values = [0.0_f32, -0.0, 1.0, 1.5, 1.5, -3.0, f32::NAN, 0.25, f32::NEG_INFINITY];
+    for level in Level::available() {
+        let of = |values: &[f32]| {
+            let mut cells = Cells::<f32>::new(3).with_level(level);
+            cells.add(values);
+            cells
+        };
+        for cells in
+            [of(&values), of(&values[..4]).joined(of(&values[4..])), of(&values[..0]).joined(of(&values))]
+        {
+            assert_eq!((cells.elements(), cells.zeros(), cells.nans(), cells.infinities()), (9, 2, 1, 1));
+            assert_eq!((cells.first_not_finite(), cells.has_negative()), (Some(6), true));
+            assert_eq!(cells.amax(), Datum::finite(false, 3, 0));
+            assert_eq!(cells.exponents(), [(-2, 1), (0, 3), (1, 1)]);
+            let counts: Vec<_> =
+                cells.iter().map(|cell| (cell.representative.to_f64(), cell.count)).collect();
+            assert_eq!(counts, [(Some(0.25), 1), (Some(1.0), 1), (Some(1.5), 2), (Some(3.0), 1)]);
+            // Zero, infinity and NaN have classes too, and each binade eight of three bits and as many between.
+            assert!(cells.classes() > 254 * 16, "{}", cells.classes());
+            let total: f64 = cells
+                .iter()
+                .map(|cell| {
+                    let units = u128::from(cell.count) * u128::from(cell.first) + cell.sum;
+                    u32::try_from(units >> 8).map_or(f64::NAN, f64::from) * 2_f64.powi(cell.exponent + 8)
+                })
+                .sum();
+            assert_eq!(total.to_bits(), 7.25_f64.to_bits());
+        }
+        let positive = of(&[0.0, -0.0, 2.0]);
+        assert_eq!(
+            (positive.first_not_finite(), positive.has_negative(), positive.zeros()),
+            (None, false, 2)
+        );
+        assert_eq!(amax(&values, level).to_bits(), 3.0_f32.to_bits());
+    }
+}

@@ -1,0 +1,6 @@
+//! What the library says and computes, with values typed in or from integers and the standard library.
+
+mod format_rules;
+mod names_and_texts;
+mod operations;
+mod scalar_words;
