@@ -7,7 +7,7 @@ use std::num::FpCategory::{Infinite, Nan, Normal, Subnormal, Zero};
 use smallfloat::formats::{BINARY16, BINARY64, E4M3FN, E5M2 as E5M2_FORMAT};
 use smallfloat::{
     Bf16, CFloat8_1_4_3, CFloat8_1_5_2, Datum, Dynamic, E2M1Fn, E2M3Fn, E4M3B11Fnuz, E4M3Fn, E5M2, E8M0Fnu,
-    F16, Flags, Format, Ordered, Rounding, SmallFloat,
+    F16, Flags, Format, Ordered, Projection, Rounded, Rounding, SmallFloat,
 };
 
 macro_rules! constants {
@@ -104,6 +104,26 @@ fn scalars_print_as_floats_do() {
 
 fn four(a: &str, b: &str, c: &str, d: &str) -> (String, String, String, String) {
     (a.into(), b.into(), c.into(), d.into())
+}
+
+/// In constants and at run time: towards +∞, with flags.
+#[test]
+fn operations_by_a_projection() {
+    const UP: Projection = E5M2_FORMAT.default_projection().with_rounding(Rounding::TowardPositive);
+    const SUM: Rounded<E5M2> = E5M2::ONE.add_with(E5M2::EPSILON, &UP);
+    assert_eq!((SUM.value.to_f32(), SUM.flags), (1.25, Flags::NONE));
+    let [three, x] = [3.0, 1.25].map(E5M2::from_f32);
+    for (found, value, flags) in [
+        (three.add_with(x, &UP), 5.0, Flags::INEXACT),
+        (three.sub_with(x, &UP), 1.75, Flags::NONE),
+        (three.mul_with(x, &UP), 4.0, Flags::INEXACT),
+        (three.div_with(x, &UP), 2.5, Flags::INEXACT),
+        (three.mul_add_with(x, -three, &UP), 0.75, Flags::NONE),
+        (three.sqrt_with(&UP), 1.75, Flags::INEXACT),
+        (three.div_with(E5M2::ZERO, &UP), f32::INFINITY, Flags::DIVISION_BY_ZERO),
+    ] {
+        assert_eq!((found.value.to_f32(), found.flags), (value, flags));
+    }
 }
 
 #[test]
