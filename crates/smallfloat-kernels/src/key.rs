@@ -76,7 +76,8 @@ impl Keys {
         2 * ((self.high - self.low) >> self.shift) + sticky + 1
     }
 
-    /// The number of classes of one sign; where no memory holds tables of them, some number that large.
+    /// The number of classes of one sign; where no memory holds tables of them, a number that large of which small
+    /// multiples still fit.
     pub(crate) fn magnitudes(&self) -> usize {
         usize::try_from(self.last_finite() + 3).unwrap_or(usize::MAX).min(usize::MAX / 16)
     }

@@ -451,8 +451,8 @@ fn results_and_variants() {
     );
     let error = add.call(&[0, 1 << 33]).unwrap_err().to_string();
     assert!(error.contains("operand 2"), "{error}");
-    let negative_zero = parse("Sqrt<e5m2, e5m2, scale=1048576>");
-    assert_eq!(negative_zero.arithmetic().scale, 1_048_576);
+    let scaled = parse("Sqrt<e5m2, e5m2, scale=1048576>");
+    assert_eq!(scaled.arithmetic().scale, 1_048_576);
     let titles: BTreeSet<&str> = Group::ALL.iter().map(|group| group.title()).collect();
     assert!(titles.len() == Group::ALL.len() && titles.contains("core scalar operations"), "{titles:?}");
 }

@@ -281,7 +281,7 @@ fn overflow_by_mode_and_saturation() {
 /// What lies below an unsigned format, by the rule for it, the saturation and the rounding mode.
 #[test]
 fn negative_values_in_unsigned_formats() {
-    // (name, its NaN, its zero, the code of 1, its smallest value's).
+    // (name, its NaN, whether it has zero, the code of 1).
     for (name, nan, has_zero, one) in [
         ("binary8p3ue", Some(0xff), true, 0x80),
         ("e8m0fnu", Some(0xff), false, 0x7f),

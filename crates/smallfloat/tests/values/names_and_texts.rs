@@ -115,8 +115,6 @@ fn decimals_round_as_the_standard_library_s() {
         assert_eq!(BINARY64.encode_text(written, &how).map(|r| r.value), Ok(expected.to_bits()), "{written}");
     }
     // A tie, and a little beside it some hundred digits on.
-    let tie = format!("1.{:053}", 0).replace("1.0", "1.");
-    assert_eq!(tie.parse::<f64>(), Ok(1.0));
     let half = "1.00000000000000011102230246251565404236316680908203125";
     for (tail, ulps) in [("", 0), (&*format!("{}1", "0".repeat(200)), 1)] {
         let found = BINARY64.encode_text(&format!("{half}{tail}"), &how).expect("a number");
@@ -218,7 +216,6 @@ fn printed_values_are_the_shortest() {
             // Midpoints, doubled; an even code takes its ends.
             let (low, high) = (below + value, value + values[at + 1].0);
             let takes_ends = code % 2 == 0;
-            // A format without zero takes everything down to half its smallest value.
             let inside = |doubled: i128, scale: i128| {
                 let (low, high) = (low * scale, high * scale);
                 if takes_ends { (low..=high).contains(&doubled) } else { low < doubled && doubled < high }

@@ -20,7 +20,7 @@ macro_rules! constants {
     };
 }
 
-/// As `f32` has them: of bfloat16's range `MIN_10_EXP`, `MAX_10_EXP`, `MIN_EXP` and `MAX_EXP` are its own.
+/// The names mean what they mean for `f32`, with whose range bfloat16 has its exponents in common.
 #[test]
 fn constants_are_those_of_their_definitions() {
     constants! {
@@ -57,7 +57,6 @@ fn constants_are_those_of_their_definitions() {
         (E4M3Fn::ONE.to_bits(), E4M3Fn::NAN.to_bits(), E5M2::NEG_INFINITY.to_bits()),
         (0x38, 0x7f, 0xfc)
     );
-    // 1.5 has nine bits in bfloat16's subnormals, none in E5M2's normal ones.
     assert_eq!((Bf16::MANTISSA_DIGITS, E5M2::RADIX), (8, 2));
 }
 
