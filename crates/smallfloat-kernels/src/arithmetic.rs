@@ -264,3 +264,44 @@ impl NanCodes {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use smallfloat::formats::{E4M3FN, E5M2};
+
+    use super::{Format, Semantics, Span, halves, span};
+
+    #[test]
+    fn spans_of_formats_and_sums() {
+        let of = |format: &Format| span(format).map(|span| (span.unit, span.top));
+        assert_eq!(of(&E5M2), Some((-16, 15)));
+        // Zero has no place, not even where all other values lie above 1.
+        let high = "minifloat:k=8,p=4,bias=-30,specials=finite".parse().expect("a format");
+        assert_eq!(of(&high), Some((28, 45)));
+        let sum = |a: (i32, i32), b: (i32, i32)| {
+            let of = |(unit, top)| Span { unit, top };
+            let (span, wide) = of(a).plus(of(b));
+            (span.unit, span.top, wide)
+        };
+        // From 2^0 to below 2^24 there are 24 bits, which a carry makes 25.
+        assert_eq!(sum((0, 22), (3, 9)), (0, 23, false));
+        assert_eq!(sum((3, 9), (0, 23)), (0, 24, true));
+        assert_eq!(sum((5, 28), (4, 30)), (4, 31, true));
+    }
+
+    #[test]
+    fn halves_of_nan_and_zeros() {
+        let both = |halves: Vec<u16>, code: usize| [halves[code], halves[code + 0x80]];
+        for minus in [false, true] {
+            for semantics in [Semantics::Ieee, Semantics::P3109] {
+                assert_eq!(both(halves(&E5M2, semantics, minus), 0x7f), [0x7fc0, 0xffc0]);
+                let one = if minus { [0xbf80, 0x3f80] } else { [0x3f80, 0xbf80] };
+                assert_eq!(both(halves(&E4M3FN, semantics, minus), 0x38), one);
+            }
+        }
+        assert_eq!(both(halves(&E5M2, Semantics::Ieee, false), 0), [0, 0x8000]);
+        assert_eq!(both(halves(&E5M2, Semantics::Ieee, true), 0), [0x8000, 0]);
+        assert_eq!(both(halves(&E5M2, Semantics::P3109, false), 0), [0, 0]);
+        assert_eq!(both(halves(&E5M2, Semantics::P3109, true), 0), [0x8000, 0x8000]);
+    }
+}

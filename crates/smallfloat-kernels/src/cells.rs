@@ -152,7 +152,6 @@ impl<T: Element> Cells<T> {
         const BLOCK: usize = 1 << 14;
         let length = if self.recent.is_some() { BLOCK } else { BATCH };
         for batch in values.chunks(length) {
-            let not_finite = self.nans() + self.infinities();
             if self.recent.as_ref().is_some_and(|recent| !recent.has_room(batch.len())) {
                 self.settle();
             }
@@ -162,7 +161,7 @@ impl<T: Element> Cells<T> {
             };
             self.negative |= seen.negative;
             self.amax_bits = self.amax_bits.max(seen.amax);
-            if self.nans() + self.infinities() > not_finite && self.first_not_finite.is_none() {
+            if self.first_not_finite.is_none() && self.nans() + self.infinities() > 0 {
                 let first = batch.iter().position(|x| !x.to_f64().is_finite()).unwrap_or(0);
                 self.first_not_finite = Some(self.elements + first as u64);
             }

@@ -3,7 +3,7 @@
 use smallfloat::formats::BINARY32;
 use smallfloat::{Format, Projection, convert};
 
-use crate::decode_plan::{DecodePlan, DecodePlans, MIN_NORMAL, NAN};
+use crate::decode_plan::{DecodePlan, DecodePlans, NAN};
 use crate::encode::streams;
 use crate::fast::FastDecode;
 use crate::nibbles::NibblePlan;
@@ -66,7 +66,7 @@ impl<T: Element> Decoder<T> {
     pub fn decode<C: Code>(&self, codes: &[C], values: &mut [T]) {
         assert_eq!(codes.len(), values.len(), "codes and values must have the same length");
         let mask = self.table.len() - 1;
-        let stream = streams(size_of_val(codes) + size_of_val(values));
+        let stream = streams(codes, values);
         parallel::zip(codes, values, |_, codes, values| {
             if self.fast.as_ref().and_then(|fast| fast.decode(codes, values, stream)).is_some() {
                 return Events::default();
@@ -107,9 +107,42 @@ fn words_of<T: Element>(table: &[T]) -> Option<Vec<u32>> {
         }
         #[expect(clippy::cast_possible_truncation, reason = "checked to be exact")]
         let narrow = wide as f32;
-        let magnitude = narrow.to_bits() & !(1 << 31);
-        let usable = same_exponents || magnitude == 0 || magnitude >= MIN_NORMAL;
+        let usable = same_exponents || !narrow.is_subnormal();
         (usable && f64::from(narrow).to_bits() == wide.to_bits()).then_some(narrow.to_bits())
     };
     table.iter().map(word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use half::{bf16, f16};
+    use smallfloat::formats::{BFLOAT16, E4M3FN, E5M2};
+
+    use super::{Decoder, Element, Format};
+
+    /// Where vectors can decode: values are those of binary32, with no subnormals of it but in its own exponents.
+    #[test]
+    fn which_values_are_words() {
+        fn has_plans<T: Element>(format: &Format) -> bool {
+            Decoder::<T>::new(format, None).is_ok_and(|decoder| decoder.plans.is_some())
+        }
+        for format in [E4M3FN, E5M2] {
+            let all = [
+                has_plans::<f32>(&format),
+                has_plans::<f64>(&format),
+                has_plans::<f16>(&format),
+                has_plans::<bf16>(&format),
+            ];
+            assert_eq!(all, [true; 4], "{format}");
+        }
+        assert_eq!([has_plans::<f32>(&BFLOAT16), has_plans::<bf16>(&BFLOAT16)], [true; 2]);
+        assert!(!has_plans::<f64>(&BFLOAT16), "its subnormals are those of binary32");
+        for (bias, expected) in [(124, true), (125, false)] {
+            // The smallest values are 2^-126 and 2^-127.
+            let format = format!("minifloat:k=8,p=4,bias={bias},specials=ieee").parse().expect("a format");
+            assert_eq!(has_plans::<f64>(&format), expected, "{format}");
+        }
+        let third = "minifloat:k=8,p=2,bias=200,specials=finite".parse().expect("a format");
+        assert!(!has_plans::<f64>(&third), "its smallest values are none of binary32");
+    }
 }

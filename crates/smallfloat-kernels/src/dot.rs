@@ -172,8 +172,8 @@ impl Dot {
     /// of the result is the dot product of A's row r and B's row c. A vector is a matrix of one row.
     ///
     /// # Panics
-    /// If `length` is zero or a slice's length is not a multiple of it, or if `codes` has not one element for each pair of
-    /// rows.
+    /// If `length` is zero or a slice's length is not a multiple of it, if `codes` has not one element for each pair of
+    /// rows, or if the results' format has more than 16 bits.
     pub fn matmul(
         &self,
         [a, b]: [&[u8]; 2],
@@ -182,9 +182,9 @@ impl Dot {
         codes: &mut [u16],
     ) -> Flags {
         let (_, columns) = check_rows([a, b], length, codes.len());
-        let narrow = to.width() <= u16::BITS && !how.rounding.is_stochastic();
+        assert!(to.width() <= u16::BITS, "{to} needs codes wider than {} bits", u16::BITS);
         if self.accumulate == Accumulate::F32
-            && narrow
+            && !how.rounding.is_stochastic()
             && let Ok(encoder) = Encoder::<f32>::for_length(to, how, codes.len())
         {
             let mut sums = vec![0.0; codes.len()];
@@ -488,4 +488,58 @@ fn integers(format: &Format) -> Option<(i32, Vec<Integer>)> {
         })
         .collect::<Option<Vec<Integer>>>()?;
     Some((unit, table))
+}
+
+#[cfg(test)]
+mod tests {
+    use smallfloat::formats::{E2M1FN, E4M3FN, E5M2, E8M0FNU};
+
+    use super::{Decoder, Integers, LANES, Level, add_products, integers};
+
+    #[test]
+    fn values_are_integers() {
+        let (unit, table) = integers(&E4M3FN).expect("63 bits hold them");
+        assert_eq!((unit, table.len()), (-9, 256));
+        let of = |code: usize| (table[code].value, table[code].negative, table[code].special);
+        assert_eq!([of(0), of(0x80)], [(0, false, false), (0, true, false)]);
+        assert_eq!([of(1), of(0x81)], [(1, false, false), (-1, true, false)]);
+        assert_eq!([of(0x7e), of(0xfe)], [(448 << 9, false, false), (-448 << 9, true, false)]);
+        assert!(of(0x7f).2 && of(0xff).2);
+        let (unit, table) = integers(&E5M2).expect("63 bits hold them");
+        assert_eq!((unit, table[1].value, table[0x7b].value), (-16, 1, 57344 << 16));
+        assert!(table[0x7c].special && table[0xfc].special && table[0xfc].negative);
+        assert!(integers(&E8M0FNU).is_none());
+    }
+
+    /// So many products add up in 63 bits; and vectors take the values that 32 bits hold.
+    #[test]
+    fn when_sums_are_integers() {
+        let of = |x, y| Integers::new(x, y).map(|all| (all.unit, all.block, all.plans.is_some()));
+        assert_eq!(of(&E4M3FN, &E4M3FN), Some((-18, 1 << (62 - 36), true)));
+        assert_eq!(of(&E2M1FN, &E2M1FN), Some((-2, 1 << 30, true)));
+        assert_eq!(of(&E5M2, &E2M1FN), Some((-17, 1 << (62 - 36), false)));
+        assert_eq!(of(&E5M2, &E5M2), None);
+    }
+
+    #[test]
+    fn vectors_are_used() {
+        let all = Integers::new(&E4M3FN, &E4M3FN).expect("products fit");
+        // 1.75 · −0.5, in units of 2^-18.
+        let (x, y) = ([0x3e_u8; 100], [0xb0_u8; 100]);
+        assert_eq!(all.by_vectors(Level::Portable, &x, &y), Some((0, 0)));
+        let decoder = Decoder::<f32>::new(&E4M3FN, None).expect("a decoder");
+        let products = |level| {
+            let mut sums = [0.0; LANES];
+            (add_products(level, [&decoder, &decoder], [&x, &y], &mut sums), sums.iter().sum::<f32>())
+        };
+        assert_eq!(products(Level::Portable), (0, 0.0));
+        if !Level::Avx2.is_available() {
+            eprintln!("skipped: no vectors here");
+            return;
+        }
+        let (sum, done) = all.by_vectors(Level::Avx2, &x, &y).expect("no specials");
+        assert!((64..=100).contains(&done), "{done}");
+        assert_eq!(sum, i64::try_from(done).expect("a few") * -(7 << 15));
+        assert_eq!(products(Level::Avx2), (96, -84.0));
+    }
 }

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use smallfloat::ops::{Arithmetic, Function, Operand, Operation, Specialization};
 use smallfloat::{Class, Exact, Flags, Format, Projection, RandomBits, Rounded};
 
+use crate::random::WordByWord;
 use crate::vectors::Vectors;
 use crate::{Code, Error, Level, Words, parallel};
 
@@ -275,16 +276,13 @@ impl Elementwise {
         codes: impl Iterator<Item = [u64; 3]>,
     ) -> Flags {
         let mut flags = Flags::NONE;
-        let mut block = (None, [0; 4]);
-        for ((i, result), codes) in (start..).zip(results).zip(codes) {
+        let first = |words: Words| words.first_element.wrapping_add(start as u64);
+        let mut words = words.map(|words| WordByWord::new(words.generator, first(words)));
+        for (result, codes) in results.iter_mut().zip(codes) {
             let mut how = self.call.how;
-            if let (Some(bits), Some(words)) = (how.rounding.random_bits(), words) {
-                let element = words.first_element + i as u64;
-                if block.0 != Some(element / 4) {
-                    block = (Some(element / 4), words.generator.block(element / 4));
-                }
+            if let (Some(bits), Some(words)) = (how.rounding.random_bits(), &mut words) {
                 // The constructor has checked that 32 bits are enough.
-                if let Ok(bits) = RandomBits::from_word32(bits.count(), block.1[index(element % 4)]) {
+                if let Ok(bits) = RandomBits::from_word32(bits.count(), words.next()) {
                     how = how.with_rounding(how.rounding.with_random_bits(bits));
                 }
             }
@@ -323,9 +321,9 @@ impl Call {
         move |x, y| x | y << shift
     }
 
-    /// Where the second and third operand stand in a table's index.
+    /// Where the second and third operand stand in a table's index, if there is one.
     fn shifts(&self) -> [u32; 2] {
-        [self.width(0), self.width(0) + self.width(1)].map(|shift| shift.min(u64::BITS - 1))
+        [self.width(0), self.width(0) + self.width(1)]
     }
 
     fn masks(&self) -> [u64; 3] {
@@ -482,4 +480,118 @@ fn join_bytes(x: u64, y: u64) -> u64 {
 #[expect(clippy::cast_possible_truncation, reason = "indices of tables have at most 24 bits")]
 fn index(i: u64) -> usize {
     i as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Elementwise, Entries, Exact, Flags, Level, Path, all_bytes, canonical};
+
+    fn kernel(text: &str, length: usize) -> Elementwise {
+        let operation = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+        Elementwise::for_length(&operation, length).expect("a numeric operation").with_level(Level::Portable)
+    }
+
+    fn entries(entries: &Entries) -> (&'static str, usize) {
+        match entries {
+            Entries::Bare(entries) => ("bare", entries.len()),
+            Entries::Short(entries) => ("short", entries.len()),
+            Entries::Medium(entries) => ("medium", entries.len()),
+            Entries::Long(entries) => ("long", entries.len()),
+        }
+    }
+
+    fn way(kernel: &Elementwise) -> String {
+        match kernel.call.path(kernel.length) {
+            Path::Table(table) => format!("{} {}", entries(&table).0, entries(&table).1),
+            Path::Classes { classes, rows } => {
+                let number = classes.iter().max().map_or(0, |&last| usize::from(last) + 1);
+                let (cells, length) = entries(&rows);
+                assert_eq!(length % number, 0, "a row for each class");
+                format!("{} of {}, {cells}", classes.len(), length / number)
+            }
+            Path::Core => "core".into(),
+        }
+    }
+
+    /// What is looked up, and where; how many elements are worth a table.
+    #[test]
+    fn ways_of_operations() {
+        let all = usize::MAX;
+        for (text, length, expected) in [
+            ("Add<binary8p3se, binary8p3se, binary8p3se>", all, "short 65536"),
+            ("Add<binary8p3se, binary8p3se, binary8p3se>", 1 << 16, "short 65536"),
+            ("Add<binary8p3se, binary8p3se, binary8p3se>", (1 << 16) - 1, "core"),
+            ("Add<binary4p2se, binary5p2se, binary9p3se>", 512, "medium 512"),
+            ("Add<binary4p2se, binary5p2se, binary16>", all, "medium 512"),
+            ("Add<binary4p2se, binary5p2se, binary32>", all, "long 512"),
+            ("Add<binary4p2se, binary5p2se, binary64>", all, "core"),
+            ("Add<binary9p3se, binary8p3se, binary8p3se>", all, "core"),
+            ("Add<binary8p3se, binary8p3se, binary8p3se, (StochasticA<4>, SatFinite)>", all, "core"),
+            ("Clamp<binary5p2se, binary5p2se, binary5p2se, binary5p2se>", all, "short 32768"),
+            ("Clamp<binary6p2se, binary6p2se, binary6p2se, binary6p2se>", all, "core"),
+            ("FMA<binary8p3se, binary8p3se, binary8p3se, binary8p3se>", all, "65536 of 256, short"),
+            ("FMA<binary6p3se, binary6p3se, binary9p3se, binary8p3se>", all, "4096 of 512, short"),
+            ("FMA<binary6p3se, binary6p3se, binary9p3se, binary8p3se>", 4096, "core"),
+            ("FAA<binary6p3se, binary6p3se, binary8p3se, binary16>", all, "4096 of 256, medium"),
+            ("FMA<binary9p3se, binary8p3se, binary8p3se, binary8p3se>", all, "core"),
+            // More than 8 MiB of rows.
+            ("FMA<binary8p3se, binary8p3se, binary16p8se, binary8p3se>", all, "core"),
+            ("FAA<e5m2, e5m2, e5m2, e5m2, clamp=operands>", all, "core"),
+            // Sums of more than 128 bits are no classes.
+            ("FAA<binary8p1ue, binary8p1ue, binary6p1se, binary16p1ue>", all, "core"),
+        ] {
+            assert_eq!(way(&kernel(text, length)), expected, "{text} for {length}");
+        }
+        let bare = "Add<binary4p2se, binary5p2se, binary8p3se>".parse().expect("an operation");
+        assert_eq!(way(&Elementwise::without_flags(&bare).expect("a numeric operation")), "bare 512");
+        // Rows are counted as the data are: as many elements as entries are worth them, one fewer are not.
+        let text = "FMA<binary6p3se, binary6p3se, binary8p3se, binary8p3se>";
+        let Path::Classes { rows, .. } = kernel(text, all).call.path(all) else { panic!("classes") };
+        let (_, count) = entries(&rows);
+        assert!(count > 1 << 12, "more entries than pairs");
+        for (length, expected) in [(count, "4096 of 256, short"), (count - 1, "core")] {
+            assert_eq!(way(&kernel(text, length)), expected, "{length}");
+        }
+    }
+
+    /// Flags are those of each triple: a class tells NaN and subnormal operands apart. E3M2-like formats of five bits with a third
+    /// operand of seven, one by one through classes and the core.
+    #[test]
+    fn flags_of_every_triple() {
+        for inner in ["FMA", "FAA"] {
+            let [x, z] = ["minifloat:k=5,p=3,bias=2,specials=ieee", "minifloat:k=7,p=4,bias=3,specials=ieee"];
+            let text = format!("{inner}<{x}, {x}, {z}, {z}>");
+            let (by_classes, by_core) = (kernel(&text, usize::MAX), kernel(&text, 0));
+            assert!(way(&by_classes).starts_with("1024 of 128") && way(&by_core) == "core");
+            for code in 0..1_u32 << 17 {
+                let operands = [code & 31, code >> 5 & 31, code >> 10].map(|code| [code.to_le_bytes()[0]]);
+                let call = |kernel: &Elementwise| -> (u8, Flags) {
+                    let mut result = [0_u8];
+                    let [x, y, z] = &operands;
+                    let flags = kernel.ternary(x, y, z, &mut result, None);
+                    (result[0], flags)
+                };
+                assert_eq!(call(&by_classes), call(&by_core), "{text} {operands:x?}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_way_to_write_a_value() {
+        assert_eq!(canonical(Exact::finite(true, 12, 3)), Exact::finite(true, 3, 5));
+        assert_eq!(canonical(Exact::finite(false, 12, -7)), Exact::finite(false, 3, -5));
+        assert_eq!(canonical(Exact::finite(true, 0, 7)), Exact::finite(true, 0, 0));
+        assert_eq!(canonical(Exact::Infinite { negative: true }), Exact::Infinite { negative: true });
+    }
+
+    #[test]
+    fn bytes_if_all_are() {
+        let bytes: Option<&[u8]> = Some(&[1, 2]);
+        assert_eq!(all_bytes([bytes; 3]), Some([&[1, 2][..]; 3]));
+        for i in 0..3 {
+            let mut some = [bytes; 3];
+            some[i] = None;
+            assert_eq!(all_bytes(some), None);
+        }
+    }
 }

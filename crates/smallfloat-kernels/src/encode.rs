@@ -9,6 +9,7 @@ use crate::chance::Chances;
 use crate::events::{Counter, bit};
 use crate::fast::Fast;
 use crate::key::{BATCH, Keys};
+use crate::random::WordByWord;
 use crate::{Code, Element, Error, Events, Generator, Level, Words, parallel};
 
 /// Converts slices of `T` into codes of one format under one projection.
@@ -37,10 +38,9 @@ pub struct Encoder<T> {
     element: PhantomData<T>,
 }
 
-/// Slices of at least this many bytes, read and written together, would push everything else out of the caches: kernels then
-/// write past them.
-pub(crate) const fn streams(bytes: usize) -> bool {
-    bytes >= 64 << 20
+/// Would these slices, one read and one written, push everything else out of the caches? Kernels then write past them.
+pub(crate) const fn streams<A, B>(read: &[A], written: &[B]) -> bool {
+    size_of_val(read) + size_of_val(written) >= 64 << 20
 }
 
 /// Tables larger than this would not stay in a cache.
@@ -111,7 +111,7 @@ impl<T: Element> Encoder<T> {
     pub fn encode<C: Code>(&self, source: &[T], codes: &mut [C]) -> Events {
         assert!(!self.how.rounding.is_stochastic(), "stochastic rounding needs random words: encode_random");
         self.check(source, codes);
-        let stream = streams(size_of_val(source) + size_of_val(codes));
+        let stream = streams(source, codes);
         parallel::zip(source, codes, |_, source, codes| {
             if let Some(events) = self.fast.and_then(|fast| fast.encode(source, codes, stream)) {
                 return events;
@@ -127,7 +127,7 @@ impl<T: Element> Encoder<T> {
     pub fn encode_uncounted<C: Code>(&self, source: &[T], codes: &mut [C]) {
         assert!(!self.how.rounding.is_stochastic(), "stochastic rounding needs random words: encode_random");
         self.check(source, codes);
-        let stream = streams(size_of_val(source) + size_of_val(codes));
+        let stream = streams(source, codes);
         parallel::zip(source, codes, |_, source, codes| {
             if self.fast.and_then(|fast| fast.encode_only(source, codes, stream)).is_some() {
                 return Events::default();
@@ -192,24 +192,15 @@ impl<T: Element> Encoder<T> {
 
     fn by_words<C: Code>(&self, source: &[T], codes: &mut [C], generator: &Generator, first: u64) -> Events {
         let count = self.how.rounding.random_bits().map_or(0, RandomBits::count);
-        let (mut block, mut words) = (first / 4, generator.block(first / 4));
-        let mut element = first;
-        let mut next = || {
-            if element / 4 != block {
-                (block, words) = (element / 4, generator.block(element / 4));
-            }
-            let word = words[(element % 4) as usize];
-            element = element.wrapping_add(1);
-            word
-        };
+        let mut words = WordByWord::new(*generator, first);
         let chances =
             self.chances.get_or_init(|| Chances::new(&T::FORMAT, &self.format, &self.how, self.length));
         if let Some(chances) = chances {
-            return chances.encode(source, codes, next);
+            return chances.encode(source, codes, || words.next());
         }
         self.element_by_element(source, codes, |_| {
             // `new` has checked that 32 bits are enough.
-            match RandomBits::from_word32(count, next()) {
+            match RandomBits::from_word32(count, words.next()) {
                 Ok(bits) => self.how.with_rounding(self.how.rounding.with_random_bits(bits)),
                 Err(_) => self.how,
             }
@@ -251,4 +242,42 @@ pub(crate) fn entry(bits: u64, from: &Format, format: &Format, how: &Projection)
     #[expect(clippy::cast_possible_truncation, reason = "codes have at most 16 bits")]
     let code = value as u32;
     code | u32::from(flags) << bit::FLAGS | events << bit::COUNTED
+}
+
+#[cfg(test)]
+mod tests {
+    use smallfloat::Rounding;
+    use smallfloat::formats::{BFLOAT16, E4M3FN};
+
+    use super::{Element, Encoder, Format, MAX_CLASSES, RandomBits, streams};
+
+    #[test]
+    fn long_slices_stream() {
+        let (bytes, halves) = (vec![0_u8; 32 << 20], vec![0_u16; 16 << 20]);
+        assert!(streams(&bytes, &bytes) && streams(&bytes, &halves) && streams(&halves, &bytes));
+        assert!(!streams(&bytes, &bytes[1..]) && !streams(&halves[1..], &bytes));
+        assert!(!streams(&bytes, &bytes[..1]) && !streams::<u8, u8>(&[], &[]));
+    }
+
+    /// Tables are made where they are not larger than the data, nor than a cache.
+    #[test]
+    fn when_there_is_a_table() {
+        fn classes<T: Element>(format: &Format, length: usize) -> usize {
+            Encoder::<T>::for_length(format, &format.default_projection(), length)
+                .expect("an encoder")
+                .classes
+        }
+        // Of each sign, zero, two for each of 24 · 16 ranges, one after the last, ∞ and NaN.
+        let all = 2 * (1 + 24 * 16 * 2 + 1 + 2);
+        for (length, expected) in [(usize::MAX, all), (all, all), (all - 1, 0), (0, 0)] {
+            assert_eq!(classes::<f32>(&E4M3FN, length), expected, "{length}");
+        }
+        let large = |name: &str| classes::<f64>(&name.parse().expect("a format"), usize::MAX);
+        assert!((1..=MAX_CLASSES).contains(&large("binary16p13se")));
+        assert_eq!((large("binary16p15se"), MAX_CLASSES), (0, 2_097_152));
+        assert!(classes::<f64>(&BFLOAT16, usize::MAX) > 100_000);
+        let bits = RandomBits::new(8, 0).expect("eight bits");
+        let how = E4M3FN.default_projection().with_rounding(Rounding::StochasticA(bits));
+        assert_eq!(Encoder::<f32>::new(&E4M3FN, &how).expect("an encoder").classes, 0);
+    }
 }

@@ -57,7 +57,9 @@ pub(crate) struct Counter {
 }
 
 /// Event bits → one byte each.
-static SPREAD: [u64; 32] = {
+static SPREAD: [u64; 32] = spread();
+
+const fn spread() -> [u64; 32] {
     let mut table = [0; 32];
     let mut events = 0;
     while events < 32 {
@@ -69,7 +71,7 @@ static SPREAD: [u64; 32] = {
         events += 1;
     }
     table
-};
+}
 
 impl Counter {
     #[inline(always)]
@@ -100,5 +102,19 @@ impl Counter {
             nans: self.total[bit::NAN as usize],
             infinities: self.total[bit::INFINITE as usize],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SPREAD, spread};
+
+    #[test]
+    fn each_event_has_a_byte() {
+        for (events, &spread) in spread().iter().enumerate() {
+            let bytes = [1, 2, 4, 8, 16, 32, 64, 128].map(|bit| u8::from(events & bit != 0));
+            assert_eq!(spread.to_le_bytes(), bytes, "{events:#b}");
+        }
+        assert_eq!(spread(), SPREAD);
     }
 }

@@ -196,3 +196,83 @@ classify!(f32, i32);
 classify!(f64, i64);
 classify!(half::f16, i32);
 classify!(half::bf16, i32);
+
+#[cfg(test)]
+mod tests {
+    use half::{bf16, f16};
+    use smallfloat::formats::{BINARY16, BINARY32, BINARY64, E4M3FN, E5M2};
+
+    use super::{BATCH, Datum, Format, Keys, index};
+    use crate::Element;
+
+    /// The class of one code.
+    fn class<T: Element>(keys: &Keys, code: u64) -> usize {
+        let (mut classes, mut trailing) = ([0; BATCH], [0; BATCH]);
+        T::classify(&[T::from_bits(code)], keys, &mut classes, Some(&mut trailing));
+        index(classes[0].into())
+    }
+
+    #[test]
+    fn every_class_has_a_code_of_its_own() {
+        fn check<T: Element>(to: &Format) {
+            let keys = Keys::new(&T::FORMAT, to);
+            for number in 0..2 * keys.magnitudes() {
+                let code = keys.representative(number);
+                if keys.low == 0 && number % keys.magnitudes() == 1 {
+                    // Nothing but zero lies on the lowest place, and that has a class of its own.
+                    continue;
+                }
+                assert_eq!(class::<T>(&keys, code), number, "{} {to} {code:#x}", T::FORMAT);
+            }
+            let sign = 1 << (T::FORMAT.width() - 1);
+            let infinity = T::FORMAT.encode(Datum::Infinite { negative: false }).expect("it has one");
+            let last = keys.magnitudes() - 1;
+            let of = |code: u64| [class::<T>(&keys, code), class::<T>(&keys, code | sign)];
+            assert_eq!(of(infinity), [last - 1, last - 1 + keys.magnitudes()]);
+            assert_eq!(of(infinity + 1), [last, last + keys.magnitudes()]);
+            let largest = of(infinity - 1)[0];
+            assert!(largest <= last - 2, "finite values come before infinity");
+        }
+        for to in [E4M3FN, E5M2, "cfloat8_1_4_3:bias=63".parse().expect("a format")] {
+            check::<f32>(&to);
+            check::<f64>(&to);
+            check::<f16>(&to);
+            check::<bf16>(&to);
+        }
+        check::<f32>(&BINARY16);
+    }
+
+    /// Their number, counted by hand: two for each of 2^P ranges of a binade, one more at the last, zero, ∞ and NaN.
+    #[test]
+    fn as_many_classes_as_are_told_apart() {
+        // From 2^(-9 - 2 - 3) to 2^(8 + 2).
+        let keys = Keys::new(&BINARY32, &E4M3FN);
+        assert_eq!((keys.magnitudes(), keys.shift), (1 + 24 * 16 * 2 + 1 + 2, 19));
+        assert_eq!(Keys::new(&BINARY64, &E4M3FN).magnitudes(), keys.magnitudes());
+        // As far as binary16 goes: at 2^-14 it has its own places, and the format's lowest binade begins there too.
+        let keys = Keys::new(&BINARY16, &E5M2);
+        assert_eq!((keys.shift, keys.sign), (7, 15));
+        // Places of binary16's subnormals are fixed, so those for a binade at 2^-20 are finer by six bits.
+        let fine = |fine_from: i32| Keys::covering(&BINARY16, 3, fine_from, -24, 15).shift;
+        assert_eq!([fine(-10), fine(-14), fine(-15), fine(-20), fine(-30)], [7, 7, 6, 1, 0]);
+    }
+
+    /// A range that the source does not reach has one class of finite values, or all that it has.
+    #[test]
+    fn ranges_beyond_the_source() {
+        let below = Keys::covering(&BINARY16, 3, -14, -80, -50);
+        assert_eq!((below.low, below.high), (0, 0));
+        let above = Keys::covering(&BINARY16, 3, -14, -5, 40);
+        assert_eq!(above.high, 0x7bff);
+        let at_one = Keys::covering(&BINARY16, 3, -14, -5, 0);
+        assert_eq!((at_one.low, at_one.high), (0x2800, 0x3c00));
+    }
+
+    #[test]
+    fn keys_of_binary32_fit_in_words() {
+        let narrow = Keys::new(&BINARY32, &E4M3FN).narrow().expect("they fit");
+        assert_eq!((narrow.magnitude, narrow.infinity, narrow.shift), (0x7fff_ffff, 0x7f80_0000, 19));
+        assert_eq!((narrow.low, narrow.high), ((127 - 14) << 23, (127 + 10) << 23));
+        assert!(Keys::new(&BINARY64, &E4M3FN).narrow().is_none());
+    }
+}

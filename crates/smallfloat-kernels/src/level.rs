@@ -97,6 +97,14 @@ mod tests {
     }
 
     #[test]
+    fn levels_that_are_not_there_are_lower_ones() {
+        for level in Level::available() {
+            assert_eq!(level.at_most_available(), level);
+        }
+        assert_eq!(Level::Avx512.at_most_available(), Level::available().max().expect("the portable level"));
+    }
+
+    #[test]
     fn portable_is_everywhere() {
         assert!(Level::available().any(|level| level == Level::Portable));
         assert!(Level::detected().is_available());

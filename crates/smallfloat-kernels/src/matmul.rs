@@ -62,10 +62,8 @@ pub(crate) fn product(level: Level, a: Matrix<'_>, b: Matrix<'_>, part: &Range<u
         return;
     }
     let layout = Layout::new(part.len());
-    let stride = layout.stride;
-    let panel_columns = (B_PANEL / stride).max(TILE[1]);
-    let even_share = rows.div_ceil(parallel::threads()).next_multiple_of(TILE[0]);
-    let block_rows = (A_BLOCK / stride / TILE[0] * TILE[0]).clamp(TILE[0], even_share);
+    let (stride, panel_columns) = (layout.stride, layout.panel_columns());
+    let block_rows = layout.block_rows(rows, parallel::threads());
     let mut panel = Vec::new();
     for first in (0..columns).step_by(panel_columns) {
         let panel = layout.rows(panel_columns.min(columns - first), &mut panel);
@@ -101,6 +99,17 @@ impl Layout {
         let length = length.next_multiple_of(LANES).max(LANES);
         let lines = length.div_ceil(Self::LINE);
         Self { length, stride: (lines | 1) * Self::LINE }
+    }
+
+    /// Rows of B that are decoded at once.
+    fn panel_columns(self) -> usize {
+        (B_PANEL / self.stride).max(TILE[1])
+    }
+
+    /// Rows of A that a thread takes at once: whole tiles, and no more than its share.
+    fn block_rows(self, rows: usize, threads: usize) -> usize {
+        let even_share = rows.div_ceil(threads).next_multiple_of(TILE[0]);
+        (A_BLOCK / self.stride / TILE[0] * TILE[0]).clamp(TILE[0], even_share)
     }
 
     /// Memory for rows, from the start of a cache line on.
@@ -191,5 +200,86 @@ fn by_vector(level: Level, a: Matrix<'_>, b: Matrix<'_>, sums: &mut [f32]) -> Op
     {
         let _ = (level, a, b, sums);
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use smallfloat::formats::E4M3FN;
+
+    use super::{B_PANEL, Decoder, LANES, Layout, Level, Matrix, by_vector, product};
+
+    #[test]
+    fn rows_lie_on_lines_of_a_cache() {
+        for (length, padded, stride) in
+            [(0, 8, 16), (8, 8, 16), (9, 16, 16), (17, 24, 48), (64, 64, 80), (96, 96, 112)]
+        {
+            let layout = Layout::new(length);
+            assert_eq!((layout.length, layout.stride), (padded, stride));
+            let mut memory = Vec::new();
+            for rows in [1, 7] {
+                let rows = layout.rows(rows, &mut memory);
+                assert_eq!((rows.as_ptr().addr() % 64, rows.len() % stride), (0, 0));
+            }
+            assert_eq!(memory.len(), 7 * stride + 16);
+        }
+    }
+
+    /// 48 Ki elements of A, 4 Mi of B, tiles of 3 by 4 rows.
+    #[test]
+    fn blocks_fit_caches() {
+        let blocks = |length, rows, threads| {
+            let layout = Layout::new(length);
+            (layout.panel_columns(), layout.block_rows(rows, threads))
+        };
+        // 1024 elements lie 1040 apart: 47 rows, in whole tiles 45.
+        assert_eq!(blocks(1024, 1000, 2), (4032, 45));
+        assert_eq!(blocks(1024, 50, 2), (4032, 27));
+        assert_eq!(blocks(1024, 1, 2), (4032, 3));
+        assert_eq!(blocks(8, 1_000_000, 2), (262_144, 3072));
+        assert_eq!(blocks(2_000_000, 1000, 2), (4, 3));
+    }
+
+    /// More rows of B than a panel, against rows of it: a tile is all that they share.
+    #[test]
+    fn panels_follow_each_other() {
+        let decoder = Decoder::<f32>::new(&E4M3FN, None).expect("a decoder");
+        let length = LANES;
+        let columns = B_PANEL / Layout::new(length).stride + 5;
+        let code = |i: usize| (i * 7 % 97).to_le_bytes()[0];
+        let (a, b) = (
+            (0..3 * length).map(code).collect::<Vec<_>>(),
+            (0..columns * length).map(code).collect::<Vec<_>>(),
+        );
+        let matrix = |codes| Matrix { codes, length, decoder: &decoder };
+        let mut sums = vec![0.0; 3 * columns];
+        product(Level::detected(), matrix(&a), matrix(&b), &(0..length), &mut sums);
+        for column in [0, 1, columns / 2, columns - 6, columns - 5, columns - 1] {
+            let mut three = [0.0; 3];
+            product(
+                Level::Portable,
+                matrix(&a),
+                matrix(&b[column * length..][..length]),
+                &(0..length),
+                &mut three,
+            );
+            for (row, one) in three.into_iter().enumerate() {
+                assert_eq!(sums[row * columns + column].to_bits(), one.to_bits(), "{row}, {column}");
+            }
+        }
+    }
+
+    /// A single row has a kernel of its own, for several threads.
+    #[test]
+    fn vectors_are_used() {
+        let decoder = Decoder::<f32>::new(&E4M3FN, None).expect("a decoder");
+        let length = 1000;
+        let (a, b) = (vec![0x38_u8; length], vec![0x40_u8; 200 * length]);
+        let matrix = |codes| Matrix { codes, length, decoder: &decoder };
+        let mut sums = vec![0.0; 200];
+        assert!(by_vector(Level::Portable, matrix(&a), matrix(&b), &mut sums).is_none());
+        let has_vectors = by_vector(Level::Avx2, matrix(&a), matrix(&b), &mut sums).is_some();
+        assert_eq!(has_vectors, Level::Avx2.is_available() && cfg!(target_arch = "x86_64"));
+        assert!(!has_vectors || sums.iter().all(|sum| sum.to_bits() == 2000_f32.to_bits()));
     }
 }

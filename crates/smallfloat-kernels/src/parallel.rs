@@ -103,3 +103,73 @@ pub(crate) fn in_parts<T: Sync, R: Send>(
     let _ = (source, least, work);
     None
 }
+
+#[cfg(all(test, feature = "rayon"))]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use rayon::ThreadPoolBuilder;
+    use smallfloat::Flags;
+
+    use super::{BLOCK, Events, chunks, collect, fill, in_parts, map_blocks, threads, zip};
+
+    fn with_threads<T: Send>(count: usize, work: impl FnOnce() -> T + Send) -> T {
+        ThreadPoolBuilder::new().num_threads(count).build().expect("a pool").install(work)
+    }
+
+    #[test]
+    fn pieces_know_where_they_are() {
+        for (length, pieces) in
+            [(0, 1), (5, 1), (BLOCK, 1), (BLOCK + 1, 2), (2 * BLOCK, 2), (2 * BLOCK + 7, 3)]
+        {
+            let numbers: Vec<usize> = (0..length).collect();
+            let calls = AtomicUsize::new(0);
+            let number = |start: usize, results: &mut [usize]| {
+                calls.fetch_add(1, Ordering::Relaxed);
+                results.iter_mut().zip(start..).for_each(|(result, number)| *result = number);
+            };
+            let calls = || calls.swap(0, Ordering::Relaxed);
+
+            let mut results = vec![0; length];
+            let events = zip(&numbers, &mut results, |start, piece, results| {
+                assert!(piece.first().is_none_or(|&first| first == start));
+                number(start, results);
+                Events { elements: piece.len() as u64, ..Events::default() }
+            });
+            assert_eq!((&results, events.elements, calls()), (&numbers, length as u64, pieces));
+
+            let mut results = vec![0; length];
+            let flags = fill(&mut results, |start, results| {
+                number(start, results);
+                if start + results.len() == length { Flags::INEXACT } else { Flags::OVERFLOW }
+            });
+            assert_eq!((&results, calls()), (&numbers, pieces));
+            let expected = if pieces == 1 { Flags::INEXACT } else { Flags::INEXACT | Flags::OVERFLOW };
+            assert_eq!(flags, expected);
+
+            let mut results = vec![0; length];
+            chunks(&mut results, 1000, |i, chunk| number(i * 1000, chunk));
+            assert_eq!((&results, calls()), (&numbers, length.div_ceil(1000)));
+
+            let blocks = map_blocks(3000, &numbers, |start, piece| (start, piece.to_vec()));
+            assert!(blocks.iter().all(|(start, block)| block[0] == *start && block.len() <= 3000));
+            assert_eq!(blocks.into_iter().flat_map(|(_, block)| block).collect::<Vec<_>>(), numbers);
+            assert_eq!(collect(length, |i| i), numbers);
+        }
+    }
+
+    #[test]
+    fn parts_are_one_a_thread() {
+        let numbers: Vec<usize> = (0..3 * BLOCK).collect();
+        let parts = |threads, length: usize, least| {
+            with_threads(threads, || in_parts(&numbers[..length], least, |start, part| (start, part.len())))
+        };
+        assert_eq!(with_threads(3, threads), 3);
+        assert_eq!(parts(1, 3 * BLOCK, 1), None);
+        assert_eq!(parts(2, 2 * BLOCK - 1, 1), None);
+        assert_eq!(parts(2, 2 * BLOCK, 1), Some(vec![(0, BLOCK), (BLOCK, BLOCK)]));
+        let half = 3 * BLOCK / 2;
+        assert_eq!(parts(2, 3 * BLOCK, half), Some(vec![(0, half), (half, half)]));
+        assert_eq!(parts(2, 3 * BLOCK, half + 1), None);
+    }
+}

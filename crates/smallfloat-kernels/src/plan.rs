@@ -9,8 +9,9 @@
 //! and replaced by codes that the core gave.
 
 use smallfloat::{
-    Class, Flags, Format, NegativeRule, Projection, RandomBits, Rounded, Rounding, Subnormals, convert,
-    formats::BINARY32,
+    Class, Datum, Flags, Format, NegativeRule, Projection, RandomBits, Rounded, Rounding, Subnormals,
+    convert,
+    formats::{BFLOAT16, BINARY16, BINARY32},
 };
 
 /// Magnitude bits of binary32's ∞.
@@ -76,6 +77,7 @@ impl Special {
 }
 
 /// Constants of a vector encoder. Magnitudes are bits of binary32.
+#[expect(clippy::struct_excessive_bools, reason = "four independent properties")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) mode: Mode,
@@ -105,6 +107,9 @@ pub(crate) struct Plan {
     pub(crate) nan: Special,
     /// Do the signs of infinities differ in more than their codes, so that they are counted one by one?
     pub(crate) infinity_by_sign: bool,
+    /// Is the format binary16 or bfloat16, with overflow to ∞, signs of zeros kept, and one NaN beside its sign? Then only
+    /// NaN's code differs from what IEEE 754's conversion to nearest gives.
+    pub(crate) is_ieee: bool,
 }
 
 fn field(exponent: i32) -> u32 {
@@ -171,14 +176,23 @@ impl Plan {
         if signed && !(overflow.is_alike() && nan.is_alike()) {
             return None;
         }
+        let negative_zero = special(0)?.codes[1];
+        let sign_bit = if signed { 1 << (format.width() - 1) } else { 0 };
+        let infinities = [false, true].map(|negative| Datum::Infinite { negative });
+        let is_ieee = mode == Mode::Even
+            && [BINARY16, BFLOAT16].contains(format)
+            && negative_zero == sign_bit
+            && overflow.codes == infinity.codes
+            && infinity.codes.map(|code| format.decode(code.into())) == infinities
+            && [0, sign_bit].contains(&(nan.codes[0] ^ nan.codes[1]));
         Some(Self {
             mode,
             trailing,
             low,
             integer,
             signed,
-            sign_bit: if signed { 1 << (format.width() - 1) } else { 0 },
-            negative_zero: special(0)?.codes[1],
+            sign_bit,
+            negative_zero,
             cap: value(top),
             top: u16::try_from(top).ok()?,
             lowest_field: field(lowest),
@@ -189,27 +203,8 @@ impl Plan {
             infinity,
             nan,
             infinity_by_sign,
+            is_ieee,
         })
-    }
-
-    /// Is the format binary16 or bfloat16, with overflow to ∞, signs of zeros kept, and a quiet NaN? Then only NaN's code
-    /// differs from what IEEE 754's conversion to nearest gives.
-    pub(crate) fn is_ieee(&self) -> bool {
-        const SIGN: u16 = 1 << 15;
-        let infinities = [self.top, self.top | SIGN];
-        let [nan, negative_nan] = self.nan.codes;
-        let binary16 =
-            !self.integer && self.trailing == 10 && self.top == 0x7c00 && self.lowest_field == field(-14);
-        let bfloat16 = self.integer && self.trailing == 7 && self.top == 0x7f80;
-        self.mode == Mode::Even
-            && self.low == Low::Gradual
-            && self.signed
-            && self.sign_bit == SIGN
-            && self.negative_zero == SIGN
-            && (binary16 || bfloat16)
-            && self.overflow.codes == infinities
-            && self.infinity.codes == infinities
-            && (nan ^ negative_nan) & !SIGN == 0
     }
 
     /// The largest magnitude that becomes zero when it is negative.

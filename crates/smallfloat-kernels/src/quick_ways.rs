@@ -1,13 +1,26 @@
 //! The quick ways are there: for which formats and functions kernels must not fall back to slower ways with the same results. Plans that
 //! do not describe a format are given up when they are made, so a mistake in one would cost nothing but speed.
 
+use half::{bf16, f16};
 use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64, CATALOGUE, E4M3FN, E5M2};
-use smallfloat::ops::{Arithmetic, Operation};
-use smallfloat::{Format, Rounding};
+use smallfloat::ops::{Arithmetic, Extremum, Operation};
+use smallfloat::random::Philox;
+use smallfloat::{
+    Flags, Format, NegativeZero, Preset, Projection, RandomBits, Rounding, Saturation, convert,
+};
 
 use crate::arithmetic::ArithmeticPlan;
 use crate::decode_plan::DecodePlans;
 use crate::plan::Plan;
+use crate::{Ars5, Code, Element, Generator, Level};
+#[cfg(target_arch = "x86_64")]
+use crate::{
+    fast::{Fast, FastDecode, FastRecode},
+    key::Keys,
+    recent::{self, Recent},
+    vectors::Vectors,
+    x86_64,
+};
 
 fn catalogue(width: u32) -> impl Iterator<Item = Format> {
     CATALOGUE.iter().map(|row| row.format).filter(move |format| format.width() <= width)
@@ -36,11 +49,15 @@ fn decoders_have_their_constants() {
         assert_eq!(plans.nibbles.is_some(), nibbles, "{format}");
     }
     // All upper codes have a sign, or, where a byte has bits to spare, none differs from the lower one.
-    for (name, expected) in
-        [("cfloat8_1_4_3:bias=7", (128, 127, 0x80)), ("e2m1fn", (0, 0, 0)), ("e3m2fn", (0, 0, 0))]
-    {
+    for (name, expected) in [
+        ("cfloat8_1_4_3:bias=7", Some((128, 127, 0x80))),
+        ("e2m1fn", Some((0, 0, 0))),
+        ("e3m2fn", Some((0, 0, 0))),
+        // Sixteen binades above, so that the lower halves are the same.
+        ("binary8p4uf", None),
+    ] {
         let signs = decode_plans(&name.parse().expect("a format")).bytes.and_then(|bytes| bytes.signs);
-        assert_eq!(signs.map(|signs| (signs.first, signs.span, signs.sign)), Some(expected), "{name}");
+        assert_eq!(signs.map(|signs| (signs.first, signs.span, signs.sign)), expected, "{name}");
     }
 }
 
@@ -61,6 +78,178 @@ fn encoders_have_their_constants() {
             }
         }
     }
+}
+
+/// Of the values that an unsigned format meets with a minus sign, those up to one become zero, as the core says.
+#[test]
+fn negative_values_up_to_one_become_zero() {
+    for name in [
+        "binary8p4ue",
+        "binary6p3uf",
+        "minifloat:k=8,p=3,bias=9,signed=false,specials=ieee,subnormals=flush",
+        "minifloat:k=7,p=4,bias=7,signed=false,specials=finite,subnormals=flush",
+        "minifloat:k=6,p=3,bias=4,signed=false,specials=finite,subnormals=tesla",
+        "minifloat:k=12,p=7,bias=20,signed=false,specials=ieee",
+    ] {
+        let format: Format = name.parse().expect("a format");
+        for rounding in Rounding::DETERMINISTIC {
+            let how = format.default_projection().with_rounding(rounding);
+            let plan = Plan::new(&BINARY32, &format, &how).unwrap_or_else(|| panic!("{name} {rounding:?}"));
+            let refused = |magnitude: u32| {
+                let flags = convert(u64::from(magnitude | 1 << 31), &BINARY32, &format, &how).flags;
+                !flags.intersection(Flags::INVALID | Flags::OVERFLOW).is_empty()
+            };
+            let first = plan.to_zero + 1;
+            assert!(!refused(plan.to_zero) && refused(first), "{name} {rounding:?}: {first:#x}");
+        }
+    }
+}
+
+/// Random bits reach the vectors' constants too: with all of them set, the largest binary32 leaves the range.
+#[test]
+fn stochastic_encoders_have_their_constants() {
+    for count in [1, 8, 13] {
+        let random = Rounding::StochasticA(RandomBits::new(count, 0).expect("bits"));
+        for (format, overflow) in [(E4M3FN, 0x7f), (E5M2, 0x7c), (BFLOAT16, 0x7f80), (BINARY16, 0x7c00)] {
+            let how = format.default_projection().with_rounding(random);
+            let how = if format == E4M3FN {
+                Preset::OcpNoSaturate.projection(&format).with_rounding(random)
+            } else {
+                how
+            };
+            let plan = Plan::new(&BINARY32, &format, &how).expect("a plan");
+            assert_eq!(plan.overflow.codes[0], overflow, "{format} {count}");
+        }
+    }
+}
+
+/// The machine's own conversions are used where they are the format's.
+#[test]
+fn halves_of_the_machine() {
+    let is_ieee =
+        |format: &Format, how: Projection| Plan::new(&BINARY32, format, &how).map(|plan| plan.is_ieee);
+    for format in [BINARY16, BFLOAT16] {
+        let how = Preset::Ieee.projection(&format);
+        assert_eq!(is_ieee(&format, how), Some(true), "{format}");
+        for other in [
+            how.with_rounding(Rounding::NearestAway),
+            how.with_rounding(Rounding::TowardZero),
+            how.with_saturation(Saturation::SatFinite),
+            how.with_saturation(Saturation::SatPropagate),
+            how.with_negative_zero(NegativeZero::Positive),
+        ] {
+            assert_ne!(is_ieee(&format, other), Some(true), "{format} {other:?}");
+        }
+    }
+    let others =
+        ["shp:bias=15", "binary16p11se", "ieee:k=16,p=10", "minifloat:k=16,p=8,bias=127,specials=finite"];
+    for format in others.map(|name| name.parse::<Format>().expect("a format")) {
+        assert_ne!(is_ieee(&format, Preset::Ieee.projection(&format)), Some(true), "{format}");
+    }
+}
+
+/// What of a vector by rows needs no second look: NaN aside, E4M3FN's codes are linear to the last and their nibbles lie in
+/// bytes of their own.
+#[test]
+fn nibbles_have_their_constants() {
+    let of = |name: &str| {
+        let plan = decode_plans(&name.parse().expect("a format")).nibbles.expect("a plan");
+        (plan.nan, plan.has_last(), plan.crosses())
+    };
+    assert_eq!(of("e4m3fn"), (Some([0x7f, 0x7f]), false, false));
+    assert_eq!(of("e4m3fnuz"), (Some([0xff, 0x80]), false, false));
+    assert_eq!(of("cfloat8_1_4_3:bias=7"), (None, false, false));
+    assert_eq!(of("cfloat8_1_5_2:bias=16"), (None, false, true));
+    assert_eq!(of("e5m2"), (Some([0x7f, 0x7f]), true, true));
+    assert_eq!(of("e3m4"), (Some([0x7f, 0x7f]), true, true));
+}
+
+/// Kernels are there for these types and no others.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn vectors_are_used() {
+    fn encoders<T: Element, C: Code>() -> [bool; 3] {
+        let (source, mut codes) = ([T::default(); 5], [C::default(); 5]);
+        let how = E4M3FN.default_projection();
+        let random = how.with_rounding(Rounding::StochasticA(RandomBits::new(8, 0).expect("bits")));
+        let fast = |how| Fast::new(Level::Avx2, &T::FORMAT, &E4M3FN, how).expect("kernels");
+        let words = (&Generator::Ars5(Ars5 { seed: 1, stream: 2 }), Level::Avx2);
+        [
+            fast(&how).encode(&source, &mut codes, false).is_some(),
+            fast(&how).encode_only(&source, &mut codes, false).is_some(),
+            fast(&random).encode_random(&source, &mut codes, words, 3, 8).is_some(),
+        ]
+    }
+    fn decodes<T: Element, C: Code>() -> bool {
+        let fast = FastDecode::new(Level::Avx2, &decode_plans(&E4M3FN)).expect("kernels");
+        fast.decode(&[C::default(); 5], &mut [T::default(); 5], false).is_some()
+    }
+    if !Level::Avx2.is_available() {
+        eprintln!("skipped: no vectors here");
+        return;
+    }
+    assert_eq!(
+        [encoders::<f32, u8>(), encoders::<f32, u16>(), encoders::<f32, u32>()],
+        [[true; 3], [true; 3], [false; 3]]
+    );
+    assert_eq!(
+        [encoders::<f64, u8>(), encoders::<f64, u16>(), encoders::<f64, u32>()],
+        [[true; 3], [true; 3], [false; 3]]
+    );
+    assert_eq!(
+        [encoders::<f16, u8>(), encoders::<f16, u16>(), encoders::<bf16, u8>(), encoders::<bf16, u16>()],
+        [[true; 3]; 4]
+    );
+    assert_eq!(
+        [decodes::<f32, u8>(), decodes::<f64, u8>(), decodes::<f16, u8>(), decodes::<bf16, u8>()],
+        [true; 4]
+    );
+    assert_eq!([decodes::<f32, u16>(), decodes::<f64, u16>()], [true; 2]);
+    assert_eq!([decodes::<f16, u16>(), decodes::<bf16, u16>(), decodes::<f32, u32>()], [false; 3]);
+    let recode = FastRecode::new(Level::Avx2, &[0; 256]).expect("kernels");
+    assert!(recode.recode(&[0_u8; 5], &mut [0_u8; 5]).is_some());
+    assert!(
+        recode.recode(&[0_u8; 5], &mut [0_u16; 5]).is_none()
+            && recode.recode(&[0_u16; 5], &mut [0_u8; 5]).is_none()
+    );
+
+    assert!(Vectors::is_usable());
+    let to = (&E4M3FN, &E4M3FN.default_projection());
+    for operation in [Operation::Add, Operation::Extremum(Extremum::Maximum)] {
+        let vectors =
+            Vectors::new(Level::Avx2, operation, &[E4M3FN; 2], to, Arithmetic::IEEE).expect("kernels");
+        // 448 and 1: inexact, and one of them.
+        assert!(vectors.run([&[0x7e; 5], &[0x38; 5], &[]], &mut [0; 5], true).is_some(), "{operation:?}");
+    }
+
+    let keys = Keys::new(&BINARY32, &E4M3FN);
+    assert_eq!(recent::largest(Level::Avx2, &keys, &[-2.5_f32, 1.0]), Some(0x4020_0000));
+    let keys_of_f64 = Keys::new(&BINARY64, &E4M3FN);
+    assert_eq!(recent::largest(Level::Avx2, &keys_of_f64, &[1.0_f64]), None);
+    assert!(Recent::new::<f64>(Level::Avx2, &keys_of_f64).is_none());
+    let mut sums = Recent::new::<f32>(Level::Avx2, &keys).expect("kernels");
+    let room = x86_64::CAPACITY;
+    assert_eq!([sums.has_room(room), sums.has_room(room + 1)], [true, false]);
+    for _ in 0..2 {
+        sums.add(&[1.0_f32; 5]);
+    }
+    assert_eq!([sums.has_room(room - 10), sums.has_room(room - 9)], [true, false]);
+    sums.clear();
+    assert_eq!([sums.has_room(room), sums.has_room(room + 1)], [true, false]);
+}
+
+#[test]
+fn which_codes_are_bytes() {
+    assert_eq!(u8::as_codes(&[1, 2]).bytes(), Some(&[1, 2][..]));
+    assert!(u16::as_codes(&[1]).bytes().is_none() && u32::as_codes(&[1]).bytes().is_none());
+    assert_eq!(u8::as_codes_mut(&mut [1, 2]).bytes(), Some(&mut [1, 2][..]));
+    assert!(u16::as_codes_mut(&mut [1]).bytes().is_none() && u32::as_codes_mut(&mut [1]).bytes().is_none());
+}
+
+#[test]
+fn generators_have_names() {
+    assert_eq!(Generator::Philox(Philox { seed: 1, stream: 2 }).name(), "philox4x32-10");
+    assert_eq!(Generator::Ars5(Ars5 { seed: 1, stream: 2 }).name(), "ars5");
 }
 
 #[test]

@@ -45,7 +45,8 @@ impl Ars5 {
     /// ```
     pub fn block(&self, block: u64) -> [u32; 4] {
         let mut key = [self.seed, 0];
-        let mut state = [block ^ key[0], self.stream ^ key[1]];
+        // The key's upper half is zero at first.
+        let mut state = [block ^ key[0], self.stream];
         for round in 0..5 {
             key = [key[0].wrapping_add(KEY_STEPS[0]), key[1].wrapping_add(KEY_STEPS[1])];
             state = aes_round(state, round < 4);
@@ -65,7 +66,9 @@ const fn times_x(a: u8) -> u8 {
 }
 
 /// FIPS 197, section 5.1.1: the inverse in the field, then an affine map of its bits.
-static SUBSTITUTION: [u8; 256] = {
+static SUBSTITUTION: [u8; 256] = substitution();
+
+const fn substitution() -> [u8; 256] {
     let mut table = [0; 256];
     // 3 generates the field's units and 0xf6 is its inverse: p runs through all units, q through their inverses.
     let (mut p, mut q) = (1_u8, 1_u8);
@@ -83,7 +86,7 @@ static SUBSTITUTION: [u8; 256] = {
     }
     table[0] = 0x63;
     table
-};
+}
 
 /// SubBytes, ShiftRows and, if `mix`, MixColumns of a state of two little-endian halves (FIPS 197, section 5.1).
 fn aes_round(state: [u64; 2], mix: bool) -> [u64; 2] {
@@ -150,6 +153,29 @@ impl Generator {
     }
 }
 
+/// The words of one element after another.
+pub(crate) struct WordByWord {
+    generator: Generator,
+    element: u64,
+    block: [u32; 4],
+}
+
+impl WordByWord {
+    pub(crate) fn new(generator: Generator, first_element: u64) -> Self {
+        Self { generator, element: first_element, block: generator.block(first_element / 4) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> u32 {
+        let place = (self.element % 4) as usize;
+        if place == 0 {
+            self.block = self.generator.block(self.element / 4);
+        }
+        self.element = self.element.wrapping_add(1);
+        self.block[place]
+    }
+}
+
 /// The words of a slice of elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Words {
@@ -157,4 +183,29 @@ pub struct Words {
     pub generator: Generator,
     /// The index of the slice's first element in the whole tensor.
     pub first_element: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SUBSTITUTION, substitution};
+
+    /// FIPS 197, section 4.2: a product of polynomials, and what is left of it modulo x^8 + x^4 + x^3 + x + 1.
+    fn times(a: u16, b: u16) -> u16 {
+        let product = (0..8).filter(|i| b >> i & 1 == 1).fold(0, |sum, i| sum ^ a << i);
+        (0..8).rev().fold(product, |rest, i| if rest >> (i + 8) & 1 == 1 { rest ^ 0x11b << i } else { rest })
+    }
+
+    #[test]
+    fn substitution_is_that_of_fips_197() {
+        let table = substitution();
+        for a in 0..256 {
+            let inverse = (1..256).find(|&b| times(a, b) == 1).unwrap_or(0);
+            let bit = |i: u16| {
+                [0, 4, 5, 6, 7].iter().fold(0x63 >> i & 1, |sum, k| sum ^ inverse >> ((i + k) % 8) & 1)
+            };
+            let expected: u16 = (0..8).map(|i| bit(i) << i).sum();
+            assert_eq!(u16::from(table[usize::from(a)]), expected, "{a:#x}");
+        }
+        assert_eq!(table, SUBSTITUTION);
+    }
 }

@@ -110,3 +110,21 @@ impl Recode {
         Rounded { value: u64::from(entry) & ((1 << bit::FLAGS) - 1), flags: Flags::from_bits_truncate(flags) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use smallfloat::formats::{BINARY16, E4M3FN, E5M2};
+
+    use super::{Format, Level, Recode};
+
+    /// Vectors look up bytes by bytes.
+    #[test]
+    fn when_there_are_vectors() {
+        let has_vectors = |from: &Format, to: &Format| {
+            let recode = Recode::new(from, to, &to.default_projection()).expect("a converter");
+            recode.with_level(Level::Avx2).fast.is_some()
+        };
+        assert_eq!(has_vectors(&E4M3FN, &E5M2), Level::Avx2.is_available());
+        assert!(!has_vectors(&BINARY16, &E5M2) && !has_vectors(&E5M2, &BINARY16));
+    }
+}

@@ -91,3 +91,43 @@ impl Tally {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Tally;
+
+    /// What either slice found is found in both.
+    #[test]
+    fn tallies_add_up() {
+        let counts = |n: u64| Tally {
+            nan: n,
+            infinite: 2 * n,
+            negative_infinite: 3 * n,
+            overflow: 4 * n,
+            refused: 5 * n,
+            zero: 6 * n,
+            exact_zero: 7 * n,
+            ..Tally::default()
+        };
+        let found =
+            |i: usize| Tally { denormal: i == 0, inexact: i == 1, tiny: i == 2, low: i == 3, ..counts(10) };
+        for i in 0..4 {
+            for [first, second] in [[found(i), counts(1)], [counts(1), found(i)]] {
+                let mut both = first;
+                both.add(&second);
+                let expected = Tally { nan: 11, ..found(i) };
+                assert_eq!([both.denormal, both.inexact, both.tiny, both.low], [0, 1, 2, 3].map(|j| i == j));
+                assert_eq!(both.nan, expected.nan);
+                let rest = [
+                    both.infinite,
+                    both.negative_infinite,
+                    both.overflow,
+                    both.refused,
+                    both.zero,
+                    both.exact_zero,
+                ];
+                assert_eq!(rest, [22, 33, 44, 55, 66, 77]);
+            }
+        }
+    }
+}

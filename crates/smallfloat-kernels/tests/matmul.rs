@@ -4,7 +4,7 @@ mod common;
 
 use common::{narrow_formats, sample, scramble};
 use smallfloat::formats::BINARY32;
-use smallfloat::{Format, project};
+use smallfloat::{Flags, Format, RandomBits, Rounding, project};
 use smallfloat_kernels::{Accumulate, Dot, Level, Scales};
 
 fn format(name: &str) -> Format {
@@ -214,5 +214,48 @@ fn scales_of_rows_and_blocks() {
             expected = if j == 0 { part } else { expected + part };
         }
         assert_eq!(product.to_bits(), expected.to_bits(), "{i}");
+    }
+}
+
+/// Sums in binary32 are projected by any mode, a stochastic one with the bits that it names; exact sums only once.
+#[test]
+fn modes_of_products_as_codes() {
+    let (f, to) = (format("e4m3fn"), format("e5m2"));
+    let products = |accumulate, rounding: Rounding, x: &[u8], y: &[u8]| {
+        let mut codes = [0; 1];
+        let how = to.default_projection().with_rounding(rounding);
+        let flags = Dot::new(&f, &f, accumulate).unwrap().matmul([x, y], x.len(), (&to, &how), &mut codes);
+        (codes[0], flags)
+    };
+    // 1.125 · 1 lies in the middle between 1 and 1.25.
+    for (word, expected) in [(0, 0x3c), (3, 0x3c), (4, 0x3d), (7, 0x3d)] {
+        let rounding = Rounding::StochasticA(RandomBits::new(3, word).unwrap());
+        for accumulate in [Accumulate::F32, Accumulate::Exact] {
+            let found = products(accumulate, rounding, &[0x39], &[0x38]);
+            assert_eq!(found, (expected, Flags::INEXACT), "{accumulate:?}, {word}");
+        }
+    }
+    // 2 · 448² is a bfloat16, and 2^-18 more lies above it, but not in binary32.
+    let (to, x) = (format("bfloat16"), [0x7e, 0x7e, 0x01]);
+    for (rounding, exact) in [(Rounding::TowardZero, 0x48c4), (Rounding::TowardPositive, 0x48c5)] {
+        for (accumulate, expected) in [(Accumulate::F32, 0x48c4), (Accumulate::Exact, exact)] {
+            let how = to.default_projection().with_rounding(rounding);
+            let mut codes = [0; 1];
+            Dot::new(&f, &f, accumulate).unwrap().matmul([&x, &x], 3, (&to, &how), &mut codes);
+            assert_eq!(codes[0], expected, "{accumulate:?}, {rounding:?}");
+        }
+    }
+}
+
+/// A product of zeros and a negative scale is −0, and so is the sum of two such.
+#[test]
+fn zeros_of_blocks_keep_their_signs() {
+    let f = format("e4m3fn");
+    let dot = Dot::new(&f, &f, Accumulate::F32).unwrap();
+    let (a, b, mut found) = ([0x00_u8; 4], [0x38_u8; 4], [1.0]);
+    for size in [4, 2, 1] {
+        let scales = vec![-1.0; 4 / size];
+        dot.matmul_f32([&a, &b], 4, [Scales::Blocks(size, &scales), Scales::Tensor(1.0)], &mut found);
+        assert_eq!(found[0].to_bits(), 1 << 31, "{size}");
     }
 }

@@ -108,6 +108,9 @@ fn products_refuse_other_shapes() {
     refused("rows of nothing", "rows must have elements", || matmul(0, 6));
     refused("rows of four", "whole rows", || matmul(4, 1));
     refused("five results", "one result for each pair of rows", || matmul(2, 5));
+    refused("results of 32 bits", "needs codes wider than 16 bits", || {
+        dot.matmul([&a, &b], 2, (&BINARY32, &BINARY32.default_projection()), &mut [0; 6])
+    });
     let scaled = |scales: [Scales<'_>; 2]| {
         let mut products = [0.0; 6];
         dot.matmul_f32([&a, &b], 2, scales, &mut products);

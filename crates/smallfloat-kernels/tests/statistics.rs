@@ -245,7 +245,8 @@ fn errors_of_a_few_values() {
 /// All that cells tell of a few values, at once and in two parts, at every level.
 #[test]
 fn cells_of_a_few_values() {
-    let values = [0.0_f32, -0.0, 1.0, 1.5, 1.5, -3.0, f32::NAN, 0.25, f32::NEG_INFINITY];
+    let strange = [f32::NAN, f32::NEG_INFINITY, f32::INFINITY, f32::NAN, f32::INFINITY];
+    let values = [&[0.0_f32, -0.0, 1.0, 1.5, 1.5, -3.0, f32::NAN, 0.25][..], &strange[1..]].concat();
     for level in Level::available() {
         let of = |values: &[f32]| {
             let mut cells = Cells::<f32>::new(3).with_level(level);
@@ -255,7 +256,7 @@ fn cells_of_a_few_values() {
         for cells in
             [of(&values), of(&values[..4]).joined(of(&values[4..])), of(&values[..0]).joined(of(&values))]
         {
-            assert_eq!((cells.elements(), cells.zeros(), cells.nans(), cells.infinities()), (9, 2, 1, 1));
+            assert_eq!((cells.elements(), cells.zeros(), cells.nans(), cells.infinities()), (12, 2, 2, 3));
             assert_eq!((cells.first_not_finite(), cells.has_negative()), (Some(6), true));
             assert_eq!(cells.amax(), Datum::finite(false, 3, 0));
             assert_eq!(cells.exponents(), [(-2, 1), (0, 3), (1, 1)]);
@@ -273,11 +274,33 @@ fn cells_of_a_few_values() {
                 .sum();
             assert_eq!(total.to_bits(), 7.25_f64.to_bits());
         }
+        // The first one of the second block, and of the second slice.
+        let mut long = vec![1.0; (1 << 14) + 3];
+        long[(1 << 14) + 2] = f32::INFINITY;
+        let (mut twice, first) = (of(&long), Some((1 << 14) + 2));
+        twice.add(&strange);
+        assert_eq!(
+            (twice.first_not_finite(), of(&long[..5]).joined(of(&long)).first_not_finite()),
+            (first, first.map(|at| at + 5))
+        );
+        assert_eq!((twice.nans(), twice.infinities()), (2, 4));
         let positive = of(&[0.0, -0.0, 2.0]);
         assert_eq!(
             (positive.first_not_finite(), positive.has_negative(), positive.zeros()),
             (None, false, 2)
         );
         assert_eq!(amax(&values, level).to_bits(), 3.0_f32.to_bits());
+    }
+}
+
+/// Subnormals of the source have no hidden bit.
+#[test]
+fn cells_of_subnormals() {
+    for level in Level::available() {
+        let mut cells = Cells::<f16>::new(3).with_level(level);
+        cells.add(&[0x0001, 0x8003, 0x0180, 0x0400, 0x0600].map(f16::from_bits));
+        let found: Vec<_> =
+            cells.iter().map(|cell| (u128::from(cell.first) + cell.sum, cell.exponent)).collect();
+        assert_eq!(found, [(1, -24), (3, -24), (0x180, -24), (0x400, -24), (0x600, -24)], "{level:?}");
     }
 }

@@ -110,8 +110,8 @@ pub(super) fn shape_of(plan: &Plan) -> u8 {
 /// The same for nearest-even loops alone, which know formats with conversions of their own.
 fn nearest_shape_of<T: Target>(plan: &Plan) -> u8 {
     match shape_of(plan) {
-        shape::GRADUAL if T::BITS == 16 && plan.is_ieee() => shape::BINARY16,
-        shape::INTEGER if T::BITS == 16 && plan.is_ieee() => shape::BFLOAT16,
+        shape::GRADUAL if T::BITS == 16 && plan.is_ieee => shape::BINARY16,
+        shape::INTEGER if T::BITS == 16 && plan.is_ieee => shape::BFLOAT16,
         other => other,
     }
 }
