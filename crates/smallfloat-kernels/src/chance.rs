@@ -127,7 +127,7 @@ fn chance(
     chance.reciprocal = u64::try_from((1_u128 << 63).div_ceil(width)).unwrap_or(0);
     // The value of the class with the largest ν moves away if any does.
     let is_exact = keys.trailing(code) == 0;
-    let farthest = if is_exact { code } else { code | keys.trailing(u64::MAX) };
+    let farthest = if is_exact { code } else { code - keys.trailing(code) + keys.trailing(u64::MAX) };
     chance.entries[1] = rounded(farthest, (1 << count) - 1);
     chance
 }

@@ -532,6 +532,8 @@ mod tests {
             ("FMA<binary8p3se, binary8p3se, binary8p3se, binary8p3se>", all, "65536 of 256, short"),
             ("FMA<binary6p3se, binary6p3se, binary9p3se, binary8p3se>", all, "4096 of 512, short"),
             ("FMA<binary6p3se, binary6p3se, binary9p3se, binary8p3se>", 4096, "core"),
+            ("FMA<binary6p3se, binary6p3se, binary3p2se, binary8p3se>", 4096, "4096 of 8, short"),
+            ("FMA<binary6p3se, binary6p3se, binary3p2se, binary8p3se>", 4095, "core"),
             ("FAA<binary6p3se, binary6p3se, binary8p3se, binary16>", all, "4096 of 256, medium"),
             ("FMA<binary9p3se, binary8p3se, binary8p3se, binary8p3se>", all, "core"),
             // More than 8 MiB of rows.
@@ -574,6 +576,22 @@ mod tests {
                 assert_eq!(call(&by_classes), call(&by_core), "{text} {operands:x?}");
             }
         }
+    }
+
+    #[test]
+    fn bytes_go_by_vectors() {
+        let kernel = kernel("Add<e4m3fn, e4m3fn, e4m3fn>", 0).with_level(Level::Avx2);
+        assert!(kernel.call.has_bytes::<u8, u8>() && !kernel.call.has_bytes::<u8, u16>());
+        let Some(vectors) = &kernel.vectors else {
+            eprintln!("skipped: no vectors here");
+            return;
+        };
+        let mut results = [0_u8; 2];
+        // Sums of 1 and 1, 1 and 2, after one that is not asked for.
+        let bytes: [&[u8]; 3] = [&[0, 0x38, 0x38], &[0, 0x38, 0x40], &[]];
+        assert_eq!(kernel.by_vectors(vectors, bytes, 1..3, &mut results), Some(Flags::NONE));
+        assert_eq!(results, [0x40, 0x44]);
+        assert_eq!(kernel.by_vectors(vectors, bytes, 1..3, &mut [0_u16; 2]), None);
     }
 
     #[test]

@@ -224,6 +224,10 @@ mod tests {
                 }
                 assert_eq!(class::<T>(&keys, code), number, "{} {to} {code:#x}", T::FORMAT);
             }
+            check_ends::<T>(to);
+        }
+        fn check_ends<T: Element>(to: &Format) {
+            let keys = Keys::new(&T::FORMAT, to);
             let sign = 1 << (T::FORMAT.width() - 1);
             let infinity = T::FORMAT.encode(Datum::Infinite { negative: false }).expect("it has one");
             let last = keys.magnitudes() - 1;
@@ -240,6 +244,8 @@ mod tests {
             check::<bf16>(&to);
         }
         check::<f32>(&BINARY16);
+        // As precise as the source and beyond its range: no class lies between two codes, and the last is the largest.
+        check_ends::<f16>(&"ieee:k=16,p=10".parse().expect("a format"));
     }
 
     /// Their number, counted by hand: two for each of 2^P ranges of a binade, one more at the last, zero, ∞ and NaN.

@@ -274,12 +274,15 @@ mod tests {
     fn vectors_are_used() {
         let decoder = Decoder::<f32>::new(&E4M3FN, None).expect("a decoder");
         let length = 1000;
-        let (a, b) = (vec![0x38_u8; length], vec![0x40_u8; 200 * length]);
+        // One, times 1, 2, 4, 8 by rows.
+        let (a, b) = (vec![0x38_u8; length], [0x38_u8, 0x40, 0x48, 0x50].repeat(50));
+        let b: Vec<u8> = b.into_iter().flat_map(|code| std::iter::repeat_n(code, length)).collect();
         let matrix = |codes| Matrix { codes, length, decoder: &decoder };
         let mut sums = vec![0.0; 200];
         assert!(by_vector(Level::Portable, matrix(&a), matrix(&b), &mut sums).is_none());
         let has_vectors = by_vector(Level::Avx2, matrix(&a), matrix(&b), &mut sums).is_some();
         assert_eq!(has_vectors, Level::Avx2.is_available() && cfg!(target_arch = "x86_64"));
-        assert!(!has_vectors || sums.iter().all(|sum| sum.to_bits() == 2000_f32.to_bits()));
+        let expected = [1000_f32, 2000.0, 4000.0, 8000.0].repeat(50);
+        assert!(!has_vectors || sums.iter().zip(expected).all(|(sum, x)| sum.to_bits() == x.to_bits()));
     }
 }

@@ -198,19 +198,31 @@ fn f32_products_as_codes() {
 fn scales_of_rows_and_blocks() {
     let (f, mut state) = (format("e4m3fn"), 14);
     let dot = Dot::new(&f, &f, Accumulate::F32).unwrap();
-    let (rows, columns, length, block) = (3, 4, 70, 32);
-    let (a, b) = (codes(rows * length, 0x3f, &mut state), codes(columns * length, 0x3f, &mut state));
+    // A single row has a way of its own, but not for blocks of it.
+    for (rows, columns) in [(3, 4), (1, 4)] {
+        check_scales(&dot, &f, (rows, columns), &mut state);
+    }
+}
+
+fn check_scales(dot: &Dot, f: &Format, (rows, columns): (usize, usize), state: &mut u64) {
+    let (length, block) = (70, 32);
+    let (a, b) = (codes(rows * length, 0x3f, state), codes(columns * length, 0x3f, state));
     let (of_rows, blocks) = ([0.3_f32, 7.0, 1e-3], length.div_ceil(block));
     #[expect(clippy::cast_precision_loss, reason = "small integers")]
     let of_blocks: Vec<f32> = (0..columns * blocks).map(|i| 0.1 + i as f32).collect();
     let mut found = vec![0.0; rows * columns];
-    dot.matmul_f32([&a, &b], length, [Scales::Rows(&of_rows), Scales::Blocks(block, &of_blocks)], &mut found);
+    dot.matmul_f32(
+        [&a, &b],
+        length,
+        [Scales::Rows(&of_rows[..rows]), Scales::Blocks(block, &of_blocks)],
+        &mut found,
+    );
     for (i, product) in found.iter().enumerate() {
         let (row, column) = (i / columns, i % columns);
         let (x, y) = (&a[row * length..][..length], &b[column * length..][..length]);
         let mut expected = 0.0;
         for (j, (x, y)) in x.chunks(block).zip(y.chunks(block)).enumerate() {
-            let part = in_order([&f, &f], x, y) * of_rows[row] * of_blocks[column * blocks + j];
+            let part = in_order([f, f], x, y) * of_rows[row] * of_blocks[column * blocks + j];
             expected = if j == 0 { part } else { expected + part };
         }
         assert_eq!(product.to_bits(), expected.to_bits(), "{i}");

@@ -193,3 +193,20 @@ fn chances_are_nu() {
         }
     }
 }
+
+/// A format whose smallest step lies far above all that the source has: nothing moves away from zero.
+#[test]
+fn all_far_below_the_smallest_value() {
+    let target: Format = "minifloat:k=8,p=3,bias=-90,specials=ieee".parse().unwrap();
+    let bits = RandomBits::new(32, 0).unwrap();
+    let how = target.default_projection().with_rounding(Rounding::StochasticA(bits));
+    let x = [0x0001, 0x8001, 0x3c00, 0xfbff].map(f16::from_bits).repeat(100);
+    for level in Level::available() {
+        let encoder = Encoder::<f16>::new(&target, &how).unwrap().with_level(level);
+        let mut codes = vec![1_u8; x.len()];
+        let [generator, _] = generators(3, 4);
+        let events = encoder.encode_random(&x, &mut codes, Words { generator, first_element: 0 });
+        assert_eq!(codes, [0x00, 0x80, 0x00, 0x80].repeat(100), "{level:?}");
+        assert_eq!((events.underflowed, events.zeros), (400, 400));
+    }
+}
