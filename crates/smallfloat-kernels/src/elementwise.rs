@@ -366,8 +366,8 @@ impl Call {
         Path::Classes { classes, rows }
     }
 
-    /// Numbers the pairs of the first two operands by what the third one meets: the exact inner result and the flags of
-    /// the operands. With a pair of each class; `None` if there are too many.
+    /// Numbers the pairs of the first two operands by what the third one meets: the exact inner result, a NaN for NaN operands,
+    /// and whether one was subnormal. With a pair of each class; `None` if there are too many.
     fn classes(&self, inner: Operation, bits: u32) -> Option<(Vec<u16>, Vec<[u64; 2]>)> {
         let [x_format, y_format] = [self.operands[0], self.operands[1]];
         let (mut numbers, mut pairs) = (HashMap::new(), Vec::new());
@@ -382,8 +382,7 @@ impl Call {
             }
             let denormal =
                 x_format.classify(x) == Class::Subnormal || y_format.classify(y) == Class::Subnormal;
-            let nan = datum.is_nan() || other.is_nan();
-            let key = (canonical(exact), self.flags && denormal, self.flags && nan);
+            let key = (canonical(exact), self.flags && denormal);
             let next = u16::try_from(pairs.len()).ok();
             let class = match numbers.entry(key) {
                 Entry::Occupied(entry) => *entry.get(),
