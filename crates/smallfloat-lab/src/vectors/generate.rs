@@ -207,15 +207,16 @@ fn piece<const N: usize>(
     writers: &[LineWriter; N],
     range: Range<u64>,
 ) -> Result<[Vec<u8>; N], Error> {
-    let mut operands = vec![0; set.plan.width()];
+    let width = set.plan.width();
     let count = usize::try_from(range.end - range.start).unwrap_or(0);
+    let mut operands = vec![0; count * width];
+    set.plan.fill(range, &mut operands);
     let mut out = writers.each_ref().map(|writer| writer.blank(count));
-    for (at, i) in range.enumerate() {
-        set.plan.fill(i, &mut operands);
-        let outcome = set.unit.evaluate(&operands)?;
+    for (at, operands) in operands.chunks_exact(width).enumerate() {
+        let outcome = set.unit.evaluate(operands)?;
         for (writer, out) in writers.iter().zip(&mut out) {
             let length = writer.length();
-            writer.fill(&mut out[at * length..(at + 1) * length], &operands, &outcome);
+            writer.fill(&mut out[at * length..(at + 1) * length], operands, &outcome);
         }
     }
     Ok(out)

@@ -1,6 +1,7 @@
 //! [`Plan`]: which operands a unit is given, each line from its number alone.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use super::directed;
@@ -136,20 +137,32 @@ impl Plan {
         self.width
     }
 
-    /// The operands of line `i`, counted from 0.
-    pub fn fill(&self, mut i: u64, operands: &mut [u64]) {
+    /// The operands of these lines, counted from 0, line by line. What one line has does not depend on the others.
+    pub fn fill(&self, lines: Range<u64>, mut operands: &mut [u64]) {
+        let mut start = 0;
         for section in &self.sections {
-            if i < section.lines {
-                section.fill(i, operands);
-                return;
-            }
-            i -= section.lines;
+            let [first, end] =
+                [lines.start, lines.end].map(|line| line.clamp(start, start + section.lines) - start);
+            let (of_section, rest) = operands.split_at_mut(place(end - first) * self.width);
+            section.fill(first, of_section, self.width);
+            (operands, start) = (rest, start + section.lines);
         }
     }
 }
 
 impl Section {
-    fn fill(&self, mut i: u64, operands: &mut [u64]) {
+    /// The operands of as many lines as there is room for, `width` a line.
+    fn fill(&self, first: u64, operands: &mut [u64], width: usize) {
+        if let Kind::Random(weighted) = &self.kind {
+            weighted.fill(first, operands);
+            return;
+        }
+        for (operands, i) in operands.chunks_exact_mut(width).zip(first..) {
+            self.fill_line(i, operands);
+        }
+    }
+
+    fn fill_line(&self, mut i: u64, operands: &mut [u64]) {
         match &self.kind {
             Kind::All(bits) => {
                 for (operand, bits) in operands.iter_mut().zip(bits).rev() {

@@ -2,6 +2,7 @@
 
 use smallfloat::random::Philox;
 use smallfloat::{Datum, Format};
+use smallfloat_kernels::{Generator, Level};
 
 use super::{Field, pools};
 
@@ -16,6 +17,8 @@ pub(super) struct Weighted {
 
 /// Interesting codes that random draws choose from.
 const POOL: usize = 256;
+/// Lines whose random words are made at once.
+const LINES: usize = 256;
 
 impl Weighted {
     pub(super) fn new(fields: &[Field], seed: u64) -> Self {
@@ -23,28 +26,43 @@ impl Weighted {
         Self { seed, fields: fields.to_vec(), pools }
     }
 
-    /// The operands of line `i`.
+    /// The operands of as many lines as there is room for, from line `first` on. A field's words are its number's stream of
+    /// Philox, a block a line.
     ///
     /// A quarter each: any code; any exponent with a significand of long runs of equal bits (TestFloat's weighting);
     /// an interesting code; a value whose exponent is near the first operand's, so that sums align and cancel.
-    pub(super) fn fill(&self, i: u64, operands: &mut [u64]) {
-        for (at, (field, pool)) in self.fields.iter().zip(&self.pools).enumerate() {
-            let [a, b, c, d] = Philox { seed: self.seed, stream: at as u64 }.block(i);
-            let word = u64::from(a) << 32 | u64::from(b);
-            let choice = usize::try_from(c).unwrap_or(0);
-            let code = match (c % 4, &field.format) {
-                (0, Some(format)) => runs_of_bits(format, word, d),
-                (1, _) => pool[(choice / 4) % pool.len()],
-                (2, Some(format)) => {
-                    let first =
-                        self.fields[0].format.filter(|_| at > 0).map(|first| first.decode(operands[0]));
-                    near(format, first, word, d).unwrap_or(word)
+    pub(super) fn fill(&self, first: u64, operands: &mut [u64]) {
+        let (width, level) = (self.fields.len(), Level::detected());
+        let mut blocks = [[0; 4]; LINES];
+        for (operands, first) in operands.chunks_mut(LINES * width).zip((first..).step_by(LINES)) {
+            let blocks = &mut blocks[..operands.len() / width];
+            for (at, field) in self.fields.iter().enumerate() {
+                let generator = Generator::Philox(Philox { seed: self.seed, stream: at as u64 });
+                generator.fill_blocks(level, first, blocks);
+                for (operands, words) in operands.chunks_exact_mut(width).zip(&*blocks) {
+                    // All but the first field may look at the first.
+                    let aim = self.fields[0].format.filter(|_| at > 0).map(|format| (format, operands[0]));
+                    operands[at] = draw(field, &self.pools[at], aim, *words);
                 }
-                _ => word,
-            } & field.max();
-            operands[at] = code;
+            }
         }
     }
+}
+
+/// A code of a field; `aim` is the first operand, with its format.
+fn draw(field: &Field, pool: &[u64], aim: Option<(Format, u64)>, [a, b, c, d]: [u32; 4]) -> u64 {
+    let word = u64::from(a) << 32 | u64::from(b);
+    let choice = usize::try_from(c).unwrap_or(0);
+    let code = match (c % 4, &field.format) {
+        (0, Some(format)) => runs_of_bits(format, word, d),
+        (1, _) => pool[(choice / 4) % pool.len()],
+        (2, Some(format)) => {
+            let first = aim.map(|(format, code)| format.decode(code));
+            near(format, first, word, d).unwrap_or(word)
+        }
+        _ => word,
+    };
+    code & field.max()
 }
 
 /// Any sign and exponent, and a significand of two runs of equal bits with one bit turned over now and then.

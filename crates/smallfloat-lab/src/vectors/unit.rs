@@ -307,20 +307,21 @@ impl Unit {
             rest = after;
             taken
         };
-        let arguments: Vec<_> = self
-            .parameters()
-            .iter()
-            .map(|parameter| match parameter {
+        // No function has more operands: three blocks and a scale.
+        let mut arguments = [Argument::Code(0); 4];
+        let arguments = &mut arguments[..self.parameters().len()];
+        for (argument, parameter) in arguments.iter_mut().zip(self.parameters()) {
+            *argument = match parameter {
                 Parameter::Code(_) => Argument::Code(take(1)[0]),
                 Parameter::Sequence(_) => Argument::Sequence(take(length)),
                 Parameter::Block { .. } => {
                     let codes = take(length + 1);
                     Argument::Block(Block { scale: codes[0], elements: &codes[1..] })
                 }
-            })
-            .collect();
+            };
+        }
         let answer = match self.word {
-            None => self.operation.call_blocks(&arguments, rest)?,
+            None => self.operation.call_blocks(arguments, rest)?,
             Some(bits) => {
                 let (word, words) = rest.split_at(1);
                 let bits = RandomBits::new(bits, word[0])?;
@@ -329,7 +330,7 @@ impl Unit {
                     [_, _] => operation.set_scale_random_bits(bits),
                     _ => operation.set_random_bits(bits),
                 }
-                operation.call_blocks(&arguments, words)?
+                operation.call_blocks(arguments, words)?
             }
         };
         let union = |flags: &[Flags]| flags.iter().fold(Flags::NONE, |all, flags| all | *flags);

@@ -133,6 +133,7 @@ pub(super) fn parameters(function: BlockFunction, formats: &[Format]) -> Vec<Par
 }
 
 /// A sequence or block operand that was checked.
+#[derive(Clone, Copy)]
 struct Operand<'a> {
     scale: Read,
     elements: &'a [u64],
@@ -206,8 +207,10 @@ impl Specialization {
         let Function::Block(function) = self.function() else {
             return self.call(&codes.map(|(code, _)| code).collect::<Vec<_>>());
         };
-        let operands: Vec<_> =
-            arguments.iter().zip(parameters).filter_map(|(x, kind)| Operand::new(x, kind)).collect();
+        // No function has more than three sequences and blocks.
+        let mut operands = [None; 3];
+        let given = arguments.iter().zip(parameters).filter_map(|(x, kind)| Operand::new(x, kind));
+        operands.iter_mut().zip(given).for_each(|(place, operand)| *place = Some(operand));
         self.compute(function, &operands, codes.next(), words)
     }
 
@@ -251,14 +254,14 @@ impl Specialization {
     fn compute(
         &self,
         function: BlockFunction,
-        operands: &[Operand<'_>],
+        operands: &[Option<Operand<'_>>; 3],
         scale: Option<(u64, Format)>,
         words: &[u64],
     ) -> Result<Answer, Error> {
         let semantics = self.arithmetic().semantics;
         let (formats, projections) = (self.formats(), self.projections());
         let to = Target::new(&formats[formats.len() - 1], &projections[projections.len() - 1], semantics);
-        let column = |i: usize| operands.get(i).into_iter().flat_map(|operand| operand.products(semantics));
+        let column = |i: usize| operands[i].iter().flat_map(|operand| operand.products(semantics));
         let operation = match function {
             BlockFunction::Elementwise(operation) => operation,
             BlockFunction::ConvertToBlock | BlockFunction::ConvertToBlockMaxAbsFinite => Operation::Convert,
@@ -270,7 +273,8 @@ impl Specialization {
                 return Ok(Answer::Code(to.project(reduce(function, column(0), column(1), semantics))));
             }
         };
-        let columns: Vec<Vec<_>> = (0..operands.len()).map(|i| column(i).collect()).collect();
+        let columns: Vec<Vec<_>> =
+            operands.iter().flatten().map(|operand| operand.products(semantics).collect()).collect();
         let (scale, divisor) = if let Some((code, format)) = scale {
             (Rounded { value: code, flags: Flags::NONE }, Read::code(code, &format))
         } else {
