@@ -555,8 +555,7 @@ mod tests {
         }
     }
 
-    /// Flags are those of each triple: a class tells NaN and subnormal operands apart. E3M2-like formats of five bits with a third
-    /// operand of seven, one by one through classes and the core.
+    /// Flags are those of each triple: a class knows whether one of its operands was subnormal.
     #[test]
     fn flags_of_every_triple() {
         for inner in ["FMA", "FAA"] {

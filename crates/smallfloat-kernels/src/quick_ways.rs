@@ -1,9 +1,8 @@
 //! The quick ways are there: for which formats and functions kernels must not fall back to slower ways with the same results. Plans that
 //! do not describe a format are given up when they are made, so a mistake in one would cost nothing but speed.
 
-use half::{bf16, f16};
 use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64, CATALOGUE, E4M3FN, E5M2};
-use smallfloat::ops::{Arithmetic, Extremum, Operation};
+use smallfloat::ops::{Arithmetic, Operation};
 use smallfloat::random::Philox;
 use smallfloat::{
     Flags, Format, NegativeZero, Preset, Projection, RandomBits, Rounding, Saturation, convert,
@@ -12,15 +11,7 @@ use smallfloat::{
 use crate::arithmetic::ArithmeticPlan;
 use crate::decode_plan::DecodePlans;
 use crate::plan::Plan;
-use crate::{Ars5, Code, Element, Generator, Level};
-#[cfg(target_arch = "x86_64")]
-use crate::{
-    fast::{Fast, FastDecode, FastRecode},
-    key::Keys,
-    recent::{self, Recent},
-    vectors::Vectors,
-    x86_64,
-};
+use crate::{Ars5, Code, Generator};
 
 fn catalogue(width: u32) -> impl Iterator<Item = Format> {
     CATALOGUE.iter().map(|row| row.format).filter(move |format| format.width() <= width)
@@ -164,80 +155,6 @@ fn nibbles_have_their_constants() {
     assert_eq!(of("e3m4"), (Some([0x7f, 0x7f]), true, true));
 }
 
-/// Kernels are there for these types and no others.
-#[cfg(target_arch = "x86_64")]
-#[test]
-fn vectors_are_used() {
-    fn encoders<T: Element, C: Code>() -> [bool; 3] {
-        let (source, mut codes) = ([T::default(); 5], [C::default(); 5]);
-        let how = E4M3FN.default_projection();
-        let random = how.with_rounding(Rounding::StochasticA(RandomBits::new(8, 0).expect("bits")));
-        let fast = |how| Fast::new(Level::Avx2, &T::FORMAT, &E4M3FN, how).expect("kernels");
-        let words = (&Generator::Ars5(Ars5 { seed: 1, stream: 2 }), Level::Avx2);
-        [
-            fast(&how).encode(&source, &mut codes, false).is_some(),
-            fast(&how).encode_only(&source, &mut codes, false).is_some(),
-            fast(&random).encode_random(&source, &mut codes, words, 3, 8).is_some(),
-        ]
-    }
-    fn decodes<T: Element, C: Code>() -> bool {
-        let fast = FastDecode::new(Level::Avx2, &decode_plans(&E4M3FN)).expect("kernels");
-        fast.decode(&[C::default(); 5], &mut [T::default(); 5], false).is_some()
-    }
-    if !Level::Avx2.is_available() {
-        eprintln!("skipped: no vectors here");
-        return;
-    }
-    assert_eq!(
-        [encoders::<f32, u8>(), encoders::<f32, u16>(), encoders::<f32, u32>()],
-        [[true; 3], [true; 3], [false; 3]]
-    );
-    assert_eq!(
-        [encoders::<f64, u8>(), encoders::<f64, u16>(), encoders::<f64, u32>()],
-        [[true; 3], [true; 3], [false; 3]]
-    );
-    assert_eq!(
-        [encoders::<f16, u8>(), encoders::<f16, u16>(), encoders::<bf16, u8>(), encoders::<bf16, u16>()],
-        [[true; 3]; 4]
-    );
-    assert_eq!(
-        [decodes::<f32, u8>(), decodes::<f64, u8>(), decodes::<f16, u8>(), decodes::<bf16, u8>()],
-        [true; 4]
-    );
-    assert_eq!([decodes::<f32, u16>(), decodes::<f64, u16>()], [true; 2]);
-    assert_eq!([decodes::<f16, u16>(), decodes::<bf16, u16>(), decodes::<f32, u32>()], [false; 3]);
-    let recode = FastRecode::new(Level::Avx2, &[0; 256]).expect("kernels");
-    assert!(recode.recode(&[0_u8; 5], &mut [0_u8; 5]).is_some());
-    assert!(
-        recode.recode(&[0_u8; 5], &mut [0_u16; 5]).is_none()
-            && recode.recode(&[0_u16; 5], &mut [0_u8; 5]).is_none()
-    );
-
-    assert!(Vectors::is_usable());
-    let to = (&E4M3FN, &E4M3FN.default_projection());
-    for operation in [Operation::Add, Operation::Extremum(Extremum::Maximum)] {
-        let vectors =
-            Vectors::new(Level::Avx2, operation, &[E4M3FN; 2], to, Arithmetic::IEEE).expect("kernels");
-        // 448 and 1: inexact, and one of them.
-        assert!(vectors.run([&[0x7e; 5], &[0x38; 5], &[]], &mut [0; 5], true).is_some(), "{operation:?}");
-    }
-
-    let keys = Keys::new(&BINARY32, &E4M3FN);
-    assert_eq!(recent::largest(Level::Avx2, &keys, &[-2.5_f32, 1.0]), Some(0x4020_0000));
-    let keys_of_f64 = Keys::new(&BINARY64, &E4M3FN);
-    assert_eq!(recent::largest(Level::Avx2, &keys_of_f64, &[1.0_f64]), None);
-    assert!(Recent::new::<f64>(Level::Avx2, &keys_of_f64).is_none());
-    let mut sums = Recent::new::<f32>(Level::Avx2, &keys).expect("kernels");
-    let room = x86_64::CAPACITY;
-    assert_eq!([sums.has_room(room), sums.has_room(room + 1)], [true, false]);
-    for _ in 0..2 {
-        sums.add(&[1.0_f32; 5]);
-    }
-    assert_eq!([sums.has_room(room - 10), sums.has_room(room - 9)], [true, false]);
-    sums.clear();
-    assert_eq!([sums.has_room(room), sums.has_room(room + 1)], [true, false]);
-}
-
 #[test]
 fn which_codes_are_bytes() {
     assert_eq!(u8::as_codes(&[1, 2]).bytes(), Some(&[1, 2][..]));
@@ -267,5 +184,93 @@ fn operations_have_their_constants() {
     for operation in [Operation::Add, Operation::Multiply] {
         let mixed = ArithmeticPlan::new(operation, &[E4M3FN, E5M2], (&E5M2, &how), Arithmetic::IEEE);
         assert!(mixed.is_some(), "{operation:?}");
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod vectors {
+    use half::{bf16, f16};
+    use smallfloat::formats::{BINARY32, BINARY64, E4M3FN};
+    use smallfloat::ops::{Arithmetic, Extremum, Operation};
+    use smallfloat::{RandomBits, Rounding};
+
+    use super::decode_plans;
+    use crate::fast::{Fast, FastDecode, FastRecode};
+    use crate::key::Keys;
+    use crate::recent::{self, Recent};
+    use crate::vectors::Vectors;
+    use crate::{Ars5, Code, Element, Generator, Level, x86_64};
+
+    /// Kernels are there for these types and no others.
+    #[test]
+    fn vectors_are_used() {
+        fn encoders<T: Element, C: Code>() -> [bool; 3] {
+            let (source, mut codes) = ([T::default(); 5], [C::default(); 5]);
+            let how = E4M3FN.default_projection();
+            let random = how.with_rounding(Rounding::StochasticA(RandomBits::new(8, 0).expect("bits")));
+            let fast = |how| Fast::new(Level::Avx2, &T::FORMAT, &E4M3FN, how).expect("kernels");
+            let words = (&Generator::Ars5(Ars5 { seed: 1, stream: 2 }), Level::Avx2);
+            [
+                fast(&how).encode(&source, &mut codes, false).is_some(),
+                fast(&how).encode_only(&source, &mut codes, false).is_some(),
+                fast(&random).encode_random(&source, &mut codes, words, 3, 8).is_some(),
+            ]
+        }
+        fn decodes<T: Element, C: Code>() -> bool {
+            let fast = FastDecode::new(Level::Avx2, &decode_plans(&E4M3FN)).expect("kernels");
+            fast.decode(&[C::default(); 5], &mut [T::default(); 5], false).is_some()
+        }
+        if !Level::Avx2.is_available() {
+            eprintln!("skipped: no vectors here");
+            return;
+        }
+        assert_eq!(
+            [encoders::<f32, u8>(), encoders::<f32, u16>(), encoders::<f32, u32>()],
+            [[true; 3], [true; 3], [false; 3]]
+        );
+        assert_eq!(
+            [encoders::<f64, u8>(), encoders::<f64, u16>(), encoders::<f64, u32>()],
+            [[true; 3], [true; 3], [false; 3]]
+        );
+        assert_eq!(
+            [encoders::<f16, u8>(), encoders::<f16, u16>(), encoders::<bf16, u8>(), encoders::<bf16, u16>()],
+            [[true; 3]; 4]
+        );
+        assert_eq!(
+            [decodes::<f32, u8>(), decodes::<f64, u8>(), decodes::<f16, u8>(), decodes::<bf16, u8>()],
+            [true; 4]
+        );
+        assert_eq!([decodes::<f32, u16>(), decodes::<f64, u16>()], [true; 2]);
+        assert_eq!([decodes::<f16, u16>(), decodes::<bf16, u16>(), decodes::<f32, u32>()], [false; 3]);
+        let recode = FastRecode::new(Level::Avx2, &[0; 256]).expect("kernels");
+        assert!(recode.recode(&[0_u8; 5], &mut [0_u8; 5]).is_some());
+        assert!(
+            recode.recode(&[0_u8; 5], &mut [0_u16; 5]).is_none()
+                && recode.recode(&[0_u16; 5], &mut [0_u8; 5]).is_none()
+        );
+
+        assert!(Vectors::is_usable());
+        let to = (&E4M3FN, &E4M3FN.default_projection());
+        for operation in [Operation::Add, Operation::Extremum(Extremum::Maximum)] {
+            let vectors =
+                Vectors::new(Level::Avx2, operation, &[E4M3FN; 2], to, Arithmetic::IEEE).expect("kernels");
+            // 448 and 1: inexact, and one of them.
+            assert!(vectors.run([&[0x7e; 5], &[0x38; 5], &[]], &mut [0; 5], true).is_some(), "{operation:?}");
+        }
+
+        let keys = Keys::new(&BINARY32, &E4M3FN);
+        assert_eq!(recent::largest(Level::Avx2, &keys, &[-2.5_f32, 1.0]), Some(0x4020_0000));
+        let keys_of_f64 = Keys::new(&BINARY64, &E4M3FN);
+        assert_eq!(recent::largest(Level::Avx2, &keys_of_f64, &[1.0_f64]), None);
+        assert!(Recent::new::<f64>(Level::Avx2, &keys_of_f64).is_none());
+        let mut sums = Recent::new::<f32>(Level::Avx2, &keys).expect("kernels");
+        let room = x86_64::CAPACITY;
+        assert_eq!([sums.has_room(room), sums.has_room(room + 1)], [true, false]);
+        for _ in 0..2 {
+            sums.add(&[1.0_f32; 5]);
+        }
+        assert_eq!([sums.has_room(room - 10), sums.has_room(room - 9)], [true, false]);
+        sums.clear();
+        assert_eq!([sums.has_room(room), sums.has_room(room + 1)], [true, false]);
     }
 }

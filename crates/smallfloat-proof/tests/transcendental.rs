@@ -4,6 +4,7 @@
 //! `SMALLFLOAT_EXTENSIVE=1` takes every code of the 16-bit formats instead of every 64th.
 
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 
 use sha2::{Digest, Sha256};
 use smallfloat_proof::truth::{Row, UNARY, line, rows};
@@ -32,11 +33,11 @@ fn explain(row: &Row<'_>, lines: &str) -> String {
     )
 }
 
-#[test]
-fn digests_of_mpfr_and_arb() {
-    let all = rows(FILE);
+/// Compares the rows of formats of so many bits.
+fn check_digests(widths: RangeInclusive<u32>) {
+    let of_width = rows(FILE).into_iter().filter(|row| widths.contains(&row.format.width()));
     let (taken, left): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|row| extensive() || row.format.width() < 16 || row.stride > 1);
+        of_width.partition(|row| extensive() || row.format.width() < 16 || row.stride > 1);
     if !left.is_empty() {
         let count: u64 = left.iter().map(|row| row.count).sum();
         println!(
@@ -44,7 +45,8 @@ fn digests_of_mpfr_and_arb() {
             left.len()
         );
     }
-    check_all("digests of MPFR and Arb", &taken, |row| {
+    let what = format!("digests of MPFR and Arb, {} to {} bits", widths.start(), widths.end());
+    check_all(&what, &taken, |row| {
         let mut lines = String::new();
         for result in row.results() {
             lines.push_str(&line(result));
@@ -55,6 +57,22 @@ fn digests_of_mpfr_and_arb() {
         let wrong = digest(&lines) != row.digest;
         (count, wrong.then(|| explain(row, &lines)).into_iter().collect())
     });
+}
+
+/// First what tells of a mistake at once.
+#[test]
+fn digests_of_few_bits() {
+    check_digests(3..=5);
+}
+
+#[test]
+fn digests_of_bytes() {
+    check_digests(6..=8);
+}
+
+#[test]
+fn digests_of_half_words() {
+    check_digests(9..=16);
 }
 
 /// The file covers every operation over every format that it claims to.
