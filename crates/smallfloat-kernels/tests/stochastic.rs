@@ -3,7 +3,7 @@
 mod common;
 
 use common::{CLASSES, data, narrow_formats, projections, sample, wide_formats};
-use smallfloat::{Format, Projection, RandomBits, Rounding, random::Philox};
+use smallfloat::{Flags, Format, Projection, RandomBits, Rounding, random::Philox};
 use smallfloat_kernels::{Ars5, Code, Element, Encoder, Generator, Level, Words, bf16, f16};
 
 fn generators(seed: u64, stream: u64) -> [Generator; 2] {
@@ -208,5 +208,26 @@ fn all_far_below_the_smallest_value() {
         let events = encoder.encode_random(&x, &mut codes, Words { generator, first_element: 0 });
         assert_eq!(codes, [0x00, 0x80, 0x00, 0x80].repeat(100), "{level:?}");
         assert_eq!((events.underflowed, events.zeros), (400, 400));
+    }
+}
+
+/// A value close to the next code is inexact, whichever of its neighbours it becomes.
+#[test]
+fn single_values_are_inexact() {
+    let target = Format::cfloat8_1_4_3(7).unwrap();
+    let bits = RandomBits::new(8, 0).unwrap();
+    let how = target.default_projection().with_rounding(Rounding::StochasticA(bits));
+    // Below 1.125, above 1, and in the middle.
+    for x in [1.125 - 2_f32.powi(-20), 1.0 + 2_f32.powi(-7), 1.0625] {
+        for level in Level::available() {
+            let encoder = Encoder::<f32>::new(&target, &how).unwrap().with_level(level);
+            for first_element in 0..64 {
+                let mut code = [0_u8];
+                let [generator, _] = generators(5, 6);
+                let events = encoder.encode_random(&[x], &mut code, Words { generator, first_element });
+                assert!([0x38, 0x39].contains(&code[0]), "{code:x?}");
+                assert_eq!(events.flags, Flags::INEXACT, "{x}, {level:?}");
+            }
+        }
     }
 }
