@@ -9,6 +9,7 @@ use smallfloat::{
 };
 
 use crate::arithmetic::ArithmeticPlan;
+use crate::chance::Chances;
 use crate::decode_plan::DecodePlans;
 use crate::plan::Plan;
 use crate::{Ars5, Code, Generator};
@@ -112,6 +113,17 @@ fn stochastic_encoders_have_their_constants() {
             assert_eq!(plan.overflow.codes[0], overflow, "{format} {count}");
         }
     }
+}
+
+/// StochasticA goes by classes where they fit in a cache and are no more than the data.
+#[test]
+fn chances_of_classes() {
+    let chances = |from: &Format, to: &Format, length| {
+        let random = Rounding::StochasticA(RandomBits::new(8, 0).expect("bits"));
+        Chances::new(from, to, &to.default_projection().with_rounding(random), length).is_some()
+    };
+    assert!(chances(&BINARY32, &E4M3FN, usize::MAX) && chances(&BINARY64, &E5M2, usize::MAX));
+    assert!(!chances(&BINARY32, &E4M3FN, 100) && !chances(&BINARY32, &BINARY16, usize::MAX));
 }
 
 /// The machine's own conversions are used where they are the format's.

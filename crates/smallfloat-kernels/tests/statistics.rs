@@ -304,3 +304,17 @@ fn cells_of_subnormals() {
         assert_eq!(found, [(1, -24), (3, -24), (0x180, -24), (0x400, -24), (0x600, -24)], "{level:?}");
     }
 }
+
+/// binary64 has values beyond all formats: they count at the ends of what any bias reaches.
+#[test]
+fn cells_of_binary64() {
+    let mut cells = Cells::<f64>::new(3);
+    cells.add(&[0.25, -1.5, 1.5, 2_f64.powi(-1000), 0.0, 2_f64.powi(1000)]);
+    let counts: Vec<_> = cells.iter().map(|cell| (cell.representative.to_f64(), cell.count)).collect();
+    let [(low, 1), (Some(0.25), 1), (Some(1.5), 2), (high, 1)] = counts[..] else { panic!("{counts:?}") };
+    assert!(low.is_some_and(|x| x <= 2_f64.powi(-149)) && high.is_some_and(|x| x >= 2_f64.powi(127)));
+    assert_eq!(
+        (cells.zeros(), cells.first_not_finite(), cells.amax().to_f64()),
+        (1, None, Some(2_f64.powi(1000)))
+    );
+}
