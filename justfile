@@ -57,7 +57,7 @@ python-bench:
 other-machines *parts:
     scripts/other-machines {{parts}}
 
-# Mutants of the source that no test notices: of `core`, `kernels` and `files`, or the parts named (needs cargo-mutants).
+# Mutants of the source that no test notices: of `core`, `math`, `kernels` and `files`, or the parts named (needs cargo-mutants).
 mutants *parts:
     scripts/mutants {{parts}}
 
