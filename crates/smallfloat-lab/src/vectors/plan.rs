@@ -153,35 +153,26 @@ impl Plan {
 impl Section {
     /// The operands of as many lines as there is room for, `width` a line.
     fn fill(&self, first: u64, operands: &mut [u64], width: usize) {
-        if let Kind::Random(weighted) = &self.kind {
-            weighted.fill(first, operands);
-            return;
-        }
-        for (operands, i) in operands.chunks_exact_mut(width).zip(first..) {
-            self.fill_line(i, operands);
-        }
-    }
-
-    fn fill_line(&self, mut i: u64, operands: &mut [u64]) {
+        let lines = operands.chunks_exact_mut(width).zip(first..);
         match &self.kind {
-            Kind::All(bits) => {
+            Kind::All(bits) => lines.for_each(|(operands, mut i)| {
                 for (operand, bits) in operands.iter_mut().zip(bits).rev() {
                     *operand = i & (u64::MAX >> (64 - bits));
                     i = i.checked_shr(*bits).unwrap_or(0);
                 }
-            }
-            Kind::Product(pools) => {
+            }),
+            Kind::Product(pools) => lines.for_each(|(operands, mut i)| {
                 for (operand, pool) in operands.iter_mut().zip(pools).rev() {
                     let count = pool.len() as u64;
                     *operand = pool[place(i % count)];
                     i /= count;
                 }
+            }),
+            Kind::List(list) => {
+                let start = place(first) * width;
+                operands.copy_from_slice(&list[start..start + operands.len()]);
             }
-            Kind::List(lines) => {
-                let start = place(i) * operands.len();
-                operands.copy_from_slice(&lines[start..start + operands.len()]);
-            }
-            Kind::Random(weighted) => weighted.fill(i, operands),
+            Kind::Random(weighted) => weighted.fill(first, operands),
         }
     }
 }
