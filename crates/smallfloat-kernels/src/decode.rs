@@ -144,7 +144,7 @@ mod tests {
         }
         let decoder = Decoder::<f32>::new(&E4M3FN, None).expect("a decoder");
         assert!(decoder.plan().is_some() && decoder.nibbles().is_some());
-        let third = "minifloat:k=8,p=2,bias=200,specials=finite".parse().expect("a format");
-        assert!(!has_plans::<f64>(&third), "its smallest values are none of binary32");
+        let below = "minifloat:k=8,p=2,bias=200,specials=finite".parse().expect("a format");
+        assert!(!has_plans::<f64>(&below), "its smallest values are none of binary32");
     }
 }

@@ -223,7 +223,8 @@ impl Dot {
     /// ```
     ///
     /// # Panics
-    /// As [`matmul`](Self::matmul), and if scales are not one for each row or block, or blocks are of two sizes or of none.
+    /// As [`matmul`](Self::matmul) for lengths, and if scales are not one for each row or block, or blocks are of two sizes or
+    /// of none.
     pub fn matmul_f32(
         &self,
         [a, b]: [&[u8]; 2],

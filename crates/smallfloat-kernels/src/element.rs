@@ -222,3 +222,18 @@ code!(u8, Codes::Bytes, CodesMut::Bytes);
 code!(u16, Codes::Halves, CodesMut::Halves);
 code!(u32, |_| Codes::Other, |_| CodesMut::Other);
 code!(u64, |_| Codes::Other, |_| CodesMut::Other);
+
+#[cfg(test)]
+mod tests {
+    use super::Code;
+
+    #[test]
+    fn which_codes_are_bytes() {
+        assert_eq!(u8::as_codes(&[1, 2]).bytes(), Some(&[1, 2][..]));
+        assert!(u16::as_codes(&[1]).bytes().is_none() && u32::as_codes(&[1]).bytes().is_none());
+        assert_eq!(u8::as_codes_mut(&mut [1, 2]).bytes(), Some(&mut [1, 2][..]));
+        assert!(
+            u16::as_codes_mut(&mut [1]).bytes().is_none() && u32::as_codes_mut(&mut [1]).bytes().is_none()
+        );
+    }
+}

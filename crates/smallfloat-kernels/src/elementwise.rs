@@ -277,6 +277,7 @@ impl Elementwise {
     ) -> Flags {
         let mut flags = Flags::NONE;
         let first = |words: Words| words.first_element.wrapping_add(start as u64);
+        let words = words.filter(|_| self.call.how.rounding.is_stochastic());
         let mut words = words.map(|words| WordByWord::new(words.generator, first(words)));
         for (result, codes) in results.iter_mut().zip(codes) {
             let mut how = self.call.how;

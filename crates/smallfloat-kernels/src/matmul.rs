@@ -217,9 +217,9 @@ mod tests {
             let layout = Layout::new(length);
             assert_eq!((layout.length, layout.stride), (padded, stride));
             let mut memory = Vec::new();
-            for rows in [1, 7] {
-                let rows = layout.rows(rows, &mut memory);
-                assert_eq!((rows.as_ptr().addr() % 64, rows.len() % stride), (0, 0));
+            for count in [1, 7] {
+                let rows = layout.rows(count, &mut memory);
+                assert_eq!((rows.as_ptr().addr() % 64, rows.len()), (0, count * stride));
             }
             assert_eq!(memory.len(), 7 * stride + 16);
         }
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(blocks(2_000_000, 1000, 2), (4, 3));
     }
 
-    /// More rows of B than a panel, against rows of it: a tile is all that they share.
+    /// More rows of B than a panel: each column is that of a product with its row alone.
     #[test]
     fn panels_follow_each_other() {
         let decoder = Decoder::<f32>::new(&E4M3FN, None).expect("a decoder");
@@ -281,7 +281,8 @@ mod tests {
         let mut sums = vec![0.0; 200];
         assert!(by_vector(Level::Portable, matrix(&a), matrix(&b), &mut sums).is_none());
         let has_vectors = by_vector(Level::Avx2, matrix(&a), matrix(&b), &mut sums).is_some();
-        assert_eq!(has_vectors, Level::Avx2.is_available() && cfg!(target_arch = "x86_64"));
+        #[cfg(target_arch = "x86_64")]
+        assert_eq!(has_vectors, crate::x86_64::Fma::new(Level::Avx2).is_some());
         let expected = [1000_f32, 2000.0, 4000.0, 8000.0].repeat(50);
         assert!(!has_vectors || sums.iter().zip(expected).all(|(sum, x)| sum.to_bits() == x.to_bits()));
     }

@@ -107,8 +107,8 @@ pub(crate) struct Plan {
     pub(crate) nan: Special,
     /// Do the signs of infinities differ in more than their codes, so that they are counted one by one?
     pub(crate) infinity_by_sign: bool,
-    /// Is the format binary16 or bfloat16, with overflow to ∞, signs of zeros kept, and one NaN beside its sign? Then only
-    /// NaN's code differs from what IEEE 754's conversion to nearest gives.
+    /// Is the format binary16 or bfloat16 by name, with overflow to ∞, signs of zeros kept, and one NaN beside its sign? Then
+    /// only NaN's code differs from what IEEE 754's conversion to nearest gives.
     pub(crate) is_ieee: bool,
 }
 

@@ -162,7 +162,9 @@ pub(crate) struct WordByWord {
 
 impl WordByWord {
     pub(crate) fn new(generator: Generator, first_element: u64) -> Self {
-        Self { generator, element: first_element, block: generator.block(first_element / 4) }
+        let begins_block = first_element.is_multiple_of(4);
+        let block = if begins_block { [0; 4] } else { generator.block(first_element / 4) };
+        Self { generator, element: first_element, block }
     }
 
     #[inline(always)]
@@ -187,7 +189,31 @@ pub struct Words {
 
 #[cfg(test)]
 mod tests {
-    use super::{SUBSTITUTION, substitution};
+    use super::{Ars5, Generator, Philox, SUBSTITUTION, WordByWord, substitution};
+
+    #[test]
+    fn generators_have_names() {
+        assert_eq!(Generator::Philox(Philox { seed: 1, stream: 2 }).name(), "philox4x32-10");
+        assert_eq!(Generator::Ars5(Ars5 { seed: 1, stream: 2 }).name(), "ars5");
+    }
+
+    /// From any element on, to the last and around to the first.
+    #[test]
+    fn words_one_by_one() {
+        let generator = Generator::Philox(Philox { seed: 1, stream: 2 });
+        for first in [0, 1, 3, 4, 7, u64::MAX - 2] {
+            let mut words = WordByWord::new(generator, first);
+            for i in 0..9 {
+                let element = first.wrapping_add(i);
+                let block = generator.block(element / 4);
+                assert_eq!(
+                    words.next(),
+                    block[usize::try_from(element % 4).expect("one of four")],
+                    "{first} + {i}"
+                );
+            }
+        }
+    }
 
     /// FIPS 197, section 4.2: a product of polynomials, and what is left of it modulo x^8 + x^4 + x^3 + x + 1.
     fn times(a: u16, b: u16) -> u16 {

@@ -229,7 +229,7 @@ fn check_scales(dot: &Dot, f: &Format, (rows, columns): (usize, usize), state: &
     }
 }
 
-/// Sums in binary32 are projected by any mode, a stochastic one with the bits that it names; exact sums only once.
+/// Sums in binary32 are projected by any mode, a stochastic one with the bits that it names; exact sums are rounded only once.
 #[test]
 fn modes_of_products_as_codes() {
     let (f, to) = (format("e4m3fn"), format("e5m2"));

@@ -274,7 +274,7 @@ fn cells_of_a_few_values() {
                 .sum();
             assert_eq!(total.to_bits(), 7.25_f64.to_bits());
         }
-        // The first one of the second block, and of the second slice.
+        // The first that is not finite lies in the second block, or in the second slice.
         let mut long = vec![1.0; (1 << 14) + 3];
         long[(1 << 14) + 2] = f32::INFINITY;
         let (mut twice, first) = (of(&long), Some((1 << 14) + 2));

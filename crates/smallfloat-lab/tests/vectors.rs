@@ -92,6 +92,9 @@ fn every_layout_passes_and_has_one_digest() {
         "NextGreaterThan<binary5p3sf>",
         "Convert<e3m2fn, e2m1fn, (StochasticB<3>, SatFinite)>",
         "ScaledAdd<(e2m1fn, e2m1fn), (e2m1fn, e2m1fn), e4m3fn>",
+        // As many operands as any function has.
+        "ScaledFMA<(binary3p2se, e2m1fn), (e2m1fn, binary3p2se), (e2m1fn, e2m1fn), e4m3fn, (StochasticA<4>, SatFinite)>",
+        "BlockFMA<1, (e8m0fnu, e2m1fn), (e8m0fnu, e2m1fn), (e8m0fnu, e2m1fn), e8m0fnu, e4m3fn>",
         "BlockDotProduct<2, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>",
         "BlockAdd<2, (e8m0fnu, e2m1fn), (e8m0fnu, e2m1fn), e8m0fnu, e4m3fn, (StochasticA<4>, SatFinite)>",
         "ConvertToBlockMaxAbsFinite<2, binary16, binary8p1uf, binary4p2sf, (TowardPositive, SatNone), \
@@ -123,6 +126,21 @@ fn digests_are_stable() {
     assert!(all.ends_with(negate), "{all}");
     // printf of these 16 lines | sha256sum
     assert_eq!(digest(set(unit("Negate<e2m1fn, e2m1fn>"), None, 0)), NEGATE);
+    // With random lines, as they were when they were first made.
+    for (operation, expected) in [
+        (
+            "FMA<e4m3fn, e4m3fn, binary32, e4m3fn>",
+            "d0960ae9e16a4d5ef6bbfabc7a93f9d0102a286eb3ef319c1222dd01bb8a1f6d",
+        ),
+        (
+            "BlockAdd<2, (e8m0fnu, e2m1fn), (e8m0fnu, e2m1fn), e8m0fnu, e4m3fn, (StochasticA<4>, SatFinite)>",
+            "d192828589108ecb4c68aa9b793e9c909c0c4c694cf1998b192a1a93b4249e51",
+        ),
+    ] {
+        let unit = unit(operation);
+        let plan = Plan::new(&unit, Some(Level::One), 7, Some(3000)).expect("a plan");
+        assert_eq!(digest(VectorSet::new(unit, plan, None)), expected, "{operation}");
+    }
 }
 const NEGATE: &str = "5d4c9bca08a7fb585fb040d33dbb73143390c2039c0242e8d7e7452dcfa57dda";
 

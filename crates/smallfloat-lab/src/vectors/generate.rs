@@ -15,6 +15,8 @@ use crate::Error;
 
 /// Lines that a thread makes at once.
 const CHUNK: u64 = 1 << 13;
+/// Lines whose operands are made at once: few, since those of long blocks are many.
+pub(super) const LINES: usize = 256;
 /// Chunks that are made before they are handed on, per thread.
 const CHUNKS: u64 = 8;
 /// Bytes that are kept in memory rather than computed twice, where a digest has to stand before them.
@@ -208,15 +210,20 @@ fn piece<const N: usize>(
     range: Range<u64>,
 ) -> Result<[Vec<u8>; N], Error> {
     let width = set.plan.width();
-    let count = usize::try_from(range.end - range.start).unwrap_or(0);
-    let mut operands = vec![0; count * width];
-    set.plan.fill(range, &mut operands);
-    let mut out = writers.each_ref().map(|writer| writer.blank(count));
-    for (at, operands) in operands.chunks_exact(width).enumerate() {
-        let outcome = set.unit.evaluate(operands)?;
-        for (writer, out) in writers.iter().zip(&mut out) {
-            let length = writer.length();
-            writer.fill(&mut out[at * length..(at + 1) * length], operands, &outcome);
+    let count = |lines: &Range<u64>| usize::try_from(lines.end - lines.start).unwrap_or(0);
+    let mut out = writers.each_ref().map(|writer| writer.blank(count(&range)));
+    let (mut operands, mut at) = (vec![0; LINES * width], 0);
+    for first in range.clone().step_by(LINES) {
+        let lines = first..range.end.min(first + LINES as u64);
+        let operands = &mut operands[..count(&lines) * width];
+        set.plan.fill(lines, operands);
+        for operands in operands.chunks_exact(width) {
+            let outcome = set.unit.evaluate(operands)?;
+            for (writer, out) in writers.iter().zip(&mut out) {
+                let length = writer.length();
+                writer.fill(&mut out[at * length..(at + 1) * length], operands, &outcome);
+            }
+            at += 1;
         }
     }
     Ok(out)

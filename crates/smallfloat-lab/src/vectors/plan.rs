@@ -206,3 +206,36 @@ impl fmt::Display for Plan {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Level, Plan, Unit};
+
+    /// What a line has depends on its number alone: lines together, in pieces across sections, and one by one.
+    #[test]
+    fn lines_by_their_numbers() {
+        let unit = |text: &str| Unit::new(text.parse().expect(text), None).expect(text);
+        for (unit, level) in [
+            (unit("Add<e2m1fn, e2m3fn, e4m3fn>"), Level::Exhaustive),
+            (unit("FMA<e4m3fn, e4m3fn, binary32, e4m3fn>"), Level::One),
+            (unit("BlockDotProduct<3, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>"), Level::One),
+        ] {
+            let plan = Plan::new(&unit, Some(level), 3, Some(1000)).expect("a plan");
+            assert!(plan.sections().len() > 1, "of more than one kind");
+            let (lines, width) = (plan.lines(), plan.width());
+            let fill = |lines: std::ops::Range<u64>| {
+                let count = usize::try_from(lines.end - lines.start).expect("in memory");
+                let mut operands = vec![0; count * width];
+                plan.fill(lines, &mut operands);
+                operands
+            };
+            let all = fill(0..lines);
+            for piece in [1, 257, 300, 1001] {
+                let starts = (0..lines).step_by(usize::try_from(piece).expect("small"));
+                let pieces: Vec<u64> = starts.flat_map(|i| fill(i..lines.min(i + piece))).collect();
+                assert!(pieces == all, "{unit:?} in pieces of {piece}");
+            }
+            assert!(fill(lines..lines).is_empty());
+        }
+    }
+}

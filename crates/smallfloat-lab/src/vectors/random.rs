@@ -4,6 +4,7 @@ use smallfloat::random::Philox;
 use smallfloat::{Datum, Format};
 use smallfloat_kernels::{Generator, Level};
 
+use super::generate::LINES;
 use super::{Field, pools};
 
 /// Random operands of one unit.
@@ -17,8 +18,6 @@ pub(super) struct Weighted {
 
 /// Interesting codes that random draws choose from.
 const POOL: usize = 256;
-/// Lines whose random words are made at once.
-const LINES: usize = 256;
 
 impl Weighted {
     pub(super) fn new(fields: &[Field], seed: u64) -> Self {

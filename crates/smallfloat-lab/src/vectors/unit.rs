@@ -307,8 +307,8 @@ impl Unit {
             rest = after;
             taken
         };
-        // No function has more operands: three blocks and a scale.
-        let mut arguments = [Argument::Code(0); 4];
+        // No function has more operands: a scaled one three codes with a scale each, one of blocks three and a scale.
+        let mut arguments = [Argument::Code(0); 6];
         let arguments = &mut arguments[..self.parameters().len()];
         for (argument, parameter) in arguments.iter_mut().zip(self.parameters()) {
             *argument = match parameter {
