@@ -68,8 +68,7 @@ pub(crate) const fn from_parts(
     }
     let whole = significand >> (63 - t);
     let rest = significand << (t + 1);
-    let binade = ((leading - lowest).unsigned_abs() as u64) << t;
-    let index = binade + whole - (1 << t) + to.lowest_binade_index();
+    let index = to.normal_index(leading, whole);
     signed_code(index + is_up(rest, sticky, index) as u64, negative, to)
 }
 
@@ -255,7 +254,7 @@ const fn rounded_shift(significand: u64, shift: u32, sticky: bool) -> u64 {
 
 /// The code of an index, unless it lies beyond the range.
 #[inline(always)]
-const fn signed_code(index: u64, negative: bool, to: &Format) -> Option<u64> {
+pub(crate) const fn signed_code(index: u64, negative: bool, to: &Format) -> Option<u64> {
     if index > to.max_index() {
         return None;
     }

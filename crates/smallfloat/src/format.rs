@@ -453,6 +453,14 @@ impl Format {
         if self.field_0_is_a_binade() { 0 } else { 1 << self.trailing_bits() }
     }
 
+    /// The index of a magnitude in the binade of 2^leading, not below the lowest: P bits of significand, the hidden one with them.
+    #[inline]
+    pub(crate) const fn normal_index(&self, leading: i32, significand: u64) -> u64 {
+        let t = self.trailing_bits();
+        let binade = (leading - self.lowest_exponent()).unsigned_abs() as u64;
+        (binade << t) + significand - (1 << t) + self.lowest_binade_index()
+    }
+
     /// The magnitude of an index: significand and exponent.
     #[inline]
     pub(crate) const fn magnitude(&self, index: u64) -> (u64, i32) {

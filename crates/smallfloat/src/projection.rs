@@ -228,13 +228,9 @@ impl Located {
         let spare = rounding.bits_needed() + 1;
         let shift = exponent.saturating_sub(step - signed(spare));
         let (scaled, sticky) = shift_with_sticky(significand, shift, sticky);
-        let whole = scaled >> spare;
-        let index = if below {
-            whole
-        } else {
-            let binade = (leading - lowest).unsigned_abs() as u128;
-            (binade << trailing) + whole - (1 << trailing) + format.lowest_binade_index() as u128
-        };
+        #[expect(clippy::cast_possible_truncation, reason = "a significand of the format")]
+        let whole = (scaled >> spare) as u64;
+        let index = if below { whole } else { format.normal_index(leading, whole) };
 
         // A gap of more than one step: Tesla's hole below the smallest normal, or no values next to zero.
         let (lo, steps) = match format.subnormals() {
@@ -248,13 +244,8 @@ impl Located {
         };
         // `lo` in steps, which is not its index only in normal binades.
         let lo_whole = if steps == 1 { whole } else { lo };
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "indices are at most one above the largest finite"
-        )]
-        let lo = lo as u64;
-        let position =
-            Position { fraction: scaled - (lo_whole << spare), sticky, steps, lo_is_even: lo % 2 == 0 };
+        let fraction = scaled - ((lo_whole as u128) << spare);
+        let position = Position { fraction, sticky, steps, lo_is_even: lo % 2 == 0 };
         let tiny = if below { true } else { lo < format.first_normal_index() };
         Self { lo, position, tiny }
     }

@@ -20,6 +20,7 @@ pub const fn subtract(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
 }
 
 /// x · y. 0 · ∞ is NaN.
+#[inline]
 pub const fn multiply(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
     Outcome::new(multiply_exact(semantics.operand(x), semantics.operand(y)))
 }
@@ -58,6 +59,7 @@ const fn has_lower_leading_bit(x: &Datum, y: &Datum) -> bool {
     x.is_zero() || !y.is_finite() || x.exponent_of_leading_bit() < y.exponent_of_leading_bit()
 }
 
+#[inline]
 const fn multiply_exact(x: Datum, y: Datum) -> Exact {
     let negative = x.is_negative() != y.is_negative();
     match (x, y) {

@@ -8,35 +8,14 @@
 //! integers n > 0, truncating twice is truncating once, and `project` rounds once.
 
 use alloc::vec::Vec;
-use core::cell::Cell;
 
 use dashu_base::BitTest;
 use dashu_int::UBig;
 
 use crate::math::{self, Wide};
-use crate::ops::{self, BlockFunction, Extremum, Operation, Outcome, Semantics, Sum};
-use crate::{Datum, Exact, Flags, Format};
-
-/// What a code means, with the flags that it raises as an operand.
-#[derive(Clone, Copy)]
-pub(super) struct Read {
-    pub(super) datum: Datum,
-    pub(super) flags: Flags,
-}
-
-impl Read {
-    pub(super) const ONE: Self = Self::quiet(Datum::finite(false, 1, 0));
-
-    pub(super) const fn quiet(datum: Datum) -> Self {
-        Self { datum, flags: Flags::NONE }
-    }
-
-    pub(super) fn code(code: u64, format: &Format) -> Self {
-        let datum = format.decode(code);
-        let invalid = if datum.is_nan() { Flags::INVALID } else { Flags::NONE };
-        Self { datum, flags: format.denormal_flag(code).union(invalid) }
-    }
-}
+use crate::ops::read::Read;
+use crate::ops::{self, Extremum, Operation, Outcome, Semantics, Sum};
+use crate::{Datum, Exact, Flags};
 
 /// scale × element, with the flags of both.
 #[derive(Clone, Copy)]
@@ -49,6 +28,7 @@ impl Product {
     /// What stands for operands that an operation does not have.
     pub(super) const UNUSED: Self = Self { exact: Exact::finite(false, 1, 0), flags: Flags::NONE };
 
+    #[inline]
     pub(super) fn new(scale: Read, element: Read, semantics: Semantics) -> Self {
         let exact = ops::multiply(scale.datum, element.datum, semantics).exact;
         Self { exact, flags: scale.flags.union(element.flags) }
@@ -161,28 +141,30 @@ pub(super) fn largest_magnitude(elements: impl Iterator<Item = Exact>, semantics
     Exact::from_datum(largest)
 }
 
-/// Σ xᵢ over the elements, exact until it is rounded.
-pub(super) fn sum(terms: impl Iterator<Item = Exact>) -> Exact {
-    let mut sum = Sum::new();
-    // The draft's fold starts with 0, which matters for the sign of a sum of negative zeros.
+/// Σ xᵢ over the elements, exact until it is rounded, and their flags.
+pub(super) fn sum(terms: impl Iterator<Item = Product>) -> (Exact, Flags) {
+    let (mut sum, mut flags) = (Sum::new(), Flags::NONE);
+    // The draft's folds start with 0, which matters for the sign of a sum of negative zeros.
     sum.add(Datum::ZERO);
     for term in terms {
-        sum.add_exact(term);
+        flags |= term.flags;
+        sum.add_exact(term.exact);
     }
-    sum.exact()
+    (sum.exact(), flags)
 }
 
-/// Σ xᵢ·yᵢ, exact until it is rounded.
-pub(super) fn dot(pairs: impl Iterator<Item = (Exact, Exact)>, semantics: Semantics) -> Exact {
-    let mut sum = Sum::new();
+/// Σ xᵢ·yᵢ, exact until it is rounded, and the flags of all.
+pub(super) fn dot(pairs: impl Iterator<Item = (Product, Product)>, semantics: Semantics) -> (Exact, Flags) {
+    let (mut sum, mut flags) = (Sum::new(), Flags::NONE);
     sum.add(Datum::ZERO);
     for (x, y) in pairs {
-        match (narrow(x), narrow(y)) {
+        flags |= x.flags | y.flags;
+        match (narrow(x.exact), narrow(y.exact)) {
             (Some(x), Some(y)) => sum.add_exact(ops::multiply(x, y, semantics).exact),
-            _ => terms(x, y, semantics).into_iter().for_each(|term| sum.add_exact(term)),
+            _ => terms(x.exact, y.exact, semantics).into_iter().for_each(|term| sum.add_exact(term)),
         }
     }
-    sum.exact()
+    (sum.exact(), flags)
 }
 
 /// x·y as a sum of terms that fit in an [`Exact`].
@@ -203,8 +185,17 @@ fn terms(x: Exact, y: Exact, semantics: Semantics) -> Vec<Exact> {
     terms
 }
 
-/// Π xᵢ over the elements, exact until it is rounded.
-pub(super) fn product(factors: impl Iterator<Item = Exact>) -> Exact {
+/// Π xᵢ over the elements, exact until it is rounded, and their flags.
+pub(super) fn product(factors: impl Iterator<Item = Product>) -> (Exact, Flags) {
+    let mut flags = Flags::NONE;
+    let exact = factors.map(|factor| {
+        flags |= factor.flags;
+        factor.exact
+    });
+    (exact_product(exact), flags)
+}
+
+fn exact_product(factors: impl Iterator<Item = Exact>) -> Exact {
     let (mut nan, mut infinite, mut zero, mut negative) = (false, false, false, false);
     let mut exponents = 0_i64;
     let mut significands = Vec::new();
@@ -232,26 +223,6 @@ pub(super) fn product(factors: impl Iterator<Item = Exact>) -> Exact {
     }
     let significand = significands.pop().unwrap_or(UBig::ONE);
     Wide::Finite { negative, significand, exponent: exponents, sticky: false }.to_exact()
-}
-
-/// The exact result of a reduction of the products of a block, and of those of the other block where there are two.
-pub(super) fn reduce(
-    function: BlockFunction,
-    block: impl Iterator<Item = Product>,
-    other: impl Iterator<Item = Product>,
-    semantics: Semantics,
-) -> (Exact, Flags) {
-    let raised = Cell::new(Flags::NONE);
-    let exact = |product: Product| {
-        raised.set(raised.get().union(product.flags));
-        product.exact
-    };
-    let result = match function {
-        BlockFunction::ReduceMultiply => product(block.map(exact)),
-        BlockFunction::DotProduct => dot(block.map(exact).zip(other.map(exact)), semantics),
-        _ => sum(block.map(exact)),
-    };
-    (result, raised.get())
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ mod add;
 mod block;
 #[cfg(feature = "math")]
 mod block_exact;
+#[cfg(feature = "math")]
+mod block_fixed;
 mod compare;
 mod divide;
 mod evaluate;
@@ -24,6 +26,8 @@ mod neighbours;
 mod predicate;
 #[cfg(feature = "alloc")]
 mod query;
+#[cfg(feature = "math")]
+mod read;
 mod sign;
 #[cfg(feature = "alloc")]
 mod specialization;

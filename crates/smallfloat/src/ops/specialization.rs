@@ -10,6 +10,8 @@ use crate::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64};
 #[cfg(feature = "math")]
 use crate::ops::block;
 use crate::ops::query::Found;
+#[cfg(feature = "math")]
+use crate::ops::read::Reader;
 use crate::ops::{self, Arithmetic, Function, Operand, Property, Semantics};
 use crate::{Flags, Format, Projection, RandomBits, Rounded};
 
@@ -56,6 +58,9 @@ pub struct Specialization {
     arithmetic: Arithmetic,
     /// What the operands are, as function and formats say.
     parameters: Vec<Parameter>,
+    /// Of the operands' formats, for functions of scales; none for others.
+    #[cfg(feature = "math")]
+    pub(super) readers: Vec<Reader>,
 }
 
 /// What a specialization is built from.
@@ -153,8 +158,23 @@ impl Specialization {
                 "the format has neither subnormals nor a NaN to say so"
             }
             _ => {
-                let parameters = parameters(function, &formats[..function.shape().operands]);
-                return Ok(Self { function, length, formats, projections, arithmetic, parameters });
+                let operands = &formats[..function.shape().operands];
+                let parameters = parameters(function, operands);
+                #[cfg(feature = "math")]
+                let readers = match function {
+                    Function::Scaled(_) | Function::Block(_) => Reader::of(operands),
+                    _ => Vec::new(),
+                };
+                return Ok(Self {
+                    function,
+                    length,
+                    formats,
+                    projections,
+                    arithmetic,
+                    parameters,
+                    #[cfg(feature = "math")]
+                    readers,
+                });
             }
         };
         Err(Error::new(ErrorKind::NotDefined { name, reason }))
@@ -317,7 +337,7 @@ impl Specialization {
                 Answer::Code(block::scaled(
                     operation,
                     codes,
-                    &self.formats,
+                    &self.readers,
                     to,
                     &self.projections[0],
                     semantics,
@@ -339,10 +359,10 @@ pub(super) fn check_operand(
     operand: usize,
     element: Option<usize>,
 ) -> Result<(), Error> {
-    let width = format.width();
-    match format.check_code(code) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(Error::new(ErrorKind::OperandCode { operand, element, code, width })),
+    if code <= format.max_code() {
+        Ok(())
+    } else {
+        Err(Error::new(ErrorKind::OperandCode { operand, element, code, width: format.width() }))
     }
 }
 

@@ -67,6 +67,7 @@ impl Sum {
     ///
     /// # Panics
     /// If the value was truncated (its sticky bit is set): it would not be exact.
+    #[inline]
     pub fn add_exact(&mut self, x: Exact) {
         match x {
             Exact::Nan { .. } => self.nan = true,
@@ -75,41 +76,46 @@ impl Sum {
             Exact::Finite { negative, significand: 0, .. } => self.zeros[usize::from(negative)] = true,
             Exact::Finite { negative, significand, exponent, sticky } => {
                 assert!(!sticky, "a truncated value can't be summed exactly");
-                if self.add_word(negative, significand, exponent) {
-                    return;
+                if !self.add_word(negative, significand, exponent) {
+                    self.add_natural(negative, significand, exponent);
                 }
-                if let Some([positive, negative]) = self.words.take() {
-                    self.positive = Natural::from_u128(positive);
-                    self.negative = Natural::from_u128(negative);
-                }
-                if exponent < self.unit {
-                    let shift = u64::from((self.unit - exponent).unsigned_abs());
-                    self.positive.shift_left(shift);
-                    self.negative.shift_left(shift);
-                    self.unit = exponent;
-                }
-                let side = if negative { &mut self.negative } else { &mut self.positive };
-                let mut term = Natural::from_u128(significand);
-                term.shift_left(u64::from((exponent - self.unit).unsigned_abs()));
-                side.add(&term);
             }
         }
     }
 
-    /// Adds a term to the words, if the sum and the term's last place fit there.
-    fn add_word(&mut self, negative: bool, significand: u128, exponent: i32) -> bool {
-        let Some(words) = self.words else { return false };
-        if words == [0; 2] {
+    /// Adds a term to the integers, where the words' sum goes first.
+    fn add_natural(&mut self, negative: bool, significand: u128, exponent: i32) {
+        if let Some([positive, negative]) = self.words.take() {
+            self.positive = Natural::from_u128(positive);
+            self.negative = Natural::from_u128(negative);
+        }
+        if exponent < self.unit {
+            let shift = u64::from(self.unit.abs_diff(exponent));
+            self.positive.shift_left(shift);
+            self.negative.shift_left(shift);
             self.unit = exponent;
         }
-        let unit = self.unit.min(exponent);
-        let [Some(mut positive), Some(mut negative_sum), Some(term)] = [
-            shifted(words[0], self.unit, unit),
-            shifted(words[1], self.unit, unit),
-            shifted(significand, exponent, unit),
-        ] else {
-            return false;
+        let side = if negative { &mut self.negative } else { &mut self.positive };
+        let mut term = Natural::from_u128(significand);
+        term.shift_left(u64::from(exponent.abs_diff(self.unit)));
+        side.add(&term);
+    }
+
+    /// Adds a term to the words, if the sum and the term's last place fit there.
+    #[inline]
+    fn add_word(&mut self, negative: bool, significand: u128, exponent: i32) -> bool {
+        let Some([positive, negative_sum]) = self.words else { return false };
+        if positive | negative_sum == 0 {
+            self.unit = exponent;
+        }
+        let distance = exponent.abs_diff(self.unit);
+        // One side or the other comes to the lower of both units.
+        let (sums, term, unit) = if exponent < self.unit {
+            ([shifted(positive, distance), shifted(negative_sum, distance)], Some(significand), exponent)
+        } else {
+            ([Some(positive), Some(negative_sum)], shifted(significand, distance), self.unit)
         };
+        let ([Some(mut positive), Some(mut negative_sum)], Some(term)) = (sums, term) else { return false };
         let side = if negative { &mut negative_sum } else { &mut positive };
         let Some(sum) = side.checked_add(term) else { return false };
         *side = sum;
@@ -156,9 +162,9 @@ impl Sum {
     }
 }
 
-/// x · 2^from in units of 2^to, for to ≤ from, if it fits.
-fn shifted(x: u128, from: i32, to: i32) -> Option<u128> {
-    let distance = from.abs_diff(to);
+/// x · 2^distance, if it fits.
+#[inline]
+fn shifted(x: u128, distance: u32) -> Option<u128> {
     (x == 0 || distance <= x.leading_zeros()).then(|| x.checked_shl(distance).unwrap_or(0))
 }
 
