@@ -46,8 +46,8 @@ impl Ball {
     }
 
     /// significand · 2^−places to within `radius` units of its last place.
-    pub(super) fn fixed(significand: IBig, radius: u64, places: i64, precision: u32) -> Self {
-        Self::new(significand, UBig::from(radius), -places, precision)
+    pub(super) fn fixed(significand: IBig, radius: UBig, places: i64, precision: u32) -> Self {
+        Self::new(significand, radius, -places, precision)
     }
 
     pub(super) fn precision(&self) -> u32 {
@@ -158,7 +158,7 @@ impl Ball {
 
     /// The number truncated toward zero to `bits` bits, if all of the ball has these bits. The number must not be a
     /// dyadic one: it is then never on the boundary.
-    fn truncated(&self, bits: u32) -> Option<Real> {
+    pub(super) fn truncated(&self, bits: u32) -> Option<Real> {
         let middle = (&self.middle).unsigned_abs();
         if self.radius >= middle {
             return None;
@@ -182,8 +182,9 @@ fn length_of(x: &IBig) -> i64 {
 /// The value of `formula` truncated toward zero to `bits` bits.
 ///
 /// `formula` gives a ball around one and the same irrational number at any precision, with a radius that becomes as small
-/// as one likes, or nothing where the precision is too low for a division or a root. Then the loop ends: an irrational number lies at some distance from every number of `bits` bits. That the
-/// value is irrational is for the caller to know, who decides the exact cases first.
+/// as one likes, or nothing where the precision is too low for a division or a root. Then the loop ends: an irrational
+/// number lies at some distance from every number of `bits` bits. That the value is irrational is for the caller to know,
+/// who decides the exact cases first.
 pub(super) fn refine(bits: u32, formula: impl Fn(u32) -> Option<Ball>) -> Real {
     let mut guard = 32;
     loop {

@@ -67,7 +67,7 @@ const fn parity(which: Elementary) -> Parity {
 }
 
 /// What stands for e^x, and functions that grow like it, of a huge x.
-fn beyond(which: Elementary, x: &Real, bits: u32) -> Option<Real> {
+pub(super) fn beyond(which: Elementary, x: &Real, bits: u32) -> Option<Real> {
     use Elementary as E;
     if x.is_zero() || x.leading() < HUGE {
         return None;
@@ -123,10 +123,10 @@ fn at_eighths(which: Elementary, x: &Real) -> Option<Real> {
 }
 
 /// A value beside a dyadic number: base ± δ with 0 < δ < 2^below.
-struct Beside {
-    base: Real,
-    toward_zero: bool,
-    below: i64,
+pub(super) struct Beside {
+    pub(super) base: Real,
+    pub(super) toward_zero: bool,
+    pub(super) below: i64,
 }
 
 impl Beside {
@@ -137,7 +137,7 @@ impl Beside {
 
 /// The bounds of the first terms left out, for |x| < ½ where nothing else is said. `top` is the exponent of a power of two
 /// above |x|.
-fn beside(which: Elementary, x: &Real) -> Option<Beside> {
+pub(super) fn beside(which: Elementary, x: &Real) -> Option<Beside> {
     use Elementary as E;
     let top = x.leading() + 1;
     let near = |base: Real, toward_zero, below| Some(Beside { base, toward_zero, below });
@@ -181,7 +181,7 @@ fn beside(which: Elementary, x: &Real) -> Option<Beside> {
 }
 
 /// The function's formula; x > 0 where it is even or odd.
-fn formula(which: Elementary, x: &Real, precision: u32) -> Option<Ball> {
+pub(super) fn formula(which: Elementary, x: &Real, precision: u32) -> Option<Ball> {
     use Elementary as E;
     let ball = || Ball::exact(x, precision);
     match which {
@@ -225,27 +225,28 @@ pub(super) fn ln2(bits: u32) -> Real {
 
 /// The angle of the point (x, y), neither 0 nor |x| = |y|; divided by π if `over_pi`.
 pub(super) fn angle(y: &Real, x: &Real, over_pi: bool, bits: u32) -> Real {
-    let negative = y.negative;
-    let (y, x_negative) = (y.clone().with_sign(false), x.negative);
-    let x = x.clone().with_sign(false);
-    // |y / x| < 2^top, and |x / y| < 2^(2 − top).
-    let top = y.leading() - x.leading() + 1;
-    let near = match (over_pi, x_negative) {
-        (false, false) => small_angle(&y, &x, top, bits),
-        // 1 − arctan(y/x) / π.
-        (true, true) if top < 0 => Real::small(1, 0).nudged(true, top - 1, bits),
-        // ½ ∓ arctan(x/y) / π.
-        (true, _) if top > 2 => Real::small(1, -1).nudged(!x_negative, 1 - top, bits),
-        _ => None,
-    };
-    let value = near.unwrap_or_else(|| {
+    let value = near_angle(y, x, over_pi, bits).unwrap_or_else(|| {
         refine(bits, |precision| {
-            let (y, x) = (Ball::exact(&y, precision), Ball::exact(&x, precision));
-            let angle = trig::angle(&y, &x.negated_if(x_negative), x_negative)?;
+            let (y, x_negative) = (y.clone().with_sign(false), x.negative);
+            let angle = trig::angle(&Ball::exact(&y, precision), &Ball::exact(x, precision), x_negative)?;
             if over_pi { trig::over_pi(&angle) } else { Some(angle) }
         })
     });
-    value.with_sign(negative)
+    value.with_sign(y.negative)
+}
+
+/// The angle of (x, |y|) beside a dyadic number, or not far enough above one to matter.
+pub(super) fn near_angle(y: &Real, x: &Real, over_pi: bool, bits: u32) -> Option<Real> {
+    // |y / x| < 2^top, and |x / y| < 2^(2 − top).
+    let top = y.leading() - x.leading() + 1;
+    match (over_pi, x.negative) {
+        (false, false) => small_angle(&y.clone().with_sign(false), x, top, bits),
+        // 1 − arctan(y/x) / π.
+        (true, true) if top < 0 => Real::small(1, 0).nudged(true, top - 1, bits),
+        // ½ ∓ arctan(x/y) / π.
+        (true, x_negative) if top > 2 => Real::small(1, -1).nudged(!x_negative, 1 - top, bits),
+        _ => None,
+    }
 }
 
 /// arctan(y / x) = y/x − δ, δ < (y/x)³/2 for a small quotient. Where y/x is no dyadic number, it lies at least the last

@@ -86,7 +86,7 @@ impl Real {
     }
 
     /// The exponent of the last place in which this exact number, shown with at least `bits` + 1 bits, may be changed.
-    fn window(&self, bits: u32) -> i64 {
+    pub(super) fn window(&self, bits: u32) -> i64 {
         self.exponent.min(self.leading() - i64::from(bits) - 1)
     }
 
@@ -158,7 +158,7 @@ pub(super) fn multiply(x: &Real, y: &Real) -> Real {
 pub(super) fn divide(x: &Real, y: &Real, bits: u32) -> Real {
     // With an odd divisor the quotient is a dyadic number exactly if it is an integer here.
     let y = y.clone().reduced();
-    let up = (i64::from(bits) + length(&y.significand) - length(&x.significand) + 1).max(0);
+    let up = (i64::from(bits) + length(&y.significand) - length(&x.significand)).max(0);
     let (quotient, rest) = (&x.significand << shift(up)).div_rem(&y.significand);
     Real {
         negative: x.negative != y.negative,
@@ -168,7 +168,7 @@ pub(super) fn divide(x: &Real, y: &Real, bits: u32) -> Real {
     }
 }
 
-/// √x of x > 0: exact, or truncated to at least `bits` bits. A truncated x needs 2·`bits` + 2 bits.
+/// √x of x ≥ 0: exact, or truncated to at least `bits` bits. A truncated x needs 2·`bits` + 2 bits.
 pub(super) fn sqrt(x: &Real, bits: u32) -> Real {
     let up = if x.sticky { 0 } else { (2 * i64::from(bits) - length(&x.significand)).max(0) };
     let odd = (x.exponent - up).rem_euclid(2);
@@ -195,7 +195,7 @@ pub(super) fn reciprocal_sqrt(x: &Real, bits: u32) -> Real {
     Real { negative: false, significand: root, exponent: -k - exponent / 2, sticky }
 }
 
-/// √(x² + y²) of exact numbers, not both 0: exact, or truncated to at least `bits` bits.
+/// √(x² + y²) of exact numbers: exact, or truncated to at least `bits` bits.
 pub(super) fn hypot(x: &Real, y: &Real, bits: u32) -> Real {
     sqrt(&add(&multiply(x, x), &multiply(y, y), 2 * bits + 3), bits)
 }

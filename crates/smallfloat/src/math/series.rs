@@ -15,7 +15,7 @@ const SPARE: u32 = 16;
 struct Fixed {
     magnitude: UBig,
     negative: bool,
-    off: u64,
+    off: UBig,
     places: i64,
 }
 
@@ -26,7 +26,7 @@ impl Fixed {
         Self {
             negative: middle.sign() == Sign::Negative,
             magnitude: middle.unsigned_abs(),
-            off: u64::try_from(radius).unwrap_or(u64::MAX),
+            off: radius,
             places,
         }
     }
@@ -52,7 +52,7 @@ impl Fixed {
             }
             k += 1;
         }
-        Ball::fixed(sum, (3 * k + 6).saturating_add(self.off), self.places, precision)
+        Ball::fixed(sum, &self.off + UBig::from(3 * k + 6), self.places, precision)
     }
 
     /// Σ (±|x|)^k / (2k + 1) for |x| ≤ ¼.
@@ -76,7 +76,7 @@ impl Fixed {
             }
             k += 1;
         }
-        Ball::fixed(sum, (3 * k + 2).saturating_add(self.off), self.places, precision)
+        Ball::fixed(sum, &self.off + UBig::from(3 * k + 2), self.places, precision)
     }
 }
 
@@ -124,7 +124,7 @@ pub(super) fn ln2(precision: u32) -> Ball {
         }
         off += weight.unsigned_abs() * (3 * k + 2);
     }
-    Ball::fixed(sum, off, places, precision)
+    Ball::fixed(sum, UBig::from(off), places, precision)
 }
 
 /// π by the Chudnovskys' series, summed by halves: 426880·√10005·Q / T.
@@ -134,7 +134,7 @@ pub(super) fn pi(precision: u32) -> Option<Ball> {
     let (_, q, t) = chudnovsky(0, u64::from(precision / 47 + 3));
     let ball = |x: UBig| Ball::exact(&Real::exact(false, x, 0), precision + SPARE);
     let numerator = ball(UBig::from(10_005_u16)).sqrt()?.multiply(&ball(q * UBig::from(426_880_u32)));
-    let rest = Ball::fixed(IBig::ZERO, 1, i64::from(precision), precision);
+    let rest = Ball::fixed(IBig::ZERO, UBig::ONE, i64::from(precision), precision);
     Some(numerator.divide(&ball(t.unsigned_abs()))?.add(&rest).rounded(precision))
 }
 

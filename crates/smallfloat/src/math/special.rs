@@ -95,7 +95,6 @@ pub(super) fn hypot(x: &Wide, y: &Wide, semantics: Semantics, bits: u32) -> Wide
     let nan = [x, y].into_iter().find(|x| x.is_nan());
     match (nan, x.real(), y.real()) {
         (Some(nan), ..) if !infinite || semantics == Semantics::P3109 => nan.clone().into(),
-        (None, Some(x), Some(y)) if x.is_zero() && y.is_zero() => Wide::zero(false).into(),
         (None, Some(x), Some(y)) => Wide::from(real::hypot(&x, &y, bits)).into(),
         _ => Wide::Infinite { negative: false }.into(),
     }

@@ -9,8 +9,8 @@ use super::series;
 
 /// x > 0 as n quarter turns and the rest, at most an eighth of a turn (and the reduction's error).
 pub(super) struct Angle {
-    quarters: u8,
-    rest: Ball,
+    pub(super) quarters: u8,
+    pub(super) rest: Ball,
 }
 
 impl Angle {
