@@ -344,7 +344,8 @@ impl Unit {
             Answer::Sequence(sequence) => Outcome::many(sequence.codes, union(&sequence.flags)),
             Answer::Block(block) => {
                 let flags = block.scale.flags | union(&block.elements.flags);
-                let mut codes = vec![block.scale.value];
+                let mut codes = Vec::with_capacity(1 + block.elements.codes.len());
+                codes.push(block.scale.value);
                 codes.extend(block.elements.codes);
                 Outcome::many(codes, flags)
             }

@@ -61,7 +61,12 @@ fn narrow_element(
         return None;
     }
     let [x, y, z] = operands.map(narrow);
-    let Outcome { exact, flags } = operation.exact([x?, y?, z?], semantics);
+    let (x, y, z) = (x?, y?, z?);
+    let Outcome { exact, flags } = match operation {
+        // The most usual one, without its way through memory.
+        Operation::Convert => Outcome::datum(semantics.operand(x)),
+        _ => operation.exact([x, y, z], semantics),
+    };
     Some(Outcome { exact: over(exact, divisor, || exact), flags })
 }
 
