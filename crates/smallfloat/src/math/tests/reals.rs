@@ -71,7 +71,7 @@ fn sums_of_three_are_truncated_once() {
     assert!(truncated > 1000, "{truncated}");
 }
 
-/// With marks at the end of a product, a quotient is one unit or less above what is kept.
+/// Multiplied back, what is kept is no more than the dividend or the radicand, and one unit more is above it.
 #[test]
 fn quotients_and_roots_have_the_bits_that_were_asked_for() {
     for x in [1_u64, 2, 3, 5, 96, 255, 1023, 0x1_0000_0001] {
