@@ -129,9 +129,10 @@ impl Ball {
         }
         let up = (i64::from(self.precision) + length(&b) - length_of(a) + 2).max(0);
         let quotient = (a << shift(up)) / &y.middle;
+        // One more for both divisions: a quotient other than 0 is longer than the precision, so that `new` adds its two.
         let off = (a.unsigned_abs() * s + &b * r) << shift(up + 1);
-        let radius = if off.is_zero() { UBig::ZERO } else { off / (&b * &b) + UBig::ONE };
-        Some(Self::new(quotient, radius + UBig::ONE, self.exponent - y.exponent - up, self.precision))
+        let radius = if self.is_zero() { UBig::ZERO } else { off / (&b * &b) + UBig::ONE };
+        Some(Self::new(quotient, radius, self.exponent - y.exponent - up, self.precision))
     }
 
     /// √x: √a − √(a − r) = r / (√a + √(a − r)) is at most r / √a. An exact 0 stays; other balls must not touch it.

@@ -241,11 +241,11 @@ pub(super) fn near_angle(y: &Real, x: &Real, over_pi: bool, bits: u32) -> Option
     let top = y.leading() - x.leading() + 1;
     match (over_pi, x.negative) {
         (false, false) => small_angle(&y.clone().with_sign(false), x, top, bits),
+        (false, true) => None,
         // 1 − arctan(y/x) / π.
-        (true, true) if top < 0 => Real::small(1, 0).nudged(true, top - 1, bits),
+        (true, true) if top < 1 => Real::small(1, 0).nudged(true, top - 1, bits),
         // ½ ∓ arctan(x/y) / π.
-        (true, x_negative) if top > 2 => Real::small(1, -1).nudged(!x_negative, 1 - top, bits),
-        _ => None,
+        (true, x_negative) => Real::small(1, -1).nudged(!x_negative, 1 - top, bits),
     }
 }
 

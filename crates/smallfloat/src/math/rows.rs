@@ -23,7 +23,7 @@ pub(super) fn row(operation: Operation, operands: &[Wide], semantics: Semantics)
     let value = match exact {
         Exact::Finite { negative, significand, .. } if significand != 0 => operands
             .iter()
-            .find(|x| x.is_finite() && !x.is_zero() && u128::from(rank(x, operands)) == significand)?
+            .find(|x| u128::from(rank(x, operands)) == significand)?
             .clone()
             .with_sign(negative),
         special => special.into(),

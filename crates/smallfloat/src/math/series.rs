@@ -52,7 +52,7 @@ impl Fixed {
             }
             k += 1;
         }
-        Ball::fixed(sum, &self.off + UBig::from(3 * k + 6), self.places, precision)
+        self.ball(sum, k, precision)
     }
 
     /// Σ (±|x|)^k / (2k + 1) for |x| ≤ ¼.
@@ -76,7 +76,12 @@ impl Fixed {
             }
             k += 1;
         }
-        Ball::fixed(sum, &self.off + UBig::from(3 * k + 2), self.places, precision)
+        self.ball(sum, k, precision)
+    }
+
+    /// A sum of so many terms with both bounds, of which 16 units a term are more.
+    fn ball(&self, sum: IBig, terms: u64, precision: u32) -> Ball {
+        Ball::fixed(sum, &self.off + UBig::from(terms << 4), self.places, precision)
     }
 }
 
@@ -112,9 +117,7 @@ pub(super) fn arctan(x: &Ball) -> Ball {
 pub(super) fn ln2(precision: u32) -> Ball {
     let places = i64::from(precision + SPARE);
     let mut sum = IBig::ZERO;
-    let mut off = 0;
     for (weight, n) in [(18_i64, 26_u64), (-2, 4801), (8, 8749)] {
-        // Each power is off by less than 2 units, each term by 3, and what follows the last power by 2.
         let mut power = (UBig::ONE << shift(places)) / n;
         let mut k = 0_u64;
         while !power.is_zero() {
@@ -122,9 +125,10 @@ pub(super) fn ln2(precision: u32) -> Ball {
             power /= n * n;
             k += 1;
         }
-        off += weight.unsigned_abs() * (3 * k + 2);
     }
-    Ball::fixed(sum, UBig::from(off), places, precision)
+    // Each power is off by less than 2 units, each term by 3, and what follows the last power by 2; a power has at least nine
+    // bits fewer than the one before. Of weights of 28 in all that is less than 32 units a place.
+    Ball::fixed(sum, UBig::from(precision + SPARE) << 5, places, precision)
 }
 
 /// π by the Chudnovskys' series, summed by halves: 426880·√10005·Q / T.

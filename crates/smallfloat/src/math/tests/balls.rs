@@ -12,7 +12,7 @@ use super::super::ball::Ball;
 use super::super::real::Real;
 use super::super::series;
 use super::super::trigonometric::{Angle, quarters};
-use super::super::{exponential, functions::ln2};
+use super::super::{exponential, functions::ln2, hyperbolic};
 
 /// An exponent below those of all balls here.
 const LOW: i64 = -1200;
@@ -279,5 +279,29 @@ fn angles_are_reduced() {
     // Exponentials want as many bits more as their operand has before the point.
     for (x, exponent, more) in [(1, 20, 21), (3, 4, 6), (1, -1, 0), (1, 0, 1), (0, 0, 0)] {
         assert_eq!(exponential::argument(&Real::small(x, exponent), 100).precision(), 100 + more, "{x}");
+    }
+}
+
+/// Near their zeros and where they are about 1, functions keep the bits of their operands.
+#[test]
+fn formulas_keep_their_bits() {
+    let near = |significand: i64, exponent: i64| Small { middle: significand, radius: 0, exponent }.ball(100);
+    let (tiny, one) = (1 << 30, 1_i64 << 40);
+    for (name, value) in [
+        ("e^x − 1", exponential::exp_minus_one(&near(tiny, -60))),
+        ("e^x − 1", exponential::exp_minus_one(&near(-tiny, -60))),
+        ("ln(1 + x)", exponential::ln_one_plus(&near(-tiny, -60))),
+        ("ln above 1", exponential::ln(&near(one + 1, -40))),
+        ("ln below 1", exponential::ln(&near(one - 1, -40))),
+        ("artanh", hyperbolic::artanh(&near(tiny, -60))),
+        ("sinh", hyperbolic::sinh(&near(tiny, -60))),
+        ("tanh", hyperbolic::tanh(&near(tiny, -60))),
+        ("arsinh", hyperbolic::arsinh(&near(tiny, -60))),
+        ("arcosh", hyperbolic::arcosh(&near(3, 0))),
+        ("e^x", exponential::exp(&near(-tiny, -32))),
+        ("2^x", exponential::exp2(&near(-tiny, -32))),
+    ] {
+        let value = value.expect(name);
+        assert!(known_bits(&value) >= 90, "{name}: {} bits", known_bits(&value));
     }
 }
