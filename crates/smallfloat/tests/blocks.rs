@@ -247,6 +247,20 @@ fn bad_operands_are_named() {
         let error = refused(&spec, arguments, &[]);
         assert!(error.contains(word), "`{error}` does not say `{word}`");
     }
+    // The scale of a block, a sequence, and codes where there are no blocks.
+    let convert = parse("ConvertToBlock<2, Binary8p4se, Binary8p1uf, Binary4p2sf>");
+    let add = parse("Add<Binary8p4se, Binary8p4se, Binary8p4se>");
+    for (spec, arguments, word) in [
+        (&spec, &[good, block(0x100, &[0x40, 0x40]), scale][..], "operand 2: code 0x100"),
+        (&convert, &[scale, scale], "operand 1 of ConvertToBlock must be a sequence"),
+        (&convert, &[Argument::Sequence(&[1, 0x100]), scale], "operand 1, element 2: code 0x100"),
+        (&convert, &[Argument::Sequence(&[1, 2]), good], "operand 2 of ConvertToBlock must be a code"),
+        (&add, &[scale, good], "operand 2 of Add must be a code"),
+        (&add, &[good, scale], "operand 1 of Add must be a code"),
+    ] {
+        let error = refused(spec, arguments, &[]);
+        assert!(error.contains(word), "`{error}` does not say `{word}`");
+    }
     let error = spec.call(&[0; 5]).unwrap_err().to_string();
     assert!(error.contains("operand 1 of BlockAdd must be a sequence or a block"), "{error}");
     assert!(matches!(spec.function(), Function::Block(_)));

@@ -93,6 +93,7 @@ mod tests {
             "minifloat:k=8,p=4,bias=7,subnormals=none",
             "minifloat:k=8,p=4,bias=7,subnormals=flush",
             "minifloat:k=6,p=1,bias=3",
+            "minifloat:k=12,p=2,bias=0",
             "bfloat16",
         ];
         let elements = names.map(|name| name.parse::<Format>().expect(name));
