@@ -66,22 +66,31 @@ fn hex8(number: u32) -> [u8; 8] {
     (x + letters * u64::from(b'a' - b'0' - 10) + ONES * u64::from(b'0')).to_be_bytes()
 }
 
+/// The lowest hexadecimal digit.
+fn digit(number: u64) -> u8 {
+    b"0123456789abcdef"[(number % 16) as usize]
+}
+
 /// Writes as many of the lowest hexadecimal digits of a number as there is room for, at most 16.
 fn put_hex(place: &mut [u8], number: u64) {
-    let [a, b, c, d, e, f, g, h] = number.to_be_bytes();
-    let low = hex8(u32::from_be_bytes([e, f, g, h]));
-    // Widths that are known copy in one instruction.
-    match place.len() {
-        1 => place[0] = low[7],
-        2 => place.copy_from_slice(&low[6..]),
-        4 => place.copy_from_slice(&low[4..]),
-        8 => place.copy_from_slice(&low),
-        digits @ ..8 => place.copy_from_slice(&low[8 - digits..]),
-        digits => {
-            let high = hex8(u32::from_be_bytes([a, b, c, d]));
-            let (first, last) = place.split_at_mut(digits - 8);
-            first.copy_from_slice(&high[16 - digits..]);
-            last.copy_from_slice(&low);
+    // The usual widths are copied in one instruction.
+    match place {
+        [low] => *low = digit(number),
+        [high, low] => (*high, *low) = (digit(number >> 4), digit(number)),
+        _ => {
+            let [a, b, c, d, e, f, g, h] = number.to_be_bytes();
+            let low = hex8(u32::from_be_bytes([e, f, g, h]));
+            match place.len() {
+                4 => place.copy_from_slice(&low[4..]),
+                8 => place.copy_from_slice(&low),
+                digits @ ..8 => place.copy_from_slice(&low[8 - digits..]),
+                digits => {
+                    let high = hex8(u32::from_be_bytes([a, b, c, d]));
+                    let (first, last) = place.split_at_mut(digits - 8);
+                    first.copy_from_slice(&high[16 - digits..]);
+                    last.copy_from_slice(&low);
+                }
+            }
         }
     }
 }
