@@ -73,7 +73,7 @@ fn digit(number: u64) -> u8 {
 
 /// Writes as many of the lowest hexadecimal digits of a number as there is room for, at most 16.
 fn put_hex(place: &mut [u8], number: u64) {
-    // The usual widths are copied in one instruction.
+    // One digit or two are looked up, other usual widths copied in one instruction.
     match place {
         [low] => *low = digit(number),
         [high, low] => (*high, *low) = (digit(number >> 4), digit(number)),

@@ -79,7 +79,7 @@ impl Fixed {
         self.ball(sum, k, precision)
     }
 
-    /// A sum of so many terms with both bounds, of which 16 units a term are more.
+    /// A sum of so many terms and what it is off by: 16 units a term are more than either bound above.
     fn ball(&self, sum: IBig, terms: u64, precision: u32) -> Ball {
         Ball::fixed(sum, &self.off + UBig::from(terms << 4), self.places, precision)
     }
