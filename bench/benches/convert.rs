@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use smallfloat::Format;
-use smallfloat_kernels::{Cells, Decoder, Encoder, ErrorSums};
+use smallfloat_kernels::{ClassSums, Decoder, Encoder, ErrorSums};
 
 const LENGTH: usize = 1 << 18;
 
@@ -104,7 +104,7 @@ fn statistics(c: &mut Criterion) {
     let x = data("normal");
     group.bench_function("cells, 4 bits of precision", |b| {
         b.iter(|| {
-            let mut cells = Cells::<f32>::new(4);
+            let mut cells = ClassSums::<f32>::new(4);
             cells.add(black_box(&x));
             cells
         });

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use smallfloat::random::Philox;
 use smallfloat::{Format, RandomBits, Rounding};
-use smallfloat_kernels::{Decoder, Encoder, Words};
+use smallfloat_kernels::{Decoder, Encoder, RandomWords};
 
 /// Numbers and their codes, which stay from line to line, as arrays do in Python.
 struct Arrays {
@@ -37,18 +37,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         let (format, length): (Format, usize) = (format.parse()?, length.parse()?);
         let Arrays { numbers, codes } = arrays.entry(length).or_insert_with(|| Arrays::new(length));
-        let how = format.default_projection();
+        let projection = format.default_projection();
         let seconds = match what {
             "encode" => {
-                let encoder = Encoder::<f32>::new(&format, &how)?;
+                let encoder = Encoder::<f32>::new(&format, &projection)?;
                 let start = Instant::now();
                 encoder.encode_uncounted(numbers, codes);
                 start.elapsed()
             }
             "stochastic" => {
-                let how = how.with_rounding(Rounding::StochasticA(RandomBits::from_word32(32, 0)?));
-                let encoder = Encoder::<f32>::new(&format, &how)?;
-                let words = Words { generator: Philox { seed: 1, stream: 0 }.into(), first_element: 0 };
+                let projection =
+                    projection.with_rounding(Rounding::StochasticA(RandomBits::from_word32(32, 0)?));
+                let encoder = Encoder::<f32>::new(&format, &projection)?;
+                let words = RandomWords { generator: Philox { seed: 1, stream: 0 }.into(), first_element: 0 };
                 let start = Instant::now();
                 black_box(encoder.encode_random(numbers, codes, words));
                 start.elapsed()

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use smallfloat::random::Philox;
 use smallfloat::{Format, RandomBits, Rounding};
-use smallfloat_kernels::{Ars5, Decoder, Encoder, Generator, Level, Nibbles, Recode, Words};
+use smallfloat_kernels::{Ars5, Decoder, Encoder, Generator, Level, Nibbles, RandomWords, Recode};
 use smallfloat_kernels::{f16, pack4, pack6, unpack4, unpack6};
 
 use crate::peers::{self, add_peers};
@@ -32,8 +32,8 @@ pub fn modes(length: usize, rounds: usize) -> Rows {
     for name in ["cfloat8_1_4_3:bias=7", "e4m3fn"] {
         let target = format(name);
         for rounding in Rounding::DETERMINISTIC {
-            let how = target.default_projection().with_rounding(rounding);
-            let encoder = Encoder::<f32>::new(&target, &how).unwrap();
+            let projection = target.default_projection().with_rounding(rounding);
+            let encoder = Encoder::<f32>::new(&target, &projection).unwrap();
             cases.push(Case::new(format!("f32 to {name}, {}", rounding.name()), LIMIT, move || {
                 black_box(encoder.encode(black_box(x), &mut buffer.borrow_mut()));
             }));
@@ -78,14 +78,14 @@ pub fn half_words(length: usize, rounds: usize) -> Rows {
             black_box(portable.encode(black_box(x), &mut buffer.borrow_mut()));
         }));
         let bits = RandomBits::new(32, 0).unwrap();
-        let how = target.default_projection().with_rounding(Rounding::StochasticA(bits));
-        let stochastic = Encoder::<f32>::new(&target, &how).unwrap();
+        let projection = target.default_projection().with_rounding(Rounding::StochasticA(bits));
+        let stochastic = Encoder::<f32>::new(&target, &projection).unwrap();
         let generators: [Generator; 2] =
             [Ars5 { seed: 1, stream: 2 }.into(), Philox { seed: 1, stream: 2 }.into()];
         for generator in generators {
             let stochastic = stochastic.clone();
             cases.push(Case::new(format!("stochastic {name}, {}", generator.name()), LIMIT, move || {
-                let words = Words { generator, first_element: 0 };
+                let words = RandomWords { generator, first_element: 0 };
                 black_box(stochastic.encode_random(black_box(x), &mut buffer.borrow_mut(), words));
             }));
         }

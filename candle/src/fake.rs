@@ -9,20 +9,20 @@ use smallfloat_train::Codes;
 use crate::elements::{check, elements, storage};
 use crate::{Gradient, Quantize};
 
-/// The tensor rounded onto the values of `how`'s format: encoded and decoded again, by the kernels. Its gradient is
-/// [`how.gradient()`](Quantize::gradient).
+/// The tensor rounded onto the values of `projection`'s format: encoded and decoded again, by the kernels. Its gradient is
+/// [`projection.gradient()`](Quantize::gradient).
 ///
 /// Any shape and layout. Elements are f32, or f16 or bf16 if these have every value of the format at its bias.
 ///
 /// # Errors
 /// A tensor on another device or of another type, and a format that has values which the type has not.
-pub fn fake_quantize(x: &Tensor, how: &Quantize) -> Result<Tensor> {
-    check(x, &how.name(), &[DType::F32, DType::F16, DType::BF16])?;
-    x.contiguous()?.apply_op1(Rounding { how: how.clone(), range: OnceLock::new() })
+pub fn fake_quantize(x: &Tensor, projection: &Quantize) -> Result<Tensor> {
+    check(x, &projection.name(), &[DType::F32, DType::F16, DType::BF16])?;
+    x.contiguous()?.apply_op1(Rounding { projection: projection.clone(), range: OnceLock::new() })
 }
 
 struct Rounding {
-    how: Quantize,
+    projection: Quantize,
     /// The least and the largest value, as they were in the forward pass; none where nothing is clamped.
     range: OnceLock<[f64; 2]>,
 }
@@ -34,7 +34,7 @@ impl CustomOp1 for Rounding {
 
     fn cpu_fwd(&self, from: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let dtype = from.dtype();
-        let codes = self.how.encode(elements(from, layout)?, dtype)?;
+        let codes = self.projection.encode(elements(from, layout)?, dtype)?;
         if let Some(range) = range(&codes) {
             // Set once: an operation has one forward pass.
             let _ = self.range.set(range);
@@ -43,7 +43,8 @@ impl CustomOp1 for Rounding {
     }
 
     fn bwd(&self, x: &Tensor, _: &Tensor, dy: &Tensor) -> Result<Option<Tensor>> {
-        let (Gradient::ZeroWhereClamped, Some([least, largest])) = (self.how.gradient(), self.range.get())
+        let (Gradient::ZeroWhereClamped, Some([least, largest])) =
+            (self.projection.gradient(), self.range.get())
         else {
             return Ok(Some(dy.clone()));
         };

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use candle_core::{DType, Error, Result};
 use smallfloat::random::Philox;
 use smallfloat::{Format, Projection};
-use smallfloat_kernels::Words;
+use smallfloat_kernels::RandomWords;
 use smallfloat_tensor::{BiasPolicy, stream_of_name};
 use smallfloat_train::{BiasChange, Class, Coders, Codes, Moment, Quantizer, QuantizerState, Tally};
 
@@ -173,7 +173,7 @@ impl Quantize {
         let State { quantizer, coders, learning, tensors, random, words, held } = &mut *state;
         let count = values.len() as u64;
         let moment = Moment { step: *tensors + 1, learning: *learning, counting: false };
-        let random = Words { generator: (*random).into(), first_element: *words };
+        let random = RandomWords { generator: (*random).into(), first_element: *words };
         let codes = quantizer.encode(coders, values, moment, Some(random)).map_err(Error::wrap)?;
         if *learning {
             *tensors += 1;

@@ -31,8 +31,8 @@ fn bits(x: &Tensor) -> Vec<u32> {
 }
 
 /// A value by the core: converted, then decoded.
-fn by_core(x: f32, format: &Format, how: &Projection) -> u32 {
-    let code = format.encode_f32(x, how).value;
+fn by_core(x: f32, format: &Format, projection: &Projection) -> u32 {
+    let code = format.encode_f32(x, projection).value;
     format.decode(code).to_f32().unwrap().to_bits()
 }
 
@@ -43,13 +43,13 @@ fn the_bits_are_the_cores() {
         let format: Format = name.parse().unwrap();
         let nearest = format.default_projection().with_saturation(Saturation::SatFinite);
         let expected: Vec<u32> = x.iter().map(|x| by_core(*x, &format, &nearest)).collect();
-        let how = Quantize::new(name, &class(name)).unwrap();
-        assert_eq!(bits(&fake_quantize(&tensor(&x), &how).unwrap()), expected, "{name}");
+        let projection = Quantize::new(name, &class(name)).unwrap();
+        assert_eq!(bits(&fake_quantize(&tensor(&x), &projection).unwrap()), expected, "{name}");
 
         let down = nearest.with_rounding(Rounding::TowardNegative);
         let expected: Vec<u32> = x.iter().map(|x| by_core(*x, &format, &down)).collect();
-        let how = how.with_projection(down).unwrap();
-        assert_eq!(bits(&fake_quantize(&tensor(&x), &how).unwrap()), expected, "{name}, down");
+        let projection = projection.with_projection(down).unwrap();
+        assert_eq!(bits(&fake_quantize(&tensor(&x), &projection).unwrap()), expected, "{name}, down");
     }
 }
 
@@ -58,7 +58,7 @@ fn random_words_are_those_of_the_name() {
     let (x, name) = (values(100), "layer.x");
     let format = Format::cfloat8_1_4_3(9).unwrap();
     let class = Class { rounding: Round::StochasticA, ..class("cfloat8_1_4_3:bias=9") };
-    let how = Quantize::new(name, &class).unwrap().with_seed(5);
+    let projection = Quantize::new(name, &class).unwrap().with_seed(5);
     let philox = Philox { seed: 5, stream: stream_of_name(name) };
     for tensors in 0..2 {
         let expected: Vec<u32> = (tensors * x.len() as u64..)
@@ -68,15 +68,16 @@ fn random_words_are_those_of_the_name() {
                 by_core(*x, &format, &format.default_projection().with_rounding(rounding))
             })
             .collect();
-        assert_eq!(bits(&fake_quantize(&tensor(&x), &how).unwrap()), expected, "tensor {tensors}");
+        assert_eq!(bits(&fake_quantize(&tensor(&x), &projection).unwrap()), expected, "tensor {tensors}");
     }
     // A saved state goes on with the next word.
     let again = Quantize::new(name, &class).unwrap().with_seed(5);
-    again.restore(how.state()).unwrap();
-    let [a, b] = [&how, &again].map(|how| bits(&fake_quantize(&tensor(&x), how).unwrap()));
+    again.restore(projection.state()).unwrap();
+    let [a, b] =
+        [&projection, &again].map(|projection| bits(&fake_quantize(&tensor(&x), projection).unwrap()));
     assert_eq!(a, b);
     let other = Quantize::new("layer.y", &class).unwrap();
-    assert!(other.restore(how.state()).unwrap_err().to_string().contains("layer.x"));
+    assert!(other.restore(projection.state()).unwrap_err().to_string().contains("layer.x"));
 }
 
 #[test]
@@ -88,8 +89,8 @@ fn a_policy_that_hears_of_no_loss_is_refused() {
 #[test]
 fn any_layout() {
     let x = tensor(&values(591)).reshape((20, 30)).unwrap();
-    let how = Quantize::new("x", &class("cfloat8_1_5_2:bias=15")).unwrap();
-    let whole = fake_quantize(&x, &how).unwrap();
+    let projection = Quantize::new("x", &class("cfloat8_1_5_2:bias=15")).unwrap();
+    let whole = fake_quantize(&x, &projection).unwrap();
     let views: [fn(&Tensor) -> Tensor; 4] = [
         |x| x.t().unwrap(),
         |x| x.narrow(1, 7, 11).unwrap(),
@@ -98,12 +99,12 @@ fn any_layout() {
     ];
     for view in views {
         let (x, expected) = (view(&x), view(&whole));
-        let found = fake_quantize(&x, &how).unwrap();
+        let found = fake_quantize(&x, &projection).unwrap();
         assert_eq!((found.dims(), bits(&found)), (x.dims(), bits(&expected)));
     }
-    assert_eq!(fake_quantize(&tensor(&[]), &how).unwrap().dims(), [0]);
+    assert_eq!(fake_quantize(&tensor(&[]), &projection).unwrap().dims(), [0]);
     let scalar = tensor(&[3.3]).i(0).unwrap();
-    assert_eq!(bits(&fake_quantize(&scalar, &how).unwrap()), [3.5_f32.to_bits()]);
+    assert_eq!(bits(&fake_quantize(&scalar, &projection).unwrap()), [3.5_f32.to_bits()]);
 }
 
 #[test]
@@ -112,9 +113,9 @@ fn gradients_are_as_defined() {
     let x = [0.3, -479.0, 480.0, -480.0, 481.0, 490.0, -1e9, f32::NAN];
     let dy = tensor(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
     let gradient_of = |gradient| {
-        let how = Quantize::new("x", &class("cfloat8_1_4_3:bias=7")).unwrap().with_gradient(gradient);
+        let projection = Quantize::new("x", &class("cfloat8_1_4_3:bias=7")).unwrap().with_gradient(gradient);
         let x = Var::from_tensor(&tensor(&x)).unwrap();
-        let y = fake_quantize(&x, &how).unwrap();
+        let y = fake_quantize(&x, &projection).unwrap();
         let gradients = (y * &dy).unwrap().sum_all().unwrap().backward().unwrap();
         gradients.get(&x).unwrap().to_vec1::<f32>().unwrap()
     };
@@ -126,9 +127,9 @@ fn gradients_are_as_defined() {
 fn clamping_moves_with_a_scale() {
     // E4M3FN ends at 448; a scale of 2^3 brings that to 56.
     let class = Class { bias: Some(BiasPolicy::Fixed(3)), ..class("e4m3fn") };
-    let how = Quantize::new("x", &class).unwrap().with_gradient(Gradient::ZeroWhereClamped);
+    let projection = Quantize::new("x", &class).unwrap().with_gradient(Gradient::ZeroWhereClamped);
     let x = Var::from_tensor(&tensor(&[56.0, 57.0, -56.0, -1e3])).unwrap();
-    let y = fake_quantize(&x, &how).unwrap();
+    let y = fake_quantize(&x, &projection).unwrap();
     assert_eq!(y.to_vec1::<f32>().unwrap(), [56.0, 56.0, -56.0, -56.0]);
     let gradients = y.sum_all().unwrap().backward().unwrap();
     assert_eq!(gradients.get(&x).unwrap().to_vec1::<f32>().unwrap(), [1.0, 0.0, 1.0, 0.0]);
@@ -178,7 +179,7 @@ fn biases_follow_the_tensors() {
 fn types_of_16_bits() {
     let x: Vec<f32> = (-40..40_i16).map(|i| f32::from(i) * 0.37).collect();
     let format = Format::cfloat8_1_5_2(17).unwrap();
-    let how = format.default_projection();
+    let projection = format.default_projection();
     for dtype in [DType::F16, DType::BF16] {
         let narrow = tensor(&x).to_dtype(dtype).unwrap();
         let quantize = Quantize::new("x", &class("cfloat8_1_5_2:bias=17")).unwrap();
@@ -189,7 +190,7 @@ fn types_of_16_bits() {
                 .map(|x| {
                     if dtype == DType::F16 { f16::from_f32(*x).to_f32() } else { bf16::from_f32(*x).to_f32() }
                 })
-                .map(|x| by_core(x, &format, &how))
+                .map(|x| by_core(x, &format, &projection))
                 .collect();
         assert_eq!(bits(&found.to_dtype(DType::F32).unwrap()), expected);
     }
@@ -203,13 +204,13 @@ fn types_of_16_bits() {
 
 #[test]
 fn what_can_not_be_is_said() {
-    let how = Quantize::new("h", &class("cfloat8_1_4_3:bias=7")).unwrap();
+    let projection = Quantize::new("h", &class("cfloat8_1_4_3:bias=7")).unwrap();
     for dtype in [DType::F64, DType::U8, DType::I64] {
-        let error = fake_quantize(&Tensor::zeros(3, dtype, &Device::Cpu).unwrap(), &how).unwrap_err();
+        let error = fake_quantize(&Tensor::zeros(3, dtype, &Device::Cpu).unwrap(), &projection).unwrap_err();
         let text = error.to_string();
         assert!(["h: ", dtype.as_str(), "f32, f16, bf16"].iter().all(|part| text.contains(part)), "{text}");
     }
-    assert_eq!(how.tally().elements, 0);
+    assert_eq!(projection.tally().elements, 0);
     let error = Quantize::new("h", &class("cfloat8_1_4_3")).unwrap_err();
     assert!(error.to_string().contains("bias"), "{error}");
     let class = Class { bias: Some(BiasPolicy::Fixed(64)), ..class("cfloat8_1_4_3") };

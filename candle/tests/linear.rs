@@ -52,8 +52,12 @@ fn by_core(
     bias: Option<i32>,
 ) -> Vec<f64> {
     let format = format(u32::try_from(bias.unwrap()).unwrap()).unwrap();
-    let how = format.default_projection();
-    matrix.values.iter().map(|x| format.decode(format.encode_f32(*x, &how).value).to_f64().unwrap()).collect()
+    let projection = format.default_projection();
+    matrix
+        .values
+        .iter()
+        .map(|x| format.decode(format.encode_f32(*x, &projection).value).to_f64().unwrap())
+        .collect()
 }
 
 #[test]

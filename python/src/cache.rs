@@ -54,24 +54,26 @@ fn shared<T: Any + Send + Sync>(key: Key, build: impl FnOnce() -> PyResult<T>) -
 /// The encoder for arrays of this length.
 pub(crate) fn encoder<T: Element>(
     format: &Format,
-    how: &Projection,
+    projection: &Projection,
     kind: Kind,
     length: usize,
 ) -> PyResult<Arc<Encoder<T>>> {
     let short = length <= SHORT;
-    shared(Key::Encoder(*format, *how, kind, short), || {
+    shared(Key::Encoder(*format, *projection, kind, short), || {
         let length = if short { SHORT } else { usize::MAX };
-        Encoder::for_length(format, how, length).map_err(value_error)
+        Encoder::for_length(format, projection, length).map_err(value_error)
     })
 }
 
 /// The decoder to a type of numbers.
 pub(crate) fn decoder<T: Element>(
     format: &Format,
-    how: Option<&Projection>,
+    projection: Option<&Projection>,
     kind: Kind,
 ) -> PyResult<Arc<Decoder<T>>> {
-    shared(Key::Decoder(*format, how.copied(), kind), || Decoder::new(format, how).map_err(value_error))
+    shared(Key::Decoder(*format, projection.copied(), kind), || {
+        Decoder::new(format, projection).map_err(value_error)
+    })
 }
 
 /// Runs `work` with so many threads at most; `None` takes one a core.

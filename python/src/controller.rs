@@ -150,18 +150,18 @@ impl PyBiasController {
     /// codes : array of ``x``'s shape
     /// fmt : Format
     ///     What the codes are of.
-    #[pyo3(signature = (x, **how))]
+    #[pyo3(signature = (x, **projection))]
     fn step<'py>(
         slf: &Bound<'py, Self>,
         x: &Bound<'py, PyAny>,
-        how: Option<&Bound<'py, PyDict>>,
+        projection: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<(Bound<'py, PyAny>, PyFormat)> {
         let (py, this) = (slf.py(), slf.get());
-        let how = how.map_or_else(|| Ok(PyDict::new(py)), PyDictMethods::copy)?;
-        if how.contains(intern!(py, "return_flags"))? {
+        let projection = projection.map_or_else(|| Ok(PyDict::new(py)), PyDictMethods::copy)?;
+        if projection.contains(intern!(py, "return_flags"))? {
             return Err(PyTypeError::new_err("step needs the flags itself: leave out return_flags"));
         }
-        how.set_item(intern!(py, "return_flags"), true)?;
+        projection.set_item(intern!(py, "return_flags"), true)?;
         let policy = lock(&this.0).policy();
         if policy.needs_statistics() {
             this.observe_values(py, x)?;
@@ -169,7 +169,7 @@ impl PyBiasController {
         let format = this.format();
         let encode = py.import(intern!(py, "smallfloat._core"))?.getattr(intern!(py, "encode"))?;
         let (codes, events): (Bound<'py, PyAny>, Bound<'py, Events>) =
-            encode.call((x, format), Some(&how))?.extract()?;
+            encode.call((x, format), Some(&projection))?.extract()?;
         match policy {
             BiasPolicy::Flags { .. } => {
                 let (overflowed, topmost, second, nonzero) = this.code_use(&codes, &events)?;

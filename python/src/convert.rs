@@ -5,7 +5,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use smallfloat::{Format, Projection, Rounding};
-use smallfloat_kernels::{Code, Decoder, Element, Encoder, Events as Counts, Words};
+use smallfloat_kernels::{Code, Decoder, Element, Encoder, EventCounts as Counts, RandomWords};
 
 use crate::array::{Input, Kind, Output, code_dtype, interop, with_kind};
 use crate::cache::{PIECE, decoder, encoder, with_threads};
@@ -18,8 +18,8 @@ const CHUNK: usize = 1 << 13;
 
 /// How elements are converted, apart from the format.
 struct Task {
-    how: Projection,
-    words: Option<Words>,
+    projection: Projection,
+    words: Option<RandomWords>,
     /// Are flags and counts wanted?
     counted: bool,
     refuses_nonfinite: bool,
@@ -46,7 +46,7 @@ impl Task {
         let &Keywords { preset, saturation, seed, stream, generator, first_element, .. } = keywords;
         let rounding =
             keywords.rounding.map(|text| policy::rounding(text, keywords.random_bits)).transpose()?;
-        let how = policy::projection(format, preset, rounding, saturation)?;
+        let projection = policy::projection(format, preset, rounding, saturation)?;
         let refuses_nonfinite = match keywords.nonfinite {
             None | Some("preset") => false,
             Some("refuse") => true,
@@ -57,8 +57,8 @@ impl Task {
             }
         };
         Ok(Self {
-            how,
-            words: policy::words(how.rounding, seed, stream, generator, first_element)?,
+            projection,
+            words: policy::words(projection.rounding, seed, stream, generator, first_element)?,
             counted: keywords.return_flags || refuses_nonfinite,
             refuses_nonfinite,
             threads: check_threads(keywords.threads)?,
@@ -79,9 +79,11 @@ impl Task {
     }
 
     /// The random words of an element and those after it.
-    fn words_from(&self, element: usize) -> Option<Words> {
-        self.words
-            .map(|words| Words { first_element: words.first_element.wrapping_add(element as u64), ..words })
+    fn words_from(&self, element: usize) -> Option<RandomWords> {
+        self.words.map(|words| RandomWords {
+            first_element: words.first_element.wrapping_add(element as u64),
+            ..words
+        })
     }
 
     /// Encodes and decodes, piece by piece.
@@ -272,7 +274,7 @@ conversion! {
         let wide = format.width() > 8;
         let mut output = Output::new(py, out, x.shape(), code_dtype(py, wide), &[&x])?;
         let counts = with_kind!(kind, T => {
-            let encoder = encoder::<T>(&format, &task.how, kind, x.len())?;
+            let encoder = encoder::<T>(&format, &task.projection, kind, x.len())?;
             let x = x.slice::<T>()?;
             if wide {
                 let codes = output.slice::<u16>()?;
@@ -316,7 +318,7 @@ conversion! {
         let (x, kind) = Input::numbers(x, "x")?;
         let mut output = Output::new(py, out, x.shape(), x.array.dtype(), &[&x])?;
         let counts = with_kind!(kind, T => {
-            let encoder = encoder::<T>(&format, &task.how, kind, x.len())?;
+            let encoder = encoder::<T>(&format, &task.projection, kind, x.len())?;
             let decoder = decoder::<T>(&format, None, kind)?;
             let (both, x, results) = ((&*encoder, &*decoder), x.slice::<T>()?, output.slice::<T>()?);
             if format.width() > 8 {
@@ -382,8 +384,8 @@ pub(crate) fn decode<'py>(
     let codes = Input::codes(codes, fmt, wide)?;
     let mut output = Output::new(py, out, codes.shape(), dtype, &[&codes])?;
     with_kind!(kind, T => {
-        let how = rounding.map(decode_rounding::<T>).transpose()?;
-        let decoder = decoder::<T>(&format, how.as_ref(), kind)?;
+        let projection = rounding.map(decode_rounding::<T>).transpose()?;
+        let decoder = decoder::<T>(&format, projection.as_ref(), kind)?;
         let x = output.slice::<T>()?;
         if wide {
             let codes = codes.slice::<u16>()?;

@@ -23,7 +23,7 @@ use pyo3::sync::PyOnceLock;
 /// <Flags.INEXACT|UNDERFLOW|OVERFLOW: 7>
 #[pyclass(frozen, eq, module = "smallfloat")]
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Events(pub(crate) smallfloat_kernels::Events);
+pub(crate) struct Events(pub(crate) smallfloat_kernels::EventCounts);
 
 /// The Python class of sets of flags.
 fn flags_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {

@@ -246,7 +246,9 @@ pub(crate) fn plan_path(
         (None, None) => Sharding::Files,
         (Some(count), None) => Sharding::Count(count),
         (None, Some(bytes)) => Sharding::Bytes(bytes),
-        (Some(_), Some(_)) => return Err(PyValueError::new_err("give shards or shard_bytes, not both")),
+        (Some(_), Some(_)) => {
+            return Err(PyValueError::new_err("give shards or shard_bytes, not both"));
+        }
     };
     let json = work(py, None, move || {
         tensor::plan(&input, &output, &options, &select, sharding).and_then(|plan| plan.to_json())

@@ -357,10 +357,10 @@ impl PyFormat {
         saturation: Option<&str>,
     ) -> PyResult<u64> {
         let rounding = rounding.map(|text| policy::rounding(text, 32)).transpose()?;
-        let how = policy::projection(&self.format, preset, rounding, saturation)?;
-        policy::words(how.rounding, None, None, "philox", 0)?;
+        let projection = policy::projection(&self.format, preset, rounding, saturation)?;
+        policy::words(projection.rounding, None, None, "philox", 0)?;
         let exact = text::parse(text).map_err(value_error)?;
-        Ok(smallfloat::project(exact, &self.format, &how).value)
+        Ok(smallfloat::project(exact, &self.format, &projection).value)
     }
 
     /// Is every finite value of this format exact in `other`?

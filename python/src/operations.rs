@@ -10,7 +10,7 @@ use pyo3::types::{PyString, PyTuple};
 use rayon::prelude::*;
 use smallfloat::ops::{Answer, Argument, Block, Function, Parameter, Specialization};
 use smallfloat::{Flags, Format, RandomBits, Rounded};
-use smallfloat_kernels::{Code, Elementwise, Words};
+use smallfloat_kernels::{Code, Elementwise, RandomWords};
 
 use crate::array::{Input, Output, interop, result_dtype};
 use crate::convert::{check_threads, detached};
@@ -69,7 +69,7 @@ pub(crate) fn operation_shape(name: &str) -> PyResult<(bool, bool, usize)> {
 
 /// Keyword arguments of a call.
 struct Call {
-    words: Option<Words>,
+    words: Option<RandomWords>,
     threads: Option<usize>,
     return_flags: bool,
 }
@@ -127,7 +127,7 @@ impl PyOperation {
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let words = match self.specialization.projection() {
-            Some(how) => policy::words(how.rounding, seed, stream, generator, first_element)?,
+            Some(projection) => policy::words(projection.rounding, seed, stream, generator, first_element)?,
             None => None,
         };
         let call = Call { words, threads: check_threads(threads)?, return_flags };
@@ -275,9 +275,9 @@ impl PyOperation {
     }
 
     /// The random bits of an element.
-    fn bits(&self, words: Words, element: u64) -> PyResult<RandomBits> {
+    fn bits(&self, words: RandomWords, element: u64) -> PyResult<RandomBits> {
         let element = words.first_element.wrapping_add(element);
-        let count = self.specialization.projection().and_then(|how| how.rounding.random_bits());
+        let count = self.specialization.projection().and_then(|projection| projection.rounding.random_bits());
         let block = words.generator.block(element / 4);
         let word = block[(element % 4) as usize];
         RandomBits::from_word32(count.map_or(1, RandomBits::count), word).map_err(value_error)

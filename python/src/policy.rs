@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use smallfloat::random::Philox;
 use smallfloat::{Format, Preset, Projection, RandomBits, Rounding, Saturation};
-use smallfloat_kernels::{Ars5, Generator, Words};
+use smallfloat_kernels::{Ars5, Generator, RandomWords};
 use smallfloat_tensor::stream_of_name;
 
 use crate::value_error;
@@ -50,17 +50,18 @@ pub(crate) fn projection(
     rounding: Option<Rounding>,
     saturation: Option<&str>,
 ) -> PyResult<Projection> {
-    let mut how = match preset {
+    let mut projection = match preset {
         None => format.default_projection(),
         Some(text) => named("preset", text, Preset::ALL.into_iter(), |p| p.name())?.projection(format),
     };
     if let Some(rounding) = rounding {
-        how = how.with_rounding(rounding);
+        projection = projection.with_rounding(rounding);
     }
     if let Some(text) = saturation {
-        how = how.with_saturation(named("saturation", text, Saturation::ALL.into_iter(), |s| s.name())?);
+        projection =
+            projection.with_saturation(named("saturation", text, Saturation::ALL.into_iter(), |s| s.name())?);
     }
-    Ok(how)
+    Ok(projection)
 }
 
 /// A stream: a number, or the name of a tensor.
@@ -78,14 +79,14 @@ fn stream(stream: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
 
 /// Where the random words come from; `None` if the rounding needs none.
 pub(crate) fn words(
-    how: Rounding,
+    projection: Rounding,
     seed: Option<u64>,
     stream_argument: Option<&Bound<'_, PyAny>>,
     generator: &str,
     first_element: u64,
-) -> PyResult<Option<Words>> {
+) -> PyResult<Option<RandomWords>> {
     let stream = stream(stream_argument)?;
-    match (seed, how.is_stochastic()) {
+    match (seed, projection.is_stochastic()) {
         (None, false) => {
             if generator == GENERATORS[0] {
                 return Ok(None);
@@ -94,18 +95,18 @@ pub(crate) fn words(
         }
         (Some(_), false) => Err(PyValueError::new_err(format!(
             "seed is for stochastic rounding, and this rounding is '{}': leave it out, or give rounding='stochastic-a'",
-            how.name()
+            projection.name()
         ))),
         (None, true) => Err(PyValueError::new_err(format!(
             "rounding='{}' needs a seed, an integer in 0..2**64: nothing is random by accident",
-            how.name()
+            projection.name()
         ))),
         (Some(seed), true) => {
             let generator = match named("generator", generator, GENERATORS.into_iter(), |g| g)? {
                 "ars5" => Generator::Ars5(Ars5 { seed, stream }),
                 _ => Generator::Philox(Philox { seed, stream }),
             };
-            Ok(Some(Words { generator, first_element }))
+            Ok(Some(RandomWords { generator, first_element }))
         }
     }
 }

@@ -25,7 +25,7 @@ fn accumulator(text: &Bound<'_, PyAny>) -> PyResult<Accumulate> {
 /// What the results of a product are.
 struct Results {
     to: Format,
-    how: Projection,
+    projection: Projection,
     length: usize,
 }
 
@@ -36,7 +36,7 @@ impl Results {
         results.par_iter_mut().enumerate().for_each(|(i, result)| {
             let row = |matrix: &'_ [u8], i: usize| i * self.length..((i + 1) * self.length).min(matrix.len());
             let (x, y) = (&a[row(a, i / columns)], &b[row(b, i % columns)]);
-            let Rounded { value, .. } = dot.dot(x, y, &self.to, &self.how);
+            let Rounded { value, .. } = dot.dot(x, y, &self.to, &self.projection);
             *result = R::truncate(value);
         });
     }
@@ -61,11 +61,11 @@ pub(crate) fn row_products<'py>(
     let dot = Dot::new(&x_format, &y_format, accumulator(accumulate)?).map_err(value_error)?;
     let (to, threads) = (format_of(to)?, check_threads(threads)?);
     let rounding = rounding.map(|text| policy::rounding(text, 32)).transpose()?;
-    let how = policy::projection(&to, preset, rounding, saturation)?;
-    policy::words(how.rounding, None, None, "philox", 0)?;
+    let projection = policy::projection(&to, preset, rounding, saturation)?;
+    policy::words(projection.rounding, None, None, "philox", 0)?;
     let (a, b) = (Input::codes(a, &formats.0, false)?, Input::codes(b, &formats.1, false)?);
     let shape = [a.shape()[0], b.shape()[0]];
-    let results = Results { to, how, length: a.shape()[1] };
+    let results = Results { to, projection, length: a.shape()[1] };
     let mut output = Output::new(py, None, &shape, result_dtype(py, Some(to.width())), &[])?;
     let (x, y) = (a.slice::<u8>()?, b.slice::<u8>()?);
     check_codes(&x_format, x)?;

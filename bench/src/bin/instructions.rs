@@ -7,7 +7,9 @@ use std::hint::black_box;
 use smallfloat::random::Philox;
 use smallfloat::{Format, RandomBits, Rounding};
 use smallfloat_bench::data;
-use smallfloat_kernels::{Accumulate, Ars5, Cells, Decoder, Dot, Elementwise, Encoder, Generator, Words};
+use smallfloat_kernels::{
+    Accumulate, Ars5, ClassSums, Decoder, Dot, Elementwise, Encoder, Generator, RandomWords,
+};
 
 /// Elements a call.
 const LENGTH: usize = 4096;
@@ -37,11 +39,11 @@ fn encode(name: &str, counted: bool) -> Kernel {
 fn stochastic(generator: Generator) -> Kernel {
     let format = format("e4m3fn");
     let bits = RandomBits::new(32, 0).unwrap();
-    let how = format.default_projection().with_rounding(Rounding::StochasticA(bits));
-    let encoder = Encoder::<f32>::new(&format, &how).unwrap();
+    let projection = format.default_projection().with_rounding(Rounding::StochasticA(bits));
+    let encoder = Encoder::<f32>::new(&format, &projection).unwrap();
     let (x, mut codes) = (data::class("normal", LENGTH), vec![0_u8; LENGTH]);
     Box::new(move || {
-        let words = Words { generator, first_element: 0 };
+        let words = RandomWords { generator, first_element: 0 };
         black_box(encoder.encode_random(black_box(&x), &mut codes, words));
     })
 }
@@ -75,7 +77,7 @@ fn dot(accumulate: Accumulate) -> Kernel {
 
 fn cells() -> Kernel {
     let x = data::class("normal", LENGTH);
-    let mut cells = Cells::<f32>::new(4);
+    let mut cells = ClassSums::<f32>::new(4);
     Box::new(move || cells.add(black_box(&x)))
 }
 

@@ -11,7 +11,8 @@ use smallfloat_bench::page::Figure;
 use smallfloat_bench::peers::add_peers;
 use smallfloat_bench::{Case, breadth, chart, data, limits, lines, page, peers, time};
 use smallfloat_kernels::{
-    Accumulate, Ars5, Cells, Decoder, Dot, Elementwise, Encoder, Generator, Level, Scales, Words, amax,
+    Accumulate, Ars5, ClassSums, Decoder, Dot, Elementwise, Encoder, Generator, Level, RandomWords, Scales,
+    amax,
 };
 
 /// Rows of a table for so many elements and rounds.
@@ -85,21 +86,21 @@ fn stochastic(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
     let bits = RandomBits::new(32, 0).unwrap();
     for name in ["e4m3fn", "cfloat8_1_4_3:bias=7"] {
         let format: Format = name.parse().unwrap();
-        let how = format.default_projection().with_rounding(Rounding::StochasticA(bits));
-        let encoder = Encoder::<f32>::new(&format, &how).unwrap();
+        let projection = format.default_projection().with_rounding(Rounding::StochasticA(bits));
+        let encoder = Encoder::<f32>::new(&format, &projection).unwrap();
         let generators: [Generator; 2] =
             [Ars5 { seed: 1, stream: 2 }.into(), Philox { seed: 1, stream: 2 }.into()];
         for generator in generators {
             let encoder = encoder.clone();
             cases.push(Case::new(format!("{name}, {}", generator.name()), LIMIT, move || {
-                let words = Words { generator, first_element: 0 };
+                let words = RandomWords { generator, first_element: 0 };
                 black_box(encoder.encode_random(black_box(x), &mut buffer.borrow_mut(), words));
             }));
         }
         if length <= 1 << 16 {
             let portable = encoder.with_level(Level::Portable);
             cases.push(Case::new(format!("{name}, philox4x32-10, portable"), LIMIT, move || {
-                let words = Words { generator: Philox { seed: 1, stream: 2 }.into(), first_element: 0 };
+                let words = RandomWords { generator: Philox { seed: 1, stream: 2 }.into(), first_element: 0 };
                 black_box(portable.encode_random(black_box(x), &mut buffer.borrow_mut(), words));
             }));
         }
@@ -185,7 +186,7 @@ fn statistics(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
         ("cells of 4 bits, portable", Level::Portable, x),
     ] {
         // As for a tensor in chunks: the sums go on.
-        let mut cells = Cells::<f32>::new(4).with_level(level);
+        let mut cells = ClassSums::<f32>::new(4).with_level(level);
         cases.push(Case::new(name, LIMIT, move || {
             cells.add(black_box(x));
             black_box(&cells);

@@ -36,14 +36,14 @@ impl ProjectionArgs {
 
     /// The projection into a format; a stochastic mode still lacks its random bits.
     pub(crate) fn projection(&self, format: &Format) -> Projection {
-        let mut how = self.preset_for(format).projection(format);
+        let mut projection = self.preset_for(format).projection(format);
         if let Some(rounding) = self.rounding {
-            how = how.with_rounding(rounding);
+            projection = projection.with_rounding(rounding);
         }
         if let Some(saturation) = self.saturation {
-            how = how.with_saturation(saturation);
+            projection = projection.with_saturation(saturation);
         }
-        how
+        projection
     }
 
     pub(crate) fn is_stochastic(&self) -> bool {

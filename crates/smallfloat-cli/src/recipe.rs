@@ -154,15 +154,15 @@ fn bias(args: &RecipeArgs, format: &FormatSpec) -> Result<BiasPolicy> {
 }
 
 fn rounding(args: &RecipeArgs) -> Result<Option<Rounding>> {
-    let how = &args.projection;
+    let projection = &args.projection;
     let first = RandomBits::new(1, 0)?;
-    let rounding = if args.stochastic { Some(Rounding::StochasticA(first)) } else { how.rounding };
+    let rounding = if args.stochastic { Some(Rounding::StochasticA(first)) } else { projection.rounding };
     let Some(stochastic) = rounding.filter(|rounding| rounding.is_stochastic()) else {
-        ensure!(how.seed.is_none(), "--seed is for stochastic rounding; add --stochastic");
+        ensure!(projection.seed.is_none(), "--seed is for stochastic rounding; add --stochastic");
         return Ok(rounding);
     };
-    ensure!(how.seed.is_some(), "stochastic rounding needs --seed S, so that it can be reproduced");
-    let bits = RandomBits::from_word32(how.random_bits, 0).context("--random-bits")?;
+    ensure!(projection.seed.is_some(), "stochastic rounding needs --seed S, so that it can be reproduced");
+    let bits = RandomBits::from_word32(projection.random_bits, 0).context("--random-bits")?;
     Ok(Some(stochastic.with_random_bits(bits)))
 }
 

@@ -104,7 +104,9 @@ impl SchemeArgs {
             let rule: GlobalScale = rule.parse().context("--global-scale")?;
             match options.scale.as_mut().and_then(|scale| scale.global.as_mut()) {
                 Some(global) => *global = rule,
-                None => bail!("--global-scale {}: only NVFP4 has one; name --scheme nvfp4", rule.name()),
+                None => {
+                    bail!("--global-scale {}: only NVFP4 has one; name --scheme nvfp4", rule.name())
+                }
             }
         }
         let Some(rule) = &self.scale_rule else { return Ok(()) };

@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 use smallfloat::random::Philox;
 use smallfloat::{Flags, Format, Projection, RandomBits, Rounding, Saturation, formats};
 use smallfloat_kernels::{
-    Accumulate, Ars5, Cells, Code, Decoder, Dot, Element, Elementwise, Encoder, Events, Generator, Level,
-    Nibbles, Recode, Words, bf16, f16, pack4, pack6, unpack4, unpack6,
+    Accumulate, Ars5, ClassSums, Code, Decoder, Dot, Element, Elementwise, Encoder, EventCounts, Generator,
+    Level, Nibbles, RandomWords, Recode, bf16, f16, pack4, pack6, unpack4, unpack6,
 };
 
 /// Formats beside the catalogue's: other biases, both readings of denormals, P3109's, flushed subnormals.
@@ -114,8 +114,8 @@ impl Row {
         numbers.into_iter().for_each(|x| self.hash.update(x.to_le_bytes()));
     }
 
-    fn events(&mut self, events: Events) {
-        let Events { flags, elements, saturated, underflowed, zeros, nans, infinities } = events;
+    fn events(&mut self, events: EventCounts) {
+        let EventCounts { flags, elements, saturated, underflowed, zeros, nans, infinities } = events;
         self.flags(flags);
         self.numbers([elements, saturated, underflowed, zeros, nans, infinities].map(u128::from));
     }
@@ -145,8 +145,16 @@ fn every_byte() -> Vec<u8> {
 }
 
 /// Encodes with a projection and adds codes and events to a row; words are for stochastic roundings.
-fn encode<T: Element>(row: &mut Row, level: Level, x: &[T], format: &Format, how: &Projection, words: Words) {
-    let encoder = Encoder::<T>::for_length(format, how, x.len()).expect("a small format").with_level(level);
+fn encode<T: Element>(
+    row: &mut Row,
+    level: Level,
+    x: &[T],
+    format: &Format,
+    projection: &Projection,
+    words: RandomWords,
+) {
+    let encoder =
+        Encoder::<T>::for_length(format, projection, x.len()).expect("a small format").with_level(level);
     if format.width() <= 8 {
         let mut codes = vec![0_u8; x.len()];
         let events = encoder.encode_random(x, &mut codes, words);
@@ -174,7 +182,8 @@ fn generators() -> [Generator; 2] {
 fn conversions(format: &Format, inputs: &Inputs, level: Level) {
     let Inputs { binary32, binary64, binary16, bfloat16 } = inputs;
     let default = format.default_projection();
-    let [philox, ars5] = generators().map(|generator| Words { generator, first_element: (1 << 34) - 5 });
+    let [philox, ars5] =
+        generators().map(|generator| RandomWords { generator, first_element: (1 << 34) - 5 });
 
     let mut row = Row::new("binary32 to codes, default projection", format);
     encode(&mut row, level, binary32, format, &default, philox);
@@ -182,12 +191,12 @@ fn conversions(format: &Format, inputs: &Inputs, level: Level) {
 
     let most = if format.width() <= 8 { MODES } else { WIDE_MODES };
     let mut row = Row::new("binary32, binary64, binary16 and bfloat16 to codes, 18 projections", format);
-    for how in Rounding::DETERMINISTIC.map(|rounding| default.with_rounding(rounding)) {
-        for how in SATURATIONS.map(|saturation| how.with_saturation(saturation)) {
-            encode(&mut row, level, &binary32[..most], format, &how, philox);
-            encode(&mut row, level, &binary64[..most / 4], format, &how, philox);
-            encode(&mut row, level, binary16, format, &how, philox);
-            encode(&mut row, level, bfloat16, format, &how, philox);
+    for projection in Rounding::DETERMINISTIC.map(|rounding| default.with_rounding(rounding)) {
+        for projection in SATURATIONS.map(|saturation| projection.with_saturation(saturation)) {
+            encode(&mut row, level, &binary32[..most], format, &projection, philox);
+            encode(&mut row, level, &binary64[..most / 4], format, &projection, philox);
+            encode(&mut row, level, binary16, format, &projection, philox);
+            encode(&mut row, level, bfloat16, format, &projection, philox);
         }
     }
     row.print();
@@ -241,8 +250,8 @@ fn conversions(format: &Format, inputs: &Inputs, level: Level) {
 
 /// By half-words, and where they are wide enough by bytes, which have kernels of their own.
 fn decode<T: Element>(row: &mut Row, level: Level, codes: &[u16], format: &Format) {
-    let how = T::FORMAT.default_projection();
-    let decoder = Decoder::<T>::new(format, Some(&how)).expect("a small format").with_level(level);
+    let projection = T::FORMAT.default_projection();
+    let decoder = Decoder::<T>::new(format, Some(&projection)).expect("a small format").with_level(level);
     let mut values = vec![T::default(); codes.len()];
     decoder.decode(codes, &mut values);
     row.values(&values);
@@ -336,7 +345,7 @@ fn packing(level: Level) {
 fn statistics<T: Element>(values: &[T], level: Level) {
     let mut row = Row::new("counts and sums of rounding classes", &T::FORMAT);
     for precision in [3, 4] {
-        let mut cells = Cells::<T>::new(precision).with_level(level);
+        let mut cells = ClassSums::<T>::new(precision).with_level(level);
         cells.add(values);
         for cell in cells.iter() {
             row.numbers([cell.count.into(), cell.first.into(), cell.sum, cell.sum_of_squares]);

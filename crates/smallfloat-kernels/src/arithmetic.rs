@@ -9,7 +9,7 @@
 //! A minimum or maximum whose operands and result share a format is one of two codes: bytes in the order of the values.
 
 use smallfloat::Subnormals::Gradual;
-use smallfloat::ops::{Arithmetic, Extremum, Operand, Operation, Semantics};
+use smallfloat::ops::{Extremum, Operand, Operation, OperationOptions, Semantics};
 use smallfloat::{Class, Datum, Flags, Format, Projection, convert, formats::BINARY32};
 
 use crate::decode_plan::DecodePlan;
@@ -60,8 +60,8 @@ impl ArithmeticPlan {
     pub(crate) fn new(
         operation: Operation,
         operands: &[Format],
-        (to, how): (&Format, &Projection),
-        arithmetic: Arithmetic,
+        (to, projection): (&Format, &Projection),
+        arithmetic: OperationOptions,
     ) -> Option<Self> {
         let compute = match operation {
             Operation::Add | Operation::Subtract => Compute::Sum,
@@ -102,7 +102,7 @@ impl ArithmeticPlan {
         let magnitude = |datum: Datum| u32::try_from(BINARY32.encode(datum)?).ok();
         let lowest = if underflows { magnitude(to.min_normal())? } else { 1 };
         let quiet = if refuses { [1, 0] } else { [lowest, magnitude(to.max_finite())?] };
-        let nan_code = |sign: u64| convert(0x7fc0_0000 | sign << 31, &BINARY32, to, how).value;
+        let nan_code = |sign: u64| convert(0x7fc0_0000 | sign << 31, &BINARY32, to, projection).value;
         let minus = operation == Operation::Subtract;
         let decode = |format: &Format, minus: bool| {
             DecodePlan::new(format, &halves(format, arithmetic.semantics, minus))
@@ -203,8 +203,8 @@ impl OrderPlan {
     pub(crate) fn new(
         which: Extremum,
         operands: &[Format],
-        (to, how): (&Format, &Projection),
-        arithmetic: Arithmetic,
+        (to, projection): (&Format, &Projection),
+        arithmetic: OperationOptions,
     ) -> Option<Self> {
         let (minimum, magnitudes, passes_nan_over) = match which {
             Extremum::Minimum => (true, false, false),
@@ -225,7 +225,7 @@ impl OrderPlan {
         let is_nan = |code: u8| to.decode(u64::from(code)).is_nan();
         let result = |code: u8| {
             let answer =
-                Operation::Convert.evaluate(&[Operand::new(u64::from(code), to)], to, how, arithmetic);
+                Operation::Convert.evaluate(&[Operand::new(u64::from(code), to)], to, projection, arithmetic);
             Some((u8::try_from(answer.value).ok()?, answer.flags.without(Flags::DENORMAL)))
         };
         let mut results = [None; 2];

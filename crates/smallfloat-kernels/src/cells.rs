@@ -1,4 +1,4 @@
-//! [`Cells`]: one pass of statistics from which the exact squared error of every bias follows.
+//! [`ClassSums`]: one pass of statistics from which the exact squared error of every bias follows.
 //!
 //! A format whose bias varies always rounds at places of P + 1 significant bits, so all values of one rounding class
 //! (see `key.rs`) share their quantized value q, whatever the bias. With the count n, Σx and Σx² of a class,
@@ -21,7 +21,7 @@ const FINE_FROM: i32 = -80;
 
 /// Counts and exact sums of a tensor's magnitudes for each rounding class of a precision.
 #[derive(Clone, Debug)]
-pub struct Cells<T> {
+pub struct ClassSums<T> {
     keys: Keys,
     level: Level,
     /// Sums of each class; none before any were needed.
@@ -38,7 +38,7 @@ pub struct Cells<T> {
 
 /// One class that occurs: its elements are (first + trailing) · 2^exponent.
 #[derive(Clone, Copy, Debug)]
-pub struct Cell {
+pub struct ClassSum {
     /// A value of the class: all of them round alike.
     pub representative: Datum,
     /// How many elements.
@@ -53,7 +53,7 @@ pub struct Cell {
     pub exponent: i32,
 }
 
-impl<T: Element> Cells<T> {
+impl<T: Element> ClassSums<T> {
     /// Empty statistics for formats with this precision, in bits.
     pub fn new(precision: u32) -> Self {
         let keys = Keys::covering(&T::FORMAT, precision, FINE_FROM, LOWEST, HIGHEST);
@@ -185,13 +185,13 @@ impl<T: Element> Cells<T> {
     }
 
     /// The classes that occur, from small to large magnitudes.
-    pub fn iter(&self) -> impl Iterator<Item = Cell> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = ClassSum> + '_ {
         let finite = (1..self.keys.infinite()).map(|class| (class, self.of(class)));
         finite.filter(|(_, [count, ..])| *count > 0).map(|(class, [count, sum, sum_of_squares])| {
             let bits = self.keys.representative(class);
             let first_bits = bits - self.keys.trailing(bits);
             let (first, exponent) = significand_and_exponent(&T::FORMAT, first_bits);
-            Cell {
+            ClassSum {
                 representative: T::FORMAT.decode(bits),
                 count: whole(count),
                 first,
@@ -257,7 +257,7 @@ impl<T: Element> Cells<T> {
 }
 
 /// The largest finite magnitude of a slice, exactly: NaN and infinities are passed over, and where nothing else is left it
-/// is zero. [`Cells`] says how many there are. Neither level nor threads change a bit.
+/// is zero. [`ClassSums`] says how many there are. Neither level nor threads change a bit.
 ///
 /// ```
 /// use smallfloat_kernels::{Level, amax};

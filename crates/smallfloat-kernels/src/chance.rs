@@ -11,7 +11,7 @@ use smallfloat::{Datum, Format, Projection, RandomBits, Rounding, Subnormals};
 use crate::encode::entry;
 use crate::events::Counter;
 use crate::key::{BATCH, Keys};
-use crate::{Code, Element, Events};
+use crate::{Code, Element, EventCounts};
 
 /// A class's two codes and how likely the second is.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +40,8 @@ const MAX_CLASSES: usize = 1 << 16;
 impl Chances {
     /// The classes for about `length` elements, or `None` for other modes, formats without a grid below their smallest
     /// normal value, and where there would be too many classes.
-    pub(crate) fn new(from: &Format, to: &Format, how: &Projection, length: usize) -> Option<Self> {
-        let Rounding::StochasticA(bits) = how.rounding else { return None };
+    pub(crate) fn new(from: &Format, to: &Format, projection: &Projection, length: usize) -> Option<Self> {
+        let Rounding::StochasticA(bits) = projection.rounding else { return None };
         let has_grid = to.subnormals() != Subnormals::None && to.precision() > 1;
         if !has_grid || from.precision() <= to.precision() || !(1..=u32::BITS).contains(&bits.count()) {
             return None;
@@ -55,7 +55,7 @@ impl Chances {
         if 2 * keys.magnitudes() > MAX_CLASSES.min(length) {
             return None;
         }
-        let chance = |class| chance(&keys, class, lowest, from, to, (how, bits.count()));
+        let chance = |class| chance(&keys, class, lowest, from, to, (projection, bits.count()));
         Some(Self { keys, bits: bits.count(), table: (0..2 * keys.magnitudes()).map(chance).collect() })
     }
 
@@ -65,7 +65,7 @@ impl Chances {
         source: &[T],
         codes: &mut [C],
         mut words: impl FnMut() -> u32,
-    ) -> Events {
+    ) -> EventCounts {
         let (mut classes, mut trailing) = ([0; BATCH], [0; BATCH]);
         let (mut counter, mut denormal) = (Counter::default(), false);
         for (source, codes) in source.chunks(BATCH).zip(codes.chunks_mut(BATCH)) {
@@ -92,13 +92,14 @@ fn chance(
     lowest: i32,
     from: &Format,
     to: &Format,
-    (how, count): (&Projection, u32),
+    (projection, count): (&Projection, u32),
 ) -> Chance {
     let code = keys.representative(class);
     let rounded = |code: u64, word: u64| {
         let bits = RandomBits::new(count, word);
-        let how = bits.map_or(*how, |bits| how.with_rounding(Rounding::StochasticA(bits)));
-        entry(code, from, to, &how)
+        let projection =
+            bits.map_or(*projection, |bits| projection.with_rounding(Rounding::StochasticA(bits)));
+        entry(code, from, to, &projection)
     };
     let mut chance = Chance { entries: [rounded(code, 0); 2], first: 0, left: 0, right: 0, reciprocal: 0 };
     // Zero, ∞ and NaN have no neighbours.

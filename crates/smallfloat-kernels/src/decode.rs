@@ -7,7 +7,7 @@ use crate::decode_plan::{DecodePlan, DecodePlans, NAN};
 use crate::encode::streams;
 use crate::fast::FastDecode;
 use crate::nibbles::NibblePlan;
-use crate::{Code, Element, Error, Events, Level, parallel};
+use crate::{Code, Element, Error, EventCounts, Level, parallel};
 
 /// Converts codes of one format into slices of `T`: a table of all codes, or vector kernels to the same values. Bytes have
 /// kernels to every `T`, half-words to f32 and f64.
@@ -22,24 +22,24 @@ pub struct Decoder<T> {
 impl<T: Element> Decoder<T> {
     /// A decoder for a format of at most 16 bits. NaN becomes the canonical quiet NaN.
     ///
-    /// With `how` = `None` every finite value must be exact in `T`; otherwise values are rounded as it says.
+    /// With `projection` = `None` every finite value must be exact in `T`; otherwise values are rounded as it says.
     ///
     /// # Errors
     /// A wider format, or one with values that `T` can't hold and no rounding given.
-    pub fn new(format: &Format, how: Option<&Projection>) -> Result<Self, Error> {
+    pub fn new(format: &Format, projection: Option<&Projection>) -> Result<Self, Error> {
         if format.is_wide() {
             return Err(Error::TooWide { format: *format });
         }
-        let how = match how {
-            Some(how) if how.rounding.is_stochastic() => {
-                return Err(Error::NoRandomWords { mode: how.rounding.name() });
+        let projection = match projection {
+            Some(projection) if projection.rounding.is_stochastic() => {
+                return Err(Error::NoRandomWords { mode: projection.rounding.name() });
             }
-            Some(how) => *how,
+            Some(projection) => *projection,
             None if format.fits_in(&T::FORMAT) => T::FORMAT.default_projection(),
             None => return Err(Error::Inexact { format: *format, destination: T::FORMAT }),
         };
         let table = (0..=format.max_code())
-            .map(|code| T::from_bits(convert(code, format, &T::FORMAT, &how).value))
+            .map(|code| T::from_bits(convert(code, format, &T::FORMAT, &projection).value))
             .collect::<Vec<T>>();
         let plans = words_of(&table).map(|words| DecodePlans::new(format, &words));
         Ok(Self { table, plans, level: Level::Portable, fast: None }.with_level(Level::detected()))
@@ -69,12 +69,12 @@ impl<T: Element> Decoder<T> {
         let stream = streams(codes, values);
         parallel::zip(codes, values, |_, codes, values| {
             if self.fast.as_ref().and_then(|fast| fast.decode(codes, values, stream)).is_some() {
-                return Events::default();
+                return EventCounts::default();
             }
             for (code, value) in codes.iter().zip(values) {
                 *value = self.table[code.code() & mask];
             }
-            Events::default()
+            EventCounts::default()
         });
     }
 

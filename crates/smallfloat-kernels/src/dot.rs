@@ -121,8 +121,8 @@ impl Dot {
                 dot.wide = [Some(Decoder::new(x, None)?), Some(Decoder::new(y, None)?)];
             }
             Accumulate::Exact => dot.integers = Integers::new(x, y),
-            Accumulate::Rounded(_, how) if how.rounding.is_stochastic() => {
-                return Err(Error::NoRandomWords { mode: how.rounding.name() });
+            Accumulate::Rounded(_, projection) if projection.rounding.is_stochastic() => {
+                return Err(Error::NoRandomWords { mode: projection.rounding.name() });
             }
             Accumulate::Rounded(..) => {}
         }
@@ -149,7 +149,7 @@ impl Dot {
                 let sum = f32_sum(self.level, decode_x, decode_y, x, y);
                 (Exact::from_datum(BINARY32.decode(u64::from(sum.to_bits()))), Flags::NONE)
             }
-            (Accumulate::Rounded(format, how), ..) => self.rounded_sum(format, how, x, y),
+            (Accumulate::Rounded(format, projection), ..) => self.rounded_sum(format, projection, x, y),
             (_, Some(integers), _) => {
                 let sum = integers.sum(self.level, x, y);
                 (sum.unwrap_or_else(|| self.sum_without_value(integers, x, y)), Flags::NONE)
@@ -162,9 +162,9 @@ impl Dot {
     ///
     /// # Panics
     /// If the slices differ in length.
-    pub fn dot(&self, x: &[u8], y: &[u8], to: &Format, how: &Projection) -> Rounded<u64> {
+    pub fn dot(&self, x: &[u8], y: &[u8], to: &Format, projection: &Projection) -> Rounded<u64> {
         let (exact, raised) = self.sum(x, y);
-        let Rounded { value, flags } = project(exact, to, how);
+        let Rounded { value, flags } = project(exact, to, projection);
         Rounded { value, flags: flags | raised }
     }
 
@@ -178,14 +178,14 @@ impl Dot {
         &self,
         [a, b]: [&[u8]; 2],
         length: usize,
-        (to, how): (&Format, &Projection),
+        (to, projection): (&Format, &Projection),
         codes: &mut [u16],
     ) -> Flags {
         let (_, columns) = check_rows([a, b], length, codes.len());
         assert!(to.width() <= u16::BITS, "{to} needs codes wider than {} bits", u16::BITS);
         if self.accumulate == Accumulate::F32
-            && !how.rounding.is_stochastic()
-            && let Ok(encoder) = Encoder::<f32>::for_length(to, how, codes.len())
+            && !projection.rounding.is_stochastic()
+            && let Ok(encoder) = Encoder::<f32>::for_length(to, projection, codes.len())
         {
             let mut sums = vec![0.0; codes.len()];
             self.f32_products([a, b], length, 0..length, &mut sums);
@@ -196,7 +196,7 @@ impl Dot {
             let mut seen = Flags::NONE;
             for (i, code) in (start..).zip(codes) {
                 let Rounded { value, flags } =
-                    self.element([a, b], length, i / columns, i % columns, (to, how));
+                    self.element([a, b], length, i / columns, i % columns, (to, projection));
                 seen |= flags;
                 let bytes = value.to_le_bytes();
                 *code = u16::from_le_bytes([bytes[0], bytes[1]]);
@@ -294,15 +294,15 @@ impl Dot {
         length: usize,
         row: usize,
         column: usize,
-        (to, how): (&Format, &Projection),
+        (to, projection): (&Format, &Projection),
     ) -> Rounded<u64> {
         let (x, y) = (&a[row * length..][..length], &b[column * length..][..length]);
         if self.accumulate != Accumulate::F32 {
-            return self.dot(x, y, to, how);
+            return self.dot(x, y, to, projection);
         }
         let mut sum = [0.0];
         self.f32_products([x, y], length, 0..length, &mut sum);
-        project(Exact::from_datum(BINARY32.decode(u64::from(sum[0].to_bits()))), to, how)
+        project(Exact::from_datum(BINARY32.decode(u64::from(sum[0].to_bits()))), to, projection)
     }
 
     /// A sum that is ∞, NaN or a zero, by what its terms are.
@@ -341,13 +341,13 @@ impl Dot {
         sum.exact()
     }
 
-    fn rounded_sum(&self, format: &Format, how: &Projection, x: &[u8], y: &[u8]) -> (Exact, Flags) {
+    fn rounded_sum(&self, format: &Format, projection: &Projection, x: &[u8], y: &[u8]) -> (Exact, Flags) {
         let (mut sum, mut seen) = (format.decode(0), Flags::NONE);
         let [a, b] = &self.formats;
         for (x, y) in x.iter().zip(y) {
             let (x, y) = (a.decode(u64::from(*x)), b.decode(u64::from(*y)));
             let exact = ops::fma(x, y, sum, Semantics::Ieee).exact;
-            let Rounded { value, flags } = project(exact, format, how);
+            let Rounded { value, flags } = project(exact, format, projection);
             sum = format.decode(value);
             seen |= flags;
         }

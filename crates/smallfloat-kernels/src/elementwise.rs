@@ -5,12 +5,12 @@ use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use smallfloat::ops::{Arithmetic, Function, Operand, Operation, Specialization};
+use smallfloat::ops::{Function, Operand, Operation, OperationOptions, Specialization};
 use smallfloat::{Class, Exact, Flags, Format, Projection, RandomBits, Rounded};
 
 use crate::random::WordByWord;
 use crate::vectors::Vectors;
-use crate::{Code, Error, Level, Words, parallel};
+use crate::{Code, Error, Level, RandomWords, parallel};
 
 /// One operation of one to three operands over slices of codes, with the results and flags of [`Specialization::call`].
 ///
@@ -47,8 +47,8 @@ struct Call {
     operation: Operation,
     operands: Vec<Format>,
     to: Format,
-    how: Projection,
-    arithmetic: Arithmetic,
+    projection: Projection,
+    arithmetic: OperationOptions,
     flags: bool,
 }
 
@@ -107,19 +107,19 @@ impl Elementwise {
     }
 
     fn build(specialization: &Specialization, length: usize, flags: bool) -> Result<Self, Error> {
-        let (Function::Numeric(operation), Some(to), Some(how)) =
+        let (Function::Numeric(operation), Some(to), Some(projection)) =
             (specialization.function(), specialization.result(), specialization.projection())
         else {
             return Err(Error::NotElementwise { name: specialization.function().name() });
         };
-        if let Some(bits) = how.rounding.random_bits() {
+        if let Some(bits) = projection.rounding.random_bits() {
             RandomBits::from_word32(bits.count(), 0).map_err(Error::RandomBits)?;
         }
         let call = Call {
             operation,
             operands: specialization.operands().to_vec(),
             to: *to,
-            how: *how,
+            projection: *projection,
             arithmetic: specialization.arithmetic(),
             flags,
         };
@@ -131,9 +131,9 @@ impl Elementwise {
     /// are the same.
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
-        let Call { operation, operands, to, how, arithmetic, .. } = &self.call;
+        let Call { operation, operands, to, projection, arithmetic, .. } = &self.call;
         self.level = level.at_most_available();
-        self.vectors = Vectors::new(self.level, *operation, operands, (to, how), *arithmetic);
+        self.vectors = Vectors::new(self.level, *operation, operands, (to, projection), *arithmetic);
         self
     }
 
@@ -147,7 +147,7 @@ impl Elementwise {
     /// # Panics
     /// If the operation is not unary, slices differ in length, a code type is too narrow for its format, or a stochastic rounding
     /// gets no words. Bits of a code above its format's width are ignored; so in the two others.
-    pub fn unary<X: Code, R: Code>(&self, x: &[X], results: &mut [R], words: Option<Words>) -> Flags {
+    pub fn unary<X: Code, R: Code>(&self, x: &[X], results: &mut [R], words: Option<RandomWords>) -> Flags {
         self.check::<R>(&[(x.len(), X::BITS)], results.len(), words);
         let mask = self.call.masks();
         self.run(results, words, None, self.call.join(), |at| {
@@ -164,7 +164,7 @@ impl Elementwise {
         x: &[X],
         y: &[Y],
         results: &mut [R],
-        words: Option<Words>,
+        words: Option<RandomWords>,
     ) -> Flags {
         self.check::<R>(&[(x.len(), X::BITS), (y.len(), Y::BITS)], results.len(), words);
         let bytes = all_bytes([X::as_codes(x).bytes(), Y::as_codes(y).bytes(), Some(&[])]);
@@ -190,7 +190,7 @@ impl Elementwise {
         y: &[Y],
         z: &[Z],
         results: &mut [R],
-        words: Option<Words>,
+        words: Option<RandomWords>,
     ) -> Flags {
         let operands = [(x.len(), X::BITS), (y.len(), Y::BITS), (z.len(), Z::BITS)];
         self.check::<R>(&operands, results.len(), words);
@@ -208,7 +208,7 @@ impl Elementwise {
         })
     }
 
-    fn check<R: Code>(&self, operands: &[(usize, u32)], results: usize, words: Option<Words>) {
+    fn check<R: Code>(&self, operands: &[(usize, u32)], results: usize, words: Option<RandomWords>) {
         let name = self.call.operation.name();
         assert_eq!(operands.len(), self.call.operands.len(), "{name} takes another number of operands");
         for ((length, bits), format) in operands.iter().zip(&self.call.operands) {
@@ -216,7 +216,7 @@ impl Elementwise {
             assert!(format.width() <= *bits, "{format} needs codes wider than {bits} bits");
         }
         assert!(self.call.to.width() <= R::BITS, "{} needs codes wider than {} bits", self.call.to, R::BITS);
-        let stochastic = self.call.how.rounding.is_stochastic();
+        let stochastic = self.call.projection.rounding.is_stochastic();
         assert!(!stochastic || words.is_some(), "stochastic rounding needs random words");
     }
 
@@ -226,7 +226,7 @@ impl Elementwise {
     fn run<R: Code, I: Iterator<Item = [u64; 3]>>(
         &self,
         results: &mut [R],
-        words: Option<Words>,
+        words: Option<RandomWords>,
         bytes: Option<[&[u8]; 3]>,
         join: impl Fn(u64, u64) -> u64 + Sync,
         codes: impl Fn(Range<usize>) -> I + Sync,
@@ -272,22 +272,22 @@ impl Elementwise {
         &self,
         results: &mut [R],
         start: usize,
-        words: Option<Words>,
+        words: Option<RandomWords>,
         codes: impl Iterator<Item = [u64; 3]>,
     ) -> Flags {
         let mut flags = Flags::NONE;
-        let first = |words: Words| words.first_element.wrapping_add(start as u64);
-        let words = words.filter(|_| self.call.how.rounding.is_stochastic());
+        let first = |words: RandomWords| words.first_element.wrapping_add(start as u64);
+        let words = words.filter(|_| self.call.projection.rounding.is_stochastic());
         let mut words = words.map(|words| WordByWord::new(words.generator, first(words)));
         for (result, codes) in results.iter_mut().zip(codes) {
-            let mut how = self.call.how;
-            if let (Some(bits), Some(words)) = (how.rounding.random_bits(), &mut words) {
+            let mut projection = self.call.projection;
+            if let (Some(bits), Some(words)) = (projection.rounding.random_bits(), &mut words) {
                 // The constructor has checked that 32 bits are enough.
                 if let Ok(bits) = RandomBits::from_word32(bits.count(), words.next()) {
-                    how = how.with_rounding(how.rounding.with_random_bits(bits));
+                    projection = projection.with_rounding(projection.rounding.with_random_bits(bits));
                 }
             }
-            let answer = self.call.evaluate(codes, &how);
+            let answer = self.call.evaluate(codes, &projection);
             if self.call.flags {
                 flags = flags.union(answer.flags);
             }
@@ -298,13 +298,13 @@ impl Elementwise {
 }
 
 impl Call {
-    fn evaluate(&self, codes: [u64; 3], how: &Projection) -> Rounded<u64> {
+    fn evaluate(&self, codes: [u64; 3], projection: &Projection) -> Rounded<u64> {
         let first = &self.operands[0];
         let mut operands = [Operand::new(0, first); 3];
         for ((operand, format), code) in operands.iter_mut().zip(&self.operands).zip(codes) {
             *operand = Operand::new(code, format);
         }
-        self.operation.evaluate(&operands[..self.operands.len()], &self.to, how, self.arithmetic)
+        self.operation.evaluate(&operands[..self.operands.len()], &self.to, projection, self.arithmetic)
     }
 
     fn width(&self, operand: usize) -> u32 {
@@ -332,7 +332,7 @@ impl Call {
     }
 
     fn path(&self, length: usize) -> Path {
-        if self.how.rounding.is_stochastic() || self.to.width() > u32::BITS {
+        if self.projection.rounding.is_stochastic() || self.to.width() > u32::BITS {
             return Path::Core;
         }
         let [pair_bits, bits] =
@@ -399,7 +399,7 @@ impl Call {
 
     fn entries(&self, count: usize, codes: impl Fn(usize) -> [u64; 3] + Sync) -> Entries {
         let entry = |i: usize, bits: u32| {
-            let answer = self.evaluate(codes(i), &self.how);
+            let answer = self.evaluate(codes(i), &self.projection);
             let flags = if self.flags { answer.flags.bits() } else { 0 };
             answer.value | u64::from(flags) << bits
         };

@@ -10,7 +10,7 @@ use crate::events::{Counter, bit};
 use crate::fast::Fast;
 use crate::key::{BATCH, Keys};
 use crate::random::WordByWord;
-use crate::{Code, Element, Error, Events, Generator, Level, Words, parallel};
+use crate::{Code, Element, Error, EventCounts, Generator, Level, RandomWords, parallel};
 
 /// Converts slices of `T` into codes of one format under one projection.
 ///
@@ -22,7 +22,7 @@ use crate::{Code, Element, Error, Events, Generator, Level, Words, parallel};
 #[derive(Clone, Debug)]
 pub struct Encoder<T> {
     format: Format,
-    how: Projection,
+    projection: Projection,
     keys: Keys,
     level: Level,
     fast: Option<Fast>,
@@ -51,28 +51,28 @@ impl<T: Element> Encoder<T> {
     ///
     /// # Errors
     /// A wider format, or a stochastic rounding that asks for more than 32 random bits.
-    pub fn new(format: &Format, how: &Projection) -> Result<Self, Error> {
-        Self::for_length(format, how, usize::MAX)
+    pub fn new(format: &Format, projection: &Projection) -> Result<Self, Error> {
+        Self::for_length(format, projection, usize::MAX)
     }
 
     /// An encoder for about this many elements: few of them go through the core one by one, to the same codes.
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn for_length(format: &Format, how: &Projection, length: usize) -> Result<Self, Error> {
+    pub fn for_length(format: &Format, projection: &Projection, length: usize) -> Result<Self, Error> {
         if format.is_wide() {
             return Err(Error::TooWide { format: *format });
         }
-        if let Some(bits) = how.rounding.random_bits() {
+        if let Some(bits) = projection.rounding.random_bits() {
             RandomBits::from_word32(bits.count(), 0).map_err(Error::RandomBits)?;
         }
         let keys = Keys::new(&T::FORMAT, format);
         let classes = 2 * keys.magnitudes();
-        let by_core = how.rounding.is_stochastic() || classes > MAX_CLASSES.min(length);
+        let by_core = projection.rounding.is_stochastic() || classes > MAX_CLASSES.min(length);
         let classes = if by_core { 0 } else { classes };
         let encoder = Self {
             format: *format,
-            how: *how,
+            projection: *projection,
             keys,
             level: Level::Portable,
             fast: None,
@@ -90,7 +90,7 @@ impl<T: Element> Encoder<T> {
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level.at_most_available();
-        self.fast = Fast::new(self.level, &T::FORMAT, &self.format, &self.how);
+        self.fast = Fast::new(self.level, &T::FORMAT, &self.format, &self.projection);
         self
     }
 
@@ -108,8 +108,11 @@ impl<T: Element> Encoder<T> {
     ///
     /// # Panics
     /// If the slices differ in length, the code type is too narrow, or the rounding mode is stochastic.
-    pub fn encode<C: Code>(&self, source: &[T], codes: &mut [C]) -> Events {
-        assert!(!self.how.rounding.is_stochastic(), "stochastic rounding needs random words: encode_random");
+    pub fn encode<C: Code>(&self, source: &[T], codes: &mut [C]) -> EventCounts {
+        assert!(
+            !self.projection.rounding.is_stochastic(),
+            "stochastic rounding needs random words: encode_random"
+        );
         self.check(source, codes);
         let stream = streams(source, codes);
         parallel::zip(source, codes, |_, source, codes| {
@@ -125,19 +128,22 @@ impl<T: Element> Encoder<T> {
     /// # Panics
     /// As [`encode`](Self::encode).
     pub fn encode_uncounted<C: Code>(&self, source: &[T], codes: &mut [C]) {
-        assert!(!self.how.rounding.is_stochastic(), "stochastic rounding needs random words: encode_random");
+        assert!(
+            !self.projection.rounding.is_stochastic(),
+            "stochastic rounding needs random words: encode_random"
+        );
         self.check(source, codes);
         let stream = streams(source, codes);
         parallel::zip(source, codes, |_, source, codes| {
             if self.fast.and_then(|fast| fast.encode_only(source, codes, stream)).is_some() {
-                return Events::default();
+                return EventCounts::default();
             }
             self.by_twin(source, codes)
         });
     }
 
     /// The portable way: the table, or the core where there is none.
-    fn by_twin<C: Code>(&self, source: &[T], codes: &mut [C]) -> Events {
+    fn by_twin<C: Code>(&self, source: &[T], codes: &mut [C]) -> EventCounts {
         if self.classes == 0 { self.by_core(source, codes) } else { self.by_table(source, codes) }
     }
 
@@ -145,13 +151,13 @@ impl<T: Element> Encoder<T> {
     ///
     /// # Panics
     /// If the slices differ in length or the code type is too narrow.
-    pub fn encode_random<C: Code>(&self, source: &[T], codes: &mut [C], words: Words) -> Events {
-        if !self.how.rounding.is_stochastic() {
+    pub fn encode_random<C: Code>(&self, source: &[T], codes: &mut [C], words: RandomWords) -> EventCounts {
+        if !self.projection.rounding.is_stochastic() {
             return self.encode(source, codes);
         }
-        let Words { generator, first_element } = words;
+        let RandomWords { generator, first_element } = words;
         self.check(source, codes);
-        let count = self.how.rounding.random_bits().map_or(0, RandomBits::count);
+        let count = self.projection.rounding.random_bits().map_or(0, RandomBits::count);
         parallel::zip(source, codes, |start, source, codes| {
             let first = first_element.wrapping_add(start as u64);
             let fast = self
@@ -166,9 +172,10 @@ impl<T: Element> Encoder<T> {
         assert!(self.format.width() <= C::BITS, "{} needs codes wider than {} bits", self.format, C::BITS);
     }
 
-    fn by_table<C: Code>(&self, source: &[T], codes: &mut [C]) -> Events {
+    fn by_table<C: Code>(&self, source: &[T], codes: &mut [C]) -> EventCounts {
         let table = self.table.get_or_init(|| {
-            let code = |class| entry(self.keys.representative(class), &T::FORMAT, &self.format, &self.how);
+            let code =
+                |class| entry(self.keys.representative(class), &T::FORMAT, &self.format, &self.projection);
             (0..self.classes).map(code).collect()
         });
         let mut classes = [0; BATCH];
@@ -186,23 +193,30 @@ impl<T: Element> Encoder<T> {
     }
 
     /// The twin of every faster way: the core, element by element.
-    fn by_core<C: Code>(&self, source: &[T], codes: &mut [C]) -> Events {
-        self.element_by_element(source, codes, |_| self.how)
+    fn by_core<C: Code>(&self, source: &[T], codes: &mut [C]) -> EventCounts {
+        self.element_by_element(source, codes, |_| self.projection)
     }
 
-    fn by_words<C: Code>(&self, source: &[T], codes: &mut [C], generator: &Generator, first: u64) -> Events {
-        let count = self.how.rounding.random_bits().map_or(0, RandomBits::count);
+    fn by_words<C: Code>(
+        &self,
+        source: &[T],
+        codes: &mut [C],
+        generator: &Generator,
+        first: u64,
+    ) -> EventCounts {
+        let count = self.projection.rounding.random_bits().map_or(0, RandomBits::count);
         let mut words = WordByWord::new(*generator, first);
-        let chances =
-            self.chances.get_or_init(|| Chances::new(&T::FORMAT, &self.format, &self.how, self.length));
+        let chances = self
+            .chances
+            .get_or_init(|| Chances::new(&T::FORMAT, &self.format, &self.projection, self.length));
         if let Some(chances) = chances {
             return chances.encode(source, codes, || words.next());
         }
         self.element_by_element(source, codes, |_| {
             // `new` has checked that 32 bits are enough.
             match RandomBits::from_word32(count, words.next()) {
-                Ok(bits) => self.how.with_rounding(self.how.rounding.with_random_bits(bits)),
-                Err(_) => self.how,
+                Ok(bits) => self.projection.with_rounding(self.projection.rounding.with_random_bits(bits)),
+                Err(_) => self.projection,
             }
         })
     }
@@ -211,11 +225,11 @@ impl<T: Element> Encoder<T> {
         &self,
         source: &[T],
         codes: &mut [C],
-        mut how: impl FnMut(usize) -> Projection,
-    ) -> Events {
+        mut projection: impl FnMut(usize) -> Projection,
+    ) -> EventCounts {
         let (mut counter, mut denormal) = (Counter::default(), false);
         for (i, (x, code)) in source.iter().zip(codes).enumerate() {
-            let entry = entry(x.bits(), &T::FORMAT, &self.format, &how(i));
+            let entry = entry(x.bits(), &T::FORMAT, &self.format, &projection(i));
             denormal |= T::FORMAT.classify(x.bits()) == Class::Subnormal;
             counter.add(entry);
             if i % BATCH == BATCH - 1 {
@@ -228,8 +242,8 @@ impl<T: Element> Encoder<T> {
 }
 
 /// Code, flags (but for the denormal one) and events of one element, by the core.
-pub(crate) fn entry(bits: u64, from: &Format, format: &Format, how: &Projection) -> u32 {
-    let Rounded { value, flags } = convert(bits, from, format, how);
+pub(crate) fn entry(bits: u64, from: &Format, format: &Format, projection: &Projection) -> u32 {
+    let Rounded { value, flags } = convert(bits, from, format, projection);
     let source = from.decode(bits);
     let zero = format.classify(value) == Class::Zero;
     let events = u32::from(flags.contains(Flags::OVERFLOW)) << bit::SATURATED
@@ -277,7 +291,7 @@ mod tests {
         assert_eq!((large("binary16p15se"), MAX_CLASSES), (0, 2_097_152));
         assert!(classes::<f64>(&BFLOAT16, usize::MAX) > 100_000);
         let bits = RandomBits::new(8, 0).expect("eight bits");
-        let how = E4M3FN.default_projection().with_rounding(Rounding::StochasticA(bits));
-        assert_eq!(Encoder::<f32>::new(&E4M3FN, &how).expect("an encoder").classes, 0);
+        let projection = E4M3FN.default_projection().with_rounding(Rounding::StochasticA(bits));
+        assert_eq!(Encoder::<f32>::new(&E4M3FN, &projection).expect("an encoder").classes, 0);
     }
 }

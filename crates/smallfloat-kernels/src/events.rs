@@ -1,10 +1,10 @@
-//! [`Events`]: what happened while a slice was encoded.
+//! [`EventCounts`]: what happened while a slice was encoded.
 
 use smallfloat::Flags;
 
 /// Flags and counts of one or more encoded slices. They add up, in any order.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Events {
+pub struct EventCounts {
     /// All flags that were raised.
     pub flags: Flags,
     /// How many elements were encoded.
@@ -21,7 +21,7 @@ pub struct Events {
     pub infinities: u64,
 }
 
-impl Events {
+impl EventCounts {
     /// Both together.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
@@ -89,11 +89,11 @@ impl Counter {
         self.lanes = 0;
     }
 
-    pub(crate) fn finish(mut self, elements: usize, denormal: bool) -> Events {
+    pub(crate) fn finish(mut self, elements: usize, denormal: bool) -> EventCounts {
         self.empty_lanes();
         #[expect(clippy::cast_possible_truncation, reason = "six flag bits")]
         let flags = Flags::from_bits_truncate((self.seen >> bit::FLAGS) as u8);
-        Events {
+        EventCounts {
             flags: if denormal { flags | Flags::DENORMAL } else { flags },
             elements: elements as u64,
             saturated: self.total[bit::SATURATED as usize],

@@ -8,11 +8,11 @@ use smallfloat::{Format, Projection};
 use crate::decode_plan::DecodePlans;
 #[cfg(target_arch = "x86_64")]
 use crate::plan::Plan;
-use crate::{Code, Element, Events, Generator, Level};
+use crate::{Code, Element, EventCounts, Generator, Level};
 
 #[cfg(target_arch = "x86_64")]
 mod vector {
-    use super::{Code, DecodePlans, Element, Events, Format, Generator, Level, Plan, Projection};
+    use super::{Code, DecodePlans, Element, EventCounts, Format, Generator, Level, Plan, Projection};
     use crate::element::{Codes, CodesMut, Lanes, LanesMut};
     use crate::tally::Tally;
     use crate::x86_64;
@@ -42,8 +42,8 @@ mod vector {
     }
 
     impl Fast {
-        pub(crate) fn new(level: Level, from: &Format, to: &Format, how: &Projection) -> Option<Self> {
-            Some(Self { vectors: x86_64::Vectors::new(level)?, plan: Plan::new(from, to, how)? })
+        pub(crate) fn new(level: Level, from: &Format, to: &Format, projection: &Projection) -> Option<Self> {
+            Some(Self { vectors: x86_64::Vectors::new(level)?, plan: Plan::new(from, to, projection)? })
         }
 
         /// Encodes in a deterministic mode, past the caches if `stream`.
@@ -52,7 +52,7 @@ mod vector {
             source: &[T],
             codes: &mut [C],
             stream: bool,
-        ) -> Option<Events> {
+        ) -> Option<EventCounts> {
             let tally = self.tally(T::lanes(source), C::as_codes_mut(codes), stream)?;
             Some(tally.events(&self.plan, source.len()))
         }
@@ -115,10 +115,10 @@ mod vector {
             (generator, level): (&Generator, Level),
             first: u64,
             bits: u32,
-        ) -> Option<Events> {
+        ) -> Option<EventCounts> {
             let mask = u32::MAX << (32 - bits);
             let mut blocks = [[0; 4]; PIECE / 4 + 1];
-            let mut events = Events::default();
+            let mut events = EventCounts::default();
             let pieces = source.chunks(PIECE).zip(codes.chunks_mut(PIECE));
             for ((source, codes), first) in
                 pieces.zip((0..).map(|i: u64| first.wrapping_add(i * PIECE as u64)))
@@ -194,7 +194,7 @@ mod vector {
             Some(Self { proof: x86_64::Avx2::new(level)?, table: x86_64::RecodeTable::new(table) })
         }
 
-        pub(crate) fn recode<X: Code, R: Code>(&self, codes: &[X], results: &mut [R]) -> Option<Events> {
+        pub(crate) fn recode<X: Code, R: Code>(&self, codes: &[X], results: &mut [R]) -> Option<EventCounts> {
             match (X::as_codes(codes), R::as_codes_mut(results)) {
                 (Codes::Bytes(codes), CodesMut::Bytes(results)) => {
                     Some(x86_64::recode(self.proof, &self.table, codes, results))
@@ -207,7 +207,7 @@ mod vector {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod vector {
-    use super::{Code, DecodePlans, Element, Events, Format, Generator, Level, Projection};
+    use super::{Code, DecodePlans, Element, EventCounts, Format, Generator, Level, Projection};
 
     /// No vector kernels: a type without values.
     #[derive(Clone, Copy, Debug)]
@@ -218,7 +218,12 @@ mod vector {
             None
         }
 
-        pub(crate) fn encode<T: Element, C: Code>(&self, _: &[T], _: &mut [C], _: bool) -> Option<Events> {
+        pub(crate) fn encode<T: Element, C: Code>(
+            &self,
+            _: &[T],
+            _: &mut [C],
+            _: bool,
+        ) -> Option<EventCounts> {
             match *self {}
         }
 
@@ -233,7 +238,7 @@ mod vector {
             _: (&Generator, Level),
             _: u64,
             _: u32,
-        ) -> Option<Events> {
+        ) -> Option<EventCounts> {
             match *self {}
         }
     }
@@ -261,7 +266,7 @@ mod vector {
             None
         }
 
-        pub(crate) fn recode<X: Code, R: Code>(&self, _: &[X], _: &mut [R]) -> Option<Events> {
+        pub(crate) fn recode<X: Code, R: Code>(&self, _: &[X], _: &mut [R]) -> Option<EventCounts> {
             match *self {}
         }
     }

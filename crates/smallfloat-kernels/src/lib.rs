@@ -6,7 +6,7 @@
 //! | [`Decoder`] | codes → the same |
 //! | [`Recode`] | codes → codes of another format or bias |
 //! | [`Elementwise`] | a numeric operation on slices of codes: add, multiply, fma, exp, … |
-//! | [`Cells`] | one pass of statistics from which every bias's exact squared error follows |
+//! | [`ClassSums`] | one pass of statistics from which every bias's exact squared error follows |
 //! | [`Dot`] | dot products and matrix products of codes, with a named accumulator |
 //! | [`pack4`], [`pack6`] | codes of 4 and 6 bits side by side in bytes, and back |
 //! | [`Level`] | which instructions are used; nothing else depends on it |
@@ -68,7 +68,7 @@ mod vectors;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
-pub use cells::{Cell, Cells, amax};
+pub use cells::{ClassSum, ClassSums, amax};
 pub use decode::Decoder;
 pub use dot::{Accumulate, Dot, Scales};
 pub use element::{Code, Element};
@@ -76,9 +76,9 @@ pub use elementwise::Elementwise;
 pub use encode::Encoder;
 pub use error::Error;
 pub use error_sums::ErrorSums;
-pub use events::Events;
+pub use events::EventCounts;
 pub use half::{bf16, f16};
 pub use level::Level;
 pub use packing::{Nibbles, pack4, pack6, unpack4, unpack6};
-pub use random::{Ars5, Generator, Words};
+pub use random::{Ars5, Generator, RandomWords};
 pub use recode::Recode;

@@ -2,7 +2,7 @@
 
 use smallfloat::Flags;
 
-use crate::Events;
+use crate::EventCounts;
 
 /// Elements a thread takes at once.
 #[cfg(feature = "rayon")]
@@ -12,8 +12,8 @@ const BLOCK: usize = 1 << 16;
 pub(crate) fn zip<T: Sync, C: Send>(
     source: &[T],
     codes: &mut [C],
-    work: impl Fn(usize, &[T], &mut [C]) -> Events + Sync,
-) -> Events {
+    work: impl Fn(usize, &[T], &mut [C]) -> EventCounts + Sync,
+) -> EventCounts {
     #[cfg(feature = "rayon")]
     if source.len() > BLOCK {
         use rayon::prelude::*;
@@ -22,7 +22,7 @@ pub(crate) fn zip<T: Sync, C: Send>(
             .zip(codes.par_chunks_mut(BLOCK))
             .enumerate()
             .map(|(i, (source, codes))| work(i * BLOCK, source, codes))
-            .reduce(Events::default, Events::merge);
+            .reduce(EventCounts::default, EventCounts::merge);
     }
     work(0, source, codes)
 }
@@ -111,7 +111,7 @@ mod tests {
     use rayon::ThreadPoolBuilder;
     use smallfloat::Flags;
 
-    use super::{BLOCK, Events, chunks, collect, fill, in_parts, map_blocks, threads, zip};
+    use super::{BLOCK, EventCounts, chunks, collect, fill, in_parts, map_blocks, threads, zip};
 
     fn with_threads<T: Send>(count: usize, work: impl FnOnce() -> T + Send) -> T {
         ThreadPoolBuilder::new().num_threads(count).build().expect("a pool").install(work)
@@ -134,7 +134,7 @@ mod tests {
             let events = zip(&numbers, &mut results, |start, piece, results| {
                 assert!(piece.first().is_none_or(|&first| first == start));
                 number(start, results);
-                Events { elements: piece.len() as u64, ..Events::default() }
+                EventCounts { elements: piece.len() as u64, ..EventCounts::default() }
             });
             assert_eq!((&results, events.elements, calls()), (&numbers, length as u64, pieces));
 

@@ -120,12 +120,12 @@ impl Plan {
     /// The constants, or `None` where the kernels can't do it: formats without subnormal grid or with a precision of 1 or
     /// more than 14, ranges that touch the ends of binary32's but do not match them, and rules that need more than a code
     /// for each class.
-    pub(crate) fn new(from: &Format, format: &Format, how: &Projection) -> Option<Self> {
-        let mode = Mode::new(how.rounding)?;
+    pub(crate) fn new(from: &Format, format: &Format, projection: &Projection) -> Option<Self> {
+        let mode = Mode::new(projection.rounding)?;
         let signed = format.is_signed();
         let trailing = format.trailing_bits();
         let least_trailing = if format.subnormals() == Subnormals::Tesla { 2 } else { 1 };
-        let rule_fits = signed || how.unrepresentable.negative != NegativeRule::Magnitude;
+        let rule_fits = signed || projection.unrepresentable.negative != NegativeRule::Magnitude;
         if format.is_wide() || trailing < least_trailing || trailing > 13 || !rule_fits {
             return None;
         }
@@ -155,7 +155,7 @@ impl Plan {
         // A wider source goes through binary32 rounded to odd, which is the one rounding as long as what decides, cap and
         // ⌊ν·2^N⌋ included, is a binary32 of fewer bits. In the hole ν is compared with multiples of 2^-N of a place too.
         let wide = from.is_wide() && from.precision() > BINARY32.precision();
-        let random_bits = how.rounding.random_bits().map_or(0, RandomBits::count);
+        let random_bits = projection.rounding.random_bits().map_or(0, RandomBits::count);
         let nu_fits = random_bits == 0 || trailing + 1 + random_bits < BINARY32.precision();
         let through_binary32 = !wide || (nu_fits && cap_exponent <= MAX_EXPONENT && !integer);
         if !in_range || !far_from_zero || !through_binary32 || top > most {
@@ -168,7 +168,7 @@ impl Plan {
         if value(top) > INFINITY {
             return None;
         }
-        let special = |positive: u64| Self::special(positive, format, how);
+        let special = |positive: u64| Self::special(positive, format, projection);
         let min_normal = value(first_normal);
         let (overflow, infinity, nan) =
             (special(u64::from(INFINITY - 1))?, special(u64::from(INFINITY))?, special(0x7fc0_0000)?);
@@ -225,17 +225,17 @@ impl Plan {
         }
     }
 
-    fn special(positive: u64, format: &Format, how: &Projection) -> Option<Special> {
+    fn special(positive: u64, format: &Format, projection: &Projection) -> Option<Special> {
         // Where the largest binary32 lies below the cap, all random bits must be set for it to go beyond.
-        let how = match how.rounding.random_bits() {
+        let projection = match projection.rounding.random_bits() {
             Some(bits) => {
                 let all = RandomBits::new(bits.count(), u64::MAX >> (u64::BITS - bits.count())).ok()?;
-                &how.with_rounding(how.rounding.with_random_bits(all))
+                &projection.with_rounding(projection.rounding.with_random_bits(all))
             }
-            None => how,
+            None => projection,
         };
         let of = |bits: u64| -> Option<(u16, Flags)> {
-            let Rounded { value, flags } = convert(bits, &BINARY32, format, how);
+            let Rounded { value, flags } = convert(bits, &BINARY32, format, projection);
             Some((u16::try_from(value).ok()?, flags.without(Flags::DENORMAL)))
         };
         let (positive, negative) = (of(positive)?, of(positive | 1 << 31)?);

@@ -2,7 +2,7 @@
 //! do not describe a format are given up when they are made, so a mistake in one would cost nothing but speed.
 
 use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64, CATALOGUE, E4M3FN, E5M2};
-use smallfloat::ops::{Arithmetic, Operation};
+use smallfloat::ops::{Operation, OperationOptions};
 use smallfloat::{
     Flags, Format, NegativeZero, Preset, Projection, RandomBits, Rounding, Saturation, convert,
 };
@@ -56,12 +56,12 @@ fn encoders_have_their_constants() {
     for from in [BINARY32, BINARY64, BINARY16, BFLOAT16] {
         for format in catalogue(16) {
             for rounding in Rounding::DETERMINISTIC {
-                let how = format.default_projection().with_rounding(rounding);
+                let projection = format.default_projection().with_rounding(rounding);
                 // Left to slower ways: bfloat16 by directed modes, and from binary64.
                 let directed = matches!(rounding, Rounding::TowardPositive | Rounding::TowardNegative);
                 let expected = !is_scale(&format) && (format != BFLOAT16 || (from != BINARY64 && !directed));
                 assert_eq!(
-                    Plan::new(&from, &format, &how).is_some(),
+                    Plan::new(&from, &format, &projection).is_some(),
                     expected,
                     "{from} {format} {rounding:?}"
                 );
@@ -83,10 +83,11 @@ fn negative_values_up_to_a_bound_become_zero() {
     ] {
         let format: Format = name.parse().expect("a format");
         for rounding in Rounding::DETERMINISTIC {
-            let how = format.default_projection().with_rounding(rounding);
-            let plan = Plan::new(&BINARY32, &format, &how).unwrap_or_else(|| panic!("{name} {rounding:?}"));
+            let projection = format.default_projection().with_rounding(rounding);
+            let plan =
+                Plan::new(&BINARY32, &format, &projection).unwrap_or_else(|| panic!("{name} {rounding:?}"));
             let refused = |magnitude: u32| {
-                let flags = convert(u64::from(magnitude | 1 << 31), &BINARY32, &format, &how).flags;
+                let flags = convert(u64::from(magnitude | 1 << 31), &BINARY32, &format, &projection).flags;
                 !flags.intersection(Flags::INVALID | Flags::OVERFLOW).is_empty()
             };
             let first = plan.to_zero + 1;
@@ -102,8 +103,8 @@ fn stochastic_encoders_have_their_constants() {
         let random = Rounding::StochasticA(RandomBits::new(count, 0).expect("bits"));
         for (format, overflow) in [(E4M3FN, 0x7f), (E5M2, 0x7c), (BFLOAT16, 0x7f80), (BINARY16, 0x7c00)] {
             let preset = if format == E4M3FN { Preset::OcpNoSaturate } else { Preset::Ieee };
-            let how = preset.projection(&format).with_rounding(random);
-            let plan = Plan::new(&BINARY32, &format, &how).expect("a plan");
+            let projection = preset.projection(&format).with_rounding(random);
+            let plan = Plan::new(&BINARY32, &format, &projection).expect("a plan");
             assert_eq!(plan.overflow.codes[0], overflow, "{format} {count}");
         }
     }
@@ -123,17 +124,18 @@ fn chances_of_classes() {
 /// The machine's own conversions are used where they are the format's.
 #[test]
 fn halves_of_the_machine() {
-    let is_ieee =
-        |format: &Format, how: Projection| Plan::new(&BINARY32, format, &how).map(|plan| plan.is_ieee);
+    let is_ieee = |format: &Format, projection: Projection| {
+        Plan::new(&BINARY32, format, &projection).map(|plan| plan.is_ieee)
+    };
     for format in [BINARY16, BFLOAT16] {
-        let how = Preset::Ieee.projection(&format);
-        assert_eq!(is_ieee(&format, how), Some(true), "{format}");
+        let projection = Preset::Ieee.projection(&format);
+        assert_eq!(is_ieee(&format, projection), Some(true), "{format}");
         for other in [
-            how.with_rounding(Rounding::NearestAway),
-            how.with_rounding(Rounding::TowardZero),
-            how.with_saturation(Saturation::SatFinite),
-            how.with_saturation(Saturation::SatPropagate),
-            how.with_negative_zero(NegativeZero::Positive),
+            projection.with_rounding(Rounding::NearestAway),
+            projection.with_rounding(Rounding::TowardZero),
+            projection.with_saturation(Saturation::SatFinite),
+            projection.with_saturation(Saturation::SatPropagate),
+            projection.with_negative_zero(NegativeZero::Positive),
         ] {
             assert_eq!(is_ieee(&format, other), Some(false), "{format} {other:?}");
         }
@@ -163,7 +165,7 @@ fn nibbles_have_their_constants() {
 #[test]
 fn operations_have_their_constants() {
     for format in catalogue(8) {
-        let arithmetic = Arithmetic::default_for([&format]);
+        let arithmetic = OperationOptions::default_for([&format]);
         for operation in [Operation::Add, Operation::Subtract, Operation::Multiply, Operation::Fma] {
             let operands = &[format; 3][..operation.arity()];
             let plan =
@@ -171,9 +173,10 @@ fn operations_have_their_constants() {
             assert_eq!(plan.is_some(), !is_scale(&format), "{operation:?} {format}");
         }
     }
-    let how = E5M2.default_projection();
+    let projection = E5M2.default_projection();
     for operation in [Operation::Add, Operation::Multiply] {
-        let mixed = ArithmeticPlan::new(operation, &[E4M3FN, E5M2], (&E5M2, &how), Arithmetic::IEEE);
+        let mixed =
+            ArithmeticPlan::new(operation, &[E4M3FN, E5M2], (&E5M2, &projection), OperationOptions::IEEE);
         assert!(mixed.is_some(), "{operation:?}");
     }
 }
@@ -182,7 +185,7 @@ fn operations_have_their_constants() {
 mod vectors {
     use half::{bf16, f16};
     use smallfloat::formats::{BINARY32, BINARY64, E4M3FN};
-    use smallfloat::ops::{Arithmetic, Extremum, Operation};
+    use smallfloat::ops::{Extremum, Operation, OperationOptions};
     use smallfloat::{RandomBits, Rounding};
 
     use super::decode_plans;
@@ -197,13 +200,14 @@ mod vectors {
     fn vectors_are_used() {
         fn encoders<T: Element, C: Code>() -> [bool; 3] {
             let (source, mut codes) = ([T::default(); 5], [C::default(); 5]);
-            let how = E4M3FN.default_projection();
-            let random = how.with_rounding(Rounding::StochasticA(RandomBits::new(8, 0).expect("bits")));
-            let fast = |how| Fast::new(Level::Avx2, &T::FORMAT, &E4M3FN, how).expect("kernels");
+            let projection = E4M3FN.default_projection();
+            let random =
+                projection.with_rounding(Rounding::StochasticA(RandomBits::new(8, 0).expect("bits")));
+            let fast = |projection| Fast::new(Level::Avx2, &T::FORMAT, &E4M3FN, projection).expect("kernels");
             let words = (&Generator::Ars5(Ars5 { seed: 1, stream: 2 }), Level::Avx2);
             [
-                fast(&how).encode(&source, &mut codes, false).is_some(),
-                fast(&how).encode_only(&source, &mut codes, false).is_some(),
+                fast(&projection).encode(&source, &mut codes, false).is_some(),
+                fast(&projection).encode_only(&source, &mut codes, false).is_some(),
                 fast(&random).encode_random(&source, &mut codes, words, 3, 8).is_some(),
             ]
         }
@@ -243,8 +247,8 @@ mod vectors {
         assert!(Vectors::is_usable());
         let to = (&E4M3FN, &E4M3FN.default_projection());
         for operation in [Operation::Add, Operation::Extremum(Extremum::Maximum)] {
-            let vectors =
-                Vectors::new(Level::Avx2, operation, &[E4M3FN; 2], to, Arithmetic::IEEE).expect("kernels");
+            let vectors = Vectors::new(Level::Avx2, operation, &[E4M3FN; 2], to, OperationOptions::IEEE)
+                .expect("kernels");
             // 448 and 1: inexact, and one of them.
             assert!(vectors.run([&[0x7e; 5], &[0x38; 5], &[]], &mut [0; 5], true).is_some(), "{operation:?}");
         }

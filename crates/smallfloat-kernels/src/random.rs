@@ -1,4 +1,4 @@
-//! [`Generator`] and [`Words`]: where stochastic rounding takes its random words from.
+//! [`Generator`] and [`RandomWords`]: where stochastic rounding takes its random words from.
 //!
 //! Both generators are functions of a key (the seed), a counter (four elements share a block) and nothing else, so chunks,
 //! threads and machines never change a word. Element i takes word i mod 4 of block ⌊i/4⌋ (`docs/semantics.md` S5).
@@ -180,7 +180,7 @@ impl WordByWord {
 
 /// The words of a slice of elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Words {
+pub struct RandomWords {
     /// The generator.
     pub generator: Generator,
     /// The index of the slice's first element in the whole tensor.

@@ -6,7 +6,7 @@ use crate::encode::entry;
 use crate::events::{Counter, bit};
 use crate::fast::FastRecode;
 use crate::key::BATCH;
-use crate::{Code, Error, Events, Level, parallel};
+use crate::{Code, Error, EventCounts, Level, parallel};
 
 /// Converts slices of codes: a table of all codes that [`smallfloat::convert`] fills, so each result is rounded once from
 /// the exact value. From bytes to bytes by vectors where the machine has them.
@@ -39,17 +39,17 @@ impl Recode {
     ///
     /// # Errors
     /// A wider format, or a stochastic rounding mode.
-    pub fn new(from: &Format, to: &Format, how: &Projection) -> Result<Self, Error> {
+    pub fn new(from: &Format, to: &Format, projection: &Projection) -> Result<Self, Error> {
         if let Some(format) = [from, to].into_iter().find(|format| format.is_wide()) {
             return Err(Error::TooWide { format: *format });
         }
-        if how.rounding.is_stochastic() {
-            return Err(Error::NoRandomWords { mode: how.rounding.name() });
+        if projection.rounding.is_stochastic() {
+            return Err(Error::NoRandomWords { mode: projection.rounding.name() });
         }
         let with_denormal = |code: u64| {
             let denormal =
                 if from.classify(code) == Class::Subnormal { Flags::DENORMAL } else { Flags::NONE };
-            entry(code, from, to, how) | u32::from(denormal.bits()) << bit::FLAGS
+            entry(code, from, to, projection) | u32::from(denormal.bits()) << bit::FLAGS
         };
         let table: Vec<u32> = (0..=from.max_code()).map(with_denormal).collect();
         let recode = Self { from: *from, to: *to, table, level: Level::Portable, fast: None };
@@ -80,7 +80,7 @@ impl Recode {
     ///
     /// # Panics
     /// If the slices differ in length or the results' type is narrower than their format.
-    pub fn recode<X: Code, R: Code>(&self, codes: &[X], results: &mut [R]) -> Events {
+    pub fn recode<X: Code, R: Code>(&self, codes: &[X], results: &mut [R]) -> EventCounts {
         assert_eq!(codes.len(), results.len(), "codes and results must have the same length");
         assert!(self.to.width() <= R::BITS, "{} needs codes wider than {} bits", self.to, R::BITS);
         parallel::zip(codes, results, |_, codes, results| {
@@ -89,7 +89,7 @@ impl Recode {
         })
     }
 
-    fn by_table<X: Code, R: Code>(&self, codes: &[X], results: &mut [R]) -> Events {
+    fn by_table<X: Code, R: Code>(&self, codes: &[X], results: &mut [R]) -> EventCounts {
         let mask = self.table.len() - 1;
         let mut counter = Counter::default();
         for (codes, results) in codes.chunks(BATCH).zip(results.chunks_mut(BATCH)) {

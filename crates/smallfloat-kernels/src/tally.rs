@@ -1,8 +1,8 @@
-//! [`Tally`]: what a vector kernel counts, and how it becomes [`Events`].
+//! [`Tally`]: what a vector kernel counts, and how it becomes [`EventCounts`].
 
 use smallfloat::Flags;
 
-use crate::Events;
+use crate::EventCounts;
 use crate::plan::{Plan, Special};
 
 /// Counts of classes and properties of a slice.
@@ -56,7 +56,7 @@ impl Tally {
     }
 
     /// The events of `elements` elements.
-    pub(crate) fn events(&self, plan: &Plan, elements: usize) -> Events {
+    pub(crate) fn events(&self, plan: &Plan, elements: usize) -> EventCounts {
         let mut flags = Flags::NONE;
         let mut raise = |when: bool, what: Flags| {
             if when {
@@ -80,7 +80,7 @@ impl Tally {
         class(self.negative_infinite, &plan.infinity, 1);
         class(self.nan, &plan.nan, 0);
         let refused_to_zero = if plan.overflow.zero[1] { self.refused } else { 0 };
-        Events {
+        EventCounts {
             flags,
             elements: elements as u64,
             saturated,

@@ -1,7 +1,7 @@
 //! [`Vectors`]: an elementwise operation by vector kernels, where there are any for it.
 
 use smallfloat::formats::BINARY32;
-use smallfloat::ops::{Arithmetic, Operation, Semantics};
+use smallfloat::ops::{Operation, OperationOptions, Semantics};
 use smallfloat::{Flags, Format, NegativeZero, Projection, Rounding};
 
 use crate::Level;
@@ -9,7 +9,8 @@ use crate::Level;
 #[cfg(target_arch = "x86_64")]
 mod kernels {
     use super::{
-        Arithmetic, BINARY32, Flags, Format, Level, NegativeZero, Operation, Projection, Rounding, Semantics,
+        BINARY32, Flags, Format, Level, NegativeZero, Operation, OperationOptions, Projection, Rounding,
+        Semantics,
     };
     use crate::arithmetic::{ArithmeticPlan, OrderPlan, Subnormals};
     use crate::fast::Fast;
@@ -39,26 +40,26 @@ mod kernels {
             level: Level,
             operation: Operation,
             operands: &[Format],
-            (to, how): (&Format, &Projection),
-            arithmetic: Arithmetic,
+            (to, projection): (&Format, &Projection),
+            arithmetic: OperationOptions,
         ) -> Option<Self> {
             let proof = x86_64::Avx2::new(level)?;
             if let Operation::Extremum(which) = operation {
-                let plan = OrderPlan::new(which, operands, (to, how), arithmetic)?;
+                let plan = OrderPlan::new(which, operands, (to, projection), arithmetic)?;
                 return Some(Self { proof, way: Way::Chosen(plan), subnormals: [plan.subnormals; 3] });
             }
-            let how = match arithmetic.semantics {
-                Semantics::P3109 => how.with_negative_zero(NegativeZero::Positive),
-                Semantics::Ieee => *how,
+            let projection = match arithmetic.semantics {
+                Semantics::P3109 => projection.with_negative_zero(NegativeZero::Positive),
+                Semantics::Ieee => *projection,
             };
             // The host's sum of opposite terms is +0; toward negative it has to be −0.
             let sign_of_zero =
-                arithmetic.semantics == Semantics::Ieee && how.rounding == Rounding::TowardNegative;
-            if how.rounding.is_stochastic() || sign_of_zero {
+                arithmetic.semantics == Semantics::Ieee && projection.rounding == Rounding::TowardNegative;
+            if projection.rounding.is_stochastic() || sign_of_zero {
                 return None;
             }
-            let plan = ArithmeticPlan::new(operation, operands, (to, &how), arithmetic)?;
-            let fast = Fast::new(level, &BINARY32, to, &how)?;
+            let plan = ArithmeticPlan::new(operation, operands, (to, &projection), arithmetic)?;
+            let fast = Fast::new(level, &BINARY32, to, &projection)?;
             Some(Self { proof, way: Way::Rounded(Box::new((plan, fast))), subnormals: plan.subnormals })
         }
 
@@ -123,7 +124,7 @@ mod kernels {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod kernels {
-    use super::{Arithmetic, Flags, Format, Level, Operation, Projection};
+    use super::{Flags, Format, Level, Operation, OperationOptions, Projection};
 
     /// No vector kernels: a type without values.
     #[derive(Clone, Debug)]
@@ -135,7 +136,7 @@ mod kernels {
             _: Operation,
             _: &[Format],
             _: (&Format, &Projection),
-            _: Arithmetic,
+            _: OperationOptions,
         ) -> Option<Self> {
             None
         }

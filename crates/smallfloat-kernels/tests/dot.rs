@@ -35,9 +35,9 @@ fn exact_sums_are_the_core_s() {
                 for (x, y) in x.iter().zip(&y) {
                     sum.add_product(a.decode(u64::from(*x)), b.decode(u64::from(*y)));
                 }
-                let how = BINARY32.default_projection();
-                let expected = project(sum.exact(), &BINARY32, &how);
-                assert_eq!(dot.dot(&x, &y, &BINARY32, &how), expected, "{a} · {b}, {length}");
+                let projection = BINARY32.default_projection();
+                let expected = project(sum.exact(), &BINARY32, &projection);
+                assert_eq!(dot.dot(&x, &y, &BINARY32, &projection), expected, "{a} · {b}, {length}");
             }
         }
     }
@@ -83,9 +83,9 @@ fn zeros_and_specials_are_the_core_s() {
                     let dot = dot.clone().with_level(level);
                     // Only the mode knows the sign of a zero of opposite terms.
                     for rounding in [Rounding::NearestEven, Rounding::TowardNegative] {
-                        let how = BINARY32.default_projection().with_rounding(rounding);
-                        let expected = project(sum.exact(), &BINARY32, &how);
-                        let found = dot.dot(&x, &y, &BINARY32, &how);
+                        let projection = BINARY32.default_projection().with_rounding(rounding);
+                        let expected = project(sum.exact(), &BINARY32, &projection);
+                        let found = dot.dot(&x, &y, &BINARY32, &projection);
                         assert_eq!(found, expected, "{name}, {x:x?}, {y:x?}, {level:?}");
                     }
                 }
@@ -114,10 +114,10 @@ fn f32_sums_have_the_documented_order() {
                 sums[j] += sums[j + half];
             }
         }
-        let how = BINARY32.default_projection();
+        let projection = BINARY32.default_projection();
         for level in Level::available() {
             let dot = dot.clone().with_level(level);
-            let found = dot.dot(&x, &y, &BINARY32, &how).value;
+            let found = dot.dot(&x, &y, &BINARY32, &projection).value;
             assert_eq!(found, u64::from(sums[0].to_bits()), "{level:?}, {length}");
         }
     }
@@ -131,9 +131,9 @@ fn rounded_sums_go_left_to_right() {
     let (plus, minus) = (code(224.0), code(-224.0));
     let saturating = wide.default_projection().with_saturation(smallfloat::Saturation::SatFinite);
     let dot = Dot::new(&f, &f, Accumulate::Rounded(wide, saturating)).unwrap();
-    let how = BINARY32.default_projection();
+    let projection = BINARY32.default_projection();
     let sum = |signs: [u8; 4]| {
-        let value = dot.dot(&signs, &[plus; 4], &BINARY32, &how).value;
+        let value = dot.dot(&signs, &[plus; 4], &BINARY32, &projection).value;
         f32::from_bits(u32::try_from(value).unwrap()).to_string()
     };
     assert_eq!(sum([plus, minus, plus, minus]), "0");
@@ -177,9 +177,9 @@ fn sums_without_a_value() {
 
 fn check_sums_without_a_value(f: &Format, [one, infinity, zero, nan]: [u8; 4]) {
     let dot = Dot::new(f, f, Accumulate::Exact).unwrap();
-    let how = BINARY32.default_projection();
+    let projection = BINARY32.default_projection();
     let minus_one = one | 0x80;
-    let sum = |x: &[u8], y: &[u8]| dot.dot(x, y, &BINARY32, &how).value;
+    let sum = |x: &[u8], y: &[u8]| dot.dot(x, y, &BINARY32, &projection).value;
     let bits = |x: f32| u64::from(x.to_bits());
     let is_nan = |x: &[u8], y: &[u8]| BINARY32.decode(sum(x, y)).is_nan();
     assert_eq!(sum(&[one, infinity, one], &[one, one, minus_one]), bits(f32::INFINITY));

@@ -4,7 +4,7 @@ use smallfloat::Flags;
 use smallfloat::RandomBits;
 use smallfloat::ops::{Answer, Specialization};
 use smallfloat::random::Philox;
-use smallfloat_kernels::{Ars5, Code, Elementwise, Generator, Words};
+use smallfloat_kernels::{Ars5, Code, Elementwise, Generator, RandomWords};
 
 fn parse(text: &str) -> Specialization {
     text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
@@ -169,7 +169,7 @@ fn stochastic_words_by_element() {
     for generator in
         [Generator::from(Philox { seed: 7, stream: 3 }), Generator::from(Ars5 { seed: 7, stream: 3 })]
     {
-        let words = |first_element| Some(Words { generator, first_element });
+        let words = |first_element| Some(RandomWords { generator, first_element });
         let mut whole = vec![0_u8; 1000];
         kernel.binary(&x, &y, &mut whole, words(10));
         let mut pieces = vec![0_u8; 1000];

@@ -88,7 +88,7 @@ fn policies_and_semantics() {
     let (pairs, mut state) = (all_pairs(), 7);
     for format in ["e4m3fn", "e5m2", "e4m3fnuz", "cfloat8_1_5_2:bias=16", "binary8p3se", "binary8p4uf"] {
         for operation in BINARY {
-            for how in [
+            for projection in [
                 "NearestTiesToEven, SatFinite",
                 "NearestTiesToEven, SatPropagate",
                 "NearestTiesToEven, SatNone",
@@ -98,9 +98,9 @@ fn policies_and_semantics() {
                 "TowardNegative, SatNone",
                 "ToOdd, SatPropagate",
             ] {
-                let how = format!("({how})");
+                let projection = format!("({projection})");
                 levels_agree(
-                    &format!("{operation}<{format}, {format}, {format}, {how}>"),
+                    &format!("{operation}<{format}, {format}, {format}, {projection}>"),
                     &pairs,
                     &mut state,
                 );

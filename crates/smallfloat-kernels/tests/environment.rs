@@ -7,7 +7,7 @@ use std::arch::asm;
 
 use common::{CLASSES, data};
 use smallfloat::{Format, RandomBits, Rounding, random::Philox};
-use smallfloat_kernels::{Decoder, Encoder, Level, Words, bf16};
+use smallfloat_kernels::{Decoder, Encoder, Level, RandomWords, bf16};
 
 const FLUSH_TO_ZERO: u32 = 1 << 15;
 const DENORMALS_ARE_ZERO: u32 = 1 << 6;
@@ -31,16 +31,17 @@ fn with_control<R>(bits: u32, f: impl FnOnce() -> R) -> R {
 #[test]
 fn settings_change_nothing() {
     let bits = RandomBits::new(32, 0).unwrap();
-    let random = Words { generator: Philox { seed: 3, stream: 4 }.into(), first_element: 1 };
+    let random = RandomWords { generator: Philox { seed: 3, stream: 4 }.into(), first_element: 1 };
     for name in ["cfloat8_1_4_3:bias=7", "cfloat8_1_5_2:bias=63", "e5m2", "binary8p3ue"] {
         let target: Format = name.parse().unwrap();
-        let how = target.default_projection();
+        let projection = target.default_projection();
         for level in Level::available() {
-            let nearest = Encoder::<f32>::new(&target, &how).unwrap().with_level(level);
-            let halves = Encoder::<bf16>::new(&target, &how).unwrap().with_level(level);
-            let stochastic = Encoder::<f32>::new(&target, &how.with_rounding(Rounding::StochasticA(bits)))
-                .unwrap()
-                .with_level(level);
+            let nearest = Encoder::<f32>::new(&target, &projection).unwrap().with_level(level);
+            let halves = Encoder::<bf16>::new(&target, &projection).unwrap().with_level(level);
+            let stochastic =
+                Encoder::<f32>::new(&target, &projection.with_rounding(Rounding::StochasticA(bits)))
+                    .unwrap()
+                    .with_level(level);
             let decoder = Decoder::<f32>::new(&target, None).unwrap().with_level(level);
             for class in CLASSES {
                 let x: Vec<f32> = data(class, &target, 1000, 5);
@@ -78,10 +79,10 @@ fn settings_change_nothing_in_rarer_kernels() {
         ("binary16p11se", Rounding::TowardPositive),
     ] {
         let target: Format = name.parse().unwrap();
-        let how = target.default_projection().with_rounding(rounding);
+        let projection = target.default_projection().with_rounding(rounding);
         for level in Level::available() {
-            let single = Encoder::<f32>::for_length(&target, &how, 0).unwrap().with_level(level);
-            let double = Encoder::<f64>::for_length(&target, &how, 0).unwrap().with_level(level);
+            let single = Encoder::<f32>::for_length(&target, &projection, 0).unwrap().with_level(level);
+            let double = Encoder::<f64>::for_length(&target, &projection, 0).unwrap().with_level(level);
             let decoder = Decoder::<f64>::new(&target, None).unwrap().with_level(level);
             for class in CLASSES {
                 let x: Vec<f32> = data(class, &target, 500, 5);

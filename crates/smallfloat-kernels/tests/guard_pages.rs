@@ -11,8 +11,8 @@ use common::{data, sample};
 use region::{Allocation, Protection, page};
 use smallfloat::{Format, RandomBits, Rounding, random::Philox};
 use smallfloat_kernels::{
-    Accumulate, Ars5, Cells, Code, Decoder, Dot, Element, Elementwise, Encoder, Generator, Level, Words,
-    bf16, f16,
+    Accumulate, Ars5, ClassSums, Code, Decoder, Dot, Element, Elementwise, Encoder, Generator, Level,
+    RandomWords, bf16, f16,
 };
 
 /// Where in its pages a slice lies.
@@ -99,10 +99,11 @@ fn formats() -> Vec<Format> {
 
 fn convert<T: Element + Plain, C: Code + Plain + Default + PartialEq + std::fmt::Debug>(target: &Format) {
     let x: Vec<T> = data("random bits", target, 4097, 5);
-    let how = target.default_projection();
+    let projection = target.default_projection();
     let bits = RandomBits::new(32, 0).unwrap();
-    let nearest = Encoder::<T>::new(target, &how).unwrap();
-    let stochastic = Encoder::<T>::new(target, &how.with_rounding(Rounding::StochasticA(bits))).unwrap();
+    let nearest = Encoder::<T>::new(target, &projection).unwrap();
+    let stochastic =
+        Encoder::<T>::new(target, &projection.with_rounding(Rounding::StochasticA(bits))).unwrap();
     let decoder = Decoder::<T>::new(target, None).ok();
     for level in Level::available() {
         let (nearest, stochastic) = (nearest.clone().with_level(level), stochastic.clone().with_level(level));
@@ -122,7 +123,7 @@ fn convert<T: Element + Plain, C: Code + Plain + Default + PartialEq + std::fmt:
             let generators: [Generator; 2] =
                 [Ars5 { seed: 1, stream: 2 }.into(), Philox { seed: 1, stream: 2 }.into()];
             for generator in generators {
-                let words = Words { generator, first_element: 3 };
+                let words = RandomWords { generator, first_element: 3 };
                 stochastic.encode_random(&x[..length], &mut expected, words);
                 stochastic.encode_random(&source, &mut codes, words);
                 assert_eq!(codes[..], expected, "{target}, {level:?}, {length}, {edge:?}, stochastic");
@@ -175,7 +176,7 @@ fn operations_stay_inside() {
     }
     let values: Vec<f32> = data("random bits", &format, 4097, 5);
     for (length, edge) in lengths().flat_map(|length| [(length, Edge::Begin), (length, Edge::End)]) {
-        Cells::<f32>::new(4).add(&Guarded::of(&values[..length], edge));
+        ClassSums::<f32>::new(4).add(&Guarded::of(&values[..length], edge));
     }
 }
 

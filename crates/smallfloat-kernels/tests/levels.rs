@@ -10,8 +10,8 @@ fn levels_agree<T: Element + std::fmt::Debug + PartialEq>() {
     for target in narrow_formats() {
         let inputs: Vec<(&str, Vec<T>)> =
             CLASSES.iter().map(|class| (*class, data(class, &target, 200, 1))).collect();
-        for how in projections(&target) {
-            let twin = Encoder::<T>::new(&target, &how).unwrap().with_level(Level::Portable);
+        for projection in projections(&target) {
+            let twin = Encoder::<T>::new(&target, &projection).unwrap().with_level(Level::Portable);
             for level in Level::available().filter(|&level| level != Level::Portable) {
                 let encoder = twin.clone().with_level(level);
                 for (class, x) in &inputs {
@@ -22,12 +22,12 @@ fn levels_agree<T: Element + std::fmt::Debug + PartialEq>() {
                     assert_eq!(
                         first.map(|i| (x[i], x[i].bits(), codes[i], expected[i])),
                         None,
-                        "{target}, {how:?}, {class}, {level:?}"
+                        "{target}, {projection:?}, {class}, {level:?}"
                     );
-                    assert_eq!(events, expected_events, "{target}, {how:?}, {class}, {level:?}");
+                    assert_eq!(events, expected_events, "{target}, {projection:?}, {class}, {level:?}");
                     codes.fill(0xaa);
                     encoder.encode_uncounted(x, &mut codes);
-                    assert_eq!(codes, expected, "{target}, {how:?}, {class}, {level:?}, uncounted");
+                    assert_eq!(codes, expected, "{target}, {projection:?}, {class}, {level:?}, uncounted");
                 }
             }
         }

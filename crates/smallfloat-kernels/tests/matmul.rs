@@ -146,16 +146,16 @@ fn a_vector_by_every_format() {
 #[test]
 fn exact_products_are_dot_products() {
     let (f, to) = (format("cfloat8_1_4_3:bias=7"), format("shp:bias=15"));
-    let (how, mut state) = (to.default_projection(), 9);
+    let (projection, mut state) = (to.default_projection(), 9);
     let (rows, columns, length) = (7, 5, 33);
     let (a, b) = (codes(rows * length, 0xff, &mut state), codes(columns * length, 0xff, &mut state));
     let dot = Dot::new(&f, &f, Accumulate::Exact).unwrap();
     let mut found = vec![0; rows * columns];
-    let flags = dot.matmul([&a, &b], length, (&to, &how), &mut found);
+    let flags = dot.matmul([&a, &b], length, (&to, &projection), &mut found);
     let mut expected_flags = smallfloat::Flags::NONE;
     for (i, code) in found.iter().enumerate() {
         let (x, y) = (&a[i / columns * length..][..length], &b[i % columns * length..][..length]);
-        let expected = dot.dot(x, y, &to, &how);
+        let expected = dot.dot(x, y, &to, &projection);
         expected_flags |= expected.flags;
         assert_eq!(u64::from(*code), expected.value, "{i}");
     }
@@ -175,17 +175,17 @@ fn f32_products_as_codes() {
     let (rows, columns, length) = (4, 6, 50);
     for name in ["e4m3fn", "cfloat8_1_5_2:bias=3", "binary16", "shp:bias=20"] {
         let to = format(name);
-        let how = to.default_projection();
+        let projection = to.default_projection();
         for mask in [0xff, 0x3f, 0xb0] {
             let (a, b) = (codes(rows * length, mask, &mut state), codes(columns * length, mask, &mut state));
             let dot = Dot::new(&f, &f, Accumulate::F32).unwrap();
             let mut found = vec![0; rows * columns];
-            let flags = dot.matmul([&a, &b], length, (&to, &how), &mut found);
+            let flags = dot.matmul([&a, &b], length, (&to, &projection), &mut found);
             let sums = f32_products(&dot, [&a, &b], length);
             let mut expected_flags = smallfloat::Flags::NONE;
             for (code, sum) in found.iter().zip(sums) {
                 let datum = BINARY32.decode(u64::from(sum.to_bits()));
-                let expected = project(datum.into(), &to, &how);
+                let expected = project(datum.into(), &to, &projection);
                 expected_flags |= expected.flags;
                 assert_eq!(u64::from(*code), expected.value, "{name}, {sum}");
             }
@@ -235,8 +235,9 @@ fn modes_of_products_as_codes() {
     let (f, to) = (format("e4m3fn"), format("e5m2"));
     let products = |accumulate, rounding: Rounding, x: &[u8], y: &[u8]| {
         let mut codes = [0; 1];
-        let how = to.default_projection().with_rounding(rounding);
-        let flags = Dot::new(&f, &f, accumulate).unwrap().matmul([x, y], x.len(), (&to, &how), &mut codes);
+        let projection = to.default_projection().with_rounding(rounding);
+        let flags =
+            Dot::new(&f, &f, accumulate).unwrap().matmul([x, y], x.len(), (&to, &projection), &mut codes);
         (codes[0], flags)
     };
     // 1.125 · 1 lies in the middle between 1 and 1.25.
@@ -251,9 +252,9 @@ fn modes_of_products_as_codes() {
     let (to, x) = (format("bfloat16"), [0x7e, 0x7e, 0x01]);
     for (rounding, exact) in [(Rounding::TowardZero, 0x48c4), (Rounding::TowardPositive, 0x48c5)] {
         for (accumulate, expected) in [(Accumulate::F32, 0x48c4), (Accumulate::Exact, exact)] {
-            let how = to.default_projection().with_rounding(rounding);
+            let projection = to.default_projection().with_rounding(rounding);
             let mut codes = [0; 1];
-            Dot::new(&f, &f, accumulate).unwrap().matmul([&x, &x], 3, (&to, &how), &mut codes);
+            Dot::new(&f, &f, accumulate).unwrap().matmul([&x, &x], 3, (&to, &projection), &mut codes);
             assert_eq!(codes[0], expected, "{accumulate:?}, {rounding:?}");
         }
     }

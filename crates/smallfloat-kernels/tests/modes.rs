@@ -4,7 +4,7 @@ mod common;
 
 use common::{CLASSES, data, narrow_formats, projections, wide_formats};
 use smallfloat::{Format, Projection, RandomBits, Rounding, random::Philox};
-use smallfloat_kernels::{Code, Element, Encoder, Events, Level, Words, bf16, f16};
+use smallfloat_kernels::{Code, Element, Encoder, EventCounts, Level, RandomWords, bf16, f16};
 
 fn accelerated() -> impl Iterator<Item = Level> {
     Level::available().filter(|&level| level != Level::Portable)
@@ -14,7 +14,7 @@ fn accelerated() -> impl Iterator<Item = Level> {
 fn compare<T: Element + std::fmt::Debug + PartialEq, C: Code + std::fmt::Debug + PartialEq>(
     twin: &Encoder<T>,
     x: &[T],
-    (expected, events): (&[C], &Events),
+    (expected, events): (&[C], &EventCounts),
     what: &str,
 ) {
     for level in accelerated() {
@@ -49,14 +49,15 @@ fn modes_agree<T: Element + std::fmt::Debug + PartialEq, C: Code + std::fmt::Deb
         let inputs: Vec<(&str, Vec<T>)> =
             CLASSES.iter().map(|class| (*class, data(class, target, 100, turn as u64))).collect();
         for (i, rounding) in Rounding::DETERMINISTIC.into_iter().enumerate() {
-            for how in some_projections(target, turn + i) {
-                let how = how.with_rounding(rounding);
+            for projection in some_projections(target, turn + i) {
+                let projection = projection.with_rounding(rounding);
                 // For so few elements the twin is the core itself.
-                let twin = Encoder::<T>::for_length(target, &how, 0).unwrap().with_level(Level::Portable);
+                let twin =
+                    Encoder::<T>::for_length(target, &projection, 0).unwrap().with_level(Level::Portable);
                 for (class, x) in &inputs {
                     let mut expected = vec![C::default(); x.len()];
                     let events = twin.encode(x, &mut expected);
-                    compare(&twin, x, (&expected, &events), &format!("{how:?}, {class}"));
+                    compare(&twin, x, (&expected, &events), &format!("{projection:?}, {class}"));
                 }
             }
         }
@@ -112,11 +113,12 @@ fn stochastic_half_words() {
         for (turn, target) in wide_formats().into_iter().enumerate() {
             for count in [32, 1, 9] {
                 let bits = RandomBits::new(count, 0).unwrap();
-                let how = target.default_projection().with_rounding(Rounding::StochasticA(bits));
-                let twin = Encoder::<T>::new(&target, &how).unwrap().with_level(Level::Portable);
+                let projection = target.default_projection().with_rounding(Rounding::StochasticA(bits));
+                let twin = Encoder::<T>::new(&target, &projection).unwrap().with_level(Level::Portable);
                 for class in CLASSES {
                     let x: Vec<T> = data(class, &target, 100, turn as u64);
-                    let words = Words { generator: Philox { seed: 5, stream: 1 }.into(), first_element: 3 };
+                    let words =
+                        RandomWords { generator: Philox { seed: 5, stream: 1 }.into(), first_element: 3 };
                     let mut expected = vec![0_u16; x.len()];
                     let expected_events = twin.encode_random(&x, &mut expected, words);
                     for level in accelerated() {
@@ -170,18 +172,18 @@ fn every_place_of_half_words() {
             })
             .collect();
         for rounding in Rounding::DETERMINISTIC {
-            let how = target.default_projection().with_rounding(rounding);
-            check_places(&target, &how, &wide);
-            check_places(&target, &how, &narrow);
+            let projection = target.default_projection().with_rounding(rounding);
+            check_places(&target, &projection, &wide);
+            check_places(&target, &projection, &narrow);
         }
     }
 }
 
-fn check_places<T: Element + std::fmt::Debug + PartialEq>(target: &Format, how: &Projection, x: &[T]) {
-    let twin = Encoder::<T>::for_length(target, how, 0).unwrap().with_level(Level::Portable);
+fn check_places<T: Element + std::fmt::Debug + PartialEq>(target: &Format, projection: &Projection, x: &[T]) {
+    let twin = Encoder::<T>::for_length(target, projection, 0).unwrap().with_level(Level::Portable);
     let mut expected = vec![0_u16; x.len()];
     let events = twin.encode(x, &mut expected);
-    compare(&twin, x, (&expected, &events), &format!("{how:?}"));
+    compare(&twin, x, (&expected, &events), &format!("{projection:?}"));
 }
 
 /// All binary32 values, or one in 65536 of them, in 16-bit formats.
@@ -197,8 +199,9 @@ fn sweep_of_binary32() {
             if !extensive && block != 77 {
                 continue;
             }
-            let word =
-                |i: u32| if extensive { block << 16 | i } else { i << 16 | i.wrapping_mul(0x9e37) & 0xffff };
+            let word = |i: u32| {
+                if extensive { block << 16 | i } else { i << 16 | i.wrapping_mul(0x9e37) & 0xffff }
+            };
             let x: Vec<f32> = (0..1 << 16).map(|i| f32::from_bits(word(i))).collect();
             let expected_events = twin.encode(&x, &mut expected);
             for level in accelerated() {
@@ -217,15 +220,20 @@ fn long_slices_of_half_words() {
     let values = [0.0, -0.0, 1.0, 1.03, 1e-40, 7e-8, 1e-9, 65519.9, 1e5, 3.4e38, f32::INFINITY, f32::NAN];
     for name in ["binary16", "bfloat16"] {
         let target: Format = name.parse().unwrap();
-        for how in projections(&target) {
-            let twin = Encoder::<f32>::new(&target, &how).unwrap().with_level(Level::Portable);
+        for projection in projections(&target) {
+            let twin = Encoder::<f32>::new(&target, &projection).unwrap().with_level(Level::Portable);
             for (i, background) in values.into_iter().enumerate() {
                 let mut x = vec![background; LENGTH];
                 for other in [1.0, -values[(i + 1) % values.len()], -f32::NAN] {
                     x[LENGTH - 17 * i - 1] = other;
                     let mut expected = vec![0_u16; LENGTH];
                     let events = twin.encode(&x, &mut expected);
-                    compare(&twin, &x, (&expected, &events), &format!("{how:?}, {other} in {background}"));
+                    compare(
+                        &twin,
+                        &x,
+                        (&expected, &events),
+                        &format!("{projection:?}, {other} in {background}"),
+                    );
                 }
             }
         }
@@ -240,8 +248,8 @@ fn lengths_and_offsets() {
         rounding: Rounding,
     ) {
         let target: Format = name.parse().unwrap();
-        let how = target.default_projection().with_rounding(rounding);
-        let twin = Encoder::<T>::for_length(&target, &how, 0).unwrap().with_level(Level::Portable);
+        let projection = target.default_projection().with_rounding(rounding);
+        let twin = Encoder::<T>::for_length(&target, &projection, 0).unwrap().with_level(Level::Portable);
         let x: Vec<T> = data("random bits", &target, 300, 7);
         let guard = C::from_code(0x5555);
         for level in accelerated() {

@@ -4,15 +4,20 @@ mod common;
 
 use common::{narrow_formats, projections, wide_formats};
 use smallfloat::{Class, Flags, Format, Projection, RandomBits, Rounding, convert};
-use smallfloat_kernels::{Code, Error, Events, Level, Recode};
+use smallfloat_kernels::{Code, Error, EventCounts, Level, Recode};
 
 /// Codes and events by the core.
-fn expected<X: Code, R: Code>(from: &Format, to: &Format, how: &Projection, codes: &[X]) -> (Vec<R>, Events) {
-    let mut events = Events { elements: codes.len() as u64, ..Events::default() };
+fn expected<X: Code, R: Code>(
+    from: &Format,
+    to: &Format,
+    projection: &Projection,
+    codes: &[X],
+) -> (Vec<R>, EventCounts) {
+    let mut events = EventCounts { elements: codes.len() as u64, ..EventCounts::default() };
     let mut results = Vec::new();
     for code in codes {
         let code = code.widen() & from.max_code();
-        let (answer, class) = (convert(code, from, to, how), from.classify(code));
+        let (answer, class) = (convert(code, from, to, projection), from.classify(code));
         let zero = to.classify(answer.value) == Class::Zero;
         let denormal = if class == Class::Subnormal { Flags::DENORMAL } else { Flags::NONE };
         let infinite = !from.decode(code).is_finite() && !from.decode(code).is_nan();
@@ -28,14 +33,14 @@ fn expected<X: Code, R: Code>(from: &Format, to: &Format, how: &Projection, code
     (results, events)
 }
 
-fn agree<X: Code, R: Code + PartialEq>(from: &Format, to: &Format, how: &Projection, codes: &[X]) {
-    let recode = Recode::new(from, to, how).unwrap();
-    let (codes_expected, events_expected) = expected::<X, R>(from, to, how, codes);
+fn agree<X: Code, R: Code + PartialEq>(from: &Format, to: &Format, projection: &Projection, codes: &[X]) {
+    let recode = Recode::new(from, to, projection).unwrap();
+    let (codes_expected, events_expected) = expected::<X, R>(from, to, projection, codes);
     for level in Level::available() {
         let mut results = vec![R::from_code(0x5a5a); codes.len()];
         let events = recode.clone().with_level(level).recode(codes, &mut results);
-        assert!(results == codes_expected, "{from} to {to}, {how:?}, {level:?}");
-        assert_eq!(events, events_expected, "{from} to {to}, {how:?}, {level:?}, {}", codes.len());
+        assert!(results == codes_expected, "{from} to {to}, {projection:?}, {level:?}");
+        assert_eq!(events, events_expected, "{from} to {to}, {projection:?}, {level:?}, {}", codes.len());
     }
 }
 
@@ -45,12 +50,12 @@ fn bytes_to_bytes() {
     let codes: Vec<u8> = (0..=255).collect();
     for (i, from) in formats.iter().enumerate() {
         for to in [&formats[(i * 7 + 3) % formats.len()], &formats[(i * 31 + 1) % formats.len()]] {
-            for (j, how) in projections(to).iter().enumerate() {
+            for (j, projection) in projections(to).iter().enumerate() {
                 let rounding = Rounding::DETERMINISTIC[(i + j) % Rounding::DETERMINISTIC.len()];
-                agree::<u8, u8>(from, to, &how.with_rounding(rounding), &codes);
+                agree::<u8, u8>(from, to, &projection.with_rounding(rounding), &codes);
                 // One code alone shows its own events.
                 let one = i * 5 % 256;
-                agree::<u8, u8>(from, to, how, &codes[one..=one]);
+                agree::<u8, u8>(from, to, projection, &codes[one..=one]);
             }
         }
     }
@@ -84,9 +89,9 @@ fn every_length() {
 fn what_it_refuses() {
     let format: Format = "e4m3fn".parse().unwrap();
     let wide: Format = "binary32".parse().unwrap();
-    let how = format.default_projection();
-    assert!(matches!(Recode::new(&wide, &format, &how), Err(Error::TooWide { .. })));
-    let random = how.with_rounding(Rounding::StochasticA(RandomBits::new(8, 0).unwrap()));
+    let projection = format.default_projection();
+    assert!(matches!(Recode::new(&wide, &format, &projection), Err(Error::TooWide { .. })));
+    let random = projection.with_rounding(Rounding::StochasticA(RandomBits::new(8, 0).unwrap()));
     assert!(matches!(Recode::new(&format, &format, &random), Err(Error::NoRandomWords { .. })));
 }
 

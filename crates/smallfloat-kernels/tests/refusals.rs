@@ -9,8 +9,8 @@ use smallfloat::ops::Specialization;
 use smallfloat::random::Philox;
 use smallfloat::{RandomBits, Rounding};
 use smallfloat_kernels::{
-    Accumulate, Decoder, Dot, Elementwise, Encoder, Generator, Level, Nibbles, Recode, Scales, Words, pack4,
-    pack6, unpack4, unpack6,
+    Accumulate, Decoder, Dot, Elementwise, Encoder, Generator, Level, Nibbles, RandomWords, Recode, Scales,
+    pack4, pack6, unpack4, unpack6,
 };
 
 /// The words of the panic that work ends in.
@@ -22,21 +22,22 @@ fn refused<T>(what: &str, words: &str, work: impl FnOnce() -> T) {
     assert!(message.contains(words), "{what}: `{message}` does not say `{words}`");
 }
 
-fn words() -> Words {
-    Words { generator: Generator::Philox(Philox { seed: 1, stream: 2 }), first_element: 0 }
+fn words() -> RandomWords {
+    RandomWords { generator: Generator::Philox(Philox { seed: 1, stream: 2 }), first_element: 0 }
 }
 
 #[test]
 fn conversions_refuse_what_does_not_fit() {
-    let how = E4M3FN.default_projection();
-    let encoder = Encoder::<f32>::new(&E4M3FN, &how).unwrap();
+    let projection = E4M3FN.default_projection();
+    let encoder = Encoder::<f32>::new(&E4M3FN, &projection).unwrap();
     let mut codes = [0_u8; 3];
     refused("encode", "the same length", || encoder.encode(&[1.0; 4], &mut codes));
     refused("encode_uncounted", "the same length", || encoder.encode_uncounted(&[1.0; 2], &mut codes));
     let half = Encoder::<f32>::new(&BINARY16, &BINARY16.default_projection()).unwrap();
     refused("encode to bytes", "needs codes wider than 8 bits", || half.encode(&[1.0; 3], &mut codes));
     let bits = RandomBits::new(5, 0).unwrap();
-    let random = Encoder::<f32>::new(&E4M3FN, &how.with_rounding(Rounding::StochasticA(bits))).unwrap();
+    let random =
+        Encoder::<f32>::new(&E4M3FN, &projection.with_rounding(Rounding::StochasticA(bits))).unwrap();
     refused("encode without words", "random words", || random.encode(&[1.0; 3], &mut codes));
     refused("encode_uncounted without words", "random words", || {
         random.encode_uncounted(&[1.0; 3], &mut codes)
@@ -102,8 +103,8 @@ fn products_refuse_other_shapes() {
     let (a, b) = ([0x3c_u8; 6], [0x3c_u8; 4]);
     refused("sum", "the same length", || dot.sum(&a, &b));
     let matmul = |length: usize, results: usize| {
-        let how = BINARY32.default_projection();
-        dot.matmul([&a, &b], length, (&BINARY16, &how), &mut vec![0; results]);
+        let projection = BINARY32.default_projection();
+        dot.matmul([&a, &b], length, (&BINARY16, &projection), &mut vec![0; results]);
     };
     refused("rows of nothing", "rows must have elements", || matmul(0, 6));
     refused("rows of four", "whole rows", || matmul(4, 1));

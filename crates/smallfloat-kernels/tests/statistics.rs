@@ -7,18 +7,18 @@ use std::hint::black_box;
 
 use common::{CLASSES, data};
 use smallfloat::Datum;
-use smallfloat_kernels::{Cells, Element, ErrorSums, Level, amax, bf16, f16};
+use smallfloat_kernels::{ClassSums, Element, ErrorSums, Level, amax, bf16, f16};
 
 /// All that cells tell.
-fn contents<T: Element>(cells: &Cells<T>) -> String {
+fn contents<T: Element>(cells: &ClassSums<T>) -> String {
     let list: Vec<_> = cells.iter().collect();
     let counts = (cells.elements(), cells.zeros(), cells.nans(), cells.infinities());
     let rest = (cells.first_not_finite(), cells.has_negative(), cells.amax(), cells.exponents());
     format!("{list:?} {counts:?} {rest:?}")
 }
 
-fn cells<T: Element>(values: &[T], precision: u32, level: Level, piece: usize) -> Cells<T> {
-    let mut cells = Cells::<T>::new(precision).with_level(level);
+fn cells<T: Element>(values: &[T], precision: u32, level: Level, piece: usize) -> ClassSums<T> {
+    let mut cells = ClassSums::<T>::new(precision).with_level(level);
     values.chunks(piece.max(1)).for_each(|piece| cells.add(piece));
     cells
 }
@@ -62,7 +62,7 @@ fn levels_agree_bf16() {
 }
 
 /// Σ(x − q)² of a bias from cells, in units of 2^(2·unit), by integers that `i128` holds for these data.
-fn from_cells(cells: &Cells<f32>, nearest: impl Fn(i64) -> i64, unit: i32) -> i128 {
+fn from_cells(cells: &ClassSums<f32>, nearest: impl Fn(i64) -> i64, unit: i32) -> i128 {
     cells
         .iter()
         .map(|cell| {
@@ -249,7 +249,7 @@ fn cells_of_a_few_values() {
     let values = [&[0.0_f32, -0.0, 1.0, 1.5, 1.5, -3.0, f32::NAN, 0.25][..], &strange[1..]].concat();
     for level in Level::available() {
         let of = |values: &[f32]| {
-            let mut cells = Cells::<f32>::new(3).with_level(level);
+            let mut cells = ClassSums::<f32>::new(3).with_level(level);
             cells.add(values);
             cells
         };
@@ -297,7 +297,7 @@ fn cells_of_a_few_values() {
 #[test]
 fn cells_of_subnormals() {
     for level in Level::available() {
-        let mut cells = Cells::<f16>::new(3).with_level(level);
+        let mut cells = ClassSums::<f16>::new(3).with_level(level);
         cells.add(&[0x0001, 0x8003, 0x0180, 0x0400, 0x0600].map(f16::from_bits));
         let found: Vec<_> =
             cells.iter().map(|cell| (u128::from(cell.first) + cell.sum, cell.exponent)).collect();
@@ -308,7 +308,7 @@ fn cells_of_subnormals() {
 /// binary64 has values beyond all formats: they count at the ends of what any bias reaches.
 #[test]
 fn cells_of_binary64() {
-    let mut cells = Cells::<f64>::new(3);
+    let mut cells = ClassSums::<f64>::new(3);
     cells.add(&[0.25, -1.5, 1.5, 2_f64.powi(-1000), 0.0, 2_f64.powi(1000)]);
     let counts: Vec<_> = cells.iter().map(|cell| (cell.representative.to_f64(), cell.count)).collect();
     let [(low, 1), (Some(0.25), 1), (Some(1.5), 2), (high, 1)] = counts[..] else { panic!("{counts:?}") };

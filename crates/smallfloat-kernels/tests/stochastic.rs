@@ -4,7 +4,7 @@ mod common;
 
 use common::{CLASSES, data, narrow_formats, projections, sample, wide_formats};
 use smallfloat::{Flags, Format, Projection, RandomBits, Rounding, random::Philox};
-use smallfloat_kernels::{Ars5, Code, Element, Encoder, Generator, Level, Words, bf16, f16};
+use smallfloat_kernels::{Ars5, Code, Element, Encoder, Generator, Level, RandomWords, bf16, f16};
 
 fn generators(seed: u64, stream: u64) -> [Generator; 2] {
     [Philox { seed, stream }.into(), Ars5 { seed, stream }.into()]
@@ -56,20 +56,20 @@ fn levels_agree<T: Element + std::fmt::Debug + PartialEq>() {
 /// for more, which then has tables without vectors.
 fn agree<T: Element + std::fmt::Debug + PartialEq, C: Code + std::fmt::Debug + PartialEq>(
     target: &Format,
-    how: &Projection,
+    projection: &Projection,
     classes: &[&str],
     (length, made_for): (usize, usize),
 ) {
     for count in [32, 1, 9] {
         let bits = RandomBits::new(count, 0).unwrap();
-        let how = how.with_rounding(Rounding::StochasticA(bits));
+        let projection = projection.with_rounding(Rounding::StochasticA(bits));
         // Made for no elements: the core, one by one.
-        let core = Encoder::<T>::for_length(target, &how, 0).unwrap().with_level(Level::Portable);
-        let encoder = Encoder::<T>::for_length(target, &how, made_for).unwrap();
+        let core = Encoder::<T>::for_length(target, &projection, 0).unwrap().with_level(Level::Portable);
+        let encoder = Encoder::<T>::for_length(target, &projection, made_for).unwrap();
         for class in classes {
             let x: Vec<T> = data(class, target, length, u64::from(count));
             for (generator, first_element) in generators(9, 3).into_iter().zip([0, (1 << 34) - 7]) {
-                let words = Words { generator, first_element };
+                let words = RandomWords { generator, first_element };
                 let mut expected = vec![C::default(); x.len()];
                 let expected_events = core.encode_random(&x, &mut expected, words);
                 for level in Level::available() {
@@ -79,11 +79,11 @@ fn agree<T: Element + std::fmt::Debug + PartialEq, C: Code + std::fmt::Debug + P
                     assert_eq!(
                         first.map(|i| (x[i], x[i].bits(), codes[i], expected[i])),
                         None,
-                        "{target}, {how:?}, {count} bits, {class}, {level:?}"
+                        "{target}, {projection:?}, {count} bits, {class}, {level:?}"
                     );
                     assert_eq!(
                         events, expected_events,
-                        "{target}, {how:?}, {count} bits, {class}, {level:?}"
+                        "{target}, {projection:?}, {count} bits, {class}, {level:?}"
                     );
                 }
             }
@@ -101,19 +101,19 @@ fn unsigned(formats: Vec<Format>) -> Vec<Format> {
 #[test]
 fn levels_agree_without_signs() {
     for target in unsigned(narrow_formats()) {
-        for how in projections(&target) {
-            agree::<f32, u8>(&target, &how, &CLASSES, (70, 70));
+        for projection in projections(&target) {
+            agree::<f32, u8>(&target, &projection, &CLASSES, (70, 70));
         }
     }
     for (i, target) in unsigned(wide_formats()).into_iter().enumerate() {
-        for how in projections(&target) {
-            agree::<f32, u16>(&target, &how, &CLASSES, (70, 70));
+        for projection in projections(&target) {
+            agree::<f32, u16>(&target, &projection, &CLASSES, (70, 70));
         }
-        let how = target.default_projection();
+        let projection = target.default_projection();
         match i % 3 {
-            0 => agree::<bf16, u16>(&target, &how, &CLASSES, (300, 300)),
-            1 => agree::<f16, u16>(&target, &how, &CLASSES, (300, 300)),
-            _ => agree::<f64, u16>(&target, &how, &CLASSES, (300, 300)),
+            0 => agree::<bf16, u16>(&target, &projection, &CLASSES, (300, 300)),
+            1 => agree::<f16, u16>(&target, &projection, &CLASSES, (300, 300)),
+            _ => agree::<f64, u16>(&target, &projection, &CLASSES, (300, 300)),
         }
     }
 }
@@ -151,18 +151,22 @@ fn levels_agree_halves() {
 fn pieces_are_the_whole() {
     let target = Format::cfloat8_1_5_2(15).unwrap();
     let bits = RandomBits::new(32, 0).unwrap();
-    let how = target.default_projection().with_rounding(Rounding::StochasticA(bits));
+    let projection = target.default_projection().with_rounding(Rounding::StochasticA(bits));
     let x: Vec<f32> = data("normal", &target, 5000, 11);
     let philox = Philox { seed: 1, stream: 2 };
     for level in Level::available() {
-        let encoder = Encoder::<f32>::new(&target, &how).unwrap().with_level(level);
+        let encoder = Encoder::<f32>::new(&target, &projection).unwrap().with_level(level);
         let mut whole = vec![0_u8; x.len()];
-        encoder.encode_random(&x, &mut whole, Words { generator: philox.into(), first_element: 6 });
+        encoder.encode_random(&x, &mut whole, RandomWords { generator: philox.into(), first_element: 6 });
         for piece in [1, 3, 33, 2047, 2049] {
             let mut codes = vec![0_u8; x.len()];
             for (start, (x, codes)) in (0..).step_by(piece).zip(x.chunks(piece).zip(codes.chunks_mut(piece)))
             {
-                encoder.encode_random(x, codes, Words { generator: philox.into(), first_element: 6 + start });
+                encoder.encode_random(
+                    x,
+                    codes,
+                    RandomWords { generator: philox.into(), first_element: 6 + start },
+                );
             }
             assert_eq!(codes, whole, "pieces of {piece}");
         }
@@ -175,8 +179,8 @@ fn chances_are_nu() {
     const DRAWS: u16 = 50_000;
     let target = Format::cfloat8_1_4_3(7).unwrap();
     let bits = RandomBits::new(32, 0).unwrap();
-    let how = target.default_projection().with_rounding(Rounding::StochasticA(bits));
-    let encoder = Encoder::<f32>::new(&target, &how).unwrap();
+    let projection = target.default_projection().with_rounding(Rounding::StochasticA(bits));
+    let encoder = Encoder::<f32>::new(&target, &projection).unwrap();
     // 2^-7 is one ninth of the way from 7·2^-10 to 2^-6.
     for (x, away, nu) in [(1.03125_f32, 0x39, 0.25), (1.0625, 0x39, 0.5), (0.0078125, 0x08, 1.0 / 9.0)] {
         for (generator, seed) in generators(0, 0).into_iter().zip(0..) {
@@ -184,7 +188,7 @@ fn chances_are_nu() {
             encoder.encode_random(
                 &vec![x; usize::from(DRAWS)],
                 &mut codes,
-                Words { generator, first_element: seed },
+                RandomWords { generator, first_element: seed },
             );
             let ups: f64 = codes.iter().map(|&code| f64::from(u8::from(code == away))).sum();
             let (mean, deviation) = (nu * f64::from(DRAWS), (nu * (1.0 - nu) * f64::from(DRAWS)).sqrt());
@@ -199,13 +203,13 @@ fn chances_are_nu() {
 fn all_far_below_the_smallest_value() {
     let target: Format = "minifloat:k=8,p=3,bias=-90,specials=ieee".parse().unwrap();
     let bits = RandomBits::new(32, 0).unwrap();
-    let how = target.default_projection().with_rounding(Rounding::StochasticA(bits));
+    let projection = target.default_projection().with_rounding(Rounding::StochasticA(bits));
     let x = [0x0001, 0x8001, 0x3c00, 0xfbff].map(f16::from_bits).repeat(100);
     for level in Level::available() {
-        let encoder = Encoder::<f16>::new(&target, &how).unwrap().with_level(level);
+        let encoder = Encoder::<f16>::new(&target, &projection).unwrap().with_level(level);
         let mut codes = vec![1_u8; x.len()];
         let [generator, _] = generators(3, 4);
-        let events = encoder.encode_random(&x, &mut codes, Words { generator, first_element: 0 });
+        let events = encoder.encode_random(&x, &mut codes, RandomWords { generator, first_element: 0 });
         assert_eq!(codes, [0x00, 0x80, 0x00, 0x80].repeat(100), "{level:?}");
         assert_eq!((events.underflowed, events.zeros), (400, 400));
     }
@@ -216,15 +220,15 @@ fn all_far_below_the_smallest_value() {
 fn single_values_are_inexact() {
     let target = Format::cfloat8_1_4_3(7).unwrap();
     let bits = RandomBits::new(8, 0).unwrap();
-    let how = target.default_projection().with_rounding(Rounding::StochasticA(bits));
+    let projection = target.default_projection().with_rounding(Rounding::StochasticA(bits));
     // Below 1.125, above 1, and in the middle.
     for x in [1.125 - 2_f32.powi(-20), 1.0 + 2_f32.powi(-7), 1.0625] {
         for level in Level::available() {
-            let encoder = Encoder::<f32>::new(&target, &how).unwrap().with_level(level);
+            let encoder = Encoder::<f32>::new(&target, &projection).unwrap().with_level(level);
             for first_element in 0..64 {
                 let mut code = [0_u8];
                 let [generator, _] = generators(5, 6);
-                let events = encoder.encode_random(&[x], &mut code, Words { generator, first_element });
+                let events = encoder.encode_random(&[x], &mut code, RandomWords { generator, first_element });
                 assert!([0x38, 0x39].contains(&code[0]), "{code:x?}");
                 assert_eq!(events.flags, Flags::INEXACT, "{x}, {level:?}");
             }

@@ -1,7 +1,7 @@
 //! The encoder and decoder tables against the core, element by element.
 
 use smallfloat::{Flags, Format, Preset, Rounding, convert, formats};
-use smallfloat_kernels::{Decoder, Element, Encoder, Events, bf16, f16};
+use smallfloat_kernels::{Decoder, Element, Encoder, EventCounts, bf16, f16};
 
 /// Formats that stress the numbering of classes: every catalogue row, odd biases, and ranges beyond the sources'.
 fn targets() -> Vec<Format> {
@@ -49,8 +49,8 @@ fn inputs<T: Element>(target: &Format) -> Vec<T> {
         let nearest = convert(code, target, &T::FORMAT, &Preset::Ieee.projection(&T::FORMAT)).value;
         let middle = match (value.to_f64(), next.to_f64()) {
             (Some(a), Some(b)) if a.is_finite() && b.is_finite() => {
-                let how = Preset::Ieee.projection(&T::FORMAT);
-                T::FORMAT.encode_f64(a / 2.0 + b / 2.0, &how).value
+                let projection = Preset::Ieee.projection(&T::FORMAT);
+                T::FORMAT.encode_f64(a / 2.0 + b / 2.0, &projection).value
             }
             _ => nearest,
         };
@@ -73,12 +73,12 @@ fn check_encoder<T: Element + std::fmt::Debug>() {
     for target in targets() {
         let values = inputs::<T>(&target);
         for rounding in Rounding::DETERMINISTIC {
-            let how = target.default_projection().with_rounding(rounding);
+            let projection = target.default_projection().with_rounding(rounding);
             let mut codes = vec![0_u16; values.len()];
-            let events = Encoder::<T>::new(&target, &how).unwrap().encode(&values, &mut codes);
-            let mut expected = Events { elements: values.len() as u64, ..Events::default() };
+            let events = Encoder::<T>::new(&target, &projection).unwrap().encode(&values, &mut codes);
+            let mut expected = EventCounts { elements: values.len() as u64, ..EventCounts::default() };
             for (x, code) in values.iter().zip(&codes) {
-                let twin = convert(x.bits(), &T::FORMAT, &target, &how);
+                let twin = convert(x.bits(), &T::FORMAT, &target, &projection);
                 assert_eq!(u64::from(*code), twin.value, "{x:?} ({:#x}) to {target}, {rounding:?}", x.bits());
                 expected.flags |= twin.flags;
                 expected.saturated += u64::from(twin.flags.contains(Flags::OVERFLOW));

@@ -36,10 +36,10 @@ const MONOTONE: [&str; 25] = [
 ];
 
 /// Has the operation, rounded into a format, runs: at most 16 bits, monotone?
-pub(crate) fn is_monotone(name: &str, to: &Format, how: &Projection) -> bool {
+pub(crate) fn is_monotone(name: &str, to: &Format, projection: &Projection) -> bool {
     // The magnitude of a negative result falls where the result rises.
-    let keeps_order =
-        how.unrepresentable.negative != NegativeRule::Magnitude && !how.rounding.is_stochastic();
+    let keeps_order = projection.unrepresentable.negative != NegativeRule::Magnitude
+        && !projection.rounding.is_stochastic();
     MONOTONE.contains(&name) && !to.is_wide() && keeps_order
 }
 

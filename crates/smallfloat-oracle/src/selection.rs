@@ -49,7 +49,9 @@ impl Extremum {
     /// Which of two NaNs is chosen has no meaning.
     pub fn takes_second(self, x: &Exact, y: &Exact, values: Ordering, magnitudes: Ordering) -> bool {
         match (x.is_nan(), y.is_nan(), self.losers) {
-            (true, _, Losers::None) | (_, true, Losers::Nan | Losers::NanAndInfinity) => return false,
+            (true, _, Losers::None) | (_, true, Losers::Nan | Losers::NanAndInfinity) => {
+                return false;
+            }
             (_, true, Losers::None) | (true, _, _) => return true,
             _ => {}
         }

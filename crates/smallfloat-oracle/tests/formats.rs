@@ -54,7 +54,9 @@ fn numbers_round_to_themselves() {
                     assert_eq!(format.value(got), format.value(code), "{format:?} {code:x}");
                     assert_eq!(flags, denormal);
                 }
-                Value::Finite(..) => assert_eq!((got, flags), (code, denormal), "{format:?} {code:x}"),
+                Value::Finite(..) => {
+                    assert_eq!((got, flags), (code, denormal), "{format:?} {code:x}")
+                }
             }
         }
     }

@@ -11,7 +11,7 @@
 use std::fs;
 use std::process::ExitCode;
 
-use smallfloat::ops::{Arithmetic, Operand, Operation};
+use smallfloat::ops::{Operand, Operation, OperationOptions};
 use smallfloat::{Format, Projection, Rounding, Saturation, convert, formats};
 use smallfloat_oracle::{Dyadic, Table};
 use smallfloat_proof::{Scramble, oracle_format};
@@ -44,16 +44,16 @@ fn write(path: &str, codes: impl Iterator<Item = u64>) -> Answer<()> {
     fs::write(path, bytes).map_err(|error| format!("{path}: {error}"))
 }
 
-fn conversions(to: &Format, how: &Projection, bits: &str, input: &str, output: &str) -> Answer<()> {
+fn conversions(to: &Format, projection: &Projection, bits: &str, input: &str, output: &str) -> Answer<()> {
     let (from, size) = source(bits)?;
     let bytes = fs::read(input).map_err(|error| format!("{input}: {error}"))?;
     let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
-    write(output, bytes.chunks_exact(size).map(|bytes| convert(word(bytes), &from, to, how).value))
+    write(output, bytes.chunks_exact(size).map(|bytes| convert(word(bytes), &from, to, projection).value))
 }
 
-fn evaluate(operation: Operation, codes: &[u64], format: &Format, how: &Projection) -> u64 {
+fn evaluate(operation: Operation, codes: &[u64], format: &Format, projection: &Projection) -> u64 {
     let operands: Vec<Operand> = codes.iter().map(|&code| Operand::new(code, format)).collect();
-    operation.evaluate(&operands, format, how, Arithmetic::default_for([format])).value
+    operation.evaluate(&operands, format, projection, OperationOptions::default_for([format])).value
 }
 
 /// The word of the largest value of `from` at or below a number, its magnitude's neighbours beside it.
@@ -115,23 +115,23 @@ fn run(words: &[&str]) -> Answer<()> {
         }
         ["pairs", operation, to, rounding, saturation, output] => {
             let to = format(to)?;
-            let how = projection(&to, rounding, saturation)?;
+            let projection = projection(&to, rounding, saturation)?;
             let operation =
                 Operation::from_name(operation).ok_or_else(|| format!("{operation} is no operation"))?;
             let codes = 0..=to.max_code();
             let pairs = codes.clone().flat_map(|x| codes.clone().map(move |y| [x, y]));
-            write(output, pairs.map(|pair| evaluate(operation, &pair, &to, &how)))
+            write(output, pairs.map(|pair| evaluate(operation, &pair, &to, &projection)))
         }
         ["triples", to, rounding, saturation, step, output] => {
             let to = format(to)?;
-            let how = projection(&to, rounding, saturation)?;
+            let projection = projection(&to, rounding, saturation)?;
             let step = step.parse::<usize>().ok().filter(|&step| step > 0).ok_or("STEP is at least 1")?;
             let codes = 0..=to.max_code();
             let triples = codes.clone().step_by(step).flat_map(|z| {
                 let second = codes.clone();
                 codes.clone().flat_map(move |x| second.clone().map(move |y| [x, y, z]))
             });
-            write(output, triples.map(|triple| evaluate(Operation::Fma, &triple, &to, &how)))
+            write(output, triples.map(|triple| evaluate(Operation::Fma, &triple, &to, &projection)))
         }
         ["inputs", to, bits, count, output] => {
             inputs(&format(to)?, bits, count.parse().map_err(|error| format!("{count}: {error}"))?, output)

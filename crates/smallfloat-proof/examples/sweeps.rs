@@ -94,16 +94,16 @@ fn named() -> Vec<Format> {
     list
 }
 
-fn sweep_f32(part: &str, format: &Format, how: &Projection, levels: &[Level], total: &mut Total) {
-    let runs: Vec<Run> = f32_runs(&oracle_format(format), &oracle_policy(how));
-    let (compared, wrong) = run_ends(format, how, &runs);
+fn sweep_f32(part: &str, format: &Format, projection: &Projection, levels: &[Level], total: &mut Total) {
+    let runs: Vec<Run> = f32_runs(&oracle_format(format), &oracle_policy(projection));
+    let (compared, wrong) = run_ends(format, projection, &runs);
     let (target, digest) = (format.to_string(), digest(&runs));
     let row = |level| Row {
         part,
         source: "binary32",
         target: &target,
-        rounding: how.rounding.name(),
-        saturation: how.saturation.name(),
+        rounding: projection.rounding.name(),
+        saturation: projection.saturation.name(),
         level,
         pieces: runs.len(),
         digest: &digest,
@@ -113,9 +113,9 @@ fn sweep_f32(part: &str, format: &Format, how: &Projection, levels: &[Level], to
     total.row(&row("core at run ends"), &ends);
     for &level in levels {
         let swept = if format.width() <= 8 {
-            all_f32::<u8>(format, how, level, &runs)
+            all_f32::<u8>(format, projection, level, &runs)
         } else {
-            all_f32::<u16>(format, how, level, &runs)
+            all_f32::<u16>(format, projection, level, &runs)
         };
         total.row(&row(level.name()), &swept);
     }
@@ -131,9 +131,10 @@ fn modes(formats: &[Format], levels: &impl Fn(&Format) -> Vec<Level>, total: &mu
     for format in formats {
         for rounding in Rounding::DETERMINISTIC {
             for saturation in SATURATIONS {
-                let how = format.default_projection().with_rounding(rounding).with_saturation(saturation);
-                if how != format.default_projection() {
-                    sweep_f32("modes", format, &how, &levels(format), total);
+                let projection =
+                    format.default_projection().with_rounding(rounding).with_saturation(saturation);
+                if projection != format.default_projection() {
+                    sweep_f32("modes", format, &projection, &levels(format), total);
                 }
             }
         }
@@ -159,8 +160,9 @@ fn sweep_family<T: Element>(source: &str, family: &Family, levels: &[Level], tot
         let (mut all, mut hash) = (Swept::default(), Sha256::new());
         for rounding in Rounding::DETERMINISTIC {
             for saturation in SATURATIONS {
-                let how = format.default_projection().with_rounding(rounding).with_saturation(saturation);
-                let (found, digest) = located.sweep(&how, levels);
+                let projection =
+                    format.default_projection().with_rounding(rounding).with_saturation(saturation);
+                let (found, digest) = located.sweep(&projection, levels);
                 all = all.merge(found);
                 hash.update(digest);
             }

@@ -94,11 +94,11 @@ pub fn oracle_rounding(rounding: Rounding) -> oracle::Rounding {
 ///
 /// # Panics
 /// For a saturation mode that this crate does not know yet.
-pub fn oracle_policy(how: &Projection) -> oracle::Policy {
-    let rules = how.unrepresentable;
+pub fn oracle_policy(projection: &Projection) -> oracle::Policy {
+    let rules = projection.unrepresentable;
     oracle::Policy {
-        rounding: oracle_rounding(how.rounding),
-        saturation: match how.saturation {
+        rounding: oracle_rounding(projection.rounding),
+        saturation: match projection.saturation {
             Saturation::SatFinite => oracle::Saturation::SatFinite,
             Saturation::SatPropagate => oracle::Saturation::SatPropagate,
             Saturation::SatNone => oracle::Saturation::SatNone,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use smallfloat::{Flags, Format, Projection, formats};
-use smallfloat_kernels::{Code, Element, Encoder, Events, Level};
+use smallfloat_kernels::{Code, Element, Encoder, EventCounts, Level};
 use smallfloat_oracle::fast::{Grid, Spot};
 use smallfloat_oracle::{self as oracle, Run, Value};
 
@@ -29,7 +29,7 @@ pub struct Swept {
     /// The first difference.
     pub first: Option<String>,
     /// Everything that the kernels counted.
-    pub events: Events,
+    pub events: EventCounts,
     /// The time of the sweep alone.
     pub time: Duration,
 }
@@ -97,11 +97,16 @@ pub fn short(hash: Sha256) -> String {
 ///
 /// # Panics
 /// If the kernels refuse the format.
-pub fn all_f32<C: Code + PartialEq>(format: &Format, how: &Projection, level: Level, runs: &[Run]) -> Swept {
+pub fn all_f32<C: Code + PartialEq>(
+    format: &Format,
+    projection: &Projection,
+    level: Level,
+    runs: &[Run],
+) -> Swept {
     let start = Instant::now();
     let oracle = oracle_format(format);
     let is_zero = |run: &Run| matches!(oracle.value(run.code), Value::Finite(x, _) if x.is_zero());
-    let encoder = Encoder::<f32>::new(format, how).expect("a small format").with_level(level);
+    let encoder = Encoder::<f32>::new(format, projection).expect("a small format").with_level(level);
     let piece = |piece: &[u32]| sweep_piece::<C>(&encoder, runs, &is_zero, piece);
     let slices: Vec<u32> = (0..1 << 16).map(|high: u32| high << 16).collect();
     let pieces: Vec<Swept> = slices.par_chunks(1 << 10).map(piece).collect();
@@ -112,7 +117,7 @@ pub fn all_f32<C: Code + PartialEq>(format: &Format, how: &Projection, level: Le
 
 impl Default for Swept {
     fn default() -> Self {
-        Self { inputs: 0, mismatches: 0, first: None, events: Events::default(), time: Duration::ZERO }
+        Self { inputs: 0, mismatches: 0, first: None, events: EventCounts::default(), time: Duration::ZERO }
     }
 }
 
@@ -221,9 +226,9 @@ impl<T: Element> Located<T> {
     ///
     /// # Panics
     /// For projections that the grid does not know: stochastic ones, signs dropped, the report 4.0.
-    pub fn sweep(&self, how: &Projection, levels: &[Level]) -> (Swept, String) {
+    pub fn sweep(&self, projection: &Projection, levels: &[Level]) -> (Swept, String) {
         let start = Instant::now();
-        let policy = oracle_policy(how);
+        let policy = oracle_policy(projection);
         let source = oracle_format(&T::FORMAT);
         let mut flags = Flags::NONE;
         let mut hash = Sha256::new();
@@ -240,7 +245,7 @@ impl<T: Element> Located<T> {
                 code
             })
             .collect();
-        let encoder = Encoder::<T>::new(&self.format, how).expect("a small format");
+        let encoder = Encoder::<T>::new(&self.format, projection).expect("a small format");
         let mut found = Swept::default();
         let mut codes = vec![0_u16; expected.len()];
         for &level in levels {
@@ -249,10 +254,19 @@ impl<T: Element> Located<T> {
             found.differs(different as u64, || {
                 let at = codes.iter().zip(&expected).position(|(a, b)| a != b).unwrap_or(0);
                 let (got, wanted) = (codes[at], expected[at]);
-                format!("{} {how:?} {}: {at:#06x} gave {got:#x}, not {wanted:#x}", self.format, level.name())
+                format!(
+                    "{} {projection:?} {}: {at:#06x} gave {got:#x}, not {wanted:#x}",
+                    self.format,
+                    level.name()
+                )
             });
             found.differs(u64::from(events.flags != flags), || {
-                format!("{} {how:?} {}: flags {}, not {flags}", self.format, level.name(), events.flags)
+                format!(
+                    "{} {projection:?} {}: flags {}, not {flags}",
+                    self.format,
+                    level.name(),
+                    events.flags
+                )
             });
             found.inputs += expected.len() as u64;
             found.events = found.events.merge(events);
@@ -264,7 +278,7 @@ impl<T: Element> Located<T> {
 
 /// What a format's f32 runs say about the core's scalar conversion: code and flags at both ends of every run and beside
 /// them. Returns how many conversions were compared and the first that differs.
-pub fn run_ends(format: &Format, how: &Projection, runs: &[Run]) -> (u64, Option<String>) {
+pub fn run_ends(format: &Format, projection: &Projection, runs: &[Run]) -> (u64, Option<String>) {
     let (mut compared, mut wrong) = (0, None);
     for run in runs {
         let flags = core_flags(oracle::Flags(run.flags));
@@ -272,11 +286,13 @@ pub fn run_ends(format: &Format, how: &Projection, runs: &[Run]) -> (u64, Option
             [run.start, run.start.saturating_add(1), run.end_inclusive.saturating_sub(1), run.end_inclusive]
         {
             if (run.start..=run.end_inclusive).contains(&bits) {
-                let got = smallfloat::convert(bits.into(), &formats::BINARY32, format, how);
+                let got = smallfloat::convert(bits.into(), &formats::BINARY32, format, projection);
                 compared += 1;
                 if (got.value, got.flags) != (run.code, flags) && wrong.is_none() {
-                    wrong =
-                        Some(format!("{format} {how:?} {bits:#010x}: {got:?}, not {:#x} {flags}", run.code));
+                    wrong = Some(format!(
+                        "{format} {projection:?} {bits:#010x}: {got:?}, not {:#x} {flags}",
+                        run.code
+                    ));
                 }
             }
         }

@@ -34,9 +34,9 @@ impl Sheet {
         self.table.format().value(code).into()
     }
 
-    fn round(&self, x: &Exact, how: &Projection) -> u64 {
-        let how = how.with_negative_zero(NegativeZero::Positive);
-        self.table.round(x, &oracle_policy(&how)).0
+    fn round(&self, x: &Exact, projection: &Projection) -> u64 {
+        let projection = projection.with_negative_zero(NegativeZero::Positive);
+        self.table.round(x, &oracle_policy(&projection)).0
     }
 }
 
@@ -181,8 +181,8 @@ impl<'a> Plan<'a> {
             .into_iter()
             .zip(modes)
             .map(|(i, &(rounding, saturation))| {
-                let how = Preset::P3109SatNone.projection(&formats[i]);
-                how.with_rounding(rounding).with_saturation(saturation)
+                let projection = Preset::P3109SatNone.projection(&formats[i]);
+                projection.with_rounding(rounding).with_saturation(saturation)
             })
             .collect();
         let given = (!matches!(kind, Kind::Scaled(..))).then_some(length);
@@ -212,18 +212,18 @@ impl<'a> Plan<'a> {
     /// The scale, if one is given back, and the elements.
     fn expected(&self, codes: &Codes, words: &[u64]) -> (Option<u64>, Vec<u64>) {
         let to = self.sheets[self.sheets.len() - 1];
-        let how = self.projections[self.projections.len() - 1];
+        let projection = self.projections[self.projections.len() - 1];
         let each = |values: &[Exact], scale: &Exact| {
             values
                 .iter()
                 .enumerate()
                 .map(|(i, x)| {
-                    let how = with_word(how, words.get(i));
-                    to.round(&blocks::quotient(x, scale), &how)
+                    let projection = with_word(projection, words.get(i));
+                    to.round(&blocks::quotient(x, scale), &projection)
                 })
                 .collect::<Vec<u64>>()
         };
-        let one = |x: &Exact| (None, vec![to.round(x, &with_word(how, words.first()))]);
+        let one = |x: &Exact| (None, vec![to.round(x, &with_word(projection, words.first()))]);
         let sequence = || codes[0].iter().map(|&x| self.sheets[0].exact(x)).collect::<Vec<_>>();
         match self.kind {
             Kind::Elementwise(operation, n) => {
@@ -273,12 +273,12 @@ impl<'a> Plan<'a> {
             }
         }
         let mut call = self.call.clone();
-        let how = self.projections[self.projections.len() - 1];
+        let projection = self.projections[self.projections.len() - 1];
         let (mut single, mut sequence) = (None, &words[..0]);
-        if how.rounding.is_stochastic() {
+        if projection.rounding.is_stochastic() {
             if self.kind.gives_sequence() { sequence = words } else { single = words.first() }
         }
-        if let Some(bits) = with_word(how, single).rounding.random_bits() {
+        if let Some(bits) = with_word(projection, single).rounding.random_bits() {
             call.set_random_bits(bits);
         }
         match call.call_blocks(&arguments, sequence) {
@@ -297,19 +297,19 @@ impl<'a> Plan<'a> {
 
     /// Words for the elements, or for the one result.
     fn words(&self, random: &mut Scramble) -> Vec<u64> {
-        let how = self.projections[self.projections.len() - 1];
-        how.rounding.random_bits().map_or_else(Vec::new, |bits| {
+        let projection = self.projections[self.projections.len() - 1];
+        projection.rounding.random_bits().map_or_else(Vec::new, |bits| {
             (0..self.length).map(|_| random.bits() >> (64 - bits.count())).collect()
         })
     }
 }
 
-fn with_word(how: Projection, word: Option<&u64>) -> Projection {
-    match (how.rounding.random_bits(), word) {
-        (Some(bits), Some(&word)) => how.with_rounding(
-            how.rounding.with_random_bits(RandomBits::new(bits.count(), word).expect("legal")),
+fn with_word(projection: Projection, word: Option<&u64>) -> Projection {
+    match (projection.rounding.random_bits(), word) {
+        (Some(bits), Some(&word)) => projection.with_rounding(
+            projection.rounding.with_random_bits(RandomBits::new(bits.count(), word).expect("legal")),
         ),
-        _ => how,
+        _ => projection,
     }
 }
 

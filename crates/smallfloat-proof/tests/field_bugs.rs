@@ -42,14 +42,14 @@ fn rounding(text: &str) -> Option<Rounding> {
 
 fn projection(to: &Format, preset: &str, mode: &str, saturation: &str) -> Projection {
     let preset: Preset = preset.parse().expect("a preset");
-    let mut how = preset.projection(to);
+    let mut projection = preset.projection(to);
     if let Some(mode) = rounding(mode) {
-        how = how.with_rounding(mode);
+        projection = projection.with_rounding(mode);
     }
     if saturation != "-" {
-        how = how.with_saturation(saturation.parse::<Saturation>().expect("a saturation"));
+        projection = projection.with_saturation(saturation.parse::<Saturation>().expect("a saturation"));
     }
-    how
+    projection
 }
 
 fn format(name: &str) -> Format {
@@ -70,13 +70,13 @@ fn every_case_has_the_right_answer() {
         assert!(!issue.is_empty() && ids.insert(id.clone()), "{line}");
         f16 += u32::from([from, to].iter().any(|name| *name == "binary16"));
         let to = format(to);
-        let how = projection(&to, preset, mode, saturation);
+        let projection = projection(&to, preset, mode, saturation);
         let got = if from == "text" {
-            to.encode_text(input, &how).expect(line).value
+            to.encode_text(input, &projection).expect(line).value
         } else {
             let from = format(from);
             let code = u64::from_str_radix(input, 16).expect(line);
-            convert(from.check_code(code).expect(line), &from, &to, &how).value
+            convert(from.check_code(code).expect(line), &from, &to, &projection).value
         };
         if got != u64::from_str_radix(expected, 16).expect(line) {
             wrong.push(format!("{line}: got {got:x}"));

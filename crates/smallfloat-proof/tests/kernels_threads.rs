@@ -3,7 +3,7 @@
 use rayon::ThreadPoolBuilder;
 use smallfloat::random::Philox;
 use smallfloat::{Flags, Format, RandomBits, Rounding, convert, formats};
-use smallfloat_kernels::{Cell, Cells, Decoder, Element, Encoder, Events, Words};
+use smallfloat_kernels::{ClassSum, ClassSums, Decoder, Element, Encoder, EventCounts, RandomWords};
 use smallfloat_proof::Scramble;
 
 const POOLS: [usize; 4] = [1, 2, 3, 7];
@@ -34,12 +34,12 @@ fn values(count: usize, seed: u64) -> Vec<f32> {
 
 fn stochastic(name: &str, count: u32, mode: Mode) -> (Format, Encoder<f32>) {
     let format: Format = name.parse().unwrap();
-    let how = format.default_projection().with_rounding(mode(RandomBits::new(count, 0).unwrap()));
-    (format, Encoder::<f32>::new(&format, &how).unwrap())
+    let projection = format.default_projection().with_rounding(mode(RandomBits::new(count, 0).unwrap()));
+    (format, Encoder::<f32>::new(&format, &projection).unwrap())
 }
 
 /// The core with Philox's words, element by element.
-fn by_core(source: &[f32], format: &Format, mode: Mode, count: u32, random: Words) -> (Vec<u8>, Flags) {
+fn by_core(source: &[f32], format: &Format, mode: Mode, count: u32, random: RandomWords) -> (Vec<u8>, Flags) {
     let mut flags = Flags::NONE;
     let codes = source
         .iter()
@@ -61,7 +61,7 @@ fn random_encoding_does_not_depend_on_threads_or_pieces() {
     // The last start crosses 2^32, where the counter's second word changes.
     for (first_element, seed) in [(0, 0), (3, 7), ((1 << 34) - 5, u64::MAX)] {
         let random =
-            Words { generator: Philox { seed, stream: 0x1234_5678_9abc_def0 }.into(), first_element };
+            RandomWords { generator: Philox { seed, stream: 0x1234_5678_9abc_def0 }.into(), first_element };
         let cases: [(&str, u32, Mode); 3] = [
             ("cfloat8_1_4_3:bias=7", 32, Rounding::StochasticA),
             ("e5m2", 3, Rounding::StochasticB),
@@ -80,7 +80,7 @@ fn random_encoding_does_not_depend_on_threads_or_pieces() {
                 let mut codes = vec![0_u8; source.len()];
                 let mut start = 0;
                 for (source, codes) in source.chunks(piece).zip(codes.chunks_mut(piece)) {
-                    let here = Words { first_element: first_element + start, ..random };
+                    let here = RandomWords { first_element: first_element + start, ..random };
                     encoder.encode_random(source, codes, here);
                     start += source.len() as u64;
                 }
@@ -91,13 +91,13 @@ fn random_encoding_does_not_depend_on_threads_or_pieces() {
 }
 
 /// What the kernels count, counted from the core's results.
-fn count_by_core<T: Element>(source: &[T], format: &Format) -> (Vec<u16>, Events) {
-    let how = format.default_projection();
-    let mut events = Events { elements: source.len() as u64, ..Events::default() };
+fn count_by_core<T: Element>(source: &[T], format: &Format) -> (Vec<u16>, EventCounts) {
+    let projection = format.default_projection();
+    let mut events = EventCounts { elements: source.len() as u64, ..EventCounts::default() };
     let codes = source
         .iter()
         .map(|x| {
-            let result = convert(x.bits(), &T::FORMAT, format, &how);
+            let result = convert(x.bits(), &T::FORMAT, format, &projection);
             let (datum, zero) = (T::FORMAT.decode(x.bits()), format.decode(result.value).is_zero());
             events.flags |= result.flags;
             events.saturated += u64::from(result.flags.contains(Flags::OVERFLOW));
@@ -154,15 +154,15 @@ fn tables_do_not_depend_on_threads() {
 fn decoders_give_the_core_s_bits() {
     for name in ["cfloat8_1_4_3:bias=63", "e4m3fnuz", "e8m0fnu", "uhp", "binary8p1se", "binary16", "e2m1fn"] {
         let format: Format = name.parse().unwrap();
-        let how = formats::BINARY64.default_projection();
+        let projection = formats::BINARY64.default_projection();
         let codes: Vec<u16> =
             (0..200_000_u64).map(|i| u16::try_from(i & format.max_code()).unwrap()).collect();
-        let decoder = Decoder::<f64>::new(&format, Some(&how)).unwrap();
+        let decoder = Decoder::<f64>::new(&format, Some(&projection)).unwrap();
         for threads in POOLS {
             let mut values = vec![0_f64; codes.len()];
             in_pool(threads, || decoder.decode(&codes, &mut values));
             for (&code, value) in codes.iter().zip(&values) {
-                let expected = convert(code.into(), &format, &formats::BINARY64, &how).value;
+                let expected = convert(code.into(), &format, &formats::BINARY64, &projection).value;
                 assert_eq!(value.to_bits(), expected, "{name} {code:#x}");
                 assert_eq!(decoder.value(code.into()).to_bits(), expected, "{name} {code:#x}");
             }
@@ -171,8 +171,8 @@ fn decoders_give_the_core_s_bits() {
 }
 
 /// All that cells hold.
-fn contents(cells: &Cells<f32>) -> String {
-    let list: Vec<Cell> = cells.iter().collect();
+fn contents(cells: &ClassSums<f32>) -> String {
+    let list: Vec<ClassSum> = cells.iter().collect();
     let counts = (cells.elements(), cells.zeros(), cells.nans(), cells.infinities());
     format!("{list:?} {counts:?} {:?} {} {}", cells.first_not_finite(), cells.has_negative(), cells.amax())
 }
@@ -183,14 +183,14 @@ fn cells_do_not_depend_on_threads_or_pieces() {
     (source[650_000], source[500_000]) = (f32::NAN, f32::INFINITY);
     for precision in [3, 4, 11] {
         let whole = in_pool(1, || {
-            let mut cells = Cells::<f32>::new(precision);
+            let mut cells = ClassSums::<f32>::new(precision);
             cells.add(&source);
             contents(&cells)
         });
         for threads in POOLS {
             for piece in [997, 65_536, 300_000, 1_000_000] {
                 let parts = in_pool(threads, || {
-                    let mut cells = Cells::<f32>::new(precision);
+                    let mut cells = ClassSums::<f32>::new(precision);
                     source.chunks(piece).for_each(|chunk| cells.add(chunk));
                     contents(&cells)
                 });
@@ -204,7 +204,7 @@ fn cells_do_not_depend_on_threads_or_pieces() {
 #[test]
 fn cells_hold_exact_sums() {
     let source = values(20_000, 5);
-    let mut cells = Cells::<f32>::new(4);
+    let mut cells = ClassSums::<f32>::new(4);
     cells.add(&source);
     let (mut count, mut signal) = (cells.zeros(), 0.0_f64);
     for cell in cells.iter() {

@@ -7,7 +7,7 @@
 //! `SMALLFLOAT_EXTENSIVE=1` runs 64 times as many.
 
 use rayon::prelude::*;
-use smallfloat::ops::{Arithmetic, Comparison, Operand, Operation, Semantics};
+use smallfloat::ops::{Comparison, Operand, Operation, OperationOptions, Semantics};
 use smallfloat::{Format, Projection, RandomBits, Rounding, Saturation};
 use smallfloat_oracle::selection::{self, Extremum};
 use smallfloat_oracle::{self as oracle, Exact, Table, ops as slow};
@@ -115,11 +115,11 @@ fn check(
     operation: Operation,
     operands: &[(u64, &Sheet)],
     to: &Sheet,
-    how: &Projection,
-    arithmetic: Arithmetic,
+    projection: &Projection,
+    arithmetic: OperationOptions,
 ) -> Option<String> {
     let semantics = oracle_semantics(arithmetic.semantics);
-    let mut policy = oracle_policy(how);
+    let mut policy = oracle_policy(projection);
     if arithmetic.semantics == Semantics::P3109 {
         policy.negative_zero = oracle::NegativeZero::Zero;
     }
@@ -146,7 +146,7 @@ fn check(
     let flags = core_flags(flags);
     let core: Vec<Operand<'_>> =
         operands.iter().map(|(code, sheet)| Operand::new(*code, &sheet.format)).collect();
-    let got = operation.evaluate(&core, &to.format, how, arithmetic);
+    let got = operation.evaluate(&core, &to.format, projection, arithmetic);
     // IEEE 754 leaves the sign of a NaN open; without NaN it may decide what stands for it.
     let other = match result {
         Exact::Nan { negative } if nan => to.table.round(&Exact::Nan { negative: !negative }, &policy).0,
@@ -161,8 +161,8 @@ fn check(
             operation.name(),
             operands.join(", "),
             to.format,
-            how.rounding,
-            how.saturation,
+            projection.rounding,
+            projection.saturation,
             arithmetic.semantics,
             arithmetic.scale,
             got.value,
@@ -233,8 +233,8 @@ fn wide_formats_of_one_kind() {
         }
         let operands: Vec<(u64, &Sheet)> =
             codes.iter().take(operation.arity()).map(|&code| (code, sheet)).collect();
-        let how = draw_projection(random, &sheet.format);
-        check(operation, &operands, sheet, &how, Arithmetic::default_for([&sheet.format]))
+        let projection = draw_projection(random, &sheet.format);
+        check(operation, &operands, sheet, &projection, OperationOptions::default_for([&sheet.format]))
     });
 }
 
@@ -271,16 +271,16 @@ fn mixed_formats() {
         let operation = random.pick(&operations);
         let operands: Vec<(u64, &Sheet)> =
             sheets.iter().take(operation.arity()).map(|&s| (draw(random, &s.format), s)).collect();
-        let how = draw_projection(random, &to.format);
+        let projection = draw_projection(random, &to.format);
         let formats = operands.iter().map(|(_, s)| &s.format).chain([&to.format]);
-        let mut arithmetic = Arithmetic::default_for(formats);
+        let mut arithmetic = OperationOptions::default_for(formats);
         if random.below(3) == 0 {
             arithmetic.semantics = random.pick(&[Semantics::Ieee, Semantics::P3109]);
         }
         if random.below(4) == 0 {
             arithmetic.scale = i32::try_from(random.below(81)).expect("small") - 40;
         }
-        check(operation, &operands, to, &how, arithmetic)
+        check(operation, &operands, to, &projection, arithmetic)
     });
 }
 
@@ -306,14 +306,14 @@ fn extreme_exponents() {
         let operation = random.pick(&operations);
         let operands: Vec<(u64, &Sheet)> =
             from.iter().take(operation.arity()).map(|&s| (draw(random, &s.format), s)).collect();
-        let how = draw_projection(random, &to.format);
+        let projection = draw_projection(random, &to.format);
         let mut arithmetic =
-            Arithmetic::default_for(operands.iter().map(|(_, s)| &s.format).chain([&to.format]));
+            OperationOptions::default_for(operands.iter().map(|(_, s)| &s.format).chain([&to.format]));
         arithmetic.scale = match random.below(3) {
             0 => i32::try_from(random.below(140_000)).expect("small") - 70_000,
             _ => 0,
         };
-        check(operation, &operands, to, &how, arithmetic)
+        check(operation, &operands, to, &projection, arithmetic)
     });
 }
 
@@ -327,28 +327,28 @@ fn scaled_operations() {
         let operation = random.pick(&ARITHMETIC);
         let operands: Vec<(u64, &Sheet)> =
             from.iter().take(operation.arity()).map(|&s| (draw(random, &s.format), s)).collect();
-        let how = draw_projection(random, &to.format);
+        let projection = draw_projection(random, &to.format);
         let mut arithmetic =
-            Arithmetic::default_for(operands.iter().map(|(_, s)| &s.format).chain([&to.format]));
+            OperationOptions::default_for(operands.iter().map(|(_, s)| &s.format).chain([&to.format]));
         arithmetic.scale = i32::try_from(random.below(301)).expect("small") - 150;
-        check(operation, &operands, to, &how, arithmetic)
+        check(operation, &operands, to, &projection, arithmetic)
     });
     // Scales at the ends of their range saturate or vanish, and leave zeros and infinities alone.
     for scale in [i32::MIN, i32::MIN + 1, -70_000, 70_000, i32::MAX - 1, i32::MAX] {
         for code in 0..256_u64 {
             let sheet = &sheets[2];
-            let arithmetic = Arithmetic { scale, ..Arithmetic::IEEE };
+            let arithmetic = OperationOptions { scale, ..OperationOptions::IEEE };
             // To the oracle an exponent of this size would be a very long number; this one is far enough.
-            let near = Arithmetic { scale: scale.clamp(-500, 500), ..Arithmetic::IEEE };
+            let near = OperationOptions { scale: scale.clamp(-500, 500), ..OperationOptions::IEEE };
             let operand = [Operand::new(code, &sheet.format)];
-            let how = sheet.format.default_projection();
-            let got = Operation::Convert.evaluate(&operand, &sheet.format, &how, arithmetic);
+            let projection = sheet.format.default_projection();
+            let got = Operation::Convert.evaluate(&operand, &sheet.format, &projection, arithmetic);
             assert_eq!(
                 got,
-                Operation::Convert.evaluate(&operand, &sheet.format, &how, near),
+                Operation::Convert.evaluate(&operand, &sheet.format, &projection, near),
                 "{code:x} {scale}"
             );
-            assert_eq!(check(Operation::Convert, &[(code, sheet)], sheet, &how, near), None);
+            assert_eq!(check(Operation::Convert, &[(code, sheet)], sheet, &projection, near), None);
         }
     }
 }
@@ -373,19 +373,20 @@ fn stochastic_modes_over_all_words() {
         let operation = random.pick(&ARITHMETIC);
         let operands: Vec<(u64, &Sheet)> =
             from.iter().take(operation.arity()).map(|&s| (draw(random, &s.format), s)).collect();
-        let arithmetic = Arithmetic::default_for(operands.iter().map(|(_, s)| &s.format).chain([&to.format]));
+        let arithmetic =
+            OperationOptions::default_for(operands.iter().map(|(_, s)| &s.format).chain([&to.format]));
         let core: Vec<Operand<'_>> = operands.iter().map(|(c, s)| Operand::new(*c, &s.format)).collect();
         let bits = 1 + u32::try_from(random.below(8)).expect("small");
         for mode in [Rounding::StochasticA, Rounding::StochasticB, Rounding::StochasticC] {
             let mut codes = Vec::new();
             for word in 0..1 << bits {
                 let word = RandomBits::new(bits, word).expect("a legal word");
-                let how = to.format.default_projection().with_rounding(mode(word));
-                let wrong = check(operation, &operands, to, &how, arithmetic);
+                let projection = to.format.default_projection().with_rounding(mode(word));
+                let wrong = check(operation, &operands, to, &projection, arithmetic);
                 if wrong.is_some() {
                     return wrong;
                 }
-                codes.push(operation.evaluate(&core, &to.format, &how, arithmetic).value);
+                codes.push(operation.evaluate(&core, &to.format, &projection, arithmetic).value);
             }
             // Once away, always away: at most one step among the words.
             let steps = codes.windows(2).filter(|pair| pair[0] != pair[1]).count();

@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 
 use rayon::prelude::*;
-use smallfloat::ops::{Arithmetic, Comparison, Operand, Operation, Semantics};
+use smallfloat::ops::{Comparison, Operand, Operation, OperationOptions, Semantics};
 use smallfloat::{Format, Projection, Rounding, Saturation};
 use smallfloat_oracle::fast::{Grid, Item, Spot};
 use smallfloat_oracle::ops as slow;
@@ -70,8 +70,8 @@ fn projections(format: &Format, semantics: Semantics) -> Vec<How> {
 }
 
 /// No result of P3109's semantics is −0, whatever the preset.
-fn policy(how: &Projection, semantics: Semantics) -> Policy {
-    let policy = oracle_policy(how);
+fn policy(projection: &Projection, semantics: Semantics) -> Policy {
+    let policy = oracle_policy(projection);
     match semantics {
         Semantics::P3109 => Policy { negative_zero: oracle::NegativeZero::Zero, ..policy },
         Semantics::Ieee => policy,
@@ -148,7 +148,7 @@ struct Sheet {
     format: Format,
     grid: Grid,
     items: Vec<Item>,
-    arithmetic: Arithmetic,
+    arithmetic: OperationOptions,
     /// The order of values, −0 below +0, and of magnitudes; meaningless for NaN.
     values: Vec<usize>,
     magnitudes: Vec<usize>,
@@ -173,7 +173,7 @@ impl Sheet {
             selection::compare(&selection::absolute(&x.exact), &selection::absolute(&y.exact))
                 .expect("no NaN")
         });
-        Self { format, grid, items, arithmetic: Arithmetic::default_for([&format]), values, magnitudes }
+        Self { format, grid, items, arithmetic: OperationOptions::default_for([&format]), values, magnitudes }
     }
 
     /// Is a code the expected one? IEEE 754 leaves the sign of a NaN open where an operand was one.
@@ -182,10 +182,10 @@ impl Sheet {
         got == expected || (nan_operand && free && (got ^ expected) == self.grid.format().sign_bit())
     }
 
-    fn text(&self, what: &str, x: u64, y: u64, how: &Projection, got: &str, expected: &str) -> String {
+    fn text(&self, what: &str, x: u64, y: u64, projection: &Projection, got: &str, expected: &str) -> String {
         format!(
             "{} {what} {x:02x} {y:02x} ({:?}, {:?}) {:?}: got {got}, expected {expected}",
-            self.format, how.rounding, how.saturation, self.arithmetic.semantics
+            self.format, projection.rounding, projection.saturation, self.arithmetic.semantics
         )
     }
 
@@ -215,17 +215,24 @@ impl Sheet {
                 let (spot, raised) = arithmetic(operation, &self.grid, x, y, semantics);
                 (spot, raised | operand_flags(&[x, y]))
             };
-            for how in hows {
-                let (code, rounded) = self.grid.project(spot, &how.oracle);
+            for projection in hows {
+                let (code, rounded) = self.grid.project(spot, &projection.oracle);
                 // A sign operation says nothing of a NaN that it passes on.
                 let silent = quiet && matches!(spot, Spot::Nan { .. }) && self.format.has_nan();
                 let flags = core_flags(if silent { oracle::Flags::NONE } else { rounded | raised });
                 let operands = [Operand::new(x.code, &self.format), Operand::new(y.code, &self.format)];
-                let got = operation.evaluate(&operands, &self.format, &how.core, self.arithmetic);
+                let got = operation.evaluate(&operands, &self.format, &projection.core, self.arithmetic);
                 if got.flags != flags || !self.agrees(got.value, code, nan && !quiet) {
                     let got = format!("{:02x} {}", got.value, got.flags);
                     let expected = format!("{code:02x} {flags}");
-                    wrong.push(self.text(operation.name(), x.code, y.code, &how.core, &got, &expected));
+                    wrong.push(self.text(
+                        operation.name(),
+                        x.code,
+                        y.code,
+                        &projection.core,
+                        &got,
+                        &expected,
+                    ));
                 }
             }
         }
@@ -358,8 +365,8 @@ fn unary_operations_of_all_codes() {
             let quiet = matches!(operation, Operation::Negate | Operation::Abs);
             let spot = sheet.grid.locate_exact(&exact);
             let hows = projections(&sheet.format, sheet.arithmetic.semantics);
-            for how in &hows {
-                let (code, rounded) = sheet.grid.project(spot, &how.oracle);
+            for projection in &hows {
+                let (code, rounded) = sheet.grid.project(spot, &projection.oracle);
                 let silent = quiet && exact.is_nan() && sheet.format.has_nan();
                 let flags = match (silent, quiet) {
                     (true, _) => oracle::Flags::NONE,
@@ -368,14 +375,14 @@ fn unary_operations_of_all_codes() {
                 };
                 let flags = core_flags(flags);
                 let operand = [Operand::new(x.code, &sheet.format)];
-                let got = operation.evaluate(&operand, &sheet.format, &how.core, sheet.arithmetic);
+                let got = operation.evaluate(&operand, &sheet.format, &projection.core, sheet.arithmetic);
                 if got.flags != flags || !sheet.agrees(got.value, code, x.exact.is_nan() && !quiet) {
                     let got = format!("{:02x} {}", got.value, got.flags);
                     wrong.push(sheet.text(
                         operation.name(),
                         x.code,
                         0,
-                        &how.core,
+                        &projection.core,
                         &got,
                         &format!("{code:02x} {flags}"),
                     ));
@@ -397,11 +404,11 @@ fn the_fast_oracle_agrees_with_the_slow_one() {
         let hows = projections(&sheet.format, semantics);
         for (i, x) in sheet.items.iter().enumerate().step_by(7) {
             for (j, y) in sheet.items.iter().enumerate().skip(i % 5).step_by(5) {
-                let how = &hows[(i + j) % hows.len()];
+                let projection = &hows[(i + j) % hows.len()];
                 let (a, b, s) = (&x.exact, &y.exact, oracle_semantics(semantics));
                 let slow = [
-                    (Operation::Add, slow::add(a, b, how.oracle.rounding, s)),
-                    (Operation::Subtract, slow::sub(a, b, how.oracle.rounding, s)),
+                    (Operation::Add, slow::add(a, b, projection.oracle.rounding, s)),
+                    (Operation::Subtract, slow::sub(a, b, projection.oracle.rounding, s)),
                     (Operation::Multiply, slow::mul(a, b, s)),
                     (Operation::Divide, slow::div(a, b, s)),
                     (Operation::Remainder, slow::remainder(a, b, true, s)),
@@ -410,12 +417,14 @@ fn the_fast_oracle_agrees_with_the_slow_one() {
                 for (operation, (exact, flags)) in slow {
                     let (spot, fast_flags) = arithmetic(operation, &sheet.grid, x, y, s);
                     assert_eq!(fast_flags, flags);
-                    let (fast, expected) =
-                        (sheet.grid.project(spot, &how.oracle), table.round(&exact, &how.oracle));
+                    let (fast, expected) = (
+                        sheet.grid.project(spot, &projection.oracle),
+                        table.round(&exact, &projection.oracle),
+                    );
                     assert_eq!(
                         fast, expected,
                         "{} {operation:?} {i:02x} {j:02x} {:?}",
-                        sheet.format, how.oracle
+                        sheet.format, projection.oracle
                     );
                     compared += 1;
                 }

@@ -63,9 +63,9 @@ fn sums_do_not_depend_on_order() {
         }
         for (to, table) in &formats {
             for rounding in Rounding::DETERMINISTIC {
-                let how = to.default_projection().with_rounding(rounding);
-                let expected = table.round(&exact, &oracle_policy(&how));
-                let got = project(sum.exact(), to, &how);
+                let projection = to.default_projection().with_rounding(rounding);
+                let expected = table.round(&exact, &oracle_policy(&projection));
+                let got = project(sum.exact(), to, &projection);
                 let wanted = (expected.0, smallfloat_proof::core_flags(expected.1));
                 assert_eq!((got.value, got.flags), wanted, "{to} {rounding:?} {terms:?}");
             }
@@ -161,9 +161,9 @@ fn specializations_parse() {
     assert_eq!(call.function(), Function::Numeric(Operation::Multiply));
     assert_eq!(call.operands(), [format("cfloat8_1_4_3:bias=7"), format("shp:bias=15,subnormals=gradual")]);
     assert_eq!(call.result(), Some(&format("uhp")));
-    let how = call.projection().unwrap();
-    assert_eq!(how.rounding, Rounding::StochasticA(RandomBits::new(8, 0).unwrap()));
-    assert_eq!(how.saturation, Saturation::SatFinite);
+    let projection = call.projection().unwrap();
+    assert_eq!(projection.rounding, Rounding::StochasticA(RandomBits::new(8, 0).unwrap()));
+    assert_eq!(projection.saturation, Saturation::SatFinite);
     assert_eq!((call.arithmetic().scale, call.arithmetic().semantics), (-3, Semantics::P3109));
     assert!(call.arithmetic().operand_clamp);
     let word = RandomBits::new(8, 0xa5).unwrap();
@@ -255,7 +255,9 @@ fn specializations_that_are_wrong() {
     ] {
         match text.parse::<Specialization>() {
             Ok(call) => panic!("{text} parsed as {call}"),
-            Err(error) => assert!(error.to_string().contains(word), "{text}: `{error}` does not name {word}"),
+            Err(error) => {
+                assert!(error.to_string().contains(word), "{text}: `{error}` does not name {word}")
+            }
         }
     }
     let call: Specialization = "Add<e5m2, e5m2, e5m2>".parse().unwrap();

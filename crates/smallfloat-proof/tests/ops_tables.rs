@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use smallfloat::ops::{
-    Answer, Arithmetic, Comparison, Function, Group, Operand, Operation, Predicate, Semantics,
+    Answer, Comparison, Function, Group, Operand, Operation, OperationOptions, Predicate, Semantics,
     Specialization, dot,
 };
 use smallfloat::{Flags, project};
@@ -695,7 +695,7 @@ fn code_f64(operation: &str, x: f64, y: f64) -> (u64, Flags) {
     let operation = Operation::from_name(operation).unwrap();
     let b64 = smallfloat::formats::BINARY64;
     let operands = [Operand::new(x.to_bits(), &b64), Operand::new(y.to_bits(), &b64)];
-    let r = operation.evaluate(&operands, &b64, &b64.default_projection(), Arithmetic::IEEE);
+    let r = operation.evaluate(&operands, &b64, &b64.default_projection(), OperationOptions::IEEE);
     (r.value, r.flags)
 }
 

@@ -5,7 +5,7 @@
 //! evenly.
 
 use rayon::prelude::*;
-use smallfloat::ops::{Arithmetic, Operand, Operation, Semantics};
+use smallfloat::ops::{Operand, Operation, OperationOptions, Semantics};
 use smallfloat::{Format, Projection, Rounded, Rounding};
 use smallfloat_oracle::fast::{Grid, Item, Spot};
 use smallfloat_oracle::{self as oracle, Policy, ops as slow, selection};
@@ -35,18 +35,18 @@ struct Sheet {
     format: Format,
     grid: Grid,
     items: Vec<Item>,
-    arithmetic: Arithmetic,
+    arithmetic: OperationOptions,
     semantics: slow::Semantics,
-    how: Projection,
+    projection: Projection,
     policy: Policy,
 }
 
 impl Sheet {
     fn new(format: Format, rounding: Rounding) -> Self {
         let grid = Grid::new(&oracle_format(&format));
-        let arithmetic = Arithmetic::default_for([&format]);
-        let how = format.default_projection().with_rounding(rounding);
-        let mut policy = oracle_policy(&how);
+        let arithmetic = OperationOptions::default_for([&format]);
+        let projection = format.default_projection().with_rounding(rounding);
+        let mut policy = oracle_policy(&projection);
         let semantics = match arithmetic.semantics {
             Semantics::Ieee => slow::Semantics::Ieee,
             Semantics::P3109 => {
@@ -54,7 +54,7 @@ impl Sheet {
                 slow::Semantics::P3109
             }
         };
-        Self { format, items: grid.items(), grid, arithmetic, semantics, how, policy }
+        Self { format, items: grid.items(), grid, arithmetic, semantics, projection, policy }
     }
 
     /// x·y + z by integers, or by big ones where an operand is special.
@@ -101,7 +101,7 @@ impl Sheet {
         let flags = core_flags(flags | rounded);
         let operands = items.map(|item| Operand::new(item.code, &self.format));
         let Rounded { value, flags: raised } =
-            operation.evaluate(&operands, &self.format, &self.how, self.arithmetic);
+            operation.evaluate(&operands, &self.format, &self.projection, self.arithmetic);
         // IEEE 754 leaves the sign of a NaN open.
         let sign = if nan && self.grid.format().has_signed_nan() { self.grid.format().sign_bit() } else { 0 };
         let same = value == code || (value ^ code == sign && self.format.decode(code).is_nan());
@@ -111,7 +111,7 @@ impl Sheet {
                 "{} {} {x:02x} {y:02x} {z:02x} {:?}: got {value:02x} {raised}, expected {code:02x} {flags}",
                 self.format,
                 operation.name(),
-                self.how.rounding
+                self.projection.rounding
             )
         })
     }

@@ -42,12 +42,11 @@ fn policies(format: &Format) -> Vec<Projection> {
     let mut list: Vec<Projection> = Vec::new();
     for named in Preset::ALL {
         for saturation in Saturation::ALL {
-            let how = named.projection(format).with_saturation(saturation);
-            if !list
-                .iter()
-                .any(|other| other.unrepresentable == how.unrepresentable && other.saturation == saturation)
-            {
-                list.push(how);
+            let projection = named.projection(format).with_saturation(saturation);
+            if !list.iter().any(|other| {
+                other.unrepresentable == projection.unrepresentable && other.saturation == saturation
+            }) {
+                list.push(projection);
             }
         }
     }
@@ -114,15 +113,18 @@ fn negated(x: Exact) -> Exact {
 fn compare(
     format: &Format,
     table: &Table,
-    how: &Projection,
+    projection: &Projection,
     x: Exact,
     exact: &oracle::Exact,
 ) -> Option<String> {
-    let got = project(x, format, how);
-    let (code, flags) = table.round(exact, &oracle_policy(how));
+    let got = project(x, format, projection);
+    let (code, flags) = table.round(exact, &oracle_policy(projection));
     let flags = core_flags(flags);
     (got.value != code || got.flags != flags).then(|| {
-        format!("{format} {x:x?} {how:?}: got {:#x} {}, expected {code:#x} {flags}", got.value, got.flags)
+        format!(
+            "{format} {x:x?} {projection:?}: got {:#x} {}, expected {code:#x} {flags}",
+            got.value, got.flags
+        )
     })
 }
 
@@ -194,8 +196,8 @@ fn check_stochastic(format: &Format) -> (u64, Vec<String>) {
                             Rounding::StochasticC(bits),
                         ] {
                             compared += 1;
-                            let how = format.default_projection().with_rounding(rounding);
-                            wrong.extend(compare(format, &table, &how, x, &exact));
+                            let projection = format.default_projection().with_rounding(rounding);
+                            wrong.extend(compare(format, &table, &projection, x, &exact));
                         }
                     }
                 }
@@ -291,7 +293,7 @@ fn check_random(seed: u64, negatives: &[NegativeRule], unsigned_only: bool) -> (
     for _ in 0..INPUTS {
         let x = random_exact(&format, &mut scramble);
         let rounding = random_rounding(&mut scramble);
-        let how = Projection {
+        let projection = Projection {
             rounding,
             saturation: scramble.pick(&Saturation::ALL),
             unrepresentable: Unrepresentable {
@@ -309,7 +311,7 @@ fn check_random(seed: u64, negatives: &[NegativeRule], unsigned_only: bool) -> (
         };
         // What was cut off may be anything in (0, 1) of the last place.
         let exact = oracle_exact(x, 1 + i64::try_from(scramble.below(40)).unwrap());
-        wrong.extend(compare(&format, &table, &how, x, &exact));
+        wrong.extend(compare(&format, &table, &projection, x, &exact));
     }
     (INPUTS, wrong)
 }
@@ -401,10 +403,10 @@ fn wide_destinations() {
         let mut scramble = Scramble(64);
         for _ in 0..20_000 {
             let x = random_exact(&format, &mut scramble);
-            let how = format.default_projection().with_rounding(random_rounding(&mut scramble));
+            let projection = format.default_projection().with_rounding(random_rounding(&mut scramble));
             let narrow =
                 matches!(x, Exact::Finite { significand, sticky: true, .. } if significand >> 120 == 0);
-            if !narrow && let Some(wrong) = compare(&format, &table, &how, x, &oracle_exact(x, 3)) {
+            if !narrow && let Some(wrong) = compare(&format, &table, &projection, x, &oracle_exact(x, 3)) {
                 panic!("{wrong}");
             }
         }

@@ -261,7 +261,9 @@ fn golden_blocks() {
             operand.len()
         );
         match parse(&text).call_blocks(&[Argument::Sequence(operand)], &[]) {
-            Ok(Answer::Block(r)) => assert_eq!(r.block(), Block { scale, elements }, "{text} {operand:x?}"),
+            Ok(Answer::Block(r)) => {
+                assert_eq!(r.block(), Block { scale, elements }, "{text} {operand:x?}")
+            }
             other => panic!("{text}: {other:?}"),
         }
     }

@@ -90,8 +90,8 @@ fn golden_vectors_every_rounding_and_saturation() {
         for (cell, mode) in cells[2..].iter().zip(MODES) {
             for (index, preset) in PRESETS.into_iter().enumerate() {
                 let expected = hex(cell.split('/').nth(index).unwrap_or(cell));
-                let how = preset.projection(&f).with_rounding(mode);
-                let got = project(x, &f, &how).value;
+                let projection = preset.projection(&f).with_rounding(mode);
+                let got = project(x, &f, &projection).value;
                 assert_eq!(got, expected, "{row}: {mode:?} {preset:?}");
                 checks += 1;
             }
@@ -157,9 +157,9 @@ fn saturation_tables() {
                 ],
             };
             for preset in PRESETS {
-                let how = preset.projection(&f).with_rounding(mode);
+                let projection = preset.projection(&f).with_rounding(mode);
                 let operands = ["1000000", "-1000000", "inf", "-inf"];
-                for (x, row) in operands.into_iter().zip(rows(how.saturation)) {
+                for (x, row) in operands.into_iter().zip(rows(projection.saturation)) {
                     let expected = match row[column] {
                         Hi => hi,
                         Lo => lo,
@@ -168,7 +168,7 @@ fn saturation_tables() {
                         Nan => nan,
                     };
                     assert_eq!(
-                        project(operand(x), &f, &how).value,
+                        project(operand(x), &f, &projection).value,
                         expected,
                         "{name} {x} {mode:?} {preset:?}"
                     );
@@ -226,12 +226,15 @@ fn stochastic_lines() {
 #[test]
 fn conversions_between_formats() {
     let (p4, f4) = (format("Binary8p4se"), format("Binary4p2sf"));
-    let how = |preset: Preset, mode| preset.projection(&f4).with_rounding(mode);
-    let none = how(Preset::P3109SatNone, Rounding::NearestEven);
+    let projection = |preset: Preset, mode| preset.projection(&f4).with_rounding(mode);
+    let none = projection(Preset::P3109SatNone, Rounding::NearestEven);
     assert_eq!(convert(0x48, &p4, &f4, &none).value, 0x06); // 2.0
     assert_eq!(convert(0x7E, &p4, &f4, &none).value, 0x08); // 224: NaN
-    assert_eq!(convert(0x7E, &p4, &f4, &how(Preset::P3109SatFinite, Rounding::NearestEven)).value, 0x07);
-    assert_eq!(convert(0x7E, &p4, &f4, &how(Preset::P3109SatNone, Rounding::TowardZero)).value, 0x07);
+    assert_eq!(
+        convert(0x7E, &p4, &f4, &projection(Preset::P3109SatFinite, Rounding::NearestEven)).value,
+        0x07
+    );
+    assert_eq!(convert(0x7E, &p4, &f4, &projection(Preset::P3109SatNone, Rounding::TowardZero)).value, 0x07);
     assert_eq!(f4.default_projection(), none);
 }
 
@@ -441,8 +444,8 @@ fn rounding_precedes_the_range_check() {
     let none = Preset::P3109SatNone.projection(&f);
     // −0.4 · MinPositive = −2/5 · 2^−18.
     let tiny = ratio(-2, 5 << 18);
-    let code = |how: Projection| {
-        let Rounded { value, .. } = project(tiny, &f, &how);
+    let code = |projection: Projection| {
+        let Rounded { value, .. } = project(tiny, &f, &projection);
         value
     };
     for (mode, expected) in MODES.into_iter().zip([0x00, 0x00, 0x00, 0x00, 0xFF, 0xFF]) {

@@ -75,13 +75,13 @@ const SHP: Layout =
 fn through_f32(layout: &Layout) -> u64 {
     let (start, mut checks) = (Instant::now(), 0);
     for (f, bias, paper) in layout.all() {
-        let how = f.default_projection();
+        let projection = f.default_projection();
         for code in 0..2 * layout.sign() {
             let bits = layout.f32_bits(code, bias, paper);
             let there = convert(code, &f, &BINARY32, &BINARY32.default_projection());
             let flags = if layout.is_denormal(code) { Flags::DENORMAL } else { Flags::NONE };
             assert!(there.value == bits && there.flags == flags, "{f} {code:#x}: {there:?}, want {bits:#x}");
-            let back = convert(bits, &BINARY32, &f, &how);
+            let back = convert(bits, &BINARY32, &f, &projection);
             assert!(back.value == code && back.flags == Flags::NONE, "{f} {code:#x} came back as {back:?}");
             checks += 1;
         }
@@ -120,7 +120,7 @@ fn cfloat8_through_bf16() {
 
 #[test]
 fn uhp_through_f32() {
-    let how = UHP.default_projection();
+    let projection = UHP.default_projection();
     for code in 0..=0xFFFF_u64 {
         let (field, mantissa) = (code >> 10, code & 0x3FF);
         let (bits, there_flags, back, back_flags) = match (field, mantissa) {
@@ -132,7 +132,7 @@ fn uhp_through_f32() {
         };
         let there = convert(code, &UHP, &BINARY32, &BINARY32.default_projection());
         assert_eq!((there.value, there.flags), (bits, there_flags), "{code:#x}");
-        let r = convert(bits, &BINARY32, &UHP, &how);
+        let r = convert(bits, &BINARY32, &UHP, &projection);
         assert_eq!((r.value, r.flags), (back, back_flags), "{code:#x}");
     }
 }
@@ -184,10 +184,10 @@ fn bf16_input_equals_f32_input_with_its_low_half_zero() {
     let mut formats: Vec<Format> = [0, 7, 11, 31, 63].map(|bias| (C143.make)(bias)).to_vec();
     formats.extend([(C152.make)(0), (C152.make)(15), (C152.make)(63), (SHP.make)(15), (SHP.make)(63), UHP]);
     for f in formats {
-        for how in [f.default_projection(), stochastic(&f, 0x8000_0001)] {
+        for projection in [f.default_projection(), stochastic(&f, 0x8000_0001)] {
             for bits in 0..=u16::MAX {
-                let narrow = f.encode_bf16_bits(bits, &how);
-                let wide = convert(u64::from(bits) << 16, &BINARY32, &f, &how);
+                let narrow = f.encode_bf16_bits(bits, &projection);
+                let wide = convert(u64::from(bits) << 16, &BINARY32, &f, &projection);
                 assert_eq!(narrow, wide, "{f} {bits:#06x}");
             }
         }
@@ -207,7 +207,7 @@ fn rebias_every_code_between_every_pair_of_biases() {
                 layout.all().filter(|(.., reading)| *reading == paper).map(|(f, ..)| f).collect();
             for (b1, from) in (0_i32..).zip(&formats) {
                 for (b2, to) in (0_i32..).zip(&formats) {
-                    let how = to.default_projection();
+                    let projection = to.default_projection();
                     let shift = b2 - b1;
                     // Operand and grid in one unit: x · 2^up against grid · 2^down.
                     let (up, down) = (shift.max(0), (-shift).max(0));
@@ -234,12 +234,12 @@ fn rebias_every_code_between_every_pair_of_biases() {
                         if layout.is_denormal(index) {
                             flags = format!("D{flags}");
                         }
-                        let r = convert(index, from, to, &how);
+                        let r = convert(index, from, to, &projection);
                         let got = if r.flags.is_empty() { String::new() } else { r.flags.to_string() };
                         let expected = u64::try_from(expected).unwrap();
                         assert!(r.value == expected && got == flags, "{index:#x} {from} to {to}: {r:?}");
                         compared += 1;
-                        let mirrored = convert(index | 0x80, from, to, &how);
+                        let mirrored = convert(index | 0x80, from, to, &projection);
                         assert!(mirrored.value == expected | 0x80 && mirrored.flags == r.flags);
                         // The fast path.
                         let field = i32::try_from(index >> layout.mantissa_bits).unwrap();

@@ -100,7 +100,7 @@ fn count(target: &Target, bits: RangeInclusive<u32>) -> u64 {
 /// These bfloat16 inputs, all words of N bits, all three modes. Returns how many results were checked.
 fn count_inputs(target: &Target, n: u32, inputs: impl Iterator<Item = u64>) -> u64 {
     let f: Format = target.name.parse().expect("a format");
-    let how = f.default_projection();
+    let projection = f.default_projection();
     let sign = if f.is_signed() { 1 << (f.width() - 1) } else { 0 };
     let top = target.magnitude(target.max + 1);
     let flushed = |index: u64| if f == UHP && index < 1 << target.trailing { 0 } else { index };
@@ -120,7 +120,7 @@ fn count_inputs(target: &Target, n: u32, inputs: impl Iterator<Item = u64>) -> u
             assert!(!tiny || t == 0);
             for word in (0..1_u64 << n).step_by(step) {
                 let index = lo + u64::from(i128::from(word) >= (1 << n) - t);
-                let r = convert(bits, &BFLOAT16, &f, &how.with_rounding(rounding(mode, n, word)));
+                let r = convert(bits, &BFLOAT16, &f, &projection.with_rounding(rounding(mode, n, word)));
                 if index <= target.max {
                     let has_sign = index > 0 || f.has_negative_zero();
                     let expected = flushed(index) | if has_sign { sign } else { 0 };
@@ -246,8 +246,8 @@ fn the_hole_has_its_true_distance() {
         // 256 / 9 = 28.4…
         let ups = (0..256)
             .filter(|&word| {
-                let how = f.default_projection().with_rounding(rounding(mode, 8, word));
-                convert(0x3C00, &BFLOAT16, &f, &how).value == 0x08
+                let projection = f.default_projection().with_rounding(rounding(mode, 8, word));
+                convert(0x3C00, &BFLOAT16, &f, &projection).value == 0x08
             })
             .count();
         assert_eq!(ups, t, "{mode}");

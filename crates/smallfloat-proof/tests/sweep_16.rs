@@ -13,11 +13,11 @@ use smallfloat_proof::{
 
 /// Every code of one format into another: code and flags.
 fn check_pair(from: &Format, to: &Format, table: &Table) -> (u64, Vec<String>) {
-    let (how, source) = (to.default_projection(), oracle_format(from));
-    let policy = oracle_policy(&how);
+    let (projection, source) = (to.default_projection(), oracle_format(from));
+    let policy = oracle_policy(&projection);
     let mut wrong = Vec::new();
     for code in 0..=from.max_code() {
-        let got = convert(code, from, to, &how);
+        let got = convert(code, from, to, &projection);
         let (expected, flags) = oracle::convert(code, &source, table, &policy);
         let flags = core_flags(flags);
         if (got.value, got.flags) != (expected, flags) {
@@ -98,8 +98,9 @@ fn sixteen_bit_inputs_by_the_kernels() {
         let levels: Vec<Level> = Level::available().collect();
         for rounding in Rounding::DETERMINISTIC {
             for saturation in [Saturation::SatFinite, Saturation::SatPropagate, Saturation::SatNone] {
-                let how = format.default_projection().with_rounding(rounding).with_saturation(saturation);
-                let (found, _) = located.sweep(&how, &levels);
+                let projection =
+                    format.default_projection().with_rounding(rounding).with_saturation(saturation);
+                let (found, _) = located.sweep(&projection, &levels);
                 compared += found.inputs;
                 wrong.extend(found.first);
             }

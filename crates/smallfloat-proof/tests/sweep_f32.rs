@@ -65,11 +65,11 @@ const MORE_NAMES: [&str; 28] = [
 /// Sweeps one format; tells the first difference.
 fn sweep_format(name: &str) -> Result<(), String> {
     let format: Format = name.parse().unwrap_or_else(|e| panic!("{name}: {e}"));
-    let how = format.default_projection();
+    let projection = format.default_projection();
     let start = Instant::now();
-    let runs = f32_runs(&oracle_format(&format), &oracle_policy(&how));
-    ends_agree(&format, &how, &runs);
-    let swept = all_f32::<u8>(&format, &how, Level::detected(), &runs);
+    let runs = f32_runs(&oracle_format(&format), &oracle_policy(&projection));
+    ends_agree(&format, &projection, &runs);
+    let swept = all_f32::<u8>(&format, &projection, Level::detected(), &runs);
     assert_eq!(swept.inputs, 1 << 32, "{name}");
     tell(&format!("{name}, {} runs", runs.len()), swept.inputs, start);
     match swept.first {
@@ -79,8 +79,8 @@ fn sweep_format(name: &str) -> Result<(), String> {
 }
 
 /// The core at both ends of every run, where the neighbours belong to other runs.
-fn ends_agree(format: &Format, how: &Projection, runs: &[Run]) -> u64 {
-    let (compared, wrong) = run_ends(format, how, runs);
+fn ends_agree(format: &Format, projection: &Projection, runs: &[Run]) -> u64 {
+    let (compared, wrong) = run_ends(format, projection, runs);
     assert_eq!(wrong, None);
     compared
 }
@@ -120,12 +120,12 @@ fn samples_of_the_other_formats() {
         .par_iter()
         .map(|name| {
             let format: Format = name.parse().unwrap_or_else(|e| panic!("{name}: {e}"));
-            let how = format.default_projection();
-            let runs = f32_runs(&oracle_format(&format), &oracle_policy(&how));
+            let projection = format.default_projection();
+            let runs = f32_runs(&oracle_format(&format), &oracle_policy(&projection));
             let bits = sample(&runs);
             let source: Vec<f32> = bits.iter().map(|&bits| f32::from_bits(bits)).collect();
             let mut codes = vec![0_u8; source.len()];
-            Encoder::<f32>::new(&format, &how).expect("a small format").encode(&source, &mut codes);
+            Encoder::<f32>::new(&format, &projection).expect("a small format").encode(&source, &mut codes);
             let mut run = 0;
             for (&bits, &code) in bits.iter().zip(&codes) {
                 while runs[run].end_inclusive < bits {
@@ -149,8 +149,8 @@ fn run_ends_in_every_mode() {
         .par_iter()
         .map(|&(name, rounding)| {
             let format: Format = name.parse().unwrap_or_else(|e| panic!("{name}: {e}"));
-            let how = format.default_projection().with_rounding(rounding);
-            ends_agree(&format, &how, &f32_runs(&oracle_format(&format), &oracle_policy(&how)))
+            let projection = format.default_projection().with_rounding(rounding);
+            ends_agree(&format, &projection, &f32_runs(&oracle_format(&format), &oracle_policy(&projection)))
         })
         .sum();
     tell("run ends", compared, start);

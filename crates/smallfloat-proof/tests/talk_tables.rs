@@ -428,7 +428,7 @@ fn decoded(f: &Format, code: u64) -> Printed {
 /// Checks every row `0xNN … = value [= decimal]` of a table: decoding gives the printed value, the printed decimal (if
 /// exact) encodes to the code. Returns the number of rows.
 fn check(f: &Format, table: &str) -> usize {
-    let how = f.default_projection();
+    let projection = f.default_projection();
     for row in table.trim().lines() {
         let row = row.trim();
         let code = u64::from_str_radix(&row[2..4], 16).expect("a code");
@@ -449,7 +449,7 @@ fn check(f: &Format, table: &str) -> usize {
             let value = f.decode(code).to_f64().expect("exact");
             assert_eq!(format!("{value:.3}"), rounded, "{f}: {row}");
         } else if !last.contains("*2^") && expected != Printed::Nan {
-            let encoded = f.encode_text(last, &how).expect("a number");
+            let encoded = f.encode_text(last, &projection).expect("a number");
             assert_eq!((encoded.value, encoded.flags), (code, Flags::NONE), "{f}: {row}");
             if let Some(bits) = BINARY64.encode(f.decode(code)) {
                 let decimal: f64 = last.parse().expect("a decimal");
@@ -461,12 +461,12 @@ fn check(f: &Format, table: &str) -> usize {
 }
 
 /// Codes with significand and exponent.
-type Cells = [(u64, u64, i32); 4];
+type ClassSums = [(u64, u64, i32); 4];
 
 #[test]
 fn rfc_table_of_e4m3fn_e4m3fnuz_and_e4m3b11fnuz() {
     // Bias; min normal, max normal, min subnormal, max subnormal as code and significand · 2^exponent.
-    let columns: [(Format, i32, Cells); 3] = [
+    let columns: [(Format, i32, ClassSums); 3] = [
         (E4M3FN, 7, [(0x08, 1, -6), (0x7E, 7, 6), (0x01, 1, -9), (0x07, 7, -9)]),
         (E4M3FNUZ, 8, [(0x08, 1, -7), (0x7F, 15, 4), (0x01, 1, -10), (0x07, 7, -10)]),
         (E4M3B11FNUZ, 11, [(0x08, 1, -10), (0x7F, 15, 1), (0x01, 1, -13), (0x07, 7, -13)]),
@@ -622,7 +622,7 @@ fn binary4p2_with_and_without_infinity() {
 #[test]
 fn double_rounding_through_binary32() {
     let f = format("binary8p3se");
-    let how = f.default_projection();
+    let projection = f.default_projection();
     let (c128, c160) = (0x5C, 0x5D);
     assert_eq!(
         (decoded(&f, c128), decoded(&f, c160)),
@@ -631,16 +631,16 @@ fn double_rounding_through_binary32() {
     // 144 + 2^−17, exact in binary64.
     let x = 144.0 + f64::from_bits((1023 - 17) << 52);
     assert_eq!(format!("{x:.12}"), "144.000007629395"); // the slide prints …7629453: it lost the digits 39
-    assert_eq!(f.encode_f64(x, &how).value, c160);
-    assert_eq!(f.encode_text("144.00000762939453125", &how).expect("a number").value, c160);
-    assert_eq!(f.encode_text("144.000007629453", &how).expect("a number").value, c160);
+    assert_eq!(f.encode_f64(x, &projection).value, c160);
+    assert_eq!(f.encode_text("144.00000762939453125", &projection).expect("a number").value, c160);
+    assert_eq!(f.encode_text("144.000007629453", &projection).expect("a number").value, c160);
     let narrow = convert(x.to_bits(), &BINARY64, &BINARY32, &BINARY32.default_projection());
     assert_eq!(narrow.value, u64::from(144.0_f32.to_bits()));
-    assert_eq!(convert(narrow.value, &BINARY32, &f, &how).value, c128);
+    assert_eq!(convert(narrow.value, &BINARY32, &f, &projection).value, c128);
     // Rounding to odd on the way keeps the information.
     let odd = BINARY32.default_projection().with_rounding(Rounding::ToOdd);
     let narrow = convert(x.to_bits(), &BINARY64, &BINARY32, &odd);
-    assert_eq!(convert(narrow.value, &BINARY32, &f, &how).value, c160);
+    assert_eq!(convert(narrow.value, &BINARY32, &f, &projection).value, c160);
 }
 
 /// The talk's Convert: any NaN → NaN; ±Inf → ±max if saturating, else kept; −0 → 0.
@@ -649,19 +649,19 @@ fn convert_table_of_the_talk() {
     for (name, max) in [("binary8p3", 0x7E), ("binary8p4", 0x7E)] {
         let f = format(name);
         for (preset, infinity) in [(Preset::P3109SatFinite, max), (Preset::P3109SatNone, 0x7F)] {
-            let how = preset.projection(&f);
+            let projection = preset.projection(&f);
             for nan in [0x7FC0_0000, 0xFFC0_0000, 0x7F80_0001, 0xFFFF_FFFF] {
-                assert_eq!(convert(nan, &BINARY32, &f, &how).value, 0x80, "{name}");
+                assert_eq!(convert(nan, &BINARY32, &f, &projection).value, 0x80, "{name}");
             }
-            assert_eq!(convert(0x7F80_0000, &BINARY32, &f, &how).value, infinity, "{name}");
-            assert_eq!(convert(0xFF80_0000, &BINARY32, &f, &how).value, infinity | 0x80, "{name}");
-            let r = convert(0x8000_0000, &BINARY32, &f, &how);
+            assert_eq!(convert(0x7F80_0000, &BINARY32, &f, &projection).value, infinity, "{name}");
+            assert_eq!(convert(0xFF80_0000, &BINARY32, &f, &projection).value, infinity | 0x80, "{name}");
+            let r = convert(0x8000_0000, &BINARY32, &f, &projection);
             assert_eq!((r.value, r.flags), (0, Flags::NONE), "{name}");
         }
     }
     // And back: NaN and ±Inf stay what they are.
-    let (f, how) = (format("binary8p3"), Preset::P3109SatNone.projection(&BINARY32));
+    let (f, projection) = (format("binary8p3"), Preset::P3109SatNone.projection(&BINARY32));
     for (code, bits) in [(0x80, 0x7FC0_0000), (0x7F, 0x7F80_0000), (0xFF, 0xFF80_0000), (0x00, 0)] {
-        assert_eq!(convert(code, &f, &BINARY32, &how).value, bits);
+        assert_eq!(convert(code, &f, &BINARY32, &projection).value, bits);
     }
 }

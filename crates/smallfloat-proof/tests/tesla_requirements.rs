@@ -394,8 +394,8 @@ fn r21_uhp_as_destination_follows_ieee_754() {
     assert_eq!(from_f32(&UHP, 0x4F80_0000), pair(0xFC00, "O")); // 2^32
     assert_eq!(from_f32(&UHP, 0x7F7F_FFFF), pair(0xFC00, "O"));
     // Directed rounding overflows as IEEE 754 says: toward zero stops at the largest finite value.
-    let how = UHP.default_projection().with_rounding(Rounding::TowardZero);
-    let r = convert(0x7F7F_FFFF, &BINARY32, &UHP, &how);
+    let projection = UHP.default_projection().with_rounding(Rounding::TowardZero);
+    let r = convert(0x7F7F_FFFF, &BINARY32, &UHP, &projection);
     assert_eq!((r.value, r.flags.tesla()), (0xFBFF, Flags::OVERFLOW));
     // A negative value, and −Inf, have no UHP.
     assert_eq!(from_f32(&UHP, 0xBF80_0000), pair(0xFE00, "I"));
@@ -457,8 +457,8 @@ fn r24_shp_and_uhp_convert_to_and_from_float32() {
     assert_eq!((r.value, r.flags), (0x3F80, Flags::INEXACT));
 }
 
-fn stochastic_a(how: Projection, bits: u32, word: u64) -> Projection {
-    how.with_rounding(Rounding::StochasticA(RandomBits::new(bits, word).expect("a legal word")))
+fn stochastic_a(projection: Projection, bits: u32, word: u64) -> Projection {
+    projection.with_rounding(Rounding::StochasticA(RandomBits::new(bits, word).expect("a legal word")))
 }
 
 #[test]
@@ -466,16 +466,16 @@ fn r25_cfloat8_rounds_to_nearest_and_stochastically() {
     let f = with_bias("cfloat8_1_4_3", 7);
     // 1.03125 lies a quarter of the way from 38 to 39: away for R ≥ C0000000.
     for (bits, wide, code) in [(0x3F84_0000_u64, BINARY32, 0x38), (0x3F84, BFLOAT16, 0x38)] {
-        let how = f.default_projection();
-        assert_eq!(how.rounding, Rounding::NearestEven);
-        assert_eq!(convert(bits, &wide, &f, &how).value, code);
-        assert_eq!(convert(bits, &wide, &f, &stochastic_a(how, 32, 0xBFFF_FFFF)).value, 0x38);
-        assert_eq!(convert(bits, &wide, &f, &stochastic_a(how, 32, 0xC000_0000)).value, 0x39);
+        let projection = f.default_projection();
+        assert_eq!(projection.rounding, Rounding::NearestEven);
+        assert_eq!(convert(bits, &wide, &f, &projection).value, code);
+        assert_eq!(convert(bits, &wide, &f, &stochastic_a(projection, 32, 0xBFFF_FFFF)).value, 0x38);
+        assert_eq!(convert(bits, &wide, &f, &stochastic_a(projection, 32, 0xC000_0000)).value, 0x39);
     }
     let f = with_bias("cfloat8_1_5_2", 15);
     for (word, code) in [(0x9999_97FF, 0x3C), (0x9999_9800, 0x3D)] {
-        let how = stochastic_a(f.default_projection(), 32, word);
-        assert_eq!(convert(0x3F8C_CCCD, &BINARY32, &f, &how).value, code);
+        let projection = stochastic_a(f.default_projection(), 32, word);
+        assert_eq!(convert(0x3F8C_CCCD, &BINARY32, &f, &projection).value, code);
     }
 }
 
@@ -486,8 +486,8 @@ fn r26_shp_and_uhp_round_to_nearest_and_stochastically() {
     for (f, lo) in [(shp, 0x3C00), (UHP, 0x7C00)] {
         assert_eq!(from_f32(&f, 0x3F80_0800), pair(lo, "-"));
         for (word, code) in [(0, lo), (0xBFFF_FFFF, lo), (0xC000_0000, lo + 1), (0xFFFF_FFFF, lo + 1)] {
-            let how = stochastic_a(f.default_projection(), 32, word);
-            assert_eq!(convert(0x3F80_0800, &BINARY32, &f, &how).value, code, "{f} {word:#x}");
+            let projection = stochastic_a(f.default_projection(), 32, word);
+            assert_eq!(convert(0x3F80_0800, &BINARY32, &f, &projection).value, code, "{f} {word:#x}");
         }
     }
 }
@@ -497,8 +497,8 @@ fn r26_shp_and_uhp_round_to_nearest_and_stochastically() {
 fn r27_the_same_seed_gives_the_same_bits_in_any_order() {
     let f = with_bias("cfloat8_1_4_3", 7);
     let round = |rng: &Philox, element: u64| {
-        let how = stochastic_a(f.default_projection(), 32, u64::from(rng.word(element)));
-        convert(0x3F88_0000, &BINARY32, &f, &how).value
+        let projection = stochastic_a(f.default_projection(), 32, u64::from(rng.word(element)));
+        convert(0x3F88_0000, &BINARY32, &f, &projection).value
     };
     let rng = Philox { seed: 42, stream: 0 };
     let forward: Vec<u64> = (0..4096).map(|i| round(&rng, i)).collect();
@@ -581,8 +581,8 @@ fn r29_stochastic_accumulation_keeps_what_nearest_drops() {
         let rng = Philox { seed: 29, stream: u64::from(stream) };
         let mut code = 0x38;
         for i in 0..1000 {
-            let how = stochastic_a(f.default_projection(), 32, u64::from(rng.word(i)));
-            code = f.encode_f64(paper_value(code, 4, 3, 7) + step, &how).value;
+            let projection = stochastic_a(f.default_projection(), 32, u64::from(rng.word(i)));
+            code = f.encode_f64(paper_value(code, 4, 3, 7) + step, &projection).value;
         }
         total += paper_value(code, 4, 3, 7);
     }

@@ -19,8 +19,8 @@ fn decoded(from: &Format, code: u64) -> (u64, Flags) {
 }
 
 /// From f32 bits: the code and the paper's flags.
-fn encoded(to: &Format, bits: u64, how: &Projection) -> (u64, String) {
-    let r = convert(bits, &BINARY32, to, how);
+fn encoded(to: &Format, bits: u64, projection: &Projection) -> (u64, String) {
+    let r = convert(bits, &BINARY32, to, projection);
     (r.value, r.flags.tesla().to_string())
 }
 
@@ -249,8 +249,8 @@ const TABLE_4: [(&str, u64, &str, u64, &str); 118] = [
 fn table_4_every_row() {
     for (name, bits, printed, code, flags) in TABLE_4 {
         let f = format(name);
-        let how = f.default_projection();
-        assert_eq!(encoded(&f, bits, &how), (code, flags.to_string()), "{name} {bits:08X}");
+        let projection = f.default_projection();
+        assert_eq!(encoded(&f, bits, &projection), (code, flags.to_string()), "{name} {bits:08X}");
         // The printed value names the same f32, and rounds to the same code once more through bfloat16's source path.
         if bits & 0x7FFF_FFFF <= 0x7F80_0000 {
             assert_eq!(u64::from(parsed(printed)), bits, "{printed}");
@@ -258,7 +258,7 @@ fn table_4_every_row() {
             assert_eq!(r.value, bits, "{printed}");
         }
         if bits.trailing_zeros() >= 16 {
-            let r = f.encode_bf16_bits(u16::try_from(bits >> 16).unwrap(), &how);
+            let r = f.encode_bf16_bits(u16::try_from(bits >> 16).unwrap(), &projection);
             assert_eq!(
                 (r.value, r.flags.tesla().to_string()),
                 (code, flags.to_string()),

@@ -19,11 +19,11 @@ fn formats_up_to_16_bits() -> Vec<Format> {
 
 /// Printing and reading back with nearest even gives the same number.
 fn check_round_trip(format: &Format) -> (u64, Vec<String>) {
-    let how = Preset::Ieee.projection(format);
+    let projection = Preset::Ieee.projection(format);
     let mut wrong = Vec::new();
     for code in 0..=format.max_code() {
         let printed = format.decode_text(code);
-        let back = format.encode_text(&printed, &how).map(|r| r.value);
+        let back = format.encode_text(&printed, &projection).map(|r| r.value);
         // NaN payloads and flushed codes come back as the canonical code of their value.
         if back != format.encode(format.decode(code)).ok_or_else(|| unreachable!()) {
             wrong.push(format!("{format} {code:#x} printed {printed}, read back {back:x?}"));
@@ -174,10 +174,10 @@ fn check_parsed(seed: u64) -> (u64, Vec<String>) {
             random_text(&format, &mut scramble)
         };
         let rounding = scramble.pick(&smallfloat::Rounding::DETERMINISTIC);
-        let how = format.default_projection().with_rounding(rounding);
-        let got = format.encode_text(&text, &how).expect("a number");
+        let projection = format.default_projection().with_rounding(rounding);
+        let got = format.encode_text(&text, &projection).expect("a number");
         let exact = oracle::parse(&text).expect("a number");
-        let (code, flags) = table.round(&exact, &oracle_policy(&how));
+        let (code, flags) = table.round(&exact, &oracle_policy(&projection));
         if (got.value, got.flags) != (code, core_flags(flags)) {
             wrong.push(format!(
                 "{text} into {format}, {rounding:?}: got {:#x} {}, expected {code:#x} {flags}",

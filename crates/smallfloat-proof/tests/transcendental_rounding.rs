@@ -66,22 +66,22 @@ struct Target {
     format: Format,
     grid: Grid,
     table: Table,
-    how: Projection,
+    projection: Projection,
 }
 
 impl Target {
     fn new(format: Format) -> Self {
         let described = oracle_format(&format);
-        let how = Preset::P3109SatNone.projection(&format).with_negative_zero(NegativeZero::Positive);
-        Self { format, grid: Grid::new(&described), table: Table::new(&described), how }
+        let projection = Preset::P3109SatNone.projection(&format).with_negative_zero(NegativeZero::Positive);
+        Self { format, grid: Grid::new(&described), table: Table::new(&described), projection }
     }
 
     fn policies(&self, roundings: &[Rounding], saturations: &[Saturation]) -> Vec<(Projection, Policy)> {
-        let both = |how: Projection| (how, oracle_policy(&how));
+        let both = |projection: Projection| (projection, oracle_policy(&projection));
         roundings
             .iter()
             .flat_map(|&r| saturations.iter().map(move |&s| (r, s)))
-            .map(|(r, s)| both(self.how.with_rounding(r).with_saturation(s)))
+            .map(|(r, s)| both(self.projection.with_rounding(r).with_saturation(s)))
             .collect()
     }
 }
@@ -101,11 +101,18 @@ fn stochastic() -> Vec<Rounding> {
         .collect()
 }
 
-fn differs(what: &str, x: &str, to: &Target, how: &Projection, expected: u64, got: u64) -> Option<String> {
+fn differs(
+    what: &str,
+    x: &str,
+    to: &Target,
+    projection: &Projection,
+    expected: u64,
+    got: u64,
+) -> Option<String> {
     (expected != got).then(|| {
         format!(
             "{what} = {x} -> {} ({:?}, {:?}): got {got:x}, expected {expected:x}",
-            to.format, how.rounding, how.saturation
+            to.format, projection.rounding, projection.saturation
         )
     })
 }
@@ -129,10 +136,17 @@ fn deterministic_modes_of_every_result() {
             for (target, policies) in &targets {
                 let spot = target.grid.locate_exact(&expected);
                 count += policies.len() as u64;
-                wrong.extend(policies.iter().filter_map(|(how, policy)| {
+                wrong.extend(policies.iter().filter_map(|(projection, policy)| {
                     let (code_expected, _) = target.grid.project(spot, policy);
-                    let got = project(result, &target.format, how).value;
-                    differs(&format!("{name} {format} {code:x}"), &text, target, how, code_expected, got)
+                    let got = project(result, &target.format, projection).value;
+                    differs(
+                        &format!("{name} {format} {code:x}"),
+                        &text,
+                        target,
+                        projection,
+                        code_expected,
+                        got,
+                    )
                 }));
             }
         }
@@ -160,12 +174,12 @@ fn stochastic_modes_and_the_older_saturation() {
             let text = line(result);
             let expected = stand_in(&text);
             for target in others.iter().chain([&own]) {
-                for (how, policy) in target.policies(&roundings, &Saturation::ALL) {
+                for (projection, policy) in target.policies(&roundings, &Saturation::ALL) {
                     count += 1;
                     let (code_expected, _) = target.table.round(&expected, &policy);
-                    let got = project(result, &target.format, &how).value;
+                    let got = project(result, &target.format, &projection).value;
                     let what = format!("{name} {format} {code:x}");
-                    wrong.extend(differs(&what, &text, target, &how, code_expected, got));
+                    wrong.extend(differs(&what, &text, target, &projection, code_expected, got));
                 }
             }
         }
@@ -216,9 +230,9 @@ fn monotone_after_every_rounding() {
             let of = all.of(name);
             let results: Vec<Exact> = codes.iter().map(|&code| of[code]).filter(|y| !y.is_nan()).collect();
             for &mode in &modes {
-                let how = Preset::P3109SatFinite.projection(format).with_rounding(mode);
+                let projection = Preset::P3109SatFinite.projection(format).with_rounding(mode);
                 let rounded: Vec<Datum> =
-                    results.iter().map(|&y| format.decode(project(y, format, &how).value)).collect();
+                    results.iter().map(|&y| format.decode(project(y, format, &projection).value)).collect();
                 for pair in rounded.windows(2) {
                     let (low, high) = if falls { (pair[1], pair[0]) } else { (pair[0], pair[1]) };
                     count += 1;

@@ -219,10 +219,10 @@ impl Comparison<'_> {
     fn judges(&mut self, stored: &Format, options: &Options) -> Result<Arc<[Judge]>> {
         let relabelled = options.format.has_free_bias() && !stored.has_free_bias();
         let element = if relabelled { options.format.with_bias(0).map_err(refuse)? } else { *stored };
-        let how = options.projection(&element);
+        let projection = options.projection(&element);
         let formats = [*stored, element];
         if let Some((of, with, judges)) = &self.judges
-            && (of, with) == (&formats, &how)
+            && (of, with) == (&formats, &projection)
         {
             return Ok(Arc::clone(judges));
         }
@@ -237,7 +237,7 @@ impl Comparison<'_> {
             let what = format!("its codes are {stored}; those that hold {element} are {}", judge.stored());
             return Err(refuse(what));
         }
-        self.judges = Some((formats, how, Arc::clone(&judges)));
+        self.judges = Some((formats, projection, Arc::clone(&judges)));
         Ok(judges)
     }
 }

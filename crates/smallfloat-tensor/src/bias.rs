@@ -32,7 +32,7 @@ use crate::{Error, Result};
 pub use controller::{BiasController, CodeUse, Observation};
 use least_error::least_error;
 pub use magnitudes::Magnitudes;
-pub(crate) use magnitudes::{LARGEST, Long, MANY, SMALLEST, WeightedCells};
+pub(crate) use magnitudes::{LARGEST, Long, MANY, SMALLEST, WeightedClassSums};
 
 /// How the bias of a tensor is chosen.
 ///
@@ -161,7 +161,9 @@ impl fmt::Display for BiasPolicy {
             Self::Amax { margin } => write!(f, "amax:margin={margin}"),
             Self::Percentile(percent) => write!(f, "percentile:{percent}"),
             Self::Fixed(bias) => write!(f, "{bias}"),
-            Self::Delayed { history, margin } => write!(f, "delayed:history={history},margin={margin}"),
+            Self::Delayed { history, margin } => {
+                write!(f, "delayed:history={history},margin={margin}")
+            }
             Self::Flags { patience } => write!(f, "flags:patience={patience}"),
             Self::Gradient { patience } => write!(f, "gradient:patience={patience}"),
         }

@@ -9,9 +9,9 @@ use std::ops::Range;
 
 use smallfloat::random::Philox;
 use smallfloat::{Flags, Format};
-use smallfloat_kernels::{Cells, Decoder, ErrorSums, Events, Words};
+use smallfloat_kernels::{ClassSums, Decoder, ErrorSums, EventCounts, RandomWords};
 
-use crate::bias::{MANY, Magnitudes, WeightedCells};
+use crate::bias::{MANY, Magnitudes, WeightedClassSums};
 use crate::ends::{Ends, Held};
 use crate::few::Few;
 use crate::granularity::{Grid, PIECE_ELEMENTS, TILE_ELEMENTS, Tile};
@@ -79,7 +79,7 @@ struct Scratch<T> {
 #[derive(Default)]
 struct Done {
     bytes_in: u64,
-    events: Events,
+    events: EventCounts,
     sums: ErrorSums,
     /// What elements are multiplied by when they are read.
     scales: Vec<f64>,
@@ -91,7 +91,7 @@ struct Done {
 
 /// What became of all tiles.
 struct Outcome {
-    events: Events,
+    events: EventCounts,
     sums: ErrorSums,
     scales: ScaleReport,
     biases: Vec<i32>,
@@ -116,7 +116,7 @@ impl<'a> Blocks<'a> {
         let by_bias = options.scale.is_none() && options.format.has_free_bias();
         let element =
             if by_bias { options.format.with_bias(0).map_err(refuse)? } else { options.layout()? };
-        let how = options.projection(&element);
+        let projection = options.projection(&element);
         let length = usize::try_from(loader.tensor.info.elements()).unwrap_or(usize::MAX);
         let relabel = match options.container {
             Container::Fp8 { .. } => {
@@ -133,7 +133,7 @@ impl<'a> Blocks<'a> {
         let stream = stream_of_name(&loader.tensor.info.name);
         let is_short = loader.tensor.stored == Stored::Wide && loader.tensor.info.dtype != Dtype::F64;
         Ok(Self {
-            quotients: Quotients::new(&element, &how, length, is_short)?,
+            quotients: Quotients::new(&element, &projection, length, is_short)?,
             decoder: f64_decoder(&element)?,
             is_short,
             relabel,
@@ -163,7 +163,7 @@ impl<'a> Blocks<'a> {
             self.sink.append(slot, &global.to_le_bytes())?;
         }
         let mut outcome = Outcome {
-            events: Events::default(),
+            events: EventCounts::default(),
             sums: ErrorSums::default(),
             scales: ScaleReport::new(self.options),
             biases: Vec::new(),
@@ -402,11 +402,11 @@ impl<'a> Blocks<'a> {
         let many = parts().map(<[T]>::len).sum::<usize>() > MANY;
         let weighed = || places().flatten().map(|i| (held[i].to_f64(), self.loader.weight(tile, i)));
         let magnitudes = if options.calibration.is_some() && many {
-            let mut cells = WeightedCells::new(self.element.precision());
+            let mut cells = WeightedClassSums::new(self.element.precision());
             weighed().for_each(|(x, weight)| cells.add(x, weight));
             cells.magnitudes()
         } else if many {
-            let mut cells = Cells::<T>::new(self.element.precision());
+            let mut cells = ClassSums::<T>::new(self.element.precision());
             parts().for_each(|part| cells.add(part));
             Magnitudes::from(&cells)
         } else {
@@ -445,11 +445,11 @@ impl<'a> Blocks<'a> {
         tile: &Tile,
         groups: &Tile,
         scales: &[Scale],
-    ) -> Events {
+    ) -> EventCounts {
         let divisors: Vec<Divisor> = scales.iter().map(|scale| self.divisor(scale)).collect();
         let Scratch { held, codes, division, .. } = scratch;
         codes.resize(held.len(), 0);
-        let mut events = Events::default();
+        let mut events = EventCounts::default();
         for (strip, range) in Self::strips(tile) {
             let (values, codes) = (&held[range.clone()], &mut codes[range]);
             self.quotients.begin(division, values.len());
@@ -461,7 +461,7 @@ impl<'a> Blocks<'a> {
             let run = if strip.columns == columns { values.len() } else { index(strip.columns) };
             for (i, codes) in codes.chunks_mut(run.max(1)).enumerate() {
                 let first_element = (strip.row + i as u64) * columns + strip.column;
-                let words = Words { generator: self.philox.into(), first_element };
+                let words = RandomWords { generator: self.philox.into(), first_element };
                 events = events.merge(self.quotients.encode(division, i * run, codes, words));
             }
         }

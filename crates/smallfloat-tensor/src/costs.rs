@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use smallfloat::FormatSpec;
-use smallfloat_kernels::Cells;
+use smallfloat_kernels::ClassSums;
 
-use crate::bias::{Magnitudes, WeightedCells};
+use crate::bias::{Magnitudes, WeightedClassSums};
 use crate::loader::share_of;
 use crate::options::refuse;
 use crate::view::{Stored, TensorView};
@@ -94,8 +94,8 @@ fn of_tensor(
     progress(Progress::Tensor(&info.name));
     let precision = spec.with_bias(0).map_err(refuse)?.precision();
     let weights = calibration.map_or(Ok(None), |calibration| calibration.weights(info))?;
-    let mut cells = Cells::<f64>::new(precision);
-    let mut weighted = weights.as_ref().map(|_| WeightedCells::new(precision));
+    let mut cells = ClassSums::<f64>::new(precision);
+    let mut weighted = weights.as_ref().map(|_| WeightedClassSums::new(precision));
     let mut columns = weights.iter().flat_map(|weights| weights.iter()).cycle();
     let reader = view.reader(tensor)?;
     let mut values = vec![0.0; PIECE];

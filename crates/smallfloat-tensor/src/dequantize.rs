@@ -176,8 +176,8 @@ fn write(
         };
         let (decoder, rounds) = match (Decoder::<T>::new(format, None), rounding) {
             (Err(_), Some(rounding)) => {
-                let how = T::FORMAT.default_projection().with_rounding(rounding);
-                let decoder = Decoder::<T>::new(format, Some(&how)).map_err(refused)?;
+                let projection = T::FORMAT.default_projection().with_rounding(rounding);
+                let decoder = Decoder::<T>::new(format, Some(&projection)).map_err(refused)?;
                 let rounds = rounded_codes(format, &decoder)?;
                 (decoder, rounds)
             }
@@ -241,7 +241,7 @@ fn products<T: Element>(
 ) -> Result<u64> {
     let customary = (!scaled.has_power_of_two_scales()).then_some(Rounding::NearestEven);
     let rounding = rounding.or(customary);
-    let how = T::FORMAT.default_projection().with_rounding(rounding.unwrap_or(Rounding::NearestEven));
+    let projection = T::FORMAT.default_projection().with_rounding(rounding.unwrap_or(Rounding::NearestEven));
     // What f64 does not hold and is rounded once more is rounded to odd first.
     let reader = view.reader(tensor)?.rounding_to_odd();
     let to_f64 = T::FORMAT == BINARY64;
@@ -253,7 +253,7 @@ fn products<T: Element>(
         values.resize(usize::try_from(count).unwrap_or(usize::MAX), 0.0);
         if to_f64 {
             reader.read_products(scaled, first, &mut values, &|scale, element| {
-                let (value, inexact) = quotient(scale, element, &how);
+                let (value, inexact) = quotient(scale, element, &projection);
                 rounded.set(rounded.get() + u64::from(inexact));
                 value
             })?;
@@ -262,7 +262,7 @@ fn products<T: Element>(
         }
         bytes.clear();
         for (i, &value) in values.iter().enumerate() {
-            let (value, inexact) = narrow::<T>(value, &how);
+            let (value, inexact) = narrow::<T>(value, &projection);
             if inexact && rounding.is_none() {
                 let what = format!(
                     "element {} is {:e}, which is not exact in {}: give a rounding (--rounding) or another dtype",
@@ -283,33 +283,33 @@ fn products<T: Element>(
 }
 
 /// The value of an element as F64, rounded once from the exact quotient, and whether it had to be.
-fn quotient(scale: &Scale, element: f64, how: &Projection) -> (f64, bool) {
+fn quotient(scale: &Scale, element: f64, projection: &Projection) -> (f64, bool) {
     let nearest = scale.times(element, false);
     if scale.is_exact() || !nearest.is_finite() || nearest == 0.0 {
         return (nearest, false);
     }
     let product = element * scale.unit;
     let inexact = nearest.mul_add(scale.over, -product) != 0.0;
-    if !inexact || how.rounding == Rounding::NearestEven {
+    if !inexact || projection.rounding == Rounding::NearestEven {
         return (nearest, inexact);
     }
     let datum = |x: f64| BINARY64.decode(x.to_bits());
     let exact =
         Operation::Divide.exact([datum(product), datum(scale.over), Datum::ZERO], Semantics::Ieee).exact;
-    (f64::from_bits(project(exact, &BINARY64, how).value), true)
+    (f64::from_bits(project(exact, &BINARY64, projection).value), true)
 }
 
 /// A number in another type, and whether it had to be rounded.
-fn narrow<T: Element>(value: f64, how: &Projection) -> (T, bool) {
+fn narrow<T: Element>(value: f64, projection: &Projection) -> (T, bool) {
     // The hardware's conversion is the same for what is exact, and for everything to nearest.
     if T::FORMAT == BINARY32 && !value.is_nan() {
         #[expect(clippy::cast_possible_truncation, reason = "rounded to nearest even, or exact")]
         let narrow = value as f32;
         let inexact = f64::from(narrow).to_bits() != value.to_bits();
-        if !inexact || how.rounding == Rounding::NearestEven {
+        if !inexact || projection.rounding == Rounding::NearestEven {
             return (T::from_bits(u64::from(narrow.to_bits())), inexact);
         }
     }
-    let rounded = convert(value.to_bits(), &BINARY64, &T::FORMAT, how);
+    let rounded = convert(value.to_bits(), &BINARY64, &T::FORMAT, projection);
     (T::from_bits(rounded.value), rounded.flags.contains(Flags::INEXACT))
 }

@@ -101,8 +101,9 @@ mod tests {
         ] {
             for rounding in Rounding::DETERMINISTIC {
                 for saturation in smallfloat::Saturation::ALL {
-                    let how = format.default_projection().with_rounding(rounding).with_saturation(saturation);
-                    let code_of = |x: f64| format.encode_f64(x, &how).value;
+                    let projection =
+                        format.default_projection().with_rounding(rounding).with_saturation(saturation);
+                    let code_of = |x: f64| format.encode_f64(x, &projection).value;
                     let intervals = Intervals::new(&format, 256, code_of);
                     let mut numbers = vec![1e30, 1e-30, f64::MAX];
                     for code in 0..=format.max_code() {
@@ -132,8 +133,8 @@ mod tests {
 
     #[test]
     fn scales_are_exact() {
-        let how = E4M3FN.default_projection();
-        let intervals = Intervals::new(&E4M3FN, 256, |x| E4M3FN.encode_f64(x, &how).value);
+        let projection = E4M3FN.default_projection();
+        let intervals = Intervals::new(&E4M3FN, 256, |x| E4M3FN.encode_f64(x, &projection).value);
         // 0x38 is 1, its upper neighbour 1.125.
         let scale = f64::from(0.3_f32);
         let end = 1.0625 * scale;

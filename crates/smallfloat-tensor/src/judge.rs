@@ -13,7 +13,7 @@ use crate::scale::{Divisor, Scale, multiply_to_odd};
 #[derive(Debug)]
 pub(crate) struct Judge {
     element: Format,
-    how: Projection,
+    projection: Projection,
     infinities: Option<[u32; 2]>,
     /// The tables of a container that stores other codes of the same values, and which of the two scales is meant.
     relabel: Option<(Relabel, bool)>,
@@ -48,17 +48,18 @@ impl Judge {
     pub(crate) fn new(element: &Format, options: &Options, relabel: Option<(Relabel, bool)>) -> Self {
         let mut judge = Self {
             element: *element,
-            how: options.projection(element),
+            projection: options.projection(element),
             infinities: options.infinities(element),
             relabel,
             intervals: Intervals::none(),
             zeros: [u64::MAX; 2],
         };
-        if !judge.how.rounding.is_stochastic() {
+        if !judge.projection.rounding.is_stochastic() {
             let codes = 1 << element.width();
-            judge.intervals = Intervals::new(element, codes, |x| judge.label(judge.code(x, &judge.how)));
+            judge.intervals =
+                Intervals::new(element, codes, |x| judge.label(judge.code(x, &judge.projection)));
         }
-        judge.zeros = [0.0, -0.0].map(|zero| judge.label(judge.code(zero, &judge.how)));
+        judge.zeros = [0.0, -0.0].map(|zero| judge.label(judge.code(zero, &judge.projection)));
         judge
     }
 
@@ -72,8 +73,8 @@ impl Judge {
         self.relabel.as_ref().map_or(1.0, |(relabel, lower)| relabel.table(*lower).to_bias_zero())
     }
 
-    fn code(&self, quotient: f64, how: &Projection) -> u64 {
-        self.element.encode_f64(quotient, how).value
+    fn code(&self, quotient: f64, projection: &Projection) -> u64 {
+        self.element.encode_f64(quotient, projection).value
     }
 
     fn label(&self, code: u64) -> u64 {
@@ -90,13 +91,13 @@ impl Judge {
             return Right([self.label(infinities[usize::from(x < 0.0)].into()); 2]);
         }
         let quotient = divisor.apply(x);
-        let code = |rounding| self.label(self.code(quotient, &self.how.with_rounding(rounding)));
-        match (self.how.rounding.random_bits(), place.generator) {
-            (None, _) => Right([code(self.how.rounding); 2]),
+        let code = |rounding| self.label(self.code(quotient, &self.projection.with_rounding(rounding)));
+        match (self.projection.rounding.random_bits(), place.generator) {
+            (None, _) => Right([code(self.projection.rounding); 2]),
             (Some(bits), Some(generator)) => {
                 let bits =
                     RandomBits::from_word32(bits.count(), generator.word(place.element)).unwrap_or(bits);
-                Right([code(self.how.rounding.with_random_bits(bits)); 2])
+                Right([code(self.projection.rounding.with_random_bits(bits)); 2])
             }
             (Some(_), None) => Right([Rounding::TowardNegative, Rounding::TowardPositive].map(code)),
         }

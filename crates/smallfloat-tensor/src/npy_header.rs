@@ -118,7 +118,9 @@ impl Parser<'_> {
 
     fn string(&mut self) -> Result<String, Fault> {
         self.skip_spaces();
-        let Some(quote @ (b'\'' | b'"')) = self.peek() else { return self.fault("expected a string") };
+        let Some(quote @ (b'\'' | b'"')) = self.peek() else {
+            return self.fault("expected a string");
+        };
         self.at += 1;
         let mut string = String::new();
         loop {

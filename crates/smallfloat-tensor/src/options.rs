@@ -112,18 +112,18 @@ impl Options {
     }
 
     pub(crate) fn projection(&self, format: &smallfloat::Format) -> Projection {
-        let how = self.preset(format);
+        let projection = self.preset(format);
         // Finite values saturate; an infinity stays one, if the preset does not clamp it.
-        let default = match how.saturation {
+        let default = match projection.saturation {
             Saturation::SatFinite => Saturation::SatFinite,
             _ => Saturation::SatPropagate,
         };
-        let how = how.with_saturation(self.saturation.unwrap_or(default));
-        let mut how = self.rounding.map_or(how, |rounding| how.with_rounding(rounding));
+        let projection = projection.with_saturation(self.saturation.unwrap_or(default));
+        let mut projection = self.rounding.map_or(projection, |rounding| projection.with_rounding(rounding));
         if let Negative::Apply(rule) = self.negative {
-            how.unrepresentable.negative = rule;
+            projection.unrepresentable.negative = rule;
         }
-        how
+        projection
     }
 
     fn preset(&self, format: &smallfloat::Format) -> Projection {
@@ -135,9 +135,10 @@ impl Options {
         let preset = self.preset(format);
         let by_nan = preset.saturation == Saturation::SatNone && !format.has_infinity() && format.has_nan();
         (self.saturation.is_none() && by_nan).then(|| {
-            let how = self.projection(format).with_saturation(preset.saturation);
+            let projection = self.projection(format).with_saturation(preset.saturation);
             #[expect(clippy::cast_possible_truncation, reason = "codes have at most 16 bits")]
-            [false, true].map(|negative| project(Exact::Infinite { negative }, format, &how).value as u32)
+            [false, true]
+                .map(|negative| project(Exact::Infinite { negative }, format, &projection).value as u32)
         })
     }
 

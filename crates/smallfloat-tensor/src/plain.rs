@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use smallfloat::Format;
 use smallfloat::random::Philox;
-use smallfloat_kernels::{Cells, Decoder, Element, Encoder, ErrorSums, Events, Words, f16};
+use smallfloat_kernels::{ClassSums, Decoder, Element, Encoder, ErrorSums, EventCounts, RandomWords, f16};
 
-use crate::bias::{LARGEST, MANY, Magnitudes, SMALLEST, WeightedCells};
+use crate::bias::{LARGEST, MANY, Magnitudes, SMALLEST, WeightedClassSums};
 use crate::container::Entry;
 use crate::ends::{Ends, Look, gather_below};
 use crate::few::{Few, Verdict};
@@ -173,7 +173,7 @@ impl Plain<'_> {
         weights: &[u32],
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Magnitudes> {
-        let mut cells = WeightedCells::new(self.options.layout()?.precision());
+        let mut cells = WeightedClassSums::new(self.options.layout()?.precision());
         let mut columns = weights.iter().cycle();
         self.in_order::<T>(progress, |values| {
             values.iter().zip(&mut columns).for_each(|(x, &weight)| cells.add(x.to_f64(), weight));
@@ -217,7 +217,7 @@ impl Plain<'_> {
 
     /// Is the table of classes too large for every thread to have one?
     fn has_large_table<T: Element>(&self) -> Result<bool> {
-        Ok(Cells::<T>::new(self.precision()?).classes() > MOST_CLASSES)
+        Ok(ClassSums::<T>::new(self.precision()?).classes() > MOST_CLASSES)
     }
 
     /// The bias by the tensor's ends and perhaps its lowest elements, for which parts of it are read again; `None` where
@@ -265,16 +265,16 @@ impl Plain<'_> {
         Ok(if low.len() <= MOST_LOW { few.by_low(&all, &low) } else { None })
     }
 
-    fn statistics<T: Element>(&self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Cells<T>> {
+    fn statistics<T: Element>(&self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<ClassSums<T>> {
         let precision = self.precision()?;
         if self.has_large_table::<T>()? {
-            let mut cells = Cells::<T>::new(precision);
+            let mut cells = ClassSums::<T>::new(precision);
             self.in_order::<T>(progress, |values| cells.add(values))?;
             return Ok(cells);
         }
         let parts = ordered(
             Piece::count(self.info),
-            || (Buffers::<T>::default(), Cells::<T>::new(precision)),
+            || (Buffers::<T>::default(), ClassSums::<T>::new(precision)),
             |(buffers, cells), piece| {
                 let bytes = self.load(Piece::new(self.info, piece), buffers)?;
                 cells.add(&buffers.values);
@@ -287,7 +287,7 @@ impl Plain<'_> {
         )?;
         let parts = parts.into_iter().map(|(_, cells)| cells);
         // Sums are integers, so that it does not matter which thread has seen which elements.
-        Ok(parts.reduce(Cells::joined).unwrap_or_else(|| Cells::new(precision)))
+        Ok(parts.reduce(ClassSums::joined).unwrap_or_else(|| ClassSums::new(precision)))
     }
 
     /// Reads a piece and tells how many bytes it has.
@@ -311,7 +311,7 @@ impl Plain<'_> {
         sink: &Sink,
         slot: usize,
         progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<(Events, ErrorSums)> {
+    ) -> Result<(EventCounts, ErrorSums)> {
         // 16-bit codes of all biases share a table, and the scale 2^−bias is multiplied in, which is exact.
         let format = encoder.format();
         let shared = C::BITS > 8 && self.options.format.has_free_bias();
@@ -328,13 +328,13 @@ impl Plain<'_> {
             Nonfinite::Preset => self.options.infinities(encoder.format()),
         };
         let philox = Philox { seed: self.options.seed.unwrap_or(0), stream: stream_of_name(&self.info.name) };
-        let (mut events, mut sums) = (Events::default(), ErrorSums::default());
+        let (mut events, mut sums) = (EventCounts::default(), ErrorSums::default());
         ordered(
             Piece::count(self.info),
             || (Buffers::<T>::default(), Vec::<C>::new(), Vec::new()),
             |(buffers, codes, decoded), piece| {
                 let piece = Piece::new(self.info, piece);
-                let (mut bytes_in, mut events, mut sums) = (0, Events::default(), ErrorSums::default());
+                let (mut bytes_in, mut events, mut sums) = (0, EventCounts::default(), ErrorSums::default());
                 let mut bytes_out = Vec::with_capacity(piece.elements * size_of::<C>());
                 for strip in piece.strips() {
                     bytes_in += self.load(strip, buffers)?;
@@ -342,7 +342,7 @@ impl Plain<'_> {
                     self.check_values(encoder.format(), strip.first, values)?;
                     codes.resize(values.len(), C::default());
                     decoded.resize(values.len(), 0.0);
-                    let words = Words { generator: philox.into(), first_element: strip.first };
+                    let words = RandomWords { generator: philox.into(), first_element: strip.first };
                     events = events.merge(encoder.encode_random(values, codes, words));
                     if let Some(infinities) = infinities {
                         let infinite = |x: f64| x.is_infinite().then(|| infinities[usize::from(x < 0.0)]);

@@ -263,7 +263,9 @@ impl Plan {
                 );
                 return Err(Error::unsupported(path, what));
             }
-            None => return Err(malformed("is no plan: it has no number `smallfloat_plan`".to_owned())),
+            None => {
+                return Err(malformed("is no plan: it has no number `smallfloat_plan`".to_owned()));
+            }
         }
         let plan: Self = serde_json::from_value(value).map_err(|e| malformed(format!("is no plan: {e}")))?;
         plan.check().map_err(|e| malformed(e.to_string()))?;

@@ -18,7 +18,7 @@
 use std::ops::Range;
 
 use smallfloat::{Format, Projection};
-use smallfloat_kernels::{Element, Encoder, Events, Words};
+use smallfloat_kernels::{Element, Encoder, EventCounts, RandomWords};
 
 use crate::Result;
 use crate::options::refuse;
@@ -44,13 +44,18 @@ pub(crate) struct Division {
 impl Quotients {
     /// For an element format and a projection; `is_short` says that elements have at most 24 significant bits, at
     /// exponents of f32.
-    pub(crate) fn new(element: &Format, how: &Projection, length: usize, is_short: bool) -> Result<Self> {
+    pub(crate) fn new(
+        element: &Format,
+        projection: &Projection,
+        length: usize,
+        is_short: bool,
+    ) -> Result<Self> {
         let (lowest, highest) = element.exponent_range();
         let inside = lowest - element.precision().cast_signed() > -120 && highest < 120;
-        if is_short && inside && element.width() <= 8 && !how.rounding.is_stochastic() {
-            return Encoder::for_length(element, how, length).map(Self::Short).map_err(refuse);
+        if is_short && inside && element.width() <= 8 && !projection.rounding.is_stochastic() {
+            return Encoder::for_length(element, projection, length).map(Self::Short).map_err(refuse);
         }
-        Encoder::for_length(element, how, length).map(Self::Long).map_err(refuse)
+        Encoder::for_length(element, projection, length).map(Self::Long).map_err(refuse)
     }
 
     /// Makes room for so many quotients.
@@ -88,8 +93,8 @@ impl Quotients {
         division: &mut Division,
         at: usize,
         codes: &mut [u16],
-        words: Words,
-    ) -> Events {
+        words: RandomWords,
+    ) -> EventCounts {
         let places = at..at + codes.len();
         match self {
             Self::Short(encoder) => {
@@ -189,10 +194,10 @@ mod tests {
         }
         for format in [E4M3FN, E5M2, E2M1FN, Format::cfloat8_1_4_3(0).unwrap()] {
             for rounding in Rounding::DETERMINISTIC {
-                let how = format.default_projection().with_rounding(rounding);
-                let how = how.with_saturation(Saturation::SatFinite);
-                let short = Quotients::new(&format, &how, usize::MAX, true).unwrap();
-                let long = Quotients::new(&format, &how, usize::MAX, false).unwrap();
+                let projection = format.default_projection().with_rounding(rounding);
+                let projection = projection.with_saturation(Saturation::SatFinite);
+                let short = Quotients::new(&format, &projection, usize::MAX, true).unwrap();
+                let long = Quotients::new(&format, &projection, usize::MAX, false).unwrap();
                 assert!(matches!((&short, &long), (Quotients::Short(_), Quotients::Long(_))));
                 for &(scale, divisor) in &divisors {
                     let mut values = vec![0.0, -0.0, 1e-40, f64::from(f32::MAX), f64::NAN, f64::INFINITY];
@@ -209,7 +214,7 @@ mod tests {
                         quotients.begin(&mut division, values.len());
                         quotients.divide(&mut division, 0..values.len(), &values, divisor);
                         let generator = smallfloat::random::Philox { seed: 0, stream: 0 }.into();
-                        let words = Words { generator, first_element: 0 };
+                        let words = RandomWords { generator, first_element: 0 };
                         quotients.encode(&mut division, 0, &mut codes, words);
                         codes
                     };

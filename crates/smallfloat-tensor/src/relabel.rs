@@ -65,12 +65,12 @@ impl Relabel {
     /// Tables for a format at bias 0.
     pub(crate) fn new(format: &Format) -> Result<Self> {
         let to = Self::target(format)?;
-        let how = to.default_projection().with_saturation(Saturation::SatFinite);
+        let projection = to.default_projection().with_saturation(Saturation::SatFinite);
         let tables = [to.bias(), to.bias() - 1].map(|exponent| {
             let code = |code| {
                 // Eight-bit values times a power of two are exact in f64.
                 let value = format.decode_f64(code).value * power(-exponent);
-                let new = to.encode_f64(value, &how).value;
+                let new = to.encode_f64(value, &projection).value;
                 #[expect(clippy::cast_possible_truncation, reason = "eight bits")]
                 (new as u16, to.decode_f64(new).value.to_bits() == value.to_bits())
             };

@@ -1,7 +1,7 @@
 //! [`Report`]: what quantizing did to each tensor and to all of them.
 
 use serde::{Deserialize, Serialize};
-use smallfloat_kernels::{ErrorSums, Events};
+use smallfloat_kernels::{ErrorSums, EventCounts};
 
 use crate::options::Options;
 use crate::scale::ScaleSpec;
@@ -162,7 +162,7 @@ impl TensorReport {
         }
     }
 
-    pub(crate) fn count(&mut self, events: &Events, sums: &ErrorSums) {
+    pub(crate) fn count(&mut self, events: &EventCounts, sums: &ErrorSums) {
         self.amax = Some(sums.amax);
         self.sqnr_db = sums.sqnr_db();
         self.saturated = events.saturated;

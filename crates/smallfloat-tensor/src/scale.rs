@@ -283,14 +283,14 @@ impl ScaleSpec {
             let field = (wanted.to_bits() >> 52) as i32 - 1023 + 127;
             return self.stored(u64::from(field.clamp(0, 254).unsigned_abs()), global);
         }
-        let mut how = Preset::default_for(&self.format).projection(&self.format);
-        how = how.with_rounding(Rounding::NearestEven);
-        how = how.with_saturation(if wanted.is_finite() {
+        let mut projection = Preset::default_for(&self.format).projection(&self.format);
+        projection = projection.with_rounding(Rounding::NearestEven);
+        projection = projection.with_saturation(if wanted.is_finite() {
             Saturation::SatFinite
         } else {
             Saturation::SatPropagate
         });
-        let mut code = self.format.encode_f64(wanted, &how).value;
+        let mut code = self.format.encode_f64(wanted, &projection).value;
         // A subnormal F32 scale would be zero to readers that flush; no other format has so small ones.
         let least =
             if self.format == BINARY32 { self.format.min_normal() } else { self.format.min_positive() };

@@ -3,7 +3,7 @@
 use smallfloat::RandomBits;
 use smallfloat::formats::{BFLOAT16, BINARY64, E2M1FN, E2M3FN, E3M2FN};
 use smallfloat::formats::{E4M3FN, E5M2};
-use smallfloat::ops::{Arithmetic, Operand, Operation};
+use smallfloat::ops::{Operand, Operation, OperationOptions};
 
 use super::*;
 
@@ -209,10 +209,11 @@ fn one_rounding_of_the_exact_quotient() {
                 .into_iter()
                 .chain([Rounding::StochasticA(bits), Rounding::StochasticC(bits)]);
             for rounding in modes {
-                let how = format.default_projection().with_rounding(rounding);
+                let projection = format.default_projection().with_rounding(rounding);
                 let operands = [x, s].map(|x| Operand::new(x.to_bits(), &BINARY64));
-                let exact = Operation::Divide.evaluate(&operands, &format, &how, Arithmetic::IEEE);
-                let ours = format.encode_f64(Divisor::new(s).apply(x), &how);
+                let exact =
+                    Operation::Divide.evaluate(&operands, &format, &projection, OperationOptions::IEEE);
+                let ours = format.encode_f64(Divisor::new(s).apply(x), &projection);
                 assert_eq!(ours.value, exact.value, "{name} {rounding:?} {x:e} / {s:e}");
             }
         }

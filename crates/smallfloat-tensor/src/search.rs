@@ -43,11 +43,11 @@ impl Searcher {
             return Ok(None);
         };
         let element = options.layout()?;
-        let mut how = options.projection(&element);
-        if how.rounding.is_stochastic() {
-            how = how.with_rounding(Rounding::NearestEven);
+        let mut projection = options.projection(&element);
+        if projection.rounding.is_stochastic() {
+            projection = projection.with_rounding(Rounding::NearestEven);
         }
-        let encoder = Encoder::new(&element, &how).map_err(refuse)?;
+        let encoder = Encoder::new(&element, &projection).map_err(refuse)?;
         Ok(Some(Self { spec, element, encoder, decoder: f64_decoder(&element)? }))
     }
 

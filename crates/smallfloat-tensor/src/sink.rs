@@ -376,7 +376,9 @@ impl State {
 
     /// Takes out a range that was inserted.
     fn remove(&mut self, begin: u64, end: u64) {
-        let Some(at) = self.written.iter().position(|&(b, e)| b <= begin && end <= e) else { return };
+        let Some(at) = self.written.iter().position(|&(b, e)| b <= begin && end <= e) else {
+            return;
+        };
         let (b, e) = self.written.remove(at);
         let rest = [(b, begin), (end, e)];
         self.written.splice(at..at, rest.into_iter().filter(|&(b, e)| b < e));

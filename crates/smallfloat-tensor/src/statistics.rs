@@ -1,9 +1,9 @@
 //! [`Statistics`]: what the scale or the bias of many elements follows from, in one pass over them.
 
 use smallfloat::Format;
-use smallfloat_kernels::Cells;
+use smallfloat_kernels::ClassSums;
 
-use crate::bias::{Magnitudes, WeightedCells};
+use crate::bias::{Magnitudes, WeightedClassSums};
 use crate::granularity::{Grid, PIECE_ELEMENTS, Tile};
 use crate::loader::{Loader, index};
 use crate::options::Options;
@@ -19,8 +19,8 @@ pub(crate) struct Statistics {
 
 /// Classes of elements, all of one weight or each column with its own.
 enum Classes {
-    Equal(Cells<f64>),
-    Weighted(WeightedCells),
+    Equal(ClassSums<f64>),
+    Weighted(WeightedClassSums),
 }
 
 impl Statistics {
@@ -29,8 +29,8 @@ impl Statistics {
             options.scale.is_none() && options.format.has_free_bias() && options.bias.needs_statistics();
         let precision = options.layout()?.precision();
         let classes = by_classes.then(|| match options.calibration {
-            None => Classes::Equal(Cells::new(precision)),
-            Some(_) => Classes::Weighted(WeightedCells::new(precision)),
+            None => Classes::Equal(ClassSums::new(precision)),
+            Some(_) => Classes::Weighted(WeightedClassSums::new(precision)),
         });
         Ok(Self { extent: Extent::default(), classes })
     }

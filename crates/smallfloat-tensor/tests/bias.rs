@@ -34,9 +34,9 @@ fn exact(x: f64) -> BigInt {
 
 /// Σ (x − q)² in units of 2^-2148, q by the core's scalar conversion and decoding.
 fn squared_error(numbers: &[(f64, BigInt)], format: &Format) -> BigInt {
-    let how = format.default_projection();
+    let projection = format.default_projection();
     let error = |(x, exact_x): &(f64, BigInt)| {
-        let q = format.decode(format.encode_f64(*x, &how).value);
+        let q = format.decode(format.encode_f64(*x, &projection).value);
         let distance = exact_x - exact(q.to_f64().unwrap());
         &distance * &distance
     };
@@ -216,11 +216,11 @@ fn long_tensors_do_not_overflow_the_sums() {
     let best = (0..=63).map(error).min().unwrap();
     assert_eq!(error(*bias), best, "bias {bias}");
     // The sums themselves, through the public function: Σ (x − q)² in f64.
-    let mut cells = smallfloat_kernels::Cells::<f64>::new(4);
+    let mut cells = smallfloat_kernels::ClassSums::<f64>::new(4);
     cells.add(&values);
     let format = spec.with_bias(12).unwrap();
-    let how = format.default_projection();
-    let q = |x: f64| format.decode_f64(format.encode_f64(x, &how).value).value;
+    let projection = format.default_projection();
+    let q = |x: f64| format.decode_f64(format.encode_f64(x, &projection).value).value;
     let plain: f64 = counted.iter().map(|&(x, n)| f64::from(n) * (x - q(x)).powi(2)).sum();
     let from_cells = Magnitudes::from(&cells).squared_error(&format);
     assert!((from_cells / plain - 1.0).abs() < 1e-9, "{from_cells} and {plain}");

@@ -40,9 +40,9 @@ fn weights(x: &Tensor) -> Vec<BigInt> {
 fn best(elements: &[(f64, &BigInt)], spec: &FormatSpec) -> i32 {
     let error = |bias: i32| {
         let format = spec.with_bias(bias).unwrap();
-        let how = format.default_projection();
+        let projection = format.default_projection();
         let one = |(x, weight): &(f64, &BigInt)| {
-            let q = format.decode(format.encode_f64(*x, &how).value).to_f64().unwrap();
+            let q = format.decode(format.encode_f64(*x, &projection).value).to_f64().unwrap();
             (exact(*x) - exact(q)).pow(2) * *weight
         };
         elements.iter().map(one).sum::<BigInt>()

@@ -162,7 +162,7 @@ fn flags_find_the_bias_that_amax_would_choose() {
             // Parts add up to the whole.
             let (left, right) = codes.split_at(300);
             let whole = CodeUse::of(&format, &events, &codes);
-            let none = smallfloat_kernels::Events::default();
+            let none = smallfloat_kernels::EventCounts::default();
             assert_eq!(CodeUse::of(&format, &events, left).merge(CodeUse::of(&format, &none, right)), whole);
             controller.observe(Observation::Codes(whole)).unwrap();
         }

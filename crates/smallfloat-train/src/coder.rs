@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use smallfloat::{Format, Projection};
-use smallfloat_kernels::{Decoder, Encoder, Events, Words};
+use smallfloat_kernels::{Decoder, Encoder, EventCounts, RandomWords};
 
 use crate::Result;
 
@@ -101,8 +101,8 @@ impl Codes {
         coder: Arc<Coder>,
         mut values: Cow<'_, [f32]>,
         exponent: i32,
-        words: Option<Words>,
-    ) -> (Self, Events) {
+        words: Option<RandomWords>,
+    ) -> (Self, EventCounts) {
         if exponent != 0 {
             let scale = power_of_two(exponent);
             for value in values.to_mut() {

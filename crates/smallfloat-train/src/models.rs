@@ -160,7 +160,9 @@ impl Model {
         let x = match (self.embedding, input) {
             (Some(embedding), Input::Tokens(tokens)) => embedding.forward(pass, tokens),
             (None, Input::Rows(rows)) => rows.clone(),
-            _ => return Err(Error::config("transformers learn from text, the other models from images")),
+            _ => {
+                return Err(Error::config("transformers learn from text, the other models from images"));
+            }
         };
         self.chain.forward(pass, x)
     }

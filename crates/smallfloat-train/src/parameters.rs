@@ -1,6 +1,6 @@
 //! [`Parameters`]: weights and optimizer state as codes, with no other copy of them.
 
-use smallfloat_kernels::Words;
+use smallfloat_kernels::RandomWords;
 use smallfloat_tensor::stream_of_name;
 
 use crate::coder::{Coders, Codes, Data};
@@ -63,7 +63,7 @@ impl Kept {
                 *value = value.sqrt();
             }
         }
-        let words = (self.round == Round::StochasticA).then(|| Words {
+        let words = (self.round == Round::StochasticA).then(|| RandomWords {
             generator: smallfloat::random::Philox { seed, stream: self.stream }.into(),
             first_element: step.wrapping_mul(values.len() as u64),
         });

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use smallfloat::{Format, FormatSpec, Projection};
-use smallfloat_kernels::{Events, Level, Words, amax};
+use smallfloat_kernels::{EventCounts, Level, RandomWords, amax};
 use smallfloat_tensor::{BiasController, BiasPolicy, CodeUse, Magnitudes, Observation};
 
 use crate::coder::{Coders, Codes, Data};
@@ -213,7 +213,7 @@ impl Quantizer {
         coders: &mut Coders,
         values: impl Into<Cow<'a, [f32]>>,
         moment: Moment,
-        words: Option<Words>,
+        words: Option<RandomWords>,
     ) -> Result<Codes> {
         let values = values.into();
         if moment.counting {
@@ -225,7 +225,7 @@ impl Quantizer {
         let before = self.bias();
         // An evaluation must leave no trace, though some policies look at each tensor.
         let memory = (!moment.learning).then(|| self.chooser.clone());
-        self.look_before(&values)?;
+        self.observe_input(&values)?;
         let format = self.format()?;
         let coder = coders.get(&format, &self.projection()?)?;
         let exponent = self.exponent();
@@ -238,7 +238,7 @@ impl Quantizer {
             self.chooser = chooser;
             return Ok(codes);
         }
-        self.look_after(amax, &format, &codes, &events)?;
+        self.observe_result(amax, &format, &codes, &events)?;
         self.tally = self.tally.merge(Tally {
             elements: events.elements,
             overflowed: events.saturated,
@@ -286,7 +286,7 @@ impl Quantizer {
     }
 
     /// Policies that choose for the very tensor look at it, and `delayed` at the first one, which it has no history for.
-    fn look_before(&mut self, values: &[f32]) -> Result<()> {
+    fn observe_input(&mut self, values: &[f32]) -> Result<()> {
         match self.chooser.as_mut() {
             Some(Chooser::Bias(controller)) => match controller.policy() {
                 BiasPolicy::Amax { .. } => observe_amax(controller, amax(values, Level::detected())),
@@ -320,12 +320,12 @@ impl Quantizer {
         matches!(policy, BiasPolicy::Delayed { .. })
     }
 
-    fn look_after(
+    fn observe_result(
         &mut self,
         amax: Option<f32>,
         format: &Format,
         codes: &Codes,
-        events: &Events,
+        events: &EventCounts,
     ) -> Result<()> {
         match (self.chooser.as_mut(), amax) {
             (Some(Chooser::Bias(controller)), Some(amax)) => observe_amax(controller, amax),

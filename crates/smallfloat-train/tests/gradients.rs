@@ -187,11 +187,11 @@ fn models_against_differences() {
 
 /// The values that the core rounds to.
 fn rounded(values: &[f32], format: &Format) -> Vec<f64> {
-    let how: Projection = format.default_projection();
+    let projection: Projection = format.default_projection();
     values
         .iter()
         .map(|x| {
-            let code = convert(u64::from(x.to_bits()), &BINARY32, format, &how).value;
+            let code = convert(u64::from(x.to_bits()), &BINARY32, format, &projection).value;
             let wide = convert(code, format, &BINARY32, &BINARY32.default_projection()).value;
             f64::from(f32::from_bits(u32::try_from(wide).unwrap()))
         })

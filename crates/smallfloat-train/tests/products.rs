@@ -113,7 +113,8 @@ fn products_in_binary32_are_near() {
     let (rows, depth, columns) = (33, 200, 17);
     let a = codes(&mut coders, &x, rows * depth, 5);
     let b = codes(&mut coders, &y, depth * columns, 6);
-    let multiply = |how| product(&Operand::new(&a, depth), &Operand::new(&b, columns), how).unwrap();
+    let multiply =
+        |projection| product(&Operand::new(&a, depth), &Operand::new(&b, columns), projection).unwrap();
     let (near, exact) = (multiply(Accumulate::F32), multiply(Accumulate::Exact));
     let magnitudes = |codes: &Codes| codes.values().iter().map(|x| x.abs()).fold(0.0, f32::max);
     let bound = magnitudes(&a) * magnitudes(&b) * 200.0 * 200.0 * f32::EPSILON;

@@ -14,35 +14,35 @@ use crate::{Exact, Format, Projection, Rounded};
 /// let r = convert(0x7e, &E4M3FN, &E5M2, &E5M2.default_projection());
 /// assert_eq!(r.value, 0x5f); // 448
 /// ```
-pub const fn convert(code: u64, from: &Format, to: &Format, how: &Projection) -> Rounded<u64> {
-    let Rounded { value, flags } = project(Exact::from_datum(from.decode(code)), to, how);
+pub const fn convert(code: u64, from: &Format, to: &Format, projection: &Projection) -> Rounded<u64> {
+    let Rounded { value, flags } = project(Exact::from_datum(from.decode(code)), to, projection);
     Rounded { value, flags: flags.union(from.denormal_flag(code)) }
 }
 
 impl Format {
     /// Rounds an `f64` to a code of this format.
-    pub const fn encode_f64(&self, x: f64, how: &Projection) -> Rounded<u64> {
-        convert(x.to_bits(), &BINARY64, self, how)
+    pub const fn encode_f64(&self, x: f64, projection: &Projection) -> Rounded<u64> {
+        convert(x.to_bits(), &BINARY64, self, projection)
     }
 
     /// Rounds an `f32` to a code of this format.
-    pub const fn encode_f32(&self, x: f32, how: &Projection) -> Rounded<u64> {
-        convert(x.to_bits() as u64, &BINARY32, self, how)
+    pub const fn encode_f32(&self, x: f32, projection: &Projection) -> Rounded<u64> {
+        convert(x.to_bits() as u64, &BINARY32, self, projection)
     }
 
     /// Rounds a binary16, given as its bits, to a code of this format.
-    pub const fn encode_f16_bits(&self, bits: u16, how: &Projection) -> Rounded<u64> {
-        convert(bits as u64, &BINARY16, self, how)
+    pub const fn encode_f16_bits(&self, bits: u16, projection: &Projection) -> Rounded<u64> {
+        convert(bits as u64, &BINARY16, self, projection)
     }
 
     /// Rounds a bfloat16, given as its bits, to a code of this format.
-    pub const fn encode_bf16_bits(&self, bits: u16, how: &Projection) -> Rounded<u64> {
-        convert(bits as u64, &BFLOAT16, self, how)
+    pub const fn encode_bf16_bits(&self, bits: u16, projection: &Projection) -> Rounded<u64> {
+        convert(bits as u64, &BFLOAT16, self, projection)
     }
 
     /// Rounds an integer to a code of this format.
-    pub const fn encode_integer(&self, x: i128, how: &Projection) -> Rounded<u64> {
-        project(Exact::from_i128(x), self, how)
+    pub const fn encode_integer(&self, x: i128, projection: &Projection) -> Rounded<u64> {
+        project(Exact::from_i128(x), self, projection)
     }
 
     /// The `f64` of a code, rounded to nearest even where `f64` can't hold the value (P3109's widest ranges).

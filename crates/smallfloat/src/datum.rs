@@ -202,7 +202,9 @@ impl fmt::Display for Datum {
             Self::Nan { .. } => f.write_str("NaN"),
             Self::Infinite { .. } => write!(f, "{sign}Inf"),
             Self::Finite { significand: 0, .. } => write!(f, "{sign}0"),
-            Self::Finite { significand, exponent, .. } => write!(f, "{sign}{significand}p{exponent}"),
+            Self::Finite { significand, exponent, .. } => {
+                write!(f, "{sign}{significand}p{exponent}")
+            }
         }
     }
 }

@@ -16,8 +16,8 @@ impl Format {
         if let Some(code) = self.encode_normal(datum) {
             return Some(code);
         }
-        let how = Preset::Ieee.projection(self);
-        let Rounded { value, flags } = project(Exact::from_datum(datum), self, &how);
+        let projection = Preset::Ieee.projection(self);
+        let Rounded { value, flags } = project(Exact::from_datum(datum), self, &projection);
         let negative_zero = datum.is_zero() && datum.is_negative() && !self.has_negative_zero();
         let has = match datum {
             Datum::Nan { .. } => self.has_nan(),
@@ -28,7 +28,9 @@ impl Format {
 
     /// The short way: the code of a normal value, from its index. Nothing for other data.
     const fn encode_normal(&self, datum: Datum) -> Option<u64> {
-        let Datum::Finite { negative, significand: significand @ 1.., .. } = datum else { return None };
+        let Datum::Finite { negative, significand: significand @ 1.., .. } = datum else {
+            return None;
+        };
         let leading = datum.exponent_of_leading_bit();
         if leading < self.lowest_exponent()
             || leading > self.highest_exponent()
@@ -37,7 +39,9 @@ impl Format {
             return None;
         }
         // As many bits as the format has, if the significand has no more.
-        let Some(up) = (self.precision() + significand.leading_zeros()).checked_sub(64) else { return None };
+        let Some(up) = (self.precision() + significand.leading_zeros()).checked_sub(64) else {
+            return None;
+        };
         let index = self.normal_index(leading, significand << up);
         if index == 0 && self.has_zero() { None } else { signed_code(index, negative, self) }
     }

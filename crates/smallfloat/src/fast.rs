@@ -192,7 +192,9 @@ const fn root(x: Parts, format: &Format) -> Option<u64> {
 /// The binary32 bits of a code, for finite values within its normal range.
 #[inline(always)]
 pub(crate) const fn to_binary32(code: u64, format: &Format) -> Option<u32> {
-    let Some(Parts { negative, significand, exponent }) = Parts::of(code, format) else { return None };
+    let Some(Parts { negative, significand, exponent }) = Parts::of(code, format) else {
+        return None;
+    };
     let sign = (negative as u32) << 31;
     if significand == 0 {
         return Some(sign);
@@ -302,14 +304,14 @@ mod tests {
     #[test]
     fn ieee_sources_round_as_projected() {
         for to in targets() {
-            let how = Preset::Ieee.projection(&to);
+            let projection = Preset::Ieee.projection(&to);
             for (from, shift) in [(BINARY32, 32), (BINARY64, 0)] {
                 for i in 0..60_000 {
                     // Every exponent with few and with many bits set, so that ties occur.
                     let random = scramble(i);
                     let keep = u64::MAX << (random % 52);
                     let bits = (random & keep) >> shift;
-                    let exact = convert(bits, &from, &to, &how);
+                    let exact = convert(bits, &from, &to, &projection);
                     check(from_ieee(bits, &from, &to), exact, &bits, &to);
                 }
             }
@@ -319,7 +321,7 @@ mod tests {
     #[test]
     fn parts_round_as_projected() {
         for to in targets() {
-            let how = Preset::Ieee.projection(&to);
+            let projection = Preset::Ieee.projection(&to);
             let (lowest, highest) = to.exponent_range();
             for i in 0..60_000_u64 {
                 let random = scramble(i);
@@ -329,7 +331,7 @@ mod tests {
                 let (negative, sticky) = (random & 1 == 1, random & 2 == 2 && significand >> 40 != 0);
                 let exact = Exact::Finite { negative, significand: significand.into(), exponent, sticky };
                 let short = from_parts(negative, significand, exponent, sticky, &to);
-                check(short, project(exact, &to, &how), &exact, &to);
+                check(short, project(exact, &to, &projection), &exact, &to);
             }
         }
     }
@@ -337,10 +339,10 @@ mod tests {
     /// All pairs of short formats, strides of long ones, against the exact operations.
     #[test]
     fn operations_round_as_exact_ones() {
-        use crate::ops::{Arithmetic, Operand};
+        use crate::ops::{Operand, OperationOptions};
         for format in targets() {
-            let how = format.default_projection().with_rounding(crate::Rounding::NearestEven);
-            let arithmetic = Arithmetic::default_for([&format]);
+            let projection = format.default_projection().with_rounding(crate::Rounding::NearestEven);
+            let arithmetic = OperationOptions::default_for([&format]);
             let stride = usize::try_from(format.max_code() / 255).unwrap().max(1);
             let codes: std::vec::Vec<u64> = (0..=format.max_code()).step_by(stride).collect();
             for operation in [
@@ -358,7 +360,7 @@ mod tests {
                         if let Some(short) = operate(operation, codes, &format) {
                             let operands = codes.map(|code| Operand::new(code, &format));
                             let operands = &operands[..operation.arity()];
-                            let exact = operation.evaluate(operands, &format, &how, arithmetic).value;
+                            let exact = operation.evaluate(operands, &format, &projection, arithmetic).value;
                             assert_eq!(short, exact, "{operation:?} {codes:x?} in {format}");
                         }
                     }

@@ -156,21 +156,21 @@ impl Saturation {
 /// Rounds an exact value once, applies the range policy and gives the destination's code.
 ///
 /// Flags follow `docs/semantics.md` S3; [`Flags::DENORMAL`] belongs to operands, so callers that know them add it.
-pub const fn project(x: Exact, format: &Format, how: &Projection) -> Rounded<u64> {
-    let keeps_magnitude = matches!(how.unrepresentable.negative, NegativeRule::Magnitude);
+pub const fn project(x: Exact, format: &Format, projection: &Projection) -> Rounded<u64> {
+    let keeps_magnitude = matches!(projection.unrepresentable.negative, NegativeRule::Magnitude);
     if x.is_negative() && !x.is_zero() && !x.is_nan() && !format.is_signed() && keeps_magnitude {
-        let Rounded { value, flags } = project(x.magnitude(), format, how);
+        let Rounded { value, flags } = project(x.magnitude(), format, projection);
         let tiny = if is_below_normal(x, format) { Flags::UNDERFLOW } else { Flags::NONE };
         return raise(value, flags.union(Flags::INEXACT).union(tiny));
     }
     match x {
-        Exact::Nan { negative } => raise(nan_code(format, how, negative), Flags::INVALID),
-        Exact::Infinite { negative } => infinity(format, how, negative),
-        Exact::Finite { negative, significand: 0, .. } => zero(format, how, negative),
-        Exact::Cancelled => zero(format, how, matches!(how.rounding, Rounding::TowardNegative)),
+        Exact::Nan { negative } => raise(nan_code(format, projection, negative), Flags::INVALID),
+        Exact::Infinite { negative } => infinity(format, projection, negative),
+        Exact::Finite { negative, significand: 0, .. } => zero(format, projection, negative),
+        Exact::Cancelled => zero(format, projection, matches!(projection.rounding, Rounding::TowardNegative)),
         Exact::Finite { negative, significand, exponent, sticky } => {
-            let at = Located::new(significand, exponent, sticky, format, how.rounding);
-            round(&at, format, how, negative)
+            let at = Located::new(significand, exponent, sticky, format, projection.rounding);
+            round(&at, format, projection, negative)
         }
     }
 }
@@ -264,8 +264,8 @@ const fn shift_with_sticky(significand: u128, shift: i32, sticky: bool) -> (u128
     (kept, sticky || kept << right != significand)
 }
 
-const fn round(at: &Located, format: &Format, how: &Projection, negative: bool) -> Rounded<u64> {
-    let away = how.rounding.moves_away(&at.position, negative);
+const fn round(at: &Located, format: &Format, projection: &Projection, negative: bool) -> Rounded<u64> {
+    let away = projection.rounding.moves_away(&at.position, negative);
     let mut index = at.lo + away as u64;
     let mut inexact = !at.position.is_exact();
     if matches!(format.subnormals(), Subnormals::Flush) && index < format.first_normal_index() {
@@ -279,12 +279,12 @@ const fn round(at: &Located, format: &Format, how: &Projection, negative: bool) 
     }
 
     if negative && !format.is_signed() && (index > 0 || !format.has_zero()) {
-        let code = negative_code(format, how, how.rounding.stops_at_largest(true));
+        let code = negative_code(format, projection, projection.rounding.stops_at_largest(true));
         return raise(code, Flags::INVALID);
     }
     let negative = negative && format.is_signed();
     if index > format.max_index() {
-        return raise(overflow_code(format, how, negative), INEXACT_OVERFLOW);
+        return raise(overflow_code(format, projection, negative), INEXACT_OVERFLOW);
     }
     let flags = match (inexact, at.tiny) {
         (false, _) => Flags::NONE,
@@ -292,79 +292,80 @@ const fn round(at: &Located, format: &Format, how: &Projection, negative: bool) 
         (true, true) => Flags::INEXACT.union(Flags::UNDERFLOW),
     };
     if index == 0 && format.has_zero() {
-        return raise(signed_zero(format, how, negative), flags);
+        return raise(signed_zero(format, projection, negative), flags);
     }
     raise(with_sign(format, index, negative), flags)
 }
 
-const fn infinity(format: &Format, how: &Projection, negative: bool) -> Rounded<u64> {
+const fn infinity(format: &Format, projection: &Projection, negative: bool) -> Rounded<u64> {
     if negative && !format.is_signed() {
         // No rounding mode stops at an infinity.
-        return raise(negative_code(format, how, false), Flags::INVALID);
+        return raise(negative_code(format, projection, false), Flags::INVALID);
     }
-    let kept = match how.saturation {
+    let kept = match projection.saturation {
         Saturation::SatFinite => None,
         _ => format.infinity_index(),
     };
-    match (kept, how.saturation) {
+    match (kept, projection.saturation) {
         (Some(index), _) => raise(with_sign(format, index, negative), Flags::NONE),
         (None, Saturation::SatNone) if format.has_nan() => {
-            raise(nan_code(format, how, negative), INEXACT_OVERFLOW)
+            raise(nan_code(format, projection, negative), INEXACT_OVERFLOW)
         }
         (None, _) => raise(with_sign(format, format.max_index(), negative), INEXACT_OVERFLOW),
     }
 }
 
-const fn zero(format: &Format, how: &Projection, negative: bool) -> Rounded<u64> {
+const fn zero(format: &Format, projection: &Projection, negative: bool) -> Rounded<u64> {
     if format.has_zero() {
-        return raise(signed_zero(format, how, negative), Flags::NONE);
+        return raise(signed_zero(format, projection, negative), Flags::NONE);
     }
-    match how.unrepresentable.missing_zero {
-        MissingZero::Nan => raise(nan_code(format, how, false), Flags::INVALID),
+    match projection.unrepresentable.missing_zero {
+        MissingZero::Nan => raise(nan_code(format, projection, false), Flags::INVALID),
         MissingZero::Min => raise(0, Flags::INEXACT),
     }
 }
 
-const fn signed_zero(format: &Format, how: &Projection, negative: bool) -> u64 {
-    let kept = matches!(how.unrepresentable.negative_zero, NegativeZero::Keep) && format.has_negative_zero();
+const fn signed_zero(format: &Format, projection: &Projection, negative: bool) -> u64 {
+    let kept =
+        matches!(projection.unrepresentable.negative_zero, NegativeZero::Keep) && format.has_negative_zero();
     with_sign(format, 0, negative && kept)
 }
 
 /// What a finite value beyond the range becomes.
-const fn overflow_code(format: &Format, how: &Projection, negative: bool) -> u64 {
-    let stops = how.rounding.stops_at_largest(negative);
-    let kept_by_v40 = !format.is_signed() && matches!(how.rounding, Rounding::ToOdd);
-    match (how.saturation, format.infinity_index()) {
+const fn overflow_code(format: &Format, projection: &Projection, negative: bool) -> u64 {
+    let stops = projection.rounding.stops_at_largest(negative);
+    let kept_by_v40 = !format.is_signed() && matches!(projection.rounding, Rounding::ToOdd);
+    match (projection.saturation, format.infinity_index()) {
         (Saturation::SatNone, Some(infinity)) if !stops => with_sign(format, infinity, negative),
         (Saturation::SatNoneV40, Some(infinity)) if !stops && !kept_by_v40 => {
             with_sign(format, infinity, negative)
         }
-        (Saturation::SatNone, None) if !stops && format.has_nan() => nan_code(format, how, negative),
+        (Saturation::SatNone, None) if !stops && format.has_nan() => nan_code(format, projection, negative),
         _ => with_sign(format, format.max_index(), negative),
     }
 }
 
 /// What a negative value becomes in an unsigned format, where `stops` says that the rounding mode holds at the range's
 /// end.
-const fn negative_code(format: &Format, how: &Projection, stops: bool) -> u64 {
-    let none = matches!(how.saturation, Saturation::SatNone | Saturation::SatNoneV40) && !stops;
-    match how.unrepresentable.negative {
-        NegativeRule::Nan if format.has_nan() => nan_code(format, how, false),
-        NegativeRule::BySaturation if none && format.has_nan() => nan_code(format, how, false),
-        NegativeRule::Zero => zero(format, how, false).value,
+const fn negative_code(format: &Format, projection: &Projection, stops: bool) -> u64 {
+    let none = matches!(projection.saturation, Saturation::SatNone | Saturation::SatNoneV40) && !stops;
+    match projection.unrepresentable.negative {
+        NegativeRule::Nan if format.has_nan() => nan_code(format, projection, false),
+        NegativeRule::BySaturation if none && format.has_nan() => nan_code(format, projection, false),
+        NegativeRule::Zero => zero(format, projection, false).value,
         // The smallest value: zero, where the format has it.
         _ => 0,
     }
 }
 
-const fn nan_code(format: &Format, how: &Projection, negative: bool) -> u64 {
-    let rule = how.unrepresentable.nan;
+const fn nan_code(format: &Format, projection: &Projection, negative: bool) -> u64 {
+    let rule = projection.unrepresentable.nan;
     if !format.has_nan() {
-        return match how.unrepresentable.missing_nan {
+        return match projection.unrepresentable.missing_nan {
             MissingNan::Max => with_sign(format, format.max_index(), false),
             MissingNan::SignMax => with_sign(format, format.max_index(), negative),
             MissingNan::Zero => 0,
-            MissingNan::OppositeZero => signed_zero(format, how, !negative),
+            MissingNan::OppositeZero => signed_zero(format, projection, !negative),
         };
     }
     let negative = negative && matches!(rule, NanRule::QuietSigned);

@@ -192,8 +192,8 @@ impl Format {
     /// assert_eq!(E4M3FN.encode_text("1.8131605", &how)?.value, 0x3f); // 1.875
     /// # Ok::<(), smallfloat::Error>(())
     /// ```
-    pub fn encode_text(&self, text: &str, how: &Projection) -> Result<Rounded<u64>, Error> {
-        Ok(project(parse(text)?, self, how))
+    pub fn encode_text(&self, text: &str, projection: &Projection) -> Result<Rounded<u64>, Error> {
+        Ok(project(parse(text)?, self, projection))
     }
 
     /// The shortest decimal that rounds to nearest even to this code's value, and the closest of the shortest; of two as

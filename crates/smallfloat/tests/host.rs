@@ -1,7 +1,7 @@
 //! The exact operations on binary32 and binary64 against the host's arithmetic, which is correctly rounded (IEEE 754).
 
 use smallfloat::formats::{BINARY32, BINARY64};
-use smallfloat::ops::{Arithmetic, Operand, Operation};
+use smallfloat::ops::{Operand, Operation, OperationOptions};
 
 /// Bit patterns near each other in exponent, so that sums cancel and products meet the edges.
 fn patterns(count: usize) -> impl Iterator<Item = u64> {
@@ -29,11 +29,11 @@ macro_rules! against_host {
             let values: Vec<$float> = patterns(30_000)
                 .map(|bits| <$float>::from_bits((bits >> $shift).try_into().unwrap()))
                 .collect();
-            let how = $format.default_projection();
+            let projection = $format.default_projection();
             let check = |operation: Operation, operands: &[$float], expected: $float| {
                 let codes: Vec<Operand<'_>> =
                     operands.iter().map(|x| Operand::new(u64::from(x.to_bits()), &$format)).collect();
-                let result = operation.evaluate(&codes, &$format, &how, Arithmetic::IEEE).value;
+                let result = operation.evaluate(&codes, &$format, &projection, OperationOptions::IEEE).value;
                 let agree = if expected.is_nan() {
                     $format.decode(result).is_nan()
                 } else {

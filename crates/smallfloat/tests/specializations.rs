@@ -439,9 +439,9 @@ fn results_and_variants() {
         assert_eq!(parse(text).result(), result.as_ref(), "{text}");
     }
     let add = parse("Add<binary32, binary32, binary32>");
-    let how = BINARY32.default_projection().with_rounding(Rounding::ToOdd);
-    assert_eq!(add.with_projections(&[how]).unwrap().projection(), Some(&how));
-    for wrong in [&[][..], &[how, how]] {
+    let projection = BINARY32.default_projection().with_rounding(Rounding::ToOdd);
+    assert_eq!(add.with_projections(&[projection]).unwrap().projection(), Some(&projection));
+    for wrong in [&[][..], &[projection, projection]] {
         let error = add.with_projections(wrong).unwrap_err().to_string();
         assert!(error.contains("1 projection"), "{error}");
     }

@@ -176,7 +176,7 @@ fn rounding_modes_at_every_eighth() {
                         // 2 is 2^-1 · 4 · 8 eighths of a half.
                         let whole = (4 + u128::from(lower_code - 0x40)) * 8 + eighths;
                         let x = Exact::Finite { negative, significand: whole, exponent: -4, sticky: above };
-                        let how = E5M2.default_projection().with_rounding(mode);
+                        let projection = E5M2.default_projection().with_rounding(mode);
                         let inexact = eighths > 0 || above;
                         // In sixteenths, the mark as one more: what is above a tie is above it.
                         let part = 2 * eighths + u128::from(above);
@@ -203,7 +203,7 @@ fn rounding_modes_at_every_eighth() {
                         let flags = if inexact { Flags::INEXACT } else { Flags::NONE };
                         let expected = Rounded { value: code, flags };
                         assert_eq!(
-                            project(x, &E5M2, &how),
+                            project(x, &E5M2, &projection),
                             expected,
                             "{mode:?} {lower_code:#x} {eighths} {above} {negative}"
                         );
@@ -258,14 +258,15 @@ fn overflow_by_mode_and_saturation() {
                     Saturation::SatNone,
                     Saturation::SatNoneV40,
                 ] {
-                    let how = format.default_projection().with_rounding(mode).with_saturation(saturation);
+                    let projection =
+                        format.default_projection().with_rounding(mode).with_saturation(saturation);
                     let expected = match saturation {
                         Saturation::SatNone if !stops => none,
                         Saturation::SatNoneV40 if !stops && mode == Rounding::ToOdd => v40_to_odd,
                         Saturation::SatNoneV40 if !stops => v40,
                         _ => largest,
                     };
-                    let rounded = project(Exact::finite(negative, 1, 200), &format, &how);
+                    let rounded = project(Exact::finite(negative, 1, 200), &format, &projection);
                     let flags = Flags::OVERFLOW | Flags::INEXACT;
                     assert_eq!(
                         rounded,
@@ -295,7 +296,7 @@ fn negative_values_in_unsigned_formats() {
             for saturation in Saturation::ALL {
                 for rounding in Rounding::DETERMINISTIC {
                     let base = f.default_projection().with_rounding(rounding).with_saturation(saturation);
-                    let how = Projection {
+                    let projection = Projection {
                         unrepresentable: Unrepresentable {
                             negative: rule,
                             missing_zero: MissingZero::Min,
@@ -312,7 +313,7 @@ fn negative_values_in_unsigned_formats() {
                         _ => 0,
                     };
                     let what = format!("{name} {rule:?} {saturation:?} {rounding:?}");
-                    let of = |x| project(x, &f, &how);
+                    let of = |x| project(x, &f, &projection);
                     let found = of(Exact::finite(true, 1, 0));
                     if rule == NegativeRule::Magnitude {
                         assert_eq!((found.value, found.flags), (one, Flags::INEXACT), "{what}");
@@ -377,14 +378,20 @@ fn rules_meet() {
         let found = project(Exact::finite(true, 1, 0), &f, &Projection { unrepresentable, ..base });
         assert_eq!((found.value, found.flags), (code, Flags::INVALID), "{missing_zero:?}");
     }
-    let how = E5M2.default_projection();
-    let other = how.with_negative_zero(NegativeZero::Positive);
+    let projection = E5M2.default_projection();
+    let other = projection.with_negative_zero(NegativeZero::Positive);
     assert_eq!(
         other.unrepresentable,
-        Unrepresentable { negative_zero: NegativeZero::Positive, ..how.unrepresentable }
+        Unrepresentable { negative_zero: NegativeZero::Positive, ..projection.unrepresentable }
     );
-    assert_eq!((other.rounding, other.with_negative_zero(NegativeZero::Keep)), (how.rounding, how));
-    assert_eq!([how, other].map(|how| project(Exact::finite(true, 0, 0), &E5M2, &how).value), [0x80, 0]);
+    assert_eq!(
+        (other.rounding, other.with_negative_zero(NegativeZero::Keep)),
+        (projection.rounding, projection)
+    );
+    assert_eq!(
+        [projection, other].map(|projection| project(Exact::finite(true, 0, 0), &E5M2, &projection).value),
+        [0x80, 0]
+    );
 }
 
 /// NaN and infinities in a format of nothing but numbers.
@@ -397,15 +404,16 @@ fn formats_without_nan_and_infinity() {
         (MissingNan::OppositeZero, 8, 0),
     ] {
         let base = E2M1FN.default_projection().with_saturation(Saturation::SatNone);
-        let how = Projection {
+        let projection = Projection {
             unrepresentable: Unrepresentable { missing_nan: rule, ..base.unrepresentable },
             ..base
         };
-        let codes = [false, true].map(|negative| project(Exact::Nan { negative }, &E2M1FN, &how).value);
+        let codes =
+            [false, true].map(|negative| project(Exact::Nan { negative }, &E2M1FN, &projection).value);
         assert_eq!(codes, [positive, negative], "{rule:?}");
         let overflow = Flags::OVERFLOW | Flags::INEXACT;
         for (negative, code) in [(false, 7), (true, 15)] {
-            let found = project(Exact::Infinite { negative }, &E2M1FN, &how);
+            let found = project(Exact::Infinite { negative }, &E2M1FN, &projection);
             assert_eq!((found.value, found.flags), (code, overflow), "{rule:?}");
         }
     }

@@ -70,16 +70,16 @@ fn value(text: &str) -> Result<String, String> {
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let to: Format = args.to.parse().context("--to")?;
     let from = args.from.as_deref().map(|name| name.parse::<Format>().context("--from")).transpose()?;
-    let how = args.projection.projection(&to);
+    let projection = args.projection.projection(&to);
     let words = Words::new(&args.projection, args.hex)?;
     if args.json {
-        return json(args, from.as_ref(), &to, &how, &words, out);
+        return json(args, from.as_ref(), &to, &projection, &words, out);
     }
     match from {
-        Some(from) if args.hex => hex(args, &from, &to, &how, &words, out),
+        Some(from) if args.hex => hex(args, &from, &to, &projection, &words, out),
         _ => input::for_each(&args.values, out, |datum, out| {
             let x = Source::text(&datum, from.as_ref())?;
-            let Rounded { value: code, flags } = x.into(&to, &words.fill(&how, &datum, None)?);
+            let Rounded { value: code, flags } = x.into(&to, &words.fill(&projection, &datum, None)?);
             let (hex, value) = (words::code(&to, code), words::value(&to, code));
             writeln!(out, "{:<12} -> {hex} {value:<12} {flags}", datum.text)?;
             Ok(())
@@ -113,12 +113,12 @@ impl<'a> Words<'a> {
     }
 
     /// The projection with the random bits of one datum.
-    fn fill(&self, how: &Projection, datum: &Datum<'_>, column: Option<&str>) -> Result<Projection> {
+    fn fill(&self, projection: &Projection, datum: &Datum<'_>, column: Option<&str>) -> Result<Projection> {
         let bits = match (self, column) {
             (Self::None | Self::Seeded(..), Some(extra)) => {
                 bail!("{}: `{}`: unexpected `{extra}` after the code", datum.place, datum.text)
             }
-            (Self::None, None) => return Ok(*how),
+            (Self::None, None) => return Ok(*projection),
             (Self::Seeded(generator, args), None) => args.bits_of(*generator, datum.index)?,
             (Self::Column(count), Some(word)) => parse_hex(word)
                 .ok_or_else(|| anyhow!("`{word}` is not a random word in hexadecimal"))
@@ -131,7 +131,7 @@ impl<'a> Words<'a> {
                 datum.text
             ),
         };
-        Ok(how.with_rounding(how.rounding.with_random_bits(bits)))
+        Ok(projection.with_rounding(projection.rounding.with_random_bits(bits)))
     }
 }
 
@@ -169,10 +169,10 @@ impl<'a> Source<'a> {
         Ok((Self::Code(parsed, from), second))
     }
 
-    fn into(self, to: &Format, how: &Projection) -> Rounded<u64> {
+    fn into(self, to: &Format, projection: &Projection) -> Rounded<u64> {
         match self {
-            Self::Code(code, from) => convert(code, from, to, how),
-            Self::Value(x) => project(x, to, how),
+            Self::Code(code, from) => convert(code, from, to, projection),
+            Self::Value(x) => project(x, to, projection),
         }
     }
 }
@@ -185,9 +185,9 @@ pub(super) fn operand(text: &str, format: &Format, place: &dyn Display) -> Resul
 
 /// The code of an exact value, if the format has it or prints one of its values so: what one call prints, the next one takes.
 fn code_of(x: Exact, format: &Format) -> Option<u64> {
-    let mut how = Preset::Ieee.projection(format);
-    how.unrepresentable.nan = NanRule::QuietSigned;
-    let Rounded { value, flags } = project(x, format, &how);
+    let mut projection = Preset::Ieee.projection(format);
+    projection.unrepresentable.nan = NanRule::QuietSigned;
+    let Rounded { value, flags } = project(x, format, &projection);
     let has = match x {
         Exact::Nan { .. } => format.has_nan(),
         _ => {
@@ -220,7 +220,7 @@ fn hex(
     args: &Args,
     from: &Format,
     to: &Format,
-    how: &Projection,
+    projection: &Projection,
     words: &Words<'_>,
     out: &mut Output,
 ) -> Result<()> {
@@ -229,14 +229,14 @@ fn hex(
     let mut lines = if cached { vec![Line::EMPTY; 1 << from.width()] } else { vec![Line::EMPTY] };
     input::for_each(&args.values, out, |datum, out| {
         let (x, column) = Source::hex(&datum, from)?;
-        let how = words.fill(how, &datum, column)?;
+        let projection = words.fill(projection, &datum, column)?;
         let slot = match &x {
             Source::Code(code, _) if cached => usize::try_from(*code)?,
             _ => 0,
         };
         let line = &mut lines[slot];
         if !cached || line.length == 0 {
-            *line = Line::new(x.into(to, &how), digits);
+            *line = Line::new(x.into(to, &projection), digits);
         }
         out.write_all(line.as_bytes())?;
         Ok(())
@@ -272,7 +272,7 @@ fn json(
     args: &Args,
     from: Option<&Format>,
     to: &Format,
-    how: &Projection,
+    projection: &Projection,
     words: &Words<'_>,
     out: &mut Output,
 ) -> Result<()> {
@@ -282,7 +282,7 @@ fn json(
             Some(from) if args.hex => Source::hex(&datum, from)?,
             _ => (Source::text(&datum, from)?, None),
         };
-        let result = x.into(to, &words.fill(how, &datum, column)?);
+        let result = x.into(to, &words.fill(projection, &datum, column)?);
         let mut object = json!({ "input": datum.text });
         if let (Some(object), Some(code)) = (object.as_object_mut(), js::code(to, result.value).as_object()) {
             object.extend(code.clone());

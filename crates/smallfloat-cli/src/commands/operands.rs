@@ -100,10 +100,10 @@ impl Caller {
     /// The bits of a word that rounds a single result, or the scale of one.
     fn single_word(&self) -> Option<RandomBits> {
         match self.operation.projections() {
-            [how, _] => how.rounding.random_bits(),
+            [projection, _] => projection.rounding.random_bits(),
             // A query of a projection rounds nothing.
-            [how] if self.operation.result().is_some() && self.operation.random_words() == 0 => {
-                how.rounding.random_bits()
+            [projection] if self.operation.result().is_some() && self.operation.random_words() == 0 => {
+                projection.rounding.random_bits()
             }
             _ => None,
         }
@@ -111,8 +111,8 @@ impl Caller {
 
     /// The bits of the words that round a sequence.
     fn word_bits(&self) -> Option<RandomBits> {
-        let how = self.operation.projection().filter(|_| self.operation.random_words() > 0)?;
-        how.rounding.random_bits()
+        let projection = self.operation.projection().filter(|_| self.operation.random_words() > 0)?;
+        projection.rounding.random_bits()
     }
 
     fn wrong(&self, tokens: &Tokens<'_>, what: &str) -> anyhow::Error {

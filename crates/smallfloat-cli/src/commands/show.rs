@@ -72,7 +72,7 @@ enum Item {
 /// How a value fell.
 struct Fall {
     x: Exact,
-    how: Projection,
+    projection: Projection,
     result: Rounded<u64>,
 }
 
@@ -86,8 +86,8 @@ impl Item {
     fn parse(datum: &Datum<'_>, args: &Args, format: &Format) -> Result<Self> {
         if let Some(value) = datum.text.strip_prefix('=') {
             let x = text::parse(value)?;
-            let how = projection(args, format, datum.index)?;
-            return Ok(Self::Value(Fall { x, how, result: project(x, format, &how) }));
+            let projection = projection(args, format, datum.index)?;
+            return Ok(Self::Value(Fall { x, projection, result: project(x, format, &projection) }));
         }
         let digits = datum.text.replace('_', "").to_ascii_lowercase();
         let parsed = match (digits.strip_prefix("0x"), digits.strip_prefix("0b")) {
@@ -103,15 +103,15 @@ impl Item {
 }
 
 fn projection(args: &Args, format: &Format, element: u64) -> Result<Projection> {
-    let how = args.projection.projection(format);
+    let projection = args.projection.projection(format);
     if !args.projection.is_stochastic() {
-        return Ok(how);
+        return Ok(projection);
     }
     let Some(generator) = args.projection.generator() else {
         bail!("stochastic rounding needs random words: give --seed S");
     };
     let bits = args.projection.bits_of(generator, element).context("--random-bits with --seed")?;
-    Ok(how.with_rounding(how.rounding.with_random_bits(bits)))
+    Ok(projection.with_rounding(projection.rounding.with_random_bits(bits)))
 }
 
 fn neighbours(format: &Format, x: Exact) -> [(&'static str, Option<u64>); 2] {
@@ -180,7 +180,7 @@ fn around(format: &Format, x: Exact, chosen: Option<u64>, out: &mut Output) -> R
 fn explain_value(args: &Args, format: &Format, text: &str, fall: &Fall, out: &mut Output) -> Result<()> {
     let Rounded { value: code, flags } = fall.result;
     let preset = args.projection.preset_for(format).name();
-    let (rounding, saturation) = (fall.how.rounding.name(), fall.how.saturation.name());
+    let (rounding, saturation) = (fall.projection.rounding.name(), fall.projection.saturation.name());
     writeln!(
         out,
         "{} {} {} {}",
@@ -190,7 +190,7 @@ fn explain_value(args: &Args, format: &Format, text: &str, fall: &Fall, out: &mu
         out.bold(words::code(format, code))
     )?;
     line(out, "rounding", &format!("{rounding}, {saturation}, preset {preset}"))?;
-    if let Some(bits) = fall.how.rounding.random_bits() {
+    if let Some(bits) = fall.projection.rounding.random_bits() {
         line(out, "word", &format!("{:#x} of {} bits", bits.word(), bits.count()))?;
     }
     line(out, "flags", &format!("{flags} ({})", words::flags(flags)))?;
@@ -223,8 +223,8 @@ fn object(format: &Format, input: &str, item: &Item) -> Value {
         members.extend(code.clone());
     }
     if let Some(fall) = fall {
-        members.insert("rounding".into(), fall.how.rounding.name().into());
-        members.insert("saturation".into(), fall.how.saturation.name().into());
+        members.insert("rounding".into(), fall.projection.rounding.name().into());
+        members.insert("saturation".into(), fall.projection.saturation.name().into());
         members.insert("flags".into(), fall.result.flags.to_string().into());
         members.insert("exactly".into(), fall.is_exact().into());
     }

@@ -192,8 +192,12 @@ impl Loaded {
                 let [height, width] = data.size();
                 images(Architecture::Cnn { height, width }, Optimizer::ADAM, 2e-3)
             }
-            (Self::Text(_), _) => bail!("--model: a text trains a char-transformer; give --data with images"),
-            (Self::Images(_), _) => bail!("--model: images train mlp or cnn; give --data with a text"),
+            (Self::Text(_), _) => {
+                bail!("--model: a text trains a char-transformer; give --data with images")
+            }
+            (Self::Images(_), _) => {
+                bail!("--model: images train mlp or cnn; give --data with a text")
+            }
         })
     }
 }

@@ -70,20 +70,22 @@ pub(crate) struct Args {
 
 impl Args {
     fn declared(&self) -> Result<Declared> {
-        let how = &self.projection;
-        let any =
-            how.preset.is_some() || how.rounding.is_some() || how.saturation.is_some() || how.seed.is_some();
+        let projection = &self.projection;
+        let any = projection.preset.is_some()
+            || projection.rounding.is_some()
+            || projection.saturation.is_some()
+            || projection.seed.is_some();
         ensure!(
             self.source.is_some() || !any,
             "--preset, --rounding, --saturation and --seed say how the source was rounded; name it with --source"
         );
-        let bits = RandomBits::from_word32(how.random_bits, 0).context("--random-bits")?;
+        let bits = RandomBits::from_word32(projection.random_bits, 0).context("--random-bits")?;
         Ok(Declared {
             format: self.format,
-            rounding: how.rounding.map(|rounding| rounding.with_random_bits(bits)),
-            seed: how.seed,
-            preset: how.preset,
-            saturation: how.saturation,
+            rounding: projection.rounding.map(|rounding| rounding.with_random_bits(bits)),
+            seed: projection.seed,
+            preset: projection.preset,
+            saturation: projection.saturation,
             negative: self.negative.as_deref().map(negative),
         })
     }

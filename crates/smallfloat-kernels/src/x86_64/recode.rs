@@ -7,7 +7,7 @@ use smallfloat::Flags;
 
 use super::Avx2;
 use super::lanes::{STEP, bytes as splat, count};
-use crate::Events;
+use crate::EventCounts;
 use crate::events::bit;
 
 /// A table of 256 bytes by rows of 16: the upper half of the codes of a row, and the row. Rows of zeros are left out.
@@ -63,7 +63,7 @@ impl RecodeTable {
 }
 
 /// Converts a slice and counts what happened.
-pub(crate) fn recode(_: Avx2, table: &RecodeTable, codes: &[u8], results: &mut [u8]) -> Events {
+pub(crate) fn recode(_: Avx2, table: &RecodeTable, codes: &[u8], results: &mut [u8]) -> EventCounts {
     assert_eq!(codes.len(), results.len(), "codes and results must have the same length");
     // SAFETY: the proof says that the machine has these instructions.
     unsafe { run(table, codes, results) }
@@ -76,7 +76,7 @@ struct Sums {
 }
 
 #[target_feature(enable = "avx2,popcnt")]
-fn run(table: &RecodeTable, codes: &[u8], results: &mut [u8]) -> Events {
+fn run(table: &RecodeTable, codes: &[u8], results: &mut [u8]) -> EventCounts {
     let mut sums = Sums { flags: _mm256_setzero_si256(), counted: [0; 5] };
     let (steps, rest) = codes.as_chunks::<STEP>();
     let (result_steps, result_rest) = results.as_chunks_mut::<STEP>();
@@ -93,7 +93,7 @@ fn run(table: &RecodeTable, codes: &[u8], results: &mut [u8]) -> Events {
     // SAFETY: the reference is to 32 writable bytes.
     unsafe { _mm256_storeu_si256(flags.as_mut_ptr().cast(), sums.flags) };
     let of = |event: u32| sums.counted[event as usize];
-    Events {
+    EventCounts {
         flags: Flags::from_bits_truncate(flags.iter().fold(0, |all, flags| all | flags)),
         elements: codes.len() as u64,
         saturated: of(bit::SATURATED),

@@ -154,8 +154,8 @@ pub(crate) fn data<T: Element>(class: &str, target: &Format, length: usize, seed
                     scaled(&mut state, exponent, bits.wrapping_add(near))
                 }
                 "exact" => {
-                    let (code, how) = (word & target.max_code(), Preset::Ieee.projection(&T::FORMAT));
-                    T::from_bits(smallfloat::convert(code, target, &T::FORMAT, &how).value)
+                    let (code, projection) = (word & target.max_code(), Preset::Ieee.projection(&T::FORMAT));
+                    T::from_bits(smallfloat::convert(code, target, &T::FORMAT, &projection).value)
                 }
                 "tiny" => scaled(&mut state, low - 2 + i32::try_from(word % 4).unwrap_or(0), word >> 8),
                 "huge" => scaled(&mut state, high - 1 + i32::try_from(word % 4).unwrap_or(0), word >> 8),

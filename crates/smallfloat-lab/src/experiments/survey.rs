@@ -69,8 +69,8 @@ impl Survey {
 pub(super) fn codes(tensor: &Tensor, format: &Format, scaling: Scaling) -> Result<Vec<u16>, Error> {
     let e = scaling.exponent(tensor, format);
     let values: Vec<f64> = tensor.values.iter().map(|&x| scaled(x, e)).collect();
-    let how = Unit::new(format, Overflow::Saturate).projection();
-    let encoder = Encoder::for_length(format, &how, values.len())
+    let projection = Unit::new(format, Overflow::Saturate).projection();
+    let encoder = Encoder::for_length(format, &projection, values.len())
         .map_err(|e| Error::Step { step: "rounding a tensor", cause: e.to_string() })?;
     let mut codes = vec![0_u16; values.len()];
     encoder.encode_uncounted(&values, &mut codes);

@@ -2,7 +2,7 @@
 
 use smallfloat::formats::BINARY64;
 use smallfloat::math::Elementary;
-use smallfloat::ops::{Arithmetic, Operation, Semantics};
+use smallfloat::ops::{Operation, OperationOptions, Semantics};
 use smallfloat::{Datum, Exact, Flags, Format, Projection, Rounding, Saturation, project};
 
 /// What happens to a finite result beyond the range: the talk's three rules ("On Saturation").
@@ -34,7 +34,7 @@ impl Overflow {
 #[derive(Clone, Copy, Debug)]
 pub struct Unit {
     format: Format,
-    how: Projection,
+    projection: Projection,
     semantics: Semantics,
     overflow: Overflow,
 }
@@ -46,9 +46,14 @@ impl Unit {
             Overflow::Saturate => Saturation::SatFinite,
             Overflow::Infinity | Overflow::Nan => Saturation::SatNone,
         };
-        let how =
+        let projection =
             format.default_projection().with_rounding(Rounding::NearestEven).with_saturation(saturation);
-        Self { format: *format, how, semantics: Arithmetic::default_for([format]).semantics, overflow }
+        Self {
+            format: *format,
+            projection,
+            semantics: OperationOptions::default_for([format]).semantics,
+            overflow,
+        }
     }
 
     /// One for binary64, in which reference values are computed.
@@ -63,13 +68,13 @@ impl Unit {
 
     /// How results are rounded, but for OvNAN's NaN.
     pub(super) fn projection(&self) -> Projection {
-        self.how
+        self.projection
     }
 
     /// Rounds an exact result and applies the rule for overflow.
     pub fn round(&self, x: impl Into<Exact>) -> Datum {
         let x = x.into();
-        let result = project(x, &self.format, &self.how);
+        let result = project(x, &self.format, &self.projection);
         let is_finite = !matches!(x, Exact::Infinite { .. } | Exact::Nan { .. });
         if self.overflow == Overflow::Nan && is_finite && result.flags.contains(Flags::OVERFLOW) {
             return Datum::Nan { negative: false };

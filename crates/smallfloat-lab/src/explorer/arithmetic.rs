@@ -1,7 +1,7 @@
 //! An operation step by step: operands, exact result, its place among the format's values, rounding, range, code.
 
 use serde::{Deserialize, Serialize};
-use smallfloat::ops::{Arithmetic, Operand, Operation, Semantics};
+use smallfloat::ops::{Operand, Operation, OperationOptions, Semantics};
 use smallfloat::{Datum, Exact, Flags, Format, Projection, Rounding, project};
 
 use super::choice::{Held, Policy, Reading, Typed};
@@ -110,18 +110,18 @@ pub(super) fn steps(request: &Request) -> Result<Steps, Error> {
         None => from,
         Some(name) => listed(name)?,
     };
-    let (how, held) = request.policy.projection(&to)?;
+    let (projection, held) = request.policy.projection(&to)?;
     let shown = request.operands.iter().map(|text| operand(text, &from)).collect::<Result<Vec<_>, _>>()?;
-    let arithmetic = Arithmetic::default_for([&from, &to]);
+    let arithmetic = OperationOptions::default_for([&from, &to]);
     let codes: Vec<_> = shown.iter().map(|operand| Operand::new(operand.code.code, &from)).collect();
     let mut data = [Datum::ZERO; 3];
     for (datum, operand) in data.iter_mut().zip(&codes) {
         *datum = operand.datum();
     }
     let exact = operation.exact(data, arithmetic.semantics).exact;
-    let result = operation.evaluate(&codes, &to, &how, arithmetic);
+    let result = operation.evaluate(&codes, &to, &projection, arithmetic);
     let place = rounding::place(exact, &to);
-    let outcome = rounding::Operand { x: exact, flags: Flags::NONE }.became(&to, &how, result);
+    let outcome = rounding::Operand { x: exact, flags: Flags::NONE }.became(&to, &projection, result);
     let product =
         (operation == Operation::Fma).then(|| Operation::Multiply.exact(data, arithmetic.semantics).exact);
     let steps = sentences(&Told {
@@ -130,7 +130,7 @@ pub(super) fn steps(request: &Request) -> Result<Steps, Error> {
         product,
         exact,
         to: &to,
-        how: &how,
+        projection: &projection,
         place: &place,
         result,
     });
@@ -143,7 +143,8 @@ pub(super) fn steps(request: &Request) -> Result<Steps, Error> {
         picture: picture(operation, &data, product, exact, &to, result.value, &place),
         exact: Value::of(exact),
         place,
-        separate: product.map(|product| separate(product, &codes, &to, &how, arithmetic, result.value)),
+        separate: product
+            .map(|product| separate(product, &codes, &to, &projection, arithmetic, result.value)),
         outcome,
         steps,
         operands: shown,
@@ -190,19 +191,19 @@ fn separate(
     product: Exact,
     codes: &[Operand<'_>],
     to: &Format,
-    how: &Projection,
-    arithmetic: Arithmetic,
+    projection: &Projection,
+    arithmetic: OperationOptions,
     fused: u64,
 ) -> Separate {
-    let first = Operation::Multiply.evaluate(codes, to, how, arithmetic);
+    let first = Operation::Multiply.evaluate(codes, to, projection, arithmetic);
     let mut terms = [Operand::new(first.value, to); 2];
     if let Some(z) = codes.get(2) {
         terms[1] = *z;
     }
-    let second = Operation::Add.evaluate(&terms, to, how, arithmetic);
+    let second = Operation::Add.evaluate(&terms, to, projection, arithmetic);
     let data = [terms[0].datum(), terms[1].datum(), Datum::ZERO];
     let sum = Operation::Add.exact(data, arithmetic.semantics).exact;
-    let became = |x, result| rounding::Operand { x, flags: Flags::NONE }.became(to, how, result);
+    let became = |x, result| rounding::Operand { x, flags: Flags::NONE }.became(to, projection, result);
     Separate { product: became(product, first), sum: became(sum, second), same: second.value == fused }
 }
 
@@ -213,7 +214,7 @@ struct Told<'a> {
     product: Option<Exact>,
     exact: Exact,
     to: &'a Format,
-    how: &'a Projection,
+    projection: &'a Projection,
     place: &'a Place,
     result: smallfloat::Rounded<u64>,
 }
@@ -266,7 +267,9 @@ fn lies(place: &Place) -> String {
             match (place.tie, place.share) {
                 (true, _) => format!("{between}, exactly halfway"),
                 (false, Some(share)) if share < 5e-5 => format!("{between}, just above the lower"),
-                (false, Some(share)) if share > 1.0 - 5e-5 => format!("{between}, just below the upper"),
+                (false, Some(share)) if share > 1.0 - 5e-5 => {
+                    format!("{between}, just below the upper")
+                }
                 (false, Some(share)) => format!("{between}, at {share:.4} of the way up"),
                 (false, None) => between,
             }
@@ -285,8 +288,8 @@ fn decision(told: &Told<'_>) -> String {
     if told.place.exact || matches!(told.exact, Exact::Infinite { .. }) || told.exact.is_zero() {
         return "nothing to round".into();
     }
-    let mode = told.how.rounding.name();
-    let why = match told.how.rounding {
+    let mode = told.projection.rounding.name();
+    let why = match told.projection.rounding {
         Rounding::NearestEven if told.place.tie => "halfway: to the neighbour with the even code",
         Rounding::NearestAway if told.place.tie => "halfway: to the neighbour farther from zero",
         Rounding::NearestEven | Rounding::NearestAway => "to the nearer neighbour",
@@ -313,7 +316,7 @@ fn range(told: &Told<'_>) -> Option<String> {
     };
     let largest = Value::of_datum(to.max_finite()).decimal;
     if told.result.flags.contains(Flags::OVERFLOW) {
-        let saturation = told.how.saturation.name();
+        let saturation = told.projection.saturation.name();
         return Some(format!(
             "beyond the largest finite value, {largest}: under {saturation} it becomes {became}"
         ));

@@ -40,16 +40,29 @@ impl Policy {
             None => Preset::default_for(format),
             Some(name) => named("preset", &name, &Preset::ALL, Preset::name)?,
         };
-        let mut how = preset.projection(format);
+        let mut projection = preset.projection(format);
         if let Some(name) = given(&self.rounding) {
-            how = how.with_rounding(named("rounding mode", &name, &Rounding::DETERMINISTIC, Rounding::name)?);
+            projection = projection.with_rounding(named(
+                "rounding mode",
+                &name,
+                &Rounding::DETERMINISTIC,
+                Rounding::name,
+            )?);
         }
         if let Some(name) = given(&self.saturation) {
-            how = how.with_saturation(named("saturation mode", &name, &Saturation::ALL, Saturation::name)?);
+            projection = projection.with_saturation(named(
+                "saturation mode",
+                &name,
+                &Saturation::ALL,
+                Saturation::name,
+            )?);
         }
-        let held =
-            Held { preset: preset.name(), rounding: how.rounding.name(), saturation: how.saturation.name() };
-        Ok((how, held))
+        let held = Held {
+            preset: preset.name(),
+            rounding: projection.rounding.name(),
+            saturation: projection.saturation.name(),
+        };
+        Ok((projection, held))
     }
 }
 

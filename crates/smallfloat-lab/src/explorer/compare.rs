@@ -82,9 +82,9 @@ pub(super) fn some_formats(names: &[String]) -> Result<Vec<Format>, Error> {
 }
 
 fn outcome(x: Exact, format: &Format) -> Outcome {
-    let how = format.default_projection();
-    let result = project(x, format, &how);
-    rounding::Operand { x, flags: Flags::NONE }.became(format, &how, result)
+    let projection = format.default_projection();
+    let result = project(x, format, &projection);
+    rounding::Operand { x, flags: Flags::NONE }.became(format, &projection, result)
 }
 
 /// How many values each binade has.

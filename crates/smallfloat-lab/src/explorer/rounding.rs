@@ -103,7 +103,7 @@ pub struct Chance {
 /// Where a value falls in a format.
 pub(super) fn round(request: &Request) -> Result<Rounded, Error> {
     let to = format(&request.format)?;
-    let (how, held) = request.policy.projection(&to)?;
+    let (projection, held) = request.policy.projection(&to)?;
     if !(1..=32).contains(&request.random_bits) {
         let given = u64::from(request.random_bits);
         return Err(Error::Range { what: "the number of random bits", given, least: 1, most: 32 });
@@ -111,11 +111,13 @@ pub(super) fn round(request: &Request) -> Result<Rounded, Error> {
     let typed = Typed::parse(&request.text, &to)?;
     let x = typed.exact(&to);
     let operand = Operand { x, flags: operand_flags(typed, &to) };
-    let modes =
-        Rounding::DETERMINISTIC.iter().map(|&mode| operand.outcome(&to, &how.with_rounding(mode))).collect();
+    let modes = Rounding::DETERMINISTIC
+        .iter()
+        .map(|&mode| operand.outcome(&to, &projection.with_rounding(mode)))
+        .collect();
     let stochastic = [Rounding::StochasticA, Rounding::StochasticB, Rounding::StochasticC]
         .iter()
-        .map(|mode| operand.stochastic(&to, &how, mode, request.random_bits))
+        .map(|mode| operand.stochastic(&to, &projection, mode, request.random_bits))
         .collect::<Result<_, _>>()?;
     Ok(Rounded {
         format: to.to_string(),
@@ -182,13 +184,18 @@ pub(super) struct Operand {
 
 impl Operand {
     /// Rounds.
-    fn outcome(&self, to: &Format, how: &Projection) -> Outcome {
-        let result = project(self.x, to, how);
-        self.became(to, how, smallfloat::Rounded { flags: result.flags | self.flags, ..result })
+    fn outcome(&self, to: &Format, projection: &Projection) -> Outcome {
+        let result = project(self.x, to, projection);
+        self.became(to, projection, smallfloat::Rounded { flags: result.flags | self.flags, ..result })
     }
 
     /// What it was rounded to.
-    pub(super) fn became(&self, to: &Format, how: &Projection, result: smallfloat::Rounded<u64>) -> Outcome {
+    pub(super) fn became(
+        &self,
+        to: &Format,
+        projection: &Projection,
+        result: smallfloat::Rounded<u64>,
+    ) -> Outcome {
         let datum = to.decode(result.value);
         let difference = || Dyadic::of_datum(datum)?.minus(&Dyadic::of(self.x)?);
         let error = difference();
@@ -200,7 +207,7 @@ impl Operand {
             if cut { rough(value) } else { value }
         });
         Outcome {
-            mode: how.rounding.name(),
+            mode: projection.rounding.name(),
             code: number::code(to, result.value),
             flags: result.flags.to_string(),
             flags_in_words: words::flags(result.flags),
@@ -213,11 +220,11 @@ impl Operand {
     fn stochastic(
         &self,
         to: &Format,
-        how: &Projection,
+        projection: &Projection,
         mode: &impl Fn(RandomBits) -> Rounding,
         bits: u32,
     ) -> Result<Stochastic, Error> {
-        let with = |word| Ok::<_, Error>(how.with_rounding(mode(RandomBits::new(bits, word)?)));
+        let with = |word| Ok::<_, Error>(projection.with_rounding(mode(RandomBits::new(bits, word)?)));
         let code = |word| Ok::<_, Error>(project(self.x, to, &with(word)?).value);
         let last = (1_u64 << bits) - 1;
         let lowest = code(0)?;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use smallfloat::formats::BINARY64;
 use smallfloat::{Class, Format, FormatSpec, Saturation};
-use smallfloat_kernels::{Cells, Decoder, Encoder, ErrorSums, Events};
+use smallfloat_kernels::{ClassSums, Decoder, Encoder, ErrorSums, EventCounts};
 use smallfloat_tensor::{BiasPolicy, Magnitudes, Source, Stored, TensorView, View};
 
 use super::compare::some_formats;
@@ -111,7 +111,7 @@ pub fn overlap(
     };
     let tensors = listed.collect();
     let mut looks = formats.iter().map(Look::new).collect::<Result<Vec<_>, _>>()?;
-    let mut all = Cells::<f64>::new(1);
+    let mut all = ClassSums::<f64>::new(1);
     let mut amax = 0.0_f64;
     let (mut first, elements) = (0, chosen.info.elements());
     let mut values = Vec::new();
@@ -147,10 +147,10 @@ struct Look {
     decoder: Decoder<f64>,
     is_subnormal: Vec<bool>,
     /// For the choice of a bias, where the format has one.
-    cells: Option<Cells<f64>>,
+    cells: Option<ClassSums<f64>>,
     codes: Vec<u16>,
     decoded: Vec<f64>,
-    events: Events,
+    events: EventCounts,
     sums: ErrorSums,
     lost: u64,
     subnormal: u64,
@@ -158,18 +158,18 @@ struct Look {
 
 impl Look {
     fn new(format: &Format) -> Result<Self, Error> {
-        let how = format.default_projection().with_saturation(Saturation::SatFinite);
+        let projection = format.default_projection().with_saturation(Saturation::SatFinite);
         Ok(Self {
             format: *format,
-            encoder: Encoder::new(format, &how)?,
+            encoder: Encoder::new(format, &projection)?,
             decoder: Decoder::new(format, Some(&BINARY64.default_projection()))?,
             is_subnormal: (0..=format.max_code())
                 .map(|code| format.classify(code) == Class::Subnormal)
                 .collect(),
-            cells: format.has_free_bias().then(|| Cells::new(format.precision())),
+            cells: format.has_free_bias().then(|| ClassSums::new(format.precision())),
             codes: Vec::new(),
             decoded: Vec::new(),
-            events: Events::default(),
+            events: EventCounts::default(),
             sums: ErrorSums::default(),
             lost: 0,
             subnormal: 0,

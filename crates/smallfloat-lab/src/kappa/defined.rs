@@ -24,7 +24,9 @@ impl<'a> Defined<'a> {
     pub fn new(operation: &'a Specialization) -> Result<Self, Error> {
         let name = operation.function().name();
         let runs = match (operation.operands(), operation.result(), operation.projection()) {
-            ([operand], Some(to), Some(how)) if operand.width() > 8 && is_monotone(name, to, how) => {
+            ([operand], Some(to), Some(projection))
+                if operand.width() > 8 && is_monotone(name, to, projection) =>
+            {
                 Some(Runs::new(operand, |code| call(operation, &[code]))?)
             }
             _ => None,

@@ -64,7 +64,7 @@ impl Gauge {
         let Some(result) = operation.result().filter(|_| gives_number) else {
             return Err(Error::NotNumeric { name: operation.function().name().to_owned() });
         };
-        if operation.projection().is_some_and(|how| how.rounding.is_stochastic()) {
+        if operation.projection().is_some_and(|projection| projection.rounding.is_stochastic()) {
             return Err(Error::Stochastic);
         }
         Self::new(operation.operands(), &[*result], options).map_err(|error| match error {

@@ -30,7 +30,7 @@ mod taylor;
 mod working;
 
 use smallfloat::formats::{BINARY32, BINARY64};
-use smallfloat::ops::{Arithmetic, Function, Operand, Operation, Specialization};
+use smallfloat::ops::{Function, Operand, Operation, OperationOptions, Specialization};
 use smallfloat::{Class, Datum, Exact, Format, Projection, convert, project};
 
 pub use recipe::{Flush, NAMED, Named, Recipe, Via};
@@ -47,8 +47,8 @@ pub struct Variant {
     operation: Operation,
     operands: Vec<Format>,
     result: Format,
-    how: Projection,
-    arithmetic: Arithmetic,
+    projection: Projection,
+    arithmetic: OperationOptions,
     computed: Computed,
     /// The format that operands are rounded to first.
     narrowed: Option<(Format, Projection)>,
@@ -75,13 +75,13 @@ impl Variant {
     /// An operation whose result is no number, or that the recipe does not compute.
     pub fn new(recipe: &Recipe, operation: &Specialization) -> Result<Self, Error> {
         let name = operation.function().name();
-        let (Function::Numeric(function), Some(result), Some(how)) =
+        let (Function::Numeric(function), Some(result), Some(projection)) =
             (operation.function(), operation.result(), operation.projection())
         else {
             return Err(Error::NotNumeric { name: name.to_owned() });
         };
         let to = recipe.then().unwrap_or(*result);
-        let to_how = recipe.then().map_or(*how, |format| format.default_projection());
+        let to_how = recipe.then().map_or(*projection, |format| format.default_projection());
         let computed = match recipe.via() {
             Via::Exact => {
                 let operand = recipe.operands().unwrap_or(operation.operands()[0]);
@@ -100,11 +100,12 @@ impl Variant {
                 Some(Computed::Exact(runs))
             }
             Via::F32Libm => {
-                let (to, how) = (
+                let (to, projection) = (
                     recipe.then().unwrap_or(*result),
-                    recipe.then().map_or(*how, |to| to.default_projection()),
+                    recipe.then().map_or(*projection, |to| to.default_projection()),
                 );
-                let runs = rounding_of_binary32(&to, &how).filter(|_| operation.arithmetic().scale == 0);
+                let runs =
+                    rounding_of_binary32(&to, &projection).filter(|_| operation.arithmetic().scale == 0);
                 Host::<f32>::named(name).map(|function| Computed::F32(function, runs))
             }
             Via::F64Libm => Host::<f64>::named(name).map(Computed::F64),
@@ -127,7 +128,7 @@ impl Variant {
             operation: function,
             operands: operation.operands().to_vec(),
             result: *result,
-            how: *how,
+            projection: *projection,
             arithmetic: operation.arithmetic(),
             computed,
             narrowed: with_projection(recipe.operands()),
@@ -144,7 +145,9 @@ impl Variant {
         for (i, format) in self.operands.iter().take(count).enumerate() {
             let code = codes.get(i).copied().unwrap_or(0);
             operands[i] = match &self.narrowed {
-                Some((narrow, how)) => Operand::new(convert(code, format, narrow, how).value, narrow),
+                Some((narrow, projection)) => {
+                    Operand::new(convert(code, format, narrow, projection).value, narrow)
+                }
                 None => Operand::new(code, format),
             };
         }
@@ -153,30 +156,33 @@ impl Variant {
     }
 
     fn compute(&self, operands: &[Operand<'_>]) -> u64 {
-        let (to, how) = self.between.as_ref().map_or((&self.result, &self.how), |(to, how)| (to, how));
+        let (to, projection) = self
+            .between
+            .as_ref()
+            .map_or((&self.result, &self.projection), |(to, projection)| (to, projection));
         let code = match &self.computed {
             Computed::Exact(Some(runs)) => runs.code(operands[0].code),
-            Computed::Exact(None) => self.operation.evaluate(operands, to, how, self.arithmetic).value,
+            Computed::Exact(None) => self.operation.evaluate(operands, to, projection, self.arithmetic).value,
             Computed::F32(function, Some(runs)) => runs.code(function.call(operands).to_bits().into()),
             Computed::F32(function, None) => {
                 let bits = function.call(operands).to_bits();
-                self.rounded(BINARY32.decode(bits.into()).into(), to, how)
+                self.rounded(BINARY32.decode(bits.into()).into(), to, projection)
             }
             Computed::F64(function) => {
                 let bits = function.call(operands).to_bits();
-                self.rounded(BINARY64.decode(bits).into(), to, how)
+                self.rounded(BINARY64.decode(bits).into(), to, projection)
             }
             Computed::Taylor(taylor) => {
                 let x = operands[0].datum();
-                self.rounded(taylor.value(x).unwrap_or_else(|| self.special(x)), to, how)
+                self.rounded(taylor.value(x).unwrap_or_else(|| self.special(x)), to, projection)
             }
             Computed::Table(table) => {
                 let x = operands[0].datum();
-                self.rounded(table.value(x).unwrap_or_else(|| self.special(x)), to, how)
+                self.rounded(table.value(x).unwrap_or_else(|| self.special(x)), to, projection)
             }
         };
         match &self.between {
-            Some((between, _)) => convert(code, between, &self.result, &self.how).value,
+            Some((between, _)) => convert(code, between, &self.result, &self.projection).value,
             None => code,
         }
     }
@@ -186,8 +192,8 @@ impl Variant {
         self.operation.exact([x, Datum::ZERO, Datum::ZERO], self.arithmetic.semantics).exact
     }
 
-    fn rounded(&self, x: Exact, to: &Format, how: &Projection) -> u64 {
-        project(x.scaled(self.arithmetic.scale), to, how).value
+    fn rounded(&self, x: Exact, to: &Format, projection: &Projection) -> u64 {
+        project(x.scaled(self.arithmetic.scale), to, projection).value
     }
 
     fn flushed(&self, code: u64) -> u64 {
@@ -221,9 +227,9 @@ impl Variant {
 }
 
 /// Rounding binary32 to a format of few values, as runs: sweeps over 2^32 operands spend most of their time here.
-fn rounding_of_binary32(to: &Format, how: &Projection) -> Option<Runs> {
-    if to.width() > 8 || !is_monotone("Convert", to, how) {
+fn rounding_of_binary32(to: &Format, projection: &Projection) -> Option<Runs> {
+    if to.width() > 8 || !is_monotone("Convert", to, projection) {
         return None;
     }
-    Runs::new(&BINARY32, |code| Ok(convert(code, &BINARY32, to, how).value)).ok()
+    Runs::new(&BINARY32, |code| Ok(convert(code, &BINARY32, to, projection).value)).ok()
 }

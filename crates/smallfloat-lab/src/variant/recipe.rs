@@ -223,7 +223,9 @@ impl Parts {
                 self.flush =
                     Some(known.ok_or_else(|| wrong(part, "flush=zero, flush=normal or flush=nearest"))?.1);
             }
-            _ => return Err(wrong(part, "a key: operands, via, degree, entries, in, then or flush")),
+            _ => {
+                return Err(wrong(part, "a key: operands, via, degree, entries, in, then or flush"));
+            }
         }
         Ok(())
     }
@@ -267,8 +269,12 @@ impl fmt::Display for Via {
             Self::Exact => f.write_str("via=exact"),
             Self::F32Libm => f.write_str("via=f32-libm"),
             Self::F64Libm => f.write_str("via=f64-libm"),
-            Self::Taylor { degree, working } => write!(f, "via=taylor,degree={degree},in={working}"),
-            Self::Table { entries, working } => write!(f, "via=table,entries={entries},in={working}"),
+            Self::Taylor { degree, working } => {
+                write!(f, "via=taylor,degree={degree},in={working}")
+            }
+            Self::Table { entries, working } => {
+                write!(f, "via=table,entries={entries},in={working}")
+            }
         }
     }
 }

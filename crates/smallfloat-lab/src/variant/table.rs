@@ -57,7 +57,9 @@ impl Table {
         to: &Format,
     ) -> Result<Option<Self>, Error> {
         let w = Working::new(working)?;
-        let Some(&(_, reduction, curve)) = CURVES.iter().find(|row| row.0 == name) else { return Ok(None) };
+        let Some(&(_, reduction, curve)) = CURVES.iter().find(|row| row.0 == name) else {
+            return Ok(None);
+        };
         let (start, per_unit) = match reduction {
             Reduction::Exponent { per_unit } => (0.0, per_unit),
             Reduction::Significand { .. } => (1.0, 1.0),

@@ -1,7 +1,7 @@
 //! [`Working`]: arithmetic in one format, every operation rounded to nearest even, so that it is the same everywhere.
 
 use smallfloat::formats::BINARY64;
-use smallfloat::ops::{Arithmetic, Operand, Operation};
+use smallfloat::ops::{Operand, Operation, OperationOptions};
 use smallfloat::{Datum, Exact, Format, Projection, project};
 
 use crate::Error;
@@ -9,7 +9,7 @@ use crate::Error;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Working {
     format: Format,
-    how: Projection,
+    projection: Projection,
 }
 
 impl Working {
@@ -17,11 +17,11 @@ impl Working {
         if !(format.is_signed() && format.has_nan() && format.has_infinity()) {
             return Err(Error::WorkingFormat { format: *format });
         }
-        Ok(Self { format: *format, how: format.default_projection() })
+        Ok(Self { format: *format, projection: format.default_projection() })
     }
 
     pub(super) fn round(&self, x: impl Into<Exact>) -> u64 {
-        project(x.into(), &self.format, &self.how).value
+        project(x.into(), &self.format, &self.projection).value
     }
 
     pub(super) fn constant(&self, x: f64) -> u64 {
@@ -55,7 +55,9 @@ impl Working {
         for (operand, &code) in operands.iter_mut().zip(codes) {
             operand.code = code;
         }
-        operation.evaluate(&operands[..codes.len()], &self.format, &self.how, Arithmetic::IEEE).value
+        operation
+            .evaluate(&operands[..codes.len()], &self.format, &self.projection, OperationOptions::IEEE)
+            .value
     }
 }
 

@@ -100,8 +100,8 @@ fn under(unit: &Unit, change: impl Fn(Projection) -> Projection) -> Option<Unit>
 /// The unit with the projections of a range changed.
 fn under_in(unit: &Unit, range: &Range<usize>, change: impl Fn(Projection) -> Projection) -> Option<Unit> {
     let mut projections = unit.operation().projections().to_vec();
-    for how in &mut projections[range.clone()] {
-        *how = change(*how);
+    for projection in &mut projections[range.clone()] {
+        *projection = change(*projection);
     }
     let operation = unit.operation().with_projections(&projections).ok()?;
     Some(Unit::from_operation(operation, unit.preset()))
@@ -117,7 +117,7 @@ fn parts(unit: &Unit) -> Vec<(&'static str, Range<usize>)> {
 
 /// Other rounding modes. A unit whose rounding takes a word keeps it as an operand that is then ignored.
 fn roundings(unit: &Unit) -> Vec<Mistake> {
-    let Some(how) = unit.operation().projection() else { return Vec::new() };
+    let Some(projection) = unit.operation().projection() else { return Vec::new() };
     let mut all = Vec::new();
     let names = |rounding| match rounding {
         Rounding::NearestEven => "rounds to nearest, ties to even",
@@ -136,27 +136,29 @@ fn roundings(unit: &Unit) -> Vec<Mistake> {
         Rounding::ToOdd,
     ];
     for (part, range) in parts(unit).into_iter().filter(|_| unit.word_count() == 0) {
-        let right: Vec<_> =
-            unit.operation().projections()[range.clone()].iter().map(|how| how.rounding).collect();
+        let right: Vec<_> = unit.operation().projections()[range.clone()]
+            .iter()
+            .map(|projection| projection.rounding)
+            .collect();
         for rounding in order.into_iter().filter(|rounding| !right.contains(rounding)) {
-            let other = under_in(unit, &range, |how| how.with_rounding(rounding));
+            let other = under_in(unit, &range, |projection| projection.with_rounding(rounding));
             all.extend(other.map(|other| Mistake::unit(format!("{part}{}", names(rounding)), other)));
         }
     }
-    if let Some(bits) = how.rounding.random_bits() {
+    if let Some(bits) = projection.rounding.random_bits() {
         type Mode = (&'static str, fn(RandomBits) -> Rounding);
         let modes: [Mode; 3] =
             [("A", Rounding::StochasticA), ("B", Rounding::StochasticB), ("C", Rounding::StochasticC)];
-        for (name, mode) in modes.into_iter().filter(|(_, mode)| mode(bits) != how.rounding) {
-            let changed = under(unit, |how| match how.rounding.random_bits() {
-                Some(bits) => how.with_rounding(mode(bits)),
-                None => how,
+        for (name, mode) in modes.into_iter().filter(|(_, mode)| mode(bits) != projection.rounding) {
+            let changed = under(unit, |projection| match projection.rounding.random_bits() {
+                Some(bits) => projection.with_rounding(mode(bits)),
+                None => projection,
             });
             all.extend(
                 changed.map(|other| Mistake::unit(format!("is StochasticRounding mode {name}"), other)),
             );
         }
-    } else if unit.numeric().is_some() && how.rounding == Rounding::NearestEven {
+    } else if unit.numeric().is_some() && projection.rounding == Rounding::NearestEven {
         all.push(Mistake::new("ties go toward zero", Kind::Ties { up: false }));
         all.push(Mistake::new("ties go toward +∞", Kind::Ties { up: true }));
     }
@@ -182,7 +184,9 @@ fn paths(unit: &Unit) -> Vec<Mistake> {
         all.push(Mistake::new("takes subnormal operands for zero", flush(true, false)));
         all.push(Mistake::new("takes subnormal operands for zero and flushes results", flush(true, true)));
     }
-    let (Some(operation), Some(to)) = (unit.numeric(), unit.operation().result()) else { return all };
+    let (Some(operation), Some(to)) = (unit.numeric(), unit.operation().result()) else {
+        return all;
+    };
     let longer = Parameters { width: 16, specials: Specials::Finite, ..parameters(to) };
     if let Some(longer) = Format::minifloat(longer).ok().filter(|longer| longer.width() > to.width()) {
         let name = "overflow wraps around: the exponent's highest bits are lost";
@@ -201,17 +205,17 @@ fn paths(unit: &Unit) -> Vec<Mistake> {
 }
 
 fn saturations(unit: &Unit) -> Vec<Mistake> {
-    let Some(how) = unit.operation().projection() else { return Vec::new() };
+    let Some(projection) = unit.operation().projection() else { return Vec::new() };
     let names = |saturation| match saturation {
         Saturation::SatFinite => "overflow and infinities clamp to the largest value",
         Saturation::SatPropagate => "overflow clamps to the largest value, infinities stay",
         Saturation::SatNone => "overflow gives infinity, or NaN where there is none, and does not clamp",
         _ => "overflow is that of P3109 version 4.0's SatNone",
     };
-    let others = Saturation::ALL.into_iter().filter(|saturation| *saturation != how.saturation);
+    let others = Saturation::ALL.into_iter().filter(|saturation| *saturation != projection.saturation);
     others
         .filter_map(|saturation| {
-            let other = under(unit, |how| how.with_saturation(saturation))?;
+            let other = under(unit, |projection| projection.with_saturation(saturation))?;
             Some(Mistake::unit(names(saturation), other))
         })
         .collect()
@@ -237,8 +241,8 @@ const ZEROS: [(MissingZero, &str); 2] =
 /// Other rules for what the result's format does not have.
 fn missing(unit: &Unit) -> Vec<Mistake> {
     let Some(to) = unit.operation().result() else { return Vec::new() };
-    let Some(how) = unit.operation().projection() else { return Vec::new() };
-    let right = how.unrepresentable;
+    let Some(projection) = unit.operation().projection() else { return Vec::new() };
+    let right = projection.unrepresentable;
     let nans = NANS.map(|(missing_nan, name)| (Unrepresentable { missing_nan, ..right }, name.to_owned()));
     let negatives =
         NEGATIVES.map(|(negative, name)| (Unrepresentable { negative, ..right }, name.to_owned()));
@@ -259,7 +263,7 @@ fn missing(unit: &Unit) -> Vec<Mistake> {
     rules
         .filter(|(unrepresentable, _)| *unrepresentable != right)
         .filter_map(|(unrepresentable, name)| {
-            Some(Mistake::unit(name, under(unit, |how| Projection { unrepresentable, ..how })?))
+            Some(Mistake::unit(name, under(unit, |projection| Projection { unrepresentable, ..projection })?))
         })
         .collect()
 }
@@ -267,16 +271,16 @@ fn missing(unit: &Unit) -> Vec<Mistake> {
 /// Presets that differ in more than saturation.
 fn policies(unit: &Unit) -> Vec<Mistake> {
     let Some(to) = unit.operation().result() else { return Vec::new() };
-    let Some(how) = unit.operation().projection() else { return Vec::new() };
-    let mut seen = vec![*how];
+    let Some(projection) = unit.operation().projection() else { return Vec::new() };
+    let mut seen = vec![*projection];
     let mut all = Vec::new();
     for preset in Preset::ALL {
-        let theirs = preset.projection(to).with_rounding(how.rounding);
+        let theirs = preset.projection(to).with_rounding(projection.rounding);
         if seen.contains(&theirs) {
             continue;
         }
         seen.push(theirs);
-        let other = under(unit, |how| preset.projection(to).with_rounding(how.rounding));
+        let other = under(unit, |projection| preset.projection(to).with_rounding(projection.rounding));
         all.extend(other.map(|other| Mistake::of_preset(preset, other)));
     }
     all
@@ -325,8 +329,8 @@ fn readings(format: &Format) -> Vec<(String, Format)> {
     let parameters = parameters(format);
     let biases = [1, -1].map(|by| {
         let bias = format.bias() + by;
-        let how = if by > 0 { "too large" } else { "too small" };
-        (format!("a bias one {how} ({bias})"), Parameters { bias, ..parameters })
+        let direction = if by > 0 { "too large" } else { "too small" };
+        (format!("a bias one {direction} ({bias})"), Parameters { bias, ..parameters })
     });
     let has_field_0 = format.precision() > 1 && !matches!(format.min_positive(), Datum::Nan { .. });
     // Flushing is a way of computing, among `paths`.

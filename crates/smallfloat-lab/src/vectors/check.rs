@@ -215,7 +215,9 @@ impl<R: Read> Blocks<R> {
         if !self.is_done {
             match block.iter().rposition(|c| *c == b'\n') {
                 Some(end) => self.rest = block.split_off(end + 1),
-                None => return Err(Error::Read { line: self.line + 1, cause: "a line of megabytes".into() }),
+                None => {
+                    return Err(Error::Read { line: self.line + 1, cause: "a line of megabytes".into() });
+                }
             }
         }
         self.line += block.split(|c| *c == b'\n').count() as u64 - 1;

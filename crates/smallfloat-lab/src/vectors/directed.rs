@@ -164,10 +164,10 @@ fn boundaries_of_runs(unit: &Unit, operation: Operation, to: &Format) -> Result<
     let arithmetic = unit.operation().arithmetic();
     let mut codes = Vec::new();
     for rounding in [Rounding::NearestEven, Rounding::TowardZero] {
-        let how = nearest(to).with_rounding(rounding);
+        let projection = nearest(to).with_rounding(rounding);
         let result = |code| {
             let operand = [smallfloat::ops::Operand::new(code, &from)];
-            Ok(operation.evaluate(&operand, to, &how, arithmetic).value)
+            Ok(operation.evaluate(&operand, to, &projection, arithmetic).value)
         };
         codes.extend(Runs::new(&from, result)?.edges());
     }

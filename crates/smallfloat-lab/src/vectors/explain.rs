@@ -41,8 +41,9 @@ impl Unit {
             return None;
         }
         let (below, above) = (to.next_below(exact), to.next_above(exact));
-        let how = Preset::OcpSaturate.projection(to).with_rounding(Rounding::NearestAway);
-        let [away, toward] = [exact, below_tie(exact, false)].map(|exact| project(exact, to, &how).value);
+        let projection = Preset::OcpSaturate.projection(to).with_rounding(Rounding::NearestAway);
+        let [away, toward] =
+            [exact, below_tie(exact, false)].map(|exact| project(exact, to, &projection).value);
         let is_finite = |code: Option<u64>| code.is_some_and(|code| to.decode(code).is_finite());
         let nearer = (is_finite(below) && is_finite(above)).then(|| {
             let same = |code: Option<u64>| {

@@ -3,7 +3,7 @@
 //! Each is computed as the mistaken unit would compute it, so it can be compared with what was given; the kinds are
 //! those that projects of the field have shipped.
 
-use smallfloat::ops::{Arithmetic, Operand, Operation};
+use smallfloat::ops::{Operand, Operation, OperationOptions};
 use smallfloat::{Class, Exact, Flags, Format, Preset, Projection, Rounded, project};
 
 use super::{Outcome, Unit, catalogue};
@@ -214,7 +214,8 @@ fn nearest(format: &Format) -> Projection {
 
 /// Rounds an exact value as the unit rounds; what operands raise is taken from the right flags.
 fn finish(unit: &Unit, operands: &[u64], exact: Exact, expected: &Outcome) -> Option<Outcome> {
-    let Rounded { value, flags } = project(exact, unit.operation().result()?, &unit.how(operands).ok()?);
+    let Rounded { value, flags } =
+        project(exact, unit.operation().result()?, &unit.projection(operands).ok()?);
     let of_operands = Flags::DENORMAL | Flags::INVALID | Flags::DIVISION_BY_ZERO;
     Some(Outcome::one(value, flags | (expected.flags & of_operands)))
 }
@@ -225,7 +226,7 @@ fn wrapped(unit: &Unit, operands: &[u64], longer: &Format, expected: &Outcome) -
     if !matches!(exact, Exact::Finite { .. }) {
         return Some(expected.clone());
     }
-    let code = project(exact, longer, &unit.how(operands).ok()?).value;
+    let code = project(exact, longer, &unit.projection(operands).ok()?).value;
     let sign = if longer.sign_bit(code) { 1 << (to.width() - 1) } else { 0 };
     let magnitude = code & (to.max_code() >> u32::from(to.is_signed()));
     Some(Outcome::one(magnitude | sign, expected.flags))
@@ -242,7 +243,9 @@ fn flushed(format: &Format, code: u64) -> u64 {
 /// The exact result without what lies beyond the bit after the destination's last place.
 fn without_sticky(unit: &Unit, operands: &[u64]) -> Option<Exact> {
     let to = unit.operation().result()?;
-    let Exact::Finite { negative, significand, exponent, .. } = unit.exact(operands)? else { return None };
+    let Exact::Finite { negative, significand, exponent, .. } = unit.exact(operands)? else {
+        return None;
+    };
     if significand == 0 {
         return None;
     }
@@ -271,11 +274,11 @@ pub(super) fn below_tie(exact: Exact, up: bool) -> Exact {
 fn two_steps(unit: &Unit, operands: &[u64]) -> Option<Outcome> {
     let to = unit.operation().result()?;
     let [x, y, z] = unit.operation().operands() else { return None };
-    let how = unit.how(operands).ok()?;
-    let arithmetic = Arithmetic { scale: 0, ..unit.operation().arithmetic() };
+    let projection = unit.projection(operands).ok()?;
+    let arithmetic = OperationOptions { scale: 0, ..unit.operation().arithmetic() };
     let product = [Operand::new(operands[0], x), Operand::new(operands[1], y)];
-    let product = Operation::Multiply.evaluate(&product, to, &how, arithmetic);
+    let product = Operation::Multiply.evaluate(&product, to, &projection, arithmetic);
     let terms = [Operand::new(product.value, to), Operand::new(operands[2], z)];
-    let sum = Operation::Add.evaluate(&terms, to, &how, arithmetic);
+    let sum = Operation::Add.evaluate(&terms, to, &projection, arithmetic);
     Some(Outcome::one(sum.value, product.flags | sum.flags))
 }

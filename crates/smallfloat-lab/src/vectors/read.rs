@@ -64,7 +64,9 @@ pub(super) fn take_header(line: &str, header: &mut Header) -> Result<bool, Strin
         return Ok(false);
     }
     header.layout = Some(Layout::JsonLines);
-    let Ok(serde_json::Value::Object(object)) = serde_json::from_str(line) else { return Ok(false) };
+    let Ok(serde_json::Value::Object(object)) = serde_json::from_str(line) else {
+        return Ok(false);
+    };
     if object.get("title").is_none_or(|title| title != header::TITLE) {
         return Ok(false);
     }

@@ -1,7 +1,7 @@
 //! [`Unit`]: an operation under test, its operands and results as fields of so many bits.
 
 use smallfloat::ops::{
-    Answer, Argument, Arithmetic, Block, Function, Operand, Operation, Parameter, Specialization,
+    Answer, Argument, Block, Function, Operand, Operation, OperationOptions, Parameter, Specialization,
 };
 use smallfloat::{
     Class, Exact, Family, Flags, Format, Preset, Projection, RandomBits, Rounded, Rounding, Saturation,
@@ -96,9 +96,9 @@ impl Unit {
             Some(preset) => {
                 let projections = operation.projections();
                 let targets = &operation.formats()[operation.formats().len() - projections.len()..];
-                let with_preset = |(how, to): (&Projection, &Format)| Projection {
+                let with_preset = |(projection, to): (&Projection, &Format)| Projection {
                     unrepresentable: preset.projection(to).unrepresentable,
-                    ..*how
+                    ..*projection
                 };
                 let projections: Vec<_> = projections.iter().zip(targets).map(with_preset).collect();
                 operation.with_projections(&projections)?
@@ -121,10 +121,10 @@ impl Unit {
     ) -> Result<Self, Error> {
         let operation: Specialization = format!("Convert<{from}, {to}, semantics=ieee>").parse()?;
         let preset = preset.unwrap_or(Preset::default_for(to));
-        let how = preset.projection(to);
-        let how = how.with_rounding(rounding.unwrap_or(how.rounding));
-        let how = how.with_saturation(saturation.unwrap_or(how.saturation));
-        Self::new(operation.with_projections(&[how])?, Some(preset))
+        let projection = preset.projection(to);
+        let projection = projection.with_rounding(rounding.unwrap_or(projection.rounding));
+        let projection = projection.with_saturation(saturation.unwrap_or(projection.saturation));
+        Self::new(operation.with_projections(&[projection])?, Some(preset))
     }
 
     /// The same operation under another rounding or saturation mode, or a preset, where one is given.
@@ -149,10 +149,10 @@ impl Unit {
         let replaced: Vec<_> = projections
             .iter()
             .zip(targets)
-            .map(|(how, to)| {
-                let how = preset.map_or(*how, |preset| preset.projection(to));
-                let how = how.with_rounding(rounding.unwrap_or(how.rounding));
-                how.with_saturation(saturation.unwrap_or(how.saturation))
+            .map(|(projection, to)| {
+                let projection = preset.map_or(*projection, |preset| preset.projection(to));
+                let projection = projection.with_rounding(rounding.unwrap_or(projection.rounding));
+                projection.with_saturation(saturation.unwrap_or(projection.saturation))
             })
             .collect();
         Self::new(self.operation.with_projections(&replaced)?, preset.or(self.preset))
@@ -175,10 +175,10 @@ impl Unit {
                 }
             }
         }
-        let bits_of = |how: &Projection| how.rounding.random_bits().map(RandomBits::count);
+        let bits_of = |projection: &Projection| projection.rounding.random_bits().map(RandomBits::count);
         let word = match operation.projections() {
-            [how, _] => bits_of(how),
-            [how] if operation.random_words() == 0 => bits_of(how),
+            [projection, _] => bits_of(projection),
+            [projection] if operation.random_words() == 0 => bits_of(projection),
             _ => None,
         };
         let words = operation.projection().filter(|_| operation.random_words() > 0).and_then(bits_of);
@@ -242,13 +242,13 @@ impl Unit {
     }
 
     /// The projection with the random word of these operands.
-    pub(super) fn how(&self, operands: &[u64]) -> Result<Projection, Error> {
-        let how = self.operation.projections()[0];
+    pub(super) fn projection(&self, operands: &[u64]) -> Result<Projection, Error> {
+        let projection = self.operation.projections()[0];
         Ok(match (self.word, operands.last()) {
             (Some(bits), Some(&word)) => {
-                how.with_rounding(how.rounding.with_random_bits(RandomBits::new(bits, word)?))
+                projection.with_rounding(projection.rounding.with_random_bits(RandomBits::new(bits, word)?))
             }
-            _ => how,
+            _ => projection,
         })
     }
 
@@ -283,16 +283,18 @@ impl Unit {
                 return self.call(operands);
             };
             let arithmetic = self.operation.arithmetic();
-            if operation == Operation::Convert && arithmetic == Arithmetic::IEEE {
-                let Rounded { value, flags } = convert(operands[0], &formats[0], to, &self.how(operands)?);
+            if operation == Operation::Convert && arithmetic == OperationOptions::IEEE {
+                let Rounded { value, flags } =
+                    convert(operands[0], &formats[0], to, &self.projection(operands)?);
                 return Ok(Outcome::one(value, flags));
             }
             let mut calls = [Operand::new(0, &formats[0]); 3];
             for ((call, &code), format) in calls.iter_mut().zip(operands).zip(formats) {
                 *call = Operand::new(code, format);
             }
-            let how = self.how(operands)?;
-            let Rounded { value, flags } = operation.evaluate(&calls[..formats.len()], to, &how, arithmetic);
+            let projection = self.projection(operands)?;
+            let Rounded { value, flags } =
+                operation.evaluate(&calls[..formats.len()], to, &projection, arithmetic);
             return Ok(Outcome::one(value, flags));
         }
         self.call(operands)
@@ -350,7 +352,9 @@ impl Unit {
                 Outcome::many(codes, flags)
             }
             // Queries have no operands, so there is no unit for them.
-            _ => return Err(Error::NoVectors { name: self.operation.function().name().to_owned() }),
+            _ => {
+                return Err(Error::NoVectors { name: self.operation.function().name().to_owned() });
+            }
         })
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use smallfloat::{Format, FormatSpec};
-use smallfloat_kernels::{Code, Element, Events};
+use smallfloat_kernels::{Code, Element, EventCounts};
 
 use super::{BiasPolicy, Magnitudes, candidates, default_bias, headroom};
 use crate::{Error, Result};
@@ -39,7 +39,7 @@ pub struct CodeUse {
 
 impl CodeUse {
     /// Of codes of a format whose codes are all finite, and the events of encoding them.
-    pub fn of<C: Code>(format: &Format, events: &Events, codes: &[C]) -> Self {
+    pub fn of<C: Code>(format: &Format, events: &EventCounts, codes: &[C]) -> Self {
         let (shift, mask) = (format.trailing_bits(), (1 << format.exponent_bits()) - 1);
         let (mut topmost, mut second) = (0_u64, 0_u64);
         for code in codes {
@@ -157,7 +157,9 @@ impl BiasController {
             (BiasPolicy::Flags { patience }, Observation::Codes(codes)) => self.step(codes, patience),
             (BiasPolicy::Gradient { patience }, Observation::Slope(slope)) => self.vote(slope, patience),
             (BiasPolicy::Flags { .. } | BiasPolicy::Gradient { .. }, _)
-            | (_, Observation::Codes(_) | Observation::Slope(_)) => return Err(self.misfit(observation)),
+            | (_, Observation::Codes(_) | Observation::Slope(_)) => {
+                return Err(self.misfit(observation));
+            }
             (BiasPolicy::Delayed { history, margin }, seen) => self.remember(amax(seen), history, margin),
             (BiasPolicy::Amax { margin }, seen) => {
                 amax(seen).map(|amax| self.holding(&amax).saturating_sub_unsigned(margin))

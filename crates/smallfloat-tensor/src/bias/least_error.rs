@@ -89,8 +89,8 @@ fn is_normal(format: &Format, exponent: i32) -> bool {
 
 /// The magnitude that all elements of a class round to.
 fn quantized(class: &Class, format: &Format) -> (u64, i32) {
-    let how = format.default_projection();
-    let Rounded { value, .. } = project(class.representative.into(), format, &how);
+    let projection = format.default_projection();
+    let Rounded { value, .. } = project(class.representative.into(), format, &projection);
     match format.decode(value) {
         Datum::Finite { significand, exponent, .. } => (significand, exponent),
         // Formats with a free bias have finite codes only.

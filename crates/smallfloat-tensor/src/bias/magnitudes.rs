@@ -2,7 +2,7 @@
 
 use num_bigint::BigUint;
 use smallfloat::{Datum, Format, FormatSpec};
-use smallfloat_kernels::{Cell, Cells, Element};
+use smallfloat_kernels::{ClassSum, ClassSums, Element};
 
 /// Magnitudes beyond these make no difference to any bias and count as these.
 pub(crate) const SMALLEST: f64 = f64::from_bits((1023 - 150) << 52);
@@ -50,8 +50,8 @@ impl From<Long> for BigUint {
     }
 }
 
-impl From<Cell> for Class {
-    fn from(cell: Cell) -> Self {
+impl From<ClassSum> for Class {
+    fn from(cell: ClassSum) -> Self {
         Self {
             representative: cell.representative,
             weight: cell.count.into(),
@@ -73,9 +73,9 @@ pub struct Magnitudes {
     amax: Datum,
 }
 
-impl<T: Element> From<&Cells<T>> for Magnitudes {
+impl<T: Element> From<&ClassSums<T>> for Magnitudes {
     /// For formats of the precision that the cells were made for.
-    fn from(cells: &Cells<T>) -> Self {
+    fn from(cells: &ClassSums<T>) -> Self {
         Self { classes: cells.iter().map(Class::from).collect(), zeros: cells.zeros(), amax: cells.amax() }
     }
 }
@@ -84,14 +84,14 @@ impl Magnitudes {
     /// Of a slice, for formats of this precision, in bits.
     pub fn of<T: Element>(values: &[T], precision: u32) -> Self {
         if values.len() > MANY {
-            let mut cells = Cells::<T>::new(precision);
+            let mut cells = ClassSums::<T>::new(precision);
             cells.add(values);
             return Self::from(&cells);
         }
         Self::of_few(values.iter().map(|x| (x.to_f64(), 1)))
     }
 
-    /// A class for each element: right for so few that they would not fill the table of [`Cells`]. The second numbers are
+    /// A class for each element: right for so few that they would not fill the table of [`ClassSums`]. The second numbers are
     /// weights.
     pub(crate) fn of_few(elements: impl Iterator<Item = (f64, u32)>) -> Self {
         let (mut zeros, mut magnitudes) = (0, Vec::new());
@@ -106,7 +106,9 @@ impl Magnitudes {
         let largest = magnitudes.last().map_or(0.0, |(x, _)| *x);
         let class = |(x, weight): (f64, u32)| {
             let representative = f64::FORMAT.decode(x.to_bits());
-            let Datum::Finite { significand: first, exponent, .. } = representative else { return None };
+            let Datum::Finite { significand: first, exponent, .. } = representative else {
+                return None;
+            };
             let weight = u128::from(weight);
             Some(Class { representative, weight, first, sum: 0, sum_of_squares: Long::default(), exponent })
         };
@@ -179,10 +181,10 @@ struct Sums {
     trailing_squared: Long,
 }
 
-/// Exact weighted sums for each class of a precision, as [`Cells`] has them without weights. Binades that do not occur
+/// Exact weighted sums for each class of a precision, as [`ClassSums`] has them without weights. Binades that do not occur
 /// take no memory.
 #[derive(Debug)]
-pub(crate) struct WeightedCells {
+pub(crate) struct WeightedClassSums {
     precision: u32,
     /// For each binade from 2^−150 on its classes: by leading bits, values that have no other bits and the rest apart.
     binades: Vec<Option<Box<[Sums]>>>,
@@ -190,7 +192,7 @@ pub(crate) struct WeightedCells {
     largest: f64,
 }
 
-impl WeightedCells {
+impl WeightedClassSums {
     /// Empty statistics for formats of this precision, in bits.
     pub(crate) fn new(precision: u32) -> Self {
         Self { precision, binades: vec![None; BINADES], zeros: 0, largest: 0.0 }

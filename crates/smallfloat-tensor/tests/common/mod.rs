@@ -194,10 +194,14 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    pub(crate) fn of(tensor: &Tensor, format: &Format, mut how: impl FnMut(u64) -> Projection) -> Self {
+    pub(crate) fn of(
+        tensor: &Tensor,
+        format: &Format,
+        mut projection: impl FnMut(u64) -> Projection,
+    ) -> Self {
         let mut all = Self::default();
         for (i, bits) in tensor.bits().into_iter().enumerate() {
-            let rounded = convert(bits, &wide_format(tensor.dtype), format, &how(i as u64));
+            let rounded = convert(bits, &wide_format(tensor.dtype), format, &projection(i as u64));
             let (x, q) = (number(tensor.dtype, bits), format.decode_f64(rounded.value).value);
             let zero = format.classify(rounded.value) == Class::Zero;
             let size = if format.width() <= 8 { 1 } else { 2 };
@@ -237,7 +241,9 @@ impl Expected {
 #[track_caller]
 pub(crate) fn close(a: Option<f64>, b: Option<f64>) {
     match (a, b) {
-        (Some(a), Some(b)) => assert!((a - b).abs() < 1e-9 || a.to_bits() == b.to_bits(), "{a} and {b}"),
+        (Some(a), Some(b)) => {
+            assert!((a - b).abs() < 1e-9 || a.to_bits() == b.to_bits(), "{a} and {b}")
+        }
         _ => assert_eq!(a, b),
     }
 }

@@ -56,7 +56,9 @@ fn of_number(which: Elementary, x: &Real, bits: u32) -> WideOutcome {
             Ordering::Equal => return pole(true),
             Ordering::Greater => return NAN,
         },
-        E::ArcSin | E::ArcCos | E::ArcSinPi | E::ArcCosPi if to_one() == Ordering::Greater => return NAN,
+        E::ArcSin | E::ArcCos | E::ArcSinPi | E::ArcCosPi if to_one() == Ordering::Greater => {
+            return NAN;
+        }
         E::ArcCosh if x.negative || to_one() == Ordering::Less => return NAN,
         E::ArcTanh => match to_one() {
             Ordering::Less => {}

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 
 use crate::error::{Error, ErrorKind};
-use crate::ops::{Arithmetic, Operand, Operation, Outcome};
+use crate::ops::{Operand, Operation, OperationOptions, Outcome};
 use crate::{Datum, Format, Projection, Rounded};
 
 /// The exact results of an operation of one operand for every code of a format of at most 8 bits.
@@ -24,7 +24,7 @@ use crate::{Datum, Format, Projection, Rounded};
 pub struct ExactTable {
     operation: Operation,
     format: Format,
-    arithmetic: Arithmetic,
+    arithmetic: OperationOptions,
     outcomes: Box<[Outcome]>,
 }
 
@@ -33,7 +33,7 @@ impl ExactTable {
     ///
     /// # Errors
     /// An operation of more than one operand, and a format of more than 8 bits.
-    pub fn new(operation: Operation, format: Format, arithmetic: Arithmetic) -> Result<Self, Error> {
+    pub fn new(operation: Operation, format: Format, arithmetic: OperationOptions) -> Result<Self, Error> {
         if operation.arity() != 1 {
             let (name, expected) = (operation.name(), operation.arity());
             return Err(Error::new(ErrorKind::OperandCount { name, given: 1, expected }));
@@ -63,10 +63,11 @@ impl ExactTable {
     }
 
     /// What [`Operation::evaluate`] gives for a code, whose bits above the format's width are ignored.
-    pub fn evaluate(&self, code: u64, to: &Format, how: &Projection) -> Rounded<u64> {
+    pub fn evaluate(&self, code: u64, to: &Format, projection: &Projection) -> Rounded<u64> {
         let code = code & self.format.max_code();
         let outcome = usize::try_from(code).ok().and_then(|i| self.outcomes.get(i)).copied();
         let operands = [Operand::new(code, &self.format)];
-        self.operation.evaluate_with(&operands, to, how, self.arithmetic, |_| outcome.unwrap_or(Outcome::NAN))
+        self.operation
+            .evaluate_with(&operands, to, projection, self.arithmetic, |_| outcome.unwrap_or(Outcome::NAN))
     }
 }

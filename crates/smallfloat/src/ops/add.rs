@@ -82,7 +82,9 @@ const fn multiply_exact(x: Datum, y: Datum) -> Exact {
 /// least 125 bits and marked.
 pub(crate) const fn add_exact(x: Exact, y: Exact) -> Exact {
     let (x_negative, a, p, x_sticky) = match (x, y) {
-        (Exact::Nan { negative }, _) | (_, Exact::Nan { negative }) => return Exact::Nan { negative },
+        (Exact::Nan { negative }, _) | (_, Exact::Nan { negative }) => {
+            return Exact::Nan { negative };
+        }
         (Exact::Infinite { negative: s }, Exact::Infinite { negative: t }) if s != t => {
             return Exact::Nan { negative: false };
         }

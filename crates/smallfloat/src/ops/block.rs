@@ -63,20 +63,20 @@ impl BlockResult {
 /// Where results go: a format, how they are rounded, and the semantics' rule for −0.
 struct Target<'a> {
     format: &'a Format,
-    how: Projection,
+    projection: Projection,
 }
 
 impl<'a> Target<'a> {
-    fn new(format: &'a Format, how: &Projection, semantics: Semantics) -> Self {
-        let how = match semantics {
-            Semantics::P3109 => how.with_negative_zero(NegativeZero::Positive),
-            Semantics::Ieee => *how,
+    fn new(format: &'a Format, projection: &Projection, semantics: Semantics) -> Self {
+        let projection = match semantics {
+            Semantics::P3109 => projection.with_negative_zero(NegativeZero::Positive),
+            Semantics::Ieee => *projection,
         };
-        Self { format, how }
+        Self { format, projection }
     }
 
     fn project(&self, (x, raised): (Exact, Flags)) -> Rounded<u64> {
-        let Rounded { value, flags } = project(x, self.format, &self.how);
+        let Rounded { value, flags } = project(x, self.format, &self.projection);
         Rounded { value, flags: flags.union(raised) }
     }
 
@@ -90,8 +90,9 @@ impl<'a> Target<'a> {
         let mut sequence = Sequence { codes: Vec::with_capacity(length), flags: Vec::with_capacity(length) };
         let mut words = words.iter();
         for element in elements {
-            if let (Some(bits), Some(&word)) = (self.how.rounding.random_bits(), words.next()) {
-                self.how.rounding = self.how.rounding.with_random_bits(RandomBits::new(bits.count(), word)?);
+            if let (Some(bits), Some(&word)) = (self.projection.rounding.random_bits(), words.next()) {
+                self.projection.rounding =
+                    self.projection.rounding.with_random_bits(RandomBits::new(bits.count(), word)?);
             }
             let Rounded { value, flags } = self.project(element);
             sequence.codes.push(value);
@@ -107,7 +108,7 @@ pub(super) fn scaled(
     codes: &[u64],
     readers: &[Reader],
     to: &Format,
-    how: &Projection,
+    projection: &Projection,
     semantics: Semantics,
 ) -> Rounded<u64> {
     let mut products = [Product::UNUSED; 3];
@@ -115,7 +116,7 @@ pub(super) fn scaled(
     for (product, (code, of)) in products.iter_mut().zip(pairs) {
         *product = Product::new(of[0].read(code[0]), of[1].read(code[1]), semantics);
     }
-    Target::new(to, how, semantics).project(element(operation, products, Read::ONE, semantics))
+    Target::new(to, projection, semantics).project(element(operation, products, Read::ONE, semantics))
 }
 
 /// What a function of blocks takes, from its operands' formats.
@@ -192,7 +193,9 @@ impl Specialization {
         if given != expected {
             return Err(Error::new(ErrorKind::OperandCount { name: name(), given, expected }));
         }
-        let Function::Block(function) = self.function() else { return self.call_codes(arguments, words) };
+        let Function::Block(function) = self.function() else {
+            return self.call_codes(arguments, words);
+        };
         let operands = self.operands_of(arguments)?;
         self.check_words(words)?;
         self.compute(function, &operands, words)
@@ -203,7 +206,9 @@ impl Specialization {
         // No function takes more codes: a scaled one three with a scale each.
         let mut codes = [0; 6];
         for (i, (code, argument)) in codes.iter_mut().zip(arguments).enumerate() {
-            let Argument::Code(given) = argument else { return Err(self.wrong_kind(i + 1, "a code")) };
+            let Argument::Code(given) = argument else {
+                return Err(self.wrong_kind(i + 1, "a code"));
+            };
             *code = *given;
         }
         self.check_words(words)?;
@@ -224,7 +229,7 @@ impl Specialization {
 
     /// How many random words a call takes: the block length where the result is a sequence and its rounding stochastic.
     pub fn random_words(&self) -> usize {
-        let is_stochastic = self.projection().is_some_and(|how| how.rounding.is_stochastic());
+        let is_stochastic = self.projection().is_some_and(|projection| projection.rounding.is_stochastic());
         match (self.function(), self.length()) {
             (Function::Block(function), Some(length)) if is_stochastic && function.gives_sequence() => length,
             _ => 0,

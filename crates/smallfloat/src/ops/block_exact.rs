@@ -287,9 +287,9 @@ mod tests {
                         assert_eq!(narrow.flags, wide.flags, "{operation:?} {x} {y} {z}");
                         for format in formats {
                             for mode in modes {
-                                let how = Preset::P3109SatNone.projection(&format).with_rounding(mode);
-                                let [a, b] =
-                                    [narrow, wide].map(|outcome| project(outcome.exact, &format, &how));
+                                let projection = Preset::P3109SatNone.projection(&format).with_rounding(mode);
+                                let [a, b] = [narrow, wide]
+                                    .map(|outcome| project(outcome.exact, &format, &projection));
                                 assert_eq!(
                                     a, b,
                                     "{operation:?} {x} {y} {z} over {divisor}, {semantics:?} {mode:?}"

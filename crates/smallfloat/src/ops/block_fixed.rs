@@ -105,7 +105,8 @@ mod tests {
             (state >> 11 ^ state >> 40) & format.max_code()
         };
         let binary64 = formats::BINARY64.default_projection();
-        let how = [Rounding::NearestEven, Rounding::TowardNegative].map(|mode| binary64.with_rounding(mode));
+        let projection =
+            [Rounding::NearestEven, Rounding::TowardNegative].map(|mode| binary64.with_rounding(mode));
         let mut seen = [0_u32; 2];
         for (i, format) in elements.into_iter().enumerate() {
             for length in [1, 2, 3, 17] {
@@ -146,8 +147,8 @@ mod tests {
                         let Some((sum, raised)) = short else { continue };
                         *seen += 1;
                         assert_eq!(raised, flags, "{format} {other}");
-                        for how in &how {
-                            let [a, b] = [sum, exact].map(|sum| project(sum, &formats::BINARY64, how));
+                        for projection in &projection {
+                            let [a, b] = [sum, exact].map(|sum| project(sum, &formats::BINARY64, projection));
                             assert_eq!(a, b, "{format} {other} {:x?} {:x?}", x.elements, y.elements);
                         }
                     }

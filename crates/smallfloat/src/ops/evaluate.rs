@@ -121,7 +121,7 @@ pub enum Operation {
 
 /// How operands become a result beside the projection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Arithmetic {
+pub struct OperationOptions {
     /// Which special cases hold.
     pub semantics: Semantics,
     /// Multiply the exact result by 2^scale before it is rounded (`docs/semantics.md` S9); from −2^20 to 2^20, what a text may say.
@@ -131,7 +131,7 @@ pub struct Arithmetic {
     pub operand_clamp: bool,
 }
 
-impl Arithmetic {
+impl OperationOptions {
     /// IEEE 754's special cases, no scale.
     pub const IEEE: Self = Self { semantics: Semantics::Ieee, scale: 0, operand_clamp: false };
     /// P3109's special cases, no scale.
@@ -273,7 +273,9 @@ impl Operation {
             Self::Extremum(which) => ops::extremum(which, x, y, semantics),
             Self::Clamp => ops::clamp(x, y, z, semantics),
             #[cfg(feature = "math")]
-            Self::RSqrt | Self::Hypot | Self::ArcTan2 | Self::ArcTan2Pi | Self::Elementary(_) => return None,
+            Self::RSqrt | Self::Hypot | Self::ArcTan2 | Self::ArcTan2Pi | Self::Elementary(_) => {
+                return None;
+            }
         })
     }
 
@@ -299,10 +301,12 @@ impl Operation {
         self,
         operands: &[Operand<'_>],
         to: &Format,
-        how: &Projection,
-        arithmetic: Arithmetic,
+        projection: &Projection,
+        arithmetic: OperationOptions,
     ) -> Rounded<u64> {
-        self.evaluate_with(operands, to, how, arithmetic, |data| self.exact(data, arithmetic.semantics))
+        self.evaluate_with(operands, to, projection, arithmetic, |data| {
+            self.exact(data, arithmetic.semantics)
+        })
     }
 
     /// The same with an exact result of the caller's.
@@ -310,11 +314,11 @@ impl Operation {
         self,
         operands: &[Operand<'_>],
         to: &Format,
-        how: &Projection,
-        arithmetic: Arithmetic,
+        projection: &Projection,
+        arithmetic: OperationOptions,
         exact: impl FnOnce([Datum; 3]) -> Outcome,
     ) -> Rounded<u64> {
-        let call = Call::new(self, operands, to, how, arithmetic);
+        let call = Call::new(self, operands, to, projection, arithmetic);
         call.clamped().unwrap_or_else(|| call.rounded(exact(call.data)))
     }
 
@@ -323,10 +327,10 @@ impl Operation {
         self,
         operands: &[Operand<'_>],
         to: &Format,
-        how: &Projection,
-        arithmetic: Arithmetic,
+        projection: &Projection,
+        arithmetic: OperationOptions,
     ) -> Option<Rounded<u64>> {
-        let call = Call::new(self, operands, to, how, arithmetic);
+        let call = Call::new(self, operands, to, projection, arithmetic);
         match (call.clamped(), self.basic(call.data, arithmetic.semantics)) {
             (Some(clamped), _) => Some(clamped),
             (None, Some(outcome)) => Some(call.rounded(outcome)),
@@ -345,8 +349,8 @@ struct Call<'a> {
     /// Does the operation touch nothing but signs?
     quiet: bool,
     to: &'a Format,
-    how: Projection,
-    arithmetic: Arithmetic,
+    projection: Projection,
+    arithmetic: OperationOptions,
 }
 
 impl<'a> Call<'a> {
@@ -354,8 +358,8 @@ impl<'a> Call<'a> {
         operation: Operation,
         operands: &[Operand<'_>],
         to: &'a Format,
-        how: &Projection,
-        arithmetic: Arithmetic,
+        projection: &Projection,
+        arithmetic: OperationOptions,
     ) -> Self {
         let mut data = [Datum::ZERO; 3];
         let mut flags = Flags::NONE;
@@ -375,12 +379,12 @@ impl<'a> Call<'a> {
             }
             i += 1;
         }
-        let how = match arithmetic.semantics {
-            Semantics::P3109 => how.with_negative_zero(NegativeZero::Positive),
-            Semantics::Ieee => *how,
+        let projection = match arithmetic.semantics {
+            Semantics::P3109 => projection.with_negative_zero(NegativeZero::Positive),
+            Semantics::Ieee => *projection,
         };
         let quiet = matches!(operation, Operation::Negate | Operation::Abs | Operation::CopySign);
-        Self { data, flags, special, quiet, to, how, arithmetic }
+        Self { data, flags, special, quiet, to, projection, arithmetic }
     }
 
     /// The result, if infinite and NaN operands clamp it.
@@ -388,7 +392,7 @@ impl<'a> Call<'a> {
         let clamps = self.arithmetic.operand_clamp && !self.to.has_infinity() && !self.quiet;
         match self.special {
             Some(special) if clamps => {
-                let clamped = clamp_to_max(special, self.to, &self.how);
+                let clamped = clamp_to_max(special, self.to, &self.projection);
                 Some(Rounded { value: clamped.value, flags: clamped.flags.union(self.flags) })
             }
             _ => None,
@@ -398,7 +402,7 @@ impl<'a> Call<'a> {
     /// The exact result, rounded, with all flags.
     const fn rounded(&self, outcome: Outcome) -> Rounded<u64> {
         let Outcome { exact, flags: raised } = outcome;
-        let result = project(exact.scaled(self.arithmetic.scale), self.to, &self.how);
+        let result = project(exact.scaled(self.arithmetic.scale), self.to, &self.projection);
         if self.quiet {
             let invalid = matches!(exact, Exact::Nan { .. }) && self.to.has_nan();
             let kept = if invalid { result.flags.without(Flags::INVALID) } else { result.flags };
@@ -409,15 +413,16 @@ impl<'a> Call<'a> {
 }
 
 /// What an infinite or NaN operand clamps to: the largest value, a NaN the positive one.
-const fn clamp_to_max(special: Datum, to: &Format, how: &Projection) -> Rounded<u64> {
+const fn clamp_to_max(special: Datum, to: &Format, projection: &Projection) -> Rounded<u64> {
     let (negative, flag) = match special {
-        Datum::Nan { negative } => {
-            (negative && matches!(how.unrepresentable.missing_nan, MissingNan::SignMax), Flags::INVALID)
-        }
+        Datum::Nan { negative } => (
+            negative && matches!(projection.unrepresentable.missing_nan, MissingNan::SignMax),
+            Flags::INVALID,
+        ),
         _ => (special.is_negative(), Flags::OVERFLOW.union(Flags::INEXACT)),
     };
     let max = if negative { to.min_finite() } else { to.max_finite() };
-    Rounded { value: project(Exact::from_datum(max), to, how).value, flags: flag }
+    Rounded { value: project(Exact::from_datum(max), to, projection).value, flags: flag }
 }
 
 /// A comparison of two codes of any formats, with its flags: "invalid" for a NaN, "denormal" for a subnormal operand.

@@ -14,7 +14,7 @@ use core::str::FromStr;
 use crate::error::{Error, ErrorKind, Snippet};
 use crate::name::closest;
 use crate::ops::specialization::Parts;
-use crate::ops::{Arithmetic, Function, Semantics, Specialization, words};
+use crate::ops::{Function, OperationOptions, Semantics, Specialization, words};
 use crate::{Format, Projection, Saturation};
 
 impl FromStr for Specialization {
@@ -177,19 +177,19 @@ fn parse_projections(
 }
 
 /// `NearestTiesToEven, SatFinite`: a rounding mode, a saturation mode, or both.
-fn parse_projection(text: &str, mut how: Projection) -> Result<Projection, Error> {
+fn parse_projection(text: &str, mut projection: Projection) -> Result<Projection, Error> {
     let (mut has_rounding, mut has_saturation) = (false, false);
     for word in split(text) {
         if let Some(rounding) = words::rounding(word)? {
             if replace(&mut has_rounding, true) {
                 return Err(wrong(word, "one rounding mode in a projection"));
             }
-            how.rounding = rounding;
+            projection.rounding = rounding;
         } else if let Ok(saturation) = word.parse::<Saturation>() {
             if replace(&mut has_saturation, true) {
                 return Err(wrong(word, "one saturation mode in a projection"));
             }
-            how.saturation = saturation;
+            projection.saturation = saturation;
         } else {
             return Err(wrong(
                 word,
@@ -198,7 +198,7 @@ fn parse_projection(text: &str, mut how: Projection) -> Result<Projection, Error
             ));
         }
     }
-    Ok(how)
+    Ok(projection)
 }
 
 /// A projection without a format that would fill in what is left out.
@@ -215,9 +215,13 @@ fn complete_projection(text: &str) -> Result<Projection, Error> {
 /// Exponentials stand in for results beyond 2^(2^26), so that a scale must not bring those back into a format's range.
 const MAX_SCALE: i32 = 1 << 20;
 
-fn arithmetic(function: Function, formats: &[Format], options: &[(&str, &str)]) -> Result<Arithmetic, Error> {
+fn arithmetic(
+    function: Function,
+    formats: &[Format],
+    options: &[(&str, &str)],
+) -> Result<OperationOptions, Error> {
     const ONCE: &str = "each option once";
-    let mut arithmetic = Arithmetic::default_for_call(formats);
+    let mut arithmetic = OperationOptions::default_for_call(formats);
     let is_scalable = matches!(function, Function::Numeric(_));
     let mut seen = Vec::new();
     for &(key, value) in options {
@@ -305,13 +309,14 @@ impl fmt::Display for Specialization {
             write!(f, "{separator}{format}")?;
             separator = ", ";
         }
-        for how in self.projections() {
-            let (rounding, saturation) = (words::Round(how.rounding), words::saturation(how.saturation));
+        for projection in self.projections() {
+            let (rounding, saturation) =
+                (words::Round(projection.rounding), words::saturation(projection.saturation));
             write!(f, "{separator}({rounding}, {saturation})")?;
             separator = ", ";
         }
-        let Arithmetic { semantics, scale, operand_clamp } = self.arithmetic();
-        if semantics != Arithmetic::default_for_call(self.formats()).semantics {
+        let OperationOptions { semantics, scale, operand_clamp } = self.arithmetic();
+        if semantics != OperationOptions::default_for_call(self.formats()).semantics {
             let name = if semantics == Semantics::Ieee { "ieee" } else { "p3109" };
             write!(f, "{separator}semantics={name}")?;
         }

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::formats::{BFLOAT16, BINARY16, BINARY32};
 use crate::ops::specialization::Parts;
 use crate::ops::{
-    Arithmetic, Comparison, Extremum, FormatQuery, Function, Operation, Predicate, Specialization,
+    Comparison, Extremum, FormatQuery, Function, Operation, OperationOptions, Predicate, Specialization,
 };
 use crate::{Domain, Format, Rounding, Saturation, Signedness};
 
@@ -97,11 +97,11 @@ impl List {
     /// A function whose result is rounded into the last format.
     fn rounded(&mut self, function: Function, formats: &[Format]) -> Result<(), Error> {
         let to = formats.last().unwrap_or(&BINARY32);
-        let how =
+        let projection =
             to.default_projection().with_rounding(Rounding::NearestEven).with_saturation(Saturation::SatNone);
         // The draft's semantics hold where all formats are IEEE 754's too: Recip(0) is NaN, no result is −0.
-        let (formats, arithmetic) = (formats.to_vec(), Arithmetic::P3109);
-        let parts = Parts { function, length: None, formats, projections: vec![how], arithmetic };
+        let (formats, arithmetic) = (formats.to_vec(), OperationOptions::P3109);
+        let parts = Parts { function, length: None, formats, projections: vec![projection], arithmetic };
         self.0.push(Specialization::build(parts)?);
         Ok(())
     }

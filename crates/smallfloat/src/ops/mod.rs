@@ -43,7 +43,7 @@ pub use compare::{Comparison, compare, is_total_ordered, total_cmp};
 #[cfg(feature = "alloc")]
 pub(crate) use divide::quotient;
 pub use divide::{divide, fmod, recip, remainder, sqrt};
-pub use evaluate::{Arithmetic, Operand, Operation};
+pub use evaluate::{Operand, Operation, OperationOptions};
 pub use extrema::{Extremum, clamp, extremum};
 #[cfg(feature = "math")]
 pub use function::BlockFunction;

@@ -150,10 +150,10 @@ impl ProjectionQuery {
     /// Both queries with P3109's names.
     pub const NAMED: [(&'static str, Self); 2] = [("RoundOf", Self::RoundOf), ("SatOf", Self::SatOf)];
 
-    pub(super) const fn answer(self, how: &Projection) -> Property {
+    pub(super) const fn answer(self, projection: &Projection) -> Property {
         match self {
-            Self::RoundOf => Property::Rounding(how.rounding),
-            Self::SatOf => Property::Saturation(how.saturation),
+            Self::RoundOf => Property::Rounding(projection.rounding),
+            Self::SatOf => Property::Saturation(projection.saturation),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::ops::block;
 use crate::ops::query::Found;
 #[cfg(feature = "math")]
 use crate::ops::read::Reader;
-use crate::ops::{self, Arithmetic, Function, Operand, Property, Semantics};
+use crate::ops::{self, Function, Operand, OperationOptions, Property, Semantics};
 use crate::{Flags, Format, Projection, RandomBits, Rounded};
 
 /// The result of a call.
@@ -55,7 +55,7 @@ pub struct Specialization {
     /// As spelled: pairs, then the others; operands' come first.
     formats: Vec<Format>,
     projections: Vec<Projection>,
-    arithmetic: Arithmetic,
+    arithmetic: OperationOptions,
     /// What the operands are, as function and formats say.
     parameters: Vec<Parameter>,
     /// Of the operands' formats, for functions of scales; none for others.
@@ -69,7 +69,7 @@ pub(super) struct Parts {
     pub(super) length: Option<usize>,
     pub(super) formats: Vec<Format>,
     pub(super) projections: Vec<Projection>,
-    pub(super) arithmetic: Arithmetic,
+    pub(super) arithmetic: OperationOptions,
 }
 
 /// What a function takes as one operand.
@@ -124,7 +124,7 @@ impl Specialization {
                 return Err(Error::new(ErrorKind::ProjectionCount { name, given, expected }));
             }
         };
-        let arithmetic = Arithmetic::default_for_call(formats);
+        let arithmetic = OperationOptions::default_for_call(formats);
         Self::build(Parts { function, length, formats: formats.to_vec(), projections, arithmetic })
     }
 
@@ -230,7 +230,7 @@ impl Specialization {
     }
 
     /// Semantics, scale and clamping.
-    pub fn arithmetic(&self) -> Arithmetic {
+    pub fn arithmetic(&self) -> OperationOptions {
         self.arithmetic
     }
 
@@ -275,15 +275,15 @@ impl Specialization {
 
     /// Replaces the random bits of a stochastic rounding of a single result. Sequences take theirs with each call.
     pub fn set_random_bits(&mut self, bits: RandomBits) {
-        if let Some(how) = self.projections.last_mut() {
-            how.rounding = how.rounding.with_random_bits(bits);
+        if let Some(projection) = self.projections.last_mut() {
+            projection.rounding = projection.rounding.with_random_bits(bits);
         }
     }
 
     /// Replaces the random bits with which ConvertToBlockMaxAbsFinite rounds its scale; nothing for other functions.
     pub fn set_scale_random_bits(&mut self, bits: RandomBits) {
-        if let [how, _] = &mut self.projections[..] {
-            how.rounding = how.rounding.with_random_bits(bits);
+        if let [projection, _] = &mut self.projections[..] {
+            projection.rounding = projection.rounding.with_random_bits(bits);
         }
     }
 

@@ -115,7 +115,9 @@ impl Sum {
         } else {
             ([Some(positive), Some(negative_sum)], shifted(significand, distance), self.unit)
         };
-        let ([Some(mut positive), Some(mut negative_sum)], Some(term)) = (sums, term) else { return false };
+        let ([Some(mut positive), Some(mut negative_sum)], Some(term)) = (sums, term) else {
+            return false;
+        };
         let side = if negative { &mut negative_sum } else { &mut positive };
         let Some(sum) = side.checked_add(term) else { return false };
         *side = sum;

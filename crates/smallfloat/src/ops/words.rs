@@ -30,7 +30,9 @@ pub(super) fn rounding(word: &str) -> Result<Option<Rounding>, Error> {
     if let Some((_, mode)) = FIXED.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)) {
         return Ok(Some(*mode));
     }
-    let Some((name, count)) = word.strip_suffix('>').and_then(|w| w.split_once('<')) else { return Ok(None) };
+    let Some((name, count)) = word.strip_suffix('>').and_then(|w| w.split_once('<')) else {
+        return Ok(None);
+    };
     let Some((_, mode)) = STOCHASTIC.iter().find(|row| row.0.eq_ignore_ascii_case(name.trim())) else {
         return Ok(None);
     };

@@ -3,7 +3,7 @@
 use core::cmp::Ordering;
 use core::num::FpCategory;
 
-use crate::ops::{self, Arithmetic, Operand, Operation};
+use crate::ops::{self, Operand, Operation, OperationOptions};
 use crate::{
     Class, Datum, Error, Exact, Family, Format, Projection, Rounded, Rounding, Saturation, Specials,
     Unrepresentable, convert, fast, project,
@@ -123,11 +123,11 @@ pub(super) const fn evaluate_basic(
     format: &Format,
     [x, y, z]: [u64; 3],
     count: usize,
-    how: &Projection,
+    projection: &Projection,
 ) -> Rounded<u64> {
     let operands = [Operand::new(x, format), Operand::new(y, format), Operand::new(z, format)];
     let (operands, _) = operands.split_at(count);
-    match operation.evaluate_basic(operands, format, how, arithmetic(format)) {
+    match operation.evaluate_basic(operands, format, projection, arithmetic(format)) {
         Some(result) => result,
         None => panic!("the operation is not a basic one"),
     }
@@ -139,15 +139,15 @@ pub(super) fn evaluate(
     format: &Format,
     [x, y, z]: [u64; 3],
     count: usize,
-    how: &Projection,
+    projection: &Projection,
 ) -> Rounded<u64> {
     let operands = [Operand::new(x, format), Operand::new(y, format), Operand::new(z, format)];
-    operation.evaluate(&operands[..count], format, how, arithmetic(format))
+    operation.evaluate(&operands[..count], format, projection, arithmetic(format))
 }
 
 /// The special cases of one format's own operations.
-const fn arithmetic(format: &Format) -> Arithmetic {
-    Arithmetic { semantics: semantics(format), scale: 0, operand_clamp: false }
+const fn arithmetic(format: &Format) -> OperationOptions {
+    OperationOptions { semantics: semantics(format), scale: 0, operand_clamp: false }
 }
 
 /// An exact value by the format's default projection.
@@ -286,11 +286,11 @@ pub(super) const fn category(format: &Format, x: u64) -> FpCategory {
 
 /// word / 2^64, rounded down to a value of the format.
 pub(super) const fn uniform(format: &Format, word: u64) -> u64 {
-    let how = format.default_projection();
-    let how = Projection {
+    let projection = format.default_projection();
+    let projection = Projection {
         rounding: Rounding::TowardZero,
         saturation: Saturation::SatFinite,
-        unrepresentable: Unrepresentable { missing_zero: MissingZero::Min, ..how.unrepresentable },
+        unrepresentable: Unrepresentable { missing_zero: MissingZero::Min, ..projection.unrepresentable },
     };
-    project(Exact::finite(false, word as u128, -64), format, &how).value
+    project(Exact::finite(false, word as u128, -64), format, &projection).value
 }

@@ -230,23 +230,23 @@ macro_rules! define {
             }
 
             /// Rounds an `f32` by a projection of the caller's, with flags.
-            pub const fn from_f32_with(x: f32, how: &Projection) -> Rounded<Self> {
-                Self::rounded(Self::FORMAT.encode_f32(x, how))
+            pub const fn from_f32_with(x: f32, projection: &Projection) -> Rounded<Self> {
+                Self::rounded(Self::FORMAT.encode_f32(x, projection))
             }
 
             /// Rounds an `f64` by a projection of the caller's, with flags.
-            pub const fn from_f64_with(x: f64, how: &Projection) -> Rounded<Self> {
-                Self::rounded(Self::FORMAT.encode_f64(x, how))
+            pub const fn from_f64_with(x: f64, projection: &Projection) -> Rounded<Self> {
+                Self::rounded(Self::FORMAT.encode_f64(x, projection))
             }
 
             /// Rounds an integer by a projection of the caller's, with flags.
-            pub const fn from_i128_with(x: i128, how: &Projection) -> Rounded<Self> {
-                Self::rounded(Self::FORMAT.encode_integer(x, how))
+            pub const fn from_i128_with(x: i128, projection: &Projection) -> Rounded<Self> {
+                Self::rounded(Self::FORMAT.encode_integer(x, projection))
             }
 
             /// Rounds an exact result by a projection of the caller's, with flags.
-            pub const fn from_exact_with(x: Exact, how: &Projection) -> Rounded<Self> {
-                Self::rounded(project(x, &Self::FORMAT, how))
+            pub const fn from_exact_with(x: Exact, projection: &Projection) -> Rounded<Self> {
+                Self::rounded(project(x, &Self::FORMAT, projection))
             }
 
             /// Rounds a number given as text by a projection of the caller's, with flags.
@@ -254,8 +254,8 @@ macro_rules! define {
             /// # Errors
             /// Text that is not a number; [`text::parse`](crate::text::parse) says what is one.
             #[cfg(feature = "alloc")]
-            pub fn from_text_with(text: &str, how: &Projection) -> Result<Rounded<Self>, Error> {
-                Self::FORMAT.encode_text(text, how).map(Self::rounded)
+            pub fn from_text_with(text: &str, projection: &Projection) -> Result<Rounded<Self>, Error> {
+                Self::FORMAT.encode_text(text, projection).map(Self::rounded)
             }
 
             /// The value of a datum, if the format has it: `None` for NaN where there is none, and so on.
@@ -292,8 +292,8 @@ macro_rules! define {
             }
 
             /// The value in another type, rounded by a projection of the caller's, with flags.
-            pub fn convert_with<T: SmallFloat>(self, how: &Projection) -> Rounded<T> {
-                crate::convert(self.code(), &Self::FORMAT, &T::FORMAT, how).map(T::from_code)
+            pub fn convert_with<T: SmallFloat>(self, projection: &Projection) -> Rounded<T> {
+                crate::convert(self.code(), &Self::FORMAT, &T::FORMAT, projection).map(T::from_code)
             }
 
             /// `word` / 2^64, rounded down: uniform in [0, 1) if the word is. Each value x is as likely as the distance to

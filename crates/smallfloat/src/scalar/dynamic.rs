@@ -5,7 +5,7 @@ use core::fmt;
 use core::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
 use super::{SmallFloat, code};
-use crate::ops::{Arithmetic, Operand, Operation};
+use crate::ops::{Operand, Operation, OperationOptions};
 use crate::{Datum, Error, Format, Projection, Rounded};
 
 /// A code together with its format: for formats whose bias is data, and for any other.
@@ -59,8 +59,8 @@ impl Dynamic {
     }
 
     /// Rounds an `f64` by a projection of the caller's, with flags.
-    pub const fn from_f64_with(x: f64, format: Format, how: &Projection) -> Rounded<Self> {
-        let Rounded { value: code, flags } = format.encode_f64(x, how);
+    pub const fn from_f64_with(x: f64, format: Format, projection: &Projection) -> Rounded<Self> {
+        let Rounded { value: code, flags } = format.encode_f64(x, projection);
         Rounded { value: Self { code, format }, flags }
     }
 
@@ -114,8 +114,8 @@ impl Dynamic {
     }
 
     /// The value in another format, rounded by a projection of the caller's, with flags.
-    pub const fn convert_with(self, to: Format, how: &Projection) -> Rounded<Self> {
-        let Rounded { value: code, flags } = crate::convert(self.code, &self.format, &to, how);
+    pub const fn convert_with(self, to: Format, projection: &Projection) -> Rounded<Self> {
+        let Rounded { value: code, flags } = crate::convert(self.code, &self.format, &to, projection);
         Rounded { value: Self { code, format: to }, flags }
     }
 
@@ -138,7 +138,12 @@ impl Dynamic {
     ///
     /// # Panics
     /// If the number of operands is not the operation's arity.
-    pub fn evaluate(operation: Operation, operands: &[Self], to: Format, how: &Projection) -> Rounded<Self> {
+    pub fn evaluate(
+        operation: Operation,
+        operands: &[Self],
+        to: Format,
+        projection: &Projection,
+    ) -> Rounded<Self> {
         assert_eq!(
             operands.len(),
             operation.arity(),
@@ -146,13 +151,13 @@ impl Dynamic {
             operation.name()
         );
         let formats = operands.iter().map(|x| &x.format).chain([&to]);
-        let arithmetic = Arithmetic::default_for(formats);
+        let arithmetic = OperationOptions::default_for(formats);
         let mut codes = [Operand::new(0, &to); 3];
         for (slot, x) in codes.iter_mut().zip(operands) {
             *slot = Operand::new(x.code, &x.format);
         }
         let codes = &codes[..operands.len()];
-        operation.evaluate(codes, &to, how, arithmetic).map(|code| Self { code, format: to })
+        operation.evaluate(codes, &to, projection, arithmetic).map(|code| Self { code, format: to })
     }
 
     pub(super) fn same_format(operation: Operation, operands: &[Self]) -> Self {

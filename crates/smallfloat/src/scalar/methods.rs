@@ -58,52 +58,52 @@ macro_rules! implement {
             ///
             /// # Panics
             /// If the number of operands is not the operation's arity.
-            pub fn evaluate(operation: Operation, operands: &[Self], how: &Projection) -> Rounded<Self> {
+            pub fn evaluate(operation: Operation, operands: &[Self], projection: &Projection) -> Rounded<Self> {
                 let mut codes = [0; 3];
                 for (slot, x) in codes.iter_mut().zip(operands) {
                     *slot = x.code();
                 }
-                Self::rounded(code::evaluate(operation, &Self::FORMAT, codes, operands.len(), how))
+                Self::rounded(code::evaluate(operation, &Self::FORMAT, codes, operands.len(), projection))
             }
 
-            const fn basic(operation: Operation, operands: &[Self], how: &Projection) -> Rounded<Self> {
+            const fn basic(operation: Operation, operands: &[Self], projection: &Projection) -> Rounded<Self> {
                 let mut codes = [0; 3];
                 let mut i = 0;
                 while i < operands.len() {
                     codes[i] = operands[i].code();
                     i += 1;
                 }
-                Self::rounded(code::evaluate_basic(operation, &Self::FORMAT, codes, i, how))
+                Self::rounded(code::evaluate_basic(operation, &Self::FORMAT, codes, i, projection))
             }
 
             /// x + y, with a projection of the caller's and flags.
-            pub const fn add_with(self, y: Self, how: &Projection) -> Rounded<Self> {
-                Self::basic(Operation::Add, &[self, y], how)
+            pub const fn add_with(self, y: Self, projection: &Projection) -> Rounded<Self> {
+                Self::basic(Operation::Add, &[self, y], projection)
             }
 
             /// x − y, with a projection of the caller's and flags.
-            pub const fn sub_with(self, y: Self, how: &Projection) -> Rounded<Self> {
-                Self::basic(Operation::Subtract, &[self, y], how)
+            pub const fn sub_with(self, y: Self, projection: &Projection) -> Rounded<Self> {
+                Self::basic(Operation::Subtract, &[self, y], projection)
             }
 
             /// x · y, with a projection of the caller's and flags.
-            pub const fn mul_with(self, y: Self, how: &Projection) -> Rounded<Self> {
-                Self::basic(Operation::Multiply, &[self, y], how)
+            pub const fn mul_with(self, y: Self, projection: &Projection) -> Rounded<Self> {
+                Self::basic(Operation::Multiply, &[self, y], projection)
             }
 
             /// x / y, with a projection of the caller's and flags.
-            pub const fn div_with(self, y: Self, how: &Projection) -> Rounded<Self> {
-                Self::basic(Operation::Divide, &[self, y], how)
+            pub const fn div_with(self, y: Self, projection: &Projection) -> Rounded<Self> {
+                Self::basic(Operation::Divide, &[self, y], projection)
             }
 
             /// x · y + z, with a projection of the caller's and flags.
-            pub const fn mul_add_with(self, y: Self, z: Self, how: &Projection) -> Rounded<Self> {
-                Self::basic(Operation::Fma, &[self, y, z], how)
+            pub const fn mul_add_with(self, y: Self, z: Self, projection: &Projection) -> Rounded<Self> {
+                Self::basic(Operation::Fma, &[self, y, z], projection)
             }
 
             /// √x, with a projection of the caller's and flags.
-            pub const fn sqrt_with(self, how: &Projection) -> Rounded<Self> {
-                Self::basic(Operation::Sqrt, &[self], how)
+            pub const fn sqrt_with(self, projection: &Projection) -> Rounded<Self> {
+                Self::basic(Operation::Sqrt, &[self], projection)
             }
 
             /// x · y + z, rounded once.

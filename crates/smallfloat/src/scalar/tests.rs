@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::string::ToString;
 
 use super::*;
-use crate::ops::{Arithmetic, Extremum, Operand, Operation};
+use crate::ops::{Extremum, Operand, Operation, OperationOptions};
 use crate::{Class, Datum, Error, Family, formats};
 
 /// What the tests take of a type beside the trait.
@@ -177,21 +177,24 @@ fn operations_are_those_of_the_core() {
     impl Property for P {
         fn holds<T: Scalar>() {
             let format = T::FORMAT;
-            let arithmetic =
-                if format.family() == Family::P3109 { Arithmetic::P3109 } else { Arithmetic::IEEE };
-            let how = format.default_projection();
+            let arithmetic = if format.family() == Family::P3109 {
+                OperationOptions::P3109
+            } else {
+                OperationOptions::IEEE
+            };
+            let projection = format.default_projection();
             let expect = |operation: Operation, operands: &[T], given: T| {
                 let mut codes = [Operand::new(0, &format); 3];
                 for (code, x) in codes.iter_mut().zip(operands) {
                     *code = Operand::new(x.code(), &format);
                 }
-                let result = operation.evaluate(&codes[..operands.len()], &format, &how, arithmetic);
+                let result = operation.evaluate(&codes[..operands.len()], &format, &projection, arithmetic);
                 assert!(
                     given.code() == result.value,
                     "{format} {operation:?}{operands:?}: {given:?} for {:#x}",
                     result.value
                 );
-                assert_eq!(T::evaluate(operation, operands, &how).map(T::code), result);
+                assert_eq!(T::evaluate(operation, operands, &projection).map(T::code), result);
             };
             let step = match format.width() {
                 ..8 => 1,

@@ -108,7 +108,7 @@ pub trait SmallFloat:
     /// let r = E5M2::from_f64_with(1.0001, &up);
     /// assert_eq!((r.value.to_f32(), r.flags), (1.25, Flags::INEXACT));
     /// ```
-    fn from_f64_with(x: f64, how: &Projection) -> Rounded<Self>;
+    fn from_f64_with(x: f64, projection: &Projection) -> Rounded<Self>;
 
     /// The value as `f32`, exactly.
     fn to_f32(self) -> f32 {
@@ -127,8 +127,8 @@ pub trait SmallFloat:
     /// assert_eq!(E4M3Fn::MAX.convert::<E5M2>().to_f32(), 448.0);
     /// ```
     fn convert<T: SmallFloat>(self) -> T {
-        let how = T::FORMAT.default_projection();
-        T::from_code(crate::convert(self.code(), &Self::FORMAT, &T::FORMAT, &how).value)
+        let projection = T::FORMAT.default_projection();
+        T::from_code(crate::convert(self.code(), &Self::FORMAT, &T::FORMAT, &projection).value)
     }
 
     /// Any operation, with a projection of the caller's and flags.
@@ -143,7 +143,7 @@ pub trait SmallFloat:
     ///
     /// # Panics
     /// If the number of operands is not the operation's arity.
-    fn evaluate(operation: Operation, operands: &[Self], how: &Projection) -> Rounded<Self>;
+    fn evaluate(operation: Operation, operands: &[Self], projection: &Projection) -> Rounded<Self>;
 
     /// Σ xᵢ·yᵢ, exact until it is rounded once; in any order the same.
     ///
@@ -232,11 +232,11 @@ macro_rules! implement {
             fn from_f64(x: f64) -> Self {
                 Self::from_f64(x)
             }
-            fn from_f64_with(x: f64, how: &Projection) -> Rounded<Self> {
-                Self::from_f64_with(x, how)
+            fn from_f64_with(x: f64, projection: &Projection) -> Rounded<Self> {
+                Self::from_f64_with(x, projection)
             }
-            fn evaluate(operation: Operation, operands: &[Self], how: &Projection) -> Rounded<Self> {
-                Self::evaluate(operation, operands, how)
+            fn evaluate(operation: Operation, operands: &[Self], projection: &Projection) -> Rounded<Self> {
+                Self::evaluate(operation, operands, projection)
             }
             fn mul_add(self, y: Self, z: Self) -> Self {
                 self.mul_add(y, z)

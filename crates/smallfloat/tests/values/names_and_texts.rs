@@ -85,7 +85,7 @@ fn wrong_names_say_what_would_be_right() {
 /// Numbers of all lengths and powers as the standard library reads them.
 #[test]
 fn decimals_round_as_the_standard_library_s() {
-    let how = BINARY64.default_projection();
+    let projection = BINARY64.default_projection();
     let mut state = 1_u64;
     let mut count = 0;
     for length in (1..=40).chain([60, 90, 130]) {
@@ -98,7 +98,7 @@ fn decimals_round_as_the_standard_library_s() {
             }
             let written = format!("{digits}e{power}");
             let expected: f64 = written.parse().expect("a number");
-            let found = BINARY64.encode_text(&written, &how).expect("a number");
+            let found = BINARY64.encode_text(&written, &projection).expect("a number");
             assert_eq!(found.value, expected.to_bits(), "{written}");
             count += 1;
         }
@@ -112,12 +112,16 @@ fn decimals_round_as_the_standard_library_s() {
         "1152921504606846977",
     ] {
         let expected: f64 = written.parse().expect("a number");
-        assert_eq!(BINARY64.encode_text(written, &how).map(|r| r.value), Ok(expected.to_bits()), "{written}");
+        assert_eq!(
+            BINARY64.encode_text(written, &projection).map(|r| r.value),
+            Ok(expected.to_bits()),
+            "{written}"
+        );
     }
     // A tie, and a little beside it some hundred digits on.
     let half = "1.00000000000000011102230246251565404236316680908203125";
     for (tail, ulps) in [("", 0), (&*format!("{}1", "0".repeat(200)), 1)] {
-        let found = BINARY64.encode_text(&format!("{half}{tail}"), &how).expect("a number");
+        let found = BINARY64.encode_text(&format!("{half}{tail}"), &projection).expect("a number");
         assert_eq!((found.value, found.flags), (1_f64.to_bits() + ulps, Flags::INEXACT));
     }
 }
@@ -125,7 +129,7 @@ fn decimals_round_as_the_standard_library_s() {
 /// Exact results raise no flag, whatever the number of digits.
 #[test]
 fn exact_numbers_are_exact() {
-    let how = BINARY64.default_projection();
+    let projection = BINARY64.default_projection();
     for (written, expected) in [
         ("9007199254740992", 2_f64.powi(53)),
         ("0.5", 0.5),
@@ -145,18 +149,18 @@ fn exact_numbers_are_exact() {
         ("320255973501901p-100", 320_255_973_501_901.0 * 2_f64.powi(-100)),
         ("0x8000000000000000000000000000000000p-140", 2_f64.powi(-5)),
     ] {
-        let found = BINARY64.encode_text(written, &how).expect("a number");
+        let found = BINARY64.encode_text(written, &projection).expect("a number");
         assert_eq!((f64::from_bits(found.value), found.flags), (expected, Flags::NONE), "{written}");
     }
     // 55 significant bits, the last one set: no binary64.
-    let found = BINARY64.encode_text("0x40000000000001.8p0", &how).expect("a number");
+    let found = BINARY64.encode_text("0x40000000000001.8p0", &projection).expect("a number");
     assert_eq!((found.value, found.flags), (18_014_398_509_481_986_f64.to_bits() & !1, Flags::INEXACT));
 }
 
 /// Exponents beyond every format's are infinite or next to zero, and never an error.
 #[test]
 fn exponents_have_no_end() {
-    let how = BINARY64.default_projection();
+    let projection = BINARY64.default_projection();
     let overflow = Flags::OVERFLOW | Flags::INEXACT;
     let underflow = Flags::UNDERFLOW | Flags::INEXACT;
     for head in ["1e", "0x1p", "1p", "0.0001e", "12345678901234567890e"] {
@@ -171,14 +175,14 @@ fn exponents_have_no_end() {
         ] {
             for (sign, expected) in [("", (f64::INFINITY.to_bits(), overflow)), ("-", (0, underflow))] {
                 let written = format!("{head}{sign}{power}");
-                let found = BINARY64.encode_text(&written, &how).expect("a number");
+                let found = BINARY64.encode_text(&written, &projection).expect("a number");
                 assert_eq!((found.value, found.flags), expected, "{written}");
             }
         }
     }
-    assert_eq!(BINARY64.encode_text("0e99999999999999999999", &how).map(|r| r.value), Ok(0));
+    assert_eq!(BINARY64.encode_text("0e99999999999999999999", &projection).map(|r| r.value), Ok(0));
     // Rounded upward, what is not zero is the smallest value.
-    let up = how.with_rounding(smallfloat::Rounding::TowardPositive);
+    let up = projection.with_rounding(smallfloat::Rounding::TowardPositive);
     assert_eq!(BINARY64.encode_text("1e-99999999999999999999", &up).map(|r| r.value), Ok(1));
     assert_eq!(text::parse("0x0p99999999999"), Ok(Exact::finite(false, 0, 0)));
 }

@@ -2,9 +2,9 @@
 
 use smallfloat::formats::{BINARY16, BINARY64, CATALOGUE, E4M3FN, E5M2};
 use smallfloat::ops::{
-    Arithmetic, Comparison, Extremum, Operand, Operation, Outcome, Predicate, Semantics, Sum, add, add_add,
-    clamp, class_name, divide, extremum, fma, fmod, is_total_ordered, multiply, next_down, next_greater_than,
-    next_less_than, next_up, recip, remainder, sqrt,
+    Comparison, Extremum, Operand, Operation, OperationOptions, Outcome, Predicate, Semantics, Sum, add,
+    add_add, clamp, class_name, divide, extremum, fma, fmod, is_total_ordered, multiply, next_down,
+    next_greater_than, next_less_than, next_up, recip, remainder, sqrt,
 };
 use smallfloat::{Datum, Exact, Flags, Format, project};
 
@@ -406,7 +406,7 @@ fn comparisons_raise_flags() {
 #[test]
 fn operands_beyond_the_numbers_clamp() {
     let seven = Format::cfloat8_1_4_3(7).expect("a legal bias");
-    let clamping = Arithmetic { operand_clamp: true, ..Arithmetic::IEEE };
+    let clamping = OperationOptions { operand_clamp: true, ..OperationOptions::IEEE };
     let one = Operand::new(0x3c00, &BINARY16);
     let sum = |operation: Operation, operands: &[Operand<'_>], to: &Format, arithmetic| {
         let found = operation.evaluate(operands, to, &to.default_projection(), arithmetic);
@@ -429,12 +429,12 @@ fn operands_beyond_the_numbers_clamp() {
     assert_eq!(sum(Operation::Add, &[infinity, one], &BINARY16, clamping), (0x7c00, Flags::NONE));
     let zero_over_infinity = sum(Operation::Divide, &[one, infinity], &seven, clamping);
     assert_eq!(zero_over_infinity, (0x7f, overflow));
-    assert_eq!(sum(Operation::Divide, &[one, infinity], &seven, Arithmetic::IEEE), (0, Flags::NONE));
+    assert_eq!(sum(Operation::Divide, &[one, infinity], &seven, OperationOptions::IEEE), (0, Flags::NONE));
     assert_eq!(
         sum(Operation::Negate, &[Operand::new(0x7e00, &BINARY16)], &BINARY16, clamping).1,
         Flags::NONE
     );
-    let nan = sum(Operation::Negate, &[Operand::new(0x7e00, &BINARY16)], &seven, Arithmetic::IEEE);
+    let nan = sum(Operation::Negate, &[Operand::new(0x7e00, &BINARY16)], &seven, OperationOptions::IEEE);
     assert_eq!(nan.1, Flags::INVALID);
 }
 
@@ -461,7 +461,7 @@ fn zero_changes_no_sum() {
                 &[Operand::new(x, f), Operand::new(0, f)],
                 f,
                 &f.default_projection(),
-                Arithmetic::default_for([f]),
+                OperationOptions::default_for([f]),
             );
             if f.decode(x).is_finite() && !f.decode(x).is_zero() {
                 assert_eq!(sum.value, x, "{} {x:#x}", row.name);

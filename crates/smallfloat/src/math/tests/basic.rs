@@ -174,13 +174,13 @@ fn exponents_beyond_every_format_are_clamped() {
     assert_eq!(far(i64::MAX), Exact::finite(false, 1, 1 << 30));
     assert_eq!(far(i64::MIN), Exact::finite(false, 1, -(1 << 30)));
     let format = crate::formats::BINARY64;
-    let how = format.default_projection();
-    let largest = crate::project(far(i64::MAX), &format, &how);
+    let projection = format.default_projection();
+    let largest = crate::project(far(i64::MAX), &format, &projection);
     assert_eq!(
         (f64::from_bits(largest.value), largest.flags.contains(Flags::OVERFLOW)),
         (f64::INFINITY, true)
     );
     let smallest =
-        crate::project(far(i64::MIN), &format, &how.with_rounding(crate::Rounding::TowardPositive));
+        crate::project(far(i64::MIN), &format, &projection.with_rounding(crate::Rounding::TowardPositive));
     assert_eq!((smallest.value, smallest.flags.contains(Flags::UNDERFLOW)), (1, true));
 }

@@ -7,7 +7,7 @@ use std::vec::Vec;
 use dashu_int::{IBig, UBig};
 
 use crate::math::{Elementary, ExactTable, Wide, evaluate};
-use crate::ops::{Arithmetic, Operation, Semantics};
+use crate::ops::{Operation, OperationOptions, Semantics};
 use crate::{Datum, Exact, Format};
 
 const SEMANTICS: Semantics = Semantics::Ieee;
@@ -253,21 +253,25 @@ fn tables_agree_with_single_calls() {
     let mut slowest = (Duration::ZERO, "");
     for name in ["e4m3fn", "binary8p3se", "binary8p1ue"] {
         let format: Format = name.parse().unwrap();
-        let how = format.default_projection();
-        let arithmetic = Arithmetic::default_for([&format]);
+        let projection = format.default_projection();
+        let arithmetic = OperationOptions::default_for([&format]);
         for operation in Operation::all().filter(|operation| operation.arity() == 1) {
             let start = Instant::now();
             let table = ExactTable::new(operation, format, arithmetic).unwrap();
             slowest = slowest.max((start.elapsed(), operation.name()));
             for code in 0..=format.max_code() {
                 let operand = [crate::ops::Operand::new(code, &format)];
-                let expected = operation.evaluate(&operand, &format, &how, arithmetic);
-                assert_eq!(table.evaluate(code, &format, &how), expected, "{operation:?} of {code:#x}");
+                let expected = operation.evaluate(&operand, &format, &projection, arithmetic);
+                assert_eq!(
+                    table.evaluate(code, &format, &projection),
+                    expected,
+                    "{operation:?} of {code:#x}"
+                );
             }
         }
     }
     std::eprintln!("the slowest table: {slowest:?}");
-    let add = ExactTable::new(Operation::Add, crate::formats::E5M2, Arithmetic::IEEE);
+    let add = ExactTable::new(Operation::Add, crate::formats::E5M2, OperationOptions::IEEE);
     assert_eq!(std::format!("{}", add.unwrap_err()), "Add takes 2 operands, 1 is given");
-    assert!(ExactTable::new(Operation::RSqrt, crate::formats::BINARY16, Arithmetic::IEEE).is_err());
+    assert!(ExactTable::new(Operation::RSqrt, crate::formats::BINARY16, OperationOptions::IEEE).is_err());
 }
