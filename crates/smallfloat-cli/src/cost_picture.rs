@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 use smallfloat::{Format, FormatSpec};
-use smallfloat_tensor::BiasCosts;
+use smallfloat_tensor::BiasReport;
 
 use crate::picture::{Area, DOT, FAINT, GRID, INK, OUTLINE, WARN, dashed, line, outline, text};
 use crate::words;
@@ -27,7 +27,7 @@ const MIN_SHARE: f64 = 1e-3;
 
 /// A tensor, ready to be drawn.
 struct Row<'a> {
-    tensor: &'a BiasCosts,
+    tensor: &'a BiasReport,
     /// The format at the bias of the first choice.
     format: Format,
 }
@@ -39,7 +39,7 @@ pub(crate) struct CostPicture<'a> {
 }
 
 impl<'a> CostPicture<'a> {
-    pub(crate) fn new(title: String, costs: &'a [BiasCosts], spec: &FormatSpec) -> Result<Self> {
+    pub(crate) fn new(title: String, costs: &'a [BiasReport], spec: &FormatSpec) -> Result<Self> {
         let mut chosen: Vec<usize> = (0..costs.len()).collect();
         let mut subtitle = words::plural(costs.len() as u64, "tensor");
         if costs.len() > MAX_ROWS {
@@ -94,7 +94,7 @@ impl<'a> CostPicture<'a> {
 }
 
 /// How far the choices for a tensor are apart, in dB.
-fn spread(tensor: &BiasCosts) -> f64 {
+fn spread(tensor: &BiasReport) -> f64 {
     let ratios = || tensor.choices.iter().filter_map(|choice| choice.cost.sqnr_db);
     ratios().fold(f64::NEG_INFINITY, f64::max) - ratios().fold(f64::INFINITY, f64::min)
 }

@@ -8,15 +8,20 @@ use smallfloat::ops::{Operation, Semantics};
 use smallfloat::{Datum, Flags, Format, Projection, Rounding, convert, project};
 use smallfloat_kernels::{Decoder, Element};
 
-use crate::container::foreign_metadata;
-use crate::folder::{Ending, Opened, check_empty, make_folder};
-use crate::granularity::PIECE_ELEMENTS;
-use crate::loader::share_of;
-use crate::scale::Scale;
-use crate::scaled::Scaled;
-use crate::stream::{StoredCode, with_element};
-use crate::view::{Stored, TensorView, f64_decoder, nothing_quantized};
-use crate::{CHUNK_BYTES, Dtype, Error, NpyWriter, Progress, Result, Sink, SinkOptions, TensorSpec, View};
+use crate::error::{Error, Result};
+use crate::file::dtype::Dtype;
+use crate::file::input::CHUNK_BYTES;
+use crate::file::npy::NpyWriter;
+use crate::file::sink::{Sink, SinkOptions, TensorSpec};
+use crate::file::stream::{StoredCode, with_element};
+use crate::layout::container::foreign_metadata;
+use crate::layout::grid::PIECE_ELEMENTS;
+use crate::progress::{Progress, share_of};
+use crate::quantize::folder::{Ending, check_empty, make_folder};
+use crate::scale::rule::Scale;
+use crate::stored::open::Opened;
+use crate::stored::scaled::Scaled;
+use crate::stored::view::{Stored, TensorView, View, f64_decoder, nothing_quantized};
 
 /// What [`dequantize`] wrote.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -60,7 +65,7 @@ pub fn dequantize(
     }
     let opened = Opened::new(input)?;
     start(&opened.views, input, progress)?;
-    let beside = opened.beside.as_ref();
+    let extra_files = opened.extra_files.as_ref();
     opened.check_output(output)?;
     check_empty(output, overwrite)?;
     make_folder(output)?;
@@ -74,8 +79,8 @@ pub fn dequantize(
         input,
         output,
         files: &opened.files,
-        others: beside.map_or(&[], |beside| &beside.others),
-        index: beside.is_some_and(|beside| beside.has_index),
+        others: extra_files.map_or(&[], |extra_files| &extra_files.others),
+        index: extra_files.is_some_and(|extra_files| extra_files.has_index),
         config: true,
         quantization_config: None,
         overwrite,

@@ -7,9 +7,9 @@
 //! Names come from files that anybody may have made. They are printed in backquotes with control characters escaped
 //! and very long ones cut, so that a message can't disguise itself or flood a terminal.
 
-use std::fmt::{self, Display, Write as _};
-use std::io;
+use std::fmt::{Display, Write as _};
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 /// The result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -201,6 +201,10 @@ fn place(path: Option<&Path>, tensor: Option<&str>) -> String {
 
 fn at_byte(offset: Option<u64>) -> String {
     offset.map_or_else(String::new, |offset| format!(" (at byte {offset})"))
+}
+
+pub(crate) fn refuse(error: impl std::fmt::Display) -> Error {
+    Error::refused(None, None, error.to_string())
 }
 
 #[cfg(test)]

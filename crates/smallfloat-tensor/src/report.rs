@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use smallfloat_kernels::{ErrorSums, EventCounts};
 
 use crate::options::Options;
-use crate::scale::ScaleSpec;
+use crate::scale::rule::ScaleSpec;
 
 /// One tensor of a [`Report`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use common::{File, Fixture, Random, Tensor, options, sha256};
 use serde_json::json;
 use smallfloat::{FormatSpec, NegativeRule, RandomBits, Rounding, Saturation};
 use smallfloat_tensor::{
-    Agreement, Container, Declared, Negative, Nonfinite, Options, Scheme, Sharding, apply, finalize, plan,
+    Agreement, Container, Negative, Nonfinite, Options, QuantizedAs, Scheme, Sharding, apply, finalize, plan,
     quantize, verify, verify_against,
 };
 
@@ -46,12 +46,12 @@ fn model() -> File {
     ])
 }
 
-fn against(fixture: &Fixture, declared: &Declared) -> Agreement {
+fn against(fixture: &Fixture, declared: &QuantizedAs) -> Agreement {
     verify_against(&fixture.output, &fixture.input, declared, &mut |_| ()).unwrap()
 }
 
 #[track_caller]
-fn agrees(fixture: &Fixture, declared: &Declared) -> Agreement {
+fn agrees(fixture: &Fixture, declared: &QuantizedAs) -> Agreement {
     let found = against(fixture, declared);
     assert_eq!((&found.disagreements[..], found.wrong_codes), (&[][..], 0));
     assert!(found.tensors > 0 && found.elements > 0);
@@ -78,8 +78,8 @@ fn corrupt(path: &Path, codes: &str, byte: usize, bit: u8) {
 }
 
 /// Every way of storing, and what must be declared to judge it.
-fn ways() -> Vec<(&'static str, Options, Declared)> {
-    let none = Declared::default;
+fn ways() -> Vec<(&'static str, Options, QuantizedAs)> {
+    let none = QuantizedAs::default;
     let base = options("cfloat8_1_4_3");
     let bits = RandomBits::from_word32(16, 0).unwrap();
     let stochastic =
@@ -98,12 +98,12 @@ fn ways() -> Vec<(&'static str, Options, Declared)> {
         (
             "stochastic fp8",
             stochastic(scheme("fp8")),
-            Declared { rounding: Some(Rounding::StochasticA(bits)), seed: Some(3), ..none() },
+            QuantizedAs { rounding: Some(Rounding::StochasticA(bits)), seed: Some(3), ..none() },
         ),
         (
             "not saturating",
             Options { saturation: Some(Saturation::SatNone), ..options("e4m3fn") },
-            Declared { saturation: Some(Saturation::SatNone), ..none() },
+            QuantizedAs { saturation: Some(Saturation::SatNone), ..none() },
         ),
     ];
     for name in [
@@ -133,7 +133,7 @@ fn ways() -> Vec<(&'static str, Options, Declared)> {
             ways.push((
                 "container fp8",
                 way,
-                Declared { format: Some(format.parse::<FormatSpec>().unwrap()), ..none() },
+                QuantizedAs { format: Some(format.parse::<FormatSpec>().unwrap()), ..none() },
             ));
         }
     }
@@ -173,7 +173,7 @@ fn one_wrong_code_is_found_in_every_layout() {
                 assert_eq!(found.wrong_codes, 1, "{name} {tensor} byte {byte}");
                 let [one] = &found.disagreements[..] else { panic!("{name}: {found:?}") };
                 assert_eq!((&*one.tensor, one.kind, one.count), (tensor, "code", 1));
-                assert!(one.code.is_some_and(|code| !one.right.contains(&code)), "{one:?}");
+                assert!(one.code.is_some_and(|code| !one.expected.contains(&code)), "{one:?}");
                 assert!(one.what.contains("right would be"), "{one:?}");
             }
         }
@@ -187,10 +187,10 @@ fn a_wrong_code_is_told_with_what_would_be_right() {
     let fixture = Fixture::new(&File::of([("w", Tensor::f32(&values))]));
     fixture.quantize(&options("cfloat8_1_4_3:bias=7")).unwrap();
     corrupt(&fixture.output, "w", 1, 1);
-    let found = against(&fixture, &Declared::default());
+    let found = against(&fixture, &QuantizedAs::default());
     let [one] = &found.disagreements[..] else { panic!("{found:?}") };
     // 1.3 is between 1.25 (0x3a) and 1.375 (0x3b).
-    assert_eq!((one.element, one.code, &one.right[..]), (Some(1), Some(0x3b), &[0x3a][..]));
+    assert_eq!((one.element, one.code, &one.expected[..]), (Some(1), Some(0x3b), &[0x3a][..]));
     assert_eq!(one.value, Some(f64::from(1.3_f32)));
     assert!(
         one.what.contains("0x3b, which is 1.375e0; right would be 0x3a, which is 1.25e0"),
@@ -201,7 +201,7 @@ fn a_wrong_code_is_told_with_what_would_be_right() {
     for (byte, bit) in [(3, 1), (3, 0x80), (4, 0x80), (4, 1)] {
         fixture.quantize(&options("cfloat8_1_4_3:bias=7")).unwrap();
         corrupt(&fixture.output, "w", byte, bit);
-        assert_eq!(against(&fixture, &Declared::default()).wrong_codes, 1, "{byte} {bit}");
+        assert_eq!(against(&fixture, &QuantizedAs::default()).wrong_codes, 1, "{byte} {bit}");
     }
 }
 
@@ -211,15 +211,15 @@ fn infinities_and_nans_are_judged_by_the_preset() {
     for format in ["cfloat8_1_4_3", "e4m3fn", "e5m2", "e2m1fn", "binary8p3se", "binary8p3sf"] {
         let fixture = Fixture::new(&File::of([("w", Tensor::f32(&values).shaped(&[2, 4]))]));
         fixture.quantize(&Options { nonfinite: Nonfinite::Preset, ..options(format) }).unwrap();
-        agrees(&fixture, &Declared::default());
+        agrees(&fixture, &QuantizedAs::default());
         corrupt(&fixture.output, "w", 1, 1);
-        assert_eq!(against(&fixture, &Declared::default()).wrong_codes, 1, "{format}");
+        assert_eq!(against(&fixture, &QuantizedAs::default()).wrong_codes, 1, "{format}");
     }
     for scheme in ["mxfp8-e4m3", "mxfp4", "nvfp4", "fp8", "deepseek"] {
         let fixture = Fixture::new(&File::of([("w.weight", Tensor::f32(&values).shaped(&[2, 4]))]));
         let options = Options { nonfinite: Nonfinite::Preset, ..Scheme::by_name(scheme).unwrap().options() };
         fixture.quantize(&options).unwrap();
-        agrees(&fixture, &Declared::default());
+        agrees(&fixture, &QuantizedAs::default());
     }
 }
 
@@ -232,7 +232,7 @@ fn random_words_that_are_not_known_leave_two_neighbours() {
         Fixture::new(&File::of([("w.weight", Tensor::f32(&[1.0, 1.3, 448.0, 2.0]).shaped(&[2, 2]))]));
     let fp8 = Scheme::by_name("fp8").unwrap().options();
     fixture.quantize(&Options { rounding, seed: Some(9), overwrite: true, ..fp8 }).unwrap();
-    let declared = Declared { rounding, ..Declared::default() };
+    let declared = QuantizedAs { rounding, ..QuantizedAs::default() };
     agrees(&fixture, &declared);
     let whole = File::read(&fixture.output);
     let wrong = [0x39, 0x3a, 0x3b, 0x3c].map(|code| {
@@ -243,7 +243,7 @@ fn random_words_that_are_not_known_leave_two_neighbours() {
     });
     assert_eq!(wrong, [1, 0, 0, 1]);
     whole.write(&fixture.output);
-    let nearest = against(&fixture, &Declared::default());
+    let nearest = against(&fixture, &QuantizedAs::default());
     assert!(nearest.wrong_codes <= 1, "three of four numbers are exact: {nearest:?}");
 }
 
@@ -258,7 +258,7 @@ fn tensors_that_are_missing_new_or_changed() {
     let a = source.tensors.get_mut("a.weight").unwrap();
     a.shape = vec![96, 40];
     source.write(&fixture.input);
-    let found = against(&fixture, &Declared::default());
+    let found = against(&fixture, &QuantizedAs::default());
     let kinds: Vec<_> = found.disagreements.iter().map(|one| (&*one.tensor, one.kind, one.element)).collect();
     let expected = [
         ("a.weight", "shape", None),
@@ -288,7 +288,7 @@ fn other_partitions_and_quantized_sources() {
         apply(&plan, shard, false, &mut |_| ()).unwrap();
     }
     finalize(&plan, true, &mut |_| ()).unwrap();
-    let found = verify_against(&folder, &fixture.input, &Declared::default(), &mut |_| ()).unwrap();
+    let found = verify_against(&folder, &fixture.input, &QuantizedAs::default(), &mut |_| ()).unwrap();
     assert_eq!((found.disagreements, found.tensors), (Vec::new(), 5));
 
     // Two scales for 130 rows may be of 128 or of 65 each.
@@ -299,7 +299,7 @@ fn other_partitions_and_quantized_sources() {
         fixture.quantize(&way(first)).unwrap();
         let next = fixture.folder.path().join("next.safetensors");
         quantize(&fixture.output, &next, &way(second), &|_| true, &mut |_| ()).unwrap();
-        let found = verify_against(&next, &fixture.output, &Declared::default(), &mut |_| ()).unwrap();
+        let found = verify_against(&next, &fixture.output, &QuantizedAs::default(), &mut |_| ()).unwrap();
         assert_eq!((found.disagreements, found.tensors), (Vec::new(), 5), "{first} to {second}");
     }
 }
@@ -307,18 +307,18 @@ fn other_partitions_and_quantized_sources() {
 #[test]
 fn what_can_not_be_judged_is_refused() {
     let fixture = Fixture::new(&model());
-    let error = |declared: &Declared| {
+    let error = |declared: &QuantizedAs| {
         verify_against(&fixture.output, &fixture.input, declared, &mut |_| ()).unwrap_err().to_string()
     };
     fixture.quantize(&Options { container: Container::Bf16, ..options("cfloat8_1_4_3") }).unwrap();
-    assert!(error(&Declared::default()).contains("no codes with scales"));
+    assert!(error(&QuantizedAs::default()).contains("no codes with scales"));
     let fp8 = Options { container: Container::Fp8 { requantize: true }, ..options("cfloat8_1_4_3") };
     fixture.quantize(&fp8).unwrap();
-    let declared = |name: &str| Declared { format: Some(name.parse().unwrap()), ..Declared::default() };
+    let declared = |name: &str| QuantizedAs { format: Some(name.parse().unwrap()), ..QuantizedAs::default() };
     assert!(error(&declared("cfloat8_1_5_2")).contains("e4m3fn"));
     assert!(error(&declared("shp")).contains("choose native"));
     // Without the format its largest and its subnormal values are not those that E4M3 would give.
-    assert!(against(&fixture, &Declared::default()).wrong_codes > 0);
+    assert!(against(&fixture, &QuantizedAs::default()).wrong_codes > 0);
     fs::remove_file(&fixture.input).unwrap();
-    assert!(error(&Declared::default()).contains("in.safetensors"));
+    assert!(error(&QuantizedAs::default()).contains("in.safetensors"));
 }

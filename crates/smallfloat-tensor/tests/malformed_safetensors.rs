@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use corpus::safetensors::cases;
-use corpus::{Verdict, documented, export, recorded, sha256};
+use corpus::{BiasDecision, documented, export, recorded, sha256};
 use smallfloat_tensor::Source;
 
 /// What the Python reader made of the same bytes: from memory, and opened as a file.
@@ -19,7 +19,7 @@ fn each_file_gets_its_verdict() {
     export("safetensors", &cases);
     let names: BTreeSet<_> = cases.iter().map(|case| case.name).collect();
     assert_eq!(names.len(), cases.len(), "names are unique");
-    let refused = cases.iter().filter(|case| case.verdict != Verdict::Read).count();
+    let refused = cases.iter().filter(|case| case.verdict != BiasDecision::Read).count();
     assert!(refused >= 100, "{refused} refused files");
     let answer = |bytes: &[u8]| Source::from_bytes("case.safetensors", bytes.to_vec());
     let wrong: Vec<_> = cases.iter().filter_map(|case| case.check(answer(&case.bytes))).collect();
@@ -44,7 +44,7 @@ fn the_reference_readers_differ_only_where_the_documentation_says() {
     let recorded = recorded(PYTHON);
     let mut stricter = Vec::new();
     for case in cases() {
-        let read_here = case.verdict == Verdict::Read;
+        let read_here = case.verdict == BiasDecision::Read;
         let rust = safetensors::SafeTensors::deserialize(&case.bytes).is_ok();
         let (digest, python) = recorded.get(case.name).expect(case.name);
         assert_eq!(*digest, sha256(&case.bytes), "{}: run scripts/reference-readers", case.name);

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use smallfloat::FormatSpec;
 use smallfloat_tensor::{
-    BiasCosts, BiasPolicy, Calibration, TensorView, View, bias_costs, write_file_durably,
+    BiasPolicy, BiasReport, Calibration, TensorView, View, bias_costs, write_file_durably,
 };
 
 use crate::cost_picture::CostPicture;
@@ -108,11 +108,11 @@ pub(crate) fn run(
 }
 
 /// Bias and error of each choice.
-fn table(policies: &[BiasPolicy], costs: &[BiasCosts], out: &mut Output) -> Result<()> {
+fn table(policies: &[BiasPolicy], costs: &[BiasReport], out: &mut Output) -> Result<()> {
     let names: Vec<String> = policies.iter().map(|policy| name(*policy)).collect();
     let header: Vec<&str> = ["tensor", "amax"].into_iter().chain(names.iter().map(String::as_str)).collect();
     let numbers: Vec<usize> = (1..header.len()).collect();
-    let cells = |tensor: &BiasCosts| {
+    let cells = |tensor: &BiasReport| {
         let choices = tensor
             .choices
             .iter()
@@ -143,7 +143,7 @@ fn name(policy: BiasPolicy) -> String {
 }
 
 /// What a choice costs over all tensors.
-fn total(policy: &BiasPolicy, choice: usize, costs: &[BiasCosts]) -> serde_json::Value {
+fn total(policy: &BiasPolicy, choice: usize, costs: &[BiasReport]) -> serde_json::Value {
     let of_all = || costs.iter().map(|tensor| &tensor.choices[choice].cost);
     let ratios: Vec<f64> = of_all().filter_map(|cost| cost.sqnr_db).collect();
     #[expect(clippy::cast_precision_loss, reason = "a mean over tensors")]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
 use smallfloat::{FormatSpec, RandomBits};
-use smallfloat_tensor::{Agreement, Declared, Verified, verify_against, verify_with};
+use smallfloat_tensor::{Agreement, QuantizedAs, Verified, verify_against, verify_with};
 
 use crate::files::Input;
 use crate::options::ProjectionArgs;
@@ -69,7 +69,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    fn declared(&self) -> Result<Declared> {
+    fn declared(&self) -> Result<QuantizedAs> {
         let projection = &self.projection;
         let any = projection.preset.is_some()
             || projection.rounding.is_some()
@@ -80,7 +80,7 @@ impl Args {
             "--preset, --rounding, --saturation and --seed say how the source was rounded; name it with --source"
         );
         let bits = RandomBits::from_word32(projection.random_bits, 0).context("--random-bits")?;
-        Ok(Declared {
+        Ok(QuantizedAs {
             format: self.format,
             rounding: projection.rounding.map(|rounding| rounding.with_random_bits(bits)),
             seed: projection.seed,

@@ -2,7 +2,7 @@
 //! was looked at when the fault could be told. That is the offending character, the last byte of the offending value, or
 //! the byte before an array or an object that must not be there.
 
-use super::{Case, Verdict, unmarked};
+use super::{BiasDecision, Case, unmarked};
 
 /// A file of this header and as many zero bytes of data.
 pub(crate) fn file(header: impl AsRef<[u8]>, data: usize) -> Vec<u8> {
@@ -19,18 +19,18 @@ const U8: &str = r#"{"dtype":"U8","shape":[2],"data_offsets":[0,2]}"#;
 struct Corpus(Vec<Case>);
 
 impl Corpus {
-    fn add(&mut self, name: &'static str, bytes: Vec<u8>, verdict: Verdict) {
+    fn add(&mut self, name: &'static str, bytes: Vec<u8>, verdict: BiasDecision) {
         self.0.push(Case { name, bytes, verdict });
     }
 
     /// Bytes as they are, refused at this byte.
     fn raw(&mut self, name: &'static str, bytes: impl Into<Vec<u8>>, at: u64, part: &'static str) {
-        self.add(name, bytes.into(), Verdict::Malformed { tensor: None, at, part });
+        self.add(name, bytes.into(), BiasDecision::Malformed { tensor: None, at, part });
     }
 
     /// A file that is read.
     fn read(&mut self, name: &'static str, header: impl AsRef<[u8]>, data: usize) {
-        self.add(name, file(header, data), Verdict::Read);
+        self.add(name, file(header, data), BiasDecision::Read);
     }
 
     /// A header refused at the byte before its mark.
@@ -49,7 +49,7 @@ impl Corpus {
     ) {
         let (header, at) = unmarked(header.as_ref());
         let at = 7 + at.expect(name);
-        self.add(name, file(header, data), Verdict::Malformed { tensor, at, part });
+        self.add(name, file(header, data), BiasDecision::Malformed { tensor, at, part });
     }
 
     /// A header with the one tensor `t`, refused at the byte before its mark.
@@ -68,7 +68,7 @@ impl Corpus {
         part: &'static str,
     ) {
         let at = 8 + header.as_ref().len() as u64 + at;
-        self.add(name, file(header, data), Verdict::Malformed { tensor, at, part });
+        self.add(name, file(header, data), BiasDecision::Malformed { tensor, at, part });
     }
 
     /// The same for the one tensor `t`.

@@ -1,0 +1,14 @@
+//! Files of tensors: readers of safetensors and npy, durable writers, and the loop that reads and
+//! writes on all threads.
+
+pub(crate) mod dtype;
+pub(crate) mod durable;
+pub(crate) mod header;
+pub(crate) mod input;
+pub(crate) mod npy;
+pub(crate) mod npy_header;
+pub(crate) mod pipeline;
+pub(crate) mod safetensors;
+pub(crate) mod sink;
+pub(crate) mod source;
+pub(crate) mod stream;

@@ -1,0 +1,455 @@
+//! Writing safetensors files: layout first, data in any order, text last, whole or not at all.
+//!
+//! The names, types and shapes of all tensors are given when a [`Sink`] is created; where every byte goes is known
+//! from then on, so tensors can be written in pieces, in any order and by several threads, straight to their place.
+//!
+//! Free text may hold what only the data can tell, such as digests. So the text given at the beginning is a draft: it
+//! fixes how much room the header has, and [`Sink::finish_with`] replaces it by the final text, which must fit (the
+//! rest becomes the padding of spaces that the format allows). A draft with digests of the right length, all zeros,
+//! reserves exactly what is needed; [`SinkOptions::reserve`] adds to it where lengths are not known either. The header
+//! is written last, so an unfinished file is no safetensors file.
+//!
+//! Tensors lie in the file by descending size of their elements, and among equals in the order given, so that each is
+//! aligned (as the reference writer has it). Only the layout, the data and the text decide the bytes of the file, not
+//! the order or the pieces in which they were written.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result, quoted};
+use crate::file::dtype::Dtype;
+use crate::file::durable::DurableFile;
+use crate::file::header::{HeaderText, METADATA};
+use crate::file::safetensors::{MAX_HEADER_BYTES, byte_len};
+
+/// A tensor to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorSpec {
+    /// The name; any text but `__metadata__`.
+    pub name: String,
+    /// The element type.
+    pub dtype: Dtype,
+    /// The dimensions, outermost first; empty for a scalar.
+    pub shape: Vec<u64>,
+}
+
+impl TensorSpec {
+    /// A tensor of this name, type and shape.
+    pub fn new(name: impl Into<String>, dtype: Dtype, shape: impl Into<Vec<u64>>) -> Self {
+        Self { name: name.into(), dtype, shape: shape.into() }
+    }
+}
+
+/// Choices of a [`Sink`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SinkOptions {
+    /// Replace an output that exists.
+    pub overwrite: bool,
+    /// Bytes of header to keep free beyond the draft of the text.
+    pub reserve: u64,
+    /// Digest the data while it is written, so that [`Sink::sha256`] need not read it back.
+    pub digests: bool,
+}
+
+/// A safetensors file being written.
+///
+/// ```
+/// use smallfloat_tensor::{Dtype, Sink, SinkOptions, Source, TensorSpec};
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("codes.safetensors");
+/// let draft = vec![("sha256".to_owned(), "0".repeat(64))];
+/// let sink = Sink::create(&path, vec![TensorSpec::new("w", Dtype::U8, [3])], draft, SinkOptions::default())?;
+/// sink.append(0, &[1, 2])?;
+/// sink.append(0, &[3])?;
+/// let digest = sink.sha256(0)?;
+/// sink.finish_with(&[("sha256".to_owned(), digest)])?;
+///
+/// let source = Source::open(&path)?;
+/// assert_eq!(source.read_all(&source.tensors()[0])?, [1, 2, 3]);
+/// assert_eq!(source.metadata()[0].1, "039058c6f2c0cb492c533b0a4d14ef77cc0f78abccced5287d84a1a2011cfb81");
+/// # Ok::<(), smallfloat_tensor::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Sink {
+    file: DurableFile,
+    tensors: Vec<Slot>,
+    /// Indices of `tensors` in the order of their data.
+    order: Vec<usize>,
+    metadata: Vec<(String, String)>,
+    /// Bytes of JSON and padding.
+    header_len: u64,
+    digests: bool,
+}
+
+#[derive(Debug)]
+struct Slot {
+    spec: TensorSpec,
+    /// From the beginning of the data.
+    begin: u64,
+    len: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Written ranges, sorted, none touching another.
+    written: Vec<(u64, u64)>,
+    /// Where [`Sink::append`] goes on.
+    appended: u64,
+    hasher: Sha256,
+    /// The bytes that went into the hasher.
+    hashed: u64,
+}
+
+impl Slot {
+    /// A panic elsewhere leaves the bookkeeping whole: each change is one step.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sink {
+    /// Begins a file that will stand at `path`, with a draft of its free text.
+    ///
+    /// # Errors
+    ///
+    /// If two tensors or two keys of the text have one name, a shape overflows or does not fill whole bytes, the header
+    /// would be above the format's limit, or the output can't be begun (see [`DurableFile::create`]).
+    pub fn create(
+        path: impl AsRef<Path>,
+        tensors: Vec<TensorSpec>,
+        metadata: Vec<(String, String)>,
+        options: SinkOptions,
+    ) -> Result<Self> {
+        let path = path.as_ref();
+        check_metadata(path, &metadata)?;
+        check_names(path, &tensors)?;
+        let mut slots = Vec::with_capacity(tensors.len());
+        for spec in tensors {
+            let len = byte_len(spec.dtype, &spec.shape)
+                .map_err(|what| Error::refused(Some(path), Some(&spec.name), what))?;
+            slots.push(Slot { spec, begin: 0, len, state: Mutex::default() });
+        }
+        let mut order: Vec<usize> = (0..slots.len()).collect();
+        order.sort_by_key(|&i| std::cmp::Reverse(slots[i].spec.dtype.bits()));
+        let mut end = 0u64;
+        for &i in &order {
+            slots[i].begin = end;
+            end = end.checked_add(slots[i].len).ok_or_else(|| {
+                Error::refused(
+                    Some(path),
+                    Some(&slots[i].spec.name),
+                    "the tensors together are above 64 bits",
+                )
+            })?;
+        }
+        let draft = header_json(path, &slots, &order, &metadata)?.len() as u64;
+        let header_len = draft.checked_add(options.reserve).and_then(|n| n.checked_next_multiple_of(8));
+        let header_len = header_len.filter(|&n| n <= MAX_HEADER_BYTES).ok_or_else(|| {
+            let what = format!(
+                "the header would be above the limit of {MAX_HEADER_BYTES} bytes; write several files"
+            );
+            Error::refused(Some(path), None, what)
+        })?;
+        let total =
+            end.checked_add(8 + header_len).filter(|&n| i64::try_from(n).is_ok()).ok_or_else(|| {
+                Error::refused(Some(path), None, "the tensors together are longer than any file can be")
+            })?;
+        let file = DurableFile::create(path, options.overwrite)?;
+        file.set_len(total)?;
+        Ok(Self { file, tensors: slots, order, metadata, header_len, digests: options.digests })
+    }
+
+    /// The path that the file will have.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// The number of tensors.
+    pub fn len(&self) -> usize {
+        self.tensors.len()
+    }
+
+    /// Whether there are no tensors.
+    pub fn is_empty(&self) -> bool {
+        self.tensors.is_empty()
+    }
+
+    /// The length of the file when it is finished.
+    pub fn file_len(&self) -> u64 {
+        8 + self.header_len + self.tensors.iter().map(|slot| slot.len).sum::<u64>()
+    }
+
+    /// Writes little-endian bytes of a tensor, named by its place in the list given to [`create`](Self::create), at
+    /// `offset` bytes from its beginning. Several threads may write at once.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes reach beyond the tensor or were written before, or if writing fails.
+    pub fn write_at(&self, tensor: usize, offset: u64, bytes: &[u8]) -> Result<()> {
+        let slot = self.slot(tensor)?;
+        let refused = |what| Error::refused(Some(self.path()), Some(&slot.spec.name), what);
+        let end = offset.checked_add(bytes.len() as u64).filter(|&end| end <= slot.len).ok_or_else(|| {
+            refused(format!(
+                "{} bytes at {offset} reach beyond the {} bytes of the tensor",
+                bytes.len(),
+                slot.len
+            ))
+        })?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        if !slot.state().insert(offset, end) {
+            return Err(refused(format!("bytes {offset} to {end} were written before")));
+        }
+        if let Err(error) = self.file.write_at(8 + self.header_len + slot.begin + offset, bytes) {
+            // What failed counts as not written, so that the file can't be finished.
+            slot.state().remove(offset, end);
+            return Err(error);
+        }
+        if self.digests {
+            let mut state = slot.state();
+            if state.hashed == offset {
+                state.hasher.update(bytes);
+                state.hashed = end;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the next bytes of a tensor: after those that were appended to it before.
+    ///
+    /// # Errors
+    ///
+    /// As [`write_at`](Self::write_at).
+    pub fn append(&self, tensor: usize, bytes: &[u8]) -> Result<()> {
+        let offset = self.slot(tensor)?.state().appended;
+        self.write_at(tensor, offset, bytes)?;
+        self.slot(tensor)?.state().appended = offset + bytes.len() as u64;
+        Ok(())
+    }
+
+    /// The SHA-256 of a tensor's bytes in hexadecimal. What was not digested while it was written (all of it without
+    /// [`SinkOptions::digests`]; what came out of order with it) is read back.
+    ///
+    /// # Errors
+    ///
+    /// If the tensor is not complete, or reading back fails.
+    pub fn sha256(&self, tensor: usize) -> Result<String> {
+        let slot = self.slot(tensor)?;
+        self.check_complete(slot)?;
+        let (mut hasher, mut done) = {
+            let state = slot.state();
+            (state.hasher.clone(), state.hashed)
+        };
+        let mut buf = vec![0; usize::try_from(slot.len - done).map_or(1 << 20, |left| left.min(1 << 20))];
+        while done < slot.len {
+            let part = usize::try_from(slot.len - done).map_or(buf.len(), |left| left.min(buf.len()));
+            self.file.read_exact_at(8 + self.header_len + slot.begin + done, &mut buf[..part])?;
+            hasher.update(&buf[..part]);
+            done += part as u64;
+        }
+        Ok(format!("{:x}", hasher.finalize()))
+    }
+
+    /// The SHA-256 of every tensor, in the order of the list given to [`create`](Self::create).
+    pub(crate) fn digests(&self) -> Result<Vec<String>> {
+        (0..self.len()).map(|tensor| self.sha256(tensor)).collect()
+    }
+
+    /// The tensors, in the order of the list given to [`create`](Self::create).
+    pub(crate) fn specs(&self) -> impl Iterator<Item = &TensorSpec> {
+        self.tensors.iter().map(|slot| &slot.spec)
+    }
+
+    /// Finishes the file with the text given at the beginning.
+    ///
+    /// # Errors
+    ///
+    /// If a tensor is not complete, or writing, flushing or renaming fails; the old output then is untouched.
+    pub fn finish(self) -> Result<()> {
+        self.seal(None)?.commit()
+    }
+
+    /// Finishes the file with this text instead of the draft.
+    ///
+    /// # Errors
+    ///
+    /// As [`finish`](Self::finish), and if the text does not fit the room that was reserved.
+    pub fn finish_with(self, metadata: &[(String, String)]) -> Result<()> {
+        self.seal(Some(metadata))?.commit()
+    }
+
+    /// Writes the header, with this text or the draft, and stops before the rename: the file is whole and can be
+    /// verified at [`Sealed::temporary_path`] before it replaces the old one.
+    ///
+    /// # Errors
+    ///
+    /// If a tensor is not complete, the text does not fit the room that was reserved, or writing fails.
+    pub fn seal(self, metadata: Option<&[(String, String)]>) -> Result<Sealed> {
+        for slot in &self.tensors {
+            self.check_complete(slot)?;
+        }
+        let metadata = metadata.unwrap_or(&self.metadata);
+        check_metadata(self.path(), metadata)?;
+        let mut json = header_json(self.path(), &self.tensors, &self.order, metadata)?;
+        let room = usize::try_from(self.header_len).unwrap_or(usize::MAX);
+        if json.len() > room {
+            let what =
+                format!("the header takes {} bytes where {room} were reserved; reserve more", json.len());
+            return Err(Error::refused(Some(self.path()), None, what));
+        }
+        json.resize(room, b' ');
+        self.file.write_at(0, &self.header_len.to_le_bytes())?;
+        self.file.write_at(8, &json)?;
+        Ok(Sealed { file: self.file })
+    }
+
+    fn slot(&self, tensor: usize) -> Result<&Slot> {
+        self.tensors.get(tensor).ok_or_else(|| {
+            let what = format!("there is no tensor {tensor}; the layout has {}", self.tensors.len());
+            Error::refused(Some(self.path()), None, what)
+        })
+    }
+
+    fn check_complete(&self, slot: &Slot) -> Result<()> {
+        let written = &slot.state().written;
+        if slot.len == 0 || *written == [(0, slot.len)] {
+            return Ok(());
+        }
+        let missing = match written.first() {
+            Some(&(0, end)) => end,
+            _ => 0,
+        };
+        let what = format!("byte {missing} of its {} was never written", slot.len);
+        Err(Error::refused(Some(self.path()), Some(&slot.spec.name), what))
+    }
+}
+
+/// A complete safetensors file under its temporary name. Dropping it removes it.
+#[derive(Debug)]
+#[must_use = "a sealed file that is not committed is removed"]
+pub struct Sealed {
+    file: DurableFile,
+}
+
+impl Sealed {
+    /// Where the file is now; it can be opened and verified there.
+    pub fn temporary_path(&self) -> &Path {
+        self.file.temporary_path()
+    }
+
+    /// Makes the file appear under its name.
+    ///
+    /// # Errors
+    ///
+    /// As [`DurableFile::commit`].
+    pub fn commit(self) -> Result<()> {
+        self.file.commit()
+    }
+}
+
+impl State {
+    /// Adds a range that is not empty; false if some of it is there already.
+    fn insert(&mut self, begin: u64, end: u64) -> bool {
+        let at = self.written.partition_point(|&(_, e)| e <= begin);
+        if self.written.get(at).is_some_and(|&(b, _)| b < end) {
+            return false;
+        }
+        let joins_left = at > 0 && self.written[at - 1].1 == begin;
+        let joins_right = self.written.get(at).is_some_and(|&(b, _)| b == end);
+        match (joins_left, joins_right) {
+            (true, true) => {
+                self.written[at - 1].1 = self.written[at].1;
+                self.written.remove(at);
+            }
+            (true, false) => self.written[at - 1].1 = end,
+            (false, true) => self.written[at].0 = begin,
+            (false, false) => self.written.insert(at, (begin, end)),
+        }
+        true
+    }
+
+    /// Takes out a range that was inserted.
+    fn remove(&mut self, begin: u64, end: u64) {
+        let Some(at) = self.written.iter().position(|&(b, e)| b <= begin && end <= e) else {
+            return;
+        };
+        let (b, e) = self.written.remove(at);
+        let rest = [(b, begin), (end, e)];
+        self.written.splice(at..at, rest.into_iter().filter(|&(b, e)| b < e));
+    }
+}
+
+fn check_names(path: &Path, tensors: &[TensorSpec]) -> Result<()> {
+    let mut names = HashSet::new();
+    for TensorSpec { name, .. } in tensors {
+        let refused = |what: &str| Err(Error::refused(Some(path), Some(name), what));
+        if name == METADATA {
+            return refused("the name is reserved for free text; rename the tensor");
+        }
+        if !names.insert(name) {
+            return refused("two tensors would be written under this name; rename one");
+        }
+    }
+    Ok(())
+}
+
+fn check_metadata(path: &Path, metadata: &[(String, String)]) -> Result<()> {
+    let mut keys = HashSet::new();
+    match metadata.iter().find(|(key, _)| !keys.insert(key)) {
+        Some((key, _)) => {
+            let what = format!("the key {} comes twice in the free text; keys must be unique", quoted(key));
+            Err(Error::refused(Some(path), None, what))
+        }
+        None => Ok(()),
+    }
+}
+
+fn header_json(
+    path: &Path,
+    slots: &[Slot],
+    order: &[usize],
+    metadata: &[(String, String)],
+) -> Result<Vec<u8>> {
+    let tensors: Vec<_> = order
+        .iter()
+        .map(|&i| {
+            let Slot { spec, begin, len, .. } = &slots[i];
+            (spec.name.as_str(), spec.dtype, spec.shape.as_slice(), [*begin, begin + len])
+        })
+        .collect();
+    serde_json::to_vec(&HeaderText { metadata, tensors: &tensors })
+        .map_err(|e| Error::io("write the header of", path, e.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(ranges: &[(u64, u64)]) -> State {
+        let mut state = State::default();
+        for &(begin, end) in ranges {
+            assert!(state.insert(begin, end));
+        }
+        state
+    }
+
+    #[test]
+    fn ranges_join_and_never_overlap() {
+        assert_eq!(state(&[(0, 2), (2, 4), (4, 5)]).written, [(0, 5)]);
+        assert_eq!(state(&[(4, 5), (0, 2), (2, 4)]).written, [(0, 5)]);
+        assert_eq!(state(&[(8, 9), (4, 5), (0, 1)]).written, [(0, 1), (4, 5), (8, 9)]);
+        let mut held = state(&[(2, 4), (6, 8)]);
+        for (begin, end) in [(0, 3), (2, 4), (3, 4), (3, 7), (5, 9), (0, 20), (7, 8)] {
+            assert!(!held.insert(begin, end), "{begin}..{end}");
+        }
+        assert!(held.insert(4, 6));
+        held.remove(5, 7);
+        assert_eq!(held.written, [(2, 5), (7, 8)]);
+    }
+}

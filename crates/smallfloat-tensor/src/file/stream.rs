@@ -1,0 +1,74 @@
+//! Bytes of files ⇄ slices of numbers.
+
+use smallfloat_kernels::{Code, Element};
+
+/// Runs a block with `$type` standing for the element type of a dtype, or `else` for dtypes that are no wide floats.
+macro_rules! with_element {
+    ($dtype:expr, $type:ident => $body:expr, else $other:expr) => {
+        match $dtype {
+            $crate::file::dtype::Dtype::F64 => {
+                type $type = f64;
+                $body
+            }
+            $crate::file::dtype::Dtype::F32 => {
+                type $type = f32;
+                $body
+            }
+            $crate::file::dtype::Dtype::F16 => {
+                type $type = smallfloat_kernels::f16;
+                $body
+            }
+            $crate::file::dtype::Dtype::BF16 => {
+                type $type = smallfloat_kernels::bf16;
+                $body
+            }
+            _ => $other,
+        }
+    };
+}
+pub(crate) use with_element;
+
+/// Replaces a buffer's content by the numbers of little-endian bytes.
+pub(crate) fn from_bytes<T: Element>(bytes: &[u8], values: &mut Vec<T>) {
+    values.clear();
+    values.extend(bytes.chunks_exact(T::SIZE).map(T::from_le_slice));
+}
+
+/// The code in one or two little-endian bytes.
+pub(crate) fn code_at(bytes: &[u8]) -> u16 {
+    match *bytes {
+        [low] => u16::from(low),
+        [low, high] => u16::from_le_bytes([low, high]),
+        _ => 0,
+    }
+}
+
+/// A code type with its bytes in a file.
+pub(crate) trait StoredCode: Code {
+    /// Appends the bytes of codes.
+    fn append(codes: &[Self], out: &mut Vec<u8>);
+    /// Replaces a buffer's content by the codes of bytes.
+    fn from_bytes(bytes: &[u8], codes: &mut Vec<Self>);
+}
+
+impl StoredCode for u8 {
+    fn append(codes: &[Self], out: &mut Vec<u8>) {
+        out.extend_from_slice(codes);
+    }
+
+    fn from_bytes(bytes: &[u8], codes: &mut Vec<Self>) {
+        codes.clear();
+        codes.extend_from_slice(bytes);
+    }
+}
+
+impl StoredCode for u16 {
+    fn append(codes: &[Self], out: &mut Vec<u8>) {
+        out.extend(codes.iter().flat_map(|code| code.to_le_bytes()));
+    }
+
+    fn from_bytes(bytes: &[u8], codes: &mut Vec<Self>) {
+        codes.clear();
+        codes.extend(bytes.chunks_exact(2).map(code_at));
+    }
+}

@@ -1,0 +1,173 @@
+//! The native container: codes as U8 or U16, biases beside them, and what they mean in the metadata.
+//!
+//! `NAME` holds the codes in the original shape, `NAME_bias` the bias (U8) where the format's bias is data, and the
+//! metadata key `smallfloat.tensors` a JSON object that says for each tensor how to read it (`docs/semantics.md` S8).
+//! A reader that knows nothing of this sees integers, not wrong numbers.
+//!
+//! `smallfloat.record` is a digest of the whole file: names, dtypes, shapes and data of all tensors, those that are copied
+//! included, and what the metadata says of them. Free text of others is not under it. Files from before it have none.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use smallfloat::{Format, FormatSpec};
+
+use crate::error::{Error, Result, refuse};
+use crate::file::dtype::Dtype;
+use crate::file::source::Source;
+
+pub(crate) const VERSION_KEY: &str = "smallfloat.version";
+pub(crate) const TENSORS_KEY: &str = "smallfloat.tensors";
+/// The version of the container's layout.
+pub(crate) const VERSION: &str = "1";
+/// Where the digest of everything stands, and the version of what it covers.
+pub(crate) const RECORD_KEY: &str = "smallfloat.record";
+const RECORD_VERSION: &str = "1";
+pub(crate) const BIAS_SUFFIX: &str = "_bias";
+
+/// How one tensor is stored.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// The format's name, without bias where that is data.
+    pub format: String,
+    /// The reading of the subnormal codes.
+    pub subnormals: String,
+    /// The safetensors name of the dtype it was quantized from.
+    pub source_dtype: String,
+    /// What shares a bias or a scale: `tensor`, `channel`, `block:N` or `block:RxC`.
+    pub granularity: String,
+    /// The format of the scales, where there are no biases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<String>,
+    /// The rule that chose the scales.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale_rule: Option<String>,
+    /// Is there an F32 number that divides the scales?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub global_scale: bool,
+    /// How codes lie in bytes, unless each has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packing: Option<String>,
+    /// The shape of the tensor whose codes are packed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<Vec<u64>>,
+    /// The rounding mode.
+    pub rounding: String,
+    /// N of a stochastic rounding.
+    pub random_bits: Option<u32>,
+    /// The seed of a stochastic rounding.
+    pub seed: Option<u64>,
+    /// The generator of a stochastic rounding: `philox`.
+    pub generator: Option<String>,
+    /// SHA-256 of the codes' bytes, in hexadecimal.
+    pub sha256: String,
+}
+
+impl Entry {
+    /// The format as named, its bias still open where that is data.
+    pub(crate) fn spec(&self) -> Result<FormatSpec, smallfloat::Error> {
+        let spec: FormatSpec = self.format.parse()?;
+        if !spec.has_free_bias() {
+            return Ok(spec);
+        }
+        format!("{}:subnormals={}", self.format, self.subnormals).parse()
+    }
+
+    pub(crate) fn format_name(format: &Format) -> String {
+        let name = format.to_string();
+        if format.has_free_bias() { name.split(':').next().unwrap_or_default().to_owned() } else { name }
+    }
+}
+
+/// The dtype that holds a format's codes.
+pub(crate) fn code_dtype(format: &Format) -> Dtype {
+    if format.width() <= 8 { Dtype::U8 } else { Dtype::U16 }
+}
+
+/// A tensor as it is in a file: name, dtype, shape, and the SHA-256 of its bytes in hexadecimal.
+pub(crate) type Recorded<'a> = (&'a str, Dtype, &'a [u64], &'a str);
+
+/// The metadata of a container, in a fixed order. Without the tensors, while they are not written, the record is zeros.
+pub(crate) fn metadata(
+    kept: &[(String, String)],
+    entries: &BTreeMap<String, Entry>,
+    written: Option<Vec<Recorded<'_>>>,
+) -> Result<Vec<(String, String)>> {
+    let json = serde_json::to_string(entries).map_err(refuse)?;
+    let mut metadata = kept.to_vec();
+    metadata.push((VERSION_KEY.to_owned(), VERSION.to_owned()));
+    metadata.push((TENSORS_KEY.to_owned(), json));
+    let digest = match written {
+        Some(tensors) => record_digest(tensors, &metadata)?,
+        None => "0".repeat(64),
+    };
+    metadata.push((RECORD_KEY.to_owned(), format!("{RECORD_VERSION}:{digest}")));
+    Ok(metadata)
+}
+
+/// SHA-256 of a line of JSON for each tensor, by name, and of what the metadata says of them.
+fn record_digest(mut tensors: Vec<Recorded<'_>>, metadata: &[(String, String)]) -> Result<String> {
+    tensors.sort_unstable_by_key(|tensor| tensor.0);
+    let mut digest = Sha256::new();
+    let mut line = |value: String| digest.update(value + "\n");
+    for (name, dtype, shape, sha256) in tensors {
+        line(serde_json::to_string(&(name, dtype.name(), shape, sha256)).map_err(refuse)?);
+    }
+    for key in [VERSION_KEY, TENSORS_KEY] {
+        let value = metadata.iter().find(|(k, _)| k == key).map(|(_, value)| value);
+        line(serde_json::to_string(&(key, value)).map_err(refuse)?);
+    }
+    Ok(format!("{:x}", digest.finalize()))
+}
+
+/// Holds a file with these tensors against its record, if it has one; tells whether it has.
+pub(crate) fn check_record(source: &Source, tensors: Vec<Recorded<'_>>) -> Result<bool, String> {
+    let Some((_, record)) = source.metadata().iter().find(|(key, _)| key == RECORD_KEY) else {
+        return Ok(false);
+    };
+    let Some((RECORD_VERSION, expected)) = record.split_once(':') else {
+        let end = record.char_indices().nth(40).map_or(record.len(), |(end, _)| end);
+        return Err(format!(
+            "its `{RECORD_KEY}` `{}` is of no version that this program knows ({RECORD_VERSION})",
+            &record[..end]
+        ));
+    };
+    let found = record_digest(tensors, source.metadata()).map_err(|e| e.to_string())?;
+    if found != expected {
+        return Err(format!(
+            "a tensor that is copied, a bias or scale, or a name, dtype, shape or entry of the metadata is not what was \
+             written: all together have the SHA-256 {found}, `{RECORD_KEY}` says {expected}"
+        ));
+    }
+    Ok(true)
+}
+
+/// The entries of a file, if it is a native container.
+pub(crate) fn read_entries(source: &Source) -> Result<Option<BTreeMap<String, Entry>>> {
+    let find = |key: &str| source.metadata().iter().find(|(k, _)| k == key).map(|(_, value)| value);
+    let refused = |what: String| Error::refused(Some(source.path()), None, what);
+    let Some(version) = find(VERSION_KEY) else { return Ok(None) };
+    if version != VERSION {
+        return Err(refused(format!(
+            "container version `{version}` is not known, this program reads version {VERSION}"
+        )));
+    }
+    let Some(json) = find(TENSORS_KEY) else {
+        return Err(refused(format!("metadata has `{VERSION_KEY}` and no `{TENSORS_KEY}`")));
+    };
+    serde_json::from_str(json).map(Some).map_err(|e| refused(format!("metadata `{TENSORS_KEY}`: {e}")))
+}
+
+/// The name of a tensor's bias companion.
+pub(crate) fn bias_name(tensor: &str) -> String {
+    format!("{tensor}{BIAS_SUFFIX}")
+}
+
+/// The free text of a file, of a container without what describes it.
+pub(crate) fn foreign_metadata(source: &Source) -> Vec<(String, String)> {
+    let is_container = source.metadata().iter().any(|(key, _)| key == VERSION_KEY);
+    let is_ours = |key: &str| is_container && [VERSION_KEY, TENSORS_KEY, RECORD_KEY].contains(&key);
+    source.metadata().iter().filter(|(key, _)| !is_ours(key)).cloned().collect()
+}

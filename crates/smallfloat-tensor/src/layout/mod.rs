@@ -1,0 +1,9 @@
+//! How quantized tensors lie in a file: schemes by name, the native container's records, packing of
+//! narrow codes, the grid of groups, and FP8 codes in place of CFloat8's.
+
+pub(crate) mod container;
+pub(crate) mod fp8_remap;
+pub(crate) mod grid;
+pub(crate) mod packing;
+pub(crate) mod scheme;
+pub(crate) mod share;

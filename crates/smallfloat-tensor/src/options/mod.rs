@@ -1,0 +1,307 @@
+//! [`Options`]: how tensors are quantized.
+
+pub(crate) mod recipe;
+
+use std::sync::Arc;
+
+use smallfloat::{Exact, FormatSpec, NegativeRule, Preset, Projection, Rounding, Saturation, project};
+
+use crate::error::{Error, Result, refuse};
+use crate::file::dtype::Dtype;
+use crate::file::input::TensorInfo;
+use crate::file::sink::TensorSpec;
+use crate::layout::container::Entry;
+use crate::layout::fp8_remap::Fp8Remap;
+use crate::layout::grid::{Granularity, Grid};
+use crate::layout::packing::Packing;
+use crate::layout::scheme::{Layout, NATIVE, Scheme};
+use crate::layout::share::Share;
+use crate::scale::bias::policy::BiasPolicy;
+use crate::scale::rule::{ScaleRule, ScaleSpec};
+use crate::stored::calibration::Calibration;
+use crate::stored::view::TensorView;
+
+/// What to do with NaN and infinities in the input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nonfinite {
+    /// Refuse the tensor, naming the first.
+    Refuse,
+    /// Give them what the preset says, and count them.
+    Preset,
+}
+
+/// What to do with negative values where the format is unsigned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Negative {
+    /// Refuse the tensor, naming the first.
+    Refuse,
+    /// Apply a rule.
+    Apply(NegativeRule),
+}
+
+/// In what form codes are stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Container {
+    /// As they are.
+    #[default]
+    Native,
+    /// CFloat8 codes as OCP FP8 codes of the same values with an F32 scale, for readers who know only those.
+    Fp8 {
+        /// Round a group again where FP8 lacks some of its values, instead of refusing it.
+        requantize: bool,
+    },
+    /// Their values as bfloat16, which must be exact.
+    Bf16,
+}
+
+/// How to quantize.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The format; its bias is left open where each tensor gets its own.
+    pub format: FormatSpec,
+    /// How biases are chosen.
+    pub bias: BiasPolicy,
+    /// Activations by which errors weigh in the choice of least error.
+    pub calibration: Option<Arc<Calibration>>,
+    /// What shares a bias or a scale.
+    pub granularity: Granularity,
+    /// The scales; `None` for formats whose bias is the scale, and for plain codes.
+    pub scale: Option<ScaleSpec>,
+    /// How codes lie in bytes.
+    pub packing: Packing,
+    /// Names and types of the tensors that are written.
+    pub layout: Layout,
+    /// In what form codes are stored.
+    pub container: Container,
+    /// Which tensors share one scale.
+    pub share: Share,
+    /// The rounding mode; stochastic ones need a seed.
+    pub rounding: Option<Rounding>,
+    /// The saturation mode; by default finite overflow saturates, and infinities are what the preset makes them.
+    pub saturation: Option<Saturation>,
+    /// The preset; by default the format's own.
+    pub preset: Option<Preset>,
+    /// The seed of stochastic rounding.
+    pub seed: Option<u64>,
+    /// NaN and infinities.
+    pub nonfinite: Nonfinite,
+    /// Negative values in an unsigned format.
+    pub negative: Negative,
+    /// Replace an output that exists.
+    pub overwrite: bool,
+    /// Read the result back and check digests and codes before it appears under its name.
+    pub verify: bool,
+    /// Collect exponent histograms, which costs a pass over the data where the bias is fixed.
+    pub histograms: bool,
+}
+
+impl Options {
+    /// The defaults for a format: its preset, saturating, biases by least error or as named, verified.
+    pub fn new(format: FormatSpec) -> Self {
+        Self {
+            format,
+            bias: format.bias().map_or(BiasPolicy::LeastError, BiasPolicy::Fixed),
+            calibration: None,
+            granularity: Granularity::Tensor,
+            scale: None,
+            packing: Packing::Bytes,
+            layout: NATIVE,
+            container: Container::Native,
+            share: Share::default(),
+            rounding: None,
+            saturation: None,
+            preset: None,
+            seed: None,
+            nonfinite: Nonfinite::Refuse,
+            negative: Negative::Refuse,
+            overwrite: false,
+            verify: true,
+            histograms: false,
+        }
+    }
+
+    pub(crate) fn projection(&self, format: &smallfloat::Format) -> Projection {
+        let projection = self.preset(format);
+        // Finite values saturate; an infinity stays one, if the preset does not clamp it.
+        let default = match projection.saturation {
+            Saturation::SatFinite => Saturation::SatFinite,
+            _ => Saturation::SatPropagate,
+        };
+        let projection = projection.with_saturation(self.saturation.unwrap_or(default));
+        let mut projection = self.rounding.map_or(projection, |rounding| projection.with_rounding(rounding));
+        if let Negative::Apply(rule) = self.negative {
+            projection.unrepresentable.negative = rule;
+        }
+        projection
+    }
+
+    fn preset(&self, format: &smallfloat::Format) -> Projection {
+        self.preset.unwrap_or(Preset::default_for(format)).projection(format)
+    }
+
+    /// The codes of +∞ and −∞ where the preset makes them NaN although finite values saturate.
+    pub(crate) fn infinities(&self, format: &smallfloat::Format) -> Option<[u32; 2]> {
+        let preset = self.preset(format);
+        let by_nan = preset.saturation == Saturation::SatNone && !format.has_infinity() && format.has_nan();
+        (self.saturation.is_none() && by_nan).then(|| {
+            let projection = self.projection(format).with_saturation(preset.saturation);
+            #[expect(clippy::cast_possible_truncation, reason = "codes have at most 16 bits")]
+            [false, true]
+                .map(|negative| project(Exact::Infinite { negative }, format, &projection).value as u32)
+        })
+    }
+
+    /// Refuses contradictions before anything is read.
+    pub(crate) fn check(&self) -> Result<()> {
+        let refused = |what: String| Err(Error::refused(None, None, what));
+        if self.rounding.is_some_and(Rounding::is_stochastic) && self.seed.is_none() {
+            return refused("stochastic rounding needs a seed, so that it can be reproduced".to_owned());
+        }
+        self.check_scales()?;
+        if self.bias.is_for_training() {
+            // Says so.
+            return self.bias.choose(&self.format, None).map(|_| ());
+        }
+        self.bias.check()?;
+        if self.calibration.is_some() && !self.weighs_errors() {
+            return refused(
+                "activations weigh errors: they go with the bias policy auto of a format whose bias is free, or with the scale \
+                 rule least-error"
+                    .to_owned(),
+            );
+        }
+        let BiasPolicy::Fixed(bias) = self.bias else { return Ok(()) };
+        match self.format.bias() {
+            Some(named) if named != bias => {
+                refused(format!("the format {} has the bias {named}, {bias} was asked for", self.format))
+            }
+            _ => self.format.with_bias(bias).map(|_| ()).map_err(refuse),
+        }
+    }
+
+    /// Does anything depend on how much an error weighs?
+    fn weighs_errors(&self) -> bool {
+        match &self.scale {
+            Some(scale) => scale.rule == ScaleRule::LeastError,
+            None => self.bias == BiasPolicy::LeastError && self.format.has_free_bias(),
+        }
+    }
+
+    /// How much errors in the columns of a tensor, its last dimension, weigh; `None` if all weigh the same.
+    pub(crate) fn weights(&self, info: &TensorInfo) -> Result<Option<Arc<[u32]>>> {
+        self.calibration.as_ref().map_or(Ok(None), |calibration| calibration.weights(info))
+    }
+
+    /// Granularity, scales, packing and container must make sense together.
+    fn check_scales(&self) -> Result<()> {
+        let refused = |what: String| Err(Error::refused(None, None, what));
+        let layout = self.layout()?;
+        if layout.is_wide() {
+            return refused(format!("{layout} is no small format: codes have at most 16 bits"));
+        }
+        if !self.packing.suits(&layout) {
+            return refused(format!("codes of {layout} can't be packed as {}", self.packing.name()));
+        }
+        if self.scale.is_none() && self.packing != Packing::Bytes {
+            return refused(format!("packing as {} is for codes with scales", self.packing.name()));
+        }
+        let free = self.format.has_free_bias();
+        match &self.scale {
+            Some(_) if free => {
+                return refused(format!(
+                    "the bias of {layout} is its scale: leave the scale format and rule out"
+                ));
+            }
+            Some(scale) => scale.check()?,
+            None if !free && self.granularity != Granularity::Tensor => {
+                return refused(format!(
+                    "{layout} has no bias, so there is nothing to share by {}: name a scale format and rule, or a scheme",
+                    self.granularity
+                ));
+            }
+            None => {}
+        }
+        let (unit, _) = self.packing.unit(&layout);
+        if let Granularity::Block { columns, .. } = self.granularity
+            && !columns.is_multiple_of(unit)
+        {
+            return refused(format!(
+                "blocks of {columns} columns of packed codes: take a multiple of {unit}"
+            ));
+        }
+        if matches!(self.container, Container::Fp8 { .. }) {
+            Fp8Remap::target(&layout)?;
+        }
+        Ok(())
+    }
+
+    /// The format at some legal bias: all of them have the same layout.
+    pub(crate) fn layout(&self) -> Result<smallfloat::Format> {
+        self.format.with_bias(self.format.bias().unwrap_or(0)).map_err(refuse)
+    }
+}
+
+impl Options {
+    /// Does every tensor get a look before it is encoded?
+    pub(crate) fn needs_scan(&self) -> bool {
+        let free = self.format.has_free_bias() && self.bias.needs_statistics();
+        free || self.histograms
+    }
+
+    /// The shape of a tensor's codes in the file.
+    pub(crate) fn stored_shape(&self, element: &smallfloat::Format, shape: &[u64]) -> Vec<u64> {
+        if self.packing == Packing::Bytes {
+            return shape.to_vec();
+        }
+        let grid = Grid::new(shape, self.granularity);
+        let row = self.packing.row_bytes(element, grid.columns);
+        match shape {
+            [rest @ .., last] if *last == grid.columns => rest.iter().copied().chain([row]).collect(),
+            [] => vec![row],
+            _ => vec![grid.rows, row],
+        }
+    }
+
+    /// What a native container says of a tensor.
+    pub(crate) fn entry(&self, tensor: &TensorView, stored: &TensorSpec) -> Result<Entry> {
+        let layout = self.layout()?;
+        let rounding = self.projection(&layout).rounding;
+        let random_bits = rounding.random_bits().map(smallfloat::RandomBits::count);
+        let source_dtype = match tensor.entry() {
+            Some(entry) => entry.source_dtype.clone(),
+            None if tensor.info.dtype.is_wide_float() => tensor.info.dtype.name().to_owned(),
+            // Values of codes and scales of other programs are F32 to their readers.
+            None => Dtype::F32.name().to_owned(),
+        };
+        Ok(Entry {
+            format: Entry::format_name(&layout),
+            subnormals: layout.subnormals().name().to_owned(),
+            source_dtype,
+            granularity: self.granularity.to_string(),
+            scale: self.scale.map(|scale| scale.format.to_string()),
+            scale_rule: self.scale.map(|scale| scale.rule.to_string()),
+            global_scale: self.scale.is_some_and(|scale| scale.global.is_some()),
+            packing: (self.packing != Packing::Bytes).then(|| self.packing.name().to_owned()),
+            shape: (stored.shape != tensor.info.shape).then(|| tensor.info.shape.clone()),
+            rounding: rounding.name().to_owned(),
+            random_bits,
+            seed: random_bits.and(self.seed),
+            generator: random_bits.map(|_| "philox".to_owned()),
+            // The digest's room; its value is known when the codes are.
+            sha256: "0".repeat(64),
+        })
+    }
+}
+
+impl Scheme {
+    /// Options for quantizing into this scheme.
+    pub fn options(&self) -> Options {
+        Options {
+            granularity: self.granularity,
+            scale: Some(self.scale),
+            packing: self.packing,
+            layout: self.layout,
+            ..Options::new(FormatSpec::from(self.element))
+        }
+    }
+}

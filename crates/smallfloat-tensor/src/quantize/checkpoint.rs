@@ -1,0 +1,446 @@
+//! [`Checkpoint`]: the tensors of one or more files, which of them are quantized, which share a
+//! scale, and the writing of each output file.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use smallfloat_kernels::ErrorSums;
+
+use crate::error::{Error, Result, quoted, refuse};
+use crate::file::dtype::Dtype;
+use crate::file::input::{CHUNK_BYTES, TensorInfo};
+use crate::file::safetensors::byte_len;
+use crate::file::sink::{Sealed, Sink, SinkOptions, TensorSpec};
+use crate::layout::container::{Entry, Recorded, bias_name, foreign_metadata, metadata};
+use crate::layout::grid::{Granularity, Grid, Tile};
+use crate::layout::scheme::{FLOAT_QUANTIZED, FP8, Layout};
+use crate::options::{Container, Options};
+use crate::progress::Progress;
+use crate::quantize::global::Statistics;
+use crate::quantize::loader::Loader;
+use crate::quantize::per_group::{OutputSlots, PerGroup, TensorScale};
+use crate::quantize::per_tensor::{Decoders, PerTensor};
+use crate::quantize::search::Searcher;
+use crate::report::TensorReport;
+use crate::stored::view::{Stored, TensorView, View};
+use crate::verify::verify_at;
+
+/// A tensor of a checkpoint: which file, and which tensor in it.
+pub(crate) type TensorPosition = (usize, usize);
+
+/// One or more files whose tensors belong together.
+pub(crate) struct Checkpoint<'a> {
+    views: &'a [View],
+    options: &'a Options,
+    /// The names and types of what is written.
+    pub(crate) layout: Layout,
+    /// For each file, for each tensor: is it quantized?
+    chosen: Vec<Vec<bool>>,
+    /// The tensors that share a scale with others, and their company.
+    shared: HashMap<TensorPosition, usize>,
+    groups: Vec<ScaleGroup>,
+    decoders: Decoders,
+}
+
+/// Tensors that share a scale, as file and place, and what they have decided once it is known.
+pub(crate) struct ScaleGroup {
+    members: Vec<TensorPosition>,
+    whole: Option<TensorScale>,
+}
+
+/// What became of the tensors of one output file.
+pub(crate) struct Part {
+    pub(crate) reports: Vec<TensorReport>,
+    /// Of each tensor, so that they add up in the input's order however the tensors are parted.
+    pub(crate) sums: Vec<ErrorSums>,
+    pub(crate) bytes_out: u64,
+}
+
+impl<'a> Checkpoint<'a> {
+    pub(crate) fn new(
+        views: &'a [View],
+        options: &'a Options,
+        select: &dyn Fn(&str) -> bool,
+    ) -> Result<Self> {
+        let layout = match (options.container, options.granularity) {
+            (Container::Fp8 { .. }, Granularity::Tensor) => FP8,
+            (Container::Fp8 { .. }, _) => FLOAT_QUANTIZED,
+            _ => options.layout,
+        };
+        let mut chosen = Vec::new();
+        for view in views {
+            let mut of_file = Vec::new();
+            for tensor in view.tensors() {
+                let (name, shape) = (&tensor.info.name, &tensor.info.shape);
+                // Few bits with a scale a block are for matrices; biases and norms stay as they are.
+                let fits = layout.holds(name, shape) && (options.scale.is_none() || shape.len() >= 2);
+                let takes = tensor.has_numbers() && fits && select(name);
+                if !takes && tensor.format().is_some() {
+                    let what =
+                        "is quantized already and was not selected: include it, or dequantize the file first";
+                    return Err(Error::refused(Some(view.source().path()), Some(name), what));
+                }
+                if takes {
+                    let path = Some(view.source().path());
+                    layout
+                        .check_rows(shape, options.granularity)
+                        .map_err(|what| Error::refused(path, Some(name), what))?;
+                }
+                of_file.push(takes);
+            }
+            chosen.push(of_file);
+        }
+        let mut checkpoint = Self {
+            views,
+            options,
+            layout,
+            chosen,
+            shared: HashMap::new(),
+            groups: Vec::new(),
+            decoders: Decoders::default(),
+        };
+        checkpoint.check_calibration()?;
+        checkpoint.find_shared();
+        Ok(checkpoint)
+    }
+
+    /// Does a tensor have something that is decided for all of its elements?
+    fn decides_whole(&self) -> bool {
+        self.options.granularity == Granularity::Tensor
+            || self.options.scale.is_some_and(|scale| scale.global.is_some())
+    }
+
+    /// Activations that are for none of the tensors are a mistake.
+    fn check_calibration(&self) -> Result<()> {
+        let Some(calibration) = &self.options.calibration else { return Ok(()) };
+        let mut used = false;
+        for place in self.places().into_iter().filter(|&place| self.is_chosen(place)) {
+            used |= calibration.weights(&self.tensor(place).info)?.is_some();
+        }
+        if used {
+            return Ok(());
+        }
+        let what = "has activations for none of the tensors that are quantized: they are named as these tensors, or as \
+                    their modules without `.weight`; an .npy file is for all tensors with as many columns";
+        Err(Error::refused(Some(calibration.path()), None, what))
+    }
+
+    fn find_shared(&mut self) {
+        if !self.decides_whole() {
+            return;
+        }
+        let mut places = Vec::new();
+        for (file, view) in self.views.iter().enumerate() {
+            places.extend((0..view.tensors().len()).filter(|&i| self.chosen[file][i]).map(|i| (file, i)));
+        }
+        let names = places.iter().map(|&(file, i)| &*self.views[file].tensors()[i].info.name);
+        for group in self.options.share.groups(names) {
+            let members: Vec<_> = group.into_iter().map(|i| places[i]).collect();
+            self.shared.extend(members.iter().map(|&member| (member, self.groups.len())));
+            self.groups.push(ScaleGroup { members, whole: None });
+        }
+    }
+
+    /// The tensors of a file.
+    pub(crate) fn places_of(&self, file: usize) -> Vec<TensorPosition> {
+        (0..self.views[file].tensors().len()).map(|i| (file, i)).collect()
+    }
+
+    /// The tensors of all files.
+    pub(crate) fn places(&self) -> Vec<TensorPosition> {
+        (0..self.views.len()).flat_map(|file| self.places_of(file)).collect()
+    }
+
+    pub(crate) fn tensor(&self, (file, i): TensorPosition) -> &'a TensorView {
+        &self.views[file].tensors()[i]
+    }
+
+    pub(crate) fn is_chosen(&self, (file, i): TensorPosition) -> bool {
+        self.chosen[file][i]
+    }
+
+    /// The number of the company that a tensor shares a scale with.
+    pub(crate) fn scale_group(&self, place: TensorPosition) -> Option<usize> {
+        self.shared.get(&place).copied()
+    }
+
+    /// Names must be unique in all files together, those that are written beside codes included; `files` names the files.
+    pub(crate) fn check_names(&self, files: &[String]) -> Result<()> {
+        let mut seen: HashMap<String, usize> = HashMap::new();
+        for place in self.places() {
+            for spec in self.outputs(place)? {
+                let name = spec.name.clone();
+                if let Some(other) = seen.insert(spec.name, place.0) {
+                    let what = format!(
+                        "would be written for {} and for {}; names are unique in a checkpoint",
+                        quoted(&files[other]),
+                        quoted(&files[place.0])
+                    );
+                    return Err(Error::refused(None, Some(&name), what));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The tensors that a tensor becomes.
+    fn outputs(&self, place: TensorPosition) -> Result<Vec<TensorSpec>> {
+        let mut specs = Vec::new();
+        if self.is_chosen(place) {
+            self.specs(self.tensor(place), &mut specs)?;
+        } else {
+            let info = &self.tensor(place).info;
+            specs.push(TensorSpec::new(&info.name, info.dtype, info.shape.clone()));
+        }
+        Ok(specs)
+    }
+
+    /// How many bytes a tensor becomes.
+    pub(crate) fn bytes_out(&self, place: TensorPosition) -> Result<u64> {
+        let outputs = self.outputs(place)?;
+        let lens = outputs.iter().map(|spec| byte_len(spec.dtype, &spec.shape).map_err(refuse));
+        lens.sum()
+    }
+
+    /// How many bytes quantizing these tensors reads, roughly.
+    pub(crate) fn bytes(&self, places: &[TensorPosition]) -> u64 {
+        let bytes = |&place: &TensorPosition| {
+            let tensor = self.tensor(place);
+            let whole = || !self.is_plain(tensor, place) && self.decides_whole();
+            let twice = self.is_chosen(place) && (self.options.needs_scan() || whole());
+            tensor.info.len.saturating_mul(1 + u64::from(twice))
+        };
+        places.iter().map(bytes).fold(0, u64::saturating_add)
+    }
+
+    /// The free text of some files; of values under one key the first.
+    fn kept(&self, files: &[usize]) -> Vec<(String, String)> {
+        let mut kept: Vec<(String, String)> = Vec::new();
+        for (key, value) in files.iter().flat_map(|&file| foreign_metadata(self.views[file].source())) {
+            if kept.iter().all(|(known, _)| *known != key) {
+                kept.push((key, value));
+            }
+        }
+        // Some loaders refuse files that do not say which framework's names they have.
+        if !self.layout.is_native() && kept.iter().all(|(key, _)| key != "format") {
+            kept.push(("format".to_owned(), "pt".to_owned()));
+        }
+        kept
+    }
+
+    /// The modules whose matrices are not quantized: readers of configurations want them named.
+    pub(crate) fn ignored(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for (view, chosen) in self.views.iter().zip(&self.chosen) {
+            for (tensor, chosen) in view.tensors().iter().zip(chosen) {
+                let module = tensor.info.name.strip_suffix(".weight");
+                if let (Some(module), false, 2) = (module, *chosen, tensor.info.shape.len()) {
+                    names.push(module.to_owned());
+                }
+            }
+        }
+        names.sort();
+        names
+    }
+
+    /// What is decided for a whole tensor, alone or with those that it shares with.
+    fn whole(
+        &mut self,
+        place: TensorPosition,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<TensorScale> {
+        if !self.decides_whole() {
+            return Ok(TensorScale { scale: None, global: 1.0 });
+        }
+        let group = self.shared.get(&place).copied();
+        if let Some(whole) = group.and_then(|group| self.groups[group].whole) {
+            return Ok(whole);
+        }
+        let members = group.map_or_else(|| vec![place], |group| self.groups[group].members.clone());
+        let mut statistics = Statistics::new(self.options)?;
+        let fixed = self.options.scale.is_none() && !self.options.bias.needs_statistics();
+        for &(file, i) in members.iter().filter(|_| !fixed) {
+            let loader = Loader::new(&self.views[file], &self.views[file].tensors()[i], self.options)?;
+            let Grid { rows, columns, .. } = loader.grid;
+            if rows * columns > 0 {
+                statistics.add(&loader, Tile { row: 0, rows, column: 0, columns }, progress)?;
+            }
+        }
+        let by_bias = self.options.scale.is_none() && self.options.format.has_free_bias();
+        let layout = self.options.layout()?;
+        let global = self.options.scale.map_or(1.0, |scale| scale.global_of(&layout, statistics.extent.amax));
+        let scale =
+            if self.options.granularity == Granularity::Tensor && (by_bias || self.options.scale.is_some()) {
+                match Searcher::new(self.options)? {
+                    None => Some(statistics.choose(self.options, &layout, global)?),
+                    Some(searcher) => {
+                        let mut search = searcher.search(&statistics.extent, global);
+                        for &(file, i) in &members {
+                            let tensor = &self.views[file].tensors()[i];
+                            let loader = Loader::new(&self.views[file], tensor, self.options)?;
+                            let Grid { rows, columns, .. } = loader.grid;
+                            search.read(&loader, Tile { row: 0, rows, column: 0, columns }, progress)?;
+                        }
+                        Some(search.best())
+                    }
+                }
+            } else {
+                None
+            };
+        let whole = TensorScale { scale, global };
+        if let Some(group) = group {
+            self.groups[group].whole = Some(whole);
+        }
+        Ok(whole)
+    }
+
+    /// Writes some tensors, with the free text of `files`, into one file that is whole, verified and not yet in place.
+    pub(crate) fn write(
+        &mut self,
+        files: &[usize],
+        places: &[TensorPosition],
+        output: &Path,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<(Part, Sealed)> {
+        let options = self.options;
+        let native = self.layout.is_native() && options.container == Container::Native;
+        let mut entries = BTreeMap::new();
+        let mut specs = Vec::new();
+        let mut jobs = Vec::new();
+        for &place in places {
+            let (tensor, first) = (self.tensor(place), specs.len());
+            let slots = if self.is_chosen(place) {
+                let slots = self.specs(tensor, &mut specs)?;
+                if native {
+                    entries.insert(tensor.info.name.clone(), options.entry(tensor, &specs[slots.codes])?);
+                }
+                Some(slots)
+            } else {
+                specs.extend(self.outputs(place)?);
+                None
+            };
+            jobs.push((place, slots, first));
+        }
+        let kept = self.kept(files);
+        let text = |entries: &BTreeMap<String, Entry>, written: Option<Vec<Recorded<'_>>>| {
+            if native { metadata(&kept, entries, written) } else { Ok(kept.clone()) }
+        };
+        let sink_options =
+            SinkOptions { overwrite: options.overwrite, digests: native, ..SinkOptions::default() };
+        let sink = Sink::create(output, specs, text(&entries, None)?, sink_options)?;
+
+        let (mut reports, mut sums) = (Vec::new(), Vec::new());
+        for &(place, slots, first) in &jobs {
+            let info = &self.tensor(place).info;
+            progress(Progress::Tensor(&info.name));
+            let mut report = TensorReport::copied(&info.name, &info.shape);
+            if let Some(slots) = slots {
+                sums.push(self.encode(place, slots, &sink, &mut report, progress)?);
+            } else {
+                let mut buffer = vec![0; CHUNK_BYTES];
+                self.views[place.0].source().read_chunks(info, &mut buffer, |_, bytes| {
+                    progress(Progress::Bytes(bytes.len() as u64));
+                    sink.append(first, bytes)
+                })?;
+                sums.push(ErrorSums::default());
+            }
+            reports.push(report);
+        }
+        let bytes_out = sink.file_len();
+        let digests = if native { sink.digests()? } else { Vec::new() };
+        for (place, slots, _) in jobs {
+            let entry = entries.get_mut(&self.tensor(place).info.name);
+            if let (Some(entry), Some(slots)) = (entry, slots) {
+                entry.sha256.clone_from(&digests[slots.codes]);
+            }
+        }
+        let written = sink.specs().zip(&digests);
+        let written =
+            written.map(|(spec, sha256)| (&*spec.name, spec.dtype, &*spec.shape, &**sha256)).collect();
+        let text = text(&entries, Some(written))?;
+        let sealed = sink.seal(Some(&text))?;
+        let has_codes =
+            options.container != Container::Bf16 && reports.iter().any(|report| report.format.is_some());
+        if options.verify && (native || has_codes) {
+            progress(Progress::Verify);
+            verify_at(sealed.temporary_path(), output, Some(options.granularity))?;
+        }
+        Ok((Part { reports, sums, bytes_out }, sealed))
+    }
+
+    /// Writes the codes of one tensor and what goes with them.
+    fn encode(
+        &mut self,
+        place: TensorPosition,
+        slots: OutputSlots,
+        sink: &Sink,
+        report: &mut TensorReport,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<ErrorSums> {
+        let (view, tensor, options) = (&self.views[place.0], self.tensor(place), self.options);
+        report.format = Some(Entry::format_name(&options.layout()?));
+        if self.is_plain(tensor, place) {
+            let job =
+                PerTensor { source: view.source(), info: &tensor.info, options, decoders: &self.decoders };
+            return job.run(sink, slots.codes, report, progress);
+        }
+        let whole = self.whole(place, progress)?;
+        let loader = Loader::new(view, tensor, options)?;
+        PerGroup::new(loader, options, whole, sink, slots)?.run(report, progress)
+    }
+
+    /// Does a tensor take the way of one bias a tensor, without scales, company or other containers?
+    fn is_plain(&self, tensor: &TensorView, place: TensorPosition) -> bool {
+        let options = self.options;
+        options.scale.is_none()
+            && options.granularity == Granularity::Tensor
+            && options.container == Container::Native
+            && options.layout.is_native()
+            && tensor.stored == Stored::Wide
+            && !self.shared.contains_key(&place)
+    }
+
+    /// Adds the tensors that a quantized tensor becomes.
+    fn specs(&self, tensor: &TensorView, specs: &mut Vec<TensorSpec>) -> Result<OutputSlots> {
+        let (name, shape, options, layout) =
+            (&tensor.info.name, &tensor.info.shape, self.options, &self.layout);
+        let codes = specs.len();
+        let mut slots = OutputSlots { codes, scale: None, global: None };
+        let element = options.layout()?;
+        match options.container {
+            Container::Bf16 => specs.push(TensorSpec::new(name, Dtype::BF16, shape.clone())),
+            Container::Fp8 { .. } => {
+                let dtype = layout
+                    .code_dtype(&crate::layout::fp8_remap::Fp8Remap::target(&element)?, options.packing);
+                specs.push(TensorSpec::new(name, dtype, shape.clone()));
+                slots.scale = Some(specs.len());
+                let shape = layout.scale_shape(options.granularity, shape);
+                specs.push(TensorSpec::new(format!("{name}{}", layout.scale), Dtype::F32, shape));
+            }
+            Container::Native => {
+                let dtype = layout.code_dtype(&element, options.packing);
+                let stored = options.stored_shape(&element, shape);
+                specs.push(TensorSpec::new(format!("{name}{}", layout.codes), dtype, stored));
+                let shape = layout.scale_shape(options.granularity, shape);
+                if let Some(scale) = &options.scale {
+                    slots.scale = Some(specs.len());
+                    let name = format!("{name}{}", layout.scale);
+                    specs.push(TensorSpec::new(name, layout.scale_dtype(&scale.format), shape));
+                } else if element.has_free_bias() {
+                    slots.scale = Some(specs.len());
+                    specs.push(TensorSpec::new(bias_name(name), Dtype::U8, shape));
+                }
+                if options.scale.is_some_and(|scale| scale.global.is_some()) {
+                    slots.global = Some(specs.len());
+                    let shape = layout.scale_shape(Granularity::Tensor, shape_of(&tensor.info));
+                    specs.push(TensorSpec::new(format!("{name}{}", layout.global), Dtype::F32, shape));
+                }
+            }
+        }
+        Ok(slots)
+    }
+}
+
+pub(crate) fn shape_of(info: &TensorInfo) -> &[u64] {
+    &info.shape
+}

@@ -1,0 +1,87 @@
+//! `quantization_config` of a checkpoint's `config.json`.
+//!
+//! Sources: vLLM's `fp8` loader and transformers' `FineGrainedFP8Config` (`quant_method` `fp8`); compressed-tensors 0.20,
+//! `QuantizationConfig`, `QuantizationScheme` and the presets of `quantization/quant_scheme.py`.
+
+use serde_json::{Value, json};
+use smallfloat::formats::{BINARY32, E4M3FN, E5M2, E8M0FNU};
+
+use crate::layout::grid::Granularity;
+use crate::layout::scheme::{Config, Layout};
+use crate::options::{Container, Options};
+
+/// What readers of the layout must be told; `ignored` are the modules whose matrices are not quantized.
+pub(crate) fn quantization_config(options: &Options, layout: &Layout, ignored: &[String]) -> Option<Value> {
+    if options.container == Container::Bf16 {
+        return None;
+    }
+    match layout.config {
+        Config::Own => None,
+        Config::Fp8 => Some(fp8(options, ignored)),
+        Config::CompressedTensors(format) => Some(compressed(options, format, ignored)),
+    }
+}
+
+fn fp8(options: &Options, ignored: &[String]) -> Value {
+    // CFloat8 in FP8's clothes has as many significant bits as its twin.
+    let is_e5m2 = options.layout().is_ok_and(|format| format.precision() == E5M2.precision());
+    let mut config = json!({
+        "quant_method": "fp8",
+        "fmt": if is_e5m2 { "e5m2" } else { "e4m3" },
+        "activation_scheme": "dynamic",
+    });
+    if let Granularity::Block { rows, columns } = options.granularity {
+        config["weight_block_size"] = json!([rows, columns]);
+    }
+    // One list for each of the two readers.
+    config["ignored_layers"] = json!(ignored);
+    config["modules_to_not_convert"] = json!(ignored);
+    config
+}
+
+fn compressed(options: &Options, format: &str, ignored: &[String]) -> Value {
+    let scale = options.scale.map_or(BINARY32, |scale| scale.format);
+    let bits = options.layout().map_or(8, |format| format.width());
+    let global = options.scale.is_some_and(|scale| scale.global.is_some());
+    let mut weights = json!({
+        "num_bits": bits,
+        "type": "float",
+        "symmetric": true,
+        "dynamic": false,
+    });
+    let strategy = match options.granularity {
+        Granularity::Tensor => "tensor",
+        Granularity::Channel => "channel",
+        Granularity::Block { rows: 1, columns } => {
+            weights["group_size"] = json!(columns);
+            if global { "tensor_group" } else { "group" }
+        }
+        Granularity::Block { rows, columns } => {
+            weights["block_structure"] = json!([rows, columns]);
+            "block"
+        }
+    };
+    weights["strategy"] = json!(strategy);
+    if scale == E8M0FNU {
+        weights["scale_dtype"] = json!("torch.uint8");
+    } else if scale == E4M3FN {
+        weights["scale_dtype"] = json!("torch.float8_e4m3fn");
+    }
+    json!({
+        "quant_method": "compressed-tensors",
+        "format": format,
+        "quantization_status": "compressed",
+        "config_groups": {
+            "group_0": {
+                "targets": ["Linear"],
+                "weights": weights,
+                "input_activations": null,
+                "output_activations": null,
+                "format": format,
+            },
+        },
+        "ignore": ignored,
+        "kv_cache_scheme": null,
+        "global_compression_ratio": null,
+    })
+}

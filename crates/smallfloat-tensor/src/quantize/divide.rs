@@ -1,0 +1,225 @@
+//! [`Quotients`]: x / scale as numbers whose rounding by an encoder is the one rounding of the exact quotient.
+//!
+//! In every mode but the stochastic ones the places where the rounding of an element format of precision P ≤ 11 changes
+//! have at most P + 1 ≤ 12 significant bits. Two facts make the everyday case fast:
+//!
+//! * *Short operands need no care.* Let x and s have at most 24 significant bits (F32, F16, BF16; scales have no more),
+//!   and p be such a place. If x ≠ p·s, both are multiples of a power of two that is at least 2^−37 times the larger,
+//!   so that x / s and p differ by more than 2^−38 of it. An f64 quotient, off by 2^−53, is on the same side of p as
+//!   x / s, and it is p only if x = p·s.
+//! * *What is rounded to odd in f32 is as good*, since a place has fewer than 24 bits and an f32 with an odd last bit is
+//!   none. The places lie well inside f32's range, and what underflows or overflows stays on its side of them.
+//! * *Two scales are no worse.* The scale of a block may itself be divided by one of the tensor. If that has at most 24
+//!   bits too, its product with x is an exact f64 of at most 48, and the first fact holds with 2^−48 and 2^−49.
+//!
+//! So short operands are divided by a power of two in f32, by other scales in f64 and rounded to odd to f32, and the
+//! encoder of f32 has vector kernels. Everything else takes [`Divisor::apply`] and the encoder of f64.
+
+use std::ops::Range;
+
+use smallfloat::{Format, Projection};
+use smallfloat_kernels::{Element, Encoder, EventCounts, RandomWords};
+
+use crate::error::{Result, refuse};
+use crate::scale::rule::Divisor;
+
+/// How the elements of a tensor are divided and encoded.
+#[derive(Debug)]
+pub(crate) enum Quotients {
+    /// Operands of at most 24 bits, elements of at most 8, no random words.
+    Short(Encoder<f32>),
+    /// All others.
+    Long(Encoder<f64>),
+}
+
+/// Quotients on their way to the encoder, and its codes.
+#[derive(Debug, Default)]
+pub(crate) struct Division {
+    short: Vec<f32>,
+    long: Vec<f64>,
+    bytes: Vec<u8>,
+}
+
+impl Quotients {
+    /// For an element format and a projection; `is_short` says that elements have at most 24 significant bits, at
+    /// exponents of f32.
+    pub(crate) fn new(
+        element: &Format,
+        projection: &Projection,
+        length: usize,
+        is_short: bool,
+    ) -> Result<Self> {
+        let (lowest, highest) = element.exponent_range();
+        let inside = lowest - element.precision().cast_signed() > -120 && highest < 120;
+        if is_short && inside && element.width() <= 8 && !projection.rounding.is_stochastic() {
+            return Encoder::for_length(element, projection, length).map(Self::Short).map_err(refuse);
+        }
+        Encoder::for_length(element, projection, length).map(Self::Long).map_err(refuse)
+    }
+
+    /// Makes room for so many quotients.
+    pub(crate) fn begin(&self, division: &mut Division, count: usize) {
+        match self {
+            Self::Short(_) => {
+                division.short.resize(count, 0.0);
+                division.bytes.resize(count, 0);
+            }
+            Self::Long(_) => division.long.resize(count, 0.0),
+        }
+    }
+
+    /// Puts the quotients of these values at these places.
+    pub(crate) fn divide<T: Element>(
+        &self,
+        division: &mut Division,
+        places: Range<usize>,
+        values: &[T],
+        divisor: Divisor,
+    ) {
+        match self {
+            Self::Short(_) => divide_short(values, divisor, &mut division.short[places]),
+            Self::Long(_) => {
+                for (q, x) in division.long[places].iter_mut().zip(values) {
+                    *q = divisor.apply(x.to_f64());
+                }
+            }
+        }
+    }
+
+    /// Encodes the quotients from `at` on.
+    pub(crate) fn encode(
+        &self,
+        division: &mut Division,
+        at: usize,
+        codes: &mut [u16],
+        words: RandomWords,
+    ) -> EventCounts {
+        let places = at..at + codes.len();
+        match self {
+            Self::Short(encoder) => {
+                let bytes = &mut division.bytes[places.clone()];
+                let events = encoder.encode(&division.short[places], bytes);
+                codes.iter_mut().zip(bytes).for_each(|(code, byte)| *code = u16::from(*byte));
+                events
+            }
+            Self::Long(encoder) => encoder.encode_random(&division.long[places], codes, words),
+        }
+    }
+}
+
+fn divide_short<T: Element>(values: &[T], divisor: Divisor, quotients: &mut [f32]) {
+    #[expect(clippy::cast_possible_truncation, reason = "short operands are f32 numbers")]
+    let short = |x: &T| x.to_f64() as f32;
+    let pairs = quotients.iter_mut().zip(values);
+    match divisor {
+        Divisor::Power(inverse) if to_odd(inverse).is_normal() && inverse <= f64::from(f32::MAX) => {
+            let inverse = to_odd(inverse);
+            let in_range = |x: f32, product: f32| {
+                let huge = (product.abs() > f32::MAX) & (x.abs() <= f32::MAX);
+                if huge { f32::MAX.copysign(x) } else { product }
+            };
+            if inverse >= 1.0 {
+                // Nothing gets smaller: so it is with biases.
+                for (q, x) in pairs {
+                    let x = short(x);
+                    *q = in_range(x, x * inverse);
+                }
+                return;
+            }
+            for (q, x) in pairs {
+                let x = short(x);
+                let product = x * inverse;
+                let tiny = product.abs() < f32::MIN_POSITIVE && x != 0.0;
+                *q = in_range(x, if tiny { f32::MIN_POSITIVE.copysign(x) } else { product });
+            }
+        }
+        Divisor::Value(scale) => pairs.for_each(|(q, x)| *q = to_odd(x.to_f64() / scale)),
+        Divisor::Ratio { unit, over } if f64::from(to_odd(over)).to_bits() == over.to_bits() => {
+            pairs.for_each(|(q, x)| *q = to_odd(x.to_f64() * over / unit));
+        }
+        _ => pairs.for_each(|(q, x)| *q = to_odd(divisor.apply(x.to_f64()))),
+    }
+}
+
+/// The number itself if it is an f32; else the one of the f32 around it whose last bit is 1.
+fn to_odd(x: f64) -> f32 {
+    #[expect(clippy::cast_possible_truncation, reason = "mended below")]
+    let near = x as f32;
+    let back = f64::from(near);
+    let beyond = u32::from(back.abs() > x.abs());
+    let inexact = u32::from(back.to_bits() != x.to_bits());
+    f32::from_bits((near.to_bits() - beyond) | inexact)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smallfloat::formats::{E2M1FN, E4M3FN, E5M2};
+    use smallfloat::{Rounding, Saturation};
+
+    #[test]
+    fn rounding_to_odd() {
+        let ulp = 2.0_f64.powi(-23);
+        for (x, odd) in [
+            (1.0, 1.0),
+            (-1.5, -1.5),
+            (1.0 + ulp / 4.0, 1.0 + ulp),
+            (1.0 + 0.9 * ulp, 1.0 + ulp),
+            (1.0 + 1.1 * ulp, 1.0 + ulp),
+            (-(1.0 + 1.9 * ulp), -(1.0 + ulp)),
+            (1e300, f64::from(f32::MAX)),
+            (-1e-300, -f64::from(f32::from_bits(1))),
+            (f64::INFINITY, f64::INFINITY),
+        ] {
+            assert_eq!(f64::from(to_odd(x)).to_bits(), odd.to_bits(), "{x}");
+        }
+        assert!(to_odd(f64::NAN).is_nan());
+        assert_eq!(to_odd(-0.0).to_bits(), (-0.0_f32).to_bits());
+    }
+
+    /// Of x = p·s and its neighbours in f32, where rounding changes, and of extreme operands: the short way gives
+    /// the codes of the long one, which is proved with `divide_to_odd`.
+    #[test]
+    fn the_short_way_rounds_as_the_long_one() {
+        let mut scales: Vec<f64> =
+            [1.0_f32, 0.3, 448.0, 1e-30, 1e30, 0.007_812_5, 3.0, f32::MIN_POSITIVE, f32::MAX]
+                .map(f64::from)
+                .into();
+        scales.extend([2.0_f64.powi(-149), 2.0_f64.powi(140), 0.0, f64::NAN, f64::INFINITY]);
+        let mut divisors: Vec<(f64, Divisor)> = scales.iter().map(|&s| (s, Divisor::new(s))).collect();
+        for over in [0.3_f32, 2688.0, 1e-38, f32::MAX, f32::from_bits(1)].map(f64::from) {
+            let ratio = |unit: f64| (unit / over, Divisor::Ratio { unit, over });
+            divisors.extend([448.0, 1.0, 0.1015625, 15.0, 2.0_f64.powi(-9)].map(ratio));
+        }
+        for format in [E4M3FN, E5M2, E2M1FN, Format::cfloat8_1_4_3(0).unwrap()] {
+            for rounding in Rounding::DETERMINISTIC {
+                let projection = format.default_projection().with_rounding(rounding);
+                let projection = projection.with_saturation(Saturation::SatFinite);
+                let short = Quotients::new(&format, &projection, usize::MAX, true).unwrap();
+                let long = Quotients::new(&format, &projection, usize::MAX, false).unwrap();
+                assert!(matches!((&short, &long), (Quotients::Short(_), Quotients::Long(_))));
+                for &(scale, divisor) in &divisors {
+                    let mut values = vec![0.0, -0.0, 1e-40, f64::from(f32::MAX), f64::NAN, f64::INFINITY];
+                    for code in 0..=format.max_code() {
+                        let place = format.decode_f64(code).value;
+                        for place in [place, place * 1.0625, place * 1.125, place * 1.25, place * 1.5] {
+                            #[expect(clippy::cast_possible_truncation, reason = "an f32 near p·s")]
+                            let x = (place * scale) as f32;
+                            values.extend([x.next_down(), x, x.next_up()].map(f64::from));
+                        }
+                    }
+                    let coded = |quotients: &Quotients| {
+                        let (mut division, mut codes) = (Division::default(), vec![0_u16; values.len()]);
+                        quotients.begin(&mut division, values.len());
+                        quotients.divide(&mut division, 0..values.len(), &values, divisor);
+                        let generator = smallfloat::random::Philox { seed: 0, stream: 0 }.into();
+                        let words = RandomWords { generator, first_element: 0 };
+                        quotients.encode(&mut division, 0, &mut codes, words);
+                        codes
+                    };
+                    assert_eq!(coded(&short), coded(&long), "{format} {rounding:?} {scale:e}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,626 @@
+//! [`PerGroup`]: one tensor into codes with a scale or a bias for each group of its elements.
+//!
+//! The work goes tile by tile ([`Grid::tile`]), on all threads: load, choose the scales of its groups, divide, encode,
+//! pack; then the results are written and added up in order. A value is divided by its scale so that the encoder's
+//! rounding is the only one (`quotients.rs`). Elements of F32, F16 and BF16 are held as f32, all others as f64. Memory is that of a few tiles a thread; a group larger than a tile is
+//! read twice, and its parts are what threads share.
+
+use std::ops::Range;
+
+use smallfloat::random::Philox;
+use smallfloat::{Flags, Format};
+use smallfloat_kernels::{Decoder, ErrorSums, EventCounts, RandomWords};
+
+use crate::error::{Result, refuse};
+use crate::file::dtype::Dtype;
+use crate::file::pipeline::ordered;
+use crate::file::sink::Sink;
+use crate::layout::fp8_remap::{Counts, Fp8Remap, Table};
+use crate::layout::grid::{Grid, PIECE_ELEMENTS, TILE_ELEMENTS, Tile, index};
+use crate::options::{Container, Nonfinite, Options};
+use crate::progress::{Progress, stream_of_name};
+use crate::quantize::divide::{Division, Quotients};
+use crate::quantize::global::Statistics;
+use crate::quantize::loader::{Loader, TileElement};
+use crate::quantize::search::Searcher;
+use crate::report::{ScaleReport, TensorReport};
+use crate::scale::bias::choose::BiasLadder;
+use crate::scale::range::MagnitudeRange;
+use crate::scale::rule::{Divisor, Extent, Scale};
+use crate::stored::view::{Stored, f64_decoder};
+
+/// What a whole tensor, or several that share, have decided before the work on groups begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TensorScale {
+    /// The scale, where there is one for the tensor.
+    pub(crate) scale: Option<Scale>,
+    /// What divides all scales.
+    pub(crate) global: f64,
+}
+
+/// Where the parts of a tensor go in a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutputSlots {
+    pub(crate) codes: usize,
+    pub(crate) scale: Option<usize>,
+    pub(crate) global: Option<usize>,
+}
+
+/// The work on one tensor: what it depends on, and nothing that it changes.
+pub(crate) struct PerGroup<'a> {
+    loader: Loader<'a>,
+    options: &'a Options,
+    element: Format,
+    quotients: Quotients,
+    decoder: Decoder<f64>,
+    /// Are all elements numbers of f32?
+    is_short: bool,
+    /// Tables and the decoder of FP8 codes, where those are stored.
+    relabel: Option<(Fp8Remap, Decoder<f64>)>,
+    infinities: Option<[u32; 2]>,
+    searcher: Option<Searcher>,
+    philox: Philox,
+    whole: TensorScale,
+    ladder: BiasLadder,
+    sink: &'a Sink,
+    slots: OutputSlots,
+}
+
+/// What a thread holds.
+#[derive(Default)]
+struct Scratch<T> {
+    /// The elements of a tile, and their codes.
+    held: Vec<T>,
+    codes: Vec<u16>,
+    division: Division,
+    decoded: Vec<f64>,
+}
+
+/// What became of a tile.
+#[derive(Default)]
+struct TileResult {
+    bytes_in: u64,
+    events: EventCounts,
+    sums: ErrorSums,
+    /// What elements are multiplied by when they are read.
+    scales: Vec<f64>,
+    biases: Vec<i32>,
+    rounded_again: u64,
+    /// Tensor of the sink, offset, bytes.
+    writes: Vec<(usize, u64, Vec<u8>)>,
+}
+
+/// What became of all tiles.
+struct Outcome {
+    events: EventCounts,
+    sums: ErrorSums,
+    scales: ScaleReport,
+    biases: Vec<i32>,
+    rounded_again: u64,
+}
+
+/// Longer lists of biases are not kept for the report.
+const MAX_BIASES: usize = 1 << 16;
+
+/// Elements that are encoded at once: what is made of them on the way stays in the cache.
+const STRIP_ELEMENTS: u64 = 1 << 14;
+
+impl<'a> PerGroup<'a> {
+    pub(crate) fn new(
+        loader: Loader<'a>,
+        options: &'a Options,
+        whole: TensorScale,
+        sink: &'a Sink,
+        slots: OutputSlots,
+    ) -> Result<Self> {
+        // Biases are scales here, so that elements are encoded at bias 0.
+        let by_bias = options.scale.is_none() && options.format.has_free_bias();
+        let element =
+            if by_bias { options.format.with_bias(0).map_err(refuse)? } else { options.layout()? };
+        let projection = options.projection(&element);
+        let length = usize::try_from(loader.tensor.info.elements()).unwrap_or(usize::MAX);
+        let relabel = match options.container {
+            Container::Fp8 { .. } => {
+                let relabel = Fp8Remap::new(&element)?;
+                let decoder = f64_decoder(&relabel.to)?;
+                Some((relabel, decoder))
+            }
+            Container::Native | Container::Bf16 => None,
+        };
+        let infinities = match options.nonfinite {
+            Nonfinite::Refuse => None,
+            Nonfinite::Preset => options.infinities(&element),
+        };
+        let stream = stream_of_name(&loader.tensor.info.name);
+        let is_short = loader.tensor.stored == Stored::Wide && loader.tensor.info.dtype != Dtype::F64;
+        Ok(Self {
+            quotients: Quotients::new(&element, &projection, length, is_short)?,
+            decoder: f64_decoder(&element)?,
+            is_short,
+            relabel,
+            infinities,
+            searcher: Searcher::new(options)?,
+            philox: Philox { seed: options.seed.unwrap_or(0), stream },
+            ladder: BiasLadder::new(&options.format, options.bias, options.calibration.is_some()),
+            loader,
+            options,
+            element,
+            whole,
+            sink,
+            slots,
+        })
+    }
+
+    /// Writes codes and scales, and completes the report.
+    pub(crate) fn run(
+        self,
+        report: &mut TensorReport,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<ErrorSums> {
+        if let Some(slot) = self.slots.global {
+            #[expect(clippy::cast_possible_truncation, reason = "a number of F32")]
+            let global = self.whole.global as f32;
+            self.sink.append(slot, &global.to_le_bytes())?;
+        }
+        let mut outcome = Outcome {
+            events: EventCounts::default(),
+            sums: ErrorSums::default(),
+            scales: ScaleReport::new(self.options),
+            biases: Vec::new(),
+            rounded_again: 0,
+        };
+        if self.is_short {
+            self.all::<f32>(&mut outcome, progress)?;
+        } else {
+            self.all::<f64>(&mut outcome, progress)?;
+        }
+        if self.options.scale.is_none() && !self.options.format.has_free_bias() {
+            outcome.biases = vec![self.element.bias()];
+        }
+        report.biases = outcome.biases;
+        report.calibrated = self.loader.is_weighed();
+        report.scales = self.options.scale.is_some().then_some(outcome.scales);
+        report.rounded_again = self.relabel.is_some().then_some(outcome.rounded_again);
+        report.count(&outcome.events, &outcome.sums);
+        Ok(outcome.sums)
+    }
+
+    /// The work on all tiles, with elements held as `T`.
+    fn all<T: TileElement>(
+        &self,
+        outcome: &mut Outcome,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<()> {
+        let grid = self.loader.grid;
+        if grid.rows * grid.columns == 0 {
+            // Without elements there are scales even so.
+            let none = Tile { row: 0, rows: grid.rows, column: 0, columns: grid.columns };
+            return self.take(self.tile(&mut Scratch::<T>::default(), none)?, outcome);
+        }
+        if grid.block_rows.saturating_mul(grid.block_columns) <= TILE_ELEMENTS {
+            ordered(
+                grid.tile_count(),
+                Scratch::<T>::default,
+                |scratch, i| self.tile(scratch, grid.tile(i)),
+                |done| {
+                    progress(Progress::Bytes(done.bytes_in));
+                    self.take(done, outcome)
+                },
+            )?;
+            return Ok(());
+        }
+        for i in 0..grid.tile_count() {
+            self.large::<T>(grid.tile(i), outcome, progress)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what became of a tile and adds it to what became of those before.
+    fn take(&self, done: TileResult, outcome: &mut Outcome) -> Result<()> {
+        for (slot, offset, bytes) in &done.writes {
+            self.sink.write_at(*slot, *offset, bytes)?;
+        }
+        outcome.events = outcome.events.merge(done.events);
+        outcome.sums = outcome.sums.then(done.sums);
+        outcome.rounded_again += done.rounded_again;
+        done.scales.into_iter().for_each(|scale| outcome.scales.add(scale));
+        let room = MAX_BIASES.saturating_sub(outcome.biases.len());
+        outcome.biases.extend(done.biases.into_iter().take(room));
+        Ok(())
+    }
+
+    /// The work on whole groups.
+    fn tile<T: TileElement>(&self, scratch: &mut Scratch<T>, tile: Tile) -> Result<TileResult> {
+        let groups = self.groups(&tile);
+        let mut done = TileResult { bytes_in: self.load(scratch, &tile)?, ..TileResult::default() };
+        let scales = self.scales_of(&tile, &groups, &scratch.held)?;
+        done.events = self.encode(scratch, &tile, &groups, &scales);
+        let mut tables = Vec::new();
+        if self.relabel.is_some() {
+            let mut counts: Vec<Counts> = scales.iter().map(|_| Box::new([0; 256])).collect();
+            self.count(scratch, &tile, &groups, &mut counts);
+            tables = self.tables(&groups, &counts, &mut done)?;
+        }
+        let stored = self.write_scales(&groups, &scales, &tables, &mut done);
+        self.write(scratch, &tile, &groups, &stored, &tables, &mut done)?;
+        done.scales = stored;
+        Ok(done)
+    }
+
+    /// The work on one group that is too large to be held.
+    fn large<T: TileElement>(
+        &self,
+        tile: Tile,
+        outcome: &mut Outcome,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<()> {
+        let groups = self.groups(&tile);
+        let pieces: Vec<Tile> = Grid::pieces(tile, PIECE_ELEMENTS).collect();
+        let (count, piece) = (pieces.len() as u64, |i: u64| pieces[index(i)]);
+        let scale = if let Some(scale) = self.known_scale()? {
+            scale
+        } else {
+            let mut statistics = Statistics::new(self.options)?;
+            statistics.add(&self.loader, tile, progress)?;
+            match &self.searcher {
+                None => statistics.choose(self.options, &self.element, self.whole.global)?,
+                Some(searcher) => {
+                    let mut search = searcher.search(&statistics.extent, self.whole.global);
+                    search.read(&self.loader, tile, progress)?;
+                    search.best()
+                }
+            }
+        };
+        let scales = [scale];
+        let (mut all, mut tables) = (TileResult::default(), Vec::new());
+        if self.relabel.is_some() {
+            let mut counts: Vec<Counts> = vec![Box::new([0; 256])];
+            ordered(
+                count,
+                Scratch::<T>::default,
+                |scratch, i| {
+                    let bytes_in = self.load(scratch, &piece(i))?;
+                    self.encode(scratch, &piece(i), &groups, &scales);
+                    let mut counts: Vec<Counts> = vec![Box::new([0; 256])];
+                    self.count(scratch, &piece(i), &groups, &mut counts);
+                    Ok((bytes_in, counts))
+                },
+                |(bytes_in, piece_counts)| {
+                    progress(Progress::Bytes(bytes_in));
+                    let all = counts.iter_mut().zip(&piece_counts);
+                    all.for_each(|(all, some)| {
+                        all.iter_mut().zip(&**some).for_each(|(all, some)| *all += some);
+                    });
+                    Ok(())
+                },
+            )?;
+            tables = self.tables(&groups, &counts, &mut all)?;
+        }
+        let stored = self.write_scales(&groups, &scales, &tables, &mut all);
+        all.scales.clone_from(&stored);
+        self.take(all, outcome)?;
+        ordered(
+            count,
+            Scratch::<T>::default,
+            |scratch, i| {
+                let mut done =
+                    TileResult { bytes_in: self.load(scratch, &piece(i))?, ..TileResult::default() };
+                done.events = self.encode(scratch, &piece(i), &groups, &scales);
+                self.write(scratch, &piece(i), &groups, &stored, &tables, &mut done)?;
+                Ok(done)
+            },
+            |done| {
+                progress(Progress::Bytes(done.bytes_in));
+                self.take(done, outcome)
+            },
+        )?;
+        Ok(())
+    }
+
+    fn load<T: TileElement>(&self, scratch: &mut Scratch<T>, tile: &Tile) -> Result<u64> {
+        self.loader.load(tile, &mut scratch.held)?;
+        Ok(self.loader.share_of(tile))
+    }
+
+    /// The parts of a tile that are encoded at once, and the places of their elements in it.
+    fn strips(tile: &Tile) -> impl Iterator<Item = (Tile, Range<usize>)> {
+        let mut at = 0;
+        Grid::pieces(*tile, STRIP_ELEMENTS).map(move |strip| {
+            let range = at..at + index(strip.elements());
+            at = range.end;
+            (strip, range)
+        })
+    }
+
+    /// The groups of a tile; a tensor of no elements has those that its shape gives.
+    fn groups(&self, tile: &Tile) -> Tile {
+        let grid = &self.loader.grid;
+        if tile.elements() == 0 {
+            return Tile { row: 0, rows: grid.group_rows, column: 0, columns: grid.group_columns };
+        }
+        grid.groups_of(tile)
+    }
+
+    /// The scale of all groups, where it does not depend on their elements.
+    fn known_scale(&self) -> Result<Option<Scale>> {
+        let options = self.options;
+        if self.whole.scale.is_some() || options.scale.is_some() {
+            return Ok(self.whole.scale);
+        }
+        if !options.format.has_free_bias() {
+            return Ok(Some(Scale::new(0, 1.0, 1.0)));
+        }
+        if options.bias.needs_statistics() {
+            return Ok(None);
+        }
+        Ok(Some(Scale::of_bias(self.ladder.given()?.bias())))
+    }
+
+    fn scales_of<T: TileElement>(&self, tile: &Tile, groups: &Tile, held: &[T]) -> Result<Vec<Scale>> {
+        let count = index(groups.elements());
+        if let Some(scale) = self.known_scale()? {
+            return Ok(vec![scale; count]);
+        }
+        if let Some(spec) = &self.options.scale {
+            let mut extents = vec![Extent::default(); count];
+            self.loader.grid.each_group(tile, groups, |group, range| {
+                extents[group].merge(&Extent::of(&held[range]));
+            });
+            if let Some(searcher) = &self.searcher {
+                return Ok(self.searched(searcher, tile, groups, held, &extents));
+            }
+            return Ok(extents
+                .iter()
+                .map(|extent| spec.choose(&self.element, extent, self.whole.global))
+                .collect());
+        }
+        // The range of magnitudes decides most groups; it is found in the order of the tile's rows.
+        let mut ranges = vec![MagnitudeRange::NONE; count];
+        if self.ladder.small().is_some() {
+            self.loader.grid.each_group(tile, groups, |group, range| {
+                ranges[group] = ranges[group].and(T::range(&held[range]));
+            });
+        }
+        let mut room = Vec::new();
+        let chosen = |(group, range): ((u64, u64), &MagnitudeRange)| {
+            let places = || self.loader.grid.places_of(tile, group);
+            let parts = || places().map(|place| &held[place]);
+            let weighed = || places().flatten().map(|i| (held[i].to_f64(), self.loader.weight(tile, i)));
+            Ok(Scale::of_bias(self.ladder.group(range, &mut room, parts, weighed)?))
+        };
+        groups.all().zip(&ranges).map(chosen).collect()
+    }
+
+    /// The scales of least error for the groups of a tile that is at hand.
+    fn searched<T: TileElement>(
+        &self,
+        searcher: &Searcher,
+        tile: &Tile,
+        groups: &Tile,
+        held: &[T],
+        extents: &[Extent],
+    ) -> Vec<Scale> {
+        let mut elements: Vec<(Vec<f64>, Vec<u32>)> = vec![Default::default(); extents.len()];
+        self.loader.grid.each_group(tile, groups, |group, range| {
+            elements[group].0.extend(held[range.clone()].iter().map(|x| x.to_f64()));
+            elements[group].1.extend(range.map(|i| self.loader.weight(tile, i)));
+        });
+        let best = |((values, weights), extent): (&(Vec<f64>, Vec<u32>), &Extent)| {
+            let mut search = searcher.search(extent, self.whole.global);
+            search.add(values, |i| weights[i]);
+            search.best()
+        };
+        elements.iter().zip(extents).map(best).collect()
+    }
+
+    /// The codes of a tile, and what happened.
+    fn encode<T: TileElement>(
+        &self,
+        scratch: &mut Scratch<T>,
+        tile: &Tile,
+        groups: &Tile,
+        scales: &[Scale],
+    ) -> EventCounts {
+        let divisors: Vec<Divisor> = scales.iter().map(|scale| self.divisor(scale)).collect();
+        let Scratch { held, codes, division, .. } = scratch;
+        codes.resize(held.len(), 0);
+        let mut events = EventCounts::default();
+        for (strip, range) in Self::strips(tile) {
+            let (values, codes) = (&held[range.clone()], &mut codes[range]);
+            self.quotients.begin(division, values.len());
+            self.loader.grid.each_group(&strip, groups, |group, range| {
+                self.quotients.divide(division, range.clone(), &values[range], divisors[group]);
+            });
+            // Random words belong to places in the tensor, and only whole rows follow each other there.
+            let columns = self.loader.grid.columns;
+            let run = if strip.columns == columns { values.len() } else { index(strip.columns) };
+            for (i, codes) in codes.chunks_mut(run.max(1)).enumerate() {
+                let first_element = (strip.row + i as u64) * columns + strip.column;
+                let words = RandomWords { generator: self.philox.into(), first_element };
+                events = events.merge(self.quotients.encode(division, i * run, codes, words));
+            }
+        }
+        if let Some(infinities) = self.infinities {
+            let held = held.iter().map(|x| x.to_f64());
+            for (x, code) in held.zip(&mut *codes).filter(|(x, _)| x.is_infinite()) {
+                #[expect(clippy::cast_possible_truncation, reason = "codes have at most 16 bits")]
+                let infinity = infinities[usize::from(x < 0.0)] as u16;
+                *code = infinity;
+            }
+        }
+        // The encoder sees quotients; whether an operand is subnormal is a matter of the source.
+        events.flags = events.flags & Flags::from_bits_truncate(!Flags::DENORMAL.bits());
+        if T::any_positive_below(held, smallest_normal(self.loader.tensor.info.dtype)) {
+            events.flags |= Flags::DENORMAL;
+        }
+        events
+    }
+
+    /// How often each code occurs in the groups of a tile.
+    fn count<T>(&self, scratch: &Scratch<T>, tile: &Tile, groups: &Tile, counts: &mut [Counts]) {
+        self.loader.grid.each_group(tile, groups, |group, range| {
+            scratch.codes[range].iter().for_each(|&code| counts[group][usize::from(code & 255)] += 1);
+        });
+    }
+
+    fn divisor(&self, scale: &Scale) -> Divisor {
+        if scale.value.is_nan() && !self.element.has_nan() {
+            // The scale alone says NaN; the elements are zeros.
+            return Divisor::Silent;
+        }
+        Divisor::of(scale)
+    }
+
+    fn tables(&self, groups: &Tile, counts: &[Counts], done: &mut TileResult) -> Result<Vec<bool>> {
+        let Some((relabel, _)) = &self.relabel else { return Ok(Vec::new()) };
+        let mut tables = Vec::new();
+        for (i, counts) in counts.iter().enumerate() {
+            let (second, changed) = relabel.choose(counts);
+            if changed > 0 && self.options.container != (Container::Fp8 { requantize: true }) {
+                let (row, column) = (i as u64 / groups.columns, i as u64 % groups.columns);
+                let group = Tile { row: groups.row + row, column: groups.column + column, ..*groups };
+                return Err(self.loader.refused(relabel.refusal(&group, changed)));
+            }
+            done.rounded_again += changed;
+            tables.push(second);
+        }
+        Ok(tables)
+    }
+
+    /// The scales of a tile's groups as bytes, and what elements are multiplied by when they are read.
+    fn write_scales(
+        &self,
+        groups: &Tile,
+        scales: &[Scale],
+        tables: &[bool],
+        done: &mut TileResult,
+    ) -> Vec<f64> {
+        let mut bytes = Vec::new();
+        let mut stored = Vec::with_capacity(scales.len());
+        let by_bias = self.options.scale.is_none() && self.options.format.has_free_bias();
+        for (i, scale) in scales.iter().enumerate() {
+            if by_bias {
+                done.biases.push(i32::try_from(scale.code).unwrap_or(0));
+            }
+            let value = match (&self.relabel, tables.get(i)) {
+                (Some((relabel, _)), Some(&second)) => {
+                    relabel.table(second).scale(i32::try_from(scale.code).unwrap_or(0))
+                }
+                _ => scale.value,
+            };
+            stored.push(value);
+            match (&self.relabel, &self.options.scale) {
+                #[expect(clippy::cast_possible_truncation, reason = "a power of two within F32's range")]
+                (Some(_), _) => bytes.extend((value as f32).to_le_bytes()),
+                (None, None) => bytes.push(scale.code.to_le_bytes()[0]),
+                (None, Some(spec)) => {
+                    let size = index(u64::from(spec.format.width()).div_ceil(8));
+                    bytes.extend(&scale.code.to_le_bytes()[..size]);
+                }
+            }
+        }
+        if let Some(slot) = self.slots.scale {
+            let size = bytes.len() / scales.len().max(1);
+            let across = self.loader.grid.group_columns;
+            // Scales of whole rows of groups follow each other.
+            let row = if groups.columns == across { bytes.len() } else { index(groups.columns) * size };
+            for (i, row) in bytes.chunks(row.max(1)).enumerate() {
+                let group = (groups.row + i as u64) * across + groups.column;
+                done.writes.push((slot, group * size as u64, row.to_vec()));
+            }
+        }
+        stored
+    }
+
+    /// The codes of a tile in the form that the container asks for, and the errors.
+    fn write<T: TileElement>(
+        &self,
+        scratch: &mut Scratch<T>,
+        tile: &Tile,
+        groups: &Tile,
+        scales: &[f64],
+        tables: &[bool],
+        done: &mut TileResult,
+    ) -> Result<()> {
+        let Scratch { held, codes, decoded, .. } = scratch;
+        for (strip, range) in Self::strips(tile) {
+            let (values, codes) = (&held[range.clone()], &mut codes[range]);
+            decoded.resize(values.len(), 0.0);
+            if let Some((relabel, _)) = &self.relabel {
+                self.loader.grid.each_group(&strip, groups, |group, range| {
+                    let table: &Table = relabel.table(tables[group]);
+                    codes[range].iter_mut().for_each(|code| *code = table.code(*code).0);
+                });
+            }
+            let decoder = self.relabel.as_ref().map_or(&self.decoder, |(_, decoder)| decoder);
+            decoder.decode(codes, decoded);
+            self.loader.grid.each_group(&strip, groups, |group, range| {
+                let scale = scales[group];
+                decoded[range].iter_mut().for_each(|value| *value *= scale);
+            });
+            let mut part = ErrorSums::of(values, decoded);
+            if part.not_finite > 0 {
+                // A finite value that became infinite counts too.
+                let finite = values.iter().map(|x| x.to_f64().abs()).filter(|x| x.is_finite());
+                part.amax = finite.fold(part.amax, f64::max);
+            }
+            done.sums = done.sums.then(part);
+            if self.options.container == Container::Bf16 {
+                self.write_bf16(&strip, decoded, done)?;
+            }
+        }
+        if self.options.container != Container::Bf16 {
+            self.write_codes(tile, codes, done);
+        }
+        Ok(())
+    }
+
+    fn write_codes(&self, tile: &Tile, codes: &[u16], done: &mut TileResult) {
+        let element = self.relabel.as_ref().map_or(self.element, |(relabel, _)| relabel.to);
+        let packing = self.options.packing;
+        let columns = self.loader.grid.columns;
+        let (unit, unit_bytes) = packing.unit(&element);
+        let whole = tile.columns == columns && columns.is_multiple_of(unit);
+        let run = if whole { codes.len() } else { index(tile.columns) };
+        for (i, codes) in codes.chunks(run.max(1)).enumerate() {
+            let mut bytes = Vec::new();
+            packing.pack(&element, codes, &mut bytes);
+            let row = (tile.row + i as u64) * packing.row_bytes(&element, columns);
+            done.writes.push((self.slots.codes, row + tile.column / unit * unit_bytes, bytes));
+        }
+    }
+
+    fn write_bf16(&self, strip: &Tile, decoded: &[f64], done: &mut TileResult) -> Result<()> {
+        let columns = self.loader.grid.columns;
+        let mut bytes = Vec::with_capacity(2 * decoded.len());
+        for &value in decoded {
+            #[expect(clippy::cast_possible_truncation, reason = "checked right below")]
+            let narrow = value as f32;
+            let bits = narrow.to_bits();
+            if value.is_finite() && (f64::from(narrow).to_bits() != value.to_bits() || bits & 0xffff != 0) {
+                let what = format!(
+                    "the quantized value {value:e} is not exact in bfloat16: choose the container native"
+                );
+                return Err(self.loader.refused(what));
+            }
+            // A NaN keeps a bit in the upper half.
+            let high = (bits >> 16).to_le_bytes();
+            bytes.extend(if value.is_nan() { [0xc0, 0x7f] } else { [high[0], high[1]] });
+        }
+        let run = if strip.columns == columns { bytes.len() } else { 2 * index(strip.columns) };
+        for (i, bytes) in bytes.chunks(run.max(1)).enumerate() {
+            let first = (strip.row + i as u64) * columns + strip.column;
+            done.writes.push((self.slots.codes, 2 * first, bytes.to_vec()));
+        }
+        Ok(())
+    }
+}
+
+fn smallest_normal(dtype: Dtype) -> f64 {
+    match dtype {
+        Dtype::F64 => f64::MIN_POSITIVE,
+        Dtype::F32 | Dtype::BF16 => f64::from(f32::MIN_POSITIVE),
+        Dtype::F16 => f64::from_bits((1023 - 14) << 52),
+        _ => 0.0,
+    }
+}

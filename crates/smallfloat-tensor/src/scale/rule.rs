@@ -1,0 +1,467 @@
+//! [`ScaleSpec`]: which scale a group of elements gets, and the one rounding of x / scale.
+//!
+//! Element values are multiplied by the scale when they are read. Let amax be the largest finite magnitude of a group,
+//! max the element format's largest value, and e(x) = ⌊log2 x⌋. All rules are evaluated exactly, on the bits of amax.
+//!
+//! | rule | scale | source |
+//! | --- | --- | --- |
+//! | `floor` | 2^(e(amax) − e(max)) | OCP Microscaling Formats 1.0, section 6.3 |
+//! | `ceil` | 2^(⌈log2 amax⌉ − e(max)) | torchao `ScaleCalculationMode.CEIL` |
+//! | `even` | `floor` of amax rounded to the element's precision, ties up | torchao `ScaleCalculationMode.EVEN` |
+//! | `rceil` | 2^⌈log2(amax / max)⌉: the least power of two at which nothing saturates | cuBLAS documentation, "1D Block Scaling"; torchao `RCEIL` |
+//! | `amax` | amax / max, rounded to nearest even in the scale's format | HF/vLLM `fp8`, DeepSeek-V3, compressed-tensors |
+//! | `max-abs-finite` | amax, rounded to nearest even, saturating | P3109 `ConvertToBlockMaxAbsFinite` |
+//! | `least-error` | of those around `rceil` or `amax` the one with the least squared error | `search.rs` |
+//!
+//! A scale beyond its format's range becomes the nearest end. A group of zeros gets the smallest scale under the four
+//! power-of-two rules (their limit) and 1 under `amax`; its elements are zeros under all.
+
+use std::fmt;
+use std::str::FromStr;
+
+use smallfloat::formats::{BINARY32, E8M0FNU};
+use smallfloat::{Datum, Format, Preset, Rounding, Saturation};
+
+use crate::error::{Error, Result};
+use crate::scale::range::Scan;
+
+/// How the scale of a group follows from its largest magnitude.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ScaleRule {
+    /// 2^(⌊log2 amax⌋ − ⌊log2 max⌋).
+    Floor,
+    /// 2^(⌈log2 amax⌉ − ⌊log2 max⌋).
+    Ceil,
+    /// `Floor` of amax rounded to the element's precision, ties up.
+    Even,
+    /// 2^⌈log2(amax / max)⌉.
+    Rceil,
+    /// amax / max in the scale's format.
+    Amax,
+    /// amax in the scale's format.
+    MaxAbsFinite,
+    /// Of scales around [`Rceil`](Self::Rceil), in formats of powers of two, or [`Amax`](Self::Amax) the one with the least
+    /// squared error, perhaps weighed by activations.
+    LeastError,
+}
+
+impl ScaleRule {
+    /// Every rule.
+    pub const ALL: [Self; 7] =
+        [Self::Floor, Self::Ceil, Self::Even, Self::Rceil, Self::Amax, Self::MaxAbsFinite, Self::LeastError];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Floor => "floor",
+            Self::Ceil => "ceil",
+            Self::Even => "even",
+            Self::Rceil => "rceil",
+            Self::Amax => "amax",
+            Self::MaxAbsFinite => "max-abs-finite",
+            Self::LeastError => "least-error",
+        }
+    }
+}
+
+impl FromStr for ScaleRule {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|rule| rule.name() == text).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::refused(None, None, format!("scale rule `{text}` is not known: write one of {names}"))
+        })
+    }
+}
+
+impl fmt::Display for ScaleRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The F32 number that divides all block scales of a tensor (NVFP4): with it the block of the largest magnitude gets a scale
+/// in range. Let top be the largest scale times the largest element, 448 · 6 = 2688 for NVFP4.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GlobalScale {
+    /// The largest power of two not above top / amax. Every decoded value is exact in F32, so that all readers agree
+    /// whatever the order of their products; it costs the smallest blocks at most one binade of E4M3's range of scales.
+    PowerOfTwo,
+    /// top / amax in F32, to nearest even: NVIDIA's recipe (TensorRT Model Optimizer, `NVFP4QTensor`; compressed-tensors,
+    /// `generate_gparam`). Decoded values are quotients that no binary format holds.
+    Amax,
+}
+
+impl GlobalScale {
+    /// Every rule.
+    pub const ALL: [Self; 2] = [Self::PowerOfTwo, Self::Amax];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PowerOfTwo => "power-of-two",
+            Self::Amax => "amax",
+        }
+    }
+}
+
+impl FromStr for GlobalScale {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|rule| rule.name() == text).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::refused(None, None, format!("global scale `{text}` is not known: write one of {names}"))
+        })
+    }
+}
+
+/// The scales of a tensor: their format, their rule, and whether one F32 number divides them all (NVFP4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ScaleSpec {
+    /// The format of the scales: at most 16 bits wide, or binary32.
+    pub format: Format,
+    /// How they are chosen.
+    pub rule: ScaleRule,
+    /// Is a block's scale its code's value divided by an F32 scale of the tensor, and by which? What is read has it as
+    /// stored.
+    pub global: Option<GlobalScale>,
+}
+
+/// What decides the scale of a group.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extent {
+    /// The largest finite magnitude.
+    pub(crate) amax: f64,
+    pub(crate) finite: bool,
+    pub(crate) nan: bool,
+    pub(crate) infinite: bool,
+}
+
+impl Extent {
+    /// Of a group's elements.
+    pub(crate) fn of<T: Scan>(values: &[T]) -> Self {
+        let amax = T::range(values).greatest;
+        if T::all_finite(values) {
+            return Self { amax, finite: !values.is_empty(), nan: false, infinite: false };
+        }
+        let some = |is: fn(f64) -> bool| values.iter().any(|x| is(x.to_f64()));
+        Self { amax, finite: some(f64::is_finite), nan: some(f64::is_nan), infinite: some(f64::is_infinite) }
+    }
+
+    /// amax / max, rounded to odd; `global` is 1 where there is none.
+    pub(crate) fn over_max(&self, element: &Format, global: f64) -> f64 {
+        divide_to_odd(multiply_to_odd(self.amax, global), magnitude(element))
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.amax = self.amax.max(other.amax);
+        self.finite |= other.finite;
+        self.nan |= other.nan;
+        self.infinite |= other.infinite;
+    }
+}
+
+/// One scale: its bits in its format, and the number that elements are multiplied by.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Scale {
+    pub(crate) code: u64,
+    /// What the code stands for.
+    pub(crate) unit: f64,
+    /// What divides it: 1, or the F32 number of the tensor.
+    pub(crate) over: f64,
+    /// unit / over, to nearest even; exact where `over` is a power of two.
+    pub(crate) value: f64,
+}
+
+impl Scale {
+    /// A bias as a scale: 2^−bias.
+    pub(crate) fn of_bias(bias: i32) -> Self {
+        Self::new(u64::from(bias.unsigned_abs()), power(-bias), 1.0)
+    }
+
+    pub(crate) fn new(code: u64, unit: f64, over: f64) -> Self {
+        Self { code, unit, over, value: unit / over }
+    }
+
+    /// Are all values of elements numbers of f64?
+    pub(crate) fn is_exact(&self) -> bool {
+        is_power_of_two(self.over)
+    }
+
+    /// The value of an element, to nearest even, or to odd for what will be rounded again.
+    pub(crate) fn times(&self, element: f64, odd: bool) -> f64 {
+        if self.is_exact() {
+            return element * self.value;
+        }
+        // Both factors have few bits: the product is exact.
+        let product = element * self.unit;
+        if odd { divide_to_odd(product, self.over) } else { product / self.over }
+    }
+}
+
+/// Is this normal positive number a power of two?
+fn is_power_of_two(x: f64) -> bool {
+    x.to_bits() & ((1 << 52) - 1) == 0
+}
+
+/// 2^exponent for exponents of normal f64.
+pub(crate) fn power(exponent: i32) -> f64 {
+    f64::from_bits(u64::from((exponent.clamp(-1022, 1023) + 1023).unsigned_abs()) << 52)
+}
+
+impl ScaleSpec {
+    /// Refuses scales that can't be stored, and rules that make no sense for them.
+    pub(crate) fn check(&self) -> Result<()> {
+        let format = &self.format;
+        if format.is_wide() && *format != BINARY32 {
+            let what =
+                format!("scales in {format} are not stored: choose a format of at most 16 bits or binary32");
+            return Err(Error::refused(None, None, what));
+        }
+        Ok(())
+    }
+
+    /// The F32 number that divides the scales of a tensor with this largest magnitude.
+    pub(crate) fn global_of(&self, element: &Format, amax: f64) -> f64 {
+        let (Some(rule), true) = (self.global, amax > 0.0) else { return 1.0 };
+        let largest = magnitude(&self.format) * magnitude(element);
+        if rule == GlobalScale::Amax {
+            // Rounded to odd first, so that this is the only rounding.
+            #[expect(clippy::cast_possible_truncation, reason = "rounded to nearest even")]
+            let nearest = divide_to_odd(largest, amax) as f32;
+            return f64::from(nearest.clamp(f32::MIN_POSITIVE, f32::MAX));
+        }
+        let (top, amax) = (Split::of(largest), Split::of(amax));
+        let exponent = top.exponent - amax.exponent - i32::from(amax.fraction > top.fraction);
+        power(exponent.clamp(-126, 127))
+    }
+
+    /// The scale of a group, or that which a search begins at; `global` is 1 where there is none.
+    pub(crate) fn choose(&self, element: &Format, extent: &Extent, global: f64) -> Scale {
+        let (max, amax) = (magnitude(element), extent.amax);
+        let rule = match self.rule {
+            ScaleRule::LeastError if self.format.precision() == 1 => ScaleRule::Rceil,
+            ScaleRule::LeastError => ScaleRule::Amax,
+            rule => rule,
+        };
+        let wanted = match rule {
+            // P3109: a maximum that prefers numbers to NaN and finite numbers to infinities.
+            ScaleRule::MaxAbsFinite if !extent.finite && extent.infinite => f64::INFINITY,
+            ScaleRule::MaxAbsFinite if !extent.finite && extent.nan => f64::NAN,
+            ScaleRule::MaxAbsFinite => return self.scale(amax, global, false),
+            // Elements that can't say NaN leave it to their block.
+            _ if self.format.has_nan() && !element.has_nan() && (extent.nan || extent.infinite) => f64::NAN,
+            ScaleRule::Amax if amax == 0.0 => 1.0,
+            ScaleRule::Amax => extent.over_max(element, global),
+            _ if amax == 0.0 => 0.0,
+            rule => {
+                let (amax, max) = (Split::of(amax), Split::of(max));
+                let stored = element.trailing_bits();
+                let up = match rule {
+                    ScaleRule::Ceil => amax.fraction > 0,
+                    ScaleRule::Even => amax.fraction + (1 << (51 - stored)) >= 1 << 52,
+                    ScaleRule::Rceil => amax.fraction > max.fraction,
+                    _ => false,
+                };
+                power(amax.exponent - max.exponent + i32::from(up))
+            }
+        };
+        self.scale(wanted, global, true)
+    }
+
+    /// The scale nearest to a wanted positive one.
+    pub(crate) fn nearest(&self, wanted: f64, global: f64) -> Scale {
+        self.scale(wanted, global, true)
+    }
+
+    /// The scale nearest to a wanted one; never zero unless the rule allows it.
+    fn scale(&self, wanted: f64, global: f64, positive: bool) -> Scale {
+        if self.format == E8M0FNU && wanted.is_normal() && is_power_of_two(wanted) {
+            // What most rules want is a number of the format, or beyond its ends.
+            let field = (wanted.to_bits() >> 52) as i32 - 1023 + 127;
+            return self.stored(u64::from(field.clamp(0, 254).unsigned_abs()), global);
+        }
+        let mut projection = Preset::default_for(&self.format).projection(&self.format);
+        projection = projection.with_rounding(Rounding::NearestEven);
+        projection = projection.with_saturation(if wanted.is_finite() {
+            Saturation::SatFinite
+        } else {
+            Saturation::SatPropagate
+        });
+        let mut code = self.format.encode_f64(wanted, &projection).value;
+        // A subnormal F32 scale would be zero to readers that flush; no other format has so small ones.
+        let least =
+            if self.format == BINARY32 { self.format.min_normal() } else { self.format.min_positive() };
+        // Zero itself may be NaN in a format that has none.
+        let below = self.format.decode(code).compare(&least).is_some_and(std::cmp::Ordering::is_lt);
+        if positive && (wanted == 0.0 || below) {
+            code = self.format.encode(least).unwrap_or(code);
+        }
+        self.stored(code, global)
+    }
+
+    /// What a stored scale means.
+    pub(crate) fn stored(&self, code: u64, global: f64) -> Scale {
+        let unit = if self.format == E8M0FNU && code < 255 {
+            power(i32::try_from(code).unwrap_or(0) - 127)
+        } else {
+            self.format.decode_f64(code).value
+        };
+        Scale::new(code, unit, global)
+    }
+}
+
+/// The largest finite value of a format whose values are well inside f64's range.
+pub(crate) fn magnitude(format: &Format) -> f64 {
+    match format.max_finite() {
+        Datum::Finite { .. } => format.max_finite().to_f64().unwrap_or(f64::MAX),
+        _ => f64::MAX,
+    }
+}
+
+/// A positive number as 2^exponent · (1 + fraction · 2^−52).
+struct Split {
+    exponent: i32,
+    fraction: u64,
+}
+
+impl Split {
+    fn of(x: f64) -> Self {
+        // Subnormals are far below every scale: any exponent as low will do.
+        let bits = x.to_bits();
+        let exponent = (bits >> 52) as i32 - 1023;
+        Self { exponent, fraction: bits & ((1 << 52) - 1) }
+    }
+}
+
+/// x / s for s > 0, rounded to odd: truncated, and the last bit set where anything was cut off.
+///
+/// Elements are then rounded from this quotient by the usual encoder, and that equals one rounding of the exact x / s.
+/// Proof. Every place where the rounding of an element format of precision P ≤ 11 changes, in any mode, is a number of at
+/// most P + 1 bits, or for a stochastic mode with N ≤ 32 bits one of at most P + N + 4 ≤ 47 bits (Tesla's hole is up
+/// to 1025 steps wide, of which P counts ten). All of them are f64 numbers whose last bit is 0. If x / s is an
+/// f64, it is returned. If not, it lies strictly between two neighbouring f64; the result is the one whose last bit is 1, so
+/// it is none of those places, and because no such place lies strictly between neighbours, it is on the same side of each
+/// of them as x / s. The remainder x − q·s that decides is exact in one fused operation, unless it is below f64's
+/// range: then |x| < 2^−900, and with s ≥ 2^−149 the quotient is below every such place but 0, which it is kept from.
+pub(crate) fn divide_to_odd(x: f64, s: f64) -> f64 {
+    let q = x / s;
+    if x == 0.0 || !x.is_finite() {
+        return q;
+    }
+    if q.is_infinite() {
+        return f64::MAX.copysign(x);
+    }
+    if q == 0.0 {
+        return f64::MIN_POSITIVE.copysign(x);
+    }
+    let remainder = (-q).mul_add(s, x);
+    if remainder == 0.0 || q.to_bits() & 1 == 1 {
+        return q;
+    }
+    let beyond = (remainder > 0.0) == (x > 0.0);
+    f64::from_bits(if beyond { q.to_bits() + 1 } else { q.to_bits() - 1 })
+}
+
+/// x · y for y > 0, rounded to odd as [`divide_to_odd`] does.
+///
+/// A quotient of it by a block scale s of at most 5 bits is on the right side of every place p of at most 47 bits: p · s
+/// has at most 52 bits, so that the product rounded to odd is on the same side of it as the product.
+pub(crate) fn multiply_to_odd(x: f64, y: f64) -> f64 {
+    let p = x * y;
+    if x == 0.0 || !x.is_finite() {
+        return p;
+    }
+    if p.is_infinite() {
+        return f64::MAX.copysign(x);
+    }
+    // Far below every place but 0, and the remainder below might not be exact.
+    if p.abs() < power(-900) {
+        return power(-900).copysign(x);
+    }
+    let remainder = x.mul_add(y, -p);
+    if remainder == 0.0 || p.to_bits() & 1 == 1 {
+        return p;
+    }
+    let beyond = (remainder > 0.0) == (x > 0.0);
+    f64::from_bits(if beyond { p.to_bits() + 1 } else { p.to_bits() - 1 })
+}
+
+/// Division by one scale, prepared.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Divisor {
+    /// A power of two: its inverse.
+    Power(f64),
+    /// Any other positive number.
+    Value(f64),
+    /// A block scale over the number that divides it, which is no power of two.
+    Ratio {
+        /// The block scale.
+        unit: f64,
+        /// What divides it.
+        over: f64,
+    },
+    /// NaN for all elements.
+    Nan,
+    /// Zeros for all elements: only the scale says that they are NaN.
+    Silent,
+    /// P3109: 0 whatever the elements, NaN excepted.
+    Zero,
+    /// P3109: the elements' signs.
+    Infinite,
+}
+
+impl Divisor {
+    pub(crate) fn new(scale: f64) -> Self {
+        if scale.is_nan() {
+            Self::Nan
+        } else if scale == 0.0 {
+            Self::Zero
+        } else if scale.is_infinite() {
+            Self::Infinite
+        } else if is_power_of_two(scale) {
+            Self::Power(1.0 / scale)
+        } else {
+            Self::Value(scale)
+        }
+    }
+
+    /// Of a scale that may be divided.
+    pub(crate) fn of(scale: &Scale) -> Self {
+        match Self::new(scale.value) {
+            Self::Power(_) | Self::Value(_) if !is_power_of_two(scale.over) => {
+                Self::Ratio { unit: scale.unit, over: scale.over }
+            }
+            divisor => divisor,
+        }
+    }
+
+    /// x / scale, exact or rounded to odd; finite if x is.
+    pub(crate) fn apply(self, x: f64) -> f64 {
+        match self {
+            Self::Power(inverse) => {
+                let q = x * inverse;
+                if (q == 0.0) != (x == 0.0) {
+                    f64::MIN_POSITIVE.copysign(x)
+                } else if q.is_infinite() && x.is_finite() {
+                    f64::MAX.copysign(x)
+                } else {
+                    q
+                }
+            }
+            Self::Value(scale) => divide_to_odd(x, scale),
+            Self::Ratio { unit, over } => divide_to_odd(multiply_to_odd(x, over), unit),
+            Self::Nan => f64::NAN,
+            Self::Zero if x.is_nan() => x,
+            Self::Silent | Self::Zero => 0.0,
+            Self::Infinite if x.is_nan() || x == 0.0 => x,
+            Self::Infinite => 1.0_f64.copysign(x),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "rule_tests.rs"]
+mod tests;

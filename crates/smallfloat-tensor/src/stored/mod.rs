@@ -1,0 +1,8 @@
+//! Tensors as a file stores them, native or of another program, read as numbers.
+
+pub(crate) mod calibration;
+pub(crate) mod foreign;
+pub(crate) mod open;
+pub(crate) mod reader;
+pub(crate) mod scaled;
+pub(crate) mod view;

@@ -1,0 +1,364 @@
+//! [`View`]: a file's tensors as numbers, whether they are stored as wide floats or as codes with biases or scales.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use smallfloat::{Format, FormatSpec};
+use smallfloat_kernels::{Decoder, Element};
+
+use crate::error::{Error, Result};
+use crate::file::dtype::Dtype;
+use crate::file::input::{NameIndex, TensorInfo};
+use crate::file::source::Source;
+use crate::layout::container::{Entry, RECORD_KEY, bias_name, code_dtype, read_entries};
+use crate::layout::grid::{Granularity, Grid};
+use crate::layout::packing::Packing;
+use crate::layout::scheme::NATIVE;
+use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
+use crate::stored::foreign;
+use crate::stored::reader::Reader;
+use crate::stored::scaled::{Scaled, f32_at};
+
+/// How a tensor is stored.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Stored {
+    /// As wide floats.
+    Wide,
+    /// As codes of a small format, bias included.
+    Codes(Box<(Format, Entry)>),
+    /// As codes with biases or scales for groups of elements.
+    Scaled(Box<Scaled>),
+    /// As something else, which is left alone.
+    Other,
+}
+
+/// One tensor of a [`View`].
+#[derive(Clone, Debug)]
+pub struct TensorView {
+    /// Name, shape and place in the file. Of packed codes these are the name and shape of the tensor they stand for.
+    pub info: TensorInfo,
+    /// How it is stored.
+    pub stored: Stored,
+}
+
+impl TensorView {
+    /// The format of the codes, if there are codes. Where groups have biases of their own, at bias 0.
+    pub fn format(&self) -> Option<&Format> {
+        match &self.stored {
+            Stored::Codes(codes) => Some(&codes.0),
+            Stored::Scaled(scaled) => Some(&scaled.element),
+            Stored::Wide | Stored::Other => None,
+        }
+    }
+
+    /// The container's entry, if there are codes that have one.
+    pub fn entry(&self) -> Option<&Entry> {
+        match &self.stored {
+            Stored::Codes(codes) => Some(&codes.1),
+            Stored::Scaled(scaled) => scaled.entry.as_ref(),
+            Stored::Wide | Stored::Other => None,
+        }
+    }
+
+    /// Biases or scales for groups of elements.
+    pub fn scaled(&self) -> Option<&Scaled> {
+        match &self.stored {
+            Stored::Scaled(scaled) => Some(scaled),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn has_numbers(&self) -> bool {
+        !matches!(self.stored, Stored::Other)
+    }
+}
+
+/// An opened file with the meaning of its tensors; biases are read, data is not.
+#[derive(Debug)]
+pub struct View {
+    source: Source,
+    tensors: Vec<TensorView>,
+    by_name: NameIndex,
+    is_container: bool,
+}
+
+impl View {
+    /// Opens a file and checks the structure of what is quantized in it: every tensor has its codes and its scales.
+    ///
+    /// # Errors
+    /// What [`Source::open`] refuses, and entries or scales that do not fit the tensors.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_as(path.as_ref(), None)
+    }
+
+    /// The same for a file that is open, or that lies in memory ([`Source::from_bytes`]).
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_source(source: Source) -> Result<Self> {
+        Self::of(source, None)
+    }
+
+    /// Opens a file whose granularity is known, where shapes alone do not tell it.
+    pub(crate) fn open_as(path: &Path, known: Option<Granularity>) -> Result<Self> {
+        Self::of(Source::open(path)?, known)
+    }
+
+    fn of(source: Source, known: Option<Granularity>) -> Result<Self> {
+        let Some(mut entries) = read_entries(&source)? else {
+            let mut found = foreign::find(&source, known)?;
+            let mut tensors = Vec::new();
+            for info in source.tensors() {
+                match found.remove(&info.name) {
+                    Some(None) => {}
+                    Some(Some((name, shape, scaled))) => tensors.push(TensorView {
+                        info: TensorInfo { name, shape, ..info.clone() },
+                        stored: Stored::Scaled(Box::new(scaled)),
+                    }),
+                    None => tensors.push(TensorView { info: info.clone(), stored: plain(info) }),
+                }
+            }
+            return Ok(Self { tensors, source, by_name: NameIndex::default(), is_container: false });
+        };
+        let by_name: HashMap<&str, &TensorInfo> =
+            source.tensors().iter().map(|info| (&*info.name, info)).collect();
+        let companions: HashSet<String> =
+            entries.iter().flat_map(|(name, entry)| companions(name, entry)).collect();
+        let mut tensors = Vec::new();
+        for info in source.tensors() {
+            let (stored, shape) = match entries.remove(&info.name) {
+                Some(entry) => {
+                    let shape = entry.shape.clone().unwrap_or_else(|| info.shape.clone());
+                    (codes(&source, &by_name, info, &shape, entry)?, shape)
+                }
+                None if companions.contains(&info.name) => continue,
+                None => (plain(info), info.shape.clone()),
+            };
+            tensors.push(TensorView { info: TensorInfo { shape, ..info.clone() }, stored });
+        }
+        if let Some((name, _)) = entries.first_key_value() {
+            let what = "is in the container's metadata and not in the file";
+            return Err(Error::refused(Some(source.path()), Some(name), what));
+        }
+        Ok(Self { source, tensors, by_name: NameIndex::default(), is_container: true })
+    }
+
+    /// The file.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The tensors; biases and scales are part of what they belong to.
+    pub fn tensors(&self) -> &[TensorView] {
+        &self.tensors
+    }
+
+    /// The tensor of this name.
+    pub fn tensor(&self, name: &str) -> Option<&TensorView> {
+        self.by_name.find(&self.tensors, name, |tensor| &tensor.info.name)
+    }
+
+    /// Is the file a native container?
+    pub fn is_container(&self) -> bool {
+        self.is_container
+    }
+
+    /// Is the file a native container, or does it have scaled tensors in a layout of other programs?
+    pub fn is_quantized(&self) -> bool {
+        self.is_container || self.tensors.iter().any(|tensor| tensor.scaled().is_some())
+    }
+
+    /// Is there a digest of the whole file in its metadata?
+    pub(crate) fn has_record(&self) -> bool {
+        self.is_container && self.source.metadata().iter().any(|(key, _)| key == RECORD_KEY)
+    }
+
+    /// Fills `values` with the elements of a tensor from element `first` on, in row-major order: of codes the products with
+    /// their scales, rounded once where `f64` can't hold one.
+    ///
+    /// # Errors
+    /// A range that reaches beyond the tensor, a tensor that holds no numbers, and what reading meets.
+    pub fn read(&self, tensor: &TensorView, first: u64, values: &mut [f64]) -> Result<()> {
+        self.reader(tensor)?.read(first, values)
+    }
+
+    /// A reader of a tensor's elements.
+    pub(crate) fn reader<'a>(&'a self, tensor: &'a TensorView) -> Result<Reader<'a>> {
+        Reader::new(&self.source, tensor)
+    }
+}
+
+/// Why a file or folder is refused where something quantized is wanted.
+pub(crate) fn nothing_quantized(path: &Path) -> Error {
+    let what = if path.is_dir() {
+        "no file of this folder has anything quantized in it: neither `smallfloat.version` in its metadata nor codes with scales"
+    } else {
+        "is no quantized file: it has no `smallfloat.version` in its metadata and no codes with scales"
+    };
+    Error::refused(Some(path), None, what)
+}
+
+/// Values as `f64`; the few formats beyond its range are rounded to it.
+pub(crate) fn f64_decoder(format: &Format) -> Result<Decoder<f64>> {
+    let nearest = f64::FORMAT.default_projection();
+    Decoder::new(format, None)
+        .or_else(|_| Decoder::new(format, Some(&nearest)))
+        .map_err(|e| Error::refused(None, None, e.to_string()))
+}
+
+fn plain(info: &TensorInfo) -> Stored {
+    if info.dtype.is_wide_float() { Stored::Wide } else { Stored::Other }
+}
+
+/// The tensors that belong to an entry.
+fn companions(name: &str, entry: &Entry) -> Vec<String> {
+    if entry.scale.is_none() {
+        return entry
+            .spec()
+            .is_ok_and(|spec| spec.has_free_bias())
+            .then(|| bias_name(name))
+            .into_iter()
+            .collect();
+    }
+    let mut names = vec![format!("{name}{}", NATIVE.scale)];
+    names.extend(entry.global_scale.then(|| format!("{name}{}", NATIVE.global)));
+    names
+}
+
+/// How the tensor of an entry is stored.
+fn codes(
+    source: &Source,
+    by_name: &HashMap<&str, &TensorInfo>,
+    info: &TensorInfo,
+    shape: &[u64],
+    entry: Entry,
+) -> Result<Stored> {
+    let refused = |what: String| Error::refused(Some(source.path()), Some(&info.name), what);
+    let spec = entry.spec().map_err(|e| refused(e.to_string()))?;
+    let granularity: Granularity = entry.granularity.parse().map_err(|e: Error| refused(e.to_string()))?;
+    if entry.scale.is_none() && granularity == Granularity::Tensor && entry.packing.is_none() {
+        let format = codes_format(source, by_name, info, &entry, &spec)?;
+        return Ok(Stored::Codes(Box::new((format, entry))));
+    }
+    let packing = match entry.packing.as_deref() {
+        None => Packing::Bytes,
+        Some(name) => {
+            Packing::from_name(name).ok_or_else(|| refused(format!("its packing `{name}` is not known")))?
+        }
+    };
+    let scale = match entry.scale.as_deref() {
+        None => None,
+        Some(name) => {
+            let format: Format = name.parse().map_err(|e: smallfloat::Error| refused(e.to_string()))?;
+            let rule = entry.scale_rule.as_deref().unwrap_or("amax");
+            let rule: ScaleRule = rule.parse().map_err(|e: Error| refused(e.to_string()))?;
+            let scale =
+                ScaleSpec { format, rule, global: entry.global_scale.then_some(GlobalScale::PowerOfTwo) };
+            scale.check().map_err(|e| refused(e.to_string()))?;
+            Some(scale)
+        }
+    };
+    let element = spec.with_bias(spec.bias().unwrap_or(0)).map_err(|e| refused(e.to_string()))?;
+    check_format(&element, &entry).map_err(refused)?;
+    if scale.is_none() && !spec.has_free_bias() {
+        return Err(refused(format!("{element} has no bias to share; the metadata names no scale either")));
+    }
+    if !packing.suits(&element) {
+        return Err(refused(format!("codes of {element} can't be packed as {}", packing.name())));
+    }
+    let companion = |name: String| {
+        by_name.get(&*name).copied().ok_or_else(|| refused(format!("its scales `{name}` are missing")))
+    };
+    let scales = match &scale {
+        None => companion(bias_name(&info.name))?,
+        Some(_) => companion(format!("{}{}", info.name, NATIVE.scale))?,
+    };
+    let expected = scale.map_or(Dtype::U8, |scale| NATIVE.scale_dtype(&scale.format));
+    if scales.dtype != expected || info.dtype != NATIVE.code_dtype(&element, packing) {
+        return Err(refused(format!(
+            "its codes and scales are {} and {}, expected are {} and {expected}",
+            info.dtype,
+            scales.dtype,
+            NATIVE.code_dtype(&element, packing)
+        )));
+    }
+    let global = if entry.global_scale {
+        let global = companion(format!("{}{}", info.name, NATIVE.global))?;
+        let value = if global.dtype == Dtype::F32 && global.elements() == 1 {
+            f32_at(&source.read_all(global)?)
+        } else {
+            None
+        };
+        value
+            .filter(|value| value.is_finite() && *value > 0.0)
+            .ok_or_else(|| refused(format!("its `{}` is not one positive F32", global.name)))?
+    } else {
+        1.0
+    };
+    // A shape whose elements overflow 64 bits has no grid.
+    if crate::file::dtype::elements(shape).is_none() {
+        return Err(refused(format!("its shape {shape:?} has more elements than 64 bits can count")));
+    }
+    let grid = Grid::new(shape, granularity);
+    let (codes, scales) = (info.clone(), scales.clone());
+    let scaled =
+        Scaled { element, scale, granularity, packing, entry: Some(entry), grid, codes, scales, global };
+    scaled.check(shape).map_err(refused)?;
+    if scaled.scale.is_none() {
+        let bytes = source.read_all(&scaled.scales)?;
+        if let Some(bias) = bytes.iter().find(|&&bias| spec.with_bias(i32::from(bias)).is_err()) {
+            return Err(refused(format!(
+                "its biases `{}` have a {bias}, legal are 0 to 63",
+                scaled.scales.name
+            )));
+        }
+    }
+    Ok(Stored::Scaled(Box::new(scaled)))
+}
+
+fn check_format(format: &Format, entry: &Entry) -> Result<(), String> {
+    if format.is_wide() {
+        return Err(format!("{format} is no small format: codes have at most 16 bits"));
+    }
+    if format.subnormals().name() != entry.subnormals {
+        return Err(format!(
+            "the subnormals of {format} are `{}`, the metadata says `{}`",
+            format.subnormals().name(),
+            entry.subnormals
+        ));
+    }
+    Ok(())
+}
+
+/// The format of a tensor's codes, with the bias that stands beside them.
+fn codes_format(
+    source: &Source,
+    by_name: &HashMap<&str, &TensorInfo>,
+    info: &TensorInfo,
+    entry: &Entry,
+    spec: &FormatSpec,
+) -> Result<Format> {
+    let refused = |what: String| Error::refused(Some(source.path()), Some(&info.name), what);
+    let format = if spec.has_free_bias() {
+        let name = bias_name(&info.name);
+        let Some(&bias) = by_name.get(&*name) else {
+            return Err(refused(format!("its bias `{name}` is missing")));
+        };
+        if bias.dtype != Dtype::U8 || !bias.shape.is_empty() {
+            return Err(refused(format!(
+                "its bias `{name}` is {} of shape {:?}, a tensor's bias is a U8 of shape []",
+                bias.dtype, bias.shape
+            )));
+        }
+        let value = source.read_all(bias)?.first().copied().unwrap_or_default();
+        spec.with_bias(i32::from(value)).map_err(|e| refused(e.to_string()))?
+    } else {
+        spec.format().map_err(|e| refused(e.to_string()))?
+    };
+    check_format(&format, entry).map_err(refused)?;
+    let expected = code_dtype(&format);
+    if info.dtype != expected {
+        return Err(refused(format!("codes of {format} are {expected}, the file has {}", info.dtype)));
+    }
+    Ok(format)
+}

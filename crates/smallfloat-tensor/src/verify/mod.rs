@@ -1,0 +1,318 @@
+//! [`verify`]: is a quantized file what it says?
+
+pub(crate) mod compare;
+pub(crate) mod expected;
+pub(crate) mod intervals;
+pub(crate) mod source;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry::Vacant;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+use smallfloat::{Class, Datum, Format, Specials, Subnormals};
+
+use crate::error::{Error, Result};
+use crate::file::input::{CHUNK_BYTES, TensorInfo};
+use crate::file::stream::code_at;
+use crate::layout::container::{Entry, check_record};
+use crate::layout::grid::Granularity;
+use crate::progress::Progress;
+use crate::stored::open::open_checkpoint;
+use crate::stored::scaled::{Scaled, is_odd_scale};
+use crate::stored::view::{Stored, TensorView, View, nothing_quantized};
+
+/// What [`verify`] found to be right, and what is legal but odd.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Verified {
+    /// Tensors of codes that were checked.
+    pub tensors: u64,
+    /// Codes that were checked.
+    pub codes: u64,
+    /// Tensors whose digest was checked.
+    pub digests: u64,
+    /// Scales that were checked, biases of whole tensors not counted.
+    pub scales: u64,
+    /// Tensors that are stored as they were.
+    pub copied: u64,
+    /// Files that were checked.
+    pub files: u64,
+    /// Files whose record was checked: names, dtypes, shapes and data of all tensors, biases, scales and copies included.
+    pub records: u64,
+    /// Legal codes that no encoder writes: flushed subnormals and NaNs that are not canonical.
+    pub warnings: Vec<String>,
+}
+
+/// Checks a quantized file, or all files of a checkpoint folder: structure, biases and scales, the digest of every tensor
+/// that has one, that every code is one of its format, and the record of the whole file. Files of other programs have
+/// no digests, and files from before there were records have none. In a folder, names are unique and where the index
+/// says, and some files may have nothing quantized in them.
+///
+/// # Errors
+/// A file or folder with nothing quantized, or the first fault with tensor and element.
+pub fn verify(path: &Path) -> Result<Verified> {
+    verify_with(path, &mut |_| ())
+}
+
+/// [`verify`], telling how far it is: the bytes of codes, and where there is a record those of all other tensors.
+///
+/// # Errors
+/// As for [`verify`].
+pub fn verify_with(path: &Path, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Verified> {
+    let views = if path.is_dir() { open_checkpoint(path)? } else { vec![View::open(path)?] };
+    check_all(&views, path, progress)
+}
+
+/// Verifies the file at `path`, perhaps of a known granularity, and calls it `name` in errors.
+pub(crate) fn verify_at(path: &Path, name: &Path, known: Option<Granularity>) -> Result<Verified> {
+    let view = View::open_as(path, known)?;
+    if !view.is_quantized() {
+        return Err(nothing_quantized(name));
+    }
+    let mut verified = Verified::default();
+    check(&view, name, &mut verified, &mut |_| ())?;
+    Ok(verified)
+}
+
+fn check_all(views: &[View], path: &Path, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Verified> {
+    if !views.iter().any(View::is_quantized) {
+        return Err(nothing_quantized(path));
+    }
+    progress(Progress::Start(views.iter().map(bytes_of).fold(0, u64::saturating_add)));
+    let mut verified = Verified::default();
+    for view in views {
+        check(view, view.source().path(), &mut verified, progress)?;
+    }
+    Ok(verified)
+}
+
+/// How many bytes of a file are told of while it is checked.
+fn bytes_of(view: &View) -> u64 {
+    if view.has_record() {
+        return view.source().tensors().iter().map(|info| info.len).fold(0, u64::saturating_add);
+    }
+    let codes = view.tensors().iter().map(|tensor| match &tensor.stored {
+        Stored::Codes(_) => tensor.info.len,
+        Stored::Scaled(scaled) => scaled.codes.len,
+        Stored::Wide | Stored::Other => 0,
+    });
+    codes.fold(0, u64::saturating_add)
+}
+
+/// The digests of tensors by their names in the file.
+type Digests<'a> = HashMap<&'a str, String>;
+
+fn check(
+    view: &View,
+    name: &Path,
+    verified: &mut Verified,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<()> {
+    let mut digests = Digests::new();
+    for tensor in view.tensors() {
+        progress(Progress::Tensor(&tensor.info.name));
+        match &tensor.stored {
+            Stored::Codes(codes) => {
+                let digest = check_codes(view, tensor, codes, name, verified, progress)?;
+                digests.insert(&tensor.info.name, digest);
+                verified.tensors += 1;
+                verified.digests += 1;
+                verified.codes += tensor.info.elements();
+            }
+            Stored::Scaled(scaled) => {
+                let digest = check_scaled(view, tensor, scaled, name, verified, progress)?;
+                digests.insert(&scaled.codes.name, digest);
+                verified.tensors += 1;
+                verified.codes += tensor.info.elements();
+                verified.digests += u64::from(scaled.entry.is_some());
+            }
+            Stored::Wide | Stored::Other => verified.copied += 1,
+        }
+    }
+    verified.files += 1;
+    if view.has_record() {
+        verified.records += u64::from(check_tensors(view, digests, name, progress)?);
+    }
+    Ok(())
+}
+
+/// Holds all tensors against the record.
+fn check_tensors<'a>(
+    view: &'a View,
+    mut digests: Digests<'a>,
+    path: &Path,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<bool> {
+    let source = view.source();
+    let mut buffer = vec![0; CHUNK_BYTES];
+    for info in source.tensors() {
+        if let Vacant(place) = digests.entry(&info.name) {
+            let mut digest = Sha256::new();
+            source.read_chunks(info, &mut buffer, |_, bytes| {
+                digest.update(bytes);
+                progress(Progress::Bytes(bytes.len() as u64));
+                Ok(())
+            })?;
+            place.insert(format!("{:x}", digest.finalize()));
+        }
+    }
+    let of = |info: &'_ TensorInfo| digests.get(&*info.name).map_or("", |digest| &**digest).to_owned();
+    let owned: Vec<String> = source.tensors().iter().map(of).collect();
+    let tensors = source.tensors().iter().zip(&owned);
+    let tensors = tensors.map(|(info, sha256)| (&*info.name, info.dtype, &*info.shape, &**sha256));
+    check_record(source, tensors.collect()).map_err(|what| Error::refused(Some(path), None, what))
+}
+
+fn check_codes(
+    view: &View,
+    tensor: &TensorView,
+    (format, entry): &(Format, Entry),
+    path: &Path,
+    verified: &mut Verified,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<String> {
+    let refused = |what: String| Error::refused(Some(path), Some(&tensor.info.name), what);
+    let odd = odd_codes(format);
+    let size = usize::from(format.width() > 8) + 1;
+    let mut digest = Sha256::new();
+    let (mut odd_count, mut first_odd) = (0_u64, 0);
+    let mut buffer = vec![0; CHUNK_BYTES];
+    view.source().read_chunks(&tensor.info, &mut buffer, |first, bytes| {
+        digest.update(bytes);
+        progress(Progress::Bytes(bytes.len() as u64));
+        for (i, bytes) in bytes.chunks_exact(size).enumerate() {
+            let code = code_at(bytes);
+            let Some(is_odd) = odd.get(usize::from(code)) else {
+                let element = first + i as u64;
+                let largest = format.max_code();
+                return Err(refused(format!(
+                    "element {element} has the code {code:#x}, the largest of {format} is {largest:#x}"
+                )));
+            };
+            if *is_odd {
+                if odd_count == 0 {
+                    first_odd = first + i as u64;
+                }
+                odd_count += 1;
+            }
+        }
+        Ok(())
+    })?;
+    let found = format!("{:x}", digest.finalize());
+    let sha256 = &entry.sha256;
+    if found != *sha256 {
+        return Err(refused(format!("its codes have the SHA-256 {found}, the metadata says {sha256}")));
+    }
+    if odd_count > 0 {
+        verified.warnings.push(format!(
+            "tensor `{}`: {odd_count} codes that no encoder writes (flushed subnormals or other NaNs), the first at \
+             element {first_odd}",
+            tensor.info.name
+        ));
+    }
+    Ok(found)
+}
+
+const SCALES_AT_ONCE: usize = 1 << 16;
+
+fn check_scaled(
+    view: &View,
+    tensor: &TensorView,
+    scaled: &Scaled,
+    path: &Path,
+    verified: &mut Verified,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<String> {
+    let refused = |what: String| Error::refused(Some(path), Some(&tensor.info.name), what);
+    let (element, grid) = (&scaled.element, &scaled.grid);
+    let (unit, unit_bytes) = scaled.packing.unit(element);
+    let row_bytes = scaled.packing.row_bytes(element, grid.columns).max(1);
+    let odd = odd_codes(element);
+    let (mut digest, mut odd_count, mut first_odd) = (Sha256::new(), 0_u64, 0);
+    let (mut buffer, mut codes) = (vec![0; CHUNK_BYTES / 12 * 12], Vec::new());
+    // Codes are bytes to the file, so that any chunk of whole units will do; rows are made of whole units.
+    let mut at = 0;
+    while at < scaled.codes.len {
+        let count =
+            usize::try_from(scaled.codes.len - at).map_or(buffer.len(), |left| left.min(buffer.len()));
+        let bytes = &mut buffer[..count];
+        view.source().read_bytes(&scaled.codes, at, bytes)?;
+        digest.update(&*bytes);
+        progress(Progress::Bytes(count as u64));
+        codes.clear();
+        scaled.packing.unpack(element, bytes, &mut codes);
+        for (i, &code) in codes.iter().enumerate() {
+            let position = at / unit_bytes * unit + i as u64;
+            let (row, column) =
+                (position / (row_bytes / unit_bytes * unit), position % (row_bytes / unit_bytes * unit));
+            if column >= grid.columns {
+                if code != 0 {
+                    return Err(refused(format!(
+                        "row {row} is filled up with the code {code:#x}, not with zeros"
+                    )));
+                }
+                continue;
+            }
+            let place = row * grid.columns + column;
+            match odd.get(usize::from(code)) {
+                None => {
+                    let largest = element.max_code();
+                    return Err(refused(format!(
+                        "element {place} has the code {code:#x}, the largest of {element} is {largest:#x}"
+                    )));
+                }
+                Some(true) => {
+                    first_odd = if odd_count == 0 { place } else { first_odd };
+                    odd_count += 1;
+                }
+                Some(false) => {}
+            }
+        }
+        at += count as u64;
+    }
+    let found = format!("{:x}", digest.finalize());
+    if let Some(entry) = &scaled.entry
+        && found != entry.sha256
+    {
+        let said = &entry.sha256;
+        return Err(refused(format!("its codes have the SHA-256 {found}, the metadata says {said}")));
+    }
+    let mut odd_scales = 0_u64;
+    for row in 0..grid.group_rows {
+        for column in (0..grid.group_columns).step_by(SCALES_AT_ONCE) {
+            let columns = (SCALES_AT_ONCE as u64).min(grid.group_columns - column);
+            let scales = scaled.read_scales(view.source(), row, 1, column, columns)?;
+            verified.scales += scales.len() as u64;
+            if let Some(spec) = &scaled.scale {
+                odd_scales += scales.iter().filter(|scale| is_odd_scale(spec, scale.code)).count() as u64;
+            }
+        }
+    }
+    let mut warn = |count: u64, what: String| {
+        if count > 0 {
+            verified.warnings.push(format!("tensor `{}`: {count} {what}", tensor.info.name));
+        }
+    };
+    warn(
+        odd_count,
+        format!(
+            "codes that no encoder writes (flushed subnormals or other NaNs), the first at element {first_odd}"
+        ),
+    );
+    warn(odd_scales, "scales that are NaN, infinite, zero or negative".to_owned());
+    Ok(found)
+}
+
+/// For each code: is it a flushed subnormal or a NaN that is not canonical?
+fn odd_codes(format: &Format) -> Vec<bool> {
+    let flushes = format.subnormals() == Subnormals::Flush;
+    let one_nan = format.is_signed() || format.specials() != Specials::Ieee;
+    let canonical = format.encode(Datum::Nan { negative: false });
+    (0..=format.max_code())
+        .map(|code| match format.classify(code) {
+            Class::Subnormal => flushes,
+            Class::Nan => !one_nan && Some(code) != canonical,
+            _ => false,
+        })
+        .collect()
+}
