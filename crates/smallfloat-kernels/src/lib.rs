@@ -33,52 +33,37 @@
 //! Results are those of [`smallfloat::convert`], element by element: encoders and decoders are tables that the core
 //! fills, or vector kernels that tests hold to these tables. Nothing depends on the number of threads, the length or the alignment of slices, or the data's class.
 #![expect(clippy::inline_always, reason = "lane code must melt into its loop")]
-#![cfg_attr(
-    not(target_arch = "x86_64"),
-    allow(dead_code, unused_imports, reason = "vector kernels' plans have no kernels on other machines")
-)]
 
+mod arch;
 mod arithmetic;
-mod cells;
-mod chance;
+mod ars5;
 mod decode;
-mod decode_plan;
 mod dot;
 mod element;
-mod elementwise;
 mod encode;
 mod error;
-mod error_sums;
-mod events;
-mod fast;
-mod key;
-mod level;
-mod matmul;
-mod nibbles;
+mod event_counts;
 mod packing;
 mod parallel;
 mod plan;
-#[cfg(test)]
-mod quick_ways;
 mod random;
-mod recent;
-mod recode;
-mod tally;
-mod vectors;
-#[cfg(target_arch = "x86_64")]
-mod x86_64;
+#[cfg(test)]
+mod simd_coverage;
+mod statistics;
 
-pub use cells::{ClassSum, ClassSums, amax};
+pub use arch::level::Level;
+pub use arithmetic::elementwise::Elementwise;
+pub use ars5::Ars5;
 pub use decode::Decoder;
 pub use dot::{Accumulate, Dot, Scales};
 pub use element::{Code, Element};
-pub use elementwise::Elementwise;
 pub use encode::Encoder;
+pub use encode::recode::Recode;
 pub use error::Error;
-pub use error_sums::ErrorSums;
-pub use events::EventCounts;
+pub use event_counts::EventCounts;
 pub use half::{bf16, f16};
-pub use level::Level;
-pub use packing::{Nibbles, pack4, pack6, unpack4, unpack6};
-pub use random::{Ars5, Generator, RandomWords};
-pub use recode::Recode;
+pub use packing::{pack4, pack6, unpack4, unpack6};
+pub use plan::nibbles::Nibbles;
+pub use random::{Generator, RandomWords};
+pub use statistics::class_sums::{ClassSum, ClassSums, amax};
+pub use statistics::error_sums::ErrorSums;

@@ -9,15 +9,18 @@
 //! These are the orders of `docs/schemes.md`; `LowFirst` and six bits are those of compressed-tensors (`pack_fp4_to_uint8`,
 //! `pack_fp6_to_uint8`, version 0.20). Higher bits of a code are ignored. A last byte, or the last three, are filled up with zeros.
 
-use crate::Level;
+use crate::arch::level::Level;
+use crate::arch::{Kernels, Machine};
+use crate::plan::nibbles::Nibbles;
 
-/// Which of two 4-bit codes lies in the lower half of their byte.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Nibbles {
-    /// The first.
-    LowFirst,
-    /// The second.
-    HighFirst,
+/// Packs or unpacks what kernels can, and leaves the rest of both slices.
+macro_rules! by_kernel {
+    ($level:expr, $name:ident($from:ident, $to:ident $(, $order:ident)?)) => {
+        match Machine::new($level) {
+            Some(machine) => machine.$name($from, $to $(, $order)?),
+            None => ($from, $to),
+        }
+    };
 }
 
 /// Codes and bytes of the smallest group that fills whole bytes.
@@ -41,7 +44,7 @@ fn check(codes: usize, bytes: usize, (unit, unit_bytes): (usize, usize)) {
 /// If `bytes` is not ⌈codes / 2⌉ long.
 pub fn pack4(level: Level, codes: &[u8], bytes: &mut [u8], order: Nibbles) {
     check(codes.len(), bytes.len(), PAIR);
-    let (codes, bytes) = vector::pack4(level, codes, bytes, order);
+    let (codes, bytes) = by_kernel!(level, pack4(codes, bytes, order));
     for (pair, byte) in codes.chunks(PAIR.0).zip(bytes) {
         let (first, second) = (pair[0] & 15, pair.get(1).map_or(0, |code| code & 15));
         *byte = match order {
@@ -57,7 +60,7 @@ pub fn pack4(level: Level, codes: &[u8], bytes: &mut [u8], order: Nibbles) {
 /// If `bytes` is not ⌈codes / 2⌉ long.
 pub fn unpack4(level: Level, bytes: &[u8], codes: &mut [u8], order: Nibbles) {
     check(codes.len(), bytes.len(), PAIR);
-    let (bytes, codes) = vector::unpack4(level, bytes, codes, order);
+    let (bytes, codes) = by_kernel!(level, unpack4(bytes, codes, order));
     for (&byte, pair) in bytes.iter().zip(codes.chunks_mut(PAIR.0)) {
         let both = match order {
             Nibbles::LowFirst => [byte & 15, byte >> 4],
@@ -81,7 +84,7 @@ pub fn unpack4(level: Level, bytes: &[u8], codes: &mut [u8], order: Nibbles) {
 /// If `bytes` is not 3 · ⌈codes / 4⌉ long.
 pub fn pack6(level: Level, codes: &[u8], bytes: &mut [u8]) {
     check(codes.len(), bytes.len(), FOUR);
-    let (codes, bytes) = vector::pack6(level, codes, bytes);
+    let (codes, bytes) = by_kernel!(level, pack6(codes, bytes));
     for (four, three) in codes.chunks(FOUR.0).zip(bytes.chunks_exact_mut(FOUR.1)) {
         let word = four.iter().rev().fold(0_u32, |word, &code| word << 6 | u32::from(code & 63));
         three.copy_from_slice(&word.to_le_bytes()[..FOUR.1]);
@@ -94,61 +97,11 @@ pub fn pack6(level: Level, codes: &[u8], bytes: &mut [u8]) {
 /// If `bytes` is not 3 · ⌈codes / 4⌉ long.
 pub fn unpack6(level: Level, bytes: &[u8], codes: &mut [u8]) {
     check(codes.len(), bytes.len(), FOUR);
-    let (bytes, codes) = vector::unpack6(level, bytes, codes);
+    let (bytes, codes) = by_kernel!(level, unpack6(bytes, codes));
     for (three, four) in bytes.chunks_exact(FOUR.1).zip(codes.chunks_mut(FOUR.0)) {
         let word = u32::from_le_bytes([three[0], three[1], three[2], 0]);
         for (code, shift) in four.iter_mut().zip([0, 6, 12, 18]) {
             *code = (word >> shift & 63).to_le_bytes()[0];
         }
     }
-}
-
-/// What of the slices vector kernels have left over.
-#[cfg(target_arch = "x86_64")]
-mod vector {
-    use super::{Level, Nibbles};
-    use crate::x86_64::{self, Avx2};
-
-    macro_rules! leave_rest {
-        ($($name:ident($($order:ident)?);)*) => {
-            $(
-                pub(super) fn $name<'a, 'b>(
-                    level: Level,
-                    from: &'a [u8],
-                    to: &'b mut [u8],
-                    $($order: Nibbles,)?
-                ) -> (&'a [u8], &'b mut [u8]) {
-                    match Avx2::new(level) {
-                        Some(proof) => x86_64::$name(proof, from, to $(, $order)?),
-                        None => (from, to),
-                    }
-                }
-            )*
-        };
-    }
-
-    leave_rest! { pack4(order); unpack4(order); pack6(); unpack6(); }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-mod vector {
-    use super::{Level, Nibbles};
-
-    macro_rules! leave_all {
-        ($($name:ident($($order:ident)?);)*) => {
-            $(
-                pub(super) fn $name<'a, 'b>(
-                    _: Level,
-                    from: &'a [u8],
-                    to: &'b mut [u8],
-                    $($order: Nibbles,)?
-                ) -> (&'a [u8], &'b mut [u8]) {
-                    $(let _ = $order;)?
-                    (from, to)
-                }
-            )*
-        };
-    }
-
-    leave_all! { pack4(order); unpack4(order); pack6(); unpack6(); }
 }

@@ -2,7 +2,7 @@
 
 use smallfloat::Flags;
 
-use crate::EventCounts;
+use crate::event_counts::EventCounts;
 
 /// Elements a thread takes at once.
 #[cfg(feature = "rayon")]

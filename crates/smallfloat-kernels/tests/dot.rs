@@ -150,7 +150,7 @@ fn exact_sums_are_the_same_at_every_level() {
     {
         let [a, b] = names.map(format);
         let dot = Dot::new(&a, &b, Accumulate::Exact).unwrap();
-        let twin = dot.clone().with_level(Level::Portable);
+        let portable = dot.clone().with_level(Level::Portable);
         for length in (0..=257).chain([5000, 300_000]) {
             for mask in [0xff, 0x3f] {
                 let mut random = || -> Vec<u8> {
@@ -159,7 +159,7 @@ fn exact_sums_are_the_same_at_every_level() {
                 let (x, y) = (random(), random());
                 for level in Level::available() {
                     let found = dot.clone().with_level(level).sum(&x, &y);
-                    assert_eq!(found, twin.sum(&x, &y), "{a} · {b}, {level:?}, {length}");
+                    assert_eq!(found, portable.sum(&x, &y), "{a} · {b}, {level:?}, {length}");
                 }
             }
         }

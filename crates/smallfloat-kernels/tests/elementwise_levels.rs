@@ -39,9 +39,9 @@ fn binary(kernel: &Elementwise, x: &[u8], y: &[u8]) -> (Vec<u8>, Flags) {
 /// Codes of both levels are the same for all pairs; flags are for single pairs of every kind too.
 fn levels_agree(text: &str, pairs: &(Vec<u8>, Vec<u8>), state: &mut u64) {
     let kernel = Elementwise::new(&parse(text)).unwrap();
-    let twin = kernel.clone().with_level(Level::Portable);
+    let portable = kernel.clone().with_level(Level::Portable);
     let (x, y) = pairs;
-    let expected = binary(&twin, x, y);
+    let expected = binary(&portable, x, y);
     for level in Level::available().filter(|&level| level != Level::Portable) {
         let kernel = kernel.clone().with_level(level);
         let found = binary(&kernel, x, y);
@@ -54,7 +54,7 @@ fn levels_agree(text: &str, pairs: &(Vec<u8>, Vec<u8>), state: &mut u64) {
             let length = 1 + usize::try_from(scramble(state)).unwrap() % most;
             let at = at..(at + length).min(x.len());
             let (x, y) = (&x[at.clone()], &y[at.clone()]);
-            let (found, expected) = (binary(&kernel, x, y), binary(&twin, x, y));
+            let (found, expected) = (binary(&kernel, x, y), binary(&portable, x, y));
             assert!(found == expected, "{text} of {x:x?}, {y:x?}: {:?} {:?}", found.1, expected.1);
         }
     }
@@ -121,7 +121,7 @@ fn policies_and_semantics() {
 /// All 2^24 triples of a format, and the flags of short slices of them.
 fn all_triples(text: &str) {
     let kernel = Elementwise::new(&parse(text)).unwrap();
-    let twin = kernel.clone().with_level(Level::Portable);
+    let portable = kernel.clone().with_level(Level::Portable);
     let (x, y) = all_pairs();
     let mut state = 11;
     for level in Level::available().filter(|&level| level != Level::Portable) {
@@ -133,14 +133,19 @@ fn all_triples(text: &str) {
                 let flags = kernel.ternary(&x[at.clone()], &y[at.clone()], &z[at], &mut results, None);
                 (results, flags)
             };
-            let (found, expected) = (run(&kernel, 0..x.len()), run(&twin, 0..x.len()));
+            let (found, expected) = (run(&kernel, 0..x.len()), run(&portable, 0..x.len()));
             let first = (0..x.len()).find(|&i| found.0[i] != expected.0[i]);
             let told = first.map(|i| (x[i], y[i], z[i], found.0[i], expected.0[i]));
             assert_eq!(told, None, "{text}: first different triple");
             assert_eq!(found.1, expected.1, "{text}");
             for _ in 0..30 {
                 let at = usize::try_from(scramble(&mut state)).unwrap() % x.len();
-                assert_eq!(run(&kernel, at..at + 1), run(&twin, at..at + 1), "{text} of pair {at}, {}", z[0]);
+                assert_eq!(
+                    run(&kernel, at..at + 1),
+                    run(&portable, at..at + 1),
+                    "{text} of pair {at}, {}",
+                    z[0]
+                );
             }
         }
     }
@@ -168,7 +173,7 @@ fn lengths_and_offsets() {
     };
     for (name, operands) in [("Add", 2), ("Minimum", 2), ("FMA", 3)] {
         let kernel = kernel(name, operands);
-        let twin = kernel.clone().with_level(Level::Portable);
+        let portable = kernel.clone().with_level(Level::Portable);
         let kernels: Vec<Elementwise> =
             Level::available().map(|level| kernel.clone().with_level(level)).collect();
         for length in 0..=257 {
@@ -185,7 +190,7 @@ fn lengths_and_offsets() {
                     (results, flags)
                 };
                 for kernel in &kernels {
-                    assert_eq!(apply(kernel), apply(&twin), "{name}, {at:?}, {:?}", kernel.level());
+                    assert_eq!(apply(kernel), apply(&portable), "{name}, {at:?}, {:?}", kernel.level());
                 }
             }
         }

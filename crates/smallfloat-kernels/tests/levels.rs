@@ -11,12 +11,12 @@ fn levels_agree<T: Element + std::fmt::Debug + PartialEq>() {
         let inputs: Vec<(&str, Vec<T>)> =
             CLASSES.iter().map(|class| (*class, data(class, &target, 200, 1))).collect();
         for projection in projections(&target) {
-            let twin = Encoder::<T>::new(&target, &projection).unwrap().with_level(Level::Portable);
+            let portable = Encoder::<T>::new(&target, &projection).unwrap().with_level(Level::Portable);
             for level in Level::available().filter(|&level| level != Level::Portable) {
-                let encoder = twin.clone().with_level(level);
+                let encoder = portable.clone().with_level(level);
                 for (class, x) in &inputs {
                     let (mut expected, mut codes) = (vec![0_u8; x.len()], vec![0xaa_u8; x.len()]);
-                    let expected_events = twin.encode(x, &mut expected);
+                    let expected_events = portable.encode(x, &mut expected);
                     let events = encoder.encode(x, &mut codes);
                     let first = codes.iter().zip(&expected).position(|(a, b)| a != b);
                     assert_eq!(
@@ -55,10 +55,10 @@ fn flags_of_long_slices() {
     let format = Format::cfloat8_1_4_3(7).unwrap();
     let gradual: Format = "e4m3fn".parse().unwrap();
     for target in [format, gradual] {
-        let twin =
+        let portable =
             Encoder::<f32>::new(&target, &target.default_projection()).unwrap().with_level(Level::Portable);
         for level in Level::available() {
-            let encoder = twin.clone().with_level(level);
+            let encoder = portable.clone().with_level(level);
             for length in [2047, 2048, 2049, 9000] {
                 for (background, special) in [
                     (1.0_f32, 1.03),
@@ -75,7 +75,7 @@ fn flags_of_long_slices() {
                         let (mut expected, mut codes) = (vec![0_u8; length], vec![0_u8; length]);
                         assert_eq!(
                             encoder.encode(&x, &mut codes),
-                            twin.encode(&x, &mut expected),
+                            portable.encode(&x, &mut expected),
                             "{target}, {special} at {place} of {length} in {background}"
                         );
                         assert_eq!(codes, expected);
@@ -90,16 +90,16 @@ fn flags_of_long_slices() {
 #[test]
 fn lengths_and_offsets() {
     let target = Format::cfloat8_1_4_3(7).unwrap();
-    let twin =
+    let portable =
         Encoder::<f32>::new(&target, &target.default_projection()).unwrap().with_level(Level::Portable);
     let x: Vec<f32> = data("random bits", &target, 400, 7);
     for level in Level::available() {
-        let encoder = twin.clone().with_level(level);
+        let encoder = portable.clone().with_level(level);
         for length in 0..=257 {
             for offset in 0..64 {
                 let source = &x[offset..offset + length];
                 let (mut expected, mut codes) = (vec![0_u8; length], [0x55_u8; 64 + 257 + 64]);
-                let expected_events = twin.encode(source, &mut expected);
+                let expected_events = portable.encode(source, &mut expected);
                 let events = encoder.encode(source, &mut codes[offset..offset + length]);
                 assert_eq!(events, expected_events, "{length} at {offset}");
                 assert_eq!(codes[offset..offset + length], expected, "{length} at {offset}");
@@ -135,11 +135,11 @@ fn sweep_of_binary32() {
     ];
     let count = if extensive { names.len() } else { 4 };
     for target in names[..count].iter().map(|name| name.parse::<Format>().unwrap()) {
-        let twin =
+        let portable =
             Encoder::<f32>::new(&target, &target.default_projection()).unwrap().with_level(Level::Portable);
         let encoders: Vec<_> = Level::available()
             .filter(|&level| level != Level::Portable)
-            .map(|level| twin.clone().with_level(level))
+            .map(|level| portable.clone().with_level(level))
             .collect();
         let (mut expected, mut codes) = (vec![0_u8; 1 << 16], vec![0_u8; 1 << 16]);
         for high in 0..1_u32 << 16 {
@@ -150,7 +150,7 @@ fn sweep_of_binary32() {
             let x: Vec<f32> =
                 (first..=0xffff).step_by(step).map(|low| f32::from_bits(high << 16 | low)).collect();
             let length = x.len();
-            let expected_events = twin.encode(&x, &mut expected[..length]);
+            let expected_events = portable.encode(&x, &mut expected[..length]);
             for encoder in &encoders {
                 let events = encoder.encode(&x, &mut codes[..length]);
                 assert!(
@@ -167,17 +167,17 @@ fn sweep_of_binary32() {
 fn decoders_agree<T: Element + std::fmt::Debug + PartialEq>() -> usize {
     let mut compared = 0;
     for format in narrow_formats() {
-        let Ok(twin) = Decoder::<T>::new(&format, None) else { continue };
-        let twin = twin.with_level(Level::Portable);
+        let Ok(portable) = Decoder::<T>::new(&format, None) else { continue };
+        let portable = portable.with_level(Level::Portable);
         // Bits above the width must not matter.
         let codes: Vec<u8> = (0..=255).chain((0..=255).rev()).collect();
         for level in Level::available() {
-            let decoder = twin.clone().with_level(level);
+            let decoder = portable.clone().with_level(level);
             for (from, to) in [(0, 512), (1, 512), (3, 70), (0, 31), (500, 500)] {
                 let codes = &codes[from..to];
                 let (mut expected, mut values) =
                     (vec![T::default(); codes.len()], vec![T::default(); codes.len()]);
-                twin.decode(codes, &mut expected);
+                portable.decode(codes, &mut expected);
                 decoder.decode(codes, &mut values);
                 let bits = |values: &[T]| values.iter().map(|x| x.bits()).collect::<Vec<_>>();
                 assert_eq!(bits(&values), bits(&expected), "{format}, {level:?}");
@@ -207,15 +207,15 @@ fn streams_agree() {
         let part: Vec<f32> = data("random bits", &format, 1 << 16, 3);
         part.iter().copied().cycle().take(length).collect()
     };
-    let twin =
+    let portable =
         Encoder::<f32>::new(&format, &format.default_projection()).unwrap().with_level(Level::Portable);
     let mut expected = vec![0_u8; length];
-    let expected_events = twin.encode(&x, &mut expected);
+    let expected_events = portable.encode(&x, &mut expected);
     for level in Level::available() {
         for offset in [0, 1] {
             let mut codes = vec![0x55_u8; length + 2];
             let inside = &mut codes[offset..offset + length];
-            assert_eq!(twin.clone().with_level(level).encode(&x, inside), expected_events);
+            assert_eq!(portable.clone().with_level(level).encode(&x, inside), expected_events);
             assert!(codes[offset..offset + length] == expected[..]);
             assert!(codes[..offset].iter().chain(&codes[offset + length..]).all(|&byte| byte == 0x55));
         }

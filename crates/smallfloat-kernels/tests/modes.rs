@@ -12,13 +12,13 @@ fn accelerated() -> impl Iterator<Item = Level> {
 
 /// Encodes at every level, counted and uncounted, and compares with the expected codes and events.
 fn compare<T: Element + std::fmt::Debug + PartialEq, C: Code + std::fmt::Debug + PartialEq>(
-    twin: &Encoder<T>,
+    portable: &Encoder<T>,
     x: &[T],
     (expected, events): (&[C], &EventCounts),
     what: &str,
 ) {
     for level in accelerated() {
-        let encoder = twin.clone().with_level(level);
+        let encoder = portable.clone().with_level(level);
         let mut codes = vec![C::from_code(0xaaaa); x.len()];
         let found = encoder.encode(x, &mut codes);
         let first = codes.iter().zip(expected).position(|(a, b)| a != b);
@@ -52,12 +52,12 @@ fn modes_agree<T: Element + std::fmt::Debug + PartialEq, C: Code + std::fmt::Deb
             for projection in some_projections(target, turn + i) {
                 let projection = projection.with_rounding(rounding);
                 // For so few elements the twin is the core itself.
-                let twin =
+                let portable =
                     Encoder::<T>::for_length(target, &projection, 0).unwrap().with_level(Level::Portable);
                 for (class, x) in &inputs {
                     let mut expected = vec![C::default(); x.len()];
-                    let events = twin.encode(x, &mut expected);
-                    compare(&twin, x, (&expected, &events), &format!("{projection:?}, {class}"));
+                    let events = portable.encode(x, &mut expected);
+                    compare(&portable, x, (&expected, &events), &format!("{projection:?}, {class}"));
                 }
             }
         }
@@ -114,16 +114,16 @@ fn stochastic_half_words() {
             for count in [32, 1, 9] {
                 let bits = RandomBits::new(count, 0).unwrap();
                 let projection = target.default_projection().with_rounding(Rounding::StochasticA(bits));
-                let twin = Encoder::<T>::new(&target, &projection).unwrap().with_level(Level::Portable);
+                let portable = Encoder::<T>::new(&target, &projection).unwrap().with_level(Level::Portable);
                 for class in CLASSES {
                     let x: Vec<T> = data(class, &target, 100, turn as u64);
                     let words =
                         RandomWords { generator: Philox { seed: 5, stream: 1 }.into(), first_element: 3 };
                     let mut expected = vec![0_u16; x.len()];
-                    let expected_events = twin.encode_random(&x, &mut expected, words);
+                    let expected_events = portable.encode_random(&x, &mut expected, words);
                     for level in accelerated() {
                         let mut codes = vec![0xaaaa_u16; x.len()];
-                        let events = twin.clone().with_level(level).encode_random(&x, &mut codes, words);
+                        let events = portable.clone().with_level(level).encode_random(&x, &mut codes, words);
                         let first = codes.iter().zip(&expected).position(|(a, b)| a != b);
                         assert_eq!(
                             first.map(|i| (x[i], x[i].bits(), codes[i], expected[i])),
@@ -180,10 +180,10 @@ fn every_place_of_half_words() {
 }
 
 fn check_places<T: Element + std::fmt::Debug + PartialEq>(target: &Format, projection: &Projection, x: &[T]) {
-    let twin = Encoder::<T>::for_length(target, projection, 0).unwrap().with_level(Level::Portable);
+    let portable = Encoder::<T>::for_length(target, projection, 0).unwrap().with_level(Level::Portable);
     let mut expected = vec![0_u16; x.len()];
-    let events = twin.encode(x, &mut expected);
-    compare(&twin, x, (&expected, &events), &format!("{projection:?}"));
+    let events = portable.encode(x, &mut expected);
+    compare(&portable, x, (&expected, &events), &format!("{projection:?}"));
 }
 
 /// All binary32 values, or one in 65536 of them, in 16-bit formats.
@@ -192,7 +192,7 @@ fn sweep_of_binary32() {
     let extensive = std::env::var_os("SMALLFLOAT_EXTENSIVE").is_some();
     for name in ["shp:bias=31", "uhp", "binary16", "bfloat16"] {
         let target: Format = name.parse().unwrap();
-        let twin =
+        let portable =
             Encoder::<f32>::new(&target, &target.default_projection()).unwrap().with_level(Level::Portable);
         let (mut expected, mut codes) = (vec![0_u16; 1 << 16], vec![0_u16; 1 << 16]);
         for block in 0..1_u32 << 16 {
@@ -203,9 +203,9 @@ fn sweep_of_binary32() {
                 if extensive { block << 16 | i } else { i << 16 | i.wrapping_mul(0x9e37) & 0xffff }
             };
             let x: Vec<f32> = (0..1 << 16).map(|i| f32::from_bits(word(i))).collect();
-            let expected_events = twin.encode(&x, &mut expected);
+            let expected_events = portable.encode(&x, &mut expected);
             for level in accelerated() {
-                let events = twin.clone().with_level(level).encode(&x, &mut codes);
+                let events = portable.clone().with_level(level).encode(&x, &mut codes);
                 assert!(codes == expected, "{target}, {block:#06x}");
                 assert_eq!(events, expected_events, "{target}, {block:#06x}");
             }
@@ -221,15 +221,15 @@ fn long_slices_of_half_words() {
     for name in ["binary16", "bfloat16"] {
         let target: Format = name.parse().unwrap();
         for projection in projections(&target) {
-            let twin = Encoder::<f32>::new(&target, &projection).unwrap().with_level(Level::Portable);
+            let portable = Encoder::<f32>::new(&target, &projection).unwrap().with_level(Level::Portable);
             for (i, background) in values.into_iter().enumerate() {
                 let mut x = vec![background; LENGTH];
                 for other in [1.0, -values[(i + 1) % values.len()], -f32::NAN] {
                     x[LENGTH - 17 * i - 1] = other;
                     let mut expected = vec![0_u16; LENGTH];
-                    let events = twin.encode(&x, &mut expected);
+                    let events = portable.encode(&x, &mut expected);
                     compare(
-                        &twin,
+                        &portable,
                         &x,
                         (&expected, &events),
                         &format!("{projection:?}, {other} in {background}"),
@@ -249,16 +249,16 @@ fn lengths_and_offsets() {
     ) {
         let target: Format = name.parse().unwrap();
         let projection = target.default_projection().with_rounding(rounding);
-        let twin = Encoder::<T>::for_length(&target, &projection, 0).unwrap().with_level(Level::Portable);
+        let portable = Encoder::<T>::for_length(&target, &projection, 0).unwrap().with_level(Level::Portable);
         let x: Vec<T> = data("random bits", &target, 300, 7);
         let guard = C::from_code(0x5555);
         for level in accelerated() {
-            let encoder = twin.clone().with_level(level);
+            let encoder = portable.clone().with_level(level);
             for length in 0..=257 {
                 let offset = length * 7 % 32;
                 let source = &x[offset..offset + length];
                 let (mut expected, mut codes) = (vec![C::default(); length], vec![guard; 32 + 257 + 64]);
-                let expected_events = twin.encode(source, &mut expected);
+                let expected_events = portable.encode(source, &mut expected);
                 let events = encoder.encode(source, &mut codes[offset..offset + length]);
                 assert_eq!(events, expected_events, "{length} at {offset}");
                 assert!(codes[offset..offset + length] == expected[..], "{length} at {offset}");

@@ -78,10 +78,15 @@ fn check_encoder<T: Element + std::fmt::Debug>() {
             let events = Encoder::<T>::new(&target, &projection).unwrap().encode(&values, &mut codes);
             let mut expected = EventCounts { elements: values.len() as u64, ..EventCounts::default() };
             for (x, code) in values.iter().zip(&codes) {
-                let twin = convert(x.bits(), &T::FORMAT, &target, &projection);
-                assert_eq!(u64::from(*code), twin.value, "{x:?} ({:#x}) to {target}, {rounding:?}", x.bits());
-                expected.flags |= twin.flags;
-                expected.saturated += u64::from(twin.flags.contains(Flags::OVERFLOW));
+                let portable = convert(x.bits(), &T::FORMAT, &target, &projection);
+                assert_eq!(
+                    u64::from(*code),
+                    portable.value,
+                    "{x:?} ({:#x}) to {target}, {rounding:?}",
+                    x.bits()
+                );
+                expected.flags |= portable.flags;
+                expected.saturated += u64::from(portable.flags.contains(Flags::OVERFLOW));
             }
             assert_eq!(events.flags, expected.flags, "{target} {rounding:?}");
             assert_eq!(events.saturated, expected.saturated, "{target} {rounding:?}");
@@ -118,13 +123,13 @@ fn decoder_gives_the_core_s_values() {
             Ok(decoder) => {
                 decoder.decode(&codes, &mut values);
                 for (code, value) in codes.iter().zip(&values) {
-                    let twin = target.decode(u64::from(*code));
-                    if twin.is_nan() {
+                    let portable = target.decode(u64::from(*code));
+                    if portable.is_nan() {
                         assert!(value.is_nan());
                     } else {
                         assert_eq!(
                             formats::BINARY32.decode(u64::from(value.to_bits())),
-                            twin,
+                            portable,
                             "{target} {code:#x}"
                         );
                     }

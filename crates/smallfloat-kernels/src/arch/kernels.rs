@@ -1,0 +1,181 @@
+//! [`Kernels`]: what an instruction set can do.
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use smallfloat::random::Philox;
+
+use crate::arch::level::Level;
+use crate::ars5::Ars5;
+use crate::element::classes::{NarrowClasses, Seen};
+use crate::element::{Codes, CodesMut, Lanes, LanesMut};
+use crate::event_counts::EventCounts;
+use crate::plan::arithmetic::{ArithmeticPlan, OrderPlan, Subnormals};
+use crate::plan::class_table::Pair;
+use crate::plan::decode::{DecodePlan, DecodePlans};
+use crate::plan::encode::EncodePlan;
+use crate::plan::nibbles::{Interleaved, NibblePlan, Nibbles};
+use crate::plan::partial_sums::Partial;
+use crate::plan::recode::RecodeTable;
+use crate::plan::tally::Tally;
+
+/// The kernels of an instruction set; a value is the proof that the machine has the instructions.
+///
+/// `None` means that there is no kernel for these arguments and nothing was written. Slices that belong
+/// together have lengths that the callers have checked.
+pub(crate) trait Kernels: Copy + Debug {
+    /// Returns the proof at a level that asks for these instructions.
+    fn new(level: Level) -> Option<Self>;
+
+    /// Returns whether the machine can run a level other than the portable one.
+    fn supports(level: Level) -> bool;
+
+    /// Returns whether the host's floating-point environment is one in which kernels may add: rounding
+    /// to nearest, every exception masked. Whether subnormals are flushed does not matter.
+    fn rounds_to_nearest() -> bool {
+        true
+    }
+
+    /// Encodes in a deterministic mode, past the caches if `stream`, and counts what happened.
+    fn encode(self, _: &EncodePlan, _: Lanes<'_>, _: CodesMut<'_>, _stream: bool) -> Option<Tally> {
+        None
+    }
+
+    /// Encodes in a deterministic mode and counts nothing.
+    fn encode_only(self, _: &EncodePlan, _: Lanes<'_>, _: CodesMut<'_>, _stream: bool) -> Option<()> {
+        None
+    }
+
+    /// Encodes by StochasticA with a word per element, of which the upper bits that `mask` has are used.
+    fn encode_random(
+        self,
+        _: &EncodePlan,
+        _: Lanes<'_>,
+        _: CodesMut<'_>,
+        _words: &[u32],
+        _mask: u32,
+    ) -> Option<Tally> {
+        None
+    }
+
+    /// Decodes, past the caches if `stream`.
+    fn decode(self, _: &DecodePlans, _: Codes<'_>, _: LanesMut<'_>, _stream: bool) -> Option<()> {
+        None
+    }
+
+    /// Converts bytes to bytes and counts what happened.
+    fn recode(self, _: &RecodeTable, _codes: &[u8], _results: &mut [u8]) -> Option<EventCounts> {
+        None
+    }
+
+    /// Fills in the exact results in binary32 of an operation on codes, or results that round alike.
+    fn compute(self, _: &ArithmeticPlan, _operands: [&[u8]; 3], _results: &mut [f32]) -> Option<()> {
+        None
+    }
+
+    /// Selects one of two codes by their order, and returns whether a NaN was among them.
+    fn choose(self, _: &OrderPlan, _operands: [&[u8]; 2], _results: &mut [u8]) -> Option<bool> {
+        None
+    }
+
+    /// Returns whether a subnormal is among the codes.
+    fn has_subnormal(self, _: Subnormals, _codes: &[u8]) -> Option<bool> {
+        None
+    }
+
+    /// Returns whether all magnitudes' bits lie in a range, whose ends are included.
+    fn stays_within(self, _range: [u32; 2], _values: &[f32]) -> Option<bool> {
+        None
+    }
+
+    /// Packs codes of 4 bits and returns what is left of both slices.
+    fn pack4<'a, 'b>(self, codes: &'a [u8], bytes: &'b mut [u8], _: Nibbles) -> (&'a [u8], &'b mut [u8]) {
+        (codes, bytes)
+    }
+
+    /// Unpacks codes of 4 bits and returns what is left of both slices.
+    fn unpack4<'a, 'b>(self, bytes: &'a [u8], codes: &'b mut [u8], _: Nibbles) -> (&'a [u8], &'b mut [u8]) {
+        (bytes, codes)
+    }
+
+    /// Packs codes of 6 bits and returns what is left of both slices.
+    fn pack6<'a, 'b>(self, codes: &'a [u8], bytes: &'b mut [u8]) -> (&'a [u8], &'b mut [u8]) {
+        (codes, bytes)
+    }
+
+    /// Unpacks codes of 6 bits and returns what is left of both slices.
+    fn unpack6<'a, 'b>(self, bytes: &'a [u8], codes: &'b mut [u8]) -> (&'a [u8], &'b mut [u8]) {
+        (bytes, codes)
+    }
+
+    /// Adds elements to the sums of their classes; at most
+    /// [`CAPACITY`](crate::plan::class_table::CAPACITY) since the sums were zero.
+    fn add_classes(self, _: &NarrowClasses, _values: Lanes<'_>, _sums: &mut [Pair]) -> Option<Seen> {
+        None
+    }
+
+    /// Returns the bits of the largest finite magnitude.
+    fn largest(self, _: &NarrowClasses, _values: Lanes<'_>) -> Option<u32> {
+        None
+    }
+
+    /// Runs a loop compiled for these instructions; it must be `#[inline(always)]`.
+    fn vectorize<R>(self, run: impl FnOnce() -> R) -> R {
+        run()
+    }
+
+    /// Fills in the words of Philox's blocks from `first` on.
+    fn fill_philox(self, _: &Philox, _first: u64, _blocks: &mut [[u32; 4]]) -> Option<()> {
+        None
+    }
+
+    /// Fills in the words of Ars5's blocks from `first` on.
+    fn fill_ars5(self, _: &Ars5, _first: u64, _blocks: &mut [[u32; 4]]) -> Option<()> {
+        None
+    }
+
+    /// Adds the products of whole steps, the i-th to the partial sum i mod 32, in order, and returns how
+    /// many elements those were.
+    fn add_products(self, _: [&DecodePlan; 2], _codes: [&[u8]; 2], _sums: &mut [f32; 32]) -> usize {
+        0
+    }
+
+    /// Returns Σ x·y of the first elements in fixed point and how many those were; `None` if one of them
+    /// is no number.
+    fn sum_of_integers(self, _: [&DecodePlan; 2], _codes: [&[u8]; 2]) -> Option<(i64, usize)> {
+        Some((0, 0))
+    }
+
+    /// Fills in the totals of partial sums.
+    fn totals(self, _: &[Partial], _sums: &mut [f32]) -> Option<()> {
+        None
+    }
+
+    /// Adds the products of rows of A and up to four rows of B, in a part of their length that is a
+    /// multiple of eight, to the partial sums of their pairs, row of A by row of A. `stride` is from one
+    /// row to the next.
+    fn add_rows(
+        self,
+        _rows: [&[f32]; 2],
+        _stride: usize,
+        _part: &Range<usize>,
+        _sums: &mut [Partial],
+    ) -> Option<()> {
+        None
+    }
+
+    /// Returns whether there are products of a vector and rows of codes.
+    fn has_vector_products(self) -> bool {
+        false
+    }
+
+    /// Fills in the sums of products of a vector and rows of codes of 4 bits in bytes.
+    fn products_with_rows(self, _: &NibblePlan, _: &Interleaved, _rows: &[u8], _sums: &mut [f32]) {
+        unreachable!("the caller asked has_vector_products")
+    }
+
+    /// Fills in the sums of products of a vector and rows of codes.
+    fn products_with_vector(self, _: &DecodePlan, _vector: &[f32], _rows: &[u8], _sums: &mut [f32]) {
+        unreachable!("the caller asked has_vector_products")
+    }
+}

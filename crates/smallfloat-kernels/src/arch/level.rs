@@ -1,0 +1,98 @@
+//! [`Level`]: which instructions the kernels use.
+
+use std::sync::OnceLock;
+
+use crate::arch::{Kernels, Machine};
+
+/// A set of instructions. Results are the same at every level, bit for bit; only the speed differs.
+///
+/// The level is found once; the environment variable `SMALLFLOAT_LEVEL` (`portable`, `avx2` or `avx512`) names another one.
+/// Encoders and decoders keep the level they were built with, so a call dispatches once.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Level {
+    /// Rust without intrinsics: tables over rounding classes, and the core. The twin of all others.
+    Portable,
+    /// x86-64 with AVX2, F16C, POPCNT and AES-NI.
+    Avx2,
+    /// x86-64 with AVX-512 F, BW, DQ, VL, VBMI and VNNI, VAES, and all of AVX2's level. Used only where it is asked for, by name
+    /// or by the environment, until its tests have passed on such a machine (`docs/evidence/avx512.md`).
+    Avx512,
+}
+
+impl Level {
+    /// All levels, from low to high.
+    pub const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512];
+
+    /// The environment variable that names a level.
+    pub const VARIABLE: &'static str = "SMALLFLOAT_LEVEL";
+
+    /// The level's name: `portable`, `avx2` or `avx512`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+        }
+    }
+
+    /// The level of this name, case ignored.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Can this machine run the level?
+    pub fn is_available(self) -> bool {
+        self == Self::Portable || Machine::supports(self)
+    }
+
+    /// The levels this machine can run, from low to high.
+    pub fn available() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|level| level.is_available())
+    }
+
+    /// This level, or the highest the machine can run below it.
+    pub(crate) fn at_most_available(self) -> Self {
+        Self::available().filter(|&level| level <= self).max().unwrap_or(Self::Portable)
+    }
+
+    /// The level used unless another is asked for: the highest available one up to AVX2, or the one the environment names.
+    ///
+    /// A name that is unknown or that the machine can't run gives the portable level, which any machine can.
+    pub fn detected() -> Self {
+        static LEVEL: OnceLock<Level> = OnceLock::new();
+        *LEVEL.get_or_init(|| match std::env::var(Self::VARIABLE) {
+            Ok(name) => Self::from_name(&name).filter(|level| level.is_available()).unwrap_or(Self::Portable),
+            Err(_) => Self::Avx2.at_most_available(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Level;
+
+    #[test]
+    fn names_come_back() {
+        for level in Level::ALL {
+            assert_eq!(Level::from_name(level.name()), Some(level));
+        }
+        assert_eq!(Level::from_name("AVX2"), Some(Level::Avx2));
+        assert_eq!(Level::from_name("Avx512"), Some(Level::Avx512));
+        assert_eq!(Level::from_name("avx9"), None);
+    }
+
+    #[test]
+    fn levels_that_are_not_there_are_lower_ones() {
+        for level in Level::available() {
+            assert_eq!(level.at_most_available(), level);
+        }
+        assert_eq!(Level::Avx512.at_most_available(), Level::available().max().expect("the portable level"));
+    }
+
+    #[test]
+    fn portable_is_everywhere() {
+        assert!(Level::available().any(|level| level == Level::Portable));
+        assert!(Level::detected().is_available());
+    }
+}

@@ -1,0 +1,270 @@
+//! Operations on codes of at most 8 bits: sums and products in binary32, minima and maxima on the bytes themselves.
+//!
+//! `arithmetic.rs` says why a result in binary32, exact or rounded to odd, is all that the one rounding needs.
+
+use std::arch::x86_64::*;
+
+use crate::arch::machine::Avx2;
+use crate::arch::machine::avx2::decode::{Constants, values};
+use crate::arch::machine::avx2::lanes::{STEP, any, bytes, words};
+use crate::plan::arithmetic::{ArithmeticPlan, Compute, OrderPlan, Subnormals};
+
+mod operation {
+    pub(super) const SUM: u8 = 0;
+    pub(super) const PRODUCT: u8 = 1;
+    pub(super) const FMA: u8 = 2;
+}
+
+/// Computes in binary32; an operation of two operands ignores the third.
+pub(crate) fn compute(_: Avx2, plan: &ArithmeticPlan, codes: [&[u8]; 3], results: &mut [f32]) {
+    let used = if plan.compute == Compute::Fma { 3 } else { 2 };
+    assert!(
+        codes[..used].iter().all(|codes| codes.len() == results.len()),
+        "slices must have the same length"
+    );
+    // SAFETY: the proof says that the machine has AVX2.
+    unsafe { dispatch(plan, codes, results) }
+}
+
+#[target_feature(enable = "avx2")]
+fn dispatch(plan: &ArithmeticPlan, codes: [&[u8]; 3], results: &mut [f32]) {
+    use operation::{FMA, PRODUCT, SUM};
+    match (plan.compute, plan.odd, plan.nan_has_sign) {
+        (Compute::Sum, false, false) => run::<SUM, false, false>(plan, codes, results),
+        (Compute::Sum, false, true) => run::<SUM, false, true>(plan, codes, results),
+        (Compute::Sum, true, false) => run::<SUM, true, false>(plan, codes, results),
+        (Compute::Sum, true, true) => run::<SUM, true, true>(plan, codes, results),
+        (Compute::Product, _, false) => run::<PRODUCT, false, false>(plan, codes, results),
+        (Compute::Product, _, true) => run::<PRODUCT, false, true>(plan, codes, results),
+        (Compute::Fma, false, false) => run::<FMA, false, false>(plan, codes, results),
+        (Compute::Fma, false, true) => run::<FMA, false, true>(plan, codes, results),
+        (Compute::Fma, true, false) => run::<FMA, true, false>(plan, codes, results),
+        (Compute::Fma, true, true) => run::<FMA, true, true>(plan, codes, results),
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn run<const OPERATION: u8, const ODD: bool, const NAN: bool>(
+    plan: &ArithmeticPlan,
+    [x, y, z]: [&[u8]; 3],
+    results: &mut [f32],
+) {
+    let [kx, ky, kz] = [0, 1, 2].map(|i| &plan.operands[i]);
+    let (kx, ky, kz) = (Constants::new::<f32>(kx), Constants::new::<f32>(ky), Constants::new::<f32>(kz));
+    let z = if OPERATION == operation::FMA { z } else { y };
+    let ((x, x_rest), (y, y_rest), (z, z_rest)) = (x.as_chunks(), y.as_chunks(), z.as_chunks());
+    let (result_steps, result_rest) = results.as_chunks_mut::<STEP>();
+    for (((x, y), z), result) in x.iter().zip(y).zip(z).zip(result_steps) {
+        step::<OPERATION, ODD, NAN>([x, y, z], [&kx, &ky, &kz], result);
+    }
+    if !result_rest.is_empty() {
+        let padded = |rest: &[u8]| {
+            let mut codes = [0; STEP];
+            codes[..rest.len()].copy_from_slice(rest);
+            codes
+        };
+        let (x, y, z) = (padded(x_rest), padded(y_rest), padded(z_rest));
+        let mut result = [0.0; STEP];
+        step::<OPERATION, ODD, NAN>([&x, &y, &z], [&kx, &ky, &kz], &mut result);
+        result_rest.copy_from_slice(&result[..result_rest.len()]);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn step<const OPERATION: u8, const ODD: bool, const NAN: bool>(
+    [x, y, z]: [&[u8; STEP]; 3],
+    [kx, ky, kz]: [&Constants; 3],
+    results: &mut [f32; STEP],
+) {
+    let (x, y) = (values(x, kx), values(y, ky));
+    let z = if OPERATION == operation::FMA { values(z, kz) } else { y };
+    for (i, eight) in results.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        let (x, y, z) = (x[i], y[i], z[i]);
+        let result = match OPERATION {
+            operation::SUM => with_nan::<NAN>(sum::<ODD>(x, y), x, y),
+            operation::PRODUCT => with_nan::<NAN>(_mm256_mul_ps(x, y), x, y),
+            _ => {
+                let product = with_nan::<NAN>(_mm256_mul_ps(x, y), x, y);
+                with_nan::<NAN>(sum::<ODD>(product, z), product, z)
+            }
+        };
+        // SAFETY: the reference is to 32 writable bytes; the store needs no alignment.
+        unsafe { _mm256_storeu_ps(eight.as_mut_ptr(), result) };
+    }
+}
+
+/// a + b, rounded to odd where it is not exact.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn sum<const ODD: bool>(a: __m256, b: __m256) -> __m256 {
+    let sum = _mm256_add_ps(a, b);
+    if !ODD {
+        return sum;
+    }
+    // What the addition has rounded off, exactly (Knuth's TwoSum); NaN where the sum is not finite.
+    let b_part = _mm256_sub_ps(sum, a);
+    let a_part = _mm256_sub_ps(sum, b_part);
+    let error = _mm256_add_ps(_mm256_sub_ps(a, a_part), _mm256_sub_ps(b, b_part));
+    let inexact = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_NEQ_OQ>(error, _mm256_setzero_ps()));
+    // Toward zero where the error points there; then the last bit says that something was cut off.
+    let inward = _mm256_srai_epi32::<31>(_mm256_castps_si256(_mm256_xor_ps(error, sum)));
+    let truncated = _mm256_add_epi32(_mm256_castps_si256(sum), _mm256_and_si256(inward, inexact));
+    _mm256_castsi256_ps(_mm256_or_si256(truncated, _mm256_srli_epi32::<31>(inexact)))
+}
+
+/// The result with a NaN's sign made certain: the first NaN operand's, or + where there is none.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn with_nan<const NAN: bool>(result: __m256, a: __m256, b: __m256) -> __m256 {
+    if !NAN {
+        return result;
+    }
+    let quiet = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc0_0000));
+    let from_b = _mm256_blendv_ps(quiet, b, _mm256_cmp_ps::<_CMP_UNORD_Q>(b, b));
+    let nan = _mm256_blendv_ps(from_b, a, _mm256_cmp_ps::<_CMP_UNORD_Q>(a, a));
+    _mm256_blendv_ps(result, nan, _mm256_cmp_ps::<_CMP_UNORD_Q>(result, result))
+}
+
+/// Is every magnitude zero or in the range, both given by their bits?
+pub(crate) fn stays_within(_: Avx2, range: [u32; 2], values: &[f32]) -> bool {
+    // SAFETY: the proof says that the machine has AVX2.
+    unsafe { all_within(range, values) }
+}
+
+#[target_feature(enable = "avx2")]
+fn all_within([low, high]: [u32; 2], values: &[f32]) -> bool {
+    let (eights, rest) = values.as_chunks::<8>();
+    // Zeros wrap to the largest number.
+    let (mut least, mut greatest) = (_mm256_set1_epi32(-1), _mm256_setzero_si256());
+    for eight in eights {
+        // SAFETY: the reference is to 32 readable bytes; the load needs no alignment.
+        let bits = unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) };
+        let magnitude = _mm256_and_si256(bits, words(0x7fff_ffff));
+        least = _mm256_min_epu32(least, _mm256_sub_epi32(magnitude, words(1)));
+        greatest = _mm256_max_epi32(greatest, magnitude);
+    }
+    let is_outside = any(_mm256_cmpgt_epi32(greatest, words(high)))
+        || crate::arch::machine::avx2::lanes::least(least) < low - 1;
+    let is_inside = |value: &f32| value.abs().to_bits() == 0 || (low..=high).contains(&value.abs().to_bits());
+    !is_outside && rest.iter().all(is_inside)
+}
+
+/// Is any code subnormal?
+pub(crate) fn has_subnormal(_: Avx2, subnormals: Subnormals, codes: &[u8]) -> bool {
+    // SAFETY: the proof says that the machine has AVX2.
+    unsafe { any_within(codes, subnormals.magnitude, 1, subnormals.last) }
+}
+
+/// Is (code & mask) − first below `count` for any code?
+#[target_feature(enable = "avx2")]
+fn any_within(codes: &[u8], mask: u8, first: u8, count: u8) -> bool {
+    let (steps, rest) = codes.as_chunks::<STEP>();
+    let mut least = bytes(0xff);
+    for code in steps {
+        // SAFETY: the reference is to 32 readable bytes.
+        let code = unsafe { _mm256_loadu_si256(code.as_ptr().cast()) };
+        let place = _mm256_sub_epi8(_mm256_and_si256(code, bytes(mask)), bytes(first));
+        least = _mm256_min_epu8(least, place);
+    }
+    any(_mm256_subs_epu8(bytes(count), least))
+        || rest.iter().any(|code| (code & mask).wrapping_sub(first) < count)
+}
+
+/// Minima or maxima of two slices; whether NaN is among the operands.
+pub(crate) fn choose(_: Avx2, plan: &OrderPlan, [x, y]: [&[u8]; 2], results: &mut [u8]) -> bool {
+    assert!(x.len() == results.len() && y.len() == results.len(), "slices must have the same length");
+    // SAFETY: the proof says that the machine has AVX2.
+    unsafe {
+        match (plan.minimum, plan.magnitudes) {
+            (true, false) => choose_all::<true, false>(plan, x, y, results),
+            (false, false) => choose_all::<false, false>(plan, x, y, results),
+            (true, true) => choose_all::<true, true>(plan, x, y, results),
+            (false, true) => choose_all::<false, true>(plan, x, y, results),
+        }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn choose_all<const MINIMUM: bool, const MAGNITUDES: bool>(
+    plan: &OrderPlan,
+    x: &[u8],
+    y: &[u8],
+    results: &mut [u8],
+) -> bool {
+    let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<STEP>(), y.as_chunks::<STEP>());
+    let (result_steps, result_rest) = results.as_chunks_mut::<STEP>();
+    let mut nan = _mm256_setzero_si256();
+    for ((x, y), result) in x.iter().zip(y).zip(result_steps) {
+        choose_step::<MINIMUM, MAGNITUDES>(plan, x, y, result, &mut nan);
+    }
+    if !result_rest.is_empty() {
+        let (mut x, mut y, mut result) = ([0; STEP], [0; STEP], [0; STEP]);
+        x[..x_rest.len()].copy_from_slice(x_rest);
+        y[..y_rest.len()].copy_from_slice(y_rest);
+        choose_step::<MINIMUM, MAGNITUDES>(plan, &x, &y, &mut result, &mut nan);
+        result_rest.copy_from_slice(&result[..result_rest.len()]);
+    }
+    any(nan)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn choose_step<const MINIMUM: bool, const MAGNITUDES: bool>(
+    plan: &OrderPlan,
+    x: &[u8; STEP],
+    y: &[u8; STEP],
+    result: &mut [u8; STEP],
+    nan: &mut __m256i,
+) {
+    // SAFETY: the references are to 32 readable bytes each.
+    let (x, y) = unsafe { (_mm256_loadu_si256(x.as_ptr().cast()), _mm256_loadu_si256(y.as_ptr().cast())) };
+    let (x, y) = (_mm256_and_si256(x, bytes(plan.codes)), _mm256_and_si256(y, bytes(plan.codes)));
+    let (x_key, y_key) = (key::<MAGNITUDES>(plan, x), key::<MAGNITUDES>(plan, y));
+    let best = if MINIMUM { _mm256_min_epu8(x_key, y_key) } else { _mm256_max_epu8(x_key, y_key) };
+    let mut chosen = _mm256_blendv_epi8(y, x, _mm256_cmpeq_epi8(best, x_key));
+    if let Some(codes) = &plan.nan {
+        let is_nan = |code| {
+            let place = _mm256_sub_epi8(_mm256_and_si256(code, bytes(codes.mask)), bytes(codes.first));
+            _mm256_cmpeq_epi8(_mm256_min_epu8(place, bytes(codes.last)), place)
+        };
+        let canonical = |code, is_nan| {
+            let negative = is_negative(plan, code);
+            let results = _mm256_blendv_epi8(bytes(codes.results[0]), bytes(codes.results[1]), negative);
+            _mm256_blendv_epi8(code, results, is_nan)
+        };
+        let (x_nan, y_nan) = (is_nan(x), is_nan(y));
+        let (x, y) = (canonical(x, x_nan), canonical(y, y_nan));
+        let (for_x, for_y) = if plan.passes_nan_over { (y, x) } else { (x, y) };
+        chosen = _mm256_blendv_epi8(_mm256_blendv_epi8(chosen, for_y, y_nan), for_x, x_nan);
+        *nan = _mm256_or_si256(*nan, _mm256_or_si256(x_nan, y_nan));
+    }
+    // SAFETY: the reference is to 32 writable bytes; the store needs no alignment.
+    unsafe { _mm256_storeu_si256(result.as_mut_ptr().cast(), chosen) };
+}
+
+/// All bits of the codes with a sign.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn is_negative(plan: &OrderPlan, code: __m256i) -> __m256i {
+    let unsigned = _mm256_cmpeq_epi8(_mm256_and_si256(code, bytes(plan.sign)), _mm256_setzero_si256());
+    _mm256_andnot_si256(unsigned, bytes(0xff))
+}
+
+/// Bytes in the order of the values; with `MAGNITUDES` in that of the magnitudes, and of equal ones in that of the values.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn key<const MAGNITUDES: bool>(plan: &OrderPlan, code: __m256i) -> __m256i {
+    let negative = is_negative(plan, code);
+    if MAGNITUDES {
+        let magnitude = _mm256_and_si256(code, bytes(plan.magnitude));
+        return _mm256_sub_epi8(
+            _mm256_add_epi8(magnitude, magnitude),
+            _mm256_xor_si256(negative, bytes(0xff)),
+        );
+    }
+    let flipped = _mm256_and_si256(negative, bytes(plan.magnitude));
+    _mm256_xor_si256(_mm256_xor_si256(code, flipped), bytes(plan.sign))
+}

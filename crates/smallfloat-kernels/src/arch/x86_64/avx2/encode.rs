@@ -1,0 +1,724 @@
+//! f32, f16, bf16 or f64 → codes of 8 or 16 bits in every deterministic rounding, with flags and counts.
+//!
+//! `plan.rs` says how the rounding works, `rounding.rs` does it. Everything about specials happens on the lanes of codes, 32 bytes
+//! at once: a value's index on the grid, capped at the first one beyond the range, and three more lanes narrowed with
+//! saturation from x (its sign), ∞ − |x| (negative for NaN, zero for ∞) and |x| − 1 (negative for zero). The speed does not
+//! depend on the data: no element takes a branch.
+
+use std::arch::x86_64::*;
+
+use crate::arch::machine::Avx2;
+use crate::arch::machine::avx2::halves;
+use crate::arch::machine::avx2::lanes::{
+    STEP, Source, Target, add, any, codes as splat, count, elements_to_alignment, equal, greater, in_order,
+    larger, least, less, lesser, narrow_signed, prefetch, store, subtract, sum_of_bytes, words,
+};
+use crate::arch::machine::avx2::rounding::{mode, round};
+use crate::plan::encode::{EncodePlan, INFINITY, Mode, SubnormalGrid};
+use crate::plan::tally::Tally;
+
+/// Elements between two looks at the flags: counters of a byte hold it, and flags that are settled need no more work.
+pub(super) const BLOCK: usize = 64 * STEP;
+/// The same before the first look.
+const FIRST_BLOCK: usize = 16 * STEP;
+
+/// How much a loop finds out beside the codes.
+pub(in crate::arch::machine) mod detail {
+    pub(in crate::arch::machine) const CODES: u8 = 0;
+    pub(in crate::arch::machine) const COUNTS: u8 = 1;
+    /// Counts, whether a value has bits below the last place of normal values, and whether one came near the subnormals.
+    pub(in crate::arch::machine) const LOW: u8 = 2;
+    /// All that, and whether any element is inexact, below the smallest normal value too.
+    pub(in crate::arch::machine) const FLAGS: u8 = 3;
+    /// All that, where the rounding itself has found the places in Tesla's hole.
+    pub(in crate::arch::machine) const RANDOM: u8 = 4;
+}
+
+/// What a loop is specialised for.
+pub(in crate::arch::machine) mod shape {
+    pub(in crate::arch::machine) const GRADUAL: u8 = 0;
+    pub(in crate::arch::machine) const HOLE: u8 = 1;
+    /// Exponents of binary32.
+    pub(in crate::arch::machine) const INTEGER: u8 = 2;
+    /// Flushed subnormals and no sign (UHP).
+    pub(in crate::arch::machine) const UNSIGNED_FLUSH: u8 = 3;
+    /// Either of these alone, a rare rounding, or infinities whose signs matter: all choices at run time.
+    pub(in crate::arch::machine) const RARE: u8 = 4;
+    /// The codes of the machine's conversion to binary16, and of bfloat16's carry.
+    pub(in crate::arch::machine) const BINARY16: u8 = 5;
+    pub(in crate::arch::machine) const BFLOAT16: u8 = 6;
+}
+
+/// Encodes a slice and says what happened.
+pub(crate) fn encode<S: Source, T: Target>(
+    _: Avx2,
+    plan: &EncodePlan,
+    source: &[S],
+    codes: &mut [T],
+    stream: bool,
+) -> Tally {
+    assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
+    // SAFETY: the proof says that the machine has these instructions.
+    unsafe { dispatch(plan, source, codes, stream) }
+}
+
+/// Encodes a slice and counts nothing.
+pub(crate) fn encode_only<S: Source, T: Target>(
+    _: Avx2,
+    plan: &EncodePlan,
+    source: &[S],
+    codes: &mut [T],
+    stream: bool,
+) {
+    assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
+    // SAFETY: the proof says that the machine has these instructions.
+    unsafe { only_codes(plan, source, codes, stream) }
+}
+
+#[target_feature(enable = "avx2,f16c,popcnt")]
+fn dispatch<S: Source, T: Target>(plan: &EncodePlan, source: &[S], codes: &mut [T], stream: bool) -> Tally {
+    if plan.mode != Mode::Even {
+        return match plan.mode {
+            Mode::Away => once::<S, T, { mode::AWAY }>(plan, source, codes, stream),
+            Mode::Directed(_) => once::<S, T, { mode::DIRECTED }>(plan, source, codes, stream),
+            _ => once::<S, T, { mode::ODD }>(plan, source, codes, stream),
+        };
+    }
+    match nearest_shape_of::<T>(plan) {
+        shape::BINARY16 => all::<S, T, { shape::BINARY16 }>(plan, source, codes, stream),
+        shape::BFLOAT16 => all::<S, T, { shape::BFLOAT16 }>(plan, source, codes, stream),
+        shape::GRADUAL => all::<S, T, { shape::GRADUAL }>(plan, source, codes, stream),
+        shape::HOLE => all::<S, T, { shape::HOLE }>(plan, source, codes, stream),
+        shape::INTEGER => all::<S, T, { shape::INTEGER }>(plan, source, codes, stream),
+        shape::UNSIGNED_FLUSH => all::<S, T, { shape::UNSIGNED_FLUSH }>(plan, source, codes, stream),
+        _ => all::<S, T, { shape::RARE }>(plan, source, codes, stream),
+    }
+}
+
+/// The narrowest shape that a plan's nearest-even and stochastic loops may have.
+pub(super) fn shape_of(plan: &EncodePlan) -> u8 {
+    match plan.low {
+        SubnormalGrid::Flush if !plan.signed => shape::UNSIGNED_FLUSH,
+        SubnormalGrid::Flush => shape::RARE,
+        _ if plan.infinity_by_sign => shape::RARE,
+        _ if plan.integer => shape::INTEGER,
+        SubnormalGrid::Gradual => shape::GRADUAL,
+        SubnormalGrid::Hole => shape::HOLE,
+    }
+}
+
+/// The same for nearest-even loops alone, which know formats with conversions of their own.
+fn nearest_shape_of<T: Target>(plan: &EncodePlan) -> u8 {
+    match shape_of(plan) {
+        shape::GRADUAL if T::BITS == 16 && plan.is_ieee => shape::BINARY16,
+        shape::INTEGER if T::BITS == 16 && plan.is_ieee => shape::BFLOAT16,
+        other => other,
+    }
+}
+
+#[target_feature(enable = "avx2,f16c,popcnt")]
+fn only_codes<S: Source, T: Target>(plan: &EncodePlan, source: &[S], codes: &mut [T], stream: bool) {
+    const CODES: u8 = detail::CODES;
+    const EVEN: u8 = mode::EVEN;
+    let (k, mut tally) = (Constants::new::<S, T>(plan), Tally::default());
+    let shape = if plan.mode == Mode::Even { nearest_shape_of::<T>(plan) } else { shape::RARE };
+    match shape {
+        shape::BINARY16 => {
+            run::<S, T, { shape::BINARY16 }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
+        }
+        shape::BFLOAT16 => {
+            run::<S, T, { shape::BFLOAT16 }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
+        }
+        shape::GRADUAL => {
+            run::<S, T, { shape::GRADUAL }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
+        }
+        shape::HOLE => {
+            run::<S, T, { shape::HOLE }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
+        }
+        shape::INTEGER => {
+            run::<S, T, { shape::INTEGER }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
+        }
+        shape::UNSIGNED_FLUSH => {
+            run::<S, T, { shape::UNSIGNED_FLUSH }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
+        }
+        // Counts cost little beside all the choices.
+        _ => {
+            dispatch(plan, source, codes, stream);
+        }
+    }
+}
+
+/// Inexact and underflow are properties of a slice once any element has them. Blocks look for bits that no normal value
+/// keeps, which costs next to nothing; where a value came near the subnormals, exactness is looked for again at length until
+/// underflow is found.
+#[target_feature(enable = "avx2,f16c,popcnt")]
+fn all<S: Source, T: Target, const SHAPE: u8>(
+    plan: &EncodePlan,
+    source: &[S],
+    codes: &mut [T],
+    stream: bool,
+) -> Tally {
+    const EVEN: u8 = mode::EVEN;
+    let k = Constants::new::<S, T>(plan);
+    let mut tally = Tally::default();
+    // Small but exact values need the longest look again and again: do not look twice.
+    let mut look = false;
+    let (mut source, mut codes) = (source, codes);
+    let mut head = if stream { elements_to_alignment(codes, STEP) } else { 0 };
+    let mut block = FIRST_BLOCK;
+    while !source.is_empty() {
+        let settled = tally.is_underflow_settled();
+        let length = if head > 0 { head } else { block }.min(source.len());
+        // What settles the flags of most slices comes soon.
+        (head, block) = (0, BLOCK);
+        let (x, code);
+        (x, source) = source.split_at(length);
+        (code, codes) = codes.split_at_mut(length);
+        if settled {
+            run::<S, T, SHAPE, EVEN, { detail::COUNTS }>(&k, x, code, stream, &mut tally);
+            continue;
+        }
+        let mut found = Tally::default();
+        if look {
+            run::<S, T, SHAPE, EVEN, { detail::FLAGS }>(&k, x, code, stream, &mut found);
+        } else {
+            run::<S, T, SHAPE, EVEN, { detail::LOW }>(&k, x, code, stream, &mut found);
+        }
+        let may_underflow = found.low && !found.is_underflow_settled();
+        if may_underflow && !look {
+            found = Tally::default();
+            run::<S, T, SHAPE, EVEN, { detail::FLAGS }>(&k, x, code, stream, &mut found);
+        }
+        look = may_underflow && !found.is_underflow_settled();
+        tally.add(&found);
+    }
+    tally
+}
+
+/// The rarer modes, which find out everything about every block.
+#[target_feature(enable = "avx2,f16c,popcnt")]
+fn once<S: Source, T: Target, const MODE: u8>(
+    plan: &EncodePlan,
+    source: &[S],
+    codes: &mut [T],
+    stream: bool,
+) -> Tally {
+    let k = Constants::new::<S, T>(plan);
+    let mut tally = Tally::default();
+    let head = if stream { elements_to_alignment(codes, STEP).min(source.len()) } else { 0 };
+    let (heads, tails) = (source.split_at(head), codes.split_at_mut(head));
+    for (source, codes) in [(heads.0, tails.0), (heads.1, tails.1)] {
+        for (x, code) in source.chunks(BLOCK).zip(codes.chunks_mut(BLOCK)) {
+            run::<S, T, { shape::RARE }, MODE, { detail::FLAGS }>(&k, x, code, stream, &mut tally);
+        }
+    }
+    tally
+}
+
+#[inline]
+#[target_feature(enable = "avx2,f16c,popcnt")]
+fn run<S: Source, T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
+    k: &Constants,
+    source: &[S],
+    codes: &mut [T],
+    stream: bool,
+    tally: &mut Tally,
+) {
+    let mut sums = Sums::new();
+    let (steps, rest) = source.as_chunks::<STEP>();
+    let (code_steps, code_rest) = codes.as_chunks_mut::<STEP>();
+    let stream = stream && code_steps.as_ptr().addr().is_multiple_of(STEP);
+    for (x, code) in steps.iter().zip(code_steps) {
+        let y = step::<S, T, SHAPE, MODE, FIND>(x, k, &mut sums);
+        if stream {
+            prefetch(x);
+        }
+        // SAFETY: streams have checked the alignment.
+        unsafe { store(code, &y, stream) };
+    }
+    let mut padding = 0;
+    if !rest.is_empty() {
+        // Zeros fill the last step; they raise nothing and are taken off the counts below.
+        let (mut x, mut code) = ([S::default(); STEP], [T::default(); STEP]);
+        x[..rest.len()].copy_from_slice(rest);
+        let y = step::<S, T, SHAPE, MODE, FIND>(&x, k, &mut sums);
+        // SAFETY: ordinary stores need no alignment.
+        unsafe { store(&mut code, &y, false) };
+        code_rest.copy_from_slice(&code[..rest.len()]);
+        padding = (STEP - rest.len()) as u64;
+    }
+    if stream {
+        // Streamed stores are not ordered with later ones of this thread as others see them.
+        _mm_sfence();
+    }
+    if FIND != detail::CODES {
+        sums.add_to::<T>(tally, padding, k);
+    }
+}
+
+/// The plan as vectors.
+#[expect(clippy::struct_excessive_bools, reason = "independent choices")]
+pub(super) struct Constants {
+    pub(super) magnitude: __m256i,
+    pub(super) one: __m256i,
+    pub(super) infinity: __m256i,
+    pub(super) cap: __m256i,
+    pub(super) lowest: __m256i,
+    pub(super) exponent: __m256i,
+    pub(super) lift: __m256i,
+    pub(super) half_step: __m256i,
+    pub(super) weights: __m256i,
+    pub(super) base: __m256i,
+    pub(super) shift: __m128i,
+    /// The bits below the last place of normal values, and how many.
+    pub(super) below: __m256i,
+    pub(super) cut: __m128i,
+    pub(super) half_cut: __m256i,
+    /// One less than half of what a code of the upper half leaves out.
+    pub(super) almost_half: __m256i,
+    /// A bit of NaN's words that the upper half has.
+    pub(super) quiet: __m256i,
+    /// Of a directed rounding: what makes the sign of elements that move away negative, if any does.
+    pub(super) toward: __m256i,
+    pub(super) moves: __m256i,
+    pub(super) top: __m256i,
+    pub(super) sign: __m256i,
+    /// Codes whose sign bit is not that of a byte.
+    pub(super) narrow: bool,
+    pub(super) drops_zero_sign: bool,
+    pub(super) overflow: [__m256i; 2],
+    pub(super) infinite: [__m256i; 2],
+    pub(super) nan: [__m256i; 2],
+    /// The sign bit, if NaN's code has it.
+    pub(super) nan_sign: __m256i,
+    pub(super) infinity_differs: bool,
+    pub(super) infinity_by_sign: bool,
+    pub(super) min_normal: u32,
+    pub(super) first_normal: __m256i,
+    pub(super) last_below: __m256i,
+    pub(super) half_hole: __m256i,
+    pub(super) hole_end: __m256i,
+    pub(super) binade: __m256i,
+    pub(super) to_zero: __m256i,
+    pub(super) flush: bool,
+    pub(super) hole: bool,
+    pub(super) integer: bool,
+    pub(super) signed: bool,
+    pub(super) source_min_normal: u32,
+}
+
+impl Constants {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn new<S: Source, T: Target>(plan: &EncodePlan) -> Self {
+        let m = plan.trailing;
+        let lift = 23 - m;
+        let pair = |codes: [u16; 2]| [splat::<T>(codes[0]), splat::<T>(codes[1])];
+        // A high half-word holds the exponent field at bit 7: low half-words join at 7 − m, or at 0 if there are more bits.
+        let weights = 1 << m.saturating_sub(7) << 16 | 1 << 7_u32.saturating_sub(m);
+        let binade = 1_u16 << m;
+        let base = if T::BITS == 8 {
+            words((plan.lowest_field + lift) << 23 | (plan.lowest_field + lift) << 7)
+        } else {
+            words((plan.lowest_field + lift) << m.max(7))
+        };
+        let [positive_moves, negative_moves] = match plan.mode {
+            Mode::Directed(moves) => moves,
+            _ => [false, false],
+        };
+        Self {
+            magnitude: words(0x7fff_ffff),
+            one: words(1),
+            infinity: words(INFINITY),
+            cap: words(plan.cap),
+            lowest: words(plan.lowest_field << 23),
+            exponent: words(INFINITY),
+            lift: words(lift << 23),
+            half_step: words(24 << 23),
+            weights: words(weights),
+            base,
+            shift: _mm_cvtsi32_si128(7_u32.saturating_sub(m).cast_signed()),
+            below: words((1 << lift) - 1),
+            cut: _mm_cvtsi32_si128(lift.cast_signed()),
+            half_cut: words(1 << (lift - 1)),
+            almost_half: words(0x7fff),
+            quiet: words(1 << 22),
+            toward: words(if positive_moves { u32::MAX } else { 0 }),
+            moves: words(if positive_moves || negative_moves { u32::MAX } else { 0 }),
+            top: splat::<T>(plan.top),
+            sign: splat::<T>(plan.sign_bit),
+            narrow: T::BITS != 8 || plan.sign_bit != 0x80,
+            drops_zero_sign: plan.negative_zero == 0,
+            overflow: pair(plan.overflow.codes),
+            infinite: pair(plan.infinity.codes),
+            nan: pair(plan.nan.codes),
+            nan_sign: splat::<T>(plan.nan.codes[0] ^ plan.nan.codes[1]),
+            infinity_differs: plan.infinity.codes != plan.overflow.codes,
+            infinity_by_sign: plan.infinity_by_sign,
+            min_normal: plan.min_normal,
+            first_normal: splat::<T>(plan.first_normal),
+            last_below: splat::<T>(binade - 1),
+            half_hole: splat::<T>((binade + binade / 2).wrapping_sub(1)),
+            hole_end: splat::<T>(2 * binade - 1),
+            binade: splat::<T>(binade),
+            to_zero: words(plan.to_zero),
+            flush: plan.low == SubnormalGrid::Flush,
+            hole: plan.low == SubnormalGrid::Hole,
+            integer: plan.integer,
+            signed: plan.signed,
+            source_min_normal: S::MIN_NORMAL,
+        }
+    }
+}
+
+/// What the steps of a loop add up.
+pub(super) struct Sums {
+    pub(super) top: __m256i,
+    pub(super) zero: __m256i,
+    pub(super) infinite: __m256i,
+    pub(super) refused: __m256i,
+    pub(super) nan: u64,
+    pub(super) exact_zero: u64,
+    /// The same two, counted by lanes.
+    pub(super) nans: __m256i,
+    pub(super) exact_zeros: __m256i,
+    pub(super) negative_infinite: __m256i,
+    /// The least |x| − 1, zeros last.
+    pub(super) least: __m256i,
+    /// The least index − 1, zeros last.
+    pub(super) least_index: __m256i,
+    /// All bits of capped magnitudes.
+    pub(super) bits: __m256i,
+    /// The least inexact magnitude; all bits set if none.
+    pub(super) least_inexact: __m256i,
+    /// Codes whose value is inexact for being no value, all of them below the smallest normal one.
+    pub(super) lost: __m256i,
+}
+
+impl Sums {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn new() -> Self {
+        let (zero, ones) = (_mm256_setzero_si256(), _mm256_set1_epi32(-1));
+        Self {
+            top: zero,
+            zero,
+            infinite: zero,
+            refused: zero,
+            nan: 0,
+            exact_zero: 0,
+            nans: zero,
+            exact_zeros: zero,
+            negative_infinite: zero,
+            least: ones,
+            least_index: ones,
+            bits: zero,
+            least_inexact: ones,
+            lost: zero,
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn add_to<T: Target>(&self, tally: &mut Tally, padding: u64, k: &Constants) {
+        // Counters of half-words stay below 256 too.
+        let infinite = sum_of_bytes(self.infinite);
+        let nan = self.nan + sum_of_bytes(self.nans);
+        tally.nan += nan;
+        tally.infinite += infinite;
+        tally.negative_infinite += sum_of_bytes(self.negative_infinite);
+        tally.overflow += sum_of_bytes(self.top) - nan - infinite;
+        tally.refused += sum_of_bytes(self.refused);
+        tally.zero += sum_of_bytes(self.zero) - padding;
+        tally.exact_zero += self.exact_zero + sum_of_bytes(self.exact_zeros) - padding;
+        tally.denormal |= least(self.least) < k.source_min_normal - 1;
+        tally.low |= any(less::<T>(k.first_normal, self.least_index));
+        let (lost, least_inexact) = (any(self.lost), least(self.least_inexact));
+        tally.inexact |= lost || least_inexact != u32::MAX || any(_mm256_and_si256(self.bits, k.below));
+        tally.tiny |= lost || least_inexact < k.min_normal;
+    }
+}
+
+/// The magnitudes of inexact elements; all bits set in the other lanes.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn inexact_magnitude(exact: __m256i, capped: __m256i) -> __m256i {
+    _mm256_or_si256(exact, capped)
+}
+
+/// Indices on Tesla's grid → codes, to nearest: the lower half of the binade that is none joins the largest subnormal, the
+/// upper half the smallest normal value. Ties of the grid and of the format are the same, and both go to the even code.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn join_hole<T: Target>(grid: __m256i, k: &Constants) -> __m256i {
+    let upper = greater::<T>(less::<T>(grid, k.half_hole), _mm256_setzero_si256());
+    let subnormal = lesser::<T>(grid, k.last_below);
+    let above = less::<T>(less::<T>(grid, k.binade), k.binade);
+    subtract::<T>(add::<T>(subnormal, above), upper)
+}
+
+/// The same in the rarer modes; `away` are the elements that a directed rounding moves away from zero.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn join_hole_rarely<T: Target, const MODE: u8>(grid: __m256i, away: __m256i, k: &Constants) -> __m256i {
+    let last = match MODE {
+        mode::DIRECTED => _mm256_blendv_epi8(k.hole_end, k.last_below, away),
+        // The largest subnormal is odd.
+        mode::ODD => k.hole_end,
+        _ => k.half_hole,
+    };
+    let lower = equal::<T>(lesser::<T>(grid, last), grid);
+    let upper = _mm256_andnot_si256(lower, ones());
+    let subnormal = lesser::<T>(grid, k.last_below);
+    let above = less::<T>(less::<T>(grid, k.binade), k.binade);
+    subtract::<T>(add::<T>(subnormal, above), upper)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn ones() -> __m256i {
+    _mm256_set1_epi32(-1)
+}
+
+/// The lanes whose finite value a sign keeps out of an unsigned format, where what decides is beyond the last that becomes
+/// zero: they are zero from here on.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn refuse_beyond(
+    last_zero: __m256i,
+    decides: __m256i,
+    x: __m256i,
+    magnitude: __m256i,
+    k: &Constants,
+) -> __m256i {
+    let not_zero = _mm256_cmpgt_epi32(decides, last_zero);
+    let finite = _mm256_cmpgt_epi32(k.infinity, magnitude);
+    _mm256_and_si256(_mm256_srai_epi32::<31>(x), _mm256_and_si256(not_zero, finite))
+}
+
+/// Has the format no sign?
+#[inline]
+pub(super) fn is_unsigned<const SHAPE: u8>(k: &Constants) -> bool {
+    SHAPE == shape::UNSIGNED_FLUSH || (SHAPE == shape::RARE && !k.signed)
+}
+
+/// Encodes 32 elements, by the machine's conversion where there is one that finds out enough.
+#[inline]
+#[target_feature(enable = "avx2,f16c,popcnt")]
+fn step<S: Source, T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
+    x: &[S; STEP],
+    k: &Constants,
+    sums: &mut Sums,
+) -> [__m256i; 2] {
+    match SHAPE {
+        shape::BINARY16 | shape::BFLOAT16 if FIND <= detail::LOW => {
+            halves::step::<S, SHAPE, FIND>(x, k, sums)
+        }
+        shape::BINARY16 => by_grid::<S, T, { shape::GRADUAL }, MODE, FIND>(x, k, sums),
+        shape::BFLOAT16 => by_grid::<S, T, { shape::INTEGER }, MODE, FIND>(x, k, sums),
+        _ => by_grid::<S, T, SHAPE, MODE, FIND>(x, k, sums),
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,f16c,popcnt")]
+fn by_grid<S: Source, T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
+    x: &[S; STEP],
+    k: &Constants,
+    sums: &mut Sums,
+) -> [__m256i; 2] {
+    let zero = _mm256_setzero_si256();
+    let mut lanes = Lanes::new();
+    let mut halves = [zero; 2];
+    for (pair, half) in halves.iter_mut().enumerate() {
+        let mut eights = Eights::new();
+        let mut index = [zero; 2];
+        for (i, place) in index.iter_mut().enumerate() {
+            // SAFETY: this function has the features that loads need.
+            let x = unsafe { S::load(x, 2 * pair + i) };
+            let magnitude = _mm256_and_si256(x, k.magnitude);
+            eights.x[i] = x;
+            eights.below_infinity[i] = _mm256_sub_epi32(k.infinity, magnitude);
+            if FIND != detail::CODES {
+                eights.less_one[i] = _mm256_sub_epi32(magnitude, k.one);
+                sums.least = _mm256_min_epu32(sums.least, eights.less_one[i]);
+            }
+            let mut capped = _mm256_min_epu32(magnitude, k.cap);
+            if is_unsigned::<SHAPE>(k) {
+                eights.refused[i] = refuse_beyond(k.to_zero, magnitude, x, magnitude, k);
+                capped = _mm256_andnot_si256(eights.refused[i], capped);
+            }
+            let (rounded, exact) = round::<T, SHAPE, MODE, FIND>(x, capped, k);
+            *place = rounded;
+            if FIND >= detail::LOW {
+                sums.bits = _mm256_or_si256(sums.bits, capped);
+            }
+            if FIND >= detail::FLAGS {
+                sums.least_inexact = _mm256_min_epu32(sums.least_inexact, inexact_magnitude(exact, capped));
+            }
+        }
+        lanes.narrow(pair, &eights);
+        let packed = _mm256_packus_epi32(index[0], index[1]);
+        *half = if SHAPE == shape::INTEGER || (SHAPE == shape::RARE && k.integer) {
+            packed
+        } else if T::BITS == 8 {
+            _mm256_srl_epi16(_mm256_sub_epi16(packed, k.base), k.shift)
+        } else {
+            _mm256_srl_epi16(packed, k.shift)
+        };
+    }
+    finish_all::<T, SHAPE, MODE, FIND>(halves, &lanes, k, sums)
+}
+
+/// What the lanes of codes are narrowed from, for two vectors of eight elements.
+pub(super) struct Eights {
+    /// The elements, for their signs.
+    pub(super) x: [__m256i; 2],
+    /// ∞ − |x|: negative for NaN, zero for ∞.
+    pub(super) below_infinity: [__m256i; 2],
+    /// |x| − 1: negative for zero.
+    pub(super) less_one: [__m256i; 2],
+    /// Refused elements: all bits set.
+    pub(super) refused: [__m256i; 2],
+}
+
+impl Eights {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn new() -> Self {
+        let zero = [_mm256_setzero_si256(); 2];
+        Self { x: zero, below_infinity: zero, less_one: zero, refused: zero }
+    }
+}
+
+/// The same for 32 elements in lanes of 16 bits: narrowed as soon as they are known, they need fewer registers.
+pub(super) struct Lanes {
+    x: [__m256i; 2],
+    below_infinity: [__m256i; 2],
+    less_one: [__m256i; 2],
+    refused: [__m256i; 2],
+}
+
+impl Lanes {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn new() -> Self {
+        let zero = [_mm256_setzero_si256(); 2];
+        Self { x: zero, below_infinity: zero, less_one: zero, refused: zero }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn narrow(&mut self, pair: usize, eights: &Eights) {
+        self.x[pair] = _mm256_packs_epi32(eights.x[0], eights.x[1]);
+        self.below_infinity[pair] = _mm256_packs_epi32(eights.below_infinity[0], eights.below_infinity[1]);
+        self.less_one[pair] = _mm256_packs_epi32(eights.less_one[0], eights.less_one[1]);
+        self.refused[pair] = _mm256_packs_epi32(eights.refused[0], eights.refused[1]);
+    }
+}
+
+/// Indices on the grid, in lanes of 16 bits, → codes.
+#[inline]
+#[target_feature(enable = "avx2,popcnt")]
+pub(super) fn finish_all<T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
+    [low, high]: [__m256i; 2],
+    lanes: &Lanes,
+    k: &Constants,
+    sums: &mut Sums,
+) -> [__m256i; 2] {
+    if T::BITS == 8 {
+        let grid = _mm256_packus_epi16(low, high);
+        [finish::<T, SHAPE, MODE, FIND>(grid, lanes, 0, k, sums), grid]
+    } else {
+        [
+            finish::<T, SHAPE, MODE, FIND>(low, lanes, 0, k, sums),
+            finish::<T, SHAPE, MODE, FIND>(high, lanes, 1, k, sums),
+        ]
+    }
+}
+
+/// Indices on the grid → codes, with everything that is special about specials.
+#[inline]
+#[target_feature(enable = "avx2,popcnt")]
+fn finish<T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
+    grid: __m256i,
+    lanes: &Lanes,
+    part: usize,
+    k: &Constants,
+    sums: &mut Sums,
+) -> __m256i {
+    let zero = _mm256_setzero_si256();
+    let mut sign = narrow_signed::<T>(&lanes.x, part);
+    if k.narrow {
+        sign = greater::<T>(zero, sign);
+    }
+    let top = equal::<T>(grid, k.top);
+    let mut index = grid;
+    if SHAPE == shape::HOLE || (SHAPE == shape::RARE && k.hole) {
+        if MODE == mode::EVEN {
+            index = join_hole::<T>(grid, k);
+        } else {
+            let negative = greater::<T>(zero, sign);
+            let away = _mm256_and_si256(_mm256_xor_si256(negative, k.toward), k.moves);
+            index = join_hole_rarely::<T, MODE>(grid, away, k);
+        }
+        if FIND == detail::FLAGS {
+            let hole = equal::<T>(lesser::<T>(larger::<T>(grid, k.binade), k.hole_end), grid);
+            sums.lost = _mm256_or_si256(sums.lost, hole);
+        }
+    }
+    if SHAPE == shape::UNSIGNED_FLUSH || (SHAPE == shape::RARE && k.flush) {
+        let flushed = equal::<T>(lesser::<T>(grid, k.last_below), grid);
+        index = _mm256_andnot_si256(flushed, grid);
+        if FIND >= detail::FLAGS {
+            sums.lost = _mm256_or_si256(sums.lost, _mm256_and_si256(flushed, grid));
+        }
+    }
+
+    let mut is_nan = narrow_signed::<T>(&lanes.below_infinity, part);
+    let is_infinite = equal::<T>(is_nan, zero);
+    if T::BITS != 8 {
+        is_nan = greater::<T>(zero, is_nan);
+    }
+    let is_zero = equal::<T>(index, zero);
+    let pick = |pair: &[__m256i; 2]| _mm256_blendv_epi8(pair[0], pair[1], sign);
+    let mut code = index;
+    if SHAPE != shape::UNSIGNED_FLUSH {
+        let mut kept_sign = _mm256_and_si256(sign, k.sign);
+        if k.drops_zero_sign {
+            kept_sign = _mm256_andnot_si256(is_zero, kept_sign);
+        }
+        code = _mm256_xor_si256(index, kept_sign);
+    }
+    code = _mm256_blendv_epi8(code, pick(&k.overflow), top);
+    if k.infinity_differs {
+        code = _mm256_blendv_epi8(code, pick(&k.infinite), is_infinite);
+    }
+    code = _mm256_blendv_epi8(code, pick(&k.nan), is_nan);
+    let mut counted_zero = is_zero;
+    if is_unsigned::<SHAPE>(k) {
+        let refused = narrow_signed::<T>(&lanes.refused, part);
+        code = _mm256_blendv_epi8(code, k.overflow[1], refused);
+        counted_zero = _mm256_andnot_si256(refused, is_zero);
+        if FIND != detail::CODES {
+            sums.refused = subtract::<T>(sums.refused, refused);
+        }
+    }
+    if FIND != detail::CODES && (SHAPE == shape::RARE || SHAPE == shape::UNSIGNED_FLUSH) && k.infinity_by_sign
+    {
+        let negative = _mm256_and_si256(is_infinite, greater::<T>(zero, sign));
+        sums.negative_infinite = subtract::<T>(sums.negative_infinite, negative);
+    }
+    if FIND != detail::CODES {
+        sums.top = subtract::<T>(sums.top, top);
+        sums.infinite = subtract::<T>(sums.infinite, is_infinite);
+        sums.zero = subtract::<T>(sums.zero, counted_zero);
+        sums.nan += count::<T>(is_nan);
+        let less_one = narrow_signed::<T>(&lanes.less_one, part);
+        sums.exact_zero += count::<T>(if T::BITS == 8 { less_one } else { greater::<T>(zero, less_one) });
+    }
+    if FIND >= detail::LOW {
+        sums.least_index = lesser::<T>(sums.least_index, add::<T>(grid, ones()));
+    }
+    in_order::<T>(code)
+}

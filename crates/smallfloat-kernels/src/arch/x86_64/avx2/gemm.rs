@@ -1,0 +1,187 @@
+//! Tiles of a matrix product in binary32, and products with a vector.
+//!
+//! A tile is three rows of A by four of B: twelve vectors of eight partial sums, which with three of A and one of B fill the
+//! sixteen registers. Each loaded vector serves three or four fused operations, so the multipliers are what limits it.
+
+use std::arch::x86_64::*;
+use std::ops::Range;
+
+use crate::arch::machine::Fma;
+use crate::arch::machine::avx2::decode::{Constants, values};
+use crate::arch::machine::avx2::lanes::STEP;
+use crate::plan::decode::DecodePlan;
+use crate::plan::partial_sums::{LANES, Partial, total};
+
+/// Adds the products of rows of A and up to four rows of B, in a part of their length that is a multiple of eight, to the
+/// partial sums of their pairs, row of A by row of A. `stride` is from one row to the next.
+pub(crate) fn add_rows(
+    _: Fma,
+    [a, b]: [&[f32]; 2],
+    stride: usize,
+    part: &Range<usize>,
+    sums: &mut [Partial],
+) {
+    // SAFETY: the proof says that the machine has AVX2 and FMA.
+    unsafe { all_rows(a, b, stride, part, sums) }
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn all_rows(a: &[f32], b: &[f32], stride: usize, part: &Range<usize>, sums: &mut [Partial]) {
+    let width = b.len() / stride;
+    for (a, sums) in a.chunks(3 * stride).zip(sums.chunks_mut(3 * width)) {
+        match (a.len() / stride, width) {
+            (3, 4) => tile::<3, 4>(a, b, stride, part, sums),
+            (2, 4) => tile::<2, 4>(a, b, stride, part, sums),
+            (1, 4) => tile::<1, 4>(a, b, stride, part, sums),
+            _ => {
+                for (a, sums) in a.chunks(stride).zip(sums.chunks_mut(width)) {
+                    for (b, sum) in b.chunks(stride).zip(sums) {
+                        tile::<1, 1>(a, b, stride, part, std::slice::from_mut(sum));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Eight elements.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load(eight: &[f32; LANES]) -> __m256 {
+    // SAFETY: the reference is to 32 readable bytes; the load needs no alignment.
+    unsafe { _mm256_loadu_ps(eight.as_ptr()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store(eight: &mut [f32; LANES], vector: __m256) {
+    // SAFETY: the reference is to 32 writable bytes; the store needs no alignment.
+    unsafe { _mm256_storeu_ps(eight.as_mut_ptr(), vector) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn tile<const ROWS: usize, const COLUMNS: usize>(
+    a: &[f32],
+    b: &[f32],
+    stride: usize,
+    part: &Range<usize>,
+    sums: &mut [Partial],
+) {
+    let steps = part.len() / LANES;
+    let mut rows = [&[] as &[[f32; LANES]]; ROWS];
+    let mut columns = [&[] as &[[f32; LANES]]; COLUMNS];
+    for (i, row) in rows.iter_mut().enumerate() {
+        *row = &a[i * stride..][part.clone()].as_chunks().0[..steps];
+    }
+    for (i, column) in columns.iter_mut().enumerate() {
+        *column = &b[i * stride..][part.clone()].as_chunks().0[..steps];
+    }
+    let Some(sums) = sums.as_chunks_mut::<COLUMNS>().0.first_chunk_mut::<ROWS>() else { return };
+    let mut total = [[_mm256_setzero_ps(); COLUMNS]; ROWS];
+    for row in 0..ROWS {
+        for column in 0..COLUMNS {
+            total[row][column] = load(&sums[row][column]);
+        }
+    }
+    for i in 0..steps {
+        let mut x = [_mm256_setzero_ps(); ROWS];
+        for (x, row) in x.iter_mut().zip(&rows) {
+            *x = load(&row[i]);
+        }
+        for (j, column) in columns.iter().enumerate() {
+            let y = load(&column[i]);
+            for (total, x) in total.iter_mut().zip(&x) {
+                total[j] = _mm256_fmadd_ps(*x, y, total[j]);
+            }
+        }
+    }
+    for row in 0..ROWS {
+        for column in 0..COLUMNS {
+            store(&mut sums[row][column], total[row][column]);
+        }
+    }
+}
+
+/// The sums of partial sums, as `matmul::total` adds them up.
+pub(crate) fn totals(_: Fma, partial: &[Partial], sums: &mut [f32]) {
+    assert_eq!(partial.len(), sums.len(), "a sum for each element's partial sums");
+    // SAFETY: the proof says that the machine has AVX2.
+    unsafe { all_totals(partial, sums) }
+}
+
+#[target_feature(enable = "avx2")]
+fn all_totals(partial: &[Partial], sums: &mut [f32]) {
+    let ((partial, partial_rest), (sums, sums_rest)) = (partial.as_chunks::<4>(), sums.as_chunks_mut::<4>());
+    for (partial, sums) in partial.iter().zip(sums) {
+        let mut halves = [_mm_setzero_ps(); 4];
+        for (half, partial) in halves.iter_mut().zip(partial) {
+            let eight = load(partial);
+            *half = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+        }
+        let [a, b, c, d] = halves;
+        // Partial sums 0 and 1 of a and b, of c and d, with 2 and 3 added; then all 0 and all 1.
+        let ab = _mm_add_ps(_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
+        let cd = _mm_add_ps(_mm_unpacklo_ps(c, d), _mm_unpackhi_ps(c, d));
+        let total = _mm_add_ps(_mm_movelh_ps(ab, cd), _mm_movehl_ps(cd, ab));
+        // SAFETY: the reference is to 16 writable bytes; the store needs no alignment.
+        unsafe { _mm_storeu_ps(sums.as_mut_ptr(), total) };
+    }
+    for (partial, sum) in partial_rest.iter().zip(sums_rest) {
+        *sum = total(partial);
+    }
+}
+
+/// The products of a vector and `rows.len() / vector.len()` rows of codes: their sums. The vector's length is that of a row.
+pub(crate) fn products_with_vector(_: Fma, plan: &DecodePlan, vector: &[f32], rows: &[u8], sums: &mut [f32]) {
+    assert_eq!(rows.len(), vector.len() * sums.len(), "a row of the vector's length for each sum");
+    // SAFETY: the proof says that the machine has AVX2 and FMA.
+    unsafe { with_vector(plan, vector, rows, sums) }
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn with_vector(plan: &DecodePlan, vector: &[f32], rows: &[u8], sums: &mut [f32]) {
+    let k = Constants::new::<f32>(plan);
+    let length = vector.len();
+    // Two rows at once, since the sums of one wait for each other.
+    for (rows, sums) in rows.chunks(2 * length).zip(sums.chunks_mut(2)) {
+        let (first, second) = rows.split_at(length);
+        let partial = two_rows(&k, vector, [first, if second.is_empty() { first } else { second }]);
+        for (sum, partial) in sums.iter_mut().zip(&partial) {
+            *sum = total(partial);
+        }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn two_rows(k: &Constants, vector: &[f32], [first, second]: [&[u8]; 2]) -> [Partial; 2] {
+    let (vector_steps, vector_rest) = vector.as_chunks::<STEP>();
+    let ((first, first_rest), (second, second_rest)) = (first.as_chunks(), second.as_chunks());
+    let mut total = [_mm256_setzero_ps(); 2];
+    for ((x, first), second) in vector_steps.iter().zip(first).zip(second) {
+        add_step(k, x, [first, second], &mut total);
+    }
+    if !vector_rest.is_empty() {
+        let (mut x, mut codes) = ([0.0; STEP], [[0; STEP]; 2]);
+        x[..vector_rest.len()].copy_from_slice(vector_rest);
+        codes[0][..first_rest.len()].copy_from_slice(first_rest);
+        codes[1][..second_rest.len()].copy_from_slice(second_rest);
+        add_step(k, &x, [&codes[0], &codes[1]], &mut total);
+    }
+    let mut partial = [[0.0; LANES]; 2];
+    store(&mut partial[0], total[0]);
+    store(&mut partial[1], total[1]);
+    partial
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn add_step(k: &Constants, x: &[f32; STEP], codes: [&[u8; STEP]; 2], total: &mut [__m256; 2]) {
+    let rows = [values(codes[0], k), values(codes[1], k)];
+    for (i, x) in x.as_chunks::<LANES>().0.iter().enumerate() {
+        let x = load(x);
+        total[0] = _mm256_fmadd_ps(x, rows[0][i], total[0]);
+        total[1] = _mm256_fmadd_ps(x, rows[1][i], total[1]);
+    }
+}

@@ -1,0 +1,207 @@
+//! Products of a vector and rows of codes, in the order that `matmul.rs` documents.
+//!
+//! A step takes sixteen codes of each of four rows. Two rows share a vector, one in each half, so that nothing crosses the
+//! halves; even elements are the low halves of words and odd ones the high halves, so that a shift and a mask make
+//! binary32 of them. Each row's even and odd partial sums are four lanes of two vectors.
+
+use std::arch::x86_64::*;
+
+use crate::arch::machine::Fma;
+use crate::arch::machine::avx2::decode::split_table;
+use crate::arch::machine::avx2::lanes::{bytes, words};
+use crate::plan::nibbles::{Interleaved, NibblePlan, STEP};
+
+/// Rows at once: the sums of one wait for each other.
+const ROWS: usize = 4;
+
+/// The sums of products of a vector and `sums.len()` rows of codes of its length.
+pub(crate) fn products_with_rows(_: Fma, plan: &NibblePlan, x: &Interleaved, rows: &[u8], sums: &mut [f32]) {
+    assert_eq!(rows.len(), x.length * sums.len(), "a row of the vector's length for each sum");
+    // SAFETY: the proof says that the machine has AVX2 and FMA.
+    unsafe {
+        match (plan.nan.is_some(), plan.has_last(), plan.crosses()) {
+            (false, false, false) => all::<false, false, false>(plan, x, rows, sums),
+            (true, false, false) => all::<true, false, false>(plan, x, rows, sums),
+            (_, _, false) => all::<true, true, false>(plan, x, rows, sums),
+            _ => all::<true, true, true>(plan, x, rows, sums),
+        }
+    }
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn all<const NAN: bool, const LAST: bool, const CROSSES: bool>(
+    plan: &NibblePlan,
+    x: &Interleaved,
+    rows: &[u8],
+    sums: &mut [f32],
+) {
+    let k = Constants::new(plan);
+    let length = x.length;
+    for (rows, sums) in rows.chunks(ROWS * length).zip(sums.chunks_mut(ROWS)) {
+        // Where rows are missing, the last one is taken again.
+        let last = sums.len() - 1;
+        let rows = [0, 1, 2, 3].map(|row: usize| &rows[row.min(last) * length..][..length]);
+        let found = four_rows::<NAN, LAST, CROSSES>(&k, &x.steps, rows);
+        sums.copy_from_slice(&found[..sums.len()]);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn four_rows<const NAN: bool, const LAST: bool, const CROSSES: bool>(
+    k: &Constants,
+    x: &[[[f32; 4]; 4]],
+    rows: [&[u8]; ROWS],
+) -> [f32; ROWS] {
+    let ahead = ROWS * rows[0].len();
+    let [(a, a_rest), (b, b_rest), (c, c_rest), (d, d_rest)] = rows.map(<[u8]>::as_chunks::<STEP>);
+    let mut total = [[_mm256_setzero_ps(); 2]; 2];
+    for ((((x, a), b), c), d) in x.iter().zip(a).zip(b).zip(c).zip(d) {
+        for row in [a, b, c, d] {
+            prefetch(row, ahead);
+        }
+        add_step::<NAN, LAST, CROSSES>(k, x, [[a, b], [c, d]], &mut total);
+    }
+    if !a_rest.is_empty() {
+        let mut codes = [[0; STEP]; ROWS];
+        for (codes, rest) in codes.iter_mut().zip([a_rest, b_rest, c_rest, d_rest]) {
+            codes[..rest.len()].copy_from_slice(rest);
+        }
+        let [a, b, c, d] = &codes;
+        add_step::<NAN, LAST, CROSSES>(k, &x[x.len() - 1], [[a, b], [c, d]], &mut total);
+    }
+    let [[first, second], [third, fourth]] = [sum_halves(total[0]), sum_halves(total[1])];
+    [first, second, third, fourth]
+}
+
+/// Asks for the codes so many bytes later, where the next rows have the same place.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn prefetch(codes: &[u8; STEP], ahead: usize) {
+    let later = codes.as_ptr().cast::<i8>().wrapping_add(ahead);
+    #[allow(unused_unsafe, reason = "safe since Rust 1.90 or so")]
+    // SAFETY: a hint about an address that is never read; any address will do.
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T0>(later);
+    }
+}
+
+/// What `matmul::total` gives for the partial sums of the rows of both halves.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn sum_halves([even, odd]: [__m256; 2]) -> [f32; 2] {
+    // Partial sums j and j + 4, then those two apart.
+    let even = _mm256_add_ps(even, _mm256_permute_ps::<0b01_00_11_10>(even));
+    let odd = _mm256_add_ps(odd, _mm256_permute_ps::<0b01_00_11_10>(odd));
+    let even = _mm256_add_ps(even, _mm256_permute_ps::<0b10_11_00_01>(even));
+    let odd = _mm256_add_ps(odd, _mm256_permute_ps::<0b10_11_00_01>(odd));
+    let sum = _mm256_add_ps(even, odd);
+    [_mm256_cvtss_f32(sum), _mm_cvtss_f32(_mm256_extractf128_ps::<1>(sum))]
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn add_step<const NAN: bool, const LAST: bool, const CROSSES: bool>(
+    k: &Constants,
+    x: &[[f32; 4]; 4],
+    codes: [[&[u8; STEP]; 2]; 2],
+    total: &mut [[__m256; 2]; 2],
+) {
+    let mut vectors = [_mm256_setzero_ps(); 4];
+    for (vector, x) in vectors.iter_mut().zip(x) {
+        // SAFETY: the reference is to 16 readable bytes; the load needs no alignment.
+        *vector = _mm256_broadcast_ps(unsafe { &*x.as_ptr().cast() });
+    }
+    let [even, odd, later_even, later_odd] = vectors;
+    for (total, codes) in total.iter_mut().zip(codes) {
+        // SAFETY: the references are to 16 readable bytes each; the loads need no alignment.
+        let (low, high) =
+            unsafe { (_mm_loadu_si128(codes[0].as_ptr().cast()), _mm_loadu_si128(codes[1].as_ptr().cast())) };
+        let [first, second] = halves::<NAN, LAST, CROSSES>(_mm256_set_m128i(high, low), k);
+        total[0] = _mm256_fmadd_ps(even, low_halves(first), total[0]);
+        total[1] = _mm256_fmadd_ps(odd, high_halves(first, k), total[1]);
+        total[0] = _mm256_fmadd_ps(later_even, low_halves(second), total[0]);
+        total[1] = _mm256_fmadd_ps(later_odd, high_halves(second, k), total[1]);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn low_halves(halves: __m256i) -> __m256 {
+    _mm256_castsi256_ps(_mm256_slli_epi32::<16>(halves))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn high_halves(halves: __m256i, k: &Constants) -> __m256 {
+    _mm256_castsi256_ps(_mm256_and_si256(halves, k.upper))
+}
+
+/// The plan as vectors: low and high bytes of tables, each in both halves.
+struct Constants {
+    magnitude: __m256i,
+    nibble: __m256i,
+    below_16: __m256i,
+    flip: __m256i,
+    upper: __m256i,
+    nan_mask: __m256i,
+    nan: __m256i,
+    lower_nibble: [__m256i; 2],
+    upper_nibble: [__m256i; 2],
+    first: [__m256i; 2],
+    last: [__m256i; 2],
+}
+
+impl Constants {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn new(plan: &NibblePlan) -> Self {
+        // Nothing is 1 under no mask.
+        let [nan_mask, nan] = plan.nan.unwrap_or([0, 1]);
+        Self {
+            magnitude: bytes(0x7f),
+            nibble: bytes(0x0f),
+            below_16: bytes(0x70),
+            flip: bytes(0x70),
+            upper: words(0xffff_0000),
+            nan_mask: bytes(nan_mask),
+            nan: bytes(nan),
+            lower_nibble: split_table(&plan.lower_nibble),
+            upper_nibble: split_table(&plan.upper_nibble),
+            first: split_table(&plan.first),
+            last: split_table(&plan.last),
+        }
+    }
+}
+
+/// The upper halves of the binary32 of 32 codes: of the first and of the last eight in each half.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn halves<const NAN: bool, const LAST: bool, const CROSSES: bool>(
+    code: __m256i,
+    k: &Constants,
+) -> [__m256i; 2] {
+    let magnitude = _mm256_and_si256(code, k.magnitude);
+    let upper_nibble = _mm256_and_si256(_mm256_srli_epi16::<4>(code), k.nibble);
+    let first = _mm256_adds_epu8(magnitude, k.below_16);
+    // A byte shuffle looks at the lower nibble, and at the sign bit, which a magnitude does not have.
+    let low = _mm256_shuffle_epi8(k.lower_nibble[0], magnitude);
+    let high = _mm256_shuffle_epi8(k.upper_nibble[1], upper_nibble);
+    let mut low = _mm256_xor_si256(low, _mm256_shuffle_epi8(k.first[0], first));
+    let mut high = _mm256_xor_si256(high, _mm256_shuffle_epi8(k.first[1], first));
+    if CROSSES {
+        low = _mm256_xor_si256(low, _mm256_shuffle_epi8(k.upper_nibble[0], upper_nibble));
+        high = _mm256_xor_si256(high, _mm256_shuffle_epi8(k.lower_nibble[1], magnitude));
+    }
+    if LAST {
+        let last = _mm256_adds_epu8(_mm256_xor_si256(magnitude, k.flip), k.below_16);
+        low = _mm256_xor_si256(low, _mm256_shuffle_epi8(k.last[0], last));
+        high = _mm256_xor_si256(high, _mm256_shuffle_epi8(k.last[1], last));
+    }
+    if NAN {
+        let nan = _mm256_cmpeq_epi8(_mm256_and_si256(code, k.nan_mask), k.nan);
+        low = _mm256_or_si256(low, nan);
+        high = _mm256_or_si256(high, nan);
+    }
+    [_mm256_unpacklo_epi8(low, high), _mm256_unpackhi_epi8(low, high)]
+}

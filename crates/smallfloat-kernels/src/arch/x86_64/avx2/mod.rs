@@ -1,0 +1,17 @@
+//! Kernels with AVX2, 32 bytes at a time.
+
+pub(super) mod decode;
+pub(super) mod decode_wide;
+pub(super) mod dot;
+pub(super) mod elementwise;
+pub(super) mod encode;
+pub(super) mod gemm;
+pub(super) mod gemv;
+pub(super) mod halves;
+pub(super) mod lanes;
+pub(super) mod packing;
+pub(super) mod random;
+pub(super) mod recode;
+pub(super) mod rounding;
+pub(super) mod statistics;
+pub(super) mod stochastic;

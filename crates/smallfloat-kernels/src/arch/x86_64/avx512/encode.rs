@@ -1,0 +1,459 @@
+//! f32, f16 or bf16 → 8-bit codes to nearest even, with flags and counts, 64 at once.
+//!
+//! As with narrower vectors (`plan.rs` says how the rounding works), but the anchor and the sum are one fused operation: c·2^s +
+//! |x|, where c is the power of two below |x| or the grid's lowest. |x| is lifted to the smallest normal value first, which
+//! rounds to zero like all below it, because a subnormal operand would cost a hundred cycles. Overflow needs no cap: sums
+//! grow up to ∞, and narrowing saturates them at the last byte.
+
+use std::arch::x86_64::*;
+
+use crate::arch::machine::Avx512;
+use crate::arch::machine::avx2::encode::{detail, shape};
+use crate::arch::machine::avx2::lanes::{elements_to_alignment, prefetch};
+use crate::arch::machine::avx512::lanes::{
+    STEP, Source, bytes, chosen, count, in_order, narrow_signed, narrow_words, store, words,
+};
+use crate::plan::encode::{EncodePlan, INFINITY, SubnormalGrid};
+use crate::plan::tally::Tally;
+
+/// Elements between two looks at the flags.
+pub(super) const BLOCK: usize = 64 * STEP;
+/// The same before the first look.
+const FIRST_BLOCK: usize = 8 * STEP;
+
+/// Encodes a slice and says what happened.
+pub(crate) fn encode<S: Source>(
+    _: Avx512,
+    plan: &EncodePlan,
+    source: &[S],
+    codes: &mut [u8],
+    stream: bool,
+) -> Tally {
+    assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
+    // SAFETY: the proof says that the machine has these instructions.
+    unsafe {
+        match shape_of(plan) {
+            shape::GRADUAL => all::<S, { shape::GRADUAL }>(plan, source, codes, stream),
+            shape::HOLE => all::<S, { shape::HOLE }>(plan, source, codes, stream),
+            _ => all::<S, { shape::RARE }>(plan, source, codes, stream),
+        }
+    }
+}
+
+/// Encodes a slice and counts nothing.
+pub(crate) fn encode_only<S: Source>(
+    _: Avx512,
+    plan: &EncodePlan,
+    source: &[S],
+    codes: &mut [u8],
+    stream: bool,
+) {
+    assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
+    // SAFETY: the proof says that the machine has these instructions.
+    unsafe {
+        match shape_of(plan) {
+            shape::GRADUAL => only_codes::<S, { shape::GRADUAL }>(plan, source, codes, stream),
+            shape::HOLE => only_codes::<S, { shape::HOLE }>(plan, source, codes, stream),
+            _ => only_codes::<S, { shape::RARE }>(plan, source, codes, stream),
+        }
+    }
+}
+
+/// The narrowest shape that a plan's loops may have. Masks make the rare shape's choices cheap, so there is but one.
+pub(super) fn shape_of(plan: &EncodePlan) -> u8 {
+    match plan.low {
+        SubnormalGrid::Gradual if !plan.infinity_by_sign => shape::GRADUAL,
+        SubnormalGrid::Hole if !plan.infinity_by_sign => shape::HOLE,
+        _ => shape::RARE,
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
+fn only_codes<S: Source, const SHAPE: u8>(plan: &EncodePlan, source: &[S], codes: &mut [u8], stream: bool) {
+    let (k, mut tally) = (Constants::new::<S>(plan), Tally::default());
+    run::<S, SHAPE, { detail::CODES }>(&k, source, codes, stream, &mut tally);
+}
+
+/// Blocks look for flags only until those are found, as with narrower vectors: first for bits that no normal value keeps, then,
+/// where a value came near the subnormals, for inexact ones among them.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
+fn all<S: Source, const SHAPE: u8>(
+    plan: &EncodePlan,
+    mut source: &[S],
+    mut codes: &mut [u8],
+    stream: bool,
+) -> Tally {
+    let k = Constants::new::<S>(plan);
+    let mut tally = Tally::default();
+    // Small but exact values need the longest look again and again: do not look twice.
+    let mut look = false;
+    // Streamed stores need aligned addresses: elements before the first one are a block of their own.
+    let head = if stream { elements_to_alignment(codes, STEP) } else { 0 };
+    let mut block = if head > 0 { head } else { FIRST_BLOCK };
+    while !source.is_empty() {
+        let length = block.min(source.len());
+        block = BLOCK;
+        let (x, code);
+        (x, source) = source.split_at(length);
+        (code, codes) = codes.split_at_mut(length);
+        if tally.is_underflow_settled() {
+            run::<S, SHAPE, { detail::COUNTS }>(&k, x, code, stream, &mut tally);
+            continue;
+        }
+        let mut found = Tally::default();
+        if !look {
+            run::<S, SHAPE, { detail::LOW }>(&k, x, code, stream, &mut found);
+            look = found.low && !found.is_underflow_settled();
+            if look {
+                found = Tally::default();
+            }
+        }
+        if look {
+            run::<S, SHAPE, { detail::FLAGS }>(&k, x, code, stream, &mut found);
+            look = found.low && !found.is_underflow_settled();
+        }
+        tally.add(&found);
+    }
+    tally
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
+fn run<S: Source, const SHAPE: u8, const FIND: u8>(
+    k: &Constants,
+    source: &[S],
+    codes: &mut [u8],
+    stream: bool,
+    tally: &mut Tally,
+) {
+    let mut sums = Sums::new();
+    let (steps, rest) = source.as_chunks::<STEP>();
+    let (code_steps, code_rest) = codes.as_chunks_mut::<STEP>();
+    let stream = stream && code_steps.as_ptr().addr().is_multiple_of(STEP);
+    for (x, code) in steps.iter().zip(code_steps) {
+        let y = step::<S, SHAPE, FIND>(x, k, &mut sums);
+        if stream {
+            prefetch(x);
+        }
+        // SAFETY: streams have checked the alignment.
+        unsafe { store(code, y, stream) };
+    }
+    let mut padding = 0;
+    if !rest.is_empty() {
+        // Zeros fill the last step; they raise nothing and are taken off the counts below.
+        let (mut x, mut code) = ([S::default(); STEP], [0; STEP]);
+        x[..rest.len()].copy_from_slice(rest);
+        let y = step::<S, SHAPE, FIND>(&x, k, &mut sums);
+        // SAFETY: ordinary stores need no alignment.
+        unsafe { store(&mut code, y, false) };
+        code_rest.copy_from_slice(&code[..rest.len()]);
+        padding = (STEP - rest.len()) as u64;
+    }
+    if stream {
+        // Streamed stores are not ordered with later ones of this thread as others see them.
+        _mm_sfence();
+    }
+    if FIND != detail::CODES {
+        sums.add_to(tally, padding, k);
+    }
+}
+
+/// Which operand has the larger magnitude, without its sign (Intel's manual, VRANGEPS: bits 1:0 and 3:2 of the immediate).
+const LARGER_MAGNITUDE: i32 = 0b1011;
+
+/// The plan as vectors.
+pub(super) struct Constants {
+    pub(super) magnitude: __m512i,
+    pub(super) one: __m512i,
+    pub(super) infinity: __m512i,
+    /// The smallest normal binary32.
+    tiny: __m512,
+    lowest: __m512,
+    exponent: __m512i,
+    scale: __m512,
+    weights: __m512i,
+    base: __m512i,
+    /// What makes a byte that is an index less 128 that index.
+    middle: __m512i,
+    pub(super) top: __m512i,
+    pub(super) cap: __m512i,
+    pub(super) sign: __m512i,
+    /// All lanes if −0 has no code.
+    drops_zero_sign: __mmask64,
+    pub(super) overflow: [__m512i; 2],
+    pub(super) infinite: [__m512i; 2],
+    pub(super) nan: [__m512i; 2],
+    pub(super) min_normal: __m512i,
+    first_normal: __m512i,
+    pub(super) last_below: __m512i,
+    pub(super) half_hole: __m512i,
+    pub(super) binade: __m512i,
+    /// The largest magnitude that becomes zero when it is negative; signed formats refuse none.
+    to_zero: __m512i,
+    /// The bits below the last place of normal values.
+    below: __m512i,
+    /// All lanes of formats that flush subnormals, that have Tesla's hole.
+    flush: __mmask64,
+    hole: __mmask64,
+    source_min_normal: u32,
+}
+
+impl Constants {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    pub(super) fn new<S: Source>(plan: &EncodePlan) -> Self {
+        let m = plan.trailing;
+        let lift = 23 - m;
+        let code = |code: u16| bytes(code.to_le_bytes()[0]);
+        let pair = |codes: [u16; 2]| [code(codes[0]), code(codes[1])];
+        let float = |bits: u32| _mm512_set1_ps(f32::from_bits(bits));
+        // Narrowing saturates where indices end: 256 times the index less 128. A sum's high half-word holds the exponent field
+        // at bit 7, its low one the index's low bits.
+        let weights = 1 << (m + 1 + 16) | 256;
+        let field_of_zero = plan.lowest_field + lift;
+        let base = (field_of_zero << (m + 8)) + (128 << 8);
+        let binade = 1_u8 << m;
+        Self {
+            magnitude: words(0x7fff_ffff),
+            one: words(1),
+            infinity: words(INFINITY),
+            tiny: float(1 << 23),
+            lowest: float(plan.lowest_field << 23),
+            exponent: words(INFINITY),
+            scale: float((127 + lift) << 23),
+            weights: words(weights),
+            base: words(base.wrapping_neg()),
+            middle: bytes(0x80),
+            top: code(plan.top),
+            cap: words(plan.cap),
+            sign: code(plan.sign_bit),
+            drops_zero_sign: chosen(plan.negative_zero == 0),
+            overflow: pair(plan.overflow.codes),
+            infinite: pair(plan.infinity.codes),
+            nan: pair(plan.nan.codes),
+            min_normal: words(plan.min_normal),
+            first_normal: code(plan.first_normal),
+            last_below: bytes(binade - 1),
+            half_hole: bytes(binade + binade / 2),
+            binade: bytes(binade),
+            to_zero: words(if plan.signed { i32::MAX.cast_unsigned() } else { plan.to_zero }),
+            flush: chosen(plan.low == SubnormalGrid::Flush),
+            hole: chosen(plan.low == SubnormalGrid::Hole),
+            below: words((1 << lift) - 1),
+            source_min_normal: <S as crate::arch::machine::avx2::lanes::Source>::MIN_NORMAL,
+        }
+    }
+}
+
+/// What the steps of a loop add up.
+pub(super) struct Sums {
+    /// The least |x| − 1, zeros last.
+    pub(super) least: __m512i,
+    pub(super) found: Tally,
+    /// Elements, or steps, that are inexact, that are so below the smallest normal value, and whose results are small.
+    pub(super) inexact: u64,
+    pub(super) tiny: u64,
+    low: u64,
+    /// All bits of capped magnitudes.
+    bits: __m512i,
+}
+
+impl Sums {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn new() -> Self {
+        Self {
+            least: _mm512_set1_epi32(-1),
+            found: Tally::default(),
+            inexact: 0,
+            tiny: 0,
+            low: 0,
+            bits: _mm512_setzero_si512(),
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn add_to(&self, tally: &mut Tally, padding: u64, k: &Constants) {
+        let mut found = self.found;
+        found.zero -= padding;
+        found.exact_zero -= padding;
+        found.inexact = self.inexact != 0 || _mm512_test_epi32_mask(self.bits, k.below) != 0;
+        found.tiny = self.tiny != 0;
+        found.low = self.low != 0;
+        found.denormal = _mm512_reduce_min_epu32(self.least) < k.source_min_normal - 1;
+        tally.add(&found);
+    }
+}
+
+/// Indices on Tesla's grid → codes: the lower half of the binade that is none joins the largest subnormal, the upper half the
+/// smallest normal value. Ties of the grid and of the format are the same, and both go to the even code.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn join_hole(grid: __m512i, k: &Constants) -> __m512i {
+    let subnormal = _mm512_min_epu8(grid, k.last_below);
+    let above = _mm512_subs_epu8(_mm512_subs_epu8(grid, k.binade), k.binade);
+    let code = _mm512_add_epi8(subnormal, above);
+    // Nothing is added in place: 1 = 0 − (−1).
+    let upper = _mm512_cmpge_epu8_mask(grid, k.half_hole);
+    _mm512_mask_sub_epi8(code, upper, code, _mm512_set1_epi8(-1))
+}
+
+/// Masks of sixteen elements each → one of 64.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn join_masks(masks: [__mmask16; 4]) -> __mmask64 {
+    let pair = |low: __mmask16, high: __mmask16| _mm512_kunpackw(u32::from(high), u32::from(low));
+    _mm512_kunpackd(u64::from(pair(masks[2], masks[3])), u64::from(pair(masks[0], masks[1])))
+}
+
+/// The lanes whose finite value a sign keeps out of an unsigned format: they are zero from here on.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn refuse(x: __m512i, magnitude: __m512i, k: &Constants) -> __mmask16 {
+    let negative = _mm512_movepi32_mask(x);
+    let not_zero = _mm512_mask_cmpgt_epi32_mask(negative, magnitude, k.to_zero);
+    _mm512_mask_cmpgt_epi32_mask(not_zero, k.infinity, magnitude)
+}
+
+/// Encodes 64 elements.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
+fn step<S: Source, const SHAPE: u8, const FIND: u8>(
+    x: &[S; STEP],
+    k: &Constants,
+    sums: &mut Sums,
+) -> __m512i {
+    let zero = _mm512_setzero_si512();
+    let (mut signs, mut below_infinity, mut less_one, mut sum) = ([zero; 4], [zero; 4], [zero; 4], [zero; 4]);
+    let mut refused = [0; 4];
+    for i in 0..4 {
+        // SAFETY: this function has the features that loads need.
+        let mut x = unsafe { S::load_wide(x, i) };
+        let magnitude = _mm512_and_si512(x, k.magnitude);
+        signs[i] = x;
+        below_infinity[i] = _mm512_sub_epi32(k.infinity, magnitude);
+        if FIND != detail::CODES {
+            less_one[i] = _mm512_sub_epi32(magnitude, k.one);
+            sums.least = _mm512_min_epu32(sums.least, less_one[i]);
+        }
+        if SHAPE == shape::RARE {
+            refused[i] = refuse(x, magnitude, k);
+            x = _mm512_maskz_mov_epi32(!refused[i], x);
+        }
+        let wide = _mm512_castsi512_ps(x);
+        let lifted = _mm512_range_ps::<LARGER_MAGNITUDE>(wide, k.tiny);
+        let power = _mm512_castps_si512(_mm512_range_ps::<LARGER_MAGNITUDE>(wide, k.lowest));
+        let power = _mm512_castsi512_ps(_mm512_and_si512(power, k.exponent));
+        let rounded = _mm512_fmadd_ps(power, k.scale, lifted);
+        let finite = _mm512_and_si512(x, k.magnitude);
+        if FIND == detail::LOW {
+            sums.bits = _mm512_or_si512(sums.bits, _mm512_min_epu32(finite, k.cap));
+        }
+        if FIND == detail::FLAGS {
+            let in_range = _mm512_cmplt_epu32_mask(finite, k.cap);
+            let back = _mm512_castps_si512(_mm512_fnmadd_ps(power, k.scale, rounded));
+            let differs = _mm512_mask_cmpneq_epi32_mask(in_range, back, finite);
+            sums.inexact |= u64::from(differs);
+            let tiny = _mm512_mask_cmpgt_epi32_mask(differs, k.min_normal, finite);
+            sums.tiny |= u64::from(tiny);
+        }
+        sum[i] = _mm512_dpwssd_epi32(k.base, _mm512_castps_si512(rounded), k.weights);
+    }
+    let [low, high] = narrow_words(sum);
+    let grid = _mm512_packs_epi16(_mm512_srai_epi16::<8>(low), _mm512_srai_epi16::<8>(high));
+    let grid = _mm512_xor_si512(grid, k.middle);
+    let lanes = Lanes { x: signs, below_infinity, less_one, refused };
+    finish::<SHAPE, FIND>(grid, &lanes, k, sums)
+}
+
+/// What bytes are narrowed from, for 64 elements.
+pub(super) struct Lanes {
+    /// The elements, for their signs.
+    pub(super) x: [__m512i; 4],
+    /// ∞ − |x|: negative for NaN, zero for ∞.
+    pub(super) below_infinity: [__m512i; 4],
+    /// |x| − 1: negative for zero.
+    pub(super) less_one: [__m512i; 4],
+    /// Refused elements, in the elements' order.
+    pub(super) refused: [__mmask16; 4],
+}
+
+/// Indices on the grid → codes, with everything that is special about specials. The index of a NaN may be anything.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,popcnt")]
+pub(super) fn finish<const SHAPE: u8, const FIND: u8>(
+    grid: __m512i,
+    lanes: &Lanes,
+    k: &Constants,
+    sums: &mut Sums,
+) -> __m512i {
+    let below_infinity = narrow_signed(lanes.below_infinity);
+    let is_nan = _mm512_movepi8_mask(below_infinity);
+    let top = _mm512_cmpge_epu8_mask(grid, k.top);
+    let mut index = grid;
+    if SHAPE == shape::HOLE {
+        index = join_hole(grid, k);
+    }
+    if SHAPE == shape::RARE {
+        index = _mm512_mask_mov_epi8(grid, k.hole, join_hole(grid, k));
+    }
+    if SHAPE != shape::GRADUAL && FIND == detail::FLAGS {
+        let place = _mm512_sub_epi8(grid, k.binade);
+        let mut hole = _mm512_cmple_epu8_mask(place, k.last_below) & !is_nan;
+        if SHAPE == shape::RARE {
+            hole &= k.hole;
+        }
+        sums.inexact |= hole;
+        sums.tiny |= hole;
+    }
+    if SHAPE == shape::RARE {
+        let flushed = _mm512_cmple_epu8_mask(grid, k.last_below) & k.flush;
+        index = _mm512_maskz_mov_epi8(!flushed, index);
+        if FIND >= detail::FLAGS {
+            let lost = _mm512_test_epi8_mask(grid, grid) & flushed & !is_nan;
+            sums.inexact |= lost;
+            sums.tiny |= lost;
+        }
+    }
+
+    let negative = _mm512_movepi8_mask(narrow_signed(lanes.x));
+    let is_zero = _mm512_testn_epi8_mask(index, index);
+    let with_sign = negative & !(is_zero & k.drops_zero_sign);
+    let mut code = index;
+    let put = |code, mask: __mmask64, pair: &[__m512i; 2]| {
+        _mm512_mask_mov_epi8(code, mask, _mm512_mask_blend_epi8(negative, pair[0], pair[1]))
+    };
+    // The sign bit is clear in indices that are kept, so that adding it sets it.
+    code = _mm512_mask_add_epi8(code, with_sign, code, k.sign);
+    code = put(code, top, &k.overflow);
+    let is_infinite = _mm512_testn_epi8_mask(below_infinity, below_infinity);
+    code = put(code, is_infinite, &k.infinite);
+    if FIND != detail::CODES {
+        sums.found.infinite += count(is_infinite);
+        sums.found.overflow += count(top & !is_nan & !is_infinite);
+        if SHAPE == shape::RARE {
+            sums.found.negative_infinite += count(is_infinite & negative);
+        }
+    }
+    code = put(code, is_nan, &k.nan);
+    code = in_order(code);
+    let mut refused_count = 0;
+    if SHAPE == shape::RARE {
+        let refused = join_masks(lanes.refused);
+        code = _mm512_mask_mov_epi8(code, refused, k.overflow[1]);
+        refused_count = count(refused);
+    }
+    if FIND != detail::CODES {
+        sums.found.refused += refused_count;
+        sums.found.nan += count(is_nan);
+        // Refused elements are zeros that are not counted.
+        sums.found.zero += count(is_zero & !is_nan) - refused_count;
+        sums.found.exact_zero += count(_mm512_movepi8_mask(narrow_signed(lanes.less_one)));
+    }
+    if FIND == detail::LOW || FIND == detail::FLAGS {
+        let low = _mm512_cmple_epu8_mask(grid, k.first_normal) & _mm512_test_epi8_mask(grid, grid);
+        sums.low |= low & !is_nan;
+    }
+    code
+}

@@ -1,0 +1,332 @@
+//! Kernels with x86-64 instructions. All of the crate's `unsafe` is below here.
+//!
+//! Functions with target features are safe to call from functions with the same features; [`Avx2`] and [`Avx512`] are the
+//! proofs that let the others in. Loads and stores go through references to arrays, so that no address is computed by hand.
+//! What has no kernel with AVX-512 goes to the one with AVX2: [`Vectors`] holds both proofs.
+
+#![allow(clippy::wildcard_imports, reason = "a kernel uses dozens of intrinsics")]
+
+mod avx2;
+mod avx512;
+
+use std::ops::Range;
+
+use smallfloat::random::Philox;
+
+use crate::arch::kernels::Kernels;
+use crate::arch::level::Level;
+use crate::ars5::Ars5;
+use crate::element::classes::{NarrowClasses, Seen};
+use crate::element::{Codes, CodesMut, Lanes, LanesMut};
+use crate::event_counts::EventCounts;
+use crate::plan::arithmetic::{ArithmeticPlan, OrderPlan, Subnormals};
+use crate::plan::class_table::Pair;
+use crate::plan::decode::{DecodePlan, DecodePlans};
+use crate::plan::encode::{EncodePlan, Mode, SubnormalGrid};
+use crate::plan::nibbles::{Interleaved, NibblePlan, Nibbles};
+use crate::plan::partial_sums::Partial;
+use crate::plan::recode::RecodeTable;
+use crate::plan::tally::Tally;
+
+/// Proof that the machine has AVX2, F16C, POPCNT and AES-NI.
+#[derive(Clone, Copy, Debug)]
+struct Avx2(());
+
+/// Proof that the machine has AVX2 and FMA.
+#[derive(Clone, Copy, Debug)]
+struct Fma(());
+
+/// Proof that the machine has what [`Level::Avx512`] lists.
+#[derive(Clone, Copy, Debug)]
+struct Avx512(());
+
+/// The proofs of a level: of AVX2, which the machine has, of FMA if it has that too, and of AVX-512 if
+/// the level asks for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Machine {
+    avx2: Avx2,
+    fma: Option<Fma>,
+    avx512: Option<Avx512>,
+}
+
+impl Machine {
+    /// Returns the proof of AVX-512 and the bytes of the codes, if its encoders do what the plan says.
+    fn wide_encoder<'a, 'b>(
+        self,
+        plan: &EncodePlan,
+        codes: &'a mut CodesMut<'b>,
+    ) -> Option<(Avx512, &'a mut [u8])> {
+        let mode = match plan.mode {
+            Mode::Even => true,
+            // Its stochastic kernels know no unsigned formats, and count signs only where they flush.
+            Mode::Random => plan.signed && (plan.low == SubnormalGrid::Flush || !plan.infinity_by_sign),
+            _ => false,
+        };
+        let token = self.avx512.filter(|_| mode && !plan.integer)?;
+        if let CodesMut::Bytes(codes) = codes { Some((token, codes)) } else { None }
+    }
+}
+
+/// Calls a kernel with elements as the type they have.
+macro_rules! with_lanes {
+    ($lanes:expr, $enum:ident, |$x:ident| $call:expr) => {
+        match $lanes {
+            $enum::F32($x) => $call,
+            $enum::F16($x) => $call,
+            $enum::Bf16($x) => $call,
+            $enum::F64($x) => $call,
+        }
+    };
+}
+
+/// Calls a kernel with elements and codes as the types they have.
+macro_rules! with_types {
+    ($source:expr, $codes:expr, |$x:ident, $code:ident| $call:expr) => {
+        match $codes {
+            CodesMut::Bytes($code) => with_lanes!($source, Lanes, |$x| Some($call)),
+            CodesMut::Halves($code) => with_lanes!($source, Lanes, |$x| Some($call)),
+            CodesMut::Other => None,
+        }
+    };
+}
+
+impl Kernels for Machine {
+    fn new(level: Level) -> Option<Self> {
+        if level < Level::Avx2 || !Self::supports(Level::Avx2) {
+            return None;
+        }
+        let wide = level >= Level::Avx512 && Self::supports(Level::Avx512);
+        Some(Self {
+            avx2: Avx2(()),
+            fma: std::arch::is_x86_feature_detected!("fma").then_some(Fma(())),
+            avx512: wide.then_some(Avx512(())),
+        })
+    }
+
+    fn supports(level: Level) -> bool {
+        use std::arch::is_x86_feature_detected as has;
+        let avx2 = || has!("avx2") && has!("f16c") && has!("popcnt") && has!("aes");
+        match level {
+            Level::Portable => true,
+            Level::Avx2 => avx2(),
+            Level::Avx512 => {
+                let foundation = has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl");
+                let rest = has!("avx512vbmi") && has!("avx512vnni") && has!("vaes");
+                foundation && rest && avx2()
+            }
+        }
+    }
+
+    fn rounds_to_nearest() -> bool {
+        const ROUNDING: u32 = 0b11 << 13;
+        const MASKS: u32 = 0b11_1111 << 7;
+        let mut control = 0_u32;
+        // SAFETY: the instruction stores four bytes at the address of a live u32 and changes nothing
+        // else.
+        unsafe {
+            std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut control, options(nostack, preserves_flags));
+        }
+        control & (ROUNDING | MASKS) == MASKS
+    }
+
+    fn encode(
+        self,
+        plan: &EncodePlan,
+        source: Lanes<'_>,
+        mut codes: CodesMut<'_>,
+        stream: bool,
+    ) -> Option<Tally> {
+        if let Some((token, codes)) = self.wide_encoder(plan, &mut codes) {
+            return with_lanes!(source, Lanes, |x| {
+                Some(avx512::encode::encode(token, plan, x, codes, stream))
+            });
+        }
+        with_types!(source, codes, |x, codes| avx2::encode::encode(self.avx2, plan, x, codes, stream))
+    }
+
+    fn encode_only(
+        self,
+        plan: &EncodePlan,
+        source: Lanes<'_>,
+        mut codes: CodesMut<'_>,
+        stream: bool,
+    ) -> Option<()> {
+        if let Some((token, codes)) = self.wide_encoder(plan, &mut codes) {
+            return with_lanes!(source, Lanes, |x| {
+                Some(avx512::encode::encode_only(token, plan, x, codes, stream))
+            });
+        }
+        with_types!(source, codes, |x, codes| avx2::encode::encode_only(self.avx2, plan, x, codes, stream))
+    }
+
+    fn encode_random(
+        self,
+        plan: &EncodePlan,
+        source: Lanes<'_>,
+        mut codes: CodesMut<'_>,
+        words: &[u32],
+        mask: u32,
+    ) -> Option<Tally> {
+        if let Some((token, codes)) = self.wide_encoder(plan, &mut codes) {
+            return with_lanes!(source, Lanes, |x| {
+                Some(avx512::stochastic::encode_random(token, plan, x, codes, words, mask))
+            });
+        }
+        with_types!(source, codes, |x, codes| {
+            avx2::stochastic::encode_random(self.avx2, plan, x, codes, words, mask)
+        })
+    }
+
+    fn decode(self, plans: &DecodePlans, codes: Codes<'_>, values: LanesMut<'_>, stream: bool) -> Option<()> {
+        match codes {
+            Codes::Bytes(codes) => {
+                let plan = plans.bytes.as_ref()?;
+                with_lanes!(values, LanesMut, |values| match self.avx512 {
+                    Some(token) => avx512::decode::decode(token, plan, codes, values, stream),
+                    None => avx2::decode::decode(self.avx2, plan, codes, values, stream),
+                });
+            }
+            Codes::Halves(codes) => {
+                let plan = plans.half_words.as_ref()?;
+                match values {
+                    LanesMut::F32(values) => {
+                        avx2::decode_wide::decode_wide(self.avx2, plan, codes, values, stream);
+                    }
+                    LanesMut::F64(values) => {
+                        avx2::decode_wide::decode_wide(self.avx2, plan, codes, values, stream);
+                    }
+                    LanesMut::F16(_) | LanesMut::Bf16(_) => return None,
+                }
+            }
+            Codes::Other => return None,
+        }
+        Some(())
+    }
+
+    fn recode(self, table: &RecodeTable, codes: &[u8], results: &mut [u8]) -> Option<EventCounts> {
+        Some(avx2::recode::recode(self.avx2, table, codes, results))
+    }
+
+    fn compute(self, plan: &ArithmeticPlan, operands: [&[u8]; 3], results: &mut [f32]) -> Option<()> {
+        avx2::elementwise::compute(self.avx2, plan, operands, results);
+        Some(())
+    }
+
+    fn choose(self, plan: &OrderPlan, operands: [&[u8]; 2], results: &mut [u8]) -> Option<bool> {
+        Some(avx2::elementwise::choose(self.avx2, plan, operands, results))
+    }
+
+    fn has_subnormal(self, subnormals: Subnormals, codes: &[u8]) -> Option<bool> {
+        Some(avx2::elementwise::has_subnormal(self.avx2, subnormals, codes))
+    }
+
+    fn stays_within(self, range: [u32; 2], values: &[f32]) -> Option<bool> {
+        Some(avx2::elementwise::stays_within(self.avx2, range, values))
+    }
+
+    fn pack4<'a, 'b>(self, codes: &'a [u8], bytes: &'b mut [u8], order: Nibbles) -> (&'a [u8], &'b mut [u8]) {
+        avx2::packing::pack4(self.avx2, codes, bytes, order)
+    }
+
+    fn unpack4<'a, 'b>(
+        self,
+        bytes: &'a [u8],
+        codes: &'b mut [u8],
+        order: Nibbles,
+    ) -> (&'a [u8], &'b mut [u8]) {
+        avx2::packing::unpack4(self.avx2, bytes, codes, order)
+    }
+
+    fn pack6<'a, 'b>(self, codes: &'a [u8], bytes: &'b mut [u8]) -> (&'a [u8], &'b mut [u8]) {
+        avx2::packing::pack6(self.avx2, codes, bytes)
+    }
+
+    fn unpack6<'a, 'b>(self, bytes: &'a [u8], codes: &'b mut [u8]) -> (&'a [u8], &'b mut [u8]) {
+        avx2::packing::unpack6(self.avx2, bytes, codes)
+    }
+
+    fn add_classes(self, classes: &NarrowClasses, values: Lanes<'_>, sums: &mut [Pair]) -> Option<Seen> {
+        match values {
+            Lanes::F32(x) => Some(avx2::statistics::add_classes(self.avx2, classes, x, sums)),
+            Lanes::F16(x) => Some(avx2::statistics::add_classes(self.avx2, classes, x, sums)),
+            Lanes::Bf16(x) => Some(avx2::statistics::add_classes(self.avx2, classes, x, sums)),
+            Lanes::F64(_) => None,
+        }
+    }
+
+    fn largest(self, classes: &NarrowClasses, values: Lanes<'_>) -> Option<u32> {
+        match values {
+            Lanes::F32(x) => Some(avx2::statistics::largest(self.avx2, classes, x)),
+            Lanes::F16(x) => Some(avx2::statistics::largest(self.avx2, classes, x)),
+            Lanes::Bf16(x) => Some(avx2::statistics::largest(self.avx2, classes, x)),
+            Lanes::F64(_) => None,
+        }
+    }
+
+    #[inline]
+    fn vectorize<R>(self, run: impl FnOnce() -> R) -> R {
+        #[target_feature(enable = "avx2,f16c")]
+        fn with_features<R>(run: impl FnOnce() -> R) -> R {
+            run()
+        }
+        // SAFETY: this value is the proof that the machine has AVX2 and F16C.
+        unsafe { with_features(run) }
+    }
+
+    fn fill_philox(self, philox: &Philox, first: u64, blocks: &mut [[u32; 4]]) -> Option<()> {
+        match self.avx512 {
+            Some(token) => avx512::random::fill_philox(token, philox, first, blocks),
+            None => avx2::random::fill_philox(self.avx2, philox, first, blocks),
+        }
+        Some(())
+    }
+
+    fn fill_ars5(self, ars5: &Ars5, first: u64, blocks: &mut [[u32; 4]]) -> Option<()> {
+        match self.avx512 {
+            Some(token) => avx512::random::fill_ars5(token, ars5, first, blocks),
+            None => avx2::random::fill_ars5(self.avx2, ars5, first, blocks),
+        }
+        Some(())
+    }
+
+    fn add_products(self, plans: [&DecodePlan; 2], codes: [&[u8]; 2], sums: &mut [f32; 32]) -> usize {
+        match self.avx512 {
+            Some(token) => avx512::dot::add_products(token, plans, codes, sums),
+            None => avx2::dot::add_products(self.avx2, plans, codes, sums),
+        }
+    }
+
+    fn sum_of_integers(self, plans: [&DecodePlan; 2], codes: [&[u8]; 2]) -> Option<(i64, usize)> {
+        avx2::dot::sum_of_integers(self.avx2, plans, codes)
+    }
+
+    fn totals(self, partial: &[Partial], sums: &mut [f32]) -> Option<()> {
+        avx2::gemm::totals(self.fma?, partial, sums);
+        Some(())
+    }
+
+    fn add_rows(
+        self,
+        rows: [&[f32]; 2],
+        stride: usize,
+        part: &Range<usize>,
+        sums: &mut [Partial],
+    ) -> Option<()> {
+        avx2::gemm::add_rows(self.fma?, rows, stride, part, sums);
+        Some(())
+    }
+
+    fn has_vector_products(self) -> bool {
+        self.fma.is_some()
+    }
+
+    fn products_with_rows(self, plan: &NibblePlan, x: &Interleaved, rows: &[u8], sums: &mut [f32]) {
+        let token = self.fma.expect("the caller asked has_vector_products");
+        avx2::gemv::products_with_rows(token, plan, x, rows, sums);
+    }
+
+    fn products_with_vector(self, plan: &DecodePlan, vector: &[f32], rows: &[u8], sums: &mut [f32]) {
+        let token = self.fma.expect("the caller asked has_vector_products");
+        avx2::gemm::products_with_vector(token, plan, vector, rows, sums);
+    }
+}

@@ -1,0 +1,619 @@
+//! [`Elementwise`]: a numeric operation over slices of codes.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use smallfloat::ops::{Function, Operand, Operation, OperationOptions, Specialization};
+use smallfloat::{Class, Exact, Flags, Format, Projection, RandomBits, Rounded};
+
+use crate::arch::level::Level;
+use crate::arithmetic::simd::SimdElementwise;
+use crate::element::Code;
+use crate::error::Error;
+use crate::parallel;
+use crate::random::{RandomWords, WordByWord};
+
+/// One operation of one to three operands over slices of codes, with the results and flags of [`Specialization::call`].
+///
+/// Sums, differences, products and FMA of codes of up to 8 bits are computed by vectors where binary32 is wide enough and
+/// there is an encoder by vectors; minima and maxima where operands and result share a format. Other operands of up to 16 bits
+/// together are looked up in a table of all results, which the core fills. FMA and FAA of two such operands and a short third one go
+/// through the distinct values of x·y or x + y: an 8-bit format has a few thousand of them, and each has a row for all third
+/// operands. Everything else, and stochastic rounding, goes through the core element by element, to the same codes. Neither
+/// level nor threads nor chunks nor the data change a bit.
+///
+/// ```
+/// use smallfloat_kernels::Elementwise;
+/// let fma = "FMA<Binary8p3se, Binary8p3se, Binary8p3se, Binary8p3se>".parse()?;
+/// let fma = Elementwise::for_length(&fma, 2)?;
+/// let mut results = [0_u8; 2];
+/// fma.ternary(&[0x1e_u8, 0x40], &[0x7e_u8, 0x40], &[0x01_u8, 0x40], &mut results, None);
+/// assert_eq!(results, [0x5d, 0x44]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Elementwise {
+    call: Call,
+    level: Level,
+    vectors: Option<SimdElementwise>,
+    /// Elements expected: tables larger than that are not worth their making.
+    length: usize,
+    /// Found when it is first needed, which vectors may save.
+    path: OnceLock<Path>,
+}
+
+/// Operation, formats and projection: what the core needs for one element.
+#[derive(Clone, Debug)]
+struct Call {
+    operation: Operation,
+    operands: Vec<Format>,
+    to: Format,
+    projection: Projection,
+    arithmetic: OperationOptions,
+    flags: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Path {
+    /// All results: the operands' codes side by side, the first one lowest, are the index.
+    Table(Entries),
+    /// A class for each pair of the first two operands, and a row of all third operands for each class.
+    Classes { classes: Vec<u16>, rows: Entries },
+    /// The core, element by element.
+    Core,
+}
+
+/// Codes with their flags above them, in the narrowest cells that hold both.
+#[derive(Clone, Debug)]
+enum Entries {
+    /// Codes of up to 8 bits without flags.
+    Bare(Vec<u8>),
+    /// Codes of up to 8 bits.
+    Short(Vec<u16>),
+    /// Codes of up to 16 bits.
+    Medium(Vec<u32>),
+    /// Codes of up to 32 bits.
+    Long(Vec<u64>),
+}
+
+/// Operand bits that a table of all results may have.
+const TABLE_BITS: u32 = 16;
+/// Rows × third operands that are worth their memory: 8 MiB of 8-bit codes.
+const MAX_ROW_ENTRIES: usize = 1 << 22;
+
+impl Elementwise {
+    /// For slices of any length.
+    ///
+    /// # Errors
+    /// A function that is not numeric (a comparison, a predicate, a query, a block operation), and a stochastic rounding with more than 32
+    /// random bits.
+    pub fn new(specialization: &Specialization) -> Result<Self, Error> {
+        Self::for_length(specialization, usize::MAX)
+    }
+
+    /// For about this many elements: fewer than a table has entries go through the core, to the same codes.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn for_length(specialization: &Specialization, length: usize) -> Result<Self, Error> {
+        Self::build(specialization, length, true)
+    }
+
+    /// For results without flags, which P3109 does not have: smaller tables, so more speed. All methods return no flags.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn without_flags(specialization: &Specialization) -> Result<Self, Error> {
+        Self::build(specialization, usize::MAX, false)
+    }
+
+    fn build(specialization: &Specialization, length: usize, flags: bool) -> Result<Self, Error> {
+        let (Function::Numeric(operation), Some(to), Some(projection)) =
+            (specialization.function(), specialization.result(), specialization.projection())
+        else {
+            return Err(Error::NotElementwise { name: specialization.function().name() });
+        };
+        if let Some(bits) = projection.rounding.random_bits() {
+            RandomBits::from_word32(bits.count(), 0).map_err(Error::RandomBits)?;
+        }
+        let call = Call {
+            operation,
+            operands: specialization.operands().to_vec(),
+            to: *to,
+            projection: *projection,
+            arithmetic: specialization.arithmetic(),
+            flags,
+        };
+        let this = Self { call, level: Level::Portable, vectors: None, length, path: OnceLock::new() };
+        Ok(this.with_level(Level::detected()))
+    }
+
+    /// The same with the kernels of another level; of a level that the machine can't run, the highest it can. The results
+    /// are the same.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        let Call { operation, operands, to, projection, arithmetic, .. } = &self.call;
+        self.level = level.at_most_available();
+        self.vectors = SimdElementwise::new(self.level, *operation, operands, (to, projection), *arithmetic);
+        self
+    }
+
+    /// The level of the kernels this operation uses.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// A unary operation. A stochastic rounding takes the words; the others ignore them.
+    ///
+    /// # Panics
+    /// If the operation is not unary, slices differ in length, a code type is too narrow for its format, or a stochastic rounding
+    /// gets no words. Bits of a code above its format's width are ignored; so in the two others.
+    pub fn unary<X: Code, R: Code>(&self, x: &[X], results: &mut [R], words: Option<RandomWords>) -> Flags {
+        self.check::<R>(&[(x.len(), X::BITS)], results.len(), words);
+        let mask = self.call.masks();
+        self.run(results, words, None, self.call.join(), |at| {
+            x[at].iter().map(move |x| [x.widen() & mask[0], 0, 0])
+        })
+    }
+
+    /// A binary operation.
+    ///
+    /// # Panics
+    /// As [`unary`](Self::unary).
+    pub fn binary<X: Code, Y: Code, R: Code>(
+        &self,
+        x: &[X],
+        y: &[Y],
+        results: &mut [R],
+        words: Option<RandomWords>,
+    ) -> Flags {
+        self.check::<R>(&[(x.len(), X::BITS), (y.len(), Y::BITS)], results.len(), words);
+        let bytes = all_bytes([X::as_codes(x).bytes(), Y::as_codes(y).bytes(), Some(&[])]);
+        if self.call.has_bytes::<X, Y>() {
+            return self.run(results, words, bytes, join_bytes, |at| {
+                x[at.clone()].iter().zip(&y[at]).map(|(x, y)| [x.widen(), y.widen(), 0])
+            });
+        }
+        let mask = self.call.masks();
+        self.run(results, words, bytes, self.call.join(), |at| {
+            let pairs = x[at.clone()].iter().zip(&y[at]);
+            pairs.map(move |(x, y)| [x.widen() & mask[0], y.widen() & mask[1], 0])
+        })
+    }
+
+    /// A ternary operation.
+    ///
+    /// # Panics
+    /// As [`unary`](Self::unary).
+    pub fn ternary<X: Code, Y: Code, Z: Code, R: Code>(
+        &self,
+        x: &[X],
+        y: &[Y],
+        z: &[Z],
+        results: &mut [R],
+        words: Option<RandomWords>,
+    ) -> Flags {
+        let operands = [(x.len(), X::BITS), (y.len(), Y::BITS), (z.len(), Z::BITS)];
+        self.check::<R>(&operands, results.len(), words);
+        let mask = self.call.masks();
+        let bytes = all_bytes([X::as_codes(x).bytes(), Y::as_codes(y).bytes(), Z::as_codes(z).bytes()]);
+        if self.call.has_bytes::<X, Y>() {
+            return self.run(results, words, bytes, join_bytes, |at| {
+                let triples = x[at.clone()].iter().zip(&y[at.clone()]).zip(&z[at]);
+                triples.map(move |((x, y), z)| [x.widen(), y.widen(), z.widen() & mask[2]])
+            });
+        }
+        self.run(results, words, bytes, self.call.join(), |at| {
+            let triples = x[at.clone()].iter().zip(&y[at.clone()]).zip(&z[at]);
+            triples.map(move |((x, y), z)| [x.widen() & mask[0], y.widen() & mask[1], z.widen() & mask[2]])
+        })
+    }
+
+    fn check<R: Code>(&self, operands: &[(usize, u32)], results: usize, words: Option<RandomWords>) {
+        let name = self.call.operation.name();
+        assert_eq!(operands.len(), self.call.operands.len(), "{name} takes another number of operands");
+        for ((length, bits), format) in operands.iter().zip(&self.call.operands) {
+            assert_eq!(*length, results, "operands and results must have the same length");
+            assert!(format.width() <= *bits, "{format} needs codes wider than {bits} bits");
+        }
+        assert!(self.call.to.width() <= R::BITS, "{} needs codes wider than {} bits", self.call.to, R::BITS);
+        let stochastic = self.call.projection.rounding.is_stochastic();
+        assert!(!stochastic || words.is_some(), "stochastic rounding needs random words");
+    }
+
+    /// Fills the results from the codes of the elements' operands, which are `bytes` too if their types allow it; `join` puts
+    /// the first two side by side.
+    #[inline(always)]
+    fn run<R: Code, I: Iterator<Item = [u64; 3]>>(
+        &self,
+        results: &mut [R],
+        words: Option<RandomWords>,
+        bytes: Option<[&[u8]; 3]>,
+        join: impl Fn(u64, u64) -> u64 + Sync,
+        codes: impl Fn(Range<usize>) -> I + Sync,
+    ) -> Flags {
+        if let (Some(vectors), Some(bytes), 8, true) =
+            (&self.vectors, bytes, R::BITS, SimdElementwise::is_usable())
+        {
+            return parallel::fill(results, |start, results| {
+                let at = start..start + results.len();
+                let by_vectors = self.by_vectors(vectors, bytes, at.clone(), results);
+                by_vectors.unwrap_or_else(|| self.by_core(results, start, words, codes(at)))
+            });
+        }
+        let (join, pair_bits) = (&join, self.call.shifts()[1]);
+        // Its making has threads of its own, so it comes before those of the work.
+        let path = self.path.get_or_init(|| self.call.path(self.length));
+        parallel::fill(results, |start, results| {
+            let codes = codes(start..start + results.len());
+            match path {
+                Path::Table(entries) => {
+                    entries.look_up(results, codes.map(|[x, y, z]| index(join(x, y) | z << pair_bits)))
+                }
+                Path::Classes { classes, rows } => {
+                    let third = self.call.operands[2].width();
+                    let row = |x: u64, y: u64| u64::from(classes[index(join(x, y))]) << third;
+                    rows.look_up(results, codes.map(|[x, y, z]| index(row(x, y) | z)))
+                }
+                Path::Core => self.by_core(results, start, words, codes),
+            }
+        })
+    }
+
+    fn by_vectors<R: Code>(
+        &self,
+        vectors: &SimdElementwise,
+        bytes: [&[u8]; 3],
+        at: Range<usize>,
+        results: &mut [R],
+    ) -> Option<Flags> {
+        let piece = bytes.map(|bytes| bytes.get(at.clone()).unwrap_or_default());
+        vectors.run(piece, R::as_codes_mut(results).bytes()?, self.call.flags)
+    }
+
+    fn by_core<R: Code>(
+        &self,
+        results: &mut [R],
+        start: usize,
+        words: Option<RandomWords>,
+        codes: impl Iterator<Item = [u64; 3]>,
+    ) -> Flags {
+        let mut flags = Flags::NONE;
+        let first = |words: RandomWords| words.first_element.wrapping_add(start as u64);
+        let words = words.filter(|_| self.call.projection.rounding.is_stochastic());
+        let mut words = words.map(|words| WordByWord::new(words.generator, first(words)));
+        for (result, codes) in results.iter_mut().zip(codes) {
+            let mut projection = self.call.projection;
+            if let (Some(bits), Some(words)) = (projection.rounding.random_bits(), &mut words) {
+                // The constructor has checked that 32 bits are enough.
+                if let Ok(bits) = RandomBits::from_word32(bits.count(), words.next()) {
+                    projection = projection.with_rounding(projection.rounding.with_random_bits(bits));
+                }
+            }
+            let answer = self.call.evaluate(codes, &projection);
+            if self.call.flags {
+                flags = flags.union(answer.flags);
+            }
+            *result = R::truncate(answer.value);
+        }
+        flags
+    }
+}
+
+impl Call {
+    fn evaluate(&self, codes: [u64; 3], projection: &Projection) -> Rounded<u64> {
+        let first = &self.operands[0];
+        let mut operands = [Operand::new(0, first); 3];
+        for ((operand, format), code) in operands.iter_mut().zip(&self.operands).zip(codes) {
+            *operand = Operand::new(code, format);
+        }
+        self.operation.evaluate(&operands[..self.operands.len()], &self.to, projection, self.arithmetic)
+    }
+
+    fn width(&self, operand: usize) -> u32 {
+        self.operands.get(operand).map_or(0, Format::width)
+    }
+
+    /// Are the first two operands whole bytes, which need neither masks nor a shift that varies?
+    fn has_bytes<X: Code, Y: Code>(&self) -> bool {
+        [X::BITS, Y::BITS, self.width(0), self.width(1)] == [8; 4]
+    }
+
+    /// Puts the first two operands' codes side by side, the first one lower.
+    fn join(&self) -> impl Fn(u64, u64) -> u64 + Sync + use<> {
+        let shift = self.shifts()[0];
+        move |x, y| x | y << shift
+    }
+
+    /// Where the second and third operand stand in a table's index, if there is one.
+    fn shifts(&self) -> [u32; 2] {
+        [self.width(0), self.width(0) + self.width(1)]
+    }
+
+    fn masks(&self) -> [u64; 3] {
+        [0, 1, 2].map(|i| self.operands.get(i).map_or(0, Format::max_code))
+    }
+
+    fn path(&self, length: usize) -> Path {
+        if self.projection.rounding.is_stochastic() || self.to.width() > u32::BITS {
+            return Path::Core;
+        }
+        let [pair_bits, bits] =
+            [self.width(0) + self.width(1), self.operands.iter().map(Format::width).sum()];
+        if bits <= TABLE_BITS && 1 << bits <= length {
+            let [first, second] = self.shifts();
+            let mask = self.masks();
+            let codes = |i: u64| [i & mask[0], i >> first & mask[1], i >> second & mask[2]];
+            return Path::Table(self.entries(1 << bits, |i| codes(i as u64)));
+        }
+        let inner = match self.operation {
+            Operation::Fma => Operation::Multiply,
+            Operation::Faa => Operation::Add,
+            _ => return Path::Core,
+        };
+        // With clamping operands it matters which operand was special.
+        let worth = pair_bits <= TABLE_BITS && 1 << pair_bits <= length && !self.arithmetic.operand_clamp;
+        if !worth {
+            return Path::Core;
+        }
+        let Some((classes, pairs)) = self.classes(inner, pair_bits) else { return Path::Core };
+        let third = self.width(2);
+        let entries = pairs.len() << third;
+        if entries > MAX_ROW_ENTRIES.min(length) {
+            return Path::Core;
+        }
+        let mask = self.masks()[2];
+        let rows = self.entries(entries, |i| {
+            let [x, y] = pairs[i >> third];
+            [x, y, i as u64 & mask]
+        });
+        Path::Classes { classes, rows }
+    }
+
+    /// Numbers the pairs of the first two operands by what the third one meets: the exact inner result, a NaN for NaN operands,
+    /// and whether one was subnormal. With a pair of each class; `None` if there are too many.
+    fn classes(&self, inner: Operation, bits: u32) -> Option<(Vec<u16>, Vec<[u64; 2]>)> {
+        let [x_format, y_format] = [self.operands[0], self.operands[1]];
+        let (mut numbers, mut pairs) = (HashMap::new(), Vec::new());
+        let mut classes = Vec::with_capacity(1 << bits);
+        for i in 0..1_u64 << bits {
+            let (x, y) = (i & x_format.max_code(), i >> x_format.width());
+            let (datum, other) = (x_format.decode(x), y_format.decode(y));
+            let exact = inner.exact([datum, other, datum], self.arithmetic.semantics).exact;
+            if let Exact::Finite { sticky: true, .. } = exact {
+                // What was cut off may be all that the third operand leaves.
+                return None;
+            }
+            let denormal =
+                x_format.classify(x) == Class::Subnormal || y_format.classify(y) == Class::Subnormal;
+            let key = (canonical(exact), self.flags && denormal);
+            let next = u16::try_from(pairs.len()).ok();
+            let class = match numbers.entry(key) {
+                Entry::Occupied(entry) => *entry.get(),
+                Entry::Vacant(entry) => {
+                    pairs.push([x, y]);
+                    *entry.insert(next?)
+                }
+            };
+            classes.push(class);
+        }
+        Some((classes, pairs))
+    }
+
+    fn entries(&self, count: usize, codes: impl Fn(usize) -> [u64; 3] + Sync) -> Entries {
+        let entry = |i: usize, bits: u32| {
+            let answer = self.evaluate(codes(i), &self.projection);
+            let flags = if self.flags { answer.flags.bits() } else { 0 };
+            answer.value | u64::from(flags) << bits
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "the code and eight bits of flags fit")]
+        match self.to.width() {
+            ..=8 if !self.flags => Entries::Bare(parallel::collect(count, |i| entry(i, 8) as u8)),
+            ..=8 => Entries::Short(parallel::collect(count, |i| entry(i, 8) as u16)),
+            9..=16 => Entries::Medium(parallel::collect(count, |i| entry(i, 16) as u32)),
+            _ => Entries::Long(parallel::collect(count, |i| entry(i, 32))),
+        }
+    }
+}
+
+impl Entries {
+    /// Fills the results with the entries' codes and joins the flags.
+    #[inline(always)]
+    fn look_up<R: Code>(&self, results: &mut [R], at: impl Iterator<Item = usize>) -> Flags {
+        // The usual lengths are known to the compiler, which then needs no check of bounds.
+        macro_rules! look_up {
+            ($entries:expr, $bits:literal) => {
+                match ($entries.first_chunk::<{ 1 << 8 }>(), $entries.first_chunk::<{ 1 << 16 }>()) {
+                    (Some(entries), _) if $entries.len() == entries.len() => {
+                        look_up!(@loop |i| entries[i % (1 << 8)], $bits)
+                    }
+                    (_, Some(entries)) if $entries.len() == entries.len() => {
+                        look_up!(@loop |i| entries[i % (1 << 16)], $bits)
+                    }
+                    _ => look_up!(@loop |i| $entries[i], $bits),
+                }
+            };
+            (@loop |$i:ident| $entry:expr, $bits:literal) => {{
+                let mut flags = 0;
+                for (result, $i) in results.iter_mut().zip(at) {
+                    let entry = $entry;
+                    flags |= entry;
+                    *result = R::truncate(u64::from(entry) & ((1 << $bits) - 1));
+                }
+                u64::from(flags) >> $bits
+            }};
+        }
+        let flags = match self {
+            Self::Bare(entries) => look_up!(entries, 8),
+            Self::Short(entries) => look_up!(entries, 8),
+            Self::Medium(entries) => look_up!(entries, 16),
+            Self::Long(entries) => look_up!(entries, 32),
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "flags have eight bits")]
+        Flags::from_bits_truncate(flags as u8)
+    }
+}
+
+/// The same value written in one way: an odd significand.
+fn canonical(exact: Exact) -> Exact {
+    match exact {
+        Exact::Finite { negative, significand, exponent, sticky: false } if significand != 0 => {
+            let zeros = significand.trailing_zeros();
+            Exact::finite(negative, significand >> zeros, exponent + zeros.cast_signed())
+        }
+        Exact::Finite { negative, significand: 0, .. } => Exact::finite(negative, 0, 0),
+        other => other,
+    }
+}
+
+/// The operands as bytes, if all of them are.
+fn all_bytes(operands: [Option<&[u8]>; 3]) -> Option<[&[u8]; 3]> {
+    let [Some(x), Some(y), Some(z)] = operands else { return None };
+    Some([x, y, z])
+}
+
+/// Two bytes side by side.
+#[inline(always)]
+fn join_bytes(x: u64, y: u64) -> u64 {
+    x | y << 8
+}
+
+/// Tables are indexed in memory.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "indices of tables have at most 24 bits")]
+fn index(i: u64) -> usize {
+    i as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Elementwise, Entries, Exact, Flags, Level, Path, all_bytes, canonical};
+
+    fn kernel(text: &str, length: usize) -> Elementwise {
+        let operation = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+        Elementwise::for_length(&operation, length).expect("a numeric operation").with_level(Level::Portable)
+    }
+
+    fn entries(entries: &Entries) -> (&'static str, usize) {
+        match entries {
+            Entries::Bare(entries) => ("bare", entries.len()),
+            Entries::Short(entries) => ("short", entries.len()),
+            Entries::Medium(entries) => ("medium", entries.len()),
+            Entries::Long(entries) => ("long", entries.len()),
+        }
+    }
+
+    fn way(kernel: &Elementwise) -> String {
+        match kernel.call.path(kernel.length) {
+            Path::Table(table) => format!("{} {}", entries(&table).0, entries(&table).1),
+            Path::Classes { classes, rows } => {
+                let number = classes.iter().max().map_or(0, |&last| usize::from(last) + 1);
+                let (cells, length) = entries(&rows);
+                assert_eq!(length % number, 0, "a row for each class");
+                format!("{} of {}, {cells}", classes.len(), length / number)
+            }
+            Path::Core => "core".into(),
+        }
+    }
+
+    /// What is looked up, and where; how many elements are worth a table.
+    #[test]
+    fn ways_of_operations() {
+        let all = usize::MAX;
+        for (text, length, expected) in [
+            ("Add<binary8p3se, binary8p3se, binary8p3se>", all, "short 65536"),
+            ("Add<binary8p3se, binary8p3se, binary8p3se>", 1 << 16, "short 65536"),
+            ("Add<binary8p3se, binary8p3se, binary8p3se>", (1 << 16) - 1, "core"),
+            ("Add<binary4p2se, binary5p2se, binary9p3se>", 512, "medium 512"),
+            ("Add<binary4p2se, binary5p2se, binary16>", all, "medium 512"),
+            ("Add<binary4p2se, binary5p2se, binary32>", all, "long 512"),
+            ("Add<binary4p2se, binary5p2se, binary64>", all, "core"),
+            ("Add<binary9p3se, binary8p3se, binary8p3se>", all, "core"),
+            ("Add<binary8p3se, binary8p3se, binary8p3se, (StochasticA<4>, SatFinite)>", all, "core"),
+            ("Clamp<binary5p2se, binary5p2se, binary5p2se, binary5p2se>", all, "short 32768"),
+            ("Clamp<binary6p2se, binary6p2se, binary6p2se, binary6p2se>", all, "core"),
+            ("FMA<binary8p3se, binary8p3se, binary8p3se, binary8p3se>", all, "65536 of 256, short"),
+            ("FMA<binary6p3se, binary6p3se, binary9p3se, binary8p3se>", all, "4096 of 512, short"),
+            ("FMA<binary6p3se, binary6p3se, binary9p3se, binary8p3se>", 4096, "core"),
+            ("FMA<binary6p3se, binary6p3se, binary3p2se, binary8p3se>", 4096, "4096 of 8, short"),
+            ("FMA<binary6p3se, binary6p3se, binary3p2se, binary8p3se>", 4095, "core"),
+            ("FAA<binary6p3se, binary6p3se, binary8p3se, binary16>", all, "4096 of 256, medium"),
+            ("FMA<binary9p3se, binary8p3se, binary8p3se, binary8p3se>", all, "core"),
+            // More than 8 MiB of rows.
+            ("FMA<binary8p3se, binary8p3se, binary16p8se, binary8p3se>", all, "core"),
+            ("FAA<e5m2, e5m2, e5m2, e5m2, clamp=operands>", all, "core"),
+            // Sums of more than 128 bits are no classes.
+            ("FAA<binary8p1ue, binary8p1ue, binary6p1se, binary16p1ue>", all, "core"),
+        ] {
+            assert_eq!(way(&kernel(text, length)), expected, "{text} for {length}");
+        }
+        let bare = "Add<binary4p2se, binary5p2se, binary8p3se>".parse().expect("an operation");
+        assert_eq!(way(&Elementwise::without_flags(&bare).expect("a numeric operation")), "bare 512");
+        // Rows are counted as the data are: as many elements as entries are worth them, one fewer are not.
+        let text = "FMA<binary6p3se, binary6p3se, binary8p3se, binary8p3se>";
+        let Path::Classes { rows, .. } = kernel(text, all).call.path(all) else { panic!("classes") };
+        let (_, count) = entries(&rows);
+        assert!(count > 1 << 12, "more entries than pairs");
+        for (length, expected) in [(count, "4096 of 256, short"), (count - 1, "core")] {
+            assert_eq!(way(&kernel(text, length)), expected, "{length}");
+        }
+    }
+
+    /// Flags are those of each triple: a class knows whether one of its operands was subnormal.
+    #[test]
+    fn flags_of_every_triple() {
+        for inner in ["FMA", "FAA"] {
+            let [x, z] = ["minifloat:k=5,p=3,bias=2,specials=ieee", "minifloat:k=7,p=4,bias=3,specials=ieee"];
+            let text = format!("{inner}<{x}, {x}, {z}, {z}>");
+            let (by_classes, by_core) = (kernel(&text, usize::MAX), kernel(&text, 0));
+            assert!(way(&by_classes).starts_with("1024 of 128") && way(&by_core) == "core");
+            for code in 0..1_u32 << 17 {
+                let operands = [code & 31, code >> 5 & 31, code >> 10].map(|code| [code.to_le_bytes()[0]]);
+                let call = |kernel: &Elementwise| -> (u8, Flags) {
+                    let mut result = [0_u8];
+                    let [x, y, z] = &operands;
+                    let flags = kernel.ternary(x, y, z, &mut result, None);
+                    (result[0], flags)
+                };
+                assert_eq!(call(&by_classes), call(&by_core), "{text} {operands:x?}");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_go_by_vectors() {
+        let kernel = kernel("Add<e4m3fn, e4m3fn, e4m3fn>", 0).with_level(Level::Avx2);
+        assert!(kernel.call.has_bytes::<u8, u8>() && !kernel.call.has_bytes::<u8, u16>());
+        let Some(vectors) = &kernel.vectors else {
+            eprintln!("skipped: no vectors here");
+            return;
+        };
+        let mut results = [0_u8; 2];
+        // Sums of 1 and 1, 1 and 2, after one that is not asked for.
+        let bytes: [&[u8]; 3] = [&[0, 0x38, 0x38], &[0, 0x38, 0x40], &[]];
+        assert_eq!(kernel.by_vectors(vectors, bytes, 1..3, &mut results), Some(Flags::NONE));
+        assert_eq!(results, [0x40, 0x44]);
+        assert_eq!(kernel.by_vectors(vectors, bytes, 1..3, &mut [0_u16; 2]), None);
+    }
+
+    #[test]
+    fn one_way_to_write_a_value() {
+        assert_eq!(canonical(Exact::finite(true, 12, 3)), Exact::finite(true, 3, 5));
+        assert_eq!(canonical(Exact::finite(false, 12, -7)), Exact::finite(false, 3, -5));
+        assert_eq!(canonical(Exact::finite(true, 0, 7)), Exact::finite(true, 0, 0));
+        assert_eq!(canonical(Exact::Infinite { negative: true }), Exact::Infinite { negative: true });
+    }
+
+    #[test]
+    fn bytes_if_all_are() {
+        let bytes: Option<&[u8]> = Some(&[1, 2]);
+        assert_eq!(all_bytes([bytes; 3]), Some([&[1, 2][..]; 3]));
+        for i in 0..3 {
+            let mut some = [bytes; 3];
+            some[i] = None;
+            assert_eq!(all_bytes(some), None);
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Operations on slices of codes.
+
+pub(crate) mod elementwise;
+pub(crate) mod simd;

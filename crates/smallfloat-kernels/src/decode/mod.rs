@@ -1,0 +1,156 @@
+//! [`Decoder`]: codes → wide floats.
+
+pub(crate) mod simd;
+
+use smallfloat::formats::BINARY32;
+use smallfloat::{Format, Projection, convert};
+
+use crate::arch::level::Level;
+use crate::decode::simd::SimdDecoder;
+use crate::element::{Code, Element};
+use crate::encode::streams;
+use crate::error::Error;
+use crate::event_counts::EventCounts;
+use crate::parallel;
+use crate::plan::decode::{DecodePlan, DecodePlans, NAN};
+use crate::plan::nibbles::NibblePlan;
+
+/// Converts codes of one format into slices of `T`: a table of all codes, or vector kernels to the same values. Bytes have
+/// kernels to every `T`, half-words to f32 and f64.
+#[derive(Clone, Debug)]
+pub struct Decoder<T> {
+    table: Vec<T>,
+    plans: Option<DecodePlans>,
+    level: Level,
+    fast: Option<SimdDecoder>,
+}
+
+impl<T: Element> Decoder<T> {
+    /// A decoder for a format of at most 16 bits. NaN becomes the canonical quiet NaN.
+    ///
+    /// With `projection` = `None` every finite value must be exact in `T`; otherwise values are rounded as it says.
+    ///
+    /// # Errors
+    /// A wider format, or one with values that `T` can't hold and no rounding given.
+    pub fn new(format: &Format, projection: Option<&Projection>) -> Result<Self, Error> {
+        if format.is_wide() {
+            return Err(Error::TooWide { format: *format });
+        }
+        let projection = match projection {
+            Some(projection) if projection.rounding.is_stochastic() => {
+                return Err(Error::NoRandomWords { mode: projection.rounding.name() });
+            }
+            Some(projection) => *projection,
+            None if format.fits_in(&T::FORMAT) => T::FORMAT.default_projection(),
+            None => return Err(Error::Inexact { format: *format, destination: T::FORMAT }),
+        };
+        let table = (0..=format.max_code())
+            .map(|code| T::from_bits(convert(code, format, &T::FORMAT, &projection).value))
+            .collect::<Vec<T>>();
+        let plans = words_of(&table).map(|words| DecodePlans::new(format, &words));
+        Ok(Self { table, plans, level: Level::Portable, fast: None }.with_level(Level::detected()))
+    }
+
+    /// The same decoder with the kernels of another level; of a level that the machine can't run, the highest it can.
+    /// The results are the same.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.level = level.at_most_available();
+        self.fast = self.plans.as_ref().and_then(|plans| SimdDecoder::new(self.level, plans));
+        self
+    }
+
+    /// The level of the kernels this decoder uses.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// Decodes a slice. Bits of a code above the format's width are ignored.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn decode<C: Code>(&self, codes: &[C], values: &mut [T]) {
+        assert_eq!(codes.len(), values.len(), "codes and values must have the same length");
+        let mask = self.table.len() - 1;
+        let stream = streams(codes, values);
+        parallel::zip(codes, values, |_, codes, values| {
+            if self.fast.as_ref().and_then(|fast| fast.decode(codes, values, stream)).is_some() {
+                return EventCounts::default();
+            }
+            for (code, value) in codes.iter().zip(values) {
+                *value = self.table[code.code() & mask];
+            }
+            EventCounts::default()
+        });
+    }
+
+    /// The constants of the vector kernels for bytes, if they can describe the format.
+    pub(crate) fn plan(&self) -> Option<&DecodePlan> {
+        self.plans.as_ref()?.bytes.as_ref()
+    }
+
+    /// The constants of products with a vector, if they can describe the format.
+    pub(crate) fn nibbles(&self) -> Option<&NibblePlan> {
+        self.plans.as_ref()?.nibbles.as_ref()
+    }
+
+    /// The value of one code. Bits above the format's width are ignored.
+    pub fn value(&self, code: usize) -> T {
+        self.table[code & (self.table.len() - 1)]
+    }
+}
+
+/// All values as words of binary32, if they are exact in it; kernels convert from there, so that subnormals and other NaNs than
+/// the canonical one are none of these words unless the type has binary32's exponents.
+fn words_of<T: Element>(table: &[T]) -> Option<Vec<u32>> {
+    let same_exponents = T::FORMAT.exponent_bits() == BINARY32.exponent_bits();
+    let quiet = T::FORMAT.default_projection();
+    let quiet = convert(u64::from(NAN), &BINARY32, &T::FORMAT, &quiet).value;
+    let word = |value: &T| {
+        let wide = value.to_f64();
+        if wide.is_nan() {
+            return (value.bits() == quiet).then_some(NAN);
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "checked to be exact")]
+        let narrow = wide as f32;
+        let usable = same_exponents || !narrow.is_subnormal();
+        (usable && f64::from(narrow).to_bits() == wide.to_bits()).then_some(narrow.to_bits())
+    };
+    table.iter().map(word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use half::{bf16, f16};
+    use smallfloat::formats::{BFLOAT16, E4M3FN, E5M2};
+
+    use super::{Decoder, Element, Format};
+
+    /// Where vectors can decode: values are those of binary32, with no subnormals of it but in its own exponents.
+    #[test]
+    fn which_values_are_words() {
+        fn has_plans<T: Element>(format: &Format) -> bool {
+            Decoder::<T>::new(format, None).is_ok_and(|decoder| decoder.plans.is_some())
+        }
+        for format in [E4M3FN, E5M2] {
+            let all = [
+                has_plans::<f32>(&format),
+                has_plans::<f64>(&format),
+                has_plans::<f16>(&format),
+                has_plans::<bf16>(&format),
+            ];
+            assert_eq!(all, [true; 4], "{format}");
+        }
+        assert_eq!([has_plans::<f32>(&BFLOAT16), has_plans::<bf16>(&BFLOAT16)], [true; 2]);
+        assert!(!has_plans::<f64>(&BFLOAT16), "its subnormals are those of binary32");
+        for (bias, expected) in [(124, true), (125, false)] {
+            // The smallest values are 2^-126 and 2^-127.
+            let format = format!("minifloat:k=8,p=4,bias={bias},specials=ieee").parse().expect("a format");
+            assert_eq!(has_plans::<f64>(&format), expected, "{format}");
+        }
+        let decoder = Decoder::<f32>::new(&E4M3FN, None).expect("a decoder");
+        assert!(decoder.plan().is_some() && decoder.nibbles().is_some());
+        let below = "minifloat:k=8,p=2,bias=200,specials=finite".parse().expect("a format");
+        assert!(!has_plans::<f64>(&below), "its smallest values are none of binary32");
+    }
+}

@@ -1,0 +1,548 @@
+//! [`Dot`]: sums of products of codes, each accumulated in a way with a name and projected once.
+//!
+//! `docs/semantics.md` S9 says what each accumulator promises.
+
+pub(crate) mod matmul;
+
+use smallfloat::formats::BINARY32;
+use smallfloat::ops::{Semantics, Sum};
+use smallfloat::{Datum, Exact, Flags, Format, Projection, Rounded, ops, project};
+
+use crate::arch::level::Level;
+use crate::arch::{Kernels, Machine};
+use crate::decode::Decoder;
+use crate::dot::matmul::Matrix;
+use crate::encode::Encoder;
+use crate::error::Error;
+use crate::parallel;
+use crate::plan::decode::DecodePlan;
+
+/// How a sum of products is accumulated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Accumulate {
+    /// In binary32. Dot products have thirty-two partial sums: the j-th adds the products of elements j, j + 32, j + 64, … in
+    /// this order, each product exact, each sum rounded to nearest even. The partial sums add up in halves: j with j + 16,
+    /// then j + 8, j + 4, j + 2, j + 1. Elements of matrix products have eight: j, j + 8, j + 16, …, then j with j + 4,
+    /// j + 2, j + 1. Both orders are the same at every level and for any number of threads and rows, so the bits are too.
+    F32,
+    /// Exactly: integers that no order, level or number of threads changes.
+    Exact,
+    /// In another format, from left to right: each sum x·y + s is exact and rounded once by the projection. For studies
+    /// of narrow accumulators; slow.
+    Rounded(Format, Projection),
+}
+
+/// Partial sums of a dot product by [`Accumulate::F32`].
+const LANES: usize = 32;
+
+/// What a matrix's values are multiplied by, for [`Dot::matmul_f32`].
+#[derive(Clone, Copy, Debug)]
+pub enum Scales<'a> {
+    /// One number for all.
+    Tensor(f32),
+    /// One for each row.
+    Rows(&'a [f32]),
+    /// One for each block of so many elements of a row, row by row; the last block of a row may be shorter.
+    Blocks(usize, &'a [f32]),
+}
+
+impl Scales<'_> {
+    fn of(&self, row: usize, block: usize, blocks: usize) -> f32 {
+        match self {
+            Self::Tensor(scale) => *scale,
+            Self::Rows(scales) => scales[row],
+            Self::Blocks(_, scales) => scales[row * blocks + block],
+        }
+    }
+
+    fn block(&self) -> Option<usize> {
+        if let Self::Blocks(block, _) = self { Some(*block) } else { None }
+    }
+
+    fn check(&self, rows: usize, length: usize) {
+        let (expected, found) = match self {
+            Self::Tensor(_) => return,
+            Self::Rows(scales) => (rows, scales.len()),
+            Self::Blocks(block, scales) => {
+                assert!(*block > 0, "blocks of scales must have elements");
+                (rows * length.div_ceil(*block), scales.len())
+            }
+        };
+        assert_eq!(found, expected, "one scale for each row, or each block of each row");
+    }
+}
+
+/// Dot products of two formats of at most 8 bits.
+#[derive(Clone, Debug)]
+pub struct Dot {
+    formats: [Format; 2],
+    accumulate: Accumulate,
+    level: Level,
+    wide: [Option<Decoder<f32>>; 2],
+    /// Values as integers, and the exponent of the products' unit; where products fit 62 bits.
+    integers: Option<Integers>,
+}
+
+#[derive(Clone, Debug)]
+struct Integers {
+    tables: [Vec<Integer>; 2],
+    /// For vectors, where values have 32 bits.
+    plans: Option<[DecodePlan; 2]>,
+    unit: i32,
+    /// Products that 63 bits can add up.
+    block: usize,
+}
+
+/// A code's value: an integer, or ∞ or NaN.
+#[derive(Clone, Copy, Debug)]
+struct Integer {
+    value: i64,
+    negative: bool,
+    special: bool,
+}
+
+impl Dot {
+    /// Dot products of codes of two formats.
+    ///
+    /// # Errors
+    /// A format of more than 8 bits; for [`Accumulate::F32`] one whose values or products binary32 can't hold exactly;
+    /// for [`Accumulate::Rounded`] a stochastic rounding.
+    pub fn new(x: &Format, y: &Format, accumulate: Accumulate) -> Result<Self, Error> {
+        if let Some(format) = [x, y].into_iter().find(|format| format.width() > 8) {
+            return Err(Error::WiderThanByte { format: *format });
+        }
+        let mut dot = Self {
+            formats: [*x, *y],
+            accumulate,
+            level: Level::detected(),
+            wide: [None, None],
+            integers: None,
+        };
+        match accumulate {
+            Accumulate::F32 => {
+                let (low, high) = (x.min_positive(), x.max_finite());
+                let ends = |a: Datum, b: Datum| a.exponent_of_leading_bit() + b.exponent_of_leading_bit();
+                if ends(low, y.min_positive()) < -126 || ends(high, y.max_finite()) + 2 > 127 {
+                    return Err(Error::Inexact { format: *x, destination: BINARY32 });
+                }
+                dot.wide = [Some(Decoder::new(x, None)?), Some(Decoder::new(y, None)?)];
+            }
+            Accumulate::Exact => dot.integers = Integers::new(x, y),
+            Accumulate::Rounded(_, projection) if projection.rounding.is_stochastic() => {
+                return Err(Error::NoRandomWords { mode: projection.rounding.name() });
+            }
+            Accumulate::Rounded(..) => {}
+        }
+        Ok(dot)
+    }
+
+    /// The same with the kernels of another level; of a level that the machine can't run, the highest it can. The results
+    /// are the same.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.level = level.at_most_available();
+        self.wide = self.wide.map(|decoder| decoder.map(|decoder| decoder.with_level(level)));
+        self
+    }
+
+    /// Σ x·y in the accumulator, with the flags that rounding in it raised.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn sum(&self, x: &[u8], y: &[u8]) -> (Exact, Flags) {
+        assert_eq!(x.len(), y.len(), "both slices must have the same length");
+        match (&self.accumulate, &self.integers, &self.wide) {
+            (Accumulate::F32, _, [Some(decode_x), Some(decode_y)]) => {
+                let sum = f32_sum(self.level, decode_x, decode_y, x, y);
+                (Exact::from_datum(BINARY32.decode(u64::from(sum.to_bits()))), Flags::NONE)
+            }
+            (Accumulate::Rounded(format, projection), ..) => self.rounded_sum(format, projection, x, y),
+            (_, Some(integers), _) => {
+                let sum = integers.sum(self.level, x, y);
+                (sum.unwrap_or_else(|| self.sum_without_value(integers, x, y)), Flags::NONE)
+            }
+            _ => (self.core_sum(x, y), Flags::NONE),
+        }
+    }
+
+    /// Σ x·y, projected once into a format.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn dot(&self, x: &[u8], y: &[u8], to: &Format, projection: &Projection) -> Rounded<u64> {
+        let (exact, raised) = self.sum(x, y);
+        let Rounded { value, flags } = project(exact, to, projection);
+        Rounded { value, flags: flags | raised }
+    }
+
+    /// The matrix product A·Bᵀ of `rows` rows of A with all rows of B, each of `length` codes, row by row: row r, column c
+    /// of the result is the dot product of A's row r and B's row c. A vector is a matrix of one row.
+    ///
+    /// # Panics
+    /// If `length` is zero or a slice's length is not a multiple of it, if `codes` has not one element for each pair of
+    /// rows, or if the results' format has more than 16 bits.
+    pub fn matmul(
+        &self,
+        [a, b]: [&[u8]; 2],
+        length: usize,
+        (to, projection): (&Format, &Projection),
+        codes: &mut [u16],
+    ) -> Flags {
+        let (_, columns) = check_rows([a, b], length, codes.len());
+        assert!(to.width() <= u16::BITS, "{to} needs codes wider than {} bits", u16::BITS);
+        if self.accumulate == Accumulate::F32
+            && !projection.rounding.is_stochastic()
+            && let Ok(encoder) = Encoder::<f32>::for_length(to, projection, codes.len())
+        {
+            let mut sums = vec![0.0; codes.len()];
+            self.f32_products([a, b], length, 0..length, &mut sums);
+            let events = encoder.with_level(self.level).encode(&sums, codes);
+            return events.flags.without(Flags::DENORMAL);
+        }
+        parallel::fill(codes, |start, codes| {
+            let mut seen = Flags::NONE;
+            for (i, code) in (start..).zip(codes) {
+                let Rounded { value, flags } =
+                    self.element([a, b], length, i / columns, i % columns, (to, projection));
+                seen |= flags;
+                let bytes = value.to_le_bytes();
+                *code = u16::from_le_bytes([bytes[0], bytes[1]]);
+            }
+            seen
+        })
+    }
+
+    /// The matrix product A·Bᵀ as in [`matmul`](Self::matmul), in binary32: each sum, rounded to nearest even where the
+    /// accumulator is another one, times the scale of A's row, times the scale of B's row, each product rounded to nearest
+    /// even. With scales for blocks of rows' elements this holds for each block, and the blocks' products add up in
+    /// binary32 from left to right; if both matrices have such scales, their blocks must be of one size.
+    ///
+    /// ```
+    /// use smallfloat::formats::E4M3FN;
+    /// use smallfloat_kernels::{Accumulate, Dot, Scales};
+    /// let dot = Dot::new(&E4M3FN, &E4M3FN, Accumulate::F32)?;
+    /// // Two rows of (1, 2) and (0.5, 1), by one of (2, 2).
+    /// let (a, b) = ([0x38, 0x40, 0x30, 0x38], [0x40, 0x40]);
+    /// let mut c = [0.0; 2];
+    /// dot.matmul_f32([&a, &b], 2, [Scales::Rows(&[1.0, 4.0]), Scales::Tensor(0.5)], &mut c);
+    /// assert_eq!(c, [3.0, 6.0]);
+    /// # Ok::<(), smallfloat_kernels::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// As [`matmul`](Self::matmul) for lengths, and if scales are not one for each row or block, or blocks are of two sizes or
+    /// of none.
+    pub fn matmul_f32(
+        &self,
+        [a, b]: [&[u8]; 2],
+        length: usize,
+        scales: [Scales<'_>; 2],
+        products: &mut [f32],
+    ) {
+        let (rows, columns) = check_rows([a, b], length, products.len());
+        let [a_scales, b_scales] = scales;
+        a_scales.check(rows, length);
+        b_scales.check(columns, length);
+        let sizes = [a_scales.block(), b_scales.block()];
+        assert!(
+            sizes[0].is_none() || sizes[1].is_none() || sizes[0] == sizes[1],
+            "both matrices' blocks must be of one size"
+        );
+        if products.is_empty() {
+            return;
+        }
+        let size = sizes[0].or(sizes[1]).unwrap_or(length);
+        let blocks = length.div_ceil(size);
+        let mut sums = if blocks > 1 { vec![0.0; products.len()] } else { Vec::new() };
+        for block in 0..blocks {
+            let part = block * size..((block + 1) * size).min(length);
+            let to = if block == 0 { &mut *products } else { &mut sums[..] };
+            self.f32_products([a, b], length, part, to);
+            parallel::chunks(to, columns, |row, sums| {
+                let x = a_scales.of(row, block, blocks);
+                for (column, sum) in sums.iter_mut().enumerate() {
+                    *sum = *sum * x * b_scales.of(column, block, blocks);
+                }
+            });
+            if block > 0 {
+                for (product, sum) in products.iter_mut().zip(&sums) {
+                    *product += sum;
+                }
+            }
+        }
+    }
+
+    /// Sums over a part of all rows, in binary32.
+    fn f32_products(
+        &self,
+        [a, b]: [&[u8]; 2],
+        length: usize,
+        part: std::ops::Range<usize>,
+        sums: &mut [f32],
+    ) {
+        if let (Accumulate::F32, [Some(x), Some(y)]) = (&self.accumulate, &self.wide) {
+            let matrix = |codes, decoder| Matrix { codes, length, decoder };
+            return matmul::product(self.level, matrix(a, x), matrix(b, y), &part, sums);
+        }
+        let (columns, nearest) = (b.len() / length, BINARY32.default_projection());
+        parallel::chunks(sums, columns, |row, sums| {
+            for (column, sum) in sums.iter_mut().enumerate() {
+                let (x, y) = (&a[row * length..][part.clone()], &b[column * length..][part.clone()]);
+                let [low, middle, high, top, ..] = self.dot(x, y, &BINARY32, &nearest).value.to_le_bytes();
+                *sum = f32::from_le_bytes([low, middle, high, top]);
+            }
+        });
+    }
+
+    /// One element of a matrix product.
+    fn element(
+        &self,
+        [a, b]: [&[u8]; 2],
+        length: usize,
+        row: usize,
+        column: usize,
+        (to, projection): (&Format, &Projection),
+    ) -> Rounded<u64> {
+        let (x, y) = (&a[row * length..][..length], &b[column * length..][..length]);
+        if self.accumulate != Accumulate::F32 {
+            return self.dot(x, y, to, projection);
+        }
+        let mut sum = [0.0];
+        self.f32_products([x, y], length, 0..length, &mut sum);
+        project(Exact::from_datum(BINARY32.decode(u64::from(sum[0].to_bits()))), to, projection)
+    }
+
+    /// A sum that is ∞, NaN or a zero, by what its terms are.
+    fn sum_without_value(&self, integers: &Integers, x: &[u8], y: &[u8]) -> Exact {
+        let [a, b] = &self.formats;
+        let (mut infinite, mut zeros, mut is_opposite) = ([false; 2], [false; 2], false);
+        for (&x, &y) in x.iter().zip(y) {
+            let (i, j) = integers.of(x, y);
+            let sign = usize::from(i.negative != j.negative);
+            if i.special || j.special {
+                match ops::multiply(a.decode(u64::from(x)), b.decode(u64::from(y)), Semantics::Ieee).exact {
+                    Exact::Infinite { .. } => infinite[sign] = true,
+                    _ => return Exact::Nan { negative: false },
+                }
+            } else if i.value == 0 || j.value == 0 {
+                zeros[sign] = true;
+            } else {
+                is_opposite = true;
+            }
+        }
+        match (infinite, is_opposite, zeros) {
+            ([true, true], ..) => Exact::Nan { negative: false },
+            ([true, false], ..) => Exact::Infinite { negative: false },
+            ([false, true], ..) => Exact::Infinite { negative: true },
+            (_, true, _) | (_, _, [true, true]) => Exact::Cancelled,
+            (_, false, [_, negative]) => Exact::finite(negative, 0, 0),
+        }
+    }
+
+    fn core_sum(&self, x: &[u8], y: &[u8]) -> Exact {
+        let mut sum = Sum::new();
+        for (x, y) in x.iter().zip(y) {
+            let [a, b] = &self.formats;
+            sum.add_product(a.decode(u64::from(*x)), b.decode(u64::from(*y)));
+        }
+        sum.exact()
+    }
+
+    fn rounded_sum(&self, format: &Format, projection: &Projection, x: &[u8], y: &[u8]) -> (Exact, Flags) {
+        let (mut sum, mut seen) = (format.decode(0), Flags::NONE);
+        let [a, b] = &self.formats;
+        for (x, y) in x.iter().zip(y) {
+            let (x, y) = (a.decode(u64::from(*x)), b.decode(u64::from(*y)));
+            let exact = ops::fma(x, y, sum, Semantics::Ieee).exact;
+            let Rounded { value, flags } = project(exact, format, projection);
+            sum = format.decode(value);
+            seen |= flags;
+        }
+        (Exact::from_datum(sum), seen)
+    }
+}
+
+/// Rows of A and of B.
+fn check_rows([a, b]: [&[u8]; 2], length: usize, results: usize) -> (usize, usize) {
+    assert!(length > 0, "rows must have elements");
+    assert!(a.len().is_multiple_of(length) && b.len().is_multiple_of(length), "slices must hold whole rows");
+    let (rows, columns) = (a.len() / length, b.len() / length);
+    assert_eq!(results, rows * columns, "one result for each pair of rows");
+    (rows, columns)
+}
+
+/// The order that [`Accumulate::F32`] documents.
+fn f32_sum(level: Level, decode_x: &Decoder<f32>, decode_y: &Decoder<f32>, x: &[u8], y: &[u8]) -> f32 {
+    let mut sums = [0_f32; LANES];
+    let done = add_products(level, [decode_x, decode_y], [x, y], &mut sums);
+    for (x, y) in x[done..].chunks(LANES).zip(y[done..].chunks(LANES)) {
+        for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
+            // Products are exact, so it does not matter whether a machine fuses the two operations.
+            *sum += decode_x.value(usize::from(*x)) * decode_y.value(usize::from(*y));
+        }
+    }
+    let mut half = LANES / 2;
+    while half > 0 {
+        for j in 0..half {
+            sums[j] += sums[j + half];
+        }
+        half /= 2;
+    }
+    sums[0]
+}
+
+/// Adds the products of the first elements by vectors; how many those were.
+fn add_products(
+    level: Level,
+    decoders: [&Decoder<f32>; 2],
+    codes: [&[u8]; 2],
+    sums: &mut [f32; LANES],
+) -> usize {
+    let (Some(machine), [Some(x), Some(y)]) = (Machine::new(level), decoders.map(Decoder::plan)) else {
+        return 0;
+    };
+    machine.add_products([x, y], codes, sums)
+}
+
+impl Integers {
+    fn new(x: &Format, y: &Format) -> Option<Self> {
+        let (x_unit, x_table) = integers(x)?;
+        let (y_unit, y_table) = integers(y)?;
+        let bits =
+            |table: &[Integer]| table.iter().map(|i| 64 - i.value.unsigned_abs().leading_zeros()).max();
+        let product_bits = bits(&x_table)? + bits(&y_table)?;
+        let block = 1_usize.checked_shl(62_u32.checked_sub(product_bits)?)?;
+        let plans = integer_plan(x, &x_table).zip(integer_plan(y, &y_table)).map(|(x, y)| [x, y]);
+        let tables = [x_table, y_table];
+        Some(Self { tables, plans, unit: x_unit + y_unit, block: block.min(1 << 30) })
+    }
+
+    /// Σ x·y of the first elements by vectors, and how many those were; `None` if one of them is no number.
+    fn by_vectors(&self, level: Level, x: &[u8], y: &[u8]) -> Option<(i64, usize)> {
+        match (Machine::new(level), &self.plans) {
+            (Some(machine), Some([x_plan, y_plan])) => machine.sum_of_integers([x_plan, y_plan], [x, y]),
+            _ => Some((0, 0)),
+        }
+    }
+
+    /// What two codes are. Bits above the formats' widths are ignored.
+    #[inline(always)]
+    fn of(&self, x: u8, y: u8) -> (Integer, Integer) {
+        let [x_table, y_table] = &self.tables;
+        (x_table[usize::from(x) & (x_table.len() - 1)], y_table[usize::from(y) & (y_table.len() - 1)])
+    }
+
+    /// The sum, or `None` if it is zero, or ∞ or NaN is among the codes.
+    fn sum(&self, level: Level, x: &[u8], y: &[u8]) -> Option<Exact> {
+        let mut total = 0_i128;
+        for (x, y) in x.chunks(self.block).zip(y.chunks(self.block)) {
+            let (mut sum, done) = self.by_vectors(level, x, y)?;
+            let mut special = false;
+            for (x, y) in x[done..].iter().zip(&y[done..]) {
+                let (x, y) = self.of(*x, *y);
+                sum += x.value * y.value;
+                special |= x.special | y.special;
+            }
+            if special {
+                return None;
+            }
+            total += i128::from(sum);
+        }
+        // A zero's sign depends on its terms.
+        (total != 0).then(|| Exact::from_i128(total).scaled(self.unit))
+    }
+}
+
+/// A decoder's plan for the values as integers of 32 bits in binary32, if they fit. What is no number is ∞ there.
+fn integer_plan(format: &Format, table: &[Integer]) -> Option<DecodePlan> {
+    let half = |integer: &Integer| {
+        if integer.special {
+            return Some(0x7f80);
+        }
+        let value = i32::try_from(integer.value).ok().filter(|value| *value != i32::MIN)?;
+        // Values have 8 significant bits at most, so the upper half of a binary32 holds them.
+        let datum = Datum::finite(value < 0, u64::from(value.unsigned_abs()), 0);
+        let exact = BINARY32.encode(datum)?.to_le_bytes();
+        (exact[..2] == [0, 0]).then_some(u16::from_le_bytes([exact[2], exact[3]]))
+    };
+    DecodePlan::new(format, &table.iter().map(half).collect::<Option<Vec<u16>>>()?)
+}
+
+/// The exponent of a format's smallest step, and all values as multiples of it, if 63 bits hold them.
+fn integers(format: &Format) -> Option<(i32, Vec<Integer>)> {
+    let finite = |code: u64| match format.decode(code) {
+        Datum::Finite { negative, significand, exponent } if significand > 0 => {
+            Some((negative, significand, exponent))
+        }
+        _ => None,
+    };
+    let codes = 0..=format.max_code();
+    let unit = codes.clone().filter_map(finite).map(|(_, _, exponent)| exponent).min()?;
+    let table = codes
+        .map(|code| {
+            let Some((negative, significand, exponent)) = finite(code) else {
+                let datum = format.decode(code);
+                return Some(Integer { value: 0, negative: datum.is_negative(), special: !datum.is_zero() });
+            };
+            let value =
+                i64::try_from(u128::from(significand).checked_shl((exponent - unit).unsigned_abs())?).ok()?;
+            Some(Integer { value: if negative { -value } else { value }, negative, special: false })
+        })
+        .collect::<Option<Vec<Integer>>>()?;
+    Some((unit, table))
+}
+
+#[cfg(test)]
+mod tests {
+    use smallfloat::formats::{E2M1FN, E4M3FN, E5M2, E8M0FNU};
+
+    use super::{Decoder, Integers, LANES, Level, add_products, integers};
+
+    #[test]
+    fn values_are_integers() {
+        let (unit, table) = integers(&E4M3FN).expect("63 bits hold them");
+        assert_eq!((unit, table.len()), (-9, 256));
+        let of = |code: usize| (table[code].value, table[code].negative, table[code].special);
+        assert_eq!([of(0), of(0x80)], [(0, false, false), (0, true, false)]);
+        assert_eq!([of(1), of(0x81)], [(1, false, false), (-1, true, false)]);
+        assert_eq!([of(0x7e), of(0xfe)], [(448 << 9, false, false), (-448 << 9, true, false)]);
+        assert!(of(0x7f).2 && of(0xff).2);
+        let (unit, table) = integers(&E5M2).expect("63 bits hold them");
+        assert_eq!((unit, table[1].value, table[0x7b].value), (-16, 1, 57344 << 16));
+        assert!(table[0x7c].special && table[0xfc].special && table[0xfc].negative);
+        assert!(integers(&E8M0FNU).is_none());
+    }
+
+    /// So many products add up in 63 bits; and vectors take the values that 32 bits hold.
+    #[test]
+    fn when_sums_are_integers() {
+        let of = |x, y| Integers::new(x, y).map(|all| (all.unit, all.block, all.plans.is_some()));
+        assert_eq!(of(&E4M3FN, &E4M3FN), Some((-18, 1 << (62 - 36), true)));
+        assert_eq!(of(&E2M1FN, &E2M1FN), Some((-2, 1 << 30, true)));
+        assert_eq!(of(&E5M2, &E2M1FN), Some((-17, 1 << (62 - 36), false)));
+        assert_eq!(of(&E5M2, &E5M2), None);
+    }
+
+    #[test]
+    fn vectors_are_used() {
+        let all = Integers::new(&E4M3FN, &E4M3FN).expect("products fit");
+        // 1.75 · −0.5, in units of 2^-18.
+        let (x, y) = ([0x3e_u8; 100], [0xb0_u8; 100]);
+        assert_eq!(all.by_vectors(Level::Portable, &x, &y), Some((0, 0)));
+        let decoder = Decoder::<f32>::new(&E4M3FN, None).expect("a decoder");
+        let products = |level| {
+            let mut sums = [0.0; LANES];
+            (add_products(level, [&decoder, &decoder], [&x, &y], &mut sums), sums.iter().sum::<f32>())
+        };
+        assert_eq!(products(Level::Portable), (0, 0.0));
+        if !Level::Avx2.is_available() {
+            eprintln!("skipped: no vectors here");
+            return;
+        }
+        let (sum, done) = all.by_vectors(Level::Avx2, &x, &y).expect("no specials");
+        assert!((64..=100).contains(&done), "{done}");
+        assert_eq!(sum, i64::try_from(done).expect("a few") * -(7 << 15));
+        assert_eq!(products(Level::Avx2), (96, -84.0));
+    }
+}

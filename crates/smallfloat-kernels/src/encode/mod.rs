@@ -1,0 +1,305 @@
+//! [`Encoder`]: wide floats → codes.
+
+pub(crate) mod recode;
+pub(crate) mod simd;
+pub(crate) mod stochastic_table;
+
+use std::marker::PhantomData;
+use std::sync::OnceLock;
+
+use smallfloat::{Class, Datum, Flags, Format, Projection, RandomBits, Rounded, convert};
+
+use crate::arch::level::Level;
+use crate::element::classes::{BATCH, RoundingClasses};
+use crate::element::{Code, Element};
+use crate::encode::simd::SimdEncoder;
+use crate::encode::stochastic_table::StochasticTable;
+use crate::error::Error;
+use crate::event_counts::{Counter, EventCounts, bit};
+use crate::parallel;
+use crate::random::{Generator, RandomWords, WordByWord};
+
+/// Converts slices of `T` into codes of one format under one projection.
+///
+/// Building one costs as much as encoding the table's classes one by one: some 4,000 for an 8-bit format, some 500,000
+/// for SHP. So keep it, and say with [`for_length`](Self::for_length) if it is for little data. For deterministic rounding it is a
+/// table over rounding classes, filled by [`smallfloat::convert`]: the same bits by construction, and the same time for
+/// any data. Vector kernels do the same for most formats, StochasticA from at most 32 bits among the modes; the other stochastic
+/// roundings go through the core element by element.
+#[derive(Clone, Debug)]
+pub struct Encoder<T> {
+    format: Format,
+    projection: Projection,
+    rounding_classes: RoundingClasses,
+    level: Level,
+    fast: Option<SimdEncoder>,
+    /// For each class: the code, and above it flags and counted events. Filled when it is first needed, which a vector
+    /// kernel may save; empty where there would be too many classes.
+    table: OnceLock<Vec<u32>>,
+    /// How many classes the table has.
+    classes: usize,
+    /// The same for StochasticA: two codes for each class.
+    chances: OnceLock<Option<StochasticTable>>,
+    /// For about how many elements the tables are.
+    length: usize,
+    element: PhantomData<T>,
+}
+
+/// Would these slices, one read and one written, push everything else out of the caches? Kernels then write past them.
+pub(crate) const fn streams<A, B>(read: &[A], written: &[B]) -> bool {
+    size_of_val(read) + size_of_val(written) >= 64 << 20
+}
+
+/// Tables larger than this would not stay in a cache.
+const MAX_CLASSES: usize = 1 << 21;
+
+impl<T: Element> Encoder<T> {
+    /// An encoder for a format of at most 16 bits.
+    ///
+    /// # Errors
+    /// A wider format, or a stochastic rounding that asks for more than 32 random bits.
+    pub fn new(format: &Format, projection: &Projection) -> Result<Self, Error> {
+        Self::for_length(format, projection, usize::MAX)
+    }
+
+    /// An encoder for about this many elements: few of them go through the core one by one, to the same codes.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn for_length(format: &Format, projection: &Projection, length: usize) -> Result<Self, Error> {
+        if format.is_wide() {
+            return Err(Error::TooWide { format: *format });
+        }
+        if let Some(bits) = projection.rounding.random_bits() {
+            RandomBits::from_word32(bits.count(), 0).map_err(Error::RandomBits)?;
+        }
+        let rounding_classes = RoundingClasses::new(&T::FORMAT, format);
+        let classes = 2 * rounding_classes.magnitudes();
+        let by_core = projection.rounding.is_stochastic() || classes > MAX_CLASSES.min(length);
+        let classes = if by_core { 0 } else { classes };
+        let encoder = Self {
+            format: *format,
+            projection: *projection,
+            rounding_classes,
+            level: Level::Portable,
+            fast: None,
+            table: OnceLock::new(),
+            classes,
+            chances: OnceLock::new(),
+            length,
+            element: PhantomData,
+        };
+        Ok(encoder.with_level(Level::detected()))
+    }
+
+    /// The same encoder with the kernels of another level; of a level that the machine can't run, the highest it can.
+    /// The results are the same.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.level = level.at_most_available();
+        self.fast = SimdEncoder::new(self.level, &T::FORMAT, &self.format, &self.projection);
+        self
+    }
+
+    /// The level of the kernels this encoder uses.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// The format encoded into.
+    pub fn format(&self) -> &Format {
+        &self.format
+    }
+
+    /// Encodes a slice with a deterministic rounding mode; counts what happened.
+    ///
+    /// # Panics
+    /// If the slices differ in length, the code type is too narrow, or the rounding mode is stochastic.
+    pub fn encode<C: Code>(&self, source: &[T], codes: &mut [C]) -> EventCounts {
+        assert!(
+            !self.projection.rounding.is_stochastic(),
+            "stochastic rounding needs random words: encode_random"
+        );
+        self.check(source, codes);
+        let stream = streams(source, codes);
+        parallel::zip(source, codes, |_, source, codes| {
+            if let Some(events) = self.fast.and_then(|fast| fast.encode(source, codes, stream)) {
+                return events;
+            }
+            self.by_twin(source, codes)
+        })
+    }
+
+    /// As [`encode`](Self::encode), but tells nothing about what happened: some kernels are faster for it.
+    ///
+    /// # Panics
+    /// As [`encode`](Self::encode).
+    pub fn encode_uncounted<C: Code>(&self, source: &[T], codes: &mut [C]) {
+        assert!(
+            !self.projection.rounding.is_stochastic(),
+            "stochastic rounding needs random words: encode_random"
+        );
+        self.check(source, codes);
+        let stream = streams(source, codes);
+        parallel::zip(source, codes, |_, source, codes| {
+            if self.fast.and_then(|fast| fast.encode_only(source, codes, stream)).is_some() {
+                return EventCounts::default();
+            }
+            self.by_twin(source, codes)
+        });
+    }
+
+    /// The portable way: the table, or the core where there is none.
+    fn by_twin<C: Code>(&self, source: &[T], codes: &mut [C]) -> EventCounts {
+        if self.classes == 0 { self.by_core(source, codes) } else { self.by_table(source, codes) }
+    }
+
+    /// Encodes a slice with a stochastic rounding mode (a deterministic one ignores the words).
+    ///
+    /// # Panics
+    /// If the slices differ in length or the code type is too narrow.
+    pub fn encode_random<C: Code>(&self, source: &[T], codes: &mut [C], words: RandomWords) -> EventCounts {
+        if !self.projection.rounding.is_stochastic() {
+            return self.encode(source, codes);
+        }
+        let RandomWords { generator, first_element } = words;
+        self.check(source, codes);
+        let count = self.projection.rounding.random_bits().map_or(0, RandomBits::count);
+        parallel::zip(source, codes, |start, source, codes| {
+            let first = first_element.wrapping_add(start as u64);
+            let fast = self
+                .fast
+                .and_then(|fast| fast.encode_random(source, codes, (&generator, self.level), first, count));
+            fast.unwrap_or_else(|| self.by_words(source, codes, &generator, first))
+        })
+    }
+
+    fn check<C: Code>(&self, source: &[T], codes: &[C]) {
+        assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
+        assert!(self.format.width() <= C::BITS, "{} needs codes wider than {} bits", self.format, C::BITS);
+    }
+
+    fn by_table<C: Code>(&self, source: &[T], codes: &mut [C]) -> EventCounts {
+        let table = self.table.get_or_init(|| {
+            let code = |class| {
+                entry(self.rounding_classes.representative(class), &T::FORMAT, &self.format, &self.projection)
+            };
+            (0..self.classes).map(code).collect()
+        });
+        let mut classes = [0; BATCH];
+        let (mut counter, mut denormal) = (Counter::default(), false);
+        for (source, codes) in source.chunks(BATCH).zip(codes.chunks_mut(BATCH)) {
+            denormal |= T::classify(source, &self.rounding_classes, &mut classes, None).denormal;
+            for (class, code) in classes.iter().zip(codes) {
+                let entry = table[*class as usize];
+                counter.add(entry);
+                *code = C::from_code(entry);
+            }
+            counter.empty_lanes();
+        }
+        counter.finish(source.len(), denormal)
+    }
+
+    /// The twin of every faster way: the core, element by element.
+    fn by_core<C: Code>(&self, source: &[T], codes: &mut [C]) -> EventCounts {
+        self.element_by_element(source, codes, |_| self.projection)
+    }
+
+    fn by_words<C: Code>(
+        &self,
+        source: &[T],
+        codes: &mut [C],
+        generator: &Generator,
+        first: u64,
+    ) -> EventCounts {
+        let count = self.projection.rounding.random_bits().map_or(0, RandomBits::count);
+        let mut words = WordByWord::new(*generator, first);
+        let chances = self
+            .chances
+            .get_or_init(|| StochasticTable::new(&T::FORMAT, &self.format, &self.projection, self.length));
+        if let Some(chances) = chances {
+            return chances.encode(source, codes, || words.next());
+        }
+        self.element_by_element(source, codes, |_| {
+            // `new` has checked that 32 bits are enough.
+            match RandomBits::from_word32(count, words.next()) {
+                Ok(bits) => self.projection.with_rounding(self.projection.rounding.with_random_bits(bits)),
+                Err(_) => self.projection,
+            }
+        })
+    }
+
+    fn element_by_element<C: Code>(
+        &self,
+        source: &[T],
+        codes: &mut [C],
+        mut projection: impl FnMut(usize) -> Projection,
+    ) -> EventCounts {
+        let (mut counter, mut denormal) = (Counter::default(), false);
+        for (i, (x, code)) in source.iter().zip(codes).enumerate() {
+            let entry = entry(x.bits(), &T::FORMAT, &self.format, &projection(i));
+            denormal |= T::FORMAT.classify(x.bits()) == Class::Subnormal;
+            counter.add(entry);
+            if i % BATCH == BATCH - 1 {
+                counter.empty_lanes();
+            }
+            *code = C::from_code(entry);
+        }
+        counter.finish(source.len(), denormal)
+    }
+}
+
+/// Code, flags (but for the denormal one) and events of one element, by the core.
+pub(crate) fn entry(bits: u64, from: &Format, format: &Format, projection: &Projection) -> u32 {
+    let Rounded { value, flags } = convert(bits, from, format, projection);
+    let source = from.decode(bits);
+    let zero = format.classify(value) == Class::Zero;
+    let events = u32::from(flags.contains(Flags::OVERFLOW)) << bit::SATURATED
+        | u32::from(zero && source.is_finite() && !source.is_zero()) << bit::UNDERFLOWED
+        | u32::from(zero) << bit::ZERO
+        | u32::from(source.is_nan()) << bit::NAN
+        | u32::from(matches!(source, Datum::Infinite { .. })) << bit::INFINITE;
+    // The denormal flag is the element's own: classes join subnormals with their neighbours.
+    let flags = flags.bits() & !Flags::DENORMAL.bits();
+    #[expect(clippy::cast_possible_truncation, reason = "codes have at most 16 bits")]
+    let code = value as u32;
+    code | u32::from(flags) << bit::FLAGS | events << bit::COUNTED
+}
+
+#[cfg(test)]
+mod tests {
+    use smallfloat::Rounding;
+    use smallfloat::formats::{BFLOAT16, E4M3FN};
+
+    use super::{Element, Encoder, Format, MAX_CLASSES, RandomBits, streams};
+
+    #[test]
+    fn long_slices_stream() {
+        let (bytes, halves) = (vec![0_u8; 32 << 20], vec![0_u16; 16 << 20]);
+        assert!(streams(&bytes, &bytes) && streams(&bytes, &halves) && streams(&halves, &bytes));
+        assert!(!streams(&bytes, &bytes[1..]) && !streams(&halves[1..], &bytes));
+        assert!(!streams(&bytes, &bytes[..1]) && !streams::<u8, u8>(&[], &[]));
+    }
+
+    /// Tables are made where they are not larger than the data, nor than a cache.
+    #[test]
+    fn when_there_is_a_table() {
+        fn classes<T: Element>(format: &Format, length: usize) -> usize {
+            Encoder::<T>::for_length(format, &format.default_projection(), length)
+                .expect("an encoder")
+                .classes
+        }
+        // Of each sign, zero, two for each of 24 · 16 ranges, one after the last, ∞ and NaN.
+        let all = 2 * (1 + 24 * 16 * 2 + 1 + 2);
+        for (length, expected) in [(usize::MAX, all), (all, all), (all - 1, 0), (0, 0)] {
+            assert_eq!(classes::<f32>(&E4M3FN, length), expected, "{length}");
+        }
+        let large = |name: &str| classes::<f64>(&name.parse().expect("a format"), usize::MAX);
+        assert!((1..=MAX_CLASSES).contains(&large("binary16p13se")));
+        assert_eq!((large("binary16p15se"), MAX_CLASSES), (0, 2_097_152));
+        assert!(classes::<f64>(&BFLOAT16, usize::MAX) > 100_000);
+        let bits = RandomBits::new(8, 0).expect("eight bits");
+        let projection = E4M3FN.default_projection().with_rounding(Rounding::StochasticA(bits));
+        assert_eq!(Encoder::<f32>::new(&E4M3FN, &projection).expect("an encoder").classes, 0);
+    }
+}

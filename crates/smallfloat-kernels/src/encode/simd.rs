@@ -1,0 +1,88 @@
+//! [`SimdEncoder`]: the kernels' encoder for one format, or `None`.
+//!
+//! `None` as the answer of a call means that the portable encoder must do the work: codes are wider than
+//! half-words, or the host's floating-point environment is not the usual one.
+
+use smallfloat::{Format, Projection};
+
+use crate::arch::level::Level;
+use crate::arch::{Kernels, Machine};
+use crate::element::{Code, Element};
+use crate::event_counts::EventCounts;
+use crate::plan::encode::EncodePlan;
+use crate::random::Generator;
+
+/// Calls a kernel if the floating-point environment allows it.
+fn usual<R>(call: impl FnOnce() -> Option<R>) -> Option<R> {
+    if Machine::rounds_to_nearest() { call() } else { None }
+}
+
+/// An encoder by vectors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SimdEncoder {
+    plan: EncodePlan,
+    machine: Machine,
+}
+
+impl SimdEncoder {
+    pub(crate) fn new(level: Level, from: &Format, to: &Format, projection: &Projection) -> Option<Self> {
+        Some(Self { machine: Machine::new(level)?, plan: EncodePlan::new(from, to, projection)? })
+    }
+
+    /// Encodes in a deterministic mode, past the caches if `stream`.
+    pub(crate) fn encode<T: Element, C: Code>(
+        &self,
+        source: &[T],
+        codes: &mut [C],
+        stream: bool,
+    ) -> Option<EventCounts> {
+        let tally =
+            usual(|| self.machine.encode(&self.plan, T::lanes(source), C::as_codes_mut(codes), stream))?;
+        Some(tally.events(&self.plan, source.len()))
+    }
+
+    /// As [`encode`](Self::encode), codes only.
+    pub(crate) fn encode_only<T: Element, C: Code>(
+        &self,
+        source: &[T],
+        codes: &mut [C],
+        stream: bool,
+    ) -> Option<()> {
+        usual(|| self.machine.encode_only(&self.plan, T::lanes(source), C::as_codes_mut(codes), stream))
+    }
+}
+
+/// Elements whose words are made at once: they stay in the first cache.
+const PIECE: usize = 2048;
+
+impl SimdEncoder {
+    /// Encodes by StochasticA with the upper `bits` bits of each element's word, the first one that of element `first`.
+    pub(crate) fn encode_random<T: Element, C: Code>(
+        &self,
+        source: &[T],
+        codes: &mut [C],
+        (generator, level): (&Generator, Level),
+        first: u64,
+        bits: u32,
+    ) -> Option<EventCounts> {
+        let mask = u32::MAX << (32 - bits);
+        let mut blocks = [[0; 4]; PIECE / 4 + 1];
+        let mut events = EventCounts::default();
+        let pieces = source.chunks(PIECE).zip(codes.chunks_mut(PIECE));
+        for ((source, codes), first) in pieces.zip((0..).map(|i: u64| first.wrapping_add(i * PIECE as u64))) {
+            let offset = (first % 4) as usize;
+            let needed = (offset + source.len()).div_ceil(4);
+            generator.fill_blocks(level, first / 4, &mut blocks[..needed]);
+            let words = &blocks.as_flattened()[offset..offset + source.len()];
+            let tally = self.machine.encode_random(
+                &self.plan,
+                T::lanes(source),
+                C::as_codes_mut(codes),
+                words,
+                mask,
+            )?;
+            events = events.merge(tally.events(&self.plan, source.len()));
+        }
+        Some(events)
+    }
+}

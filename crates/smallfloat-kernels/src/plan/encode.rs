@@ -1,0 +1,247 @@
+//! [`EncodePlan`]: the constants with which vector kernels encode into one format under one projection.
+//!
+//! The kernels round |x| to nearest even with one addition: c + |x|, where c is a power of two so much larger than |x|
+//! that the sum's last place is the destination's. In the lowest binade and below c stays the same, so subnormals of the
+//! destination come out of the same addition. The sum's bits are then the code: exponent field and the low bits of its
+//! significand, joined by one multiplication. The other deterministic modes correct that sum by one last place, as (c + |x|) − c
+//! is above, below or equal to |x|. Formats with the exponents of binary32 itself, such as bfloat16, are rounded as
+//! integers: a code is the upper part of |x|. What is not a finite value of the grid (overflow, ∞, NaN) is capped first
+//! and replaced by codes that the core gave.
+
+use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32};
+use smallfloat::{
+    Class, Datum, Flags, Format, NegativeRule, Projection, RandomBits, Rounded, Rounding, Subnormals, convert,
+};
+
+/// Magnitude bits of binary32's ∞.
+pub(crate) const INFINITY: u32 = 0x7f80_0000;
+const MIN_EXPONENT: i32 = -126;
+const MAX_EXPONENT: i32 = 127;
+
+/// What happens to codes below and at the smallest normal value after rounding on the gradual grid.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SubnormalGrid {
+    /// Nothing.
+    Gradual,
+    /// Tesla's denormals: the grid starts one binade lower, whose codes are no values and join their neighbours.
+    Hole,
+    /// Codes below the smallest normal value become zero.
+    Flush,
+}
+
+/// How a value between two neighbours is rounded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// To nearest, ties to even.
+    Even,
+    /// To nearest, ties away.
+    Away,
+    /// Away from zero for the signs named, positive and negative; toward zero for the others.
+    Directed([bool; 2]),
+    /// To the odd neighbour.
+    Odd,
+    /// StochasticA.
+    Random,
+}
+
+impl Mode {
+    fn new(rounding: Rounding) -> Option<Self> {
+        Some(match rounding {
+            Rounding::NearestEven => Self::Even,
+            Rounding::NearestAway => Self::Away,
+            Rounding::TowardZero => Self::Directed([false, false]),
+            Rounding::TowardPositive => Self::Directed([true, false]),
+            Rounding::TowardNegative => Self::Directed([false, true]),
+            Rounding::ToOdd => Self::Odd,
+            Rounding::StochasticA(_) => Self::Random,
+            _ => return None,
+        })
+    }
+}
+
+/// What the two signs of one class become.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Special {
+    pub(crate) codes: [u16; 2],
+    pub(crate) flags: [Flags; 2],
+    /// Is the code a zero?
+    pub(crate) zero: [bool; 2],
+}
+
+impl Special {
+    /// May both signs be counted together?
+    fn is_alike(self) -> bool {
+        self.flags[0] == self.flags[1] && self.zero[0] == self.zero[1]
+    }
+}
+
+/// Constants of a vector encoder. Magnitudes are bits of binary32.
+#[expect(clippy::struct_excessive_bools, reason = "four independent properties")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EncodePlan {
+    pub(crate) mode: Mode,
+    /// P − 1, in 1..=13.
+    pub(crate) trailing: u32,
+    pub(crate) low: SubnormalGrid,
+    /// Are the exponents those of binary32, so that a code is the upper part of a magnitude?
+    pub(crate) integer: bool,
+    pub(crate) signed: bool,
+    /// The sign bit of a code, or 0.
+    pub(crate) sign_bit: u16,
+    /// The code of −0.
+    pub(crate) negative_zero: u16,
+    /// The grid's first value beyond the largest finite one, and its index on the grid.
+    pub(crate) cap: u32,
+    pub(crate) top: u16,
+    /// The lowest power of two with a binade of its own on the grid, as an exponent field.
+    pub(crate) lowest_field: u32,
+    /// The smallest normal value, and its index on the grid.
+    pub(crate) min_normal: u32,
+    pub(crate) first_normal: u16,
+    /// The largest magnitude that rounds to zero with a minus sign (used for unsigned formats).
+    pub(crate) to_zero: u32,
+    /// Finite values beyond the range; in unsigned formats the negative one stands for all that do not round to zero.
+    pub(crate) overflow: Special,
+    pub(crate) infinity: Special,
+    pub(crate) nan: Special,
+    /// Do the signs of infinities differ in more than their codes, so that they are counted one by one?
+    pub(crate) infinity_by_sign: bool,
+    /// Is the format binary16 or bfloat16 by name, with overflow to ∞, signs of zeros kept, and one NaN beside its sign? Then
+    /// only NaN's code differs from what IEEE 754's conversion to nearest gives.
+    pub(crate) is_ieee: bool,
+}
+
+fn field(exponent: i32) -> u32 {
+    (exponent + MAX_EXPONENT).unsigned_abs()
+}
+
+impl EncodePlan {
+    /// The constants, or `None` where the kernels can't do it: formats without subnormal grid or with a precision of 1 or
+    /// more than 14, ranges that touch the ends of binary32's but do not match them, and rules that need more than a code
+    /// for each class.
+    pub(crate) fn new(from: &Format, format: &Format, projection: &Projection) -> Option<Self> {
+        let mode = Mode::new(projection.rounding)?;
+        let signed = format.is_signed();
+        let trailing = format.trailing_bits();
+        let least_trailing = if format.subnormals() == Subnormals::Tesla { 2 } else { 1 };
+        let rule_fits = signed || projection.unrepresentable.negative != NegativeRule::Magnitude;
+        if format.is_wide() || trailing < least_trailing || trailing > 13 || !rule_fits {
+            return None;
+        }
+        let (lowest, _) = format.exponent_range();
+        let (low, lowest) = match format.subnormals() {
+            Subnormals::Gradual => (SubnormalGrid::Gradual, lowest),
+            Subnormals::Tesla => (SubnormalGrid::Hole, lowest - 1),
+            Subnormals::Flush => (SubnormalGrid::Flush, lowest),
+            Subnormals::None => return None,
+        };
+        let m = trailing.cast_signed();
+        let joined = if low == SubnormalGrid::Hole { 1 << trailing } else { 0 };
+        // On the grid, index = code but for the binade that Tesla's formats lack.
+        let index = |code: Option<u64>| Some(u32::try_from(code?).ok()? + joined);
+        let top = index(format.encode(format.max_finite()))? + 1;
+        let first_normal = index(format.encode(format.min_normal()))?;
+        let cap_exponent = lowest + (top >> trailing).cast_signed() - 1;
+        let integer = low == SubnormalGrid::Gradual
+            && signed
+            && lowest == MIN_EXPONENT
+            && cap_exponent <= MAX_EXPONENT + 1;
+        // Half the smallest step must be normal, so that a host that flushes subnormals changes nothing; and c finite.
+        let in_range = integer || (lowest - m > MIN_EXPONENT && cap_exponent + 23 - m <= MAX_EXPONENT);
+        // In Tesla's formats the kernels compare what lies above the middle of the hole as signed lanes.
+        let (middle, largest) = if format.width() > 8 { (0x7ffe, 0xffff) } else { (0x7e, 0xff) };
+        let most = if low == SubnormalGrid::Hole { middle + joined + joined / 2 } else { largest };
+        // Subnormals of binary32 lie 2^-32 and more below the smallest step, where ν·2^32 is zero.
+        let far_from_zero = mode != Mode::Random || integer || lowest - m >= MIN_EXPONENT + 32;
+        // A wider source goes through binary32 rounded to odd, which is the one rounding as long as what decides, cap and
+        // ⌊ν·2^N⌋ included, is a binary32 of fewer bits. In the hole ν is compared with multiples of 2^-N of a place too.
+        let wide = from.is_wide() && from.precision() > BINARY32.precision();
+        let random_bits = projection.rounding.random_bits().map_or(0, RandomBits::count);
+        let nu_fits = random_bits == 0 || trailing + 1 + random_bits < BINARY32.precision();
+        let through_binary32 = !wide || (nu_fits && cap_exponent <= MAX_EXPONENT && !integer);
+        if !in_range || !far_from_zero || !through_binary32 || top > most {
+            return None;
+        }
+        let value = |index: u32| {
+            let above = (index >> trailing) - 1;
+            (field(lowest) + above) << 23 | (index & ((1 << trailing) - 1)) << (23 - trailing)
+        };
+        if value(top) > INFINITY {
+            return None;
+        }
+        let special = |positive: u64| Self::special(positive, format, projection);
+        let min_normal = value(first_normal);
+        let (overflow, infinity, nan) =
+            (special(u64::from(INFINITY - 1))?, special(u64::from(INFINITY))?, special(0x7fc0_0000)?);
+        let infinity_by_sign = !signed || !infinity.is_alike();
+        if signed && !(overflow.is_alike() && nan.is_alike()) {
+            return None;
+        }
+        let negative_zero = special(0)?.codes[1];
+        let sign_bit = if signed { 1 << (format.width() - 1) } else { 0 };
+        let infinities = [false, true].map(|negative| Datum::Infinite { negative });
+        let is_ieee = mode == Mode::Even
+            && [BINARY16, BFLOAT16].contains(format)
+            && negative_zero == sign_bit
+            && overflow.codes == infinity.codes
+            && infinity.codes.map(|code| format.decode(code.into())) == infinities
+            && [0, sign_bit].contains(&(nan.codes[0] ^ nan.codes[1]));
+        Some(Self {
+            mode,
+            trailing,
+            low,
+            integer,
+            signed,
+            sign_bit,
+            negative_zero,
+            cap: value(top),
+            top: u16::try_from(top).ok()?,
+            lowest_field: field(lowest),
+            min_normal,
+            first_normal: u16::try_from(first_normal).ok()?,
+            to_zero: if signed { 0 } else { Self::to_zero(mode, low, min_normal, lowest, trailing) },
+            overflow,
+            infinity,
+            nan,
+            infinity_by_sign,
+            is_ieee,
+        })
+    }
+
+    /// The largest magnitude that becomes zero when it is negative.
+    fn to_zero(mode: Mode, low: SubnormalGrid, min_normal: u32, lowest: i32, trailing: u32) -> u32 {
+        let step = 1 << (23 - trailing);
+        let half_smallest = field(lowest - trailing.cast_signed() - 1) << 23;
+        match (low, mode) {
+            // What moves away stops at the last place of the grid that is flushed: min_normal = 2^m places of it, and that
+            // place has one bit more.
+            (SubnormalGrid::Flush, Mode::Directed([_, true])) => min_normal - 2 * step,
+            (SubnormalGrid::Flush, Mode::Directed(_) | Mode::Odd) => min_normal - 1,
+            // All below the midpoint under the smallest normal value, whose tie goes to the even code above.
+            (SubnormalGrid::Flush, _) => min_normal - step - 1,
+            (_, Mode::Directed([_, true]) | Mode::Odd) => 0,
+            (_, Mode::Directed(_)) => half_smallest + (1 << 23) - 1,
+            (_, Mode::Away) => half_smallest - 1,
+            (_, Mode::Even | Mode::Random) => half_smallest,
+        }
+    }
+
+    fn special(positive: u64, format: &Format, projection: &Projection) -> Option<Special> {
+        // Where the largest binary32 lies below the cap, all random bits must be set for it to go beyond.
+        let projection = match projection.rounding.random_bits() {
+            Some(bits) => {
+                let all = RandomBits::new(bits.count(), u64::MAX >> (u64::BITS - bits.count())).ok()?;
+                &projection.with_rounding(projection.rounding.with_random_bits(all))
+            }
+            None => projection,
+        };
+        let of = |bits: u64| -> Option<(u16, Flags)> {
+            let Rounded { value, flags } = convert(bits, &BINARY32, format, projection);
+            Some((u16::try_from(value).ok()?, flags.without(Flags::DENORMAL)))
+        };
+        let (positive, negative) = (of(positive)?, of(positive | 1 << 31)?);
+        let codes = [positive.0, negative.0];
+        let zero = codes.map(|code| format.classify(u64::from(code)) == Class::Zero);
+        Some(Special { codes, flags: [positive.1, negative.1], zero })
+    }
+}
