@@ -95,7 +95,7 @@ transcendental-digests:
 
 # κ of exponentials as others compute them; `just kappa --all` also tries all 2^32 binary32 operands.
 kappa *options:
-    cargo run --release -p smallfloat-lab --example kappa_evidence -- "$(date +%F)" {{options}} > target/kappa.md
+    cargo run --release -p smallfloat-conformance --example kappa_evidence -- "$(date +%F)" {{options}} > target/kappa.md
     mv target/kappa.md docs/evidence/kappa.md
 
 # The presets compared on a text: 500 steps, three seeds, an hour or two on two quiet cores. May be stopped and called again.

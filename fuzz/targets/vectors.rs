@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use smallfloat_lab::vectors::{CheckOptions, Layout, Level, Plan, Unit, VectorSet, check};
+use smallfloat_conformance::vectors::{CheckOptions, Layout, Level, Plan, UnitUnderTest, VectorSet, check};
 
 const OPERATIONS: [&str; 4] = [
     "Add<e2m1fn, e2m3fn, e4m3fn>",
@@ -18,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
     let choice = usize::from(choice);
     let layout = Layout::NAMED[choice % 4].1;
     let operation = OPERATIONS[choice / 4 % 4].parse().expect("an operation");
-    let unit = Unit::new(operation, None).expect("operands");
+    let unit = UnitUnderTest::new(operation, None).expect("operands");
     // Half of the files have to say themselves what they are.
     let given = choice & 16 == 0;
     let options = CheckOptions {

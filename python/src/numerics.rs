@@ -5,9 +5,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use smallfloat::FormatSpec;
 use smallfloat::ops::Specialization;
+use smallfloat_conformance::implementation::{Implementation, ImplementationSpec, NAMED};
+use smallfloat_conformance::kappa::{Defined, Gauge, Kappa, Options, sweep};
 use smallfloat_kernels::Element;
-use smallfloat_lab::kappa::{Defined, Gauge, Kappa, Options, sweep};
-use smallfloat_lab::variant::{NAMED, Recipe, Variant};
 use smallfloat_tensor::BiasPolicy;
 
 use crate::array::{Input, with_kind};
@@ -124,8 +124,8 @@ pub(crate) fn kappa<'py>(
     let operation: Specialization = operation.parse().map_err(value_error)?;
     let gauge = match (variant, operands, given) {
         (Some(recipe), None, None) => {
-            let recipe: Recipe = recipe.parse().map_err(value_error)?;
-            let variant = Variant::new(&recipe, &operation).map_err(value_error)?;
+            let recipe: ImplementationSpec = recipe.parse().map_err(value_error)?;
+            let variant = Implementation::new(&recipe, &operation).map_err(value_error)?;
             let all = || sweep(&operation, |codes| variant.call(codes), Options::default(), &|_| ());
             detached(py, None, usize::MAX, all)?.map_err(value_error)?
         }

@@ -6,15 +6,17 @@ use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::{Parser, Subcommand};
 
+use crate::commands::checkpoint::{compare, dequantize, inspect, quantize, sample, verify};
+use crate::commands::conformance::{kappa, vectors};
+use crate::commands::lab;
+use crate::commands::numbers::{convert, eval, formats, show, supports, table};
+use crate::commands::shard::{apply, finalize, plan};
+use crate::render::output::Output;
+
 #[cfg(feature = "explore")]
 use crate::commands::explore;
 #[cfg(feature = "train")]
 use crate::commands::train;
-use crate::commands::{
-    apply, compare, convert, dequantize, eval, finalize, formats, inspect, kappa, lab, plan, quantize,
-    sample, show, supports, table, vectors, verify,
-};
-use crate::output::Output;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())

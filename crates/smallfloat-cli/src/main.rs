@@ -1,33 +1,23 @@
-//! The `smallfloat` command: small floating-point formats of machine learning, exactly.
+//! The `smallfloat` command.
 //!
-//! One file a command under `commands/`; what they share is in `options` (arguments), `recipe` (what is quantized and how), `files`, `output` (writing), `report`
-//! and `picture` (what quantizing did), `cost_picture` (what biases would cost), `kappa_picture` (steps along an operand),
-//! `lab_picture` (experiments), `train_picture` (losses and biases of training), `explore` (the server of a page) and
-//! `words` (formats, codes and numbers in
-//! words). No numerics here: every number comes from the library crates.
+//! | folder | what |
+//! | --- | --- |
+//! | `commands/` | one file per command: its arguments, its examples, and `run` |
+//! | `arguments/` | arguments that several commands share, and what they make of them |
+//! | `render/` | tables, JSON, progress, and text for formats, codes and numbers |
+//! | `charts/` | pictures of reports, as SVG |
+//! | `explore/` | the server of the explorer's page |
+//!
+//! There are no numerics here: every number comes from the library crates.
 
+mod arguments;
+mod charts;
 mod cli;
 mod commands;
-mod cost_picture;
-mod declaration;
 #[cfg(feature = "explore")]
 mod explore;
-mod files;
-mod input;
-mod json;
-mod kappa_picture;
-mod lab_picture;
-mod options;
-mod output;
-mod picture;
-mod progress;
-mod recipe;
-mod report;
+mod render;
 mod sample;
-mod schemes;
-#[cfg(feature = "train")]
-mod train_picture;
-mod words;
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -36,7 +26,7 @@ use anyhow::Error;
 use clap::Parser;
 
 use crate::cli::Cli;
-use crate::output::Output;
+use crate::render::output::Output;
 
 fn main() -> ExitCode {
     #[cfg(unix)]
@@ -82,6 +72,6 @@ fn is_broken_pipe(error: &Error) -> bool {
 /// One line on standard error: what, where, and why, from the outermost cause inward.
 fn report(error: &Error) {
     let (red, plain) =
-        if output::wants_colour(io::stderr().is_terminal()) { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
+        if render::output::wants_colour(io::stderr().is_terminal()) { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
     eprintln!("smallfloat: {red}error:{plain} {error:#}");
 }

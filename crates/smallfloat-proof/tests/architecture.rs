@@ -7,9 +7,10 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates in their order: each may use those before it, and none of its own rank or after it.
-const RANKS: [(&str, u32); 7] = [
+const RANKS: [(&str, u32); 8] = [
     ("smallfloat", 0),
     ("smallfloat-kernels", 1),
+    ("smallfloat-conformance", 2),
     ("smallfloat-tensor", 2),
     ("smallfloat-lab", 3),
     ("smallfloat-train", 3),

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use anyhow::Result;
 
 use crate::explore;
-use crate::output::Output;
+use crate::render::output::Output;
 
 const AFTER_HELP: &str = "\
 Examples:

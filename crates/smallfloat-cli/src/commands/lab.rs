@@ -12,11 +12,11 @@ use smallfloat_lab::experiments::{
 };
 use smallfloat_tensor::write_file_durably;
 
-use crate::files::{Input, check_outputs};
-use crate::lab_picture;
-use crate::options::integer;
-use crate::output::{self, Output};
-use crate::words;
+use crate::arguments::files::{Input, check_outputs};
+use crate::arguments::rounding::integer;
+use crate::charts::lab as lab_picture;
+use crate::render::output::Output;
+use crate::render::{output, text as words};
 
 const AFTER_HELP: &str = "\
 Examples:

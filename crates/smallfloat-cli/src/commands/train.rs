@@ -14,12 +14,12 @@ use smallfloat_train::{
     Accumulate, Architecture, Config, Optimizer, Options, PRESETS, Report, Step, Tally, Trainer, preset,
 };
 
-use crate::files::check_outputs;
-use crate::output::{self, Output};
-use crate::progress::Ticker;
-use crate::recipe::use_threads;
-use crate::train_picture::TrainPicture;
-use crate::words;
+use crate::arguments::files::check_outputs;
+use crate::arguments::quantize::use_threads;
+use crate::charts::train::TrainPicture;
+use crate::render::output::Output;
+use crate::render::progress::Ticker;
+use crate::render::{output, text as words};
 
 const AFTER_HELP: &str = "\
 Examples:

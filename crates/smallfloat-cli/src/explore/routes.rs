@@ -5,17 +5,18 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body, Bytes, Incoming};
-use hyper::header::{self, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::header::HeaderValue;
+use hyper::{Method, Request, Response, StatusCode, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use smallfloat_lab::explorer::{self, Question, tensor};
+use smallfloat_lab::explorer;
+use smallfloat_lab::explorer::{Question, tensor};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::assets;
-use super::guard::Guard;
+use crate::explore::assets;
+use crate::explore::guard::Guard;
 
 /// A question in JSON has no more bytes.
 const MOST_JSON: usize = 64 << 10;

@@ -14,8 +14,8 @@ use tokio::signal::ctrl_c;
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
-use super::guard::Guard;
-use super::routes::Routes;
+use crate::explore::guard::Guard;
+use crate::explore::routes::Routes;
 
 /// So many connections are served at once; others wait until one ends.
 const CONNECTIONS: usize = 256;

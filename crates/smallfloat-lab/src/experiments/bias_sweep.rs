@@ -6,7 +6,7 @@ use smallfloat::FormatSpec;
 use smallfloat_tensor::{BiasPolicy, Magnitudes};
 
 use super::data::Tensor;
-use super::{Axis, Cell, Findings, Knob, Mark, Options, Plot, Role, Series, Table, row};
+use super::{Axis, Cell, ExperimentOption, Findings, Mark, Options, Plot, Role, Series, Table, row};
 use crate::Error;
 
 const FORMATS: [&str; 4] = [
@@ -25,7 +25,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
     };
     if let Some(fixed) = specs.iter().find(|spec| !spec.has_free_bias() || spec.bias().is_some()) {
         return Err(Error::OptionRange {
-            option: Knob::Format.name(),
+            option: ExperimentOption::Format.name(),
             given: fixed.to_string(),
             expected: "a format of Tesla's whose bias is not given: cfloat8_1_4_3, cfloat8_1_5_2, shp".into(),
         });

@@ -8,7 +8,9 @@ use smallfloat::formats::BINARY32;
 use smallfloat::ops::{Operation, Semantics};
 use smallfloat::{Datum, Exact, Flags, Format, project};
 
-use super::{Axis, Cell, Findings, Knob, Mark, Options, Overflow, Plot, Series, Table, Unit, row};
+use super::{
+    Axis, Cell, ExperimentOption, Findings, Mark, Options, Overflow, Plot, Series, Table, Unit, row,
+};
 use crate::Error;
 
 const FORMATS: [&str; 6] =
@@ -22,7 +24,7 @@ const TALK: [Datum; 3] =
 pub(super) fn run(options: &Options) -> Result<Findings, Error> {
     let formats = options.formats_or(&FORMATS)?;
     if let Some(wide) = formats.iter().find(|format| format.width() > MAX_WIDTH) {
-        return Err(super::unfit(Knob::Format, wide, "a format of at most 8 bits"));
+        return Err(super::unfit(ExperimentOption::Format, wide, "a format of at most 8 bits"));
     }
     let through = options.accumulator_or(BINARY32)?;
     let mut findings = Findings::new("fma-double-rounding").set("--accumulator", through.to_string());

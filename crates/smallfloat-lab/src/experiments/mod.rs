@@ -45,7 +45,7 @@ use crate::Error;
 
 /// Something that experiments can be told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Knob {
+pub enum ExperimentOption {
     /// [`Options::formats`].
     Format,
     /// [`Options::accumulator`].
@@ -68,7 +68,7 @@ pub enum Knob {
     Update,
 }
 
-impl Knob {
+impl ExperimentOption {
     /// The option's name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
@@ -117,41 +117,46 @@ const MAX_TRIALS: u64 = 1_000_000;
 
 impl Options {
     /// The knobs that are turned.
-    fn given(&self) -> impl Iterator<Item = Knob> {
+    fn given(&self) -> impl Iterator<Item = ExperimentOption> {
         [
-            (Knob::Format, !self.formats.is_empty()),
-            (Knob::Accumulator, self.accumulator.is_some()),
-            (Knob::Input, self.input.is_some()),
-            (Knob::Seed, self.seed.is_some()),
-            (Knob::Length, self.length.is_some()),
-            (Knob::Trials, self.trials.is_some()),
-            (Knob::Tree, self.tree.is_some()),
-            (Knob::Order, self.order.is_some()),
-            (Knob::Temperature, !self.temperatures.is_empty()),
-            (Knob::Update, self.update.is_some()),
+            (ExperimentOption::Format, !self.formats.is_empty()),
+            (ExperimentOption::Accumulator, self.accumulator.is_some()),
+            (ExperimentOption::Input, self.input.is_some()),
+            (ExperimentOption::Seed, self.seed.is_some()),
+            (ExperimentOption::Length, self.length.is_some()),
+            (ExperimentOption::Trials, self.trials.is_some()),
+            (ExperimentOption::Tree, self.tree.is_some()),
+            (ExperimentOption::Order, self.order.is_some()),
+            (ExperimentOption::Temperature, !self.temperatures.is_empty()),
+            (ExperimentOption::Update, self.update.is_some()),
         ]
         .into_iter()
         .filter_map(|(knob, given)| given.then_some(knob))
     }
 
     fn check(&self) -> Result<(), Error> {
-        let range = |knob: Knob, legal: bool, given: String, expected: &str| {
+        let range = |knob: ExperimentOption, legal: bool, given: String, expected: &str| {
             let error = Error::OptionRange { option: knob.name(), given, expected: expected.to_owned() };
             if legal { Ok(()) } else { Err(error) }
         };
         if let Some(n) = self.length {
-            range(Knob::Length, (1..=MAX_LENGTH).contains(&n), n.to_string(), "an integer from 1 to 2^20")?;
+            range(
+                ExperimentOption::Length,
+                (1..=MAX_LENGTH).contains(&n),
+                n.to_string(),
+                "an integer from 1 to 2^20",
+            )?;
         }
         if let Some(n) = self.trials {
             let legal = (1..=MAX_TRIALS).contains(&n);
-            range(Knob::Trials, legal, n.to_string(), "an integer from 1 to 1000000")?;
+            range(ExperimentOption::Trials, legal, n.to_string(), "an integer from 1 to 1000000")?;
         }
         let positive = |x: f64| x.is_finite() && x > 0.0;
         for &x in &self.temperatures {
-            range(Knob::Temperature, positive(x), x.to_string(), "a positive number")?;
+            range(ExperimentOption::Temperature, positive(x), x.to_string(), "a positive number")?;
         }
         if let Some(x) = self.update {
-            range(Knob::Update, positive(x), x.to_string(), "a positive number")?;
+            range(ExperimentOption::Update, positive(x), x.to_string(), "a positive number")?;
         }
         Ok(())
     }
@@ -167,7 +172,7 @@ impl Options {
         } else {
             self.formats.iter().map(FormatSpec::format).collect::<Result<_, _>>()?
         };
-        formats.iter().try_for_each(|format| narrow(Knob::Format, format))?;
+        formats.iter().try_for_each(|format| narrow(ExperimentOption::Format, format))?;
         Ok(formats)
     }
 
@@ -176,7 +181,7 @@ impl Options {
         match self.formats_or(&[default])?.as_slice() {
             [format] => Ok(*format),
             many => Err(Error::OptionRange {
-                option: Knob::Format.name(),
+                option: ExperimentOption::Format.name(),
                 given: format!("{} formats", many.len()),
                 expected: "one format".into(),
             }),
@@ -189,7 +194,7 @@ impl Options {
         if format.is_signed() {
             Ok(format)
         } else {
-            Err(unfit(Knob::Accumulator, &format, "a signed format"))
+            Err(unfit(ExperimentOption::Accumulator, &format, "a signed format"))
         }
     }
 
@@ -206,7 +211,7 @@ impl Options {
 }
 
 /// Experiments take signed formats of at most 16 bits with a zero as what they examine.
-fn narrow(knob: Knob, format: &Format) -> Result<(), Error> {
+fn narrow(knob: ExperimentOption, format: &Format) -> Result<(), Error> {
     if format.is_signed() && !format.is_wide() && format.has_zero() {
         Ok(())
     } else {
@@ -214,7 +219,7 @@ fn narrow(knob: Knob, format: &Format) -> Result<(), Error> {
     }
 }
 
-fn unfit(knob: Knob, format: &Format, expected: &str) -> Error {
+fn unfit(knob: ExperimentOption, format: &Format, expected: &str) -> Error {
     Error::OptionRange { option: knob.name(), given: format.to_string(), expected: expected.to_owned() }
 }
 
@@ -226,7 +231,7 @@ pub struct Experiment {
     /// What it shows, in a line.
     pub about: &'static str,
     /// The options that mean something to it.
-    pub knobs: &'static [Knob],
+    pub knobs: &'static [ExperimentOption],
     run: fn(&Options) -> Result<Findings, Error>,
 }
 
@@ -266,7 +271,7 @@ macro_rules! experiments {
         pub const EXPERIMENTS: &[Experiment] = &[$(Experiment {
             name: $name,
             about: $about,
-            knobs: &[$(Knob::$knob),*],
+            knobs: &[$(ExperimentOption::$knob),*],
             run: $module::run,
         }),*];
     };

@@ -3,7 +3,7 @@
 use smallfloat::{Class, Format, Parameters, Subnormals};
 
 use super::unit::float;
-use super::{Axis, Cell, Findings, Knob, Mark, Options, Plot, Series, Table, row};
+use super::{Axis, Cell, ExperimentOption, Findings, Mark, Options, Plot, Series, Table, row};
 use crate::Error;
 
 const FORMATS: [&str; 8] = [
@@ -22,7 +22,7 @@ const ROWS: u64 = 16;
 pub(super) fn run(options: &Options) -> Result<Findings, Error> {
     let formats = options.formats_or(&FORMATS)?;
     if let Some(plain) = formats.iter().find(|format| !format.has_subnormals()) {
-        return Err(super::unfit(Knob::Format, plain, "a format with subnormals"));
+        return Err(super::unfit(ExperimentOption::Format, plain, "a format with subnormals"));
     }
     let mut findings = Findings::new("subnormals");
     let first = formats[0];

@@ -6,7 +6,7 @@ use smallfloat::{Datum, Family, Format, Preset, Rounding, Saturation, Subnormals
 
 use super::dyadic::Dyadic;
 use super::number::Value;
-use crate::words;
+use crate::describe;
 
 /// What there is to choose from.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -135,7 +135,7 @@ pub(super) fn card(format: &Format) -> Card {
         row: CATALOGUE.iter().find(|row| name.split(':').next() == Some(row.name)).map(|row| row.name),
         name,
         family: family(format.family()),
-        source: words::source(format),
+        source: describe::source(format),
         width: format.width(),
         precision: format.precision(),
         exponent_bits: format.exponent_bits(),
@@ -143,9 +143,9 @@ pub(super) fn card(format: &Format) -> Card {
         bias_range: format.bias_range(),
         signed: format.is_signed(),
         specials: format.specials().name(),
-        specials_rule: words::specials_rule(format),
+        specials_rule: describe::specials_rule(format),
         subnormals: format.subnormals().name(),
-        subnormals_rule: words::subnormals_rule(format),
+        subnormals_rule: describe::subnormals_rule(format),
         subnormals_choice: Subnormals::NAMED
             .iter()
             .filter(|(_, reading)| format.with_subnormals(*reading).is_ok())
@@ -160,7 +160,7 @@ pub(super) fn card(format: &Format) -> Card {
         finite_codes: format.finite_codes(),
         nan_codes: format.nan_codes(),
         infinite_codes,
-        besides: words::specials(format),
+        besides: describe::specials(format),
         preset: Preset::default_for(format).name(),
     }
 }

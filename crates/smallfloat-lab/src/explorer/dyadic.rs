@@ -4,7 +4,7 @@ use num_bigint::{BigInt, BigUint, Sign};
 use smallfloat::formats::BINARY64;
 use smallfloat::{Datum, Exact, Flags, project};
 
-use crate::words;
+use crate::describe;
 
 /// integer · 2^exponent, exactly.
 #[derive(Clone, Debug)]
@@ -133,13 +133,13 @@ pub(super) fn decimal(exact: Exact) -> String {
     let rounded = project(exact, &BINARY64, &BINARY64.default_projection());
     let x = f64::from_bits(rounded.value);
     if !rounded.flags.contains(Flags::INEXACT) {
-        return words::number(x);
+        return describe::number(x);
     }
     if let (Exact::Finite { significand, exponent, .. }, true) = (exact, x.is_infinite() || x == 0.0) {
         let leading = i64::from(exponent) + i64::from(significand.ilog2());
         return format!("≈{sign}2^{leading}");
     }
-    let text = words::number(x);
+    let text = describe::number(x);
     format!("≈{text}")
 }
 

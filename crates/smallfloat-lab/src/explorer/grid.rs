@@ -5,7 +5,7 @@ use smallfloat::{Class, Datum, Format};
 
 use super::error::Error;
 use super::{card, number};
-use crate::words;
+use crate::describe;
 
 /// A square of codes, or of pages of codes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -80,10 +80,10 @@ fn level(format: &Format, datum: Datum) -> Option<f64> {
 fn cell(format: &Format, code: u64) -> Cell {
     Cell {
         code,
-        label: words::code(format, code),
+        label: describe::code(format, code),
         class: number::class(format.classify(code)),
         negative: format.sign_bit(code),
-        text: words::value(format, code),
+        text: describe::value(format, code),
         level: level(format, format.decode(code)),
     }
 }

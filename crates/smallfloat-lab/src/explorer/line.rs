@@ -8,7 +8,7 @@ use smallfloat::{Datum, Format};
 
 use super::error::Error;
 use super::{card, listed, number};
-use crate::words;
+use crate::describe;
 
 /// Linear or logarithmic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -129,7 +129,7 @@ pub(super) fn line(window: &Window) -> Result<Line, Error> {
                 code,
                 at,
                 class: number::class(format.classify(code)),
-                text: words::value(&format, code),
+                text: describe::value(&format, code),
             })
             .collect();
     } else {

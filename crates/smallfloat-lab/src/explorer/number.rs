@@ -4,7 +4,7 @@ use serde::Serialize;
 use smallfloat::{Class, Datum, Exact, Format};
 
 use super::dyadic::{self, Dyadic};
-use crate::words;
+use crate::describe;
 
 /// A number in the two forms that people read.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -101,12 +101,12 @@ pub(super) fn code(format: &Format, code: u64) -> Code {
     let datum = format.decode(code);
     Code {
         code,
-        hex: words::code(format, code),
-        bits: words::bits(format, code),
+        hex: describe::code(format, code),
+        bits: describe::bits(format, code),
         class: class(format.classify(code)),
         negative: format.sign_bit(code),
         exact: datum.to_string(),
-        decimal: words::value(format, code),
+        decimal: describe::value(format, code),
         shortest: format.decode_text(code),
     }
 }
@@ -114,7 +114,7 @@ pub(super) fn code(format: &Format, code: u64) -> Code {
 /// A code and its neighbours.
 pub(super) fn neighbourhood(format: &Format, at: u64) -> Neighbourhood {
     let datum = format.decode(at);
-    let (exponent_field, significand_field) = words::fields(format, at);
+    let (exponent_field, significand_field) = describe::fields(format, at);
     let (below, above) = (format.next_below(datum.into()), format.next_above(datum.into()));
     let finite = |code: Option<u64>| code.map(|code| format.decode(code)).filter(Datum::is_finite);
     Neighbourhood {
@@ -122,7 +122,7 @@ pub(super) fn neighbourhood(format: &Format, at: u64) -> Neighbourhood {
         at: code(format, at),
         exponent_field,
         significand_field,
-        formula: words::formula(format, at),
+        formula: describe::formula(format, at),
         below: below.map(|below| code(format, below)),
         above: above.map(|above| code(format, above)),
         gap_below: finite(below).and_then(|below| Value::difference(datum, below)),

@@ -8,7 +8,7 @@ use super::dyadic::Dyadic;
 use super::error::Error;
 use super::format;
 use super::number::{self, Code, Value};
-use crate::words;
+use crate::describe;
 
 /// A value, and how it shall be rounded.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -210,7 +210,7 @@ impl Operand {
             mode: projection.rounding.name(),
             code: number::code(to, result.value),
             flags: result.flags.to_string(),
-            flags_in_words: words::flags(result.flags),
+            flags_in_words: describe::flags(result.flags),
             error: shown,
             relative: relative(),
         }

@@ -45,12 +45,12 @@ fn philox_blocks(philox: &Philox, first: u64, blocks: &mut [[u32; 4]]) {
         ];
         let mut key = [philox.seed, philox.seed >> 32];
         for _ in 0..10 {
-            let rounding_classes = [wide(key[0]), wide(key[1])];
+            let keys = [wide(key[0]), wide(key[1])];
             for [a, b, c, d] in &mut states {
                 let p = _mm256_mul_epu32(*a, multipliers[0]);
                 let q = _mm256_mul_epu32(*c, multipliers[1]);
-                *a = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64::<32>(q), *b), rounding_classes[0]);
-                *c = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64::<32>(p), *d), rounding_classes[1]);
+                *a = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64::<32>(q), *b), keys[0]);
+                *c = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64::<32>(p), *d), keys[1]);
                 (*b, *d) = (q, p);
             }
             key = [key[0].wrapping_add(STEPS[0]), key[1].wrapping_add(STEPS[1])];
@@ -77,9 +77,9 @@ fn philox_blocks(philox: &Philox, first: u64, blocks: &mut [[u32; 4]]) {
 fn ars5_blocks(ars5: &Ars5, first: u64, blocks: &mut [[u32; 4]]) {
     let pair = |low: u64, high: u64| _mm_set_epi64x(high.cast_signed(), low.cast_signed());
     let step = pair(KEY_STEPS[0], KEY_STEPS[1]);
-    let mut rounding_classes = [pair(ars5.seed, 0); 6];
+    let mut keys = [pair(ars5.seed, 0); 6];
     for i in 1..6 {
-        rounding_classes[i] = _mm_add_epi64(rounding_classes[i - 1], step);
+        keys[i] = _mm_add_epi64(keys[i - 1], step);
     }
     let (groups, rest) = blocks.as_chunks_mut::<8>();
     let count = groups.len() as u64;
@@ -87,18 +87,16 @@ fn ars5_blocks(ars5: &Ars5, first: u64, blocks: &mut [[u32; 4]]) {
         let counter = pair(number, ars5.stream);
         let mut states = [counter; 8];
         for (i, state) in (0..).zip(&mut states) {
-            *state = _mm_xor_si128(_mm_add_epi64(counter, _mm_set_epi64x(0, i)), rounding_classes[0]);
+            *state = _mm_xor_si128(_mm_add_epi64(counter, _mm_set_epi64x(0, i)), keys[0]);
         }
-        for key in &rounding_classes[1..5] {
+        for key in &keys[1..5] {
             for state in &mut states {
                 *state = _mm_aesenc_si128(*state, *key);
             }
         }
         for (out, state) in group.iter_mut().zip(states) {
             // SAFETY: the reference is to 16 writable bytes.
-            unsafe {
-                _mm_storeu_si128(out.as_mut_ptr().cast(), _mm_aesenclast_si128(state, rounding_classes[5]))
-            };
+            unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), _mm_aesenclast_si128(state, keys[5])) };
         }
     }
     for (words, number) in rest.iter_mut().zip((0..8).map(|i| first.wrapping_add(8 * count + i))) {

@@ -63,13 +63,13 @@ fn philox_groups(philox: &Philox, first: u64, groups: &mut [[[u32; 4]; GROUP]]) 
         ];
         let mut key = [philox.seed, philox.seed >> 32];
         for _ in 0..10 {
-            let rounding_classes = [wide(key[0]), wide(key[1])];
+            let keys = [wide(key[0]), wide(key[1])];
             for [a, b, c, d] in &mut states {
                 let p = _mm512_mul_epu32(*a, multipliers[0]);
                 let q = _mm512_mul_epu32(*c, multipliers[1]);
                 // 0x96: exclusive or of three.
-                *a = _mm512_ternarylogic_epi64::<0x96>(_mm512_srli_epi64::<32>(q), *b, rounding_classes[0]);
-                *c = _mm512_ternarylogic_epi64::<0x96>(_mm512_srli_epi64::<32>(p), *d, rounding_classes[1]);
+                *a = _mm512_ternarylogic_epi64::<0x96>(_mm512_srli_epi64::<32>(q), *b, keys[0]);
+                *c = _mm512_ternarylogic_epi64::<0x96>(_mm512_srli_epi64::<32>(p), *d, keys[1]);
                 (*b, *d) = (q, p);
             }
             key = [key[0].wrapping_add(STEPS[0]), key[1].wrapping_add(STEPS[1])];
@@ -98,24 +98,24 @@ fn ars5_groups(ars5: &Ars5, first: u64, groups: &mut [[[u32; 4]; GROUP]]) -> usi
         _mm512_setr_epi64(low, high, low, high, low, high, low, high)
     };
     let step = pair(KEY_STEPS[0], KEY_STEPS[1]);
-    let mut rounding_classes = [pair(ars5.seed, 0); 6];
+    let mut keys = [pair(ars5.seed, 0); 6];
     for i in 1..6 {
-        rounding_classes[i] = _mm512_add_epi64(rounding_classes[i - 1], step);
+        keys[i] = _mm512_add_epi64(keys[i - 1], step);
     }
     for (group, i) in groups.iter_mut().zip(0..) {
         let counter = pair(first.wrapping_add(GROUP as u64 * i), ars5.stream);
         let mut states = [counter; 4];
         for (i, state) in (0..).step_by(4).zip(&mut states) {
             let places = _mm512_setr_epi64(i, 0, i + 1, 0, i + 2, 0, i + 3, 0);
-            *state = _mm512_xor_si512(_mm512_add_epi64(counter, places), rounding_classes[0]);
+            *state = _mm512_xor_si512(_mm512_add_epi64(counter, places), keys[0]);
         }
-        for key in &rounding_classes[1..5] {
+        for key in &keys[1..5] {
             for state in &mut states {
                 *state = _mm512_aesenc_epi128(*state, *key);
             }
         }
         for (out, state) in group.as_chunks_mut::<4>().0.iter_mut().zip(states) {
-            store(out, _mm512_aesenclast_epi128(state, rounding_classes[5]));
+            store(out, _mm512_aesenclast_epi128(state, keys[5]));
         }
     }
     GROUP * groups.len()

@@ -1,0 +1,7 @@
+//! Arguments that several commands share.
+
+pub(crate) mod files;
+pub(crate) mod input;
+pub(crate) mod quantize;
+pub(crate) mod rounding;
+pub(crate) mod schemes;

@@ -1,0 +1,221 @@
+//! What decides the bytes that `quantize` and `plan` ask for: format, bias, rounding, scheme, and which tensors.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail, ensure};
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use smallfloat::{FormatSpec, NegativeRule, RandomBits, Rounding};
+use smallfloat_tensor::{BiasPolicy, Calibration, Granularity, Layout, Negative, Nonfinite, Options, View};
+
+use crate::arguments::rounding::ProjectionArgs;
+use crate::arguments::schemes::SchemeArgs;
+use crate::render::text as words;
+
+/// Format, bias, rounding, storing, and which tensors.
+#[derive(clap::Args)]
+pub(crate) struct RecipeArgs {
+    /// The format; a bias in its name is the same as --bias. The name of a scheme is the same as --scheme
+    #[arg(long, default_value = "cfloat8_1_4_3")]
+    pub(crate) format: String,
+
+    /// auto, amax, amax:margin=M, percentile:P or a number [default: auto, where the format leaves a choice]
+    #[arg(long, value_name = "BIAS", allow_hyphen_values = true)]
+    bias: Option<String>,
+
+    /// Activations by which errors weigh in --bias auto and --scale-rule least-error: .safetensors with tensors named as
+    /// those that are quantized or as their modules, samples × input channels, or .npy for all with as many columns
+    #[arg(long, visible_alias = "calibrate", value_name = "FILE")]
+    calibration: Option<PathBuf>,
+
+    /// Stochastic rounding: the same as --rounding stochastic-a
+    #[arg(long, conflicts_with = "rounding")]
+    stochastic: bool,
+
+    /// Quantize only tensors whose name matches; may be given several times
+    #[arg(long, value_name = "GLOB")]
+    include: Vec<String>,
+
+    /// Copy tensors whose name matches; may be given several times
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<String>,
+
+    /// Infinities and NaN: `preset` gives them what the preset says [default: refuse them]
+    #[arg(long, value_name = "RULE", value_parser = ["preset"])]
+    nonfinite: Option<String>,
+
+    /// Negative values in an unsigned format: nan, zero or magnitude [default: refuse them]
+    #[arg(long, value_name = "RULE", value_parser = NEGATIVE)]
+    negative: Option<String>,
+
+    /// Where random words come from: philox
+    #[arg(long, value_name = "NAME", default_value = "philox")]
+    generator: String,
+
+    #[command(flatten)]
+    scheme: SchemeArgs,
+
+    #[command(flatten)]
+    projection: ProjectionArgs,
+}
+
+impl RecipeArgs {
+    /// What the result is called.
+    pub(crate) fn name(&self) -> &str {
+        self.scheme.name(&self.format)
+    }
+
+    /// The options; whether to overwrite and to verify is left at the defaults.
+    pub(crate) fn options(&self) -> Result<Options> {
+        built("--generator", &self.generator, "philox")?;
+        let mut options = self.scheme.options(&self.format)?;
+        options.bias = bias(self, &options.format)?;
+        let calibration = self.calibration.as_deref().map(Calibration::open).transpose();
+        options.calibration = calibration.context("--calibration")?.map(Arc::new);
+        options.rounding = rounding(self)?;
+        options.seed = self.projection.seed;
+        options.saturation = self.projection.saturation;
+        options.preset = self.projection.preset;
+        if self.nonfinite.is_some() {
+            options.nonfinite = Nonfinite::Preset;
+        }
+        options.negative =
+            self.negative.as_deref().map_or(Negative::Refuse, |rule| Negative::Apply(negative(rule)));
+        Ok(options)
+    }
+
+    /// The tensors that the patterns take.
+    pub(crate) fn selection(&self, options: &Options) -> Result<Selection> {
+        Selection::new(self, options)
+    }
+}
+
+/// What becomes of negative values, by the words of --negative.
+pub(crate) const NEGATIVE: [&str; 3] = ["nan", "zero", "magnitude"];
+
+pub(crate) fn negative(word: &str) -> NegativeRule {
+    match word {
+        "nan" => NegativeRule::Nan,
+        "zero" => NegativeRule::Zero,
+        _ => NegativeRule::Magnitude,
+    }
+}
+
+/// Takes this many threads from now on.
+pub(crate) fn use_threads(threads: Option<u16>) -> Result<()> {
+    let Some(threads) = threads else { return Ok(()) };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into());
+    pool.build_global().context("--threads")
+}
+
+/// Pictures have a row a tensor, with the range of its one bias.
+pub(crate) fn can_be_drawn(options: &Options) -> bool {
+    options.scale.is_none() && options.granularity == Granularity::Tensor
+}
+
+pub(crate) fn bias_in_words(options: &Options) -> String {
+    match options.bias {
+        _ if !options.format.has_free_bias() => String::new(),
+        BiasPolicy::Fixed(_) if options.format.bias().is_some() => String::new(),
+        bias => format!(", bias {bias}"),
+    }
+}
+
+fn built(option: &str, value: &str, only: &str) -> Result<()> {
+    ensure!(value == only, "{option} {value} is not built yet; `{only}` is");
+    Ok(())
+}
+
+/// The policy that --bias and the format's name agree on.
+fn bias(args: &RecipeArgs, format: &FormatSpec) -> Result<BiasPolicy> {
+    let named = format.bias();
+    let Some(text) = &args.bias else {
+        return Ok(named.map_or(BiasPolicy::LeastError, BiasPolicy::Fixed));
+    };
+    let policy: BiasPolicy = text.parse().context("--bias")?;
+    match (policy, named) {
+        (BiasPolicy::Fixed(bias), Some(named)) if bias == named => {}
+        (BiasPolicy::Fixed(bias), None) => {
+            format.with_bias(bias).context("--bias")?;
+        }
+        (_, None) => {}
+        (policy, Some(named)) if format.has_free_bias() => {
+            bail!(
+                "--bias {policy} contradicts the bias {named} of --format {}; give one of them",
+                args.format
+            )
+        }
+        (policy, Some(named)) => {
+            bail!("--bias {policy}: the bias of {} is always {named}; leave the option out", args.format)
+        }
+    }
+    Ok(policy)
+}
+
+fn rounding(args: &RecipeArgs) -> Result<Option<Rounding>> {
+    let projection = &args.projection;
+    let first = RandomBits::new(1, 0)?;
+    let rounding = if args.stochastic { Some(Rounding::StochasticA(first)) } else { projection.rounding };
+    let Some(stochastic) = rounding.filter(|rounding| rounding.is_stochastic()) else {
+        ensure!(projection.seed.is_none(), "--seed is for stochastic rounding; add --stochastic");
+        return Ok(rounding);
+    };
+    ensure!(projection.seed.is_some(), "stochastic rounding needs --seed S, so that it can be reproduced");
+    let bits = RandomBits::from_word32(projection.random_bits, 0).context("--random-bits")?;
+    Ok(Some(stochastic.with_random_bits(bits)))
+}
+
+/// Which tensors are quantized, by name.
+pub(crate) struct Selection {
+    include: Option<GlobSet>,
+    exclude: GlobSet,
+    layout: Layout,
+}
+
+impl Selection {
+    fn new(args: &RecipeArgs, options: &Options) -> Result<Self> {
+        let include = (!args.include.is_empty()).then(|| globs("--include", &args.include)).transpose()?;
+        // CFloat8 codes take every tensor, whatever they are stored as.
+        Ok(Self { include, exclude: globs("--exclude", &args.exclude)?, layout: options.layout })
+    }
+
+    pub(crate) fn selects(&self, name: &str) -> bool {
+        let expected = || self.layout.expects(name);
+        self.include.as_ref().map_or_else(expected, |globs| globs.is_match(name))
+            && !self.exclude.is_match(name)
+    }
+
+    /// A pattern that matches nothing is a mistake.
+    pub(crate) fn check(&self, input: &Path) -> Result<()> {
+        let Some(include) = &self.include else { return Ok(()) };
+        let mut names = Vec::new();
+        for file in files(input)? {
+            names.extend(View::open(file)?.tensors().iter().map(|tensor| tensor.info.name.clone()));
+        }
+        let mut names = names.iter();
+        if names.clone().any(|name| include.is_match(name)) {
+            return Ok(());
+        }
+        let first = names.next().map(|name| words::tensor_name(name, 60)).unwrap_or_default();
+        bail!("--include: no tensor of {} matches; the first is named `{first}`", input.display())
+    }
+}
+
+fn globs(option: &'static str, patterns: &[String]) -> Result<GlobSet> {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        set.add(Glob::new(pattern).context(option)?);
+    }
+    set.build().context(option)
+}
+
+/// The files with tensors: the input, or those of the folder that it is.
+fn files(input: &Path) -> Result<Vec<PathBuf>> {
+    if !input.is_dir() {
+        return Ok(vec![input.to_path_buf()]);
+    }
+    let entries = fs::read_dir(input).with_context(|| format!("cannot list `{}`", input.display()))?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|e| e == "safetensors")).collect())
+}

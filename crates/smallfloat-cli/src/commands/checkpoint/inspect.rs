@@ -1,0 +1,223 @@
+//! `smallfloat inspect`: what is in a file, from its metadata alone.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use smallfloat::Format;
+use smallfloat_tensor::{Entry, Scaled, SourceKind, TensorView, View, open_checkpoint};
+
+use crate::arguments::files::Input;
+use crate::commands::checkpoint::bias_report;
+use crate::commands::checkpoint::bias_report::BiasReportArgs;
+use crate::render::output::Output;
+use crate::render::{json as js, report, text as words};
+
+const AFTER_HELP: &str = "\
+Examples:
+  smallfloat inspect model.safetensors
+  smallfloat inspect model.cf8.safetensors --json
+  smallfloat inspect checkpoint/
+  smallfloat inspect model.safetensors --bias-report --plot biases.svg
+  smallfloat inspect model.safetensors --bias-report --format cfloat8_1_5_2 --bias auto --bias 15
+
+Without --bias-report data is not read, so this takes no longer for large files. The range of a quantized tensor is
+from the smallest to the largest positive value of its format at its bias.";
+
+/// Tell what a file holds: tensors, formats, biases, ranges.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// A .safetensors or .npy file or a checkpoint folder, quantized or not; `-` is standard input
+    file: PathBuf,
+
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    bias_report: BiasReportArgs,
+}
+
+pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
+    let input = Input::open(&args.file)?;
+    let views = open_checkpoint(input.path())?;
+    let is_folder = input.path().is_dir();
+    if args.bias_report.bias_report {
+        return bias_report::run(&args.bias_report, &args.file, &views, args.json, out);
+    }
+    if args.json {
+        serde_json::to_writer_pretty(&mut *out, &object(args, &views, is_folder))?;
+        writeln!(out)?;
+        return Ok(());
+    }
+    let kinds: BTreeSet<&str> = views.iter().map(kind).collect();
+    let kinds = kinds.into_iter().collect::<Vec<_>>().join("; ");
+    let of =
+        if is_folder { format!("{}, {kinds}", words::plural(views.len() as u64, "file")) } else { kinds };
+    writeln!(out, "{}\n", out.bold(format!("{}: {of}", args.file.display())))?;
+    let tensors: Vec<&TensorView> = views.iter().flat_map(View::tensors).collect();
+    let rows: Vec<_> = tensors.iter().map(|tensor| (&*tensor.info.name, cells(tensor))).collect();
+    let header = ["tensor", "format", "bias", "shape", "size", "range"];
+    report::rows_of_names(&header, &[2, 4], &rows, out)?;
+    let totals = Totals::of(&tensors);
+    writeln!(
+        out,
+        "\n{}, {} of them quantized; {}, {} of data",
+        words::plural(tensors.len() as u64, "tensor"),
+        words::count(totals.quantized),
+        words::plural(totals.elements, "element"),
+        words::bytes(totals.bytes)
+    )?;
+    let entries: Vec<&Entry> = tensors.iter().filter_map(|tensor| tensor.entry()).collect();
+    if !entries.is_empty() {
+        let distinct = |field: &dyn Fn(&Entry) -> String| {
+            let all: BTreeSet<String> = entries.iter().map(|entry| field(entry)).collect();
+            all.into_iter().collect::<Vec<_>>().join(", ")
+        };
+        writeln!(out, "from         {}", distinct(&|entry| entry.source_dtype.clone()))?;
+        writeln!(out, "rounding     {}", distinct(&rounding))?;
+        writeln!(out, "subnormals   {}", distinct(&|entry| entry.subnormals.clone()))?;
+        writeln!(out, "granularity  one bias or scale a {}", distinct(&|entry| entry.granularity.clone()))?;
+    }
+    let scales: BTreeSet<String> = tensors.iter().filter_map(|tensor| tensor.scaled().map(scales)).collect();
+    for scales in scales {
+        writeln!(out, "scales       {scales}")?;
+    }
+    Ok(())
+}
+
+/// How a tensor's scales are stored, in words.
+fn scales(scaled: &Scaled) -> String {
+    let (packing, granularity) = (scaled.packing.name(), scaled.granularity);
+    match &scaled.scale {
+        None => format!("biases, one a {granularity}; codes as {packing}"),
+        Some(scale) => {
+            let global = if scale.global.is_some() { ", divided by one F32 a tensor" } else { "" };
+            format!("{}, one a {granularity}{global}; codes as {packing}", scale.format)
+        }
+    }
+}
+
+fn kind(view: &View) -> &'static str {
+    match (view.is_container(), view.source().kind()) {
+        (true, _) => "quantized tensors in safetensors",
+        (false, _) if view.is_quantized() => "scaled tensors of another program's layout in safetensors",
+        (false, SourceKind::Npy) => "NumPy array",
+        (false, _) => "safetensors",
+    }
+}
+
+fn rounding(entry: &Entry) -> String {
+    let rounding = &entry.rounding;
+    match (entry.random_bits, entry.seed, &entry.generator) {
+        (Some(bits), Some(seed), Some(generator)) => {
+            format!("{rounding}, {bits} random bits of {generator}, seed {seed}")
+        }
+        _ => rounding.clone(),
+    }
+}
+
+fn cells(tensor: &TensorView) -> Vec<String> {
+    let info = &tensor.info;
+    let (format, bias, range) = match (tensor.format(), tensor.entry()) {
+        (Some(_), Some(entry)) if tensor.scaled().is_some() => {
+            (words::tensor_name(&entry.format, 20), String::new(), String::new())
+        }
+        (Some(format), Some(entry)) => {
+            let [smallest, largest] = ends(format);
+            let bias = if format.has_free_bias() { format.bias().to_string() } else { String::new() };
+            (words::tensor_name(&entry.format, 20), bias, format!("{smallest}…{largest}"))
+        }
+        (Some(format), None) => (words::tensor_name(&format.to_string(), 20), String::new(), String::new()),
+        (None, _) => (info.dtype.name().to_owned(), String::new(), String::new()),
+    };
+    vec![format, bias, words::shape(&info.shape), words::bytes(info.len), range]
+}
+
+/// The smallest and the largest positive value, in a few characters.
+fn ends(format: &Format) -> [String; 2] {
+    [format.min_positive(), format.max_finite()]
+        .map(|datum| datum.to_f64().map_or_else(|| datum.to_string(), words::rough))
+}
+
+struct Totals {
+    quantized: u64,
+    elements: u64,
+    bytes: u64,
+}
+
+impl Totals {
+    fn of(tensors: &[&TensorView]) -> Self {
+        Self {
+            quantized: tensors.iter().filter(|tensor| tensor.format().is_some()).count() as u64,
+            elements: tensors.iter().fold(0, |sum, tensor| sum.saturating_add(tensor.info.elements())),
+            bytes: tensors.iter().fold(0, |sum, tensor| sum.saturating_add(tensor.info.len)),
+        }
+    }
+}
+
+fn object(args: &Args, views: &[View], is_folder: bool) -> Value {
+    let all: Vec<&TensorView> = views.iter().flat_map(View::tensors).collect();
+    let totals = Totals::of(&all);
+    let kind = match views {
+        [view] if view.source().kind() == SourceKind::Npy => "npy",
+        _ => "safetensors",
+    };
+    let name = |view: &View| view.source().path().file_name().map(|name| name.to_string_lossy().into_owned());
+    let tensors = views.iter().flat_map(|view| view.tensors().iter().map(move |tensor| (view, tensor)));
+    let tensors = tensors.map(|(view, tensor)| {
+        let mut object = tensor_object(tensor);
+        if is_folder {
+            object["file"] = json!(name(view));
+        }
+        object
+    });
+    let mut object = json!({
+        "file": args.file.to_string_lossy(),
+        "kind": kind,
+        "quantized": views.iter().any(View::is_quantized),
+        "tensors": tensors.collect::<Vec<_>>(),
+        "totals": {
+            "tensors": all.len(),
+            "quantized": totals.quantized,
+            "elements": totals.elements,
+            "bytes": totals.bytes,
+        },
+        "bytes": views.iter().map(|view| view.source().file_len()).sum::<u64>(),
+    });
+    if is_folder {
+        let file = |view: &View| json!({ "file": name(view), "bytes": view.source().file_len() });
+        object["files"] = views.iter().map(file).collect();
+    }
+    object
+}
+
+fn tensor_object(tensor: &TensorView) -> Value {
+    let info = &tensor.info;
+    // The range is a format's at one bias; groups have many.
+    let format = tensor.format().filter(|_| tensor.scaled().is_none());
+    let name = tensor.entry().map(|entry| entry.format.clone());
+    let name = name.or_else(|| tensor.format().map(Format::to_string));
+    json!({
+        "name": info.name,
+        "dtype": info.dtype.name(),
+        "shape": info.shape,
+        "elements": info.elements(),
+        "bytes": info.len,
+        "format": name,
+        "bias": format.map(Format::bias),
+        "min_positive": format.map(|format| js::datum(format.min_positive())),
+        "max": format.map(|format| js::datum(format.max_finite())),
+        "scales": tensor.scaled().map(|scaled| json!({
+            "format": scaled.scale.map(|scale| scale.format.to_string()),
+            "granularity": scaled.granularity.to_string(),
+            "shape": scaled.granularity.scale_shape(&info.shape),
+            "global": scaled.scale.is_some_and(|scale| scale.global.is_some()),
+            "packing": scaled.packing.name(),
+        })),
+        "container": tensor.entry(),
+    })
+}

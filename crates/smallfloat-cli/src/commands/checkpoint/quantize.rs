@@ -1,0 +1,151 @@
+//! `smallfloat quantize`: the tensors of a file into a small format.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail, ensure};
+use smallfloat_tensor::{Options, Report, quantize, write_file_durably};
+
+use crate::arguments::files::{Input, check_outputs};
+use crate::arguments::quantize::{RecipeArgs, bias_in_words, can_be_drawn, use_threads};
+use crate::charts::checkpoint::Picture;
+use crate::render::output::Output;
+use crate::render::progress::Bar;
+use crate::render::{report, text as words};
+
+const AFTER_HELP: &str = "\
+Examples:
+  smallfloat quantize model.safetensors -o model.cf8.safetensors
+  smallfloat quantize model.safetensors -o out.safetensors --format cfloat8_1_5_2 \\
+      --include '*.weight' --exclude '*norm*' --report report.json --plot report.svg
+  smallfloat quantize w.npy -o w.safetensors --format e4m3fn --rounding toward-zero
+  smallfloat quantize model.safetensors -o out.safetensors --stochastic --seed 1
+  smallfloat quantize model.safetensors -o out.safetensors --granularity channel
+  smallfloat quantize model.safetensors -o out.safetensors --calibration activations.safetensors
+  smallfloat quantize checkpoint/ -o checkpoint-mxfp4/ --scheme mxfp4-pack-quantized
+
+F64, F32, F16 and BF16 tensors are quantized, and those that are quantized already, which
+are decoded first; all others are copied. The output is a safetensors file of codes with a
+bias or scales beside each tensor; it is read back and verified, then it appears under its
+name as a whole. The same input and options give the same bytes, whatever the number of
+threads. A checkpoint folder becomes a folder with config.json and index.
+
+Schemes with scales quantize tensors of two and more dimensions. Those of other programs
+take matrices named *.weight, and without --include no embeddings and no output head.
+
+With --bias auto each tensor gets the bias with the least squared error; amax: the largest
+at which nothing saturates; percentile:P: the same for P % of the elements; N: this one.
+With --calibration errors in a column weigh as much as the activations that it meets, Σx²
+over the samples. `smallfloat inspect --bias-report` tells what each choice would cost.";
+
+/// Quantize the tensors of a .safetensors or .npy file, or of a checkpoint folder.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The file with the tensors, or a folder with .safetensors files; `-` is standard input
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+
+    /// The safetensors file to write, or the folder for a folder
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+
+    /// How many threads [default: one a core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+
+    /// Write the report as JSON
+    #[arg(long, value_name = "FILE.json")]
+    report: Option<PathBuf>,
+
+    /// Draw error and exponents of every tensor
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+
+    /// Don't read the output back
+    #[arg(long)]
+    no_verify: bool,
+
+    /// Replace files that exist
+    #[arg(long, visible_alias = "force")]
+    overwrite: bool,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    recipe: RecipeArgs,
+}
+
+pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
+    let options = options(args)?;
+    let selection = args.recipe.selection(&options)?;
+    if args.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
+        bail!(
+            "-o {}: an .npy file has no room for biases and formats; write a .safetensors file",
+            args.output.display()
+        );
+    }
+    let is_folder = args.input.is_dir();
+    let output = (!is_folder).then_some(&*args.output);
+    let outputs = [("-o", output), ("--report", args.report.as_deref()), ("--plot", args.plot.as_deref())];
+    check_outputs(&outputs, args.overwrite)?;
+    use_threads(args.threads)?;
+    let input = Input::open(&args.input)?;
+    selection.check(input.path())?;
+
+    let report = {
+        let bar = Bar::new();
+        let select = |name: &str| selection.selects(name);
+        quantize(input.path(), &args.output, &options, &select, &mut |progress| bar.update(progress))?
+    };
+    write_extras(args, &options, &report)?;
+    if args.json {
+        serde_json::to_writer_pretty(&mut *out, &report)?;
+        writeln!(out)?;
+    } else {
+        let (format, bias) = (args.recipe.name(), bias_in_words(&options));
+        writeln!(out, "{}\n", out.bold(format!("{} as {format}{bias}", args.input.display())))?;
+        report::tensors(&report, out)?;
+        writeln!(out)?;
+        report::totals(&report, report::checked(options.verify), out)?;
+    }
+    if report.totals.quantized == 0 {
+        eprintln!("smallfloat: note: no tensor was quantized (F64, F32, F16 and BF16 are), all were copied");
+    } else if report.quantization_config.is_some() && !args.input.is_dir() {
+        eprintln!(
+            "smallfloat: note: readers need the quantization_config of --json in the model's config.json"
+        );
+    }
+    Ok(())
+}
+
+/// The report and the picture.
+fn write_extras(args: &Args, options: &Options, report: &Report) -> Result<()> {
+    if let Some(path) = &args.report {
+        let mut text = serde_json::to_vec_pretty(report)?;
+        text.push(b'\n');
+        write_file_durably(path, &text, args.overwrite).context("--report")?;
+    }
+    if let Some(path) = &args.plot {
+        let name = args.input.file_name().unwrap_or(args.input.as_os_str()).to_string_lossy().into_owned();
+        let title =
+            format!("{} as {}{}", words::tensor_name(&name, 60), args.recipe.format, bias_in_words(options));
+        let svg = Picture::new(title, report, &options.format)?.svg()?;
+        write_file_durably(path, svg.as_bytes(), args.overwrite).context("--plot")?;
+    }
+    Ok(())
+}
+
+fn options(args: &Args) -> Result<Options> {
+    let mut options = args.recipe.options()?;
+    options.overwrite = args.overwrite;
+    options.verify = !args.no_verify;
+    options.histograms = args.plot.is_some();
+    ensure!(
+        args.plot.is_none() || can_be_drawn(&options),
+        "--plot draws tensors with one bias each; leave it out for channels, blocks and scales"
+    );
+    Ok(options)
+}

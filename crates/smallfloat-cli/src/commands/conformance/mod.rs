@@ -1,0 +1,5 @@
+//! Implementations under test.
+
+pub(crate) mod kappa;
+pub(crate) mod vectors;
+pub(crate) mod vectors_check;

@@ -1,0 +1,201 @@
+//! `smallfloat vectors`: test vectors for hardware and other implementations.
+
+use std::io;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Subcommand;
+use smallfloat::ops::{Function, Specialization};
+use smallfloat::{Format, RandomBits, Rounding};
+use smallfloat_conformance::vectors::{FlagSet, Layout, Level, Plan, UnitUnderTest, VectorSet, WriteError};
+use smallfloat_tensor::DurableFile;
+
+use crate::arguments::files::check_outputs;
+use crate::arguments::rounding::ProjectionArgs;
+use crate::commands::conformance::vectors_check;
+use crate::render::output::Output;
+use crate::render::text as words;
+
+const AFTER_HELP: &str = "\
+Examples:
+  smallfloat vectors gen --op convert --from binary32 --to cfloat8_1_4_3:bias=7 > vectors.txt
+  my-simulator vectors.txt | smallfloat vectors check -
+
+`smallfloat vectors gen --help` and `smallfloat vectors check --help` have more.";
+
+/// Generate test vectors, and check what an implementation made of them.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP, subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Gen(Box<GenArgs>),
+    Check(Box<vectors_check::Args>),
+}
+
+/// What is under test.
+#[derive(clap::Args)]
+pub(super) struct UnitArgs {
+    /// The operation: `convert`, a name with --format, or `Name<formats…, (rounding, saturation)>`
+    #[arg(long, value_name = "OPERATION")]
+    op: Option<String>,
+
+    /// The source format of `convert`
+    #[arg(long, value_name = "FORMAT", requires = "to")]
+    from: Option<String>,
+
+    /// The destination format of `convert`
+    #[arg(long, value_name = "FORMAT", requires = "from")]
+    to: Option<String>,
+
+    /// The format of all operands and of the result of a named operation
+    #[arg(long, value_name = "FORMAT", conflicts_with = "from", requires = "op")]
+    format: Option<String>,
+
+    /// The flags in each line: idou (the default if a format is Tesla's), all (else) or none
+    #[arg(long, value_name = "FLAGS")]
+    pub(super) flags: Option<FlagSet>,
+
+    #[command(flatten)]
+    pub(super) projection: ProjectionArgs,
+}
+
+const GEN_HELP: &str = "\
+Examples:
+  smallfloat vectors gen --op convert --from binary32 --to e4m3fn --saturation satfinite
+  smallfloat vectors gen --op Add --format e5m2 --rounding toward-zero --layout csv
+  smallfloat vectors gen --op 'FMA<e4m3fn, e4m3fn, binary32, e4m3fn>' --level 2 --seed 7 -o fma.txt
+  smallfloat vectors gen --op convert --from binary32 --to cfloat8_1_4_3:bias=7 \\
+      --rounding stochastic-a --random-bits 8 --layout readmemh -o sr.hex
+  smallfloat vectors gen --op 'BlockDotProduct<2, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>'
+
+A line has the operands' codes, a random word where the rounding takes one, the result's code,
+and flags: bit 0 inexact, 1 underflow, 2 overflow, 3 division by zero, 4 invalid, 5 denormal.
+Blocks are a scale and its elements, one after the other; their flags are those of all elements.
+The header names operation, formats, flags, seed, number of lines and the SHA-256 of the lines as
+the testfloat layout has them.
+
+Levels: exhaustive is every combination of operands, up to 2^32 (the default up to 2^24); 1 and 2
+are extremes, binades and special significands, each with each, operands solved for so that
+results lie on rounding boundaries and beside them or cancel, and weighted random lines.";
+
+/// Write test vectors: operands with the defined result and its flags.
+#[derive(clap::Args)]
+#[command(after_help = GEN_HELP)]
+struct GenArgs {
+    #[command(flatten)]
+    unit: UnitArgs,
+
+    /// How much is tried: exhaustive, 1 or 2 [default: exhaustive up to 2^24 lines, else 1]
+    #[arg(long, value_name = "LEVEL")]
+    level: Option<Level>,
+
+    /// testfloat, readmemh, csv or jsonl
+    #[arg(long, value_name = "LAYOUT", default_value = "testfloat")]
+    layout: Layout,
+
+    /// How many random lines [default: 10,000 at level 1, 1,000,000 at level 2]
+    #[arg(long, value_name = "N")]
+    random: Option<u64>,
+
+    /// The file to write; without it, or with `-`, standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Replace a file that exists
+    #[arg(long, visible_alias = "force")]
+    overwrite: bool,
+}
+
+pub(crate) fn run(args: &Args, out: &mut Output) -> Result<ExitCode> {
+    match &args.command {
+        Command::Gen(args) => generate(args, out).map(|()| ExitCode::SUCCESS),
+        Command::Check(args) => vectors_check::run(args, out),
+    }
+}
+
+impl UnitArgs {
+    /// The unit, if the arguments name one.
+    pub(super) fn unit(&self) -> Result<Option<UnitUnderTest>> {
+        let rounding = self.rounding()?;
+        let (preset, saturation) = (self.projection.preset, self.projection.saturation);
+        let is_convert = self.op.as_deref().is_none_or(|op| op.eq_ignore_ascii_case("convert"));
+        if let (Some(from), Some(to)) = (&self.from, &self.to) {
+            if !is_convert {
+                bail!("--from and --to go with --op convert; other operations have their formats in <…>");
+            }
+            let from: Format = from.parse().context("--from")?;
+            let to: Format = to.parse().context("--to")?;
+            return Ok(Some(UnitUnderTest::convert(&from, &to, preset, rounding, saturation)?));
+        }
+        let Some(op) = &self.op else {
+            if preset.is_some() || rounding.is_some() || saturation.is_some() {
+                bail!("a rounding, saturation or preset needs --op, or --from and --to");
+            }
+            return Ok(None);
+        };
+        let operation = match &self.format {
+            Some(format) => named(op, &format.parse().context("--format")?)?,
+            None if is_convert => bail!("--op convert needs --from and --to"),
+            None => op.parse().with_context(|| format!("--op `{}`", words::excerpt(op)))?,
+        };
+        Ok(Some(UnitUnderTest::new(operation, None)?.with_policy(preset, rounding, saturation)?))
+    }
+
+    /// The rounding mode with its number of random bits.
+    fn rounding(&self) -> Result<Option<Rounding>> {
+        let Some(rounding) = self.projection.rounding else { return Ok(None) };
+        let bits = RandomBits::new(self.projection.random_bits, 0).context("--random-bits")?;
+        Ok(Some(rounding.with_random_bits(bits)))
+    }
+}
+
+/// A scalar operation of one format.
+fn named(name: &str, format: &Format) -> Result<Specialization> {
+    let Some(function) = Function::from_name(name) else {
+        // The parser knows what was meant.
+        let error = format!("{name}<{format}>").parse::<Specialization>().map(|_| ());
+        error.with_context(|| format!("--op `{}`", words::excerpt(name)))?;
+        bail!("--op `{}` is not an operation's name", words::excerpt(name));
+    };
+    let formats = [*format; 7];
+    (1..=formats.len())
+        .find_map(|n| Specialization::new(function, None, &formats[..n], &[]).ok())
+        .with_context(|| format!("--op `{name}`: blocks have a length; write `{name}<…>` with its formats"))
+}
+
+fn generate(args: &GenArgs, out: &mut Output) -> Result<()> {
+    let Some(unit) = args.unit.unit()? else {
+        bail!("name what is under test: --op OPERATION, or --from FORMAT --to FORMAT");
+    };
+    let seed = args.unit.projection.seed.unwrap_or(0);
+    let plan = Plan::new(&unit, args.level, seed, args.random)?;
+    let set = VectorSet::new(unit, plan, args.unit.flags);
+    let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    let Some(path) = path else {
+        return set.write(args.layout, out).map_err(unwrapped);
+    };
+    check_outputs(&[("--output", Some(path))], args.overwrite)?;
+    let mut file = DurableFile::create(path, args.overwrite)?;
+    let written = set.write_lines(args.layout, |bytes| file.append(bytes).map_err(io::Error::other));
+    let header = written.map_err(unwrapped)?;
+    file.write_at(0, &header)?;
+    file.commit()?;
+    let lines = words::plural(set.plan().lines(), "vector");
+    writeln!(out, "{}: {lines} of {} ({})", path.display(), set.unit().operation(), set.plan())?;
+    Ok(())
+}
+
+/// An output's error as itself, so that a closed pipe is known for one.
+fn unwrapped(error: WriteError) -> anyhow::Error {
+    match error {
+        WriteError::Write(error) => error.into(),
+        WriteError::UnitUnderTest(error) => error.into(),
+    }
+}

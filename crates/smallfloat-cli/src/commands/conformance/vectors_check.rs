@@ -1,0 +1,363 @@
+//! `smallfloat vectors check`: what differs, and which mistake would explain it.
+
+use std::fs::File;
+use std::io;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use smallfloat::formats::BINARY64;
+use smallfloat::{Class, Datum, Exact, Flags, Format, Preset, project};
+use smallfloat_conformance::vectors::{
+    CLASSES, CheckOptions, Field, Hypothesis, Layout, Mismatch, Nearer, Outcome, Report, UnitUnderTest, check,
+};
+
+use crate::commands::conformance::vectors::UnitArgs;
+use crate::render::output::Output;
+use crate::render::text as words;
+
+const AFTER_HELP: &str = "\
+Examples:
+  smallfloat vectors check results.txt
+  my-simulator | smallfloat vectors check - --show 20
+  smallfloat vectors check dump.hex --op convert --from binary32 --to e4m3fn --flags none
+
+Reads operands and the results that an implementation gave, in any layout of `vectors gen`, and
+computes the right results itself. The header says what is tested; without one, or for another
+policy, name it as for `gen`. Digits that a simulator does not know (x, z) count as wrong.
+
+Every vector that differs is tried against a catalogue of mistakes: other rounding modes, rounding
+twice, no sticky bit, flushing, a bias off by one, another reading of subnormals, another policy for
+overflow, infinities and NaN, signs, flags. The mistake that explains all of them is named.
+
+Exit status 1 if a vector differs, if there are fewer or more than the header says, or if their
+operands are not the ones that were generated (--partial allows the last two).";
+
+/// Check what an implementation gave for test vectors.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Args {
+    /// The vectors with the results to check; `-` is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    #[command(flatten)]
+    unit: UnitArgs,
+
+    /// testfloat, readmemh, csv or jsonl [default: as the header or the first line says]
+    #[arg(long, value_name = "LAYOUT")]
+    layout: Option<Layout>,
+
+    /// How many differing vectors are explained
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    show: usize,
+
+    /// Accept any NaN where a NaN is right
+    #[arg(long)]
+    any_nan: bool,
+
+    /// Accept a part of the vectors, in any order
+    #[arg(long)]
+    partial: bool,
+
+    /// Print the findings as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args, out: &mut Output) -> Result<ExitCode> {
+    let options = CheckOptions {
+        unit: args.unit.unit()?,
+        layout: args.layout,
+        flags: args.unit.flags,
+        any_nan: args.any_nan,
+        show: args.show,
+    };
+    let from_stdin = args.file == Path::new("-");
+    let name = if from_stdin { "standard input".into() } else { args.file.display().to_string() };
+    let report = if from_stdin {
+        check(io::stdin().lock(), &options)
+    } else {
+        check(File::open(&args.file).with_context(|| name.clone())?, &options)
+    };
+    let report = report.with_context(|| name.clone())?;
+    let passes = report.mismatches == 0 && (args.partial || report.passes());
+    if args.json {
+        serde_json::to_writer_pretty(&mut *out, &to_json(&report, passes))?;
+        writeln!(out)?;
+    } else {
+        print(&name, &report, args.partial, out)?;
+    }
+    Ok(if passes { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What is missing or foreign, in words.
+fn faults(report: &Report) -> Option<String> {
+    match report.header.lines {
+        Some(lines) if lines != report.vectors => {
+            let found = words::plural(report.vectors, "vector");
+            Some(format!("{found} of {} that the header promises", words::count(lines)))
+        }
+        _ if !report.has_digest() => {
+            Some("the operands are not the ones that were generated, or in another order".into())
+        }
+        _ => None,
+    }
+}
+
+fn print(name: &str, report: &Report, is_partial: bool, out: &mut Output) -> Result<()> {
+    writeln!(out, "{}", out.bold(report.unit.operation()))?;
+    let agree = words::count(report.vectors - report.mismatches);
+    let differ = words::count(report.mismatches);
+    let found = words::plural(report.vectors, "vector");
+    write!(out, "{name}: {found}: {agree} agree, {differ} differ")?;
+    if report.flags_only > 0 {
+        write!(out, ", {} of these in flags alone", words::count(report.flags_only))?;
+    }
+    if report.unknown > 0 {
+        write!(out, ", {} with unknown digits", words::count(report.unknown))?;
+    }
+    if report.other_nan > 0 {
+        write!(out, "; {} by another NaN (--any-nan)", words::count(report.other_nan))?;
+    }
+    writeln!(out)?;
+    if let Some(fault) = faults(report) {
+        let allowed = if is_partial { " (allowed by --partial)" } else { " (--partial allows it)" };
+        writeln!(out, "incomplete: {fault}{allowed}")?;
+    }
+    if report.mismatches == 0 {
+        return Ok(());
+    }
+    writeln!(out)?;
+    print_suspects(report, out)?;
+    for mismatch in &report.first {
+        writeln!(out)?;
+        print_mismatch(report, mismatch, out)?;
+    }
+    let more = report.mismatches - report.first.len() as u64;
+    if more > 0 {
+        writeln!(out, "\n{} more (--show N)", words::count(more))?;
+    }
+    Ok(())
+}
+
+/// Suspects worth a line where none explains everything.
+const SUSPECTS: usize = 5;
+
+fn contradiction(suspect: &Hypothesis, report: &Report) -> String {
+    if suspect.contradicted == 0 {
+        return String::new();
+    }
+    let agreeing = words::count(report.sampled);
+    let would = words::count(suspect.contradicted);
+    format!("; not always: {would} of {agreeing} agreeing vectors would differ")
+}
+
+fn print_suspects(report: &Report, out: &mut Output) -> Result<()> {
+    let name = |suspect: &Hypothesis| report.mistakes[suspect.mistake].name();
+    if let Some(cause) = report.cause() {
+        let all = if report.mismatches == 1 { "the mismatch" } else { "all mismatches" };
+        let cause_name = out.bold(name(cause));
+        writeln!(out, "One mistake explains {all}: {cause_name}{}", contradiction(cause, report))?;
+        let equals = |s: &&Hypothesis| {
+            s.explained == cause.explained
+                && s.contradicted == cause.contradicted
+                && s.mistake != cause.mistake
+                && !report.mistakes[s.mistake].is_symptom()
+        };
+        let (presets, others): (Vec<_>, Vec<_>) = report
+            .suspects
+            .iter()
+            .filter(equals)
+            .partition(|s| report.mistakes[s.mistake].preset().is_some());
+        for other in others.into_iter().take(SUSPECTS) {
+            writeln!(out, "  as well: {}", name(other))?;
+        }
+        let presets: Vec<_> =
+            presets.iter().filter_map(|s| report.mistakes[s.mistake].preset()).map(Preset::name).collect();
+        if !presets.is_empty() {
+            writeln!(out, "  as well: the policy of another preset, any of {}", presets.join(", "))?;
+        }
+        return Ok(());
+    }
+    if report.suspects.is_empty() {
+        writeln!(out, "No known mistake explains any of them.")?;
+        return Ok(());
+    }
+    writeln!(out, "No single mistake explains all of them. Nearest:")?;
+    for suspect in report.suspects.iter().take(SUSPECTS) {
+        let (explained, tried) = (words::count(suspect.explained), words::count(suspect.tried));
+        writeln!(out, "  {explained} of {tried}: {}{}", name(suspect), contradiction(suspect, report))?;
+    }
+    Ok(())
+}
+
+fn print_mismatch(report: &Report, mismatch: &Mismatch, out: &mut Output) -> Result<()> {
+    let unit = &report.unit;
+    writeln!(out, "{}", out.bold(format!("line {}", mismatch.line)))?;
+    for (field, code) in unit.operands().iter().zip(&mismatch.operands) {
+        writeln!(out, "  {:<9}{}", field.name, number(field, *code))?;
+    }
+    if let Some(exact) = unit.exact(&mismatch.operands) {
+        writeln!(out, "  {:<9}{}", "exact", exact_text(&exact))?;
+        if let Some(text) = place(unit, &mismatch.operands) {
+            writeln!(out, "  {:<9}{text}", "")?;
+        }
+    }
+    outcome("right", unit, &mismatch.expected, Some(&mismatch.expected), report.flags.mask(), out)?;
+    match &mismatch.given {
+        Some(given) => outcome("given", unit, given, Some(&mismatch.expected), report.flags.mask(), out)?,
+        None => writeln!(out, "  {:<9}unknown digits (x or z)", "given")?,
+    }
+    // With one cause for all, that one; else what explains most of the others too comes first.
+    let likely =
+        report.suspects.iter().map(|suspect| suspect.mistake).filter(|at| mismatch.mistakes.contains(at));
+    for mistake in likely.take(if report.cause().is_some() { 1 } else { 3 }) {
+        writeln!(out, "  {:<9}{}", "as if", report.mistakes[mistake].name())?;
+    }
+    Ok(())
+}
+
+/// Results and flags; of many results those that differ from the right ones.
+fn outcome(
+    title: &str,
+    unit: &UnitUnderTest,
+    outcome: &Outcome,
+    right: Option<&Outcome>,
+    mask: Flags,
+    out: &mut Output,
+) -> Result<()> {
+    let is_single = unit.results().len() == 1;
+    for (i, (field, code)) in unit.results().iter().zip(outcome.results()).enumerate() {
+        let same = right.is_some_and(|right| right.results()[i] == *code);
+        if is_single {
+            writeln!(out, "  {title:<9}{}", number(field, *code))?;
+        } else if title == "right" || !same {
+            writeln!(out, "  {title:<9}{}: {}", field.name, number(field, *code))?;
+        }
+    }
+    if !mask.is_empty() {
+        writeln!(out, "  {:<9}flags {} ({})", "", outcome.flags & mask, words::flags(outcome.flags & mask))?;
+    }
+    Ok(())
+}
+
+/// A code with its fields and value.
+fn number(field: &Field, code: u64) -> String {
+    let Some(format) = &field.format else {
+        return match (field.name.as_str(), usize::try_from(code).ok().and_then(|i| CLASSES.get(i))) {
+            ("class", Some(class)) => (*class).to_owned(),
+            ("result", _) => (code != 0).to_string(),
+            _ => format!("{code:#x} of {} bits", field.bits),
+        };
+    };
+    let text = words::code(format, code);
+    let value = words::value(format, code);
+    let class = match format.classify(code) {
+        Class::Nan => String::new(),
+        class => format!(", {class}"),
+    };
+    format!("{text}  {}  {value}{class}", words::bits(format, code))
+}
+
+fn exact_text(exact: &Exact) -> String {
+    let approximate = |exact: &Exact| {
+        let code = project(*exact, &BINARY64, &BINARY64.default_projection()).value;
+        words::value(&BINARY64, code)
+    };
+    match *exact {
+        Exact::Finite { negative, significand, exponent, sticky: false } => {
+            match u64::try_from(significand) {
+                Ok(significand) => {
+                    let datum = Datum::finite(negative, significand, exponent);
+                    match datum.to_f64() {
+                        Some(x) => format!("{} = {datum}", words::number(x)),
+                        None => datum.to_string(),
+                    }
+                }
+                Err(_) => format!("≈ {}", approximate(exact)),
+            }
+        }
+        Exact::Finite { .. } => format!("≈ {}", approximate(exact)),
+        Exact::Nan { .. } => "NaN".into(),
+        Exact::Infinite { negative } => if negative { "-Inf" } else { "Inf" }.into(),
+        Exact::Cancelled => "0, from terms that cancel".into(),
+    }
+}
+
+/// Between which values the exact result lies.
+fn place(unit: &UnitUnderTest, operands: &[u64]) -> Option<String> {
+    let place = unit.place(operands)?;
+    let to: &Format = unit.operation().result()?;
+    let name = |code: u64| format!("{} ({})", words::value(to, code), words::code(to, code));
+    Some(match (place.below, place.above, place.nearer) {
+        (Some(below), Some(above), Some(nearer)) => {
+            let nearer = match nearer {
+                Nearer::Below => "nearer to the first",
+                Nearer::Tie => "in the middle: a tie",
+                Nearer::Above => "nearer to the second",
+            };
+            format!("between {} and {}, {nearer}", name(below), name(above))
+        }
+        (Some(below), _, _) => format!("beyond {}", name(below)),
+        (None, Some(above), _) => format!("below {}", name(above)),
+        (None, None, _) => return None,
+    })
+}
+
+fn to_json(report: &Report, passes: bool) -> Value {
+    let suspect = |suspect: &Hypothesis| {
+        json!({
+            "mistake": report.mistakes[suspect.mistake].name(),
+            "explained": suspect.explained,
+            "tried": suspect.tried,
+            "contradicted": suspect.contradicted,
+        })
+    };
+    let unit = &report.unit;
+    let codes = |fields: &[Field], codes: &[u64]| -> Vec<Value> {
+        let digits = |field: &Field, code: u64| format!("0x{code:0width$x}", width = field.digits());
+        fields
+            .iter()
+            .zip(codes)
+            .map(|(field, code)| {
+                let value = field.format.map(|format| words::value(&format, *code));
+                json!({ "name": field.name, "code": digits(field, *code), "value": value })
+            })
+            .collect()
+    };
+    let outcome = |outcome: &Outcome| {
+        let flags = (outcome.flags & report.flags.mask()).to_string();
+        json!({ "results": codes(unit.results(), outcome.results()), "flags": flags })
+    };
+    let mismatch = |mismatch: &Mismatch| {
+        let mistakes = mismatch.mistakes.iter().map(|at| report.mistakes[*at].name());
+        json!({
+            "line": mismatch.line,
+            "operands": codes(unit.operands(), &mismatch.operands),
+            "exact": unit.exact(&mismatch.operands).map(|exact| exact_text(&exact)),
+            "place": place(unit, &mismatch.operands),
+            "right": outcome(&mismatch.expected),
+            "given": mismatch.given.as_ref().map(outcome),
+            "mistakes": mistakes.collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "operation": unit.operation().to_string(),
+        "passes": passes,
+        "vectors": report.vectors,
+        "mismatches": report.mismatches,
+        "flags_only": report.flags_only,
+        "unknown": report.unknown,
+        "other_nan": report.other_nan,
+        "complete": report.is_complete(),
+        "digest_matches": report.has_digest(),
+        "sha256": report.sha256,
+        "cause": report.cause().map(suspect),
+        "sampled_agreeing": report.sampled,
+        "suspects": report.suspects.iter().map(suspect).collect::<Vec<_>>(),
+        "first": report.first.iter().map(mismatch).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,298 @@
+//! `smallfloat convert`: values or codes into a format, each with one rounding.
+
+use std::fmt::Display;
+use std::io::Write;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use serde_json::json;
+use smallfloat::random::Philox;
+use smallfloat::{
+    Exact, Flags, Format, NanRule, Preset, Projection, RandomBits, Rounded, convert, project, text,
+};
+
+use crate::arguments::input;
+use crate::arguments::input::Datum;
+use crate::arguments::rounding::ProjectionArgs;
+use crate::render::output::Output;
+use crate::render::{json as js, text as words};
+
+const AFTER_HELP: &str = "\
+Examples:
+  smallfloat convert --to e4m3fn 1.1 -3p-4 0x1.8p-3 inf
+  seq 1 20 | smallfloat convert --to e2m1fn --saturation satfinite
+  smallfloat table e4m3fn --csv | tail -n +2 | cut -c3-4 |
+      smallfloat convert --from e4m3fn --to cfloat8_1_4_3:bias=7 --hex
+  smallfloat convert --to e5m2 --rounding stochastic-a --seed 1 1.1 1.1 1.1 1.1
+
+Values are decimals, hexadecimal floats (0x1.8p-3), integers times powers of two (3p-4),
+inf or nan. They are rounded once, straight from the text; so with --from they have to be
+values of that format. A line tells the value, the code, what the code means, and the flags
+that were raised: I invalid, D denormal, O overflow, U underflow, X inexact, or `-`.
+
+With --hex, input is codes of --from in hexadecimal, one a line, and a line of output is
+`<code> <flags>`, the flags those of I D O U. A stochastic rounding takes its random word
+from --seed, or in hexadecimal from a second column.
+
+Blank lines and lines that start with # are passed over.";
+
+/// Convert values, or codes of one format, to codes of another.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The format of the input
+    #[arg(long, value_name = "FORMAT", required_if_eq("hex", "true"))]
+    from: Option<String>,
+
+    /// The format of the output
+    #[arg(long, value_name = "FORMAT")]
+    to: String,
+
+    /// Values (codes with --hex); none or `-`: the lines of standard input
+    #[arg(value_name = "VALUE", allow_hyphen_values = true, value_parser = value)]
+    values: Vec<String>,
+
+    /// Read codes in hexadecimal and print `<code> <flags>` a line
+    #[arg(long)]
+    hex: bool,
+
+    /// Print a JSON array with an object a value
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    projection: ProjectionArgs,
+}
+
+/// A negative value may start with a hyphen; two start an option, perhaps a misspelt one.
+fn value(text: &str) -> Result<String, String> {
+    if text.starts_with("--") { Err("no such option".into()) } else { Ok(text.into()) }
+}
+
+pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
+    let to: Format = args.to.parse().context("--to")?;
+    let from = args.from.as_deref().map(|name| name.parse::<Format>().context("--from")).transpose()?;
+    let projection = args.projection.projection(&to);
+    let words = Words::new(&args.projection, args.hex)?;
+    if args.json {
+        return json(args, from.as_ref(), &to, &projection, &words, out);
+    }
+    match from {
+        Some(from) if args.hex => hex(args, &from, &to, &projection, &words, out),
+        _ => input::for_each(&args.values, out, |datum, out| {
+            let x = Source::text(&datum, from.as_ref())?;
+            let Rounded { value: code, flags } = x.into(&to, &words.fill(&projection, &datum, None)?);
+            let (hex, value) = (words::code(&to, code), words::value(&to, code));
+            writeln!(out, "{:<12} -> {hex} {value:<12} {flags}", datum.text)?;
+            Ok(())
+        }),
+    }
+}
+
+/// Where the random words of a stochastic rounding come from.
+enum Words<'a> {
+    /// The rounding is deterministic.
+    None,
+    /// A generator, one word a datum.
+    Seeded(Philox, &'a ProjectionArgs),
+    /// The second column, N bits.
+    Column(u32),
+}
+
+impl<'a> Words<'a> {
+    fn new(args: &'a ProjectionArgs, hex: bool) -> Result<Self> {
+        match args.generator() {
+            _ if !args.is_stochastic() => Ok(Self::None),
+            Some(generator) => {
+                args.bits_of(generator, 0).context("--random-bits with --seed")?;
+                Ok(Self::Seeded(generator, args))
+            }
+            None if hex => Ok(Self::Column(args.random_bits)),
+            None => bail!(
+                "stochastic rounding needs random words: give --seed S, or with --hex the word as a second column"
+            ),
+        }
+    }
+
+    /// The projection with the random bits of one datum.
+    fn fill(&self, projection: &Projection, datum: &Datum<'_>, column: Option<&str>) -> Result<Projection> {
+        let bits = match (self, column) {
+            (Self::None | Self::Seeded(..), Some(extra)) => {
+                bail!("{}: `{}`: unexpected `{extra}` after the code", datum.place, datum.text)
+            }
+            (Self::None, None) => return Ok(*projection),
+            (Self::Seeded(generator, args), None) => args.bits_of(*generator, datum.index)?,
+            (Self::Column(count), Some(word)) => parse_hex(word)
+                .ok_or_else(|| anyhow!("`{word}` is not a random word in hexadecimal"))
+                .and_then(|word| Ok(RandomBits::new(*count, word)?))
+                .with_context(|| datum.place.to_string())?,
+            (Self::Column(count), None) => bail!(
+                "{}: `{}`: the random word is missing: write `<code> <word>`, the word of {count} bits in \
+                 hexadecimal, or give --seed S",
+                datum.place,
+                datum.text
+            ),
+        };
+        Ok(projection.with_rounding(projection.rounding.with_random_bits(bits)))
+    }
+}
+
+/// What is converted: a code of a format, or an exact value.
+enum Source<'a> {
+    Code(u64, &'a Format),
+    Value(Exact),
+}
+
+impl<'a> Source<'a> {
+    /// A value in text. With a source format it has to be one of its values, so that nothing is rounded twice.
+    fn text(datum: &Datum<'_>, from: Option<&'a Format>) -> Result<Self> {
+        let x = text::parse(datum.text).with_context(|| datum.place.to_string())?;
+        match from {
+            None => Ok(Self::Value(x)),
+            Some(from) => match code_of(x, from) {
+                Some(code) => Ok(Self::Code(code, from)),
+                None => Err(anyhow!(
+                    "{}; leave --from out to round it once, straight to the destination",
+                    missing(x, from, datum.text, &datum.place)
+                )),
+            },
+        }
+    }
+
+    /// A code in hexadecimal, and the second column if there is one.
+    fn hex<'b>(datum: &Datum<'b>, from: &'a Format) -> Result<(Self, Option<&'b str>)> {
+        let mut columns = datum.text.split_ascii_whitespace();
+        let (code, second, third) = (columns.next().unwrap_or_default(), columns.next(), columns.next());
+        let parsed = parse_hex(code)
+            .ok_or_else(|| anyhow!("`{code}` is not a code in hexadecimal"))
+            .and_then(|code| Ok(from.check_code(code)?))
+            .with_context(|| format!("{}: {from}", datum.place))?;
+        ensure!(third.is_none(), "{}: `{}`: more than two columns", datum.place, datum.text);
+        Ok((Self::Code(parsed, from), second))
+    }
+
+    fn into(self, to: &Format, projection: &Projection) -> Rounded<u64> {
+        match self {
+            Self::Code(code, from) => convert(code, from, to, projection),
+            Self::Value(x) => project(x, to, projection),
+        }
+    }
+}
+
+/// The code of a value that the format has; `place` is for the message.
+pub(super) fn operand(text: &str, format: &Format, place: &dyn Display) -> Result<u64> {
+    let x = text::parse(text).with_context(|| place.to_string())?;
+    code_of(x, format).ok_or_else(|| missing(x, format, text, place))
+}
+
+/// The code of an exact value, if the format has it or prints one of its values so: what one call prints, the next one takes.
+fn code_of(x: Exact, format: &Format) -> Option<u64> {
+    let mut projection = Preset::Ieee.projection(format);
+    projection.unrepresentable.nan = NanRule::QuietSigned;
+    let Rounded { value, flags } = project(x, format, &projection);
+    let has = match x {
+        Exact::Nan { .. } => format.has_nan(),
+        _ => {
+            (flags & (Flags::INEXACT | Flags::INVALID)).is_empty()
+                || text::parse(&words::value(format, value)).is_ok_and(|printed| printed == x)
+        }
+    };
+    has.then_some(value)
+}
+
+/// A value that the source format does not have, with the values around it.
+fn missing(x: Exact, from: &Format, text: &str, place: &dyn Display) -> anyhow::Error {
+    let side = |code: Option<u64>| code.map(|code| words::value(from, code));
+    let around = match (side(from.next_below(x)), side(from.next_above(x))) {
+        (Some(below), Some(above)) => format!(", its neighbours are {below} and {above}"),
+        (Some(nearest), None) | (None, Some(nearest)) => format!(", the nearest is {nearest}"),
+        (None, None) => String::new(),
+    };
+    anyhow!("{place}: `{}` is not a value of {from}{around}", words::excerpt(text))
+}
+
+/// Hexadecimal digits with or without `0x`.
+pub(super) fn parse_hex(text: &str) -> Option<u64> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    if digits.starts_with('+') { None } else { u64::from_str_radix(digits, 16).ok() }
+}
+
+/// `--hex`: as fast as lines can be read. A deterministic conversion from at most 16 bits is looked up.
+fn hex(
+    args: &Args,
+    from: &Format,
+    to: &Format,
+    projection: &Projection,
+    words: &Words<'_>,
+    out: &mut Output,
+) -> Result<()> {
+    let digits = to.hex_digits();
+    let cached = matches!(words, Words::None) && !from.is_wide();
+    let mut lines = if cached { vec![Line::EMPTY; 1 << from.width()] } else { vec![Line::EMPTY] };
+    input::for_each(&args.values, out, |datum, out| {
+        let (x, column) = Source::hex(&datum, from)?;
+        let projection = words.fill(projection, &datum, column)?;
+        let slot = match &x {
+            Source::Code(code, _) if cached => usize::try_from(*code)?,
+            _ => 0,
+        };
+        let line = &mut lines[slot];
+        if !cached || line.length == 0 {
+            *line = Line::new(x.into(to, &projection), digits);
+        }
+        out.write_all(line.as_bytes())?;
+        Ok(())
+    })
+}
+
+/// `<code> <flags>` and a line feed: at most 16 digits, a blank, four letters.
+#[derive(Clone, Copy)]
+struct Line {
+    bytes: [u8; 23],
+    length: u8,
+}
+
+impl Line {
+    const EMPTY: Self = Self { bytes: [0; 23], length: 0 };
+
+    fn new(result: Rounded<u64>, digits: usize) -> Self {
+        let mut line = Self::EMPTY;
+        let mut rest = &mut line.bytes[..];
+        writeln!(rest, "{:0digits$x} {}", result.value, result.flags.tesla())
+            .expect("a line has room for all");
+        let free = rest.len();
+        line.length = u8::try_from(line.bytes.len() - free).expect("a line is short");
+        line
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+}
+
+fn json(
+    args: &Args,
+    from: Option<&Format>,
+    to: &Format,
+    projection: &Projection,
+    words: &Words<'_>,
+    out: &mut Output,
+) -> Result<()> {
+    let mut start = "[\n  ";
+    input::for_each(&args.values, out, |datum, out| {
+        let (x, column) = match from {
+            Some(from) if args.hex => Source::hex(&datum, from)?,
+            _ => (Source::text(&datum, from)?, None),
+        };
+        let result = x.into(to, &words.fill(projection, &datum, column)?);
+        let mut object = json!({ "input": datum.text });
+        if let (Some(object), Some(code)) = (object.as_object_mut(), js::code(to, result.value).as_object()) {
+            object.extend(code.clone());
+            object.insert("flags".into(), result.flags.to_string().into());
+        }
+        write!(out, "{start}{object}")?;
+        start = ",\n  ";
+        Ok(())
+    })?;
+    writeln!(out, "{}", if start.starts_with('[') { "[]" } else { "\n]" })?;
+    Ok(())
+}

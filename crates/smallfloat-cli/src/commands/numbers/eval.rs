@@ -1,0 +1,202 @@
+//! `smallfloat eval`: one operation on codes or values, rounded once, in the P3109 draft's spelling.
+
+use std::io::Write;
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value};
+use smallfloat::ops::{Answer, Property, Sequence, Specialization};
+use smallfloat::{Flags, Format};
+
+use crate::arguments::input;
+use crate::arguments::input::Datum;
+use crate::commands::numbers::operands::Caller;
+use crate::render::output::Output;
+use crate::render::{json as js, text as words};
+
+const AFTER_HELP: &str = "\
+Examples:
+  smallfloat eval 'Add<e4m3fn, e5m2, binary32>' 1.5 -0.25
+  smallfloat eval 'Multiply<cfloat8_1_4_3:bias=7, cfloat8_1_4_3:bias=7, shp:bias=15>' 480 480
+  smallfloat eval 'FMA<Binary8p3se, Binary8p3se, Binary8p3se, Binary8p3se, (TowardZero, SatFinite)>' \\
+      --hex 1e 7e 01
+  printf '01 38\\n08 30\\n' | smallfloat eval 'Multiply<e4m3fn, e4m3fn, e4m3fn>' --hex
+  smallfloat eval 'Add<uhp, uhp, uhp, (StochasticA<8>)>' 1 1p-12 R=0x7f
+  smallfloat eval 'BlockDotProduct<2, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>' '2 [3 -1] 1 [4 0.5]'
+  smallfloat eval 'MaxFiniteOf<Binary8p3se>'
+
+Formats are the operands', then the result's; the projection (rounding, saturation) may be left
+out for the result's default. After it may follow semantics=ieee or p3109, scale=L (the exact
+result times 2^L, -1048576 to 1048576) and clamp=operands (Tesla's literal reading for infinite
+and NaN operands).
+
+Operands are values of their formats, or with --hex codes in hexadecimal, separated by blanks,
+a call a line of standard input if none are given. A stochastic rounding takes its word R last,
+as R=… in hexadecimal. With --hex the output is the result's code, or true, false or a class.
+
+Blocks are written `scale [x x x]`, sequences `[x x x]`; operands stand in the order of the
+signature, a result's scale last. A stochastic rounding to a sequence takes a word an element,
+R=[… …]. Results are printed the same way.
+
+Operations, in the P3109 draft's groups (`smallfloat supports` lists and counts them):
+  A   Convert Negate Abs Add Subtract Multiply FMA FAA Clamp
+      Minimum Maximum, also with Number, Magnitude, MagnitudeNumber or Finite appended
+      CompareLess CompareLessEqual CompareEqual CompareGreater CompareGreaterEqual
+      IsZero IsOne IsNaN IsInfinite IsFinite IsSignMinus IsNormal IsSubnormal
+  B   Divide Sqrt Recip RSqrt Exp Exp2 ExpMinusOne Log Log2 LogOnePlus Softplus CopySign
+      NextGreaterThan NextLessThan TotalOrder Class
+  C   Hypot ArcTan2 ArcTan2Pi; Sin Cos Tan, also with Arc before, and h or Pi after
+  M   BitwidthOf PrecisionOf SignednessOf DomainOf ExponentBitwidthOf ExponentBiasOf
+      TrailingSignificandBitwidthOf MaxFiniteOf MinFiniteOf MinPositiveOf MaxSubnormalOf
+      MinNormalOf; RoundOf and SatOf of a projection; all without operands
+  K   Block… and the name of any numeric operation above: BlockAdd<8, (fs, f), (fs, f), fs, f>
+      ConvertFromBlock ConvertToBlock ConvertToBlockMaxAbsFinite
+  E   BlockReduceAdd BlockReduceMultiply BlockDotProduct
+  S   Scaled… and the name of any numeric operation above: ScaledAdd<(fs, f), (fs, f), f>
+IEEE 754's Remainder and Fmod are there too.";
+
+/// Evaluate an operation on operands of any formats.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The operation: `Name<formats…, (rounding, saturation)>`
+    #[arg(value_name = "OPERATION")]
+    operation: String,
+
+    /// The operands of one call; none or `-`: a call a line of standard input
+    #[arg(value_name = "OPERAND", allow_hyphen_values = true)]
+    operands: Vec<String>,
+
+    /// Operands and result are codes in hexadecimal
+    #[arg(long)]
+    hex: bool,
+
+    /// Print a JSON array with an object a call
+    #[arg(long, conflicts_with = "hex")]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
+    // Hyphens may start operands, so options after the operation arrive among them.
+    let (mut hex, mut json) = (args.hex, args.json);
+    let mut operands = Vec::new();
+    for operand in &args.operands {
+        match operand.as_str() {
+            "--hex" => hex = true,
+            "--json" => json = true,
+            other => operands.push(other),
+        }
+    }
+    let operation: Specialization =
+        args.operation.parse().with_context(|| format!("`{}`", words::excerpt(&args.operation)))?;
+    let mut caller = Caller::new(operation, hex);
+    let calls = match operands[..] {
+        // A query is asked once.
+        [] if caller.takes_nothing() => vec![String::new()],
+        [] | ["-"] => Vec::new(),
+        _ => vec![operands.join(" ")],
+    };
+    let mut start = "[\n  ";
+    let outcome = input::for_each(&calls, out, |call, out| {
+        let answer = caller.call(&call)?;
+        if json {
+            write!(out, "{start}{}", to_json(&caller, &call, &answer))?;
+            start = ",\n  ";
+        } else {
+            writeln!(out, "{}", to_text(&caller, &answer))?;
+        }
+        Ok(())
+    });
+    // The array is closed behind a call that is refused too. What was refused says more than a second failure to write.
+    let closed =
+        if json { writeln!(out, "{}", if start.starts_with('[') { "[]" } else { "\n]" }) } else { Ok(()) };
+    outcome?;
+    Ok(closed?)
+}
+
+/// The answer in a line: with `--hex` the codes; else codes, values and flags.
+fn to_text(caller: &Caller, answer: &Answer) -> String {
+    let operation = caller.operation();
+    let hex = |format: &Format, code: u64| format!("{code:0digits$x}", digits = format.hex_digits());
+    let all = |show: &dyn Fn(u64) -> String, codes: &[u64]| {
+        format!("[{}]", codes.iter().map(|&code| show(code)).collect::<Vec<_>>().join(" "))
+    };
+    match (answer, operation.result(), operation.result_scale()) {
+        (Answer::Code(result), Some(to), _) if caller.is_hex() => hex(to, result.value),
+        (Answer::Code(result), Some(to), _) => {
+            format!("{} {} {}", words::code(to, result.value), words::value(to, result.value), result.flags)
+        }
+        (Answer::Sequence(sequence), Some(to), _) if caller.is_hex() => {
+            all(&|code| hex(to, code), &sequence.codes)
+        }
+        (Answer::Sequence(sequence), Some(to), _) => {
+            let codes = all(&|code| words::code(to, code), &sequence.codes);
+            let values = all(&|code| words::value(to, code), &sequence.codes);
+            format!("{codes} {values} {}", union(&sequence.flags))
+        }
+        (Answer::Block(block), Some(to), Some(scale)) if caller.is_hex() => {
+            format!("{} {}", hex(scale, block.scale.value), all(&|code| hex(to, code), &block.elements.codes))
+        }
+        (Answer::Block(block), Some(to), Some(scale)) => {
+            let (s, elements) = (block.scale.value, &block.elements.codes);
+            let codes = all(&|code| words::code(to, code), elements);
+            let values = all(&|code| words::value(to, code), elements);
+            let flags = union(&block.elements.flags) | block.scale.flags;
+            format!("{} {codes} {} {values} {flags}", words::code(scale, s), words::value(scale, s))
+        }
+        (Answer::Truth(result), ..) => result.value.to_string(),
+        (Answer::Class(name), ..) => (*name).into(),
+        (Answer::Property(property), ..) => property.to_string(),
+        // Answers with codes have a format for them.
+        (other, ..) => format!("{other:?}"),
+    }
+}
+
+fn union(flags: &[Flags]) -> Flags {
+    flags.iter().fold(Flags::NONE, |all, flags| all | *flags)
+}
+
+fn to_json(caller: &Caller, call: &Datum<'_>, answer: &Answer) -> Value {
+    let operation = caller.operation();
+    let mut object = Map::new();
+    if !call.text.is_empty() {
+        object.insert("operands".into(), call.text.into());
+    }
+    let result = |format: &Format, code: u64, flags: Flags| {
+        let mut object = js::code(format, code);
+        object["flags"] = flags.to_string().into();
+        object
+    };
+    let all = |format: &Format, sequence: &Sequence| -> Value {
+        sequence
+            .codes
+            .iter()
+            .zip(&sequence.flags)
+            .map(|(&code, &flags)| result(format, code, flags))
+            .collect()
+    };
+    match (answer, operation.result(), operation.result_scale()) {
+        (Answer::Code(code), Some(to), _) => {
+            if let Value::Object(fields) = result(to, code.value, code.flags) {
+                object.extend(fields);
+            }
+        }
+        (Answer::Sequence(sequence), Some(to), _) => {
+            object.insert("elements".into(), all(to, sequence));
+        }
+        (Answer::Block(block), Some(to), Some(scale)) => {
+            object.insert("scale".into(), result(scale, block.scale.value, block.scale.flags));
+            object.insert("elements".into(), all(to, &block.elements));
+        }
+        (Answer::Truth(truth), ..) => {
+            object.insert("result".into(), truth.value.into());
+            object.insert("flags".into(), truth.flags.to_string().into());
+        }
+        (Answer::Property(Property::Integer(n)), ..) => {
+            object.insert("result".into(), (*n).into());
+        }
+        _ => {
+            object.insert("result".into(), to_text(caller, answer).into());
+        }
+    }
+    object.into()
+}

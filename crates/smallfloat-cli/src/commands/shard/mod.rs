@@ -1,0 +1,5 @@
+//! Quantizing in shards.
+
+pub(crate) mod apply;
+pub(crate) mod finalize;
+pub(crate) mod plan;

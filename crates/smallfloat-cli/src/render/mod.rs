@@ -1,0 +1,8 @@
+//! What commands print: tables, JSON, progress and text for numbers.
+
+pub(crate) mod declaration;
+pub(crate) mod json;
+pub(crate) mod output;
+pub(crate) mod progress;
+pub(crate) mod report;
+pub(crate) mod text;

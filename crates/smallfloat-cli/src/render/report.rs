@@ -1,0 +1,131 @@
+//! What quantizing did, for people: a table of tensors and the totals.
+
+use std::io;
+use std::io::Write as _;
+
+use comfy_table::Table;
+use smallfloat_tensor::{Report, TensorReport};
+
+use crate::render::output::{Output, WIDTH};
+use crate::render::{output, text as words};
+
+/// Longer lists are cut down to the worst tensors.
+const MAX_ROWS: usize = 30;
+const WORST: usize = 12;
+
+/// Prints rows whose first column is a tensor's name, with as much of the names as fits.
+pub(crate) fn rows_of_names(
+    header: &[&str],
+    numbers: &[usize],
+    rows: &[(&str, Vec<String>)],
+    out: &mut Output,
+) -> io::Result<()> {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|(_, cells)| cells.get(column)).map(|cell| cell.chars().count());
+        cells.max().unwrap_or(0).max(header[column + 1].chars().count())
+    };
+    // Between columns there are three blanks.
+    let others: usize = (0..header.len() - 1).map(|column| width(column) + 3).sum();
+    let room = usize::from(WIDTH).saturating_sub(others + 2).max(12);
+    let mut table: Table = output::table(header, numbers);
+    for (name, cells) in rows {
+        let name = words::tensor_name(name, room);
+        table.add_row(std::iter::once(&name).chain(cells));
+    }
+    out.rows(&table)
+}
+
+/// Prints the table: all tensors, or the worst of many.
+pub(crate) fn tensors(report: &Report, out: &mut Output) -> io::Result<()> {
+    const HEADER: [&str; 7] = ["tensor", "shape", "bias", "amax", "SQNR dB", "saturated", "underflowed"];
+    let mut shown: Vec<&TensorReport> = report.tensors.iter().collect();
+    let all = shown.len();
+    if all > MAX_ROWS {
+        // Exact tensors have no ratio; they and those that were copied are the best.
+        let key = |tensor: &TensorReport| tensor.sqnr_db.unwrap_or(f64::INFINITY);
+        shown.sort_by(|a, b| key(a).total_cmp(&key(b)));
+        shown.truncate(WORST);
+        let text =
+            format!("The {WORST} of {all} tensors with the largest error (--json and --report have all):");
+        writeln!(out, "{text}")?;
+    }
+    let rows: Vec<_> = shown.into_iter().map(|tensor| (tensor.name.as_str(), cells(tensor))).collect();
+    rows_of_names(&HEADER, &[2, 3, 4, 5, 6], &rows, out)
+}
+
+fn cells(tensor: &TensorReport) -> Vec<String> {
+    let shape = words::shape(&tensor.shape);
+    if tensor.format.is_none() {
+        return [&shape, "", "", "copied", "", ""].map(str::to_owned).to_vec();
+    }
+    vec![
+        shape,
+        biases(tensor),
+        tensor.amax.map_or_else(String::new, words::rough),
+        words::decibels(tensor.sqnr_db),
+        words::count(tensor.saturated),
+        words::count(tensor.underflowed),
+    ]
+}
+
+/// One bias, the range of several, or the number of scales.
+fn biases(tensor: &TensorReport) -> String {
+    if let Some(scales) = &tensor.scales {
+        return words::plural(scales.count, "scale");
+    }
+    match (tensor.biases.iter().min(), tensor.biases.iter().max()) {
+        (Some(least), Some(most)) if least != most => format!("{least}…{most}"),
+        (Some(bias), _) => bias.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// What was checked, of an output that was read back or not.
+pub(crate) fn checked(verified: bool) -> &'static str {
+    if verified { "verified: every code and every digest" } else { "not verified" }
+}
+
+/// Prints the totals, and what was checked.
+pub(crate) fn totals(report: &Report, checked: &str, out: &mut Output) -> io::Result<()> {
+    let totals = &report.totals;
+    let copied = match totals.copied {
+        0 => String::new(),
+        copied => format!(", {} copied", words::count(copied)),
+    };
+    let quantized = words::plural(totals.quantized, "tensor");
+    writeln!(out, "{} in {quantized}{copied}", words::plural(totals.elements, "element"))?;
+    let ratios = words::ratios(totals.mean_sqnr_db, totals.min_sqnr_db);
+    writeln!(out, "{}{ratios}", sizes(report))?;
+    let special: Vec<_> = [
+        (totals.saturated, "saturated"),
+        (totals.underflowed, "underflowed"),
+        (totals.zero, "zero"),
+        (totals.nan, "NaN"),
+        (totals.inf, "infinite"),
+    ]
+    .into_iter()
+    .filter(|(n, _)| *n > 0)
+    .map(|(n, what)| format!("{} {what}", words::count(n)))
+    .collect();
+    if !special.is_empty() {
+        writeln!(out, "elements: {}", special.join(", "))?;
+    }
+    let speed = per_second(report.bytes_in, report.seconds);
+    writeln!(out, "{:.2} s, {speed:.2} GB/s; {}", report.seconds, out.bold(checked))
+}
+
+/// `90.9 MB -> 22.8 MB, a factor of 3.99`.
+pub(crate) fn sizes(report: &Report) -> String {
+    let ratio = ratio(report.bytes_in, report.bytes_out);
+    format!("{} -> {}, a factor of {ratio:.2}", words::bytes(report.bytes_in), words::bytes(report.bytes_out))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn ratio(bytes_in: u64, bytes_out: u64) -> f64 {
+    bytes_in as f64 / bytes_out.max(1) as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn per_second(bytes: u64, seconds: f64) -> f64 {
+    bytes as f64 / 1e9 / seconds.max(1e-9)
+}

@@ -1,0 +1,169 @@
+//! The crate's error.
+
+use smallfloat::Format;
+
+/// Why vectors or κ can't be had, and what would be right.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A name, a format or an operation that is not understood.
+    #[error(transparent)]
+    Core(#[from] smallfloat::Error),
+    /// An operation whose result is not one number of a format, or a variant of one that is not scalar.
+    #[error(
+        "{name}: κ is measured where the result is one number, as that of Add, ScaledAdd or NextGreaterThan is; \
+         variants are of scalar operations that round, as Add is"
+    )]
+    NotNumeric {
+        /// The operation's name.
+        name: String,
+    },
+    /// A stochastic rounding mode.
+    #[error("κ is measured against one defined result: give a rounding that is not stochastic")]
+    Stochastic,
+    /// More operands than can be tried.
+    #[error(
+        "{name} has 2^{bits} operands, at most 2^{limit} can all be tried: give vectors, or narrower formats"
+    )]
+    TooManyOperands {
+        /// The operation's name.
+        name: String,
+        /// The operands' bits.
+        bits: u32,
+        /// The most that are tried.
+        limit: u32,
+    },
+    /// Another number of operands or results than the gauge has formats for.
+    #[error("{given} {what} given, {expected} expected")]
+    Count {
+        /// Operands or results.
+        what: &'static str,
+        /// How many were given.
+        given: usize,
+        /// How many would be right.
+        expected: usize,
+    },
+    /// An interval that is not understood.
+    #[error(
+        "interval `{text}`: {problem}; write LO..HI (HI excluded) or LO..=HI, as in `-1..=1`, `..0` or `2^-6..inf`"
+    )]
+    Interval {
+        /// The interval as given.
+        text: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Two intervals with a common operand.
+    #[error("intervals `{first}` and `{second}` overlap: a cover is disjoint")]
+    Overlap {
+        /// The one.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// An operand that the operation does not have.
+    #[error("operand {given}: {name} has operands 1..={count}")]
+    NoSuchOperand {
+        /// The operation's name.
+        name: String,
+        /// The operand's number, from 1.
+        given: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A part of a variant that is not understood.
+    #[error("variant: `{part}` is not understood, expected {expected}")]
+    Implementation {
+        /// The part.
+        part: String,
+        /// What would be right.
+        expected: &'static str,
+    },
+    /// A variant that does not compute this operation.
+    #[error("variant: {via} computes {known}, not {name}")]
+    NotComputed {
+        /// How the variant computes.
+        via: String,
+        /// The operations it computes.
+        known: String,
+        /// The operation asked for.
+        name: String,
+    },
+    /// A format that a variant can't compute in.
+    #[error(
+        "variant: {format} can't be computed in: a working format is signed and has a NaN and an infinity"
+    )]
+    WorkingFormat {
+        /// The format.
+        format: Format,
+    },
+    /// A line of vectors that is not understood.
+    #[error("line {line}: `{text}`: {problem}")]
+    Vector {
+        /// The line's number, from 1.
+        line: u64,
+        /// The line.
+        text: String,
+        /// What is wrong and what would be right.
+        problem: String,
+    },
+    /// Vectors that can't be read.
+    #[error("line {line}: {cause}")]
+    Read {
+        /// The line's number, from 1.
+        line: u64,
+        /// Why.
+        cause: String,
+    },
+    /// A function without operands.
+    #[error("{name} takes no operands, so it has no vectors")]
+    NoVectors {
+        /// The function's name.
+        name: String,
+    },
+    /// A policy for a function that does not round.
+    #[error("{name} rounds nothing: it takes no rounding, saturation or preset")]
+    NotRounded {
+        /// The function's name.
+        name: String,
+    },
+    /// More operands than can all be tried.
+    #[error(
+        "{name} has operands of {bits} bits together, at most {limit} can be tried exhaustively: level 1 or 2"
+    )]
+    TooManyVectors {
+        /// The function's name.
+        name: String,
+        /// The operands' bits, random words included.
+        bits: u32,
+        /// The most that are tried.
+        limit: u32,
+    },
+    /// No such level of vectors.
+    #[error("level `{text}`: exhaustive, 1 or 2")]
+    Level {
+        /// The level as given.
+        text: String,
+    },
+    /// No such layout of vectors.
+    #[error("layout `{text}`: testfloat, readmemh, csv or jsonl")]
+    Layout {
+        /// The layout as given.
+        text: String,
+    },
+    /// No such set of flags.
+    #[error("flags `{text}`: idou, all or none")]
+    FlagSet {
+        /// The set as given.
+        text: String,
+    },
+    /// Vectors that do not say of what.
+    #[error("no header names the operation: give it")]
+    NoOperation,
+    /// Vectors without a single line of them.
+    #[error("no vector was found, {lines} lines of comments")]
+    Empty {
+        /// The lines read.
+        lines: u64,
+    },
+}

@@ -1,0 +1,467 @@
+//! [`check`]: what a simulator or a library gave, compared with the defined results.
+
+use std::io::Read;
+
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+
+use super::generate::hex;
+use super::layout::LineWriter;
+use super::mistake::Compared;
+use super::read::{Line, LineReader, excerpt, guess_layout, take_header};
+use super::{FlagSet, Header, Layout, Mistake, Outcome, UnitUnderTest};
+use crate::Error;
+
+/// What the caller knows of a file; the rest its header says.
+#[derive(Clone, Default, Debug)]
+pub struct CheckOptions {
+    /// What is under test; the header's operation if left out.
+    pub unit: Option<UnitUnderTest>,
+    /// The layout; the header's, or that of the first vector, if left out.
+    pub layout: Option<Layout>,
+    /// The flags that are compared; the header's, or the unit's default, if left out.
+    pub flags: Option<FlagSet>,
+    /// Any NaN is as good as another; the draft and IEEE 754 leave its code open in many places.
+    pub any_nan: bool,
+    /// How many mismatches are kept.
+    pub show: usize,
+}
+
+/// One vector that differs.
+#[derive(Clone, Debug)]
+pub struct Mismatch {
+    /// The line in the input, from 1.
+    pub line: u64,
+    /// The operands.
+    pub operands: Vec<u64>,
+    /// What is right.
+    pub expected: Outcome,
+    /// What was given; nothing where it has unknown digits.
+    pub given: Option<Outcome>,
+    /// Mistakes that would give it, as places in [`Report::mistakes`].
+    pub mistakes: Vec<usize>,
+}
+
+/// A mistake and how well it explains what was given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hypothesis {
+    /// Its place in [`Report::mistakes`].
+    pub mistake: usize,
+    /// Mismatches that it explains.
+    pub explained: u64,
+    /// Mismatches that it was tried on.
+    pub tried: u64,
+    /// Vectors of a sample of those that agree which would differ if the mistake were made everywhere.
+    pub contradicted: u64,
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What was under test.
+    pub unit: UnitUnderTest,
+    /// What the header says.
+    pub header: Header,
+    /// The flags that were compared.
+    pub flags: FlagSet,
+    /// Vectors read.
+    pub vectors: u64,
+    /// Vectors that differ.
+    pub mismatches: u64,
+    /// Vectors that differ in the flags alone.
+    pub flags_only: u64,
+    /// Vectors with unknown digits.
+    pub unknown: u64,
+    /// Vectors that agree but for the code of NaN, which [`CheckOptions::any_nan`] accepts.
+    pub other_nan: u64,
+    /// The first that differ.
+    pub first: Vec<Mismatch>,
+    /// All mistakes that were tried.
+    pub mistakes: Vec<Mistake>,
+    /// The mistakes that explain something, the best first.
+    pub suspects: Vec<Hypothesis>,
+    /// How many agreeing vectors the suspects were tried on.
+    pub sampled: u64,
+    /// SHA-256 of the vectors read, with the right results.
+    pub sha256: String,
+}
+
+impl Report {
+    /// Are there as many vectors as the header says?
+    pub fn is_complete(&self) -> bool {
+        self.header.lines.is_none_or(|lines| lines == self.vectors)
+    }
+
+    /// Are the operands those that the header's digest was made of, in their order? True where there is no digest.
+    pub fn has_digest(&self) -> bool {
+        self.header.sha256.as_ref().is_none_or(|digest| *digest == self.sha256)
+    }
+
+    /// Is everything right and complete?
+    pub fn passes(&self) -> bool {
+        self.mismatches == 0 && self.is_complete() && self.has_digest()
+    }
+
+    /// The mistake that explains every mismatch and contradicts no vector that agrees, or only as many as explain all
+    /// do.
+    pub fn cause(&self) -> Option<&Hypothesis> {
+        self.suspects.first().filter(|suspect| suspect.explained == self.mismatches && self.mismatches > 0)
+    }
+}
+
+/// Bytes that a thread takes at once, and how many such pieces are read before threads share them: a fixed number, since what is tried
+/// on a block depends on the blocks before it.
+const BATCH: usize = 1 << 18;
+const PIECES: usize = 64;
+/// A line may not be longer.
+const LONGEST_LINE: usize = 1 << 20;
+/// Mismatches that all mistakes are tried on; later ones only by those that explained all before.
+const TRIED: u64 = 10_000;
+/// Agreeing vectors that suspects are tried on, at most.
+const SAMPLE: usize = 1 << 14;
+
+/// Reads vectors and compares them with the defined results, on all threads; findings do not depend on their number.
+///
+/// # Errors
+/// Lines that are not understood, with their numbers; a file that does not say what it tests, and no unit given; no
+/// vector at all; what the reader refuses.
+pub fn check(input: impl Read, options: &CheckOptions) -> Result<Report, Error> {
+    let mut blocks = Blocks { input, rest: Vec::new(), line: 0, is_done: false };
+    let mut block = blocks.next()?;
+    let mut header = Header::default();
+    let start = read_header(block.as_deref().unwrap_or(&[]), &mut header)?;
+    let unit = match &options.unit {
+        Some(unit) => unit.clone(),
+        None => header.unit()?,
+    };
+    let flags = options.flags.or(header.flags).unwrap_or(FlagSet::default_for(&unit));
+    let first = block.as_deref().and_then(|block| block[start.byte..].split(|c| *c == b'\n').next());
+    let first = first.map(|line| String::from_utf8_lossy(line).into_owned()).unwrap_or_default();
+    let layout = options.layout.or(header.layout).unwrap_or_else(|| guess_layout(&first));
+    let checker = Checker {
+        reader: LineReader::new(&unit, layout, flags),
+        writer: LineWriter::new(&unit, Layout::TestFloat, flags.mask()),
+        mistakes: Mistake::all(&unit),
+        compared: Compared { mask: flags.mask(), any_nan: options.any_nan },
+        show: options.show,
+        unit,
+    };
+    let mut findings = Findings::new(&checker, start.line);
+    let mut from = start.byte;
+    while let Some(bytes) = block {
+        let (alive, thin) = (&findings.alive, findings.thin);
+        let pieces: Vec<Piece> =
+            split(&bytes[from..]).into_par_iter().map(|piece| checker.piece(piece, alive, thin)).collect();
+        for piece in pieces {
+            findings.add(piece)?;
+        }
+        findings.narrow();
+        from = 0;
+        block = blocks.next()?;
+    }
+    if findings.of.vectors == 0 {
+        return Err(Error::Empty { lines: findings.of.lines });
+    }
+    Ok(findings.report(&checker, header, flags))
+}
+
+/// Where vectors begin.
+struct Start {
+    byte: usize,
+    line: u64,
+}
+
+fn read_header(block: &[u8], header: &mut Header) -> Result<Start, Error> {
+    let mut start = Start { byte: 0, line: 0 };
+    for line in block.split_inclusive(|c| *c == b'\n') {
+        let number = start.line + 1;
+        let Ok(text) = str::from_utf8(line) else { break };
+        let is_header = take_header(text, header).map_err(|problem| Error::Vector {
+            line: number,
+            text: excerpt(text.trim()),
+            problem,
+        })?;
+        if !is_header {
+            break;
+        }
+        start = Start { byte: start.byte + line.len(), line: number };
+    }
+    Ok(start)
+}
+
+/// The input in blocks of whole lines.
+struct Blocks<R> {
+    input: R,
+    rest: Vec<u8>,
+    /// Lines delivered, for messages.
+    line: u64,
+    is_done: bool,
+}
+
+impl<R: Read> Blocks<R> {
+    fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        let size = BATCH * PIECES;
+        let mut block = std::mem::take(&mut self.rest);
+        while !self.is_done && block.len() < size {
+            let wanted = (size - block.len()) as u64;
+            let count = self.input.by_ref().take(wanted).read_to_end(&mut block);
+            let count =
+                count.map_err(|error| Error::Read { line: self.line + 1, cause: error.to_string() })?;
+            self.is_done = count == 0;
+        }
+        if block.is_empty() {
+            return Ok(None);
+        }
+        if !self.is_done {
+            match block.iter().rposition(|c| *c == b'\n') {
+                Some(end) => self.rest = block.split_off(end + 1),
+                None => {
+                    return Err(Error::Read { line: self.line + 1, cause: "a line of megabytes".into() });
+                }
+            }
+        }
+        self.line += block.split(|c| *c == b'\n').count() as u64 - 1;
+        Ok(Some(block))
+    }
+}
+
+/// A block in pieces of whole lines.
+fn split(mut block: &[u8]) -> Vec<&[u8]> {
+    let mut pieces = Vec::new();
+    while !block.is_empty() {
+        let cut = block.len().min(BATCH);
+        let end = block[cut..].iter().position(|c| *c == b'\n').map_or(block.len(), |at| cut + at + 1);
+        let (piece, rest) = block.split_at(end);
+        pieces.push(piece);
+        block = rest;
+    }
+    pieces
+}
+
+/// A number of a vector by which samples are drawn: the same vectors, whatever came before and on however many threads.
+fn lot(operands: &[u64]) -> u64 {
+    let mix = |sum: u64, operand: &u64| (sum ^ operand).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    operands.iter().fold(1, mix).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
+}
+
+struct Checker {
+    unit: UnitUnderTest,
+    reader: LineReader,
+    writer: LineWriter,
+    mistakes: Vec<Mistake>,
+    compared: Compared,
+    show: usize,
+}
+
+/// What is counted, of a piece or of all of them.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    lines: u64,
+    vectors: u64,
+    mismatches: u64,
+    flags_only: u64,
+    unknown: u64,
+    other_nan: u64,
+}
+
+impl Counts {
+    fn add(&mut self, other: Self) {
+        self.lines += other.lines;
+        self.vectors += other.vectors;
+        self.mismatches += other.mismatches;
+        self.flags_only += other.flags_only;
+        self.unknown += other.unknown;
+        self.other_nan += other.other_nan;
+    }
+}
+
+/// What one piece of a block has.
+#[derive(Default)]
+struct Piece {
+    of: Counts,
+    first: Vec<Mismatch>,
+    /// For each mistake that was tried, how many mismatches it explains.
+    explained: Vec<u64>,
+    /// Vectors that agree.
+    agreeing: Vec<(Vec<u64>, Outcome)>,
+    /// The vectors with the right results, as the testfloat layout has them.
+    canonical: Vec<u8>,
+    error: Option<Error>,
+}
+
+impl Checker {
+    /// Compares a piece; `alive` are the mistakes to be tried on what differs, `thin` says which agreeing vectors are kept. Line
+    /// numbers count within the piece.
+    fn piece(&self, bytes: &[u8], alive: &[usize], thin: u64) -> Piece {
+        let mut piece = Piece { explained: vec![0; alive.len()], ..Piece::default() };
+        for line in bytes.split_inclusive(|c| *c == b'\n') {
+            piece.of.lines += 1;
+            if let Err(problem) = self.line(line, (alive, thin), &mut piece) {
+                let text = String::from_utf8_lossy(&line[..line.len().min(400)]);
+                let text = excerpt(text.trim());
+                piece.error = Some(Error::Vector { line: piece.of.lines, text, problem });
+                break;
+            }
+        }
+        piece
+    }
+
+    fn line(&self, line: &[u8], (alive, thin): (&[usize], u64), piece: &mut Piece) -> Result<(), String> {
+        if line.len() > LONGEST_LINE {
+            return Err("a line of more than a megabyte".into());
+        }
+        let text = str::from_utf8(line).map_err(|_| "not text")?;
+        let Line::Vector { operands, given } = self.reader.read(text, line.ends_with(b"\n"))? else {
+            return Ok(());
+        };
+        let expected = self.unit.evaluate(&operands).map_err(|error| error.to_string())?;
+        piece.of.vectors += 1;
+        self.writer.push(&mut piece.canonical, &operands, &expected);
+        let same_codes = given.as_ref().is_some_and(|given| given.results() == expected.results());
+        let same_results =
+            given.as_ref().is_some_and(|given| self.unit.agree(&expected, given, self.compared.any_nan));
+        let same_flags = given
+            .as_ref()
+            .is_some_and(|given| given.flags & self.compared.mask == expected.flags & self.compared.mask);
+        if same_results && same_flags {
+            piece.of.other_nan += u64::from(!same_codes);
+            if same_codes && lot(&operands) & thin == 0 {
+                piece.agreeing.push((operands, expected));
+            }
+            return Ok(());
+        }
+        piece.of.mismatches += 1;
+        piece.of.flags_only += u64::from(same_results);
+        piece.of.unknown += u64::from(given.is_none());
+        let mut mistakes = Vec::new();
+        if let Some(given) = &given {
+            for (count, &at) in piece.explained.iter_mut().zip(alive) {
+                if self.mistakes[at].explains(&self.unit, &operands, (&expected, given), self.compared) {
+                    *count += 1;
+                    mistakes.push(at);
+                }
+            }
+        }
+        if piece.first.len() < self.show {
+            piece.first.push(Mismatch { line: piece.of.lines, operands, expected, given, mistakes });
+        }
+        Ok(())
+    }
+}
+
+/// What all pieces up to now have.
+struct Findings {
+    of: Counts,
+    first: Vec<Mismatch>,
+    show: usize,
+    /// Mistakes that are still tried.
+    alive: Vec<usize>,
+    /// For every mistake, explained and tried.
+    counts: Vec<(u64, u64)>,
+    agreeing: Vec<(Vec<u64>, Outcome)>,
+    /// Of agreeing vectors those are kept whose lot has none of these bits.
+    thin: u64,
+    digest: Sha256,
+}
+
+impl Findings {
+    fn new(checker: &Checker, lines: u64) -> Self {
+        Self {
+            of: Counts { lines, ..Counts::default() },
+            first: Vec::new(),
+            show: checker.show,
+            alive: (0..checker.mistakes.len()).collect(),
+            counts: vec![(0, 0); checker.mistakes.len()],
+            agreeing: Vec::new(),
+            thin: 0,
+            digest: Sha256::new(),
+        }
+    }
+
+    /// Adds the piece that follows; an error in it is the first error of the input.
+    fn add(&mut self, piece: Piece) -> Result<(), Error> {
+        if let Some(mut error) = piece.error {
+            if let Error::Vector { line, .. } = &mut error {
+                *line += self.of.lines;
+            }
+            return Err(error);
+        }
+        for (explained, &at) in piece.explained.iter().zip(&self.alive) {
+            self.counts[at].0 += explained;
+            self.counts[at].1 += piece.of.mismatches;
+        }
+        let room = self.show.saturating_sub(self.first.len());
+        let lines = self.of.lines;
+        self.first.extend(
+            piece
+                .first
+                .into_iter()
+                .take(room)
+                .map(|mismatch| Mismatch { line: mismatch.line + lines, ..mismatch }),
+        );
+        self.agreeing.extend(piece.agreeing);
+        self.agreeing.retain(|(operands, _)| lot(operands) & self.thin == 0);
+        while self.agreeing.len() > SAMPLE && self.thin < u64::from(u32::MAX) {
+            self.thin = 2 * self.thin + 1;
+            self.agreeing.retain(|(operands, _)| lot(operands) & self.thin == 0);
+        }
+        self.digest.update(&piece.canonical);
+        self.of.add(piece.of);
+        Ok(())
+    }
+
+    /// After enough mismatches only mistakes that explain all of them are tried any more.
+    fn narrow(&mut self) {
+        if self.of.mismatches >= TRIED {
+            let counts = &self.counts;
+            self.alive.retain(|&at| counts[at].0 == counts[at].1);
+        }
+    }
+
+    fn report(self, checker: &Checker, header: Header, flags: FlagSet) -> Report {
+        let mut suspects: Vec<Hypothesis> = self
+            .counts
+            .par_iter()
+            .enumerate()
+            .filter(|(_, (explained, _))| *explained > 0)
+            .map(|(mistake, &(explained, tried))| {
+                let suspect = &checker.mistakes[mistake];
+                let differs = |(operands, expected): &&(Vec<u64>, Outcome)| {
+                    suspect.predict(&checker.unit, operands, expected).is_some_and(|wrong| {
+                        // A suspect of results may still have flags computed apart.
+                        !checker.unit.agree(&wrong, expected, checker.compared.any_nan)
+                            || suspect.is_about_flags()
+                                && wrong.flags & checker.compared.mask
+                                    != expected.flags & checker.compared.mask
+                    })
+                };
+                let contradicted = self.agreeing.iter().filter(differs).count() as u64;
+                Hypothesis { mistake, explained, tried, contradicted }
+            })
+            .collect();
+        // The best explains the largest share, contradicts least, and is likeliest.
+        suspects.sort_by(|a, b| {
+            let share = |s: &Hypothesis| u128::from(s.explained);
+            (share(b) * u128::from(a.tried), a.contradicted, a.mistake).cmp(&(
+                share(a) * u128::from(b.tried),
+                b.contradicted,
+                b.mistake,
+            ))
+        });
+        Report {
+            unit: checker.unit.clone(),
+            header,
+            flags,
+            vectors: self.of.vectors,
+            mismatches: self.of.mismatches,
+            flags_only: self.of.flags_only,
+            unknown: self.of.unknown,
+            other_nan: self.of.other_nan,
+            first: self.first,
+            mistakes: checker.mistakes.clone(),
+            suspects,
+            sampled: self.agreeing.len() as u64,
+            sha256: hex(&self.digest.finalize()),
+        }
+    }
+}

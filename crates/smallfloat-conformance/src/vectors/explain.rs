@@ -1,0 +1,61 @@
+//! Where an exact result lies between the values of its format.
+
+use std::cmp::Ordering;
+
+use smallfloat::{Datum, Exact, Preset, Rounding, project};
+
+use super::UnitUnderTest;
+use super::mistake::below_tie;
+
+/// Which neighbour an exact result is nearer to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nearer {
+    /// The one below.
+    Below,
+    /// Neither.
+    Tie,
+    /// The one above.
+    Above,
+}
+
+/// The neighbours of an exact result that its format does not have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The code of the largest value below; none below the smallest.
+    pub below: Option<u64>,
+    /// The code of the smallest value above; none above the largest.
+    pub above: Option<u64>,
+    /// Which one is nearer, where both are finite.
+    pub nearer: Option<Nearer>,
+}
+
+impl UnitUnderTest {
+    /// Where the exact result of a numeric operation lies; `None` where the format has it, and for special results.
+    pub fn place(&self, operands: &[u64]) -> Option<Place> {
+        let (exact, to) = (self.exact(operands)?, self.operation().result()?);
+        let Exact::Finite { negative, significand, exponent, sticky } = exact else { return None };
+        let has = u64::try_from(significand)
+            .ok()
+            .and_then(|significand| to.encode(Datum::finite(negative, significand, exponent)));
+        if !sticky && has.is_some() {
+            return None;
+        }
+        let (below, above) = (to.next_below(exact), to.next_above(exact));
+        let projection = Preset::OcpSaturate.projection(to).with_rounding(Rounding::NearestAway);
+        let [away, toward] =
+            [exact, below_tie(exact, false)].map(|exact| project(exact, to, &projection).value);
+        let is_finite = |code: Option<u64>| code.is_some_and(|code| to.decode(code).is_finite());
+        let nearer = (is_finite(below) && is_finite(above)).then(|| {
+            let same = |code: Option<u64>| {
+                let order = code.and_then(|code| to.decode(code).compare(&to.decode(away)));
+                order == Some(Ordering::Equal)
+            };
+            match () {
+                () if away != toward => Nearer::Tie,
+                () if same(below) => Nearer::Below,
+                () => Nearer::Above,
+            }
+        });
+        Some(Place { below, above, nearer })
+    }
+}

@@ -1,0 +1,230 @@
+//! [`generate`]: the lines of a plan, computed on all threads and delivered in order.
+
+use std::io::{self, Write};
+use std::ops::Range;
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+
+use super::header::{self, Facts};
+use super::layout::LineWriter;
+use super::{FlagSet, Layout, Plan, UnitUnderTest};
+use crate::Error;
+
+/// Lines that a thread makes at once.
+const CHUNK: u64 = 1 << 13;
+/// Lines whose operands are made at once: few, since those of long blocks are many.
+pub(super) const LINES: usize = 256;
+/// Chunks that are made before they are handed on, per thread.
+const CHUNKS: u64 = 8;
+/// Bytes that are kept in memory rather than computed twice, where a digest has to stand before them.
+const KEPT: u64 = 1 << 28;
+
+/// A unit, its operands and its flags: all that determines a file of vectors.
+#[derive(Clone, Debug)]
+pub struct VectorSet {
+    unit: UnitUnderTest,
+    plan: Plan,
+    flags: FlagSet,
+}
+
+/// Where generating stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The unit refuses its operands.
+    #[error(transparent)]
+    UnitUnderTest(#[from] Error),
+    /// The lines could not be written.
+    #[error(transparent)]
+    Write(#[from] io::Error),
+}
+
+impl VectorSet {
+    /// The vectors of a unit for a plan; without flags given, those of [`FlagSet::default_for`].
+    pub fn new(unit: UnitUnderTest, plan: Plan, flags: Option<FlagSet>) -> Self {
+        let flags = flags.unwrap_or(FlagSet::default_for(&unit));
+        Self { unit, plan, flags }
+    }
+
+    /// The unit.
+    pub fn unit(&self) -> &UnitUnderTest {
+        &self.unit
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The flags in each line.
+    pub fn flags(&self) -> FlagSet {
+        self.flags
+    }
+
+    /// SHA-256 of the lines in the testfloat layout, in hexadecimal: the same for every layout.
+    ///
+    /// # Errors
+    /// None for a plan of this unit.
+    pub fn digest(&self) -> Result<String, WriteError> {
+        let mut digest = Sha256::new();
+        generate(self, Layout::TestFloat, |lines| {
+            digest.update(lines);
+            Ok(())
+        })?;
+        Ok(hex(&digest.finalize()))
+    }
+
+    /// The header of a file in this layout with this digest; its length does not depend on the digest's digits.
+    pub fn header(&self, layout: Layout, sha256: &str) -> Vec<u8> {
+        let facts = Facts {
+            layout,
+            flags: self.flags,
+            level: self.plan.level().name(),
+            seed: self.plan.seed(),
+            lines: self.plan.lines(),
+            models: self.plan.to_string(),
+            sha256,
+        };
+        header::write(&self.unit, &facts)
+    }
+
+    /// Writes header and lines. The digest stands before the lines: these are kept up to 256 MiB, and computed twice
+    /// where they are more.
+    ///
+    /// # Errors
+    /// What the output refuses.
+    pub fn write(&self, layout: Layout, out: &mut dyn Write) -> Result<(), WriteError> {
+        let line = LineWriter::new(&self.unit, layout, self.flags.mask()).length() as u64;
+        if self.plan.lines().saturating_mul(line) > KEPT {
+            out.write_all(&self.header(layout, &self.digest()?))?;
+            return generate(self, layout, |lines| out.write_all(lines));
+        }
+        let mut kept = Vec::new();
+        let digest = self.digested(layout, |lines| {
+            kept.push(lines);
+            Ok(())
+        })?;
+        out.write_all(&self.header(layout, &digest))?;
+        kept.iter().try_for_each(|lines| Ok(out.write_all(lines)?))
+    }
+
+    /// Delivers all lines of a layout and gives the digest.
+    fn digested(
+        &self,
+        layout: Layout,
+        mut deliver: impl FnMut(Vec<u8>) -> io::Result<()>,
+    ) -> Result<String, WriteError> {
+        let mut digest = Sha256::new();
+        if layout == Layout::TestFloat {
+            pieces(self, [layout], |[lines]| {
+                digest.update(&lines);
+                deliver(lines)
+            })?;
+        } else {
+            pieces(self, [layout, Layout::TestFloat], |[lines, canonical]| {
+                digest.update(&canonical);
+                deliver(lines)
+            })?;
+        }
+        Ok(hex(&digest.finalize()))
+    }
+
+    /// Writes a header without a digest, then the lines, and gives the header that belongs in its place: computed
+    /// once, for outputs that can be written at any position.
+    ///
+    /// # Errors
+    /// What the output refuses.
+    pub fn write_lines(
+        &self,
+        layout: Layout,
+        mut out: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<Vec<u8>, WriteError> {
+        out(&self.header(layout, &"0".repeat(64)))?;
+        let digest = self.digested(layout, |lines| out(&lines))?;
+        Ok(self.header(layout, &digest))
+    }
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Delivers all lines of a set in order, piece by piece. Lines are made on rayon's threads while earlier ones are
+/// delivered on the caller's.
+///
+/// # Errors
+/// The first error of a call or of the output; nothing is delivered after it.
+pub fn generate(
+    set: &VectorSet,
+    layout: Layout,
+    mut deliver: impl FnMut(&[u8]) -> io::Result<()>,
+) -> Result<(), WriteError> {
+    pieces(set, [layout], |[lines]| deliver(&lines))
+}
+
+/// [`generate`] in several layouts at once: of each piece, its lines in every one.
+fn pieces<const N: usize>(
+    set: &VectorSet,
+    layouts: [Layout; N],
+    mut deliver: impl FnMut([Vec<u8>; N]) -> io::Result<()>,
+) -> Result<(), WriteError> {
+    let writers = layouts.map(|layout| LineWriter::new(&set.unit, layout, set.flags.mask()));
+    let lines = set.plan.lines();
+    let at_once = CHUNKS * rayon::current_num_threads() as u64;
+    let (sender, receiver) = sync_channel(1);
+    thread::scope(|scope| {
+        let writers = &writers;
+        scope.spawn(move || {
+            let chunks = lines.div_ceil(CHUNK);
+            for first in (0..chunks).step_by(usize::try_from(at_once).unwrap_or(1)) {
+                let batch: Vec<Result<[Vec<u8>; N], Error>> = (first..chunks.min(first + at_once))
+                    .into_par_iter()
+                    .map(|chunk| piece(set, writers, chunk * CHUNK..lines.min((chunk + 1) * CHUNK)))
+                    .collect();
+                // Nobody listens any more after an error.
+                if sender.send(batch).is_err() {
+                    return;
+                }
+            }
+        });
+        for batch in receiver {
+            for piece in batch {
+                deliver(piece?)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Lines `range` as bytes of each layout.
+fn piece<const N: usize>(
+    set: &VectorSet,
+    writers: &[LineWriter; N],
+    range: Range<u64>,
+) -> Result<[Vec<u8>; N], Error> {
+    let width = set.plan.width();
+    let count = |lines: &Range<u64>| usize::try_from(lines.end - lines.start).unwrap_or(0);
+    let mut out = writers.each_ref().map(|writer| writer.blank(count(&range)));
+    let (mut operands, mut at) = (vec![0; LINES * width], 0);
+    for first in range.clone().step_by(LINES) {
+        let lines = first..range.end.min(first + LINES as u64);
+        let operands = &mut operands[..count(&lines) * width];
+        set.plan.fill(lines, operands);
+        for operands in operands.chunks_exact(width) {
+            let outcome = set.unit.evaluate(operands)?;
+            for (writer, out) in writers.iter().zip(&mut out) {
+                let length = writer.length();
+                writer.fill(&mut out[at * length..(at + 1) * length], operands, &outcome);
+            }
+            at += 1;
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,216 @@
+//! [`Header`]: what a vector file says of itself.
+
+use std::fmt::Write as _;
+use std::str::FromStr;
+
+use serde_json::{Map, Value};
+use smallfloat::{Flags, Format, Preset};
+
+use super::{Layout, UnitUnderTest};
+use crate::Error;
+
+/// Which flags a file has; the bits of the others are 0 and not compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlagSet {
+    /// Tesla's four: invalid, denormal, overflow, underflow.
+    Idou,
+    /// All six.
+    All,
+    /// None: a unit that has no flags.
+    None,
+}
+
+impl FlagSet {
+    /// All sets with their names.
+    pub const NAMED: [(&'static str, Self); 3] =
+        [("idou", Self::Idou), ("all", Self::All), ("none", Self::None)];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        Self::NAMED.iter().find(|row| row.1 == self).map_or("", |row| row.0)
+    }
+
+    /// The flags themselves.
+    pub fn mask(self) -> Flags {
+        match self {
+            Self::Idou => Flags::ALL.tesla(),
+            Self::All => Flags::ALL,
+            Self::None => Flags::NONE,
+        }
+    }
+
+    /// What holds where nothing is said: Tesla's four if one of the formats is Tesla's, else all.
+    pub fn default_for(unit: &UnitUnderTest) -> Self {
+        if unit.is_tesla() { Self::Idou } else { Self::All }
+    }
+}
+
+impl FromStr for FlagSet {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let known = Self::NAMED.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+        known.map(|row| row.1).ok_or_else(|| Error::FlagSet { text: text.to_owned() })
+    }
+}
+
+/// The first line's words, in every layout.
+pub(super) const TITLE: &str = "smallfloat vectors 1";
+
+/// What the header of a file says, as far as checking needs it.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Header {
+    /// The operation, in the P3109 draft's spelling.
+    pub operation: Option<String>,
+    /// The preset that goes with it.
+    pub preset: Option<Preset>,
+    /// The layout.
+    pub layout: Option<Layout>,
+    /// The flags that lines have.
+    pub flags: Option<FlagSet>,
+    /// How many vectors follow.
+    pub lines: Option<u64>,
+    /// SHA-256 of the vectors as the testfloat layout writes them, in hexadecimal.
+    pub sha256: Option<String>,
+}
+
+impl Header {
+    /// Takes one `key: value`; keys that checking does not need are passed over.
+    ///
+    /// # Errors
+    /// A value that is not one of its key's.
+    pub(super) fn take(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let text = |error: &dyn std::fmt::Display| format!("{key}: {error}");
+        match key {
+            "operation" => self.operation = Some(value.to_owned()),
+            "preset" => self.preset = Some(value.parse().map_err(|e: smallfloat::Error| text(&e))?),
+            "layout" => self.layout = Some(value.parse().map_err(|e: Error| text(&e))?),
+            "flags" => self.flags = Some(value.parse().map_err(|e: Error| text(&e))?),
+            "lines" => {
+                self.lines = Some(value.parse().map_err(|_| text(&"a number of lines is expected"))?);
+            }
+            "sha256" => {
+                let legal = value.len() == 64 && value.bytes().all(|c| c.is_ascii_hexdigit());
+                let digest = legal.then(|| value.to_ascii_lowercase());
+                self.sha256 = Some(digest.ok_or_else(|| text(&"64 hexadecimal digits are expected"))?);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The unit that the header names.
+    ///
+    /// # Errors
+    /// No operation, or one that is not understood.
+    pub fn unit(&self) -> Result<UnitUnderTest, Error> {
+        let operation = self.operation.as_deref().ok_or(Error::NoOperation)?;
+        UnitUnderTest::new(operation.parse()?, self.preset)
+    }
+}
+
+/// What a header says besides its unit.
+pub(super) struct Facts<'a> {
+    pub(super) layout: Layout,
+    pub(super) flags: FlagSet,
+    pub(super) level: &'a str,
+    pub(super) seed: u64,
+    pub(super) lines: u64,
+    pub(super) models: String,
+    pub(super) sha256: &'a str,
+}
+
+/// The lines of a header as keys and values, in their order.
+fn rows(unit: &UnitUnderTest, facts: &Facts<'_>) -> Vec<(&'static str, String)> {
+    let mut rows = vec![("operation", unit.operation().to_string())];
+    rows.extend(unit.preset().map(|preset| ("preset", preset.name().to_owned())));
+    let mut seen: Vec<Format> = Vec::new();
+    for format in unit.operation().formats() {
+        if !seen.contains(format) {
+            seen.push(*format);
+            rows.push(("format", describe(format)));
+        }
+    }
+    rows.push(("fields", fields(unit, facts.layout)));
+    rows.extend([
+        ("flags", facts.flags.name().to_owned()),
+        (
+            "flag bits",
+            "0 inexact, 1 underflow, 2 overflow, 3 division by zero, 4 invalid, 5 denormal".to_owned(),
+        ),
+        ("layout", facts.layout.name().to_owned()),
+        ("level", facts.level.to_owned()),
+        ("models", facts.models.clone()),
+        ("seed", facts.seed.to_string()),
+        ("lines", facts.lines.to_string()),
+        ("sha256", facts.sha256.to_owned()),
+        ("tool", concat!("smallfloat ", env!("CARGO_PKG_VERSION")).to_owned()),
+    ]);
+    rows
+}
+
+/// A format's fields, so that a reader without our catalogue can decode its codes.
+fn describe(format: &Format) -> String {
+    let subnormals = format.subnormals().name();
+    format!(
+        "{format} = {} sign, {} exponent, {} significand bits, bias {}, subnormals {subnormals}, specials {}",
+        u32::from(format.is_signed()),
+        format.exponent_bits(),
+        format.trailing_bits(),
+        format.bias(),
+        format.specials().name()
+    )
+}
+
+/// The fields of a line: for a word their bits, else their digits.
+fn fields(unit: &UnitUnderTest, layout: Layout) -> String {
+    let all = unit.operands().iter().chain(unit.results());
+    let mut fields: Vec<_> = all.map(|field| (field.name.as_str(), field.digits())).collect();
+    fields.push(("flags", 2));
+    let mut below = 4 * fields.iter().map(|(_, digits)| digits).sum::<usize>();
+    let mut text = String::new();
+    for (i, (name, digits)) in fields.into_iter().enumerate() {
+        let separator = if i == 0 { "" } else { " " };
+        let top = below - 1;
+        below -= 4 * digits;
+        // Writing to a string cannot fail.
+        let _ = match layout {
+            Layout::ReadMemH => write!(text, "{separator}{name}[{top}:{below}]"),
+            _ => write!(text, "{separator}{name}:{digits}"),
+        };
+    }
+    text
+}
+
+/// The header as text.
+pub(super) fn write(unit: &UnitUnderTest, facts: &Facts<'_>) -> Vec<u8> {
+    let rows = rows(unit, facts);
+    if facts.layout == Layout::JsonLines {
+        let mut object = Map::new();
+        object.insert("title".into(), TITLE.into());
+        for (key, value) in rows {
+            match object.get_mut(key) {
+                // Several formats share their key.
+                Some(Value::String(text)) => {
+                    text.push_str("; ");
+                    text.push_str(&value);
+                }
+                _ => {
+                    object.insert(key.into(), value.into());
+                }
+            }
+        }
+        return format!("{}\n", Value::Object(object)).into_bytes();
+    }
+    let comment = facts.layout.comment();
+    let mut text = format!("{comment} {TITLE}\n");
+    for (key, value) in rows {
+        let _ = writeln!(text, "{comment} {key}: {value}");
+    }
+    if facts.layout == Layout::Csv {
+        let titles = unit.operands().iter().chain(unit.results()).map(|field| field.name.as_str());
+        let titles: Vec<_> = titles.chain(["flags"]).collect();
+        let _ = writeln!(text, "{}", titles.join(","));
+    }
+    text.into_bytes()
+}

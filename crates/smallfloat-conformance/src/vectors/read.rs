@@ -1,0 +1,349 @@
+//! Lines of vectors, read back in any layout.
+
+use smallfloat::Flags;
+
+use super::{Field, FlagSet, Header, Layout, Outcome, UnitUnderTest, header};
+
+/// What a line is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// Blank, a comment, an address, the titles of columns or a header.
+    Nothing,
+    /// A vector; without a result where the unit gave unknown digits (x or z in Verilog).
+    Vector { operands: Vec<u64>, given: Option<Outcome> },
+}
+
+/// Reads lines of one unit in one layout.
+#[derive(Clone, Debug)]
+pub(super) struct LineReader {
+    operands: Vec<Field>,
+    results: Vec<Field>,
+    layout: Layout,
+    flags: FlagSet,
+}
+
+/// One number as it is written.
+enum Number {
+    Known(u64),
+    Unknown,
+}
+
+/// The first 80 characters of a line, for a message; what could disturb a terminal is escaped.
+pub(super) fn excerpt(text: &str) -> String {
+    let shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
+    if text.chars().nth(80).is_some() { shown + "…" } else { shown }
+}
+
+/// The `key: value` of a header's comment.
+fn key_and_value(comment: &str) -> Option<(&str, &str)> {
+    let (key, value) = comment.trim().split_once(": ")?;
+    Some((key.trim(), value.trim()))
+}
+
+/// The comment of a line that is nothing else.
+pub(super) fn comment(line: &str) -> Option<&str> {
+    ["#", "//"].iter().find_map(|mark| line.strip_prefix(mark))
+}
+
+/// Takes what a line says of the file, if it is a header's; `false` where vectors begin.
+pub(super) fn take_header(line: &str, header: &mut Header) -> Result<bool, String> {
+    let line = line.trim();
+    if line.is_empty() {
+        return Ok(true);
+    }
+    if let Some(comment) = comment(line) {
+        if header.layout.is_none() && line.starts_with("//") {
+            header.layout = Some(Layout::ReadMemH);
+        }
+        if let Some((key, value)) = key_and_value(comment) {
+            header.take(key, value)?;
+        }
+        return Ok(true);
+    }
+    if !line.starts_with('{') {
+        return Ok(false);
+    }
+    header.layout = Some(Layout::JsonLines);
+    let Ok(serde_json::Value::Object(object)) = serde_json::from_str(line) else {
+        return Ok(false);
+    };
+    if object.get("title").is_none_or(|title| title != header::TITLE) {
+        return Ok(false);
+    }
+    for (key, value) in &object {
+        if let Some(value) = value.as_str() {
+            header.take(key, value)?;
+        }
+    }
+    Ok(true)
+}
+
+/// The layout of a file without a header, by its first vector.
+pub(super) fn guess_layout(line: &str) -> Layout {
+    let line = line.trim();
+    match () {
+        () if line.starts_with('{') => Layout::JsonLines,
+        () if line.contains(',') => Layout::Csv,
+        () if line.contains(char::is_whitespace) => Layout::TestFloat,
+        () => Layout::ReadMemH,
+    }
+}
+
+impl LineReader {
+    pub(super) fn new(unit: &UnitUnderTest, layout: Layout, flags: FlagSet) -> Self {
+        Self { operands: unit.operands().to_vec(), results: unit.results().to_vec(), layout, flags }
+    }
+
+    /// Reads a line; `ends` where a line feed followed. The error says what is wrong and what would be right.
+    pub(super) fn read(&self, line: &str, ends: bool) -> Result<Line, String> {
+        let text = line.trim();
+        let mark = self.layout.comment();
+        if text.is_empty() || comment(text).is_some() {
+            return Ok(Line::Nothing);
+        }
+        let result = if self.layout == Layout::JsonLines {
+            self.json(text)
+        } else {
+            // Simulators append comments of their own.
+            self.fields(text.split_once(mark).map_or(text, |(vector, _)| vector).trim(), ends)
+        };
+        result.map_err(|problem| {
+            if ends { problem } else { format!("{problem} (the input ends within this line: truncated?)") }
+        })
+    }
+
+    fn fields(&self, text: &str, ends: bool) -> Result<Line, String> {
+        let words: Vec<&str> = match self.layout {
+            Layout::Csv => text.split(',').map(str::trim).collect(),
+            Layout::ReadMemH => {
+                // The address of the next word; simulators write one.
+                if text.starts_with('@') {
+                    return Ok(Line::Nothing);
+                }
+                return self.word(text);
+            }
+            _ => text.split_ascii_whitespace().collect(),
+        };
+        if self.layout == Layout::Csv
+            && words.first() == self.operands.first().map(|f| f.name.as_str()).as_ref()
+        {
+            return Ok(Line::Nothing);
+        }
+        if !ends && words.last().is_some_and(|last| strip_prefix(last).len() < self.last_digits()) {
+            return Err(format!("the last number has fewer than {} digits", self.last_digits()));
+        }
+        self.numbers(&words)
+    }
+
+    fn last_digits(&self) -> usize {
+        match self.flags {
+            FlagSet::None => self.results.last().map_or(1, Field::digits),
+            _ => 2,
+        }
+    }
+
+    /// One Verilog word, cut into its fields.
+    fn word(&self, text: &str) -> Result<Line, String> {
+        let digits: String = text.chars().filter(|c| *c != '_').collect();
+        let widths = self.operands.iter().chain(&self.results).map(Field::digits).chain([2]);
+        let widths: Vec<usize> = widths.collect();
+        let expected: usize = widths.iter().sum();
+        if digits.len() != expected || !digits.is_ascii() {
+            let given = digits.chars().count();
+            return Err(format!("a word of {given} digits, {expected} expected: {}", self.shape()));
+        }
+        let mut rest = digits.as_str();
+        let words: Vec<&str> = widths
+            .into_iter()
+            .map(|width| {
+                let (word, after) = rest.split_at(width);
+                rest = after;
+                word
+            })
+            .collect();
+        self.numbers(&words)
+    }
+
+    fn json(&self, text: &str) -> Result<Line, String> {
+        let value: serde_json::Value =
+            serde_json::from_str(text).map_err(|error| format!("not a JSON object: {error}"))?;
+        if value.get("title").is_some() {
+            return Ok(Line::Nothing);
+        }
+        let list = |key: &str| -> Result<Vec<&str>, String> {
+            let wrong = || format!("`{key}` is not a list of strings: {}", self.shape());
+            let list = value.get(key).and_then(|list| list.as_array()).ok_or_else(wrong)?;
+            list.iter().map(|code| code.as_str().ok_or_else(wrong)).collect()
+        };
+        let (operands, results) = (list("operands")?, list("results")?);
+        for (what, given, expected) in [
+            ("operands", operands.len(), self.operands.len()),
+            ("results", results.len(), self.results.len()),
+        ] {
+            if given != expected {
+                return Err(format!("{given} {what}, {expected} expected"));
+            }
+        }
+        let flags = match value.get("flags") {
+            Some(flags) => Some(flags.as_str().ok_or("`flags` is not a string of two digits")?),
+            None => None,
+        };
+        self.numbers(&operands.into_iter().chain(results).chain(flags).collect::<Vec<_>>())
+    }
+
+    /// How a line is written, for messages.
+    fn shape(&self) -> String {
+        let all = self.operands.iter().chain(&self.results).map(|field| field.name.as_str());
+        let names: Vec<_> = all.chain(["flags"]).collect();
+        match self.layout {
+            Layout::TestFloat => format!("write `{}`", names.join(" ")),
+            Layout::ReadMemH => {
+                let digits = self.operands.iter().chain(&self.results).map(Field::digits).chain([2]);
+                let parts: Vec<_> =
+                    names.iter().zip(digits).map(|(name, digits)| format!("{name} {digits}")).collect();
+                format!("digits are {}", parts.join(", "))
+            }
+            Layout::Csv => format!("write `{}`", names.join(",")),
+            Layout::JsonLines => {
+                r#"write {"operands":["…"],"results":["…"],"flags":"…"}, codes in hexadecimal"#.into()
+            }
+        }
+    }
+
+    fn numbers(&self, words: &[&str]) -> Result<Line, String> {
+        let fields: Vec<&Field> = self.operands.iter().chain(&self.results).collect();
+        // A unit without flags may leave them out.
+        let may_lack_flags = self.flags == FlagSet::None;
+        let has_flags = match words.len() {
+            n if n == fields.len() + 1 => true,
+            n if n == fields.len() && may_lack_flags => false,
+            n => {
+                let expected = fields.len() + 1;
+                return Err(format!("{n} numbers, {expected} expected: {}", self.shape()));
+            }
+        };
+        let mut operands = Vec::with_capacity(self.operands.len());
+        let mut results = Some(Vec::with_capacity(self.results.len()));
+        for (i, (word, field)) in words.iter().zip(&fields).enumerate() {
+            match (number(word, field.max(), &field.name)?, i < self.operands.len()) {
+                (Number::Known(code), true) => operands.push(code),
+                (Number::Unknown, true) => {
+                    return Err(format!(
+                        "{}: `{}` is unknown, an operand is a number",
+                        field.name,
+                        excerpt(word)
+                    ));
+                }
+                (Number::Known(code), false) => {
+                    if let Some(results) = &mut results {
+                        results.push(code);
+                    }
+                }
+                (Number::Unknown, false) => results = None,
+            }
+        }
+        let mut flags = Flags::NONE;
+        if let Some(word) = words.last().filter(|_| has_flags) {
+            match number(word, u64::from(Flags::ALL.bits()), "flags")? {
+                Number::Known(bits) => flags = Flags::from_bits_truncate(u8::try_from(bits).unwrap_or(0)),
+                Number::Unknown if self.flags == FlagSet::None => {}
+                Number::Unknown => results = None,
+            }
+        }
+        Ok(Line::Vector { operands, given: results.map(|results| Outcome::many(results, flags)) })
+    }
+}
+
+fn strip_prefix(word: &str) -> &str {
+    word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")).unwrap_or(word)
+}
+
+fn number(word: &str, max: u64, name: &str) -> Result<Number, String> {
+    let digits = strip_prefix(word);
+    let is_unknown = |c: u8| matches!(c, b'x' | b'X' | b'z' | b'Z');
+    if digits.bytes().any(is_unknown) && digits.bytes().all(|c| is_unknown(c) || c.is_ascii_hexdigit()) {
+        return Ok(Number::Unknown);
+    }
+    let known = digits.bytes().all(|c| c.is_ascii_hexdigit()).then(|| u64::from_str_radix(digits, 16).ok());
+    match known.flatten() {
+        Some(number) if number <= max => Ok(Number::Known(number)),
+        Some(_) => Err(format!("{name}: `{}` is too large, 0..={max:x} in hexadecimal", excerpt(word))),
+        None => Err(format!("{name}: `{}` is not a hexadecimal number", excerpt(word))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reader(operation: &str, layout: Layout, flags: FlagSet) -> LineReader {
+        let unit = UnitUnderTest::new(operation.parse().expect("an operation"), None).expect("a unit");
+        LineReader::new(&unit, layout, flags)
+    }
+
+    const ADD: &str = "Add<e4m3fn, e2m1fn, bfloat16>";
+
+    fn vector(operands: &[u64], result: u64, flags: Flags) -> Line {
+        Line::Vector { operands: operands.to_vec(), given: Some(Outcome::one(result, flags)) }
+    }
+
+    #[test]
+    fn all_layouts_say_the_same() {
+        for (layout, line) in [
+            (Layout::TestFloat, "38 2 4000 21"),
+            (Layout::TestFloat, "  0x38 0X2\t4000 21  # a comment"),
+            (Layout::ReadMemH, "382400021"),
+            (Layout::ReadMemH, "38_2_4000_21 // a comment"),
+            (Layout::Csv, "0x38,0x2,0x4000,0x21"),
+            (Layout::Csv, "38, 2, 4000, 21"),
+            (Layout::JsonLines, r#"{"operands":["38","2"],"results":["4000"],"flags":"21"}"#),
+        ] {
+            let expected = vector(&[0x38, 2], 0x4000, Flags::DENORMAL | Flags::INEXACT);
+            assert_eq!(reader(ADD, layout, FlagSet::All).read(line, true), Ok(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_vector_is_passed_over_and_what_is_unknown_is_kept() {
+        let read = |layout, line: &str| reader(ADD, layout, FlagSet::All).read(line, true);
+        for line in ["", "# flags: all", "// 0x00000000"] {
+            assert_eq!(read(Layout::TestFloat, line), Ok(Line::Nothing));
+        }
+        assert_eq!(read(Layout::ReadMemH, "@0010"), Ok(Line::Nothing));
+        assert_eq!(read(Layout::Csv, "x,y,result,flags"), Ok(Line::Nothing));
+        let unknown = Ok(Line::Vector { operands: vec![0x38, 2], given: None });
+        assert_eq!(read(Layout::ReadMemH, "382xxxx21"), unknown);
+        assert_eq!(read(Layout::TestFloat, "38 2 4000 zz"), unknown);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let read =
+            |layout, line: &str, ends| reader(ADD, layout, FlagSet::All).read(line, ends).expect_err(line);
+        for (layout, line, words) in [
+            (Layout::TestFloat, "38 2 4000", "3 numbers, 4 expected: write `x y result flags`"),
+            (Layout::TestFloat, "38 12 4000 00", "y: `12` is too large, 0..=f"),
+            (Layout::TestFloat, "38 2 40000 00", "result: `40000` is too large"),
+            (Layout::TestFloat, "38 2 4000 40", "flags: `40` is too large, 0..=3f"),
+            (Layout::TestFloat, "38 +2 4000 00", "`+2` is not a hexadecimal"),
+            (Layout::TestFloat, "xx 2 4000 00", "x: `xx` is unknown"),
+            (Layout::ReadMemH, "38240002", "8 digits, 9 expected: digits are x 2, y 1, result 4, flags 2"),
+            (Layout::Csv, "0x38,,0x4000,00", "y: `` is not"),
+            (Layout::JsonLines, "{", "not a JSON object"),
+            (Layout::JsonLines, r#"{"operands":["38"],"results":["0"]}"#, "1 operands, 2 expected"),
+            (Layout::JsonLines, r#"{"operands":[38],"results":["0"]}"#, "list of strings"),
+        ] {
+            let problem = read(layout, line, true);
+            assert!(problem.contains(words), "{line}: {problem}");
+        }
+        assert!(read(Layout::TestFloat, "38 2 4000 0", false).contains("truncated"));
+        assert!(read(Layout::ReadMemH, "382400", false).contains("truncated"));
+    }
+
+    #[test]
+    fn units_without_flags_may_leave_them_out() {
+        let reader = reader(ADD, Layout::TestFloat, FlagSet::None);
+        assert_eq!(reader.read("38 2 4000", true), Ok(vector(&[0x38, 2], 0x4000, Flags::NONE)));
+        assert!(reader.read("38 2 4000 3f", true).is_ok());
+    }
+}

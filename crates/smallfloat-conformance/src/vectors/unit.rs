@@ -1,0 +1,375 @@
+//! [`UnitUnderTest`]: an operation under test, its operands and results as fields of so many bits.
+
+use smallfloat::ops::{
+    Answer, Argument, Block, Function, Operand, Operation, OperationOptions, Parameter, Specialization,
+};
+use smallfloat::{
+    Class, Exact, Family, Flags, Format, Preset, Projection, RandomBits, Rounded, Rounding, Saturation,
+    convert,
+};
+
+use super::Outcome;
+use crate::Error;
+
+/// One number of a line: an operand, a random word, or a result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Field {
+    /// Its name, a column's title.
+    pub name: String,
+    /// The format of its codes; none for random words, truth values and classes.
+    pub format: Option<Format>,
+    /// Its width in bits, 1..=64.
+    pub bits: u32,
+}
+
+impl Field {
+    fn code(name: String, format: &Format) -> Self {
+        Self { name, format: Some(*format), bits: format.width() }
+    }
+
+    fn plain(name: &str, bits: u32) -> Self {
+        Self { name: name.to_owned(), format: None, bits }
+    }
+
+    /// How many hexadecimal digits it takes, ⌈bits/4⌉.
+    pub fn digits(&self) -> usize {
+        self.bits.div_ceil(4) as usize
+    }
+
+    /// Are these codes the same, or both NaN where any NaN is as good as another?
+    pub(super) fn agrees(&self, this: u64, that: u64, any_nan: bool) -> bool {
+        let is_nan = |code| self.format.is_some_and(|format| format.classify(code) == Class::Nan);
+        this == that || any_nan && is_nan(this) && is_nan(that)
+    }
+
+    /// The largest value of so many bits.
+    pub fn max(&self) -> u64 {
+        u64::MAX >> (64 - self.bits)
+    }
+}
+
+/// The P3109 draft's names of classes; a vector has the place in this list.
+pub const CLASSES: [&str; 8] = [
+    "ClsNaN",
+    "ClsNegativeInfinity",
+    "ClsNegativeNormal",
+    "ClsNegativeSubnormal",
+    "ClsZero",
+    "ClsPositiveSubnormal",
+    "ClsPositiveNormal",
+    "ClsPositiveInfinity",
+];
+
+/// An operation with formats and policies, seen as a function from numbers to numbers and flags.
+///
+/// Blocks are flattened: a scale, then its elements. Random words of stochastic roundings come last among the operands,
+/// one for a rounded scalar or scale, one an element for sequences.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnitUnderTest {
+    operation: Specialization,
+    preset: Option<Preset>,
+    operands: Vec<Field>,
+    results: Vec<Field>,
+    /// A numeric operation and how many operands it has: asked for on every line.
+    numeric: Option<(Operation, usize)>,
+    /// The bits of the word that rounds a single result or a scale.
+    word: Option<u32>,
+    /// The bits of the words that round a sequence.
+    words: Option<u32>,
+}
+
+const LETTERS: [&str; 3] = ["x", "y", "z"];
+
+impl UnitUnderTest {
+    /// A unit for an operation; with a preset, what the result's format does not have becomes what the preset says,
+    /// while rounding and saturation stay the operation's.
+    ///
+    /// # Errors
+    /// Functions without operands: there is nothing to vary.
+    pub fn new(operation: Specialization, preset: Option<Preset>) -> Result<Self, Error> {
+        let name = operation.function().name();
+        if operation.parameters().is_empty() {
+            return Err(Error::NoVectors { name: name.to_owned() });
+        }
+        let operation = match preset {
+            None => operation,
+            Some(preset) => {
+                let projections = operation.projections();
+                let targets = &operation.formats()[operation.formats().len() - projections.len()..];
+                let with_preset = |(projection, to): (&Projection, &Format)| Projection {
+                    unrepresentable: preset.projection(to).unrepresentable,
+                    ..*projection
+                };
+                let projections: Vec<_> = projections.iter().zip(targets).map(with_preset).collect();
+                operation.with_projections(&projections)?
+            }
+        };
+        Ok(Self::from_operation(operation, preset))
+    }
+
+    /// A conversion in ieee semantics, as the command `convert` does it; what is not given is the preset's, and the
+    /// preset the destination's own.
+    ///
+    /// # Errors
+    /// None for formats that exist; the signature is that of parsing.
+    pub fn convert(
+        from: &Format,
+        to: &Format,
+        preset: Option<Preset>,
+        rounding: Option<Rounding>,
+        saturation: Option<Saturation>,
+    ) -> Result<Self, Error> {
+        let operation: Specialization = format!("Convert<{from}, {to}, semantics=ieee>").parse()?;
+        let preset = preset.unwrap_or(Preset::default_for(to));
+        let projection = preset.projection(to);
+        let projection = projection.with_rounding(rounding.unwrap_or(projection.rounding));
+        let projection = projection.with_saturation(saturation.unwrap_or(projection.saturation));
+        Self::new(operation.with_projections(&[projection])?, Some(preset))
+    }
+
+    /// The same operation under another rounding or saturation mode, or a preset, where one is given.
+    ///
+    /// # Errors
+    /// A policy for a function that rounds nothing.
+    pub fn with_policy(
+        self,
+        preset: Option<Preset>,
+        rounding: Option<Rounding>,
+        saturation: Option<Saturation>,
+    ) -> Result<Self, Error> {
+        if preset.is_none() && rounding.is_none() && saturation.is_none() {
+            return Ok(self);
+        }
+        let projections = self.operation.projections();
+        let formats = self.operation.formats();
+        if projections.is_empty() || formats.len() < projections.len() {
+            return Err(Error::NotRounded { name: self.operation.function().name().to_owned() });
+        }
+        let targets = &formats[formats.len() - projections.len()..];
+        let replaced: Vec<_> = projections
+            .iter()
+            .zip(targets)
+            .map(|(projection, to)| {
+                let projection = preset.map_or(*projection, |preset| preset.projection(to));
+                let projection = projection.with_rounding(rounding.unwrap_or(projection.rounding));
+                projection.with_saturation(saturation.unwrap_or(projection.saturation))
+            })
+            .collect();
+        Self::new(self.operation.with_projections(&replaced)?, preset.or(self.preset))
+    }
+
+    pub(super) fn from_operation(operation: Specialization, preset: Option<Preset>) -> Self {
+        let length = operation.length().unwrap_or(1);
+        let mut operands = Vec::new();
+        for (i, parameter) in operation.parameters().iter().enumerate() {
+            let name = LETTERS.get(i).map_or_else(|| format!("operand{}", i + 1), |name| (*name).to_owned());
+            let elements = |format: &Format, operands: &mut Vec<Field>| {
+                operands.extend((0..length).map(|j| Field::code(format!("{name}{j}"), format)));
+            };
+            match parameter {
+                Parameter::Code(format) => operands.push(Field::code(name, format)),
+                Parameter::Sequence(format) => elements(format, &mut operands),
+                Parameter::Block { scale, element } => {
+                    operands.push(Field::code(format!("{name}_scale"), scale));
+                    elements(element, &mut operands);
+                }
+            }
+        }
+        let bits_of = |projection: &Projection| projection.rounding.random_bits().map(RandomBits::count);
+        let word = match operation.projections() {
+            [projection, _] => bits_of(projection),
+            [projection] if operation.random_words() == 0 => bits_of(projection),
+            _ => None,
+        };
+        let words = operation.projection().filter(|_| operation.random_words() > 0).and_then(bits_of);
+        operands.extend(word.map(|bits| Field::plain("R", bits)));
+        operands.extend(
+            words.into_iter().flat_map(|bits| {
+                (0..length).map(move |i| Field { name: format!("R{i}"), format: None, bits })
+            }),
+        );
+        let results = result_fields(&operation, length);
+        let numeric = match operation.function() {
+            Function::Numeric(numeric) => Some((numeric, operation.operands().len())),
+            _ => None,
+        };
+        Self { operation, preset, operands, results, numeric, word, words }
+    }
+
+    /// The operation.
+    pub fn operation(&self) -> &Specialization {
+        &self.operation
+    }
+
+    /// The preset that decides what the operation's text does not say.
+    pub fn preset(&self) -> Option<Preset> {
+        self.preset
+    }
+
+    /// The operands, random words among them.
+    pub fn operands(&self) -> &[Field] {
+        &self.operands
+    }
+
+    /// The results.
+    pub fn results(&self) -> &[Field] {
+        &self.results
+    }
+
+    /// What the operands are, blocks as wholes.
+    pub(super) fn parameters(&self) -> &[Parameter] {
+        self.operation.parameters()
+    }
+
+    /// The bits of a word that rounds a single result.
+    pub(super) fn word_bits(&self) -> Option<u32> {
+        self.word
+    }
+
+    /// How many operands are random words.
+    pub(super) fn word_count(&self) -> usize {
+        self.operands.iter().rev().take_while(|field| field.format.is_none()).count()
+    }
+
+    /// Is one of the formats Tesla's? These have four flags.
+    pub fn is_tesla(&self) -> bool {
+        self.operation.formats().iter().any(|format| format.family() == Family::Tesla)
+    }
+
+    /// The numeric operation, if that is what it is.
+    pub(super) fn numeric(&self) -> Option<Operation> {
+        self.numeric.map(|(operation, _)| operation)
+    }
+
+    /// The projection with the random word of these operands.
+    pub(super) fn projection(&self, operands: &[u64]) -> Result<Projection, Error> {
+        let projection = self.operation.projections()[0];
+        Ok(match (self.word, operands.last()) {
+            (Some(bits), Some(&word)) => {
+                projection.with_rounding(projection.rounding.with_random_bits(RandomBits::new(bits, word)?))
+            }
+            _ => projection,
+        })
+    }
+
+    /// Are these results the same? `any_nan` takes one NaN for another.
+    pub(super) fn agree(&self, these: &Outcome, those: &Outcome, any_nan: bool) -> bool {
+        let fields = self.results().iter().zip(these.results().iter().zip(those.results()));
+        fields.into_iter().all(|(field, (&this, &that))| field.agrees(this, that, any_nan))
+    }
+
+    /// The exact result before rounding, of a numeric operation.
+    pub fn exact(&self, operands: &[u64]) -> Option<Exact> {
+        let operation = self.numeric()?;
+        let arithmetic = self.operation.arithmetic();
+        let mut data = [smallfloat::Datum::ZERO; 3];
+        for ((datum, &code), format) in data.iter_mut().zip(operands).zip(self.operation.operands()) {
+            *datum = format.decode(code);
+        }
+        Some(operation.exact(data, arithmetic.semantics).exact.scaled(arithmetic.scale))
+    }
+
+    /// Computes the results for operands that fit their fields.
+    ///
+    /// # Errors
+    /// Operands of another number, or too wide for their fields.
+    pub fn evaluate(&self, operands: &[u64]) -> Result<Outcome, Error> {
+        let (given, expected) = (operands.len(), self.operands.len());
+        if given != expected {
+            return Err(Error::Count { what: "operands", given, expected });
+        }
+        if let Some((operation, count)) = self.numeric {
+            let (formats, [.., to]) = (&self.operation.formats()[..count], self.operation.formats()) else {
+                return self.call(operands);
+            };
+            let arithmetic = self.operation.arithmetic();
+            if operation == Operation::Convert && arithmetic == OperationOptions::IEEE {
+                let Rounded { value, flags } =
+                    convert(operands[0], &formats[0], to, &self.projection(operands)?);
+                return Ok(Outcome::one(value, flags));
+            }
+            let mut calls = [Operand::new(0, &formats[0]); 3];
+            for ((call, &code), format) in calls.iter_mut().zip(operands).zip(formats) {
+                *call = Operand::new(code, format);
+            }
+            let projection = self.projection(operands)?;
+            let Rounded { value, flags } =
+                operation.evaluate(&calls[..formats.len()], to, &projection, arithmetic);
+            return Ok(Outcome::one(value, flags));
+        }
+        self.call(operands)
+    }
+
+    /// Any function, through the calls of the core.
+    fn call(&self, operands: &[u64]) -> Result<Outcome, Error> {
+        let length = self.operation.length().unwrap_or(1);
+        let mut rest = operands;
+        let mut take = |count: usize| {
+            let (taken, after) = rest.split_at(count);
+            rest = after;
+            taken
+        };
+        // No function has more operands: a scaled one three codes with a scale each, one of blocks three and a scale.
+        let mut arguments = [Argument::Code(0); 6];
+        let arguments = &mut arguments[..self.parameters().len()];
+        for (argument, parameter) in arguments.iter_mut().zip(self.parameters()) {
+            *argument = match parameter {
+                Parameter::Code(_) => Argument::Code(take(1)[0]),
+                Parameter::Sequence(_) => Argument::Sequence(take(length)),
+                Parameter::Block { .. } => {
+                    let codes = take(length + 1);
+                    Argument::Block(Block { scale: codes[0], elements: &codes[1..] })
+                }
+            };
+        }
+        let answer = match self.word {
+            None => self.operation.call_blocks(arguments, rest)?,
+            Some(bits) => {
+                let (word, words) = rest.split_at(1);
+                let bits = RandomBits::new(bits, word[0])?;
+                let mut operation = self.operation.clone();
+                match operation.projections() {
+                    [_, _] => operation.set_scale_random_bits(bits),
+                    _ => operation.set_random_bits(bits),
+                }
+                operation.call_blocks(arguments, words)?
+            }
+        };
+        let union = |flags: &[Flags]| flags.iter().fold(Flags::NONE, |all, flags| all | *flags);
+        Ok(match answer {
+            Answer::Code(result) => Outcome::one(result.value, result.flags),
+            Answer::Truth(result) => Outcome::one(result.value.into(), result.flags),
+            Answer::Class(name) => {
+                let place = (0..).zip(CLASSES).find(|(_, known)| *known == name);
+                Outcome::one(place.map_or(0, |(place, _)| place), Flags::NONE)
+            }
+            Answer::Sequence(sequence) => Outcome::many(sequence.codes, union(&sequence.flags)),
+            Answer::Block(block) => {
+                let flags = block.scale.flags | union(&block.elements.flags);
+                let mut codes = Vec::with_capacity(1 + block.elements.codes.len());
+                codes.push(block.scale.value);
+                codes.extend(block.elements.codes);
+                Outcome::many(codes, flags)
+            }
+            // Queries have no operands, so there is no unit for them.
+            _ => {
+                return Err(Error::NoVectors { name: self.operation.function().name().to_owned() });
+            }
+        })
+    }
+}
+
+fn result_fields(operation: &Specialization, length: usize) -> Vec<Field> {
+    match (operation.function(), operation.result_scale(), operation.result()) {
+        (Function::Class, ..) => vec![Field::plain("class", 3)],
+        (Function::Block(function), Some(scale), Some(element)) if function.gives_sequence() => {
+            let elements = (0..length).map(|i| Field::code(format!("result{i}"), element));
+            [Field::code("result_scale".into(), scale)].into_iter().chain(elements).collect()
+        }
+        (Function::Block(function), None, Some(element)) if function.gives_sequence() => {
+            (0..length).map(|i| Field::code(format!("result{i}"), element)).collect()
+        }
+        (_, _, Some(format)) => vec![Field::code("result".into(), format)],
+        (_, _, None) => vec![Field::plain("result", 1)],
+    }
+}
