@@ -8,7 +8,8 @@ use std::hint::black_box;
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
-use smallfloat::ops::{Operation, Specialization};
+use smallfloat::ops::{Operation};
+use smallfloat::p3109::{Specialization};
 use smallfloat_kernels::Elementwise;
 
 const LENGTH: usize = 1 << 18;
@@ -51,7 +52,7 @@ fn main() -> io::Result<()> {
     let mut results = vec![0_u8; LENGTH];
     let kernels: Vec<(Operation, Elementwise)> = ["Add", "Multiply", "FMA", "Exp"]
         .iter()
-        .filter_map(|name| Operation::from_name(name))
+        .filter_map(|name| name.parse::<Operation>().ok())
         .map(|operation| {
             (operation, Elementwise::without_flags(&specialization(operation)).expect("a numeric operation"))
         })

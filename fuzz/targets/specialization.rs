@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use smallfloat::ops::Specialization;
+use smallfloat::p3109::{Specialization};
 
 fuzz_target!(|data: &[u8]| {
     let Some((text, codes)) = data.split_last_chunk::<3>() else { return };

@@ -209,7 +209,9 @@ pub(crate) fn dequantize_path(
     overwrite: bool,
     threads: Option<usize>,
 ) -> PyResult<u64> {
-    let dtype = Dtype::from_name(dtype)
+    let dtype = dtype
+        .parse::<Dtype>()
+        .ok()
         .ok_or_else(|| PyValueError::new_err("dtype must be F64, F32, F16 or BF16"))?;
     let rounding = rounding.map(|text| policy::rounding(text, 32)).transpose()?;
     let done = work(py, threads, move || {
@@ -315,7 +317,9 @@ pub(crate) fn write_tensors(
 ) -> PyResult<()> {
     let mut specs = Vec::new();
     for (name, dtype, shape, _) in &tensors {
-        let dtype = Dtype::from_name(dtype)
+        let dtype = dtype
+            .parse::<Dtype>()
+            .ok()
             .ok_or_else(|| PyValueError::new_err(format!("`{dtype}` is no dtype of safetensors files")))?;
         specs.push(TensorSpec::new(name, dtype, shape.clone()));
     }

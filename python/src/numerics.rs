@@ -4,7 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use smallfloat::FormatSpec;
-use smallfloat::ops::Specialization;
+use smallfloat::p3109::Specialization;
 use smallfloat_conformance::implementation::{Implementation, ImplementationSpec, NAMED};
 use smallfloat_conformance::kappa::{Defined, Gauge, Kappa, Options, sweep};
 use smallfloat_kernels::Element;

@@ -8,7 +8,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use rayon::prelude::*;
-use smallfloat::ops::{Answer, Argument, Block, Function, Parameter, Specialization};
+use smallfloat::p3109::{Answer, Argument, Block, Function, Parameter, Specialization};
 use smallfloat::{Flags, Format, RandomBits, Rounded};
 use smallfloat_kernels::{Code, Elementwise, RandomWords};
 
@@ -57,7 +57,9 @@ pub(crate) fn operation_names() -> Vec<&'static str> {
 /// How many formats of operands and of a result, and how many operands a function takes.
 #[pyfunction]
 pub(crate) fn operation_shape(name: &str) -> PyResult<(bool, bool, usize)> {
-    let function = Function::from_name(name)
+    let function = name
+        .parse::<Function>()
+        .ok()
         .ok_or_else(|| PyValueError::new_err(format!("there is no operation {name}")))?;
     let rounds = matches!(function, Function::Numeric(_));
     let scalar = !matches!(
@@ -151,7 +153,7 @@ impl PyOperation {
     fn query<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self.specialization.call(&[]).map_err(value_error)? {
             Answer::Code(Rounded { value, .. }) => Ok(value.into_pyobject(py)?.into_any()),
-            Answer::Property(smallfloat::ops::Property::Integer(n)) => Ok(n.into_pyobject(py)?.into_any()),
+            Answer::Property(smallfloat::p3109::Property::Integer(n)) => Ok(n.into_pyobject(py)?.into_any()),
             Answer::Property(property) => Ok(PyString::new(py, &property.to_string()).into_any()),
             other => Err(PyTypeError::new_err(format!("{other:?} is no answer of a query"))),
         }

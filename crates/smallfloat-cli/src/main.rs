@@ -71,7 +71,10 @@ fn is_broken_pipe(error: &Error) -> bool {
 
 /// One line on standard error: what, where, and why, from the outermost cause inward.
 fn report(error: &Error) {
-    let (red, plain) =
-        if render::output::wants_colour(io::stderr().is_terminal()) { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
+    let (red, plain) = if render::output::wants_colour(io::stderr().is_terminal()) {
+        ("\x1b[1;31m", "\x1b[0m")
+    } else {
+        ("", "")
+    };
     eprintln!("smallfloat: {red}error:{plain} {error:#}");
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use assert_cmd::Command;
 use predicates::str::contains;
 use serde_json::Value;
-use smallfloat::ops::Specialization;
+use smallfloat::p3109::Specialization;
 
 fn supports(args: &[&str]) -> Command {
     let mut command = Command::cargo_bin("smallfloat").expect("the command is built");

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use smallfloat::ops::Specialization;
+use smallfloat::p3109::Specialization;
 use smallfloat_conformance::implementation::{Implementation, ImplementationSpec};
 use smallfloat_conformance::kappa::{Gauge, Options, sweep};
 

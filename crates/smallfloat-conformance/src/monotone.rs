@@ -3,7 +3,7 @@
 
 use smallfloat::{Datum, Format, NegativeRule, Projection};
 
-use crate::Error;
+use crate::error::Error;
 
 /// Functions of one operand that, on each of the [`sides`] of an operand's values, are defined nowhere or everywhere, monotone,
 /// and of one sign. So of the two ends of a side at most one overflows: where both have one result, so has all between.

@@ -2,7 +2,7 @@
 //!
 //! All bfloat16 operands; with `SMALLFLOAT_EXTENSIVE=1` also all 2^32 binary32 operands.
 
-use smallfloat::ops::Specialization;
+use smallfloat::p3109::Specialization;
 use smallfloat_conformance::implementation::{Implementation, ImplementationSpec};
 use smallfloat_conformance::kappa::{Gauge, Kappa, Options, sweep};
 

@@ -1,7 +1,7 @@
 //! κ of small operations, counted by hand, and of sweeps against a count by sorted values.
 
 use smallfloat::Format;
-use smallfloat::ops::{Answer, Specialization};
+use smallfloat::p3109::{Answer, Specialization};
 use smallfloat_conformance::Error;
 use smallfloat_conformance::implementation::{Implementation, ImplementationSpec};
 use smallfloat_conformance::kappa::{Cover, Defined, Gauge, Interval, Kappa, Options, Vectors, sweep};

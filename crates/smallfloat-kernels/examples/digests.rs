@@ -359,7 +359,7 @@ fn statistics<T: Element>(values: &[T], level: Level) {
 fn main() -> ExitCode {
     let level = match std::env::args().nth(1) {
         None => Some(Level::detected()),
-        Some(name) => Level::from_name(&name).filter(|level| level.is_available()),
+        Some(name) => name.parse::<Level>().ok().filter(|level| level.is_available()),
     };
     let Some(level) = level else {
         eprintln!("the argument is the name of a level that this machine can run, such as portable");

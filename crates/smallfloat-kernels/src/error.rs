@@ -41,4 +41,7 @@ pub enum Error {
         /// The format.
         format: smallfloat::Format,
     },
+    /// A name that no level has.
+    #[error("no level has this name: portable, avx2 or avx512")]
+    Level,
 }

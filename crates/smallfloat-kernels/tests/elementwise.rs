@@ -2,7 +2,7 @@
 
 use smallfloat::Flags;
 use smallfloat::RandomBits;
-use smallfloat::ops::{Answer, Specialization};
+use smallfloat::p3109::{Answer, Specialization};
 use smallfloat::random::Philox;
 use smallfloat_kernels::{Ars5, Code, Elementwise, Generator, RandomWords};
 

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{narrow_formats, scramble};
-use smallfloat::ops::Specialization;
+use smallfloat::p3109::Specialization;
 use smallfloat::{Flags, Format};
 use smallfloat_kernels::{Elementwise, Level};
 

@@ -5,7 +5,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use smallfloat::formats::{BINARY16, BINARY32, E2M1FN, E4M3FN, E5M2};
-use smallfloat::ops::Specialization;
+use smallfloat::p3109::Specialization;
 use smallfloat::random::Philox;
 use smallfloat::{RandomBits, Rounding};
 use smallfloat_kernels::{

@@ -117,7 +117,7 @@ fn run(words: &[&str]) -> Answer<()> {
             let to = format(to)?;
             let projection = projection(&to, rounding, saturation)?;
             let operation =
-                Operation::from_name(operation).ok_or_else(|| format!("{operation} is no operation"))?;
+                operation.parse::<Operation>().map_err(|_| format!("{operation} is no operation"))?;
             let codes = 0..=to.max_code();
             let pairs = codes.clone().flat_map(|x| codes.clone().map(move |y| [x, y]));
             write(output, pairs.map(|pair| evaluate(operation, &pair, &to, &projection)))

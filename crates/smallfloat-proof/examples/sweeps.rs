@@ -199,7 +199,7 @@ fn halves(levels: &[Level], total: &mut Total) {
 }
 
 fn levels(text: &str) -> Option<Vec<Level>> {
-    text.split(',').map(|name| Level::from_name(name).filter(|level| level.is_available())).collect()
+    text.split(',').map(|name| name.parse::<Level>().ok().filter(|level| level.is_available())).collect()
 }
 
 /// What the words ask for.

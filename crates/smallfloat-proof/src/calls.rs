@@ -1,7 +1,7 @@
 //! Calls in P3109's spelling, and tables of their results. Everything here panics where a test should fail.
 #![expect(clippy::missing_panics_doc, reason = "tests panic where they fail")]
 
-use smallfloat::ops::{Answer, Specialization};
+use smallfloat::p3109::{Answer, Specialization};
 use smallfloat::{Flags, Format};
 
 /// A format by name.

@@ -69,7 +69,9 @@ pub fn rows(file: &str) -> Vec<Row<'_>> {
             let cells: Vec<&str> = line.split(',').collect();
             let [operation, format, stride, count, digest] = cells[..] else { panic!("not a row: {line}") };
             Row {
-                operation: Operation::from_name(operation)
+                operation: operation
+                    .parse::<Operation>()
+                    .ok()
                     .unwrap_or_else(|| panic!("no operation {operation}")),
                 format: format.parse().unwrap_or_else(|error| panic!("{format}: {error}")),
                 stride: stride.parse().expect("a stride"),

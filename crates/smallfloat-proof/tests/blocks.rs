@@ -8,7 +8,8 @@
 //! `SMALLFLOAT_EXTENSIVE=1` draws 16 times as many and exhausts the operations of three operands.
 
 use rayon::prelude::*;
-use smallfloat::ops::{Answer, Argument, Block, Function, Operation, Semantics, Specialization};
+use smallfloat::ops::{Operation, Semantics};
+use smallfloat::p3109::{Answer, Argument, Block, Function, Specialization};
 use smallfloat::{Datum, Format, NegativeZero, Preset, Projection, RandomBits, Rounding, Saturation};
 use smallfloat_oracle::{Exact, Real, Table, blocks};
 use smallfloat_proof::truth::{line, stand_in};
@@ -172,7 +173,7 @@ type Codes = Vec<Vec<u64>>;
 impl<'a> Plan<'a> {
     fn new(kind: Kind, length: usize, sheets: Vec<&'a Sheet>, modes: &[(Rounding, Saturation)]) -> Self {
         let name = kind.name();
-        let function = Function::from_name(&name).unwrap_or_else(|| panic!("no function {name}"));
+        let function = name.parse::<Function>().unwrap_or_else(|| panic!("no function {name}"));
         let formats: Vec<Format> = sheets.iter().map(|sheet| sheet.format).collect();
         let rounds_scale = matches!(kind, Kind::Whole("ConvertToBlockMaxAbsFinite"));
         let to = sheets.len() - 1;
@@ -329,7 +330,7 @@ fn transcendental(operation: &str, operands: &[Exact]) -> Exact {
     for (slot, x) in data.iter_mut().zip(operands) {
         *slot = datum(x);
     }
-    let operation = Operation::from_name(operation).unwrap_or_else(|| panic!("no operation {operation}"));
+    let operation = operation.parse::<Operation>().unwrap_or_else(|| panic!("no operation {operation}"));
     stand_in(&line(operation.exact(data, Semantics::P3109).exact))
 }
 

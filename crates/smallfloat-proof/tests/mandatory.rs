@@ -12,7 +12,7 @@
 use rayon::prelude::*;
 use smallfloat::Rounded;
 use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32};
-use smallfloat::ops::{Answer, Specialization, mandatory_minimum};
+use smallfloat::p3109::{Answer, Specialization, mandatory_minimum};
 use smallfloat_oracle::hardware::{Hardware, product, reciprocal, sum};
 use smallfloat_oracle::selection::Extremum;
 use smallfloat_oracle::{Exact, OracleFormat, formats as known};

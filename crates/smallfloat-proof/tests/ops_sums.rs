@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use smallfloat::ops::{Answer, Function, Operation, Semantics, Specialization, Sum, dot};
+use smallfloat::ops::{Operation, Semantics, Sum, dot};
+use smallfloat::p3109::{Answer, Function, Specialization};
 use smallfloat::{Exact, Format, RandomBits, Rounding, Saturation, project};
 use smallfloat_oracle::{self as oracle, Table};
 use smallfloat_proof::{Scramble, oracle_format, oracle_policy};

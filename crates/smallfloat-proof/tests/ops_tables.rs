@@ -4,10 +4,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use smallfloat::ops::{
-    Answer, Comparison, Function, Group, Operand, Operation, OperationOptions, Predicate, Semantics,
-    Specialization, dot,
-};
+use smallfloat::ops::{Comparison, Operand, Operation, OperationOptions, Predicate, Semantics, dot};
+use smallfloat::p3109::{Answer, Function, Group, Specialization};
 use smallfloat::{Flags, project};
 use smallfloat_proof::Scramble;
 use smallfloat_proof::calls::{call, check_rows, code, format, truth};
@@ -692,7 +690,7 @@ fn semantics_s10() {
 }
 
 fn code_f64(operation: &str, x: f64, y: f64) -> (u64, Flags) {
-    let operation = Operation::from_name(operation).unwrap();
+    let operation = operation.parse::<Operation>().unwrap();
     let b64 = smallfloat::formats::BINARY64;
     let operands = [Operand::new(x.to_bits(), &b64), Operand::new(y.to_bits(), &b64)];
     let r = operation.evaluate(&operands, &b64, &b64.default_projection(), OperationOptions::IEEE);
@@ -745,7 +743,7 @@ fn every_function_has_rows() {
     assert_eq!(functions.symmetric_difference(&tables).collect::<Vec<_>>(), Vec::<&&str>::new());
     for operation in Operation::all().filter(|o| o.is_basic()) {
         assert!(tables.contains(operation.name()), "{} has no rows", operation.name());
-        assert_eq!(Operation::from_name(operation.name()), Some(operation));
+        assert_eq!(operation.name().parse::<Operation>().ok(), Some(operation));
         let unary = UNARY.iter().any(|row| row.0 == operation.name());
         let arity = 2 - usize::from(unary) + usize::from(TERNARY.contains(&operation.name()));
         assert_eq!(operation.arity(), arity, "{operation:?}");

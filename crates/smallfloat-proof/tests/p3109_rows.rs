@@ -2,7 +2,7 @@
 //! (D1 revised, September 2026, section "Numeric operations"), and the golden vectors of calls, blocks and scaled
 //! operations. Expected results are the draft's, or follow from 3.1415 < π < 3.1416 by hand.
 
-use smallfloat::ops::{Answer, Argument, Block, Specialization};
+use smallfloat::p3109::{Answer, Argument, Block, Specialization};
 
 fn parse(text: &str) -> Specialization {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))

@@ -1,7 +1,7 @@
 //! Tesla's paper, the requirements on arithmetic (R30, R31, and the arithmetic part of R18, R34 to R37), in P3109's spelling.
 //! Expected values are worked out by hand from the formats' formulas.
 
-use smallfloat::ops::{Answer, Specialization};
+use smallfloat::p3109::{Answer, Specialization};
 
 /// Calls with their operands' codes, the result's code and the paper's flags.
 fn check(rows: &[(&str, &[u64], u64, &str)]) {

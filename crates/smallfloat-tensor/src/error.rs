@@ -207,6 +207,32 @@ pub(crate) fn refuse(error: impl std::fmt::Display) -> Error {
     Error::refused(None, None, error.to_string())
 }
 
+/// Implements `Display` by the type's `name`, and `FromStr` by a list of its values; names are exact.
+macro_rules! by_name {
+    ($type:ty, $values:expr, $what:literal) => {
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = $crate::error::Error;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let values = || $values.into_iter();
+                values().find(|value| value.name() == text).ok_or_else(|| {
+                    let known: Vec<_> = values().map(|value| value.name()).collect();
+                    let known = known.join(", ");
+                    $crate::error::refuse(format!("{} `{text}` is not known: one of {known}", $what))
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use by_name;
+
 #[cfg(test)]
 mod tests {
     use super::*;

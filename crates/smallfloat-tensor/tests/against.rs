@@ -84,7 +84,7 @@ fn ways() -> Vec<(&'static str, Options, QuantizedAs)> {
     let bits = RandomBits::from_word32(16, 0).unwrap();
     let stochastic =
         |options: Options| Options { rounding: Some(Rounding::StochasticA(bits)), seed: Some(3), ..options };
-    let scheme = |name: &str| Options { overwrite: true, ..Scheme::by_name(name).unwrap().options() };
+    let scheme = |name: &str| Options { overwrite: true, ..name.parse::<Scheme>().unwrap().options() };
     let mut ways = vec![
         ("channel", Options { granularity: "channel".parse().unwrap(), ..base.clone() }, none()),
         ("block", Options { granularity: "block:7x40".parse().unwrap(), ..options("shp") }, none()),
@@ -217,7 +217,7 @@ fn infinities_and_nans_are_judged_by_the_preset() {
     }
     for scheme in ["mxfp8-e4m3", "mxfp4", "nvfp4", "fp8", "deepseek"] {
         let fixture = Fixture::new(&File::of([("w.weight", Tensor::f32(&values).shaped(&[2, 4]))]));
-        let options = Options { nonfinite: Nonfinite::Preset, ..Scheme::by_name(scheme).unwrap().options() };
+        let options = Options { nonfinite: Nonfinite::Preset, ..scheme.parse::<Scheme>().unwrap().options() };
         fixture.quantize(&options).unwrap();
         agrees(&fixture, &QuantizedAs::default());
     }
@@ -230,7 +230,7 @@ fn random_words_that_are_not_known_leave_two_neighbours() {
     let rounding = Some(Rounding::StochasticA(bits));
     let fixture =
         Fixture::new(&File::of([("w.weight", Tensor::f32(&[1.0, 1.3, 448.0, 2.0]).shaped(&[2, 2]))]));
-    let fp8 = Scheme::by_name("fp8").unwrap().options();
+    let fp8 = "fp8".parse::<Scheme>().unwrap().options();
     fixture.quantize(&Options { rounding, seed: Some(9), overwrite: true, ..fp8 }).unwrap();
     let declared = QuantizedAs { rounding, ..QuantizedAs::default() };
     agrees(&fixture, &declared);
@@ -295,7 +295,7 @@ fn other_partitions_and_quantized_sources() {
     let config = r#"{"quantization_config": {"weight_block_size": [128, 128]}}"#;
     std::fs::write(fixture.folder.path().join("config.json"), config).unwrap();
     for (first, second) in [("nvfp4", "mxfp8-e4m3"), ("fp8", "mxfp4"), ("mxfp6-e3m2", "deepseek")] {
-        let way = |name| Options { overwrite: true, ..Scheme::by_name(name).unwrap().options() };
+        let way = |name: &str| Options { overwrite: true, ..name.parse::<Scheme>().unwrap().options() };
         fixture.quantize(&way(first)).unwrap();
         let next = fixture.folder.path().join("next.safetensors");
         quantize(&fixture.output, &next, &way(second), &|_| true, &mut |_| ()).unwrap();

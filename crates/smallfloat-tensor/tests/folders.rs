@@ -41,7 +41,7 @@ fn a_folder_is_verified_and_comes_back() {
         let folder = |name: &str| root.path().join(name);
         fs::create_dir(folder("in")).unwrap();
         checkpoint(&folder("in"));
-        let scheme = Scheme::by_name(scheme).unwrap().options();
+        let scheme = scheme.parse::<Scheme>().unwrap().options();
         quantize(&folder("in"), &folder("q"), &scheme, &|name| name.starts_with("l."), &mut |_| ()).unwrap();
         let (mut announced, mut told, mut tensors) = (0, 0, Vec::new());
         let mut watch = |progress: Progress<'_>| match progress {

@@ -214,7 +214,7 @@ fn a_folder_becomes_a_folder() {
     let dir = tempfile::tempdir().unwrap();
     let (input, output) = (dir.path().join("in"), dir.path().join("out"));
     checkpoint(&input);
-    let fp8 = Scheme::by_name("fp8").unwrap();
+    let fp8 = "fp8".parse::<Scheme>().unwrap();
     let options = Options { share: Share::known(), ..fp8.options() };
     let select = |name: &str| fp8.layout.expects(name);
     let report = quantize(&input, &output, &options, &select, &mut |_| ()).unwrap();
@@ -245,7 +245,7 @@ fn a_folder_becomes_a_folder() {
 
     // From there into another scheme; and a native container needs no configuration.
     let (again, native) = (dir.path().join("again"), dir.path().join("native"));
-    let deepseek = Scheme::by_name("deepseek").unwrap().options();
+    let deepseek = "deepseek".parse::<Scheme>().unwrap().options();
     quantize(&output, &again, &deepseek, &select, &mut |_| ()).unwrap();
     let config = json_of(&again.join("config.json"));
     assert_eq!(config["quantization_config"]["weight_block_size"], json!([128, 128]));

@@ -36,7 +36,7 @@ fn ways() -> Vec<Options> {
         .map(|name| Options {
             overwrite: true,
             share: Share::known(),
-            ..Scheme::by_name(name).unwrap().options()
+            ..name.parse::<Scheme>().unwrap().options()
         })
         .into();
     ways.extend([
@@ -73,7 +73,7 @@ fn threads_change_nothing_in_any_scheme() {
 fn a_matrix_gives_what_its_rows_of_groups_give() {
     let file = large();
     for (options, rows) in [("mxfp4", 1), ("mxfp6-pack-quantized", 1), ("deepseek", 128), ("mxfp8-e5m2", 1)]
-        .map(|(name, rows)| (Options { overwrite: true, ..Scheme::by_name(name).unwrap().options() }, rows))
+        .map(|(name, rows)| (Options { overwrite: true, ..name.parse::<Scheme>().unwrap().options() }, rows))
         .into_iter()
         .chain([
             (Options { granularity: Granularity::Channel, ..options("cfloat8_1_4_3") }, 1),

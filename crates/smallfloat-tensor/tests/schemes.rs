@@ -15,7 +15,7 @@ const F32: safetensors::Dtype = safetensors::Dtype::F32;
 const U8: safetensors::Dtype = safetensors::Dtype::U8;
 
 fn scheme(name: &str) -> Options {
-    Options { overwrite: true, ..Scheme::by_name(name).unwrap().options() }
+    Options { overwrite: true, ..name.parse::<Scheme>().unwrap().options() }
 }
 
 fn block(rows: u64, columns: u64) -> Granularity {

@@ -81,7 +81,7 @@ fn every_group_gets_the_best_of_its_candidates() {
     // Weights relative to the largest, in units of 1 / (2^32 − 1).
     let weights: Vec<f64> = h.iter().map(|h| (h * f64::from(u32::MAX) + 0.5).floor()).collect();
     let wide = ScaleSpec { format: smallfloat::formats::BINARY32, rule: ScaleRule::LeastError, global: None };
-    let mut mx = Scheme::by_name("mxfp4").unwrap().options().scale.unwrap();
+    let mut mx = "mxfp4".parse::<Scheme>().unwrap().options().scale.unwrap();
     mx.rule = ScaleRule::LeastError;
     let mut different = 0;
     for (spec, candidates) in [(mx, powers as fn(&[(f64, f64)]) -> Vec<f64>), (wide, hundredths)] {
@@ -146,7 +146,7 @@ fn foreign_schemes_company_and_zeros() {
     let ratio = |options: &Options| fixture.quantize(options).unwrap().totals.sqnr_db.unwrap();
     for name in ["mxfp4", "mxfp6-e2m3", "nvfp4", "fp8", "deepseek", "nvfp4-pack-quantized"] {
         let plain =
-            Options { overwrite: true, share: Share::known(), ..Scheme::by_name(name).unwrap().options() };
+            Options { overwrite: true, share: Share::known(), ..name.parse::<Scheme>().unwrap().options() };
         let mut least = plain.clone();
         least.scale.as_mut().unwrap().rule = ScaleRule::LeastError;
         let (before, after) = (ratio(&plain), ratio(&least));
@@ -157,7 +157,7 @@ fn foreign_schemes_company_and_zeros() {
         }
     }
     // One scale for both of the company.
-    let mut least = Scheme::by_name("fp8").unwrap().options();
+    let mut least = "fp8".parse::<Scheme>().unwrap().options();
     (least.overwrite, least.share) = (true, Share::known());
     least.scale.as_mut().unwrap().rule = ScaleRule::LeastError;
     fixture.quantize(&least).unwrap();

@@ -63,7 +63,7 @@ fn checkpoint(folder: &Path) -> PathBuf {
 fn ways() -> Vec<Options> {
     let cfloat = Options::new("cfloat8_1_4_3".parse().unwrap());
     let bits = RandomBits::from_word32(32, 0).unwrap();
-    let scheme = |name: &str, share| Options { share, ..Scheme::by_name(name).unwrap().options() };
+    let scheme = |name: &str, share| Options { share, ..name.parse::<Scheme>().unwrap().options() };
     vec![
         Options { rounding: Some(Rounding::StochasticA(bits)), seed: Some(5), ..cfloat.clone() },
         Options { share: Share::known(), histograms: true, ..cfloat },

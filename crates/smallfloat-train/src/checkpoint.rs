@@ -10,9 +10,9 @@ use smallfloat_tensor::{Dtype, Sink, SinkOptions, Source, TensorInfo, TensorSpec
 
 use crate::coder::Data as Elements;
 use crate::data::{Data, Digest};
+use crate::error::{Error, Result};
 use crate::quantizer::QuantizerState;
 use crate::trainer::{Options, Trainer};
-use crate::{Error, Result};
 
 /// The key of the header's text, with the version of its layout.
 const KEY: &str = "smallfloat.train.1";

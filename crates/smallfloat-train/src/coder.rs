@@ -6,7 +6,7 @@ use std::sync::Arc;
 use smallfloat::{Format, Projection};
 use smallfloat_kernels::{Decoder, Encoder, EventCounts, RandomWords};
 
-use crate::Result;
+use crate::error::Result;
 
 /// Encoder and decoder of a format at one bias.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use smallfloat::formats::BINARY32;
 use smallfloat::{Format, FormatSpec, Projection, RandomBits, Rounding, Saturation};
 use smallfloat_tensor::BiasPolicy;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// A format's name in a configuration, with or without its bias.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

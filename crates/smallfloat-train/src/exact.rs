@@ -11,9 +11,9 @@ use rayon::prelude::*;
 use smallfloat::formats::BINARY32;
 use smallfloat::{Exact, Format, project};
 
+use crate::error::{Error, Result};
 use crate::matrix::ROWS;
-use crate::product::{Operand, view};
-use crate::{Error, Result};
+use crate::operand::{Operand, view};
 
 /// Bits of a binary64 significand.
 const SIGNIFICAND: u32 = 53;

@@ -3,14 +3,18 @@
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Batch, Input};
-use crate::layers::{
-    Attention, Chain, Convolution, Embedding, Gelu, Layer, Linear, Loss, Norm, Pass, Pool, Relu, Residual,
-    cross_entropy,
-};
+use crate::error::{Error, Result};
+use crate::layers::attention::Attention;
+use crate::layers::convolution::{Convolution, Pool};
+use crate::layers::embedding::Embedding;
+use crate::layers::linear::Linear;
+use crate::layers::loss::{Loss, cross_entropy};
+use crate::layers::norm::Norm;
+use crate::layers::pointwise::{Gelu, Relu};
+use crate::layers::{Chain, Layer, Pass, Residual};
 use crate::matrix::Matrix;
 use crate::parameters::Parameters;
 use crate::quantizer::Quantizer;
-use crate::{Error, Result};
 
 /// A model and its size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -4,9 +4,10 @@ use smallfloat_kernels::RandomWords;
 use smallfloat_tensor::stream_of_name;
 
 use crate::coder::{Coders, Codes, Data};
+use crate::config::{Class, Config, Round};
+use crate::error::{Error, Result};
 use crate::quantizer::{Moment, Quantizer, QuantizerState};
 use crate::random::Sequence;
-use crate::{Class, Config, Error, Result, Round};
 
 /// A tensor that is kept between steps.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Configurations with names.
 
-use crate::{Config, Error, Result};
+use crate::config::Config;
+use crate::error::{Error, Result};
 
 macro_rules! presets {
     ($($name:literal: $about:literal,)*) => {

@@ -8,9 +8,10 @@ use smallfloat_kernels::{EventCounts, Level, RandomWords, amax};
 use smallfloat_tensor::{BiasController, BiasPolicy, CodeUse, Magnitudes, Observation};
 
 use crate::coder::{Coders, Codes, Data};
+use crate::config::{Class, Round};
+use crate::error::{Error, Result};
 use crate::scale::ScaleController;
 use crate::slope::slope;
-use crate::{Class, Error, Result, Round};
 
 /// Who chooses the bias.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use smallfloat::{Datum, Format};
 use smallfloat_tensor::{BiasPolicy, headroom};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The largest exponent of a scale, either way: products of two scaled tensors stay within binary32.
 const MOST: i32 = 60;

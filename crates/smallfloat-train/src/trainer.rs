@@ -5,15 +5,17 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::Config;
 use crate::data::Data;
-use crate::layers::{Loss, Pass, Saved};
+use crate::error::{Error, Result};
+use crate::layers::loss::Loss;
+use crate::layers::{Pass, Saved};
 use crate::models::{Architecture, Model};
 use crate::optimizer::{Optimizer, Schedule};
 use crate::parameters::Parameters;
 use crate::product::Accumulate;
 use crate::quantizer::{Moment, Quantizer, Tally};
 use crate::report::{BiasReport, Memory, Report};
-use crate::{Config, Error, Result};
 
 /// What a run is.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -68,42 +68,35 @@ extern crate alloc;
 extern crate std;
 
 mod cast;
-mod convert;
-mod datum;
-mod decode;
-mod encode;
-mod error;
-mod exact;
-mod fast;
-mod flags;
+mod evaluate;
 mod format;
-pub mod formats;
 #[cfg(feature = "math")]
 pub mod math;
-mod name;
 #[cfg(feature = "alloc")]
 mod natural;
-mod neighbours;
 pub mod ops;
-mod preset;
+#[cfg(feature = "math")]
+pub mod p3109;
 mod projection;
-pub mod random;
-mod rounding;
 pub mod scalar;
 #[cfg(feature = "alloc")]
 pub mod text;
 
-pub use convert::convert;
-pub use datum::{Class, Datum};
-pub use error::{Error, ErrorKind};
-pub use exact::Exact;
-pub use flags::{Flags, Rounded};
+#[cfg(feature = "math")]
+pub use evaluate::table::ExactTable;
+pub use format::datum::{Class, Datum};
+pub use format::error::{Error, ErrorKind};
+pub use format::formats;
+pub use format::name::FormatSpec;
 pub use format::{Domain, Family, Format, Parameters, Signedness, Specials, Subnormals};
-pub use name::FormatSpec;
-pub use preset::Preset;
+pub use projection::convert::convert;
+pub use projection::exact::Exact;
+pub use projection::flags::{Flags, Rounded};
+pub use projection::preset::Preset;
+pub use projection::random;
+pub use projection::rounding::{RandomBits, Rounding};
 pub use projection::{
     MissingNan, MissingZero, NanRule, NegativeRule, NegativeZero, Projection, Saturation, Unrepresentable,
     project,
 };
-pub use rounding::{RandomBits, Rounding};
 pub use scalar::*;

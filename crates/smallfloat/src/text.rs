@@ -5,11 +5,14 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
-use crate::error::{Error, ErrorKind, Snippet};
+use crate::format::Format;
+use crate::format::datum::Datum;
+use crate::format::error::{Error, ErrorKind, Snippet};
 use crate::natural::Natural;
-use crate::ops::quotient;
-use crate::projection::project;
-use crate::{Datum, Exact, Format, Projection, Rounded};
+use crate::ops::divide::quotient;
+use crate::projection::exact::Exact;
+use crate::projection::flags::Rounded;
+use crate::projection::{Projection, project};
 
 /// Beyond these powers of ten every format overflows or underflows: 2^±131072 is 10^±39457.
 const DECIMAL_LIMIT: i64 = 50_000;

@@ -1,7 +1,7 @@
 //! Blocks and scaled operations: the P3109 draft's golden vectors (D1 revised, September 2026), the special rows of block
 //! projection, random sequences, and what is refused. Expected codes were found by exact rational arithmetic by hand.
 
-use smallfloat::ops::{Answer, Argument, Block, Function, Specialization};
+use smallfloat::p3109::{Answer, Argument, Block, Function, Specialization};
 use smallfloat::{Flags, RandomBits};
 
 fn parse(text: &str) -> Specialization {

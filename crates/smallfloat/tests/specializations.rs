@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64};
-use smallfloat::ops::{
+use smallfloat::p3109::{
     Answer, Argument, Block, Function, Group, Parameter, Specialization, mandatory_minimum,
 };
 use smallfloat::{ErrorKind, Format, Rounding};

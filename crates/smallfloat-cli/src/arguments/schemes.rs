@@ -64,7 +64,7 @@ impl SchemeArgs {
 
     /// The options that the scheme or the format gives.
     pub(crate) fn options(&self, format: &str) -> Result<Options> {
-        let scheme = Scheme::by_name(self.scheme.as_deref().unwrap_or(format));
+        let scheme = self.scheme.as_deref().unwrap_or(format).parse::<Scheme>().ok();
         let mut options = match scheme {
             Some(scheme) => scheme.options(),
             None => Options::new(format.parse::<FormatSpec>().context("--format")?),
@@ -75,8 +75,8 @@ impl SchemeArgs {
                 scheme.check_granularity(options.granularity).context("--granularity")?;
             }
         }
-        self.scales(&mut options, scheme)?;
-        self.packing(&mut options, scheme)?;
+        self.scales(&mut options, scheme.as_ref())?;
+        self.packing(&mut options, scheme.as_ref())?;
         options.container = match &*self.container {
             "fp8" => Container::Fp8 { requantize: self.requantize },
             "bf16" => Container::Bf16,

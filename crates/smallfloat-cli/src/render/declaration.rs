@@ -8,7 +8,7 @@
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64, CATALOGUE};
-use smallfloat::ops::{Function, Group, Property, Specialization, mandatory_minimum};
+use smallfloat::p3109::{Function, Group, Property, Specialization, mandatory_minimum};
 use smallfloat::{Domain, Format, RandomBits, Rounding, Saturation, Signedness};
 
 const DRAFT: &str = "IEEE SA P3109/D1, revised draft of September 2026 (unapproved; no claim of conformance)";

@@ -29,17 +29,18 @@ mod table;
 mod taylor;
 mod working;
 
-use smallfloat::formats::{BINARY32, BINARY64};
-use smallfloat::ops::{Function, Operand, Operation, OperationOptions, Specialization};
-use smallfloat::{Class, Datum, Exact, Format, Projection, convert, project};
-
-pub use spec::{Flush, ImplementationSpec, NAMED, Named, Via};
-
-use crate::Error;
-use crate::monotone::{Runs, is_monotone};
 use host::Host;
+use smallfloat::formats::{BINARY32, BINARY64};
+use smallfloat::ops::{Operand, Operation, OperationOptions};
+use smallfloat::p3109::{Function, Specialization};
+use smallfloat::{Class, Datum, Exact, Format, Projection, convert, project};
 use table::Table;
 use taylor::Taylor;
+
+use crate::error::Error;
+use crate::monotone::{Runs, is_monotone};
+
+pub use spec::{Flush, ImplementationSpec, NAMED, Named, Via};
 
 /// An operation as a recipe implements it.
 #[derive(Clone, Debug)]

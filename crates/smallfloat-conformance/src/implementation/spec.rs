@@ -6,7 +6,7 @@ use std::str::FromStr;
 use smallfloat::Format;
 use smallfloat::formats::BINARY32;
 
-use crate::Error;
+use crate::error::Error;
 
 /// How a function is computed before it is rounded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,12 +2,12 @@
 //! leading significand bits choose an entry, the rest interpolates to the next, the exponent is set apart. Table, differences
 //! and interpolation are rounded in the working format.
 
-use smallfloat::{Datum, Exact, Format};
-
 use std::f64::consts::LOG2_E;
 
-use super::working::{Exponents, Working, extreme, floor};
-use crate::Error;
+use smallfloat::{Datum, Exact, Format};
+
+use crate::error::Error;
+use crate::implementation::working::{Exponents, Working, extreme, floor};
 
 /// The functions: name, what the operand is reduced to, and the tabulated function on [1, 2), or on [0, 1) of an exponent.
 /// Of a root the second table is for odd exponents.

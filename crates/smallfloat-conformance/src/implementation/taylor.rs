@@ -5,8 +5,8 @@ use std::f64::consts::{LN_2, LOG2_E};
 
 use smallfloat::{Datum, Exact, Format};
 
-use super::working::{Exponents, Working, extreme, nearest};
-use crate::Error;
+use crate::error::Error;
+use crate::implementation::working::{Exponents, Working, extreme, nearest};
 
 pub(super) const NAMES: [&str; 2] = ["Exp", "Exp2"];
 

@@ -4,7 +4,7 @@ use smallfloat::formats::BINARY64;
 use smallfloat::ops::{Operand, Operation, OperationOptions};
 use smallfloat::{Datum, Exact, Format, Projection, project};
 
-use crate::Error;
+use crate::error::Error;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Working {

@@ -2,8 +2,8 @@
 
 use smallfloat::{Datum, Exact, Flags, Format, Preset, project, text};
 
-use super::ValueLine;
-use crate::Error;
+use crate::error::Error;
+use crate::kappa::line::ValueLine;
 
 /// An interval of a format's values, infinities included.
 #[derive(Clone, PartialEq, Eq, Debug)]

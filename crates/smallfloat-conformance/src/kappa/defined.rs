@@ -3,9 +3,9 @@
 //! A monotone function of one operand has few results of a small format; their runs are found with some thousands of exact
 //! evaluations, also for 2^32 operands.
 
-use smallfloat::ops::{Answer, Specialization};
+use smallfloat::p3109::{Answer, Specialization};
 
-use crate::Error;
+use crate::error::Error;
 use crate::monotone::{Runs, is_monotone};
 
 /// Defined results of an operation: computed call by call, or looked up in runs of operands.

@@ -1,10 +1,14 @@
 //! [`Gauge`]: compares results, in all and by interval of an operand.
 
 use smallfloat::Format;
-use smallfloat::ops::{Function, Specialization};
+use smallfloat::p3109::{Function, Specialization};
 
-use super::{Cover, Kappa, Measurement, Profile, ValueLine};
-use crate::Error;
+use crate::error::Error;
+use crate::kappa::Kappa;
+use crate::kappa::cover::Cover;
+use crate::kappa::line::ValueLine;
+use crate::kappa::measurement::Measurement;
+use crate::kappa::profile::Profile;
 
 /// What to find out beside κ over all operands.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

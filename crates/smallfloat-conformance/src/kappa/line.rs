@@ -2,7 +2,7 @@
 
 use smallfloat::{Datum, Format, Subnormals};
 
-use super::Kappa;
+use crate::kappa::Kappa;
 
 /// The finite values of a format, numbered in ascending order with 0 at zero.
 ///

@@ -1,6 +1,6 @@
 //! [`Measurement`]: what comparing many results has found.
 
-use super::Kappa;
+use crate::kappa::Kappa;
 
 /// One call: the operands' codes, the defined results and the given ones.
 #[derive(Clone, PartialEq, Eq, Debug)]

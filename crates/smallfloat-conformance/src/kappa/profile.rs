@@ -2,7 +2,8 @@
 
 use smallfloat::Format;
 
-use super::{Kappa, ValueLine};
+use crate::kappa::Kappa;
+use crate::kappa::line::ValueLine;
 
 /// The worst κ in each of equally long runs of an operand's finite values.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,10 +1,11 @@
 //! All operands of an operation, on all threads.
 
 use rayon::prelude::*;
-use smallfloat::ops::Specialization;
+use smallfloat::p3109::Specialization;
 
-use super::{Defined, Gauge, Options};
-use crate::Error;
+use crate::error::Error;
+use crate::kappa::defined::Defined;
+use crate::kappa::gauge::{Gauge, Options};
 
 /// The most bits of operands that [`sweep`] tries all of.
 pub const MAX_OPERAND_BITS: u32 = 32;

@@ -2,10 +2,12 @@
 
 use std::io::BufRead;
 
-use smallfloat::ops::Specialization;
+use smallfloat::p3109::Specialization;
 
-use super::{Defined, Gauge, Options, operand_bits};
-use crate::Error;
+use crate::error::Error;
+use crate::kappa::defined::Defined;
+use crate::kappa::gauge::{Gauge, Options};
+use crate::kappa::sweep::operand_bits;
 
 /// How many of the possible operands vectors hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,8 +10,8 @@ use smallfloat::{
     Rounding, Saturation, Specials, Subnormals, Unrepresentable,
 };
 
-use super::UnitUnderTest;
-use super::mistake::{FlagMistake, Kind, Mistake};
+use crate::vectors::mistake::{FlagMistake, Kind, Mistake};
+use crate::vectors::unit::UnitUnderTest;
 
 /// Relations by name.
 const RELATIONS: [Relation; 8] = [

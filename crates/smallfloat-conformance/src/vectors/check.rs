@@ -5,12 +5,14 @@ use std::io::Read;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
-use super::generate::hex;
-use super::layout::LineWriter;
-use super::mistake::Compared;
-use super::read::{Line, LineReader, excerpt, guess_layout, take_header};
-use super::{FlagSet, Header, Layout, Mistake, Outcome, UnitUnderTest};
-use crate::Error;
+use crate::error::Error;
+use crate::vectors::generate::hex;
+use crate::vectors::header::{FlagSet, Header};
+use crate::vectors::layout::{Layout, LineWriter};
+use crate::vectors::mistake::{Compared, Mistake};
+use crate::vectors::outcome::Outcome;
+use crate::vectors::read::{Line, LineReader, excerpt, guess_layout, take_header};
+use crate::vectors::unit::UnitUnderTest;
 
 /// What the caller knows of a file; the rest its header says.
 #[derive(Clone, Default, Debug)]

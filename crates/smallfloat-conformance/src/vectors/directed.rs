@@ -1,13 +1,15 @@
 //! Operands made for the result: on rounding boundaries and beside them, near zero after cancellation, and random words
 //! where they turn a result.
 
-use smallfloat::ops::{Operation, Parameter};
+use smallfloat::ops::Operation;
+use smallfloat::p3109::Parameter;
 use smallfloat::{Datum, Exact, Format, Preset, Projection, Rounding, project};
 
-use super::plan::Level;
-use super::{Field, UnitUnderTest, pools};
-use crate::Error;
+use crate::error::Error;
 use crate::monotone::{Runs, is_monotone};
+use crate::vectors::plan::Level;
+use crate::vectors::pools;
+use crate::vectors::unit::{Field, UnitUnderTest};
 
 /// The operands of one model: whole lines one after the other.
 pub(super) struct Model {

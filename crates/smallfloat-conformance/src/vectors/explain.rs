@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use smallfloat::{Datum, Exact, Preset, Rounding, project};
 
-use super::UnitUnderTest;
-use super::mistake::below_tie;
+use crate::vectors::mistake::below_tie;
+use crate::vectors::unit::UnitUnderTest;
 
 /// Which neighbour an exact result is nearer to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,17 +1,19 @@
 //! [`generate`]: the lines of a plan, computed on all threads and delivered in order.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::ops::Range;
 use std::sync::mpsc::sync_channel;
-use std::thread;
+use std::{io, thread};
 
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
-use super::header::{self, Facts};
-use super::layout::LineWriter;
-use super::{FlagSet, Layout, Plan, UnitUnderTest};
-use crate::Error;
+use crate::error::Error;
+use crate::vectors::header;
+use crate::vectors::header::{Facts, FlagSet};
+use crate::vectors::layout::{Layout, LineWriter};
+use crate::vectors::plan::Plan;
+use crate::vectors::unit::UnitUnderTest;
 
 /// Lines that a thread makes at once.
 const CHUNK: u64 = 1 << 13;

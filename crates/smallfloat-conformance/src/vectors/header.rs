@@ -6,8 +6,9 @@ use std::str::FromStr;
 use serde_json::{Map, Value};
 use smallfloat::{Flags, Format, Preset};
 
-use super::{Layout, UnitUnderTest};
-use crate::Error;
+use crate::error::Error;
+use crate::vectors::layout::Layout;
+use crate::vectors::unit::UnitUnderTest;
 
 /// Which flags a file has; the bits of the others are 0 and not compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,8 +5,9 @@ use std::str::FromStr;
 
 use smallfloat::Flags;
 
-use super::{Outcome, UnitUnderTest};
-use crate::Error;
+use crate::error::Error;
+use crate::vectors::outcome::Outcome;
+use crate::vectors::unit::UnitUnderTest;
 
 /// A layout of vector files. All numbers are hexadecimal, in as many digits as their width needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,7 +6,9 @@
 use smallfloat::ops::{Operand, Operation, OperationOptions};
 use smallfloat::{Class, Exact, Flags, Format, Preset, Projection, Rounded, project};
 
-use super::{Outcome, UnitUnderTest, catalogue};
+use crate::vectors::catalogue;
+use crate::vectors::outcome::Outcome;
+use crate::vectors::unit::UnitUnderTest;
 
 /// What counts as a difference.
 #[derive(Clone, Copy, Debug)]

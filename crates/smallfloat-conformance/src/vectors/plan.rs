@@ -4,11 +4,10 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use super::directed;
-use super::pools;
-use super::random::Weighted;
-use super::{Field, UnitUnderTest};
-use crate::Error;
+use crate::error::Error;
+use crate::vectors::random::Weighted;
+use crate::vectors::unit::{Field, UnitUnderTest};
+use crate::vectors::{directed, pools};
 
 /// How much is tried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,7 +2,7 @@
 
 use smallfloat::{Datum, Format};
 
-use super::Field;
+use crate::vectors::unit::Field;
 
 /// At most `cap` interesting numbers of a field, the most interesting first; all there are, if they are no more.
 pub(super) fn pool(field: &Field, cap: usize) -> Vec<u64> {

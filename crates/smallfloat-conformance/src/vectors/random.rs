@@ -4,8 +4,9 @@ use smallfloat::random::Philox;
 use smallfloat::{Datum, Format};
 use smallfloat_kernels::{Generator, Level};
 
-use super::generate::LINES;
-use super::{Field, pools};
+use crate::vectors::generate::LINES;
+use crate::vectors::pools;
+use crate::vectors::unit::Field;
 
 /// Random operands of one unit.
 #[derive(Clone, Debug)]

@@ -2,7 +2,11 @@
 
 use smallfloat::Flags;
 
-use super::{Field, FlagSet, Header, Layout, Outcome, UnitUnderTest, header};
+use crate::vectors::header;
+use crate::vectors::header::{FlagSet, Header};
+use crate::vectors::layout::Layout;
+use crate::vectors::outcome::Outcome;
+use crate::vectors::unit::{Field, UnitUnderTest};
 
 /// What a line is.
 #[derive(Debug, PartialEq, Eq)]

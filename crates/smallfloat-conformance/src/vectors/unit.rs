@@ -1,15 +1,14 @@
 //! [`UnitUnderTest`]: an operation under test, its operands and results as fields of so many bits.
 
-use smallfloat::ops::{
-    Answer, Argument, Block, Function, Operand, Operation, OperationOptions, Parameter, Specialization,
-};
+use smallfloat::ops::{Operand, Operation, OperationOptions};
+use smallfloat::p3109::{Answer, Argument, Block, Function, Parameter, Specialization};
 use smallfloat::{
     Class, Exact, Family, Flags, Format, Preset, Projection, RandomBits, Rounded, Rounding, Saturation,
     convert,
 };
 
-use super::Outcome;
-use crate::Error;
+use crate::error::Error;
+use crate::vectors::outcome::Outcome;
 
 /// One number of a line: an operand, a random word, or a result.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,8 +1,11 @@
 //! [`Level`]: which instructions the kernels use.
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::OnceLock;
 
 use crate::arch::{Kernels, Machine};
+use crate::error::Error;
 
 /// A set of instructions. Results are the same at every level, bit for bit; only the speed differs.
 ///
@@ -36,11 +39,6 @@ impl Level {
         }
     }
 
-    /// The level of this name, case ignored.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
-    }
-
     /// Can this machine run the level?
     pub fn is_available(self) -> bool {
         self == Self::Portable || Machine::supports(self)
@@ -62,9 +60,27 @@ impl Level {
     pub fn detected() -> Self {
         static LEVEL: OnceLock<Level> = OnceLock::new();
         *LEVEL.get_or_init(|| match std::env::var(Self::VARIABLE) {
-            Ok(name) => Self::from_name(&name).filter(|level| level.is_available()).unwrap_or(Self::Portable),
+            Ok(name) => {
+                name.parse().ok().filter(|level: &Self| level.is_available()).unwrap_or(Self::Portable)
+            }
             Err(_) => Self::Avx2.at_most_available(),
         })
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// By name, case ignored.
+impl FromStr for Level {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let named = |level: &Self| level.name().eq_ignore_ascii_case(text);
+        Self::ALL.into_iter().find(named).ok_or(Error::Level)
     }
 }
 
@@ -75,11 +91,11 @@ mod tests {
     #[test]
     fn names_come_back() {
         for level in Level::ALL {
-            assert_eq!(Level::from_name(level.name()), Some(level));
+            assert_eq!(level.name().parse::<Level>().ok(), Some(level));
         }
-        assert_eq!(Level::from_name("AVX2"), Some(Level::Avx2));
-        assert_eq!(Level::from_name("Avx512"), Some(Level::Avx512));
-        assert_eq!(Level::from_name("avx9"), None);
+        assert_eq!("AVX2".parse::<Level>().ok(), Some(Level::Avx2));
+        assert_eq!("Avx512".parse::<Level>().ok(), Some(Level::Avx512));
+        assert_eq!("avx9".parse::<Level>().ok(), None);
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use smallfloat::ops::{Function, Operand, Operation, OperationOptions, Specialization};
+use smallfloat::ops::{Operand, Operation, OperationOptions};
+use smallfloat::p3109::{Function, Specialization};
 use smallfloat::{Class, Exact, Flags, Format, Projection, RandomBits, Rounded};
 
 use crate::arch::level::Level;

@@ -10,10 +10,11 @@ use rayon::prelude::*;
 use smallfloat::ops::{Operation, Semantics};
 use smallfloat::{Datum, Format, Projection, RandomBits, Rounding, Saturation, project};
 
-use super::data::Random;
-use super::unit::{datum, float};
-use super::{Axis, Cell, Findings, Mark, Options, Plot, Series, Table, row};
-use crate::Error;
+use crate::error::Error;
+use crate::experiments::data::Random;
+use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
+use crate::experiments::unit::{datum, float};
+use crate::experiments::{Options, row};
 
 const LENGTH: usize = 512;
 const TRIALS: u64 = 200;

@@ -6,10 +6,11 @@
 use smallfloat::math::Elementary;
 use smallfloat::{Datum, Format};
 
-use super::data::Random;
-use super::unit::{datum, float};
-use super::{Axis, Cell, Findings, Mark, Options, Overflow, Plot, Series, Table, Unit, row};
-use crate::Error;
+use crate::error::Error;
+use crate::experiments::data::Random;
+use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
+use crate::experiments::unit::{Overflow, Unit, datum, float};
+use crate::experiments::{Options, row};
 
 const FORMATS: [&str; 6] = ["binary8p4sf", "e4m3fnuz", "binary8p4se", "e4m3fn", "e5m2", "binary8p3se"];
 const TEMPERATURES: [f64; 4] = [0.01, 0.03, 0.1, 0.3];

@@ -5,9 +5,10 @@ use rayon::prelude::*;
 use smallfloat::FormatSpec;
 use smallfloat_tensor::{BiasPolicy, Magnitudes};
 
-use super::data::Tensor;
-use super::{Axis, Cell, ExperimentOption, Findings, Mark, Options, Plot, Role, Series, Table, row};
-use crate::Error;
+use crate::error::Error;
+use crate::experiments::data::{Role, Tensor};
+use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
+use crate::experiments::{ExperimentOption, Options, row};
 
 const FORMATS: [&str; 4] = [
     "cfloat8_1_4_3",

@@ -6,7 +6,7 @@ use smallfloat::random::Philox;
 use smallfloat_kernels::{bf16, f16};
 use smallfloat_tensor::{Dtype, Source};
 
-use crate::Error;
+use crate::error::Error;
 
 /// Independent random numbers: Philox4x32-10 with the seed as key; each purpose has a stream of its own. The same on
 /// every machine.

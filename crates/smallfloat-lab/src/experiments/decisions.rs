@@ -3,8 +3,9 @@
 
 use smallfloat::{Family, Format};
 
-use super::{Axis, Cell, Findings, Mark, Options, Plot, Series, Table, row};
-use crate::Error;
+use crate::error::Error;
+use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
+use crate::experiments::{Options, row};
 
 /// The slide's pairs of formats: its name for the pair, and the two formats.
 const PAIRS: [(&str, [&str; 2]); 4] = [

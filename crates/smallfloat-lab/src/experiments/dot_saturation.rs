@@ -9,11 +9,12 @@ use smallfloat::formats::BINARY16;
 use smallfloat::ops::Sum;
 use smallfloat::{Datum, Format};
 
-use super::data::{Random, Tensor, binade, scaled};
-use super::findings::ratio;
-use super::unit::float;
-use super::{Axis, Cell, Findings, Mark, Options, Order, Overflow, Plot, Series, Table, Tree, Unit, row};
-use crate::Error;
+use crate::error::Error;
+use crate::experiments::data::{Random, Tensor, binade, scaled};
+use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table, ratio};
+use crate::experiments::tree::{Order, Tree};
+use crate::experiments::unit::{Overflow, Unit, float};
+use crate::experiments::{Options, row};
 
 /// The standard deviation of the exact dot products, relative to the accumulator's largest value.
 const LOADS: [f64; 5] = [0.125, 0.25, 0.5, 1.0, 2.0];
@@ -333,7 +334,8 @@ fn histogram(runs: &[[Outcome; 3]], accumulator: &Format, tree: Tree) -> Plot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::{Role, datum};
+    use crate::experiments::data::Role;
+    use crate::experiments::unit::datum;
 
     #[test]
     fn real_weights_are_runs_of_the_file() {

@@ -160,7 +160,7 @@ impl<T: Into<Self>> From<Option<T>> for Cell {
 
 /// A row of a table from anything that becomes cells.
 macro_rules! row {
-    ($($cell:expr),* $(,)?) => { vec![$($crate::experiments::Cell::from($cell)),*] };
+    ($($cell:expr),* $(,)?) => { vec![$($crate::experiments::findings::Cell::from($cell)),*] };
 }
 pub(super) use row;
 

@@ -8,10 +8,10 @@ use smallfloat::formats::BINARY32;
 use smallfloat::ops::{Operation, Semantics};
 use smallfloat::{Datum, Exact, Flags, Format, project};
 
-use super::{
-    Axis, Cell, ExperimentOption, Findings, Mark, Options, Overflow, Plot, Series, Table, Unit, row,
-};
-use crate::Error;
+use crate::error::Error;
+use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
+use crate::experiments::unit::{Overflow, Unit};
+use crate::experiments::{ExperimentOption, Options, row};
 
 const FORMATS: [&str; 6] =
     ["binary8p2se", "binary8p3se", "binary8p4se", "e5m2", "e4m3fn", "cfloat8_1_5_2:bias=15"];

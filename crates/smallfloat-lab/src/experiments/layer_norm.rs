@@ -7,10 +7,11 @@ use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32};
 use smallfloat::ops::{Operation, Sum};
 use smallfloat::{Datum, Format};
 
-use super::data::{Random, binade, scaled};
-use super::unit::float;
-use super::{Axis, Cell, Findings, Mark, Options, Overflow, Plot, Series, Table, Unit, row};
-use crate::Error;
+use crate::error::Error;
+use crate::experiments::data::{Random, binade, scaled};
+use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
+use crate::experiments::unit::{Overflow, Unit, float};
+use crate::experiments::{Options, row};
 
 const LENGTHS: [u64; 5] = [16, 64, 256, 1024, 4096];
 

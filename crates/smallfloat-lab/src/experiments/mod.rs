@@ -33,15 +33,15 @@ mod unit;
 
 use std::path::PathBuf;
 
+use findings::row;
 use smallfloat::{Format, FormatSpec};
 
+use crate::error::Error;
+
 pub use data::{Random, Role, Tensor, read, sample};
-use findings::row;
 pub use findings::{Axis, Cell, Findings, Mark, Plot, Scale, Series, Table, special};
 pub use tree::{Order, Tree};
 pub use unit::{Overflow, Unit, datum, float};
-
-use crate::Error;
 
 /// Something that experiments can be told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,10 +7,12 @@ use smallfloat::formats::E5M2;
 use smallfloat::ops::{Operation, Semantics};
 use smallfloat::{Class, Datum, Format};
 
-use super::data::Tensor;
-use super::survey::{Scaling, codes};
-use super::{Axis, Cell, Findings, Mark, Options, Overflow, Plot, Series, Table, Unit, row};
-use crate::Error;
+use crate::error::Error;
+use crate::experiments::data::Tensor;
+use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
+use crate::experiments::survey::{Scaling, codes};
+use crate::experiments::unit::{Overflow, Unit};
+use crate::experiments::{Options, row};
 
 const FORMATS: [&str; 4] = ["binary8p3se", "binary8p4se", "e5m2", "e4m3fn"];
 
@@ -176,7 +178,7 @@ impl Count {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::Role;
+    use crate::experiments::data::Role;
 
     /// Half of Binary8p4se's smallest value is 2^−11; below it, ties included, negatives become −0.
     #[test]

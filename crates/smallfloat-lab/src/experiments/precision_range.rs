@@ -8,10 +8,11 @@ use rayon::prelude::*;
 use smallfloat::{Domain, Format, Parameters, Signedness, Specials, Subnormals};
 use smallfloat_tensor::Magnitudes;
 
-use super::data::{Tensor, binade};
-use super::unit::float;
-use super::{Axis, Cell, Findings, Mark, Options, Plot, Role, Series, Table, row};
-use crate::Error;
+use crate::error::Error;
+use crate::experiments::data::{Role, Tensor, binade};
+use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
+use crate::experiments::unit::float;
+use crate::experiments::{Options, row};
 
 const WIDTH: u32 = 8;
 const PRECISIONS: std::ops::RangeInclusive<u32> = 1..=7;

@@ -8,10 +8,11 @@ use smallfloat::Datum;
 use smallfloat::formats::BINARY32;
 use smallfloat::math::Elementary;
 
-use super::data::Random;
-use super::unit::{datum, float};
-use super::{Axis, Cell, Findings, Mark, Options, Overflow, Plot, Series, Table, Unit, row};
-use crate::Error;
+use crate::error::Error;
+use crate::experiments::data::Random;
+use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
+use crate::experiments::unit::{Overflow, Unit, datum, float};
+use crate::experiments::{Options, row};
 
 /// The talk's sizes: inputs, hidden units, classes.
 const INPUTS: u64 = 28 * 28;

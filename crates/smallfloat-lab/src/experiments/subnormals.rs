@@ -2,9 +2,10 @@
 
 use smallfloat::{Class, Format, Parameters, Subnormals};
 
-use super::unit::float;
-use super::{Axis, Cell, ExperimentOption, Findings, Mark, Options, Plot, Series, Table, row};
-use crate::Error;
+use crate::error::Error;
+use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
+use crate::experiments::unit::float;
+use crate::experiments::{ExperimentOption, Options, row};
 
 const FORMATS: [&str; 8] = [
     "binary8p4se",

@@ -4,10 +4,9 @@ use smallfloat::{Class, Format};
 use smallfloat_kernels::Encoder;
 use smallfloat_tensor::headroom;
 
-use super::data::{Tensor, scaled};
-use super::unit::{datum, float};
-use super::{Overflow, Unit};
-use crate::Error;
+use crate::error::Error;
+use crate::experiments::data::{Tensor, scaled};
+use crate::experiments::unit::{Overflow, Unit, datum, float};
 
 /// Whether a tensor is multiplied by a power of two before it is rounded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

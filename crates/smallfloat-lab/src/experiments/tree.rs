@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use smallfloat::Datum;
 
-use super::unit::{Unit, float};
-use crate::Error;
+use crate::error::Error;
+use crate::experiments::unit::{Unit, float};
 
 /// In which order the terms of a sum are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

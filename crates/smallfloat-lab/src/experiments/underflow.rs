@@ -3,12 +3,12 @@
 
 use smallfloat::{Format, Parameters, Subnormals};
 
-use super::data::binade;
-use super::findings::ratio;
-use super::survey::{Scaling, survey, survey_all};
-use super::unit::float;
-use super::{Axis, Cell, Findings, Mark, Options, Plot, Series, Table, row};
-use crate::Error;
+use crate::error::Error;
+use crate::experiments::data::binade;
+use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table, ratio};
+use crate::experiments::survey::{Scaling, survey, survey_all};
+use crate::experiments::unit::float;
+use crate::experiments::{Options, row};
 
 const FORMATS: [&str; 6] =
     ["binary8p3se", "binary8p4se", "binary8p5se", "e5m2", "e4m3fn", "cfloat8_1_4_3:bias=7"];

@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use smallfloat::ops::{Operand, Operation, OperationOptions, Semantics};
 use smallfloat::{Datum, Exact, Flags, Format, Projection, Rounding, project};
 
-use super::choice::{Held, Policy, Reading, Typed};
-use super::digits::{self, Picture};
-use super::error::{Error, named};
-use super::listed;
-use super::number::{self, Code, Value};
-use super::rounding::{self, Outcome, Place};
+use crate::explorer::choice::{Held, Policy, Reading, Typed};
+use crate::explorer::digits::Picture;
+use crate::explorer::error::{Error, named};
+use crate::explorer::number::{Code, Value};
+use crate::explorer::rounding::{Outcome, Place};
+use crate::explorer::{digits, listed, number, rounding};
 
 /// An operation to be shown.
 #[derive(Clone, PartialEq, Debug, Deserialize)]

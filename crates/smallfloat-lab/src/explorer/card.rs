@@ -4,9 +4,9 @@ use serde::Serialize;
 use smallfloat::formats::CATALOGUE;
 use smallfloat::{Datum, Family, Format, Preset, Rounding, Saturation, Subnormals};
 
-use super::dyadic::Dyadic;
-use super::number::Value;
 use crate::describe;
+use crate::explorer::dyadic::Dyadic;
+use crate::explorer::number::Value;
 
 /// What there is to choose from.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use smallfloat::{Exact, Format, Preset, Projection, Rounding, Saturation, text};
 
-use super::error::{Error, check_length, named};
-use super::number::{self, Code, Value};
+use crate::explorer::error::{Error, check_length, named};
+use crate::explorer::number;
+use crate::explorer::number::{Code, Value};
 
 /// How results become codes; what is left out is the format's default.
 #[derive(Clone, PartialEq, Default, Debug, Deserialize)]

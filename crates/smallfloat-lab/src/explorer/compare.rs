@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 use smallfloat::{Datum, Exact, Flags, Format, project};
 
-use super::card::{self, Card};
-use super::choice::{Reading, Typed};
-use super::error::Error;
-use super::format;
-use super::rounding::{self, Outcome};
+use crate::explorer::card::Card;
+use crate::explorer::choice::{Reading, Typed};
+use crate::explorer::error::Error;
+use crate::explorer::rounding::Outcome;
+use crate::explorer::{card, format, rounding};
 
 /// The most formats at once.
 pub const MOST_FORMATS: usize = 4;

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use smallfloat::{Class, Datum, Format};
 
-use super::error::Error;
-use super::{card, number};
 use crate::describe;
+use crate::explorer::error::Error;
+use crate::explorer::{card, number};
 
 /// A square of codes, or of pages of codes.
 #[derive(Clone, PartialEq, Debug, Serialize)]

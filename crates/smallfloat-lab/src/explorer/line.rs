@@ -6,9 +6,9 @@
 use serde::{Deserialize, Serialize};
 use smallfloat::{Datum, Format};
 
-use super::error::Error;
-use super::{card, listed, number};
 use crate::describe;
+use crate::explorer::error::Error;
+use crate::explorer::{card, listed, number};
 
 /// Linear or logarithmic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

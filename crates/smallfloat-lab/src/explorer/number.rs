@@ -3,8 +3,9 @@
 use serde::Serialize;
 use smallfloat::{Class, Datum, Exact, Format};
 
-use super::dyadic::{self, Dyadic};
 use crate::describe;
+use crate::explorer::dyadic;
+use crate::explorer::dyadic::Dyadic;
 
 /// A number in the two forms that people read.
 #[derive(Clone, PartialEq, Debug, Serialize)]

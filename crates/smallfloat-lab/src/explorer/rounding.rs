@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use smallfloat::{Exact, Flags, Format, Projection, RandomBits, Rounding, project};
 
-use super::choice::{Held, Policy, Reading, Typed};
-use super::dyadic::Dyadic;
-use super::error::Error;
-use super::format;
-use super::number::{self, Code, Value};
 use crate::describe;
+use crate::explorer::choice::{Held, Policy, Reading, Typed};
+use crate::explorer::dyadic::Dyadic;
+use crate::explorer::error::Error;
+use crate::explorer::number::{Code, Value};
+use crate::explorer::{format, number};
 
 /// A value, and how it shall be rounded.
 #[derive(Clone, PartialEq, Debug, Deserialize)]

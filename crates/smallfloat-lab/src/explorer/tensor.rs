@@ -6,8 +6,8 @@ use smallfloat::{Class, Format, FormatSpec, Saturation};
 use smallfloat_kernels::{ClassSums, Decoder, Encoder, ErrorSums, EventCounts};
 use smallfloat_tensor::{BiasPolicy, Magnitudes, Source, Stored, TensorView, View};
 
-use super::compare::some_formats;
-use super::error::Error;
+use crate::explorer::compare::some_formats;
+use crate::explorer::error::Error;
 
 /// A tensor and formats.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -3,7 +3,7 @@
 //! The list is that of the safetensors format (crate `safetensors` 0.8, `Dtype`). Small formats outside it, such as
 //! CFloat8, travel as [`Dtype::U8`] or [`Dtype::U16`] codes.
 
-use std::fmt;
+use crate::error::by_name;
 
 macro_rules! dtypes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $bits:literal;)*) => {
@@ -79,17 +79,6 @@ dtypes! {
 }
 
 impl Dtype {
-    /// The type of this name; names are exact, case included.
-    ///
-    /// ```
-    /// # use smallfloat_tensor::Dtype;
-    /// assert_eq!(Dtype::from_name("BF16"), Some(Dtype::BF16));
-    /// assert_eq!(Dtype::from_name("bf16"), None);
-    /// ```
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|dtype| dtype.name() == name)
-    }
-
     /// Whether this is a float wide enough to be worth quantizing: F64, F32, F16 or BF16.
     pub const fn is_wide_float(self) -> bool {
         matches!(self, Self::F64 | Self::F32 | Self::F16 | Self::BF16)
@@ -123,18 +112,14 @@ impl Dtype {
     }
 }
 
-impl fmt::Display for Dtype {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 /// The number of elements of a shape, or `None` where a product of its non-zero dimensions overflows 64 bits: such a
 /// shape has no strides, even where a zero makes it empty.
 pub(crate) fn elements(shape: &[u64]) -> Option<u64> {
     let product = shape.iter().filter(|&&d| d != 0).try_fold(1u64, |product, &d| product.checked_mul(d))?;
     Some(if shape.contains(&0) { 0 } else { product })
 }
+
+by_name!(Dtype, Self::ALL.iter().copied(), "dtype");
 
 #[cfg(test)]
 mod tests {
@@ -144,13 +129,13 @@ mod tests {
     fn names_round_trip_and_match_the_reference_crate() {
         assert_eq!(Dtype::ALL.len(), 22);
         for &dtype in Dtype::ALL {
-            assert_eq!(Dtype::from_name(dtype.name()), Some(dtype));
+            assert_eq!(dtype.name().parse::<Dtype>().ok(), Some(dtype));
             let reference: safetensors::Dtype =
                 serde_json::from_value(serde_json::Value::String(dtype.name().into())).unwrap();
             assert_eq!(reference.bitsize(), dtype.bits() as usize, "{dtype}");
         }
         for wrong in ["", "f32", "F32 ", "F8", "F128"] {
-            assert_eq!(Dtype::from_name(wrong), None);
+            assert_eq!(wrong.parse::<Dtype>().ok(), None);
         }
     }
 

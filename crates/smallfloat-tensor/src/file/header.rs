@@ -196,7 +196,7 @@ struct DtypeName(Dtype);
 impl<'de> Deserialize<'de> for DtypeName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        Dtype::from_name(&name).map(Self).ok_or_else(|| {
+        name.parse::<Dtype>().ok().map(Self).ok_or_else(|| {
             let known: Vec<_> = Dtype::ALL.iter().map(|dtype| dtype.name()).collect();
             de::Error::custom(format_args!("unknown dtype {}; known are {}", quoted(&name), known.join(", ")))
         })

@@ -12,6 +12,8 @@
 
 use smallfloat::Format;
 
+use crate::error::by_name;
+
 /// How codes lie in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Packing {
@@ -37,10 +39,6 @@ impl Packing {
             Self::NibblesHigh => "nibbles-high",
             Self::SixBit => "six-bit",
         }
-    }
-
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|packing| packing.name() == name)
     }
 
     /// Does a format's code fit the packing exactly?
@@ -107,6 +105,8 @@ impl Packing {
     }
 }
 
+by_name!(Packing, Self::ALL, "packing");
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,8 +136,8 @@ mod tests {
     #[test]
     fn names_are_unique() {
         for packing in Packing::ALL {
-            assert_eq!(Packing::from_name(packing.name()), Some(packing));
+            assert_eq!(packing.name().parse::<Packing>().ok(), Some(packing));
         }
-        assert_eq!(Packing::from_name("nibbles"), None);
+        assert_eq!("nibbles".parse::<Packing>().ok(), None);
     }
 }

@@ -4,10 +4,13 @@
 //! `quantization/quant_scheme.py` for configurations), the model loaders of vLLM and Hugging Face transformers
 //! (`quant_method` `fp8`), and the checkpoints of DeepSeek-V3 (`weight_scale_inv`, which is multiplied despite its name).
 
+use std::fmt;
+use std::str::FromStr;
+
 use smallfloat::Format;
 use smallfloat::formats::{BINARY32, E2M1FN, E2M3FN, E3M2FN, E4M3FN, E5M2, E8M0FNU};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, by_name, refuse};
 use crate::file::dtype::Dtype;
 use crate::layout::grid::Granularity;
 use crate::layout::packing::Packing;
@@ -79,10 +82,6 @@ impl Layout {
     pub(crate) fn name(&self) -> &'static str {
         let scheme = SCHEMES.iter().find(|scheme| scheme.layout == *self && !self.is_native());
         scheme.map_or("native", |scheme| scheme.name)
-    }
-
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        if name == NATIVE.name() { Some(NATIVE) } else { Scheme::by_name(name).map(|scheme| scheme.layout) }
     }
 
     /// Would readers of this layout expect a tensor of this name and shape to be quantized? They have linear layers in
@@ -264,11 +263,6 @@ impl Scheme {
         SCHEMES
     }
 
-    /// The scheme of this name; case does not matter.
-    pub fn by_name(name: &str) -> Option<&'static Self> {
-        SCHEMES.iter().find(|scheme| scheme.name.eq_ignore_ascii_case(name))
-    }
-
     /// Refuses a granularity that the scheme's readers do not know.
     ///
     /// # Errors
@@ -291,6 +285,27 @@ impl Scheme {
     }
 }
 
+by_name!(Layout, std::iter::once(NATIVE).chain(SCHEMES.iter().map(|scheme| scheme.layout)), "layout");
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name)
+    }
+}
+
+/// By name; case does not matter.
+impl FromStr for Scheme {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let known = || SCHEMES.iter();
+        known().find(|scheme| scheme.name.eq_ignore_ascii_case(text)).copied().ok_or_else(|| {
+            let names: Vec<_> = known().map(|scheme| scheme.name).collect();
+            refuse(format!("scheme `{text}` is not known: one of {}", names.join(", ")))
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -305,8 +320,8 @@ mod tests {
             assert!(scheme.packing.suits(&scheme.element), "{}", scheme.name);
             scheme.scale.check().unwrap();
             scheme.check_granularity(scheme.granularity).unwrap();
-            assert_eq!(Scheme::by_name(&scheme.name.to_uppercase()), Some(scheme));
-            assert_eq!(Layout::from_name(scheme.layout.name()), Some(scheme.layout), "{}", scheme.name);
+            assert_eq!(scheme.name.to_uppercase().parse::<Scheme>().ok(), Some(scheme));
+            assert_eq!(scheme.layout.name().parse::<Layout>().ok(), Some(scheme.layout), "{}", scheme.name);
             // No scheme hides a format.
             assert!(scheme.name.parse::<FormatSpec>().is_err(), "{}", scheme.name);
         }
@@ -315,11 +330,16 @@ mod tests {
     #[test]
     fn granularities_that_readers_do_not_know() {
         let error = |name: &str, text: &str| {
-            Scheme::by_name(name).unwrap().check_granularity(text.parse().unwrap()).unwrap_err().to_string()
+            name.parse::<Scheme>()
+                .ok()
+                .unwrap()
+                .check_granularity(text.parse().unwrap())
+                .unwrap_err()
+                .to_string()
         };
         assert!(error("fp8", "channel").contains("use tensor"));
         assert!(error("mxfp4-pack-quantized", "block:16").contains("use block:32"));
         assert!(error("deepseek", "tensor").contains("block:RxC"));
-        Scheme::by_name("deepseek").unwrap().check_granularity(block(64, 64)).unwrap();
+        "deepseek".parse::<Scheme>().unwrap().check_granularity(block(64, 64)).unwrap();
     }
 }

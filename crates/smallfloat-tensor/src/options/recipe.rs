@@ -10,8 +10,6 @@ use serde::{Deserialize, Serialize};
 use smallfloat::{FormatSpec, NegativeRule, RandomBits, Rounding};
 
 use crate::error::{Error, Result, refuse};
-use crate::layout::packing::Packing;
-use crate::layout::scheme::Layout;
 use crate::layout::share::Share;
 use crate::options::{Container, Negative, Nonfinite, Options};
 use crate::scale::rule::ScaleSpec;
@@ -145,8 +143,8 @@ impl Recipe {
             calibration,
             granularity: self.granularity.parse()?,
             scale,
-            packing: Packing::from_name(&self.packing).ok_or_else(|| unknown("packing", &self.packing))?,
-            layout: Layout::from_name(&self.layout).ok_or_else(|| unknown("layout", &self.layout))?,
+            packing: self.packing.parse()?,
+            layout: self.layout.parse()?,
             container: value("container", &CONTAINERS, &self.container)?,
             share,
             rounding,

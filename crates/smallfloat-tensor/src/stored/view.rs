@@ -242,9 +242,7 @@ fn codes(
     }
     let packing = match entry.packing.as_deref() {
         None => Packing::Bytes,
-        Some(name) => {
-            Packing::from_name(name).ok_or_else(|| refused(format!("its packing `{name}` is not known")))?
-        }
+        Some(name) => name.parse().map_err(|_| refused(format!("its packing `{name}` is not known")))?,
     };
     let scale = match entry.scale.as_deref() {
         None => None,

@@ -4,8 +4,8 @@ use std::io::Read;
 
 use flate2::read::GzDecoder;
 
-use crate::data::Images;
-use crate::{Error, Result};
+use crate::data::images::Images;
+use crate::error::{Error, Result};
 
 /// "Optical recognition of handwritten digits" of the UCI repository (E. Alpaydin, C. Kaynak, 1998), as scikit-learn packs
 /// it; `digits-licence.txt` beside it has the licence.

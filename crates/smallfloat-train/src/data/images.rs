@@ -7,9 +7,9 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 
 use crate::data::{Batch, Data, Digest, Input};
+use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::random::Sequence;
-use crate::{Error, Result};
 
 /// The most bytes that a file may hold when it is decompressed.
 const MOST_BYTES: u64 = 1 << 30;

@@ -1,8 +1,8 @@
 //! Data to learn from: any text, images in IDX files, and a small set of digits that comes with the crate.
 
-mod digits;
-mod images;
-mod text;
+pub(crate) mod digits;
+pub(crate) mod images;
+pub(crate) mod text;
 
 pub use digits::digits;
 pub use images::{Images, read_idx_folder};

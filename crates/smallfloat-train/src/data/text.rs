@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::data::{Batch, Data, Digest, Input};
+use crate::error::{Error, Result};
 use crate::random::Sequence;
-use crate::{Error, Result};
 
 /// Evaluations: so many batches of so many windows.
 const BATCHES: usize = 20;

@@ -4,7 +4,7 @@ use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayView2, ArrayViewMut2, Axis, Slice};
 use rayon::prelude::*;
 
-use crate::Result;
+use crate::error::Result;
 use crate::functions::exp;
 use crate::layers::{Layer, Pass};
 use crate::matrix::Matrix;

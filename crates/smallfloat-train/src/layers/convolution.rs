@@ -2,8 +2,9 @@
 
 use rayon::prelude::*;
 
-use crate::Result;
-use crate::layers::{Layer, Linear, Pass};
+use crate::error::Result;
+use crate::layers::linear::Linear;
+use crate::layers::{Layer, Pass};
 use crate::matrix::Matrix;
 use crate::parameters::Parameters;
 use crate::quantizer::Quantizer;

@@ -1,6 +1,6 @@
 //! [`Embedding`]: tokens and their places as rows.
 
-use crate::Result;
+use crate::error::Result;
 use crate::layers::Pass;
 use crate::matrix::Matrix;
 use crate::parameters::{First, Parameters};

@@ -1,11 +1,12 @@
 //! [`Linear`]: the layer whose products are of small floats.
 
-use crate::Result;
 use crate::coder::Codes;
+use crate::error::Result;
 use crate::layers::{Layer, Pass};
 use crate::matrix::Matrix;
+use crate::operand::Operand;
 use crate::parameters::{First, Parameters};
-use crate::product::{Operand, product};
+use crate::product::product;
 use crate::quantizer::Quantizer;
 
 /// y = Q(x)·Q(W)ᵀ + b. Backward: dx = Q(dy)·Q(W), dW = Q(dy)ᵀ·Q(x), db = sums of dy. Encoding counts as the identity there,

@@ -1,12 +1,12 @@
 //! Layers: a forward pass that keeps what the backward pass needs, and the backward pass.
 
-mod attention;
-mod convolution;
-mod embedding;
-mod linear;
-mod loss;
-mod norm;
-mod pointwise;
+pub(crate) mod attention;
+pub(crate) mod convolution;
+pub(crate) mod embedding;
+pub(crate) mod linear;
+pub(crate) mod loss;
+pub(crate) mod norm;
+pub(crate) mod pointwise;
 
 pub use attention::Attention;
 pub use convolution::{Convolution, Pool};
@@ -16,7 +16,7 @@ pub use loss::{Loss, cross_entropy};
 pub use norm::Norm;
 pub use pointwise::{Gelu, Relu};
 
-use crate::Result;
+use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::parameters::Parameters;
 use crate::product::Accumulate;

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::Result;
+use crate::error::Result;
 use crate::layers::{Layer, Pass};
 use crate::matrix::{Matrix, ROWS};
 use crate::parameters::{First, Parameters};

@@ -1,6 +1,6 @@
 //! [`Gelu`] and [`Relu`]: functions of each element.
 
-use crate::Result;
+use crate::error::Result;
 use crate::functions::{gelu, gelu_slope};
 use crate::layers::{Layer, Pass};
 use crate::matrix::Matrix;

@@ -7,7 +7,7 @@
 use dashu_base::{BitTest, Sign, SquareRoot, UnsignedAbs};
 use dashu_int::{IBig, UBig};
 
-use super::real::{Real, length, shift};
+use crate::math::real::{Real, length, shift};
 
 /// The reals within radius · 2^exponent of middle · 2^exponent, bounds included.
 #[derive(Clone, Debug)]

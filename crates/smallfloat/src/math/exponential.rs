@@ -2,9 +2,9 @@
 
 use dashu_int::IBig;
 
-use super::ball::Ball;
-use super::real::Real;
-use super::series;
+use crate::math::ball::Ball;
+use crate::math::real::Real;
+use crate::math::series;
 
 /// An exact operand with enough bits that its rounding moves an exponential by no more than 2^−precision of itself.
 pub(super) fn argument(x: &Real, precision: u32) -> Ball {

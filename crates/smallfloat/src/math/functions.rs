@@ -6,12 +6,12 @@
 //! whose digits a series' bound gives and no refinement would reach cheaply. All others by [`refine`], which ends because no
 //! number of finitely many bits is met.
 
-use super::ball::{Ball, refine};
-use super::elementary::Elementary;
-use super::exponential::{argument, exp, exp_minus_one, exp2, ln, ln_one_plus, log2, softplus};
-use super::real::Real;
-use super::trigonometric::{self as trig, Angle};
-use super::{hyperbolic, series};
+use crate::math::ball::{Ball, refine};
+use crate::math::exponential::{argument, exp, exp_minus_one, exp2, ln, ln_one_plus, log2, softplus};
+use crate::math::real::Real;
+use crate::math::trigonometric::Angle;
+use crate::math::{hyperbolic, series, trigonometric};
+use crate::ops::elementary::Elementary;
 
 /// Exponentials of operands from 2^26 on lie beyond every format and every scale.
 const HUGE: i64 = 26;
@@ -107,7 +107,7 @@ fn exact(which: Elementary, x: &Real) -> Option<Real> {
 
 /// sin, cos and tan of π·x where x is a multiple of ½, tan also of ¼; x > 0.
 fn at_eighths(which: Elementary, x: &Real) -> Option<Real> {
-    let (quarters, rest) = trig::quarters(x);
+    let (quarters, rest) = trigonometric::quarters(x);
     let quarters = usize::try_from(&quarters & dashu_int::UBig::from(3_u8)).unwrap_or(0);
     let (significand, negative) = match which {
         _ if rest.is_zero() => match which {
@@ -198,12 +198,14 @@ pub(super) fn formula(which: Elementary, x: &Real, precision: u32) -> Option<Bal
         E::SinPi => Some(Angle::of_half_turns(x, precision)?.sin()),
         E::CosPi => Some(Angle::of_half_turns(x, precision)?.cos()),
         E::TanPi => Angle::of_half_turns(x, precision)?.tan(),
-        E::ArcSin => trig::arcsin(&ball()),
-        E::ArcCos => trig::arccos(&ball(), x.negative),
-        E::ArcTan => trig::angle(&ball(), &Ball::integer(1, precision), false),
-        E::ArcSinPi => trig::over_pi(&trig::arcsin(&ball())?),
-        E::ArcCosPi => trig::over_pi(&trig::arccos(&ball(), x.negative)?),
-        E::ArcTanPi => trig::over_pi(&trig::angle(&ball(), &Ball::integer(1, precision), false)?),
+        E::ArcSin => trigonometric::arcsin(&ball()),
+        E::ArcCos => trigonometric::arccos(&ball(), x.negative),
+        E::ArcTan => trigonometric::angle(&ball(), &Ball::integer(1, precision), false),
+        E::ArcSinPi => trigonometric::over_pi(&trigonometric::arcsin(&ball())?),
+        E::ArcCosPi => trigonometric::over_pi(&trigonometric::arccos(&ball(), x.negative)?),
+        E::ArcTanPi => {
+            trigonometric::over_pi(&trigonometric::angle(&ball(), &Ball::integer(1, precision), false)?)
+        }
         E::Sinh => hyperbolic::sinh(&argument(x, precision)),
         E::Cosh => hyperbolic::cosh(&argument(x, precision)),
         E::Tanh => hyperbolic::tanh(&argument(x, precision)),
@@ -228,8 +230,9 @@ pub(super) fn angle(y: &Real, x: &Real, over_pi: bool, bits: u32) -> Real {
     let value = near_angle(y, x, over_pi, bits).unwrap_or_else(|| {
         refine(bits, |precision| {
             let (y, x_negative) = (y.clone().with_sign(false), x.negative);
-            let angle = trig::angle(&Ball::exact(&y, precision), &Ball::exact(x, precision), x_negative)?;
-            if over_pi { trig::over_pi(&angle) } else { Some(angle) }
+            let angle =
+                trigonometric::angle(&Ball::exact(&y, precision), &Ball::exact(x, precision), x_negative)?;
+            if over_pi { trigonometric::over_pi(&angle) } else { Some(angle) }
         })
     });
     value.with_sign(y.negative)

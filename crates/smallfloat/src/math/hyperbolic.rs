@@ -1,8 +1,8 @@
 //! Hyperbolic functions and their inverses as formulas on balls; operands and results are positive.
 
-use super::ball::Ball;
-use super::exponential::{exp, exp_minus_one, ln, ln_one_plus};
-use super::series;
+use crate::math::ball::Ball;
+use crate::math::exponential::{exp, exp_minus_one, ln, ln_one_plus};
+use crate::math::series;
 
 fn one(x: &Ball) -> Ball {
     Ball::integer(1, x.precision())

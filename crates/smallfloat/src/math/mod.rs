@@ -34,26 +34,24 @@
 //! Arguments up to 2^131072 and down to its inverse take milliseconds at most, but for sin, cos and tan of such large
 //! arguments, which need as many bits of π: tens of milliseconds.
 
-mod ball;
-mod elementary;
-mod exponential;
-mod functions;
-mod hyperbolic;
-mod real;
-mod rows;
-mod series;
-mod special;
-mod table;
+pub(crate) mod ball;
+pub(crate) mod exponential;
+pub(crate) mod functions;
+pub(crate) mod hyperbolic;
+pub(crate) mod real;
+pub(crate) mod rows;
+pub(crate) mod series;
+pub(crate) mod special;
 #[cfg(test)]
 mod tests;
-mod trigonometric;
-mod wide;
+pub(crate) mod trigonometric;
+pub(crate) mod wide;
 
-pub use elementary::Elementary;
-pub use table::ExactTable;
-pub(crate) use wide::{Wide, WideOutcome};
+pub use crate::ops::elementary::Elementary;
+use wide::{Wide, WideOutcome};
 
-use crate::ops::{Operation, Semantics};
+use crate::ops::Semantics;
+use crate::ops::operation::Operation;
 use real::Real;
 
 /// The result of an operation on exact operands of any size; operands beyond the operation's own are ignored.
@@ -117,18 +115,3 @@ fn sum<const N: usize>(terms: [Real; N], bits: u32) -> Wide {
     let total = real::add_three(three, bits);
     if total.is_zero() { Wide::Cancelled } else { total.into() }
 }
-
-/// The operations that the basic ones leave to this module, with P3109's names and their number of operands.
-pub(crate) const OPERATIONS: [(&str, Operation, usize); 4 + Elementary::NAMED.len()] = {
-    let mut rows = [("RSqrt", Operation::RSqrt, 1); 4 + Elementary::NAMED.len()];
-    rows[1] = ("Hypot", Operation::Hypot, 2);
-    rows[2] = ("ArcTan2", Operation::ArcTan2, 2);
-    rows[3] = ("ArcTan2Pi", Operation::ArcTan2Pi, 2);
-    let mut i = 0;
-    while i < Elementary::NAMED.len() {
-        let (name, which) = Elementary::NAMED[i];
-        rows[4 + i] = (name, Operation::Elementary(which), 1);
-        i += 1;
-    }
-    rows
-};

@@ -6,9 +6,11 @@
 
 use core::cmp::Ordering;
 
-use super::wide::{Wide, WideOutcome};
-use crate::ops::{Operation, Outcome, Semantics};
-use crate::{Datum, Exact};
+use crate::format::datum::Datum;
+use crate::math::wide::{Wide, WideOutcome};
+use crate::ops::operation::Operation;
+use crate::ops::{Outcome, Semantics};
+use crate::projection::exact::Exact;
 
 /// The outcome, where it is special or one of the operands; nothing where it must be computed.
 pub(super) fn row(operation: Operation, operands: &[Wide], semantics: Semantics) -> Option<WideOutcome> {

@@ -5,8 +5,8 @@
 use dashu_base::{Sign, UnsignedAbs};
 use dashu_int::{IBig, UBig};
 
-use super::ball::Ball;
-use super::real::{Real, shift};
+use crate::math::ball::Ball;
+use crate::math::real::{Real, shift};
 
 /// Places beyond a ball's precision in which series are summed; a sum of fewer than 2^12 terms is off by less than 2^15.
 const SPARE: u32 = 16;

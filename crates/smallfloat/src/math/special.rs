@@ -5,13 +5,13 @@
 
 use core::cmp::Ordering;
 
-use super::elementary::{Elementary, Limit};
-use super::functions;
-use super::real::{self, Real};
-use super::trigonometric::quarters;
-use super::wide::{Wide, WideOutcome};
-use crate::Flags;
+use crate::math::real::Real;
+use crate::math::trigonometric::quarters;
+use crate::math::wide::{Wide, WideOutcome};
+use crate::math::{functions, real};
 use crate::ops::Semantics;
+use crate::ops::elementary::{Elementary, Limit};
+use crate::projection::flags::Flags;
 
 const NAN: WideOutcome = WideOutcome { value: Wide::NAN, flags: Flags::NONE };
 

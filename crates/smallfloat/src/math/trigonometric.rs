@@ -3,9 +3,9 @@
 use dashu_base::BitTest;
 use dashu_int::UBig;
 
-use super::ball::Ball;
-use super::real::{Real, add_exactly, length, shift};
-use super::series;
+use crate::math::ball::Ball;
+use crate::math::real::{Real, add_exactly, length, shift};
+use crate::math::series;
 
 /// x > 0 as n quarter turns and the rest, at most an eighth of a turn (and the reduction's error).
 pub(super) struct Angle {

@@ -4,9 +4,11 @@ use core::cmp::Ordering;
 
 use dashu_int::UBig;
 
-use super::real::{Real, length, shift};
+use crate::format::datum::Datum;
+use crate::math::real::{Real, length, shift};
 use crate::ops::Semantics;
-use crate::{Datum, Exact, Flags};
+use crate::projection::exact::Exact;
+use crate::projection::flags::Flags;
 
 /// A result before rounding, or an operand, whose significand and exponent have any size.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,8 +1,9 @@
 //! Sums and products, and both at once.
 
 use crate::cast::signed;
+use crate::format::datum::Datum;
 use crate::ops::{Outcome, Semantics};
-use crate::{Datum, Exact};
+use crate::projection::exact::Exact;
 
 /// x + y.
 ///

@@ -2,7 +2,8 @@
 
 use core::cmp::Ordering;
 
-use crate::{Datum, Format};
+use crate::format::Format;
+use crate::format::datum::Datum;
 
 /// The five comparisons; each is false if an operand is NaN.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,8 +1,10 @@
 //! Quotients, remainders and roots.
 
 use crate::cast::signed;
+use crate::format::datum::Datum;
 use crate::ops::{Outcome, Semantics};
-use crate::{Datum, Exact, Flags};
+use crate::projection::exact::Exact;
+use crate::projection::flags::Flags;
 
 /// x / y.
 ///

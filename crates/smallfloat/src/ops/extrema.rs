@@ -2,8 +2,9 @@
 
 use core::cmp::Ordering;
 
+use crate::format::datum::Datum;
 use crate::ops::{Outcome, Semantics};
-use crate::{Datum, Exact};
+use crate::projection::exact::Exact;
 
 /// Which extremum: of values or magnitudes, and what becomes of NaN and infinities.
 ///

@@ -5,66 +5,37 @@
 //!
 //! Sources: IEEE 754-2019, sections 5.3–5.7, 6 and 9.6; the P3109 draft, section "Operations"; `docs/semantics.md` S1, S3.
 
-mod add;
+pub(crate) mod add;
+pub(crate) mod compare;
+pub(crate) mod divide;
 #[cfg(feature = "math")]
-mod block;
-#[cfg(feature = "math")]
-mod block_exact;
-#[cfg(feature = "math")]
-mod block_fixed;
-mod compare;
-mod divide;
-mod evaluate;
-mod extrema;
+pub(crate) mod elementary;
+pub(crate) mod extrema;
+pub(crate) mod neighbours;
+pub(crate) mod operation;
+pub(crate) mod predicate;
+pub(crate) mod sign;
 #[cfg(feature = "alloc")]
-mod function;
-#[cfg(feature = "alloc")]
-mod grammar;
-#[cfg(feature = "math")]
-mod minimum;
-mod neighbours;
-mod predicate;
-#[cfg(feature = "alloc")]
-mod query;
-#[cfg(feature = "math")]
-mod read;
-mod sign;
-#[cfg(feature = "alloc")]
-mod specialization;
-#[cfg(feature = "alloc")]
-mod sum;
-#[cfg(feature = "alloc")]
-mod words;
+pub(crate) mod sum;
 
 pub use add::{add, add_add, fma, multiply, subtract};
-#[cfg(feature = "math")]
-pub use block::{Argument, Block, BlockResult, Sequence};
 pub use compare::{Comparison, compare, is_total_ordered, total_cmp};
-#[cfg(feature = "alloc")]
-pub(crate) use divide::quotient;
 pub use divide::{divide, fmod, recip, remainder, sqrt};
-pub use evaluate::{Operand, Operation, OperationOptions};
 pub use extrema::{Extremum, clamp, extremum};
-#[cfg(feature = "math")]
-pub use function::BlockFunction;
-#[cfg(feature = "alloc")]
-pub use function::{Function, Group};
-#[cfg(feature = "math")]
-pub use minimum::mandatory_minimum;
 pub use neighbours::{next_down, next_greater_than, next_less_than, next_up};
+pub use operation::{Operand, Operation, OperationOptions};
 pub use predicate::{Predicate, class_name};
-#[cfg(feature = "alloc")]
-pub use query::{FormatQuery, ProjectionQuery, Property};
 pub use sign::{abs, copy_sign, negate};
-#[cfg(feature = "alloc")]
-pub use specialization::{Answer, Parameter, Specialization};
 #[cfg(feature = "alloc")]
 pub use sum::{Sum, dot};
 
-use crate::{Datum, Exact, Flags};
+use crate::format::datum::Datum;
+use crate::format::named::by_name;
+use crate::projection::exact::Exact;
+use crate::projection::flags::Flags;
 
 #[cfg(doc)]
-use crate::project;
+use crate::projection::project;
 
 /// Which special cases hold (`docs/semantics.md` S1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -106,6 +77,17 @@ impl Outcome {
 }
 
 impl Semantics {
+    /// Both semantics.
+    pub const ALL: [Self; 2] = [Self::Ieee, Self::P3109];
+
+    /// Returns the name: `ieee` or `p3109`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ieee => "ieee",
+            Self::P3109 => "p3109",
+        }
+    }
+
     /// An operand as these semantics see it: P3109 has one zero.
     pub(crate) const fn operand(self, x: Datum) -> Datum {
         match self {
@@ -114,3 +96,5 @@ impl Semantics {
         }
     }
 }
+
+by_name!(Semantics, Self::ALL, "semantics", "ieee or p3109");

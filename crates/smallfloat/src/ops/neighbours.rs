@@ -1,6 +1,8 @@
 //! Next up and next down, by code.
 
-use crate::{Datum, Exact, Format};
+use crate::format::Format;
+use crate::format::datum::Datum;
+use crate::projection::exact::Exact;
 
 /// The code of the least value above a code's (IEEE 754's nextUp). NaN and +∞ stay; above the largest value of a format
 /// without infinity lies its NaN, or nothing: then the code stays. Between the largest negative value and 0 lies −0,

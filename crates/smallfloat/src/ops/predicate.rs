@@ -1,7 +1,8 @@
 //! Classification of codes.
 
+use crate::format::Format;
+use crate::format::datum::{Class, Datum};
 use crate::ops::Semantics;
-use crate::{Class, Datum, Format};
 
 /// The eight predicates of IEEE 754 (section 5.7.2) and the P3109 draft.
 ///

@@ -1,6 +1,6 @@
 //! Operations on the sign alone.
 
-use crate::Datum;
+use crate::format::datum::Datum;
 use crate::ops::{Outcome, Semantics};
 
 /// −x.

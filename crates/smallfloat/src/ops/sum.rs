@@ -1,9 +1,10 @@
 //! Sums of any number of terms, exact whatever their order.
 
-use crate::exact::Exact;
+use crate::format::datum::Datum;
 use crate::natural::Natural;
+use crate::ops;
 use crate::ops::{Outcome, Semantics};
-use crate::{Datum, ops};
+use crate::projection::exact::Exact;
 
 /// An exact sum of data and products: positive and negative terms as two integers of any size over one power of two.
 ///

@@ -1,9 +1,9 @@
 //! An exact sum without an allocator, for the terms that typed scalars and their products can be.
 //!
 //! A fixed-point number wide enough for every term at once (Kulisch, "Computer Arithmetic and Validity"): any order of
-//! additions gives the same bits. [`ops::Sum`](crate::ops::Sum) is the one without limits.
+//! additions gives the same bits. [`ops::Sum`](crate::ops::sum::Sum) is the one without limits.
 
-use crate::Exact;
+use crate::projection::exact::Exact;
 
 /// The exponent of the last place. The smallest product of two scalars is 2^−266 (bfloat16).
 const UNIT: i32 = -300;

@@ -2,7 +2,7 @@
 
 use ::arbitrary::{Arbitrary, Result, Unstructured};
 
-use super::for_each_scalar;
+use crate::scalar::for_each_scalar;
 
 macro_rules! implement {
     ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($bits:ident, $($row:tt)*) $($rest:tt)*) => {

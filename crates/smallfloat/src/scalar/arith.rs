@@ -4,10 +4,10 @@ use core::cmp::Ordering;
 use core::iter::{Product, Sum};
 use core::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
 
-use super::accumulate::Accumulator;
-use super::{code, for_each_scalar};
-use crate::Exact;
-use crate::ops::Operation;
+use crate::ops::operation::Operation;
+use crate::projection::exact::Exact;
+use crate::scalar::accumulate::Accumulator;
+use crate::scalar::{code, for_each_scalar};
 
 /// One binary operator and its assignment, for values and references.
 macro_rules! binary {

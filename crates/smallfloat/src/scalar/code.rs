@@ -3,12 +3,18 @@
 use core::cmp::Ordering;
 use core::num::FpCategory;
 
-use crate::ops::{self, Operand, Operation, OperationOptions};
-use crate::{
-    Class, Datum, Error, Exact, Family, Format, Projection, Rounded, Rounding, Saturation, Specials,
-    Unrepresentable, convert, fast, project,
-};
-use crate::{MissingZero, ops::Semantics};
+use crate::format::datum::{Class, Datum};
+use crate::format::error::Error;
+use crate::format::{Family, Format, Specials};
+use crate::ops;
+use crate::ops::Semantics;
+use crate::ops::operation::{Operand, Operation, OperationOptions};
+use crate::projection::convert::convert;
+use crate::projection::exact::Exact;
+use crate::projection::flags::Rounded;
+use crate::projection::rounding::Rounding;
+use crate::projection::{MissingZero, Projection, Saturation, Unrepresentable, project};
+use crate::scalar::fast_path as fast;
 
 /// A datum beyond the finite numbers that a row of the list says its format has.
 #[derive(Clone, Copy, PartialEq, Eq)]

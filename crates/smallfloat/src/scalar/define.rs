@@ -1,9 +1,15 @@
 //! The types themselves: constants, bits and conversions.
 
-use super::code::{self, Has, narrow, unwrap};
-use super::{SmallFloat, for_each_scalar};
-use crate::ops::Operation;
-use crate::{Datum, Domain, Error, Exact, Format, Projection, Rounded, Signedness, formats, project};
+use crate::format::datum::Datum;
+use crate::format::error::Error;
+use crate::format::{Domain, Format, Signedness, formats};
+use crate::ops::operation::Operation;
+use crate::projection::exact::Exact;
+use crate::projection::flags::Rounded;
+use crate::projection::{Projection, project};
+use crate::scalar::code::{Has, narrow, unwrap};
+use crate::scalar::traits::SmallFloat;
+use crate::scalar::{code, for_each_scalar};
 
 /// The type with its derives. Those of `bytemuck` and `zerocopy` emit `unsafe impl`s that the derives themselves check.
 macro_rules! define_struct {
@@ -293,7 +299,7 @@ macro_rules! define {
 
             /// The value in another type, rounded by a projection of the caller's, with flags.
             pub fn convert_with<T: SmallFloat>(self, projection: &Projection) -> Rounded<T> {
-                crate::convert(self.code(), &Self::FORMAT, &T::FORMAT, projection).map(T::from_code)
+                crate::projection::convert::convert(self.code(), &Self::FORMAT, &T::FORMAT, projection).map(T::from_code)
             }
 
             /// `word` / 2^64, rounded down: uniform in [0, 1) if the word is. Each value x is as likely as the distance to

@@ -4,9 +4,14 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
-use super::{SmallFloat, code};
-use crate::ops::{Operand, Operation, OperationOptions};
-use crate::{Datum, Error, Format, Projection, Rounded};
+use crate::format::Format;
+use crate::format::datum::Datum;
+use crate::format::error::Error;
+use crate::ops::operation::{Operand, Operation, OperationOptions};
+use crate::projection::Projection;
+use crate::projection::flags::Rounded;
+use crate::scalar::code;
+use crate::scalar::traits::SmallFloat;
 
 /// A code together with its format: for formats whose bias is data, and for any other.
 ///
@@ -115,7 +120,8 @@ impl Dynamic {
 
     /// The value in another format, rounded by a projection of the caller's, with flags.
     pub const fn convert_with(self, to: Format, projection: &Projection) -> Rounded<Self> {
-        let Rounded { value: code, flags } = crate::convert(self.code, &self.format, &to, projection);
+        let Rounded { value: code, flags } =
+            crate::projection::convert::convert(self.code, &self.format, &to, projection);
         Rounded { value: Self { code, format: to }, flags }
     }
 

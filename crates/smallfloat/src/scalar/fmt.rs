@@ -2,9 +2,11 @@
 
 use core::fmt;
 
-use super::for_each_scalar;
 #[cfg(feature = "alloc")]
-use crate::{Error, Format};
+use crate::format::Format;
+#[cfg(feature = "alloc")]
+use crate::format::error::Error;
+use crate::scalar::for_each_scalar;
 
 /// Prints a code of a format as its value: the shortest decimal that reads back, or with a precision the exact value
 /// rounded to it. NaN and infinities print as Rust's floats do.

@@ -1,10 +1,10 @@
 //! `From` where nothing is lost: every scalar in `f32` and `f64`, integers and narrower scalars in wider ones.
 
-use super::for_each_scalar;
-use super::{
+use crate::format::datum::Datum;
+use crate::scalar::{
     Bf16, E2M1Fn, E2M3Fn, E3M2Fn, E3M4, E4M3, E4M3B11Fnuz, E4M3Fn, E4M3Fnuz, E5M2, E5M2Fnuz, F16, Uhp,
+    for_each_scalar,
 };
-use crate::Datum;
 
 macro_rules! to_host {
     ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($($row:tt)*) $($rest:tt)*) => {

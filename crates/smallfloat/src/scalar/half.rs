@@ -2,7 +2,9 @@
 
 use ::half::{bf16, f16};
 
-use super::{Bf16, E2M1Fn, E2M3Fn, E3M2Fn, E3M4, E4M3, E4M3B11Fnuz, E4M3Fn, E4M3Fnuz, E5M2, E5M2Fnuz, F16};
+use crate::scalar::{
+    Bf16, E2M1Fn, E2M3Fn, E3M2Fn, E3M4, E4M3, E4M3B11Fnuz, E4M3Fn, E4M3Fnuz, E5M2, E5M2Fnuz, F16,
+};
 
 macro_rules! same {
     ($($ours:ident $theirs:ident;)*) => {

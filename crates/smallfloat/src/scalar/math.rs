@@ -1,8 +1,8 @@
 //! Functions of the feature `math`: for each a row with its method, its operation and what it is.
 
-use super::for_each_scalar;
-use crate::math::Elementary;
-use crate::ops::Operation;
+use crate::ops::elementary::Elementary;
+use crate::ops::operation::Operation;
+use crate::scalar::for_each_scalar;
 
 /// The methods of a type that has `computed(operation, operands)`; those of two operands with more documentation.
 macro_rules! methods {

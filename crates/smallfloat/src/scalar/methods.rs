@@ -3,9 +3,13 @@
 use core::cmp::Ordering;
 use core::num::FpCategory;
 
-use super::{code, for_each_scalar};
-use crate::ops::{self, Extremum, Operation};
-use crate::{Datum, Projection, Rounded};
+use crate::format::datum::Datum;
+use crate::ops;
+use crate::ops::extrema::Extremum;
+use crate::ops::operation::Operation;
+use crate::projection::Projection;
+use crate::projection::flags::Rounded;
+use crate::scalar::{code, for_each_scalar};
 
 macro_rules! implement {
     ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($($row:tt)*) $($rest:tt)*) => {

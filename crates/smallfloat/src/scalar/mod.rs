@@ -15,7 +15,7 @@
 //!
 //! # What a scalar does
 //!
-//! * **Every operation is exact, then rounded once**, as if by [`Operation::evaluate`](crate::ops::Operation::evaluate):
+//! * **Every operation is exact, then rounded once**, as if by [`Operation::evaluate`](crate::ops::operation::Operation::evaluate):
 //!   operators, `mul_add`, `sqrt`, conversions and parsing. Conversions to `f32` and `f64` are exact. Nothing rounds
 //!   twice, and no host arithmetic rounds at all.
 //! * **The policy is the format's default preset** ([`Format::default_projection`](crate::Format::default_projection),
@@ -49,6 +49,7 @@ mod arith;
 mod code;
 mod define;
 mod dynamic;
+mod fast_path;
 mod fmt;
 mod from;
 #[cfg(feature = "half")]

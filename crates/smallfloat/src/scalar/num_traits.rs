@@ -10,10 +10,11 @@ use ::num_traits::{Num, Signed, float::FloatCore};
 #[cfg(feature = "alloc")]
 use core::num::FpCategory;
 
-use super::for_each_scalar;
 #[cfg(feature = "alloc")]
-use crate::Error;
-use crate::{Exact, Flags, Rounded};
+use crate::format::error::Error;
+use crate::projection::exact::Exact;
+use crate::projection::flags::{Flags, Rounded};
+use crate::scalar::for_each_scalar;
 
 /// A rounded value, unless the format has nothing like it: a NaN or a negative number that it lacks.
 fn unless_invalid<T>(result: Rounded<T>) -> Option<T> {
@@ -26,7 +27,7 @@ const ALL_INTEGERS: f64 = 9_007_199_254_740_992.0;
 /// Text of a radix: 10, or 16 with an optional `p` exponent.
 #[cfg(feature = "alloc")]
 fn parse(text: &str, radix: u32) -> Result<Exact, Error> {
-    use crate::error::{ErrorKind, Snippet};
+    use crate::format::error::{ErrorKind, Snippet};
     let not_a_number = || Error::new(ErrorKind::NotANumber { text: Snippet::new(text) });
     match radix {
         10 => crate::text::parse(text),

@@ -4,7 +4,7 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
-use super::SmallFloat;
+use crate::scalar::traits::SmallFloat;
 
 /// A scalar ordered by IEEE 754's totalOrder: −NaN < −∞ < … < −0 < +0 < … < +∞ < NaN. Equal means the same code, so
 /// −0 and 0 differ and a NaN equals itself.

@@ -10,7 +10,8 @@ use ::serde::de::Unexpected;
 use ::serde::de::{Error as _, Visitor};
 use ::serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{SmallFloat, for_each_scalar};
+use crate::scalar::for_each_scalar;
+use crate::scalar::traits::SmallFloat;
 
 macro_rules! implement {
     ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($bits:ident, $($row:tt)*) $($rest:tt)*) => {

@@ -8,9 +8,12 @@ use std::format;
 use std::str::FromStr;
 use std::string::ToString;
 
-use super::*;
-use crate::ops::{Extremum, Operand, Operation, OperationOptions};
-use crate::{Class, Datum, Error, Family, formats};
+use crate::format::datum::{Class, Datum};
+use crate::format::error::Error;
+use crate::format::{Family, formats};
+use crate::ops::extrema::Extremum;
+use crate::ops::operation::{Operand, Operation, OperationOptions};
+use crate::scalar::*;
 
 /// What the tests take of a type beside the trait.
 trait Scalar: SmallFloat + Display + LowerExp + LowerHex + Binary + FromStr<Err = Error> {
@@ -269,8 +272,8 @@ fn sums_are_exact() {
         fn holds<T: Scalar>() {
             let mut state = 1_u64;
             for _ in 0..50 {
-                let mut exact = crate::ops::Sum::new();
-                let mut products = crate::ops::Sum::new();
+                let mut exact = crate::ops::sum::Sum::new();
+                let mut products = crate::ops::sum::Sum::new();
                 let terms: std::vec::Vec<T> = core::iter::repeat_with(|| {
                     state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                     T::from_code(state >> 40)

@@ -5,9 +5,13 @@ use core::fmt::Debug;
 use core::iter::{Product, Sum};
 use core::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Rem, RemAssign, Sub, SubAssign};
 
-use super::for_each_scalar;
-use crate::ops::Operation;
-use crate::{Datum, Exact, Format, Projection, Rounded};
+use crate::format::Format;
+use crate::format::datum::Datum;
+use crate::ops::operation::Operation;
+use crate::projection::Projection;
+use crate::projection::exact::Exact;
+use crate::projection::flags::Rounded;
+use crate::scalar::for_each_scalar;
 
 mod sealed {
     pub trait Sealed {}
@@ -128,7 +132,9 @@ pub trait SmallFloat:
     /// ```
     fn convert<T: SmallFloat>(self) -> T {
         let projection = T::FORMAT.default_projection();
-        T::from_code(crate::convert(self.code(), &Self::FORMAT, &T::FORMAT, &projection).value)
+        T::from_code(
+            crate::projection::convert::convert(self.code(), &Self::FORMAT, &T::FORMAT, &projection).value,
+        )
     }
 
     /// Any operation, with a projection of the caller's and flags.
@@ -156,7 +162,7 @@ pub trait SmallFloat:
     fn dot(pairs: impl IntoIterator<Item = (Self, Self)>) -> Self {
         let mut sum = super::accumulate::Accumulator::new();
         for (x, y) in pairs {
-            sum.add(crate::ops::multiply(x.to_datum(), y.to_datum(), crate::ops::Semantics::Ieee).exact);
+            sum.add(crate::ops::add::multiply(x.to_datum(), y.to_datum(), crate::ops::Semantics::Ieee).exact);
         }
         Self::from_exact(sum.exact())
     }
@@ -192,7 +198,7 @@ pub trait SmallFloat:
     /// assert_eq!(xs.map(E5M2::to_bits), [0x80, 0x00, 0x3c, 0x7e]);
     /// ```
     fn total_cmp(&self, other: &Self) -> Ordering {
-        crate::ops::total_cmp(&Self::FORMAT, self.code(), other.code())
+        crate::ops::compare::total_cmp(&Self::FORMAT, self.code(), other.code())
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) struct Args {
 
 fn dtype() -> impl TypedValueParser<Value = Dtype> {
     PossibleValuesParser::new(["f32", "bf16", "f16", "f64"])
-        .try_map(|name| Dtype::from_name(&name.to_ascii_uppercase()).ok_or("not a dtype"))
+        .try_map(|name| name.to_ascii_uppercase().parse::<Dtype>().ok().ok_or("not a dtype"))
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use smallfloat::Format;
-use smallfloat::ops::Specialization;
+use smallfloat::p3109::Specialization;
 use smallfloat_conformance::implementation::{Implementation, ImplementationSpec, NAMED};
 use smallfloat_conformance::kappa::{
     Cover, Coverage, Gauge, Interval, Kappa, Measurement, Options, Vectors, operand_bits, sweep,

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
-use smallfloat::ops::{Function, Specialization};
+use smallfloat::p3109::{Function, Specialization};
 use smallfloat::{Format, RandomBits, Rounding};
 use smallfloat_conformance::vectors::{FlagSet, Layout, Level, Plan, UnitUnderTest, VectorSet, WriteError};
 use smallfloat_tensor::DurableFile;
@@ -158,7 +158,7 @@ impl UnitArgs {
 
 /// A scalar operation of one format.
 fn named(name: &str, format: &Format) -> Result<Specialization> {
-    let Some(function) = Function::from_name(name) else {
+    let Some(function) = name.parse::<Function>().ok() else {
         // The parser knows what was meant.
         let error = format!("{name}<{format}>").parse::<Specialization>().map(|_| ());
         error.with_context(|| format!("--op `{}`", words::excerpt(name)))?;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
-use smallfloat::ops::{Answer, Property, Sequence, Specialization};
+use smallfloat::p3109::{Answer, Property, Sequence, Specialization};
 use smallfloat::{Flags, Format};
 
 use crate::arguments::input;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::fmt::Display;
 
 use anyhow::{Context, Result, anyhow, bail};
-use smallfloat::ops::{Answer, Argument, Block, Parameter, Specialization};
+use smallfloat::p3109::{Answer, Argument, Block, Parameter, Specialization};
 use smallfloat::{Format, RandomBits};
 
 use crate::arguments::input::Datum;

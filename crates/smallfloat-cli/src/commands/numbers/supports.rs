@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use smallfloat::Format;
-use smallfloat::ops::{Function, Group, Specialization};
+use smallfloat::p3109::{Function, Group, Specialization};
 use smallfloat_tensor::write_file_durably;
 
 use crate::arguments::files::check_outputs;

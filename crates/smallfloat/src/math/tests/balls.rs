@@ -8,11 +8,11 @@ use std::vec::Vec;
 use dashu_base::{BitTest, Sign, UnsignedAbs};
 use dashu_int::{IBig, UBig};
 
-use super::super::ball::Ball;
-use super::super::real::Real;
-use super::super::series;
-use super::super::trigonometric::{Angle, quarters};
-use super::super::{exponential, functions::ln2, hyperbolic};
+use crate::math::ball::Ball;
+use crate::math::functions::ln2;
+use crate::math::real::Real;
+use crate::math::trigonometric::{Angle, quarters};
+use crate::math::{exponential, hyperbolic, series};
 
 /// An exponent below those of all balls here.
 const LOW: i64 = -1200;

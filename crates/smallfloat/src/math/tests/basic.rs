@@ -6,9 +6,13 @@ use dashu_base::BitTest;
 use dashu_int::UBig;
 
 use crate::cast::signed;
-use crate::math::{Wide, WideOutcome, evaluate};
-use crate::ops::{Operation, Outcome, Semantics};
-use crate::{Datum, Exact, Flags};
+use crate::format::datum::Datum;
+use crate::math::evaluate;
+use crate::math::wide::{Wide, WideOutcome};
+use crate::ops::operation::Operation;
+use crate::ops::{Outcome, Semantics};
+use crate::projection::exact::Exact;
+use crate::projection::flags::Flags;
 
 const BITS: u32 = 128;
 
@@ -173,7 +177,7 @@ fn exponents_beyond_every_format_are_clamped() {
     let far = |exponent| Wide::finite(false, 1, exponent).to_exact();
     assert_eq!(far(i64::MAX), Exact::finite(false, 1, 1 << 30));
     assert_eq!(far(i64::MIN), Exact::finite(false, 1, -(1 << 30)));
-    let format = crate::formats::BINARY64;
+    let format = crate::format::formats::BINARY64;
     let projection = format.default_projection();
     let largest = crate::project(far(i64::MAX), &format, &projection);
     assert_eq!(

@@ -6,9 +6,15 @@ use std::vec::Vec;
 
 use dashu_int::{IBig, UBig};
 
-use crate::math::{Elementary, ExactTable, Wide, evaluate};
-use crate::ops::{Operation, OperationOptions, Semantics};
-use crate::{Datum, Exact, Format};
+use crate::evaluate::table::ExactTable;
+use crate::format::Format;
+use crate::format::datum::Datum;
+use crate::math::evaluate;
+use crate::math::wide::Wide;
+use crate::ops::Semantics;
+use crate::ops::elementary::Elementary;
+use crate::ops::operation::{Operation, OperationOptions};
+use crate::projection::exact::Exact;
 
 const SEMANTICS: Semantics = Semantics::Ieee;
 
@@ -260,7 +266,7 @@ fn tables_agree_with_single_calls() {
             let table = ExactTable::new(operation, format, arithmetic).unwrap();
             slowest = slowest.max((start.elapsed(), operation.name()));
             for code in 0..=format.max_code() {
-                let operand = [crate::ops::Operand::new(code, &format)];
+                let operand = [crate::ops::operation::Operand::new(code, &format)];
                 let expected = operation.evaluate(&operand, &format, &projection, arithmetic);
                 assert_eq!(
                     table.evaluate(code, &format, &projection),
@@ -271,7 +277,9 @@ fn tables_agree_with_single_calls() {
         }
     }
     std::eprintln!("the slowest table: {slowest:?}");
-    let add = ExactTable::new(Operation::Add, crate::formats::E5M2, OperationOptions::IEEE);
+    let add = ExactTable::new(Operation::Add, crate::format::formats::E5M2, OperationOptions::IEEE);
     assert_eq!(std::format!("{}", add.unwrap_err()), "Add takes 2 operands, 1 is given");
-    assert!(ExactTable::new(Operation::RSqrt, crate::formats::BINARY16, OperationOptions::IEEE).is_err());
+    assert!(
+        ExactTable::new(Operation::RSqrt, crate::format::formats::BINARY16, OperationOptions::IEEE).is_err()
+    );
 }

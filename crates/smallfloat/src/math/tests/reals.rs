@@ -5,9 +5,12 @@ use std::vec::Vec;
 
 use dashu_int::UBig;
 
-use super::super::real::{self, Real, add_exactly, length};
-use super::super::{Wide, evaluate};
-use crate::ops::{Extremum, Operation, Semantics};
+use crate::math::real::{Real, add_exactly, length};
+use crate::math::wide::Wide;
+use crate::math::{evaluate, real};
+use crate::ops::Semantics;
+use crate::ops::extrema::Extremum;
+use crate::ops::operation::Operation;
 
 /// Is `x` the exact number, or truncated to at least `bits` bits and marked?
 fn is_truncation(x: &Real, exact: &Real, bits: u32) -> bool {
@@ -147,7 +150,7 @@ fn long_operands_come_back() {
     }
     let nan = Wide::Nan { negative: true };
     for operation in ["Exp", "RSqrt", "Sin"] {
-        let operation = Operation::from_name(operation).unwrap();
+        let operation = operation.parse::<Operation>().unwrap();
         let value = evaluate(operation, &[nan.clone(), x.clone(), x.clone()], Semantics::Ieee, 64).value;
         assert!(value.is_nan() && value.is_negative(), "{operation:?}");
     }

@@ -4,11 +4,11 @@ use core::cmp::Ordering;
 
 use dashu_int::UBig;
 
-use super::super::ball::{Ball, refine};
-use super::super::elementary::Elementary as E;
-use super::super::functions::{angle, beside, beyond, formula, near_angle};
-use super::super::real::{Real, add_exactly};
-use super::super::{functions, trigonometric as trig};
+use crate::math::ball::{Ball, refine};
+use crate::math::functions::{angle, beside, beyond, formula, near_angle};
+use crate::math::real::{Real, add_exactly};
+use crate::math::{functions, trigonometric as trig};
+use crate::ops::elementary::Elementary as E;
 
 /// f(x) − base of a function with far more bits than both.
 fn distance(which: E, x: &Real, base: &Real) -> Real {

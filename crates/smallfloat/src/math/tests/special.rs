@@ -2,8 +2,11 @@
 
 use std::format;
 
-use crate::ops::{Operation, Outcome, Semantics};
-use crate::{Datum, Exact, Flags};
+use crate::format::datum::Datum;
+use crate::ops::operation::Operation;
+use crate::ops::{Outcome, Semantics};
+use crate::projection::exact::Exact;
+use crate::projection::flags::Flags;
 
 fn datum(word: &str) -> Datum {
     let (negative, word) = word.strip_prefix('-').map_or((false, word), |rest| (true, rest));
@@ -24,7 +27,7 @@ fn check(name: &str, operands: &[&str], expected: &str, semantics: Semantics) {
     for (slot, word) in data.iter_mut().zip(operands) {
         *slot = datum(word);
     }
-    let operation = Operation::from_name(name).unwrap();
+    let operation = name.parse::<Operation>().unwrap();
     assert_eq!(operation.arity(), operands.len(), "{name}");
     let Outcome { exact, flags } = operation.exact(data, semantics);
     let (negative, word) = expected.strip_prefix('-').map_or((false, expected), |rest| (true, rest));

@@ -5,8 +5,11 @@ use std::string::String;
 use dashu_base::BitTest;
 use dashu_int::UBig;
 
-use crate::ops::{Operation, Semantics};
-use crate::{Datum, Exact, Flags};
+use crate::format::datum::Datum;
+use crate::ops::Semantics;
+use crate::ops::operation::Operation;
+use crate::projection::exact::Exact;
+use crate::projection::flags::Flags;
 
 /// A function, its operand as an integer times a power of two, and the value's decimals, truncated.
 const VALUES: [(&str, i64, i32, &str); 29] = [
@@ -42,7 +45,7 @@ const VALUES: [(&str, i64, i32, &str); 29] = [
 ];
 
 fn exact(name: &str, x: Datum) -> Exact {
-    let operation = Operation::from_name(name).unwrap();
+    let operation = name.parse::<Operation>().unwrap();
     let outcome = operation.exact([x, Datum::ZERO, Datum::ZERO], Semantics::Ieee);
     assert_eq!(outcome.flags, Flags::NONE, "{name}");
     outcome.exact
@@ -71,7 +74,7 @@ fn values_have_the_known_digits() {
 
 #[test]
 fn every_function_has_a_value_here() {
-    for (name, _) in crate::math::Elementary::NAMED {
+    for (name, _) in crate::ops::elementary::Elementary::NAMED {
         assert!(VALUES.iter().any(|row| row.0 == name), "{name}");
     }
 }
@@ -81,7 +84,7 @@ fn all_52_numeric_operations_of_the_draft_have_names() {
     let numeric = Operation::all().filter(|o| !matches!(o, Operation::Remainder | Operation::Fmod));
     assert_eq!(numeric.count(), 52);
     for operation in Operation::all() {
-        assert_eq!(Operation::from_name(operation.name()), Some(operation));
+        assert_eq!(operation.name().parse::<Operation>().ok(), Some(operation));
     }
     let arity = |n| Operation::all().filter(|o| o.arity() == n).count();
     // P3109's 31, 18 and 3, and our two remainders.
