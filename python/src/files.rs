@@ -72,7 +72,7 @@ fn customary(format: &Format) -> ScaleRule {
 impl Recipe<'_> {
     fn options(&self) -> PyResult<Options> {
         let name: Option<String> = self.fmt.extract().ok();
-        let scheme = name.as_deref().and_then(Scheme::by_name);
+        let scheme = name.as_deref().and_then(|name| name.parse::<Scheme>().ok());
         let mut options = match scheme {
             Some(scheme) => scheme.options(),
             None => Options::new(spec_of(&self.fmt)?),

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use ndarray::ArrayView2;
-use rayon::prelude::*;
 use smallfloat::Format;
 
 use crate::coder::Codes;

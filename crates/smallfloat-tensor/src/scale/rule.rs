@@ -463,5 +463,4 @@ impl Divisor {
 }
 
 #[cfg(test)]
-#[path = "rule_tests.rs"]
 mod tests;

@@ -4,7 +4,7 @@ use smallfloat::RandomBits;
 use smallfloat::formats::{BFLOAT16, BINARY64, E2M1FN, E2M3FN, E3M2FN, E4M3FN, E5M2};
 use smallfloat::ops::{Operand, Operation, OperationOptions};
 
-use crate::scale::*;
+use super::*;
 
 const MX: [Format; 5] = [E4M3FN, E5M2, E3M2FN, E2M3FN, E2M1FN];
 
