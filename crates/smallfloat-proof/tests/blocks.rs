@@ -173,7 +173,7 @@ type Codes = Vec<Vec<u64>>;
 impl<'a> Plan<'a> {
     fn new(kind: Kind, length: usize, sheets: Vec<&'a Sheet>, modes: &[(Rounding, Saturation)]) -> Self {
         let name = kind.name();
-        let function = name.parse::<Function>().unwrap_or_else(|| panic!("no function {name}"));
+        let function = name.parse::<Function>().unwrap_or_else(|_| panic!("no function {name}"));
         let formats: Vec<Format> = sheets.iter().map(|sheet| sheet.format).collect();
         let rounds_scale = matches!(kind, Kind::Whole("ConvertToBlockMaxAbsFinite"));
         let to = sheets.len() - 1;
@@ -330,7 +330,7 @@ fn transcendental(operation: &str, operands: &[Exact]) -> Exact {
     for (slot, x) in data.iter_mut().zip(operands) {
         *slot = datum(x);
     }
-    let operation = operation.parse::<Operation>().unwrap_or_else(|| panic!("no operation {operation}"));
+    let operation = operation.parse::<Operation>().unwrap_or_else(|_| panic!("no operation {operation}"));
     stand_in(&line(operation.exact(data, Semantics::P3109).exact))
 }
 

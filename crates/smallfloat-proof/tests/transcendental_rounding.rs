@@ -22,7 +22,7 @@ const OTHERS: [&str; 6] =
     ["Binary8p3se", "Binary4p2sf", "Binary8p1uf", "binary16", "e4m3fn", "cfloat8_1_4_3:bias=7"];
 
 fn operation(name: &str) -> Operation {
-    name.parse::<Operation>().unwrap_or_else(|| panic!("no operation {name}"))
+    name.parse::<Operation>().unwrap_or_else(|_| panic!("no operation {name}"))
 }
 
 fn exact(operation: Operation, x: Datum) -> Exact {

@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn names_are_those_of_operations() {
         for name in names() {
-            let known = name.parse::<Operation>().ok();
+            let known = name.parse::<smallfloat::ops::Operation>().ok();
             assert!(known.is_none_or(|operation| operation.name() == name), "{name}");
         }
         assert!(Host::<f32>::named("Exponential").is_none());

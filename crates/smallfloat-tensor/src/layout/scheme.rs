@@ -320,7 +320,7 @@ mod tests {
             assert!(scheme.packing.suits(&scheme.element), "{}", scheme.name);
             scheme.scale.check().unwrap();
             scheme.check_granularity(scheme.granularity).unwrap();
-            assert_eq!(scheme.name.to_uppercase().parse::<Scheme>().ok(), Some(scheme));
+            assert_eq!(scheme.name.to_uppercase().parse::<Scheme>().ok(), Some(*scheme));
             assert_eq!(scheme.layout.name().parse::<Layout>().ok(), Some(scheme.layout), "{}", scheme.name);
             // No scheme hides a format.
             assert!(scheme.name.parse::<FormatSpec>().is_err(), "{}", scheme.name);
