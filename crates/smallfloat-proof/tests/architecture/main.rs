@@ -1,10 +1,15 @@
-//! The arrows between the crates, where `unsafe` may stand, and how long a file may be (`DESIGN.md`).
+//! What holds the house: the order of the crates, no import circle between the folders of a crate,
+//! where `unsafe` may stand, and how long a file may be (`DESIGN.md`).
+
+mod rooms;
+mod source;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+use source::{code_only, files};
 
 /// The crates in their order: each may use those before it, and none of its own rank or after it.
 const RANKS: [(&str, u32); 8] = [
@@ -86,7 +91,7 @@ fn rank(name: &str) -> Option<u32> {
     RANKS.iter().find(|(known, _)| *known == name).map(|&(_, rank)| rank)
 }
 
-/// Is this arrow allowed?
+/// Returns whether a crate may depend on another.
 fn allowed(from: &str, to: &str, kind: &str) -> bool {
     match (from, to) {
         (_, PROOF) | (ORACLE, _) => false,
@@ -145,94 +150,6 @@ fn the_core_has_no_dependency() {
     assert!(needed.is_empty(), "the core depends on {needed:?}");
 }
 
-/// All files with an ending, build output and hidden folders left out.
-fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("a readable folder").flatten() {
-        let path = entry.path();
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if path.is_dir() {
-            if !name.starts_with('.') && name != "target" && name != "node_modules" {
-                files(&path, ending, found);
-            }
-        } else if path.extension().is_some_and(|e| e == ending) {
-            found.push(path);
-        }
-    }
-}
-
-/// The length of a character literal that starts here, or 1 for a lifetime.
-fn character_length(rest: &[char]) -> usize {
-    match rest {
-        ['\'', '\\', _, tail @ ..] => 3 + tail.iter().position(|&c| c == '\'').map_or(0, |at| at + 1),
-        ['\'', _, '\'', ..] => 3,
-        _ => 1,
-    }
-}
-
-/// The length of a raw string that starts here, if one does.
-fn raw_string_length(rest: &[char]) -> Option<usize> {
-    let start = usize::from(rest.first() == Some(&'b'));
-    if rest.get(start) != Some(&'r') {
-        return None;
-    }
-    let hashes = rest[start + 1..].iter().take_while(|&&c| c == '#').count();
-    let open = start + 1 + hashes;
-    if rest.get(open) != Some(&'"') {
-        return None;
-    }
-    let close = |at: &usize| {
-        rest[*at] == '"' && rest[at + 1..].iter().take(hashes).filter(|&&c| c == '#').count() == hashes
-    };
-    Some((open + 1..rest.len()).find(close).map_or(rest.len(), |at| at + 1 + hashes))
-}
-
-/// The source without comments and the contents of literals.
-fn code_only(source: &str) -> String {
-    let chars: Vec<char> = source.chars().collect();
-    let (mut code, mut i) = (String::new(), 0);
-    while i < chars.len() {
-        let rest = &chars[i..];
-        let in_word = i > 0 && (chars[i - 1].is_alphanumeric() || chars[i - 1] == '_');
-        if rest.starts_with(&['/', '/']) {
-            i += rest.iter().position(|&c| c == '\n').unwrap_or(rest.len());
-        } else if rest.starts_with(&['/', '*']) {
-            let mut depth = 0;
-            while i < chars.len() {
-                let here = &chars[i..];
-                let step = if here.starts_with(&['/', '*']) {
-                    depth += 1;
-                    2
-                } else if here.starts_with(&['*', '/']) {
-                    depth -= 1;
-                    2
-                } else {
-                    1
-                };
-                i += step;
-                if depth == 0 {
-                    break;
-                }
-            }
-        } else if let Some(length) = raw_string_length(rest).filter(|_| !in_word) {
-            i += length;
-        } else if rest[0] == '"' {
-            i += 1;
-            while i < chars.len() && chars[i] != '"' {
-                i += if chars[i] == '\\' { 2 } else { 1 };
-            }
-            i += 1;
-        } else if rest[0] == '\'' {
-            i += character_length(rest);
-        } else {
-            code.push(rest[0]);
-            i += 1;
-            continue;
-        }
-        code.push(' ');
-    }
-    code
-}
-
 fn has_word(code: &str, word: &str) -> bool {
     code.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|token| token == word)
 }
@@ -268,6 +185,19 @@ fn the_scan_sees_code_and_nothing_else() {
     assert!(word("let s = r#\"a \" b\"#; unsafe {}"));
     assert!(!word("// unsafe\nlet x = \"unsafe\"; /* unsafe */ r#\"unsafe\"#;"));
     assert!(!word("#![forbid(unsafe_code)]"));
+}
+
+#[test]
+fn no_import_circle_between_folders() {
+    let mut seen = 0;
+    let folders = packages().into_iter().map(|package| package.folder.join("src"));
+    for folder in folders.chain([workspace().join("candle/src")]) {
+        let rooms = rooms::Rooms::read(&folder);
+        seen += rooms.imports();
+        let circles = rooms.circles();
+        assert!(circles.is_empty(), "{}: {}", folder.display(), circles.join("\n"));
+    }
+    assert!(seen > 250, "saw only {seen} imports between folders");
 }
 
 #[test]
