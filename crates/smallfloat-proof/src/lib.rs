@@ -257,7 +257,7 @@ pub fn extensive() -> bool {
     std::env::var("SMALLFLOAT_EXTENSIVE").is_ok_and(|v| v == "1")
 }
 
-/// Tells what a test has compared, how much and in how many seconds; `scripts/extensive` makes rows of evidence of such lines.
+/// Tells what a test has compared, how much and in how many seconds; `verification/extensive` makes rows of evidence of such lines.
 pub fn tell(what: &str, compared: u64, start: Instant) {
     println!("{what}: {compared} compared, {:.1} s", start.elapsed().as_secs_f64());
 }

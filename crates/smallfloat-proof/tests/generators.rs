@@ -3,7 +3,7 @@
 //! Known answers of both stand in `tesla_tables.rs` and the kernels' `stochastic.rs`; here whole ranges of counters and keys are
 //! compared with arithmetic written from the papers. Statistics are of 2^22 words, with `SMALLFLOAT_EXTENSIVE=1` of 10^8: seeds are
 //! fixed, so a bound that holds holds always, and five standard deviations say that something is wrong and not that luck was bad.
-//! What these tests can't find, the suites of `scripts/randomness` look for.
+//! What these tests can't find, the suites of `verification/randomness` look for.
 
 #![expect(
     clippy::cast_possible_truncation,

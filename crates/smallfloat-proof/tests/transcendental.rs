@@ -1,5 +1,5 @@
 //! Roots, quotients and transcendental operations against MPFR and Arb: the exact results of the core, cut to 120 bits,
-//! have the digests of `data/transcendental-digests.csv`, which `scripts/transcendental-digests` computed from those libraries.
+//! have the digests of `data/transcendental-digests.csv`, which `verification/transcendental-digests` computed from those libraries.
 //!
 //! `SMALLFLOAT_EXTENSIVE=1` takes every code of the 16-bit formats instead of every 64th.
 
@@ -27,7 +27,7 @@ fn explain(row: &Row<'_>, lines: &str) -> String {
         std::fs::write(&path, lines).map_or_else(|error| error.to_string(), |()| path.display().to_string());
     let format = row.format;
     format!(
-        "{name} {format} (stride {}): another digest; compare {kept} with `scripts/transcendental-digests --lines {name} \
+        "{name} {format} (stride {}): another digest; compare {kept} with `verification/transcendental-digests --lines {name} \
          {format} {}`, and see `--show {name} {format} CODE`",
         row.stride, row.stride
     )
@@ -61,7 +61,7 @@ fn check_digests(widths: RangeInclusive<u32>) {
     });
 }
 
-/// A few seconds' worth: mutants meet it first (`scripts/mutants`).
+/// A few seconds' worth: mutants meet it first (`verification/mutants/run`).
 #[test]
 fn digests_of_few_bits() {
     check_digests(0..=5);

@@ -26,7 +26,7 @@ fn numpy_differs_only_where_the_documentation_says() {
     let mut stricter = Vec::new();
     for case in cases() {
         let (digest, numpy) = recorded.get(case.name).expect(case.name);
-        assert_eq!(*digest, sha256(&case.bytes), "{}: run scripts/reference-readers", case.name);
+        assert_eq!(*digest, sha256(&case.bytes), "{}: run verification/reference-readers", case.name);
         match case.verdict {
             BiasDecision::Read => assert_eq!(*numpy, [true], "{}", case.name),
             BiasDecision::Malformed { .. } if *numpy == [true] => stricter.push(case.name),

@@ -47,7 +47,7 @@ fn the_reference_readers_differ_only_where_the_documentation_says() {
         let read_here = case.verdict == BiasDecision::Read;
         let rust = safetensors::SafeTensors::deserialize(&case.bytes).is_ok();
         let (digest, python) = recorded.get(case.name).expect(case.name);
-        assert_eq!(*digest, sha256(&case.bytes), "{}: run scripts/reference-readers", case.name);
+        assert_eq!(*digest, sha256(&case.bytes), "{}: run verification/reference-readers", case.name);
         assert_eq!(python.len(), 2, "{}", case.name);
         for (reader, verdict) in
             ["Rust", "Python, bytes", "Python, file"].iter().zip([rust, python[0], python[1]])

@@ -4,7 +4,7 @@
 use smallfloat::{Format, Preset, Projection, Saturation, formats};
 use smallfloat_kernels::Element;
 
-/// One format in so many is tested: more than one where instructions are emulated (`scripts/avx512`).
+/// One format in so many is tested: more than one where instructions are emulated (`verification/avx512`).
 pub(crate) fn sample() -> usize {
     std::env::var("SMALLFLOAT_SAMPLE").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
 }

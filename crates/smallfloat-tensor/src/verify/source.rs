@@ -61,6 +61,7 @@ pub struct Disagreement {
     /// Its code.
     pub code: Option<u64>,
     /// The codes that would be right: one, or two for random words that are not known.
+    #[serde(rename = "right")]
     pub expected: Vec<u64>,
     /// All of it in words.
     pub what: String,

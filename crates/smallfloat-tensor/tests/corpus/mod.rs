@@ -1,6 +1,6 @@
 //! Named files that break the rules, or look as if they did, with the verdict that each must get here and the verdicts
 //! of the reference readers: `safetensors` in Rust (run by the tests), `safetensors` and NumPy in Python (recorded in
-//! `data/reference-*.csv` by `scripts/reference-readers`, with the digest of the bytes they saw).
+//! `data/reference-*.csv` by `verification/reference-readers`, with the digest of the bytes they saw).
 
 #![allow(dead_code, reason = "each test program uses its part")]
 

@@ -49,7 +49,7 @@ mod arith;
 mod code;
 mod define;
 mod dynamic;
-mod fast_path;
+pub(crate) mod fast_path;
 mod fmt;
 mod from;
 #[cfg(feature = "half")]
