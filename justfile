@@ -67,7 +67,7 @@ evidence *options:
 # κ of exponentials as others compute them; `just kappa --all` also tries all 2^32 binary32 operands.
 kappa *options:
     cargo run --release -p smallfloat-conformance --example kappa_evidence -- "$(date +%F)" {{options}} > target/kappa.md
-    mv target/kappa.md docs/evidence/kappa.md
+    scripts/evidence/section docs/evidence/correctness.md kappa < target/kappa.md
 
 # The presets compared on a text: 500 steps, three seeds, an hour or two on two quiet cores. May be stopped and called again.
 training text *options:
@@ -81,11 +81,11 @@ candle:
     cargo test --release --manifest-path candle/Cargo.toml
     cargo run --release --manifest-path candle/Cargo.toml --example digits
 
-# What a training step costs beside candle's own, as docs/evidence/training-step.md. Wants a quiet machine.
+# What a training step costs beside candle's own, into docs/evidence/performance.md. Wants a quiet machine.
 training-step *options:
     mkdir -p target
     scripts/bench/training-step {{options}} > target/training-step.md
-    mv target/training-step.md docs/evidence/training-step.md
+    scripts/evidence/section docs/evidence/performance.md training-step < target/training-step.md
 
 # Weights in 1_4_3, rounded to nearest and stochastically, on Fashion-MNIST (Debian's dataset-fashion-mnist).
 training-images folder="/usr/share/datasets/fashion-mnist":
@@ -117,7 +117,7 @@ bench:
     cargo bench --manifest-path bench/Cargo.toml --bench convert
     cargo bench --manifest-path bench/Cargo.toml --bench scalar
 
-# Every kernel beside its limit and the peers, as docs/evidence/performance.md and its picture. Wants a quiet machine.
+# Every kernel beside its limit and the peers, into docs/evidence/performance.md, with its picture. Wants a quiet machine.
 bench-report:
     cargo run --release --manifest-path bench/Cargo.toml --features peers --bin report
 
@@ -133,6 +133,6 @@ bench-operations:
 rtl:
     scripts/ci/rtl
 
-# Our test vectors through other libraries, as docs/peers.md: fetches torch for processors, some 200 MB.
+# Our test vectors through other libraries, into docs/peers.md: fetches torch for processors, some 200 MB.
 peers:
     scripts/peers/run

@@ -8,8 +8,8 @@ use std::hint::black_box;
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
-use smallfloat::ops::{Operation};
-use smallfloat::p3109::{Specialization};
+use smallfloat::ops::Operation;
+use smallfloat::p3109::Specialization;
 use smallfloat_kernels::Elementwise;
 
 const LENGTH: usize = 1 << 18;

@@ -296,7 +296,7 @@ Written by `scripts/peers/run`, which gives each library the operands of `smallf
 2,000 random lines for binary32 and binary64) and has `smallfloat vectors check` judge the results ([how](how-to-vectors.md)).
 
 Libraries differ by design in what overflow, infinities and NaN become, so each is held to the preset of [semantics.md](semantics.md),
-S2, that fits it best of those that make sense for it (`POLICIES` in `scripts/peers/run/peers.py`). What differs even so is listed with one input
+S2, that fits it best of those that make sense for it (`POLICIES` in `scripts/peers/peers.py`). What differs even so is listed with one input
 each: a wrong number, or a NaN where a number belongs. Which of its codes a NaN has is nobody's mistake and is counted apart. What a
 library does not have is not listed. `→` converts; `+` and `×` take and give one format. "What it does" is the mistake that explains all
 differences of a row, or the nearest ones with how many each explains.

@@ -1,4 +1,4 @@
-//! Times all kernels in one run and writes `docs/evidence/performance.md` with its picture. `report FOOTPRINTS [GROUP]` prints
+//! Times all kernels in one run and writes its section of `docs/evidence/performance.md` with its picture. `report FOOTPRINTS [GROUP]` prints
 //! a part instead: footprints of
 //! `l1,l2,l3,memory`, groups `encode`, `decode`, `stochastic`, `operations`, `statistics`, `products`, and those of
 //! `breadth.rs`: `modes`, `half-words`, `packing`.
@@ -262,7 +262,7 @@ fn cpu() -> String {
 /// What the page says before its tables.
 fn introduction() -> String {
     format!(
-        "# Evidence: kernels beside what only moves the bytes\n\n\
+        "\
          Written by `just bench-report` (`cargo run --release --manifest-path bench/Cargo.toml --features peers --bin report`).\n\
          Level: {}. CPU: {}.\n\n\
          ![Each kernel's share of its limit](performance.svg)\n\n\
@@ -316,6 +316,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/evidence");
     std::fs::write(format!("{folder}/performance.svg"), chart::draw(&page::marks(&figures), &names)?)?;
-    std::fs::write(format!("{folder}/performance.md"), page)?;
+    let path = format!("{folder}/performance.md");
+    let old = std::fs::read_to_string(&path)?;
+    let (begin, end) = ("<!-- begin: bench -->", "<!-- end: bench -->");
+    let (before, rest) = old.split_once(begin).ok_or("performance.md has no section `bench`")?;
+    let (_, after) = rest.split_once(end).ok_or("performance.md has no end of the section `bench`")?;
+    std::fs::write(
+        path,
+        format!("{before}{begin}\n\n{}\n\n{end}{after}", page.trim().replace("\n## ", "\n### ")),
+    )?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Writes `docs/evidence/kappa.md`: κ of exponentials as they are really computed. The argument is the date; `just kappa` runs it.
+//! Prints a section of `docs/evidence/correctness.md`: κ of exponentials as they are really computed. The argument is the date; `just kappa` runs it.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "`just kappa`, {date}: `Exp<operand, result, (NearestTiesToEven, SatFinite)>` as others compute it. A cell has κ and"
     );
     println!(
-        "the number of operands whose result is not the defined one. [How it is measured](../kappa.md).\n"
+        "the number of operands whose result is not the defined one. [How it is measured](../p3109.md).\n"
     );
     println!("{MEANING}\n");
     println!("## All 65,536 bfloat16 operands\n");

@@ -103,8 +103,8 @@ pub const NAMED: [Named; 9] = [
 /// How an implementation computes; the module's documentation has the spelling.
 ///
 /// ```
-/// use smallfloat_conformance::implementation::Recipe;
-/// let recipe: Recipe = "bfloat16,flush=zero".parse()?;
+/// use smallfloat_conformance::implementation::ImplementationSpec;
+/// let recipe: ImplementationSpec = "bfloat16,flush=zero".parse()?;
 /// assert_eq!(recipe.to_string(), "operands=bfloat16,via=f32-libm,then=bfloat16,flush=zero");
 /// # Ok::<(), smallfloat_conformance::Error>(())
 /// ```

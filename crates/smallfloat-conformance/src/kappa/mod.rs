@@ -13,7 +13,7 @@
 //! binary32, 2^32 − 2^24 − 1, counts the two zeros as two. Numbers differ, by one, only where a result has the wrong sign.)
 //!
 //! ```
-//! use smallfloat::{convert, formats::BFLOAT16, ops::Specialization};
+//! use smallfloat::{convert, formats::BFLOAT16, p3109::Specialization};
 //! use smallfloat_conformance::kappa::{Kappa, Options, sweep};
 //!
 //! // A unit that takes the square root in bfloat16 and rounds that: all 2^16 operands.

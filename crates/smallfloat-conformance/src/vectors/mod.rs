@@ -11,8 +11,8 @@
 //! datapath floating-point verification", 2003).
 //!
 //! ```
-//! use smallfloat_conformance::vectors::{Layout, Level, Plan, Unit, VectorSet};
-//! let unit: Unit = Unit::new("Negate<e2m1fn, e2m1fn>".parse()?, None)?;
+//! use smallfloat_conformance::vectors::{Layout, Level, Plan, UnitUnderTest, VectorSet};
+//! let unit: UnitUnderTest = UnitUnderTest::new("Negate<e2m1fn, e2m1fn>".parse()?, None)?;
 //! let plan = Plan::new(&unit, Some(Level::Exhaustive), 0, None)?;
 //! let mut text = Vec::new();
 //! VectorSet::new(unit, plan, None).write(Layout::TestFloat, &mut text)?;

@@ -36,11 +36,11 @@ impl Operation {
     /// their operands.
     ///
     /// ```
-    /// use smallfloat::{Format, ops::{Arithmetic, Operand, Operation}};
+    /// use smallfloat::{Format, ops::{OperationOptions, Operand, Operation}};
     /// // Tesla's hole: the smallest normal value times one half is not representable.
     /// let f = Format::cfloat8_1_4_3(7)?;
     /// let operands = [Operand::new(0x08, &f), Operand::new(0x30, &f)];
-    /// let r = Operation::Multiply.evaluate(&operands, &f, &f.default_projection(), Arithmetic::IEEE);
+    /// let r = Operation::Multiply.evaluate(&operands, &f, &f.default_projection(), OperationOptions::IEEE);
     /// assert_eq!((r.value, r.flags.tesla().to_string().as_str()), (0x07, "U"));
     /// # Ok::<(), smallfloat::Error>(())
     /// ```

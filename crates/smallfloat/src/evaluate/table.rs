@@ -15,8 +15,8 @@ use crate::projection::flags::Rounded;
 /// It takes a few milliseconds to build for the slowest function, and serves every result format and projection.
 ///
 /// ```
-/// use smallfloat::{Format, formats::{BFLOAT16, E4M3FN}, math::{Elementary, ExactTable}, ops::{Arithmetic, Operation}};
-/// let exp = ExactTable::new(Operation::Elementary(Elementary::Exp), E4M3FN, Arithmetic::IEEE)?;
+/// use smallfloat::{Format, formats::{BFLOAT16, E4M3FN}, ExactTable, math::Elementary, ops::{OperationOptions, Operation}};
+/// let exp = ExactTable::new(Operation::Elementary(Elementary::Exp), E4M3FN, OperationOptions::IEEE)?;
 /// let one = 0x38;
 /// let e = exp.evaluate(one, &BFLOAT16, &BFLOAT16.default_projection());
 /// assert_eq!(BFLOAT16.decode(e.value).to_f32(), Some(2.71875));

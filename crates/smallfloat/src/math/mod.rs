@@ -6,14 +6,14 @@
 //! The typed scalars and [`Dynamic`](crate::Dynamic) have methods with the standard library's names.
 //!
 //! ```
-//! use smallfloat::{E4M3Fn, Format, math::Elementary, ops::{Arithmetic, Operand, Operation}};
+//! use smallfloat::{E4M3Fn, Format, math::Elementary, ops::{OperationOptions, Operand, Operation}};
 //! assert_eq!(E4M3Fn::from_f32(2.0).ln().to_f32(), 0.6875);
 //!
 //! // Any formats: e^1 from an 8-bit format into binary64.
 //! let (from, to): (Format, Format) = ("binary8p3se".parse()?, "binary64".parse()?);
 //! let one = from.encode_f32(1.0, &from.default_projection()).value;
 //! let exp = Operation::Elementary(Elementary::Exp);
-//! let e = exp.evaluate(&[Operand::new(one, &from)], &to, &to.default_projection(), Arithmetic::P3109);
+//! let e = exp.evaluate(&[Operand::new(one, &from)], &to, &to.default_projection(), OperationOptions::P3109);
 //! assert_eq!(f64::from_bits(e.value), core::f64::consts::E);
 //! # Ok::<(), smallfloat::Error>(())
 //! ```

@@ -178,7 +178,7 @@ impl Specialization {
     /// [`set_random_bits`](Self::set_random_bits) and [`set_scale_random_bits`](Self::set_scale_random_bits).
     ///
     /// ```
-    /// use smallfloat::ops::{Answer, Argument, Block, Specialization};
+    /// use smallfloat::{p3109::{Answer, Argument, Block, Specialization}};
     /// let to_block: Specialization = "ConvertToBlockMaxAbsFinite<2, Binary8p4se, Binary8p1uf, Binary4p2sf, \
     ///     (TowardPositive, SatNone), (NearestTiesToEven, SatNone)>".parse()?;
     /// // [3, −1] is about 4 · [3/4, −1/4].

@@ -23,7 +23,7 @@ use crate::projection::rounding::Rounding;
 /// This library supplies every one; so the list is what a test of conformance has to run, and what a declaration shows.
 ///
 /// ```
-/// use smallfloat::{formats::BINARY32, ops::mandatory_minimum};
+/// use smallfloat::{formats::BINARY32, p3109::mandatory_minimum};
 /// let list = mandatory_minimum(&[BINARY32])?;
 /// assert_eq!(list.len(), 341);
 /// assert_eq!(list[0].to_string(), "Convert<binary8p4se, binary8p4se, (NearestTiesToEven, SatNone)>");

@@ -43,7 +43,7 @@ pub enum Answer {
 /// "Conformance" asks for, and the error says what is not supplied or not legal.
 ///
 /// ```
-/// use smallfloat::ops::{Answer, Specialization};
+/// use smallfloat::{p3109::{Answer, Specialization}};
 /// // The talk's example of double rounding: x·y + z is a little above a tie.
 /// let fma: Specialization = "FMA<Binary8p3se, Binary8p3se, Binary8p3se, Binary8p3se>".parse()?;
 /// let Answer::Code(r) = fma.call(&[0x1e, 0x7e, 0x01])? else { unreachable!() };
@@ -94,7 +94,7 @@ impl Specialization {
     /// projections; without projections, those are the defaults of the formats that they round to.
     ///
     /// ```
-    /// use smallfloat::{formats::{BINARY32, E4M3FN}, ops::{Function, Operation, Specialization}};
+    /// use smallfloat::{formats::{BINARY32, E4M3FN}, ops::Operation, p3109::{Function, Specialization}};
     /// let add = Function::Numeric(Operation::Add);
     /// let add = Specialization::new(add, None, &[E4M3FN, E4M3FN, BINARY32], &[])?;
     /// assert_eq!(add.to_string(), "Add<e4m3fn, e4m3fn, binary32, (NearestTiesToEven, SatNone)>");
