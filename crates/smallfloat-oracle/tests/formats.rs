@@ -55,7 +55,7 @@ fn numbers_round_to_themselves() {
                     assert_eq!(flags, denormal);
                 }
                 Value::Finite(..) => {
-                    assert_eq!((got, flags), (code, denormal), "{format:?} {code:x}")
+                    assert_eq!((got, flags), (code, denormal), "{format:?} {code:x}");
                 }
             }
         }

@@ -257,7 +257,7 @@ fn specializations_that_are_wrong() {
         match text.parse::<Specialization>() {
             Ok(call) => panic!("{text} parsed as {call}"),
             Err(error) => {
-                assert!(error.to_string().contains(word), "{text}: `{error}` does not name {word}")
+                assert!(error.to_string().contains(word), "{text}: `{error}` does not name {word}");
             }
         }
     }

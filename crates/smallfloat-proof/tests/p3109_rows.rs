@@ -262,7 +262,7 @@ fn golden_blocks() {
         );
         match parse(&text).call_blocks(&[Argument::Sequence(operand)], &[]) {
             Ok(Answer::Block(r)) => {
-                assert_eq!(r.block(), Block { scale, elements }, "{text} {operand:x?}")
+                assert_eq!(r.block(), Block { scale, elements }, "{text} {operand:x?}");
             }
             other => panic!("{text}: {other:?}"),
         }

@@ -242,7 +242,7 @@ impl Expected {
 pub(crate) fn close(a: Option<f64>, b: Option<f64>) {
     match (a, b) {
         (Some(a), Some(b)) => {
-            assert!((a - b).abs() < 1e-9 || a.to_bits() == b.to_bits(), "{a} and {b}")
+            assert!((a - b).abs() < 1e-9 || a.to_bits() == b.to_bits(), "{a} and {b}");
         }
         _ => assert_eq!(a, b),
     }

@@ -711,6 +711,7 @@ impl Subnormals {
 }
 
 /// The code of an index, unless it lies beyond the range.
+#[expect(clippy::inline_always, reason = "a few instructions of the typed scalars' short path")]
 #[inline(always)]
 pub(crate) const fn signed_code(index: u64, negative: bool, to: &Format) -> Option<u64> {
     if index > to.max_index() {

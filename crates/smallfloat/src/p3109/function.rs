@@ -175,10 +175,9 @@ impl Function {
             .chain(single)
             .chain(FormatQuery::NAMED.iter().map(|row| Self::FormatQuery(row.1)))
             .chain(ProjectionQuery::NAMED.iter().map(|row| Self::ProjectionQuery(row.1)));
-        let all = all
-            .chain(BlockFunction::all().map(Self::Block))
-            .chain(Operation::all().filter(|op| row(*op).is_some()).map(Self::Scaled));
-        all
+
+        all.chain(BlockFunction::all().map(Self::Block))
+            .chain(Operation::all().filter(|op| row(*op).is_some()).map(Self::Scaled))
     }
 
     /// The names of all functions, in P3109's spelling where it has one.

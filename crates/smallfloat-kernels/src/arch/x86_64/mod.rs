@@ -51,10 +51,10 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// Returns the proof of AVX-512 and the bytes of the codes, if its encoders do what the plan says.
-    fn wide_encoder<'a, 'b>(
+    fn wide_encoder<'a>(
         self,
         plan: &EncodePlan,
-        codes: &'a mut CodesMut<'b>,
+        codes: &'a mut CodesMut<'_>,
     ) -> Option<(Avx512, &'a mut [u8])> {
         let mode = match plan.mode {
             Mode::Even => true,
@@ -153,7 +153,8 @@ impl Kernels for Machine {
     ) -> Option<()> {
         if let Some((token, codes)) = self.wide_encoder(plan, &mut codes) {
             return with_lanes!(source, Lanes, |x| {
-                Some(avx512::encode::encode_only(token, plan, x, codes, stream))
+                let _: () = avx512::encode::encode_only(token, plan, x, codes, stream);
+                Some(())
             });
         }
         with_types!(source, codes, |x, codes| avx2::encode::encode_only(self.avx2, plan, x, codes, stream))
