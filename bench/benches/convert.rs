@@ -1,5 +1,6 @@
-//! f32 → 8-bit and 16-bit codes and back, one thread, 1 MiB of f32 (L2), beside a limit kernel that only moves the bytes and
-//! beside a peer crate. Every data class is timed: speed must not depend on the data.
+//! f32 → 8-bit and 16-bit codes and back, one thread, 1 MiB of f32 (L2), beside a limit kernel that
+//! only moves the bytes and beside a peer crate. Every data class is timed: speed must not depend
+//! on the data.
 
 use std::hint::black_box;
 
@@ -15,7 +16,8 @@ fn scramble(state: &mut u64) -> u32 {
     (*state >> 32) as u32
 }
 
-/// Sums of uniforms: normal enough, scaled so that an 8-bit format at bias 7 sees most of its binades.
+/// Sums of uniforms: normal enough, scaled so that an 8-bit format at bias 7 sees most of its
+/// binades.
 fn normal(state: &mut u64) -> f32 {
     (0..12).map(|_| scramble(state) as f32 / u32::MAX as f32 - 0.5).sum::<f32>() * 0.1
 }

@@ -1,7 +1,9 @@
-//! One value at a time: conversions and arithmetic of typed scalars beside the crates people use today.
+//! One value at a time: conversions and arithmetic of typed scalars beside the crates people use
+//! today.
 //!
-//! Every peer does the same job on the same 4,096 values of E4M3FN, and the fast ways agree bit for bit before they are
-//! timed. `float8` saturates and the others give NaN on overflow; the data stays below.
+//! Every peer does the same job on the same 4,096 values of E4M3FN, and the fast ways agree bit for
+//! bit before they are timed. `float8` saturates and the others give NaN on overflow; the data
+//! stays below.
 
 use std::hint::black_box;
 

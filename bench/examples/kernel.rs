@@ -1,5 +1,6 @@
-//! The kernels that the Python package calls, timed for `scripts/python-bench`: a line `encode FORMAT LENGTH`, `decode …` or
-//! `stochastic …` on standard input, the seconds that one call on binary32 took on standard output. One thread.
+//! The kernels that the Python package calls, timed for `scripts/python-bench`: a line
+//! `encode FORMAT LENGTH`, `decode …` or `stochastic …` on standard input, the seconds that one
+//! call on binary32 took on standard output. One thread.
 
 use std::collections::HashMap;
 use std::hint::black_box;

@@ -1,8 +1,8 @@
-//! Streams of P3109 operations on Binary8p3se, a round for each line of standard input; `scripts/bench/operations` times the
-//! peers between the rounds.
+//! Streams of P3109 operations on Binary8p3se, a round for each line of standard input;
+//! `scripts/bench/operations` times the peers between the rounds.
 //!
-//! The first line of output holds, in milliseconds, the first use of each unary function that has a table. Each round prints
-//! nanoseconds an element for each operation.
+//! The first line of output holds, in milliseconds, the first use of each unary function that has a
+//! table. Each round prints nanoseconds an element for each operation.
 
 use std::hint::black_box;
 use std::io::{self, BufRead, Write};

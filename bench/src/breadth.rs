@@ -1,4 +1,5 @@
-//! Groups of the report beside its main ones: rare roundings, wide sources, codes of 16 bits, packed codes.
+//! Groups of the report beside its main ones: rare roundings, wide sources, codes of 16 bits,
+//! packed codes.
 
 use std::cell::RefCell;
 use std::hint::black_box;

@@ -6,7 +6,8 @@ pub fn scramble(state: &mut u64) -> u32 {
     (*state >> 32) as u32
 }
 
-/// Sums of uniforms: normal enough, scaled so that an 8-bit format at bias 7 sees most of its binades.
+/// Sums of uniforms: normal enough, scaled so that an 8-bit format at bias 7 sees most of its
+/// binades.
 pub fn normal(state: &mut u64) -> f32 {
     (0..12).map(|_| scramble(state) as f32 / u32::MAX as f32 - 0.5).sum::<f32>() * 0.1
 }

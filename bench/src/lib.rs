@@ -1,7 +1,8 @@
-//! Timing kernels beside each other: limits that only move bytes, ours, and peers, every one in every round.
+//! Timing kernels beside each other: limits that only move bytes, ours, and peers, every one in
+//! every round.
 //!
-//! A machine is never quiet, so a figure is a kernel's best time of all rounds, and what counts is its ratio to the limit
-//! kernel of the same run.
+//! A machine is never quiet, so a figure is a kernel's best time of all rounds, and what counts is
+//! its ratio to the limit kernel of the same run.
 
 #[cfg(feature = "peers")]
 pub mod breadth;

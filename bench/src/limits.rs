@@ -29,7 +29,8 @@ pub fn u8_to_f32<const STREAM: bool>(codes: &[u8], x: &mut [f32]) {
         let head = (x.as_ptr().addr().next_multiple_of(32) - x.as_ptr().addr()) / 4;
         let x = &mut x[head..];
         for (code, x) in codes.as_chunks::<32>().0.iter().zip(x.as_chunks_mut::<32>().0) {
-            // SAFETY: the references are to 32 readable and 128 writable bytes; streams are aligned.
+            // SAFETY: the references are to 32 readable and 128 writable bytes; streams are
+            // aligned.
             unsafe {
                 let y = _mm256_loadu_si256(code.as_ptr().cast());
                 for i in 0..4 {

@@ -1,5 +1,5 @@
-//! A candle model with quantized layers: 1,797 handwritten digits by a perceptron, with candle's linear layers and with CFloat8
-//! operands, from the same first weights on the same batches.
+//! A candle model with quantized layers: 1,797 handwritten digits by a perceptron, with candle's
+//! linear layers and with CFloat8 operands, from the same first weights on the same batches.
 //!
 //! `cargo run --release --example digits`
 
@@ -31,7 +31,8 @@ fn first_weights(variables: &VarMap) -> Result<()> {
     Ok(())
 }
 
-/// Trains; without a configuration by candle's own layers. Gives the last batch's loss and the share of right answers.
+/// Trains; without a configuration by candle's own layers. Gives the last batch's loss and the
+/// share of right answers.
 fn train(config: Option<&Config>) -> Result<(f32, f64, Vec<QuantizedLinear>)> {
     let data = digits().map_err(Error::wrap)?;
     let variables = VarMap::new();

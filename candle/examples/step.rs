@@ -1,5 +1,5 @@
-//! What a training step costs: the character transformer of the published tables by candle in f32, by candle with CFloat8
-//! operands, and by smallfloat-train, turn by turn in one process.
+//! What a training step costs: the character transformer of the published tables by candle in f32,
+//! by candle with CFloat8 operands, and by smallfloat-train, turn by turn in one process.
 //!
 //! `RAYON_NUM_THREADS=1 cargo run --release --example step [ROUNDS]`; prints a table in Markdown.
 
@@ -29,7 +29,8 @@ fn text() -> std::result::Result<Text, smallfloat_train::Error> {
     Text::new("random", &letters, CONTEXT)
 }
 
-/// The model by candle's operations that have gradients; its fused normalization and softmax have none.
+/// The model by candle's operations that have gradients; its fused normalization and softmax have
+/// none.
 struct Model {
     tables: [Tensor; 2],
     blocks: Vec<Block>,
@@ -105,7 +106,8 @@ impl Model {
         let (query, key, value) = (x.i(0)?.contiguous()?, x.i(1)?.contiguous()?, x.i(2)?.contiguous()?);
         let scale = f64::from(u32::try_from(width).unwrap_or(1)).sqrt().recip();
         let scores = (query.matmul(&key.t()?)? * scale)?.broadcast_add(&self.mask)?;
-        // As `candle_nn::ops::softmax`, but for the largest score's gradient, which is zero and takes time.
+        // As `candle_nn::ops::softmax`, but for the largest score's gradient, which is zero and
+        // takes time.
         let powers = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?.detach())?.exp()?;
         let shares = powers.broadcast_div(&powers.sum_keepdim(D::Minus1)?)?;
         shares.matmul(&value)?.transpose(1, 2)?.contiguous()?.reshape((BATCH * CONTEXT, CHANNELS))

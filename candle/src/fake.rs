@@ -9,13 +9,15 @@ use smallfloat_train::Codes;
 use crate::elements::{check, elements, storage};
 use crate::{Gradient, Quantize};
 
-/// The tensor rounded onto the values of `projection`'s format: encoded and decoded again, by the kernels. Its gradient is
-/// [`projection.gradient()`](Quantize::gradient).
+/// The tensor rounded onto the values of `projection`'s format: encoded and decoded again, by the
+/// kernels. Its gradient is [`projection.gradient()`](Quantize::gradient).
 ///
-/// Any shape and layout. Elements are f32, or f16 or bf16 if these have every value of the format at its bias.
+/// Any shape and layout. Elements are f32, or f16 or bf16 if these have every value of the format
+/// at its bias.
 ///
 /// # Errors
-/// A tensor on another device or of another type, and a format that has values which the type has not.
+/// A tensor on another device or of another type, and a format that has values which the type has
+/// not.
 pub fn fake_quantize(x: &Tensor, projection: &Quantize) -> Result<Tensor> {
     check(x, &projection.name(), &[DType::F32, DType::F16, DType::BF16])?;
     x.contiguous()?.apply_op1(Rounding { projection: projection.clone(), range: OnceLock::new() })
@@ -23,7 +25,8 @@ pub fn fake_quantize(x: &Tensor, projection: &Quantize) -> Result<Tensor> {
 
 struct Rounding {
     projection: Quantize,
-    /// The least and the largest value, as they were in the forward pass; none where nothing is clamped.
+    /// The least and the largest value, as they were in the forward pass; none where nothing is
+    /// clamped.
     range: OnceLock<[f64; 2]>,
 }
 

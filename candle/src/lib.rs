@@ -7,8 +7,8 @@
 //! | [`QuantizedLinear`] | candle's linear layer with its input, weight and gradient as codes of formats of their own |
 //! | [`LinearConfig`] | which formats: CFloat8_1_4_3 forward and CFloat8_1_5_2 backward with biases that follow, or any others |
 //!
-//! Tensors between layers stay binary32; codes exist where operands of products do. For weights and optimizer state that are
-//! codes between steps too take [`smallfloat_train::Trainer`].
+//! Tensors between layers stay binary32; codes exist where operands of products do. For weights and
+//! optimizer state that are codes between steps too take [`smallfloat_train::Trainer`].
 //!
 //! ```
 //! use candle_core::{Device, Tensor};
@@ -24,16 +24,18 @@
 //!
 //! # The gradient of rounding
 //!
-//! Rounding has slope zero almost everywhere, so that no gradient would pass. [`Gradient`] names the two definitions in use: the
-//! identity, or that of clamping to the format's range.
+//! Rounding has slope zero almost everywhere, so that no gradient would pass. [`Gradient`] names
+//! the two definitions in use: the identity, or that of clamping to the format's range.
 //!
 //! # What results depend on
 //!
-//! A quantizer's bias and random words follow from the tensors that it has seen, in their order; nothing depends on the number
-//! of threads. With [`Accumulate::Exact`] the products of [`QuantizedLinear`] are exact sums, rounded once, and so the same on
-//! every machine; other operations are the framework's, which promises no order.
+//! A quantizer's bias and random words follow from the tensors that it has seen, in their order;
+//! nothing depends on the number of threads. With [`Accumulate::Exact`] the products of
+//! [`QuantizedLinear`] are exact sums, rounded once, and so the same on every machine; other
+//! operations are the framework's, which promises no order.
 //!
-//! Tensors must be on the CPU. candle's errors name what is not as it must be; errors of this project's are wrapped in them.
+//! Tensors must be on the CPU. candle's errors name what is not as it must be; errors of this
+//! project's are wrapped in them.
 
 // The page's example is compiled and run with the others.
 #[cfg(doctest)]

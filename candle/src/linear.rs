@@ -26,9 +26,9 @@ pub struct LinearConfig {
 }
 
 impl LinearConfig {
-    /// CFloat8_1_4_3 forward and CFloat8_1_5_2 backward. Biases follow by delayed scaling with a history of 16 tensors: the
-    /// recipe of NVIDIA's Transformer Engine, with powers of two for its scales. No loss scale is needed, because the gradient's
-    /// bias follows the gradient.
+    /// CFloat8_1_4_3 forward and CFloat8_1_5_2 backward. Biases follow by delayed scaling with a
+    /// history of 16 tensors: the recipe of NVIDIA's Transformer Engine, with powers of two for its
+    /// scales. No loss scale is needed, because the gradient's bias follows the gradient.
     ///
     /// # Errors
     /// Never for the preset that comes with the crate.
@@ -37,8 +37,8 @@ impl LinearConfig {
     }
 }
 
-/// The operands' classes of a configuration for training: one of [`preset`]'s, or read from TOML. What it says of weights between
-/// steps and of a loss scale is not a layer's business.
+/// The operands' classes of a configuration for training: one of [`preset`]'s, or read from TOML.
+/// What it says of weights between steps and of a loss scale is not a layer's business.
 impl From<&Config> for LinearConfig {
     fn from(config: &Config) -> Self {
         Self {
@@ -51,11 +51,13 @@ impl From<&Config> for LinearConfig {
     }
 }
 
-/// y = Q(x)·Q(W)ᵀ + b, for rows x of any number of dimensions, in the place of [`candle_nn::Linear`].
+/// y = Q(x)·Q(W)ᵀ + b, for rows x of any number of dimensions, in the place of
+/// [`candle_nn::Linear`].
 ///
-/// Backward: dx = Q(dy)·Q(W), dW = Q(dy)ᵀ·Q(x), with the codes of the forward pass; encoding counts as the identity
-/// ([`Gradient::Through`](crate::Gradient)), and b has the unrounded gradient. Input, weight and gradient have formats and biases
-/// of their own, and products accumulate in binary32 or exactly. Clones share them.
+/// Backward: dx = Q(dy)·Q(W), dW = Q(dy)ᵀ·Q(x), with the codes of the forward pass; encoding counts
+/// as the identity ([`Gradient::Through`](crate::Gradient)), and b has the unrounded gradient.
+/// Input, weight and gradient have formats and biases of their own, and products accumulate in
+/// binary32 or exactly. Clones share them.
 #[derive(Clone, Debug)]
 pub struct QuantizedLinear {
     weight: Tensor,
@@ -70,10 +72,12 @@ pub struct QuantizedLinear {
 pub type LinearState = [QuantizeState; 3];
 
 impl QuantizedLinear {
-    /// A layer of a weight with a row for each output, and a bias. The name is for reports and random words.
+    /// A layer of a weight with a row for each output, and a bias. The name is for reports and
+    /// random words.
     ///
     /// # Errors
-    /// A weight that is no f32 matrix on the CPU, a bias of another length than its rows, and what [`Quantize::new`] refuses.
+    /// A weight that is no f32 matrix on the CPU, a bias of another length than its rows, and what
+    /// [`Quantize::new`] refuses.
     pub fn new(name: &str, weight: Tensor, bias: Option<Tensor>, config: &LinearConfig) -> Result<Self> {
         check(&weight, &format!("{name}.weight"), &[DType::F32])?;
         let &[outputs, _] = weight.dims() else {
@@ -121,7 +125,8 @@ impl QuantizedLinear {
         [&self.input, &self.weights, &self.gradient]
     }
 
-    /// Shall biases follow the tensors? In an evaluation they should not: [`Quantize::set_learning`].
+    /// Shall biases follow the tensors? In an evaluation they should not:
+    /// [`Quantize::set_learning`].
     pub fn set_learning(&self, learning: bool) {
         for quantize in self.quantizers() {
             quantize.set_learning(learning);
@@ -165,7 +170,8 @@ impl Module for QuantizedLinear {
     }
 }
 
-/// A layer whose weight and bias have [`candle_nn::linear`]'s names and first values, and whose name is the builder's prefix.
+/// A layer whose weight and bias have [`candle_nn::linear`]'s names and first values, and whose
+/// name is the builder's prefix.
 ///
 /// # Errors
 /// As [`QuantizedLinear::new`], and a builder without such tensors.

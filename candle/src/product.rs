@@ -8,8 +8,8 @@ use smallfloat_train::{Accumulate, Codes, Operand, product};
 use crate::Quantize;
 use crate::elements::{elements, with_elements};
 
-/// Y = Q(X)·Q(W)ᵀ. Backward: dX = Q(dY)·Q(W), dW = Q(dY)ᵀ·Q(X), of the very codes of the forward pass. These codes, a byte an
-/// element for 8-bit formats, are what it keeps.
+/// Y = Q(X)·Q(W)ᵀ. Backward: dX = Q(dY)·Q(W), dW = Q(dY)ᵀ·Q(X), of the very codes of the forward
+/// pass. These codes, a byte an element for 8-bit formats, are what it keeps.
 pub(crate) struct Product {
     pub(crate) input: Quantize,
     pub(crate) weight: Quantize,
@@ -62,7 +62,8 @@ impl CustomOp2 for Product {
         let (outputs, inputs) = w.dims2()?;
         let codes = with_elements(dy, |dy| self.gradient.encode(dy, DType::F32))?;
         let dy = Operand::new(&codes, outputs);
-        // What nobody asks for is not computed: the data's gradient at the beginning of a model, say.
+        // What nobody asks for is not computed: the data's gradient at the beginning of a model,
+        // say.
         let of = |operand: &Tensor, product: &dyn Fn() -> Result<Vec<f32>>| {
             operand
                 .track_op()

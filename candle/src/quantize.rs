@@ -15,20 +15,24 @@ use crate::elements::holds;
 /// What passes as the gradient of rounding.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Gradient {
-    /// The gradient of the result as it is: dx = dy (Bengio et al., arXiv 1308.3432, section 4: the straight-through estimator).
+    /// The gradient of the result as it is: dx = dy (Bengio et al., arXiv 1308.3432, section 4: the
+    /// straight-through estimator).
     #[default]
     Through,
-    /// The slope of clamping: dx = dy for elements within the format's finite range at its present bias (and scale), both
-    /// ends included, and 0 beyond them. A NaN lies beyond neither end.
+    /// The slope of clamping: dx = dy for elements within the format's finite range at its present
+    /// bias (and scale), both ends included, and 0 beyond them. A NaN lies beyond neither end.
     ZeroWhereClamped,
 }
 
-/// How tensors of one kind are rounded: the inputs of a layer, say. Clones share bias, counts and random words.
+/// How tensors of one kind are rounded: the inputs of a layer, say. Clones share bias, counts and
+/// random words.
 ///
-/// A class names the format, the rounding mode and the bias policy. `amax` and `auto` choose the bias for the very tensor that is
-/// rounded; `delayed` and `flags` for the next one, and `delayed` for the very first too. The state lies behind a lock: tensors
-/// of several threads are rounded one after the other, each by all threads of rayon's pool. So a task of that pool must not round
-/// with a quantizer that its siblings use too: waiting inside, a thread may take up such a sibling and wait for its own lock.
+/// A class names the format, the rounding mode and the bias policy. `amax` and `auto` choose the
+/// bias for the very tensor that is rounded; `delayed` and `flags` for the next one, and `delayed`
+/// for the very first too. The state lies behind a lock: tensors of several threads are rounded one
+/// after the other, each by all threads of rayon's pool. So a task of that pool must not round with
+/// a quantizer that its siblings use too: waiting inside, a thread may take up such a sibling and
+/// wait for its own lock.
 #[derive(Clone, Debug)]
 pub struct Quantize {
     state: Arc<Mutex<State>>,
@@ -60,7 +64,8 @@ impl Quantize {
     /// For tensors of a class. The name is for errors, reports and random words.
     ///
     /// # Errors
-    /// A class that does not go together ([`Class::check`]), a bias or policy that the format does not take, `gradient`.
+    /// A class that does not go together ([`Class::check`]), a bias or policy that the format does
+    /// not take, `gradient`.
     pub fn new(name: impl Into<String>, class: &Class) -> Result<Self> {
         let name = name.into();
         class.check(&name).map_err(Error::wrap)?;
@@ -81,8 +86,8 @@ impl Quantize {
         Ok(Self { state: Arc::new(Mutex::new(state)), gradient: Gradient::default() })
     }
 
-    /// With any projection in the place of the class's, which is the format's own with the class's rounding and finite
-    /// saturation.
+    /// With any projection in the place of the class's, which is the format's own with the class's
+    /// rounding and finite saturation.
     ///
     /// # Errors
     /// Stochastic rounding by more than 32 random bits.
@@ -99,8 +104,9 @@ impl Quantize {
         Ok(self)
     }
 
-    /// With random words of another seed than 0 (`docs/semantics.md` S5; Philox4x32-10). The stream is that of the name, and the
-    /// n-th element that is rounded while it learns takes the n-th word.
+    /// With random words of another seed than 0 (`docs/semantics.md` S5; Philox4x32-10). The stream
+    /// is that of the name, and the n-th element that is rounded while it learns takes the n-th
+    /// word.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
         self.lock().random.seed = seed;
@@ -119,8 +125,8 @@ impl Quantize {
         self.gradient
     }
 
-    /// Shall bias, counts and random words follow the tensors, as they do at first? In an evaluation they should not; then every
-    /// tensor leaves them as they are.
+    /// Shall bias, counts and random words follow the tensors, as they do at first? In an
+    /// evaluation they should not; then every tensor leaves them as they are.
     pub fn set_learning(&self, learning: bool) {
         self.lock().learning = learning;
     }
@@ -130,7 +136,8 @@ impl Quantize {
         self.lock().quantizer.name.clone()
     }
 
-    /// The present bias, or the exponent s of the scale 2^s where the format's bias is fixed; `None` where nothing is chosen.
+    /// The present bias, or the exponent s of the scale 2^s where the format's bias is fixed;
+    /// `None` where nothing is chosen.
     pub fn bias(&self) -> Option<i32> {
         self.lock().quantizer.bias()
     }

@@ -1,4 +1,5 @@
-//! `fake_quantize` against the core, element by element, and its gradients against their definitions.
+//! `fake_quantize` against the core, element by element, and its gradients against their
+//! definitions.
 
 use candle_core::{DType, Device, IndexOp, Tensor, Var};
 use half::{bf16, f16};
@@ -135,7 +136,8 @@ fn clamping_moves_with_a_scale() {
     assert_eq!(gradients.get(&x).unwrap().to_vec1::<f32>().unwrap(), [1.0, 0.0, 1.0, 0.0]);
 }
 
-/// `docs/tesla.md`: 1_4_3 ends at 1.875 · 2^(15 − bias). The largest bias that holds amax, by f64 arithmetic.
+/// `docs/tesla.md`: 1_4_3 ends at 1.875 · 2^(15 − bias). The largest bias that holds amax, by f64
+/// arithmetic.
 fn holding(amax: f64) -> i32 {
     (0..=63).rev().find(|bias| 1.875 * 2.0_f64.powi(15 - bias) >= amax).unwrap()
 }
@@ -159,7 +161,8 @@ fn biases_follow_the_tensors() {
         let recent = seen.iter().rev().take(2).copied().fold(0.0, f32::max);
         assert_eq!(delayed.bias(), Some(holding(recent.into())), "{largest}");
     }
-    // 5 came at the bias that was chosen for 1, the first 1.875 at that for 0.3; 1.876 rounds to 1.875.
+    // 5 came at the bias that was chosen for 1, the first 1.875 at that for 0.3; 1.876 rounds to
+    // 1.875.
     assert_eq!((delayed.tally().overflowed, amax.tally().overflowed), (2, 0));
     assert_eq!(amax.tally().elements, 3 * amaxes.len() as u64);
 
@@ -194,7 +197,8 @@ fn types_of_16_bits() {
                 .collect();
         assert_eq!(bits(&found.to_dtype(DType::F32).unwrap()), expected);
     }
-    // binary16 ends below 2^16: it has not 1.75 · 2^16, the largest value at bias 15, and bfloat16 not SHP's eleven bits.
+    // binary16 ends below 2^16: it has not 1.75 · 2^16, the largest value at bias 15, and bfloat16
+    // not SHP's eleven bits.
     for (dtype, name) in [(DType::F16, "cfloat8_1_5_2:bias=15"), (DType::BF16, "shp:bias=31")] {
         let narrow = tensor(&x).to_dtype(dtype).unwrap();
         let error = fake_quantize(&narrow, &Quantize::new("h", &class(name)).unwrap()).unwrap_err();

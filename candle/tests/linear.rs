@@ -1,4 +1,5 @@
-//! `QuantizedLinear` against exact sums of the core's values, finite differences, and smallfloat-train's own layer.
+//! `QuantizedLinear` against exact sums of the core's values, finite differences, and
+//! smallfloat-train's own layer.
 #![expect(clippy::cast_possible_truncation, reason = "the one rounding of an exact sum")]
 
 use candle_core::{DType, Device, Module, Tensor, Var};
@@ -39,8 +40,8 @@ fn run(layer: &QuantizedLinear, x: &Var, w: &Var, dy: &Tensor) -> [Vec<f32>; 3] 
     [&y, gradients.get(x).unwrap(), gradients.get(w).unwrap()].map(numbers)
 }
 
-/// Σ over k of a[k]·b[k], with strides. Values of 8-bit formats have at most 4 bits and tensors span few binades, so binary64
-/// adds a dozen products without error.
+/// Σ over k of a[k]·b[k], with strides. Values of 8-bit formats have at most 4 bits and tensors
+/// span few binades, so binary64 adds a dozen products without error.
 fn sum(length: usize, a: impl Fn(usize) -> f64, b: impl Fn(usize) -> f64) -> f64 {
     (0..length).map(|k| a(k) * b(k)).sum()
 }
@@ -127,8 +128,9 @@ fn without_formats_it_is_the_layer() {
             assert!((slope - f64::from(gradient[i])).abs() < 1e-4, "{which}, {i}: {slope}, {}", gradient[i]);
         }
     }
-    // Rounded operands of the same layer: errors of an operand's element are at most 2^−4 (1_4_3) and 2^−3 (1_5_2) of it, so
-    // sums of independent ones are well within a tenth of the gradient's norm.
+    // Rounded operands of the same layer: errors of an operand's element are at most 2^−4 (1_4_3)
+    // and 2^−3 (1_5_2) of it, so sums of independent ones are well within a tenth of the gradient's
+    // norm.
     let layer =
         QuantizedLinear::new("layer", w_var.as_tensor().clone(), None, &cfloat8(Accumulate::F32)).unwrap();
     let [_, near_dx, near_dw] = run(&layer, &x_var, &w_var, &tensor(&dy));

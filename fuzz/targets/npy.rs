@@ -1,7 +1,7 @@
 //! `.npy` files: no panic, and what is read is all that follows the header.
 //!
-//! The first byte chooses the version (its upper three bits; all set: the rest is the file) and the bytes of data; the
-//! rest is the header.
+//! The first byte chooses the version (its upper three bits; all set: the rest is the file) and the
+//! bytes of data; the rest is the header.
 #![no_main]
 #![allow(dead_code, reason = "the module serves tests too")]
 

@@ -1,7 +1,9 @@
-//! Safetensors files: whatever is read here the reference crate reads too, with the same tensors and texts.
+//! Safetensors files: whatever is read here the reference crate reads too, with the same tensors
+//! and texts.
 //!
-//! The first byte chooses: below 128 the rest is the file; else the rest is the header of a file with as many zero bytes
-//! of data as its lower bits say, so that mutations of the text need not guess its length.
+//! The first byte chooses: below 128 the rest is the file; else the rest is the header of a file
+//! with as many zero bytes of data as its lower bits say, so that mutations of the text need not
+//! guess its length.
 #![no_main]
 #![allow(dead_code, reason = "the module serves tests too")]
 

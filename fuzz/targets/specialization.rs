@@ -1,10 +1,11 @@
-//! Specialisations such as `Add<e5m2, e5m2, e5m2>`: no panic in parsing, and none in a call of what was parsed.
+//! Specialisations such as `Add<e5m2, e5m2, e5m2>`: no panic in parsing, and none in a call of what
+//! was parsed.
 //!
 //! The last three bytes choose the operands' codes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use smallfloat::p3109::{Specialization};
+use smallfloat::p3109::Specialization;
 
 fuzz_target!(|data: &[u8]| {
     let Some((text, codes)) = data.split_last_chunk::<3>() else { return };

@@ -1,6 +1,7 @@
 //! Vector files: no panic, errors with their lines, and what is generated passes.
 //!
-//! The first byte chooses the layout and an operation for files without a header; the rest is the file.
+//! The first byte chooses the layout and an operation for files without a header; the rest is the
+//! file.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -32,7 +33,8 @@ fuzz_target!(|data: &[u8]| {
         Ok(report) => assert!(report.vectors > 0 && report.mismatches <= report.vectors),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
-    // A whole file of ours with the bytes appended: they are read or refused, and the file is right up to there.
+    // A whole file of ours with the bytes appended: they are read or refused, and the file is right
+    // up to there.
     if choice & 32 != 0 {
         let plan = Plan::new(&unit, Some(Level::One), 0, Some(4)).expect("a plan");
         let mut text = Vec::new();

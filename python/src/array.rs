@@ -1,7 +1,8 @@
 //! NumPy arrays as slices, in and out.
 //!
-//! An array that is contiguous, aligned and in the machine's byte order is used where it lies; everything else is copied by
-//! `package/smallfloat/_interop.py`, which also takes lists, scalars and other libraries' tensors.
+//! An array that is contiguous, aligned and in the machine's byte order is used where it lies;
+//! everything else is copied by `package/smallfloat/_interop.py`, which also takes lists, scalars
+//! and other libraries' tensors.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -91,7 +92,8 @@ pub(crate) fn interop(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
 }
 
 fn flags(array: &Bound<'_, PyUntypedArray>) -> i32 {
-    // SAFETY: an array's object is alive as long as `array`, and we are attached to the interpreter.
+    // SAFETY: an array's object is alive as long as `array`, and we are attached to the
+    // interpreter.
     unsafe { (*array.as_array_ptr()).fields.flags }
 }
 
@@ -161,7 +163,8 @@ impl<'py> Input<'py> {
         Ok((input.behaved()?, kind))
     }
 
-    /// Codes of a format, as unsigned integers as wide as it needs; dtypes of ml_dtypes are codes too.
+    /// Codes of a format, as unsigned integers as wide as it needs; dtypes of ml_dtypes are codes
+    /// too.
     pub(crate) fn codes(x: &Bound<'py, PyAny>, fmt: &Bound<'py, PyAny>, wide: bool) -> PyResult<Self> {
         let mut input = Self::enter(x)?;
         if input.array.dtype().num() != if wide { UINT16 } else { UINT8 } {
@@ -196,9 +199,10 @@ impl<'py> Input<'py> {
     /// The elements.
     pub(crate) fn slice<T>(&self) -> PyResult<&[T]> {
         slice::<T>(&self.array).map(|(start, length)| {
-            // SAFETY: `slice` has checked the array's layout and the size of its elements; every bit pattern is a `T`. The array
-            // is kept alive by `self`. Others may write to it meanwhile, as in all of NumPy: the results are then those of either
-            // value, and kernels only load each element and compute.
+            // SAFETY: `slice` has checked the array's layout and the size of its elements; every
+            // bit pattern is a `T`. The array is kept alive by `self`. Others may write to it
+            // meanwhile, as in all of NumPy: the results are then those of either value, and
+            // kernels only load each element and compute.
             unsafe { std::slice::from_raw_parts(start.cast_const(), length) }
         })
     }
@@ -235,7 +239,8 @@ pub(crate) fn code_dtype(py: Python<'_>, wide: bool) -> Bound<'_, PyArrayDescr> 
     if wide { numpy::dtype::<u16>(py) } else { numpy::dtype::<u8>(py) }
 }
 
-/// The dtype of results: codes of up to 16 bits, floats where the format is binary32 or binary64, bools for `None`.
+/// The dtype of results: codes of up to 16 bits, floats where the format is binary32 or binary64,
+/// bools for `None`.
 pub(crate) fn result_dtype(py: Python<'_>, width: Option<u32>) -> Bound<'_, PyArrayDescr> {
     match width {
         None => numpy::dtype::<bool>(py),
@@ -253,8 +258,9 @@ fn empty<'py>(
     dtype: Bound<'py, PyArrayDescr>,
 ) -> PyResult<Bound<'py, PyUntypedArray>> {
     let dimensions = i32::try_from(shape.len()).map_err(|_| PyValueError::new_err("too many dimensions"))?;
-    // SAFETY: NumPy reads so many dimensions and takes over the dtype; it returns a new array, or null with an exception set.
-    // It writes nothing through the pointer to the shape, and sizes of arrays fit in both types.
+    // SAFETY: NumPy reads so many dimensions and takes over the dtype; it returns a new array, or
+    // null with an exception set. It writes nothing through the pointer to the shape, and sizes of
+    // arrays fit in both types.
     unsafe {
         let new = PY_ARRAY_API.PyArray_NewFromDescr(
             py,
@@ -305,13 +311,15 @@ impl<'py> Output<'py> {
     /// The elements, to be written.
     pub(crate) fn slice<T>(&mut self) -> PyResult<&mut [T]> {
         slice(&self.array).map(|(start, length)| {
-            // SAFETY: `slice` has checked the layout; the array is new, or the caller's own and no input lies in it. It is kept
-            // alive by `self`, which is borrowed as long as the slice. Every bit pattern is a `T`.
+            // SAFETY: `slice` has checked the layout; the array is new, or the caller's own and no
+            // input lies in it. It is kept alive by `self`, which is borrowed as long as the slice.
+            // Every bit pattern is a `T`.
             unsafe { std::slice::from_raw_parts_mut(start, length) }
         })
     }
 
-    /// What the caller gets: the array given, a scalar instead of an array without dimensions, or an array like the input.
+    /// What the caller gets: the array given, a scalar instead of an array without dimensions, or
+    /// an array like the input.
     pub(crate) fn finish(self, like: &Input<'py>) -> PyResult<Bound<'py, PyAny>> {
         let py = self.array.py();
         match self.given {
@@ -322,7 +330,8 @@ impl<'py> Output<'py> {
             }
             None if self.array.ndim() > 0 => like.leave(self.array.into_any()),
             None => {
-                // SAFETY: the call takes over the reference and returns an owned one, or null with an exception set.
+                // SAFETY: the call takes over the reference and returns an owned one, or null with
+                // an exception set.
                 let scalar = unsafe {
                     let scalar = PY_ARRAY_API.PyArray_Return(py, self.array.into_ptr().cast());
                     Bound::from_owned_ptr_or_err(py, scalar)?

@@ -1,6 +1,7 @@
 //! What calls share: encoders and decoders by what they do, and pools of threads.
 //!
-//! Building an encoder costs thousands of conversions, a call on a few elements costs some; so encoders stay.
+//! Building an encoder costs thousands of conversions, a call on a few elements costs some; so
+//! encoders stay.
 
 use std::any::Any;
 use std::collections::HashMap;

@@ -131,14 +131,15 @@ pub(crate) fn check_threads(threads: Option<usize>) -> PyResult<Option<usize>> {
     }
 }
 
-/// Is so little to be done by one thread that it had better be this one? Beyond, kernels write past the caches, which they
-/// decide from what they get at once.
+/// Is so little to be done by one thread that it had better be this one? Beyond, kernels write past
+/// the caches, which they decide from what they get at once.
 fn runs_here(threads: Option<usize>, length: usize) -> bool {
     const LONGEST: usize = 1 << 22;
     length <= PIECE || (threads == Some(1) && length <= LONGEST)
 }
 
-/// How many elements a kernel gets at once: so few that it asks for no threads where this one is to do it all.
+/// How many elements a kernel gets at once: so few that it asks for no threads where this one is to
+/// do it all.
 fn piece_size(threads: Option<usize>, length: usize) -> usize {
     if runs_here(threads, length) { PIECE } else { length }
 }
@@ -154,7 +155,8 @@ fn converted<R: Send>(
     if here { Ok(py.detach(work)) } else { detached(py, threads, length, work) }
 }
 
-/// Runs a kernel on so many elements: without the interpreter, unless letting it go would cost more than the work.
+/// Runs a kernel on so many elements: without the interpreter, unless letting it go would cost more
+/// than the work.
 pub(crate) fn detached<R: Send>(
     py: Python<'_>,
     threads: Option<usize>,
@@ -225,33 +227,21 @@ fn results<'py>(
 conversion! {
     /// Numbers → codes of a small format, each rounded once.
     ///
-    /// Parameters
-    /// ----------
-    /// x : array_like of float16, float32, float64 or ml_dtypes.bfloat16
-    ///     Any shape, strides and byte order; scalars, lists, torch tensors too. Integers are taken if they are exact as float64.
-    /// fmt : Format or str
-    ///     The format, or its name, or a dtype of ml_dtypes or torch that is one.
-    /// preset, rounding, saturation : str, optional
-    ///     `smallfloat.presets`, `smallfloat.roundings` and `smallfloat.saturations` list the names. By default the format's own
-    ///     preset; an explicit rounding or saturation replaces that part of it.
-    /// seed : int, optional
-    ///     Needed by stochastic rounding, 0..2**64.
-    /// stream : int or str, optional
-    ///     Which of 2**64 sequences of random words, 0 by default; a name stands for the sequence of the tensor called so.
-    /// random_bits : int
-    ///     N of stochastic rounding, 1..=32.
-    /// generator : str
-    ///     Where random words come from: `smallfloat.generators`.
-    /// first_element : int
-    ///     The row-major index of ``x``'s first element in the whole tensor, so that pieces get the words of the whole.
-    /// nonfinite : str, optional
-    ///     ``'preset'`` (default): NaN and infinities become what the preset makes of them. ``'refuse'``: a ValueError.
-    /// return_flags : bool
-    ///     Return `Events` too.
-    /// out : array, optional
-    ///     Where codes go: of ``x``'s shape and the codes' dtype.
-    /// threads : int, optional
-    ///     At most so many; by default one a core. Results never depend on it.
+    /// Parameters ---------- x : array_like of float16, float32, float64 or ml_dtypes.bfloat16 Any
+    /// shape, strides and byte order; scalars, lists, torch tensors too. Integers are taken if they
+    /// are exact as float64. fmt : Format or str The format, or its name, or a dtype of ml_dtypes
+    /// or torch that is one. preset, rounding, saturation : str, optional `smallfloat.presets`,
+    /// `smallfloat.roundings` and `smallfloat.saturations` list the names. By default the format's
+    /// own preset; an explicit rounding or saturation replaces that part of it. seed : int,
+    /// optional Needed by stochastic rounding, 0..2**64. stream : int or str, optional Which of
+    /// 2**64 sequences of random words, 0 by default; a name stands for the sequence of the tensor
+    /// called so. random_bits : int N of stochastic rounding, 1..=32. generator : str Where random
+    /// words come from: `smallfloat.generators`. first_element : int The row-major index of ``x``'s
+    /// first element in the whole tensor, so that pieces get the words of the whole. nonfinite :
+    /// str, optional ``'preset'`` (default): NaN and infinities become what the preset makes of
+    /// them. ``'refuse'``: a ValueError. return_flags : bool Return `Events` too. out : array,
+    /// optional Where codes go: of ``x``'s shape and the codes' dtype. threads : int, optional At
+    /// most so many; by default one a core. Results never depend on it.
     ///
     /// Returns
     /// -------
@@ -290,16 +280,16 @@ conversion! {
 }
 
 conversion! {
-    /// Numbers → the values of a small format nearest to them, or where else the rounding goes, in the numbers' own dtype.
+    /// Numbers → the values of a small format nearest to them, or where else the rounding goes, in
+    /// the numbers' own dtype.
     ///
-    /// ``decode(encode(x, fmt, ...), fmt, dtype=x.dtype)`` in one pass: what a small format would do to ``x``, simulated.
+    /// ``decode(encode(x, fmt, ...), fmt, dtype=x.dtype)`` in one pass: what a small format would
+    /// do to ``x``, simulated.
     ///
-    /// Parameters
-    /// ----------
-    /// x, fmt, preset, rounding, saturation, seed, stream, random_bits, generator, first_element, nonfinite, return_flags, threads
-    ///     As of `encode`. Every value of ``fmt`` must be exact in ``x``'s dtype.
-    /// out : array, optional
-    ///     Where results go: of ``x``'s shape and dtype. It may be ``x`` itself.
+    /// Parameters ---------- x, fmt, preset, rounding, saturation, seed, stream, random_bits,
+    /// generator, first_element, nonfinite, return_flags, threads As of `encode`. Every value of
+    /// ``fmt`` must be exact in ``x``'s dtype. out : array, optional Where results go: of ``x``'s
+    /// shape and dtype. It may be ``x`` itself.
     ///
     /// Returns
     /// -------
@@ -334,20 +324,13 @@ conversion! {
 
 /// Codes of a small format → numbers.
 ///
-/// Parameters
-/// ----------
-/// codes : array_like of unsigned integers, or of a dtype of ml_dtypes or torch that is the format
-///     Any shape and strides.
-/// fmt : Format or str, optional
-///     The format; may be left out where the codes' dtype says it.
-/// dtype : dtype
-///     float16, float32 (default), float64 or ml_dtypes.bfloat16. Every value of ``fmt`` must be exact in it, or a rounding given.
-/// rounding : str, optional
-///     A deterministic rounding for values that ``dtype`` does not have.
-/// out : array, optional
-///     Where numbers go: of the codes' shape and of ``dtype``.
-/// threads : int, optional
-///     At most so many; by default one a core.
+/// Parameters ---------- codes : array_like of unsigned integers, or of a dtype of ml_dtypes or
+/// torch that is the format Any shape and strides. fmt : Format or str, optional The format; may be
+/// left out where the codes' dtype says it. dtype : dtype float16, float32 (default), float64 or
+/// ml_dtypes.bfloat16. Every value of ``fmt`` must be exact in it, or a rounding given. rounding :
+/// str, optional A deterministic rounding for values that ``dtype`` does not have. out : array,
+/// optional Where numbers go: of the codes' shape and of ``dtype``. threads : int, optional At most
+/// so many; by default one a core.
 ///
 /// Returns
 /// -------
@@ -437,7 +420,8 @@ pub(crate) fn check_codes<C: Code>(format: &Format, codes: &[C]) -> PyResult<()>
     if format.width() == C::BITS {
         return Ok(());
     }
-    // One pass that the compiler turns into vectors; where the fault is matters only if there is one.
+    // One pass that the compiler turns into vectors; where the fault is matters only if there is
+    // one.
     let all = codes.iter().fold(0, |all, code| all | code.widen());
     match codes.iter().position(|code| all > format.max_code() && code.widen() > format.max_code()) {
         None => Ok(()),

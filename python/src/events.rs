@@ -5,13 +5,9 @@ use pyo3::sync::PyOnceLock;
 
 /// Flags and counts of one call, asked for with ``return_flags=True``.
 ///
-/// Attributes
-/// ----------
-/// flags : Flags
-///     All flags that an element raised.
-/// elements, saturated, underflowed, zeros, nans, infinities : int
-///     How many elements there were, raised the overflow flag, became zero without being zero, became zero, were NaN,
-///     were infinite.
+/// Attributes ---------- flags : Flags All flags that an element raised. elements, saturated,
+/// underflowed, zeros, nans, infinities : int How many elements there were, raised the overflow
+/// flag, became zero without being zero, became zero, were NaN, were infinite.
 ///
 /// Examples
 /// --------

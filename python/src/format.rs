@@ -15,13 +15,10 @@ use crate::{policy, value_error};
 
 /// A number format: a finite set of exact values and their codes.
 ///
-/// Parameters
-/// ----------
-/// name : str
-///     As ``smallfloat formats`` lists them: ``'e4m3fn'``, ``'cfloat8_1_4_3:bias=7'``, ``'binary8p3se'``,
-///     ``'minifloat:k=8,p=4,bias=7'``, …; a dtype of ml_dtypes or torch that is a small float will do.
-/// bias : int, optional
-///     For formats whose bias is data.
+/// Parameters ---------- name : str As ``smallfloat formats`` lists them: ``'e4m3fn'``,
+/// ``'cfloat8_1_4_3:bias=7'``, ``'binary8p3se'``, ``'minifloat:k=8,p=4,bias=7'``, …; a dtype of
+/// ml_dtypes or torch that is a small float will do. bias : int, optional For formats whose bias is
+/// data.
 ///
 /// Examples
 /// --------
@@ -121,7 +118,8 @@ impl PyFormat {
         Ok(Self { format: Format::ieee(k, p).map_err(value_error)? })
     }
 
-    /// A format from its parameters: 2 <= k <= 16; `docs/semantics.md` S6 lists the names of specials and subnormals.
+    /// A format from its parameters: 2 <= k <= 16; `docs/semantics.md` S6 lists the names of
+    /// specials and subnormals.
     #[staticmethod]
     #[pyo3(signature = (k, p, bias, *, signed=true, specials="finite", subnormals="gradual"))]
     fn minifloat(
@@ -148,7 +146,8 @@ impl PyFormat {
         Ok(Self { format: self.format.with_bias(bias).map_err(value_error)? })
     }
 
-    /// The same format with another reading of its subnormal codes: 'tesla' or 'gradual' for Tesla's, any for minifloat.
+    /// The same format with another reading of its subnormal codes: 'tesla' or 'gradual' for
+    /// Tesla's, any for minifloat.
     fn with_subnormals(&self, subnormals: &str) -> PyResult<Self> {
         let subnormals = policy::named("subnormals", subnormals, SUBNORMALS.into_iter(), |s| s.name())?;
         Ok(Self { format: self.format.with_subnormals(subnormals).map_err(value_error)? })
@@ -226,7 +225,8 @@ impl PyFormat {
         Preset::default_for(&self.format).name()
     }
 
-    /// The biases that `with_bias` takes, as (lowest, highest), or None where the standard fixes the bias.
+    /// The biases that `with_bias` takes, as (lowest, highest), or None where the standard fixes
+    /// the bias.
     #[getter]
     fn bias_range(&self) -> Option<(i32, i32)> {
         self.format.bias_range()
@@ -305,7 +305,8 @@ impl PyFormat {
         result_dtype(py, Some(self.format.width())).into_any()
     }
 
-    /// The dtype of ml_dtypes that arrays of codes may be viewed as; None if there is none, or ml_dtypes is not installed.
+    /// The dtype of ml_dtypes that arrays of codes may be viewed as; None if there is none, or
+    /// ml_dtypes is not installed.
     #[getter]
     fn ml_dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         interop(py)?.call_method1("ml_dtype", (self.format.to_string(),))

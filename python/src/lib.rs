@@ -1,7 +1,7 @@
 //! The compiled part of the Python package `smallfloat`: NumPy arrays in, NumPy arrays out.
 //!
-//! Only what needs the kernels is here; what Python says as well stands in `package/smallfloat`. The interpreter is released
-//! while kernels run.
+//! Only what needs the kernels is here; what Python says as well stands in `package/smallfloat`.
+//! The interpreter is released while kernels run.
 #![expect(clippy::needless_pass_by_value, reason = "arguments of Python functions are extracted by value")]
 #![expect(clippy::doc_link_with_quotes, reason = "docstrings are Python's")]
 

@@ -23,15 +23,14 @@ const SHORT: usize = 1 << 12;
 
 /// A function of the P3109 draft, by its spelling, over arrays of codes.
 ///
-/// Parameters
-/// ----------
-/// text : str
-///     ``'Add<binary8p3se, e5m2, binary32, (NearestTiesToEven, SatFinite)>'``: operands' formats, the result's, and how it is
-///     rounded; any format may stand anywhere. `docs/p3109.md` has the grammar, `smallfloat.ops` functions for the usual.
+/// Parameters ---------- text : str ``'Add<binary8p3se, e5m2, binary32, (NearestTiesToEven,
+/// SatFinite)>'``: operands' formats, the result's, and how it is rounded; any format may stand
+/// anywhere. `docs/p3109.md` has the grammar, `smallfloat.ops` functions for the usual.
 ///
-/// Calling it takes an array of codes an operand, broadcast against each other. Operands of binary32 and binary64 are arrays
-/// of float32 and float64; so are results. Comparisons and predicates give bools, Class gives names. A block is a
-/// pair (scales, elements), with the elements along the last axis; queries take nothing.
+/// Calling it takes an array of codes an operand, broadcast against each other. Operands of
+/// binary32 and binary64 are arrays of float32 and float64; so are results. Comparisons and
+/// predicates give bools, Class gives names. A block is a pair (scales, elements), with the
+/// elements along the last axis; queries take nothing.
 ///
 /// Examples
 /// --------

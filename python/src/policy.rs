@@ -43,7 +43,8 @@ pub(crate) fn rounding(text: &str, bits: u32) -> PyResult<Rounding> {
     named("rounding", text, all.into_iter(), |mode| mode.name())
 }
 
-/// What happens to values that a format does not have, from its preset, and the parts that replace the preset's.
+/// What happens to values that a format does not have, from its preset, and the parts that replace
+/// the preset's.
 pub(crate) fn projection(
     format: &Format,
     preset: Option<&str>,

@@ -42,7 +42,8 @@ impl Results {
     }
 }
 
-/// The products of all rows of `a` with all rows of `b`, both of codes in two dimensions: `matmul` in `_products.py` is its face.
+/// The products of all rows of `a` with all rows of `b`, both of codes in two dimensions: `matmul`
+/// in `_products.py` is its face.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
 pub(crate) fn row_products<'py>(

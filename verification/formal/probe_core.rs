@@ -1,5 +1,5 @@
-// Ways into the core's short conversion for the proofs: `build` adds this file to a copy of the crate. u64::MAX stands for
-// `None`, where the projection decides.
+// Ways into the core's short conversion for the proofs: `build` adds this file to a copy of the
+// crate. u64::MAX stands for `None`, where the projection decides.
 #![allow(missing_docs)]
 
 use crate::formats::{BINARY32, BINARY64, UHP};

@@ -18,7 +18,8 @@ macro_rules! probe {
     };
 }
 
-// The words of infinity and of the smallest normal number, and the place of the sign, in IEEE 754's formats.
+// The words of infinity and of the smallest normal number, and the place of the sign, in IEEE 754's
+// formats.
 probe!(f32, u32, 0x7f80_0000, 0x0080_0000, 31, class_f32, representative_f32);
 probe!(f64, u64, 0x7ff0_0000_0000_0000, 0x0010_0000_0000_0000, 63, class_f64, representative_f64);
 

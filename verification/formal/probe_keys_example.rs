@@ -1,5 +1,5 @@
-// The numbers of the classes of every proved pair of formats, as lines: source, format, reading, bias, low, high, shift, and
-// the source's infinity, smallest normal number and place of the sign.
+// The numbers of the classes of every proved pair of formats, as lines: source, format, reading,
+// bias, low, high, shift, and the source's infinity, smallest normal number and place of the sign.
 use smallfloat::{Format, Subnormals, formats};
 
 fn main() {

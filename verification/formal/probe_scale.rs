@@ -1,4 +1,5 @@
-// Ways into the MX scale rules for the proofs: `build` puts the lines of smallfloat-tensor's scale/rule.rs in the place of the marks.
+// Ways into the MX scale rules for the proofs: `build` puts the lines of smallfloat-tensor's
+// scale/rule.rs in the place of the marks.
 #![allow(dead_code, missing_docs)]
 
 //@ rules

@@ -1,6 +1,8 @@
-//! One kernel, so many times, for a tool that counts instructions: `instructions list`, `instructions KERNEL TIMES`.
+//! One kernel, so many times, for a tool that counts instructions: `instructions list`,
+//! `instructions KERNEL TIMES`.
 //!
-//! `scripts/ci/instructions` runs it under callgrind with two counts of calls; the difference is free of everything around.
+//! `scripts/ci/instructions` runs it under callgrind with two counts of calls; the difference is
+//! free of everything around.
 
 use std::hint::black_box;
 

@@ -1,6 +1,6 @@
-//! Times all kernels in one run and writes its section of `docs/evidence/performance.md` with its picture. `report FOOTPRINTS [GROUP]` prints
-//! a part instead: footprints of
-//! `l1,l2,l3,memory`, groups `encode`, `decode`, `stochastic`, `operations`, `statistics`, `products`, and those of
+//! Times all kernels in one run and writes its section of `docs/evidence/performance.md` with its
+//! picture. `report FOOTPRINTS [GROUP]` prints a part instead: footprints of `l1,l2,l3,memory`,
+//! groups `encode`, `decode`, `stochastic`, `operations`, `statistics`, `products`, and those of
 //! `breadth.rs`: `modes`, `half-words`, `packing`.
 
 use std::hint::black_box;
@@ -196,7 +196,8 @@ fn statistics(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
     lines(&cases, length)
 }
 
-/// Matrix products: multiplications a second, and ratios to what reads the same weights or multiplies the same numbers.
+/// Matrix products: multiplications a second, and ratios to what reads the same weights or
+/// multiplies the same numbers.
 fn products(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
     let format: Format = "e4m3fn".parse().unwrap();
     let dot = Dot::new(&format, &format, Accumulate::F32).unwrap();
@@ -240,7 +241,8 @@ fn products(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
         Case::new(PEER, PEER, || {
             let (step, n) = (side as isize, side);
             let (x, y, z) = (black_box(x.as_ptr()), black_box(y.as_ptr()), z.as_mut_ptr());
-            // SAFETY: each matrix has side × side elements, B's rows being the columns of the factor.
+            // SAFETY: each matrix has side × side elements, B's rows being the columns of the
+            // factor.
             unsafe { matrixmultiply::sgemm(n, n, n, 1.0, x, step, 1, y, 1, step, 0.0, z, step, 1) }
         }),
         Case::new("square matrices", PEER, || {

@@ -1,8 +1,9 @@
 //! Runs test vectors through other crates: `vectors PEER OPERATION FORMAT < VECTORS`.
 //!
-//! Reads lines of the testfloat layout and prints each with the peer's result instead of ours and without flags, which
-//! peers do not have. Operations are `encode` (from binary32), `decode` (to binary32) and `Add`, `Subtract`, `Multiply`,
-//! `Divide` of two codes of the format. Exit status 3 where the peer does not have it. `list` prints what there is.
+//! Reads lines of the testfloat layout and prints each with the peer's result instead of ours and
+//! without flags, which peers do not have. Operations are `encode` (from binary32), `decode` (to
+//! binary32) and `Add`, `Subtract`, `Multiply`, `Divide` of two codes of the format. Exit status 3
+//! where the peer does not have it. `list` prints what there is.
 
 use std::io::{self, BufRead, BufWriter, Write};
 use std::process::ExitCode;

@@ -1,4 +1,5 @@
-//! Writes a generator's random words to standard output, for test suites: `words philox|ars5 [SEED]`.
+//! Writes a generator's random words to standard output, for test suites:
+//! `words philox|ars5 [SEED]`.
 //!
 //! For instance, with the dieharder suite: `words ars5 | dieharder -g 200 -a`.
 

@@ -42,8 +42,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// A limit on file sizes (`ulimit -f`) kills a process by a signal. With a handler in place the write fails instead, so
-/// that the temporary is removed and the message says why.
+/// A limit on file sizes (`ulimit -f`) kills a process by a signal. With a handler in place the
+/// write fails instead, so that the temporary is removed and the message says why.
 #[cfg(unix)]
 fn survive_file_size_limits() {
     let seen = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));

@@ -1,4 +1,5 @@
-//! The built-in sample checkpoint: a small model with layers of very different scale, the same on every machine.
+//! The built-in sample checkpoint: a small model with layers of very different scale, the same on
+//! every machine.
 
 use std::path::Path;
 
@@ -89,7 +90,8 @@ fn bytes(tensor: &Tensor) -> Vec<u8> {
     bytes
 }
 
-/// A sum of four uniform numbers, scaled to standard deviation 1: exact in `f64`, so the same everywhere.
+/// A sum of four uniform numbers, scaled to standard deviation 1: exact in `f64`, so the same
+/// everywhere.
 fn normal(words: Philox, i: u64) -> f64 {
     let sum: f64 = words.block(i).iter().map(|&word| f64::from(word) / 4_294_967_296.0 - 0.5).sum();
     // The variance of four uniform numbers is 1/3.

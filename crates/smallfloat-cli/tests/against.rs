@@ -1,4 +1,5 @@
-//! `verify --source` as a user runs it: files, folders and shards that are right, one number that is not, and how it is told.
+//! `verify --source` as a user runs it: files, folders and shards that are right, one number that
+//! is not, and how it is told.
 
 use std::fs;
 use std::path::Path;

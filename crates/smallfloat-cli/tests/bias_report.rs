@@ -1,5 +1,5 @@
-//! What biases would cost, and activations that weigh errors, through the command. Expected values follow from the
-//! formats' definitions.
+//! What biases would cost, and activations that weigh errors, through the command. Expected values
+//! follow from the formats' definitions.
 
 use std::fs;
 use std::path::Path;
@@ -79,7 +79,8 @@ fn every_bias_and_every_choice() {
     for (i, cost) in biases.iter().enumerate() {
         assert_eq!(cost["bias"], i);
     }
-    // 1.0625 lies between 1 and 1.125 and goes to even, 2^−4 away. From bias 1 to 15 both are normal.
+    // 1.0625 lies between 1 and 1.125 and goes to even, 2^−4 away. From bias 1 to 15 both are
+    // normal.
     let noise = 2.0_f64.powi(-8);
     for cost in &biases[1..=15] {
         close(&cost["squared_error"], noise);
@@ -126,7 +127,8 @@ fn activations_weigh_errors() {
     close(&tensor["biases"][15]["squared_error"], 2.0 * 2.0_f64.powi(-8));
     close(&tensor["biases"][0]["squared_error"], 2.0 * 0.1875 * 0.1875);
 
-    // 3·2^−19 is 1.5 times the smallest value at bias 15, the largest that holds 1, and three times that at bias 16.
+    // 3·2^−19 is 1.5 times the smallest value at bias 15, the largest that holds 1, and three times
+    // that at bias 16.
     write(&dir.path().join("w"), "fc.weight", &[1.0, 3.0 * 2.0_f32.powi(-19)]);
     let bias = |options: &[&str]| {
         let args = [&["quantize", "w", "-o", "o", "--json", "--overwrite"], options].concat();

@@ -1,5 +1,5 @@
-//! The commands on files of tensors, end to end: contract, messages, exit statuses, bytes. Expected values are those of
-//! Tesla's tables and of the formats' definitions.
+//! The commands on files of tensors, end to end: contract, messages, exit statuses, bytes. Expected
+//! values are those of Tesla's tables and of the formats' definitions.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -58,7 +58,8 @@ impl Place {
         serde_json::from_str(&self.run(args)).expect("output is JSON")
     }
 
-    /// Fails with status 1, nothing on standard output, one line that has all of `parts`; no file comes or changes.
+    /// Fails with status 1, nothing on standard output, one line that has all of `parts`; no file
+    /// comes or changes.
     fn refuses(&self, args: &[&str], parts: &[&str]) {
         let state = || {
             let names = self.names();
@@ -155,7 +156,8 @@ fn wide_codes_and_the_largest_bias() {
     let file = SafeTensors::deserialize(&bytes).expect("a safetensors file");
     assert_eq!(file.tensor("w").expect("codes").data(), [0x00, 0x3c, 0x00, 0xc0]);
     assert_eq!(file.tensor("w").expect("codes").dtype(), Dtype::U16);
-    // The largest magnitude of cfloat8_1_4_3 is 1.875 · 2^(15 − bias), so 0.3 takes at most bias 17 (0.46875).
+    // The largest magnitude of cfloat8_1_4_3 is 1.875 · 2^(15 − bias), so 0.3 takes at most bias 17
+    // (0.46875).
     place.tensors("a.safetensors", &[("w", Dtype::F32, &[2], f32s(&[0.3, -0.001]))]);
     let report =
         place.json(&["quantize", "a.safetensors", "-o", "a2.safetensors", "--bias", "amax", "--json"]);
@@ -626,7 +628,8 @@ fn the_bare_command_runs_the_sample_and_leaves_nothing() {
         let tensors = object[job]["tensors"].as_array().expect("an array");
         tensors.iter().find(|tensor| tensor["name"] == name).expect("the tensor")["sqnr_db"].as_f64()
     };
-    // Far below the smallest value at bias 7 everything becomes zero, so that the error is the signal.
+    // Far below the smallest value at bias 7 everything becomes zero, so that the error is the
+    // signal.
     assert_eq!(ratio("bias_7", "optimizer.gradient"), Some(0.0));
     assert!(ratio("auto", "optimizer.gradient") > Some(31.0));
     assert!(place.names().is_empty() && temporary.names().is_empty());

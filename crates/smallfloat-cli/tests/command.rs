@@ -1,4 +1,5 @@
-//! The command from outside: contract, messages, exit statuses. Expected values are those of the formats' definitions.
+//! The command from outside: contract, messages, exit statuses. Expected values are those of the
+//! formats' definitions.
 
 use std::io::Read as _;
 use std::process::{Command as Process, Stdio};
@@ -198,8 +199,8 @@ fn convert_refuses_values_that_the_source_lacks() {
 
 #[test]
 fn stochastic_words_come_from_a_seed_by_data_line() {
-    // 1 + 1/16 is half-way between 1 and 1.125: away iff the word is at least 2^31. The words of seed 0 are the first
-    // known answer of Philox4x32-10: 6627e8d5 e169c58d bc57ac4c 9b00dbd8.
+    // 1 + 1/16 is half-way between 1 and 1.125: away iff the word is at least 2^31. The words of
+    // seed 0 are the first known answer of Philox4x32-10: 6627e8d5 e169c58d bc57ac4c 9b00dbd8.
     let args = [
         "convert",
         "--from",

@@ -1,5 +1,5 @@
-//! `smallfloat eval`: P3109's spelling, streams, and what it refuses. Expected values are those of the P3109 talk, of Tesla's
-//! paper's digest (Table 6) and of the draft's golden vectors.
+//! `smallfloat eval`: P3109's spelling, streams, and what it refuses. Expected values are those of
+//! the P3109 talk, of Tesla's paper's digest (Table 6) and of the draft's golden vectors.
 
 use assert_cmd::Command;
 use predicates::str::contains;

@@ -1,5 +1,6 @@
-//! `smallfloat eval` with blocks, scales, queries and random sequences, as a newcomer types them. Expected codes are the
-//! P3109 draft's golden vectors (D1 revised, September 2026) or sums done by hand.
+//! `smallfloat eval` with blocks, scales, queries and random sequences, as a newcomer types them.
+//! Expected codes are the P3109 draft's golden vectors (D1 revised, September 2026) or sums done by
+//! hand.
 
 use assert_cmd::Command;
 use predicates::str::contains;

@@ -257,7 +257,8 @@ fn sizes_are_bounded() {
     assert_eq!(explorer.request("GET", "/", &[], b"").status, 200, "the server goes on");
 }
 
-/// All of 200 requests at once are answered, the slow ones among them, while others hold connections and send nothing.
+/// All of 200 requests at once are answered, the slow ones among them, while others hold
+/// connections and send nothing.
 #[test]
 fn two_hundred_requests_at_once() {
     let explorer = Explorer::start();

@@ -1,10 +1,11 @@
-//! The command in trouble: every call that makes, writes, flushes or renames its output fails or is the last thing the
-//! process does; it is killed at random times; disks and limits are too small. Whatever happens, the output is the old
-//! file or the new one, whole; an error leaves no temporary and says what happened; what a killed run leaves is found by
-//! the next.
+//! The command in trouble: every call that makes, writes, flushes or renames its output fails or is
+//! the last thing the process does; it is killed at random times; disks and limits are too small.
+//! Whatever happens, the output is the old file or the new one, whole; an error leaves no temporary
+//! and says what happened; what a killed run leaves is found by the next.
 //!
-//! The calls are caught by a small library (`faults/shim.c`) that stands before the C library. It is built with the
-//! system's C compiler; without one these tests say so and pass. `SMALLFLOAT_KILLS` is the number of random kills.
+//! The calls are caught by a small library (`faults/shim.c`) that stands before the C library. It
+//! is built with the system's C compiler; without one these tests say so and pass.
+//! `SMALLFLOAT_KILLS` is the number of random kills.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -26,7 +27,8 @@ const NO_SPACE: i32 = 28;
 const INPUT_OUTPUT: i32 = 5;
 const INTERRUPTED: i32 = 4;
 
-/// A folder with an input of three tensors, one of them more than a buffer long, and what it must become.
+/// A folder with an input of three tensors, one of them more than a buffer long, and what it must
+/// become.
 struct Place {
     folder: TempDir,
     input: Vec<u8>,
@@ -102,7 +104,8 @@ impl Place {
         found == self.new
     }
 
-    /// Checks that what lies in the folder beyond input and output is what `leftovers` finds, and removes it.
+    /// Checks that what lies in the folder beyond input and output is what `leftovers` finds, and
+    /// removes it.
     #[track_caller]
     fn take_leftovers(&self, what: &str) -> Vec<PathBuf> {
         let found = leftovers(self.path(OUT)).unwrap();
@@ -198,7 +201,8 @@ fn the_file_is_flushed_before_the_rename_and_the_folder_after_it() {
     let Some(faults) = Faults::new() else { return };
     let calls: Vec<&str> = faults.calls.iter().map(String::as_str).collect();
     let writes = calls.iter().filter(|call| **call == "write").count();
-    // Parts of 65,536 elements of the big tensor, one each of the others, two biases, the header's length and its text.
+    // Parts of 65,536 elements of the big tensor, one each of the others, two biases, the header's
+    // length and its text.
     assert_eq!(writes, 10 + 1 + 1 + 2 + 2, "{calls:?}");
     assert_eq!(calls[..2], ["make", "set length"]);
     assert!(calls[2..2 + writes].iter().all(|call| *call == "write"), "{calls:?}");
@@ -323,7 +327,8 @@ fn the_mode_is_the_old_files_or_what_the_umask_leaves() {
     }
 }
 
-/// The old file stays where a limit on file sizes ends the run, which without a handler would be by a signal.
+/// The old file stays where a limit on file sizes ends the run, which without a handler would be by
+/// a signal.
 #[test]
 fn a_limit_on_file_sizes_is_an_error_and_no_signal() {
     let place = Place::new(600_000);
@@ -381,7 +386,8 @@ fn killed_at_random_times() {
         std::env::var("SMALLFLOAT_KILLS").map_or(200, |n| n.parse().expect("SMALLFLOAT_KILLS is a number"));
     let place = Place::new(600_000);
     random_kills(&place, kills, true);
-    // The same where there is no file to be replaced, and no leave to replace one: another system call makes the name.
+    // The same where there is no file to be replaced, and no leave to replace one: another system
+    // call makes the name.
     random_kills(&place, kills.div_ceil(2), false);
 }
 

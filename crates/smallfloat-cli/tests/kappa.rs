@@ -72,7 +72,8 @@ fn vectors_from_a_stream() {
     kappa(&[ADD, "--vectors", "-"]).write_stdin("4 4 8\n").assert().success().stdout(contains("κ = NaN"));
 }
 
-/// Scale and element in turn: with scales of 1 (code 80) and 2 (81), 1 + 2·(1/2) = 2; the next value below is 3/2.
+/// Scale and element in turn: with scales of 1 (code 80) and 2 (81), 1 + 2·(1/2) = 2; the next
+/// value below is 3/2.
 #[test]
 fn scaled_operations_and_neighbours_are_measured() {
     let scaled = "ScaledAdd<(Binary8p1uf, Binary4p2sf), (Binary8p1uf, Binary4p2sf), Binary4p2sf>";

@@ -1,4 +1,5 @@
-//! `smallfloat lab`: the list, tables, JSON, pictures, real tensors, what it refuses, and the pages of `docs/lab`.
+//! `smallfloat lab`: the list, tables, JSON, pictures, real tensors, what it refuses, and the pages
+//! of `docs/lab`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -101,7 +102,8 @@ fn wrong_usage_is_refused() {
     lab(&["underflow", "--input", "no.safetensors"]).assert().code(1).stderr(contains("no.safetensors"));
 }
 
-/// Every experiment has a section with its picture and command; those that take no time are what the page says.
+/// Every experiment has a section with its picture and command; those that take no time are what
+/// the page says.
 #[test]
 fn pages_are_up_to_date() {
     let read = |name: &str| fs::read_to_string(pages().join(name)).expect("a page");

@@ -1,6 +1,7 @@
-//! Peak memory of the command, as the system measured it: at most 64 MiB and 8 MiB a thread, however long the file. The
-//! inputs are sparse files, so that their size costs no disk. With `SMALLFLOAT_EXTENSIVE=1` a gibibyte goes through every
-//! command that reads all of a file, and eight of them through quantize, verify and dequantize.
+//! Peak memory of the command, as the system measured it: at most 64 MiB and 8 MiB a thread,
+//! however long the file. The inputs are sparse files, so that their size costs no disk. With
+//! `SMALLFLOAT_EXTENSIVE=1` a gibibyte goes through every command that reads all of a file, and
+//! eight of them through quantize, verify and dequantize.
 #![cfg(target_os = "linux")]
 
 use std::fmt::Write as _;
@@ -126,9 +127,10 @@ fn memory_is_bounded_whatever_the_size() {
     the_longest_headers(&folder);
 }
 
-/// The longest header there may be, a hundred megabytes of the smallest entries there are: the bound of forty times its
-/// length, for the process as the system measures it, and for a file that is refused at the header's very end. The
-/// peak of children only grows, so this comes last, in the same test.
+/// The longest header there may be, a hundred megabytes of the smallest entries there are: the
+/// bound of forty times its length, for the process as the system measures it, and for a file that
+/// is refused at the header's very end. The peak of children only grows, so this comes last, in the
+/// same test.
 fn the_longest_headers(folder: &TempDir) {
     const LONGEST: usize = 100_000_000;
     let path = folder.path().join("long.safetensors");

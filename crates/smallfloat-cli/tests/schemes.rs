@@ -1,4 +1,5 @@
-//! Schemes through the command: files, folders, messages. Expected values follow from the formats' definitions.
+//! Schemes through the command: files, folders, messages. Expected values follow from the formats'
+//! definitions.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! `plan`, `apply` and `finalize` as a user runs them: by hand, as tasks of an array, and after mistakes.
+//! `plan`, `apply` and `finalize` as a user runs them: by hand, as tasks of an array, and after
+//! mistakes.
 
 use std::fs;
 use std::path::Path;

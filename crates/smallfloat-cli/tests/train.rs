@@ -1,4 +1,5 @@
-//! `smallfloat train`: runs, reports, pictures, checkpoints that outlive a kill, and what it refuses.
+//! `smallfloat train`: runs, reports, pictures, checkpoints that outlive a kill, and what it
+//! refuses.
 #![cfg(feature = "train")]
 
 use std::fs;
@@ -40,7 +41,8 @@ fn a_run_with_report_and_picture() {
     // Four layers with three operands each.
     assert_eq!(biases.len(), 12);
     for bias in biases {
-        // Each change begins where the one before ended, and the last leads to the bias that the report names.
+        // Each change begins where the one before ended, and the last leads to the bias that the
+        // report names.
         let mut now = bias["first"].as_i64().unwrap();
         for change in bias["changes"].as_array().unwrap() {
             assert_eq!(change["from"].as_i64().unwrap(), now);

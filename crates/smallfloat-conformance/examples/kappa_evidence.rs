@@ -1,4 +1,5 @@
-//! Prints a section of `docs/evidence/correctness.md`: κ of exponentials as they are really computed. The argument is the date; `just kappa` runs it.
+//! Prints a section of `docs/evidence/correctness.md`: κ of exponentials as they are really
+//! computed. The argument is the date; `just kappa` runs it.
 
 use std::fmt::Write as _;
 use std::time::Instant;

@@ -9,7 +9,8 @@ pub enum Error {
     /// A name, a format or an operation that is not understood.
     #[error(transparent)]
     Core(#[from] smallfloat::Error),
-    /// An operation whose result is not one number of a format, or a variant of one that is not scalar.
+    /// An operation whose result is not one number of a format, or a variant of one that is not
+    /// scalar.
     #[error(
         "{name}: κ is measured where the result is one number, as that of Add, ScaledAdd or NextGreaterThan is; \
          variants are of scalar operations that round, as Add is"

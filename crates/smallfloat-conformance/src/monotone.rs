@@ -5,8 +5,9 @@ use smallfloat::{Datum, Format, NegativeRule, Projection};
 
 use crate::error::Error;
 
-/// Functions of one operand that, on each of the [`sides`] of an operand's values, are defined nowhere or everywhere, monotone,
-/// and of one sign. So of the two ends of a side at most one overflows: where both have one result, so has all between.
+/// Functions of one operand that, on each of the [`sides`] of an operand's values, are defined
+/// nowhere or everywhere, monotone, and of one sign. So of the two ends of a side at most one
+/// overflows: where both have one result, so has all between.
 const MONOTONE: [&str; 25] = [
     "Convert",
     "Negate",
@@ -46,8 +47,9 @@ pub(crate) fn is_monotone(name: &str, to: &Format, projection: &Projection) -> b
 #[derive(Clone, Debug)]
 pub(crate) struct Runs {
     operand: Format,
-    /// Ascending places of the operand (see [`place`]), each the first of a run, and the run's result. NaNs lie at both
-    /// ends; where a format has its NaN on the code of −0, that place is theirs.
+    /// Ascending places of the operand (see [`place`]), each the first of a run, and the run's
+    /// result. NaNs lie at both ends; where a format has its NaN on the code of −0, that place is
+    /// theirs.
     starts: Vec<(i64, u64)>,
 }
 
@@ -73,10 +75,12 @@ fn last(operand: &Format) -> i64 {
     ends.into_iter().find_map(|end| operand.encode(end)).map_or(0, |code| place(code, operand))
 }
 
-/// The ends of runs of places, in ascending order: −∞, (−∞, −1), −1, (−1, 0), −0, 0, (0, 1), 1, (1, ∞), ∞.
+/// The ends of runs of places, in ascending order: −∞, (−∞, −1), −1, (−1, 0), −0, 0, (0, 1), 1, (1,
+/// ∞), ∞.
 ///
-/// Infinities are apart since they can be clamped as finite values are not, −0 since some formats have NaN there, 0 and ±1
-/// since functions have their poles, zeros and ends there, which in some formats become NaN.
+/// Infinities are apart since they can be clamped as finite values are not, −0 since some formats
+/// have NaN there, 0 and ±1 since functions have their poles, zeros and ends there, which in some
+/// formats become NaN.
 fn sides(operand: &Format) -> Vec<(i64, i64)> {
     let top = operand.encode(operand.max_finite()).map_or(0, |code| place(code, operand));
     let one = Datum::finite(false, 1, 0);
@@ -93,7 +97,8 @@ fn sides(operand: &Format) -> Vec<(i64, i64)> {
 }
 
 impl Runs {
-    /// The runs of a function from codes of a format to codes that is as [`MONOTONE`] says on each of the [`sides`].
+    /// The runs of a function from codes of a format to codes that is as [`MONOTONE`] says on each
+    /// of the [`sides`].
     ///
     /// # Errors
     /// Those of the function.
@@ -108,7 +113,8 @@ impl Runs {
             starts.push((low, at_low));
             split((low, at_low), (high, at_high), &result, &mut starts)?;
         }
-        // A result depends on a NaN's sign and on nothing else of it; every format with NaN has one of these.
+        // A result depends on a NaN's sign and on nothing else of it; every format with NaN has one
+        // of these.
         let candidates = [operand.max_code() >> 1, operand.max_code(), 1 << (operand.width() - 1)];
         let mut nan = [0; 2];
         for (result, negative) in nan.iter_mut().zip([false, true]) {

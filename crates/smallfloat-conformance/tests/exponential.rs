@@ -20,8 +20,9 @@ fn kappa(text: &str, recipe: &str) -> Kappa {
     measure(text, recipe).total().kappa()
 }
 
-/// P3109 draft, section on κ-approximate implementations: Exp<binary32, Binary8p4se, …> whose subnormal results become 0 or the
-/// smallest normal value has κ = 4. The seven subnormals have codes 1 to 7, the smallest normal value 8.
+/// P3109 draft, section on κ-approximate implementations: Exp<binary32, Binary8p4se, …> whose
+/// subnormal results become 0 or the smallest normal value has κ = 4. The seven subnormals have
+/// codes 1 to 7, the smallest normal value 8.
 fn the_drafts_example(operand: &str) {
     for saturation in ["SatFinite", "SatPropagate", "SatNone"] {
         let text = format!("Exp<{operand}, Binary8p4se, (NearestTiesToEven, {saturation})>");
@@ -49,8 +50,8 @@ fn the_drafts_example_on_binary32() {
     }
 }
 
-/// binary64 has 49 bits more than these results, and e^x is irrational for every operand but 0: no bfloat16 operand comes as
-/// near to a tie as the library's error of less than 2^−52 could matter.
+/// binary64 has 49 bits more than these results, and e^x is irrational for every operand but 0: no
+/// bfloat16 operand comes as near to a tie as the library's error of less than 2^−52 could matter.
 #[test]
 fn through_binary64_nothing_is_lost() {
     for result in ["Binary8p3se", "Binary8p4se", "e4m3fn", "cfloat8_1_4_3:bias=7", "cfloat8_1_5_2:bias=15"] {
@@ -63,7 +64,8 @@ fn through_binary64_nothing_is_lost() {
 }
 
 /// |r| ≤ ½·ln 2: a polynomial of degree 1 is up to 0.059 of the value off, half a step of Binary8p4se or a little more; one of
-/// degree 2 up to 0.0076. Degree 6 is off by less than binary32's precision can show in 4 bits, but for near ties.
+/// degree 2 up to 0.0076. Degree 6 is off by less than binary32's precision can show in 4 bits, but
+/// for near ties.
 #[test]
 fn polynomials_gain_with_their_degree() {
     let text = "Exp<bfloat16, Binary8p4se, (NearestTiesToEven, SatFinite)>";

@@ -39,8 +39,8 @@ fn by_hand_on_eight_codes() {
     assert_eq!(kappa(&|_| 0), (Kappa::Nan, 7, Some(4)));
 }
 
-/// 1/x for Binary4p2se, whose values are 0, 1/4, 1/2, 3/4, 1, 3/2, 2, Inf (codes 0 to 7) and their negatives: 1/0 is NaN,
-/// 1/(1/4) = 4 overflows. Whoever saturates there gives 2 instead of Inf.
+/// 1/x for Binary4p2se, whose values are 0, 1/4, 1/2, 3/4, 1, 3/2, 2, Inf (codes 0 to 7) and their
+/// negatives: 1/0 is NaN, 1/(1/4) = 4 overflows. Whoever saturates there gives 2 instead of Inf.
 #[test]
 fn infinities_must_match() {
     let text = "Recip<Binary4p2se, Binary4p2se, (NearestTiesToEven, SatNone)>";
@@ -63,20 +63,22 @@ fn infinities_must_match() {
     assert_eq!((total_of.total().kappa(), total_of.total().nan_mismatches()), (Kappa::Nan, 1));
 }
 
-/// The draft's example: subnormal results of Binary8p4se have codes 1 to 7, the smallest normal is 8.
+/// The draft's example: subnormal results of Binary8p4se have codes 1 to 7, the smallest normal is
+/// 8.
 #[test]
 fn flushing_subnormal_results_of_binary8p4se() {
     let convert = "Convert<bfloat16, Binary8p4se, (NearestTiesToEven, SatFinite)>";
     assert_eq!(measure(convert, "flush-nearest").total().kappa(), Kappa::Steps(4));
     assert_eq!(measure(convert, "flush-zero").total().kappa(), Kappa::Steps(7));
     assert_eq!(measure(convert, "flush-normal").total().kappa(), Kappa::Steps(7));
-    // Half of the subnormal results of CFloat8 with Tesla's denormals are nearer to 0 than to the smallest normal value by
-    // more than half: 7/16 of it is the largest.
+    // Half of the subnormal results of CFloat8 with Tesla's denormals are nearer to 0 than to the
+    // smallest normal value by more than half: 7/16 of it is the largest.
     let tesla = "Convert<bfloat16, cfloat8_1_4_3:bias=7>";
     assert_eq!(measure(tesla, "flush-nearest").total().kappa(), Kappa::Steps(7));
 }
 
-/// Rounding twice is one step off where the first rounding makes a tie. Of 2^16 operands binary16's 11 bits → 9 → 4 do so.
+/// Rounding twice is one step off where the first rounding makes a tie. Of 2^16 operands binary16's
+/// 11 bits → 9 → 4 do so.
 #[test]
 fn rounding_twice() {
     let convert = "Convert<binary16, Binary8p4se, (NearestTiesToEven, SatFinite)>";
@@ -89,7 +91,8 @@ fn rounding_twice() {
     assert_eq!(measure("Sqrt<bfloat16, e4m3fn>", "f64-libm").total().differing(), 0);
 }
 
-/// A table of 64 entries is right to about 14 bits, one of 2 entries to about 5: the second misses results of 4 bits.
+/// A table of 64 entries is right to about 14 bits, one of 2 entries to about 5: the second misses
+/// results of 4 bits.
 #[test]
 fn coarser_tables_are_worse() {
     for name in ["Recip", "Sqrt"] {
@@ -155,7 +158,8 @@ fn runs_have_the_results_of_single_calls() {
 fn vectors_line_by_line() -> Result<(), Error> {
     let operation = operation("Add<Binary4p2sf, Binary4p2sf, Binary4p2sf>");
     let read = |text: &str| Vectors::read(&operation, Options::default(), text.as_bytes());
-    // 1 + 1 = 2 (codes 4, 4 → 6); 3 + 3 saturates at the largest, 3, or is NaN: the default is SatNone.
+    // 1 + 1 = 2 (codes 4, 4 → 6); 3 + 3 saturates at the largest, 3, or is NaN: the default is
+    // SatNone.
     let vectors = read("# one\n4 4 6\n\n0x4 0X4 7 # one step off\n7 7 8\n")?;
     let total = vectors.gauge().total();
     assert_eq!((total.kappa(), total.compared(), total.differing()), (Kappa::Steps(1), 3, 1));
@@ -214,8 +218,9 @@ fn one_thread_or_many() {
     assert_eq!(parts + one.elsewhere().compared(), one.total().compared());
 }
 
-/// NextGreaterThan of Binary3p2sf (values as above) given as the operand itself: one step, at each of the six values that
-/// have a next one. ScaledFMA's six operands, three bits each, are all tried.
+/// NextGreaterThan of Binary3p2sf (values as above) given as the operand itself: one step, at each
+/// of the six values that have a next one. ScaledFMA's six operands, three bits each, are all
+/// tried.
 #[test]
 fn neighbours_and_scaled_operations_are_swept() {
     let next = operation("NextGreaterThan<Binary3p2sf>");

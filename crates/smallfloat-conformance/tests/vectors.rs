@@ -1,6 +1,8 @@
-//! Test vectors: what is generated is right and complete in every layout, and what is wrong is found and named.
+//! Test vectors: what is generated is right and complete in every layout, and what is wrong is
+//! found and named.
 //!
-//! Expected values are Tesla's paper's digest and arithmetic by hand, never what the generator printed.
+//! Expected values are Tesla's paper's digest and arithmetic by hand, never what the generator
+//! printed.
 
 use std::collections::HashSet;
 
@@ -41,7 +43,8 @@ fn cause(report: &Report) -> &str {
     report.mistakes[cause.mistake].name()
 }
 
-/// The paper's digest, Table 4: binary32, code, flags (bit 1 underflow, 2 overflow, 4 invalid, 5 denormal).
+/// The paper's digest, Table 4: binary32, code, flags (bit 1 underflow, 2 overflow, 4 invalid, 5
+/// denormal).
 const TESLA: [&str; 24] = [
     "00000000 00 00",
     "80000000 80 00",
@@ -220,8 +223,9 @@ fn common_mistakes_are_named() {
 /// Mistakes that are no other unit: by hand.
 #[test]
 fn more_mistakes_are_named() {
-    // 1.0625 is half way from 1 to 1.125, 1.1875 from 1.125 to 1.25. A little more rounds up, unless a narrower format drops
-    // the little first: then 1.0625 goes to 1, and 1.1875 to 1.25 all the same, which tells it from truncation.
+    // 1.0625 is half way from 1 to 1.125, 1.1875 from 1.125 to 1.25. A little more rounds up,
+    // unless a narrower format drops the little first: then 1.0625 goes to 1, and 1.1875 to 1.25
+    // all the same, which tells it from truncation.
     let convert = |lines: &str| {
         run(&format!("# operation: Convert<binary32, e4m3fn, semantics=ieee>\n{lines}")).expect(lines)
     };
@@ -260,7 +264,8 @@ fn scale_and_elements_are_told_apart() {
     }
 }
 
-/// Mistakes about what a format does not have, in E4M3FN and E3M2FN, whose largest values are 448 (0x7e) and 28 (0x1f).
+/// Mistakes about what a format does not have, in E4M3FN and E3M2FN, whose largest values are 448
+/// (0x7e) and 28 (0x1f).
 #[test]
 fn mistakes_beyond_the_range_are_named() {
     let judged = |to: &str, any_nan: bool, lines: &str| {

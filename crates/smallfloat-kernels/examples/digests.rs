@@ -1,8 +1,10 @@
-//! Digests of everything that the kernels compute, on fixed inputs: equal on every machine and level (`just other-machines`).
+//! Digests of everything that the kernels compute, on fixed inputs: equal on every machine and
+//! level (`just other-machines`).
 //!
-//! `digests [LEVEL]` prints rows of comma-separated values: what was computed, of which formats, how many results, and the first
-//! 16 digits of the SHA-256 of codes or values (little-endian) and of what was counted. Nothing in a row names the machine or
-//! the level, so two runs are compared as whole files; the level goes to standard error.
+//! `digests [LEVEL]` prints rows of comma-separated values: what was computed, of which formats,
+//! how many results, and the first 16 digits of the SHA-256 of codes or values (little-endian) and
+//! of what was counted. Nothing in a row names the machine or the level, so two runs are compared
+//! as whole files; the level goes to standard error.
 
 use std::process::ExitCode;
 
@@ -14,7 +16,8 @@ use smallfloat_kernels::{
     Level, Nibbles, RandomWords, Recode, bf16, f16, pack4, pack6, unpack4, unpack6,
 };
 
-/// Formats beside the catalogue's: other biases, both readings of denormals, P3109's, flushed subnormals.
+/// Formats beside the catalogue's: other biases, both readings of denormals, P3109's, flushed
+/// subnormals.
 const OTHERS: [&str; 14] = [
     "cfloat8_1_4_3:bias=11,subnormals=gradual",
     "cfloat8_1_4_3:bias=63",
@@ -34,8 +37,8 @@ const OTHERS: [&str; 14] = [
 
 const SATURATIONS: [Saturation; 3] = [Saturation::SatFinite, Saturation::SatPropagate, Saturation::SatNone];
 
-/// Inputs of binary32 by default projections, and in every mode into formats of at most 8 bits and into wider ones, whose tables of
-/// classes are larger.
+/// Inputs of binary32 by default projections, and in every mode into formats of at most 8 bits and
+/// into wider ones, whose tables of classes are larger.
 const DEFAULT: usize = 1 << 22;
 const MODES: usize = 1 << 18;
 const WIDE_MODES: usize = 1 << 14;
@@ -51,8 +54,8 @@ impl Mixed {
         z ^ z >> 31
     }
 
-    /// Any bits; or, as often, a number between 2^-48 and 2^48 with few significant bits, or one beside it: values and midpoints of
-    /// small formats among them.
+    /// Any bits; or, as often, a number between 2^-48 and 2^48 with few significant bits, or one
+    /// beside it: values and midpoints of small formats among them.
     fn float<T: Element>(&mut self) -> T {
         let word = self.next();
         if word >> 63 == 0 {
@@ -144,7 +147,8 @@ fn every_byte() -> Vec<u8> {
     (0..=u8::MAX).collect()
 }
 
-/// Encodes with a projection and adds codes and events to a row; words are for stochastic roundings.
+/// Encodes with a projection and adds codes and events to a row; words are for stochastic
+/// roundings.
 fn encode<T: Element>(
     row: &mut Row,
     level: Level,

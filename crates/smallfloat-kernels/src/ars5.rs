@@ -1,12 +1,13 @@
 //! [`Ars5`]: a generator of random words by AES rounds.
 
-/// Five AES rounds of a 128-bit counter, after ARS of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011),
-/// section 4.1.
+/// Five AES rounds of a 128-bit counter, after ARS of Salmon et al., "Parallel random numbers: as
+/// easy as 1, 2, 3" (2011), section 4.1.
 ///
-/// Counter = (low, high half of the block's number, low, high half of the stream), key = (low, high half of the seed, 0, 0),
-/// both four little-endian 32-bit words. The state is counter ⊕ key; before each round the key's two 64-bit halves grow by
-/// 0x9e3779b97f4a7c15 and 0xbb67ae8584caa73b; a round is FIPS 197's SubBytes, ShiftRows, MixColumns and AddRoundKey, the
-/// fifth one without MixColumns. It is a generator for simulations, no cipher.
+/// Counter = (low, high half of the block's number, low, high half of the stream), key = (low, high
+/// half of the seed, 0, 0), both four little-endian 32-bit words. The state is counter ⊕ key;
+/// before each round the key's two 64-bit halves grow by 0x9e3779b97f4a7c15 and 0xbb67ae8584caa73b;
+/// a round is FIPS 197's SubBytes, ShiftRows, MixColumns and AddRoundKey, the fifth one without
+/// MixColumns. It is a generator for simulations, no cipher.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ars5 {
     /// The seed; the same seed gives the same words, always and everywhere.
@@ -53,7 +54,8 @@ static SUBSTITUTION: [u8; 256] = substitution();
 
 const fn substitution() -> [u8; 256] {
     let mut table = [0; 256];
-    // 3 generates the field's units and 0xf6 is its inverse: p runs through all units, q through their inverses.
+    // 3 generates the field's units and 0xf6 is its inverse: p runs through all units, q through
+    // their inverses.
     let (mut p, mut q) = (1_u8, 1_u8);
     loop {
         p ^= times_x(p);
@@ -71,7 +73,8 @@ const fn substitution() -> [u8; 256] {
     table
 }
 
-/// SubBytes, ShiftRows and, if `mix`, MixColumns of a state of two little-endian halves (FIPS 197, section 5.1).
+/// SubBytes, ShiftRows and, if `mix`, MixColumns of a state of two little-endian halves (FIPS 197,
+/// section 5.1).
 fn aes_round(state: [u64; 2], mix: bool) -> [u64; 2] {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&state[0].to_le_bytes());
@@ -95,7 +98,8 @@ fn aes_round(state: [u64; 2], mix: bool) -> [u64; 2] {
 mod tests {
     use super::{SUBSTITUTION, substitution};
 
-    /// FIPS 197, section 4.2: a product of polynomials, and what is left of it modulo x^8 + x^4 + x^3 + x + 1.
+    /// FIPS 197, section 4.2: a product of polynomials, and what is left of it modulo x^8 + x^4 +
+    /// x^3 + x + 1.
     fn times(a: u16, b: u16) -> u16 {
         let product = (0..8).filter(|i| b >> i & 1 == 1).fold(0, |sum, i| sum ^ a << i);
         (0..8).rev().fold(product, |rest, i| if rest >> (i + 8) & 1 == 1 { rest ^ 0x11b << i } else { rest })

@@ -37,7 +37,8 @@ impl EventCounts {
     }
 }
 
-/// What one element did: six flags and four counted events, as bits above the code in a table entry.
+/// What one element did: six flags and four counted events, as bits above the code in a table
+/// entry.
 pub(crate) mod bit {
     pub(crate) const FLAGS: u32 = 16;
     pub(crate) const COUNTED: u32 = 22;

@@ -30,8 +30,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Results are those of [`smallfloat::convert`], element by element: encoders and decoders are tables that the core
-//! fills, or vector kernels that tests hold to these tables. Nothing depends on the number of threads, the length or the alignment of slices, or the data's class.
+//! Results are those of [`smallfloat::convert`], element by element: encoders and decoders are
+//! tables that the core fills, or vector kernels that tests hold to these tables. Nothing depends
+//! on the number of threads, the length or the alignment of slices, or the data's class.
 #![expect(clippy::inline_always, reason = "lane code must melt into its loop")]
 
 mod arch;

@@ -86,8 +86,8 @@ pub(crate) fn map_blocks<T: Sync, R: Send>(
     source.chunks(block).enumerate().map(|(i, piece)| work(i * block, piece)).collect()
 }
 
-/// Splits a long slice into one part a thread and gives the results in order; `None` if they would have
-/// fewer than `least` elements.
+/// Splits a long slice into one part a thread and gives the results in order; `None` if they would
+/// have fewer than `least` elements.
 pub(crate) fn in_parts<T: Sync, R: Send>(
     source: &[T],
     least: usize,

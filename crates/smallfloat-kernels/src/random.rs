@@ -1,7 +1,8 @@
 //! [`Generator`] and [`RandomWords`]: where stochastic rounding takes its random words from.
 //!
-//! Both generators are functions of a key (the seed), a counter (four elements share a block) and nothing else, so chunks,
-//! threads and machines never change a word. Element i takes word i mod 4 of block ⌊i/4⌋ (`docs/semantics.md` S5).
+//! Both generators are functions of a key (the seed), a counter (four elements share a block) and
+//! nothing else, so chunks, threads and machines never change a word. Element i takes word i mod 4
+//! of block ⌊i/4⌋ (`docs/semantics.md` S5).
 
 use smallfloat::random::Philox;
 
@@ -48,7 +49,8 @@ impl Generator {
         }
     }
 
-    /// The words of blocks from `first` on, with the instructions of a level. The same at every level.
+    /// The words of blocks from `first` on, with the instructions of a level. The same at every
+    /// level.
     pub fn fill_blocks(&self, level: Level, first: u64, blocks: &mut [[u32; 4]]) {
         let filled = Machine::new(level).and_then(|machine| match self {
             Self::Philox(philox) => machine.fill_philox(philox, first, blocks),

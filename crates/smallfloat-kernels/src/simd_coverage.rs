@@ -1,5 +1,6 @@
-//! The quick ways are there: for which formats and functions kernels must not fall back to slower ways with the same results. Plans that
-//! do not describe a format are given up when they are made, so a mistake in one would cost nothing but speed.
+//! The quick ways are there: for which formats and functions kernels must not fall back to slower
+//! ways with the same results. Plans that do not describe a format are given up when they are made,
+//! so a mistake in one would cost nothing but speed.
 
 use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64, CATALOGUE, E4M3FN, E5M2};
 use smallfloat::ops::{Operation, OperationOptions};
@@ -38,7 +39,8 @@ fn decoders_have_their_constants() {
         let nibbles = format.width() == 8 && format.is_signed();
         assert_eq!(plans.nibbles.is_some(), nibbles, "{format}");
     }
-    // All upper codes have a sign, or, where a byte has bits to spare, none differs from the lower one.
+    // All upper codes have a sign, or, where a byte has bits to spare, none differs from the lower
+    // one.
     for (name, expected) in [
         ("cfloat8_1_4_3:bias=7", Some((128, 127, 0x80))),
         ("e2m1fn", Some((0, 0, 0))),
@@ -70,7 +72,8 @@ fn encoders_have_their_constants() {
     }
 }
 
-/// Of the values that an unsigned format meets with a minus sign, those up to a bound become zero, as the core says.
+/// Of the values that an unsigned format meets with a minus sign, those up to a bound become zero,
+/// as the core says.
 #[test]
 fn negative_values_up_to_a_bound_become_zero() {
     for name in [
@@ -96,7 +99,8 @@ fn negative_values_up_to_a_bound_become_zero() {
     }
 }
 
-/// Random bits reach the vectors' constants too: into bfloat16 the largest binary32 leaves the range only with all of them set.
+/// Random bits reach the vectors' constants too: into bfloat16 the largest binary32 leaves the
+/// range only with all of them set.
 #[test]
 fn stochastic_encoders_have_their_constants() {
     for count in [1, 8, 13] {
@@ -146,8 +150,8 @@ fn halves_of_the_machine() {
     }
 }
 
-/// What of a vector by rows needs no second look: NaN aside, E4M3FN's codes are linear to the last and their nibbles lie in
-/// bytes of their own.
+/// What of a vector by rows needs no second look: NaN aside, E4M3FN's codes are linear to the last
+/// and their nibbles lie in bytes of their own.
 #[test]
 fn nibbles_have_their_constants() {
     let of = |name: &str| {

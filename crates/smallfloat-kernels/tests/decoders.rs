@@ -1,4 +1,5 @@
-//! Decoders at every level against the core's values: bytes and half-words, every destination, every length and offset.
+//! Decoders at every level against the core's values: bytes and half-words, every destination,
+//! every length and offset.
 
 mod common;
 
@@ -7,7 +8,8 @@ use smallfloat::{Format, Projection, convert};
 use smallfloat_kernels::{Code, Decoder, Element, Level, bf16, f16};
 
 fn agree<T: Element, C: Code>(format: &Format) -> bool {
-    // A rounding makes every format decodable, so that tables with values of no kernel are tried too.
+    // A rounding makes every format decodable, so that tables with values of no kernel are tried
+    // too.
     let rounded: Projection = T::FORMAT.default_projection();
     let exact = Decoder::<T>::new(format, None);
     let compared = exact.is_ok();

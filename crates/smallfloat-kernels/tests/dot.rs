@@ -18,7 +18,8 @@ fn wide_formats_are_refused() {
     assert!(message.ends_with("has 16 bits, operations on slices take at most 8"), "{message}");
 }
 
-/// Exact sums are the core's, whose integers have any size; also with ∞, NaN and zeros among the terms.
+/// Exact sums are the core's, whose integers have any size; also with ∞, NaN and zeros among the
+/// terms.
 #[test]
 fn exact_sums_are_the_core_s() {
     let mut state = 6;
@@ -123,7 +124,8 @@ fn f32_sums_have_the_documented_order() {
     }
 }
 
-/// The P3109 talk's example: ±224 · 224 summed in binary16, saturating at every step (a slide of dot products by order).
+/// The P3109 talk's example: ±224 · 224 summed in binary16, saturating at every step (a slide of
+/// dot products by order).
 #[test]
 fn rounded_sums_go_left_to_right() {
     let (f, wide) = (format("e4m3fn"), format("binary16"));
@@ -141,7 +143,8 @@ fn rounded_sums_go_left_to_right() {
     assert_eq!(sum([plus, plus, minus, minus]), "-34848");
 }
 
-/// Integers by vectors: every length, data with and without specials, and as many products as add up at once.
+/// Integers by vectors: every length, data with and without specials, and as many products as add
+/// up at once.
 #[test]
 fn exact_sums_are_the_same_at_every_level() {
     let mut state = 10;

@@ -30,7 +30,8 @@ fn call(operation: &Specialization, codes: &[u64], flags: &mut Flags) -> u64 {
     }
 }
 
-/// Slices of `LENGTH` elements with tables and short ones through the core: the same codes and flags as call by call.
+/// Slices of `LENGTH` elements with tables and short ones through the core: the same codes and
+/// flags as call by call.
 macro_rules! check {
     ($text:expr, $([$type:ty; $bits:expr]),+ => $result:ty) => {{
         const LENGTH: usize = 1 << 15;
@@ -119,7 +120,8 @@ fn classes_of_products_and_sums() {
     check!("FAA<e5m2, e5m2, e5m2, e5m2, clamp=operands>", [u8; 8], [u8; 8], [u8; 8] => u8);
 }
 
-/// Sums too wide for an exact class, and wide enough to cancel down to what a class would have cut off.
+/// Sums too wide for an exact class, and wide enough to cancel down to what a class would have cut
+/// off.
 #[test]
 fn sums_beyond_classes() {
     for text in [

@@ -1,4 +1,5 @@
-//! Operations by vectors against the portable ones: codes and flags, all pairs, lengths and offsets.
+//! Operations by vectors against the portable ones: codes and flags, all pairs, lengths and
+//! offsets.
 
 mod common;
 

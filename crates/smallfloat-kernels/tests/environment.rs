@@ -1,4 +1,5 @@
-//! The host's floating-point settings change nothing: flushed subnormals and other rounding modes give the same bytes.
+//! The host's floating-point settings change nothing: flushed subnormals and other rounding modes
+//! give the same bytes.
 #![cfg(target_arch = "x86_64")]
 
 mod common;

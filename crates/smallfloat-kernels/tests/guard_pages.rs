@@ -1,5 +1,5 @@
-//! Slices that end at a page nobody may touch, and slices that begin behind one: a kernel that reads or writes a byte
-//! too many dies here, at every level.
+//! Slices that end at a page nobody may touch, and slices that begin behind one: a kernel that
+//! reads or writes a byte too many dies here, at every level.
 #![cfg(unix)]
 
 mod common;
@@ -69,8 +69,9 @@ impl<T: Plain> Deref for Guarded<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `length` elements from `offset` lie in the accessible pages, zeroed by the system or written since; the page
-        // size is a multiple of every `T`'s alignment, and so is the slice's length in bytes.
+        // SAFETY: `length` elements from `offset` lie in the accessible pages, zeroed by the system
+        // or written since; the page size is a multiple of every `T`'s alignment, and so is the
+        // slice's length in bytes.
         unsafe { std::slice::from_raw_parts(self.pages.as_ptr::<u8>().add(self.offset).cast(), self.length) }
     }
 }
@@ -207,7 +208,8 @@ fn guards_bite() {
     if let Ok(edge) = std::env::var(EDGE) {
         let (edge, back) = if edge == "begin" { (Edge::Begin, -1) } else { (Edge::End, 3) };
         let slice = Guarded::of(&[1_u8, 2, 3], edge);
-        // SAFETY: none: this access is the crime that the test wants punished, and volatile keeps it.
+        // SAFETY: none: this access is the crime that the test wants punished, and volatile keeps
+        // it.
         let byte = unsafe { slice.as_ptr().offset(back).read_volatile() };
         println!("read {byte} outside");
         return;

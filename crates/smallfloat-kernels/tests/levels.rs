@@ -1,4 +1,5 @@
-//! Every level against the portable one: codes, flags and counts, for formats × projections × data × lengths × offsets.
+//! Every level against the portable one: codes, flags and counts, for formats × projections × data
+//! × lengths × offsets.
 
 mod common;
 
@@ -49,7 +50,8 @@ fn levels_agree_f16() {
     levels_agree::<f16>();
 }
 
-/// Flags of long slices: found in the first block, in a later one, or never; and around the length of a block.
+/// Flags of long slices: found in the first block, in a later one, or never; and around the length
+/// of a block.
 #[test]
 fn flags_of_long_slices() {
     let format = Format::cfloat8_1_4_3(7).unwrap();
@@ -143,7 +145,8 @@ fn sweep_of_binary32() {
             .collect();
         let (mut expected, mut codes) = (vec![0_u8; 1 << 16], vec![0_u8; 1 << 16]);
         for high in 0..1_u32 << 16 {
-            // One low half in 256, another one for each high half, with those of values and midpoints among them.
+            // One low half in 256, another one for each high half, with those of values and
+            // midpoints among them.
             let (first, step) =
                 if extensive { (0, 1) } else { (high.wrapping_mul(37) % 256 * (high % 3).min(1), 256) };
             let step = step * sample();
@@ -198,7 +201,8 @@ fn decoders_agree_bf16() {
     assert!(decoders_agree::<bf16>() > 300 / sample());
 }
 
-/// Long slices are written past the caches: another loop, the same values; and nothing is written outside.
+/// Long slices are written past the caches: another loop, the same values; and nothing is written
+/// outside.
 #[test]
 fn streams_agree() {
     let format = Format::cfloat8_1_4_3(7).unwrap();

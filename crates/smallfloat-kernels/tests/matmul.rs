@@ -1,4 +1,5 @@
-//! Matrix products: against dot products, against the documented order, and for any level, blocks and threads.
+//! Matrix products: against dot products, against the documented order, and for any level, blocks
+//! and threads.
 
 mod common;
 
@@ -118,7 +119,8 @@ fn one_row_is_as_good_as_many() {
     }
 }
 
-/// A vector by rows of every format's codes: all specials, and everything but the largest exponents.
+/// A vector by rows of every format's codes: all specials, and everything but the largest
+/// exponents.
 #[test]
 fn a_vector_by_every_format() {
     let (mut state, f, mut compared) = (37, format("e4m3fn"), 0);
@@ -229,7 +231,8 @@ fn check_scales(dot: &Dot, f: &Format, (rows, columns): (usize, usize), state: &
     }
 }
 
-/// Sums in binary32 are projected by any mode, a stochastic one with the bits that it names; exact sums are rounded only once.
+/// Sums in binary32 are projected by any mode, a stochastic one with the bits that it names; exact
+/// sums are rounded only once.
 #[test]
 fn modes_of_products_as_codes() {
     let (f, to) = (format("e4m3fn"), format("e5m2"));

@@ -1,4 +1,5 @@
-//! Every level against the core: formats of 8 and 16 bits, every deterministic mode, every source, codes in either storage.
+//! Every level against the core: formats of 8 and 16 bits, every deterministic mode, every source,
+//! codes in either storage.
 
 mod common;
 
@@ -142,7 +143,8 @@ fn stochastic_half_words() {
     agree::<f64>();
 }
 
-/// Every value and midpoint of 16-bit formats with their neighbours in binary32 and binary64, in every mode.
+/// Every value and midpoint of 16-bit formats with their neighbours in binary32 and binary64, in
+/// every mode.
 #[test]
 fn every_place_of_half_words() {
     let all = std::env::var_os("SMALLFLOAT_EXTENSIVE").is_some();
@@ -213,7 +215,8 @@ fn sweep_of_binary32() {
     }
 }
 
-/// Slices of more than a block, nearly all alike: no counter is too small, and flags are found wherever they are raised.
+/// Slices of more than a block, nearly all alike: no counter is too small, and flags are found
+/// wherever they are raised.
 #[test]
 fn long_slices_of_half_words() {
     const LENGTH: usize = 4500;
@@ -240,7 +243,8 @@ fn long_slices_of_half_words() {
     }
 }
 
-/// Every length to 257 at every offset to 31, with guards on both sides, of both storages and a rare mode.
+/// Every length to 257 at every offset to 31, with guards on both sides, of both storages and a
+/// rare mode.
 #[test]
 fn lengths_and_offsets() {
     fn agree<T: Element + std::fmt::Debug + PartialEq, C: Code + std::fmt::Debug + PartialEq>(

@@ -1,4 +1,5 @@
-//! What kernels refuse before they write anything: slices of different lengths, codes that are too narrow, scales of another shape.
+//! What kernels refuse before they write anything: slices of different lengths, codes that are too
+//! narrow, scales of another shape.
 #![allow(clippy::float_cmp, reason = "values are exact")]
 #![allow(clippy::semicolon_if_nothing_returned, reason = "a call that must panic, whatever it would give")]
 

@@ -61,7 +61,8 @@ fn levels_agree_bf16() {
     levels_agree::<bf16>();
 }
 
-/// Σ(x − q)² of a bias from cells, in units of 2^(2·unit), by integers that `i128` holds for these data.
+/// Σ(x − q)² of a bias from cells, in units of 2^(2·unit), by integers that `i128` holds for these
+/// data.
 fn from_cells(cells: &ClassSums<f32>, nearest: impl Fn(i64) -> i64, unit: i32) -> i128 {
     cells
         .iter()
@@ -80,8 +81,8 @@ fn from_cells(cells: &ClassSums<f32>, nearest: impl Fn(i64) -> i64, unit: i32) -
         .sum()
 }
 
-/// The exact squared error of every bias, against the elements one by one. The format is 1-4-3 with gradual subnormals, whose
-/// rounding is spelt out here in integers.
+/// The exact squared error of every bias, against the elements one by one. The format is 1-4-3 with
+/// gradual subnormals, whose rounding is spelt out here in integers.
 #[test]
 fn every_bias_s_error_is_exact() {
     // Elements are integers below 2^27 with 24 bits at most; all is counted in units of 2^−24.
@@ -101,7 +102,8 @@ fn every_bias_s_error_is_exact() {
         assert_eq!(total + cells.zeros(), 5000);
         let biases: BTreeMap<u32, i128> = (24..44)
             .map(|lowest| {
-                // Magnitudes are multiples of 2^lowest up to the first 16 of them, then of 2^(lowest + 1), and so on.
+                // Magnitudes are multiples of 2^lowest up to the first 16 of them, then of
+                // 2^(lowest + 1), and so on.
                 let nearest = |magnitude: i64| {
                     let leading = 63 - (magnitude | 1).leading_zeros();
                     let step = lowest.max(leading.saturating_sub(3));
@@ -141,7 +143,8 @@ fn sums_that_are_emptied_in_time() {
     }
 }
 
-/// Signal and error by integers: elements and codes are small integers, whose squares add up exactly in any order.
+/// Signal and error by integers: elements and codes are small integers, whose squares add up
+/// exactly in any order.
 #[test]
 fn error_sums_are_exact_where_sums_are() {
     let mut state = 5;
@@ -202,7 +205,8 @@ fn error_sums_go_by_eight_lanes() {
     for (x, q) in values.chunks(1 << 14).zip(quantized.chunks(1 << 14)) {
         let (mut lanes, mut errors) = ([0.0_f64; 8], [0.0_f64; 8]);
         for (i, (x, q)) in x.iter().zip(q).enumerate().filter(|(_, (x, q))| x.is_finite() && q.is_finite()) {
-            // QEMU 7.2 misreads s390x's product of two binary32 in binary64 (MDEBR), which compilers make of less.
+            // QEMU 7.2 misreads s390x's product of two binary32 in binary64 (MDEBR), which
+            // compilers make of less.
             let (x, q) = (black_box(f64::from(*x)), black_box(f64::from(*q)));
             lanes[i % 8] += x * x;
             errors[i % 8] += (x - q) * (x - q);
@@ -214,7 +218,8 @@ fn error_sums_go_by_eight_lanes() {
     assert_eq!((sums.signal.to_bits(), sums.noise.to_bits()), (signal.to_bits(), noise.to_bits()));
 }
 
-/// Sums, largest values and ratios with values typed in: whole lanes, a rest, and pairs that are not finite.
+/// Sums, largest values and ratios with values typed in: whole lanes, a rest, and pairs that are
+/// not finite.
 #[test]
 fn errors_of_a_few_values() {
     let x = [3.0_f32, -4.0, 1.0, f32::NAN, 2.0, 0.0, f32::INFINITY, -1.0, 0.5, -0.25, 8.0];
@@ -263,7 +268,8 @@ fn cells_of_a_few_values() {
             let counts: Vec<_> =
                 cells.iter().map(|cell| (cell.representative.to_f64(), cell.count)).collect();
             assert_eq!(counts, [(Some(0.25), 1), (Some(1.0), 1), (Some(1.5), 2), (Some(3.0), 1)]);
-            // Zero, infinity and NaN have classes too, and each binade eight of three bits and as many between.
+            // Zero, infinity and NaN have classes too, and each binade eight of three bits and as
+            // many between.
             assert!(cells.classes() > 254 * 16, "{}", cells.classes());
             let total: f64 = cells
                 .iter()

@@ -1,4 +1,5 @@
-//! Stochastic rounding: every level against the core, generators against known answers, and the chance of moving away.
+//! Stochastic rounding: every level against the core, generators against known answers, and the
+//! chance of moving away.
 
 mod common;
 
@@ -10,7 +11,8 @@ fn generators(seed: u64, stream: u64) -> [Generator; 2] {
     [Philox { seed, stream }.into(), Ars5 { seed, stream }.into()]
 }
 
-/// Computed by an implementation of FIPS 197 from its text, checked with that standard's appendix B.
+/// Computed by an implementation of FIPS 197 from its text, checked with that standard's appendix
+/// B.
 #[test]
 fn ars5_known_answers() {
     let cases = [
@@ -52,8 +54,8 @@ fn levels_agree<T: Element + std::fmt::Debug + PartialEq>() {
     }
 }
 
-/// Codes, flags and counts of every level, whose twin is the core, for `length` elements with an encoder made for as many or
-/// for more, which then has tables without vectors.
+/// Codes, flags and counts of every level, whose twin is the core, for `length` elements with an
+/// encoder made for as many or for more, which then has tables without vectors.
 fn agree<T: Element + std::fmt::Debug + PartialEq, C: Code + std::fmt::Debug + PartialEq>(
     target: &Format,
     projection: &Projection,
@@ -97,7 +99,8 @@ fn unsigned(formats: Vec<Format>) -> Vec<Format> {
     list
 }
 
-/// Unsigned formats, whose negative values depend on their words: from f32 under every rule, from others under the default.
+/// Unsigned formats, whose negative values depend on their words: from f32 under every rule, from
+/// others under the default.
 #[test]
 fn levels_agree_without_signs() {
     for target in unsigned(narrow_formats()) {
@@ -173,7 +176,8 @@ fn pieces_are_the_whole() {
     }
 }
 
-/// How often a value moves away from zero, against its ν: both generators, on even ground and in the hole.
+/// How often a value moves away from zero, against its ν: both generators, on even ground and in
+/// the hole.
 #[test]
 fn chances_are_nu() {
     const DRAWS: u16 = 50_000;
@@ -198,7 +202,8 @@ fn chances_are_nu() {
     }
 }
 
-/// A format whose smallest step lies far above all that the source has: nothing moves away from zero.
+/// A format whose smallest step lies far above all that the source has: nothing moves away from
+/// zero.
 #[test]
 fn all_far_below_the_smallest_value() {
     let target: Format = "minifloat:k=8,p=3,bias=-90,specials=ieee".parse().unwrap();

@@ -3,7 +3,8 @@
 use smallfloat::{Flags, Format, Preset, Rounding, convert, formats};
 use smallfloat_kernels::{Decoder, Element, Encoder, EventCounts, bf16, f16};
 
-/// Formats that stress the numbering of classes: every catalogue row, odd biases, and ranges beyond the sources'.
+/// Formats that stress the numbering of classes: every catalogue row, odd biases, and ranges beyond
+/// the sources'.
 fn targets() -> Vec<Format> {
     let mut list: Vec<Format> =
         formats::CATALOGUE.iter().map(|row| row.format).filter(|f| f.width() <= 16).collect();
@@ -32,7 +33,8 @@ fn targets() -> Vec<Format> {
     list
 }
 
-/// Bits around every place where something happens: exponents × mantissas near ties, both signs, and a scramble.
+/// Bits around every place where something happens: exponents × mantissas near ties, both signs,
+/// and a scramble.
 fn inputs<T: Element>(target: &Format) -> Vec<T> {
     let stored = T::FORMAT.trailing_bits();
     let mut bits = Vec::new();

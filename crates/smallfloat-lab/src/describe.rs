@@ -104,7 +104,8 @@ pub fn formula(format: &Format, code: u64) -> Option<String> {
     Some(text)
 }
 
-/// The decimal value: as `f64` prints it where `f64` has it, else the shortest decimal within the format.
+/// The decimal value: as `f64` prints it where `f64` has it, else the shortest decimal within the
+/// format.
 pub fn value(format: &Format, code: u64) -> String {
     let shortest = || format.decode_text(code);
     match format.decode(code) {

@@ -1,5 +1,5 @@
-//! The experiments against the talk's numbers and arithmetic of the tests' own: integers in fixed point, and `f64` where it is
-//! exact or good enough.
+//! The experiments against the talk's numbers and arithmetic of the tests' own: integers in fixed
+//! point, and `f64` where it is exact or good enough.
 #![expect(clippy::float_cmp, reason = "values that formats hold are exact")]
 
 use smallfloat::formats::BINARY16;
@@ -24,7 +24,8 @@ fn number(table: &Table, beginning: &[&str], column: &str) -> f64 {
     cell.number().unwrap_or_else(|| panic!("{cell:?}"))
 }
 
-/// Rounds |x|, an integer of units, to `bits` significant bits, at least a multiple of `lowest` bits; ties to even.
+/// Rounds |x|, an integer of units, to `bits` significant bits, at least a multiple of `lowest`
+/// bits; ties to even.
 fn round(x: i128, bits: u32, lowest: u32) -> i128 {
     let magnitude = x.unsigned_abs();
     let length = 128 - magnitude.leading_zeros();
@@ -38,7 +39,8 @@ fn round(x: i128, bits: u32, lowest: u32) -> i128 {
     if x < 0 { -rounded } else { rounded }
 }
 
-/// The talk's table for f = 224 in binary16. 224² = 50176 is a value of binary16; 100352 is beyond 65504.
+/// The talk's table for f = 224 in binary16. 224² = 50176 is a value of binary16; 100352 is beyond
+/// 65504.
 #[test]
 fn dot_products_of_the_talk() {
     let options = Options { trials: Some(1), length: Some(4), ..Options::default() };
@@ -59,14 +61,16 @@ fn dot_products_of_the_talk() {
         }
         assert_eq!(row[4].text(), Some(printed));
     }
-    // An accumulator of the same 8 bits: 0 + 50176 → 224, 224 − 50176 → −224, and so on; the last two terms' sign wins.
+    // An accumulator of the same 8 bits: 0 + 50176 → 224, 224 − 50176 → −224, and so on; the last
+    // two terms' sign wins.
     let narrow = Options { accumulator: Some("binary8p4se".parse().expect("a format")), ..options };
     let table = &run("dot-saturation", &narrow).tables[0];
     let saturated: Vec<_> = table.rows.iter().filter_map(|row| row[1].number()).collect();
     assert_eq!(saturated, [-224.0, 224.0, -224.0, 0.0]);
 }
 
-/// Sums in binary16 in units of 2^−24, its smallest value: 11 bits, 65504 the largest value, 65520 the first that overflows.
+/// Sums in binary16 in units of 2^−24, its smallest value: 11 bits, 65504 the largest value, 65520
+/// the first that overflows.
 #[test]
 fn sums_are_those_of_fixed_point() {
     const MAX: i128 = 65504 << 24;
@@ -152,7 +156,8 @@ fn norms_of_the_talk() {
         let [n, exact, saturated] = values[..3] else { panic!("{row:?}") };
         assert!((saturated - 240_f64.sqrt()).abs() < 1e-12, "{row:?}");
         assert!((saturated - 15.49).abs() < 0.005, "{row:?}");
-        // The mean of N squares has a standard deviation of 0.89/√N of itself, the root half of that.
+        // The mean of N squares has a standard deviation of 0.89/√N of itself, the root half of
+        // that.
         assert!((exact / (128.0 * (n / 3.0).sqrt()) - 1.0).abs() < 2.0 / n.sqrt(), "{row:?}");
         // Binary8p4sf has no infinity, so both other rules give NaN.
         assert!(values[3].is_nan() && values[4].is_nan(), "{row:?}");
@@ -163,7 +168,8 @@ fn norms_of_the_talk() {
     }
 }
 
-/// Every triple of Binary8p3se in units of 2^−34: products are below 2^66, so `i128` holds all sums.
+/// Every triple of Binary8p3se in units of 2^−34: products are below 2^66, so `i128` holds all
+/// sums.
 #[test]
 fn double_rounding_of_all_triples() {
     let findings =
@@ -248,7 +254,8 @@ fn subnormals_of_the_talk() {
     }
 }
 
-/// Updates far below half the spacing: lost to nearest even, on average kept by stochastic rounding with enough bits.
+/// Updates far below half the spacing: lost to nearest even, on average kept by stochastic rounding
+/// with enough bits.
 #[test]
 fn updates_are_lost_and_kept() {
     let options = Options { trials: Some(2), ..Options::default() };
@@ -284,7 +291,8 @@ fn updates_are_lost_and_kept() {
     assert!((mean - expected).abs() < 5.0 * error, "{last:?}");
 }
 
-/// Within the normal range the ratio is 6.02·(P − 1) + 13.5 dB for normal data, measured by others for E4M3 and E5M2.
+/// Within the normal range the ratio is 6.02·(P − 1) + 13.5 dB for normal data, measured by others
+/// for E4M3 and E5M2.
 #[test]
 fn ratios_follow_the_rule_of_thumb() {
     let findings = run("precision-range", &Options::default());
@@ -297,7 +305,8 @@ fn ratios_follow_the_rule_of_thumb() {
     assert!((found - 31.6).abs() < 0.7, "{found}");
 }
 
-/// An untrained network in binary32: log-softmax is always finite, the talk's form hardly ever, scaled weights always.
+/// An untrained network in binary32: log-softmax is always finite, the talk's form hardly ever,
+/// scaled weights always.
 #[test]
 fn losses_of_untrained_networks() {
     let options = Options { trials: Some(2), formats: formats(&["binary16"]), ..Options::default() };

@@ -1,5 +1,6 @@
-//! The explorer's model against arithmetic of its own: values of 8-bit formats by their formulas in `f64`, where they, their
-//! midpoints and their differences are exact, and nearest values by searching through all of them.
+//! The explorer's model against arithmetic of its own: values of 8-bit formats by their formulas in
+//! `f64`, where they, their midpoints and their differences are exact, and nearest values by
+//! searching through all of them.
 
 #![expect(clippy::float_cmp, reason = "all these values are exact")]
 
@@ -27,7 +28,8 @@ fn e4m3fn(code: u32) -> Option<f64> {
     Some(if code & 0x80 == 0 { magnitude } else { -magnitude })
 }
 
-/// The value of a code of CFloat8_1_4_3 with bias 7 (Tesla's paper, Table 3): denormals are 2^−7 · 0.m.
+/// The value of a code of CFloat8_1_4_3 with bias 7 (Tesla's paper, Table 3): denormals are 2^−7 ·
+/// 0.m.
 #[expect(clippy::unnecessary_wraps, reason = "as the format that has NaN")]
 fn cfloat8(code: u32) -> Option<f64> {
     let (field, m) = ((code >> 3 & 15).cast_signed(), f64::from(code & 7));
@@ -116,8 +118,8 @@ fn values_are_rounded_in_every_mode() {
     }
 }
 
-/// 1.1 in CFloat8_1_4_3 with bias 7 has ν = 0.8: away for A iff ⌊0.8·256⌋ + R ≥ 256, for B iff ⌊0.8·512⌋ + 2R + 1 ≥ 512, for C iff
-/// RNITE(0.8·256) + R ≥ 256.
+/// 1.1 in CFloat8_1_4_3 with bias 7 has ν = 0.8: away for A iff ⌊0.8·256⌋ + R ≥ 256, for B iff
+/// ⌊0.8·512⌋ + 2R + 1 ≥ 512, for C iff RNITE(0.8·256) + R ≥ 256.
 #[test]
 fn stochastic_modes_count_their_words() {
     let answer =
@@ -258,7 +260,8 @@ fn codes_have_neighbours_and_gaps() {
     assert!(ask(&json!({"ask": "code", "format": "e5m2", "code": 256})).is_err());
 }
 
-/// 1.125 · 3 = 3.375 lies halfway between 3.25 and 3.5, so that rounding the product loses what is left of 3.375 − 3.25.
+/// 1.125 · 3 = 3.375 lies halfway between 3.25 and 3.5, so that rounding the product loses what is
+/// left of 3.375 − 3.25.
 #[test]
 fn an_fma_step_by_step() {
     let request = |operation: &str, operands: Value, more: Value| {
@@ -409,7 +412,8 @@ fn tensors_over_formats() {
     // A scale has neither negative values nor zero, which ml_dtypes makes NaN: −1.5 and 0 are lost.
     assert_eq!((overlap.formats[2].lost, overlap.formats[2].best.as_ref()), (2, None));
 
-    // 0.3 alone: amax at the highest binade is the best there is, so bias 17 holds it with the finest steps.
+    // 0.3 alone: amax at the highest binade is the best there is, so bias 17 holds it with the
+    // finest steps.
     let one = tensor::overlap("m", safetensors(&[("w", &[0.3])]), Some("w"), &formats).expect("an answer");
     let (bias, name) = one.formats[1].best.as_ref().expect("a bias");
     assert_eq!(*name, format!("cfloat8_1_4_3:bias={bias}"));

@@ -1,7 +1,9 @@
-//! Blocks and scaled operations of the P3109 draft (D1 revised, section "Block and scaled operations"), exactly.
+//! Blocks and scaled operations of the P3109 draft (D1 revised, section "Block and scaled
+//! operations"), exactly.
 //!
-//! A block is a scale with elements, and stands for the products scale × element. Everything here gives the
-//! numbers before the one rounding, which is [`Table::round`](crate::Table::round) as for scalars.
+//! A block is a scale with elements, and stands for the products scale × element. Everything here
+//! gives the numbers before the one rounding, which is [`Table::round`](crate::Table::round) as for
+//! scalars.
 
 use crate::ops::{self, Outcome, Semantics};
 use crate::selection::{self, Extremum};
@@ -58,8 +60,8 @@ pub fn quotient(x: &Exact, scale: &Exact) -> Exact {
     }
 }
 
-/// The scale that ConvertToBlockMaxAbsFinite rounds: the largest finite magnitude; the fold starts from NaN, so a block of
-/// NaNs has none, and an infinity counts only where nothing finite is.
+/// The scale that ConvertToBlockMaxAbsFinite rounds: the largest finite magnitude; the fold starts
+/// from NaN, so a block of NaNs has none, and an infinity counts only where nothing finite is.
 ///
 /// # Panics
 /// If an operand is a root.
@@ -92,8 +94,8 @@ pub fn dot(x: &[Exact], y: &[Exact]) -> Exact {
     sum(&x.iter().zip(y).map(|(x, y)| ops::mul(x, y, P3109).0).collect::<Vec<_>>())
 }
 
-/// A numeric operation of the draft whose results are rational numbers or square roots of them, by its name; `None` for the
-/// transcendental ones.
+/// A numeric operation of the draft whose results are rational numbers or square roots of them, by
+/// its name; `None` for the transcendental ones.
 ///
 /// # Panics
 /// If there are too few operands, or one is a root.

@@ -8,8 +8,9 @@ use num_bigint::{BigInt, Sign};
 
 /// An exact number `mantissa × 2^exponent`.
 ///
-/// Always normalised (the mantissa is odd, or it is zero and the exponent is 0), so that equal numbers are
-/// equal structures. There is no negative zero here: the sign of a zero is kept beside the number.
+/// Always normalised (the mantissa is odd, or it is zero and the exponent is 0), so that equal
+/// numbers are equal structures. There is no negative zero here: the sign of a zero is kept beside
+/// the number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Dyadic {
     mantissa: BigInt,
@@ -95,7 +96,8 @@ impl Dyadic {
         Self::from_fields(x.to_bits().into(), 23, 8)
     }
 
-    // IEEE 754 interchange fields: `trailing` significand bits below `width` exponent bits below the sign.
+    // IEEE 754 interchange fields: `trailing` significand bits below `width` exponent bits below
+    // the sign.
     fn from_fields(bits: u64, trailing: u32, width: u32) -> Option<Self> {
         let ones = (1u64 << width) - 1;
         let bias = i64::from((1i32 << (width - 1)) - 1);

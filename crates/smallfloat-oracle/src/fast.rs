@@ -1,8 +1,9 @@
-//! Rounding for exhaustive tests: an exact result is located once on a format's grid, and every rounding and
-//! saturation mode follows from that one place.
+//! Rounding for exhaustive tests: an exact result is located once on a format's grid, and every
+//! rounding and saturation mode follows from that one place.
 //!
-//! Numbers are integers in steps of the format's smallest spacing where they fit 128 bits, and big integers where
-//! they do not. This is a second, separate writing of what [`Table::round`] does for the deterministic modes.
+//! Numbers are integers in steps of the format's smallest spacing where they fit 128 bits, and big
+//! integers where they do not. This is a second, separate writing of what [`Table::round`] does for
+//! the deterministic modes.
 
 use std::cmp::Ordering;
 
@@ -59,7 +60,8 @@ pub enum Spot {
     Number {
         /// The sign.
         negative: bool,
-        /// The index of the lower neighbour; that of the continued grid's point where nothing is above.
+        /// The index of the lower neighbour; that of the continued grid's point where nothing is
+        /// above.
         lo: Option<usize>,
         /// Where between the neighbours.
         part: Part,
@@ -105,7 +107,8 @@ impl Grid {
         &self.format
     }
 
-    /// Whether numbers are small integers in steps of `2^unit`, so that [`Self::locate_steps`] may be used.
+    /// Whether numbers are small integers in steps of `2^unit`, so that [`Self::locate_steps`] may
+    /// be used.
     pub fn has_steps(&self) -> bool {
         !self.steps.is_empty()
     }

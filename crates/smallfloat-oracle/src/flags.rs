@@ -3,7 +3,8 @@
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
 
-/// A set of flags. The bit positions are this crate's own; compare through [`Flags::contains`] or letters.
+/// A set of flags. The bit positions are this crate's own; compare through [`Flags::contains`] or
+/// letters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags(pub u8);
 

@@ -28,7 +28,8 @@ pub enum Specials {
 pub enum Subnormals {
     /// 2^(1−bias) · 0.m, as in IEEE 754.
     Gradual,
-    /// 2^(−bias) · 0.m, the formula of Tesla's paper, which leaves a hole below the smallest normal.
+    /// 2^(−bias) · 0.m, the formula of Tesla's paper, which leaves a hole below the smallest
+    /// normal.
     Tesla,
     /// The codes exist but stand for zero; rounding sees them as if gradual, then flushes.
     Flush,
@@ -103,7 +104,8 @@ impl OracleFormat {
         u64::MAX >> (64 - bits)
     }
 
-    // The exponent field (unbounded: `magnitude` may lie past the last code) and the mantissa field.
+    // The exponent field (unbounded: `magnitude` may lie past the last code) and the mantissa
+    // field.
     fn fields(&self, magnitude: u64) -> (u64, u64) {
         (magnitude >> (self.p - 1), magnitude & ((1 << (self.p - 1)) - 1))
     }
@@ -113,7 +115,8 @@ impl OracleFormat {
     }
 
     /// The number on the rounding grid with this magnitude code, as if no code were special and the
-    /// exponent field had no upper end. Flushed codes are here the numbers that they would be if gradual.
+    /// exponent field had no upper end. Flushed codes are here the numbers that they would be if
+    /// gradual.
     pub fn grid(&self, magnitude: u64) -> Dyadic {
         if self.specials == Specials::E8m0 {
             return Dyadic::new(1, magnitude.cast_signed() - self.bias);
@@ -160,7 +163,8 @@ impl OracleFormat {
     /// What a code stands for.
     ///
     /// # Panics
-    /// If the code has more than k bits, or if the format gives the code of −0 to NaN and has no −0.
+    /// If the code has more than k bits, or if the format gives the code of −0 to NaN and has no
+    /// −0.
     pub fn value(&self, code: u64) -> Value {
         assert_eq!(code >> (self.k - 1) >> 1, 0, "code {code:#x} has more than {} bits", self.k);
         assert!(self.signed || self.specials != Specials::NanNegZero, "an unsigned format has no -0");
@@ -175,8 +179,8 @@ impl OracleFormat {
         Value::Finite(if negative { -&magnitude } else { magnitude }, negative_zero)
     }
 
-    /// Whether a code has the exponent field zero and a mantissa, in a format where that means a subnormal
-    /// (a flushed one included).
+    /// Whether a code has the exponent field zero and a mantissa, in a format where that means a
+    /// subnormal (a flushed one included).
     pub fn is_subnormal(&self, code: u64) -> bool {
         let (e, m) = self.fields(code & self.magnitude_mask());
         self.specials != Specials::E8m0 && self.subnormals != Subnormals::None && e == 0 && m != 0
@@ -216,8 +220,8 @@ impl OracleFormat {
         }
     }
 
-    /// The positive quiet NaN: exponent of ones with the top mantissa bit where the format is IEEE-like,
-    /// the format's one NaN code otherwise; `None` for a format without NaN.
+    /// The positive quiet NaN: exponent of ones with the top mantissa bit where the format is
+    /// IEEE-like, the format's one NaN code otherwise; `None` for a format without NaN.
     pub fn nan_code(&self) -> Option<u64> {
         match self.specials {
             Specials::Finite => None,

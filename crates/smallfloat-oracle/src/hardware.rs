@@ -1,9 +1,11 @@
-//! Nearest-even results by the machine's own binary64 arithmetic, for sweeps of billions of operands.
+//! Nearest-even results by the machine's own binary64 arithmetic, for sweeps of billions of
+//! operands.
 //!
-//! The third separate writing of rounding beside [`Table::round`] and [`crate::fast`]: an exact sum, product or
-//! quotient of short operands is first rounded to odd in binary64 (the rounded result and the sign of its error
-//! give that), which keeps everything that a format of at most 51 bits of precision needs; then one search among
-//! the format's numbers, or one conversion to binary32 by the machine.
+//! The third separate writing of rounding beside [`Table::round`] and [`crate::fast`]: an exact
+//! sum, product or quotient of short operands is first rounded to odd in binary64 (the rounded
+//! result and the sign of its error give that), which keeps everything that a format of at most 51
+//! bits of precision needs; then one search among the format's numbers, or one conversion to
+//! binary32 by the machine.
 
 #![expect(
     clippy::float_cmp,
@@ -26,7 +28,8 @@ impl Hardware {
     /// Tables for a format of at most 16 bits, or for binary32, which needs none.
     ///
     /// # Panics
-    /// For an unsigned format's results, another wide format, and numbers that binary64 does not have.
+    /// For an unsigned format's results, another wide format, and numbers that binary64 does not
+    /// have.
     pub fn new(format: &OracleFormat) -> Self {
         if format.k == 32 {
             assert_eq!((format.p, format.bias), (24, 127), "binary32");
@@ -53,8 +56,8 @@ impl Hardware {
         self.values[usize::try_from(code).expect("16 bits")]
     }
 
-    /// The code nearest to a number that was rounded to odd, ties to the even code, beyond the range as P3109's SatNone
-    /// has it: an infinity, else NaN.
+    /// The code nearest to a number that was rounded to odd, ties to the even code, beyond the
+    /// range as P3109's SatNone has it: an infinity, else NaN.
     pub fn nearest(&self, x: f64) -> u64 {
         if x.is_nan() {
             return self.format.nan_code().unwrap_or_else(|| unreachable!("P3109's formats have a NaN"));
@@ -115,7 +118,8 @@ fn f64_of(value: &Value) -> f64 {
     }
 }
 
-/// x moved to the neighbour with an odd last bit if the exact result lies off it, on the side of `error`.
+/// x moved to the neighbour with an odd last bit if the exact result lies off it, on the side of
+/// `error`.
 fn to_odd(x: f64, error: f64) -> f64 {
     if error == 0.0 || !error.is_finite() || x.to_bits() & 1 == 1 {
         return x;

@@ -10,8 +10,8 @@ use crate::format::Value;
 
 /// An exact rational number: a [`Dyadic`] over an odd positive integer.
 ///
-/// Powers of two live in the exponent of the numerator, so huge exponents stay cheap. Fractions are not
-/// reduced; equality and order compare by cross-multiplication.
+/// Powers of two live in the exponent of the numerator, so huge exponents stay cheap. Fractions are
+/// not reduced; equality and order compare by cross-multiplication.
 #[derive(Clone, Debug)]
 pub struct Rational {
     numerator: Dyadic,
@@ -163,8 +163,8 @@ impl PartialEq for Rational {
 
 impl Eq for Rational {}
 
-/// A real number that is not negative. All that rounding needs to know of it is how it compares with
-/// rational numbers.
+/// A real number that is not negative. All that rounding needs to know of it is how it compares
+/// with rational numbers.
 #[derive(Clone, Debug)]
 pub enum Real {
     /// A rational number.

@@ -1,4 +1,5 @@
-//! Rounding an exact number to a code: neighbours, rounding mode, then the rules for what does not fit.
+//! Rounding an exact number to a code: neighbours, rounding mode, then the rules for what does not
+//! fit.
 
 use std::cmp::Ordering;
 
@@ -108,7 +109,8 @@ impl Table {
         let format = self.format();
         let unsigned_negative = negative && !format.signed;
         if unsigned_negative && policy.negative == NegativeRule::Magnitude {
-            // The lost sign makes the result inexact, and an inexact result of a tiny number is an underflow.
+            // The lost sign makes the result inexact, and an inexact result of a tiny number is an
+            // underflow.
             let tiny = magnitude.compare_dyadic(self.min_normal()) == Ordering::Less;
             let (code, flags) = self.round_nonzero(false, magnitude, policy);
             let lost = if tiny { Flags::UNDERFLOW | Flags::INEXACT } else { Flags::INEXACT };
@@ -157,7 +159,8 @@ impl Table {
         }
     }
 
-    // Past the largest number, or infinite, in a direction that the format has (the P3109 draft §6).
+    // Past the largest number, or infinite, in a direction that the format has (the P3109 draft
+    // §6).
     fn saturate(&self, negative: bool, infinite: bool, policy: &Policy) -> u64 {
         let format = self.format();
         let max = self.max().1 | self.sign(negative);
@@ -182,10 +185,12 @@ impl Table {
         }
     }
 
-    // A negative number (already rounded to something else than zero) or −∞ into an unsigned format.
+    // A negative number (already rounded to something else than zero) or −∞ into an unsigned
+    // format.
     fn below_unsigned(&self, infinite: bool, policy: &Policy) -> u64 {
-        // The lowest number of the format: zero, or the smallest of a format without zero. It also stands in
-        // for NaN where there is none: the largest number would be the farthest from a negative one.
+        // The lowest number of the format: zero, or the smallest of a format without zero. It also
+        // stands in for NaN where there is none: the largest number would be the farthest from a
+        // negative one.
         let lowest = self.min().1;
         let nan = if self.format().nan_code().is_some() { self.nan(false, policy) } else { lowest };
         match policy.negative {
@@ -220,7 +225,8 @@ struct Gap<'a> {
 }
 
 impl Gap<'_> {
-    // The definitions of the P3109 draft §5, with "even" for the code of lo (`docs/semantics.md` S4).
+    // The definitions of the P3109 draft §5, with "even" for the code of lo (`docs/semantics.md`
+    // S4).
     fn round_away(&self, negative: bool, lo_even: bool, rounding: Rounding) -> bool {
         let inexact = self.x.compare_dyadic(self.lo) == Ordering::Greater;
         match rounding {

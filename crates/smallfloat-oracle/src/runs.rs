@@ -1,4 +1,5 @@
-//! All 2^32 f32 inputs as intervals with one result each, so that a sweep needs no exact arithmetic.
+//! All 2^32 f32 inputs as intervals with one result each, so that a sweep needs no exact
+//! arithmetic.
 
 use crate::{Dyadic, Flags, OracleFormat, Policy, Table, convert, formats};
 
@@ -18,7 +19,8 @@ pub struct Run {
 const INFINITY: u32 = 0x7f80_0000;
 const SIGN: u32 = 0x8000_0000;
 
-/// The conversion from f32 into a format as maximal runs, in the order of the bit patterns and without a gap.
+/// The conversion from f32 into a format as maximal runs, in the order of the bit patterns and
+/// without a gap.
 ///
 /// The stochastic modes are as good as any here, since a policy carries its random number.
 pub fn f32_runs(format: &OracleFormat, policy: &Policy) -> Vec<Run> {
@@ -47,9 +49,9 @@ pub fn f32_runs(format: &OracleFormat, policy: &Policy) -> Vec<Run> {
     runs
 }
 
-// Cuts the magnitudes 0..=0x7fffffff so that along a piece the result changes in one direction only: every
-// number that the format holds exactly is a piece of its own (X is off there and on at both sides), and D
-// changes at the smallest normal f32.
+// Cuts the magnitudes 0..=0x7fffffff so that along a piece the result changes in one direction
+// only: every number that the format holds exactly is a piece of its own (X is off there and on at
+// both sides), and D changes at the smallest normal f32.
 fn segments(table: &Table) -> Vec<(u32, u32)> {
     let mut alone: Vec<u32> =
         (0..table.len()).filter_map(|index| Dyadic::to_f32_bits(&table.point(index).0)).collect();

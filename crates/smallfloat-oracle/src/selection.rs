@@ -45,8 +45,8 @@ impl Extremum {
         Some(Self { maximum, magnitude, losers })
     }
 
-    /// Whether the second operand is the result, given the orders of the values (−0 below +0) and of the magnitudes.
-    /// Which of two NaNs is chosen has no meaning.
+    /// Whether the second operand is the result, given the orders of the values (−0 below +0) and
+    /// of the magnitudes. Which of two NaNs is chosen has no meaning.
     pub fn takes_second(self, x: &Exact, y: &Exact, values: Ordering, magnitudes: Ordering) -> bool {
         match (x.is_nan(), y.is_nan(), self.losers) {
             (true, _, Losers::None) | (_, true, Losers::Nan | Losers::NanAndInfinity) => {

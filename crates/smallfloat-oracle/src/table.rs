@@ -6,9 +6,9 @@ use crate::{Dyadic, OracleFormat, Real, Specials, Value};
 
 /// The sorted non-negative finite numbers of a format, and the one past the largest.
 ///
-/// Up to 16 bits the list is made by decoding every code and sorting the exact values, so nothing relies on
-/// codes being in the order of their values. Wider formats would not fit in memory: there the i-th number
-/// is simply that of code i.
+/// Up to 16 bits the list is made by decoding every code and sorting the exact values, so nothing
+/// relies on codes being in the order of their values. Wider formats would not fit in memory: there
+/// the i-th number is simply that of code i.
 #[derive(Clone, Debug)]
 pub struct Table {
     format: OracleFormat,
@@ -44,7 +44,8 @@ impl Table {
             let mut sorted: Vec<(Dyadic, u64)> = (0..format.code_count())
                 .filter(|code| code & format.sign_bit() == 0)
                 .filter(|&code| matches!(format.value(code), Value::Finite(..)))
-                // Not the value: a flushed code is on the grid with the number it would be if gradual.
+                // Not the value: a flushed code is on the grid with the number it would be if
+                // gradual.
                 .map(|code| (format.grid(code), code))
                 .collect();
             sorted.sort();

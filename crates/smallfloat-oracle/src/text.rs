@@ -4,9 +4,10 @@ use num_bigint::{BigInt, BigUint};
 
 use crate::{Dyadic, Exact, Rational, Real};
 
-/// Reads a number exactly: `[+-]` followed by `inf`, `infinity` or `nan` in any case, by decimal digits
-/// with an optional point and an optional `e` exponent, or by `0x` with hexadecimal digits, an optional
-/// point and an optional `p` exponent (a power of two, in decimal). `None` for anything else.
+/// Reads a number exactly: `[+-]` followed by `inf`, `infinity` or `nan` in any case, by decimal
+/// digits with an optional point and an optional `e` exponent, or by `0x` with hexadecimal digits,
+/// an optional point and an optional `p` exponent (a power of two, in decimal). `None` for anything
+/// else.
 ///
 /// Exponents beyond ±1 000 000 are refused: exact arithmetic would take them literally.
 pub fn parse(text: &str) -> Option<Exact> {

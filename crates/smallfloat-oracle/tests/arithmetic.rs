@@ -1,4 +1,5 @@
-//! Exact operations and one rounding: the arithmetic vectors, and comparison with the machine's own.
+//! Exact operations and one rounding: the arithmetic vectors, and comparison with the machine's
+//! own.
 
 use smallfloat_oracle::ops::{self, Outcome, Semantics};
 use smallfloat_oracle::{Exact, Flags, OracleFormat, Rounding, Subnormals, Table, formats, preset};
@@ -51,7 +52,8 @@ fn tesla_table() {
             assert_eq!((got, flags.tesla()), (code, Flags::from_letters(letters)), "{x:02x} {op} {y:02x}");
         }
     }
-    // One rounding, where a float32 in between would round twice (the talk's example): 160, not 128.
+    // One rounding, where a float32 in between would round twice (the talk's example): 160, not
+    // 128.
     let talk = formats::cfloat8_1_5_2(16);
     let [a, b] = [0x1E, 0x7E].map(|code| Exact::from(talk.value(code)));
     let outcome = ops::fma(&a, &b, &Exact::from_f64((-17f64).exp2()), NEAREST, Semantics::Ieee);

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use sha2::{Digest, Sha256};
 use smallfloat_oracle::{Dyadic, Flags, OracleFormat, Rounding, Table, Value, convert, formats, preset};
 
-// Name, format, SHA-256 of the 65 536 result bytes in the order of the input bits: from binary16, from
-// bfloat16. Computed with ml_dtypes 0.6.0 (numpy `astype`).
+// Name, format, SHA-256 of the 65 536 result bytes in the order of the input bits: from binary16,
+// from bfloat16. Computed with ml_dtypes 0.6.0 (numpy `astype`).
 #[rustfmt::skip]
 const DIGESTS: &[(&str, OracleFormat, &str, &str)] = &[
     ("e4m3fn", formats::E4M3FN, "66c4d3a1fa3d98587843222ccdff886e38b5726e83ae53c6eb66efa4eebd6e62", "ecbb201b2182a3e8e84f521d57c51ff379e8e5ec61141119005be7d672db0d98"),
@@ -43,7 +43,8 @@ fn every_sixteen_bit_input() {
         for (source, expected) in [(formats::BINARY16, from_half), (formats::BFLOAT16, from_bfloat16)] {
             let mut results = sweep(&source, format);
             if *name == "e8m0fnu" && source == formats::BFLOAT16 {
-                // Its known fault: between 2^-127 and 1.5 * 2^-127 it gives 2^-126, not the nearest 2^-127.
+                // Its known fault: between 2^-127 and 1.5 * 2^-127 it gives 2^-126, not the nearest
+                // 2^-127.
                 assert!(results[0x40..=0x5F].iter().all(|&code| code == 0));
                 results[0x41..=0x5F].fill(1);
             }

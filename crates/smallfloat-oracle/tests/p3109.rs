@@ -1,4 +1,5 @@
-//! Agreement with the P3109 draft: the golden vectors and the digests of the published value tables.
+//! Agreement with the P3109 draft: the golden vectors and the digests of the published value
+//! tables.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -126,7 +127,8 @@ fn stochastic_vectors() {
     assert_eq!(results("9/8", 1, a), [4, 4]);
     assert_eq!(results("9/8", 1, b), [4, 5]);
     assert_eq!(results("9/8", 1, c), [4, 4]);
-    // With no random bit the three become old acquaintances: towards zero, and nearest with ties away and in.
+    // With no random bit the three become old acquaintances: towards zero, and nearest with ties
+    // away and in.
     assert_eq!(results("11/8", 0, a), [4]);
     assert_eq!(results("5/4", 0, b), [5]);
     assert_eq!(results("5/4", 0, c), [4]);

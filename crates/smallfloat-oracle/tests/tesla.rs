@@ -152,7 +152,8 @@ const GRADUAL: Rows = &[
     (0x3BE00000, 0x04, "U"), (0x3C000000, 0x04, "-"), (0x3C380000, 0x06, "U"), (0x3C7FFFFF, 0x08, "U"),
 ];
 
-// Format, f32 bits, the two neighbours, whether the upper one is an overflow, and the first R that goes up.
+// Format, f32 bits, the two neighbours, whether the upper one is an overflow, and the first R that
+// goes up.
 #[rustfmt::skip]
 const THRESHOLDS: &[(OracleFormat, u32, u64, u64, bool, u64)] = &[
     (formats::cfloat8_1_4_3(7), 0x3F840000, 0x38, 0x39, false, 0xC0000000),

@@ -1,12 +1,18 @@
-//! Answers of the library to jobs, for comparison with other implementations (`verification/oracles`).
+//! Answers of the library to jobs, for comparison with other implementations
+//! (`verification/oracles`).
 //!
-//! Jobs come as lines on standard input; each writes codes of 16 bits, little-endian, to the file named last.
+//! Jobs come as lines on standard input; each writes codes of 16 bits, little-endian, to the file
+//! named last.
 //!
-//! * `convert FORMAT ROUNDING SATURATION 32|64 INPUT OUTPUT`: words of binary32 or binary64, little-endian → codes;
-//! * `pairs OPERATION FORMAT ROUNDING SATURATION OUTPUT`: all pairs of codes, the first operand's code outermost;
-//! * `triples FORMAT ROUNDING SATURATION STEP OUTPUT`: x · y + z for every STEP-th z, which is outermost;
-//! * `inputs FORMAT 32|64 COUNT OUTPUT`: words to compare on: every place where the format's rounding changes with its
-//!   neighbours on both sides, the places at the ends of the source's own range, and COUNT reproducible ones.
+//! * `convert FORMAT ROUNDING SATURATION 32|64 INPUT OUTPUT`: words of binary32 or binary64,
+//!   little-endian → codes;
+//! * `pairs OPERATION FORMAT ROUNDING SATURATION OUTPUT`: all pairs of codes, the first operand's
+//!   code outermost;
+//! * `triples FORMAT ROUNDING SATURATION STEP OUTPUT`: x · y + z for every STEP-th z, which is
+//!   outermost;
+//! * `inputs FORMAT 32|64 COUNT OUTPUT`: words to compare on: every place where the format's
+//!   rounding changes with its neighbours on both sides, the places at the ends of the source's own
+//!   range, and COUNT reproducible ones.
 
 use std::fs;
 use std::process::ExitCode;
@@ -56,7 +62,8 @@ fn evaluate(operation: Operation, codes: &[u64], format: &Format, projection: &P
     operation.evaluate(&operands, format, projection, OperationOptions::default_for([format])).value
 }
 
-/// The word of the largest value of `from` at or below a number, its magnitude's neighbours beside it.
+/// The word of the largest value of `from` at or below a number, its magnitude's neighbours beside
+/// it.
 fn around(x: &Dyadic, from: &Format, table: &Table) -> Vec<u64> {
     let infinity = from.encode(smallfloat::Datum::Infinite { negative: false }).unwrap_or_default();
     let (mut low, mut high) = (0, infinity);

@@ -1,12 +1,14 @@
 //! Sweeps of wide inputs through the kernels, as rows of comma-separated values (`just sweeps`).
 //!
-//! `sweeps [PART…] [--levels portable,avx2] [--format NAME]…`: the parts are `nearest` (all 2^32 f32 inputs into every named format
-//! of at most 8 bits and the 16-bit ones, each with its default projection), `modes` (the same for six formats in every
-//! deterministic rounding and every saturation), and `halves` (all binary16 and bfloat16 inputs into every format of at most 16
-//! bits, in every deterministic rounding and every saturation). With `--format` the first two sweep these formats instead of
-//! theirs. Without `--levels`, `nearest` and `modes` are swept by this machine's widest level, the formats of `modes` in `nearest` and all
-//! of `halves` by every level. Rows go to standard output, progress and totals to standard error; the exit status is 1 if anything
-//! differs and 2 for words that it does not know.
+//! `sweeps [PART…] [--levels portable,avx2] [--format NAME]…`: the parts are `nearest` (all 2^32
+//! f32 inputs into every named format of at most 8 bits and the 16-bit ones, each with its default
+//! projection), `modes` (the same for six formats in every deterministic rounding and every
+//! saturation), and `halves` (all binary16 and bfloat16 inputs into every format of at most 16
+//! bits, in every deterministic rounding and every saturation). With `--format` the first two sweep
+//! these formats instead of theirs. Without `--levels`, `nearest` and `modes` are swept by this
+//! machine's widest level, the formats of `modes` in `nearest` and all of `halves` by every level.
+//! Rows go to standard output, progress and totals to standard error; the exit status is 1 if
+//! anything differs and 2 for words that it does not know.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -23,12 +25,13 @@ use smallfloat_proof::{catalogue, oracle_format, oracle_policy, p3109, tesla};
 const IN_EVERY_MODE: [&str; 6] =
     ["cfloat8_1_4_3:bias=7", "cfloat8_1_5_2:bias=15", "e4m3fn", "e5m2", "e4m3b11fnuz", "binary8p4se"];
 
-/// Formats outside the families, swept beside them: a binade at exponent field 0, flushed subnormals, six bits with infinity.
+/// Formats outside the families, swept beside them: a binade at exponent field 0, flushed
+/// subnormals, six bits with infinity.
 const OTHERS: [&str; 3] =
     ["ieee:k=6,p=3", "minifloat:k=8,p=4,bias=7,subnormals=none", "minifloat:k=8,p=4,bias=7,subnormals=flush"];
 
-/// P3109's formats of more than 8 bits among the named: the exponents of binary16, of bfloat16, one with few bits for them, and one
-/// without sign.
+/// P3109's formats of more than 8 bits among the named: the exponents of binary16, of bfloat16, one
+/// with few bits for them, and one without sign.
 const WIDE_P3109: [&str; 4] = ["binary16p11se", "binary16p8se", "binary16p13sf", "binary12p6ue"];
 
 const SATURATIONS: [Saturation; 3] = [Saturation::SatFinite, Saturation::SatPropagate, Saturation::SatNone];
@@ -81,7 +84,8 @@ fn parse(name: &str) -> Format {
     name.parse().unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Every named format of at most 8 bits, Tesla's at several biases in both readings, and those of more bits.
+/// Every named format of at most 8 bits, Tesla's at several biases in both readings, and those of
+/// more bits.
 fn named() -> Vec<Format> {
     let mut list = catalogue(8);
     list.retain(|format| format.subnormals() != Subnormals::Tesla);
@@ -153,7 +157,8 @@ fn families() -> Vec<Family> {
     families
 }
 
-/// One family from one source: all projections of each format, the digest of the formats' digests in order.
+/// One family from one source: all projections of each format, the digest of the formats' digests
+/// in order.
 fn sweep_family<T: Element>(source: &str, family: &Family, levels: &[Level], total: &mut Total) {
     let each = |format: &Format| {
         let located = Located::<T>::new(format);
@@ -211,8 +216,9 @@ struct Wishes {
     formats: Vec<Format>,
 }
 
-/// The levels that sweep where none is named: this machine's widest from f32, and in `nearest` every one for the formats of
-/// `modes` (the portable level takes two to four times as long); every one from 16 bits.
+/// The levels that sweep where none is named: this machine's widest from f32, and in `nearest`
+/// every one for the formats of `modes` (the portable level takes two to four times as long); every
+/// one from 16 bits.
 fn usual(part: &str, format: Option<&Format>) -> Vec<Level> {
     let all: Vec<Level> = Level::available().filter(|&level| level <= Level::Avx2).collect();
     let every = part == "halves"

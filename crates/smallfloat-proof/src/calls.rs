@@ -1,4 +1,5 @@
-//! Calls in P3109's spelling, and tables of their results. Everything here panics where a test should fail.
+//! Calls in P3109's spelling, and tables of their results. Everything here panics where a test
+//! should fail.
 #![expect(clippy::missing_panics_doc, reason = "tests panic where they fail")]
 
 use smallfloat::p3109::{Answer, Specialization};
@@ -36,7 +37,8 @@ pub fn truth(text: &str, codes: &[u64]) -> (bool, Flags) {
     }
 }
 
-/// Rows of `call | operands | result | flags`, the flags Tesla's four or all six; how many there are.
+/// Rows of `call | operands | result | flags`, the flags Tesla's four or all six; how many there
+/// are.
 pub fn check_rows(rows: &str, tesla: bool) -> usize {
     let mut wrong = Vec::new();
     let lines: Vec<&str> = rows.lines().map(str::trim).filter(|l| !l.is_empty()).collect();

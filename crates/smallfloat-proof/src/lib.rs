@@ -1,7 +1,8 @@
 //! Tests and runners that hold smallfloat against its oracles.
 //!
-//! What the tests share: the same format, policy and number in the core's words and in the oracle's. Nothing here
-//! computes a value; a translation that went wrong would make every test fail.
+//! What the tests share: the same format, policy and number in the core's words and in the
+//! oracle's. Nothing here computes a value; a translation that went wrong would make every test
+//! fail.
 
 pub mod calls;
 pub mod sweep;
@@ -43,7 +44,8 @@ pub fn oracle_format(format: &Format) -> oracle::OracleFormat {
     }
 }
 
-/// What the oracle says of a format that it knows by name, from published parameters and not from the core's.
+/// What the oracle says of a format that it knows by name, from published parameters and not from
+/// the core's.
 pub fn oracle_by_name(name: &str) -> Option<oracle::OracleFormat> {
     use oracle::formats as known;
     Some(match name {
@@ -148,7 +150,8 @@ pub fn core_flags(flags: oracle::Flags) -> Flags {
     .fold(Flags::NONE, |all, (_, ours)| all | ours)
 }
 
-/// A core number in the oracle's words. What `sticky` stands for is taken as `2^-below` of the last place.
+/// A core number in the oracle's words. What `sticky` stands for is taken as `2^-below` of the last
+/// place.
 ///
 /// # Panics
 /// For a sum that cancelled, whose zero has no sign yet.
@@ -156,7 +159,8 @@ pub fn oracle_exact(x: Exact, below: i64) -> oracle::Exact {
     match x {
         Exact::Nan { negative } => oracle::Exact::Nan { negative },
         Exact::Infinite { negative } => oracle::Exact::Inf { negative },
-        // The oracle decides the sign of a difference of zero in its `add`, where it knows the rounding mode.
+        // The oracle decides the sign of a difference of zero in its `add`, where it knows the
+        // rounding mode.
         Exact::Cancelled => panic!("a cancelled sum belongs to arithmetic"),
         Exact::Finite { negative, significand, exponent, sticky } => {
             let cut = oracle::Dyadic::new(i32::from(sticky), i64::from(exponent) - below);
@@ -257,7 +261,8 @@ pub fn extensive() -> bool {
     std::env::var("SMALLFLOAT_EXTENSIVE").is_ok_and(|v| v == "1")
 }
 
-/// Tells what a test has compared, how much and in how many seconds; `verification/extensive` makes rows of evidence of such lines.
+/// Tells what a test has compared, how much and in how many seconds; `verification/extensive` makes
+/// rows of evidence of such lines.
 pub fn tell(what: &str, compared: u64, start: Instant) {
     println!("{what}: {compared} compared, {:.1} s", start.elapsed().as_secs_f64());
 }
@@ -295,9 +300,11 @@ impl Scramble {
     }
 }
 
-/// Runs a check over many cases on all cores and panics with the number of mismatches and the first of them.
+/// Runs a check over many cases on all cores and panics with the number of mismatches and the first
+/// of them.
 ///
-/// A check returns how many things it compared and the mismatches it found. Returns the total compared.
+/// A check returns how many things it compared and the mismatches it found. Returns the total
+/// compared.
 ///
 /// # Panics
 /// If anything differs.

@@ -1,8 +1,10 @@
-//! Sweeps: every value of a wide float into one format under one projection, on one level of the kernels, against the oracle.
+//! Sweeps: every value of a wide float into one format under one projection, on one level of the
+//! kernels, against the oracle.
 //!
-//! The oracle gives an f32 sweep as runs: intervals of bit patterns with one code and one set of flags. They are expanded
-//! and compared code by code with what the kernels give, so that a sweep costs little more than encoding. Of 16-bit
-//! sources each value has a place of its own on the oracle's grid, from which every rounding and saturation follows.
+//! The oracle gives an f32 sweep as runs: intervals of bit patterns with one code and one set of
+//! flags. They are expanded and compared code by code with what the kernels give, so that a sweep
+//! costs little more than encoding. Of 16-bit sources each value has a place of its own on the
+//! oracle's grid, from which every rounding and saturation follows.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -67,7 +69,8 @@ impl Expected {
     }
 }
 
-/// SHA-256 of runs, each as first and last pattern (4 bytes, little-endian), code (2) and flags (1), the first 16 digits.
+/// SHA-256 of runs, each as first and last pattern (4 bytes, little-endian), code (2) and flags
+/// (1), the first 16 digits.
 ///
 /// # Panics
 /// For codes of more than 16 bits.
@@ -92,8 +95,9 @@ pub fn short(hash: Sha256) -> String {
     format!("{:016x}", u64::from_be_bytes(first))
 }
 
-/// All 2^32 f32 values: every code, and for each 2^16 of them the flags and counts. `runs` are those of
-/// [`oracle::f32_runs`] for the same format and projection; `C` has at least the format's bits.
+/// All 2^32 f32 values: every code, and for each 2^16 of them the flags and counts. `runs` are
+/// those of [`oracle::f32_runs`] for the same format and projection; `C` has at least the format's
+/// bits.
 ///
 /// # Panics
 /// If the kernels refuse the format.
@@ -195,7 +199,8 @@ fn sweep_piece<C: Code + PartialEq>(
     found
 }
 
-/// All 2^16 values of binary16 or bfloat16, located once on a format's grid: every projection follows.
+/// All 2^16 values of binary16 or bfloat16, located once on a format's grid: every projection
+/// follows.
 #[derive(Clone, Debug)]
 pub struct Located<T> {
     format: Format,
@@ -221,8 +226,8 @@ impl<T: Element> Located<T> {
         Self { format: *format, grid, values: (0..count).map(T::from_bits).collect(), spots }
     }
 
-    /// Every code under one projection with a deterministic rounding, and the union of flags; the digest is of all codes
-    /// (2 bytes each).
+    /// Every code under one projection with a deterministic rounding, and the union of flags; the
+    /// digest is of all codes (2 bytes each).
     ///
     /// # Panics
     /// For projections that the grid does not know: stochastic ones, signs dropped, the report 4.0.
@@ -276,8 +281,9 @@ impl<T: Element> Located<T> {
     }
 }
 
-/// What a format's f32 runs say about the core's scalar conversion: code and flags at both ends of every run and beside
-/// them. Returns how many conversions were compared and the first that differs.
+/// What a format's f32 runs say about the core's scalar conversion: code and flags at both ends of
+/// every run and beside them. Returns how many conversions were compared and the first that
+/// differs.
 pub fn run_ends(format: &Format, projection: &Projection, runs: &[Run]) -> (u64, Option<String>) {
     let (mut compared, mut wrong) = (0, None);
     for run in runs {

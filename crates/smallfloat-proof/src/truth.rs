@@ -1,4 +1,5 @@
-//! Exact results as the lines of text whose digests `data/transcendental-digests.csv` holds (its header has the form).
+//! Exact results as the lines of text whose digests `data/transcendental-digests.csv` holds (its
+//! header has the form).
 
 use smallfloat::ops::{Operation, Semantics};
 use smallfloat::{Datum, Exact, Format};
@@ -127,8 +128,8 @@ pub fn line(x: Exact) -> String {
     }
 }
 
-/// A number that every rounding treats as it would the one of a line: where bits were cut off, half a unit of the last place
-/// stands for them; beyond 2^(±2^20) any number does.
+/// A number that every rounding treats as it would the one of a line: where bits were cut off, half
+/// a unit of the last place stands for them; beyond 2^(±2^20) any number does.
 ///
 /// # Panics
 /// If the text is not a line.

@@ -1,9 +1,10 @@
-//! Block functions, reductions and scaled operations of the P3109 draft against exact rational arithmetic
-//! (`smallfloat_oracle::blocks`), each element rounded once by the oracle's own table.
+//! Block functions, reductions and scaled operations of the P3109 draft against exact rational
+//! arithmetic (`smallfloat_oracle::blocks`), each element rounded once by the oracle's own table.
 //!
-//! Exhaustive for formats of 3 and 4 bits; random with special values and mixed formats up to 16 bits, every rounding and
-//! saturation mode, a random word an element where the rounding is stochastic. The exact values of transcendental
-//! functions are the scalar ones, which `transcendental.rs` holds against MPFR and Arb.
+//! Exhaustive for formats of 3 and 4 bits; random with special values and mixed formats up to 16
+//! bits, every rounding and saturation mode, a random word an element where the rounding is
+//! stochastic. The exact values of transcendental functions are the scalar ones, which
+//! `transcendental.rs` holds against MPFR and Arb.
 //!
 //! `SMALLFLOAT_EXTENSIVE=1` draws 16 times as many and exhausts the operations of three operands.
 
@@ -136,7 +137,8 @@ impl Kind {
         }
     }
 
-    /// Which of those a code of a call belongs to, in the order of the operands, and how many such codes there are.
+    /// Which of those a code of a call belongs to, in the order of the operands, and how many such
+    /// codes there are.
     fn slots(self, length: usize) -> Vec<(usize, usize)> {
         let blocks = |n: usize| (0..n).flat_map(move |i| [(2 * i, 1), (2 * i + 1, length)]);
         match self {
@@ -492,7 +494,8 @@ fn random_calls(what: &str, kinds: &[Kind], count: u64) {
         let count = kind.formats();
         let slots = kind.slots(length);
         let mut from = |pool: &'_ [Sheet]| usize::try_from(random.below(pool.len() as u64)).expect("small");
-        // Which formats are scales follows from the signature: the even ones, but those of the sequence conversions.
+        // Which formats are scales follows from the signature: the even ones, but those of the
+        // sequence conversions.
         let is_scale = |i: usize| match kind {
             Kind::Whole("ConvertToBlock" | "ConvertToBlockMaxAbsFinite") => i == 1,
             _ => i.is_multiple_of(2),

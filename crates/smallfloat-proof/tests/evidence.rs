@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Phrases of README's introduction and of "Test it", each with the beginning of the row of evidence that stands for it.
+/// Phrases of README's introduction and of "Test it", each with the beginning of the row of
+/// evidence that stands for it.
 const CLAIMS: [(&str, &str); 7] = [
     ("CFloat8_1_4_3", "binary32 inputs into"),
     ("E4M3FN", "results beside ml_dtypes"),
@@ -81,11 +82,9 @@ fn every_claim_of_readme_has_a_row() {
         let start = format!("[{claim}");
         assert!(rows.iter().any(|row| row[0].starts_with(&start)), "no row begins `{claim}` ({phrase})");
     }
-    let blocks = [
-        blocks(&readme, "## What it has", "## Use it"),
-        blocks(&readme, "## Test it", "## Read on"),
-    ]
-    .concat();
+    let blocks =
+        [blocks(&readme, "## What it has", "## Use it"), blocks(&readme, "## Test it", "## Read on")]
+            .concat();
     assert!(blocks.len() >= 6, "{blocks:?}");
     for block in &blocks {
         assert!(CLAIMS.iter().any(|(phrase, _)| block.contains(phrase)), "no row of evidence for `{block}`");

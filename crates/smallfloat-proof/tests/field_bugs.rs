@@ -1,4 +1,5 @@
-//! Mistakes that somebody shipped, as named cases: `data/field-bugs.csv` holds them with the right answers.
+//! Mistakes that somebody shipped, as named cases: `data/field-bugs.csv` holds them with the right
+//! answers.
 
 use std::collections::BTreeSet;
 

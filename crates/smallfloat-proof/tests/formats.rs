@@ -1,4 +1,5 @@
-//! The catalogue: parameters of every named format as its source states them, names, aliases and error messages.
+//! The catalogue: parameters of every named format as its source states them, names, aliases and
+//! error messages.
 
 use smallfloat::formats::CATALOGUE;
 use smallfloat::{Datum, Domain, Family, Format, FormatSpec, Parameters, Signedness, Specials, Subnormals};
@@ -88,7 +89,8 @@ fn every_row_of_the_catalogue() {
             Datum::ZERO
         };
         assert_eq!(f.min_finite(), min, "{f}");
-        // The name is the one it prints, in any case and with space around it; the aliases mean the same.
+        // The name is the one it prints, in any case and with space around it; the aliases mean the
+        // same.
         assert_eq!(f.to_string(), row.name);
         for name in
             row.aliases.iter().copied().chain([&*row.name.to_uppercase(), &*format!(" {} ", row.name)])

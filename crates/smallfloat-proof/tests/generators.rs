@@ -1,9 +1,11 @@
-//! The words of stochastic rounding: Philox4x32-10 and ars5 against implementations of their own, and their statistics.
+//! The words of stochastic rounding: Philox4x32-10 and ars5 against implementations of their own,
+//! and their statistics.
 //!
-//! Known answers of both stand in `tesla_tables.rs` and the kernels' `stochastic.rs`; here whole ranges of counters and keys are
-//! compared with arithmetic written from the papers. Statistics are of 2^22 words, with `SMALLFLOAT_EXTENSIVE=1` of 10^8: seeds are
-//! fixed, so a bound that holds holds always, and five standard deviations say that something is wrong and not that luck was bad.
-//! What these tests can't find, the suites of `verification/randomness` look for.
+//! Known answers of both stand in `tesla_tables.rs` and the kernels' `stochastic.rs`; here whole
+//! ranges of counters and keys are compared with arithmetic written from the papers. Statistics are
+//! of 2^22 words, with `SMALLFLOAT_EXTENSIVE=1` of 10^8: seeds are fixed, so a bound that holds
+//! holds always, and five standard deviations say that something is wrong and not that luck was
+//! bad. What these tests can't find, the suites of `verification/randomness` look for.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -19,7 +21,8 @@ use smallfloat_proof::{Scramble, extensive};
 const KEYS: [(u64, u64); 4] =
     [(0, 0), (1, 0), (u64::MAX, u64::MAX), (0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210)];
 
-/// The product of two polynomials over GF(2), modulo x^8 + x^4 + x^3 + x + 1 (FIPS 197, section 4.2).
+/// The product of two polynomials over GF(2), modulo x^8 + x^4 + x^3 + x + 1 (FIPS 197, section
+/// 4.2).
 fn product(a: u8, b: u8) -> u8 {
     let mut wide = (0..8).filter(|i| b >> i & 1 == 1).fold(0_u16, |sum, i| sum ^ u16::from(a) << i);
     for i in (8..15).rev() {
@@ -43,7 +46,8 @@ fn substitution_table() -> [u8; 256] {
     table
 }
 
-/// Five rounds of AES on a counter, by bytes in the order of FIPS 197, the key schedule of Salmon et al. (2011), section 4.1.
+/// Five rounds of AES on a counter, by bytes in the order of FIPS 197, the key schedule of Salmon
+/// et al. (2011), section 4.1.
 fn ars5_by_bytes(table: &[u8; 256], (seed, stream): (u64, u64), block: u64) -> [u32; 4] {
     let mut key = u128::from(seed);
     let mut state = ((u128::from(stream) << 64 | u128::from(block)) ^ key).to_le_bytes();
@@ -64,7 +68,8 @@ fn ars5_by_bytes(table: &[u8; 256], (seed, stream): (u64, u64), block: u64) -> [
     std::array::from_fn(|i| (words >> (32 * i)) as u32)
 }
 
-/// Salmon et al. (2011), section 3.3: a round is two products whose high halves meet the other words and the key.
+/// Salmon et al. (2011), section 3.3: a round is two products whose high halves meet the other
+/// words and the key.
 fn philox_by_paper((seed, stream): (u64, u64), block: u64) -> [u32; 4] {
     let counter = u128::from(stream) << 64 | u128::from(block);
     let mut words: [u64; 4] = std::array::from_fn(|i| (counter >> (32 * i)) as u64 & 0xffff_ffff);
@@ -167,7 +172,8 @@ impl Counts {
     }
 }
 
-/// How far χ² of equally likely cells lies from what chance gives, in standard deviations (Wilson and Hilferty, 1931).
+/// How far χ² of equally likely cells lies from what chance gives, in standard deviations (Wilson
+/// and Hilferty, 1931).
 fn deviation(cells: &[u64]) -> f64 {
     let (count, total) = (cells.len() as f64, cells.iter().sum::<u64>() as f64);
     let each = total / count;
@@ -200,7 +206,8 @@ fn statistics_are_those_of_chance() {
     }
 }
 
-/// The measure is no check that can't fail: cells too even and cells too uneven lie outside of its bounds.
+/// The measure is no check that can't fail: cells too even and cells too uneven lie outside of its
+/// bounds.
 #[test]
 fn uneven_and_too_even_cells_are_seen() {
     let mut cells: Vec<u64> = vec![1000; 256];

@@ -1,4 +1,5 @@
-//! The kernels give the core's bytes, whatever the threads, the pieces, the lengths and the offsets.
+//! The kernels give the core's bytes, whatever the threads, the pieces, the lengths and the
+//! offsets.
 
 use rayon::ThreadPoolBuilder;
 use smallfloat::random::Philox;
@@ -15,7 +16,8 @@ fn in_pool<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
     ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool").install(work)
 }
 
-/// Values of all magnitudes, most of them within the range of small formats; zeros and subnormals among them.
+/// Values of all magnitudes, most of them within the range of small formats; zeros and subnormals
+/// among them.
 fn values(count: usize, seed: u64) -> Vec<f32> {
     let mut scramble = Scramble(seed);
     (0..count)

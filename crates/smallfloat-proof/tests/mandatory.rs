@@ -1,11 +1,14 @@
-//! The 549 specializations that the P3109 draft demands of an implementation against binary64 hardware arithmetic rounded to odd.
+//! The 549 specializations that the P3109 draft demands of an implementation against binary64
+//! hardware arithmetic rounded to odd.
 //!
-//! The list (D1, section "Conformance", 4.5) is made here from the draft's table for all three external formats, each must be
-//! supplied under its own name, and its results must be those of `smallfloat_oracle::hardware`.
+//! The list (D1, section "Conformance", 4.5) is made here from the draft's table for all three
+//! external formats, each must be supplied under its own name, and its results must be those of
+//! `smallfloat_oracle::hardware`.
 //!
-//! Operand spaces of up to 2^24 tuples are exhausted; of larger ones special values, every alignment, cancellation,
-//! ties, and random tuples are drawn. `SMALLFLOAT_EXTENSIVE=1` takes all of the former (a sixteenth by default above 2^20)
-//! and 2^20 tuples of each of the latter (2^17 by default).
+//! Operand spaces of up to 2^24 tuples are exhausted; of larger ones special values, every
+//! alignment, cancellation, ties, and random tuples are drawn. `SMALLFLOAT_EXTENSIVE=1` takes all
+//! of the former (a sixteenth by default above 2^20) and 2^20 tuples of each of the latter (2^17 by
+//! default).
 
 #![expect(clippy::float_cmp, reason = "comparisons of codes are exact")]
 
@@ -178,7 +181,8 @@ fn minimum(sheets: &[Sheet]) -> Vec<Case> {
     let mut add = |operation: &str, law, operands: &[usize], formats: String, result: Option<usize>| {
         let external = operands.iter().chain(&result).all(|i| FX.contains(i));
         let text = match result {
-            // Among IEEE 754's formats alone the other semantics are the default (`docs/semantics.md` S1).
+            // Among IEEE 754's formats alone the other semantics are the default
+            // (`docs/semantics.md` S1).
             Some(to) if external => {
                 format!("{operation}<{formats}, {}, {PROJECTION}, semantics=p3109>", name(to))
             }
@@ -437,7 +441,8 @@ fn exponent(x: f64) -> i64 {
     if x == 0.0 || !x.is_finite() { 0 } else { (x.abs().to_bits() >> 52).cast_signed() - 1023 }
 }
 
-/// Zeros, infinities, NaNs, ones, and the ends of the subnormals and of the range, of an external format.
+/// Zeros, infinities, NaNs, ones, and the ends of the subnormals and of the range, of an external
+/// format.
 fn corner(random: &mut Scramble, f: &OracleFormat) -> u64 {
     let hidden = 1_u64 << (f.p - 1);
     let infinity = f.inf_code(false).expect("an external format");
@@ -457,8 +462,8 @@ fn corner(random: &mut Scramble, f: &OracleFormat) -> u64 {
     code & f.magnitude_mask() | random.below(2) << (f.k - 1)
 }
 
-/// An addend in the result's format: every pair of the other operands, in turn with an addend that is special, cancels,
-/// stands at any alignment, or is random.
+/// An addend in the result's format: every pair of the other operands, in turn with an addend that
+/// is special, cancels, stands at any alignment, or is random.
 fn ternary(case: &Case, sheets: &[Sheet], index: u64) -> [u64; 4] {
     let [x, y, z] = [0, 1, 2].map(|i| &sheets[case.operands[i]]);
     let (pairs, mut random) = (x.format.k + y.format.k, Scramble(index));
@@ -484,8 +489,8 @@ fn ternary(case: &Case, sheets: &[Sheet], index: u64) -> [u64; 4] {
     [a, b, addend, 0]
 }
 
-/// Scales for every pair of elements: special, or such that the terms meet at any alignment and the result lies about the
-/// range of its format.
+/// Scales for every pair of elements: special, or such that the terms meet at any alignment and the
+/// result lies about the range of its format.
 fn scaled(case: &Case, sheets: &[Sheet], index: u64) -> [u64; 4] {
     let (x, y) = (&sheets[case.operands[1]], &sheets[case.operands[3]]);
     let mut random = Scramble(index ^ 1 << 60);
@@ -516,7 +521,8 @@ fn scaled(case: &Case, sheets: &[Sheet], index: u64) -> [u64; 4] {
     [s, a, t, b]
 }
 
-/// Operands of binary32 at and beside every place where the result changes, special ones, and random ones.
+/// Operands of binary32 at and beside every place where the result changes, special ones, and
+/// random ones.
 fn unary32(case: &Case, sheets: &[Sheet]) -> Vec<u64> {
     let to = &sheets[case.result].format;
     let f = &sheets[case.operands[0]].format;

@@ -1,7 +1,7 @@
 //! Operations where exhaustion is out of reach, against big integers, code and flags.
 //!
-//! The 16-, 32- and 64-bit formats on operands near every boundary and at
-//! random, operands and results of different formats drawn over the whole catalogue and the P3109 family, integer
+//! The 16-, 32- and 64-bit formats on operands near every boundary and at random, operands and
+//! results of different formats drawn over the whole catalogue and the P3109 family, integer
 //! scales, and the stochastic modes by counting over all random words.
 //!
 //! `SMALLFLOAT_EXTENSIVE=1` runs 64 times as many.
@@ -211,7 +211,8 @@ const ARITHMETIC: [Operation; 7] = [
     Operation::Fma,
 ];
 
-/// Operands and result of one format, or an operand near another: sums that cancel, remainders that stay.
+/// Operands and result of one format, or an operand near another: sums that cancel, remainders that
+/// stay.
 #[test]
 fn wide_formats_of_one_kind() {
     let sheets = sheets(&[
@@ -258,7 +259,8 @@ fn pool() -> Vec<Sheet> {
     formats.into_par_iter().map(Sheet::new).collect()
 }
 
-/// Every operation; operands and result all of different formats; either semantics; scales now and then.
+/// Every operation; operands and result all of different formats; either semantics; scales now and
+/// then.
 #[test]
 fn mixed_formats() {
     let start = std::time::Instant::now();
@@ -338,7 +340,8 @@ fn scaled_operations() {
         for code in 0..256_u64 {
             let sheet = &sheets[2];
             let arithmetic = OperationOptions { scale, ..OperationOptions::IEEE };
-            // To the oracle an exponent of this size would be a very long number; this one is far enough.
+            // To the oracle an exponent of this size would be a very long number; this one is far
+            // enough.
             let near = OperationOptions { scale: scale.clamp(-500, 500), ..OperationOptions::IEEE };
             let operand = [Operand::new(code, &sheet.format)];
             let projection = sheet.format.default_projection();
@@ -353,8 +356,8 @@ fn scaled_operations() {
     }
 }
 
-/// All random words for 1 to 8 bits: each result against the oracle, and how many of them round away from zero, which
-/// must be the first words to fail and the last to pass, symmetric in sign.
+/// All random words for 1 to 8 bits: each result against the oracle, and how many of them round
+/// away from zero, which must be the first words to fail and the last to pass, symmetric in sign.
 #[test]
 fn stochastic_modes_over_all_words() {
     let sheets = sheets(&[

@@ -1,8 +1,10 @@
-//! All pairs of codes of the catalogue's formats of 8 bits or fewer, Tesla's at several biases and P3109's of 8 bits, for every
-//! operation of two operands, every deterministic rounding mode and three saturation modes, code and flags, against exact integers.
+//! All pairs of codes of the catalogue's formats of 8 bits or fewer, Tesla's at several biases and
+//! P3109's of 8 bits, for every operation of two operands, every deterministic rounding mode and
+//! three saturation modes, code and flags, against exact integers.
 //!
-//! The exact result of a pair is located once on the format's grid; the 18 projections follow from that place.
-//! Without optimization every sixteenth row is checked, unless `SMALLFLOAT_EXTENSIVE=1`.
+//! The exact result of a pair is located once on the format's grid; the 18 projections follow from
+//! that place. Without optimization every sixteenth row is checked, unless
+//! `SMALLFLOAT_EXTENSIVE=1`.
 
 use std::cmp::Ordering;
 
@@ -24,8 +26,8 @@ fn stride() -> usize {
     16
 }
 
-/// The catalogue's formats, Tesla's at two biases in both readings, and four of the P3109 draft's; in extensive runs all of the
-/// draft's with 8 bits, and Tesla's at both ends of the biases.
+/// The catalogue's formats, Tesla's at two biases in both readings, and four of the P3109 draft's;
+/// in extensive runs all of the draft's with 8 bits, and Tesla's at both ends of the biases.
 fn formats() -> Vec<Format> {
     let mut list = catalogue(8);
     for name in ["cfloat8_1_4_3", "cfloat8_1_5_2"] {
@@ -85,8 +87,9 @@ fn oracle_semantics(semantics: Semantics) -> slow::Semantics {
     }
 }
 
-/// The place of an outcome of the slow operations, which are asked where an operand is special or a zero and for
-/// formats too wide for integers. The sign of a zero that the rounding mode decides shows by asking for two modes.
+/// The place of an outcome of the slow operations, which are asked where an operand is special or a
+/// zero and for formats too wide for integers. The sign of a zero that the rounding mode decides
+/// shows by asking for two modes.
 fn slow_spot(grid: &Grid, outcome: impl Fn(oracle::Rounding) -> slow::Outcome) -> (Spot, oracle::Flags) {
     let (exact, flags) = outcome(oracle::Rounding::NearestEven);
     let spot = grid.locate_exact(&exact);
@@ -393,7 +396,8 @@ fn unary_operations_of_all_codes() {
     }
 }
 
-/// The two writings of the oracle agree: places and their projection against the table of the slow one.
+/// The two writings of the oracle agree: places and their projection against the table of the slow
+/// one.
 #[test]
 fn the_fast_oracle_agrees_with_the_slow_one() {
     let start = std::time::Instant::now();

@@ -119,7 +119,8 @@ fn sums_with_specials() {
     assert_eq!(project(dot([(one, one), (one, one)]).exact, &f, &f.default_projection()).value, 0x4000);
 }
 
-/// C25 of `docs/tesla.md`: each operand of a dot product has its own format and bias; the sum is rounded once.
+/// C25 of `docs/tesla.md`: each operand of a dot product has its own format and bias; the sum is
+/// rounded once.
 #[test]
 fn dot_products_of_different_biases() {
     let decode = |name: &str, code: u64| format(name).decode(code);

@@ -1,5 +1,6 @@
-//! The special cases of every operation, row by row: IEEE 754's and P3109's tables, Table 6 of the paper's digest, the
-//! corners that `docs/semantics.md` decides. Sums and the spelling of calls are in `ops_sums.rs`.
+//! The special cases of every operation, row by row: IEEE 754's and P3109's tables, Table 6 of the
+//! paper's digest, the corners that `docs/semantics.md` decides. Sums and the spelling of calls are
+//! in `ops_sums.rs`.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -178,7 +179,8 @@ fn is_same(name: &str, expected: char, value: u64) -> bool {
     value == wanted || (expected == 'N' && format(name).decode(value).is_nan() && value & wanted == wanted)
 }
 
-/// Expected flags: I for a NaN, Z for a pole of finite operands; nothing here is inexact or subnormal.
+/// Expected flags: I for a NaN, Z for a pole of finite operands; nothing here is inexact or
+/// subnormal.
 fn special_flags(operation: &str, operands: &[char], expected: char) -> Flags {
     if ["Negate", "Abs", "CopySign"].contains(&operation) {
         return Flags::NONE;
@@ -283,8 +285,8 @@ fn number(c: char) -> f64 {
         [OPERANDS.iter().position(|&o| o == c).unwrap()]
 }
 
-/// FMA and FAA of small integers, infinities and zeros: binary64 is exact for them, its special cases are IEEE 754's,
-/// and P3109's are the same with one zero.
+/// FMA and FAA of small integers, infinities and zeros: binary64 is exact for them, its special
+/// cases are IEEE 754's, and P3109's are the same with one zero.
 #[test]
 fn ternary_special_cases() {
     // Results reach 3, which has no letter.
@@ -377,7 +379,8 @@ fn comparisons() {
     assert_eq!(truth("CompareLess<binary8p4se, e5m2>", &[0x40, 0x03]), (false, Flags::DENORMAL));
     let both = Flags::DENORMAL | Flags::INVALID;
     assert_eq!(truth("CompareEqual<e5m2, e5m2>", &[0x01, 0x7f]), (false, both));
-    // Values of different formats and biases: 1 = 1, 2^−7 in the hole's neighbour, tiny P3109 numbers.
+    // Values of different formats and biases: 1 = 1, 2^−7 in the hole's neighbour, tiny P3109
+    // numbers.
     assert_eq!(truth("CompareEqual<cfloat8_1_4_3:bias=7, e5m2>", &[0x38, 0x3c]), (true, Flags::NONE));
     assert_eq!(
         truth("CompareEqual<cfloat8_1_4_3:bias=63, shp:bias=15>", &[0x38, 0x3c00]),

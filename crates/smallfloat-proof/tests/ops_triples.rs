@@ -1,8 +1,9 @@
-//! FMA over all triples of codes of the catalogue's formats of 8 bits or fewer, Tesla's and P3109's of 8 bits, FAA over random ones, and both and Clamp over all triples
-//! of special values, code and flags, against exact integers.
+//! FMA over all triples of codes of the catalogue's formats of 8 bits or fewer, Tesla's and P3109's
+//! of 8 bits, FAA over random ones, and both and Clamp over all triples of special values, code and
+//! flags, against exact integers.
 //!
-//! Without `SMALLFLOAT_EXTENSIVE=1` FMA over the triples of six formats, and without optimization a sixteenth of the triples, spread
-//! evenly.
+//! Without `SMALLFLOAT_EXTENSIVE=1` FMA over the triples of six formats, and without optimization a
+//! sixteenth of the triples, spread evenly.
 
 use rayon::prelude::*;
 use smallfloat::ops::{Operand, Operation, OperationOptions, Semantics};
@@ -116,7 +117,8 @@ impl Sheet {
         })
     }
 
-    /// The codes where special cases and limits are: the ends of each half, around 1, around the normals, spread.
+    /// The codes where special cases and limits are: the ends of each half, around 1, around the
+    /// normals, spread.
     fn specials(&self) -> Vec<&Item> {
         let f = self.grid.format();
         let sign = f.sign_bit();
@@ -142,8 +144,8 @@ fn finish(what: &str, start: std::time::Instant, results: Vec<(u64, Vec<String>)
     assert!(wrong.is_empty(), "{what}: {} of {compared} differ:\n{}", wrong.len(), shown.join("\n"));
 }
 
-/// The six, and in extensive runs every named format of 8 bits or fewer; P3109's with 8 bits, Tesla's at both ends of the
-/// biases, in both readings.
+/// The six, and in extensive runs every named format of 8 bits or fewer; P3109's with 8 bits,
+/// Tesla's at both ends of the biases, in both readings.
 fn swept() -> Vec<Format> {
     let mut formats: Vec<Format> = SIX.map(|name| name.parse().expect("a format's name")).into();
     if !extensive() {

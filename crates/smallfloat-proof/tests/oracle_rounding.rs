@@ -1,4 +1,5 @@
-//! Rounding, saturation, specials and flags against the oracle, at every place where a result changes.
+//! Rounding, saturation, specials and flags against the oracle, at every place where a result
+//! changes.
 
 use smallfloat::{
     Exact, Format, MissingNan, MissingZero, NanRule, NegativeRule, NegativeZero, Preset, Projection,
@@ -57,7 +58,8 @@ fn finite(x: &Dyadic) -> Exact {
     core_exact(x)
 }
 
-/// The number and its nearest neighbours: exact ones 2^-70 of the last place away, and truncated ones.
+/// The number and its nearest neighbours: exact ones 2^-70 of the last place away, and truncated
+/// ones.
 fn around(x: &Dyadic, list: &mut Vec<Exact>) {
     let exact = finite(x);
     list.push(exact);
@@ -152,7 +154,8 @@ fn deterministic_modes_at_every_value_and_midpoint() {
     check_all("deterministic", &small_formats(), check_format);
 }
 
-/// Numbers at ν = (t + f) / 2^n between two neighbours, with the random numbers around the threshold for t.
+/// Numbers at ν = (t + f) / 2^n between two neighbours, with the random numbers around the
+/// threshold for t.
 fn check_stochastic(format: &Format) -> (u64, Vec<String>) {
     let table = Table::new(&oracle_format(format));
     let mut scramble = Scramble(u64::from(format.width()) << 8 | u64::from(format.precision()));

@@ -1,4 +1,5 @@
-//! Every code of every small format: value, class and the queries that follow from them, against the oracle.
+//! Every code of every small format: value, class and the queries that follow from them, against
+//! the oracle.
 
 use smallfloat::{Class, Datum, Flags, Format, formats};
 use smallfloat_oracle::{self as oracle, Dyadic, OracleFormat, Value};
@@ -92,7 +93,8 @@ fn check(format: &Format, oracle: &OracleFormat) -> (u64, Vec<String>) {
         if format.classify(code) != class {
             wrong.push(format!("{format} {code:#x}: class {}, expected {class}", format.classify(code)));
         }
-        // A flushed code means zero, and zero has its own code; NaN comes back as the canonical one.
+        // A flushed code means zero, and zero has its own code; NaN comes back as the canonical
+        // one.
         let back = match &value {
             Value::Nan { .. } => oracle.nan_code(),
             Value::Finite(x, negative_zero) if x.is_zero() && oracle.is_subnormal(code) => {

@@ -1,6 +1,7 @@
-//! The P3109 draft's special cases for roots, exponentials, logarithms, trigonometric and hyperbolic functions, row by row
-//! (D1 revised, September 2026, section "Numeric operations"), and the golden vectors of calls, blocks and scaled
-//! operations. Expected results are the draft's, or follow from 3.1415 < π < 3.1416 by hand.
+//! The P3109 draft's special cases for roots, exponentials, logarithms, trigonometric and
+//! hyperbolic functions, row by row (D1 revised, September 2026, section "Numeric operations"), and
+//! the golden vectors of calls, blocks and scaled operations. Expected results are the draft's, or
+//! follow from 3.1415 < π < 3.1416 by hand.
 
 use smallfloat::p3109::{Answer, Argument, Block, Specialization};
 
@@ -48,7 +49,8 @@ const WORDS: [(&str, u64, u64); 28] = [
     ("-pi/2", 0xc5, 0xbe48),
 ];
 
-/// Formats of operands and of the result, in the order of `WORDS`' columns, and what makes the semantics P3109's.
+/// Formats of operands and of the result, in the order of `WORDS`' columns, and what makes the
+/// semantics P3109's.
 const WAYS: [(usize, usize, &str); 4] = [(0, 0, ""), (1, 0, ""), (0, 1, ""), (1, 1, ", semantics=p3109")];
 const FORMATS: [&str; 2] = ["Binary8p4se", "binary16"];
 
@@ -57,8 +59,8 @@ fn word(text: &str, format: usize) -> u64 {
     [*p4, *half][format]
 }
 
-/// Operation, operands and result, each row in all ways. The ends of a format's range are the same datum only where operands
-/// and result have one format.
+/// Operation, operands and result, each row in all ways. The ends of a format's range are the same
+/// datum only where operands and result have one format.
 const ROWS: &str = "
     Sqrt -inf nan; Sqrt -1 nan; Sqrt -min nan; Sqrt 0 0; Sqrt -0 0; Sqrt inf inf; Sqrt 1 1; Sqrt 4 2; Sqrt 1/4 1/2
     Recip -inf 0; Recip inf 0; Recip 0 nan; Recip -0 nan; Recip -1 -1; Recip 2 1/2; Recip -1/2 -2
@@ -151,7 +153,8 @@ fn special_rows() {
     assert!(wrong.is_empty(), "{} of {checks} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// An infinite result is not a finite one beyond the range; results that round to 1 or 0 are not 1 or 0.
+/// An infinite result is not a finite one beyond the range; results that round to 1 or 0 are not 1
+/// or 0.
 #[test]
 fn infinite_and_nearly_exact_results() {
     let rows = [
@@ -232,7 +235,8 @@ fn golden_calls() {
     }
 }
 
-/// The scale's format, its projection and that of the elements, the operand, the scale and the elements.
+/// The scale's format, its projection and that of the elements, the operand, the scale and the
+/// elements.
 type Row<'a> = (&'a str, &'a str, &'a str, &'a [u64], u64, &'a [u64]);
 
 /// The golden vectors of ConvertToBlockMaxAbsFinite. Binary8p4se: 3 is 4C, −1 is C0.
@@ -267,7 +271,8 @@ fn golden_blocks() {
             other => panic!("{text}: {other:?}"),
         }
     }
-    // The formulas against the draft's informative note: with one ∞ and SatFinite the scale is 224 and the element stays ∞.
+    // The formulas against the draft's informative note: with one ∞ and SatFinite the scale is 224
+    // and the element stays ∞.
     let text = "ConvertToBlockMaxAbsFinite<1, Binary8p4se, Binary8p4se, Binary8p4se, (NearestTiesToEven, SatFinite), \
                 (NearestTiesToEven, SatNone)>";
     match parse(text).call_blocks(&[Argument::Sequence(&[0x7f])], &[]) {
@@ -276,7 +281,8 @@ fn golden_blocks() {
     }
 }
 
-/// The stochastic golden vectors of X = 21/16 as a sequence, the elements' words in ascending order.
+/// The stochastic golden vectors of X = 21/16 as a sequence, the elements' words in ascending
+/// order.
 #[test]
 fn golden_stochastic_sequences() {
     let rows = [

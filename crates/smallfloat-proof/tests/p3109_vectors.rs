@@ -1,5 +1,5 @@
-//! Agreement with the P3109 draft (D1 revised, September 2026): golden vectors, constants, saturation tables and the
-//! digests of the published value tables.
+//! Agreement with the P3109 draft (D1 revised, September 2026): golden vectors, constants,
+//! saturation tables and the digests of the published value tables.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -120,7 +120,8 @@ fn version_4_0_of_sat_none() {
     }
 }
 
-/// Section "Saturation": what each saturation mode does with values beyond the range, under every rounding mode.
+/// Section "Saturation": what each saturation mode does with values beyond the range, under every
+/// rounding mode.
 #[test]
 fn saturation_tables() {
     #[derive(Clone, Copy)]
@@ -378,7 +379,8 @@ fn parameters_and_special_code_points_of_all_504_formats() {
     assert_eq!(count, 504);
 }
 
-/// Section "Decode", in this file's integers: every code of every format with K ≤ 12, and of a few wider ones.
+/// Section "Decode", in this file's integers: every code of every format with K ≤ 12, and of a few
+/// wider ones.
 #[test]
 fn decode_and_encode_by_the_draft_s_formula() {
     let mut checks = 0_u64;
@@ -431,8 +433,8 @@ fn one_nan_no_negative_zero() {
     }
 }
 
-/// Rounding to the nearest keeps values below M_hi + ½ ulp in range under every saturation, and small negatives round
-/// to 0 in unsigned formats unless the mode moves them away.
+/// Rounding to the nearest keeps values below M_hi + ½ ulp in range under every saturation, and
+/// small negatives round to 0 in unsigned formats unless the mode moves them away.
 #[test]
 fn rounding_precedes_the_range_check() {
     let f = format("Binary8p4se");
@@ -453,7 +455,8 @@ fn rounding_precedes_the_range_check() {
     }
 }
 
-/// SHA-256 over one line a code: hexadecimal code, then the exact value as `[-]<odd integer>p<exponent of two>`.
+/// SHA-256 over one line a code: hexadecimal code, then the exact value as
+/// `[-]<odd integer>p<exponent of two>`.
 fn digest(f: &Format) -> String {
     let digits = f.width().div_ceil(4) as usize;
     let mut text = String::new();

@@ -29,7 +29,8 @@ impl Layout {
         })
     }
 
-    /// Magnitude of a code without its sign at bias 0, in units of the paper's smallest denormal, 2^−M.
+    /// Magnitude of a code without its sign at bias 0, in units of the paper's smallest denormal,
+    /// 2^−M.
     fn units(&self, magnitude: u64, paper: bool) -> i128 {
         let mantissa = i128::from(magnitude) & ((1 << self.mantissa_bits) - 1);
         match magnitude >> self.mantissa_bits {
@@ -71,7 +72,8 @@ const C152: Layout = Layout {
 const SHP: Layout =
     Layout { exponent_bits: 5, mantissa_bits: 10, make: |bias| Format::shp(bias).expect("a legal bias") };
 
-/// Decodes each code to the f32 that the formula gives and encodes that to the same code, with the right flags.
+/// Decodes each code to the f32 that the formula gives and encodes that to the same code, with the
+/// right flags.
 fn through_f32(layout: &Layout) -> u64 {
     let (start, mut checks) = (Instant::now(), 0);
     for (f, bias, paper) in layout.all() {
@@ -153,7 +155,8 @@ fn stochastic(f: &Format, word: u64) -> Projection {
     f.default_projection().with_rounding(Rounding::StochasticA(RandomBits::new(32, word).expect("32 bits")))
 }
 
-/// Symmetric modes treat both signs alike, and directed modes swap: over all bfloat16 and many f32 inputs.
+/// Symmetric modes treat both signs alike, and directed modes swap: over all bfloat16 and many f32
+/// inputs.
 #[test]
 fn encoding_is_symmetric_in_sign() {
     let f32_inputs = (0..1_u64 << 16).map(|i| (i * 32_749) & 0x7FFF_FFFF);
@@ -194,8 +197,9 @@ fn bf16_input_equals_f32_input_with_its_low_half_zero() {
     }
 }
 
-/// R42, exhaustively: 256 codes × 64 × 64 biases × both readings. Re-biasing rounds once to nearest even among the
-/// other bias's values; without overflow and denormals it adds b2 − b1 to the exponent field.
+/// R42, exhaustively: 256 codes × 64 × 64 biases × both readings. Re-biasing rounds once to nearest
+/// even among the other bias's values; without overflow and denormals it adds b2 − b1 to the
+/// exponent field.
 #[test]
 fn rebias_every_code_between_every_pair_of_biases() {
     let (start, mut compared) = (Instant::now(), 0);

@@ -1,6 +1,8 @@
-//! Stochastic rounding counted exactly: over all random words, as many round away from zero as the true distance ratio says.
+//! Stochastic rounding counted exactly: over all random words, as many round away from zero as the
+//! true distance ratio says.
 //!
-//! Over all 2^N words that is t, which follows from ν = (|x| − lo) / (hi − lo) by the rational arithmetic of this file.
+//! Over all 2^N words that is t, which follows from ν = (|x| − lo) / (hi − lo) by the rational
+//! arithmetic of this file.
 
 use std::ops::RangeInclusive;
 use std::time::Instant;
@@ -21,7 +23,8 @@ fn bf16(bits: u64) -> Option<(i128, i32)> {
 
 struct Target {
     name: &'static str,
-    /// Significand bits below the leading one, bias, exponent of the step at field 0, the largest magnitude's index.
+    /// Significand bits below the leading one, bias, exponent of the step at field 0, the largest
+    /// magnitude's index.
     trailing: u32,
     bias: i32,
     field_0: i32,
@@ -60,7 +63,8 @@ impl Target {
             }
         }
         let (lo, hi) = (self.magnitude(low - 1), self.magnitude(low));
-        // Next to 0 an operand may lie far below every threshold: 2^−60 of a step decides as it does (N ≤ 16).
+        // Next to 0 an operand may lie far below every threshold: 2^−60 of a step decides as it
+        // does (N ≤ 16).
         let base = lo.1.min(hi.1).min(x.1).max(hi.1 - 60);
         let at = |(s, e): (i128, i32)| {
             if e >= base { s << (e - base) } else { (s >> (base - e).min(100)).max(i128::from(s != 0)) }
@@ -89,7 +93,8 @@ fn rounding(mode: char, n: u32, word: u64) -> Rounding {
     }
 }
 
-/// All bfloat16 inputs (both signs for N ≤ 4), all words of N bits for each such N, all three modes.
+/// All bfloat16 inputs (both signs for N ≤ 4), all words of N bits for each such N, all three
+/// modes.
 fn count(target: &Target, bits: RangeInclusive<u32>) -> u64 {
     let start = Instant::now();
     let compared = bits.clone().map(|n| count_inputs(target, n, 0..=0xFFFF)).sum();
@@ -97,7 +102,8 @@ fn count(target: &Target, bits: RangeInclusive<u32>) -> u64 {
     compared
 }
 
-/// These bfloat16 inputs, all words of N bits, all three modes. Returns how many results were checked.
+/// These bfloat16 inputs, all words of N bits, all three modes. Returns how many results were
+/// checked.
 fn count_inputs(target: &Target, n: u32, inputs: impl Iterator<Item = u64>) -> u64 {
     let f: Format = target.name.parse().expect("a format");
     let projection = f.default_projection();
@@ -112,7 +118,8 @@ fn count_inputs(target: &Target, n: u32, inputs: impl Iterator<Item = u64>) -> u
         }
         let sign = if bits >= 0x8000 { sign } else { 0 };
         let (lo, numerator, denominator) = target.locate(x);
-        // Below 2^−(N + 2) of the smallest step no word moves anything: there the two extreme words will do.
+        // Below 2^−(N + 2) of the smallest step no word moves anything: there the two extreme words
+        // will do.
         let tiny = lo == 0 && numerator << (n + 2) < denominator;
         let step = if tiny { (1 << n) - 1 } else { 1 };
         for mode in ['A', 'B', 'C'] {
@@ -139,8 +146,9 @@ fn count_inputs(target: &Target, n: u32, inputs: impl Iterator<Item = u64>) -> u
     checks
 }
 
-/// The bfloat16 words about the places where rounding changes its ways: zero, the smallest number, the largest subnormal and the
-/// hole above it, the ends of binades, the largest number and the one past it; and about the middles above each.
+/// The bfloat16 words about the places where rounding changes its ways: zero, the smallest number,
+/// the largest subnormal and the hole above it, the ends of binades, the largest number and the one
+/// past it; and about the middles above each.
 fn boundaries(target: &Target) -> Vec<u64> {
     let t = target.trailing;
     let mut words: Vec<u64> = (0..4).collect();
@@ -217,7 +225,8 @@ fn uhp_with_few_bits() {
     assert!(count(&UHP_GRID, 1..=4) > 1_000_000);
 }
 
-/// Sixteen random bits, all words, on the boundaries; every number of bits from 9 on where there is time.
+/// Sixteen random bits, all words, on the boundaries; every number of bits from 9 on where there is
+/// time.
 #[test]
 fn many_bits_on_every_boundary() {
     for target in [PAPER, GRADUAL, FN, P3] {
@@ -236,7 +245,8 @@ fn many_bits_on_every_boundary() {
     }
 }
 
-/// In the hole of Tesla's denormals ν has the denominator 9 (steps of 2^−10 between 07 and 08 at bias 7).
+/// In the hole of Tesla's denormals ν has the denominator 9 (steps of 2^−10 between 07 and 08 at
+/// bias 7).
 #[test]
 fn the_hole_has_its_true_distance() {
     let (lo, numerator, denominator) = PAPER.locate((1, -7));

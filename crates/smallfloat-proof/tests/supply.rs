@@ -24,7 +24,8 @@ const ALLOWED: [&str; 12] = [
 /// The only place that crates of others come from.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// The words of an SPDX expression; a name with its exception is one word, and the older `/` means OR.
+/// The words of an SPDX expression; a name with its exception is one word, and the older `/` means
+/// OR.
 fn words(expression: &str) -> Vec<String> {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let mut words: Vec<String> = Vec::new();
@@ -104,8 +105,8 @@ fn cargo(arguments: &[&str]) -> Result<Vec<u8>, String> {
     output.status.success().then_some(output.stdout).ok_or(String::from_utf8_lossy(&output.stderr).into())
 }
 
-/// All crates of the lock file. Those for other platforms may have to be fetched for this; where that can't be done, those that
-/// were built here are left.
+/// All crates of the lock file. Those for other platforms may have to be fetched for this; where
+/// that can't be done, those that were built here are left.
 fn metadata() -> Value {
     let all = ["metadata", "--locked", "--format-version", "1"];
     let text = cargo(&all).unwrap_or_else(|error| {

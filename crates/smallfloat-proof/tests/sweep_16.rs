@@ -1,5 +1,5 @@
-//! All 2^16 binary16 and bfloat16 inputs into every format, and all codes of all pairs of formats of at most 8 bits, code and
-//! flags, against the oracle.
+//! All 2^16 binary16 and bfloat16 inputs into every format, and all codes of all pairs of formats
+//! of at most 8 bits, code and flags, against the oracle.
 //!
 //! Without `SMALLFLOAT_EXTENSIVE=1` a part of the P3109 family and some biases of Tesla's.
 
@@ -41,7 +41,8 @@ fn check_into(sources: &[Format], to: &Format) -> (u64, Vec<String>) {
     (compared, wrong)
 }
 
-/// Of the P3109 family every width, with the smallest, middle and largest precision of each kind; all of it in extensive runs.
+/// Of the P3109 family every width, with the smallest, middle and largest precision of each kind;
+/// all of it in extensive runs.
 fn selected_p3109() -> Vec<Format> {
     let taken =
         |f: &Format| extensive() || [1, f.width() / 2, f.width() - 1, f.width()].contains(&f.precision());
@@ -79,7 +80,8 @@ fn all_pairs_of_small_formats() {
     check_all("pairs", &list, |to| check_into(&list, to));
 }
 
-/// The kernels at every level, from both 16-bit sources, in every deterministic mode and saturation.
+/// The kernels at every level, from both 16-bit sources, in every deterministic mode and
+/// saturation.
 #[test]
 fn sixteen_bit_inputs_by_the_kernels() {
     const NAMES: [&str; 8] = [

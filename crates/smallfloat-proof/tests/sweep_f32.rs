@@ -1,8 +1,8 @@
 //! All 2^32 f32 inputs into small formats of every kind, against the oracle's exact interval ends.
 //!
-//! The oracle gives runs: intervals of bit patterns with one code and one set of flags. They are expanded and compared
-//! byte for byte with what the kernels give; the core's scalar conversion is held to code and flags at both ends of
-//! every run.
+//! The oracle gives runs: intervals of bit patterns with one code and one set of flags. They are
+//! expanded and compared byte for byte with what the kernels give; the core's scalar conversion is
+//! held to code and flags at both ends of every run.
 
 use std::time::Instant;
 
@@ -102,7 +102,8 @@ fn all_f32_inputs() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The patterns within 256 of a run's end, and every 1021st: what is left of a sweep where a full one takes too long.
+/// The patterns within 256 of a run's end, and every 1021st: what is left of a sweep where a full
+/// one takes too long.
 fn sample(runs: &[Run]) -> Vec<u32> {
     let mut bits: Vec<u32> = (0..u32::MAX).step_by(1021).collect();
     for run in runs {

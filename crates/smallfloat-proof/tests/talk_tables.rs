@@ -425,8 +425,8 @@ fn decoded(f: &Format, code: u64) -> Printed {
     }
 }
 
-/// Checks every row `0xNN … = value [= decimal]` of a table: decoding gives the printed value, the printed decimal (if
-/// exact) encodes to the code. Returns the number of rows.
+/// Checks every row `0xNN … = value [= decimal]` of a table: decoding gives the printed value, the
+/// printed decimal (if exact) encodes to the code. Returns the number of rows.
 fn check(f: &Format, table: &str) -> usize {
     let projection = f.default_projection();
     for row in table.trim().lines() {
@@ -465,7 +465,8 @@ type ClassSums = [(u64, u64, i32); 4];
 
 #[test]
 fn rfc_table_of_e4m3fn_e4m3fnuz_and_e4m3b11fnuz() {
-    // Bias; min normal, max normal, min subnormal, max subnormal as code and significand · 2^exponent.
+    // Bias; min normal, max normal, min subnormal, max subnormal as code and significand ·
+    // 2^exponent.
     let columns: [(Format, i32, ClassSums); 3] = [
         (E4M3FN, 7, [(0x08, 1, -6), (0x7E, 7, 6), (0x01, 1, -9), (0x07, 7, -9)]),
         (E4M3FNUZ, 8, [(0x08, 1, -7), (0x7F, 15, 4), (0x01, 1, -10), (0x07, 7, -10)]),

@@ -1,5 +1,5 @@
-//! Tesla's paper, the requirements on arithmetic (R30, R31, and the arithmetic part of R18, R34 to R37), in P3109's spelling.
-//! Expected values are worked out by hand from the formats' formulas.
+//! Tesla's paper, the requirements on arithmetic (R30, R31, and the arithmetic part of R18, R34 to
+//! R37), in P3109's spelling. Expected values are worked out by hand from the formats' formulas.
 
 use smallfloat::p3109::{Answer, Specialization};
 
@@ -68,7 +68,8 @@ fn r34_denormal_operands_of_operations() {
     ]);
 }
 
-/// NaN operands and undefined results are invalid; UHP delivers its canonical NaN, the others clamp.
+/// NaN operands and undefined results are invalid; UHP delivers its canonical NaN, the others
+/// clamp.
 #[test]
 fn r35_invalid_operations() {
     check(&[

@@ -1,4 +1,5 @@
-//! Tesla's paper, R42: a code moves between biases by its exponent field alone where nothing is lost.
+//! Tesla's paper, R42: a code moves between biases by its exponent field alone where nothing is
+//! lost.
 
 use smallfloat::{Flags, Format, convert};
 
@@ -6,8 +7,8 @@ fn with_bias(name: &str, bias: u32) -> Format {
     format!("{name}:bias={bias}").parse().unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Between biases of one format, without overflow and denormals, re-biasing adds b2 − b1 to the exponent field. All
-/// pairs, and what happens at the ends, are in `round_trips.rs`.
+/// Between biases of one format, without overflow and denormals, re-biasing adds b2 − b1 to the
+/// exponent field. All pairs, and what happens at the ends, are in `round_trips.rs`.
 #[test]
 fn r42_rebias_moves_the_exponent_field() {
     for (name, e, m) in [("cfloat8_1_4_3", 4, 3), ("cfloat8_1_5_2", 5, 2)] {

@@ -1,7 +1,8 @@
-//! Tesla's paper, requirement by requirement (R01 to R42 of `docs/tesla.md`): conversions, formats and flags. R42 is in
-//! `tesla_rebias.rs`, what concerns arithmetic in `ops_tables.rs`.
+//! Tesla's paper, requirement by requirement (R01 to R42 of `docs/tesla.md`): conversions, formats
+//! and flags. R42 is in `tesla_rebias.rs`, what concerns arithmetic in `ops_tables.rs`.
 //!
-//! Expected values are typed in from the paper or follow from its formulas by the integer arithmetic of this file.
+//! Expected values are typed in from the paper or follow from its formulas by the integer
+//! arithmetic of this file.
 
 use smallfloat::formats::{BFLOAT16, BINARY32, UHP};
 use smallfloat::random::Philox;
@@ -42,7 +43,8 @@ fn two_to(e: i32) -> f64 {
     f64::from_bits(u64::try_from(1023 + e).expect("a normal f64") << 52)
 }
 
-/// The paper's value of a code as f64: normal (−1)^s · 2^(e−b) · 1.m, denormal (−1)^s · 2^−b · 0.m. Exact.
+/// The paper's value of a code as f64: normal (−1)^s · 2^(e−b) · 1.m, denormal (−1)^s · 2^−b · 0.m.
+/// Exact.
 fn paper_value(code: u64, exponent_bits: u32, mantissa_bits: u32, bias: u32) -> f64 {
     let mantissa = code & ((1 << mantissa_bits) - 1);
     let exponent = code >> mantissa_bits & ((1 << exponent_bits) - 1);
@@ -227,7 +229,8 @@ fn r12_exponent_ranges() {
     ] {
         assert_eq!(with_bias(name, bias).exponent_range(), range, "{name} {bias}");
     }
-    // A fixed bias spans 15 or 31 consecutive exponents; all biases together [−62, 15] and [−62, 31].
+    // A fixed bias spans 15 or 31 consecutive exponents; all biases together [−62, 15] and [−62,
+    // 31].
     for (name, count, top) in [(f143, 15, 15), (f152, 31, 31)] {
         let ranges: Vec<_> = (0..64).map(|bias| with_bias(name, bias).exponent_range()).collect();
         assert!(ranges.iter().all(|(lo, hi)| hi - lo + 1 == count), "{name}");
@@ -236,8 +239,9 @@ fn r12_exponent_ranges() {
     }
 }
 
-/// The rows of the paper's Tables 4 and 5: bias, exponents of the smallest and the largest normal value. The largest
-/// significands are 1.111b and 1.11b. Bits, denormals and flags of each row are in `tesla_tables.rs`.
+/// The rows of the paper's Tables 4 and 5: bias, exponents of the smallest and the largest normal
+/// value. The largest significands are 1.111b and 1.11b. Bits, denormals and flags of each row are
+/// in `tesla_tables.rs`.
 #[test]
 fn r13_rows_of_the_paper_s_tables_4_and_5() {
     const ROWS: [(u32, i32, i32, i32); 9] = [
@@ -264,7 +268,8 @@ fn r13_rows_of_the_paper_s_tables_4_and_5() {
 
 #[test]
 fn r14_small_values_become_denormals_not_zero() {
-    // Halving from the smallest normal value: nearest, then exactly, down to the smallest denormal; then zero.
+    // Halving from the smallest normal value: nearest, then exactly, down to the smallest denormal;
+    // then zero.
     let f = with_bias("cfloat8_1_4_3", 7);
     let halves = [
         (1.0 / 64.0, 0x08, "-"),
@@ -492,7 +497,8 @@ fn r26_shp_and_uhp_round_to_nearest_and_stochastically() {
     }
 }
 
-/// The generator's words depend on seed, stream and element alone, so the order of work cannot show.
+/// The generator's words depend on seed, stream and element alone, so the order of work cannot
+/// show.
 #[test]
 fn r27_the_same_seed_gives_the_same_bits_in_any_order() {
     let f = with_bias("cfloat8_1_4_3", 7);
@@ -550,7 +556,8 @@ fn r28_widening_is_exact_and_normal() {
 
 #[test]
 fn r29_stochastic_rounding_is_unbiased() {
-    // E[SR(x)] = x exactly: the sum over all 256 words of N = 8 is 256 x wherever ν has 8 bits, normal or denormal.
+    // E[SR(x)] = x exactly: the sum over all 256 words of N = 8 is 256 x wherever ν has 8 bits,
+    // normal or denormal.
     let f = with_bias("cfloat8_1_4_3", 7);
     for (lo, hi) in [(0x38, 0x39), (0x00, 0x01), (0x06, 0x07), (0x7D, 0x7E), (0x80 | 0x38, 0x80 | 0x39)] {
         let (a, b) = (paper_value(lo, 4, 3, 7), paper_value(hi, 4, 3, 7));
@@ -567,7 +574,8 @@ fn r29_stochastic_rounding_is_unbiased() {
 
 #[test]
 fn r29_stochastic_accumulation_keeps_what_nearest_drops() {
-    // 2^−8 added 1000 times to 1.0. Nearest never leaves 1.0; stochastic reaches 1 + 1000/256 on average.
+    // 2^−8 added 1000 times to 1.0. Nearest never leaves 1.0; stochastic reaches 1 + 1000/256 on
+    // average.
     let f = with_bias("cfloat8_1_4_3", 7);
     let step = two_to(-8);
     let mut nearest = 0x38;
@@ -593,7 +601,8 @@ fn r29_stochastic_accumulation_keeps_what_nearest_drops() {
 
 #[test]
 fn r32_products_of_two_operands_are_exact_in_float32() {
-    // Significand and exponent of each magnitude; a product is an f32 iff it has ≤ 24 bits, all at or above 2^−149.
+    // Significand and exponent of each magnitude; a product is an f32 iff it has ≤ 24 bits, all at
+    // or above 2^−149.
     let parts = |f: &Format, code: u64| match f.decode(code) {
         Datum::Finite { significand, exponent, .. } => (significand, exponent),
         other => panic!("{other}"),
@@ -682,7 +691,8 @@ fn r36_overflow_is_decided_by_the_rounded_result() {
         assert_eq!(from_f32(&f, bits), pair(code, "O"), "{f}");
         assert_eq!(from_f32(&f, bits - 1), pair(before, "-"), "{f}");
     }
-    // Stochastic rounding overflows only when it moves past the largest value: 490 is 5/16 of the way.
+    // Stochastic rounding overflows only when it moves past the largest value: 490 is 5/16 of the
+    // way.
     let f = with_bias("cfloat8_1_4_3", 7);
     for (word, flags) in [(0xAFFF_FFFF, "-"), (0xB000_0000, "O")] {
         let r = f.encode_f32(490.0, &stochastic_a(f.default_projection(), 32, word));
@@ -753,7 +763,8 @@ fn r39_flags_cover_operands_and_results_of_every_tesla_format() {
     }
 }
 
-/// What "too coarse" means: the relative step of each format, as the paper's gradient argument needs it.
+/// What "too coarse" means: the relative step of each format, as the paper's gradient argument
+/// needs it.
 #[test]
 fn r40_the_16_bit_formats_resolve_what_cfloat8_cannot() {
     // 1 + 2^−9: lost in both CFloat8 formats, kept by SHP and UHP.
@@ -768,7 +779,8 @@ fn r40_the_16_bit_formats_resolve_what_cfloat8_cannot() {
     }
 }
 
-/// An unsigned bias favours small values: the ranges of bias 0 and bias 63 are not symmetric about 1.
+/// An unsigned bias favours small values: the ranges of bias 0 and bias 63 are not symmetric about
+/// 1.
 #[test]
 fn r41_unsigned_biases_skew_the_range_to_small_values() {
     for (name, max_of_bias_0, smallest_of_bias_63) in
@@ -779,7 +791,8 @@ fn r41_unsigned_biases_skew_the_range_to_small_values() {
         let min = with_bias(name, 63).min_positive().to_f64().expect("exact");
         assert_eq!(min.to_bits(), two_to(smallest_of_bias_63).to_bits());
     }
-    // A weight tensor whose largest magnitude is 0.3 fits bias 17 without clamping; bias 18 would clamp it.
+    // A weight tensor whose largest magnitude is 0.3 fits bias 17 without clamping; bias 18 would
+    // clamp it.
     assert_eq!(with_bias("cfloat8_1_4_3", 17).max_finite().to_f64(), Some(0.46875));
     let x = 0.3_f32.to_bits();
     assert_eq!(from_f32(&with_bias("cfloat8_1_4_3", 17), x), pair(0x7A, "-")); // 0.3125 = 1.25 · 2^−2

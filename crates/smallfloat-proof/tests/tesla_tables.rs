@@ -24,7 +24,8 @@ fn encoded(to: &Format, bits: u64, projection: &Projection) -> (u64, String) {
     (r.value, r.flags.tesla().to_string())
 }
 
-/// A code and its f32 are the same number, both ways and with both signs; `D` says whether the code is denormal.
+/// A code and its f32 are the same number, both ways and with both signs; `D` says whether the code
+/// is denormal.
 fn same(f: &Format, code: u64, bits: u64, denormal: bool) {
     let flags = if denormal { Flags::DENORMAL } else { Flags::NONE };
     let sign = 1 << (f.width() - 1);
@@ -45,7 +46,8 @@ fn parsed(printed: &str) -> u32 {
     f32::to_bits(printed.parse().expect("a number"))
 }
 
-/// Bias; f32 bits of cfloat8_1_4_3's codes 08, 7F, 01, 07 and the value of 7F; of cfloat8_1_5_2's 04, 7F, 01, 03 and 7F.
+/// Bias; f32 bits of cfloat8_1_4_3's codes 08, 7F, 01, 07 and the value of 7F; of cfloat8_1_5_2's
+/// 04, 7F, 01, 03 and 7F.
 #[rustfmt::skip]
 const TABLE_2_3: [(u32, Ends, &str, Ends, &str); 9] = [
     (0, [0x40000000, 0x47700000, 0x3E000000, 0x3F600000], "61440.0", [0x40000000, 0x4F600000, 0x3E800000, 0x3F400000], "3758096384.0"),
@@ -122,7 +124,8 @@ fn uhp_ends() {
     }
 }
 
-/// Format, f32 bits, the value as the table prints it, code, the paper's flags; nearest, ties to even.
+/// Format, f32 bits, the value as the table prints it, code, the paper's flags; nearest, ties to
+/// even.
 #[rustfmt::skip]
 const TABLE_4: [(&str, u64, &str, u64, &str); 118] = [
     ("cfloat8_1_4_3:bias=7", 0x00000000, "0.0", 0x00, "-"), // +0
@@ -251,7 +254,8 @@ fn table_4_every_row() {
         let f = format(name);
         let projection = f.default_projection();
         assert_eq!(encoded(&f, bits, &projection), (code, flags.to_string()), "{name} {bits:08X}");
-        // The printed value names the same f32, and rounds to the same code once more through bfloat16's source path.
+        // The printed value names the same f32, and rounds to the same code once more through
+        // bfloat16's source path.
         if bits & 0x7FFF_FFFF <= 0x7F80_0000 {
             assert_eq!(u64::from(parsed(printed)), bits, "{printed}");
             let r = BINARY32.encode_text(printed, &BINARY32.default_projection()).expect("a number");

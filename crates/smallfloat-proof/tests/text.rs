@@ -1,4 +1,5 @@
-//! Parsing and printing: against exact rationals, and against the standard library for binary32 and binary64.
+//! Parsing and printing: against exact rationals, and against the standard library for binary32 and
+//! binary64.
 
 use num_bigint::BigUint;
 use smallfloat::{Exact, Family, Format, Preset, Subnormals, formats, project, text};
@@ -42,7 +43,8 @@ fn power_of_ten(e: i64) -> Rational {
     if e >= 0 { Rational::from(&ten) } else { Rational::new(&Dyadic::one(), &ten) }
 }
 
-/// The significant digits of a printed number, without zeros at either end, and the place of the last one.
+/// The significant digits of a printed number, without zeros at either end, and the place of the
+/// last one.
 fn digits(printed: &str) -> (String, i64) {
     let (mantissa, exponent) = printed.split_once('e').unwrap_or((printed, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -86,7 +88,8 @@ impl Interval {
     }
 }
 
-/// No decimal with fewer digits lies in the rounding interval, and none with as many lies closer to the value.
+/// No decimal with fewer digits lies in the rounding interval, and none with as many lies closer to
+/// the value.
 fn check_shortest(format: &Format) -> (u64, Vec<String>) {
     let oracle = oracle_format(format);
     let (mut compared, mut wrong) = (0, Vec::new());
@@ -105,7 +108,8 @@ fn check_shortest(format: &Format) -> (u64, Vec<String>) {
         if !interval.contains(&decimal(integer.clone())) {
             wrong.push(format!("{format} {code:#x}: {printed} is outside of the rounding interval"));
         }
-        // Fewer digits means a multiple of a higher power of ten; of how high a one the interval's end says.
+        // Fewer digits means a multiple of a higher power of ten; of how high a one the interval's
+        // end says.
         let top = place + i64::try_from(significant.len()).unwrap() + 1;
         if significant.len() > 1 && (place + 1..=top).any(|place| interval.has_multiple(place)) {
             wrong.push(format!("{format} {code:#x}: {printed} is not the shortest"));
@@ -243,8 +247,8 @@ fn binary64_and_binary32_print_as_the_standard_library_does() {
     }
 }
 
-/// The same digits; but where two shortest decimals are as close, the standard library takes the larger and we the one
-/// with the even digit, as Ryu and ECMAScript do.
+/// The same digits; but where two shortest decimals are as close, the standard library takes the
+/// larger and we the one with the even digit, as Ryu and ECMAScript do.
 fn assert_prints_alike(ours: &str, std: &str, exact: &str) {
     let [ours, std, exact] = [ours, std, exact].map(|text| digits(text.trim_start_matches('-')));
     if ours != std {

@@ -1,5 +1,6 @@
-//! Roots, quotients and transcendental operations against MPFR and Arb: the exact results of the core, cut to 120 bits,
-//! have the digests of `data/transcendental-digests.csv`, which `verification/transcendental-digests` computed from those libraries.
+//! Roots, quotients and transcendental operations against MPFR and Arb: the exact results of the
+//! core, cut to 120 bits, have the digests of `data/transcendental-digests.csv`, which
+//! `verification/transcendental-digests` computed from those libraries.
 //!
 //! `SMALLFLOAT_EXTENSIVE=1` takes every code of the 16-bit formats instead of every 64th.
 
@@ -19,7 +20,8 @@ fn digest(text: &str) -> String {
     })
 }
 
-/// What differs, and how to see the code: the core's lines are left in a file beside which the script puts its own.
+/// What differs, and how to see the code: the core's lines are left in a file beside which the
+/// script puts its own.
 fn explain(row: &Row<'_>, lines: &str) -> String {
     let name = row.operation.name();
     let path = std::env::temp_dir().join(format!("{name}-{}-{}.txt", row.format, row.stride));

@@ -1,10 +1,11 @@
-//! From exact results to codes: roots and transcendental operations under every rounding and saturation mode, against the
-//! oracle's own rounding of the exact results that `transcendental.rs` holds against MPFR and Arb.
+//! From exact results to codes: roots and transcendental operations under every rounding and
+//! saturation mode, against the oracle's own rounding of the exact results that `transcendental.rs`
+//! holds against MPFR and Arb.
 //!
-//! Operands: all codes of all P3109 formats of at most 8 bits. Results: into the same format and six others. The
-//! deterministic modes with three saturation modes go through `oracle::fast`; the older SatNone and the stochastic
-//! modes (all words of 1 to 3 bits, some of 5 to 60) through the slow `Table`, on a sample.
-//! `SMALLFLOAT_EXTENSIVE=1` takes a sample 16 times as large.
+//! Operands: all codes of all P3109 formats of at most 8 bits. Results: into the same format and
+//! six others. The deterministic modes with three saturation modes go through `oracle::fast`; the
+//! older SatNone and the stochastic modes (all words of 1 to 3 bits, some of 5 to 60) through the
+//! slow `Table`, on a sample. `SMALLFLOAT_EXTENSIVE=1` takes a sample 16 times as large.
 
 use std::sync::LazyLock;
 
@@ -165,7 +166,8 @@ fn stochastic_modes_and_the_older_saturation() {
         let format = &all.format;
         let own = Target::new(*format);
         let (mut count, mut wrong) = (0, Vec::new());
-        // Each format, operation and code has its own place in the sequence from which every so many is taken.
+        // Each format, operation and code has its own place in the sequence from which every so
+        // many is taken.
         let start: u64 = format.to_string().bytes().map(u64::from).fold(0, |all, byte| all * 31 + byte);
         for (index, (name, code, result)) in (0..).zip(all.each()) {
             if !start.wrapping_add(index).is_multiple_of(sample) {

@@ -45,8 +45,8 @@ pub struct BiasChoice {
     pub cost: BiasCost,
 }
 
-/// The error of rounding to nearest even at one bias, saturating, over finite elements; weighed where there are
-/// activations.
+/// The error of rounding to nearest even at one bias, saturating, over finite elements; weighed
+/// where there are activations.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct BiasCost {
     /// The bias.
@@ -57,12 +57,13 @@ pub struct BiasCost {
     pub sqnr_db: Option<f64>,
 }
 
-/// What each bias of a format would cost the selected tensors of a file, or of the files of a checkpoint folder
-/// ([`open_checkpoint`](crate::open_checkpoint)), and what each policy would choose. Reads all of their data once and
-/// writes nothing.
+/// What each bias of a format would cost the selected tensors of a file, or of the files of a
+/// checkpoint folder ([`open_checkpoint`](crate::open_checkpoint)), and what each policy would
+/// choose. Reads all of their data once and writes nothing.
 ///
 /// # Errors
-/// A format whose bias is not free, policies for training, activations that do not fit, a file that can't be read.
+/// A format whose bias is not free, policies for training, activations that do not fit, a file that
+/// can't be read.
 pub fn bias_costs(
     views: &[View],
     spec: &FormatSpec,

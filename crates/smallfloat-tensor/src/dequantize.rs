@@ -32,17 +32,19 @@ pub struct Dequantized {
     pub rounded: u64,
 }
 
-/// Writes a quantized file's tensors as `dtype` (F64, F32, F16 or BF16) into a safetensors file, or into an `.npy` file if the
-/// output's name ends so and there is one tensor. Tensors that were not quantized are copied. A checkpoint folder
-/// becomes a new folder with the same files; its index is written anew, and its `config.json` without what it says of
-/// the quantization.
+/// Writes a quantized file's tensors as `dtype` (F64, F32, F16 or BF16) into a safetensors file, or
+/// into an `.npy` file if the output's name ends so and there is one tensor. Tensors that were not
+/// quantized are copied. A checkpoint folder becomes a new folder with the same files; its index is
+/// written anew, and its `config.json` without what it says of the quantization.
 ///
-/// Values must be exact in `dtype` unless a rounding is given. Where scales are no powers of two, products have more
-/// bits than any dtype below F64, and where such scales are divided by a number that is none (NVFP4 of NVIDIA's recipe)
-/// quotients have more bits than F64 too: they are rounded to nearest even, once. [`Dequantized`] says how many were.
+/// Values must be exact in `dtype` unless a rounding is given. Where scales are no powers of two,
+/// products have more bits than any dtype below F64, and where such scales are divided by a number
+/// that is none (NVFP4 of NVIDIA's recipe) quotients have more bits than F64 too: they are rounded
+/// to nearest even, once. [`Dequantized`] says how many were.
 ///
 /// # Errors
-/// A file or folder with nothing quantized, a dtype that can't hold the values, and what reading and writing can meet.
+/// A file or folder with nothing quantized, a dtype that can't hold the values, and what reading
+/// and writing can meet.
 pub fn dequantize(
     input: &Path,
     output: &Path,

@@ -1,11 +1,13 @@
 //! The one error type of this crate.
 //!
-//! An [`Error`] says what was wrong, where (file, tensor, byte) and what would be right. It is opaque, so that new
-//! kinds of trouble need no new major version; callers who must tell kinds apart ask its predicates. Operating system
-//! errors are kept as [`source`](std::error::Error::source) and are not repeated in the message: print the chain.
+//! An [`Error`] says what was wrong, where (file, tensor, byte) and what would be right. It is
+//! opaque, so that new kinds of trouble need no new major version; callers who must tell kinds
+//! apart ask its predicates. Operating system errors are kept as
+//! [`source`](std::error::Error::source) and are not repeated in the message: print the chain.
 //!
-//! Names come from files that anybody may have made. They are printed in backquotes with control characters escaped
-//! and very long ones cut, so that a message can't disguise itself or flood a terminal.
+//! Names come from files that anybody may have made. They are printed in backquotes with control
+//! characters escaped and very long ones cut, so that a message can't disguise itself or flood a
+//! terminal.
 
 use std::fmt::{Display, Write as _};
 use std::path::{Path, PathBuf};
@@ -36,8 +38,8 @@ enum Kind {
 }
 
 impl Error {
-    /// An operation that is refused although the file is well formed: the public way to stop a reading loop, or to say
-    /// that a tensor's values can't be used.
+    /// An operation that is refused although the file is well formed: the public way to stop a
+    /// reading loop, or to say that a tensor's values can't be used.
     ///
     /// ```
     /// use smallfloat_tensor::Error;
@@ -76,7 +78,8 @@ impl Error {
         Self::new(Kind::Exists { path: path.to_path_buf() })
     }
 
-    /// An operating system error; `action` is a verb with its object, such as "open" or "read from".
+    /// An operating system error; `action` is a verb with its object, such as "open" or "read
+    /// from".
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         let path = path.to_path_buf();
@@ -90,7 +93,8 @@ impl Error {
         Self(Box::new(kind))
     }
 
-    /// The operating system failed us: a file that can't be opened, read or written, a full disk included.
+    /// The operating system failed us: a file that can't be opened, read or written, a full disk
+    /// included.
     pub fn is_io(&self) -> bool {
         matches!(*self.0, Kind::Io { .. } | Kind::NoSpace { .. })
     }
@@ -110,12 +114,14 @@ impl Error {
         matches!(*self.0, Kind::Malformed { .. })
     }
 
-    /// The file may be good, but it is of a kind or in a variant that this crate does not read or write.
+    /// The file may be good, but it is of a kind or in a variant that this crate does not read or
+    /// write.
     pub fn is_unsupported(&self) -> bool {
         matches!(*self.0, Kind::Unsupported { .. })
     }
 
-    /// What was asked is refused: colliding names, data that doesn't fit the layout, values that can't be used.
+    /// What was asked is refused: colliding names, data that doesn't fit the layout, values that
+    /// can't be used.
     pub fn is_refused(&self) -> bool {
         matches!(*self.0, Kind::Refused { .. })
     }
@@ -207,7 +213,8 @@ pub(crate) fn refuse(error: impl std::fmt::Display) -> Error {
     Error::refused(None, None, error.to_string())
 }
 
-/// Implements `Display` by the type's `name`, and `FromStr` by a list of its values; names are exact.
+/// Implements `Display` by the type's `name`, and `FromStr` by a list of its values; names are
+/// exact.
 macro_rules! by_name {
     ($type:ty, $values:expr, $what:literal) => {
         impl std::fmt::Display for $type {

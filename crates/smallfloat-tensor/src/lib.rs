@@ -1,13 +1,15 @@
 //! Tensors in files: read strictly, choose biases, quantize, verify, write durably.
 //!
-//! Data flows one way: a [`Source`] is opened and checked, its tensors are streamed in bounded memory, and a [`Sink`]
-//! writes the results to a temporary file that replaces the output at the very end.
+//! Data flows one way: a [`Source`] is opened and checked, its tensors are streamed in bounded
+//! memory, and a [`Sink`] writes the results to a temporary file that replaces the output at the
+//! very end.
 //!
-//! * Reading: [`Source`] opens [`SafeTensors`] and [`Npy`] files by content. What their formats forbid is refused, with
-//!   the name and the byte of the fault.
-//! * Writing: [`Sink`] (safetensors), [`NpyWriter`], [`write_file_durably`] (reports, pictures). An output is either the
-//!   old file or the new one, whole; see [`DurableFile`].
-//! * Quantizing: [`quantize`] in one process; [`plan`], [`apply`] and [`finalize`] do the same in shards, for schedulers.
+//! * Reading: [`Source`] opens [`SafeTensors`] and [`Npy`] files by content. What their formats
+//!   forbid is refused, with the name and the byte of the fault.
+//! * Writing: [`Sink`] (safetensors), [`NpyWriter`], [`write_file_durably`] (reports, pictures). An
+//!   output is either the old file or the new one, whole; see [`DurableFile`].
+//! * Quantizing: [`quantize`] in one process; [`plan`], [`apply`] and [`finalize`] do the same in
+//!   shards, for schedulers.
 //! * Errors: one opaque [`Error`] that says what was wrong, where, and what would be right.
 //!
 //! All data is little-endian and in C order, in files and in the bytes handed to callers.

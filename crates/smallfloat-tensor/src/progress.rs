@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::file::input::TensorInfo;
 
-/// What [`quantize`], [`verify_with`](crate::verify_with) and others are doing.
+/// What [`quantize`](crate::quantize()), [`verify_with`](crate::verify_with) and others report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress<'a> {
     /// It begins; this many bytes will be read.

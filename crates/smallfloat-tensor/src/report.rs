@@ -120,7 +120,8 @@ pub struct Report {
     pub bytes_in: u64,
     /// Bytes of the output file.
     pub bytes_out: u64,
-    /// What `config.json` must say under `quantization_config`, where the readers of the layout ask for it.
+    /// What `config.json` must say under `quantization_config`, where the readers of the layout ask
+    /// for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantization_config: Option<serde_json::Value>,
 }

@@ -1,5 +1,5 @@
-//! `verify_against`: one legal code that is wrong, with digests and record made right again, is found in every layout;
-//! what was written as declared is never complained of.
+//! `verify_against`: one legal code that is wrong, with digests and record made right again, is
+//! found in every layout; what was written as declared is never complained of.
 
 mod common;
 
@@ -19,7 +19,8 @@ const F16: safetensors::Dtype = safetensors::Dtype::F16;
 const F32: safetensors::Dtype = safetensors::Dtype::F32;
 const F64: safetensors::Dtype = safetensors::Dtype::F64;
 
-/// Matrices of every type: everyday numbers, zeros of both signs, ties, and numbers beyond every range.
+/// Matrices of every type: everyday numbers, zeros of both signs, ties, and numbers beyond every
+/// range.
 fn model() -> File {
     let mut random = Random(11);
     let mut matrix = |dtype, rows: usize, columns: usize, scale: f64| {
@@ -58,7 +59,8 @@ fn agrees(fixture: &Fixture, declared: &QuantizedAs) -> Agreement {
     found
 }
 
-/// Turns over the lowest bit of the code of one element and mends digest and record, by the specification's words.
+/// Turns over the lowest bit of the code of one element and mends digest and record, by the
+/// specification's words.
 fn corrupt(path: &Path, codes: &str, byte: usize, bit: u8) {
     let mut file = File::read(path);
     file.tensors.get_mut(codes).unwrap().bytes[byte] ^= bit;
@@ -159,7 +161,8 @@ fn one_wrong_code_is_found_in_every_layout() {
                 format!("{tensor}_packed")
             };
             let bytes = whole.tensors[&codes].bytes.len();
-            // Two places of everyday numbers: bytes in the middle that are neither zero nor one of the largest codes.
+            // Two places of everyday numbers: bytes in the middle that are neither zero nor one of
+            // the largest codes.
             let inner = |byte: &usize| !matches!(whole.tensors[&codes].bytes[*byte] & 0x7f, 0..=8 | 0x70..);
             for byte in (bytes / 2..bytes).filter(inner).take(2) {
                 whole.write(&fixture.output);

@@ -48,7 +48,8 @@ fn names_that_would_collide_are_refused() {
     let fixture = Fixture::new(&file);
     let error = fails(&fixture, &options("cfloat8_1_4_3"), "two tensors would be written under this name");
     assert!(error.is_refused() && error.tensor() == Some("w_bias"), "{error}");
-    // It collides too where it is only copied, and not where no bias is stored or `w` is left alone.
+    // It collides too where it is only copied, and not where no bias is stored or `w` is left
+    // alone.
     let select = |only: &'static str, format: &str| {
         quantize(&fixture.input, &fixture.output, &options(format), &|name| name == only, &mut |_| ())
     };

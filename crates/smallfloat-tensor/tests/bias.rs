@@ -1,4 +1,5 @@
-//! The choice of a tensor's bias (`docs/semantics.md` S7), against brute force over every bias with exact sums.
+//! The choice of a tensor's bias (`docs/semantics.md` S7), against brute force over every bias with
+//! exact sums.
 
 mod common;
 
@@ -21,7 +22,8 @@ const SPECS: [&str; 6] = [
     "shp:subnormals=gradual",
 ];
 
-/// A finite number in units of 2^-1074: every f64 is an integer there, and every value of the formats.
+/// A finite number in units of 2^-1074: every f64 is an integer there, and every value of the
+/// formats.
 fn exact(x: f64) -> BigInt {
     match smallfloat::formats::BINARY64.decode(x.to_bits()) {
         Datum::Finite { negative, significand, exponent } => {
@@ -81,7 +83,8 @@ fn check_least_error(file: &File, specs: &[&str]) {
     for spec in specs {
         let (file, options) = (&fewer(file, spec), with(spec, BiasPolicy::LeastError));
         let all = chosen(file, &options);
-        // Few elements are looked at one by one, unless a table of classes is made for their histogram.
+        // Few elements are looked at one by one, unless a table of classes is made for their
+        // histogram.
         assert_eq!(all, chosen(file, &Options { histograms: true, ..options }), "{spec}");
         for (name, bias) in all {
             let numbers = file.tensors[&name].numbers();
@@ -106,7 +109,8 @@ fn least_error_is_the_best_of_all_for_normals_of_any_scale() {
     check_least_error(&File::of(tensors), &SPECS);
 }
 
-/// One value near 1.5 and many in the binades in and beside the hole, for biases that just hold the one.
+/// One value near 1.5 and many in the binades in and beside the hole, for biases that just hold the
+/// one.
 fn across_the_hole(random: &mut Random, exponents_above: i32) -> Vec<f64> {
     let mut values = vec![1.5];
     for _ in 0..60 {
@@ -140,7 +144,8 @@ fn least_error_is_the_best_of_all_across_the_hole() {
 #[test]
 fn least_error_clips_where_that_is_worthwhile() {
     let mut random = Random(3);
-    // Just above the tie over the largest value: clipping it costs next to nothing, and the many gain.
+    // Just above the tie over the largest value: clipping it costs next to nothing, and the many
+    // gain.
     let mut values: Vec<f64> =
         (0..400).map(|_| 2.0_f64.powi(-14) * (1.0 + random.uniform()) * random.sign()).collect();
     values.push(1.9375 + 2.0_f64.powi(-40));

@@ -1,8 +1,10 @@
-//! The biases of channels, blocks and large tensors (`docs/semantics.md` S7), against brute force in integers over the formats'
-//! definitions: nothing of the library has a part in the expected biases.
+//! The biases of channels, blocks and large tensors (`docs/semantics.md` S7), against brute force
+//! in integers over the formats' definitions: nothing of the library has a part in the expected
+//! biases.
 //!
-//! Tesla's formats at bias b, with M stored bits: (1 + f / 2^M) · 2^(e − b) for exponent fields e > 0, and for e = 0
-//! f / 2^M · 2^(1 − b) as IEEE 754 has it (gradual), or f / 2^M · 2^(−b) as the text has it (tesla).
+//! Tesla's formats at bias b, with M stored bits: (1 + f / 2^M) · 2^(e − b) for exponent fields e >
+//! 0, and for e = 0 f / 2^M · 2^(1 − b) as IEEE 754 has it (gradual), or f / 2^M · 2^(−b) as the
+//! text has it (tesla).
 
 mod common;
 
@@ -14,10 +16,12 @@ const F64: safetensors::Dtype = safetensors::Dtype::F64;
 
 /// Elements are multiples of 2^−UNIT.
 const UNIT: i32 = 62;
-/// Larger biases are not tried: elements are so large that they would clip the largest almost whole.
+/// Larger biases are not tried: elements are so large that they would clip the largest almost
+/// whole.
 const MOST: i32 = 50;
 
-/// A format by its definition: name, exponent bits, stored bits, the place of subnormals under that of IEEE 754.
+/// A format by its definition: name, exponent bits, stored bits, the place of subnormals under that
+/// of IEEE 754.
 #[derive(Clone, Copy)]
 struct Definition(&'static str, u32, u32, i32);
 
@@ -47,7 +51,8 @@ impl Definition {
         magnitudes
     }
 
-    /// Of all biases the one with the least Σ (x − q)², of equals the largest. Elements are in units of 2^−UNIT.
+    /// Of all biases the one with the least Σ (x − q)², of equals the largest. Elements are in
+    /// units of 2^−UNIT.
     fn best(self, magnitudes: &[u128], elements: &[u128]) -> u8 {
         let unit = UNIT - 1 - self.2.cast_signed();
         let error = |bias: i32| {
@@ -103,11 +108,12 @@ fn check(dtype: safetensors::Dtype, formats: &[Definition], size: usize, groups:
     }
 }
 
-/// Large elements just at, above and below the places where the next larger bias begins to be as good.
+/// Large elements just at, above and below the places where the next larger bias begins to be as
+/// good.
 const LARGE: [f64; 7] = [0.5, 0.875, 0.937_5, 0.968_75, 0.968_75 + 1.0 / 4096.0, 0.999_755_859_375, 0.6];
 
-/// The elements beside a large one that are subnormal, normal, or in the hole at biases that hold it: all of five stored bits
-/// in eight binades, around the format's lowest.
+/// The elements beside a large one that are subnormal, normal, or in the hole at biases that hold
+/// it: all of five stored bits in eight binades, around the format's lowest.
 fn small(format: Definition) -> impl Iterator<Item = f64> {
     let lowest = -(1 << format.1);
     (lowest - 3..lowest + 5).flat_map(|exponent| {
@@ -168,7 +174,8 @@ fn groups_of_normal_numbers() {
     }
 }
 
-/// Tensors whose statistics would be a large table: nothing is low, or little, or much, or what is low is a value at many biases.
+/// Tensors whose statistics would be a large table: nothing is low, or little, or much, or what is
+/// low is a value at many biases.
 #[test]
 fn tensors_of_many_elements() {
     for format in &FORMATS[4..] {

@@ -24,7 +24,8 @@ fn exact(x: f64) -> BigInt {
     if negative { -magnitude } else { magnitude }
 }
 
-/// Σx² of the columns of activations, each over the largest, times 2^32 − 1, to the nearest integer from 1 on.
+/// Σx² of the columns of activations, each over the largest, times 2^32 − 1, to the nearest integer
+/// from 1 on.
 fn weights(x: &Tensor) -> Vec<BigInt> {
     let columns = *x.shape.last().unwrap();
     let mut sums = vec![BigInt::ZERO; columns];

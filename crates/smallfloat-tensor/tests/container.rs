@@ -1,4 +1,5 @@
-//! The native container (`docs/semantics.md` S8): its layout, what `verify` refuses and warns of, and the ways back.
+//! The native container (`docs/semantics.md` S8): its layout, what `verify` refuses and warns of,
+//! and the ways back.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! Biases that follow training step by step: each policy against its rule on plain integers and floats.
+//! Biases that follow training step by step: each policy against its rule on plain integers and
+//! floats.
 
 mod common;
 
@@ -210,7 +211,8 @@ fn gradient_moves_by_majorities() {
     for patience in [1_u32, 2, 5] {
         let policy = format!("gradient:patience={patience}");
         let mut controller = controller(&policy, "cfloat8_1_4_3", Some(3));
-        // Slopes at will: a run of one sign, then noise, then the other sign beyond the range's end.
+        // Slopes at will: a run of one sign, then noise, then the other sign beyond the range's
+        // end.
         let noise = (0..200_u32).map(|i| if (i * i + i / 3) % 5 < 2 { -0.5 } else { 1e-300 });
         let slopes =
             std::iter::repeat_n(-2.0, 40).chain(noise).chain([0.0, f64::NAN]).chain([f64::INFINITY; 400]);

@@ -74,8 +74,8 @@ fn a_folder_is_verified_and_comes_back() {
         let index: Value =
             serde_json::from_slice(&fs::read(folder("back/model.safetensors.index.json")).unwrap()).unwrap();
         assert_eq!(index["weight_map"]["norm.bias"], "b.safetensors");
-        // Products with scales that are no powers of two are rounded to F32; all others are the same numbers. The
-        // original is met up to the error of the elements.
+        // Products with scales that are no powers of two are rounded to F32; all others are the
+        // same numbers. The original is met up to the error of the elements.
         for (quantized, back) in
             open_checkpoint(&folder("q")).unwrap().iter().zip(open_checkpoint(&folder("back")).unwrap())
         {

@@ -1,4 +1,5 @@
-//! Files of other programs, made by hand with the reference crate: what is read out of them, and what is refused.
+//! Files of other programs, made by hand with the reference crate: what is read out of them, and
+//! what is refused.
 
 mod common;
 
@@ -113,8 +114,8 @@ fn block_sizes_that_shapes_do_not_tell() {
     };
     let error = refusal(&file);
     assert!(error.contains("block:128x128 or block:2x100") && error.contains("weight_block_size"), "{error}");
-    // Another tensor of the file decides if only one of the sizes fits it: 150 columns in 2 blocks are no blocks of 100
-    // columns and 2 rows in 4, and 400 in 4 are not of 128.
+    // Another tensor of the file decides if only one of the sizes fits it: 150 columns in 2 blocks
+    // are no blocks of 100 columns and 2 rows in 4, and 400 in 4 are not of 128.
     let with = |shape: &[usize], count: usize, scales: Tensor| {
         let codes = e4m3(shape, &vec![0x38; count]);
         File::of(open.iter().cloned().chain([("v.weight", codes), ("v.weight_scale_inv", scales)]))

@@ -1,5 +1,5 @@
-//! `.npy` files that break the rules or hold what is not read: each gets its verdict, and NumPy's verdict is what the
-//! recorded table and the documentation say.
+//! `.npy` files that break the rules or hold what is not read: each gets its verdict, and NumPy's
+//! verdict is what the recorded table and the documentation say.
 
 mod corpus;
 
@@ -19,7 +19,8 @@ fn each_file_gets_its_verdict() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Files that NumPy reads and that break the rules here are in the documentation; what is read here NumPy reads too.
+/// Files that NumPy reads and that break the rules here are in the documentation; what is read here
+/// NumPy reads too.
 #[test]
 fn numpy_differs_only_where_the_documentation_says() {
     let recorded = recorded(NUMPY);

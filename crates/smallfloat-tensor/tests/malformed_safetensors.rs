@@ -1,5 +1,6 @@
-//! Safetensors files that break the rules: each gets its verdict, with the tensor and the byte of the fault, and the
-//! verdicts of the reference readers are what the corpus, the recorded table and the documentation say.
+//! Safetensors files that break the rules: each gets its verdict, with the tensor and the byte of
+//! the fault, and the verdicts of the reference readers are what the corpus, the recorded table and
+//! the documentation say.
 
 mod corpus;
 
@@ -38,7 +39,8 @@ fn a_file_on_disk_gets_the_verdict_of_its_bytes() {
     }
 }
 
-/// Where the reference accepts what is refused here, the documentation says so; nowhere is it the other way round.
+/// Where the reference accepts what is refused here, the documentation says so; nowhere is it the
+/// other way round.
 #[test]
 fn the_reference_readers_differ_only_where_the_documentation_says() {
     let recorded = recorded(PYTHON);

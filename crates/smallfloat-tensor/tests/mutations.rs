@@ -1,8 +1,9 @@
-//! Every truncation and every flipped bit of the headers of 40 safetensors files and 8 `.npy` files: no panic, no
-//! memory that the file's size does not justify, and never a tensor that the reference reader sees otherwise.
+//! Every truncation and every flipped bit of the headers of 40 safetensors files and 8 `.npy`
+//! files: no panic, no memory that the file's size does not justify, and never a tensor that the
+//! reference reader sees otherwise.
 //!
-//! All files live in memory, and one test runs at a time, since the allocator that counts is the process's. With
-//! `SMALLFLOAT_EXTENSIVE=1` every header byte takes every other value too.
+//! All files live in memory, and one test runs at a time, since the allocator that counts is the
+//! process's. With `SMALLFLOAT_EXTENSIVE=1` every header byte takes every other value too.
 
 mod common;
 mod corpus;
@@ -20,8 +21,9 @@ static HEAP: PeakAlloc = PeakAlloc;
 /// Held by the test that runs.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Bytes of heap that opening a file may take beside the file itself: a constant for messages and small tables, and a
-/// multiple of the file's length for names (held twice while duplicates are sought), shapes and texts.
+/// Bytes of heap that opening a file may take beside the file itself: a constant for messages and
+/// small tables, and a multiple of the file's length for names (held twice while duplicates are
+/// sought), shapes and texts.
 fn allowance(len: usize) -> usize {
     4 * 1024 + 40 * len
 }
@@ -69,8 +71,8 @@ impl Tally {
     }
 }
 
-/// A safetensors file of several tensors, with the spacing, order, texts and padding that the number chooses, and where
-/// its data begins.
+/// A safetensors file of several tensors, with the spacing, order, texts and padding that the
+/// number chooses, and where its data begins.
 fn seed(number: u64) -> (Vec<u8>, usize) {
     let mut random = Random(number);
     let mut below = |n: usize| usize::try_from(random.next() % n as u64).unwrap();
@@ -116,7 +118,8 @@ fn seed(number: u64) -> (Vec<u8>, usize) {
     (bytes, start)
 }
 
-/// An `.npy` file of one version or another, with the spelling that the number chooses, and where its data begins.
+/// An `.npy` file of one version or another, with the spelling that the number chooses, and where
+/// its data begins.
 fn npy_seed(number: usize) -> (Vec<u8>, usize) {
     let (descr, size) = [("<f4", 4), ("|u1", 1), ("<f8", 8), ("<i2", 2)][number % 4];
     let (shape, count) = [("(2, 3)", 6), ("()", 1), ("(5,)", 5), ("(0, 7)", 0)][number / 2 % 4];
@@ -129,7 +132,8 @@ fn npy_seed(number: usize) -> (Vec<u8>, usize) {
     (bytes, start)
 }
 
-/// Every truncation, every flipped bit of the first `header` bytes, and if asked every other value of each.
+/// Every truncation, every flipped bit of the first `header` bytes, and if asked every other value
+/// of each.
 fn mutate(bytes: &[u8], header: usize, extensive: bool, each: &mut dyn FnMut(Vec<u8>)) {
     for len in 0..bytes.len() {
         each(bytes[..len].to_vec());
@@ -162,7 +166,8 @@ fn no_truncation_and_no_flipped_bit_panics_or_lies() {
     }
     eprintln!("safetensors: {tally:?}");
     assert!(tally.files >= 250_000, "{tally:?}");
-    // Other names and texts, another type of the same size: these can't be told from what was meant.
+    // Other names and texts, another type of the same size: these can't be told from what was
+    // meant.
     assert!(tally.read > 10_000 && tally.stricter > 10, "{tally:?}");
 
     let mut tally = Tally::default();
@@ -175,8 +180,8 @@ fn no_truncation_and_no_flipped_bit_panics_or_lies() {
     assert!(tally.files >= 5_000 && tally.read > 5, "{tally:?}");
 }
 
-/// Lengths, counts and shapes that promise far more than the file has allocate nothing of it, and headers made of the
-/// smallest parts take no more than their length justifies.
+/// Lengths, counts and shapes that promise far more than the file has allocate nothing of it, and
+/// headers made of the smallest parts take no more than their length justifies.
 #[test]
 fn promises_allocate_nothing() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! Threads and pieces: whatever works on a tensor, and however it is cut for that, the files and reports are the same.
+//! Threads and pieces: whatever works on a tensor, and however it is cut for that, the files and
+//! reports are the same.
 
 mod common;
 
@@ -68,7 +69,8 @@ fn threads_change_nothing_in_any_scheme() {
     }
 }
 
-/// Rows of groups do not know of each other: a matrix gives what its parts give as matrices of their own.
+/// Rows of groups do not know of each other: a matrix gives what its parts give as matrices of
+/// their own.
 #[test]
 fn a_matrix_gives_what_its_rows_of_groups_give() {
     let file = large();
@@ -112,8 +114,8 @@ fn a_matrix_gives_what_its_rows_of_groups_give() {
     }
 }
 
-/// Very many tensors in one file, the work on which must not grow with their square: 20,000, and with
-/// `SMALLFLOAT_EXTENSIVE=1` 100,000.
+/// Very many tensors in one file, the work on which must not grow with their square: 20,000, and
+/// with `SMALLFLOAT_EXTENSIVE=1` 100,000.
 #[test]
 fn many_small_tensors() {
     let extensive = std::env::var_os("SMALLFLOAT_EXTENSIVE").is_some();

@@ -1,4 +1,5 @@
-//! Quantized files: their codes are the core's, element by element, and their reports tell the truth.
+//! Quantized files: their codes are the core's, element by element, and their reports tell the
+//! truth.
 
 mod common;
 

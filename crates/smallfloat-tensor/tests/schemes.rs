@@ -1,4 +1,5 @@
-//! Scaled tensors, scheme by scheme: bytes worked out by hand from the formats' definitions, and what readers get back.
+//! Scaled tensors, scheme by scheme: bytes worked out by hand from the formats' definitions, and
+//! what readers get back.
 
 mod common;
 
@@ -86,7 +87,8 @@ fn mxfp4_in_both_nibble_orders() {
 
 #[test]
 fn mxfp4_without_saturation() {
-    // rceil: 7 / 6 needs 2; 3.5 → 4 (even), 0.5, −0.25 → −0, 0.125 → 0, 0.375 → 0.5, 2.5 → 2 (even).
+    // rceil: 7 / 6 needs 2; 3.5 → 4 (even), 0.5, −0.25 → −0, 0.125 → 0, 0.375 → 0.5, 2.5 → 2
+    // (even).
     let mut options = scheme("mxfp4");
     options.scale.as_mut().unwrap().rule = ScaleRule::Rceil;
     let (file, values) = through(&rows(32, &[&ROW]), &options);
@@ -97,7 +99,8 @@ fn mxfp4_without_saturation() {
 
 #[test]
 fn mxfp6_four_codes_in_three_bytes() {
-    // E2M3: 7 is 1.75 · 2^2 = 0x1e, 1 is 0x08, −0.5 is 0.5 = 4/8 → 0x24, 0.25 is 0x02, 0.75 is 0x06, 5 is 0x1a.
+    // E2M3: 7 is 1.75 · 2^2 = 0x1e, 1 is 0x08, −0.5 is 0.5 = 4/8 → 0x24, 0.25 is 0x02, 0.75 is
+    // 0x06, 5 is 0x1a.
     let (file, values) = through(&rows(32, &[&ROW]), &scheme("mxfp6-e2m3"));
     let word = |codes: [u32; 4]| {
         codes.iter().rev().fold(0, |word, code| word << 6 | code).to_le_bytes()[..3].to_vec()
@@ -139,8 +142,8 @@ fn mxfp8_and_rows_that_end_early() {
 
 #[test]
 fn nvfp4_has_two_scales() {
-    // amax 6 = 1.5 · 2^2: the divisor is 2^8 (2688 / 6 = 448). Block 1: 256 · 6 / 6 = 256 → code 0x78, scale 1.
-    // Block 2 has 0.75: 256 · 0.75 / 6 = 32 → code 0x60, scale 1/8: 6 and 2.
+    // amax 6 = 1.5 · 2^2: the divisor is 2^8 (2688 / 6 = 448). Block 1: 256 · 6 / 6 = 256 → code
+    // 0x78, scale 1. Block 2 has 0.75: 256 · 0.75 / 6 = 32 → code 0x60, scale 1/8: 6 and 2.
     let mut row = [0.0; 32];
     (row[0], row[1], row[16], row[17]) = (6.0, -1.5, 0.75, 0.25);
     let (file, values) = through(&rows(32, &[&row]), &scheme("nvfp4"));
@@ -179,13 +182,14 @@ fn nvfp4_by_nvidia_s_recipe() {
     fixture.quantize(&nvidia).unwrap();
     let mx = fixture.folder.path().join("mx");
     quantize(&fixture.output, &mx, &scheme("mxfp8-e4m3"), &|_| true, &mut |_| ()).unwrap();
-    // 6 · 448 / global = 5 + a little: the scale is 2^(2 − 8), 5 is 320 there; 1.25 is 80, 2.5 is 160, 224 / global is
-    // 0.41667 = 26.67 units, 26 or 28 in E4M3: 26.
+    // 6 · 448 / global = 5 + a little: the scale is 2^(2 − 8), 5 is 320 there; 1.25 is 80, 2.5 is
+    // 160, 224 / global is 0.41667 = 26.67 units, 26 or 28 in E4M3: 26.
     assert_eq!(&back(&mx).tensors["a.weight"].numbers()[..2], [5.0, -1.25]);
     assert_eq!(&back(&mx).tensors["a.weight"].numbers()[16..18], [2.5, 26.0 / 64.0]);
 }
 
-/// 6 · 448 / global as F64: neither it nor the other quotients are numbers there, and the report says so.
+/// 6 · 448 / global as F64: neither it nor the other quotients are numbers there, and the report
+/// says so.
 #[test]
 fn quotients_as_f64_are_rounded_once_and_counted() {
     let mut nvidia = scheme("nvfp4");
@@ -198,8 +202,8 @@ fn quotients_as_f64_are_rounded_once_and_counted() {
         assert_eq!(done.rounded, 2, "zeros are exact");
         File::read(&wide).tensors["a.weight"].numbers()[0]
     };
-    // 2688 / (0x866666 · 2^−14) lies in [4, 8), so that its 53 bits are the integer part of 2688 · 2^64 / 0x866666, which is
-    // the quotient times 2^50.
+    // 2688 / (0x866666 · 2^−14) lies in [4, 8), so that its 53 bits are the integer part of 2688 ·
+    // 2^64 / 0x866666, which is the quotient times 2^50.
     let (dividend, divisor) = (2688_u128 << 64, 0x86_6666_u128);
     let (below, rest) = (dividend / divisor, dividend % divisor);
     assert!((1 << 52..1 << 53).contains(&below) && rest > 0);
@@ -298,7 +302,8 @@ fn biases_of_channels_and_blocks() {
     }
 }
 
-/// One bias over a block that is the tensor: the same codes as one bias a tensor, from other code, for every policy.
+/// One bias over a block that is the tensor: the same codes as one bias a tensor, from other code,
+/// for every policy.
 #[test]
 fn a_block_as_large_as_the_tensor_is_the_tensor() {
     let mut random = Random(11);
@@ -334,7 +339,8 @@ fn a_block_as_large_as_the_tensor_is_the_tensor() {
 
 #[test]
 fn blocks_of_p3109() {
-    // The draft's rule: the scale is the maximum itself, here 3 → 4 (even), so that elements are 3/4 and −1/4.
+    // The draft's rule: the scale is the maximum itself, here 3 → 4 (even), so that elements are
+    // 3/4 and −1/4.
     let mut p3109 = options("binary4p2sf");
     p3109.scale = Some(ScaleSpec {
         format: "binary8p1uf".parse().unwrap(),
@@ -385,7 +391,8 @@ fn the_bf16_container_has_the_codes_values() {
 fn the_fp8_container_has_the_codes_values_or_refuses() {
     let fp8 =
         |format: &str, requantize| Options { container: Container::Fp8 { requantize }, ..options(format) };
-    // Codes 0x01 and 0x76 at bias 7 with Tesla's denormals: 2^−10 and 1.75 · 2^7, exact at scale 1/2.
+    // Codes 0x01 and 0x76 at bias 7 with Tesla's denormals: 2^−10 and 1.75 · 2^7, exact at scale
+    // 1/2.
     let file = rows(4, &[&[power(-10), 224.0, -1.0]]);
     let (stored, values) = through(&file, &fp8("cfloat8_1_4_3:bias=7", false));
     let codes = &stored.tensors["a.weight"];

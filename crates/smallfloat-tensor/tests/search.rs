@@ -120,7 +120,8 @@ fn every_group_gets_the_best_of_its_candidates() {
                             expected.to_bits(),
                             "{granularity} {calibrated}: {scale:e}"
                         );
-                        // The scale of amax is the hundredth of hundredths; the power that holds all is the last but one.
+                        // The scale of amax is the hundredth of hundredths; the power that holds
+                        // all is the last but one.
                         let plain = if spec.format.width() == 8 { candidates[4] } else { candidates[90] };
                         different += usize::from(scale.to_bits() != plain.to_bits());
                     }

@@ -1,4 +1,5 @@
-//! Plans: whatever the partition, the order, the threads and the accidents, the tensors are those of `quantize`.
+//! Plans: whatever the partition, the order, the threads and the accidents, the tensors are those
+//! of `quantize`.
 
 mod common;
 
@@ -17,7 +18,8 @@ use smallfloat_tensor::{
 const F32: safetensors::Dtype = safetensors::Dtype::F32;
 const BF16: safetensors::Dtype = safetensors::Dtype::BF16;
 
-/// A checkpoint of three files. Query, key and value of a layer lie in different files, and so do gate and up.
+/// A checkpoint of three files. Query, key and value of a layer lie in different files, and so do
+/// gate and up.
 fn checkpoint(folder: &Path) -> PathBuf {
     let input = folder.join("in");
     fs::create_dir(&input).unwrap();
@@ -59,7 +61,8 @@ fn checkpoint(folder: &Path) -> PathBuf {
     input
 }
 
-/// Ways of quantizing that could notice a partition: biases of tensors, random words, shared scales, blocks.
+/// Ways of quantizing that could notice a partition: biases of tensors, random words, shared
+/// scales, blocks.
 fn ways() -> Vec<Options> {
     let cfloat = Options::new("cfloat8_1_4_3".parse().unwrap());
     let bits = RandomBits::from_word32(32, 0).unwrap();
@@ -200,7 +203,8 @@ fn sizes_bound_shards_and_groups_stay_whole() {
         let shards = ["q", "k", "v"].map(|part| shard_of(&format!("layers.{layer}.{part}_proj.weight")));
         assert!(shards.iter().all(|&shard| shard == shards[0]));
     }
-    // Three codes matrices of 2048 bytes and scales of 4 are below the limit, with the 6144 of gate and up they are not.
+    // Three codes matrices of 2048 bytes and scales of 4 are below the limit, with the 6144 of gate
+    // and up they are not.
     assert_ne!(shard_of("layers.0.q_proj.weight"), shard_of("layers.0.mlp.gate_proj.weight"));
     // 1200 × 64 × 4 bytes, copied: a tensor is not cut.
     let bytes: Vec<u64> = plan.shard_bytes().collect();

@@ -1,5 +1,5 @@
-//! Written files: equal to what the reference crate reads and writes, the same bytes whatever the order of writing,
-//! and whole or absent whatever goes wrong.
+//! Written files: equal to what the reference crate reads and writes, the same bytes whatever the
+//! order of writing, and whole or absent whatever goes wrong.
 
 mod common;
 
@@ -259,7 +259,8 @@ fn input_and_output_may_be_the_same_path() {
     assert!(new.read_all(&new.tensors()[0]).unwrap().iter().eq(data.iter().step_by(4)));
 }
 
-/// Each way of writing a megabyte and a half fails for want of room, says so, and leaves only the old files.
+/// Each way of writing a megabyte and a half fails for want of room, says so, and leaves only the
+/// old files.
 #[cfg(unix)]
 fn no_way_has_room(folder: &Path) {
     let big = vec![7; 3 << 19];

@@ -1,7 +1,8 @@
 //! Checkpoints: a run in a safetensors file, as small as it is in memory, whole or not there.
 //!
-//! Codes lie in the file as they lie in memory; the header's text has the options, the state of every bias and the losses. A
-//! run that goes on from a checkpoint takes the very steps it would have taken: random numbers need no state.
+//! Codes lie in the file as they lie in memory; the header's text has the options, the state of
+//! every bias and the losses. A run that goes on from a checkpoint takes the very steps it would
+//! have taken: random numbers need no state.
 
 use std::path::Path;
 

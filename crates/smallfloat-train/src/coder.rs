@@ -1,4 +1,5 @@
-//! [`Coders`] and [`Codes`]: encoders and decoders that are built once, and tensors as codes in memory.
+//! [`Coders`] and [`Codes`]: encoders and decoders that are built once, and tensors as codes in
+//! memory.
 
 use std::borrow::Cow;
 use std::sync::Arc;

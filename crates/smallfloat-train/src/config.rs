@@ -70,12 +70,14 @@ pub enum Round {
     /// To the nearest, ties to even.
     #[default]
     NearestEven,
-    /// P3109's StochasticA with 32 random bits; words by Philox4x32-10 from the run's seed, the tensor's name, and the step.
+    /// P3109's StochasticA with 32 random bits; words by Philox4x32-10 from the run's seed, the
+    /// tensor's name, and the step.
     StochasticA,
 }
 
 impl Round {
-    /// The projection into a format: finite overflow clamps, infinities too, because one ∞ would end a run.
+    /// The projection into a format: finite overflow clamps, infinities too, because one ∞ would
+    /// end a run.
     ///
     /// # Errors
     /// Never for the modes there are; the number of random bits is checked where it is made.
@@ -90,8 +92,8 @@ impl Round {
 
 /// The format, rounding and bias policy of a class of tensors.
 ///
-/// Formats with a fixed bias (OCP's, P3109's) get a power-of-two scale 2^s for each tensor instead, and the policy chooses s:
-/// the same thing by another name. UHP, bfloat16 and f32 take neither.
+/// Formats with a fixed bias (OCP's, P3109's) get a power-of-two scale 2^s for each tensor instead,
+/// and the policy chooses s: the same thing by another name. UHP, bfloat16 and f32 take neither.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Class {
@@ -188,14 +190,15 @@ pub struct StateConfig {
 pub struct Config {
     /// The inputs of linear layers and convolutions.
     pub activations: Class,
-    /// Their weights, as operands of products. Where the format is that of `state.weights`, the stored codes are the
-    /// operand and nothing is rounded again.
+    /// Their weights, as operands of products. Where the format is that of `state.weights`, the
+    /// stored codes are the operand and nothing is rounded again.
     pub weights: Class,
     /// The gradients of their outputs.
     pub gradients: Class,
     /// What is kept between steps.
     pub state: StateConfig,
-    /// What the loss is multiplied by, and gradients divided by before the optimizer; a power of two from 1 to 2^24.
+    /// What the loss is multiplied by, and gradients divided by before the optimizer; a power of
+    /// two from 1 to 2^24.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_scale: Option<f32>,
 }

@@ -1,9 +1,10 @@
 //! Exact products of matrices at the speed of binary64 products.
 //!
-//! The values of a small format are integers times its smallest step. Where the integers of both sides have so few bits that
-//! a whole sum fits binary64's 53, binary64 arithmetic makes no error, and any library's product is exact in any order. Where
-//! they have more, a matrix is the sum of a few, each with the elements of some binades, and the parts' products, each exact,
-//! add up as integers. One rounding follows.
+//! The values of a small format are integers times its smallest step. Where the integers of both
+//! sides have so few bits that a whole sum fits binary64's 53, binary64 arithmetic makes no error,
+//! and any library's product is exact in any order. Where they have more, a matrix is the sum of a
+//! few, each with the elements of some binades, and the parts' products, each exact, add up as
+//! integers. One rounding follows.
 
 use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayViewMut2, Axis, Slice};
@@ -45,7 +46,8 @@ impl Span {
         self.bits.div_ceil(parts)
     }
 
-    /// Bits of the integers of so many parts: values of a part have `precision` bits below their leading ones.
+    /// Bits of the integers of so many parts: values of a part have `precision` bits below their
+    /// leading ones.
     fn width(self, parts: u32) -> u32 {
         if parts == 1 { self.bits } else { self.binades(parts) + self.precision - 1 }
     }
@@ -85,7 +87,8 @@ pub(crate) fn check(a: &Format, b: &Format) -> Result<()> {
     }
 }
 
-/// One part of a matrix: integers, the exponent of their unit above the format's, in the matrix's own order.
+/// One part of a matrix: integers, the exponent of their unit above the format's, in the matrix's
+/// own order.
 struct Part {
     integers: Vec<f64>,
     shift: u32,

@@ -1,14 +1,15 @@
 //! The exponential and what is made of it, in plain additions and multiplications of binary32.
 //!
-//! They vectorize, and they are the same on every machine, which a system's `expf` is not. Training needs no correct rounding
-//! here: results are within 3 units of the last place, as a test shows.
+//! They vectorize, and they are the same on every machine, which a system's `expf` is not. Training
+//! needs no correct rounding here: results are within 3 units of the last place, as a test shows.
 
 /// e^x; 0 below −87, and the value at 88 above it.
 #[inline]
 pub(crate) fn exp(x: f32) -> f32 {
     // Adding 1.5 · 2^23 leaves the nearest integer in the low bits.
     const ROUND: f32 = 12_582_912.0;
-    // ln 2 in two parts; the first has few bits, so that its products with small integers are exact.
+    // ln 2 in two parts; the first has few bits, so that its products with small integers are
+    // exact.
     const HIGH: f32 = 0.693_359_4;
     const LOW: f32 = -2.121_944_4e-4;
     let clamped = x.clamp(-87.0, 88.0);
@@ -30,8 +31,8 @@ pub(crate) fn exp(x: f32) -> f32 {
 /// 2·√(2/π).
 const DOUBLE_ROOT: f32 = 1.595_769_2;
 
-/// The Gaussian error linear unit by its tanh form (Hendrycks and Gimpel, arXiv 1606.08415, section 2):
-/// x/2 · (1 + tanh u) = x / (1 + e^−2u) with u = √(2/π)·(x + 0.044715·x³).
+/// The Gaussian error linear unit by its tanh form (Hendrycks and Gimpel, arXiv 1606.08415, section
+/// 2): x/2 · (1 + tanh u) = x / (1 + e^−2u) with u = √(2/π)·(x + 0.044715·x³).
 #[inline]
 pub(crate) fn gelu(x: f32) -> f32 {
     x / (1.0 + exp(-inner(x)))

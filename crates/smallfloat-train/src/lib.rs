@@ -1,4 +1,5 @@
-//! Training with every class of tensors in a small format of its own: weights, activations, gradients, optimizer state.
+//! Training with every class of tensors in a small format of its own: weights, activations,
+//! gradients, optimizer state.
 //!
 //! | type | what |
 //! | --- | --- |
@@ -8,9 +9,9 @@
 //! | [`product()`] | products of encoded matrices, in binary32 or exact |
 //! | [`layers`] | layers with their gradients |
 //!
-//! A run is a function of its options and data: random numbers are addressed by seed, name and index, sums have fixed orders,
-//! and nothing depends on the number of threads. With [`Accumulate::Exact`] the quantized products have one answer on every
-//! machine.
+//! A run is a function of its options and data: random numbers are addressed by seed, name and
+//! index, sums have fixed orders, and nothing depends on the number of threads. With
+//! [`Accumulate::Exact`] the quantized products have one answer on every machine.
 //!
 //! ```
 //! use smallfloat_train::{Options, Trainer, data::digits, preset, Architecture};

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 /// Rows that a thread takes at once. Fixed, so that the number of threads changes no bit.
 pub(crate) const ROWS: usize = 64;
 
-/// A matrix in C order. A batch of sequences is a matrix with a row for each token, a batch of images one with a row for each
-/// image.
+/// A matrix in C order. A batch of sequences is a matrix with a row for each token, a batch of
+/// images one with a row for each image.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Matrix {
     /// The length of a row.

@@ -20,19 +20,22 @@ use crate::quantizer::Quantizer;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Architecture {
-    /// Linear layers of 256, 128 and 128 outputs with rectifiers between them, and one for the classes.
+    /// Linear layers of 256, 128 and 128 outputs with rectifiers between them, and one for the
+    /// classes.
     Mlp {
         /// Elements of an input's row.
         inputs: usize,
     },
-    /// Two 3 × 3 convolutions of 16 and 32 channels, each with a rectifier and a pool, and a linear layer.
+    /// Two 3 × 3 convolutions of 16 and 32 channels, each with a rectifier and a pool, and a linear
+    /// layer.
     Cnn {
         /// Height of an image.
         height: usize,
         /// Width of an image.
         width: usize,
     },
-    /// Blocks of attention and of a perceptron four times as wide, each after a layer normalization and beside a shortcut.
+    /// Blocks of attention and of a perceptron four times as wide, each after a layer normalization
+    /// and beside a shortcut.
     CharTransformer {
         /// Blocks.
         layers: usize,

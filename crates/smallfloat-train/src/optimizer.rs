@@ -7,8 +7,9 @@ use crate::parameters::Parameters;
 
 /// How parameters follow their gradients.
 ///
-/// A step decodes the state, computes in binary32, and rounds each result into its store once. The new weights follow from
-/// what the store holds of the moments, so that nothing survives a step that is not in the store.
+/// A step decodes the state, computes in binary32, and rounds each result into its store once. The
+/// new weights follow from what the store holds of the moments, so that nothing survives a step
+/// that is not in the store.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Optimizer {

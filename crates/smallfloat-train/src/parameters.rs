@@ -53,8 +53,8 @@ impl Kept {
         &self.quantizer
     }
 
-    /// Rounds values into the store. The random word of element i in step t is that of element t·n + i of the tensor's
-    /// sequence, for a tensor of n elements.
+    /// Rounds values into the store. The random word of element i in step t is that of element t·n
+    /// + i of the tensor's sequence, for a tensor of n elements.
     ///
     /// # Errors
     /// As [`Quantizer::encode`].
@@ -177,7 +177,8 @@ impl Parameters {
             .flatten()
     }
 
-    /// Puts back what was kept, tensor by tensor: `each` has the state and the elements of a name and a length.
+    /// Puts back what was kept, tensor by tensor: `each` has the state and the elements of a name
+    /// and a length.
     pub(crate) fn restore(
         &mut self,
         mut each: impl FnMut(&str, usize) -> Result<(QuantizerState, Data)>,
@@ -205,7 +206,8 @@ impl Parameters {
         Ok(())
     }
 
-    /// Bytes of memory that all of them take: the elements, and a byte for each bias that some policy chooses.
+    /// Bytes of memory that all of them take: the elements, and a byte for each bias that some
+    /// policy chooses.
     pub fn kept_bytes(&self) -> usize {
         self.kept().map(|kept| kept.codes.data.bytes() + usize::from(kept.quantizer.bias().is_some())).sum()
     }

@@ -1,7 +1,8 @@
 //! Products of matrices that were encoded, in binary32 or exact.
 //!
-//! Codes are decoded, which is exact, and multiplied in blocks of rows that do not depend on the number of threads. So every
-//! product is the same for any number of threads, with either accumulator, on one machine; the exact one on all machines.
+//! Codes are decoded, which is exact, and multiplied in blocks of rows that do not depend on the
+//! number of threads. So every product is the same for any number of threads, with either
+//! accumulator, on one machine; the exact one on all machines.
 
 use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayViewMut2, Axis, Slice};
@@ -18,10 +19,12 @@ use crate::operand::Operand;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Accumulate {
-    /// In binary32. The order is fixed on one machine; another with other instructions may have another.
+    /// In binary32. The order is fixed on one machine; another with other instructions may have
+    /// another.
     #[default]
     F32,
-    /// Exactly, rounded to binary32 once, to nearest even: the same bits in any order, on any machine.
+    /// Exactly, rounded to binary32 once, to nearest even: the same bits in any order, on any
+    /// machine.
     Exact,
 }
 

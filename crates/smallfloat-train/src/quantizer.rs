@@ -140,7 +140,8 @@ impl Quantizer {
         Ok(quantizer)
     }
 
-    /// The same with another projection than the class's, which is the format's own with its rounding and finite saturation.
+    /// The same with another projection than the class's, which is the format's own with its
+    /// rounding and finite saturation.
     #[must_use]
     pub fn with_projection(mut self, projection: Projection) -> Self {
         self.projection = Some(projection);
@@ -155,7 +156,8 @@ impl Quantizer {
         self.projection.map_or_else(|| self.round.projection(&self.format()?), Ok)
     }
 
-    /// The format as it is named, without the bias that a controller chooses; `f32` if nothing is encoded.
+    /// The format as it is named, without the bias that a controller chooses; `f32` if nothing is
+    /// encoded.
     pub fn spec(&self) -> &FormatSpec {
         &self.spec
     }
@@ -176,7 +178,8 @@ impl Quantizer {
         }
     }
 
-    /// The present bias of a format whose bias is free, or the exponent of the scale; `None` where nobody chooses.
+    /// The present bias of a format whose bias is free, or the exponent of the scale; `None` where
+    /// nobody chooses.
     pub fn bias(&self) -> Option<i32> {
         match self.chooser.as_ref()? {
             Chooser::Nobody => None,
@@ -208,7 +211,8 @@ impl Quantizer {
     /// The codes of a tensor, and what happened.
     ///
     /// # Errors
-    /// Never for finite and other values alike; what a controller refuses would be a mistake in here.
+    /// Never for finite and other values alike; what a controller refuses would be a mistake in
+    /// here.
     pub fn encode<'a>(
         &mut self,
         coders: &mut Coders,
@@ -249,8 +253,8 @@ impl Quantizer {
         Ok(codes)
     }
 
-    /// Learns from the loss's gradient by the values that the last tensor's codes mean. Policies other than `gradient` learn
-    /// nothing from it.
+    /// Learns from the loss's gradient by the values that the last tensor's codes mean. Policies
+    /// other than `gradient` learn nothing from it.
     ///
     /// # Errors
     /// Never for a quantizer that was built.
@@ -286,7 +290,8 @@ impl Quantizer {
         }
     }
 
-    /// Policies that choose for the very tensor look at it, and `delayed` at the first one, which it has no history for.
+    /// Policies that choose for the very tensor look at it, and `delayed` at the first one, which
+    /// it has no history for.
     fn observe_input(&mut self, values: &[f32]) -> Result<()> {
         match self.chooser.as_mut() {
             Some(Chooser::Bias(controller)) => match controller.policy() {

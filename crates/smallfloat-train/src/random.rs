@@ -1,4 +1,5 @@
-//! Random numbers that are functions of a seed, a name and an index: nothing to store, nothing to forget.
+//! Random numbers that are functions of a seed, a name and an index: nothing to store, nothing to
+//! forget.
 
 use smallfloat::random::Philox;
 use smallfloat_tensor::stream_of_name;
@@ -13,7 +14,8 @@ impl Sequence {
         Self(Philox { seed, stream: stream_of_name(name) })
     }
 
-    /// The index-th integer from 0 to `below` − 1. Words are scaled down, which favours no number by more than 2^−32.
+    /// The index-th integer from 0 to `below` − 1. Words are scaled down, which favours no number
+    /// by more than 2^−32.
     ///
     /// # Panics
     /// If `below` is zero.
@@ -23,7 +25,8 @@ impl Sequence {
         usize::try_from(scaled).unwrap_or(below - 1)
     }
 
-    /// The index-th number of a normal distribution with mean 0 and variance 1, by Box and Muller's transform.
+    /// The index-th number of a normal distribution with mean 0 and variance 1, by Box and Muller's
+    /// transform.
     pub fn normal(&self, index: u64) -> f32 {
         let [a, b, ..] = self.0.block(index);
         // In (0, 1], so that the logarithm is finite.

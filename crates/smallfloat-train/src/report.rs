@@ -65,7 +65,8 @@ pub struct BiasReport {
     pub changes: Vec<BiasChange>,
     /// What happened to the elements.
     pub elements: Tally,
-    /// Of the last step's tensor: how many elements have each of binary32's exponents from −127 (zeros and subnormals) on.
+    /// Of the last step's tensor: how many elements have each of binary32's exponents from −127
+    /// (zeros and subnormals) on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exponents: Option<Vec<u64>>,
 }

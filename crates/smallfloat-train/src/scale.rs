@@ -8,11 +8,13 @@ use smallfloat_tensor::{BiasPolicy, headroom};
 
 use crate::error::{Error, Result};
 
-/// The largest exponent of a scale, either way: products of two scaled tensors stay within binary32.
+/// The largest exponent of a scale, either way: products of two scaled tensors stay within
+/// binary32.
 const MOST: i32 = 60;
 
-/// The exponent s of a tensor's scale 2^s: x·2^s is encoded. Rules as [`BiasController`](smallfloat_tensor::BiasController)
-/// has them for biases: the largest s at which the largest magnitude, times 2^margin, does not exceed the format's.
+/// The exponent s of a tensor's scale 2^s: x·2^s is encoded. Rules as
+/// [`BiasController`](smallfloat_tensor::BiasController) has them for biases: the largest s at
+/// which the largest magnitude, times 2^margin, does not exceed the format's.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScaleController {

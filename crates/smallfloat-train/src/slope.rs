@@ -5,10 +5,11 @@ use rayon::prelude::*;
 /// Elements that are summed at once: what no number of threads changes.
 const PIECE: usize = 1 << 14;
 
-/// The derivative of the loss by the bias of a tensor, in units of ln 2: −Σ g·∂x̂, where g is the loss's derivative by the
-/// rounded value x̂, and ∂x̂ is what x̂ = s·Q(x / s) changes by with log2 s = −bias if Q counts as the identity where it
-/// rounds and as a constant where it clamps: x̂ − x for a magnitude up to `largest`, x̂ above it. (Jain et al., "Trained
-/// Quantization Thresholds", arXiv 1903.08066, section 3.)
+/// The derivative of the loss by the bias of a tensor, in units of ln 2: −Σ g·∂x̂, where g is the
+/// loss's derivative by the rounded value x̂, and ∂x̂ is what x̂ = s·Q(x / s) changes by with log2
+/// s = −bias if Q counts as the identity where it rounds and as a constant where it clamps: x̂ − x
+/// for a magnitude up to `largest`, x̂ above it. (Jain et al., "Trained Quantization Thresholds",
+/// arXiv 1903.08066, section 3.)
 ///
 /// The sum is the same on any number of threads.
 pub(crate) fn slope(values: &[f32], rounded: &[f32], gradient: &[f32], largest: f32) -> f64 {
@@ -37,9 +38,11 @@ mod tests {
 
     #[test]
     fn clamped_values_ask_for_a_smaller_bias_and_lost_ones_for_a_larger() {
-        // Clamped to 2, wanted 5 and −3: twice too small, so the loss rises with the bias: (2 − 5)·2 + (−2 + 3)·(−2) = −8.
+        // Clamped to 2, wanted 5 and −3: twice too small, so the loss rises with the bias: (2 −
+        // 5)·2 + (−2 + 3)·(−2) = −8.
         assert!(of_squares(&[5.0, -3.0], &[2.0, -2.0], &[5.0, -3.0], 2.0).to_bits() == 8.0_f64.to_bits());
-        // Lost to zero, wanted as they were: Σ (0 − x)·(0 − x) = 0.3125, and the loss falls with the bias.
+        // Lost to zero, wanted as they were: Σ (0 − x)·(0 − x) = 0.3125, and the loss falls with
+        // the bias.
         let lost = of_squares(&[0.5, -0.25], &[0.0, 0.0], &[0.5, -0.25], 2.0);
         assert!(lost.to_bits() == (-0.3125_f64).to_bits());
         // Nothing rounded, nothing to learn.

@@ -44,7 +44,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// A run as the published tables have it: 500 steps of Adam at 0.002 with 50 steps of warm-up, batches of 32, seed 0.
+    /// A run as the published tables have it: 500 steps of Adam at 0.002 with 50 steps of warm-up,
+    /// batches of 32, seed 0.
     pub fn new(architecture: Architecture, config: Config) -> Self {
         Self {
             name: "custom".into(),
@@ -218,7 +219,8 @@ impl Trainer {
         self.model.quantizers().iter().map(|quantizer| quantizer.tally()).fold(Tally::default(), Tally::merge)
     }
 
-    /// The mean loss and the share of right answers on data that is not learnt from. Changes nothing.
+    /// The mean loss and the share of right answers on data that is not learnt from. Changes
+    /// nothing.
     ///
     /// # Errors
     /// What encoding refuses.

@@ -1,4 +1,5 @@
-//! Gradients of layers and models against finite differences, and of quantized layers against the straight-through definition.
+//! Gradients of layers and models against finite differences, and of quantized layers against the
+//! straight-through definition.
 
 use smallfloat::{Format, Projection, convert, formats::BINARY32};
 use smallfloat_train::data::{Batch, Input};
@@ -39,7 +40,8 @@ fn slope(mut f: impl FnMut(f32) -> f64) -> f64 {
     (f(STEP) - f(-STEP)) / (2.0 * f64::from(STEP))
 }
 
-/// Holds a layer's backward pass against differences of its forward pass, for its input and its parameters.
+/// Holds a layer's backward pass against differences of its forward pass, for its input and its
+/// parameters.
 fn check(name: &str, parameters: &mut Parameters, layer: &mut dyn Layer, x: &Matrix) {
     // Gains of one and biases of zero would hide mistakes.
     for parameter in 0..parameters.list.len() {

@@ -1,4 +1,5 @@
-//! Quantized products: the exact ones bit for bit against the kernels' exact core and the core's accumulator, the others near.
+//! Quantized products: the exact ones bit for bit against the kernels' exact core and the core's
+//! accumulator, the others near.
 
 use smallfloat::ops::Sum;
 use smallfloat::{Format, formats::BINARY32, project};

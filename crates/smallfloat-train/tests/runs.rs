@@ -1,4 +1,5 @@
-//! Whole runs: the same bits on any number of threads and after a stop, what is refused, and the order of the presets.
+//! Whole runs: the same bits on any number of threads and after a stop, what is refused, and the
+//! order of the presets.
 
 use smallfloat_tensor::BiasPolicy;
 use smallfloat_train::data::{Data, Text, digits};
@@ -65,8 +66,9 @@ fn the_order_of_the_presets() {
 
 #[test]
 fn biases_learnt_by_gradient_come_from_far() {
-    // At bias 0 of 1_4_3 all that is below 2^-3 is lost, at bias 40 all is clamped to 2^-24. Biases that hold these tensors
-    // are 12 to 19. From below all come near; from above those whose tensors the loss hears of, past the residual sum.
+    // At bias 0 of 1_4_3 all that is below 2^-3 is lost, at bias 40 all is clamped to 2^-24. Biases
+    // that hold these tensors are 12 to 19. From below all come near; from above those whose
+    // tensors the loss hears of, past the residual sum.
     for (start, which, near) in [(0, "", 6..=22), (40, "head", 10..=22)] {
         let mut config = preset("gradient-learnt").unwrap();
         for class in [&mut config.activations, &mut config.weights] {

@@ -1,8 +1,8 @@
 //! Small floating-point formats of machine learning, exactly.
 //!
-//! One idea carries this crate: **a number format is a finite set of exact values, and every operation is
-//! decode → one exact mathematical function → project (round once, then apply the range policy) → encode.**
-//! [`project`] is the only function that rounds.
+//! One idea carries this crate: **a number format is a finite set of exact values, and every
+//! operation is decode → one exact mathematical function → project (round once, then apply the
+//! range policy) → encode.** [`project`] is the only function that rounds.
 //!
 //! ```
 //! use smallfloat::{Format, Preset, Rounding};
@@ -43,22 +43,26 @@
 //!
 //! * `alloc`: text (parsing and printing values), sums without limits.
 //! * `std` (default): implies `alloc`.
-//! * `math`: roots, logarithms, exponentials, trigonometric and hyperbolic functions, and operations on numbers of any
-//!   size (module `math`); implies `alloc` and adds `dashu-int` 0.6.
+//! * `math`: roots, logarithms, exponentials, trigonometric and hyperbolic functions, and
+//!   operations on numbers of any size (module `math`); implies `alloc` and adds `dashu-int` 0.6.
 //!
-//! Each of the others implements the traits of one crate for the typed scalars, and adds that crate as a dependency:
+//! Each of the others implements the traits of one crate for the typed scalars, and adds that crate
+//! as a dependency:
 //!
-//! * `num-traits` 0.2: `Bounded`, `NumCast`, `FromPrimitive`, `ToPrimitive`, `One`, `MulAdd`, where the format has it
-//!   `Zero`; with `alloc` also `Num`, `Signed`, and `FloatCore` for the types after IEEE 754's model.
-//! * `serde` 1: scalars as their codes; [`scalar`]'s modules `as_value` and `as_string` write values.
+//! * `num-traits` 0.2: `Bounded`, `NumCast`, `FromPrimitive`, `ToPrimitive`, `One`, `MulAdd`, where
+//!   the format has it `Zero`; with `alloc` also `Num`, `Signed`, and `FloatCore` for the types
+//!   after IEEE 754's model.
+//! * `serde` 1: scalars as their codes; [`scalar`]'s modules `as_value` and `as_string` write
+//!   values.
 //! * `bytemuck` 1: `Pod` for types whose every byte is a code, `NoUninit` and `Zeroable` for all.
-//! * `zerocopy` 0.8: `FromBytes` for types whose every byte is a code, `IntoBytes`, `Immutable`, `KnownLayout` for all.
+//! * `zerocopy` 0.8: `FromBytes` for types whose every byte is a code, `IntoBytes`, `Immutable`,
+//!   `KnownLayout` for all.
 //! * `half` 2: conversions that lose nothing, to and from `half::f16` and `half::bf16`.
 //! * `arbitrary` 1: every code, each as likely.
 //! * `rand` 0.10: `StandardUniform`, an exact uniform number in [0, 1) rounded down.
 //!
-//! Without features the crate needs neither an allocator nor an operating system. It contains no `unsafe` code,
-//! has no mandatory dependency, and rounds with integers only.
+//! Without features the crate needs neither an allocator nor an operating system. It contains no
+//! `unsafe` code, has no mandatory dependency, and rounds with integers only.
 #![no_std]
 #![forbid(unsafe_code)]
 

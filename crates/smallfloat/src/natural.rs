@@ -134,7 +134,8 @@ impl Natural {
         }
     }
 
-    /// The leading 128 bits, the exponent of their last place, and whether anything non-zero was cut.
+    /// The leading 128 bits, the exponent of their last place, and whether anything non-zero was
+    /// cut.
     pub(crate) fn leading(&self) -> (u128, u64, bool) {
         let cut = self.bits().saturating_sub(128);
         let mut significand = 0;

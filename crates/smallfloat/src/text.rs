@@ -1,4 +1,5 @@
-//! Decimal and hexadecimal text: parsing gives the exact value, printing the shortest decimal that rounds back.
+//! Decimal and hexadecimal text: parsing gives the exact value, printing the shortest decimal that
+//! rounds back.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -19,10 +20,12 @@ const DECIMAL_LIMIT: i64 = 50_000;
 /// A binary exponent beyond every format.
 const BINARY_LIMIT: i64 = 500_000;
 
-/// Parses a number exactly: decimal (`-1.5e-3`), hexadecimal (`0x1.8p-3`), integer times a power of two (`3p-4`, the form
-/// that [`Datum`] prints), `inf`, `infinity` or `nan`, each with a sign if wanted.
+/// Parses a number exactly: decimal (`-1.5e-3`), hexadecimal (`0x1.8p-3`), integer times a power of
+/// two (`3p-4`, the form that [`Datum`] prints), `inf`, `infinity` or `nan`, each with a sign if
+/// wanted.
 ///
-/// The result is exact or truncated toward zero to 128 bits and marked, so that [`project`] rounds it once.
+/// The result is exact or truncated toward zero to 128 bits and marked, so that [`project`] rounds
+/// it once.
 ///
 /// # Errors
 /// Text that is none of these.
@@ -199,8 +202,8 @@ impl Format {
         Ok(project(parse(text)?, self, projection))
     }
 
-    /// The shortest decimal that rounds to nearest even to this code's value, and the closest of the shortest; of two as
-    /// close the one whose last digit is even.
+    /// The shortest decimal that rounds to nearest even to this code's value, and the closest of
+    /// the shortest; of two as close the one whose last digit is even.
     ///
     /// ```
     /// use smallfloat::formats::{E4M3FN, BINARY64};
@@ -231,8 +234,8 @@ pub(crate) fn shortest(format: &Format, code: u64) -> (String, i64) {
     shortest_digits(format, code & (format.max_code() >> u32::from(format.is_signed())))
 }
 
-/// The digits d₁d₂… of the shortest decimal 0.d₁d₂… · 10^point inside the rounding interval of an index, by the
-/// free-format algorithm of Steele and White (1990) on exact integers.
+/// The digits d₁d₂… of the shortest decimal 0.d₁d₂… · 10^point inside the rounding interval of an
+/// index, by the free-format algorithm of Steele and White (1990) on exact integers.
 fn shortest_digits(format: &Format, index: u64) -> (String, i64) {
     // Value and neighbours as multiples of one power of two.
     let value = format.magnitude(index);
@@ -253,7 +256,8 @@ fn shortest_digits(format: &Format, index: u64) -> (String, i64) {
         gap.subtract(lower);
         gap
     };
-    // value, half gap below and half gap above, all over `scale`; everything is doubled, the gaps are not.
+    // value, half gap below and half gap above, all over `scale`; everything is doubled, the gaps
+    // are not.
     let (low, mut rest, high) = (multiple(below), multiple(value), multiple(above));
     let (mut down, mut up) = (half_gap(&rest, &low), half_gap(&high, &rest));
     rest.multiply_add(2, 0);
@@ -267,7 +271,8 @@ fn shortest_digits(format: &Format, index: u64) -> (String, i64) {
     }
     let inclusive = index % 2 == 0;
 
-    // Scale by a power of ten so that 0.1 ≤ (value + half gap) / scale < 1; the estimate is off by at most one.
+    // Scale by a power of ten so that 0.1 ≤ (value + half gap) / scale < 1; the estimate is off by
+    // at most one.
     let leading = i64::from(Datum::finite(false, value.0, value.1).exponent_of_leading_bit());
     let mut point = (leading * 30_103).div_euclid(100_000);
     if point >= 0 {
@@ -288,7 +293,8 @@ fn shortest_digits(format: &Format, index: u64) -> (String, i64) {
     }
 
     let mut digits = String::new();
-    // A leading 0 that may round up to 1 is one digit long; so may be a closer number one place further on.
+    // A leading 0 that may round up to 1 is one digit long; so may be a closer number one place
+    // further on.
     let mut rounded_up_zero = None;
     loop {
         for n in [&mut rest, &mut down, &mut up] {

@@ -1,5 +1,6 @@
-//! Blocks and scaled operations: the P3109 draft's golden vectors (D1 revised, September 2026), the special rows of block
-//! projection, random sequences, and what is refused. Expected codes were found by exact rational arithmetic by hand.
+//! Blocks and scaled operations: the P3109 draft's golden vectors (D1 revised, September 2026), the
+//! special rows of block projection, random sequences, and what is refused. Expected codes were
+//! found by exact rational arithmetic by hand.
 
 use smallfloat::p3109::{Answer, Argument, Block, Function, Specialization};
 use smallfloat::{Flags, RandomBits};
@@ -68,7 +69,8 @@ fn golden_convert_to_block_max_abs_finite() {
     assert_eq!(run("Binary8p1ue", none, &[inf, minus_inf]), "fe [04 0c]");
     assert_eq!(run("Binary8p1uf", none, &[0, nan]), "00 [00 08]");
     assert_eq!(run("Binary8p1uf", none, &[nan, nan]), "ff [08 08]");
-    // An infinite maximum that the scale clamps: the element stays infinite, against the draft's note.
+    // An infinite maximum that the scale clamps: the element stays infinite, against the draft's
+    // note.
     let spec = parse(
         "ConvertToBlockMaxAbsFinite<1, Binary8p4se, Binary8p4se, Binary8p4se, (NearestTiesToEven, SatFinite), \
          (NearestTiesToEven, SatNone)>",
@@ -76,7 +78,8 @@ fn golden_convert_to_block_max_abs_finite() {
     assert_eq!(call(&spec, &[Argument::Sequence(&[inf])], &[]), "7e [7f]");
 }
 
-/// Block projection's rows: NaN scale, zero scale, infinite scale, in both signs, against every class of element.
+/// Block projection's rows: NaN scale, zero scale, infinite scale, in both signs, against every
+/// class of element.
 #[test]
 fn scales_that_are_not_ordinary() {
     let spec =
@@ -135,7 +138,8 @@ fn reductions() {
     // 4 · (1 + 1 + 1 − ½) = 10 = 5a; with scale 1 the product of 1, 1, −½, 3 is −1.5 = c4.
     assert_eq!(call(&sum, &[block(0x82, &[0x40, 0x40, 0x40, 0xb8])], &[]), "5a");
     assert_eq!(call(&product, &[block(0x80, &[0x40, 0x40, 0xb8, 0x4c])], &[]), "c4");
-    // The largest values cancel: 224 − 224 + 2^-10 is one smallest value, though it is far below their last place.
+    // The largest values cancel: 224 − 224 + 2^-10 is one smallest value, though it is far below
+    // their last place.
     assert_eq!(call(&sum, &[block(0x80, &[0x7e, 0x01, 0xfe, 0x00])], &[]), "01");
     for (elements, expected_sum, expected_product) in [
         ([inf, 0x40, 0x40, 0x40], "7f", "7f"),
@@ -156,15 +160,16 @@ fn reductions() {
     assert_eq!(call(&dot, &[block(0x81, &[inf, 0xc0]), block(0x80, &[0x00, 0x38])], &[]), "7fc00000");
 }
 
-/// 2^100 · 2^100 · … in a format with a wide range, and a product whose exact value has thousands of bits: (2^24 − 1)^64
-/// is just below 2^1536, so scaled by the smallest values it rounds to the power of two.
+/// 2^100 · 2^100 · … in a format with a wide range, and a product whose exact value has thousands
+/// of bits: (2^24 − 1)^64 is just below 2^1536, so scaled by the smallest values it rounds to the
+/// power of two.
 #[test]
 fn long_products_are_exact() {
     let spec = parse("BlockReduceMultiply<64, binary32, binary32, binary64, (TowardZero, SatNone)>");
     let elements = [0x4b7f_ffff_u64; 64]; // 2^24 − 1
     let scale = 0x3380_0000; // 2^-24
-    // ((2^24 − 1) / 2^24)^64 = 1 − 64·2^-24 + 2016·2^-48 − 41664·2^-72 + …: below 1, in steps of 2^-53
-    // 2^53 · that = 2^53 − 2^35 + 64512 − 41664·2^-19 + …
+    // ((2^24 − 1) / 2^24)^64 = 1 − 64·2^-24 + 2016·2^-48 − 41664·2^-72 + …: below 1, in steps of
+    // 2^-53 2^53 · that = 2^53 − 2^35 + 64512 − 41664·2^-19 + …
     let significand = (1_u64 << 53) - (1 << 35) + 64512 - 1;
     let expected = (1022_u64 << 52) | (significand & ((1 << 52) - 1));
     assert_eq!(call(&spec, &[block(scale, &elements)], &[]), format!("{expected:02x}"));
@@ -217,7 +222,8 @@ fn any_format_anywhere() {
     let (minus, one) = ((-1.0_f64).to_bits(), 1.0_f64.to_bits());
     let x = [near_one, minus];
     let y = [near_one, one];
-    // (1 + u)^4 − (1 + u)² with u = 2^-52 is 2u · (1 + 2.5u + 2u² + …), just above the tie between 2 and 3 last places.
+    // (1 + u)^4 − (1 + u)² with u = 2^-52 is 2u · (1 + 2.5u + 2u² + …), just above the tie between
+    // 2 and 3 last places.
     let expected = (2.0 * f64::EPSILON).to_bits() + 3;
     let answer = call(&dot, &[block(near_one, &x), block(near_one, &y)], &[]);
     assert_eq!(answer, format!("{expected:x}"));

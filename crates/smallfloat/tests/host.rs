@@ -1,4 +1,5 @@
-//! The exact operations on binary32 and binary64 against the host's arithmetic, which is correctly rounded (IEEE 754).
+//! The exact operations on binary32 and binary64 against the host's arithmetic, which is correctly
+//! rounded (IEEE 754).
 
 use smallfloat::formats::{BINARY32, BINARY64};
 use smallfloat::ops::{Operand, Operation, OperationOptions};

@@ -1,10 +1,11 @@
-//! Operators of typed scalars against a search in a sorted table, with `f64` sums and products that are exact.
+//! Operators of typed scalars against a search in a sorted table, with `f64` sums and products that
+//! are exact.
 #![allow(clippy::float_cmp, reason = "values are exact")]
 
 use smallfloat::{CFloat8_1_4_3, E4M3Fn, E5M2, E5M2Fnuz, F16, SmallFloat};
 
-/// The finite magnitudes of a type, ascending, with what lies one step beyond: 2^`MAX_EXP` for E5M2's binade is full,
-/// else the next multiple of the last step.
+/// The finite magnitudes of a type, ascending, with what lies one step beyond: 2^`MAX_EXP` for
+/// E5M2's binade is full, else the next multiple of the last step.
 fn magnitudes<T: SmallFloat>() -> Vec<(f64, u64)> {
     let mut table: Vec<(f64, u64)> = (0..=T::FORMAT.max_code())
         .map(T::from_code)
@@ -87,7 +88,8 @@ fn cfloat8_all_pairs_by_search() {
     all_pairs(|negative| if negative { CFloat8_1_4_3::<7>::MIN } else { CFloat8_1_4_3::<7>::MAX });
 }
 
-/// Division is no exact operation in `f64`, but a quotient of 4-bit significands is no nearer to a tie than 2^−9.
+/// Division is no exact operation in `f64`, but a quotient of 4-bit significands is no nearer to a
+/// tie than 2^−9.
 #[test]
 fn e4m3fn_quotients_by_search() {
     let table = magnitudes::<E4M3Fn>();

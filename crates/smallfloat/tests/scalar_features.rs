@@ -7,7 +7,8 @@ fn num_traits_casts_round_once_or_refuse() {
     use num_traits::{Bounded, FromPrimitive, NumCast, ToPrimitive, Zero};
     use smallfloat::{Bf16, E2M1Fn, E4M3Fn, E5M2, E8M0Fnu, F16};
 
-    // Rounded to `f64` first, this integer would fall on a tie of bfloat16 and go down to the even side.
+    // Rounded to `f64` first, this integer would fall on a tie of bfloat16 and go down to the even
+    // side.
     let above_tie = (1_u64 << 63) + (1 << 55) + 1;
     assert_eq!(<Bf16 as NumCast>::from(above_tie), Some(Bf16::from_f64(2_f64.powi(63)).next_up()));
     assert_eq!(<Bf16 as NumCast>::from(u128::MAX), Some(Bf16::INFINITY));

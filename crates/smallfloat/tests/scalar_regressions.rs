@@ -140,7 +140,8 @@ fn ml_dtypes_223_e8m0_from_subnormal_sources() {
 /// triton #11610, LLVM #63895: a product rounded before the sum.
 #[test]
 fn llvm_63895_fma_rounds_once() {
-    // (1 + 3·2^−10)² − 1 = 6153·2^−20: binary16 has 6152·2^−20, the rounded product leaves 6144·2^−20.
+    // (1 + 3·2^−10)² − 1 = 6153·2^−20: binary16 has 6152·2^−20, the rounded product leaves
+    // 6144·2^−20.
     let x = F16::from_f32(1.0 + 3.0 / 1024.0);
     assert_eq!((x * x - F16::ONE).to_f64() * 1_048_576.0, 6144.0);
     assert_eq!(x.mul_add(x, F16::NEG_ONE).to_f64() * 1_048_576.0, 6152.0);
@@ -156,7 +157,8 @@ fn comparisons_are_by_value() {
     assert_eq!(E5M2::ZERO.max(E5M2::NEG_ZERO).to_bits(), 0x00);
 }
 
-/// IEEE 754, section 5.5.1: negation, abs and copysign are of the sign bit, NaN included, and canonicalise nothing.
+/// IEEE 754, section 5.5.1: negation, abs and copysign are of the sign bit, NaN included, and
+/// canonicalise nothing.
 #[test]
 fn signs_of_nan_are_bits() {
     let nan = E4M3Fn::from_bits(0x7f);

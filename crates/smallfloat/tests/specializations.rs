@@ -1,7 +1,8 @@
-//! Every function by name: parsed, printed, called once with a known answer; what is refused; the mandatory minimum.
+//! Every function by name: parsed, printed, called once with a known answer; what is refused; the
+//! mandatory minimum.
 //!
-//! The numeric functions' expected values are the real results rounded to four bits by hand (a calculator's six digits are
-//! enough, none is near a tie).
+//! The numeric functions' expected values are the real results rounded to four bits by hand (a
+//! calculator's six digits are enough, none is near a tie).
 
 use std::collections::BTreeSet;
 
@@ -83,8 +84,8 @@ const NUMERIC: [(&str, &[&str], &str); 52] = [
     ("ArcTanPi", &["2"], "0.34375"),
 ];
 
-/// The scalar operation; the scaled one with scales of 2 and halved operands; the block operation with these and a result
-/// scale of 4.
+/// The scalar operation; the scaled one with scales of 2 and halved operands; the block operation
+/// with these and a result scale of 4.
 #[test]
 fn numeric_functions_in_their_three_forms() {
     for (name, operands, expected) in NUMERIC {
@@ -111,7 +112,8 @@ fn numeric_functions_in_their_three_forms() {
     }
 }
 
-/// Calls of functions that give no number, or take none: operands in Binary8p4se and the answer as text.
+/// Calls of functions that give no number, or take none: operands in Binary8p4se and the answer as
+/// text.
 #[rustfmt::skip]
 const OTHER: [(&str, &[&str], &str); 31] = [
     ("CompareLess<Binary8p4se, Binary8p4se>", &["1", "2"], "true"),
@@ -457,7 +459,8 @@ fn results_and_variants() {
     assert!(titles.len() == Group::ALL.len() && titles.contains("core scalar operations"), "{titles:?}");
 }
 
-/// 2^(x + L) at the ends of the scale's range: 2^1048576 · 2^−1048576 = 1, and beyond 2^(2^26) the result still overflows.
+/// 2^(x + L) at the ends of the scale's range: 2^1048576 · 2^−1048576 = 1, and beyond 2^(2^26) the
+/// result still overflows.
 #[test]
 fn scales_of_exponentials() {
     for (l, x, expected) in [

@@ -1,5 +1,6 @@
-//! The words of the library, with values typed in from their definitions: flags, data, exact values, random words, rounding modes at
-//! every eighth of a step, presets, and what formats say of themselves.
+//! The words of the library, with values typed in from their definitions: flags, data, exact
+//! values, random words, rounding modes at every eighth of a step, presets, and what formats say of
+//! themselves.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -157,7 +158,8 @@ fn random_bits_have_bounds() {
     assert!(high(0, 0).is_err() && high(33, 0).is_err());
 }
 
-/// Between 2 (an even code of E5M2) and 2.5, and between 2.5 and 3, at every eighth, exactly and a little above.
+/// Between 2 (an even code of E5M2) and 2.5, and between 2.5 and 3, at every eighth, exactly and a
+/// little above.
 #[test]
 fn rounding_modes_at_every_eighth() {
     let bits = |count, word| RandomBits::new(count, word).expect("legal");
@@ -189,7 +191,8 @@ fn rounding_modes_at_every_eighth() {
                                 Rounding::TowardNegative => negative,
                                 Rounding::TowardZero => false,
                                 Rounding::ToOdd => lower_is_even,
-                                // ν in quarters: cut, half up, half to even; with the word's quarters 1 or more.
+                                // ν in quarters: cut, half up, half to even; with the word's
+                                // quarters 1 or more.
                                 Rounding::StochasticA(_) => part / 4 + word >= 4,
                                 Rounding::StochasticB(_) => (part + 2) / 4 + word >= 4,
                                 Rounding::StochasticC(_) => {
@@ -229,7 +232,8 @@ fn rounding_modes_at_every_eighth() {
     assert!(!Rounding::ToOdd.is_stochastic());
 }
 
-/// Beyond the range: the largest code, what the modes that don't stop there give under SatNone, and under the older SatNone.
+/// Beyond the range: the largest code, what the modes that don't stop there give under SatNone, and
+/// under the older SatNone.
 #[test]
 fn overflow_by_mode_and_saturation() {
     for (name, largest, none, v40, v40_to_odd) in [
@@ -419,7 +423,8 @@ fn formats_without_nan_and_infinity() {
     }
 }
 
-/// Tesla's hole: from 7/8 of the smallest normal value's half to the smallest normal value, nine steps, for eighths of the way.
+/// Tesla's hole: from 7/8 of the smallest normal value's half to the smallest normal value, nine
+/// steps, for eighths of the way.
 #[test]
 fn rounding_in_tesla_s_hole() {
     let f = format("cfloat8_1_4_3:bias=7");
@@ -478,7 +483,8 @@ fn presets_by_name_and_format() {
     assert_eq!(Preset::MlDtypes.projection(&e8m0).rounding, Rounding::NearestAway);
     assert_eq!(Preset::Ieee.projection(&e8m0).rounding, Rounding::NearestEven);
     assert_eq!(Preset::MlDtypes.projection(&E2M1FN).unrepresentable.missing_nan, MissingNan::OppositeZero);
-    // The presets of OCP write the NaN with all bits set, that of IEEE 754 the one with the first bit.
+    // The presets of OCP write the NaN with all bits set, that of IEEE 754 the one with the first
+    // bit.
     for (preset, code) in [(Preset::OcpSaturate, 0x7f), (Preset::OcpNoSaturate, 0x7f), (Preset::Ieee, 0x7e)] {
         assert_eq!(E5M2.encode_f32(f32::NAN, &preset.projection(&E5M2)).value, code, "{preset:?}");
     }
@@ -486,7 +492,8 @@ fn presets_by_name_and_format() {
     assert_eq!(Preset::P3109SatNoneV40.projection(&E5M2).saturation, Saturation::SatNoneV40);
 }
 
-/// (name, K, P, bias, largest, smallest positive, smallest normal, exponents, NaN codes, infinity, −0).
+/// (name, K, P, bias, largest, smallest positive, smallest normal, exponents, NaN codes, infinity,
+/// −0).
 type Row = (&'static str, [u32; 2], i32, f64, f64, f64, (i32, i32), u64, bool, bool);
 
 /// From the definitions of the formats (`docs/formats.md`).

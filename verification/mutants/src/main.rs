@@ -1,8 +1,10 @@
 //! Meets thousands of mutants of the source with its tests after one build.
 //!
-//! cargo-mutants lists the mutants; here all of a list are built at once, each behind a switch of the environment, and each runs the tests
-//! that come to its place, quickest first, until one fails. What can't be had so (a mutant that matters only while the compiler evaluates
-//! constants, or that the switches can't express) is listed for cargo-mutants itself, which builds each on its own.
+//! cargo-mutants lists the mutants; here all of a list are built at once, each behind a switch of
+//! the environment, and each runs the tests that come to its place, quickest first, until one
+//! fails. What can't be had so (a mutant that matters only while the compiler evaluates constants,
+//! or that the switches can't express) is listed for cargo-mutants itself, which builds each on its
+//! own.
 
 mod build;
 mod list;

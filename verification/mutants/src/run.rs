@@ -1,4 +1,5 @@
-//! Runs the tests: each alone to learn which mutants it meets, then each mutant with those that meet it, quickest first, until one fails.
+//! Runs the tests: each alone to learn which mutants it meets, then each mutant with those that
+//! meet it, quickest first, until one fails.
 
 use std::{
     collections::BTreeMap,

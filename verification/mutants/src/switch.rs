@@ -1,8 +1,9 @@
 //! Writes all mutants of a file into it, each behind a switch, so that one build holds them all.
 //!
-//! `a + b` becomes `(if on(1) { a - b } else if on(2) { a * b } else { a + b })`, where operands of the last alternative alone hold
-//! switches of their own: one mutant is on at a time. A function that returns a constant does so in its first statement, and an arm
-//! that is deleted has a guard that refuses.
+//! `a + b` becomes `(if on(1) { a - b } else if on(2) { a * b } else { a + b })`, where operands of
+//! the last alternative alone hold switches of their own: one mutant is on at a time. A function
+//! that returns a constant does so in its first statement, and an arm that is deleted has a guard
+//! that refuses.
 
 use std::{
     cmp::Reverse,
@@ -24,7 +25,8 @@ use crate::list::{Genre, Mutant};
 pub(crate) struct Switched {
     /// Its text.
     pub(crate) text: String,
-    /// What its stretches hold, so that an error of the compiler tells which mutants can't be built.
+    /// What its stretches hold, so that an error of the compiler tells which mutants can't be
+    /// built.
     pub(crate) regions: Vec<Region>,
     /// The mutants that are in the text.
     pub(crate) held: Vec<u32>,
@@ -55,7 +57,8 @@ enum Kind {
     Arm(u32),
     /// The beginning of a function's body.
     Body(Vec<(u32, String)>),
-    /// A match, and the mutants that delete arms of it: with them all behind switches it may have too few arms.
+    /// A match, and the mutants that delete arms of it: with them all behind switches it may have
+    /// too few arms.
     Match(Vec<u32>),
 }
 
@@ -297,8 +300,8 @@ const ON: &str = "crate::__mutants::on";
 pub(crate) const FEATURES: &str =
     "#![feature(core_intrinsics, const_eval_select)]\n#![allow(internal_features)]\n";
 
-/// The module of [`ON`], for the end of the first file of a crate. What the compiler evaluates is as it was: a mutant is on at run time
-/// alone.
+/// The module of [`ON`], for the end of the first file of a crate. What the compiler evaluates is
+/// as it was: a mutant is on at run time alone.
 pub(crate) fn module(last: u32) -> String {
     include_str!("on.rs").replace("COUNT", &format!("{}", last + 1))
 }

@@ -10,7 +10,8 @@ use tempfile::TempDir;
 
 use crate::render::text::tensor_name;
 
-/// An input file; `-` is standard input, kept in a temporary file because tensors are read at positions.
+/// An input file; `-` is standard input, kept in a temporary file because tensors are read at
+/// positions.
 pub(crate) struct Input {
     path: PathBuf,
     /// Removed with the input.
@@ -37,7 +38,8 @@ impl Input {
 /// Characters of a path in a note.
 const LONGEST_PATH: usize = 1000;
 
-/// Refuses outputs that can't be written, before any work is done, and tells what killed runs left beside them.
+/// Refuses outputs that can't be written, before any work is done, and tells what killed runs left
+/// beside them.
 pub(crate) fn check_outputs(outputs: &[(&str, Option<&Path>)], overwrite: bool) -> Result<()> {
     let outputs: Vec<_> =
         outputs.iter().filter_map(|(option, path)| path.map(|path| (option, path))).collect();

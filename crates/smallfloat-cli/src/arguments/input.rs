@@ -30,8 +30,9 @@ pub(crate) struct Datum<'a> {
     pub(crate) text: &'a str,
 }
 
-/// Calls `each` for every value given, or for every data line of standard input if there are none or the only one is
-/// `-`. Output is flushed before waiting for input, so that a process at the other end gets its answers.
+/// Calls `each` for every value given, or for every data line of standard input if there are none
+/// or the only one is `-`. Output is flushed before waiting for input, so that a process at the
+/// other end gets its answers.
 pub(crate) fn for_each<W: Write>(
     values: &[String],
     out: &mut W,

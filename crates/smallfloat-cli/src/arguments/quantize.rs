@@ -1,4 +1,5 @@
-//! What decides the bytes that `quantize` and `plan` ask for: format, bias, rounding, scheme, and which tensors.
+//! What decides the bytes that `quantize` and `plan` ask for: format, bias, rounding, scheme, and
+//! which tensors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,16 +17,19 @@ use crate::render::text as words;
 /// Format, bias, rounding, storing, and which tensors.
 #[derive(clap::Args)]
 pub(crate) struct RecipeArgs {
-    /// The format; a bias in its name is the same as --bias. The name of a scheme is the same as --scheme
+    /// The format; a bias in its name is the same as --bias. The name of a scheme is the same as
+    /// --scheme
     #[arg(long, default_value = "cfloat8_1_4_3")]
     pub(crate) format: String,
 
-    /// auto, amax, amax:margin=M, percentile:P or a number [default: auto, where the format leaves a choice]
+    /// auto, amax, amax:margin=M, percentile:P or a number [default: auto, where the format leaves
+    /// a choice]
     #[arg(long, value_name = "BIAS", allow_hyphen_values = true)]
     bias: Option<String>,
 
-    /// Activations by which errors weigh in --bias auto and --scale-rule least-error: .safetensors with tensors named as
-    /// those that are quantized or as their modules, samples × input channels, or .npy for all with as many columns
+    /// Activations by which errors weigh in --bias auto and --scale-rule least-error: .safetensors
+    /// with tensors named as those that are quantized or as their modules, samples × input
+    /// channels, or .npy for all with as many columns
     #[arg(long, visible_alias = "calibrate", value_name = "FILE")]
     calibration: Option<PathBuf>,
 

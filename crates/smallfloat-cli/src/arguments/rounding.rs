@@ -20,7 +20,8 @@ pub(crate) struct ProjectionArgs {
     #[arg(long, value_name = "MODE", value_parser = saturation(), ignore_case = true)]
     pub(crate) saturation: Option<Saturation>,
 
-    /// How many random bits stochastic rounding takes: up to 32 with --seed, up to 60 with given words
+    /// How many random bits stochastic rounding takes: up to 32 with --seed, up to 60 with given
+    /// words
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=60))]
     pub(crate) random_bits: u32,
 

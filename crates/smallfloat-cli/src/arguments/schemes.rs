@@ -1,4 +1,5 @@
-//! How `quantize` stores what it computes: scheme, granularity, scales, packing, container, sharing.
+//! How `quantize` stores what it computes: scheme, granularity, scales, packing, container,
+//! sharing.
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -11,11 +12,13 @@ use smallfloat_tensor::{
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Storing")]
 pub(crate) struct SchemeArgs {
-    /// A scheme by name, instead of a format: elements, scales, blocks and names of tensors together
+    /// A scheme by name, instead of a format: elements, scales, blocks and names of tensors
+    /// together
     #[arg(long, value_name = "NAME", conflicts_with = "format", value_parser = schemes(), ignore_case = true)]
     scheme: Option<String>,
 
-    /// What shares a bias or a scale: tensor, channel, block:N or block:RxC [default: tensor, or the scheme's]
+    /// What shares a bias or a scale: tensor, channel, block:N or block:RxC [default: tensor, or
+    /// the scheme's]
     #[arg(long, value_name = "WHAT")]
     granularity: Option<String>,
 
@@ -23,12 +26,14 @@ pub(crate) struct SchemeArgs {
     #[arg(long, value_name = "FORMAT")]
     scale_format: Option<String>,
 
-    /// How a scale follows from the largest magnitude [default: the scheme's, or the custom of the scale format]
+    /// How a scale follows from the largest magnitude [default: the scheme's, or the custom of the
+    /// scale format]
     #[arg(long, value_name = "RULE", value_parser = PossibleValuesParser::new(ScaleRule::ALL.map(ScaleRule::name)))]
     scale_rule: Option<String>,
 
-    /// The F32 number that divides NVFP4's block scales: a power of two not above 2688 / amax, which keeps all values
-    /// exact, or 2688 / amax itself, as NVIDIA has it [default: power-of-two]
+    /// The F32 number that divides NVFP4's block scales: a power of two not above 2688 / amax,
+    /// which keeps all values exact, or 2688 / amax itself, as NVIDIA has it [default:
+    /// power-of-two]
     #[arg(long, value_name = "RULE", value_parser = PossibleValuesParser::new(GlobalScale::ALL.map(GlobalScale::name)))]
     global_scale: Option<String>,
 
@@ -36,16 +41,19 @@ pub(crate) struct SchemeArgs {
     #[arg(long, value_name = "HALF", value_parser = ["low", "high"])]
     nibble_order: Option<String>,
 
-    /// In what form CFloat8 codes are stored: as they are, as FP8 with F32 scales, or as bfloat16 values
+    /// In what form CFloat8 codes are stored: as they are, as FP8 with F32 scales, or as bfloat16
+    /// values
     #[arg(long, value_name = "KIND", default_value = "native", value_parser = ["native", "fp8", "bf16"])]
     container: String,
 
-    /// With --container fp8: round groups again that FP8 can't hold exactly, instead of refusing them
+    /// With --container fp8: round groups again that FP8 can't hold exactly, instead of refusing
+    /// them
     #[arg(long)]
     requantize: bool,
 
-    /// Which tensors share one scale: auto (query, key, value; gate, up), none, or parts of names between commas; may be
-    /// given several times [default: auto where the readers of the scheme need it, else none]
+    /// Which tensors share one scale: auto (query, key, value; gate, up), none, or parts of names
+    /// between commas; may be given several times [default: auto where the readers of the scheme
+    /// need it, else none]
     #[arg(long, value_name = "SET")]
     share: Vec<String>,
 }

@@ -1,4 +1,5 @@
-//! The picture of a report of biases: for each tensor its error against the bias, and its exponents with the format's range.
+//! The picture of a report of biases: for each tensor its error against the bias, and its exponents
+//! with the format's range.
 
 use anyhow::Result;
 use plotters::prelude::*;

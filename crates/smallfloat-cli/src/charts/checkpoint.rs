@@ -1,4 +1,5 @@
-//! The picture of a quantization: for each tensor a row with its exponents, the range of its format, and its error.
+//! The picture of a quantization: for each tensor a row with its exponents, the range of its
+//! format, and its error.
 
 use std::fmt::Write as _;
 
@@ -267,7 +268,8 @@ impl Row<'_> {
     }
 }
 
-/// All exponents that matter: those of the elements, but for a negligible rest, and those of the formats.
+/// All exponents that matter: those of the elements, but for a negligible rest, and those of the
+/// formats.
 fn axis(rows: &[Row<'_>]) -> (i32, i32) {
     let mut ends: Option<(i32, i32)> = None;
     for row in rows {

@@ -1,5 +1,5 @@
-//! The picture of a sweep: how many steps results are off, along an operand. Negative and positive operands have a panel each,
-//! which shows the part where something differs.
+//! The picture of a sweep: how many steps results are off, along an operand. Negative and positive
+//! operands have a panel each, which shows the part where something differs.
 
 use anyhow::Result;
 use plotters::prelude::*;

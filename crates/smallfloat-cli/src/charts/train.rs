@@ -1,5 +1,5 @@
-//! The picture of training runs: losses compared; of each run whose tensors have biases, how these moved, and exponents against
-//! ranges.
+//! The picture of training runs: losses compared; of each run whose tensors have biases, how these
+//! moved, and exponents against ranges.
 
 use anyhow::{Result, anyhow};
 use plotters::prelude::*;

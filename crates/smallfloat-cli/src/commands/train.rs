@@ -76,7 +76,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     batch: Option<usize>,
 
-    /// The largest learning rate [default: 0.002 for the transformer and the net with Adam, 0.05 for the perceptron with momentum]
+    /// The largest learning rate [default: 0.002 for the transformer and the net with Adam, 0.05
+    /// for the perceptron with momentum]
     #[arg(long, value_name = "RATE")]
     rate: Option<f32>,
 

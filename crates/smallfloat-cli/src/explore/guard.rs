@@ -1,5 +1,6 @@
-//! Who may ask. A page elsewhere can make a browser send requests to 127.0.0.1, and a name of its own can resolve to 127.0.0.1
-//! (DNS rebinding); the headers that it can't choose, Host and Origin, give both away.
+//! Who may ask. A page elsewhere can make a browser send requests to 127.0.0.1, and a name of its
+//! own can resolve to 127.0.0.1 (DNS rebinding); the headers that it can't choose, Host and Origin,
+//! give both away.
 
 use hyper::header::{HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::{Request, Uri};

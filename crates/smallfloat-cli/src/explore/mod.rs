@@ -7,7 +7,8 @@
 //! | `routes` | which path answers what |
 //! | `assets` | the page, embedded |
 //!
-//! Answers come from [`smallfloat_lab::explorer`]; here nothing is computed and nothing is remembered between requests.
+//! Answers come from [`smallfloat_lab::explorer`]; here nothing is computed and nothing is
+//! remembered between requests.
 
 mod assets;
 mod guard;

@@ -68,7 +68,8 @@ async fn accept(listener: TcpListener, routes: Arc<Routes>) {
                 .header_read_timeout(IDLE)
                 .max_buf_size(MOST_HEAD)
                 .serve_connection(TokioIo::new(stream), service);
-            // A peer that breaks off or speaks no HTTP is told by hyper, and there is nobody else to tell.
+            // A peer that breaks off or speaks no HTTP is told by hyper, and there is nobody else
+            // to tell.
             let _ = connection.await;
             drop(place);
         });

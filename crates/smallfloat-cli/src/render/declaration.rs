@@ -1,9 +1,9 @@
-//! The declaration of what is supplied, as the P3109 draft recommends one (D1 revised, September 2026, section
-//! "Conformance"): six YAML files in today's names. Everything in them comes from the library, so that they say what
-//! `smallfloat supports` says.
+//! The declaration of what is supplied, as the P3109 draft recommends one (D1 revised, September
+//! 2026, section "Conformance"): six YAML files in today's names. Everything in them comes from the
+//! library, so that they say what `smallfloat supports` says.
 //!
-//! The draft fixes no schema. The division into files follows the exemplars that the working group published for the
-//! Interim Report 3.2.
+//! The draft fixes no schema. The division into files follows the exemplars that the working group
+//! published for the Interim Report 3.2.
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
@@ -165,7 +165,8 @@ fn configurations() -> Value {
     map.into()
 }
 
-/// The mandatory minimum for each choice of external formats, as lists of specializations; and everything.
+/// The mandatory minimum for each choice of external formats, as lists of specializations; and
+/// everything.
 fn profiles() -> Result<Value> {
     let mut profiles = Map::new();
     for external in [&[BINARY32][..], &[BINARY16], &[BFLOAT16], &[BINARY32, BINARY16, BFLOAT16]] {

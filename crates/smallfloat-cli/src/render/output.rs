@@ -9,7 +9,8 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 /// No table is wider.
 pub(crate) const WIDTH: u16 = 100;
 
-/// Standard output as a buffered writer. Write errors reach `main`, which takes a closed pipe for success.
+/// Standard output as a buffered writer. Write errors reach `main`, which takes a closed pipe for
+/// success.
 pub(crate) struct Output {
     writer: BufWriter<StdoutLock<'static>>,
     colour: bool,
@@ -47,7 +48,8 @@ impl Output {
         self.grouped_rows(table, &[])
     }
 
-    /// Prints a table without rules between its rows; `titles` has, for each row, the title that stands above it.
+    /// Prints a table without rules between its rows; `titles` has, for each row, the title that
+    /// stands above it.
     pub(crate) fn grouped_rows(&mut self, table: &Table, titles: &[Option<&str>]) -> io::Result<()> {
         let mut titles = titles.iter();
         let mut rules = 0;

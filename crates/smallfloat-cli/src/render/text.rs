@@ -109,8 +109,8 @@ pub(crate) fn shape(shape: &[u64]) -> String {
     shape.iter().map(u64::to_string).collect::<Vec<_>>().join("×")
 }
 
-/// A tensor's name in at most `width` characters, its middle cut out if need be. Names come from files that anybody may
-/// have made, so what could disturb a terminal is escaped.
+/// A tensor's name in at most `width` characters, its middle cut out if need be. Names come from
+/// files that anybody may have made, so what could disturb a terminal is escaped.
 pub(crate) fn tensor_name(name: &str, width: usize) -> String {
     let hides = |c| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
     let escaped: String = name

@@ -1,5 +1,5 @@
-//! Functions in binary32 and binary64 as programs compute them: the library's function, or the usual formula where a C
-//! library has none. Each step is rounded.
+//! Functions in binary32 and binary64 as programs compute them: the library's function, or the
+//! usual formula where a C library has none. Each step is rounded.
 
 use std::f32::consts::PI as PI_32;
 use std::f64::consts::PI as PI_64;
@@ -15,7 +15,8 @@ pub(super) enum Host<T> {
     Three(fn(T, T, T) -> T),
 }
 
-/// The table of functions, once for each type: the names of libm's functions differ by their suffix.
+/// The table of functions, once for each type: the names of libm's functions differ by their
+/// suffix.
 macro_rules! functions {
     ($float:ty, $pi:ident; $exp:ident $exp2:ident $expm1:ident $log:ident $log2:ident $log1p:ident $sqrt:ident
         $sin:ident $cos:ident $tan:ident $asin:ident $acos:ident $atan:ident $sinh:ident $cosh:ident $tanh:ident

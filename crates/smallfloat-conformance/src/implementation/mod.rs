@@ -1,4 +1,5 @@
-//! [`ImplementationSpec`] and [`Implementation`]: implementations that people really use, to be measured.
+//! [`ImplementationSpec`] and [`Implementation`]: implementations that people really use, to be
+//! measured.
 //!
 //! A recipe is a list of words and `key=value` parts separated by commas, in any order:
 //!
@@ -18,10 +19,12 @@
 //! | `flush=normal` | gives the smallest normal value for a subnormal result |
 //! | `flush=nearest` | gives whichever of the two is nearer, the smallest normal value where both are |
 //!
-//! The words of [`NAMED`] stand for such parts: `bfloat16,flush=zero`. A later part replaces an earlier one.
+//! The words of [`NAMED`] stand for such parts: `bfloat16,flush=zero`. A later part replaces an
+//! earlier one.
 //!
-//! Everything is computed by integers, by binary32 and binary64 additions, multiplications, divisions and square roots, which
-//! are the same on every machine, and by the crate `libm`, which uses nothing else. So results do not depend on the machine.
+//! Everything is computed by integers, by binary32 and binary64 additions, multiplications,
+//! divisions and square roots, which are the same on every machine, and by the crate `libm`, which
+//! uses nothing else. So results do not depend on the machine.
 
 mod host;
 mod spec;
@@ -138,8 +141,8 @@ impl Implementation {
         })
     }
 
-    /// The code that the implementation gives for the operands' codes. Operands that are left out are 0; bits above the
-    /// formats' widths are ignored.
+    /// The code that the implementation gives for the operands' codes. Operands that are left out
+    /// are 0; bits above the formats' widths are ignored.
     pub fn call(&self, codes: &[u64]) -> u64 {
         let mut operands = [Operand::new(0, &self.result); 3];
         let count = self.operands.len().min(3);
@@ -227,7 +230,8 @@ impl Implementation {
     }
 }
 
-/// Rounding binary32 to a format of few values, as runs: sweeps over 2^32 operands spend most of their time here.
+/// Rounding binary32 to a format of few values, as runs: sweeps over 2^32 operands spend most of
+/// their time here.
 fn rounding_of_binary32(to: &Format, projection: &Projection) -> Option<Runs> {
     if to.width() > 8 || !is_monotone("Convert", to, projection) {
         return None;

@@ -168,8 +168,8 @@ impl FromStr for ImplementationSpec {
     }
 }
 
-/// The parts between commas. A part with a key that is not ours belongs to the format before it, as in
-/// `then=cfloat8_1_4_3:bias=7,subnormals=gradual`.
+/// The parts between commas. A part with a key that is not ours belongs to the format before it, as
+/// in `then=cfloat8_1_4_3:bias=7,subnormals=gradual`.
 fn split(text: &str) -> Vec<&str> {
     let mut parts: Vec<(usize, usize)> = Vec::new();
     let mut start = 0;

@@ -1,6 +1,7 @@
-//! Functions by table and linear interpolation, as the special function units of accelerators compute them: the operand's
-//! leading significand bits choose an entry, the rest interpolates to the next, the exponent is set apart. Table, differences
-//! and interpolation are rounded in the working format.
+//! Functions by table and linear interpolation, as the special function units of accelerators
+//! compute them: the operand's leading significand bits choose an entry, the rest interpolates to
+//! the next, the exponent is set apart. Table, differences and interpolation are rounded in the
+//! working format.
 
 use std::f64::consts::LOG2_E;
 
@@ -9,8 +10,8 @@ use smallfloat::{Datum, Exact, Format};
 use crate::error::Error;
 use crate::implementation::working::{Exponents, Working, extreme, floor};
 
-/// The functions: name, what the operand is reduced to, and the tabulated function on [1, 2), or on [0, 1) of an exponent.
-/// Of a root the second table is for odd exponents.
+/// The functions: name, what the operand is reduced to, and the tabulated function on [1, 2), or on
+/// [0, 1) of an exponent. Of a root the second table is for odd exponents.
 const CURVES: [Curve; 5] = [
     ("Exp", Reduction::Exponent { per_unit: LOG2_E }, libm::exp2),
     ("Exp2", Reduction::Exponent { per_unit: 1.0 }, libm::exp2),

@@ -1,5 +1,5 @@
-//! e^x and 2^x as small libraries compute them: reduction to |r| ≤ ½·ln 2, a polynomial by Horner's rule, a shift of the
-//! exponent. Every operation is rounded in the working format.
+//! e^x and 2^x as small libraries compute them: reduction to |r| ≤ ½·ln 2, a polynomial by Horner's
+//! rule, a shift of the exponent. Every operation is rounded in the working format.
 
 use std::f64::consts::{LN_2, LOG2_E};
 

@@ -61,7 +61,8 @@ impl Working {
     }
 }
 
-/// Whole and fractional part of a value below 2^62 in magnitude: ⌊x⌋ and (x − ⌊x⌋)·2^63, its last place cut off.
+/// Whole and fractional part of a value below 2^62 in magnitude: ⌊x⌋ and (x − ⌊x⌋)·2^63, its last
+/// place cut off.
 pub(super) fn floor(x: Datum) -> (i64, u64) {
     let Datum::Finite { negative, significand, exponent } = x else { return (0, 0) };
     let shift = exponent + 63;
@@ -101,8 +102,9 @@ impl Exponents {
         Self { lowest, highest }
     }
 
-    /// A power of two times a number from ½ to 2 that is surely beyond the results' range, as programs test before they
-    /// compute: what an argument reduction of few bits gives there has no meaning.
+    /// A power of two times a number from ½ to 2 that is surely beyond the results' range, as
+    /// programs test before they compute: what an argument reduction of few bits gives there has no
+    /// meaning.
     pub(super) fn beyond(self, k: i64) -> Option<Exact> {
         if k > self.highest + 1 {
             Some(extreme(false, true))

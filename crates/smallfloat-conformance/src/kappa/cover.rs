@@ -23,8 +23,9 @@ pub struct Cover {
 }
 
 impl Interval {
-    /// An interval of a format's values: `LO..HI` (HI excluded) or `LO..=HI`. An end is a value as [`text::parse`] takes
-    /// it, or `2^N` or `-2^N`; an end left out is −∞ or +∞, included. Ends need not be values of the format.
+    /// An interval of a format's values: `LO..HI` (HI excluded) or `LO..=HI`. An end is a value as
+    /// [`text::parse`] takes it, or `2^N` or `-2^N`; an end left out is −∞ or +∞, included. Ends
+    /// need not be values of the format.
     ///
     /// # Errors
     /// Text that is not an interval, or an interval without any value of the format.
@@ -89,7 +90,8 @@ impl Cover {
         Ok(Self { operand, intervals })
     }
 
-    /// An interval for each binade ±[2^E, 2^(E+1)) of a format that has values, one for zero and one for each infinity.
+    /// An interval for each binade ±[2^E, 2^(E+1)) of a format that has values, one for zero and
+    /// one for each infinity.
     pub fn per_binade(operand: usize, format: &Format) -> Self {
         let line = ValueLine::new(format);
         let lowest = format.min_positive().exponent_of_leading_bit();
@@ -261,7 +263,8 @@ mod tests {
             }
         }
         assert_eq!(Cover::per_binade(0, &E8M0FNU).intervals().len(), 255);
-        // 8 subnormal and normal exponents from −133 to 127 on either side, zero and two infinities.
+        // 8 subnormal and normal exponents from −133 to 127 on either side, zero and two
+        // infinities.
         assert_eq!(Cover::per_binade(0, &BFLOAT16).intervals().len(), 2 * 261 + 3);
     }
 }

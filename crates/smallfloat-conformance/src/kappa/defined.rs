@@ -1,7 +1,7 @@
 //! [`Defined`]: defined results of many calls of one operation.
 //!
-//! A monotone function of one operand has few results of a small format; their runs are found with some thousands of exact
-//! evaluations, also for 2^32 operands.
+//! A monotone function of one operand has few results of a small format; their runs are found with
+//! some thousands of exact evaluations, also for 2^32 operands.
 
 use smallfloat::p3109::{Answer, Specialization};
 
@@ -16,8 +16,8 @@ pub struct Defined<'a> {
 }
 
 impl<'a> Defined<'a> {
-    /// Defined results of an operation; runs where the function is monotone, the operand wider than 8 bits, and the
-    /// result not wider than 16.
+    /// Defined results of an operation; runs where the function is monotone, the operand wider than
+    /// 8 bits, and the result not wider than 16.
     ///
     /// # Errors
     /// What the operation refuses.
@@ -42,7 +42,8 @@ impl<'a> Defined<'a> {
     /// The code of the defined result.
     ///
     /// # Errors
-    /// What the operation refuses: another number of operands, codes that their formats do not have.
+    /// What the operation refuses: another number of operands, codes that their formats do not
+    /// have.
     pub fn code(&self, operands: &[u64]) -> Result<u64, Error> {
         match (&self.runs, operands) {
             (Some(runs), &[operand]) => Ok(runs.code(runs.operand().check_code(operand)?)),

@@ -32,7 +32,8 @@ pub struct Gauge {
 }
 
 impl Gauge {
-    /// A gauge for calls with operands and results of these formats. A block is as many results as it has codes.
+    /// A gauge for calls with operands and results of these formats. A block is as many results as
+    /// it has codes.
     ///
     /// # Errors
     /// A cover of an operand that there is not.
@@ -55,8 +56,8 @@ impl Gauge {
         })
     }
 
-    /// A gauge for an operation: scalar, scaled (scale and element of each operand in turn), NextGreaterThan or
-    /// NextLessThan.
+    /// A gauge for an operation: scalar, scaled (scale and element of each operand in turn),
+    /// NextGreaterThan or NextLessThan.
     ///
     /// # Errors
     /// An operation whose result is no number or more than one, and a stochastic rounding mode.
@@ -170,7 +171,8 @@ mod tests {
 
     use super::*;
 
-    /// A block of one scale and two elements: the worst of three results counts (P3109 draft, κ of several results).
+    /// A block of one scale and two elements: the worst of three results counts (P3109 draft, κ of
+    /// several results).
     #[test]
     fn a_block_has_the_worst_kappa_of_its_results() -> Result<(), Error> {
         let mut gauge = Gauge::new(&[E4M3FN], &[E8M0FNU, E2M1FN, E2M1FN], Options::default())?;

@@ -6,8 +6,9 @@ use crate::kappa::Kappa;
 
 /// The finite values of a format, numbered in ascending order with 0 at zero.
 ///
-/// Values are counted, not codes: −0 and 0 are one value, and codes that decode to zero because the format flushes are
-/// that value too. The hole of Tesla's denormals holds no value and so is one step wide.
+/// Values are counted, not codes: −0 and 0 are one value, and codes that decode to zero because the
+/// format flushes are that value too. The hole of Tesla's denormals holds no value and so is one
+/// step wide.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ValueLine {
     format: Format,

@@ -76,7 +76,8 @@ impl Measurement {
         self.worst.as_ref().map(|(_, case)| case)
     }
 
-    /// Calls by their number of steps, without those that agree and those whose NaNs or infinities do not match.
+    /// Calls by their number of steps, without those that agree and those whose NaNs or infinities
+    /// do not match.
     pub fn histogram(&self) -> impl Iterator<Item = Bar> {
         self.bars.iter().zip(0_u64..).filter(|(count, _)| **count > 0).map(|(&count, i)| {
             let (from, to) = match i.checked_sub(SINGLE) {

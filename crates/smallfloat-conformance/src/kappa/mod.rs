@@ -1,16 +1,20 @@
 //! κ: how far an implementation is from the defined results, in steps from value to value.
 //!
-//! Source: the P3109 draft, section on κ-approximate implementations. With â(x) the defined result and ã(x) the given one:
+//! Source: the P3109 draft, section on κ-approximate implementations. With â(x) the defined result
+//! and ã(x) the given one:
 //!
 //! * κ = NaN if for some x exactly one of the two is NaN;
-//! * else κ = ∞ if for some x the infinities do not match (both finite and both the same infinity are matches);
-//! * else κ is the largest number of value steps between the two, over all x whose defined result is finite.
+//! * else κ = ∞ if for some x the infinities do not match (both finite and both the same infinity
+//!   are matches);
+//! * else κ is the largest number of value steps between the two, over all x whose defined result
+//!   is finite.
 //!
-//! An operation with several results (a block) has the worst κ of them. κ may be stated for each of several disjoint sets of
-//! operands: a [`Cover`].
+//! An operation with several results (a block) has the worst κ of them. κ may be stated for each of
+//! several disjoint sets of operands: a [`Cover`].
 //!
-//! The draft calls for the number of finite *values* between the two; so −0 and 0 are one value here. (Its trivial bound for
-//! binary32, 2^32 − 2^24 − 1, counts the two zeros as two. Numbers differ, by one, only where a result has the wrong sign.)
+//! The draft calls for the number of finite *values* between the two; so −0 and 0 are one value
+//! here. (Its trivial bound for binary32, 2^32 − 2^24 − 1, counts the two zeros as two. Numbers
+//! differ, by one, only where a result has the wrong sign.)
 //!
 //! ```
 //! use smallfloat::{convert, formats::BFLOAT16, p3109::Specialization};

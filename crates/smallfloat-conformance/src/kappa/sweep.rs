@@ -18,9 +18,10 @@ pub fn operand_bits(operation: &Specialization) -> u32 {
     operation.operands().iter().map(smallfloat::Format::width).sum()
 }
 
-/// Compares the results of an implementation with the defined ones for all operands, in ascending order of their codes with
-/// the first operand as the leading one. `given` gets the operands' codes and gives the result's; `progress` gets numbers of
-/// calls as they are done, from any thread. The findings do not depend on the number of threads.
+/// Compares the results of an implementation with the defined ones for all operands, in ascending
+/// order of their codes with the first operand as the leading one. `given` gets the operands' codes
+/// and gives the result's; `progress` gets numbers of calls as they are done, from any thread. The
+/// findings do not depend on the number of threads.
 ///
 /// Defined results come from [`Defined`].
 ///

@@ -18,9 +18,10 @@ pub struct Coverage {
     pub possible: u64,
 }
 
-/// Results read from lines of text: the operands' codes and the result's, in hexadecimal with or without `0x`, separated by
-/// blanks. `#` starts a comment, also behind the codes. Where a comment line before the first vector has the word `flags`, as
-/// the header of the testfloat layout has, a byte of flags may follow the result; it is checked to be hexadecimal, not used.
+/// Results read from lines of text: the operands' codes and the result's, in hexadecimal with or
+/// without `0x`, separated by blanks. `#` starts a comment, also behind the codes. Where a comment
+/// line before the first vector has the word `flags`, as the header of the testfloat layout has, a
+/// byte of flags may follow the result; it is checked to be hexadecimal, not used.
 #[derive(Clone, Debug)]
 pub struct Vectors {
     gauge: Gauge,

@@ -1,4 +1,5 @@
-//! Which mistakes a unit can make: the ones that projects of the field have shipped, the likeliest first.
+//! Which mistakes a unit can make: the ones that projects of the field have shipped, the likeliest
+//! first.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -119,7 +120,8 @@ fn parts(unit: &UnitUnderTest) -> Vec<(&'static str, Range<usize>)> {
     }
 }
 
-/// Other rounding modes. A unit whose rounding takes a word keeps it as an operand that is then ignored.
+/// Other rounding modes. A unit whose rounding takes a word keeps it as an operand that is then
+/// ignored.
 fn roundings(unit: &UnitUnderTest) -> Vec<Mistake> {
     let Some(projection) = unit.operation().projection() else { return Vec::new() };
     let mut all = Vec::new();
@@ -290,8 +292,8 @@ fn policies(unit: &UnitUnderTest) -> Vec<Mistake> {
     all
 }
 
-/// Codes taken for those of another format: a bias off by one, another reading of subnormals, another format of the
-/// same fields.
+/// Codes taken for those of another format: a bias off by one, another reading of subnormals,
+/// another format of the same fields.
 fn formats(unit: &UnitUnderTest) -> Vec<Mistake> {
     let formats = unit.operation().formats();
     let operands = unit.operation().operands().len();

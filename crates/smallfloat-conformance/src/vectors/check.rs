@@ -53,7 +53,8 @@ pub struct Hypothesis {
     pub explained: u64,
     /// Mismatches that it was tried on.
     pub tried: u64,
-    /// Vectors of a sample of those that agree which would differ if the mistake were made everywhere.
+    /// Vectors of a sample of those that agree which would differ if the mistake were made
+    /// everywhere.
     pub contradicted: u64,
 }
 
@@ -94,7 +95,8 @@ impl Report {
         self.header.lines.is_none_or(|lines| lines == self.vectors)
     }
 
-    /// Are the operands those that the header's digest was made of, in their order? True where there is no digest.
+    /// Are the operands those that the header's digest was made of, in their order? True where
+    /// there is no digest.
     pub fn has_digest(&self) -> bool {
         self.header.sha256.as_ref().is_none_or(|digest| *digest == self.sha256)
     }
@@ -104,15 +106,15 @@ impl Report {
         self.mismatches == 0 && self.is_complete() && self.has_digest()
     }
 
-    /// The mistake that explains every mismatch and contradicts no vector that agrees, or only as many as explain all
-    /// do.
+    /// The mistake that explains every mismatch and contradicts no vector that agrees, or only as
+    /// many as explain all do.
     pub fn cause(&self) -> Option<&Hypothesis> {
         self.suspects.first().filter(|suspect| suspect.explained == self.mismatches && self.mismatches > 0)
     }
 }
 
-/// Bytes that a thread takes at once, and how many such pieces are read before threads share them: a fixed number, since what is tried
-/// on a block depends on the blocks before it.
+/// Bytes that a thread takes at once, and how many such pieces are read before threads share them:
+/// a fixed number, since what is tried on a block depends on the blocks before it.
 const BATCH: usize = 1 << 18;
 const PIECES: usize = 64;
 /// A line may not be longer.
@@ -122,11 +124,12 @@ const TRIED: u64 = 10_000;
 /// Agreeing vectors that suspects are tried on, at most.
 const SAMPLE: usize = 1 << 14;
 
-/// Reads vectors and compares them with the defined results, on all threads; findings do not depend on their number.
+/// Reads vectors and compares them with the defined results, on all threads; findings do not depend
+/// on their number.
 ///
 /// # Errors
-/// Lines that are not understood, with their numbers; a file that does not say what it tests, and no unit given; no
-/// vector at all; what the reader refuses.
+/// Lines that are not understood, with their numbers; a file that does not say what it tests, and
+/// no unit given; no vector at all; what the reader refuses.
 pub fn check(input: impl Read, options: &CheckOptions) -> Result<Report, Error> {
     let mut blocks = Blocks { input, rest: Vec::new(), line: 0, is_done: false };
     let mut block = blocks.next()?;
@@ -240,7 +243,8 @@ fn split(mut block: &[u8]) -> Vec<&[u8]> {
     pieces
 }
 
-/// A number of a vector by which samples are drawn: the same vectors, whatever came before and on however many threads.
+/// A number of a vector by which samples are drawn: the same vectors, whatever came before and on
+/// however many threads.
 fn lot(operands: &[u64]) -> u64 {
     let mix = |sum: u64, operand: &u64| (sum ^ operand).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     operands.iter().fold(1, mix).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
@@ -292,8 +296,8 @@ struct Piece {
 }
 
 impl Checker {
-    /// Compares a piece; `alive` are the mistakes to be tried on what differs, `thin` says which agreeing vectors are kept. Line
-    /// numbers count within the piece.
+    /// Compares a piece; `alive` are the mistakes to be tried on what differs, `thin` says which
+    /// agreeing vectors are kept. Line numbers count within the piece.
     fn piece(&self, bytes: &[u8], alive: &[usize], thin: u64) -> Piece {
         let mut piece = Piece { explained: vec![0; alive.len()], ..Piece::default() };
         for line in bytes.split_inclusive(|c| *c == b'\n') {

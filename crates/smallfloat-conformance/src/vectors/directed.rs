@@ -1,5 +1,5 @@
-//! Operands made for the result: on rounding boundaries and beside them, near zero after cancellation, and random words
-//! where they turn a result.
+//! Operands made for the result: on rounding boundaries and beside them, near zero after
+//! cancellation, and random words where they turn a result.
 
 use smallfloat::ops::Operation;
 use smallfloat::p3109::Parameter;
@@ -57,8 +57,9 @@ fn around(format: &Format, x: Exact, reach: u64) -> impl Iterator<Item = u64> + 
     (magnitude.saturating_sub(reach)..=magnitude.saturating_add(reach).min(top)).map(move |m| m | sign)
 }
 
-/// A line's first operands are `x` and `y`; `t` is a value where the destination's rounding may change: `operation`
-/// of them and the last operand should come out at `t`. `None` where nothing solves it.
+/// A line's first operands are `x` and `y`; `t` is a value where the destination's rounding may
+/// change: `operation` of them and the last operand should come out at `t`. `None` where nothing
+/// solves it.
 fn last_operand(operation: Operation, x: Datum, y: Datum, t: Datum) -> Option<Exact> {
     let exact = |operation: Operation, data| operation.exact(data, smallfloat::ops::Semantics::Ieee).exact;
     let none = Datum::ZERO;
@@ -77,7 +78,8 @@ fn last_operand(operation: Operation, x: Datum, y: Datum, t: Datum) -> Option<Ex
     })
 }
 
-/// The places of the destination's grid: values, midpoints, and the first two beyond the largest value.
+/// The places of the destination's grid: values, midpoints, and the first two beyond the largest
+/// value.
 fn places(to: &Format, cap: usize) -> Vec<Datum> {
     let top = to.encode(to.max_finite()).unwrap_or(0);
     let codes: Vec<u64> = if to.width() <= 8 {
@@ -100,7 +102,8 @@ fn places(to: &Format, cap: usize) -> Vec<Datum> {
     }
     let (max, before) = (to.decode(top), to.decode(top.saturating_sub(1)));
     places.push(max);
-    // Beyond the largest value the grid goes on: half a step, where nearest rounding overflows, and a whole one.
+    // Beyond the largest value the grid goes on: half a step, where nearest rounding overflows, and
+    // a whole one.
     places.extend(combine(before, max, |before, max| 2 * max + (max - before)));
     places.extend(combine(before, max, |before, max| 2 * max + 2 * (max - before)));
     places.dedup();
@@ -140,8 +143,8 @@ fn goals(to: &Format, cap: usize) -> Vec<Datum> {
     [Datum::ZERO].into_iter().chain(negative).chain(positive.iter().copied()).collect()
 }
 
-/// Conversions: every place (of wide destinations those at the ends of binades), the source's codes around it, and
-/// with one far bit set that nothing but a sticky bit sees.
+/// Conversions: every place (of wide destinations those at the ends of binades), the source's codes
+/// around it, and with one far bit set that nothing but a sticky bit sees.
 fn conversions(from: &Format, to: &Format, level: Level) -> Vec<u64> {
     let cap = if level == Level::One { 1 << 11 } else { 1 << 14 };
     let mut codes = Vec::new();
@@ -210,8 +213,8 @@ fn solved(operation: Operation, formats: &[Format], goals: &[Datum], effort: usi
     lines
 }
 
-/// Each line with the random words between which its result turns. Results are monotone in the word, so the place is
-/// found by bisection.
+/// Each line with the random words between which its result turns. Results are monotone in the
+/// word, so the place is found by bisection.
 fn turning_words(unit: &UnitUnderTest, lines: &[u64], width: usize, cap: usize) -> Result<Vec<u64>, Error> {
     let bits = unit.word_bits().unwrap_or(1);
     let max = u64::MAX >> (64 - bits);
@@ -238,7 +241,8 @@ fn turning_words(unit: &UnitUnderTest, lines: &[u64], width: usize, cap: usize) 
     Ok(with_words)
 }
 
-/// Blocks whose elements are equal, cancel, hold one large or one special among zeros, or rise; with extreme scales.
+/// Blocks whose elements are equal, cancel, hold one large or one special among zeros, or rise;
+/// with extreme scales.
 fn blocks(unit: &UnitUnderTest, effort: usize) -> Vec<u64> {
     const PATTERNS: u64 = 6;
     let pools: Vec<Vec<u64>> = unit.operands().iter().map(|field| pools::pool(field, 16 * effort)).collect();

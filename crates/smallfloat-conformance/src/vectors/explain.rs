@@ -30,7 +30,8 @@ pub struct Place {
 }
 
 impl UnitUnderTest {
-    /// Where the exact result of a numeric operation lies; `None` where the format has it, and for special results.
+    /// Where the exact result of a numeric operation lies; `None` where the format has it, and for
+    /// special results.
     pub fn place(&self, operands: &[u64]) -> Option<Place> {
         let (exact, to) = (self.exact(operands)?, self.operation().result()?);
         let Exact::Finite { negative, significand, exponent, sticky } = exact else { return None };

@@ -21,7 +21,8 @@ const CHUNK: u64 = 1 << 13;
 pub(super) const LINES: usize = 256;
 /// Chunks that are made before they are handed on, per thread.
 const CHUNKS: u64 = 8;
-/// Bytes that are kept in memory rather than computed twice, where a digest has to stand before them.
+/// Bytes that are kept in memory rather than computed twice, where a digest has to stand before
+/// them.
 const KEPT: u64 = 1 << 28;
 
 /// A unit, its operands and its flags: all that determines a file of vectors.
@@ -78,7 +79,8 @@ impl VectorSet {
         Ok(hex(&digest.finalize()))
     }
 
-    /// The header of a file in this layout with this digest; its length does not depend on the digest's digits.
+    /// The header of a file in this layout with this digest; its length does not depend on the
+    /// digest's digits.
     pub fn header(&self, layout: Layout, sha256: &str) -> Vec<u8> {
         let facts = Facts {
             layout,
@@ -92,8 +94,8 @@ impl VectorSet {
         header::write(&self.unit, &facts)
     }
 
-    /// Writes header and lines. The digest stands before the lines: these are kept up to 256 MiB, and computed twice
-    /// where they are more.
+    /// Writes header and lines. The digest stands before the lines: these are kept up to 256 MiB,
+    /// and computed twice where they are more.
     ///
     /// # Errors
     /// What the output refuses.
@@ -133,8 +135,8 @@ impl VectorSet {
         Ok(hex(&digest.finalize()))
     }
 
-    /// Writes a header without a digest, then the lines, and gives the header that belongs in its place: computed
-    /// once, for outputs that can be written at any position.
+    /// Writes a header without a digest, then the lines, and gives the header that belongs in its
+    /// place: computed once, for outputs that can be written at any position.
     ///
     /// # Errors
     /// What the output refuses.
@@ -158,8 +160,8 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Delivers all lines of a set in order, piece by piece. Lines are made on rayon's threads while earlier ones are
-/// delivered on the caller's.
+/// Delivers all lines of a set in order, piece by piece. Lines are made on rayon's threads while
+/// earlier ones are delivered on the caller's.
 ///
 /// # Errors
 /// The first error of a call or of the output; nothing is delivered after it.

@@ -12,10 +12,11 @@ use crate::vectors::unit::UnitUnderTest;
 /// A layout of vector files. All numbers are hexadecimal, in as many digits as their width needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Layout {
-    /// As TestFloat writes: operands, results and the flags byte, separated by blanks. `#` starts a comment.
+    /// As TestFloat writes: operands, results and the flags byte, separated by blanks. `#` starts a
+    /// comment.
     TestFloat,
-    /// Verilog's `$readmemh`: one word a line, operands | results | flags from the top bit down, each in whole digits.
-    /// `//` starts a comment.
+    /// Verilog's `$readmemh`: one word a line, operands | results | flags from the top bit down,
+    /// each in whole digits. `//` starts a comment.
     ReadMemH,
     /// Columns with a title each, numbers with `0x`. `#` starts a comment.
     Csv,
@@ -55,7 +56,8 @@ impl FromStr for Layout {
     }
 }
 
-/// The lowest eight hexadecimal digits of a number as text: its nibbles spread over bytes, then all made digits at once.
+/// The lowest eight hexadecimal digits of a number as text: its nibbles spread over bytes, then all
+/// made digits at once.
 fn hex8(number: u32) -> [u8; 8] {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let x = u64::from(number);

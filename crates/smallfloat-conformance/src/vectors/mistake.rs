@@ -1,7 +1,7 @@
 //! [`Mistake`]: what implementations get wrong, as units that get it wrong.
 //!
-//! Each is computed as the mistaken unit would compute it, so it can be compared with what was given; the kinds are
-//! those that projects of the field have shipped.
+//! Each is computed as the mistaken unit would compute it, so it can be compared with what was
+//! given; the kinds are those that projects of the field have shipped.
 
 use smallfloat::ops::{Operand, Operation, OperationOptions};
 use smallfloat::{Class, Exact, Flags, Format, Preset, Projection, Rounded, project};
@@ -37,7 +37,8 @@ pub(super) enum Kind {
     TwoSteps,
     /// The exact result is rounded as if what lies beyond the guard bit were not there.
     NoSticky,
-    /// The result has more exponent bits, of which the highest are dropped; the format is the longer one.
+    /// The result has more exponent bits, of which the highest are dropped; the format is the
+    /// longer one.
     Wraps(Format),
     /// Ties go toward zero, or toward +∞.
     Ties { up: bool },
@@ -107,8 +108,8 @@ impl Mistake {
         catalogue::all(unit)
     }
 
-    /// Would this mistake have given `given` where `expected` is right? The compared flags count: those that the mistake
-    /// raises, or the right ones, since flags are often computed apart.
+    /// Would this mistake have given `given` where `expected` is right? The compared flags count:
+    /// those that the mistake raises, or the right ones, since flags are often computed apart.
     pub(super) fn explains(
         &self,
         unit: &UnitUnderTest,
@@ -263,7 +264,8 @@ fn without_sticky(unit: &UnitUnderTest, operands: &[u64]) -> Option<Exact> {
     Some(Exact::finite(negative, significand >> cut << cut, exponent))
 }
 
-/// The exact result moved by less than any spacing, so that a tie is none: toward zero, or toward +∞.
+/// The exact result moved by less than any spacing, so that a tie is none: toward zero, or toward
+/// +∞.
 pub(super) fn below_tie(exact: Exact, up: bool) -> Exact {
     match exact {
         Exact::Finite { negative, significand, exponent, sticky: false } if significand != 0 => {

@@ -1,14 +1,15 @@
 //! Test vectors for hardware and other implementations: generated, read back, and explained.
 //!
-//! A [`UnitUnderTest`] is what is under test: an operation with its formats and policies. A [`Plan`] says which operands it is
-//! given, [`generate`] writes a line for each with the defined result and flags in one of four [`Layout`]s, and
-//! [`check`] reads what a simulator or a library gave for the same operands, counts what differs and names the
-//! [`Mistake`] that would explain it.
+//! A [`UnitUnderTest`] is what is under test: an operation with its formats and policies. A
+//! [`Plan`] says which operands it is given, [`generate`] writes a line for each with the defined
+//! result and flags in one of four [`Layout`]s, and [`check`] reads what a simulator or a library
+//! gave for the same operands, counts what differs and names the [`Mistake`] that would explain it.
 //!
-//! Coverage models, in the words of the literature: *levels* and weighted operands as in TestFloat (J. Hauser, Berkeley
-//! TestFloat, "Testing"); boundaries of binades, special significands, rounding and sticky patterns, and cancellation
-//! as in the floating-point coverage models of IBM's FPgen (M. Aharoni et al., "FPgen: a test generation framework for
-//! datapath floating-point verification", 2003).
+//! Coverage models, in the words of the literature: *levels* and weighted operands as in TestFloat
+//! (J. Hauser, Berkeley TestFloat, "Testing"); boundaries of binades, special significands,
+//! rounding and sticky patterns, and cancellation as in the floating-point coverage models of IBM's
+//! FPgen (M. Aharoni et al., "FPgen: a test generation framework for datapath floating-point
+//! verification", 2003).
 //!
 //! ```
 //! use smallfloat_conformance::vectors::{Layout, Level, Plan, UnitUnderTest, VectorSet};

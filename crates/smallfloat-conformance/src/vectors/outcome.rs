@@ -4,7 +4,8 @@ use std::ops::Deref;
 
 use smallfloat::Flags;
 
-/// What a unit gives for one line of operands. A single result, the usual case, takes no memory of its own.
+/// What a unit gives for one line of operands. A single result, the usual case, takes no memory of
+/// its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
     results: Results,

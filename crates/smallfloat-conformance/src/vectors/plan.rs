@@ -14,7 +14,8 @@ use crate::vectors::{directed, pools};
 pub enum Level {
     /// Every combination of operands, up to 2^32.
     Exhaustive,
-    /// Boundaries and 10,000 weighted random lines: some 10^5 lines, as TestFloat's level 1 a quick look.
+    /// Boundaries and 10,000 weighted random lines: some 10^5 lines, as TestFloat's level 1 a quick
+    /// look.
     One,
     /// More of both: some 10^6 lines.
     Two,
@@ -75,8 +76,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan for a unit. Without a level all operands are tried if they have at most 24 bits together, else level 1;
-    /// `random` replaces the level's number of random lines.
+    /// The plan for a unit. Without a level all operands are tried if they have at most 24 bits
+    /// together, else level 1; `random` replaces the level's number of random lines.
     ///
     /// # Errors
     /// All operands where there are more than 2^32.
@@ -141,7 +142,8 @@ impl Plan {
         self.width
     }
 
-    /// The operands of these lines, counted from 0, line by line. What one line has does not depend on the others.
+    /// The operands of these lines, counted from 0, line by line. What one line has does not depend
+    /// on the others.
     pub fn fill(&self, lines: Range<u64>, mut operands: &mut [u64]) {
         let mut start = 0;
         for section in &self.sections {
@@ -186,7 +188,8 @@ fn place(i: u64) -> usize {
     i as usize
 }
 
-/// Interesting operands, each with each. With many fields no more than two numbers each would fit: then none.
+/// Interesting operands, each with each. With many fields no more than two numbers each would fit:
+/// then none.
 fn product(fields: &[Field], level: Level) -> Option<Section> {
     let limit: f64 = if level == Level::One { 65_536.0 } else { 1_048_576.0 };
     let count = u32::try_from(fields.len()).ok()?;
@@ -215,7 +218,8 @@ impl fmt::Display for Plan {
 mod tests {
     use super::{Level, Plan, UnitUnderTest};
 
-    /// What a line has depends on its number alone: lines together, in pieces across sections, and one by one.
+    /// What a line has depends on its number alone: lines together, in pieces across sections, and
+    /// one by one.
     #[test]
     fn lines_by_their_numbers() {
         let unit = |text: &str| UnitUnderTest::new(text.parse().expect(text), None).expect(text);

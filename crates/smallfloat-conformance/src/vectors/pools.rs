@@ -4,7 +4,8 @@ use smallfloat::{Datum, Format};
 
 use crate::vectors::unit::Field;
 
-/// At most `cap` interesting numbers of a field, the most interesting first; all there are, if they are no more.
+/// At most `cap` interesting numbers of a field, the most interesting first; all there are, if they
+/// are no more.
 pub(super) fn pool(field: &Field, cap: usize) -> Vec<u64> {
     if field.bits < 32 && 1_usize << field.bits <= cap {
         return (0..=field.max()).collect();
@@ -77,8 +78,8 @@ fn magnitude(format: &Format, datum: Datum) -> Option<u64> {
     format.encode(datum)
 }
 
-/// Model *extremes*: zeros, the ends of subnormals and normals with their neighbours, 1 with its neighbours,
-/// infinities, and NaNs with the lowest, highest and all significand bits set.
+/// Model *extremes*: zeros, the ends of subnormals and normals with their neighbours, 1 with its
+/// neighbours, infinities, and NaNs with the lowest, highest and all significand bits set.
 fn extremes(format: &Format) -> Vec<u64> {
     let top = format.max_code() >> u32::from(format.is_signed());
     let trailing = format.trailing_bits();
@@ -108,8 +109,8 @@ fn binades(format: &Format) -> Vec<u64> {
     signed(format, magnitudes.filter(|code| *code <= top))
 }
 
-/// Model *special significands*: a single bit set or clear, runs of ones from either end, alternating bits, in binades
-/// from end to end.
+/// Model *special significands*: a single bit set or clear, runs of ones from either end,
+/// alternating bits, in binades from end to end.
 fn significands(format: &Format) -> Vec<u64> {
     let trailing = format.trailing_bits();
     if trailing == 0 {

@@ -1,4 +1,5 @@
-//! Random operands that depend on seed, place and field alone, weighted toward what rounding finds hard.
+//! Random operands that depend on seed, place and field alone, weighted toward what rounding finds
+//! hard.
 
 use smallfloat::random::Philox;
 use smallfloat::{Datum, Format};
@@ -26,11 +27,12 @@ impl Weighted {
         Self { seed, fields: fields.to_vec(), pools }
     }
 
-    /// The operands of as many lines as there is room for, from line `first` on. A field's words are its number's stream of
-    /// Philox, a block a line.
+    /// The operands of as many lines as there is room for, from line `first` on. A field's words
+    /// are its number's stream of Philox, a block a line.
     ///
-    /// A quarter each: any code; any exponent with a significand of long runs of equal bits (TestFloat's weighting);
-    /// an interesting code; a value whose exponent is near the first operand's, so that sums align and cancel.
+    /// A quarter each: any code; any exponent with a significand of long runs of equal bits
+    /// (TestFloat's weighting); an interesting code; a value whose exponent is near the first
+    /// operand's, so that sums align and cancel.
     pub(super) fn fill(&self, first: u64, operands: &mut [u64]) {
         let (width, level) = (self.fields.len(), Level::detected());
         let mut blocks = [[0; 4]; LINES];
@@ -65,7 +67,8 @@ fn draw(field: &Field, pool: &[u64], aim: Option<(Format, u64)>, [a, b, c, d]: [
     code & field.max()
 }
 
-/// Any sign and exponent, and a significand of two runs of equal bits with one bit turned over now and then.
+/// Any sign and exponent, and a significand of two runs of equal bits with one bit turned over now
+/// and then.
 fn runs_of_bits(format: &Format, word: u64, choice: u32) -> u64 {
     let trailing = format.trailing_bits();
     if trailing == 0 {

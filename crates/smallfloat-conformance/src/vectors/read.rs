@@ -98,7 +98,8 @@ impl LineReader {
         Self { operands: unit.operands().to_vec(), results: unit.results().to_vec(), layout, flags }
     }
 
-    /// Reads a line; `ends` where a line feed followed. The error says what is wrong and what would be right.
+    /// Reads a line; `ends` where a line feed followed. The error says what is wrong and what would
+    /// be right.
     pub(super) fn read(&self, line: &str, ends: bool) -> Result<Line, String> {
         let text = line.trim();
         let mark = self.layout.comment();

@@ -61,8 +61,8 @@ pub const CLASSES: [&str; 8] = [
 
 /// An operation with formats and policies, seen as a function from numbers to numbers and flags.
 ///
-/// Blocks are flattened: a scale, then its elements. Random words of stochastic roundings come last among the operands,
-/// one for a rounded scalar or scale, one an element for sequences.
+/// Blocks are flattened: a scale, then its elements. Random words of stochastic roundings come last
+/// among the operands, one for a rounded scalar or scale, one an element for sequences.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnitUnderTest {
     operation: Specialization,
@@ -80,8 +80,8 @@ pub struct UnitUnderTest {
 const LETTERS: [&str; 3] = ["x", "y", "z"];
 
 impl UnitUnderTest {
-    /// A unit for an operation; with a preset, what the result's format does not have becomes what the preset says,
-    /// while rounding and saturation stay the operation's.
+    /// A unit for an operation; with a preset, what the result's format does not have becomes what
+    /// the preset says, while rounding and saturation stay the operation's.
     ///
     /// # Errors
     /// Functions without operands: there is nothing to vary.
@@ -106,8 +106,8 @@ impl UnitUnderTest {
         Ok(Self::from_operation(operation, preset))
     }
 
-    /// A conversion in ieee semantics, as the command `convert` does it; what is not given is the preset's, and the
-    /// preset the destination's own.
+    /// A conversion in ieee semantics, as the command `convert` does it; what is not given is the
+    /// preset's, and the preset the destination's own.
     ///
     /// # Errors
     /// None for formats that exist; the signature is that of parsing.
@@ -126,7 +126,8 @@ impl UnitUnderTest {
         Self::new(operation.with_projections(&[projection])?, Some(preset))
     }
 
-    /// The same operation under another rounding or saturation mode, or a preset, where one is given.
+    /// The same operation under another rounding or saturation mode, or a preset, where one is
+    /// given.
     ///
     /// # Errors
     /// A policy for a function that rounds nothing.
@@ -308,7 +309,8 @@ impl UnitUnderTest {
             rest = after;
             taken
         };
-        // No function has more operands: a scaled one three codes with a scale each, one of blocks three and a scale.
+        // No function has more operands: a scaled one three codes with a scale each, one of blocks
+        // three and a scale.
         let mut arguments = [Argument::Code(0); 6];
         let arguments = &mut arguments[..self.parameters().len()];
         for (argument, parameter) in arguments.iter_mut().zip(self.parameters()) {

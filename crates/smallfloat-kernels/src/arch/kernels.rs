@@ -21,8 +21,8 @@ use crate::plan::tally::Tally;
 
 /// The kernels of an instruction set; a value is the proof that the machine has the instructions.
 ///
-/// `None` means that there is no kernel for these arguments and nothing was written. Slices that belong
-/// together have lengths that the callers have checked.
+/// `None` means that there is no kernel for these arguments and nothing was written. Slices that
+/// belong together have lengths that the callers have checked.
 pub(crate) trait Kernels: Copy + Debug {
     /// Returns the proof at a level that asks for these instructions.
     fn new(level: Level) -> Option<Self>;
@@ -30,8 +30,8 @@ pub(crate) trait Kernels: Copy + Debug {
     /// Returns whether the machine can run a level other than the portable one.
     fn supports(level: Level) -> bool;
 
-    /// Returns whether the host's floating-point environment is one in which kernels may add: rounding
-    /// to nearest, every exception masked. Whether subnormals are flushed does not matter.
+    /// Returns whether the host's floating-point environment is one in which kernels may add:
+    /// rounding to nearest, every exception masked. Whether subnormals are flushed does not matter.
     fn rounds_to_nearest() -> bool {
         true
     }
@@ -46,7 +46,8 @@ pub(crate) trait Kernels: Copy + Debug {
         None
     }
 
-    /// Encodes by StochasticA with a word per element, of which the upper bits that `mask` has are used.
+    /// Encodes by StochasticA with a word per element, of which the upper bits that `mask` has are
+    /// used.
     fn encode_random(
         self,
         _: &EncodePlan,
@@ -68,7 +69,8 @@ pub(crate) trait Kernels: Copy + Debug {
         None
     }
 
-    /// Fills in the exact results in binary32 of an operation on codes, or results that round alike.
+    /// Fills in the exact results in binary32 of an operation on codes, or results that round
+    /// alike.
     fn compute(self, _: &ArithmeticPlan, _operands: [&[u8]; 3], _results: &mut [f32]) -> Option<()> {
         None
     }
@@ -134,14 +136,14 @@ pub(crate) trait Kernels: Copy + Debug {
         None
     }
 
-    /// Adds the products of whole steps, the i-th to the partial sum i mod 32, in order, and returns how
-    /// many elements those were.
+    /// Adds the products of whole steps, the i-th to the partial sum i mod 32, in order, and
+    /// returns how many elements those were.
     fn add_products(self, _: [&DecodePlan; 2], _codes: [&[u8]; 2], _sums: &mut [f32; 32]) -> usize {
         0
     }
 
-    /// Returns Σ x·y of the first elements in fixed point and how many those were; `None` if one of them
-    /// is no number.
+    /// Returns Σ x·y of the first elements in fixed point and how many those were; `None` if one of
+    /// them is no number.
     fn sum_of_integers(self, _: [&DecodePlan; 2], _codes: [&[u8]; 2]) -> Option<(i64, usize)> {
         Some((0, 0))
     }
@@ -152,8 +154,8 @@ pub(crate) trait Kernels: Copy + Debug {
     }
 
     /// Adds the products of rows of A and up to four rows of B, in a part of their length that is a
-    /// multiple of eight, to the partial sums of their pairs, row of A by row of A. `stride` is from one
-    /// row to the next.
+    /// multiple of eight, to the partial sums of their pairs, row of A by row of A. `stride` is
+    /// from one row to the next.
     fn add_rows(
         self,
         _rows: [&[f32]; 2],

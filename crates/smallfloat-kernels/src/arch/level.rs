@@ -9,8 +9,9 @@ use crate::error::Error;
 
 /// A set of instructions. Results are the same at every level, bit for bit; only the speed differs.
 ///
-/// The level is found once; the environment variable `SMALLFLOAT_LEVEL` (`portable`, `avx2` or `avx512`) names another one.
-/// Encoders and decoders keep the level they were built with, so a call dispatches once.
+/// The level is found once; the environment variable `SMALLFLOAT_LEVEL` (`portable`, `avx2` or
+/// `avx512`) names another one. Encoders and decoders keep the level they were built with, so a
+/// call dispatches once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Level {
@@ -18,8 +19,9 @@ pub enum Level {
     Portable,
     /// x86-64 with AVX2, F16C, POPCNT and AES-NI.
     Avx2,
-    /// x86-64 with AVX-512 F, BW, DQ, VL, VBMI and VNNI, VAES, and all of AVX2's level. Used only where it is asked for, by name
-    /// or by the environment, until its tests have passed on such a machine (`docs/evidence/avx512.md`).
+    /// x86-64 with AVX-512 F, BW, DQ, VL, VBMI and VNNI, VAES, and all of AVX2's level. Used only
+    /// where it is asked for, by name or by the environment, until its tests have passed on such a
+    /// machine (`docs/evidence/avx512.md`).
     Avx512,
 }
 
@@ -54,9 +56,11 @@ impl Level {
         Self::available().filter(|&level| level <= self).max().unwrap_or(Self::Portable)
     }
 
-    /// The level used unless another is asked for: the highest available one up to AVX2, or the one the environment names.
+    /// The level used unless another is asked for: the highest available one up to AVX2, or the one
+    /// the environment names.
     ///
-    /// A name that is unknown or that the machine can't run gives the portable level, which any machine can.
+    /// A name that is unknown or that the machine can't run gives the portable level, which any
+    /// machine can.
     pub fn detected() -> Self {
         static LEVEL: OnceLock<Level> = OnceLock::new();
         *LEVEL.get_or_init(|| match std::env::var(Self::VARIABLE) {

@@ -3,9 +3,9 @@
 //!
 //! An instruction set is a type [`Machine`] that implements [`Kernels`]. A value of it is the proof
 //! that the instructions are there, so whoever holds one may call. Every kernel has a default that
-//! does nothing and says so; callers then take the portable path, which gives the same bits. So a new
-//! instruction set (NEON, say) is a folder beside `x86_64/` that overrides the kernels it has, and one
-//! line for it below. `scalar/` is such a set for tests: plain Rust, selected by
+//! does nothing and says so; callers then take the portable path, which gives the same bits. So a
+//! new instruction set (NEON, say) is a folder beside `x86_64/` that overrides the kernels it has,
+//! and one line for it below. `scalar/` is such a set for tests: plain Rust, selected by
 //! `RUSTFLAGS="--cfg smallfloat_arch=\"scalar\""`; `smallfloat_arch="none"` selects no kernels.
 
 mod kernels;

@@ -16,14 +16,17 @@ use crate::error::Error;
 use crate::parallel;
 use crate::random::{RandomWords, WordByWord};
 
-/// One operation of one to three operands over slices of codes, with the results and flags of [`Specialization::call`].
+/// One operation of one to three operands over slices of codes, with the results and flags of
+/// [`Specialization::call`].
 ///
-/// Sums, differences, products and FMA of codes of up to 8 bits are computed by vectors where binary32 is wide enough and
-/// there is an encoder by vectors; minima and maxima where operands and result share a format. Other operands of up to 16 bits
-/// together are looked up in a table of all results, which the core fills. FMA and FAA of two such operands and a short third one go
-/// through the distinct values of x·y or x + y: an 8-bit format has a few thousand of them, and each has a row for all third
-/// operands. Everything else, and stochastic rounding, goes through the core element by element, to the same codes. Neither
-/// level nor threads nor chunks nor the data change a bit.
+/// Sums, differences, products and FMA of codes of up to 8 bits are computed by vectors where
+/// binary32 is wide enough and there is an encoder by vectors; minima and maxima where operands and
+/// result share a format. Other operands of up to 16 bits together are looked up in a table of all
+/// results, which the core fills. FMA and FAA of two such operands and a short third one go through
+/// the distinct values of x·y or x + y: an 8-bit format has a few thousand of them, and each has a
+/// row for all third operands. Everything else, and stochastic rounding, goes through the core
+/// element by element, to the same codes. Neither level nor threads nor chunks nor the data change
+/// a bit.
 ///
 /// ```
 /// use smallfloat_kernels::Elementwise;
@@ -60,7 +63,8 @@ struct Call {
 enum Path {
     /// All results: the operands' codes side by side, the first one lowest, are the index.
     Table(Entries),
-    /// A class for each pair of the first two operands, and a row of all third operands for each class.
+    /// A class for each pair of the first two operands, and a row of all third operands for each
+    /// class.
     Classes { classes: Vec<u16>, rows: Entries },
     /// The core, element by element.
     Core,
@@ -88,13 +92,14 @@ impl Elementwise {
     /// For slices of any length.
     ///
     /// # Errors
-    /// A function that is not numeric (a comparison, a predicate, a query, a block operation), and a stochastic rounding with more than 32
-    /// random bits.
+    /// A function that is not numeric (a comparison, a predicate, a query, a block operation), and
+    /// a stochastic rounding with more than 32 random bits.
     pub fn new(specialization: &Specialization) -> Result<Self, Error> {
         Self::for_length(specialization, usize::MAX)
     }
 
-    /// For about this many elements: fewer than a table has entries go through the core, to the same codes.
+    /// For about this many elements: fewer than a table has entries go through the core, to the
+    /// same codes.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -102,7 +107,8 @@ impl Elementwise {
         Self::build(specialization, length, true)
     }
 
-    /// For results without flags, which P3109 does not have: smaller tables, so more speed. All methods return no flags.
+    /// For results without flags, which P3109 does not have: smaller tables, so more speed. All
+    /// methods return no flags.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -131,8 +137,8 @@ impl Elementwise {
         Ok(this.with_level(Level::detected()))
     }
 
-    /// The same with the kernels of another level; of a level that the machine can't run, the highest it can. The results
-    /// are the same.
+    /// The same with the kernels of another level; of a level that the machine can't run, the
+    /// highest it can. The results are the same.
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         let Call { operation, operands, to, projection, arithmetic, .. } = &self.call;
@@ -149,8 +155,9 @@ impl Elementwise {
     /// A unary operation. A stochastic rounding takes the words; the others ignore them.
     ///
     /// # Panics
-    /// If the operation is not unary, slices differ in length, a code type is too narrow for its format, or a stochastic rounding
-    /// gets no words. Bits of a code above its format's width are ignored; so in the two others.
+    /// If the operation is not unary, slices differ in length, a code type is too narrow for its
+    /// format, or a stochastic rounding gets no words. Bits of a code above its format's width are
+    /// ignored; so in the two others.
     pub fn unary<X: Code, R: Code>(&self, x: &[X], results: &mut [R], words: Option<RandomWords>) -> Flags {
         self.check::<R>(&[(x.len(), X::BITS)], results.len(), words);
         let mask = self.call.masks();
@@ -224,8 +231,8 @@ impl Elementwise {
         assert!(!stochastic || words.is_some(), "stochastic rounding needs random words");
     }
 
-    /// Fills the results from the codes of the elements' operands, which are `bytes` too if their types allow it; `join` puts
-    /// the first two side by side.
+    /// Fills the results from the codes of the elements' operands, which are `bytes` too if their
+    /// types allow it; `join` puts the first two side by side.
     #[inline(always)]
     fn run<R: Code, I: Iterator<Item = [u64; 3]>>(
         &self,
@@ -373,8 +380,9 @@ impl Call {
         Path::Classes { classes, rows }
     }
 
-    /// Numbers the pairs of the first two operands by what the third one meets: the exact inner result, a NaN for NaN operands,
-    /// and whether one was subnormal. With a pair of each class; `None` if there are too many.
+    /// Numbers the pairs of the first two operands by what the third one meets: the exact inner
+    /// result, a NaN for NaN operands, and whether one was subnormal. With a pair of each class;
+    /// `None` if there are too many.
     fn classes(&self, inner: Operation, bits: u32) -> Option<(Vec<u16>, Vec<[u64; 2]>)> {
         let [x_format, y_format] = [self.operands[0], self.operands[1]];
         let (mut numbers, mut pairs) = (HashMap::new(), Vec::new());
@@ -552,7 +560,8 @@ mod tests {
         }
         let bare = "Add<binary4p2se, binary5p2se, binary8p3se>".parse().expect("an operation");
         assert_eq!(way(&Elementwise::without_flags(&bare).expect("a numeric operation")), "bare 512");
-        // Rows are counted as the data are: as many elements as entries are worth them, one fewer are not.
+        // Rows are counted as the data are: as many elements as entries are worth them, one fewer
+        // are not.
         let text = "FMA<binary6p3se, binary6p3se, binary8p3se, binary8p3se>";
         let Path::Classes { rows, .. } = kernel(text, all).call.path(all) else { panic!("classes") };
         let (_, count) = entries(&rows);

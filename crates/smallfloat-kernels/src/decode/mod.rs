@@ -15,8 +15,8 @@ use crate::parallel;
 use crate::plan::decode::{DecodePlan, DecodePlans, NAN};
 use crate::plan::nibbles::NibblePlan;
 
-/// Converts codes of one format into slices of `T`: a table of all codes, or vector kernels to the same values. Bytes have
-/// kernels to every `T`, half-words to f32 and f64.
+/// Converts codes of one format into slices of `T`: a table of all codes, or vector kernels to the
+/// same values. Bytes have kernels to every `T`, half-words to f32 and f64.
 #[derive(Clone, Debug)]
 pub struct Decoder<T> {
     table: Vec<T>,
@@ -28,7 +28,8 @@ pub struct Decoder<T> {
 impl<T: Element> Decoder<T> {
     /// A decoder for a format of at most 16 bits. NaN becomes the canonical quiet NaN.
     ///
-    /// With `projection` = `None` every finite value must be exact in `T`; otherwise values are rounded as it says.
+    /// With `projection` = `None` every finite value must be exact in `T`; otherwise values are
+    /// rounded as it says.
     ///
     /// # Errors
     /// A wider format, or one with values that `T` can't hold and no rounding given.
@@ -51,8 +52,8 @@ impl<T: Element> Decoder<T> {
         Ok(Self { table, plans, level: Level::Portable, fast: None }.with_level(Level::detected()))
     }
 
-    /// The same decoder with the kernels of another level; of a level that the machine can't run, the highest it can.
-    /// The results are the same.
+    /// The same decoder with the kernels of another level; of a level that the machine can't run,
+    /// the highest it can. The results are the same.
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level.at_most_available();
@@ -100,8 +101,9 @@ impl<T: Element> Decoder<T> {
     }
 }
 
-/// All values as words of binary32, if they are exact in it; kernels convert from there, so that subnormals and other NaNs than
-/// the canonical one are none of these words unless the type has binary32's exponents.
+/// All values as words of binary32, if they are exact in it; kernels convert from there, so that
+/// subnormals and other NaNs than the canonical one are none of these words unless the type has
+/// binary32's exponents.
 fn words_of<T: Element>(table: &[T]) -> Option<Vec<u32>> {
     let same_exponents = T::FORMAT.exponent_bits() == BINARY32.exponent_bits();
     let quiet = T::FORMAT.default_projection();
@@ -126,7 +128,8 @@ mod tests {
 
     use super::{Decoder, Element, Format};
 
-    /// Where vectors can decode: values are those of binary32, with no subnormals of it but in its own exponents.
+    /// Where vectors can decode: values are those of binary32, with no subnormals of it but in its
+    /// own exponents.
     #[test]
     fn which_values_are_words() {
         fn has_plans<T: Element>(format: &Format) -> bool {

@@ -1,8 +1,9 @@
 //! Matrix products in binary32: decoded panels, tiles, and threads that change nothing.
 //!
-//! A sum's order is fixed: eight partial sums, the j-th of which adds the products of elements j, j + 8, j + 16, … in this
-//! order; then j and j + 4 add up, j and j + 2, j and j + 1. So rows lie as they are in memory, vectors hold partial sums, and
-//! neither blocks nor threads nor levels change a bit. Zeros after a row's end change nothing either: no partial sum is ever −0.
+//! A sum's order is fixed: eight partial sums, the j-th of which adds the products of elements j, j
+//! + 8, j + 16, … in this order; then j and j + 4 add up, j and j + 2, j and j + 1. So rows lie as
+//! they are in memory, vectors hold partial sums, and neither blocks nor threads nor levels change
+//! a bit. Zeros after a row's end change nothing either: no partial sum is ever −0.
 
 use std::ops::Range;
 
@@ -80,8 +81,8 @@ pub(crate) fn product(level: Level, a: Matrix<'_>, b: Matrix<'_>, part: &Range<u
 struct Layout {
     /// Elements of a row, with zeros up to a multiple of eight.
     length: usize,
-    /// From one row to the next: whole cache lines, and no power of two, which would put all rows in the same places of a
-    /// cache.
+    /// From one row to the next: whole cache lines, and no power of two, which would put all rows
+    /// in the same places of a cache.
     stride: usize,
 }
 
@@ -115,7 +116,8 @@ impl Layout {
     }
 }
 
-/// All sums of two panels of decoded rows: some of one row given to `put` at a time, with the place of the first.
+/// All sums of two panels of decoded rows: some of one row given to `put` at a time, with the place
+/// of the first.
 fn multiply(level: Level, [a, b]: [&[f32]; 2], layout: Layout, mut put: impl FnMut(usize, usize, &[f32])) {
     let Layout { length, stride } = layout;
     let height = a.len() / stride;
@@ -146,7 +148,8 @@ fn totals(level: Level, partial: &[Partial], sums: &mut [f32]) {
     }
 }
 
-/// Adds the products of all rows of A and of B in a part of their length to the partial sums of their pairs.
+/// Adds the products of all rows of A and of B in a part of their length to the partial sums of
+/// their pairs.
 fn add_rows(level: Level, [a, b]: [&[f32]; 2], stride: usize, part: &Range<usize>, partial: &mut [Partial]) {
     if Machine::new(level).and_then(|machine| machine.add_rows([a, b], stride, part, partial)).is_some() {
         return;
@@ -156,7 +159,8 @@ fn add_rows(level: Level, [a, b]: [&[f32]; 2], stride: usize, part: &Range<usize
         for (b, partial) in b.chunks(stride).zip(partial) {
             for (a, b) in a.iter().zip(b[part.clone()].as_chunks::<LANES>().0) {
                 for ((sum, a), b) in partial.iter_mut().zip(a).zip(b) {
-                    // Products are exact, so it does not matter whether a machine fuses the two operations.
+                    // Products are exact, so it does not matter whether a machine fuses the two
+                    // operations.
                     *sum += a * b;
                 }
             }

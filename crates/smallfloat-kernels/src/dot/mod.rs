@@ -21,15 +21,17 @@ use crate::plan::decode::DecodePlan;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Accumulate {
-    /// In binary32. Dot products have thirty-two partial sums: the j-th adds the products of elements j, j + 32, j + 64, … in
-    /// this order, each product exact, each sum rounded to nearest even. The partial sums add up in halves: j with j + 16,
-    /// then j + 8, j + 4, j + 2, j + 1. Elements of matrix products have eight: j, j + 8, j + 16, …, then j with j + 4,
-    /// j + 2, j + 1. Both orders are the same at every level and for any number of threads and rows, so the bits are too.
+    /// In binary32. Dot products have thirty-two partial sums: the j-th adds the products of
+    /// elements j, j + 32, j + 64, … in this order, each product exact, each sum rounded to nearest
+    /// even. The partial sums add up in halves: j with j + 16, then j + 8, j + 4, j + 2, j + 1.
+    /// Elements of matrix products have eight: j, j + 8, j + 16, …, then j with j + 4, j + 2, j +
+    /// 1. Both orders are the same at every level and for any number of threads and rows, so the
+    /// bits are too.
     F32,
     /// Exactly: integers that no order, level or number of threads changes.
     Exact,
-    /// In another format, from left to right: each sum x·y + s is exact and rounded once by the projection. For studies
-    /// of narrow accumulators; slow.
+    /// In another format, from left to right: each sum x·y + s is exact and rounded once by the
+    /// projection. For studies of narrow accumulators; slow.
     Rounded(Format, Projection),
 }
 
@@ -43,7 +45,8 @@ pub enum Scales<'a> {
     Tensor(f32),
     /// One for each row.
     Rows(&'a [f32]),
-    /// One for each block of so many elements of a row, row by row; the last block of a row may be shorter.
+    /// One for each block of so many elements of a row, row by row; the last block of a row may be
+    /// shorter.
     Blocks(usize, &'a [f32]),
 }
 
@@ -106,8 +109,8 @@ impl Dot {
     /// Dot products of codes of two formats.
     ///
     /// # Errors
-    /// A format of more than 8 bits; for [`Accumulate::F32`] one whose values or products binary32 can't hold exactly;
-    /// for [`Accumulate::Rounded`] a stochastic rounding.
+    /// A format of more than 8 bits; for [`Accumulate::F32`] one whose values or products binary32
+    /// can't hold exactly; for [`Accumulate::Rounded`] a stochastic rounding.
     pub fn new(x: &Format, y: &Format, accumulate: Accumulate) -> Result<Self, Error> {
         if let Some(format) = [x, y].into_iter().find(|format| format.width() > 8) {
             return Err(Error::WiderThanByte { format: *format });
@@ -137,8 +140,8 @@ impl Dot {
         Ok(dot)
     }
 
-    /// The same with the kernels of another level; of a level that the machine can't run, the highest it can. The results
-    /// are the same.
+    /// The same with the kernels of another level; of a level that the machine can't run, the
+    /// highest it can. The results are the same.
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level.at_most_available();
@@ -176,12 +179,13 @@ impl Dot {
         Rounded { value, flags: flags | raised }
     }
 
-    /// The matrix product A·Bᵀ of `rows` rows of A with all rows of B, each of `length` codes, row by row: row r, column c
-    /// of the result is the dot product of A's row r and B's row c. A vector is a matrix of one row.
+    /// The matrix product A·Bᵀ of `rows` rows of A with all rows of B, each of `length` codes, row
+    /// by row: row r, column c of the result is the dot product of A's row r and B's row c. A
+    /// vector is a matrix of one row.
     ///
     /// # Panics
-    /// If `length` is zero or a slice's length is not a multiple of it, if `codes` has not one element for each pair of
-    /// rows, or if the results' format has more than 16 bits.
+    /// If `length` is zero or a slice's length is not a multiple of it, if `codes` has not one
+    /// element for each pair of rows, or if the results' format has more than 16 bits.
     pub fn matmul(
         &self,
         [a, b]: [&[u8]; 2],
@@ -213,10 +217,11 @@ impl Dot {
         })
     }
 
-    /// The matrix product A·Bᵀ as in [`matmul`](Self::matmul), in binary32: each sum, rounded to nearest even where the
-    /// accumulator is another one, times the scale of A's row, times the scale of B's row, each product rounded to nearest
-    /// even. With scales for blocks of rows' elements this holds for each block, and the blocks' products add up in
-    /// binary32 from left to right; if both matrices have such scales, their blocks must be of one size.
+    /// The matrix product A·Bᵀ as in [`matmul`](Self::matmul), in binary32: each sum, rounded to
+    /// nearest even where the accumulator is another one, times the scale of A's row, times the
+    /// scale of B's row, each product rounded to nearest even. With scales for blocks of rows'
+    /// elements this holds for each block, and the blocks' products add up in binary32 from left to
+    /// right; if both matrices have such scales, their blocks must be of one size.
     ///
     /// ```
     /// use smallfloat::formats::E4M3FN;
@@ -231,8 +236,8 @@ impl Dot {
     /// ```
     ///
     /// # Panics
-    /// As [`matmul`](Self::matmul) for lengths, and if scales are not one for each row or block, or blocks are of two sizes or
-    /// of none.
+    /// As [`matmul`](Self::matmul) for lengths, and if scales are not one for each row or block, or
+    /// blocks are of two sizes or of none.
     pub fn matmul_f32(
         &self,
         [a, b]: [&[u8]; 2],
@@ -418,7 +423,8 @@ impl Integers {
         Some(Self { tables, plans, unit: x_unit + y_unit, block: block.min(1 << 30) })
     }
 
-    /// Σ x·y of the first elements by vectors, and how many those were; `None` if one of them is no number.
+    /// Σ x·y of the first elements by vectors, and how many those were; `None` if one of them is no
+    /// number.
     fn by_vectors(&self, level: Level, x: &[u8], y: &[u8]) -> Option<(i64, usize)> {
         match (Machine::new(level), &self.plans) {
             (Some(machine), Some([x_plan, y_plan])) => machine.sum_of_integers([x_plan, y_plan], [x, y]),
@@ -454,7 +460,8 @@ impl Integers {
     }
 }
 
-/// A decoder's plan for the values as integers of 32 bits in binary32, if they fit. What is no number is ∞ there.
+/// A decoder's plan for the values as integers of 32 bits in binary32, if they fit. What is no
+/// number is ∞ there.
 fn integer_plan(format: &Format, table: &[Integer]) -> Option<DecodePlan> {
     let half = |integer: &Integer| {
         if integer.special {
@@ -469,7 +476,8 @@ fn integer_plan(format: &Format, table: &[Integer]) -> Option<DecodePlan> {
     DecodePlan::new(format, &table.iter().map(half).collect::<Option<Vec<u16>>>()?)
 }
 
-/// The exponent of a format's smallest step, and all values as multiples of it, if 63 bits hold them.
+/// The exponent of a format's smallest step, and all values as multiples of it, if 63 bits hold
+/// them.
 fn integers(format: &Format) -> Option<(i32, Vec<Integer>)> {
     let finite = |code: u64| match format.decode(code) {
         Datum::Finite { negative, significand, exponent } if significand > 0 => {

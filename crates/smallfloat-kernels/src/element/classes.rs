@@ -1,9 +1,10 @@
 //! [`RoundingClasses`]: which bits of a wide float decide what it rounds to.
 //!
-//! Every place where a small format's rounding changes — its values, and the midpoints between them, the midpoint of
-//! the hole of Tesla's denormals included — has at most P + 1 significant bits. So the exponent, the first P bits after
-//! the leading one, and whether anything follows ("sticky") decide, in every deterministic rounding mode. Keys number
-//! these classes from below the smallest midpoint to above the largest finite value.
+//! Every place where a small format's rounding changes — its values, and the midpoints between
+//! them, the midpoint of the hole of Tesla's denormals included — has at most P + 1 significant
+//! bits. So the exponent, the first P bits after the leading one, and whether anything follows
+//! ("sticky") decide, in every deterministic rounding mode. Keys number these classes from below
+//! the smallest midpoint to above the largest finite value.
 
 use smallfloat::{Datum, Format, Subnormals};
 
@@ -34,7 +35,8 @@ pub(crate) struct NarrowClasses {
     pub(crate) infinity: u32,
 }
 
-/// Elements classified at once: enough to keep vector units busy, few enough for the event counters' bytes.
+/// Elements classified at once: enough to keep vector units busy, few enough for the event
+/// counters' bytes.
 pub(crate) const BATCH: usize = 255;
 
 impl RoundingClasses {
@@ -46,13 +48,15 @@ impl RoundingClasses {
             Some(_) => lowest - to.trailing_bits().cast_signed() - tesla,
             None => lowest,
         };
-        // Below half the smallest value, flushed ones included, nothing changes; nor above twice the largest.
+        // Below half the smallest value, flushed ones included, nothing changes; nor above twice
+        // the largest.
         let low = smallest - 2 - to.trailing_bits().cast_signed();
         Self::covering(from, to.precision(), lowest - tesla, low, highest + 2)
     }
 
-    /// Classes of `precision` bits after the leading one for magnitudes 2^low..2^high. In the source's own subnormals
-    /// bits have a fixed place; `fine_from` is the exponent down to which classes must be that fine even so.
+    /// Classes of `precision` bits after the leading one for magnitudes 2^low..2^high. In the
+    /// source's own subnormals bits have a fixed place; `fine_from` is the exponent down to which
+    /// classes must be that fine even so.
     pub(crate) fn covering(from: &Format, precision: u32, fine_from: i32, low: i32, high: i32) -> Self {
         let (source_lowest, _) = from.exponent_range();
         let deficit = (source_lowest - fine_from).max(0).unsigned_abs();
@@ -77,8 +81,8 @@ impl RoundingClasses {
         2 * ((self.high - self.low) >> self.shift) + sticky + 1
     }
 
-    /// The number of classes of one sign; where no memory holds tables of them, a number that large of which small
-    /// multiples still fit.
+    /// The number of classes of one sign; where no memory holds tables of them, a number that large
+    /// of which small multiples still fit.
     pub(crate) fn magnitudes(&self) -> usize {
         usize::try_from(self.last_finite() + 3).unwrap_or(usize::MAX).min(usize::MAX / 16)
     }
@@ -254,21 +258,25 @@ mod tests {
             check::<bf16>(&to);
         }
         check::<f32>(&BINARY16);
-        // As precise as the source and beyond its range: no class lies between two codes, and the last is the largest.
+        // As precise as the source and beyond its range: no class lies between two codes, and the
+        // last is the largest.
         check_ends::<f16>(&"ieee:k=16,p=10".parse().expect("a format"));
     }
 
-    /// Their number, counted by hand: two for each of 2^P ranges of a binade, one more at the last, zero, ∞ and NaN.
+    /// Their number, counted by hand: two for each of 2^P ranges of a binade, one more at the last,
+    /// zero, ∞ and NaN.
     #[test]
     fn as_many_classes_as_are_told_apart() {
         // From 2^(-9 - 2 - 3) to 2^(8 + 2).
         let rounding_classes = RoundingClasses::new(&BINARY32, &E4M3FN);
         assert_eq!((rounding_classes.magnitudes(), rounding_classes.shift), (1 + 24 * 16 * 2 + 1 + 2, 19));
         assert_eq!(RoundingClasses::new(&BINARY64, &E4M3FN).magnitudes(), rounding_classes.magnitudes());
-        // As far as binary16 goes: at 2^-14 it has its own places, and the format's lowest binade begins there too.
+        // As far as binary16 goes: at 2^-14 it has its own places, and the format's lowest binade
+        // begins there too.
         let rounding_classes = RoundingClasses::new(&BINARY16, &E5M2);
         assert_eq!((rounding_classes.shift, rounding_classes.sign), (7, 15));
-        // Places of binary16's subnormals are fixed, so those for a binade at 2^-20 are finer by six bits.
+        // Places of binary16's subnormals are fixed, so those for a binade at 2^-20 are finer by
+        // six bits.
         let fine = |fine_from: i32| RoundingClasses::covering(&BINARY16, 3, fine_from, -24, 15).shift;
         assert_eq!([fine(-10), fine(-14), fine(-15), fine(-20), fine(-30)], [7, 7, 6, 1, 0]);
     }

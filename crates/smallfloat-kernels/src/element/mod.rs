@@ -157,7 +157,8 @@ element!(f64, u64, formats::BINARY64, core::convert::identity, Lanes::F64, Lanes
 element!(f16, u16, formats::BINARY16, f16::to_f64, Lanes::F16, LanesMut::F16);
 element!(bf16, u16, formats::BFLOAT16, bf16::to_f64, Lanes::Bf16, LanesMut::Bf16);
 
-/// The storage of a code: `u8` for formats of up to 8 bits, `u16` for any small one, `u32` and `u64` for wide ones.
+/// The storage of a code: `u8` for formats of up to 8 bits, `u16` for any small one, `u32` and
+/// `u64` for wide ones.
 pub trait Code: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     /// Its width in bits.
     const BITS: u32;

@@ -21,11 +21,12 @@ use crate::random::{Generator, RandomWords, WordByWord};
 
 /// Converts slices of `T` into codes of one format under one projection.
 ///
-/// Building one costs as much as encoding the table's classes one by one: some 4,000 for an 8-bit format, some 500,000
-/// for SHP. So keep it, and say with [`for_length`](Self::for_length) if it is for little data. For deterministic rounding it is a
-/// table over rounding classes, filled by [`smallfloat::convert`]: the same bits by construction, and the same time for
-/// any data. Vector kernels do the same for most formats, StochasticA from at most 32 bits among the modes; the other stochastic
-/// roundings go through the core element by element.
+/// Building one costs as much as encoding the table's classes one by one: some 4,000 for an 8-bit
+/// format, some 500,000 for SHP. So keep it, and say with [`for_length`](Self::for_length) if it is
+/// for little data. For deterministic rounding it is a table over rounding classes, filled by
+/// [`smallfloat::convert`]: the same bits by construction, and the same time for any data. Vector
+/// kernels do the same for most formats, StochasticA from at most 32 bits among the modes; the
+/// other stochastic roundings go through the core element by element.
 #[derive(Clone, Debug)]
 pub struct Encoder<T> {
     format: Format,
@@ -33,8 +34,8 @@ pub struct Encoder<T> {
     rounding_classes: RoundingClasses,
     level: Level,
     fast: Option<SimdEncoder>,
-    /// For each class: the code, and above it flags and counted events. Filled when it is first needed, which a vector
-    /// kernel may save; empty where there would be too many classes.
+    /// For each class: the code, and above it flags and counted events. Filled when it is first
+    /// needed, which a vector kernel may save; empty where there would be too many classes.
     table: OnceLock<Vec<u32>>,
     /// How many classes the table has.
     classes: usize,
@@ -45,7 +46,8 @@ pub struct Encoder<T> {
     element: PhantomData<T>,
 }
 
-/// Would these slices, one read and one written, push everything else out of the caches? Kernels then write past them.
+/// Would these slices, one read and one written, push everything else out of the caches? Kernels
+/// then write past them.
 pub(crate) const fn streams<A, B>(read: &[A], written: &[B]) -> bool {
     size_of_val(read) + size_of_val(written) >= 64 << 20
 }
@@ -62,7 +64,8 @@ impl<T: Element> Encoder<T> {
         Self::for_length(format, projection, usize::MAX)
     }
 
-    /// An encoder for about this many elements: few of them go through the core one by one, to the same codes.
+    /// An encoder for about this many elements: few of them go through the core one by one, to the
+    /// same codes.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -92,8 +95,8 @@ impl<T: Element> Encoder<T> {
         Ok(encoder.with_level(Level::detected()))
     }
 
-    /// The same encoder with the kernels of another level; of a level that the machine can't run, the highest it can.
-    /// The results are the same.
+    /// The same encoder with the kernels of another level; of a level that the machine can't run,
+    /// the highest it can. The results are the same.
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level.at_most_available();
@@ -114,7 +117,8 @@ impl<T: Element> Encoder<T> {
     /// Encodes a slice with a deterministic rounding mode; counts what happened.
     ///
     /// # Panics
-    /// If the slices differ in length, the code type is too narrow, or the rounding mode is stochastic.
+    /// If the slices differ in length, the code type is too narrow, or the rounding mode is
+    /// stochastic.
     pub fn encode<C: Code>(&self, source: &[T], codes: &mut [C]) -> EventCounts {
         assert!(
             !self.projection.rounding.is_stochastic(),
@@ -130,7 +134,8 @@ impl<T: Element> Encoder<T> {
         })
     }
 
-    /// As [`encode`](Self::encode), but tells nothing about what happened: some kernels are faster for it.
+    /// As [`encode`](Self::encode), but tells nothing about what happened: some kernels are faster
+    /// for it.
     ///
     /// # Panics
     /// As [`encode`](Self::encode).

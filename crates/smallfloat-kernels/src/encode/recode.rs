@@ -12,8 +12,9 @@ use crate::event_counts::{Counter, EventCounts, bit};
 use crate::parallel;
 use crate::plan::recode::RecodeTable;
 
-/// Converts slices of codes: a table of all codes that [`smallfloat::convert`] fills, so each result is rounded once from
-/// the exact value. From bytes to bytes by vectors where the machine has them.
+/// Converts slices of codes: a table of all codes that [`smallfloat::convert`] fills, so each
+/// result is rounded once from the exact value. From bytes to bytes by vectors where the machine
+/// has them.
 ///
 /// ```
 /// use smallfloat::Format;
@@ -60,8 +61,8 @@ impl Recode {
         Ok(recode.with_level(Level::detected()))
     }
 
-    /// The same with the kernels of another level; of a level that the machine can't run, the highest it can. The results
-    /// are the same.
+    /// The same with the kernels of another level; of a level that the machine can't run, the
+    /// highest it can. The results are the same.
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level.at_most_available();
@@ -80,7 +81,8 @@ impl Recode {
         [&self.from, &self.to]
     }
 
-    /// Converts a slice and counts what happened. Bits of a code above the format's width are ignored.
+    /// Converts a slice and counts what happened. Bits of a code above the format's width are
+    /// ignored.
     ///
     /// # Panics
     /// If the slices differ in length or the results' type is narrower than their format.

@@ -1,7 +1,7 @@
 //! [`SimdEncoder`]: the kernels' encoder for one format, or `None`.
 //!
-//! `None` as the answer of a call means that the portable encoder must do the work: codes are wider than
-//! half-words, or the host's floating-point environment is not the usual one.
+//! `None` as the answer of a call means that the portable encoder must do the work: codes are wider
+//! than half-words, or the host's floating-point environment is not the usual one.
 
 use smallfloat::{Format, Projection};
 
@@ -56,7 +56,8 @@ impl SimdEncoder {
 const PIECE: usize = 2048;
 
 impl SimdEncoder {
-    /// Encodes by StochasticA with the upper `bits` bits of each element's word, the first one that of element `first`.
+    /// Encodes by StochasticA with the upper `bits` bits of each element's word, the first one that
+    /// of element `first`.
     pub(crate) fn encode_random<T: Element, C: Code>(
         &self,
         source: &[T],

@@ -1,9 +1,10 @@
 //! [`StochasticTable`]: StochasticA by rounding classes, for every source and format, without vectors.
 //!
-//! All values of a class lie between the same two neighbours lo and hi, so they become one of two codes, and a value that
-//! lies `t` last places above the class's first one has ν = (d + t) / (W · 2^s), where the first has d places above lo and
-//! the neighbours are W · 2^s places apart: W is 1 but in the hole of Tesla's denormals. StochasticA moves away from zero
-//! if ⌊ν · 2^N⌋ + R ≥ 2^N. The two codes come from the core, which rounds a value of the class with the smallest and the
+//! All values of a class lie between the same two neighbours lo and hi, so they become one of two
+//! codes, and a value that lies `t` last places above the class's first one has ν = (d + t) / (W ·
+//! 2^s), where the first has d places above lo and the neighbours are W · 2^s places apart: W is 1
+//! but in the hole of Tesla's denormals. StochasticA moves away from zero if ⌊ν · 2^N⌋ + R ≥ 2^N.
+//! The two codes come from the core, which rounds a value of the class with the smallest and the
 //! largest R.
 
 use smallfloat::{Datum, Format, Projection, RandomBits, Rounding, Subnormals};
@@ -38,8 +39,8 @@ pub(crate) struct StochasticTable {
 const MAX_CLASSES: usize = 1 << 16;
 
 impl StochasticTable {
-    /// The classes for about `length` elements, or `None` for other modes, formats without a grid below their smallest
-    /// normal value, and where there would be too many classes.
+    /// The classes for about `length` elements, or `None` for other modes, formats without a grid
+    /// below their smallest normal value, and where there would be too many classes.
     pub(crate) fn new(from: &Format, to: &Format, projection: &Projection, length: usize) -> Option<Self> {
         let Rounding::StochasticA(bits) = projection.rounding else { return None };
         let has_grid = to.subnormals() != Subnormals::None && to.precision() > 1;

@@ -1,12 +1,16 @@
-//! [`ArithmeticPlan`] and [`OrderPlan`]: how vectors compute an operation on codes of at most 8 bits.
+//! [`ArithmeticPlan`] and [`OrderPlan`]: how vectors compute an operation on codes of at most 8
+//! bits.
 //!
-//! Sums, products and fused products are computed in binary32, where codes have values with 8 bits at most. A product has 16
-//! bits, so it is exact. A sum is exact where the operands' span fits into 24 bits; elsewhere it is *rounded to odd*: the
-//! neighbour with an odd last bit stands for all values between two of binary32's. What that can't land on are the places where
-//! a small format's rounding changes (they have 9 bits at most), so the encoder's one rounding is that of the exact result. All
-//! that has to be known beforehand is that no result leaves binary32's normal range, and that is decided here.
+//! Sums, products and fused products are computed in binary32, where codes have values with 8 bits
+//! at most. A product has 16 bits, so it is exact. A sum is exact where the operands' span fits
+//! into 24 bits; elsewhere it is *rounded to odd*: the neighbour with an odd last bit stands for
+//! all values between two of binary32's. What that can't land on are the places where a small
+//! format's rounding changes (they have 9 bits at most), so the encoder's one rounding is that of
+//! the exact result. All that has to be known beforehand is that no result leaves binary32's normal
+//! range, and that is decided here.
 //!
-//! A minimum or maximum whose operands and result share a format is one of two codes: bytes in the order of the values.
+//! A minimum or maximum whose operands and result share a format is one of two codes: bytes in the
+//! order of the values.
 
 use smallfloat::Subnormals::Gradual;
 use smallfloat::formats::BINARY32;
@@ -32,7 +36,8 @@ pub(crate) struct ArithmeticPlan {
     pub(crate) compute: Compute,
     /// Sums may need more than 24 bits and are rounded to odd.
     pub(crate) odd: bool,
-    /// The result's code of a NaN depends on its sign: that of the first NaN operand, + where there is none.
+    /// The result's code of a NaN depends on its sign: that of the first NaN operand, + where there
+    /// is none.
     pub(crate) nan_has_sign: bool,
     /// What may happen to a result beside rounding.
     pub(crate) possible: Flags,
@@ -86,7 +91,8 @@ impl ArithmeticPlan {
         if spans.iter().any(|span| span.unit < LOWEST || span.top > HIGHEST) {
             return None;
         }
-        // A sum of multiples of the destination's smallest step is exact below its smallest normal value.
+        // A sum of multiples of the destination's smallest step is exact below its smallest normal
+        // value.
         let step = to.min_positive().exponent_of_leading_bit();
         let underflows = compute != Compute::Sum || to.subnormals() != Gradual || result.unit < step;
         let has_specials =
@@ -120,7 +126,8 @@ impl ArithmeticPlan {
     }
 }
 
-/// The exponents of the last place of a format's smallest values and of the leading bit of its largest.
+/// The exponents of the last place of a format's smallest values and of the leading bit of its
+/// largest.
 #[derive(Clone, Copy)]
 struct Span {
     unit: i32,
@@ -145,7 +152,8 @@ fn span(format: &Format) -> Option<Span> {
     Some(Span { unit: values().map(|value| value.0).min()?, top: values().map(|value| value.1).max()? })
 }
 
-/// The upper halves of all values as binary32, NaN with its sign; of the values of −x if `minus`, which leaves NaN alone.
+/// The upper halves of all values as binary32, NaN with its sign; of the values of −x if `minus`,
+/// which leaves NaN alone.
 fn halves(format: &Format, semantics: Semantics, minus: bool) -> Vec<u16> {
     let exact = BINARY32.default_projection();
     let half = |code: u64| {
@@ -200,7 +208,8 @@ pub(crate) struct NanCodes {
 }
 
 impl OrderPlan {
-    /// The plan, or `None` where the formats differ, or a code that is no NaN does not stay what it is.
+    /// The plan, or `None` where the formats differ, or a code that is no NaN does not stay what it
+    /// is.
     pub(crate) fn new(
         which: Extremum,
         operands: &[Format],

@@ -1,6 +1,7 @@
 //! The table in which kernels add up rounding classes.
 
-/// A class's sums: the count above the lowest [`COUNT`] bits, which hold Σt; then Σt². Two of them a class.
+/// A class's sums: the count above the lowest [`COUNT`] bits, which hold Σt; then Σt². Two of them
+/// a class.
 pub(crate) type Pair = [u64; 2];
 
 /// Where the count begins.

@@ -1,9 +1,10 @@
 //! [`DecodePlans`]: the constants with which vector kernels decode a format, from bytes or from half-words.
 //!
-//! Small floats have at most 8 significant bits, so each value is the upper half of a binary32 and a bfloat16. Between
-//! normal values that half is linear in the code. The first 16 and the last 16 magnitudes, among them subnormals, ∞ and NaN,
-//! come from two tables of what to flip in the linear answer; one more is kept for the code of −0, which several families
-//! use for their NaN. Whether this describes a format is not argued but checked, code by code, when the plan is made.
+//! Small floats have at most 8 significant bits, so each value is the upper half of a binary32 and
+//! a bfloat16. Between normal values that half is linear in the code. The first 16 and the last 16
+//! magnitudes, among them subnormals, ∞ and NaN, come from two tables of what to flip in the linear
+//! answer; one more is kept for the code of −0, which several families use for their NaN. Whether
+//! this describes a format is not argued but checked, code by code, when the plan is made.
 
 use smallfloat::Format;
 
@@ -49,12 +50,14 @@ pub(crate) struct DecodePlan {
     pub(crate) last_signed: [u16; 16],
     /// What else to flip in the half of the code of −0.
     pub(crate) negative_zero: u16,
-    /// The low and the high bytes of all halves, for kernels that look up as many; bits above the width change nothing.
+    /// The low and the high bytes of all halves, for kernels that look up as many; bits above the
+    /// width change nothing.
     pub(crate) bytes: [[u8; 256]; 2],
     pub(crate) signs: Option<Signs>,
 }
 
-/// Which of the codes 128 to 255 are those 128 below them with `sign` added to the high byte, and all others the same.
+/// Which of the codes 128 to 255 are those 128 below them with `sign` added to the high byte, and
+/// all others the same.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signs {
     pub(crate) first: u8,
@@ -152,10 +155,12 @@ impl DecodePlan {
     }
 }
 
-/// Constants of a vector decoder of codes of up to 16 bits in half-words. Values are words of binary32.
+/// Constants of a vector decoder of codes of up to 16 bits in half-words. Values are words of
+/// binary32.
 ///
-/// Above the subnormals a value's word is linear in the code; subnormals are the code times the smallest of them, which no
-/// rounding touches; ∞ and NaN are constants. This too is checked code by code when the plan is made.
+/// Above the subnormals a value's word is linear in the code; subnormals are the code times the
+/// smallest of them, which no rounding touches; ∞ and NaN are constants. This too is checked code
+/// by code when the plan is made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WidePlan {
     pub(crate) width: u32,

@@ -1,12 +1,13 @@
 //! [`EncodePlan`]: the constants with which vector kernels encode into one format under one projection.
 //!
-//! The kernels round |x| to nearest even with one addition: c + |x|, where c is a power of two so much larger than |x|
-//! that the sum's last place is the destination's. In the lowest binade and below c stays the same, so subnormals of the
-//! destination come out of the same addition. The sum's bits are then the code: exponent field and the low bits of its
-//! significand, joined by one multiplication. The other deterministic modes correct that sum by one last place, as (c + |x|) − c
-//! is above, below or equal to |x|. Formats with the exponents of binary32 itself, such as bfloat16, are rounded as
-//! integers: a code is the upper part of |x|. What is not a finite value of the grid (overflow, ∞, NaN) is capped first
-//! and replaced by codes that the core gave.
+//! The kernels round |x| to nearest even with one addition: c + |x|, where c is a power of two so
+//! much larger than |x| that the sum's last place is the destination's. In the lowest binade and
+//! below c stays the same, so subnormals of the destination come out of the same addition. The
+//! sum's bits are then the code: exponent field and the low bits of its significand, joined by one
+//! multiplication. The other deterministic modes correct that sum by one last place, as (c + |x|) −
+//! c is above, below or equal to |x|. Formats with the exponents of binary32 itself, such as
+//! bfloat16, are rounded as integers: a code is the upper part of |x|. What is not a finite value
+//! of the grid (overflow, ∞, NaN) is capped first and replaced by codes that the core gave.
 
 use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32};
 use smallfloat::{
@@ -23,7 +24,8 @@ const MAX_EXPONENT: i32 = 127;
 pub(crate) enum SubnormalGrid {
     /// Nothing.
     Gradual,
-    /// Tesla's denormals: the grid starts one binade lower, whose codes are no values and join their neighbours.
+    /// Tesla's denormals: the grid starts one binade lower, whose codes are no values and join
+    /// their neighbours.
     Hole,
     /// Codes below the smallest normal value become zero.
     Flush,
@@ -100,14 +102,17 @@ pub(crate) struct EncodePlan {
     pub(crate) first_normal: u16,
     /// The largest magnitude that rounds to zero with a minus sign (used for unsigned formats).
     pub(crate) to_zero: u32,
-    /// Finite values beyond the range; in unsigned formats the negative one stands for all that do not round to zero.
+    /// Finite values beyond the range; in unsigned formats the negative one stands for all that do
+    /// not round to zero.
     pub(crate) overflow: Special,
     pub(crate) infinity: Special,
     pub(crate) nan: Special,
-    /// Do the signs of infinities differ in more than their codes, so that they are counted one by one?
+    /// Do the signs of infinities differ in more than their codes, so that they are counted one by
+    /// one?
     pub(crate) infinity_by_sign: bool,
-    /// Is the format binary16 or bfloat16 by name, with overflow to ∞, signs of zeros kept, and one NaN beside its sign? Then
-    /// only NaN's code differs from what IEEE 754's conversion to nearest gives.
+    /// Is the format binary16 or bfloat16 by name, with overflow to ∞, signs of zeros kept, and one
+    /// NaN beside its sign? Then only NaN's code differs from what IEEE 754's conversion to nearest
+    /// gives.
     pub(crate) is_ieee: bool,
 }
 
@@ -116,9 +121,9 @@ fn field(exponent: i32) -> u32 {
 }
 
 impl EncodePlan {
-    /// The constants, or `None` where the kernels can't do it: formats without subnormal grid or with a precision of 1 or
-    /// more than 14, ranges that touch the ends of binary32's but do not match them, and rules that need more than a code
-    /// for each class.
+    /// The constants, or `None` where the kernels can't do it: formats without subnormal grid or
+    /// with a precision of 1 or more than 14, ranges that touch the ends of binary32's but do not
+    /// match them, and rules that need more than a code for each class.
     pub(crate) fn new(from: &Format, format: &Format, projection: &Projection) -> Option<Self> {
         let mode = Mode::new(projection.rounding)?;
         let signed = format.is_signed();
@@ -146,15 +151,18 @@ impl EncodePlan {
             && signed
             && lowest == MIN_EXPONENT
             && cap_exponent <= MAX_EXPONENT + 1;
-        // Half the smallest step must be normal, so that a host that flushes subnormals changes nothing; and c finite.
+        // Half the smallest step must be normal, so that a host that flushes subnormals changes
+        // nothing; and c finite.
         let in_range = integer || (lowest - m > MIN_EXPONENT && cap_exponent + 23 - m <= MAX_EXPONENT);
-        // In Tesla's formats the kernels compare what lies above the middle of the hole as signed lanes.
+        // In Tesla's formats the kernels compare what lies above the middle of the hole as signed
+        // lanes.
         let (middle, largest) = if format.width() > 8 { (0x7ffe, 0xffff) } else { (0x7e, 0xff) };
         let most = if low == SubnormalGrid::Hole { middle + joined + joined / 2 } else { largest };
         // Subnormals of binary32 lie 2^-32 and more below the smallest step, where ν·2^32 is zero.
         let far_from_zero = mode != Mode::Random || integer || lowest - m >= MIN_EXPONENT + 32;
-        // A wider source goes through binary32 rounded to odd, which is the one rounding as long as what decides, cap and
-        // ⌊ν·2^N⌋ included, is a binary32 of fewer bits. In the hole ν is compared with multiples of 2^-N of a place too.
+        // A wider source goes through binary32 rounded to odd, which is the one rounding as long as
+        // what decides, cap and ⌊ν·2^N⌋ included, is a binary32 of fewer bits. In the hole ν is
+        // compared with multiples of 2^-N of a place too.
         let wide = from.is_wide() && from.precision() > BINARY32.precision();
         let random_bits = projection.rounding.random_bits().map_or(0, RandomBits::count);
         let nu_fits = random_bits == 0 || trailing + 1 + random_bits < BINARY32.precision();
@@ -213,11 +221,12 @@ impl EncodePlan {
         let step = 1 << (23 - trailing);
         let half_smallest = field(lowest - trailing.cast_signed() - 1) << 23;
         match (low, mode) {
-            // What moves away stops at the last place of the grid that is flushed: min_normal = 2^m places of it, and that
-            // place has one bit more.
+            // What moves away stops at the last place of the grid that is flushed: min_normal = 2^m
+            // places of it, and that place has one bit more.
             (SubnormalGrid::Flush, Mode::Directed([_, true])) => min_normal - 2 * step,
             (SubnormalGrid::Flush, Mode::Directed(_) | Mode::Odd) => min_normal - 1,
-            // All below the midpoint under the smallest normal value, whose tie goes to the even code above.
+            // All below the midpoint under the smallest normal value, whose tie goes to the even
+            // code above.
             (SubnormalGrid::Flush, _) => min_normal - step - 1,
             (_, Mode::Directed([_, true]) | Mode::Odd) => 0,
             (_, Mode::Directed(_)) => half_smallest + (1 << 23) - 1,
@@ -227,7 +236,8 @@ impl EncodePlan {
     }
 
     fn special(positive: u64, format: &Format, projection: &Projection) -> Option<Special> {
-        // Where the largest binary32 lies below the cap, all random bits must be set for it to go beyond.
+        // Where the largest binary32 lies below the cap, all random bits must be set for it to go
+        // beyond.
         let projection = match projection.rounding.random_bits() {
             Some(bits) => {
                 let all = RandomBits::new(bits.count(), u64::MAX >> (u64::BITS - bits.count())).ok()?;

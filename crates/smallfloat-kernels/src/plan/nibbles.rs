@@ -1,9 +1,10 @@
 //! [`NibblePlan`]: the constants with which products of a vector and rows of codes decode signed formats of eight bits.
 //!
-//! Between subnormals and specials the upper half of a value's binary32 is linear in the code. Where the offset carries from
-//! no bit that the lower nibble reaches, the half is one table's entry for the upper nibble (the sign among it) and one for
-//! the lower, joined by "exclusive or"; a power of two taken off all values makes the offset so, and the vector is
-//! multiplied by it. As in `decode_plan.rs`, the first and the last 16 magnitudes have tables of what else to flip, and
+//! Between subnormals and specials the upper half of a value's binary32 is linear in the code.
+//! Where the offset carries from no bit that the lower nibble reaches, the half is one table's
+//! entry for the upper nibble (the sign among it) and one for the lower, joined by "exclusive or";
+//! a power of two taken off all values makes the offset so, and the vector is multiplied by it. As
+//! in `decode_plan.rs`, the first and the last 16 magnitudes have tables of what else to flip, and
 //! whether all this describes a format is checked code by code.
 
 /// Constants of a decoder by nibbles. Halves are the upper 16 bits of binary32.
@@ -35,7 +36,8 @@ impl NibblePlan {
     /// The constants for halves of all 256 codes, or `None` for formats they can't describe.
     pub(crate) fn new(halves: &[u16]) -> Option<Self> {
         let halves: &[u16; 256] = halves.try_into().ok()?;
-        // Exponents whose two lowest bits are zero at the start carry from no bit of the lower nibble.
+        // Exponents whose two lowest bits are zero at the start carry from no bit of the lower
+        // nibble.
         [1.0, 2.0, 4.0, 8.0].into_iter().zip(0..).find_map(|(scale, power)| {
             let mut scaled = *halves;
             for half in &mut scaled {

@@ -4,12 +4,14 @@ use smallfloat::Flags;
 
 use crate::event_counts::bit;
 
-/// A table of 256 bytes by rows of 16: the upper half of the codes of a row, and the row. Rows of zeros are left out.
+/// A table of 256 bytes by rows of 16: the upper half of the codes of a row, and the row. Rows of
+/// zeros are left out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rows(pub(crate) Vec<(u8, [u8; 16])>);
 
 impl Rows {
-    /// The rows of what `byte` makes of the entries; codes beyond the table are those with their upper bits left out.
+    /// The rows of what `byte` makes of the entries; codes beyond the table are those with their
+    /// upper bits left out.
     fn new(table: &[u32], byte: impl Fn(u32) -> u8) -> Self {
         let row = |high: usize| -> [u8; 16] {
             std::array::from_fn(|low| byte(table[(16 * high + low) & (table.len() - 1)]))

@@ -23,8 +23,8 @@ pub(crate) struct Tally {
     pub(crate) exact_zero: u64,
     /// A subnormal in the source.
     pub(crate) denormal: bool,
-    /// A finite value of the range is not exact, and one such is below the smallest normal value. Found only where asked
-    /// for.
+    /// A finite value of the range is not exact, and one such is below the smallest normal value.
+    /// Found only where asked for.
     pub(crate) inexact: bool,
     pub(crate) tiny: bool,
     /// A result at or below the smallest normal value, zeros left out.

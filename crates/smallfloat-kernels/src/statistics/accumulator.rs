@@ -6,8 +6,8 @@ use crate::element::Element;
 use crate::element::classes::{NarrowClasses, RoundingClasses, Seen};
 use crate::plan::class_table::{CAPACITY, COUNT, Pair, TABLES};
 
-/// What a class adds up: how many elements, Σt, Σt², t being the bits below the class's first value. Plain integers, so that
-/// memory full of zeros costs nothing until it is used.
+/// What a class adds up: how many elements, Σt, Σt², t being the bits below the class's first
+/// value. Plain integers, so that memory full of zeros costs nothing until it is used.
 pub(crate) type Sums = [u128; 3];
 
 /// Sums of few elements, in words of 64 bits.

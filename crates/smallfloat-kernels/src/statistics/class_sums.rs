@@ -1,8 +1,9 @@
 //! [`ClassSums`]: one pass of statistics from which the exact squared error of every bias follows.
 //!
-//! A format whose bias varies always rounds at places of P + 1 significant bits, so all values of one rounding class
-//! (see `key.rs`) share their quantized value q, whatever the bias. With the count n, Σx and Σx² of a class,
-//! Σ(x − q)² = Σx² − 2q·Σx + n·q² exactly. Sums are integers, so they add up in any order.
+//! A format whose bias varies always rounds at places of P + 1 significant bits, so all values of
+//! one rounding class (see `key.rs`) share their quantized value q, whatever the bias. With the
+//! count n, Σx and Σx² of a class, Σ(x − q)² = Σx² − 2q·Σx + n·q² exactly. Sums are integers, so
+//! they add up in any order.
 
 use std::marker::PhantomData;
 
@@ -15,8 +16,8 @@ use crate::parallel;
 use crate::statistics::accumulator;
 use crate::statistics::accumulator::{ClassAccumulator, Sums};
 
-/// Exponents beyond which no bias makes a difference: every format with a free bias lies well inside. f64 values
-/// outside count as 2^LOWEST and 2^HIGHEST; the other types have none.
+/// Exponents beyond which no bias makes a difference: every format with a free bias lies well
+/// inside. f64 values outside count as 2^LOWEST and 2^HIGHEST; the other types have none.
 const LOWEST: i32 = -150;
 const HIGHEST: i32 = 128;
 /// No format with a free bias rounds smaller magnitudes to anything but zero.
@@ -63,8 +64,8 @@ impl<T: Element> ClassSums<T> {
         Self::empty(rounding_classes, Level::detected())
     }
 
-    /// The same with the kernels of another level; of a level that the machine can't run, the highest it can. The results
-    /// are the same.
+    /// The same with the kernels of another level; of a level that the machine can't run, the
+    /// highest it can. The results are the same.
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.settle();
@@ -205,7 +206,8 @@ impl<T: Element> ClassSums<T> {
         })
     }
 
-    /// The length of the table: how many classes there are, whether they occur or not. Each takes at most 80 bytes.
+    /// The length of the table: how many classes there are, whether they occur or not. Each takes
+    /// at most 80 bytes.
     pub fn classes(&self) -> usize {
         self.rounding_classes.magnitudes()
     }
@@ -259,8 +261,9 @@ impl<T: Element> ClassSums<T> {
     }
 }
 
-/// The largest finite magnitude of a slice, exactly: NaN and infinities are passed over, and where nothing else is left it
-/// is zero. [`ClassSums`] says how many there are. Neither level nor threads change a bit.
+/// The largest finite magnitude of a slice, exactly: NaN and infinities are passed over, and where
+/// nothing else is left it is zero. [`ClassSums`] says how many there are. Neither level nor
+/// threads change a bit.
 ///
 /// ```
 /// use smallfloat_kernels::{Level, amax};

@@ -7,9 +7,10 @@ use crate::parallel;
 
 /// Sums of squares of values and of errors, for signal-to-noise ratios.
 ///
-/// Elements where either side is not finite count in `not_finite` and nowhere else. Sums run over blocks of 16,384
-/// elements, and the blocks add up in order. Within a block every eighth element goes to the same of eight sums, each in
-/// order, and these add up in order. So neither the level nor the number of threads changes a bit.
+/// Elements where either side is not finite count in `not_finite` and nowhere else. Sums run over
+/// blocks of 16,384 elements, and the blocks add up in order. Within a block every eighth element
+/// goes to the same of eight sums, each in order, and these add up in order. So neither the level
+/// nor the number of threads changes a bit.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct ErrorSums {
     /// Finite pairs.
@@ -26,8 +27,8 @@ pub struct ErrorSums {
     pub max_error: f64,
 }
 
-/// Elements a sum runs over before it joins the others: few enough for a core's own cache, so that what decoded them need not
-/// have gone further. Callers that stream keep to multiples of it.
+/// Elements a sum runs over before it joins the others: few enough for a core's own cache, so that
+/// what decoded them need not have gone further. Callers that stream keep to multiples of it.
 const BLOCK: usize = 1 << 14;
 
 /// Sums that run side by side: none waits for another, so that compilers make vectors of them.
@@ -87,7 +88,8 @@ fn larger(a: f64, b: f64) -> f64 {
 }
 
 impl ErrorSums {
-    /// Elements of a block: slices of multiples of it, added up in order, give the same bits as one slice.
+    /// Elements of a block: slices of multiples of it, added up in order, give the same bits as one
+    /// slice.
     pub const BLOCK: usize = BLOCK;
 
     /// Compares a slice with its quantized values.

@@ -4,12 +4,14 @@
 use smallfloat::{Format, Preset, Projection, Saturation, formats};
 use smallfloat_kernels::Element;
 
-/// One format in so many is tested: more than one where instructions are emulated (`verification/avx512`).
+/// One format in so many is tested: more than one where instructions are emulated
+/// (`verification/avx512`).
 pub(crate) fn sample() -> usize {
     std::env::var("SMALLFLOAT_SAMPLE").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
 }
 
-/// Formats of at most 8 bits: the catalogue's, P3109's at every precision, and shapes that no standard has.
+/// Formats of at most 8 bits: the catalogue's, P3109's at every precision, and shapes that no
+/// standard has.
 pub(crate) fn narrow_formats() -> Vec<Format> {
     let mut list: Vec<Format> =
         formats::CATALOGUE.iter().map(|row| row.format).filter(|f| f.width() <= 8).collect();
@@ -45,7 +47,8 @@ pub(crate) fn narrow_formats() -> Vec<Format> {
     list.into_iter().step_by(sample()).collect()
 }
 
-/// Formats of 9 to 16 bits: the catalogue's, Tesla's, P3109's, those with the exponents of binary32, and others.
+/// Formats of 9 to 16 bits: the catalogue's, Tesla's, P3109's, those with the exponents of
+/// binary32, and others.
 pub(crate) fn wide_formats() -> Vec<Format> {
     let mut list: Vec<Format> =
         formats::CATALOGUE.iter().map(|row| row.format).filter(|f| (9..=16).contains(&f.width())).collect();
@@ -64,7 +67,8 @@ pub(crate) fn wide_formats() -> Vec<Format> {
     for (k, p) in [(9, 4), (12, 4), (13, 5), (15, 7), (16, 8), (16, 10), (16, 13)] {
         names.push(format!("ieee:k={k},p={p}"));
     }
-    // Twice the classes of its binary64 magnitudes are 2^64 and 8: a product that wraps would be a small table.
+    // Twice the classes of its binary64 magnitudes are 2^64 and 8: a product that wraps would be a
+    // small table.
     names.push("minifloat:k=16,p=5,bias=4096,signed=false,specials=finite".into());
     for specials in ["finite", "ieee", "nan-allones", "nan-negzero", "p3109-extended"] {
         for subnormals in ["gradual", "tesla", "flush", "none"] {
@@ -147,7 +151,8 @@ pub(crate) fn data<T: Element>(class: &str, target: &Format, length: usize, seed
                     T::from_bits((word >> 40 & 1) << (T::FORMAT.width() - 1))
                 }
                 "ties" => {
-                    // A few bits set after the leading one: values, midpoints, and their neighbours.
+                    // A few bits set after the leading one: values, midpoints, and their
+                    // neighbours.
                     let keep = target.precision().min(stored);
                     let bits = word & (((1 << keep) - 1) << (stored - keep));
                     let near = [0, 0, 1, u64::MAX][usize::try_from(word >> 60 & 3).unwrap_or(0)];

@@ -1,8 +1,10 @@
-//! Many tiny updates (`docs/semantics.md`, S5; Fitzgibbon and Felix, "On stochastic rounding with few random bits"): a number
-//! at 1 to which the same small step is added again and again, under nearest and stochastic rounding.
+//! Many tiny updates (`docs/semantics.md`, S5; Fitzgibbon and Felix, "On stochastic rounding with
+//! few random bits"): a number at 1 to which the same small step is added again and again, under
+//! nearest and stochastic rounding.
 //!
-//! Expected values are exact up to `f64` sums: a stochastic rounding has two results and the number of random words that give
-//! each, so the distribution after every step follows from the one before.
+//! Expected values are exact up to `f64` sums: a stochastic rounding has two results and the number
+//! of random words that give each, so the distribution after every step follows from the one
+//! before.
 
 use std::collections::BTreeMap;
 
@@ -201,7 +203,8 @@ impl Adder {
         if low == high {
             return Ok((low, high, 0.0));
         }
-        // All modes move away from zero from some word on: the first that does lies in (below, first].
+        // All modes move away from zero from some word on: the first that does lies in (below,
+        // first].
         let (mut below, mut first) = (0, most);
         while first - below > 1 {
             let middle = u64::midpoint(below, first);
@@ -260,7 +263,8 @@ fn mean_and_error(values: &[f64]) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// At 1 the spacing is 1/8, so a step of 2^−8 has ν = 1/32: A gives ⌊2^N/32⌋ of 2^N words, B rounds half up, C half to even.
+    /// At 1 the spacing is 1/8, so a step of 2^−8 has ν = 1/32: A gives ⌊2^N/32⌋ of 2^N words, B
+    /// rounds half up, C half to even.
     #[test]
     fn branches_count_words() {
         let format: Format = "cfloat8_1_4_3:bias=7".parse().expect("a name");

@@ -1,7 +1,9 @@
-//! A mask of the largest finite value in place of −∞ (the talk, "Example: Attention masking in transformers").
+//! A mask of the largest finite value in place of −∞ (the talk, "Example: Attention masking in
+//! transformers").
 //!
-//! logsumexp(v) = logsumexp(v − max v) + max v. Where the scores that count are near −max already, a masked position of −max
-//! keeps weight. Sums, exponentials and logarithms are those of binary64, each correctly rounded.
+//! logsumexp(v) = logsumexp(v − max v) + max v. Where the scores that count are near −max already,
+//! a masked position of −max keeps weight. Sums, exponentials and logarithms are those of binary64,
+//! each correctly rounded.
 
 use smallfloat::math::Elementary;
 use smallfloat::{Datum, Format};

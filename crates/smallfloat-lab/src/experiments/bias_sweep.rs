@@ -1,5 +1,6 @@
-//! The error of Tesla's configurable formats at every bias (`docs/tesla.md`): how much a tensor's own bias is worth against one
-//! for all, how wide the best range of biases is, and what the two readings of denormals cost.
+//! The error of Tesla's configurable formats at every bias (`docs/tesla.md`): how much a tensor's
+//! own bias is worth against one for all, how wide the best range of biases is, and what the two
+//! readings of denormals cost.
 
 use rayon::prelude::*;
 use smallfloat::FormatSpec;

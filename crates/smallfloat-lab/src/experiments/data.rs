@@ -1,4 +1,5 @@
-//! Numbers for experiments: generated from a seed, a built-in sample of a network's tensors, or a file's.
+//! Numbers for experiments: generated from a seed, a built-in sample of a network's tensors, or a
+//! file's.
 
 use std::path::Path;
 
@@ -8,8 +9,8 @@ use smallfloat_tensor::{Dtype, Source};
 
 use crate::error::Error;
 
-/// Independent random numbers: Philox4x32-10 with the seed as key; each purpose has a stream of its own. The same on
-/// every machine.
+/// Independent random numbers: Philox4x32-10 with the seed as key; each purpose has a stream of its
+/// own. The same on every machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Random {
     words: Philox,
@@ -27,8 +28,8 @@ impl Random {
         unit_interval(a, b)
     }
 
-    /// Element `i` of a normal distribution with mean 0 and standard deviation 1 (Box and Muller's transform of two
-    /// uniform numbers).
+    /// Element `i` of a normal distribution with mean 0 and standard deviation 1 (Box and Muller's
+    /// transform of two uniform numbers).
     pub fn normal(&self, i: u64) -> f64 {
         let [a, b, c, d] = self.words.block(i);
         let radius = (-2.0 * libm::log(unit_interval(a, b))).sqrt();
@@ -105,9 +106,10 @@ const LAYERS: u64 = 8;
 const ROWS: u64 = 32;
 const ROW: usize = 128;
 
-/// A small model of a network: eight layers with weights, activations and gradients. Their sizes are made up, the shapes of
-/// their distributions are those that the literature reports: weights about normal with a scale of their own for each layer;
-/// activations half of them zero, a few large ones; gradients over many binades, smaller from layer to layer.
+/// A small model of a network: eight layers with weights, activations and gradients. Their sizes
+/// are made up, the shapes of their distributions are those that the literature reports: weights
+/// about normal with a scale of their own for each layer; activations half of them zero, a few
+/// large ones; gradients over many binades, smaller from layer to layer.
 pub fn sample(seed: u64) -> Vec<Tensor> {
     let mut tensors = Vec::new();
     for (stream, role) in (1..).zip([Role::Weights, Role::Activations, Role::Gradients]) {

@@ -1,5 +1,5 @@
-//! The talk's comparison of 8-bit formats ("Comparison table: Existing FP8 implementations"), computed from the catalogue, beside
-//! what the slide prints.
+//! The talk's comparison of 8-bit formats ("Comparison table: Existing FP8 implementations"),
+//! computed from the catalogue, beside what the slide prints.
 
 use smallfloat::{Family, Format};
 
@@ -15,7 +15,8 @@ const PAIRS: [(&str, [&str; 2]); 4] = [
     ("Tesla", ["cfloat8_1_4_3:bias=7", "cfloat8_1_5_2:bias=15"]),
 ];
 
-/// The slide's rows: the decision in its words, and its first eight columns. An empty cell is empty there.
+/// The slide's rows: the decision in its words, and its first eight columns. An empty cell is empty
+/// there.
 const PRINTED: [(&str, [&str; 8]); 6] = [
     (
         "The set of nonreal values is the same for each format",

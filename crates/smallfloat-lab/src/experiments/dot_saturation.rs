@@ -1,8 +1,8 @@
 //! Dot products whose sums overflow (the talk, "On Saturation").
 //!
-//! First the talk's table: the same terms in three orders and a tree, under each rule for overflow. Then its three
-//! questions on random or real vectors: how large errors are, whether infinities replaced by half the largest value err
-//! less, and how often a reduction under OvINF gives NaN.
+//! First the talk's table: the same terms in three orders and a tree, under each rule for overflow.
+//! Then its three questions on random or real vectors: how large errors are, whether infinities
+//! replaced by half the largest value err less, and how often a reduction under OvINF gives NaN.
 
 use rayon::prelude::*;
 use smallfloat::formats::BINARY16;
@@ -181,7 +181,8 @@ impl Setup<'_> {
             .map(|rule| Outcome { result: tree.dot(&Unit::new(&self.accumulator, rule), &pairs), exact })
     }
 
-    /// Weights and activations in the format. The dot product's standard deviation is load × the accumulator's largest value.
+    /// Weights and activations in the format. The dot product's standard deviation is load × the
+    /// accumulator's largest value.
     #[expect(clippy::cast_precision_loss, reason = "lengths are below 2^20")]
     fn vectors(&self, load: f64, stream: u64) -> Vec<(Datum, Datum)> {
         let unit = Unit::new(&self.format, Overflow::Saturate);
@@ -203,7 +204,8 @@ impl Setup<'_> {
     }
 }
 
-/// A run of elements of a tensor drawn by chance, the larger tensors more often, and the tensor's root mean square.
+/// A run of elements of a tensor drawn by chance, the larger tensors more often, and the tensor's
+/// root mean square.
 fn real_weights(tensors: &[Tensor], length: usize, random: &Random) -> Option<(Vec<f64>, f64)> {
     let runs = |tensor: &Tensor| (tensor.values.len() / length) as u64;
     let all: u64 = tensors.iter().map(runs).sum();

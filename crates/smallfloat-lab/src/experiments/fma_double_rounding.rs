@@ -1,5 +1,6 @@
-//! x·y + z through a wider format (the talk, "Incorrect rounding under float32"): rounded to the wider format first and
-//! then to the result, against rounded once. All triples of finite operands are tried, grouped by equal products.
+//! x·y + z through a wider format (the talk, "Incorrect rounding under float32"): rounded to the
+//! wider format first and then to the result, against rounded once. All triples of finite operands
+//! are tried, grouped by equal products.
 
 use std::collections::HashMap;
 

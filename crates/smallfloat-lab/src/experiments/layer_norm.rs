@@ -1,7 +1,8 @@
 //! A norm whose sum of squares overflows (the talk, "Example: batch/layer normalization").
 //!
-//! M holds N numbers uniform in (0, 1), times 128, in an 8-bit format with the largest value F. ν = √Σ mᵢ² is about
-//! 128 · √(N/3); where the sum saturates at F it is √F whatever N is: 15.49 for F = 240, a plausible number.
+//! M holds N numbers uniform in (0, 1), times 128, in an 8-bit format with the largest value F. ν =
+//! √Σ mᵢ² is about 128 · √(N/3); where the sum saturates at F it is √F whatever N is: 15.49 for F =
+//! 240, a plausible number.
 
 use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32};
 use smallfloat::ops::{Operation, Sum};
@@ -21,7 +22,8 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
         Some(_) => vec![options.accumulator_or(BINARY16)?],
         None => vec![format, BINARY16, BFLOAT16, BINARY32],
     };
-    // 128 where the largest value is 240: one binade below the top, so that M uses the range and does not saturate.
+    // 128 where the largest value is 240: one binade below the top, so that M uses the range and
+    // does not saturate.
     let scale = scaled(1.0, binade(float(format.max_finite())));
     let mut findings = Findings::new("layer-norm")
         .set("--format", format.to_string())

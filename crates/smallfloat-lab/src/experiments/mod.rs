@@ -1,9 +1,9 @@
-//! The experiments of the P3109 working group's talk ("Report from IEEE WG P3109: Arithmetic Formats for Machine Learning"),
-//! as functions that anyone can run again and vary.
+//! The experiments of the P3109 working group's talk ("Report from IEEE WG P3109: Arithmetic
+//! Formats for Machine Learning"), as functions that anyone can run again and vary.
 //!
-//! Each takes [`Options`] and gives [`Findings`]. Numbers that a format holds are rounded by the core, once an operation;
-//! statistics over them are sums in `f64`. Random numbers come from Philox with the seed, so findings are the same on every
-//! machine and for any number of threads.
+//! Each takes [`Options`] and gives [`Findings`]. Numbers that a format holds are rounded by the
+//! core, once an operation; statistics over them are sums in `f64`. Random numbers come from Philox
+//! with the seed, so findings are the same on every machine and for any number of threads.
 //!
 //! ```
 //! use smallfloat_lab::experiments::{Experiment, Options};
@@ -250,7 +250,8 @@ impl Experiment {
     /// Runs the experiment.
     ///
     /// # Errors
-    /// An option that it does not take or whose value is outside its range, an unknown format, a file that can't be read.
+    /// An option that it does not take or whose value is outside its range, an unknown format, a
+    /// file that can't be read.
     pub fn run(&self, options: &Options) -> Result<Findings, Error> {
         options.check()?;
         if let Some(knob) = options.given().find(|knob| !self.knobs.contains(knob)) {

@@ -1,7 +1,9 @@
-//! −0 at conversion (the talk, "Convert" and "Negative zero: pros and cons"): kept, made 0, or made NaN.
+//! −0 at conversion (the talk, "Convert" and "Negative zero: pros and cons"): kept, made 0, or made
+//! NaN.
 //!
-//! Where −0 becomes NaN, so does every small negative number that rounds to it. How many NaNs that makes of a network's
-//! tensors, and how many rows of its matrices they spoil; and what 1/(1/−∞) is under each rule.
+//! Where −0 becomes NaN, so does every small negative number that rounds to it. How many NaNs that
+//! makes of a network's tensors, and how many rows of its matrices they spoil; and what 1/(1/−∞) is
+//! under each rule.
 
 use smallfloat::formats::E5M2;
 use smallfloat::ops::{Operation, Semantics};

@@ -1,8 +1,9 @@
-//! Error against dynamic range (the talk, "What precision?": "Higher P => lower dynamic range"; "4 is good for weights and
-//! activations, 3 for gradients"): Binary8p1se to Binary8p7se on given tensors.
+//! Error against dynamic range (the talk, "What precision?": "Higher P => lower dynamic range"; "4
+//! is good for weights and activations, 3 for gradients"): Binary8p1se to Binary8p7se on given
+//! tensors.
 //!
-//! A tensor may have a power of two of its own, or all tensors share one. The first asks for precision alone; the second asks for
-//! range too, since tensors differ in size.
+//! A tensor may have a power of two of its own, or all tensors share one. The first asks for
+//! precision alone; the second asks for range too, since tensors differ in size.
 
 use rayon::prelude::*;
 use smallfloat::{Domain, Format, Parameters, Signedness, Specials, Subnormals};
@@ -144,7 +145,8 @@ impl Ratios {
     }
 }
 
-/// The format with all its values times 2^−e, which rounds as the format does after a multiplication by 2^e.
+/// The format with all its values times 2^−e, which rounds as the format does after a
+/// multiplication by 2^e.
 fn at_scale(format: &Format, e: i32) -> Result<Format, Error> {
     Ok(Format::minifloat(Parameters {
         width: format.width(),

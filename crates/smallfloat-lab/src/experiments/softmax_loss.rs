@@ -1,7 +1,9 @@
-//! The infinite loss of an untrained network (the talk, "Summary: Numerics of AI"): two layers with weights of standard
-//! deviation 1 on 784 inputs give scores of some hundreds, and −log(softmax(y)\[l\]) is infinite in binary32.
+//! The infinite loss of an untrained network (the talk, "Summary: Numerics of AI"): two layers with
+//! weights of standard deviation 1 on 784 inputs give scores of some hundreds, and
+//! −log(softmax(y)\[l\]) is infinite in binary32.
 //!
-//! The network runs in the format: every product-and-add, exponential, quotient and logarithm is rounded once.
+//! The network runs in the format: every product-and-add, exponential, quotient and logarithm is
+//! rounded once.
 
 use rayon::prelude::*;
 use smallfloat::Datum;

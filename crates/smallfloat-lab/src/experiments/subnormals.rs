@@ -1,4 +1,5 @@
-//! The range that subnormals add (the talk, "On subnormals"): exponent field 0 as a subnormal binade, and as an ordinary one.
+//! The range that subnormals add (the talk, "On subnormals"): exponent field 0 as a subnormal
+//! binade, and as an ordinary one.
 
 use smallfloat::{Class, Format, Parameters, Subnormals};
 

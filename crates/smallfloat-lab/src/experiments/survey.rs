@@ -1,4 +1,5 @@
-//! What real and made-up networks' tensors become in a format, with a power of two of their own or without.
+//! What real and made-up networks' tensors become in a format, with a power of two of their own or
+//! without.
 
 use smallfloat::{Class, Format};
 use smallfloat_kernels::Encoder;

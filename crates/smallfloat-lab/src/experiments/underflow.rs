@@ -1,5 +1,6 @@
-//! What of a network becomes 0 or subnormal (the talk, "On subnormals" and "Negative zero"): for several formats, with the
-//! tensors as they are and with a power of two for each, with subnormals and without.
+//! What of a network becomes 0 or subnormal (the talk, "On subnormals" and "Negative zero"): for
+//! several formats, with the tensors as they are and with a power of two for each, with subnormals
+//! and without.
 
 use smallfloat::{Format, Parameters, Subnormals};
 

@@ -1,4 +1,5 @@
-//! An operation step by step: operands, exact result, its place among the format's values, rounding, range, code.
+//! An operation step by step: operands, exact result, its place among the format's values,
+//! rounding, range, code.
 
 use serde::{Deserialize, Serialize};
 use smallfloat::ops::{Operand, Operation, OperationOptions, Semantics};
@@ -22,7 +23,8 @@ pub struct Request {
     /// The result's format; the operands' if left out.
     #[serde(default)]
     pub to: Option<String>,
-    /// The operands as numbers or codes; numbers that the format lacks are rounded by its default first.
+    /// The operands as numbers or codes; numbers that the format lacks are rounded by its default
+    /// first.
     pub operands: Vec<String>,
     /// How the result becomes a code.
     #[serde(default)]

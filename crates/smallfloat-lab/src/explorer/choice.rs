@@ -93,8 +93,8 @@ pub enum Reading {
 }
 
 impl Typed {
-    /// Reads a text: `0x39` and `0b0_0111_001` are codes, everything else is a number, and so is what follows a `=`. A
-    /// hexadecimal float has a point or a `p`.
+    /// Reads a text: `0x39` and `0b0_0111_001` are codes, everything else is a number, and so is
+    /// what follows a `=`. A hexadecimal float has a point or a `p`.
     pub(super) fn parse(text: &str, format: &Format) -> Result<Self, Error> {
         check_length(text)?;
         let text = text.trim();

@@ -1,4 +1,5 @@
-//! Formats side by side: cards, how many values each binade has, and where one number falls in each.
+//! Formats side by side: cards, how many values each binade has, and where one number falls in
+//! each.
 
 use serde::{Deserialize, Serialize};
 use smallfloat::{Datum, Exact, Flags, Format, project};

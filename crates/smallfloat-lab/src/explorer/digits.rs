@@ -1,4 +1,5 @@
-//! Binary digits under one another, aligned at the point: how terms of different size meet in a sum.
+//! Binary digits under one another, aligned at the point: how terms of different size meet in a
+//! sum.
 
 use serde::Serialize;
 use smallfloat::{Exact, Format, Subnormals};
@@ -27,8 +28,8 @@ pub struct Picture {
     pub bottom: i32,
     /// The rows.
     pub rows: Vec<Row>,
-    /// The power of two of the last place that the destination keeps at the exact result; none where its values are not
-    /// evenly spaced there.
+    /// The power of two of the last place that the destination keeps at the exact result; none
+    /// where its values are not evenly spaced there.
     pub last_kept: Option<i32>,
 }
 
@@ -67,7 +68,8 @@ pub(super) fn picture(values: &[(&str, Exact)], last_kept: Option<i32>) -> Optio
     Some(Picture { top, bottom, rows, last_kept: last_kept.filter(|place| *place >= bottom) })
 }
 
-/// The power of two of the last place that a format keeps at a value, on its grid continued beyond the largest value.
+/// The power of two of the last place that a format keeps at a value, on its grid continued beyond
+/// the largest value.
 pub(super) fn last_kept(x: Exact, format: &Format) -> Option<i32> {
     let Exact::Finite { significand, exponent, .. } = x else { return None };
     let leading = exponent.saturating_add_unsigned(significand.checked_ilog2()?);

@@ -103,7 +103,8 @@ impl Dyadic {
         (self.integer.bits() <= MOST_BITS).then(|| format!("{}p{}", self.integer, self.exponent))
     }
 
-    /// The value in decimal: as `f64` prints it where `f64` has it, else rounded and marked with `≈`.
+    /// The value in decimal: as `f64` prints it where `f64` has it, else rounded and marked with
+    /// `≈`.
     pub(super) fn decimal(&self) -> String {
         let magnitude = self.integer.magnitude();
         let cut = magnitude.bits().saturating_sub(127);
@@ -121,7 +122,8 @@ impl Dyadic {
     }
 }
 
-/// An exact value in decimal: as `f64` prints it where `f64` has it, else rounded and marked with `≈`.
+/// An exact value in decimal: as `f64` prints it where `f64` has it, else rounded and marked with
+/// `≈`.
 pub(super) fn decimal(exact: Exact) -> String {
     let sign = if exact.is_negative() { "-" } else { "" };
     match exact {

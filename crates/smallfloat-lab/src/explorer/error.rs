@@ -2,7 +2,8 @@
 
 use smallfloat::Format;
 
-/// Why a question has no answer, and what would be right. Messages are for people: a page shows them as they are.
+/// Why a question has no answer, and what would be right. Messages are for people: a page shows
+/// them as they are.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -96,7 +97,8 @@ impl From<smallfloat::Error> for Error {
     }
 }
 
-/// The longest text of a number: every decimal that lies halfway between two values of a 16-bit format fits.
+/// The longest text of a number: every decimal that lies halfway between two values of a 16-bit
+/// format fits.
 const MOST_CHARACTERS: usize = 20_000;
 
 /// Refuses texts so long that they only cost time.

@@ -35,8 +35,8 @@ pub struct Cell {
     pub negative: bool,
     /// The value in decimal; of a page that of its first code.
     pub text: String,
-    /// Where the magnitude lies between the smallest (0) and the largest (1), on a logarithmic scale; none for what is no
-    /// number and for zero.
+    /// Where the magnitude lies between the smallest (0) and the largest (1), on a logarithmic
+    /// scale; none for what is no number and for zero.
     pub level: Option<f64>,
 }
 

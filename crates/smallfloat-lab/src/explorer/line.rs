@@ -1,7 +1,8 @@
 //! The number line: where a format's values lie in a window, on a linear or a logarithmic scale.
 //!
-//! Places are `f64` in units that fit every format: on the linear scale multiples of 2^unit, which brings the largest value
-//! between 1 and 2; on the logarithmic scale log2 |x| of the positive values. They are for drawing; the values beside them are exact.
+//! Places are `f64` in units that fit every format: on the linear scale multiples of 2^unit, which
+//! brings the largest value between 1 and 2; on the logarithmic scale log2 |x| of the positive
+//! values. They are for drawing; the values beside them are exact.
 
 use serde::{Deserialize, Serialize};
 use smallfloat::{Datum, Format};
@@ -86,7 +87,8 @@ fn place(datum: Datum, scale: Scale, unit: i32) -> f64 {
     }
 }
 
-/// The codes of a format's different finite values, ascending: without −0 and without codes that are flushed to 0.
+/// The codes of a format's different finite values, ascending: without −0 and without codes that
+/// are flushed to 0.
 fn ascending(format: &Format) -> impl Iterator<Item = (u64, Datum)> + '_ {
     let last_positive = format.max_code() >> u32::from(format.is_signed());
     let (positive, negative) = (0..=last_positive, last_positive + 1..=format.max_code());

@@ -1,7 +1,9 @@
-//! The model behind the explorer's page: a question as plain data, an answer as plain data, and no state between them.
+//! The model behind the explorer's page: a question as plain data, an answer as plain data, and no
+//! state between them.
 //!
-//! [`answer`] takes every [`Question`]; [`tensor::overlap`] takes the bytes of a file. Whoever serves them (a web server, a test)
-//! needs to know nothing of numbers, and the page that shows answers computes nothing but pixels.
+//! [`answer`] takes every [`Question`]; [`tensor::overlap`] takes the bytes of a file. Whoever
+//! serves them (a web server, a test) needs to know nothing of numbers, and the page that shows
+//! answers computes nothing but pixels.
 
 pub mod arithmetic;
 pub mod card;
@@ -81,8 +83,8 @@ pub enum Answer {
 /// Answers a question. The same question always has the same answer.
 ///
 /// # Errors
-/// Names, codes and values that are not understood, and windows and pages that do not exist; the message says what would
-/// be right.
+/// Names, codes and values that are not understood, and windows and pages that do not exist; the
+/// message says what would be right.
 pub fn answer(question: &Question) -> Result<Answer, Error> {
     Ok(match question {
         Question::Catalogue => Answer::Catalogue(card::catalogue()),

@@ -1,4 +1,5 @@
-//! A value on its way into a format: between which neighbours it lies, and where every mode takes it.
+//! A value on its way into a format: between which neighbours it lies, and where every mode takes
+//! it.
 
 use serde::{Deserialize, Serialize};
 use smallfloat::{Exact, Flags, Format, Projection, RandomBits, Rounding, project};
@@ -216,7 +217,8 @@ impl Operand {
         }
     }
 
-    /// The results for all words of N bits: they grow with the word, so that one bisection finds where they change.
+    /// The results for all words of N bits: they grow with the word, so that one bisection finds
+    /// where they change.
     fn stochastic(
         &self,
         to: &Format,

@@ -1,4 +1,5 @@
-//! A tensor over the ranges of formats: its histogram by binade, and what each format would do to it.
+//! A tensor over the ranges of formats: its histogram by binade, and what each format would do to
+//! it.
 
 use serde::Serialize;
 use smallfloat::formats::BINARY64;
@@ -54,7 +55,8 @@ pub struct Quantized {
     pub format: String,
     /// Elements beyond the range, infinities included.
     pub saturated: u64,
-    /// Numbers that would become NaN: negative ones in a format without sign, zeros in a format without zero.
+    /// Numbers that would become NaN: negative ones in a format without sign, zeros in a format
+    /// without zero.
     pub lost: u64,
     /// Elements that would become subnormal values.
     pub subnormal: u64,
@@ -62,18 +64,20 @@ pub struct Quantized {
     pub underflowed: u64,
     /// 10·log10(Σx² / Σ(x − q)²) over the finite elements; none if all are exact.
     pub sqnr_db: Option<f64>,
-    /// For formats whose bias is data: the bias with the least squared error, and the format with it.
+    /// For formats whose bias is data: the bias with the least squared error, and the format with
+    /// it.
     pub best: Option<(i32, String)>,
 }
 
 /// Elements that are worked on at once.
 const PIECE: usize = 4 * ErrorSums::BLOCK;
 
-/// Reads a `.safetensors` or `.npy` file from memory, and tells of one of its tensors what formats would do to it: of the
-/// one named, or of the largest one.
+/// Reads a `.safetensors` or `.npy` file from memory, and tells of one of its tensors what formats
+/// would do to it: of the one named, or of the largest one.
 ///
 /// # Errors
-/// Files that are refused, tensors that are not there or hold no numbers, and format names that are not understood.
+/// Files that are refused, tensors that are not there or hold no numbers, and format names that are
+/// not understood.
 pub fn overlap(
     file: &str,
     bytes: Vec<u8>,

@@ -1,8 +1,9 @@
 //! The folders of a crate and which way they import.
 //!
-//! A room is a folder of `src`, or a file beside `lib.rs`. A path in `use` or in code that begins with
-//! `crate`, `super` or `self` is an import from the room of the file that defines the name; names that a
-//! `mod.rs` or `lib.rs` re-exports are followed to that file. Modules for tests are left out.
+//! A room is a folder of `src`, or a file beside `lib.rs`. A path in `use` or in code that begins
+//! with `crate`, `super` or `self` is an import from the room of the file that defines the name;
+//! names that a `mod.rs` or `lib.rs` re-exports are followed to that file. Modules for tests are
+//! left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,7 +1,7 @@
 //! The element types of safetensors files.
 //!
-//! The list is that of the safetensors format (crate `safetensors` 0.8, `Dtype`). Small formats outside it, such as
-//! CFloat8, travel as [`Dtype::U8`] or [`Dtype::U16`] codes.
+//! The list is that of the safetensors format (crate `safetensors` 0.8, `Dtype`). Small formats
+//! outside it, such as CFloat8, travel as [`Dtype::U8`] or [`Dtype::U16`] codes.
 
 use crate::error::by_name;
 
@@ -84,8 +84,8 @@ impl Dtype {
         matches!(self, Self::F64 | Self::F32 | Self::F16 | Self::BF16)
     }
 
-    /// The fewest bytes that hold whole elements: the element itself, or for types below a byte the group that fills
-    /// whole bytes (one byte of two F4, three bytes of four F6).
+    /// The fewest bytes that hold whole elements: the element itself, or for types below a byte the
+    /// group that fills whole bytes (one byte of two F4, three bytes of four F6).
     pub const fn group_bytes(self) -> usize {
         match self.bits() {
             4 => 1,
@@ -103,7 +103,8 @@ impl Dtype {
         }
     }
 
-    /// The bytes that `elements` of this type take; `None` where they overflow or don't fill whole bytes.
+    /// The bytes that `elements` of this type take; `None` where they overflow or don't fill whole
+    /// bytes.
     pub const fn byte_len(self, elements: u64) -> Option<u64> {
         match elements.checked_mul(self.bits() as u64) {
             Some(bits) if bits % 8 == 0 => Some(bits / 8),
@@ -112,8 +113,8 @@ impl Dtype {
     }
 }
 
-/// The number of elements of a shape, or `None` where a product of its non-zero dimensions overflows 64 bits: such a
-/// shape has no strides, even where a zero makes it empty.
+/// The number of elements of a shape, or `None` where a product of its non-zero dimensions
+/// overflows 64 bits: such a shape has no strides, even where a zero makes it empty.
 pub(crate) fn elements(shape: &[u64]) -> Option<u64> {
     let product = shape.iter().filter(|&&d| d != 0).try_fold(1u64, |product, &d| product.checked_mul(d))?;
     Some(if shape.contains(&0) { 0 } else { product })

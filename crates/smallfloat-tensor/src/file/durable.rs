@@ -1,15 +1,17 @@
 //! Files that are either the old one or the new one, whole.
 //!
-//! A [`DurableFile`] is written under a temporary name in the folder of its destination. [`DurableFile::commit`]
-//! flushes it to the disk, gives it its permissions, renames it over the destination in one step and flushes the
-//! folder. Until then, whatever happens, the destination is untouched; an error or a drop removes the temporary. A
-//! killed process leaves it behind under a name that [`leftovers`] finds. While a process works on a temporary it holds
-//! the system's lock on it, so that work in progress is not taken for a leftover.
+//! A [`DurableFile`] is written under a temporary name in the folder of its destination.
+//! [`DurableFile::commit`] flushes it to the disk, gives it its permissions, renames it over the
+//! destination in one step and flushes the folder. Until then, whatever happens, the destination is
+//! untouched; an error or a drop removes the temporary. A killed process leaves it behind under a
+//! name that [`leftovers`] finds. While a process works on a temporary it holds the system's lock
+//! on it, so that work in progress is not taken for a leftover.
 //!
-//! Details that are easy to get wrong: permissions are those of the file that is replaced, and otherwise what the
-//! process's umask leaves (temporary files by default are for the owner alone); a symbolic link stays a link and its
-//! target is replaced; without leave to overwrite, a file that appeared in the meantime is not replaced either; the
-//! rename disturbs nobody who still reads the old file, so that an input may be its own output.
+//! Details that are easy to get wrong: permissions are those of the file that is replaced, and
+//! otherwise what the process's umask leaves (temporary files by default are for the owner alone);
+//! a symbolic link stays a link and its target is replaced; without leave to overwrite, a file that
+//! appeared in the meantime is not replaced either; the rename disturbs nobody who still reads the
+//! old file, so that an input may be its own output.
 
 use std::ffi::OsString;
 use std::fs::{File, Permissions};
@@ -48,8 +50,8 @@ impl DurableFile {
     ///
     /// # Errors
     ///
-    /// If the path exists and `overwrite` is false, if it is something other than a regular file, if its folder does
-    /// not exist, or if a temporary can't be made there.
+    /// If the path exists and `overwrite` is false, if it is something other than a regular file,
+    /// if its folder does not exist, or if a temporary can't be made there.
     pub fn create(path: impl AsRef<Path>, overwrite: bool) -> Result<Self> {
         let path = path.as_ref();
         let target = resolve(path)?;
@@ -64,7 +66,8 @@ impl DurableFile {
         builder.permissions(<Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
         let temporary =
             builder.tempfile_in(folder).map_err(|e| Error::io("make a temporary file beside", path, e))?;
-        // The system lets go of it when we die. Where there are no locks, `leftovers` names live files too.
+        // The system lets go of it when we die. Where there are no locks, `leftovers` names live
+        // files too.
         #[cfg(unix)]
         let _ = temporary.as_file().try_lock();
         Ok(Self { temporary, target, path: path.to_path_buf(), overwrite, end: 0 })
@@ -132,8 +135,9 @@ impl DurableFile {
     ///
     /// # Errors
     ///
-    /// If any of these fails. The old file then is untouched and the temporary is removed; only where the last step
-    /// fails is the new file in place, without a promise that it outlives a power cut, and the message says so.
+    /// If any of these fails. The old file then is untouched and the temporary is removed; only
+    /// where the last step fails is the new file in place, without a promise that it outlives a
+    /// power cut, and the message says so.
     pub fn commit(self) -> Result<()> {
         check_target(&self.path, &self.target, self.overwrite)?;
         if let Ok(old) = fs::metadata(&self.target) {
@@ -157,7 +161,8 @@ impl DurableFile {
             .map_err(|e| Error::io("flush to disk the folder (the file itself is in place) of", &path, e))
     }
 
-    /// Takes over the permissions of the file to be replaced, and its owner where the system lets us.
+    /// Takes over the permissions of the file to be replaced, and its owner where the system lets
+    /// us.
     fn inherit(&self, old: &fs::Metadata) -> Result<()> {
         let file = self.temporary.as_file();
         #[cfg(unix)]
@@ -166,7 +171,8 @@ impl DurableFile {
             let owners = |m: &fs::Metadata| (m.uid(), m.gid());
             let differs = file.metadata().map_or(true, |new| owners(&new) != owners(old));
             if differs {
-                // Only root may give files away; for everybody else the new file is simply their own.
+                // Only root may give files away; for everybody else the new file is simply their
+                // own.
                 let _ = fchown(file, Some(old.uid()), Some(old.gid()));
             }
         }
@@ -195,8 +201,9 @@ pub fn write_file_durably(path: impl AsRef<Path>, bytes: &[u8], overwrite: bool)
     file.commit()
 }
 
-/// The temporary files that killed runs left beside the output `path`, sorted: nobody works on them, they may be removed.
-/// On file systems without locks, the file of a run that is still at work is among them.
+/// The temporary files that killed runs left beside the output `path`, sorted: nobody works on
+/// them, they may be removed. On file systems without locks, the file of a run that is still at
+/// work is among them.
 ///
 /// # Errors
 ///
@@ -227,7 +234,8 @@ pub fn leftovers(path: impl AsRef<Path>) -> Result<Vec<PathBuf>> {
 /// Renames a finished temporary over its target; removes it where that fails.
 #[cfg(unix)]
 fn replace(temporary: NamedTempFile, target: &Path) -> io::Result<()> {
-    // The C library's rename and not the bare system call of `persist`: fault tests stand between us and the library.
+    // The C library's rename and not the bare system call of `persist`: fault tests stand between
+    // us and the library.
     let path = temporary.into_temp_path();
     fs::rename(&path, target)?;
     path.keep().map(drop).map_err(|e| e.error)
@@ -249,8 +257,8 @@ fn is_locked(_path: &Path) -> bool {
     false
 }
 
-/// Whether an output may be begun at `path`: the checks of [`DurableFile::create`] without making anything, so that a
-/// long job can refuse before it reads its input.
+/// Whether an output may be begun at `path`: the checks of [`DurableFile::create`] without making
+/// anything, so that a long job can refuse before it reads its input.
 ///
 /// # Errors
 ///

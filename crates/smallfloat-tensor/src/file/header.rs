@@ -1,8 +1,9 @@
 //! The JSON header of a safetensors file, parsed without forgiveness.
 //!
-//! Source: safetensors format, section Format. `serde_json` does the JSON; the visitors here add what it and derived
-//! code leave open: duplicate keys are errors, order is kept, a tensor is an object (not an array that happens to have
-//! three items), no field is unknown or missing, `data_offsets` has exactly two numbers.
+//! Source: safetensors format, section Format. `serde_json` does the JSON; the visitors here add
+//! what it and derived code leave open: duplicate keys are errors, order is kept, a tensor is an
+//! object (not an array that happens to have three items), no field is unknown or missing,
+//! `data_offsets` has exactly two numbers.
 
 use std::cell::RefCell;
 use std::collections::HashSet;

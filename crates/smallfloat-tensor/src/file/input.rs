@@ -1,7 +1,7 @@
 //! Files open for reading: checked when opened, read at positions, streamed in bounded memory.
 //!
-//! Reads name their position and share no cursor, so that one open file serves several threads. The open file stays
-//! the file that it was: an output renamed over the same path does not disturb it.
+//! Reads name their position and share no cursor, so that one open file serves several threads. The
+//! open file stays the file that it was: an output renamed over the same path does not disturb it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use crate::error::{Error, Result};
 use crate::file::dtype;
 use crate::file::dtype::Dtype;
 
-/// A good size for the buffer of a streaming read: large enough to be fast, small enough to hold one for each thread.
+/// A good size for the buffer of a streaming read: large enough to be fast, small enough to hold
+/// one for each thread.
 pub const CHUNK_BYTES: usize = 2 << 20;
 
 /// A tensor in a file: what it is and where its bytes lie.

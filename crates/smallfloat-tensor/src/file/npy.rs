@@ -1,11 +1,13 @@
 //! A strict reader and a writer of NumPy's `.npy` files.
 //!
-//! Source: NumPy, `numpy.lib.format`, versions 1.0, 2.0 and 3.0: the magic string `\x93NUMPY`, two bytes of version,
-//! the header's length (16 bits, from version 2.0 on 32), a Python dictionary literal with exactly the keys `descr`,
-//! `fortran_order` and `shape`, padded with spaces and ended by a line break, then the data.
+//! Source: NumPy, `numpy.lib.format`, versions 1.0, 2.0 and 3.0: the magic string `\x93NUMPY`, two
+//! bytes of version, the header's length (16 bits, from version 2.0 on 32), a Python dictionary
+//! literal with exactly the keys `descr`, `fortran_order` and `shape`, padded with spaces and ended
+//! by a line break, then the data.
 //!
-//! Refused, with what to do instead: big-endian data, Fortran order, objects, structures and the raw `V` types into
-//! which NumPy turns the small floats it does not know. Refused as malformed: data shorter or longer than the shape.
+//! Refused, with what to do instead: big-endian data, Fortran order, objects, structures and the
+//! raw `V` types into which NumPy turns the small floats it does not know. Refused as malformed:
+//! data shorter or longer than the shape.
 
 use std::path::Path;
 
@@ -35,7 +37,8 @@ impl Npy {
     ///
     /// # Errors
     ///
-    /// If the file can't be read, breaks a rule of the format, or holds what this crate does not read.
+    /// If the file can't be read, breaks a rule of the format, or holds what this crate does not
+    /// read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::from_input(Input::open(path.as_ref())?)
     }
@@ -181,7 +184,8 @@ impl NpyWriter {
     ///
     /// # Errors
     ///
-    /// If NumPy has no such type, the shape overflows, or the output can't be begun; see [`DurableFile::create`].
+    /// If NumPy has no such type, the shape overflows, or the output can't be begun; see
+    /// [`DurableFile::create`].
     pub fn create(path: impl AsRef<Path>, dtype: Dtype, shape: &[u64], overwrite: bool) -> Result<Self> {
         let path = path.as_ref();
         let Some((descr, _)) = DESCRIPTIONS.iter().find(|(_, known)| *known == dtype) else {

@@ -1,7 +1,9 @@
-//! The header of an `.npy` file: a Python dictionary literal, of which exactly this much is understood.
+//! The header of an `.npy` file: a Python dictionary literal, of which exactly this much is
+//! understood.
 //!
-//! Source: NumPy, `numpy.lib.format`. Strings in either quote without escapes, `True` and `False`, tuples of whole
-//! numbers; each of the three keys once, in any order; a trailing comma may stand where Python allows it.
+//! Source: NumPy, `numpy.lib.format`. Strings in either quote without escapes, `True` and `False`,
+//! tuples of whole numbers; each of the three keys once, in any order; a trailing comma may stand
+//! where Python allows it.
 
 /// What the header says.
 #[derive(Debug, PartialEq, Eq)]
@@ -61,7 +63,8 @@ pub(crate) fn parse(text: &[u8]) -> Result<Header, Fault> {
     })
 }
 
-/// Everything before the data: magic, version, length and dictionary, padded to a multiple of 64 bytes as NumPy does.
+/// Everything before the data: magic, version, length and dictionary, padded to a multiple of 64
+/// bytes as NumPy does.
 pub(crate) fn text(magic: [u8; 6], descr: &str, shape: &[u64]) -> Vec<u8> {
     let mut tuple = shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
     if shape.len() == 1 {

@@ -1,8 +1,9 @@
 //! [`ordered`]: independent pieces of work on several threads, their results taken in order.
 //!
-//! A thread takes the next piece as soon as it is done with one, so that threads wait for each other only where the
-//! results pile up. Results are folded by the caller's thread, one after the other, whoever has made them: what is
-//! written, digested and added up does not depend on the number of threads, and the first error is the first in order.
+//! A thread takes the next piece as soon as it is done with one, so that threads wait for each
+//! other only where the results pile up. Results are folded by the caller's thread, one after the
+//! other, whoever has made them: what is written, digested and added up does not depend on the
+//! number of threads, and the first error is the first in order.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -72,7 +73,8 @@ impl<R> Shared<R> {
     }
 }
 
-/// Ends the work of all threads if one of them panics, so that nobody waits for what it has not done.
+/// Ends the work of all threads if one of them panics, so that nobody waits for what it has not
+/// done.
 struct StopOnPanic<'a, R>(&'a Shared<R>);
 
 impl<R> Drop for StopOnPanic<'_, R> {
@@ -83,11 +85,12 @@ impl<R> Drop for StopOnPanic<'_, R> {
     }
 }
 
-/// Calls `work` for 0..count on as many threads as the thread pool has, each with its own `scratch`, and `fold` with
-/// the results in order, on this thread. Gives the scratch of all threads, in no particular order.
+/// Calls `work` for 0..count on as many threads as the thread pool has, each with its own
+/// `scratch`, and `fold` with the results in order, on this thread. Gives the scratch of all
+/// threads, in no particular order.
 ///
-/// `work` runs outside of the thread pool; slices of at most [`ErrorSums::BLOCK`](smallfloat_kernels::ErrorSums::BLOCK)
-/// elements never return to it.
+/// `work` runs outside of the thread pool; slices of at most
+/// [`ErrorSums::BLOCK`](smallfloat_kernels::ErrorSums::BLOCK) elements never return to it.
 pub(crate) fn ordered<S: Send, R: Send>(
     count: u64,
     scratch: impl Fn() -> S + Sync,

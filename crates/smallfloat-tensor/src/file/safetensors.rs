@@ -1,13 +1,14 @@
 //! A strict reader of safetensors files.
 //!
-//! Source: safetensors format, section Format. A file is an 8-byte little-endian length N, N bytes of JSON, and the
-//! tensors' bytes. The reference reader accepts more than that text allows (duplicate names, a header that begins with
-//! white space or ends with line breaks, `null` metadata, tensors written as arrays); this one refuses it, since a
-//! file that two readers understand differently is a trap. Beyond the text it asks only that the product of a shape's
+//! Source: safetensors format, section Format. A file is an 8-byte little-endian length N, N bytes
+//! of JSON, and the tensors' bytes. The reference reader accepts more than that text allows
+//! (duplicate names, a header that begins with white space or ends with line breaks, `null`
+//! metadata, tensors written as arrays); this one refuses it, since a file that two readers
+//! understand differently is a trap. Beyond the text it asks only that the product of a shape's
 //! non-zero dimensions fits 64 bits, also where another dimension is zero.
 //!
-//! Nothing is allocated that the file's size does not justify: the header is bounded by the file and by
-//! [`MAX_HEADER_BYTES`], tensors are streamed.
+//! Nothing is allocated that the file's size does not justify: the header is bounded by the file
+//! and by [`MAX_HEADER_BYTES`], tensors are streamed.
 
 use std::path::Path;
 
@@ -33,7 +34,8 @@ impl SafeTensors {
     ///
     /// # Errors
     ///
-    /// If the file can't be read or breaks a rule of the format; the message names the tensor and the byte.
+    /// If the file can't be read or breaks a rule of the format; the message names the tensor and
+    /// the byte.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::from_input(Input::open(path.as_ref())?)
     }

@@ -1,17 +1,19 @@
 //! Writing safetensors files: layout first, data in any order, text last, whole or not at all.
 //!
-//! The names, types and shapes of all tensors are given when a [`Sink`] is created; where every byte goes is known
-//! from then on, so tensors can be written in pieces, in any order and by several threads, straight to their place.
+//! The names, types and shapes of all tensors are given when a [`Sink`] is created; where every
+//! byte goes is known from then on, so tensors can be written in pieces, in any order and by
+//! several threads, straight to their place.
 //!
-//! Free text may hold what only the data can tell, such as digests. So the text given at the beginning is a draft: it
-//! fixes how much room the header has, and [`Sink::finish_with`] replaces it by the final text, which must fit (the
-//! rest becomes the padding of spaces that the format allows). A draft with digests of the right length, all zeros,
-//! reserves exactly what is needed; [`SinkOptions::reserve`] adds to it where lengths are not known either. The header
-//! is written last, so an unfinished file is no safetensors file.
+//! Free text may hold what only the data can tell, such as digests. So the text given at the
+//! beginning is a draft: it fixes how much room the header has, and [`Sink::finish_with`] replaces
+//! it by the final text, which must fit (the rest becomes the padding of spaces that the format
+//! allows). A draft with digests of the right length, all zeros, reserves exactly what is needed;
+//! [`SinkOptions::reserve`] adds to it where lengths are not known either. The header is written
+//! last, so an unfinished file is no safetensors file.
 //!
-//! Tensors lie in the file by descending size of their elements, and among equals in the order given, so that each is
-//! aligned (as the reference writer has it). Only the layout, the data and the text decide the bytes of the file, not
-//! the order or the pieces in which they were written.
+//! Tensors lie in the file by descending size of their elements, and among equals in the order
+//! given, so that each is aligned (as the reference writer has it). Only the layout, the data and
+//! the text decide the bytes of the file, not the order or the pieces in which they were written.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -117,8 +119,9 @@ impl Sink {
     ///
     /// # Errors
     ///
-    /// If two tensors or two keys of the text have one name, a shape overflows or does not fill whole bytes, the header
-    /// would be above the format's limit, or the output can't be begun (see [`DurableFile::create`]).
+    /// If two tensors or two keys of the text have one name, a shape overflows or does not fill
+    /// whole bytes, the header would be above the format's limit, or the output can't be begun (see
+    /// [`DurableFile::create`]).
     pub fn create(
         path: impl AsRef<Path>,
         tensors: Vec<TensorSpec>,
@@ -184,8 +187,9 @@ impl Sink {
         8 + self.header_len + self.tensors.iter().map(|slot| slot.len).sum::<u64>()
     }
 
-    /// Writes little-endian bytes of a tensor, named by its place in the list given to [`create`](Self::create), at
-    /// `offset` bytes from its beginning. Several threads may write at once.
+    /// Writes little-endian bytes of a tensor, named by its place in the list given to
+    /// [`create`](Self::create), at `offset` bytes from its beginning. Several threads may write at
+    /// once.
     ///
     /// # Errors
     ///
@@ -233,8 +237,8 @@ impl Sink {
         Ok(())
     }
 
-    /// The SHA-256 of a tensor's bytes in hexadecimal. What was not digested while it was written (all of it without
-    /// [`SinkOptions::digests`]; what came out of order with it) is read back.
+    /// The SHA-256 of a tensor's bytes in hexadecimal. What was not digested while it was written
+    /// (all of it without [`SinkOptions::digests`]; what came out of order with it) is read back.
     ///
     /// # Errors
     ///
@@ -270,7 +274,8 @@ impl Sink {
     ///
     /// # Errors
     ///
-    /// If a tensor is not complete, or writing, flushing or renaming fails; the old output then is untouched.
+    /// If a tensor is not complete, or writing, flushing or renaming fails; the old output then is
+    /// untouched.
     pub fn finish(self) -> Result<()> {
         self.seal(None)?.commit()
     }
@@ -284,12 +289,13 @@ impl Sink {
         self.seal(Some(metadata))?.commit()
     }
 
-    /// Writes the header, with this text or the draft, and stops before the rename: the file is whole and can be
-    /// verified at [`Sealed::temporary_path`] before it replaces the old one.
+    /// Writes the header, with this text or the draft, and stops before the rename: the file is
+    /// whole and can be verified at [`Sealed::temporary_path`] before it replaces the old one.
     ///
     /// # Errors
     ///
-    /// If a tensor is not complete, the text does not fit the room that was reserved, or writing fails.
+    /// If a tensor is not complete, the text does not fit the room that was reserved, or writing
+    /// fails.
     pub fn seal(self, metadata: Option<&[(String, String)]>) -> Result<Sealed> {
         for slot in &self.tensors {
             self.check_complete(slot)?;

@@ -1,7 +1,7 @@
 //! One way into every kind of file that holds tensors.
 //!
-//! The kind is told by content, never by name: a renamed file is read as what it is, and a file of a kind that other
-//! tools write (a PyTorch checkpoint, GGUF, HDF5) is named in the message.
+//! The kind is told by content, never by name: a renamed file is read as what it is, and a file of
+//! a kind that other tools write (a PyTorch checkpoint, GGUF, HDF5) is named in the message.
 
 use std::path::Path;
 
@@ -18,7 +18,8 @@ use crate::file::safetensors::SafeTensors;
 pub enum SourceKind {
     /// A safetensors file: any number of tensors and free text.
     SafeTensors,
-    /// A NumPy array: one tensor, named after the file without its extension (`layer.0.npy` holds `layer.0`).
+    /// A NumPy array: one tensor, named after the file without its extension (`layer.0.npy` holds
+    /// `layer.0`).
     Npy,
 }
 
@@ -61,8 +62,8 @@ impl Source {
         Self::from_input(Input::open(path.as_ref())?)
     }
 
-    /// The same for bytes in memory, such as a downloaded file; `name` stands for the path in errors and, without its
-    /// extension, for the name of an `.npy` file's tensor.
+    /// The same for bytes in memory, such as a downloaded file; `name` stands for the path in
+    /// errors and, without its extension, for the name of an `.npy` file's tensor.
     ///
     /// # Errors
     ///
@@ -144,13 +145,15 @@ impl Source {
         }
     }
 
-    /// Streams a tensor: `each` gets the index of the first element and the little-endian bytes of whole elements, in
-    /// order. No more memory is used than `buf`; [`CHUNK_BYTES`](crate::CHUNK_BYTES) is a good size. Where the buffer
-    /// is not a multiple of the element, its tail is not used.
+    /// Streams a tensor: `each` gets the index of the first element and the little-endian bytes of
+    /// whole elements, in order. No more memory is used than `buf`;
+    /// [`CHUNK_BYTES`](crate::CHUNK_BYTES) is a good size. Where the buffer is not a multiple of
+    /// the element, its tail is not used.
     ///
     /// # Errors
     ///
-    /// If reading fails, the buffer is smaller than an element, or `each` returns an error, which ends the stream.
+    /// If reading fails, the buffer is smaller than an element, or `each` returns an error, which
+    /// ends the stream.
     pub fn read_chunks(
         &self,
         tensor: &TensorInfo,
@@ -160,8 +163,8 @@ impl Source {
         self.input().read_chunks(tensor, buf, each)
     }
 
-    /// Fills `out` with the little-endian bytes from element `first` on. Shares no state with other reads, so several
-    /// threads may read at once.
+    /// Fills `out` with the little-endian bytes from element `first` on. Shares no state with other
+    /// reads, so several threads may read at once.
     ///
     /// # Errors
     ///
@@ -184,7 +187,8 @@ impl Source {
         self.input().read_all(tensor)
     }
 
-    /// The SHA-256, in hexadecimal, of everything before the data: names, types, shapes, places and free text.
+    /// The SHA-256, in hexadecimal, of everything before the data: names, types, shapes, places and
+    /// free text.
     ///
     /// # Errors
     ///

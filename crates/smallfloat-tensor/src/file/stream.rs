@@ -2,7 +2,8 @@
 
 use smallfloat_kernels::{Code, Element};
 
-/// Runs a block with `$type` standing for the element type of a dtype, or `else` for dtypes that are no wide floats.
+/// Runs a block with `$type` standing for the element type of a dtype, or `else` for dtypes that
+/// are no wide floats.
 macro_rules! with_element {
     ($dtype:expr, $type:ident => $body:expr, else $other:expr) => {
         match $dtype {

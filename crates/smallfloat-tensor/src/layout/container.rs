@@ -1,11 +1,14 @@
-//! The native container: codes as U8 or U16, biases beside them, and what they mean in the metadata.
+//! The native container: codes as U8 or U16, biases beside them, and what they mean in the
+//! metadata.
 //!
-//! `NAME` holds the codes in the original shape, `NAME_bias` the bias (U8) where the format's bias is data, and the
-//! metadata key `smallfloat.tensors` a JSON object that says for each tensor how to read it (`docs/semantics.md` S8).
-//! A reader that knows nothing of this sees integers, not wrong numbers.
+//! `NAME` holds the codes in the original shape, `NAME_bias` the bias (U8) where the format's bias
+//! is data, and the metadata key `smallfloat.tensors` a JSON object that says for each tensor how
+//! to read it (`docs/semantics.md` S8). A reader that knows nothing of this sees integers, not
+//! wrong numbers.
 //!
-//! `smallfloat.record` is a digest of the whole file: names, dtypes, shapes and data of all tensors, those that are copied
-//! included, and what the metadata says of them. Free text of others is not under it. Files from before it have none.
+//! `smallfloat.record` is a digest of the whole file: names, dtypes, shapes and data of all
+//! tensors, those that are copied included, and what the metadata says of them. Free text of others
+//! is not under it. Files from before it have none.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +92,8 @@ pub(crate) fn code_dtype(format: &Format) -> Dtype {
 /// A tensor as it is in a file: name, dtype, shape, and the SHA-256 of its bytes in hexadecimal.
 pub(crate) type Recorded<'a> = (&'a str, Dtype, &'a [u64], &'a str);
 
-/// The metadata of a container, in a fixed order. Without the tensors, while they are not written, the record is zeros.
+/// The metadata of a container, in a fixed order. Without the tensors, while they are not written,
+/// the record is zeros.
 pub(crate) fn metadata(
     kept: &[(String, String)],
     entries: &BTreeMap<String, Entry>,

@@ -1,9 +1,10 @@
 //! [`Fp8Remap`]: CFloat8 codes as OCP FP8 codes of the same values.
 //!
-//! With gradual denormals a CFloat8_1_4_3 code at bias b is the E4M3 code of the same bits times 2^(7−b), but for 0x7F and
-//! 0xFF, which are NaN there; CFloat8_1_5_2 is E5M2 times 2^(15−b), but for 0x7C–0x7F and 0xFC–0xFF. With Tesla's
-//! denormals that is wrong below the smallest normal value; one binade lower, at 2^(6−b) (2^(14−b)), denormal codes keep
-//! their bits and normal codes move up by one exponent, so that the largest magnitudes don't fit. Which of the two scales
+//! With gradual denormals a CFloat8_1_4_3 code at bias b is the E4M3 code of the same bits times
+//! 2^(7−b), but for 0x7F and 0xFF, which are NaN there; CFloat8_1_5_2 is E5M2 times 2^(15−b), but
+//! for 0x7C–0x7F and 0xFC–0xFF. With Tesla's denormals that is wrong below the smallest normal
+//! value; one binade lower, at 2^(6−b) (2^(14−b)), denormal codes keep their bits and normal codes
+//! move up by one exponent, so that the largest magnitudes don't fit. Which of the two scales
 //! serves, if any, depends on the codes that occur, so both are tried for each group, code by code.
 
 use smallfloat::formats::{E4M3FN, E5M2};
@@ -84,7 +85,8 @@ impl Fp8Remap {
         &self.tables[usize::from(lower)]
     }
 
-    /// Which table changes the fewest elements of a group (is it the lower?), and how many; of equals the upper.
+    /// Which table changes the fewest elements of a group (is it the lower?), and how many; of
+    /// equals the upper.
     pub(crate) fn choose(&self, counts: &Counts) -> (bool, u64) {
         let changed = |table: &Table| {
             counts.iter().zip(&table.codes).filter(|(_, (_, same))| !same).map(|(n, _)| n).sum::<u64>()
@@ -115,7 +117,8 @@ mod tests {
         counts
     }
 
-    /// Published facts of both formats: 0x38 is 1 at bias 7 in both; E4M3 ends at 448, CFloat8_1_4_3 at 480.
+    /// Published facts of both formats: 0x38 is 1 at bias 7 in both; E4M3 ends at 448,
+    /// CFloat8_1_4_3 at 480.
     #[test]
     fn codes_keep_their_bits_or_move_up_a_binade() {
         let gradual: Format = "cfloat8_1_4_3:bias=0,subnormals=gradual".parse().unwrap();

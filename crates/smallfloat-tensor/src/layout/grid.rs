@@ -1,9 +1,10 @@
 //! [`Granularity`]: which elements of a tensor share a scale, and [`Grid`]: where they lie.
 //!
-//! A tensor is seen as rows × columns, in row-major order. A scalar has one row of one element, a vector is one row.
-//! For `channel` the first dimension counts the rows (the output channels of linear and convolution layers) and all
-//! others together the columns; for `block` the last dimension counts the columns (the direction of a product's sum)
-//! and all others together the rows. For matrices both are the same. Blocks at the right and lower edge may be smaller.
+//! A tensor is seen as rows × columns, in row-major order. A scalar has one row of one element, a
+//! vector is one row. For `channel` the first dimension counts the rows (the output channels of
+//! linear and convolution layers) and all others together the columns; for `block` the last
+//! dimension counts the columns (the direction of a product's sum) and all others together the
+//! rows. For matrices both are the same. Blocks at the right and lower edge may be smaller.
 
 use std::fmt;
 use std::ops::Range;
@@ -143,8 +144,8 @@ impl Grid {
         Self { rows, columns, block_rows, block_columns, group_rows, group_columns }
     }
 
-    /// The size of the rectangles that the work goes by: made of whole groups, with about [`PIECE_ELEMENTS`], and at
-    /// most [`TILE_ELEMENTS`] elements unless a single group has more.
+    /// The size of the rectangles that the work goes by: made of whole groups, with about
+    /// [`PIECE_ELEMENTS`], and at most [`TILE_ELEMENTS`] elements unless a single group has more.
     fn tile_size(&self) -> (u64, u64) {
         let band = self.block_rows.saturating_mul(self.columns.max(1));
         // Several rows of groups, or one of them in parts.
@@ -212,8 +213,8 @@ impl Grid {
         Tile { row, rows: height.min(self.rows - row), column, columns: width.min(self.columns - column) }
     }
 
-    /// Calls `each` with the groups that a piece reaches into, row by row: the group's index within `groups` and the
-    /// place of its elements in the piece.
+    /// Calls `each` with the groups that a piece reaches into, row by row: the group's index within
+    /// `groups` and the place of its elements in the piece.
     pub(crate) fn each_group(&self, piece: &Tile, groups: &Tile, mut each: impl FnMut(usize, Range<usize>)) {
         let mut at = 0;
         // Groups are small: nothing is divided for each of them.
@@ -296,7 +297,8 @@ mod tests {
         }
     }
 
-    /// Tiles and pieces cover every element once, groups are never cut by a tile, and order is kept.
+    /// Tiles and pieces cover every element once, groups are never cut by a tile, and order is
+    /// kept.
     #[test]
     fn tiles_cover_a_tensor_once() {
         for (shape, granularity) in [

@@ -7,8 +7,9 @@
 //! six-bit      bytes 3i..3i+2 of a row, as a little-endian number of 24 bits: code 4i+j in bits 6j+5..6j
 //! ```
 //!
-//! `nibbles-low` and `six-bit` are what compressed-tensors packs (`pack_fp4_to_uint8`, `pack_fp6_to_uint8`, version
-//! 0.20). Rows are packed one by one; the last byte or bytes of a row are filled up with zeros.
+//! `nibbles-low` and `six-bit` are what compressed-tensors packs (`pack_fp4_to_uint8`,
+//! `pack_fp6_to_uint8`, version 0.20). Rows are packed one by one; the last byte or bytes of a row
+//! are filled up with zeros.
 
 use smallfloat::Format;
 

@@ -1,8 +1,9 @@
 //! [`Scheme`]: a way of storing scaled tensors, as one row of a table: element format, packing, scales, blocks, names.
 //!
-//! Sources of the foreign layouts: compressed-tensors 0.20 (`compressors/*/base.py` for names and packing,
-//! `quantization/quant_scheme.py` for configurations), the model loaders of vLLM and Hugging Face transformers
-//! (`quant_method` `fp8`), and the checkpoints of DeepSeek-V3 (`weight_scale_inv`, which is multiplied despite its name).
+//! Sources of the foreign layouts: compressed-tensors 0.20 (`compressors/*/base.py` for names and
+//! packing, `quantization/quant_scheme.py` for configurations), the model loaders of vLLM and
+//! Hugging Face transformers (`quant_method` `fp8`), and the checkpoints of DeepSeek-V3
+//! (`weight_scale_inv`, which is multiplied despite its name).
 
 use std::fmt;
 use std::str::FromStr;
@@ -52,12 +53,13 @@ const fn compressed(codes: &'static str, format: &'static str) -> Layout {
 }
 pub(crate) const FLOAT_QUANTIZED: Layout = compressed("", "float-quantized");
 
-/// Parts of names that mark what foreign layouts leave alone: their readers quantize linear layers only.
+/// Parts of names that mark what foreign layouts leave alone: their readers quantize linear layers
+/// only.
 const NOT_LINEAR: [&str; 3] = ["embed", "lm_head", "wte"];
 
 impl Layout {
-    /// Refuses rows that the layout's readers can't unpack: how many columns packed codes stand for follows from the
-    /// number of scales, so that the last block of a row must be whole.
+    /// Refuses rows that the layout's readers can't unpack: how many columns packed codes stand for
+    /// follows from the number of scales, so that the last block of a row must be whole.
     pub(crate) fn check_rows(&self, shape: &[u64], granularity: Granularity) -> Result<(), String> {
         let (Config::CompressedTensors(format), Granularity::Block { columns, .. }) =
             (self.config, granularity)
@@ -84,8 +86,9 @@ impl Layout {
         scheme.map_or("native", |scheme| scheme.name)
     }
 
-    /// Would readers of this layout expect a tensor of this name and shape to be quantized? They have linear layers in
-    /// mind: matrices called `….weight` that are neither embeddings nor the output head. The native layout takes all.
+    /// Would readers of this layout expect a tensor of this name and shape to be quantized? They
+    /// have linear layers in mind: matrices called `….weight` that are neither embeddings nor the
+    /// output head. The native layout takes all.
     pub fn expects(&self, name: &str) -> bool {
         self.is_native() || !NOT_LINEAR.iter().any(|part| name.contains(part))
     }

@@ -1,15 +1,16 @@
 //! [`Share`]: which tensors have one scale together.
 //!
-//! Inference engines join the query, key and value projections of an attention layer into one matrix, and the gate
-//! and up projections of a feed-forward layer; a scale for the whole tensor must then be the same in all of them.
-//! Scales of channels and blocks stay apart when matrices are joined, so sharing concerns `tensor` granularity and the
-//! F32 number that divides NVFP4's scales.
+//! Inference engines join the query, key and value projections of an attention layer into one
+//! matrix, and the gate and up projections of a feed-forward layer; a scale for the whole tensor
+//! must then be the same in all of them. Scales of channels and blocks stay apart when matrices are
+//! joined, so sharing concerns `tensor` granularity and the F32 number that divides NVFP4's scales.
 
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 
-/// Which tensors share a scale: sets of names of modules, of which each layer has one tensor a name.
+/// Which tensors share a scale: sets of names of modules, of which each layer has one tensor a
+/// name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Share {
     sets: Vec<Vec<String>>,
@@ -44,8 +45,8 @@ impl Share {
         self
     }
 
-    /// Adds a set: names of modules between commas, `q_proj,k_proj,v_proj`. Tensors whose names differ in nothing but
-    /// one of these parts between dots share a scale.
+    /// Adds a set: names of modules between commas, `q_proj,k_proj,v_proj`. Tensors whose names
+    /// differ in nothing but one of these parts between dots share a scale.
     ///
     /// # Errors
     /// Fewer than two names, or a name that is empty or has a dot.
@@ -67,7 +68,8 @@ impl Share {
         self.sets.iter().map(|set| set.join(","))
     }
 
-    /// What the names of tensors that share a scale have in common; `None` for those that share none.
+    /// What the names of tensors that share a scale have in common; `None` for those that share
+    /// none.
     pub(crate) fn key(&self, name: &str) -> Option<String> {
         let parts: Vec<&str> = name.split('.').collect();
         let (i, set) = parts.iter().enumerate().find_map(|(i, part)| {

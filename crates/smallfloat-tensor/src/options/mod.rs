@@ -45,7 +45,8 @@ pub enum Container {
     /// As they are.
     #[default]
     Native,
-    /// CFloat8 codes as OCP FP8 codes of the same values with an F32 scale, for readers who know only those.
+    /// CFloat8 codes as OCP FP8 codes of the same values with an F32 scale, for readers who know
+    /// only those.
     Fp8 {
         /// Round a group again where FP8 lacks some of its values, instead of refusing it.
         requantize: bool,
@@ -77,7 +78,8 @@ pub struct Options {
     pub share: Share,
     /// The rounding mode; stochastic ones need a seed.
     pub rounding: Option<Rounding>,
-    /// The saturation mode; by default finite overflow saturates, and infinities are what the preset makes them.
+    /// The saturation mode; by default finite overflow saturates, and infinities are what the
+    /// preset makes them.
     pub saturation: Option<Saturation>,
     /// The preset; by default the format's own.
     pub preset: Option<Preset>,
@@ -96,7 +98,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// The defaults for a format: its preset, saturating, biases by least error or as named, verified.
+    /// The defaults for a format: its preset, saturating, biases by least error or as named,
+    /// verified.
     pub fn new(format: FormatSpec) -> Self {
         Self {
             format,
@@ -187,7 +190,8 @@ impl Options {
         }
     }
 
-    /// How much errors in the columns of a tensor, its last dimension, weigh; `None` if all weigh the same.
+    /// How much errors in the columns of a tensor, its last dimension, weigh; `None` if all weigh
+    /// the same.
     pub(crate) fn weights(&self, info: &TensorInfo) -> Result<Option<Arc<[u32]>>> {
         self.calibration.as_ref().map_or(Ok(None), |calibration| calibration.weights(info))
     }

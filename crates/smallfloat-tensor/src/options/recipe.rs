@@ -1,7 +1,7 @@
 //! [`Recipe`]: the [`Options`] that decide bytes and reports, as words in a plan.
 //!
-//! Everything is written as the command line and the containers spell it, so that a plan can be read by people and a
-//! name keeps its meaning from one version of the program to the next.
+//! Everything is written as the command line and the containers spell it, so that a plan can be
+//! read by people and a name keeps its meaning from one version of the program to the next.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -72,7 +72,8 @@ impl<'a> Checkpoint<'a> {
             let mut of_file = Vec::new();
             for tensor in view.tensors() {
                 let (name, shape) = (&tensor.info.name, &tensor.info.shape);
-                // Few bits with a scale a block are for matrices; biases and norms stay as they are.
+                // Few bits with a scale a block are for matrices; biases and norms stay as they
+                // are.
                 let fits = layout.holds(name, shape) && (options.scale.is_none() || shape.len() >= 2);
                 let takes = tensor.has_numbers() && fits && select(name);
                 if !takes && tensor.format().is_some() {
@@ -164,7 +165,8 @@ impl<'a> Checkpoint<'a> {
         self.shared.get(&place).copied()
     }
 
-    /// Names must be unique in all files together, those that are written beside codes included; `files` names the files.
+    /// Names must be unique in all files together, those that are written beside codes included;
+    /// `files` names the files.
     pub(crate) fn check_names(&self, files: &[String]) -> Result<()> {
         let mut seen: HashMap<String, usize> = HashMap::new();
         for place in self.places() {
@@ -294,7 +296,8 @@ impl<'a> Checkpoint<'a> {
         Ok(whole)
     }
 
-    /// Writes some tensors, with the free text of `files`, into one file that is whole, verified and not yet in place.
+    /// Writes some tensors, with the free text of `files`, into one file that is whole, verified
+    /// and not yet in place.
     pub(crate) fn write(
         &mut self,
         files: &[usize],
@@ -389,7 +392,8 @@ impl<'a> Checkpoint<'a> {
         PerGroup::new(loader, options, whole, sink, slots)?.run(report, progress)
     }
 
-    /// Does a tensor take the way of one bias a tensor, without scales, company or other containers?
+    /// Does a tensor take the way of one bias a tensor, without scales, company or other
+    /// containers?
     fn is_plain(&self, tensor: &TensorView, place: TensorPosition) -> bool {
         let options = self.options;
         options.scale.is_none()

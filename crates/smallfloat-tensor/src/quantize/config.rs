@@ -1,7 +1,8 @@
 //! `quantization_config` of a checkpoint's `config.json`.
 //!
-//! Sources: vLLM's `fp8` loader and transformers' `FineGrainedFP8Config` (`quant_method` `fp8`); compressed-tensors 0.20,
-//! `QuantizationConfig`, `QuantizationScheme` and the presets of `quantization/quant_scheme.py`.
+//! Sources: vLLM's `fp8` loader and transformers' `FineGrainedFP8Config` (`quant_method` `fp8`);
+//! compressed-tensors 0.20, `QuantizationConfig`, `QuantizationScheme` and the presets of
+//! `quantization/quant_scheme.py`.
 
 use serde_json::{Value, json};
 use smallfloat::formats::{BINARY32, E4M3FN, E5M2, E8M0FNU};
@@ -10,7 +11,8 @@ use crate::layout::grid::Granularity;
 use crate::layout::scheme::{Config, Layout};
 use crate::options::{Container, Options};
 
-/// What readers of the layout must be told; `ignored` are the modules whose matrices are not quantized.
+/// What readers of the layout must be told; `ignored` are the modules whose matrices are not
+/// quantized.
 pub(crate) fn quantization_config(options: &Options, layout: &Layout, ignored: &[String]) -> Option<Value> {
     if options.container == Container::Bf16 {
         return None;

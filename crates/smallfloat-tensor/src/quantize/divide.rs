@@ -1,19 +1,23 @@
 //! [`Quotients`]: x / scale as numbers whose rounding by an encoder is the one rounding of the exact quotient.
 //!
-//! In every mode but the stochastic ones the places where the rounding of an element format of precision P ≤ 11 changes
-//! have at most P + 1 ≤ 12 significant bits. Two facts make the everyday case fast:
+//! In every mode but the stochastic ones the places where the rounding of an element format of
+//! precision P ≤ 11 changes have at most P + 1 ≤ 12 significant bits. Two facts make the everyday
+//! case fast:
 //!
-//! * *Short operands need no care.* Let x and s have at most 24 significant bits (F32, F16, BF16; scales have no more),
-//!   and p be such a place. If x ≠ p·s, both are multiples of a power of two that is at least 2^−37 times the larger,
-//!   so that x / s and p differ by more than 2^−38 of it. An f64 quotient, off by 2^−53, is on the same side of p as
-//!   x / s, and it is p only if x = p·s.
-//! * *What is rounded to odd in f32 is as good*, since a place has fewer than 24 bits and an f32 with an odd last bit is
-//!   none. The places lie well inside f32's range, and what underflows or overflows stays on its side of them.
-//! * *Two scales are no worse.* The scale of a block may itself be divided by one of the tensor. If that has at most 24
-//!   bits too, its product with x is an exact f64 of at most 48, and the first fact holds with 2^−48 and 2^−49.
+//! * *Short operands need no care.* Let x and s have at most 24 significant bits (F32, F16, BF16;
+//!   scales have no more), and p be such a place. If x ≠ p·s, both are multiples of a power of two
+//!   that is at least 2^−37 times the larger, so that x / s and p differ by more than 2^−38 of it.
+//!   An f64 quotient, off by 2^−53, is on the same side of p as x / s, and it is p only if x = p·s.
+//! * *What is rounded to odd in f32 is as good*, since a place has fewer than 24 bits and an f32
+//!   with an odd last bit is none. The places lie well inside f32's range, and what underflows or
+//!   overflows stays on its side of them.
+//! * *Two scales are no worse.* The scale of a block may itself be divided by one of the tensor. If
+//!   that has at most 24 bits too, its product with x is an exact f64 of at most 48, and the first
+//!   fact holds with 2^−48 and 2^−49.
 //!
-//! So short operands are divided by a power of two in f32, by other scales in f64 and rounded to odd to f32, and the
-//! encoder of f32 has vector kernels. Everything else takes [`Divisor::apply`] and the encoder of f64.
+//! So short operands are divided by a power of two in f32, by other scales in f64 and rounded to
+//! odd to f32, and the encoder of f32 has vector kernels. Everything else takes [`Divisor::apply`]
+//! and the encoder of f64.
 
 use std::ops::Range;
 
@@ -41,8 +45,8 @@ pub(crate) struct Division {
 }
 
 impl Quotients {
-    /// For an element format and a projection; `is_short` says that elements have at most 24 significant bits, at
-    /// exponents of f32.
+    /// For an element format and a projection; `is_short` says that elements have at most 24
+    /// significant bits, at exponents of f32.
     pub(crate) fn new(
         element: &Format,
         projection: &Projection,
@@ -177,8 +181,8 @@ mod tests {
         assert_eq!(to_odd(-0.0).to_bits(), (-0.0_f32).to_bits());
     }
 
-    /// Of x = p·s and its neighbours in f32, where rounding changes, and of extreme operands: the short way gives
-    /// the codes of the long one, which is proved with `divide_to_odd`.
+    /// Of x = p·s and its neighbours in f32, where rounding changes, and of extreme operands: the
+    /// short way gives the codes of the long one, which is proved with `divide_to_odd`.
     #[test]
     fn the_short_way_rounds_as_the_long_one() {
         let mut scales: Vec<f64> =

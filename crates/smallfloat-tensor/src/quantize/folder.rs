@@ -1,7 +1,8 @@
-//! A checkpoint folder in, a checkpoint folder out: every `.safetensors` file, `config.json`, the index, and the rest.
+//! A checkpoint folder in, a checkpoint folder out: every `.safetensors` file, `config.json`, the
+//! index, and the rest.
 //!
-//! The output folder is new. Each file in it appears whole under its name; `config.json` and the index come last, so that
-//! a folder that has its configuration is complete.
+//! The output folder is new. Each file in it appears whole under its name; `config.json` and the
+//! index come last, so that a folder that has its configuration is complete.
 
 use std::collections::BTreeMap;
 use std::fs::File;

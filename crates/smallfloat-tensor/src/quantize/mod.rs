@@ -1,8 +1,9 @@
 //! [`quantize`]: a file or a checkpoint folder → codes with biases or scales.
 //!
-//! One direction: source → statistics → scales → codes → sink → verified → renamed. Memory is a few buffers of
-//! [`CHUNK_BYTES`] and the statistics, whatever the size of the tensors. The everyday case, one bias a tensor, goes
-//! through the kernels for its element type ([`PerTensor`]); everything else through [`PerGroup`].
+//! One direction: source → statistics → scales → codes → sink → verified → renamed. Memory is a few
+//! buffers of [`CHUNK_BYTES`] and the statistics, whatever the size of the tensors. The everyday
+//! case, one bias a tensor, goes through the kernels for its element type ([`PerTensor`]);
+//! everything else through [`PerGroup`].
 
 pub(crate) mod checkpoint;
 pub(crate) mod config;
@@ -25,15 +26,16 @@ use crate::quantize::config::quantization_config;
 use crate::report::Report;
 use crate::stored::view::View;
 
-/// Quantizes the tensors of a `.safetensors` or `.npy` file, or of all `.safetensors` files of a checkpoint folder, in which
-/// case the output is a folder too; `select` says which tensors. Those that are quantized already are decoded first. All
-/// others are copied byte for byte.
+/// Quantizes the tensors of a `.safetensors` or `.npy` file, or of all `.safetensors` files of a
+/// checkpoint folder, in which case the output is a folder too; `select` says which tensors. Those
+/// that are quantized already are decoded first. All others are copied byte for byte.
 ///
-/// An output appears under its name only when it is whole. The same input and options give the same bytes.
+/// An output appears under its name only when it is whole. The same input and options give the same
+/// bytes.
 ///
 /// # Errors
-/// A source that is refused, values that are (NaN, infinities, negatives: see [`Options`]), an output that exists, a
-/// disk that fills; the old output stays as it was.
+/// A source that is refused, values that are (NaN, infinities, negatives: see [`Options`]), an
+/// output that exists, a disk that fills; the old output stays as it was.
 pub fn quantize(
     input: &Path,
     output: &Path,

@@ -1,9 +1,10 @@
 //! [`PerGroup`]: one tensor into codes with a scale or a bias for each group of its elements.
 //!
-//! The work goes tile by tile ([`Grid::tile`]), on all threads: load, choose the scales of its groups, divide, encode,
-//! pack; then the results are written and added up in order. A value is divided by its scale so that the encoder's
-//! rounding is the only one (`quotients.rs`). Elements of F32, F16 and BF16 are held as f32, all others as f64. Memory is that of a few tiles a thread; a group larger than a tile is
-//! read twice, and its parts are what threads share.
+//! The work goes tile by tile ([`Grid::tile`]), on all threads: load, choose the scales of its
+//! groups, divide, encode, pack; then the results are written and added up in order. A value is
+//! divided by its scale so that the encoder's rounding is the only one (`quotients.rs`). Elements
+//! of F32, F16 and BF16 are held as f32, all others as f64. Memory is that of a few tiles a thread;
+//! a group larger than a tile is read twice, and its parts are what threads share.
 
 use std::ops::Range;
 
@@ -431,7 +432,8 @@ impl<'a> PerGroup<'a> {
             self.loader.grid.each_group(&strip, groups, |group, range| {
                 self.quotients.divide(division, range.clone(), &values[range], divisors[group]);
             });
-            // Random words belong to places in the tensor, and only whole rows follow each other there.
+            // Random words belong to places in the tensor, and only whole rows follow each other
+            // there.
             let columns = self.loader.grid.columns;
             let run = if strip.columns == columns { values.len() } else { index(strip.columns) };
             for (i, codes) in codes.chunks_mut(run.max(1)).enumerate() {
@@ -487,7 +489,8 @@ impl<'a> PerGroup<'a> {
         Ok(tables)
     }
 
-    /// The scales of a tile's groups as bytes, and what elements are multiplied by when they are read.
+    /// The scales of a tile's groups as bytes, and what elements are multiplied by when they are
+    /// read.
     fn write_scales(
         &self,
         groups: &Tile,

@@ -1,7 +1,7 @@
 //! [`PerTensor`]: a tensor with one bias, or none, into native codes, through the kernels for its element type.
 //!
-//! Pieces of a size are worked on by all threads and written in order. The bias comes first, from statistics of the whole
-//! tensor, which is why it is read twice where the bias is not given.
+//! Pieces of a size are worked on by all threads and written in order. The bias comes first, from
+//! statistics of the whole tensor, which is why it is read twice where the bias is not given.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -36,8 +36,8 @@ pub(crate) struct PerTensor<'a> {
     pub(crate) decoders: &'a Decoders,
 }
 
-/// The last decoder of 16-bit codes that tensors of a job have used: its table takes longer to fill than most tensors have
-/// elements.
+/// The last decoder of 16-bit codes that tensors of a job have used: its table takes longer to fill
+/// than most tensors have elements.
 #[derive(Debug, Default)]
 pub(crate) struct Decoders(Mutex<Option<(Format, Arc<Decoder<f64>>)>>);
 
@@ -66,8 +66,8 @@ struct Piece {
 impl Piece {
     const ELEMENTS: u64 = 1 << 16;
 
-    /// A block of the sums, so that these are the same bits however the work is parted: what is made of its elements on the
-    /// way stays in the cache.
+    /// A block of the sums, so that these are the same bits however the work is parted: what is
+    /// made of its elements on the way stays in the cache.
     const STRIP: usize = ErrorSums::BLOCK;
 
     fn count(info: &TensorInfo) -> u64 {
@@ -107,7 +107,8 @@ impl PerTensor<'_> {
     ) -> Result<ErrorSums> {
         match self.info.dtype {
             Dtype::F64 => self.tensor::<f64>(sink, slot, report, progress),
-            // As F32 its numbers are the same, subnormal ones included, and the kernels are at their best.
+            // As F32 its numbers are the same, subnormal ones included, and the kernels are at
+            // their best.
             Dtype::F32 | Dtype::BF16 => self.tensor::<f32>(sink, slot, report, progress),
             Dtype::F16 => self.tensor::<f16>(sink, slot, report, progress),
             _ => Ok(ErrorSums::default()),
@@ -229,8 +230,8 @@ impl PerTensor<'_> {
         Ok(ClassSums::<T>::new(ladder.precision()?).classes())
     }
 
-    /// The bias by the tensor's ends and perhaps its lowest elements, for which parts of it are read again; `None` where
-    /// these leave it open.
+    /// The bias by the tensor's ends and perhaps its lowest elements, for which parts of it are
+    /// read again; `None` where these leave it open.
     fn by_range<T: Scan>(
         &self,
         ladder: &BiasLadder,
@@ -330,7 +331,8 @@ impl PerTensor<'_> {
         slot: usize,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(EventCounts, ErrorSums)> {
-        // 16-bit codes of all biases share a table, and the scale 2^−bias is multiplied in, which is exact.
+        // 16-bit codes of all biases share a table, and the scale 2^−bias is multiplied in, which
+        // is exact.
         let format = encoder.format();
         let shared = C::BITS > 8 && self.options.format.has_free_bias();
         let (decoder, scale) = if shared {

@@ -1,15 +1,16 @@
 //! [`Searcher`]: the scale of a group by least squared error.
 //!
-//! Scales are no powers of two in general, so elements do not fall into classes that round alike: each candidate is tried on
-//! every element. The candidates around the scale that just holds the largest magnitude:
+//! Scales are no powers of two in general, so elements do not fall into classes that round alike:
+//! each candidate is tried on every element. The candidates around the scale that just holds the
+//! largest magnitude:
 //!
 //! * in formats of powers of two: that of `rceil`, one binade above it and four below;
-//! * in all others: k/100 of amax / max for k = 10, 11, … 120, to nearest even. These are the 111 clipping values that
-//!   Kuzmin et al. try ("FP8 Quantization: The Power of the Exponent", arXiv 2208.09225, section 4, and the code that goes
-//!   with it), and each scale once.
+//! * in all others: k/100 of amax / max for k = 10, 11, … 120, to nearest even. These are the 111
+//!   clipping values that Kuzmin et al. try ("FP8 Quantization: The Power of the Exponent", arXiv
+//!   2208.09225, section 4, and the code that goes with it), and each scale once.
 //!
-//! Errors are summed in f64 in the order of the elements, those of a large group piece by piece, so that the choice is the
-//! same on every machine and for any number of threads.
+//! Errors are summed in f64 in the order of the elements, those of a large group piece by piece, so
+//! that the choice is the same on every machine and for any number of threads.
 
 use smallfloat::{Format, Rounding};
 use smallfloat_kernels::{Decoder, Encoder};
@@ -37,8 +38,8 @@ pub(crate) struct Searcher {
 }
 
 impl Searcher {
-    /// `None` if the options' rule needs no search. Errors are those of rounding to nearest even where the options round
-    /// stochastically.
+    /// `None` if the options' rule needs no search. Errors are those of rounding to nearest even
+    /// where the options round stochastically.
     pub(crate) fn new(options: &Options) -> Result<Option<Self>> {
         let Some(spec) = options.scale.filter(|spec| spec.rule == ScaleRule::LeastError) else {
             return Ok(None);

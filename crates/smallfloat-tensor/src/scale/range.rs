@@ -12,7 +12,8 @@ const LANES: usize = 8;
 
 /// Elements that can be looked at.
 pub(crate) trait Scan: Element {
-    /// The least magnitude other than zero, and the greatest finite one; ∞ and zero where there is none.
+    /// The least magnitude other than zero, and the greatest finite one; ∞ and zero where there is
+    /// none.
     fn range(values: &[Self]) -> MagnitudeRange;
 
     /// Is any magnitude below a limit that the type holds? Zeros are.

@@ -1,7 +1,8 @@
 //! [`ScaleSpec`]: which scale a group of elements gets, and the one rounding of x / scale.
 //!
-//! Element values are multiplied by the scale when they are read. Let amax be the largest finite magnitude of a group,
-//! max the element format's largest value, and e(x) = ⌊log2 x⌋. All rules are evaluated exactly, on the bits of amax.
+//! Element values are multiplied by the scale when they are read. Let amax be the largest finite
+//! magnitude of a group, max the element format's largest value, and e(x) = ⌊log2 x⌋. All rules are
+//! evaluated exactly, on the bits of amax.
 //!
 //! | rule | scale | source |
 //! | --- | --- | --- |
@@ -13,8 +14,9 @@
 //! | `max-abs-finite` | amax, rounded to nearest even, saturating | P3109 `ConvertToBlockMaxAbsFinite` |
 //! | `least-error` | of those around `rceil` or `amax` the one with the least squared error | `search.rs` |
 //!
-//! A scale beyond its format's range becomes the nearest end. A group of zeros gets the smallest scale under the four
-//! power-of-two rules (their limit) and 1 under `amax`; its elements are zeros under all.
+//! A scale beyond its format's range becomes the nearest end. A group of zeros gets the smallest
+//! scale under the four power-of-two rules (their limit) and 1 under `amax`; its elements are zeros
+//! under all.
 
 use std::fmt;
 use std::str::FromStr;
@@ -40,8 +42,8 @@ pub enum ScaleRule {
     Amax,
     /// amax in the scale's format.
     MaxAbsFinite,
-    /// Of scales around [`Rceil`](Self::Rceil), in formats of powers of two, or [`Amax`](Self::Amax) the one with the least
-    /// squared error, perhaps weighed by activations.
+    /// Of scales around [`Rceil`](Self::Rceil), in formats of powers of two, or
+    /// [`Amax`](Self::Amax) the one with the least squared error, perhaps weighed by activations.
     LeastError,
 }
 
@@ -81,15 +83,18 @@ impl fmt::Display for ScaleRule {
     }
 }
 
-/// The F32 number that divides all block scales of a tensor (NVFP4): with it the block of the largest magnitude gets a scale
-/// in range. Let top be the largest scale times the largest element, 448 · 6 = 2688 for NVFP4.
+/// The F32 number that divides all block scales of a tensor (NVFP4): with it the block of the
+/// largest magnitude gets a scale in range. Let top be the largest scale times the largest element,
+/// 448 · 6 = 2688 for NVFP4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GlobalScale {
-    /// The largest power of two not above top / amax. Every decoded value is exact in F32, so that all readers agree
-    /// whatever the order of their products; it costs the smallest blocks at most one binade of E4M3's range of scales.
+    /// The largest power of two not above top / amax. Every decoded value is exact in F32, so that
+    /// all readers agree whatever the order of their products; it costs the smallest blocks at most
+    /// one binade of E4M3's range of scales.
     PowerOfTwo,
-    /// top / amax in F32, to nearest even: NVIDIA's recipe (TensorRT Model Optimizer, `NVFP4QTensor`; compressed-tensors,
-    /// `generate_gparam`). Decoded values are quotients that no binary format holds.
+    /// top / amax in F32, to nearest even: NVIDIA's recipe (TensorRT Model Optimizer,
+    /// `NVFP4QTensor`; compressed-tensors, `generate_gparam`). Decoded values are quotients that no
+    /// binary format holds.
     Amax,
 }
 
@@ -117,15 +122,16 @@ impl FromStr for GlobalScale {
     }
 }
 
-/// The scales of a tensor: their format, their rule, and whether one F32 number divides them all (NVFP4).
+/// The scales of a tensor: their format, their rule, and whether one F32 number divides them all
+/// (NVFP4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ScaleSpec {
     /// The format of the scales: at most 16 bits wide, or binary32.
     pub format: Format,
     /// How they are chosen.
     pub rule: ScaleRule,
-    /// Is a block's scale its code's value divided by an F32 scale of the tensor, and by which? What is read has it as
-    /// stored.
+    /// Is a block's scale its code's value divided by an F32 scale of the tensor, and by which?
+    /// What is read has it as stored.
     pub global: Option<GlobalScale>,
 }
 
@@ -291,7 +297,8 @@ impl ScaleSpec {
             Saturation::SatPropagate
         });
         let mut code = self.format.encode_f64(wanted, &projection).value;
-        // A subnormal F32 scale would be zero to readers that flush; no other format has so small ones.
+        // A subnormal F32 scale would be zero to readers that flush; no other format has so small
+        // ones.
         let least =
             if self.format == BINARY32 { self.format.min_normal() } else { self.format.min_positive() };
         // Zero itself may be NaN in a format that has none.
@@ -338,14 +345,16 @@ impl Split {
 
 /// x / s for s > 0, rounded to odd: truncated, and the last bit set where anything was cut off.
 ///
-/// Elements are then rounded from this quotient by the usual encoder, and that equals one rounding of the exact x / s.
-/// Proof. Every place where the rounding of an element format of precision P ≤ 11 changes, in any mode, is a number of at
-/// most P + 1 bits, or for a stochastic mode with N ≤ 32 bits one of at most P + N + 4 ≤ 47 bits (Tesla's hole is up
-/// to 1025 steps wide, of which P counts ten). All of them are f64 numbers whose last bit is 0. If x / s is an
-/// f64, it is returned. If not, it lies strictly between two neighbouring f64; the result is the one whose last bit is 1, so
-/// it is none of those places, and because no such place lies strictly between neighbours, it is on the same side of each
-/// of them as x / s. The remainder x − q·s that decides is exact in one fused operation, unless it is below f64's
-/// range: then |x| < 2^−900, and with s ≥ 2^−149 the quotient is below every such place but 0, which it is kept from.
+/// Elements are then rounded from this quotient by the usual encoder, and that equals one rounding
+/// of the exact x / s. Proof. Every place where the rounding of an element format of precision P ≤
+/// 11 changes, in any mode, is a number of at most P + 1 bits, or for a stochastic mode with N ≤ 32
+/// bits one of at most P + N + 4 ≤ 47 bits (Tesla's hole is up to 1025 steps wide, of which P
+/// counts ten). All of them are f64 numbers whose last bit is 0. If x / s is an f64, it is
+/// returned. If not, it lies strictly between two neighbouring f64; the result is the one whose
+/// last bit is 1, so it is none of those places, and because no such place lies strictly between
+/// neighbours, it is on the same side of each of them as x / s. The remainder x − q·s that decides
+/// is exact in one fused operation, unless it is below f64's range: then |x| < 2^−900, and with s ≥
+/// 2^−149 the quotient is below every such place but 0, which it is kept from.
 pub(crate) fn divide_to_odd(x: f64, s: f64) -> f64 {
     let q = x / s;
     if x == 0.0 || !x.is_finite() {
@@ -367,8 +376,9 @@ pub(crate) fn divide_to_odd(x: f64, s: f64) -> f64 {
 
 /// x · y for y > 0, rounded to odd as [`divide_to_odd`] does.
 ///
-/// A quotient of it by a block scale s of at most 5 bits is on the right side of every place p of at most 47 bits: p · s
-/// has at most 52 bits, so that the product rounded to odd is on the same side of it as the product.
+/// A quotient of it by a block scale s of at most 5 bits is on the right side of every place p of
+/// at most 47 bits: p · s has at most 52 bits, so that the product rounded to odd is on the same
+/// side of it as the product.
 pub(crate) fn multiply_to_odd(x: f64, y: f64) -> f64 {
     let p = x * y;
     if x == 0.0 || !x.is_finite() {

@@ -1,8 +1,8 @@
 //! [`apply`]: one shard of a [`Plan`], on whatever machine.
 //!
-//! A shard is pure: the plan and the inputs decide its bytes, not who writes it, when, or with how many threads. The file
-//! and then its report appear whole under their names, so that a run that was killed is simply repeated; a shard that is
-//! complete already is left as it is.
+//! A shard is pure: the plan and the inputs decide its bytes, not who writes it, when, or with how
+//! many threads. The file and then its report appear whole under their names, so that a run that
+//! was killed is simply repeated; a shard that is complete already is left as it is.
 
 use std::collections::HashSet;
 use std::fs;
@@ -50,7 +50,8 @@ pub(crate) struct ShardReport {
     sums: Vec<Sums>,
 }
 
-/// [`ErrorSums`] whose floats are written as their bits: they are added up again, and may be infinite.
+/// [`ErrorSums`] whose floats are written as their bits: they are added up again, and may be
+/// infinite.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sums {
@@ -86,13 +87,14 @@ impl Sums {
     }
 }
 
-/// Quantizes one shard of a plan into the plan's output folder, with a report beside it. With `verify` the file is read back
-/// and checked before it appears under its name. A shard that is there already, with the digest of its report, is left as
-/// it is.
+/// Quantizes one shard of a plan into the plan's output folder, with a report beside it. With
+/// `verify` the file is read back and checked before it appears under its name. A shard that is
+/// there already, with the digest of its report, is left as it is.
 ///
 /// # Errors
-/// A shard that the plan does not have; inputs that changed since the plan was made, by their sizes, the digests of their
-/// headers, or `config.json` (a change of data alone is not seen); and what [`quantize`](crate::quantize) refuses.
+/// A shard that the plan does not have; inputs that changed since the plan was made, by their
+/// sizes, the digests of their headers, or `config.json` (a change of data alone is not seen); and
+/// what [`quantize`](crate::quantize) refuses.
 pub fn apply(
     plan: &Plan,
     shard: usize,
@@ -164,7 +166,8 @@ fn places(plan: &Plan, checkpoint: &Checkpoint<'_>, shard: usize) -> Result<Vec<
 }
 
 impl ShardReport {
-    /// Reads the report of a shard and checks that the shard is what it says: its length, and with `digest` its bytes.
+    /// Reads the report of a shard and checks that the shard is what it says: its length, and with
+    /// `digest` its bytes.
     ///
     /// # Errors
     /// What is missing or wrong.

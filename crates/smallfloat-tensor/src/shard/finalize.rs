@@ -12,16 +12,17 @@ use crate::shard::plan::Plan;
 /// How many faulty shards a message describes; it numbers all of them.
 const DESCRIBED: usize = 8;
 
-/// Checks that every shard of a plan is there, merges their reports, and writes what makes the folder a checkpoint, as
-/// [`quantize`](crate::quantize) does: copies of the input folder's other files, `model.safetensors.index.json` and
-/// `config.json`. With `digests` every shard is read and held against the digest of its report, otherwise only lengths
-/// are. May be repeated.
+/// Checks that every shard of a plan is there, merges their reports, and writes what makes the
+/// folder a checkpoint, as [`quantize`](crate::quantize) does: copies of the input folder's other
+/// files, `model.safetensors.index.json` and `config.json`. With `digests` every shard is read and
+/// held against the digest of its report, otherwise only lengths are. May be repeated.
 ///
-/// The report is that of [`quantize`](crate::quantize); its seconds are those of all shards together.
+/// The report is that of [`quantize`](crate::quantize); its seconds are those of all shards
+/// together.
 ///
 /// # Errors
-/// Shards that are missing, incomplete or of another plan, with their numbers; a `config.json` of the input that changed
-/// since the plan was made; a disk that fills.
+/// Shards that are missing, incomplete or of another plan, with their numbers; a `config.json` of
+/// the input that changed since the plan was made; a disk that fills.
 pub fn finalize(plan: &Plan, digests: bool, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Report> {
     plan.check_config()?;
     let sizes = (0..plan.shards()).filter_map(|shard| plan.shard_path(shard)?.metadata().ok());

@@ -1,8 +1,9 @@
 //! [`Sharding`]: which tensors go into which shard.
 //!
-//! Shards are runs of the input's order. Tensors that share a scale are one unit, which stays whole where tensors are
-//! parted by count or size; where the input's files are kept, members in other files are read for the common scale.
-//! No tensor is cut, so a shard may be larger than asked for by as much as its only unit is.
+//! Shards are runs of the input's order. Tensors that share a scale are one unit, which stays whole
+//! where tensors are parted by count or size; where the input's files are kept, members in other
+//! files are read for the common scale. No tensor is cut, so a shard may be larger than asked for
+//! by as much as its only unit is.
 
 use std::num::NonZeroU64;
 
@@ -12,9 +13,11 @@ pub enum Sharding {
     /// A shard for each file of the input, under its name.
     #[default]
     Files,
-    /// This many shards, or as many as there are tensors if that is less; about equal in bytes to be read.
+    /// This many shards, or as many as there are tensors if that is less; about equal in bytes to
+    /// be read.
     Count(NonZeroU64),
-    /// Output files of at most this many bytes of tensors, but for single tensors (and groups with one scale) above it.
+    /// Output files of at most this many bytes of tensors, but for single tensors (and groups with
+    /// one scale) above it.
     Bytes(NonZeroU64),
 }
 
@@ -34,7 +37,8 @@ pub(crate) fn by_count(units: &[Unit], count: u64) -> Vec<usize> {
     let (mut before, mut shard) = (0_u128, 0);
     let mut shards = Vec::with_capacity(units.len());
     for (i, unit) in units.iter().enumerate() {
-        // Where the middle of the unit's work lies; the next shard at most, and enough units left for the others.
+        // Where the middle of the unit's work lies; the next shard at most, and enough units left
+        // for the others.
         let middle = 2 * before + u128::from(unit.work);
         let ideal = (middle * count as u128).checked_div(2 * total).unwrap_or(0);
         let ideal = usize::try_from(ideal).unwrap_or(usize::MAX);

@@ -1,8 +1,9 @@
 //! [`Plan`]: a quantization in shards, as JSON that any number of machines can carry out.
 //!
-//! A plan is made from headers alone. It has all options that decide bytes, the inputs with their sizes and the digests of
-//! their headers, every tensor with what becomes of it and where it goes, and the names of the files that will be written.
-//! [`apply`](crate::shard::apply) writes one shard, [`finalize`](crate::shard::finalize) what goes with all of them. The same input and
+//! A plan is made from headers alone. It has all options that decide bytes, the inputs with their
+//! sizes and the digests of their headers, every tensor with what becomes of it and where it goes,
+//! and the names of the files that will be written. [`apply`](crate::shard::apply) writes one
+//! shard, [`finalize`](crate::shard::finalize) what goes with all of them. The same input and
 //! options give the same plan, byte for byte.
 
 use std::collections::{HashMap, HashSet};
@@ -42,7 +43,8 @@ pub struct Plan {
     /// The folder of the outputs, absolute.
     pub(crate) output: PathBuf,
     pub(crate) inputs: Vec<InputFile>,
-    /// SHA-256 of the inputs' `config.json`, which tells the blocks of foreign layouts and becomes the output's.
+    /// SHA-256 of the inputs' `config.json`, which tells the blocks of foreign layouts and becomes
+    /// the output's.
     pub(crate) config_sha256: Option<String>,
     /// Is `config.json` written to the output?
     pub(crate) writes_config: bool,
@@ -89,15 +91,18 @@ pub(crate) struct PlannedTensor {
     pub(crate) shard: usize,
 }
 
-/// Plans to quantize a `.safetensors` or `.npy` file, or the `.safetensors` files of a checkpoint folder, into the folder
-/// `output`: what [`quantize`](crate::quantize) does, in shards. Only headers are read and nothing is written.
+/// Plans to quantize a `.safetensors` or `.npy` file, or the `.safetensors` files of a checkpoint
+/// folder, into the folder `output`: what [`quantize`](crate::quantize) does, in shards. Only
+/// headers are read and nothing is written.
 ///
-/// Whole tensors go into shards, as [`Sharding`] says; those that share a scale stay together unless the input's files
-/// are kept. Shards are named after the inputs, or `model-00001-of-00003.safetensors` where they are counted or measured.
+/// Whole tensors go into shards, as [`Sharding`] says; those that share a scale stay together
+/// unless the input's files are kept. Shards are named after the inputs, or
+/// `model-00001-of-00003.safetensors` where they are counted or measured.
 ///
 /// # Errors
-/// What [`quantize`](crate::quantize) refuses before it reads data; an output folder that has something in it (unless
-/// [`Options::overwrite`]) or is the folder of the input; names that would meet there.
+/// What [`quantize`](crate::quantize) refuses before it reads data; an output folder that has
+/// something in it (unless [`Options::overwrite`]) or is the folder of the input; names that would
+/// meet there.
 ///
 /// ```no_run
 /// use std::path::Path;
@@ -251,7 +256,8 @@ impl Plan {
     /// Reads a plan; `path` is what errors call it.
     ///
     /// # Errors
-    /// Text that is no plan, a plan of another version, and one that contradicts itself or names files elsewhere.
+    /// Text that is no plan, a plan of another version, and one that contradicts itself or names
+    /// files elsewhere.
     pub fn from_json(json: &[u8], path: &Path) -> Result<Self> {
         let malformed = |what: String| Error::malformed(path, None, what);
         let value: Value = serde_json::from_slice(json).map_err(|e| malformed(format!("is no plan: {e}")))?;

@@ -1,13 +1,15 @@
 //! [`Calibration`]: which errors matter, by a user's own activations.
 //!
-//! A linear layer computes y = W·x, so an error in column j of W reaches the output times x_j. Over samples X whose
-//! channels are uncorrelated, Σ ‖(W − Q)·x‖² is Σ_j h_j · Σ_i (w_ij − q_ij)² with h_j = Σ x_j²: each squared error weighs as
-//! much as its input channel. This is the diagonal of the matrix 2·X·Xᵀ that Frantar et al. minimise with ("GPTQ", arXiv
-//! 2210.17323, section 3); correlations between channels are left out.
+//! A linear layer computes y = W·x, so an error in column j of W reaches the output times x_j. Over
+//! samples X whose channels are uncorrelated, Σ ‖(W − Q)·x‖² is Σ_j h_j · Σ_i (w_ij − q_ij)² with
+//! h_j = Σ x_j²: each squared error weighs as much as its input channel. This is the diagonal of
+//! the matrix 2·X·Xᵀ that Frantar et al. minimise with ("GPTQ", arXiv 2210.17323, section 3);
+//! correlations between channels are left out.
 //!
-//! Second moments are summed exactly, then each is rounded to a multiple of 1/(2^32 − 1) of the tensor's largest, to
-//! nearest, ties up, and to no less than one: a channel that the samples never used still counts a little. From there
-//! on every sum is an integer, so that the choice depends on nothing but the numbers.
+//! Second moments are summed exactly, then each is rounded to a multiple of 1/(2^32 − 1) of the
+//! tensor's largest, to nearest, ties up, and to no less than one: a channel that the samples never
+//! used still counts a little. From there on every sum is an integer, so that the choice depends on
+//! nothing but the numbers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -45,9 +47,10 @@ pub struct Calibration {
 impl Calibration {
     /// Reads activations from a `.safetensors` or `.npy` file.
     ///
-    /// A tensor of activations is named as the tensor it is for, or as its module (`layers.0.fc` for `layers.0.fc.weight`).
-    /// Its last dimension counts the input channels, all others together the samples; a tensor of one dimension is taken
-    /// as the second moments Σx² themselves. An `.npy` file is for every tensor with as many columns.
+    /// A tensor of activations is named as the tensor it is for, or as its module (`layers.0.fc`
+    /// for `layers.0.fc.weight`). Its last dimension counts the input channels, all others together
+    /// the samples; a tensor of one dimension is taken as the second moments Σx² themselves. An
+    /// `.npy` file is for every tensor with as many columns.
     ///
     /// # Errors
     /// A file that is refused, values that are NaN or infinite, negative second moments.
@@ -79,7 +82,8 @@ impl Calibration {
         &self.sha256
     }
 
-    /// The weights of a tensor's columns, its last dimension; `None` if there are no activations for it.
+    /// The weights of a tensor's columns, its last dimension; `None` if there are no activations
+    /// for it.
     pub(crate) fn weights(&self, info: &TensorInfo) -> Result<Option<Arc<[u32]>>> {
         let columns = usize::try_from(info.shape.last().copied().unwrap_or(1)).unwrap_or(usize::MAX);
         if let Some(any) = &self.any {
@@ -177,7 +181,8 @@ mod tests {
 
     #[test]
     fn moments_are_relative_to_the_largest() {
-        // Σx²: 25, 0, 1, 12.5. The largest is 2^32 − 1; (2^32 − 1) / 25 = 171798691.8, half of the largest ends in .5.
+        // Σx²: 25, 0, 1, 12.5. The largest is 2^32 − 1; (2^32 − 1) / 25 = 171798691.8, half of the
+        // largest ends in .5.
         let x = [3.0, 0.0, 1.0, 2.5, -4.0, 0.0, 0.0, -2.5];
         assert_eq!(weights(&[2, 4], &x).unwrap()[..], [u32::MAX, 1, 171_798_692, 1 << 31]);
         assert_eq!(weights(&[2, 1, 4], &x).unwrap(), weights(&[2, 4], &x).unwrap());

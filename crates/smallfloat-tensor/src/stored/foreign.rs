@@ -1,13 +1,14 @@
 //! Scaled tensors in files of other programs, known by the names, types and shapes of the tensors.
 //!
-//! Read are: FP8 codes with `NAME_scale` (vLLM `fp8`, compressed-tensors `float-quantized` and `mxfp8-quantized`) or
-//! `NAME_scale_inv` (DeepSeek), and `NAME_packed` with `NAME_scale` and perhaps `NAME_global_scale`
-//! (compressed-tensors `mxfp4-`, `mxfp6-` and `nvfp4-pack-quantized`).
+//! Read are: FP8 codes with `NAME_scale` (vLLM `fp8`, compressed-tensors `float-quantized` and
+//! `mxfp8-quantized`) or `NAME_scale_inv` (DeepSeek), and `NAME_packed` with `NAME_scale` and
+//! perhaps `NAME_global_scale` (compressed-tensors `mxfp4-`, `mxfp6-` and `nvfp4-pack-quantized`).
 //!
-//! What shares a scale follows from the shapes: one scale is the tensor's, one a row a channel's, else blocks have the size
-//! that `config.json` beside the file names. Without it there are the customary 1×32 (E8M0 scales) and 128×128, and the
-//! shape divided by the scales' shape. Where several of them fit, the one that fits all blocks of the file is taken; if there
-//! are several of those, or none, the file is refused.
+//! What shares a scale follows from the shapes: one scale is the tensor's, one a row a channel's,
+//! else blocks have the size that `config.json` beside the file names. Without it there are the
+//! customary 1×32 (E8M0 scales) and 128×128, and the shape divided by the scales' shape. Where
+//! several of them fit, the one that fits all blocks of the file is taken; if there are several of
+//! those, or none, the file is refused.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -26,8 +27,8 @@ use crate::stored::scaled::{Scaled, f32_at};
 
 const PACKED: &str = "_packed";
 
-/// The scaled tensors of a file: by the name of their codes, the tensor's own name and shape, and how it is stored.
-/// What belongs to them and is no tensor of its own has `None`.
+/// The scaled tensors of a file: by the name of their codes, the tensor's own name and shape, and
+/// how it is stored. What belongs to them and is no tensor of its own has `None`.
 pub(crate) type Found = HashMap<String, Option<(String, Vec<u64>, Scaled)>>;
 
 /// A scaled tensor whose block size may still be open.

@@ -73,8 +73,8 @@ impl Opened {
     }
 }
 
-/// Opens a file, or all `.safetensors` files of a checkpoint folder, sorted by name: as its index says, if it has one, and
-/// with names that are unique in all of them.
+/// Opens a file, or all `.safetensors` files of a checkpoint folder, sorted by name: as its index
+/// says, if it has one, and with names that are unique in all of them.
 ///
 /// # Errors
 /// What [`View::open`] refuses, an index that says something else, a name in two files.

@@ -38,8 +38,9 @@ impl<'a> Reader<'a> {
         Self { odd: true, ..self }
     }
 
-    /// Reads elements `first..first + values.len()` in row-major order. A value is the exact product of element and
-    /// scale, where f64 holds it: always, but for an NVFP4 scale whose divisor is no power of two, where it is rounded once.
+    /// Reads elements `first..first + values.len()` in row-major order. A value is the exact
+    /// product of element and scale, where f64 holds it: always, but for an NVFP4 scale whose
+    /// divisor is no power of two, where it is rounded once.
     pub(crate) fn read(&self, first: u64, values: &mut [f64]) -> Result<()> {
         let info = &self.tensor.info;
         match (&self.tensor.stored, &self.decoder) {
@@ -100,7 +101,8 @@ impl<'a> Reader<'a> {
         product: &impl Fn(&Scale, f64) -> f64,
     ) -> Result<()> {
         let (Some(decoder), false) = (&self.decoder, values.is_empty()) else { return Ok(()) };
-        // Ranges that reach over the end of long rows are read in two parts: scales of whole rows may be too many.
+        // Ranges that reach over the end of long rows are read in two parts: scales of whole rows
+        // may be too many.
         let left = scaled.grid.columns.max(1) - first % scaled.grid.columns.max(1);
         if scaled.grid.columns > values.len() as u64 && left < values.len() as u64 {
             let (here, below) = values.split_at_mut(usize::try_from(left).unwrap_or(0));

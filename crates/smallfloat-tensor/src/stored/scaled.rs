@@ -34,7 +34,8 @@ pub struct Scaled {
 }
 
 impl Scaled {
-    /// Whether every scale is a power of two, so that an element's value has no more bits than its code.
+    /// Whether every scale is a power of two, so that an element's value has no more bits than its
+    /// code.
     pub fn has_power_of_two_scales(&self) -> bool {
         self.scale.is_none_or(|scale| scale.format.precision() == 1)
     }

@@ -35,14 +35,16 @@ pub enum Stored {
 /// One tensor of a [`View`].
 #[derive(Clone, Debug)]
 pub struct TensorView {
-    /// Name, shape and place in the file. Of packed codes these are the name and shape of the tensor they stand for.
+    /// Name, shape and place in the file. Of packed codes these are the name and shape of the
+    /// tensor they stand for.
     pub info: TensorInfo,
     /// How it is stored.
     pub stored: Stored,
 }
 
 impl TensorView {
-    /// The format of the codes, if there are codes. Where groups have biases of their own, at bias 0.
+    /// The format of the codes, if there are codes. Where groups have biases of their own, at bias
+    /// 0.
     pub fn format(&self) -> Option<&Format> {
         match &self.stored {
             Stored::Codes(codes) => Some(&codes.0),
@@ -83,7 +85,8 @@ pub struct View {
 }
 
 impl View {
-    /// Opens a file and checks the structure of what is quantized in it: every tensor has its codes and its scales.
+    /// Opens a file and checks the structure of what is quantized in it: every tensor has its codes
+    /// and its scales.
     ///
     /// # Errors
     /// What [`Source::open`] refuses, and entries or scales that do not fit the tensors.
@@ -163,7 +166,8 @@ impl View {
         self.is_container
     }
 
-    /// Is the file a native container, or does it have scaled tensors in a layout of other programs?
+    /// Is the file a native container, or does it have scaled tensors in a layout of other
+    /// programs?
     pub fn is_quantized(&self) -> bool {
         self.is_container || self.tensors.iter().any(|tensor| tensor.scaled().is_some())
     }
@@ -173,11 +177,12 @@ impl View {
         self.is_container && self.source.metadata().iter().any(|(key, _)| key == RECORD_KEY)
     }
 
-    /// Fills `values` with the elements of a tensor from element `first` on, in row-major order: of codes the products with
-    /// their scales, rounded once where `f64` can't hold one.
+    /// Fills `values` with the elements of a tensor from element `first` on, in row-major order: of
+    /// codes the products with their scales, rounded once where `f64` can't hold one.
     ///
     /// # Errors
-    /// A range that reaches beyond the tensor, a tensor that holds no numbers, and what reading meets.
+    /// A range that reaches beyond the tensor, a tensor that holds no numbers, and what reading
+    /// meets.
     pub fn read(&self, tensor: &TensorView, first: u64, values: &mut [f64]) -> Result<()> {
         self.reader(tensor)?.read(first, values)
     }

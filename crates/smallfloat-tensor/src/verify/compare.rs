@@ -28,8 +28,8 @@ pub struct TensorComparison {
     pub not_finite: u64,
 }
 
-/// Compares `b` with the reference `a`, tensor by tensor: wide floats and codes of native containers as numbers,
-/// everything else as bytes.
+/// Compares `b` with the reference `a`, tensor by tensor: wide floats and codes of native
+/// containers as numbers, everything else as bytes.
 ///
 /// # Errors
 /// Tensors that only one file has, or with other shapes; files that can't be read.

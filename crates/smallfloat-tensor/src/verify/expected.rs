@@ -15,7 +15,8 @@ pub(crate) struct ExpectedCodes {
     element: Format,
     projection: Projection,
     infinities: Option<[u32; 2]>,
-    /// The tables of a container that stores other codes of the same values, and which of the two scales is meant.
+    /// The tables of a container that stores other codes of the same values, and which of the two
+    /// scales is meant.
     relabel: Option<(Fp8Remap, bool)>,
     intervals: Intervals,
     zeros: [u64; 2],
@@ -119,7 +120,8 @@ impl ExpectedCodes {
             if suits && self.intervals.hold(code, y, unit) {
                 continue;
             }
-            // Ends of intervals, zeros, what is not finite, scales that are no numbers, random words.
+            // Ends of intervals, zeros, what is not finite, scales that are no numbers, random
+            // words.
             let code = u64::from(code);
             if suits && x == 0.0 && code == self.zeros[usize::from(x.is_sign_negative())] {
                 continue;

@@ -1,9 +1,10 @@
 //! [`Intervals`]: which numbers each code stands for, so that a code can be judged without encoding anything.
 //!
-//! Rounding is monotone: if two numbers have one code, so has every number between them. The places where the code may
-//! change are known (values of the format and the midpoints between neighbours), and just inside of each interval
-//! between two such places the core is asked for the code at both ends. A place that were missing here would leave an
-//! interval out, and what no interval holds is put to the core itself: wrong answers can't come of it.
+//! Rounding is monotone: if two numbers have one code, so has every number between them. The places
+//! where the code may change are known (values of the format and the midpoints between neighbours),
+//! and just inside of each interval between two such places the core is asked for the code at both
+//! ends. A place that were missing here would leave an interval out, and what no interval holds is
+//! put to the core itself: wrong answers can't come of it.
 
 use std::cmp::Ordering;
 
@@ -26,7 +27,8 @@ impl Intervals {
         Self { of: Vec::new(), smallest: f64::INFINITY }
     }
 
-    /// For codes below `codes` and the rule `code_of`, which changes its mind at values of `format` and half-way between.
+    /// For codes below `codes` and the rule `code_of`, which changes its mind at values of `format`
+    /// and half-way between.
     pub(crate) fn new(format: &Format, codes: usize, code_of: impl Fn(f64) -> u64) -> Self {
         let values = (0..=format.max_code()).map(|code| format.decode_f64(code).value);
         let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
@@ -71,8 +73,8 @@ impl Intervals {
         scale.is_normal() && scale > 0.0 && self.smallest * scale >= f64::MIN_POSITIVE
     }
 
-    /// Does x / scale surely have this code? A scale that [`suit`](Self::suit)s; ends have few bits, so that products are
-    /// exact and the comparison is one of the exact quotient.
+    /// Does x / scale surely have this code? A scale that [`suit`](Self::suit)s; ends have few
+    /// bits, so that products are exact and the comparison is one of the exact quotient.
     #[inline]
     pub(crate) fn hold(&self, code: u16, x: f64, scale: f64) -> bool {
         self.of.get(usize::from(code)).is_some_and(|(low, high)| low * scale < x && x < high * scale)
@@ -85,7 +87,8 @@ mod tests {
     use smallfloat::Rounding;
     use smallfloat::formats::{E2M1FN, E4M3FN, E5M2, E8M0FNU};
 
-    /// Around every value, midpoint and end of the range, of every mode: what an interval holds has the code.
+    /// Around every value, midpoint and end of the range, of every mode: what an interval holds has
+    /// the code.
     #[test]
     fn intervals_hold_numbers_of_their_code_and_most_of_them() {
         let named = |name: &str| name.parse::<Format>().unwrap();

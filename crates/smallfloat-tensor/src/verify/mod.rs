@@ -37,16 +37,18 @@ pub struct Verified {
     pub copied: u64,
     /// Files that were checked.
     pub files: u64,
-    /// Files whose record was checked: names, dtypes, shapes and data of all tensors, biases, scales and copies included.
+    /// Files whose record was checked: names, dtypes, shapes and data of all tensors, biases,
+    /// scales and copies included.
     pub records: u64,
     /// Legal codes that no encoder writes: flushed subnormals and NaNs that are not canonical.
     pub warnings: Vec<String>,
 }
 
-/// Checks a quantized file, or all files of a checkpoint folder: structure, biases and scales, the digest of every tensor
-/// that has one, that every code is one of its format, and the record of the whole file. Files of other programs have
-/// no digests, and files from before there were records have none. In a folder, names are unique and where the index
-/// says, and some files may have nothing quantized in them.
+/// Checks a quantized file, or all files of a checkpoint folder: structure, biases and scales, the
+/// digest of every tensor that has one, that every code is one of its format, and the record of the
+/// whole file. Files of other programs have no digests, and files from before there were records
+/// have none. In a folder, names are unique and where the index says, and some files may have
+/// nothing quantized in them.
 ///
 /// # Errors
 /// A file or folder with nothing quantized, or the first fault with tensor and element.
@@ -54,7 +56,8 @@ pub fn verify(path: &Path) -> Result<Verified> {
     verify_with(path, &mut |_| ())
 }
 
-/// [`verify`], telling how far it is: the bytes of codes, and where there is a record those of all other tensors.
+/// [`verify`], telling how far it is: the bytes of codes, and where there is a record those of all
+/// other tensors.
 ///
 /// # Errors
 /// As for [`verify`].
@@ -230,7 +233,8 @@ fn check_scaled(
     let odd = odd_codes(element);
     let (mut digest, mut odd_count, mut first_odd) = (Sha256::new(), 0_u64, 0);
     let (mut buffer, mut codes) = (vec![0; CHUNK_BYTES / 12 * 12], Vec::new());
-    // Codes are bytes to the file, so that any chunk of whole units will do; rows are made of whole units.
+    // Codes are bytes to the file, so that any chunk of whole units will do; rows are made of whole
+    // units.
     let mut at = 0;
     while at < scaled.codes.len {
         let count =

@@ -1,9 +1,10 @@
 //! [`verify_against`]: is every code of a quantized file the one that its source gives?
 //!
-//! A file says in which format, at which bias or scale and with which rounding its codes were made, so that for each number
-//! of the source one code is right: the number divided by the scale, rounded once. With stochastic rounding and a seed that is
-//! known it is still one; without the seed it is one of the two neighbours. Scales are taken as they are, so that this
-//! bounds the error of every element, and says nothing of whether another scale would have been better.
+//! A file says in which format, at which bias or scale and with which rounding its codes were made,
+//! so that for each number of the source one code is right: the number divided by the scale,
+//! rounded once. With stochastic rounding and a seed that is known it is still one; without the
+//! seed it is one of the two neighbours. Scales are taken as they are, so that this bounds the
+//! error of every element, and says nothing of whether another scale would have been better.
 //!
 //! Pieces of a tensor are judged by all threads; memory is that of a few pieces a thread.
 
@@ -31,9 +32,11 @@ use crate::verify::expected::{ElementPosition, ExpectedCode, ExpectedCodes};
 /// What files do not say about how they were quantized, with the defaults of [`Options::new`].
 #[derive(Clone, Default, Debug)]
 pub struct QuantizedAs {
-    /// The format whose values the FP8 codes of the container `fp8` stand for; by default the codes stand for themselves.
+    /// The format whose values the FP8 codes of the container `fp8` stand for; by default the codes
+    /// stand for themselves.
     pub format: Option<FormatSpec>,
-    /// The rounding of files in layouts of other programs. Native containers name theirs, and this is not asked.
+    /// The rounding of files in layouts of other programs. Native containers name theirs, and this
+    /// is not asked.
     pub rounding: Option<Rounding>,
     /// The seed of a stochastic rounding, of which the same is true.
     pub seed: Option<u64>,
@@ -50,7 +53,8 @@ pub struct QuantizedAs {
 pub struct Disagreement {
     /// Its name.
     pub tensor: String,
-    /// `code`, `data` of a copied tensor, `dtype`, `shape`, `missing` in the file, or `extra` in it.
+    /// `code`, `data` of a copied tensor, `dtype`, `shape`, `missing` in the file, or `extra` in
+    /// it.
     pub kind: &'static str,
     /// How many codes are wrong; 1 for other kinds.
     pub count: u64,
@@ -82,15 +86,16 @@ pub struct Agreement {
     pub disagreements: Vec<Disagreement>,
 }
 
-/// Holds a quantized file or checkpoint folder against the file or folder it was made from: each code must be the right one,
-/// each copied tensor the same bytes, and no tensor may be missing or new. Files may be parted differently on both sides.
+/// Holds a quantized file or checkpoint folder against the file or folder it was made from: each
+/// code must be the right one, each copied tensor the same bytes, and no tensor may be missing or
+/// new. Files may be parted differently on both sides.
 ///
-/// The structure and the digests are [`verify`](crate::verify)'s part. BF16 values of CFloat8 (the container `bf16`) have
-/// no codes to judge.
+/// The structure and the digests are [`verify`](crate::verify)'s part. BF16 values of CFloat8 (the
+/// container `bf16`) have no codes to judge.
 ///
 /// # Errors
-/// What can't be opened or read, a file with nothing quantized, and a declared format that has no FP8 codes.
-/// Disagreements are no errors: they are in the result.
+/// What can't be opened or read, a file with nothing quantized, and a declared format that has no
+/// FP8 codes. Disagreements are no errors: they are in the result.
 pub fn verify_against(
     path: &Path,
     source: &Path,
@@ -225,7 +230,8 @@ impl Comparison<'_> {
         Ok(options)
     }
 
-    /// The judge of a format's codes, or those of the two scales that the container `fp8` may have taken.
+    /// The judge of a format's codes, or those of the two scales that the container `fp8` may have
+    /// taken.
     fn expected(&mut self, stored: &Format, options: &Options) -> Result<Arc<[ExpectedCodes]>> {
         let relabelled = options.format.has_free_bias() && !stored.has_free_bias();
         let element = if relabelled { options.format.with_bias(0).map_err(refuse)? } else { *stored };
@@ -331,7 +337,8 @@ impl Job<'_> {
             |judged| {
                 progress(judged.elements);
                 for (group, wrong) in judged.groups {
-                    // Judges are chosen for whole groups: pieces of one follow each other, where they are long.
+                    // Judges are chosen for whole groups: pieces of one follow each other, where
+                    // they are long.
                     match &mut open {
                         Some((same, sum)) if *same == group => {
                             *sum = [sum[0].then(wrong[0]), sum[1].then(wrong[1])];

@@ -1,5 +1,5 @@
-//! What the test programs share: inputs made and outputs read by the reference crate, random data, the core's answer
-//! element by element, and second processes in trouble.
+//! What the test programs share: inputs made and outputs read by the reference crate, random data,
+//! the core's answer element by element, and second processes in trouble.
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::collections::{BTreeMap, HashMap};
@@ -292,8 +292,8 @@ pub(crate) const SMALL_FILES: &str =
 #[cfg(target_os = "linux")]
 pub(crate) const OWN_MOUNTS: &str = "unshare -rm true 2>/dev/null || exit 99; exec unshare -rm \"$0\" \"$@\"";
 
-/// Runs this test again in a process that a line of shell has prepared for trouble; the line exits with 99 where the
-/// system does not allow that.
+/// Runs this test again in a process that a line of shell has prepared for trouble; the line exits
+/// with 99 where the system does not allow that.
 #[cfg(unix)]
 pub(crate) fn again(test: &str, script: &str, folder: &Path) {
     let status = std::process::Command::new("sh")

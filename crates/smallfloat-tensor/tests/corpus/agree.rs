@@ -1,5 +1,5 @@
-//! What was read here against what stands in the file by other means: the reference crate's view of a safetensors file,
-//! the plain rule of an `.npy` file. Used by the tests and by the fuzz targets.
+//! What was read here against what stands in the file by other means: the reference crate's view of
+//! a safetensors file, the plain rule of an `.npy` file. Used by the tests and by the fuzz targets.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ pub(crate) fn show(bytes: &[u8]) -> String {
     bytes.escape_ascii().to_string()
 }
 
-/// Does the reference crate read the file, and if it was read here too, is all of it the same? Panics where it is not.
+/// Does the reference crate read the file, and if it was read here too, is all of it the same?
+/// Panics where it is not.
 pub(crate) fn same_as_reference(bytes: &[u8], source: Option<&Source>) -> bool {
     let Ok(file) = safetensors::SafeTensors::deserialize(bytes) else { return false };
     let Some(source) = source else { return true };
@@ -29,7 +30,8 @@ pub(crate) fn same_as_reference(bytes: &[u8], source: Option<&Source>) -> bool {
     true
 }
 
-/// If an `.npy` file was read: its data is what follows the header, all of it. Panics where it is not.
+/// If an `.npy` file was read: its data is what follows the header, all of it. Panics where it is
+/// not.
 pub(crate) fn whole_array(bytes: &[u8], source: Option<&Source>) -> bool {
     source.is_some_and(|source| {
         let tensor = &source.tensors()[0];

@@ -1,6 +1,7 @@
-//! Named files that break the rules, or look as if they did, with the verdict that each must get here and the verdicts
-//! of the reference readers: `safetensors` in Rust (run by the tests), `safetensors` and NumPy in Python (recorded in
-//! `data/reference-*.csv` by `verification/reference-readers`, with the digest of the bytes they saw).
+//! Named files that break the rules, or look as if they did, with the verdict that each must get
+//! here and the verdicts of the reference readers: `safetensors` in Rust (run by the tests),
+//! `safetensors` and NumPy in Python (recorded in `data/reference-*.csv` by
+//! `verification/reference-readers`, with the digest of the bytes they saw).
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
@@ -19,7 +20,8 @@ use smallfloat_tensor::{Error, Source};
 pub(crate) enum BiasDecision {
     /// It is read.
     Read,
-    /// It breaks the format: the tensor named, if one is, the byte of the fault, and a part of the message.
+    /// It breaks the format: the tensor named, if one is, the byte of the fault, and a part of the
+    /// message.
     Malformed { tensor: Option<&'static str>, at: u64, part: &'static str },
     /// It keeps the format and holds what is not read; a part of the message.
     Unsupported { part: &'static str },
@@ -66,8 +68,8 @@ pub(crate) fn unmarked(text: &[u8]) -> (Vec<u8>, Option<u64>) {
     }
 }
 
-/// The recorded verdicts of a Python reader: for each name the digest of the bytes that it saw, and whether it read them
-/// in each of its ways.
+/// The recorded verdicts of a Python reader: for each name the digest of the bytes that it saw, and
+/// whether it read them in each of its ways.
 pub(crate) fn recorded(table: &str) -> BTreeMap<&str, (&str, Vec<bool>)> {
     let rows = table.lines().filter(|line| !line.starts_with('#')).skip(1);
     rows.map(|line| {
@@ -82,7 +84,8 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
 }
 
-/// Writes the files where `SMALLFLOAT_CORPUS` says, numbered, with an index of their names, for other readers.
+/// Writes the files where `SMALLFLOAT_CORPUS` says, numbered, with an index of their names, for
+/// other readers.
 pub(crate) fn export(kind: &str, cases: &[Case]) {
     let Some(folder) = std::env::var_os("SMALLFLOAT_CORPUS") else { return };
     let folder = std::path::Path::new(&folder).join(kind);

@@ -1,6 +1,7 @@
-//! The safetensors files. `¦` in a header stands behind the byte at which the fault must be reported: the last one that
-//! was looked at when the fault could be told. That is the offending character, the last byte of the offending value, or
-//! the byte before an array or an object that must not be there.
+//! The safetensors files. `¦` in a header stands behind the byte at which the fault must be
+//! reported: the last one that was looked at when the fault could be told. That is the offending
+//! character, the last byte of the offending value, or the byte before an array or an object that
+//! must not be there.
 
 use super::{BiasDecision, Case, unmarked};
 

@@ -7,8 +7,8 @@ use flate2::read::GzDecoder;
 use crate::data::images::Images;
 use crate::error::{Error, Result};
 
-/// "Optical recognition of handwritten digits" of the UCI repository (E. Alpaydin, C. Kaynak, 1998), as scikit-learn packs
-/// it; `digits-licence.txt` beside it has the licence.
+/// "Optical recognition of handwritten digits" of the UCI repository (E. Alpaydin, C. Kaynak,
+/// 1998), as scikit-learn packs it; `digits-licence.txt` beside it has the licence.
 const PACKED: &[u8] = include_bytes!("../../data/digits.csv.gz");
 /// Images to learn from; the rest judges.
 const TRAIN: usize = 1437;

@@ -124,10 +124,12 @@ impl Data for Images {
     }
 }
 
-/// Reads `{train,t10k}-images-idx3-ubyte` and `{train,t10k}-labels-idx1-ubyte`, plain or `.gz`, from a folder.
+/// Reads `{train,t10k}-images-idx3-ubyte` and `{train,t10k}-labels-idx1-ubyte`, plain or `.gz`,
+/// from a folder.
 ///
-/// The IDX format: two zero bytes, 8 for unsigned bytes, the number of dimensions, each dimension as a big-endian 32-bit
-/// integer, the data (LeCun, Cortes and Burges, "The MNIST database", section "File formats").
+/// The IDX format: two zero bytes, 8 for unsigned bytes, the number of dimensions, each dimension
+/// as a big-endian 32-bit integer, the data (LeCun, Cortes and Burges, "The MNIST database",
+/// section "File formats").
 ///
 /// # Errors
 /// Files that are missing, no IDX of unsigned bytes, or do not fit together.

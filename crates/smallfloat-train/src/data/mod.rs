@@ -1,4 +1,5 @@
-//! Data to learn from: any text, images in IDX files, and a small set of digits that comes with the crate.
+//! Data to learn from: any text, images in IDX files, and a small set of digits that comes with the
+//! crate.
 
 pub(crate) mod digits;
 pub(crate) mod images;
@@ -46,7 +47,8 @@ pub trait Data: Send + Sync {
     fn digest(&self) -> u64;
 }
 
-/// FNV-1a of 64 bits (G. Fowler, L. C. Noll, K.-P. Vo; IETF draft-eastlake-fnv): finds accidents, not forgeries.
+/// FNV-1a of 64 bits (G. Fowler, L. C. Noll, K.-P. Vo; IETF draft-eastlake-fnv): finds accidents,
+/// not forgeries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Digest(pub(crate) u64);
 

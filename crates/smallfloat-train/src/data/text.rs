@@ -10,7 +10,8 @@ use crate::random::Sequence;
 const BATCHES: usize = 20;
 const WINDOWS: usize = 64;
 
-/// A text as tokens: its distinct characters in the order of their code points. The first nine tenths are to learn from.
+/// A text as tokens: its distinct characters in the order of their code points. The first nine
+/// tenths are to learn from.
 #[derive(Clone, Debug)]
 pub struct Text {
     name: String,
@@ -24,7 +25,8 @@ impl Text {
     /// Reads a UTF-8 file.
     ///
     /// # Errors
-    /// A file that can't be read, is no UTF-8, or is too short for a window of `context` characters in its last tenth.
+    /// A file that can't be read, is no UTF-8, or is too short for a window of `context` characters
+    /// in its last tenth.
     pub fn read(path: &Path, context: usize) -> Result<Self> {
         let bytes = std::fs::read(path).map_err(|e| Error::read(path, e))?;
         let text = String::from_utf8(bytes).map_err(|e| {

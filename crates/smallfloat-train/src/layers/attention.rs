@@ -9,10 +9,12 @@ use crate::functions::exp;
 use crate::layers::{Layer, Pass};
 use crate::matrix::Matrix;
 
-/// Causal attention with several heads (Vaswani et al., arXiv 1706.03762, section 3.2). A row of the input is a token's query,
-/// key and value; a row of the result its heads' outputs, side by side.
+/// Causal attention with several heads (Vaswani et al., arXiv 1706.03762, section 3.2). A row of
+/// the input is a token's query, key and value; a row of the result its heads' outputs, side by
+/// side.
 ///
-/// The two products in here are not encoded, nor are their operands. Each sequence is one thread's work.
+/// The two products in here are not encoded, nor are their operands. Each sequence is one thread's
+/// work.
 pub struct Attention {
     context: usize,
     heads: usize,

@@ -44,7 +44,8 @@ impl Convolution {
     }
 }
 
-/// The place of a neighbour in an image, if it is in it, for all pixels and neighbours: `f(pixel, neighbour, place)`.
+/// The place of a neighbour in an image, if it is in it, for all pixels and neighbours:
+/// `f(pixel, neighbour, place)`.
 fn neighbours([height, width, channels]: Size, mut f: impl FnMut(usize, usize, usize)) {
     for pixel in 0..height * width {
         let (y, x) = (pixel / width, pixel % width);

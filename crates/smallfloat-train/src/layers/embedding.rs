@@ -15,7 +15,8 @@ pub struct Embedding {
 }
 
 impl Embedding {
-    /// Rows for so many tokens, in sequences of this length; first values with this standard deviation.
+    /// Rows for so many tokens, in sequences of this length; first values with this standard
+    /// deviation.
     ///
     /// # Errors
     /// A class of the configuration that does not go together.

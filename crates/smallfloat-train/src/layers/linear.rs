@@ -9,8 +9,9 @@ use crate::parameters::{First, Parameters};
 use crate::product::product;
 use crate::quantizer::Quantizer;
 
-/// y = Q(x)·Q(W)ᵀ + b. Backward: dx = Q(dy)·Q(W), dW = Q(dy)ᵀ·Q(x), db = sums of dy. Encoding counts as the identity there,
-/// which is the straight-through definition (Bengio et al., arXiv 1308.3432).
+/// y = Q(x)·Q(W)ᵀ + b. Backward: dx = Q(dy)·Q(W), dW = Q(dy)ᵀ·Q(x), db = sums of dy. Encoding
+/// counts as the identity there, which is the straight-through definition (Bengio et al., arXiv
+/// 1308.3432).
 pub struct Linear {
     weight: usize,
     bias: Option<usize>,
@@ -58,7 +59,8 @@ impl Linear {
         })
     }
 
-    /// The same at the beginning of a model: nobody wants the gradient of its input, so it is not computed.
+    /// The same at the beginning of a model: nobody wants the gradient of its input, so it is not
+    /// computed.
     #[must_use]
     pub fn first(mut self) -> Self {
         self.passes_on = false;

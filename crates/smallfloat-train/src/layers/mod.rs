@@ -60,7 +60,8 @@ pub trait Layer: Send {
     /// What encoding refuses.
     fn forward(&mut self, pass: &mut Pass<'_>, x: Matrix) -> Result<Matrix>;
 
-    /// The gradient of the last forward pass's input from that of its result; adds the parameters' gradients to theirs.
+    /// The gradient of the last forward pass's input from that of its result; adds the parameters'
+    /// gradients to theirs.
     ///
     /// # Errors
     /// What encoding refuses.

@@ -7,8 +7,8 @@ use crate::layers::{Layer, Pass};
 use crate::matrix::{Matrix, ROWS};
 use crate::parameters::{First, Parameters};
 
-/// Each row less its mean, over its standard deviation, times a gain, plus a bias (Ba et al., arXiv 1607.06450), with 10^−5
-/// added to the variance.
+/// Each row less its mean, over its standard deviation, times a gain, plus a bias (Ba et al., arXiv
+/// 1607.06450), with 10^−5 added to the variance.
 pub struct Norm {
     gain: usize,
     bias: usize,

@@ -14,8 +14,9 @@ use crate::projection::{MissingNan, NegativeZero, Projection, project};
 impl Operation {
     /// The exact result for data; operands beyond the operation's own are ignored.
     ///
-    /// A result that is not exact has at least 120 bits. Of the operations that need the feature `math` it has 128, the
-    /// first of them 1, and their exact results have an odd significand: so equal results are equal values.
+    /// A result that is not exact has at least 120 bits. Of the operations that need the feature
+    /// `math` it has 128, the first of them 1, and their exact results have an odd significand: so
+    /// equal results are equal values.
     pub fn exact(self, data: [Datum; 3], semantics: Semantics) -> Outcome {
         #[cfg(feature = "math")]
         let computed = || {
@@ -31,9 +32,9 @@ impl Operation {
 
     /// Decodes the operands, computes exactly, and rounds once to a code of `to`.
     ///
-    /// Flags: those of the projection; "denormal" for an operand that is subnormal in its format; "invalid" for a NaN
-    /// operand, also where the result is a number. Negate, Abs and CopySign raise what rounding raises and nothing for
-    /// their operands.
+    /// Flags: those of the projection; "denormal" for an operand that is subnormal in its format;
+    /// "invalid" for a NaN operand, also where the result is a number. Negate, Abs and CopySign
+    /// raise what rounding raises and nothing for their operands.
     ///
     /// ```
     /// use smallfloat::{Format, ops::{OperationOptions, Operand, Operation}};

@@ -12,7 +12,8 @@ use crate::projection::flags::Rounded;
 
 /// The exact results of an operation of one operand for every code of a format of at most 8 bits.
 ///
-/// It takes a few milliseconds to build for the slowest function, and serves every result format and projection.
+/// It takes a few milliseconds to build for the slowest function, and serves every result format
+/// and projection.
 ///
 /// ```
 /// use smallfloat::{Format, formats::{BFLOAT16, E4M3FN}, ExactTable, math::Elementary, ops::{OperationOptions, Operation}};
@@ -66,7 +67,8 @@ impl ExactTable {
         &self.outcomes
     }
 
-    /// What [`Operation::evaluate`] gives for a code, whose bits above the format's width are ignored.
+    /// What [`Operation::evaluate`] gives for a code, whose bits above the format's width are
+    /// ignored.
     pub fn evaluate(&self, code: u64, to: &Format, projection: &Projection) -> Rounded<u64> {
         let code = code & self.format.max_code();
         let outcome = usize::try_from(code).ok().and_then(|i| self.outcomes.get(i)).copied();

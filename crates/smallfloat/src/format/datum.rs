@@ -6,8 +6,8 @@ use core::fmt;
 
 /// The exact meaning of a code.
 ///
-/// Finite data are canonical: the significand is odd, or 0 with exponent 0. So equality is equality of values, with
-/// −0 and 0, and NaNs of either sign, told apart.
+/// Finite data are canonical: the significand is odd, or 0 with exponent 0. So equality is equality
+/// of values, with −0 and 0, and NaNs of either sign, told apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Datum {
     /// Not a number; some formats have NaNs of both signs.
@@ -156,7 +156,8 @@ impl Datum {
                 if la != lb {
                     return if la < lb { Ordering::Less } else { Ordering::Greater };
                 }
-                // The same leading bit: the lower exponent has the longer significand, below 64 bits.
+                // The same leading bit: the lower exponent has the longer significand, below 64
+                // bits.
                 let (a, b) = if ea > eb {
                     (a << (ea - eb).unsigned_abs(), b)
                 } else {
@@ -194,7 +195,8 @@ impl Datum {
     }
 }
 
-/// The exact value: `NaN`, `Inf`, `-Inf`, `0`, `-0` or `[-]<odd integer>p<exponent of two>` (1.5 is `3p-1`).
+/// The exact value: `NaN`, `Inf`, `-Inf`, `0`, `-0` or `[-]<odd integer>p<exponent of two>` (1.5 is
+/// `3p-1`).
 impl fmt::Display for Datum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.is_negative() && !self.is_nan() { "-" } else { "" };

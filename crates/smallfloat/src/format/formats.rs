@@ -1,7 +1,8 @@
-//! The catalogue: formats with fixed parameters as constants. A new format is a row here and no code.
+//! The catalogue: formats with fixed parameters as constants. A new format is a row here and no
+//! code.
 //!
-//! Formats whose bias is data are made by [`Format::cfloat8_1_4_3`], [`Format::cfloat8_1_5_2`] and [`Format::shp`];
-//! the P3109 family by [`Format::p3109`].
+//! Formats whose bias is data are made by [`Format::cfloat8_1_4_3`], [`Format::cfloat8_1_5_2`] and
+//! [`Format::shp`]; the P3109 family by [`Format::p3109`].
 
 use crate::format::{Family, Format, Parameters, Signedness, Specials, Subnormals};
 

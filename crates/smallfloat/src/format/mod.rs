@@ -54,15 +54,18 @@ pub enum Specials {
 pub enum Subnormals {
     /// 2^(1−bias) · 0.m: the spacing of the smallest normal binade goes on down to zero (IEEE 754).
     Gradual,
-    /// 2^−bias · 0.m: the formula of Tesla's paper. It leaves a hole below the smallest normal value.
+    /// 2^−bias · 0.m: the formula of Tesla's paper. It leaves a hole below the smallest normal
+    /// value.
     Tesla,
-    /// The codes exist and decode to zero; results round on the gradual grid and flush to zero (UHP).
+    /// The codes exist and decode to zero; results round on the gradual grid and flush to zero
+    /// (UHP).
     Flush,
     /// 2^−bias · 1.m: an ordinary binade (the talk's column "without subnormals").
     None,
 }
 
-/// Which family of standards a format belongs to: it decides the name, the default preset and the semantics.
+/// Which family of standards a format belongs to: it decides the name, the default preset and the
+/// semantics.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Family {
     /// Tesla's CFloat8, SHP and UHP.
@@ -96,9 +99,9 @@ pub struct Parameters {
 
 /// A number format: a finite set of exact values and their codes.
 ///
-/// Plain data, cheap to copy. A format holds no policy; what happens to values it does not have is a
-/// [`Projection`](crate::Projection)'s business. Equality includes the [`Family`], so `e5m2` and `ieee:k=8,p=3` have
-/// the same values and are different formats.
+/// Plain data, cheap to copy. A format holds no policy; what happens to values it does not have is
+/// a [`Projection`](crate::Projection)'s business. Equality includes the [`Family`], so `e5m2` and
+/// `ieee:k=8,p=3` have the same values and are different formats.
 ///
 /// ```
 /// use smallfloat::Format;
@@ -140,7 +143,8 @@ impl Format {
     /// A format from its parameters.
     ///
     /// # Errors
-    /// A parameter outside its legal range, or a combination that leaves no normal value; the error states the range.
+    /// A parameter outside its legal range, or a combination that leaves no normal value; the error
+    /// states the range.
     pub const fn minifloat(p: Parameters) -> Result<Self, Error> {
         if p.width < 2 || p.width > 16 {
             return Err(Error::range("k", p.width as i64, 2, 16));
@@ -242,8 +246,8 @@ impl Format {
         ))
     }
 
-    /// A signed format after IEEE 754's model, with bias 2^(w−1) − 1 for w = `k` − `p` exponent bits: 4 ≤ `k` ≤ 16,
-    /// or binary32 and binary64.
+    /// A signed format after IEEE 754's model, with bias 2^(w−1) − 1 for w = `k` − `p` exponent
+    /// bits: 4 ≤ `k` ≤ 16, or binary32 and binary64.
     ///
     /// # Errors
     /// A width or precision outside its range: 2 ≤ `p` ≤ `k` − 2.
@@ -350,8 +354,8 @@ impl Format {
         self.family
     }
 
-    /// Are the values those of IEEE 754's model in a format wider than 16 bits? Such formats are sources and
-    /// destinations, not small floats.
+    /// Are the values those of IEEE 754's model in a format wider than 16 bits? Such formats are
+    /// sources and destinations, not small floats.
     #[inline]
     pub const fn is_wide(&self) -> bool {
         self.width > 16
@@ -363,7 +367,8 @@ impl Format {
         matches!((self.family, self.specials), (Family::Tesla, Specials::Finite))
     }
 
-    /// The biases that [`with_bias`](Self::with_bias) takes, or `None` where the standard fixes the bias.
+    /// The biases that [`with_bias`](Self::with_bias) takes, or `None` where the standard fixes the
+    /// bias.
     pub const fn bias_range(&self) -> Option<(i32, i32)> {
         match self.family {
             Family::Tesla if self.has_free_bias() => Some((0, 63)),
@@ -408,8 +413,9 @@ impl Format {
     }
 }
 
-/// The non-negative half of the format as indices: index = code where the code is a finite magnitude. Indices sort as
-/// the values do. They go on past the largest finite value, as the grid does with unbounded exponent.
+/// The non-negative half of the format as indices: index = code where the code is a finite
+/// magnitude. Indices sort as the values do. They go on past the largest finite value, as the grid
+/// does with unbounded exponent.
 impl Format {
     /// The index of the largest finite value.
     #[inline]
@@ -461,7 +467,8 @@ impl Format {
         if self.field_0_is_a_binade() { 0 } else { 1 << self.trailing_bits() }
     }
 
-    /// The index of a magnitude in the binade of 2^leading, not below the lowest: P bits of significand, the hidden one with them.
+    /// The index of a magnitude in the binade of 2^leading, not below the lowest: P bits of
+    /// significand, the hidden one with them.
     #[inline]
     pub(crate) const fn normal_index(&self, leading: i32, significand: u64) -> u64 {
         let t = self.trailing_bits();
@@ -507,7 +514,8 @@ impl Format {
         self.datum_at(self.max_index())
     }
 
-    /// The smallest finite value: −max for signed formats, 0 or the smallest scale for unsigned ones.
+    /// The smallest finite value: −max for signed formats, 0 or the smallest scale for unsigned
+    /// ones.
     pub const fn min_finite(&self) -> Datum {
         if self.signed { self.max_finite().negated() } else { self.datum_at(0) }
     }
@@ -609,7 +617,8 @@ impl Format {
     pub const fn fits_in(&self, wider: &Self) -> bool {
         let range = (!self.signed || wider.signed) && (!self.has_zero() || wider.has_zero());
         let zero = !self.has_negative_zero() || wider.has_negative_zero();
-        // The hole of Tesla's denormals and binades at field 0 are odd grids: compare such formats value by value.
+        // The hole of Tesla's denormals and binades at field 0 are odd grids: compare such formats
+        // value by value.
         let even_grid = matches!(wider.subnormals, Subnormals::Gradual);
         if !range || !zero || !even_grid {
             return range && zero && self.fits_by_enumeration(wider);

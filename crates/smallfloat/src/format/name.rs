@@ -1,4 +1,5 @@
-//! Names ⇄ formats. The grammar is `name[:key=value[,key=value…]]` (`docs/semantics.md` S6); case does not matter.
+//! Names ⇄ formats. The grammar is `name[:key=value[,key=value…]]` (`docs/semantics.md` S6); case
+//! does not matter.
 
 use core::fmt;
 use core::str::FromStr;
@@ -9,7 +10,8 @@ use crate::format::{Domain, Family, Format, Parameters, Signedness, Specials, Su
 
 /// A format as named, perhaps without the bias that a configurable format needs.
 ///
-/// Commands that choose the bias themselves parse a `FormatSpec`; everything else parses a [`Format`].
+/// Commands that choose the bias themselves parse a `FormatSpec`; everything else parses a
+/// [`Format`].
 ///
 /// ```
 /// use smallfloat::{Format, FormatSpec};
@@ -240,7 +242,8 @@ fn minifloat(keys: &Keys<'_>) -> Result<Format, Error> {
     })
 }
 
-/// `Binary8p3se`; the suffix may be left out in part as the talk and drafts before 4.0 did (`binary8p4`, `binary4p2f`).
+/// `Binary8p3se`; the suffix may be left out in part as the talk and drafts before 4.0 did
+/// (`binary8p4`, `binary4p2f`).
 fn p3109_short(name: &str) -> Result<Option<Format>, Error> {
     let Some(rest) = strip_prefix_ignore_case(name, "binary") else { return Ok(None) };
     let (k, rest) = take_digits(rest);

@@ -1,7 +1,7 @@
 //! `Display` and `FromStr` for enums by their names.
 
-/// Implements `Display` and `FromStr` by the type's `name` and a list of its values. Parsing ignores
-/// case and surrounding white space; the error says what was given and what is accepted.
+/// Implements `Display` and `FromStr` by the type's `name` and a list of its values. Parsing
+/// ignores case and surrounding white space; the error says what was given and what is accepted.
 macro_rules! by_name {
     ($type:ty, $values:expr, $what:literal, $expected:literal) => {
         impl core::fmt::Display for $type {

@@ -1,8 +1,8 @@
 //! [`Ball`]: a real number known to within a radius, the arithmetic of functions without exact results.
 //!
-//! Each operation returns a ball that contains every result of numbers in its operands' balls. So what a formula yields
-//! contains the function's value whatever was cut off on the way, and [`refine`] takes no digit that the radius leaves in
-//! doubt.
+//! Each operation returns a ball that contains every result of numbers in its operands' balls. So
+//! what a formula yields contains the function's value whatever was cut off on the way, and
+//! [`refine`] takes no digit that the radius leaves in doubt.
 
 use dashu_base::{BitTest, Sign, SquareRoot, UnsignedAbs};
 use dashu_int::{IBig, UBig};
@@ -120,8 +120,8 @@ impl Ball {
         Self::new(&self.middle * n, &self.radius * n.unsigned_abs(), self.exponent, self.precision)
     }
 
-    /// x / y: with s ≤ |b| / 2 the quotient of the middles is off by (|a|·s + |b|·r) / (|b|·(|b| − s)), at most twice
-    /// (|a|·s + |b|·r) / b². Nothing where y's ball comes too near to 0.
+    /// x / y: with s ≤ |b| / 2 the quotient of the middles is off by (|a|·s + |b|·r) / (|b|·(|b| −
+    /// s)), at most twice (|a|·s + |b|·r) / b². Nothing where y's ball comes too near to 0.
     pub(super) fn divide(&self, y: &Self) -> Option<Self> {
         let (a, b, r, s) = (&self.middle, (&y.middle).unsigned_abs(), &self.radius, &y.radius);
         if b.is_zero() || s << 1 > b {
@@ -129,13 +129,15 @@ impl Ball {
         }
         let up = (i64::from(self.precision) + length(&b) - length_of(a) + 2).max(0);
         let quotient = (a << shift(up)) / &y.middle;
-        // One more for both divisions: a quotient other than 0 is longer than the precision, so that `new` adds its two.
+        // One more for both divisions: a quotient other than 0 is longer than the precision, so
+        // that `new` adds its two.
         let off = (a.unsigned_abs() * s + &b * r) << shift(up + 1);
         let radius = if self.is_zero() { UBig::ZERO } else { off / (&b * &b) + UBig::ONE };
         Some(Self::new(quotient, radius, self.exponent - y.exponent - up, self.precision))
     }
 
-    /// √x: √a − √(a − r) = r / (√a + √(a − r)) is at most r / √a. An exact 0 stays; other balls must not touch it.
+    /// √x: √a − √(a − r) = r / (√a + √(a − r)) is at most r / √a. An exact 0 stays; other balls
+    /// must not touch it.
     pub(super) fn sqrt(&self) -> Option<Self> {
         if self.is_zero() {
             return Some(self.clone());
@@ -157,8 +159,8 @@ impl Ball {
         (twice + IBig::ONE) >> 1
     }
 
-    /// The number truncated toward zero to `bits` bits, if all of the ball has these bits. The number must not be a
-    /// dyadic one: it is then never on the boundary.
+    /// The number truncated toward zero to `bits` bits, if all of the ball has these bits. The
+    /// number must not be a dyadic one: it is then never on the boundary.
     pub(super) fn truncated(&self, bits: u32) -> Option<Real> {
         let middle = (&self.middle).unsigned_abs();
         if self.radius >= middle {
@@ -182,10 +184,11 @@ fn length_of(x: &IBig) -> i64 {
 
 /// The value of `formula` truncated toward zero to `bits` bits.
 ///
-/// `formula` gives a ball around one and the same irrational number at any precision, with a radius that becomes as small
-/// as one likes, or nothing where the precision is too low for a division or a root. Then the loop ends: an irrational
-/// number lies at some distance from every number of `bits` bits. That the value is irrational is for the caller to know,
-/// who decides the exact cases first.
+/// `formula` gives a ball around one and the same irrational number at any precision, with a radius
+/// that becomes as small as one likes, or nothing where the precision is too low for a division or
+/// a root. Then the loop ends: an irrational number lies at some distance from every number of
+/// `bits` bits. That the value is irrational is for the caller to know, who decides the exact cases
+/// first.
 pub(super) fn refine(bits: u32, formula: impl Fn(u32) -> Option<Ball>) -> Real {
     let mut guard = 32;
     loop {

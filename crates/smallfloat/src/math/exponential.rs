@@ -6,7 +6,8 @@ use crate::math::ball::Ball;
 use crate::math::real::Real;
 use crate::math::series;
 
-/// An exact operand with enough bits that its rounding moves an exponential by no more than 2^−precision of itself.
+/// An exact operand with enough bits that its rounding moves an exponential by no more than
+/// 2^−precision of itself.
 pub(super) fn argument(x: &Real, precision: u32) -> Ball {
     let whole = if x.is_zero() { 0 } else { (x.leading() + 1).max(0) };
     Ball::exact(x, precision.saturating_add(u32::try_from(whole).unwrap_or(u32::MAX)))

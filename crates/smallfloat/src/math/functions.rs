@@ -1,10 +1,12 @@
-//! The values of functions at finite operands of their domain: exactly where they are dyadic numbers, else truncated.
+//! The values of functions at finite operands of their domain: exactly where they are dyadic
+//! numbers, else truncated.
 //!
-//! Three steps. **Exact cases** first: for dyadic operands the values are irrational but for the cases listed at
-//! [`Elementary`] (Lindemann–Weierstrass, Gelfond–Schneider and Niven; three of those values, arcsin(½)/π and its like, are
-//! sixths and thirds, which are no dyadic numbers either). Then values **next to** a dyadic number, such as sin x for tiny x,
-//! whose digits a series' bound gives and no refinement would reach cheaply. All others by [`refine`], which ends because no
-//! number of finitely many bits is met.
+//! Three steps. **Exact cases** first: for dyadic operands the values are irrational but for the
+//! cases listed at [`Elementary`] (Lindemann–Weierstrass, Gelfond–Schneider and Niven; three of
+//! those values, arcsin(½)/π and its like, are sixths and thirds, which are no dyadic numbers
+//! either). Then values **next to** a dyadic number, such as sin x for tiny x, whose digits a
+//! series' bound gives and no refinement would reach cheaply. All others by [`refine`], which ends
+//! because no number of finitely many bits is met.
 
 use crate::math::ball::{Ball, refine};
 use crate::math::exponential::{argument, exp, exp_minus_one, exp2, ln, ln_one_plus, log2, softplus};
@@ -18,8 +20,8 @@ const HUGE: i64 = 26;
 /// The exponent that stands for those.
 const BEYOND: i64 = 1 << 40;
 
-/// f(x) for x other than 0 in the domain of f, poles aside; of an exponential of a huge operand a number as far beyond
-/// every format.
+/// f(x) for x other than 0 in the domain of f, poles aside; of an exponential of a huge operand a
+/// number as far beyond every format.
 pub(super) fn value(which: Elementary, x: &Real, bits: u32) -> Real {
     match parity(which) {
         Parity::None => of_signed(which, x, bits),
@@ -135,8 +137,8 @@ impl Beside {
     }
 }
 
-/// The bounds of the first terms left out, for |x| < ½ where nothing else is said. `top` is the exponent of a power of two
-/// above |x|.
+/// The bounds of the first terms left out, for |x| < ½ where nothing else is said. `top` is the
+/// exponent of a power of two above |x|.
 pub(super) fn beside(which: Elementary, x: &Real) -> Option<Beside> {
     use Elementary as E;
     let top = x.leading() + 1;
@@ -252,8 +254,9 @@ pub(super) fn near_angle(y: &Real, x: &Real, over_pi: bool, bits: u32) -> Option
     }
 }
 
-/// arctan(y / x) = y/x − δ, δ < (y/x)³/2 for a small quotient. Where y/x is no dyadic number, it lies at least the last
-/// place over x's odd part above its truncation, and δ must be less than that.
+/// arctan(y / x) = y/x − δ, δ < (y/x)³/2 for a small quotient. Where y/x is no dyadic number, it
+/// lies at least the last place over x's odd part above its truncation, and δ must be less than
+/// that.
 fn small_angle(y: &Real, x: &Real, top: i64, bits: u32) -> Option<Real> {
     if top >= 0 {
         return None;

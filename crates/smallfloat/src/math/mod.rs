@@ -1,9 +1,10 @@
-//! Functions that are rarely exact: roots, exponentials, logarithms, trigonometric and hyperbolic functions, all correctly
-//! rounded; and every numeric operation on numbers of any size.
+//! Functions that are rarely exact: roots, exponentials, logarithms, trigonometric and hyperbolic
+//! functions, all correctly rounded; and every numeric operation on numbers of any size.
 //!
-//! They are operations like the others: [`Operation::Elementary`] with an [`Elementary`], [`Operation::RSqrt`],
-//! [`Operation::Hypot`], [`Operation::ArcTan2`] and [`Operation::ArcTan2Pi`], whose documentation has their special cases.
-//! The typed scalars and [`Dynamic`](crate::Dynamic) have methods with the standard library's names.
+//! They are operations like the others: [`Operation::Elementary`] with an [`Elementary`],
+//! [`Operation::RSqrt`], [`Operation::Hypot`], [`Operation::ArcTan2`] and [`Operation::ArcTan2Pi`],
+//! whose documentation has their special cases. The typed scalars and [`Dynamic`](crate::Dynamic)
+//! have methods with the standard library's names.
 //!
 //! ```
 //! use smallfloat::{E4M3Fn, Format, math::Elementary, ops::{OperationOptions, Operand, Operation}};
@@ -24,15 +25,18 @@
 //! [`project`](crate::project) is still the only function that rounds.
 //!
 //! 1. Special cases, from a table.
-//! 2. Values that are dyadic numbers, which [`Elementary`] lists, and square roots and quotients, by integers.
-//! 3. Values beside a dyadic number, such as sin x for tiny x, 1 − tanh x for large x, or e^x beyond every format: a bound
-//!    on the first term left out gives the truncation without computing that term.
-//! 4. All others by interval arithmetic on integers: every operation returns a ball that contains the result, series
-//!    come with a bound on what they leave out, and digits are taken only where the whole ball agrees on them; else the
-//!    precision grows. It ends because the values left are no dyadic numbers.
+//! 2. Values that are dyadic numbers, which [`Elementary`] lists, and square roots and quotients,
+//!    by integers.
+//! 3. Values beside a dyadic number, such as sin x for tiny x, 1 − tanh x for large x, or e^x
+//!    beyond every format: a bound on the first term left out gives the truncation without
+//!    computing that term.
+//! 4. All others by interval arithmetic on integers: every operation returns a ball that contains
+//!    the result, series come with a bound on what they leave out, and digits are taken only where
+//!    the whole ball agrees on them; else the precision grows. It ends because the values left are
+//!    no dyadic numbers.
 //!
-//! Arguments up to 2^131072 and down to its inverse take milliseconds at most, but for sin, cos and tan of such large
-//! arguments, which need as many bits of π: tens of milliseconds.
+//! Arguments up to 2^131072 and down to its inverse take milliseconds at most, but for sin, cos and
+//! tan of such large arguments, which need as many bits of π: tens of milliseconds.
 
 pub(crate) mod ball;
 pub(crate) mod exponential;
@@ -54,9 +58,11 @@ use crate::ops::Semantics;
 use crate::ops::operation::Operation;
 use real::Real;
 
-/// The result of an operation on exact operands of any size; operands beyond the operation's own are ignored.
+/// The result of an operation on exact operands of any size; operands beyond the operation's own
+/// are ignored.
 ///
-/// In p3109 semantics a zero is +0. The result is exact where it is not marked, else truncated toward zero with at least `bits` significant bits.
+/// In p3109 semantics a zero is +0. The result is exact where it is not marked, else truncated
+/// toward zero with at least `bits` significant bits.
 pub(crate) fn evaluate(
     operation: Operation,
     operands: &[Wide; 3],
@@ -102,7 +108,8 @@ fn compute(operation: Operation, operands: &[Wide], bits: u32) -> Wide {
     }
 }
 
-/// The sum of two or three exact terms. Zeros of one sign give that zero; other sums that vanish have no sign yet.
+/// The sum of two or three exact terms. Zeros of one sign give that zero; other sums that vanish
+/// have no sign yet.
 fn sum<const N: usize>(terms: [Real; N], bits: u32) -> Wide {
     let negative = terms[0].negative;
     if terms.iter().all(|term| term.is_zero() && term.negative == negative) {

@@ -85,13 +85,14 @@ impl Real {
         })
     }
 
-    /// The exponent of the last place in which this exact number, shown with at least `bits` + 1 bits, may be changed.
+    /// The exponent of the last place in which this exact number, shown with at least `bits` + 1
+    /// bits, may be changed.
     pub(super) fn window(&self, bits: u32) -> i64 {
         self.exponent.min(self.leading() - i64::from(bits) - 1)
     }
 
-    /// This exact number, not 0, plus or minus some 0 < δ < 2^below: truncated to at least `bits` bits, or nothing where
-    /// that takes more of δ than its sign.
+    /// This exact number, not 0, plus or minus some 0 < δ < 2^below: truncated to at least `bits`
+    /// bits, or nothing where that takes more of δ than its sign.
     pub(super) fn nudged(&self, toward_zero: bool, below: i64, bits: u32) -> Option<Self> {
         let window = self.window(bits);
         if below > window {
@@ -118,8 +119,8 @@ pub(super) fn add_exactly(x: &Real, y: &Real) -> Real {
     if a >= b { Real::exact(x.negative, a - b, exponent) } else { Real::exact(y.negative, b - a, exponent) }
 }
 
-/// x + y, exact or truncated to at least `bits` bits. The smaller term may be truncated itself if it lies below the
-/// larger one's window.
+/// x + y, exact or truncated to at least `bits` bits. The smaller term may be truncated itself if
+/// it lies below the larger one's window.
 pub(super) fn add(x: &Real, y: &Real, bits: u32) -> Real {
     match (x.is_zero(), y.is_zero()) {
         (true, _) => return y.clone(),
@@ -184,7 +185,8 @@ pub(super) fn sqrt(x: &Real, bits: u32) -> Real {
 
 /// 1 / √x of exact x > 0: exact, or truncated to at least `bits` bits.
 ///
-/// ⌊√(2^2k / s)⌋ = ⌊√⌊2^2k / s⌋⌋, since the square of an integer is not above a number if it is not above its floor.
+/// ⌊√(2^2k / s)⌋ = ⌊√⌊2^2k / s⌋⌋, since the square of an integer is not above a number if it is not
+/// above its floor.
 pub(super) fn reciprocal_sqrt(x: &Real, bits: u32) -> Real {
     let odd = x.exponent.rem_euclid(2);
     let (significand, exponent) = (&x.significand << shift(odd), x.exponent - odd);
@@ -200,8 +202,8 @@ pub(super) fn hypot(x: &Real, y: &Real, bits: u32) -> Real {
     sqrt(&add(&multiply(x, x), &multiply(y, y), 2 * bits + 3), bits)
 }
 
-/// x − n·y for exact numbers, y not 0: n is x / y rounded to the nearest (even on a tie) or truncated. A zero result has
-/// x's sign.
+/// x − n·y for exact numbers, y not 0: n is x / y rounded to the nearest (even on a tie) or
+/// truncated. A zero result has x's sign.
 pub(super) fn modulo(x: &Real, y: &Real, nearest: bool) -> Real {
     // A divisor more than twice as large leaves x.
     if y.leading() > x.leading() + 1 {

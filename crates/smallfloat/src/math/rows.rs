@@ -1,8 +1,10 @@
-//! The special cases of the basic operations, taken from where they stand: the functions on data in [`ops`](crate::ops).
+//! The special cases of the basic operations, taken from where they stand: the functions on data in
+//! [`ops`](crate::ops).
 //!
-//! What happens to NaN, infinities and zeros, and which operand an extremum gives, depends on classes, signs and the order
-//! of magnitudes, not on the numbers. So wide operands are replaced by small integers in the same order, the operation on
-//! data decides, and a small integer in its answer stands for the operand it replaced.
+//! What happens to NaN, infinities and zeros, and which operand an extremum gives, depends on
+//! classes, signs and the order of magnitudes, not on the numbers. So wide operands are replaced by
+//! small integers in the same order, the operation on data decides, and a small integer in its
+//! answer stands for the operand it replaced.
 
 use core::cmp::Ordering;
 

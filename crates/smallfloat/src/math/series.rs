@@ -1,6 +1,7 @@
 //! Power series and constants, with bounds on what they leave out.
 //!
-//! The sums are of integers in units of the last place (ulp), 2^−places. Each step cuts off less than one unit.
+//! The sums are of integers in units of the last place (ulp), 2^−places. Each step cuts off less
+//! than one unit.
 
 use dashu_base::{Sign, UnsignedAbs};
 use dashu_int::{IBig, UBig};
@@ -8,7 +9,8 @@ use dashu_int::{IBig, UBig};
 use crate::math::ball::Ball;
 use crate::math::real::{Real, shift};
 
-/// Places beyond a ball's precision in which series are summed; a sum of fewer than 2^12 terms is off by less than 2^15.
+/// Places beyond a ball's precision in which series are summed; a sum of fewer than 2^12 terms is
+/// off by less than 2^15.
 const SPARE: u32 = 16;
 
 /// A number below 1 in units of the last place, its sign, and by how many units it may be off.
@@ -33,9 +35,10 @@ impl Fixed {
 
     /// 1 + Σ termₖ with termₖ = ±termₖ₋₁ · |x| / divisor(k), the sign being `sign`'s.
     ///
-    /// For |x| ≤ 1, divisors of 2 or more that grow, and a sum whose derivative is at most 1. A term is off by
-    /// (|x|·e + 1) / 2 + 1 ≤ 3 units where the one before is off by e ≤ 3; the first that vanishes is below 3, and all after
-    /// it together no more than that. So n terms are off by 3·n + 6 units, and by x's own.
+    /// For |x| ≤ 1, divisors of 2 or more that grow, and a sum whose derivative is at most 1. A
+    /// term is off by (|x|·e + 1) / 2 + 1 ≤ 3 units where the one before is off by e ≤ 3; the first
+    /// that vanishes is below 3, and all after it together no more than that. So n terms are off by
+    /// 3·n + 6 units, and by x's own.
     fn factorial_series(&self, negative: bool, divisor: impl Fn(u64) -> u64, precision: u32) -> Ball {
         let places = shift(self.places);
         let one = UBig::ONE << places;
@@ -57,8 +60,8 @@ impl Fixed {
 
     /// Σ (±|x|)^k / (2k + 1) for |x| ≤ ¼.
     ///
-    /// A power is off by |x|·e + 1 ≤ 2 units, a term by 3, the terms after the last power by 2, and the derivative is at
-    /// most ½ / (1 − |x|)² < 1.
+    /// A power is off by |x|·e + 1 ≤ 2 units, a term by 3, the terms after the last power by 2, and
+    /// the derivative is at most ½ / (1 − |x|)² < 1.
     fn odd_series(&self, negative: bool, precision: u32) -> Ball {
         let places = shift(self.places);
         let one = UBig::ONE << places;
@@ -79,7 +82,8 @@ impl Fixed {
         self.ball(sum, k, precision)
     }
 
-    /// A sum of so many terms and what it is off by: 16 units a term are more than either bound above.
+    /// A sum of so many terms and what it is off by: 16 units a term are more than either bound
+    /// above.
     fn ball(&self, sum: IBig, terms: u64, precision: u32) -> Ball {
         Ball::fixed(sum, &self.off + UBig::from(terms << 4), self.places, precision)
     }
@@ -126,14 +130,16 @@ pub(super) fn ln2(precision: u32) -> Ball {
             k += 1;
         }
     }
-    // Each power is off by less than 2 units, each term by 3, and what follows the last power by 2; a power has at least nine
-    // bits fewer than the one before. Of weights of 28 in all that is less than 32 units a place.
+    // Each power is off by less than 2 units, each term by 3, and what follows the last power by 2;
+    // a power has at least nine bits fewer than the one before. Of weights of 28 in all that is
+    // less than 32 units a place.
     Ball::fixed(sum, UBig::from(precision + SPARE) << 5, places, precision)
 }
 
 /// π by the Chudnovskys' series, summed by halves: 426880·√10005·Q / T.
 ///
-/// A term is less than 2^−47 of the one before, so that ⌊precision / 47⌋ + 3 terms leave out less than the last place.
+/// A term is less than 2^−47 of the one before, so that ⌊precision / 47⌋ + 3 terms leave out less
+/// than the last place.
 pub(super) fn pi(precision: u32) -> Option<Ball> {
     let (_, q, t) = chudnovsky(0, u64::from(precision / 47 + 3));
     let ball = |x: UBig| Ball::exact(&Real::exact(false, x, 0), precision + SPARE);

@@ -1,7 +1,8 @@
-//! The special cases of the operations that this module adds to the basic ones, one function an operation.
+//! The special cases of the operations that this module adds to the basic ones, one function an
+//! operation.
 //!
-//! Sources: P3109 draft, sections on roots, exponential, trigonometric and hyperbolic functions, `Hypot` and `ArcTan2`;
-//! IEEE 754-2019, section 9.2.1.
+//! Sources: P3109 draft, sections on roots, exponential, trigonometric and hyperbolic functions,
+//! `Hypot` and `ArcTan2`; IEEE 754-2019, section 9.2.1.
 
 use core::cmp::Ordering;
 
@@ -104,8 +105,8 @@ pub(super) fn hypot(x: &Wide, y: &Wide, semantics: Semantics, bits: u32) -> Wide
 
 /// The angle of the point (x, y) from the positive x-axis, in radians or divided by π.
 ///
-/// In p3109 semantics the angle of (0, 0) and of two infinities is NaN; in ieee semantics an infinite point lies on a
-/// diagonal, and a zero on the axis' side that its sign tells.
+/// In p3109 semantics the angle of (0, 0) and of two infinities is NaN; in ieee semantics an
+/// infinite point lies on a diagonal, and a zero on the axis' side that its sign tells.
 pub(super) fn arctan2(y: &Wide, x: &Wide, over_pi: bool, semantics: Semantics, bits: u32) -> WideOutcome {
     if let Some(nan) = [y, x].into_iter().find(|x| x.is_nan()) {
         return nan.clone().into();

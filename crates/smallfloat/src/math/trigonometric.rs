@@ -94,7 +94,8 @@ pub(super) fn angle(y: &Ball, x: &Ball, x_negative: bool) -> Option<Ball> {
     Some(if x_negative { series::pi(precision)?.subtract(&acute) } else { acute })
 }
 
-/// arctan t for 0 ≤ t ≤ 2: the angle halved twice, arctan t = 2·arctan(t / (1 + √(1 + t²))), makes t at most 0.29.
+/// arctan t for 0 ≤ t ≤ 2: the angle halved twice, arctan t = 2·arctan(t / (1 + √(1 + t²))), makes
+/// t at most 0.29.
 fn arctan(t: &Ball) -> Option<Ball> {
     let one = Ball::integer(1, t.precision());
     let (mut t, mut halvings) = (t.clone(), 0);

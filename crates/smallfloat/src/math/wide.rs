@@ -138,8 +138,9 @@ impl Wide {
 
     /// The leading 128 bits, truncated toward zero and marked.
     ///
-    /// Shorter exact values have an odd significand, so that equal results are the same bits. An exponent that no format
-    /// comes near is clamped: the value stays beyond every finite value, or non-zero below every one.
+    /// Shorter exact values have an odd significand, so that equal results are the same bits. An
+    /// exponent that no format comes near is clamped: the value stays beyond every finite value, or
+    /// non-zero below every one.
     pub(crate) fn to_exact(&self) -> Exact {
         let (negative, significand, exponent, sticky) = match self {
             Self::Nan { negative } => return Exact::Nan { negative: *negative },

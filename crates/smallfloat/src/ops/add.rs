@@ -7,8 +7,8 @@ use crate::projection::exact::Exact;
 
 /// x + y.
 ///
-/// ∞ + −∞ is NaN. In ieee semantics an exact zero sum of opposite terms is +0, or −0 when rounding toward negative, which
-/// [`Exact::Cancelled`] leaves to the projection.
+/// ∞ + −∞ is NaN. In ieee semantics an exact zero sum of opposite terms is +0, or −0 when rounding
+/// toward negative, which [`Exact::Cancelled`] leaves to the projection.
 pub const fn add(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
     let (x, y) = (semantics.operand(x), semantics.operand(y));
     Outcome::new(add_exact(Exact::from_datum(x), Exact::from_datum(y)))
@@ -46,7 +46,8 @@ pub const fn add_add(x: Datum, y: Datum, z: Datum, semantics: Semantics) -> Outc
     Outcome::new(if far { add_exact(x, add_exact(y, z)) } else { add_exact(add_exact(x, y), z) })
 }
 
-/// Two significands of 64 bits whose leading bits lie no farther apart than this have an exact sum in 127 bits.
+/// Two significands of 64 bits whose leading bits lie no farther apart than this have an exact sum
+/// in 127 bits.
 const FAR: i32 = 60;
 
 const fn all_finite(x: &Datum, y: &Datum, z: &Datum) -> bool {
@@ -79,8 +80,8 @@ const fn multiply_exact(x: Datum, y: Datum) -> Exact {
     }
 }
 
-/// The sum of two exact values, the smaller of which may carry a sticky bit. It is exact, or truncated toward zero to at
-/// least 125 bits and marked.
+/// The sum of two exact values, the smaller of which may carry a sticky bit. It is exact, or
+/// truncated toward zero to at least 125 bits and marked.
 pub(crate) const fn add_exact(x: Exact, y: Exact) -> Exact {
     let (x_negative, a, p, x_sticky) = match (x, y) {
         (Exact::Nan { negative }, _) | (_, Exact::Nan { negative }) => {

@@ -33,9 +33,11 @@ pub const fn is_total_ordered(x: Datum, y: Datum) -> bool {
     if x.is_nan() { true } else { !y.is_nan() && compare(Comparison::LessEqual, x, y) }
 }
 
-/// IEEE 754's totalOrder of two codes of one format: −NaN < −∞ < … < −0 < +0 < … < +∞ < +NaN, NaNs by their codes.
+/// IEEE 754's totalOrder of two codes of one format: −NaN < −∞ < … < −0 < +0 < … < +∞ < +NaN, NaNs
+/// by their codes.
 ///
-/// Where the format keeps its NaN on the code of −0 (FNUZ, P3109) that NaN is positive, above everything.
+/// Where the format keeps its NaN on the code of −0 (FNUZ, P3109) that NaN is positive, above
+/// everything.
 pub const fn total_cmp(format: &Format, x: u64, y: u64) -> Ordering {
     let (x, y) = (total_key(format, x), total_key(format, y));
     if x < y {

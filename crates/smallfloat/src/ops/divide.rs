@@ -8,8 +8,8 @@ use crate::projection::flags::Flags;
 
 /// x / y.
 ///
-/// In ieee semantics a finite non-zero x over 0 is ∞ and raises "division by zero", 0 / 0 and ∞ / ∞ are NaN. In p3109
-/// semantics anything over 0 is NaN.
+/// In ieee semantics a finite non-zero x over 0 is ∞ and raises "division by zero", 0 / 0 and ∞ / ∞
+/// are NaN. In p3109 semantics anything over 0 is NaN.
 pub const fn divide(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
     let (x, y) = (semantics.operand(x), semantics.operand(y));
     let negative = x.is_negative() != y.is_negative();
@@ -51,12 +51,14 @@ pub(crate) const fn quotient(negative: bool, (a, p): (u64, i32), (b, q): (u64, i
     Exact::Finite { negative, significand: high << 64 | low, exponent, sticky: rest != 0 }
 }
 
-/// IEEE 754's remainder: x − n·y for the integer n nearest x / y, even on a tie. Exact. A zero result has x's sign.
+/// IEEE 754's remainder: x − n·y for the integer n nearest x / y, even on a tie. Exact. A zero
+/// result has x's sign.
 pub const fn remainder(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
     modulo(x, y, semantics, true)
 }
 
-/// x − n·y for n = x / y truncated, as C's `fmod` and Rust's `%`. Exact. A zero result has x's sign.
+/// x − n·y for n = x / y truncated, as C's `fmod` and Rust's `%`. Exact. A zero result has x's
+/// sign.
 pub const fn fmod(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
     modulo(x, y, semantics, false)
 }
@@ -75,7 +77,8 @@ const fn modulo(x: Datum, y: Datum, semantics: Semantics, nearest: bool) -> Outc
             if y.exponent_of_leading_bit() > x.exponent_of_leading_bit() + 1 {
                 return Outcome::datum(x);
             }
-            // Both in units of the smaller exponent: the divisor has at most one bit more than x, or its own 64.
+            // Both in units of the smaller exponent: the divisor has at most one bit more than x,
+            // or its own 64.
             let (dividend_shift, divisor_shift) = if p > q { (p - q, 0) } else { (0, q - p) };
             let unit = if p < q { p } else { q };
             let divisor = (b as u128) << divisor_shift;
@@ -142,7 +145,8 @@ const fn root(a: u64, p: i32) -> Exact {
         }
         digits += 1;
     }
-    // 64 pairs of digits before the point of the radicand, `BITS` of the root: no digit of the radicand is left.
+    // 64 pairs of digits before the point of the radicand, `BITS` of the root: no digit of the
+    // radicand is left.
     let exponent = p / 2 + 64 - signed(BITS);
     Exact::Finite { negative: false, significand: root, exponent, sticky: rest != 0 }
 }

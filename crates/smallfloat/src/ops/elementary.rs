@@ -1,7 +1,8 @@
 //! [`Elementary`]: the functions of one operand that are computed by series, each with its special cases.
 //!
-//! Sources: P3109 draft, sections "Exponential and logarithm", "Trigonometric", "Hyperbolic"; IEEE 754-2019, section 9.2.
-//! Where these differ — zeros have signs in ieee semantics only — the tables show IEEE 754's ±0.
+//! Sources: P3109 draft, sections "Exponential and logarithm", "Trigonometric", "Hyperbolic"; IEEE
+//! 754-2019, section 9.2. Where these differ — zeros have signs in ieee semantics only — the tables
+//! show IEEE 754's ±0.
 
 /// The value of a function at −∞, ±0 or +∞.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,16 +107,20 @@ macro_rules! text {
     };
 }
 
-/// One row a function: its name, its value at −∞, ±0 and +∞, what it is, and what holds for the other numbers.
+/// One row a function: its name, its value at −∞, ±0 and +∞, what it is, and what holds for the
+/// other numbers.
 macro_rules! elementary {
     ($($name:ident $at_minus:ident $at_zero:ident $at_plus:ident $what:literal $finite:literal;)*) => {
         /// A function of one operand without exact results but for a few; NaN gives NaN.
         ///
         /// The exact results are those of dyadic operands with rational values: at 0 of all but
-        /// `Log`, `Log2`, `Softplus`, `ArcCos` and `ArcCosh`; at 1 of logarithms, `ArcCos` and `ArcCosh`; of `Exp2` at integers, of `Log2` at powers of two, of the functions of π·x at multiples of ½, ¼
-        /// for `TanPi`, and of the inverse ones at 0, ±½ and ±1. All other values are irrational.
+        /// `Log`, `Log2`, `Softplus`, `ArcCos` and `ArcCosh`; at 1 of logarithms, `ArcCos` and
+        /// `ArcCosh`; of `Exp2` at integers, of `Log2` at powers of two, of the functions of π·x at
+        /// multiples of ½, ¼ for `TanPi`, and of the inverse ones at 0, ±½ and ±1. All other values
+        /// are irrational.
         ///
-        /// Sources: IEEE 754-2019, section 9.2; P3109 draft, the ω-functions of these names. In p3109 semantics a zero is +0.
+        /// Sources: IEEE 754-2019, section 9.2; P3109 draft, the ω-functions of these names. In
+        /// p3109 semantics a zero is +0.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[non_exhaustive]
         pub enum Elementary {

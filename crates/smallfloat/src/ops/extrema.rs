@@ -16,7 +16,8 @@ use crate::projection::exact::Exact;
 /// | `…MagnitudeNumber` | the other operand | NaN | the largest magnitude | by value |
 /// | `…Finite` | the other operand | NaN | the finite operand | – |
 ///
-/// In ieee semantics −0 < +0. Sources: IEEE 754-2019, section 9.6; P3109, ωMinimum to ωMaximumFinite.
+/// In ieee semantics −0 < +0. Sources: IEEE 754-2019, section 9.6; P3109, ωMinimum to
+/// ωMaximumFinite.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "the names are the standards' own")]
 pub enum Extremum {

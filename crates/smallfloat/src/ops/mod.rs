@@ -1,9 +1,11 @@
 //! Exact operations: data in, one [`Exact`] out, rounded once by [`project`].
 //!
-//! Each function is the mathematical function with its special cases, for one of two [`Semantics`]; formats, rounding and
-//! flags come in [`Operation::evaluate`], which decodes codes of any formats, computes, and projects once.
+//! Each function is the mathematical function with its special cases, for one of two [`Semantics`];
+//! formats, rounding and flags come in [`Operation::evaluate`], which decodes codes of any formats,
+//! computes, and projects once.
 //!
-//! Sources: IEEE 754-2019, sections 5.3–5.7, 6 and 9.6; the P3109 draft, section "Operations"; `docs/semantics.md` S1, S3.
+//! Sources: IEEE 754-2019, sections 5.3–5.7, 6 and 9.6; the P3109 draft, section "Operations";
+//! `docs/semantics.md` S1, S3.
 
 pub(crate) mod add;
 pub(crate) mod compare;
@@ -52,7 +54,8 @@ pub enum Semantics {
 pub struct Outcome {
     /// The result before rounding.
     pub exact: Exact,
-    /// [`Flags::DIVISION_BY_ZERO`] or none. An invalid operation gives NaN, which raises its flag when projected.
+    /// [`Flags::DIVISION_BY_ZERO`] or none. An invalid operation gives NaN, which raises its flag
+    /// when projected.
     pub flags: Flags,
 }
 

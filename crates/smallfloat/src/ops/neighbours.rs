@@ -4,9 +4,10 @@ use crate::format::Format;
 use crate::format::datum::Datum;
 use crate::projection::exact::Exact;
 
-/// The code of the least value above a code's (IEEE 754's nextUp). NaN and +∞ stay; above the largest value of a format
-/// without infinity lies its NaN, or nothing: then the code stays. Between the largest negative value and 0 lies −0,
-/// if the format has it; what follows either zero is the smallest positive value.
+/// The code of the least value above a code's (IEEE 754's nextUp). NaN and +∞ stay; above the
+/// largest value of a format without infinity lies its NaN, or nothing: then the code stays.
+/// Between the largest negative value and 0 lies −0, if the format has it; what follows either zero
+/// is the smallest positive value.
 pub const fn next_up(format: &Format, code: u64) -> u64 {
     next(format, code, true)
 }
@@ -33,8 +34,8 @@ const fn next(format: &Format, code: u64, up: bool) -> u64 {
     }
 }
 
-/// P3109's NextGreaterThan: the code of the least datum above, NaN where there is none. NaN codes stay as they are; the
-/// result is never −0.
+/// P3109's NextGreaterThan: the code of the least datum above, NaN where there is none. NaN codes
+/// stay as they are; the result is never −0.
 pub const fn next_greater_than(format: &Format, code: u64) -> u64 {
     strict(format, code, true)
 }

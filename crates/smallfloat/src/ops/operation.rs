@@ -43,8 +43,9 @@ pub enum Operation {
     Negate,
     /// |x| (IEEE 754, section 5.5.1; P3109, ωAbs): ±∞ give +∞.
     Abs,
-    /// x with y's sign (IEEE 754, section 5.5.1; P3109, ωCopySign). In p3109 semantics y is negative where y < 0, so
-    /// that a NaN y gives NaN, and x = 0 stays 0; in ieee semantics the sign bit decides.
+    /// x with y's sign (IEEE 754, section 5.5.1; P3109, ωCopySign). In p3109 semantics y is
+    /// negative where y < 0, so that a NaN y gives NaN, and x = 0 stays 0; in ieee semantics the
+    /// sign bit decides.
     CopySign,
     /// x + y (IEEE 754, sections 5.4.1 and 6.3; P3109, ωAdd).
     ///
@@ -54,7 +55,8 @@ pub enum Operation {
     /// | finite | −∞ | x + y | +∞ |
     /// | +∞ | NaN | +∞ | +∞ |
     ///
-    /// In ieee semantics terms of opposite signs that cancel give +0, or −0 when rounding toward negative.
+    /// In ieee semantics terms of opposite signs that cancel give +0, or −0 when rounding toward
+    /// negative.
     Add,
     /// x − y: [`Add`](Self::Add) of x and −y (IEEE 754, section 5.4.1; P3109, ωSubtract).
     Subtract,
@@ -74,13 +76,14 @@ pub enum Operation {
     /// | finite | ieee: ∞ and division by zero; p3109: NaN | x / y | 0 |
     /// | ±∞ | ieee: ∞; p3109: NaN | ∞ with the quotient's sign | NaN |
     Divide,
-    /// x − n·y, n the integer nearest to x / y, even on a tie (IEEE 754, section 5.3.1; not P3109's). NaN for infinite
-    /// x and for y = 0; x for infinite y.
+    /// x − n·y, n the integer nearest to x / y, even on a tie (IEEE 754, section 5.3.1; not
+    /// P3109's). NaN for infinite x and for y = 0; x for infinite y.
     Remainder,
-    /// x − n·y, n = x / y truncated (C's `fmod`; not P3109's). NaN and x as in [`Remainder`](Self::Remainder).
+    /// x − n·y, n = x / y truncated (C's `fmod`; not P3109's). NaN and x as in
+    /// [`Remainder`](Self::Remainder).
     Fmod,
-    /// x · y + z, rounded once (IEEE 754, section 5.4.1; P3109, ωFMA): NaN for 0 · ∞, whatever z is, and for an
-    /// infinite product and the opposite infinity.
+    /// x · y + z, rounded once (IEEE 754, section 5.4.1; P3109, ωFMA): NaN for 0 · ∞, whatever z
+    /// is, and for an infinite product and the opposite infinity.
     Fma,
     /// x + y + z, rounded once (P3109, ωFAA): NaN if both infinities are among the terms.
     Faa,
@@ -90,24 +93,24 @@ pub enum Operation {
     /// | --- | --- | --- | --- | --- |
     /// | √x | NaN | NaN | the zero | +∞ |
     Sqrt,
-    /// 1 / x (P3109, ωRecip): [`Divide`](Self::Divide) of 1 and x, so that 0 gives ∞ and division by zero in ieee
-    /// semantics, NaN in p3109 semantics, and ±∞ give 0.
+    /// 1 / x (P3109, ωRecip): [`Divide`](Self::Divide) of 1 and x, so that 0 gives ∞ and division
+    /// by zero in ieee semantics, NaN in p3109 semantics, and ±∞ give 0.
     Recip,
     /// A minimum or maximum.
     Extremum(Extremum),
-    /// min(max(x, lo), hi) (P3109, ωClamp): NaN if an operand is NaN or lo > hi. The bounds may have other formats, so
-    /// a rounded result may lie outside them.
+    /// min(max(x, lo), hi) (P3109, ωClamp): NaN if an operand is NaN or lo > hi. The bounds may
+    /// have other formats, so a rounded result may lie outside them.
     Clamp,
-    /// 1 / √x (IEEE 754, section 9.2; P3109, ωRSqrt): NaN for x < 0, 0 for +∞; at ±0 ±∞ and division by zero in ieee
-    /// semantics, NaN in p3109 semantics.
+    /// 1 / √x (IEEE 754, section 9.2; P3109, ωRSqrt): NaN for x < 0, 0 for +∞; at ±0 ±∞ and
+    /// division by zero in ieee semantics, NaN in p3109 semantics.
     #[cfg(feature = "math")]
     RSqrt,
-    /// √(x² + y²) (IEEE 754, section 9.2; P3109, ωHypot): +∞ if an operand is infinite, in ieee semantics even if the
-    /// other is NaN.
+    /// √(x² + y²) (IEEE 754, section 9.2; P3109, ωHypot): +∞ if an operand is infinite, in ieee
+    /// semantics even if the other is NaN.
     #[cfg(feature = "math")]
     Hypot,
-    /// The angle of the point (x, y) in radians, from −π to π; the operands are y and x, in this order (IEEE 754,
-    /// section 9.2; P3109, ωArcTan2).
+    /// The angle of the point (x, y) in radians, from −π to π; the operands are y and x, in this
+    /// order (IEEE 754, section 9.2; P3109, ωArcTan2).
     ///
     /// | y \ x | −∞ | < 0 | ±0 | > 0 | +∞ |
     /// | --- | --- | --- | --- | --- | --- |
@@ -115,7 +118,8 @@ pub enum Operation {
     /// | > 0 | π | arctan(y/x) + π | π/2 | arctan(y/x) | 0 |
     /// | +0 | π | π | π if x is −0, else 0 (NaN) | 0 | 0 |
     ///
-    /// NaN in brackets: in p3109 semantics. Negative y give the negative angles, in ieee semantics −0 too.
+    /// NaN in brackets: in p3109 semantics. Negative y give the negative angles, in ieee semantics
+    /// −0 too.
     #[cfg(feature = "math")]
     ArcTan2,
     /// [`ArcTan2`](Self::ArcTan2) divided by π: from −1 to 1, exact on axes and diagonals.
@@ -131,10 +135,12 @@ pub enum Operation {
 pub struct OperationOptions {
     /// Which special cases hold.
     pub semantics: Semantics,
-    /// Multiply the exact result by 2^scale before it is rounded (`docs/semantics.md` S9); from −2^20 to 2^20, what a text may say.
+    /// Multiply the exact result by 2^scale before it is rounded (`docs/semantics.md` S9); from
+    /// −2^20 to 2^20, what a text may say.
     pub scale: i32,
-    /// The literal reading of Tesla's "any Infinity or NaN operand will clamp the result": such an operand gives the
-    /// largest value, with the overflow or invalid flag, where the destination has no infinity.
+    /// The literal reading of Tesla's "any Infinity or NaN operand will clamp the result": such an
+    /// operand gives the largest value, with the overflow or invalid flag, where the destination
+    /// has no infinity.
     pub operand_clamp: bool,
 }
 
@@ -144,8 +150,9 @@ impl OperationOptions {
     /// P3109's special cases, no scale.
     pub const P3109: Self = Self { semantics: Semantics::P3109, scale: 0, operand_clamp: false };
 
-    /// What holds for values of formats where nothing is said: P3109's if one format is P3109's and the others are too or
-    /// are its external formats (binary16, binary32, binary64, bfloat16), IEEE's otherwise (`docs/semantics.md` S1).
+    /// What holds for values of formats where nothing is said: P3109's if one format is P3109's and
+    /// the others are too or are its external formats (binary16, binary32, binary64, bfloat16),
+    /// IEEE's otherwise (`docs/semantics.md` S1).
     pub fn default_for<'a, I: IntoIterator<Item = &'a Format>>(formats: I) -> Self
     where
         I::IntoIter: Clone,
@@ -158,8 +165,9 @@ impl OperationOptions {
         }
     }
 
-    /// What holds for a call by P3109's name where nothing is said: P3109's if every format is P3109's or external, so
-    /// that a call among external formats alone is the draft's too; IEEE's otherwise (`docs/semantics.md` S1).
+    /// What holds for a call by P3109's name where nothing is said: P3109's if every format is
+    /// P3109's or external, so that a call among external formats alone is the draft's too; IEEE's
+    /// otherwise (`docs/semantics.md` S1).
     pub fn default_for_call<'a>(formats: impl IntoIterator<Item = &'a Format>) -> Self {
         const EXTERNAL: [Format; 4] = [BINARY16, BINARY32, BINARY64, BFLOAT16];
         let is_p3109 = |format: &Format| format.family() == Family::P3109 || EXTERNAL.contains(format);
@@ -197,7 +205,8 @@ const NAMED: [(&str, Operation, usize); 25] = [
 ];
 
 #[cfg(feature = "math")]
-/// The operations that the basic ones leave to `math`, with P3109's names and their number of operands.
+/// The operations that the basic ones leave to `math`, with P3109's names and their number of
+/// operands.
 const OPERATIONS: [(&str, Operation, usize); 4 + Elementary::NAMED.len()] = {
     let mut rows = [("RSqrt", Operation::RSqrt, 1); 4 + Elementary::NAMED.len()];
     rows[1] = ("Hypot", Operation::Hypot, 2);
@@ -281,7 +290,8 @@ impl Operation {
     }
 }
 
-/// A comparison of two codes of any formats, with its flags: "invalid" for a NaN, "denormal" for a subnormal operand.
+/// A comparison of two codes of any formats, with its flags: "invalid" for a NaN, "denormal" for a
+/// subnormal operand.
 impl Comparison {
     /// All comparisons with P3109's names.
     pub const NAMED: [(&'static str, Self); 5] = [

@@ -6,7 +6,8 @@ use crate::ops;
 use crate::ops::{Outcome, Semantics};
 use crate::projection::exact::Exact;
 
-/// An exact sum of data and products: positive and negative terms as two integers of any size over one power of two.
+/// An exact sum of data and products: positive and negative terms as two integers of any size over
+/// one power of two.
 ///
 /// Any order of additions gives the same sum. ∞ with −∞, 0 · ∞ and NaN give NaN.
 ///
@@ -21,8 +22,8 @@ use crate::projection::exact::Exact;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Sum {
-    /// The positive and the negative terms while both fit in a word: most sums need no more, and no memory. Then nothing is in
-    /// the integers below.
+    /// The positive and the negative terms while both fit in a word: most sums need no more, and no
+    /// memory. Then nothing is in the integers below.
     words: Option<[u128; 2]>,
     positive: Natural,
     negative: Natural,
@@ -127,8 +128,8 @@ impl Sum {
         true
     }
 
-    /// The sum, exact or truncated toward zero to 128 bits and marked. Terms that are all −0 give −0, and
-    /// +0 likewise; the zero of opposite terms is signed by the rounding mode.
+    /// The sum, exact or truncated toward zero to 128 bits and marked. Terms that are all −0 give
+    /// −0, and +0 likewise; the zero of opposite terms is signed by the rounding mode.
     pub fn exact(&self) -> Exact {
         match (self.nan, self.infinite) {
             (true, _) | (_, [true, true]) => return Exact::Nan { negative: false },

@@ -1,8 +1,9 @@
 //! Blocks: sequences of elements with one scale, each element standing for scale × element.
 //!
-//! Source: the P3109 draft (D1 revised, September 2026), sections "Block operations", "Reductions" and "Scaled
-//! operations". Every result is rounded once (`block_exact.rs`). A result scale is an operand that is copied, except that
-//! ConvertToBlockMaxAbsFinite rounds its own. Flags of an element are those of all its operands and of its rounding.
+//! Source: the P3109 draft (D1 revised, September 2026), sections "Block operations", "Reductions"
+//! and "Scaled operations". Every result is rounded once (`block_exact.rs`). A result scale is an
+//! operand that is copied, except that ConvertToBlockMaxAbsFinite rounds its own. Flags of an
+//! element are those of all its operands and of its rounding.
 
 use alloc::vec::Vec;
 
@@ -140,7 +141,8 @@ pub(super) fn parameters(function: BlockFunction, formats: &[Format]) -> Vec<Par
     }
 }
 
-/// A sequence or block operand that was checked: codes with their readers, since what codes mean is many words.
+/// A sequence or block operand that was checked: codes with their readers, since what codes mean is
+/// many words.
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'a> {
     /// A sequence has none.
@@ -155,7 +157,8 @@ impl Operand<'_> {
         self.scale.map_or(Read::ONE, |(code, reader)| reader.read(code))
     }
 
-    /// Inlined, since what is made of several words and of one byte a flag stalls where it goes through memory.
+    /// Inlined, since what is made of several words and of one byte a flag stalls where it goes
+    /// through memory.
     #[expect(clippy::inline_always, reason = "twice as fast as a call")]
     #[inline(always)]
     fn product(&self, at: usize, semantics: Semantics) -> Product {
@@ -163,7 +166,8 @@ impl Operand<'_> {
     }
 }
 
-/// The operands of a function of blocks: no function has more than three sequences and blocks, and a scale for its result.
+/// The operands of a function of blocks: no function has more than three sequences and blocks, and
+/// a scale for its result.
 struct Operands<'a> {
     columns: [Operand<'a>; 3],
     count: usize,
@@ -171,11 +175,13 @@ struct Operands<'a> {
 }
 
 impl Specialization {
-    /// Computes one call from codes, sequences and blocks, in the order of [`parameters`](Self::parameters).
+    /// Computes one call from codes, sequences and blocks, in the order of
+    /// [`parameters`](Self::parameters).
     ///
-    /// `words` are the random words R of a stochastic rounding to a sequence, one an element (D1 of September 2026,
-    /// section "Block operations"); it is empty for all others, whose word is set by
-    /// [`set_random_bits`](Self::set_random_bits) and [`set_scale_random_bits`](Self::set_scale_random_bits).
+    /// `words` are the random words R of a stochastic rounding to a sequence, one an element (D1 of
+    /// September 2026, section "Block operations"); it is empty for all others, whose word is set
+    /// by [`set_random_bits`](Self::set_random_bits) and
+    /// [`set_scale_random_bits`](Self::set_scale_random_bits).
     ///
     /// ```
     /// use smallfloat::{p3109::{Answer, Argument, Block, Specialization}};
@@ -190,8 +196,9 @@ impl Specialization {
     /// ```
     ///
     /// # Errors
-    /// Arguments of another number or kind than the parameters, a block whose length is not the specialization's, codes
-    /// that their formats do not have, and random words that are too many, too few or too large.
+    /// Arguments of another number or kind than the parameters, a block whose length is not the
+    /// specialization's, codes that their formats do not have, and random words that are too many,
+    /// too few or too large.
     pub fn call_blocks(&self, arguments: &[Argument<'_>], words: &[u64]) -> Result<Answer, Error> {
         let name = || self.function().name();
         let (given, expected) = (arguments.len(), self.parameters().len());
@@ -232,7 +239,8 @@ impl Specialization {
         Error::new(ErrorKind::OperandKind { name: self.function().name(), operand, expected })
     }
 
-    /// How many random words a call takes: the block length where the result is a sequence and its rounding stochastic.
+    /// How many random words a call takes: the block length where the result is a sequence and its
+    /// rounding stochastic.
     pub fn random_words(&self) -> usize {
         let is_stochastic = self.projection().is_some_and(|projection| projection.rounding.is_stochastic());
         match (self.function(), self.length()) {

@@ -1,11 +1,12 @@
 //! Exact results of block functions before they are rounded.
 //!
-//! Source: the P3109 draft (D1 revised, September 2026), sections "Block operations" (block decode, block project) and
-//! "Reductions".
+//! Source: the P3109 draft (D1 revised, September 2026), sections "Block operations" (block decode,
+//! block project) and "Reductions".
 //!
-//! An element of a block result is f(s₁·x₁, …) / S. The products are exact, f is exact or truncated toward zero to more
-//! bits than the division takes away, and the quotient is truncated to 128 bits. Since ⌊⌊v·2^k⌋ / n⌋ = ⌊v·2^k / n⌋ for
-//! integers n > 0, truncating twice is truncating once, and `project` rounds once.
+//! An element of a block result is f(s₁·x₁, …) / S. The products are exact, f is exact or truncated
+//! toward zero to more bits than the division takes away, and the quotient is truncated to 128
+//! bits. Since ⌊⌊v·2^k⌋ / n⌋ = ⌊v·2^k / n⌋ for integers n > 0, truncating twice is truncating once,
+//! and `project` rounds once.
 
 use alloc::vec::Vec;
 
@@ -76,7 +77,8 @@ fn narrow_element(
     Some(Outcome { exact: over(exact, divisor, || exact), flags })
 }
 
-/// Enough for every destination: 53 bits of precision and 62 for a stochastic decision with 60 random bits.
+/// Enough for every destination: 53 bits of precision and 62 for a stochastic decision with 60
+/// random bits.
 const QUOTIENT_BITS: u32 = 128;
 
 /// The same with operands and divisors of any size.
@@ -119,8 +121,9 @@ fn narrow(x: Exact) -> Option<Datum> {
     }
 }
 
-/// x / divisor by the draft's rules for the elements of a block: NaN over anything and anything over NaN is NaN, else over
-/// 0 it is 0 (also ∞ over 0), and over ∞ it is the sign. The rules hold in both semantics; ieee semantics sign the zeros.
+/// x / divisor by the draft's rules for the elements of a block: NaN over anything and anything
+/// over NaN is NaN, else over 0 it is 0 (also ∞ over 0), and over ∞ it is the sign. The rules hold
+/// in both semantics; ieee semantics sign the zeros.
 ///
 /// `quotient` gives |x| over the divisor's significand, for x and divisor finite and not 0.
 fn over(x: Exact, divisor: Datum, quotient: impl FnOnce() -> Exact) -> Exact {
@@ -141,8 +144,8 @@ fn over(x: Exact, divisor: Datum, quotient: impl FnOnce() -> Exact) -> Exact {
     }
 }
 
-/// The largest finite magnitude; ∞ if all but NaNs are infinite, NaN if all are NaN (a fold of MaximumFinite over NaN and
-/// the magnitudes).
+/// The largest finite magnitude; ∞ if all but NaNs are infinite, NaN if all are NaN (a fold of
+/// MaximumFinite over NaN and the magnitudes).
 pub(super) fn largest_magnitude(elements: impl Iterator<Item = Exact>, semantics: Semantics) -> Exact {
     let largest =
         elements.filter_map(|x| narrow(x.magnitude())).fold(Datum::Nan { negative: false }, |largest, x| {
@@ -250,8 +253,8 @@ mod tests {
     const NAN: Datum = Datum::Nan { negative: false };
     const INFINITY: Datum = Datum::Infinite { negative: false };
 
-    /// The short and the wide way give the same code, flags and random decisions, and so do the quotient by a power of
-    /// two and by the same scale with a factor in the dividend.
+    /// The short and the wide way give the same code, flags and random decisions, and so do the
+    /// quotient by a power of two and by the same scale with a factor in the dividend.
     #[test]
     fn both_ways_agree() {
         let operands = [
@@ -289,7 +292,8 @@ mod tests {
             for semantics in [Semantics::P3109, Semantics::Ieee] {
                 for (i, x) in operands.into_iter().enumerate() {
                     for y in operands {
-                        // The third operand follows the first two around, and the divisor follows all.
+                        // The third operand follows the first two around, and the divisor follows
+                        // all.
                         let z = operands[(i + 5) % operands.len()];
                         let exact = [x, y, z].map(Exact::from_datum);
                         let divisor = divisors[i % divisors.len()];
@@ -313,7 +317,8 @@ mod tests {
         }
     }
 
-    /// A long division truncates as the exact quotient does: k·n + r over n, for n of up to 53 bits.
+    /// A long division truncates as the exact quotient does: k·n + r over n, for n of up to 53
+    /// bits.
     #[test]
     fn quotients_are_truncated_once() {
         for n in [3, 5, 0xff, 0x1f_ffff_ffff_ffff_u64] {

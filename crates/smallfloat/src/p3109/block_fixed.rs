@@ -1,7 +1,8 @@
-//! A short way to the sums of blocks: the scales stand before the sum, and what is added fits one word of fixed point.
+//! A short way to the sums of blocks: the scales stand before the sum, and what is added fits one
+//! word of fixed point.
 //!
-//! Most reductions are such: formats of few exponents, blocks without NaN and infinities. All others go through the sums of
-//! `block_exact.rs`, which give the same.
+//! Most reductions are such: formats of few exponents, blocks without NaN and infinities. All
+//! others go through the sums of `block_exact.rs`, which give the same.
 
 use crate::cast::signed;
 use crate::format::Format;
@@ -10,8 +11,9 @@ use crate::p3109::block::Operand;
 use crate::projection::exact::Exact;
 use crate::projection::flags::Flags;
 
-/// Σ xᵢ, or Σ xᵢ·yᵢ with two factors, and the flags of all operands. Nothing where a datum is not finite, where the word may
-/// not hold the sum, and for a sum of zero, whose sign is the terms' matter.
+/// Σ xᵢ, or Σ xᵢ·yᵢ with two factors, and the flags of all operands. Nothing where a datum is not
+/// finite, where the word may not hold the sum, and for a sum of zero, whose sign is the terms'
+/// matter.
 #[inline]
 pub(super) fn fixed_sum<const N: usize>(factors: &[Operand<'_>; N]) -> Option<(Exact, Flags)> {
     let length = factors[0].elements.len();
@@ -61,7 +63,8 @@ fn lowest_place(format: &Format) -> i32 {
     -format.bias() - signed(format.trailing_bits())
 }
 
-/// The bits of a finite magnitude in units of [`lowest_place`]: its significand's, above as many places as exponent fields.
+/// The bits of a finite magnitude in units of [`lowest_place`]: its significand's, above as many
+/// places as exponent fields.
 fn word_bits(format: &Format) -> u32 {
     let fields = format.highest_exponent() + format.bias();
     format.precision().saturating_add_signed(fields)
@@ -77,7 +80,8 @@ mod tests {
     use crate::projection::project;
     use crate::projection::rounding::Rounding;
 
-    /// Where the short way gives a sum, it is the one of the exact sums, to every last place and with the same flags.
+    /// Where the short way gives a sum, it is the one of the exact sums, to every last place and
+    /// with the same flags.
     #[test]
     fn short_sums_are_the_exact_ones() {
         let names = [

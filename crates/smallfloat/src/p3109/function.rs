@@ -1,6 +1,7 @@
 //! [`Function`]: what the P3109 draft calls operations, by name and by group.
 //!
-//! Source: the P3109 draft (D1 revised, September 2026), section "Operations" and its table of operation groups.
+//! Source: the P3109 draft (D1 revised, September 2026), section "Operations" and its table of
+//! operation groups.
 
 use crate::format::named::by_name;
 use crate::ops::compare::Comparison;
@@ -36,16 +37,19 @@ pub enum Function {
     Block(BlockFunction),
 }
 
-/// What is computed from blocks: a scale with a sequence of elements, each element standing for scale × element.
+/// What is computed from blocks: a scale with a sequence of elements, each element standing for
+/// scale × element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockFunction {
-    /// A numeric operation element by element; the result's elements are divided by a result scale, an operand.
+    /// A numeric operation element by element; the result's elements are divided by a result scale,
+    /// an operand.
     Elementwise(Operation),
     /// The sequence of scale × element.
     ConvertFromBlock,
     /// A sequence divided by a scale, an operand.
     ConvertToBlock,
-    /// A sequence divided by its largest finite magnitude, which is first rounded to the scale's format.
+    /// A sequence divided by its largest finite magnitude, which is first rounded to the scale's
+    /// format.
     ConvertToBlockMaxAbsFinite,
     /// The sum of a block.
     ReduceAdd,
@@ -140,14 +144,15 @@ impl BlockFunction {
         }
     }
 
-    /// Is the result a sequence or a block? Then a stochastic rounding takes a random word an element.
+    /// Is the result a sequence or a block? Then a stochastic rounding takes a random word an
+    /// element.
     pub const fn gives_sequence(self) -> bool {
         !matches!(self, Self::ReduceAdd | Self::ReduceMultiply | Self::DotProduct)
     }
 }
 
-/// What stands between the brackets, in this order: a block length, pairs (scale format, element format), formats, and
-/// projections.
+/// What stands between the brackets, in this order: a block length, pairs (scale format, element
+/// format), formats, and projections.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) has_length: bool,
@@ -225,7 +230,8 @@ impl Function {
         }
     }
 
-    /// How many operands it takes: codes, sequences and blocks; a result scale that is an operand counts.
+    /// How many operands it takes: codes, sequences and blocks; a result scale that is an operand
+    /// counts.
     pub fn arity(self) -> usize {
         match self {
             Self::Numeric(operation) => operation.arity(),

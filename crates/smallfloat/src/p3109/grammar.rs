@@ -1,10 +1,11 @@
 //! Strings ⇄ [`Specialization`], in the P3109 draft's spelling.
 //!
-//! `Name<parameters>`, in this order, as far as the function has them: the block length; pairs `(scale format, element
-//! format)`; formats; projections `(rounding, saturation)`, which may be left out for the formats' defaults. Inside the
-//! brackets a comma followed by `key=` goes on with the name before it (`docs/semantics.md` S6). Last may follow, each
-//! once, `semantics=ieee` or `p3109`, and for scalar operations that round `scale=L`, |L| ≤ 2^20, and `clamp=operands`.
-//! Case does not matter.
+//! `Name<parameters>`, in this order, as far as the function has them: the block length; pairs
+//! `(scale format, element format)`; formats; projections `(rounding, saturation)`, which may be
+//! left out for the formats' defaults. Inside the brackets a comma followed by `key=` goes on with
+//! the name before it (`docs/semantics.md` S6). Last may follow, each once, `semantics=ieee` or
+//! `p3109`, and for scalar operations that round `scale=L`, |L| ≤ 2^20, and `clamp=operands`. Case
+//! does not matter.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -66,8 +67,8 @@ fn wrong(part: &str, expected: &'static str) -> Error {
     Error::new(ErrorKind::Specialization { part: Snippet::new(part), expected })
 }
 
-/// A block length: decimal digits without a sign or a leading zero. That 0 and what is above the range are refused is the
-/// business of [`Specialization::build`].
+/// A block length: decimal digits without a sign or a leading zero. That 0 and what is above the
+/// range are refused is the business of [`Specialization::build`].
 fn block_length(part: &str) -> Result<usize, Error> {
     let is_plain = part.bytes().all(|byte| byte.is_ascii_digit()) && (part == "0" || !part.starts_with('0'));
     let length = if is_plain { part.parse().ok() } else { None };
@@ -216,7 +217,8 @@ fn complete_projection(text: &str) -> Result<Projection, Error> {
     parse_projection(text, crate::Preset::P3109SatNone.projection(&crate::format::formats::BINARY32))
 }
 
-/// Exponentials stand in for results beyond 2^(2^26), so that a scale must not bring those back into a format's range.
+/// Exponentials stand in for results beyond 2^(2^26), so that a scale must not bring those back
+/// into a format's range.
 const MAX_SCALE: i32 = 1 << 20;
 
 fn arithmetic(

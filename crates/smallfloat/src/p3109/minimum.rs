@@ -1,6 +1,7 @@
 //! The specializations that the P3109 draft demands of every system.
 //!
-//! Source: the P3109 draft (D1 revised, September 2026), section "Conformance", table of mandatory specializations.
+//! Source: the P3109 draft (D1 revised, September 2026), section "Conformance", table of mandatory
+//! specializations.
 
 use alloc::{vec, vec::Vec};
 
@@ -17,10 +18,12 @@ use crate::p3109::specialization::{Parts, Specialization};
 use crate::projection::Saturation;
 use crate::projection::rounding::Rounding;
 
-/// The draft's mandatory minimum for a choice of external formats, one to three of binary32, binary16 and bfloat16: 341
-/// specializations with one of them, 443 with two, 549 with all. All are projected by (NearestTiesToEven, SatNone).
+/// The draft's mandatory minimum for a choice of external formats, one to three of binary32,
+/// binary16 and bfloat16: 341 specializations with one of them, 443 with two, 549 with all. All are
+/// projected by (NearestTiesToEven, SatNone).
 ///
-/// This library supplies every one; so the list is what a test of conformance has to run, and what a declaration shows.
+/// This library supplies every one; so the list is what a test of conformance has to run, and what
+/// a declaration shows.
 ///
 /// ```
 /// use smallfloat::{formats::BINARY32, p3109::mandatory_minimum};
@@ -104,7 +107,8 @@ impl List {
         let to = formats.last().unwrap_or(&BINARY32);
         let projection =
             to.default_projection().with_rounding(Rounding::NearestEven).with_saturation(Saturation::SatNone);
-        // The draft's semantics hold where all formats are IEEE 754's too: Recip(0) is NaN, no result is −0.
+        // The draft's semantics hold where all formats are IEEE 754's too: Recip(0) is NaN, no
+        // result is −0.
         let (formats, arithmetic) = (formats.to_vec(), OperationOptions::P3109);
         let parts = Parts { function, length: None, formats, projections: vec![projection], arithmetic };
         self.0.push(Specialization::build(parts)?);

@@ -1,7 +1,8 @@
 //! Rounding and saturation modes in the P3109 draft's words.
 //!
-//! The draft writes stochastic modes as StochasticA with indices N and R and leaves their spelling in strings open. Here
-//! the mode names N alone, `StochasticA<8>`, and R comes with each call. `SatNone-V40` is version 4.0's SatNone.
+//! The draft writes stochastic modes as StochasticA with indices N and R and leaves their spelling
+//! in strings open. Here the mode names N alone, `StochasticA<8>`, and R comes with each call.
+//! `SatNone-V40` is version 4.0's SatNone.
 
 use core::fmt;
 
@@ -26,7 +27,8 @@ const STOCHASTIC: [Stochastic; 3] = [
     ("StochasticC", Rounding::StochasticC),
 ];
 
-/// A rounding mode, case ignored; a stochastic one with its number of bits and the word 0. `None` if it is no such name.
+/// A rounding mode, case ignored; a stochastic one with its number of bits and the word 0. `None`
+/// if it is no such name.
 pub(super) fn rounding(word: &str) -> Result<Option<Rounding>, Error> {
     if let Some((_, mode)) = FIXED.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)) {
         return Ok(Some(*mode));

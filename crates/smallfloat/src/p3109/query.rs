@@ -1,9 +1,9 @@
 //! Queries of formats and of projections.
 //!
-//! Source: the P3109 draft (D1 revised, September 2026), sections "Formats" (tables of parameters and special code
-//! points) and "Format-level operations". The draft writes them as functions of a format or of a projection and gives
-//! them no operand; here the format or the projection stands between the brackets: `BitwidthOf<binary32>`,
-//! `RoundOf<(ToOdd, SatNone)>`.
+//! Source: the P3109 draft (D1 revised, September 2026), sections "Formats" (tables of parameters
+//! and special code points) and "Format-level operations". The draft writes them as functions of a
+//! format or of a projection and gives them no operand; here the format or the projection stands
+//! between the brackets: `BitwidthOf<binary32>`, `RoundOf<(ToOdd, SatNone)>`.
 
 use core::fmt;
 
@@ -54,7 +54,8 @@ pub enum ProjectionQuery {
     SatOf,
 }
 
-/// What a query found. Values print in the draft's words: `8`, `Unsigned`, `Extended`, `StochasticA<8>`, `SatNone`.
+/// What a query found. Values print in the draft's words: `8`, `Unsigned`, `Extended`,
+/// `StochasticA<8>`, `SatNone`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Property {
@@ -119,14 +120,16 @@ impl FormatQuery {
         )
     }
 
-    /// Has the format an answer? MaxSubnormalOf needs subnormals, or a NaN to say that there are none.
+    /// Has the format an answer? MaxSubnormalOf needs subnormals, or a NaN to say that there are
+    /// none.
     pub(super) const fn is_defined(self, format: &Format) -> bool {
         !matches!(self, Self::MaxSubnormalOf) || format.has_nan() || format.max_subnormal().is_some()
     }
 
     pub(super) fn answer(self, format: &Format) -> Found {
         let count = |n: u32| Found::Property(Property::Integer(i64::from(n)));
-        // Values are the format's own, so any projection gives their codes; a NaN gets the canonical code.
+        // Values are the format's own, so any projection gives their codes; a NaN gets the
+        // canonical code.
         let code = |x: Option<Datum>| {
             let x = x.map_or(Exact::Nan { negative: false }, Exact::from_datum);
             Found::Code(project(x, format, &format.default_projection()).value)

@@ -1,7 +1,7 @@
 //! [`Specialization`]: a function of the P3109 draft with its formats and projections, and how it is called.
 //!
-//! `Add<binary8p3se, e5m2, binary32, (NearestTiesToEven, SatFinite)>`: any format may stand anywhere. The grammar is in
-//! `grammar.rs`, the names are in `function.rs`.
+//! `Add<binary8p3se, e5m2, binary32, (NearestTiesToEven, SatFinite)>`: any format may stand
+//! anywhere. The grammar is in `grammar.rs`, the names are in `function.rs`.
 
 use alloc::vec::Vec;
 
@@ -39,8 +39,8 @@ pub enum Answer {
 
 /// A function with its formats and projections.
 ///
-/// Everything that parses is supplied: `"Exp<…>".parse::<Specialization>()` is the query that the draft's section
-/// "Conformance" asks for, and the error says what is not supplied or not legal.
+/// Everything that parses is supplied: `"Exp<…>".parse::<Specialization>()` is the query that the
+/// draft's section "Conformance" asks for, and the error says what is not supplied or not legal.
 ///
 /// ```
 /// use smallfloat::{p3109::{Answer, Specialization}};
@@ -90,8 +90,9 @@ pub enum Parameter {
 }
 
 impl Specialization {
-    /// A function with its block length (for functions of blocks), its formats in the order of its spelling, and its
-    /// projections; without projections, those are the defaults of the formats that they round to.
+    /// A function with its block length (for functions of blocks), its formats in the order of its
+    /// spelling, and its projections; without projections, those are the defaults of the formats
+    /// that they round to.
     ///
     /// ```
     /// use smallfloat::{formats::{BINARY32, E4M3FN}, ops::Operation, p3109::{Function, Specialization}};
@@ -102,8 +103,8 @@ impl Specialization {
     /// ```
     ///
     /// # Errors
-    /// A number of formats or projections that the function does not take, a block length that is missing, 0, or not the
-    /// function's business, and combinations that the draft does not define.
+    /// A number of formats or projections that the function does not take, a block length that is
+    /// missing, 0, or not the function's business, and combinations that the draft does not define.
     pub fn new(
         function: Function,
         length: Option<usize>,
@@ -214,7 +215,8 @@ impl Specialization {
         self.projections.last()
     }
 
-    /// All projections, in the order of the spelling: that of a rounded scale, then that of the result.
+    /// All projections, in the order of the spelling: that of a rounded scale, then that of the
+    /// result.
     pub fn projections(&self) -> &[Projection] {
         &self.projections
     }
@@ -229,8 +231,8 @@ impl Specialization {
         &self.parameters
     }
 
-    /// The same with other projections, in the order of the spelling: unlike a text, they also say what becomes of data that
-    /// a format does not have.
+    /// The same with other projections, in the order of the spelling: unlike a text, they also say
+    /// what becomes of data that a format does not have.
     ///
     /// # Errors
     /// Another number of projections than the function has.
@@ -243,10 +245,12 @@ impl Specialization {
         Ok(Self { projections: projections.to_vec(), ..self.clone() })
     }
 
-    /// The same of other formats, in the order of the spelling; projections, semantics, scale and clamping stay.
+    /// The same of other formats, in the order of the spelling; projections, semantics, scale and
+    /// clamping stay.
     ///
     /// # Errors
-    /// Another number of formats than the function has, and combinations that the draft does not define.
+    /// Another number of formats than the function has, and combinations that the draft does not
+    /// define.
     pub fn with_formats(&self, formats: &[Format]) -> Result<Self, Error> {
         let (given, expected) = (formats.len(), self.formats.len());
         if given != expected {
@@ -263,25 +267,28 @@ impl Specialization {
         self
     }
 
-    /// Replaces the random bits of a stochastic rounding of a single result. Sequences take theirs with each call.
+    /// Replaces the random bits of a stochastic rounding of a single result. Sequences take theirs
+    /// with each call.
     pub fn set_random_bits(&mut self, bits: RandomBits) {
         if let Some(projection) = self.projections.last_mut() {
             projection.rounding = projection.rounding.with_random_bits(bits);
         }
     }
 
-    /// Replaces the random bits with which ConvertToBlockMaxAbsFinite rounds its scale; nothing for other functions.
+    /// Replaces the random bits with which ConvertToBlockMaxAbsFinite rounds its scale; nothing for
+    /// other functions.
     pub fn set_scale_random_bits(&mut self, bits: RandomBits) {
         if let [projection, _] = &mut self.projections[..] {
             projection.rounding = projection.rounding.with_random_bits(bits);
         }
     }
 
-    /// Computes one call from the operands' codes; scaled operations take scale and element in turn.
+    /// Computes one call from the operands' codes; scaled operations take scale and element in
+    /// turn.
     ///
     /// # Errors
-    /// Another number of codes than operands, codes that their formats do not have, and functions of blocks, which
-    /// `call_blocks` takes.
+    /// Another number of codes than operands, codes that their formats do not have, and functions
+    /// of blocks, which `call_blocks` takes.
     pub fn call(&self, codes: &[u64]) -> Result<Answer, Error> {
         let (name, given, expected) = (self.function.name(), codes.len(), self.operands().len());
         if given != expected && self.length.is_none() {
@@ -340,7 +347,8 @@ impl Specialization {
     }
 }
 
-/// Is this a code of the format? The error names the operand, and in a sequence the element, both from 1.
+/// Is this a code of the format? The error names the operand, and in a sequence the element, both
+/// from 1.
 pub(super) fn check_operand(
     code: u64,
     format: &Format,

@@ -8,8 +8,8 @@ use crate::projection::{Projection, project};
 
 /// Converts a code of one format into a code of another, rounding once.
 ///
-/// Raises what [`project`] raises, and [`Flags::DENORMAL`](crate::Flags::DENORMAL) for a source that is subnormal in
-/// its format. Bits of `code` above the source's width are ignored.
+/// Raises what [`project`] raises, and [`Flags::DENORMAL`](crate::Flags::DENORMAL) for a source
+/// that is subnormal in its format. Bits of `code` above the source's width are ignored.
 ///
 /// ```
 /// use smallfloat::{convert, formats::{E4M3FN, E5M2}};
@@ -47,7 +47,8 @@ impl Format {
         project(Exact::from_i128(x), self, projection)
     }
 
-    /// The `f64` of a code, rounded to nearest even where `f64` can't hold the value (P3109's widest ranges).
+    /// The `f64` of a code, rounded to nearest even where `f64` can't hold the value (P3109's
+    /// widest ranges).
     pub const fn decode_f64(&self, code: u64) -> Rounded<f64> {
         let Rounded { value, flags } = convert(code, self, &BINARY64, &BINARY64.default_projection());
         Rounded { value: f64::from_bits(value), flags }

@@ -95,8 +95,8 @@ mod tests {
         assert!(seen > 1000, "{seen}");
     }
 
-    /// Normal values take the short way, and nothing else: neither what is subnormal, nor what has a bit too many, a binade
-    /// too many or a sign too many.
+    /// Normal values take the short way, and nothing else: neither what is subnormal, nor what has
+    /// a bit too many, a binade too many or a sign too many.
     #[test]
     fn normal_values_are_encoded_by_their_index() {
         let mut seen = 0;

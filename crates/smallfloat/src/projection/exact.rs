@@ -4,10 +4,10 @@ use crate::format::datum::Datum;
 
 /// An exact result, or one truncated toward zero with a mark.
 ///
-/// Every operation ends in one of these, and [`project`](crate::project) rounds it once. A quotient, a root or a
-/// transcendental function is truncated toward zero with `sticky` set; that is all that any rounding mode needs, as
-/// long as the last place of the significand lies at least N + 2 bits below the destination's last place (N random
-/// bits; 0 for the deterministic modes).
+/// Every operation ends in one of these, and [`project`](crate::project) rounds it once. A
+/// quotient, a root or a transcendental function is truncated toward zero with `sticky` set; that
+/// is all that any rounding mode needs, as long as the last place of the significand lies at least
+/// N + 2 bits below the destination's last place (N random bits; 0 for the deterministic modes).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Exact {
     /// Not a number.
@@ -31,7 +31,8 @@ pub enum Exact {
         /// Were non-zero bits cut off below the last place?
         sticky: bool,
     },
-    /// The zero that a sum of opposite terms leaves: −0 when rounding toward negative, else +0 (IEEE 754, section 6.3).
+    /// The zero that a sum of opposite terms leaves: −0 when rounding toward negative, else +0
+    /// (IEEE 754, section 6.3).
     Cancelled,
 }
 

@@ -1,7 +1,8 @@
 //! Exception flags, as values.
 //!
-//! Tesla's standard names four (section "Exception Status Flags"): invalid, denormal, overflow, underflow. Inexact
-//! and division by zero complete IEEE 754's five. The rules are those of `docs/semantics.md` S3.
+//! Tesla's standard names four (section "Exception Status Flags"): invalid, denormal, overflow,
+//! underflow. Inexact and division by zero complete IEEE 754's five. The rules are those of
+//! `docs/semantics.md` S3.
 
 use core::fmt;
 use core::ops::{BitAnd, BitOr, BitOrAssign};
@@ -23,9 +24,11 @@ impl Flags {
     pub const NONE: Self = Self(0);
     /// The result differs from the exact value.
     pub const INEXACT: Self = Self(1);
-    /// A non-zero value below the smallest normal one, whose result is inexact (tininess before rounding).
+    /// A non-zero value below the smallest normal one, whose result is inexact (tininess before
+    /// rounding).
     pub const UNDERFLOW: Self = Self(1 << 1);
-    /// A finite value beyond the range after rounding, or an infinity that the result could not keep.
+    /// A finite value beyond the range after rounding, or an infinity that the result could not
+    /// keep.
     pub const OVERFLOW: Self = Self(1 << 2);
     /// An infinite result from finite operands (a pole).
     pub const DIVISION_BY_ZERO: Self = Self(1 << 3);
@@ -46,7 +49,8 @@ impl Flags {
         (Self::DIVISION_BY_ZERO, 'Z'),
     ];
 
-    /// The set as six bits: inexact 1, underflow 2, overflow 4, division by zero 8, invalid 16, denormal 32.
+    /// The set as six bits: inexact 1, underflow 2, overflow 4, division by zero 8, invalid 16,
+    /// denormal 32.
     pub const fn bits(self) -> u8 {
         self.0
     }

@@ -1,7 +1,8 @@
-//! Projection: round once, then apply the range policy. [`project`] is the only function that rounds.
+//! Projection: round once, then apply the range policy. [`project`] is the only function that
+//! rounds.
 //!
-//! Sources: the P3109 draft, sections "Rounding to precision", "Saturation" and "Projection"; Tesla's paper for what
-//! clamps; `docs/semantics.md` S2–S4 where these leave a choice.
+//! Sources: the P3109 draft, sections "Rounding to precision", "Saturation" and "Projection";
+//! Tesla's paper for what clamps; `docs/semantics.md` S2–S4 where these leave a choice.
 
 pub(crate) mod convert;
 pub(crate) mod encode;
@@ -20,7 +21,8 @@ use crate::projection::flags::{Flags, Rounded};
 use crate::projection::preset::Preset;
 use crate::projection::rounding::{Position, Rounding};
 
-/// What happens to a finite value beyond the range, and to infinities (P3109 draft, section "Saturation").
+/// What happens to a finite value beyond the range, and to infinities (P3109 draft, section
+/// "Saturation").
 ///
 /// A format with neither infinity nor NaN clamps in every mode: it has nothing else to give.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -30,11 +32,11 @@ pub enum Saturation {
     SatFinite,
     /// Finite values clamp; an infinity stays if the format has it.
     SatPropagate,
-    /// As IEEE 754 overflows: to infinity, or to NaN where the format has no infinity, unless the rounding mode stops
-    /// at the largest finite value.
+    /// As IEEE 754 overflows: to infinity, or to NaN where the format has no infinity, unless the
+    /// rounding mode stops at the largest finite value.
     SatNone,
-    /// SatNone as version 4.0 of the P3109 report had it: formats without infinity clamp, and so does rounding to odd
-    /// in unsigned formats.
+    /// SatNone as version 4.0 of the P3109 report had it: formats without infinity clamp, and so
+    /// does rounding to odd in unsigned formats.
     SatNoneV40,
 }
 
@@ -49,7 +51,8 @@ pub enum NanRule {
     AllOnes,
 }
 
-/// What a NaN becomes in a format that has none; always with [`Flags::INVALID`], which tells it from a number.
+/// What a NaN becomes in a format that has none; always with [`Flags::INVALID`], which tells it
+/// from a number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MissingNan {
     /// The largest finite value.
@@ -168,7 +171,8 @@ impl Saturation {
 
 /// Rounds an exact value once, applies the range policy and gives the destination's code.
 ///
-/// Flags follow `docs/semantics.md` S3; [`Flags::DENORMAL`] belongs to operands, so callers that know them add it.
+/// Flags follow `docs/semantics.md` S3; [`Flags::DENORMAL`] belongs to operands, so callers that
+/// know them add it.
 pub const fn project(x: Exact, format: &Format, projection: &Projection) -> Rounded<u64> {
     let keeps_magnitude = matches!(projection.unrepresentable.negative, NegativeRule::Magnitude);
     if x.is_negative() && !x.is_zero() && !x.is_nan() && !format.is_signed() && keeps_magnitude {
@@ -245,7 +249,8 @@ impl Located {
         let whole = (scaled >> spare) as u64;
         let index = if below { whole } else { format.normal_index(leading, whole) };
 
-        // A gap of more than one step: Tesla's hole below the smallest normal, or no values next to zero.
+        // A gap of more than one step: Tesla's hole below the smallest normal, or no values next to
+        // zero.
         let (lo, steps) = match format.subnormals() {
             Subnormals::Tesla if below && whole >= (1 << trailing) - 1 => {
                 ((1 << trailing) - 1, (1 << trailing) + 1)
@@ -358,8 +363,8 @@ const fn overflow_code(format: &Format, projection: &Projection, negative: bool)
     }
 }
 
-/// What a negative value becomes in an unsigned format, where `stops` says that the rounding mode holds at the range's
-/// end.
+/// What a negative value becomes in an unsigned format, where `stops` says that the rounding mode
+/// holds at the range's end.
 const fn negative_code(format: &Format, projection: &Projection, stops: bool) -> u64 {
     let none = matches!(projection.saturation, Saturation::SatNone | Saturation::SatNoneV40) && !stops;
     match projection.unrepresentable.negative {

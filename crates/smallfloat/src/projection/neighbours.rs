@@ -10,10 +10,11 @@ use crate::projection::rounding::Rounding;
 use crate::projection::{NegativeRule, Projection, Unrepresentable, project};
 
 impl Format {
-    /// The code of the smallest value above `x`, +∞ included; `None` where there is none or `x` is NaN.
+    /// The code of the smallest value above `x`, +∞ included; `None` where there is none or `x` is
+    /// NaN.
     ///
-    /// Between 0 and a negative value lies nothing, so the value above the largest negative one is zero: −0 in formats
-    /// that have it.
+    /// Between 0 and a negative value lies nothing, so the value above the largest negative one is
+    /// zero: −0 in formats that have it.
     ///
     /// ```
     /// use smallfloat::{formats::E4M3FN, text};
@@ -26,7 +27,8 @@ impl Format {
         self.adjacent(x, true)
     }
 
-    /// The code of the largest value below `x`, −∞ included; `None` where there is none or `x` is NaN.
+    /// The code of the largest value below `x`, −∞ included; `None` where there is none or `x` is
+    /// NaN.
     pub const fn next_below(&self, x: Exact) -> Option<u64> {
         self.adjacent(x, false)
     }
@@ -48,7 +50,8 @@ impl Format {
         if negative && outward && !self.is_signed() {
             return None;
         }
-        // An exact value moved inward lies above the next lower significand; any other above its own.
+        // An exact value moved inward lies above the next lower significand; any other above its
+        // own.
         let significand = significand - (!outward && !sticky) as u128;
         let nudged = Exact::Finite { negative, significand, exponent, sticky: true };
 

@@ -7,8 +7,8 @@ use crate::projection::{
     MissingNan, MissingZero, NanRule, NegativeRule, NegativeZero, Projection, Saturation, Unrepresentable,
 };
 
-/// A named policy for overflow, infinities, NaN, negatives and zero. Rounding is to nearest, ties to even, except
-/// where ml_dtypes differs (its E8M0 rounds ties away from zero).
+/// A named policy for overflow, infinities, NaN, negatives and zero. Rounding is to nearest, ties
+/// to even, except where ml_dtypes differs (its E8M0 rounds ties away from zero).
 ///
 /// ```
 /// use smallfloat::{Preset, formats::E5M2};
@@ -19,7 +19,8 @@ use crate::projection::{
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Preset {
-    /// Tesla's paper: CFloat8 and SHP clamp, a NaN becomes the largest value; UHP overflows to ∞ and has one NaN.
+    /// Tesla's paper: CFloat8 and SHP clamp, a NaN becomes the largest value; UHP overflows to ∞
+    /// and has one NaN.
     Tesla,
     /// IEEE 754: overflow by rounding mode, infinities kept, canonical quiet NaN.
     Ieee,

@@ -5,9 +5,9 @@ use crate::format::named::by_name;
 
 /// How a value between two neighbours of a format is rounded.
 ///
-/// With `lo` and `hi` the neighbouring magnitudes and ν = (|x| − lo) / (hi − lo), a mode decides whether the result
-/// moves away from zero to `hi`. "Even" is the parity of `lo`'s code. Stochastic modes work on the magnitude, so they
-/// are symmetric in sign.
+/// With `lo` and `hi` the neighbouring magnitudes and ν = (|x| − lo) / (hi − lo), a mode decides
+/// whether the result moves away from zero to `hi`. "Even" is the parity of `lo`'s code. Stochastic
+/// modes work on the magnitude, so they are symmetric in sign.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Rounding {
@@ -79,9 +79,11 @@ impl RandomBits {
     }
 }
 
-/// A position between two neighbours: ν = (fraction + δ) / (steps · 2^(N+1)), where 0 ≤ δ < 1 and δ > 0 iff `sticky`.
+/// A position between two neighbours: ν = (fraction + δ) / (steps · 2^(N+1)), where 0 ≤ δ < 1 and δ
+/// > 0 iff `sticky`.
 ///
-/// `steps` is hi − lo in units of the local step: 1 everywhere but in the hole of Tesla's denormals.
+/// `steps` is hi − lo in units of the local step: 1 everywhere but in the hole of Tesla's
+/// denormals.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Position {
     pub(crate) fraction: u128,
@@ -95,7 +97,8 @@ impl Position {
         self.fraction == 0 && !self.sticky
     }
 
-    /// Quotient and remainder of the fraction by `factor` intervals. Only the hole needs a division.
+    /// Quotient and remainder of the fraction by `factor` intervals. Only the hole needs a
+    /// division.
     const fn divided(&self, factor: u128) -> (u128, u128) {
         match self.steps * factor {
             1 => (self.fraction, 0),

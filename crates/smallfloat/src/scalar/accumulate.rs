@@ -1,7 +1,8 @@
 //! An exact sum without an allocator, for the terms that typed scalars and their products can be.
 //!
-//! A fixed-point number wide enough for every term at once (Kulisch, "Computer Arithmetic and Validity"): any order of
-//! additions gives the same bits. [`ops::Sum`](crate::ops::sum::Sum) is the one without limits.
+//! A fixed-point number wide enough for every term at once (Kulisch, "Computer Arithmetic and
+//! Validity"): any order of additions gives the same bits. [`ops::Sum`](crate::ops::sum::Sum) is
+//! the one without limits.
 
 use crate::projection::exact::Exact;
 
@@ -62,7 +63,8 @@ impl Accumulator {
         }
     }
 
-    /// The sum, exact or truncated toward zero to more than 64 bits and marked. A sum of nothing but −0 is −0.
+    /// The sum, exact or truncated toward zero to more than 64 bits and marked. A sum of nothing
+    /// but −0 is −0.
     pub(super) fn exact(mut self) -> Exact {
         match (self.nan, self.infinite) {
             (true, _) | (_, [true, true]) => return Exact::Nan { negative: false },

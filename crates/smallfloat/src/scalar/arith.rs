@@ -155,7 +155,8 @@ macro_rules! implement {
             }
         }
 
-        /// From left to right, rounded after each factor. The empty product is 1, rounded to the format.
+        /// From left to right, rounded after each factor. The empty product is 1, rounded to the
+        /// format.
         impl $(<const $bias: u32>)? Product for super::$name $(<$bias>)? {
             fn product<I: Iterator<Item = Self>>(factors: I) -> Self {
                 factors.reduce(|x, y| x * y).unwrap_or(Self::from_i128(1))

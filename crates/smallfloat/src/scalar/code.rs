@@ -113,7 +113,8 @@ const fn convert_exactly(bits: u64, from: &Format, format: &Format) -> u64 {
     convert(bits, from, format, &format.default_projection()).value
 }
 
-/// The way of all basic operations, for what the short way leaves: specials, overflow, unusual formats and operations.
+/// The way of all basic operations, for what the short way leaves: specials, overflow, unusual
+/// formats and operations.
 #[cold]
 const fn compute_exactly(operation: Operation, format: &Format, [x, y, z]: [u64; 3]) -> u64 {
     let data = [format.decode(x), format.decode(y), format.decode(z)];

@@ -11,7 +11,8 @@ use crate::scalar::code::{Has, narrow, unwrap};
 use crate::scalar::traits::SmallFloat;
 use crate::scalar::{code, for_each_scalar};
 
-/// The type with its derives. Those of `bytemuck` and `zerocopy` emit `unsafe impl`s that the derives themselves check.
+/// The type with its derives. Those of `bytemuck` and `zerocopy` emit `unsafe impl`s that the
+/// derives themselves check.
 macro_rules! define_struct {
     (full, $(#[$doc:meta])* $name:ident $(<$bias:ident>)? $bits:ident) => {
         $(#[$doc])*
@@ -108,15 +109,18 @@ macro_rules! define {
             pub const MIN: Self = Self::constant(Self::FORMAT.min_finite());
             /// The smallest positive normal value.
             pub const MIN_POSITIVE: Self = Self::constant(Self::FORMAT.min_normal());
-            /// The distance from 1 to the next larger value, 2^(1 − P). Does not compile where a bias leaves no such value.
+            /// The distance from 1 to the next larger value, 2^(1 − P). Does not compile where a
+            /// bias leaves no such value.
             pub const EPSILON: Self = Self::constant(code::epsilon(&Self::FORMAT));
             /// The base of the exponent.
             pub const RADIX: u32 = 2;
             /// The precision P in bits, hidden bit included.
             pub const MANTISSA_DIGITS: u32 = Self::FORMAT.precision();
-            /// A decimal of so many significant digits, within the normal range, survives a round trip.
+            /// A decimal of so many significant digits, within the normal range, survives a round
+            /// trip.
             pub const DIGITS: u32 = code::decimal_digits(&Self::FORMAT);
-            /// One more than the smallest exponent of a normal value: 0.5 · 2^`MIN_EXP` is that value.
+            /// One more than the smallest exponent of a normal value: 0.5 · 2^`MIN_EXP` is that
+            /// value.
             pub const MIN_EXP: i32 = Self::FORMAT.exponent_range().0 + 1;
             /// One more than the largest exponent: every finite value is below 2^`MAX_EXP`.
             pub const MAX_EXP: i32 = Self::FORMAT.exponent_range().1 + 1;
@@ -157,7 +161,8 @@ macro_rules! define {
 
         /// Bits.
         impl $(<const $bias: u32>)? $name $(<$bias>)? {
-            /// The value of a code. Bits above the format's width are dropped, so that every argument is a value.
+            /// The value of a code. Bits above the format's width are dropped, so that every
+            /// argument is a value.
             #[inline]
             pub const fn from_bits(bits: $bits) -> Self {
                 Self(bits & narrow::$bits(Self::FORMAT.max_code()))
@@ -264,7 +269,8 @@ macro_rules! define {
                 Self::FORMAT.encode_text(text, projection).map(Self::rounded)
             }
 
-            /// The value of a datum, if the format has it: `None` for NaN where there is none, and so on.
+            /// The value of a datum, if the format has it: `None` for NaN where there is none, and
+            /// so on.
             pub const fn from_datum(datum: Datum) -> Option<Self> {
                 match Self::FORMAT.encode(datum) {
                     Some(code) => Some(Self::from_code(code)),
@@ -302,9 +308,9 @@ macro_rules! define {
                 crate::projection::convert::convert(self.code(), &Self::FORMAT, &T::FORMAT, projection).map(T::from_code)
             }
 
-            /// `word` / 2^64, rounded down: uniform in [0, 1) if the word is. Each value x is as likely as the distance to
-            /// the next one, up to 2^−64. A type whose largest value is below 1 ends there, a type without zero begins at
-            /// its smallest.
+            /// `word` / 2^64, rounded down: uniform in [0, 1) if the word is. Each value x is as
+            /// likely as the distance to the next one, up to 2^−64. A type whose largest value is
+            /// below 1 ends there, a type without zero begins at its smallest.
             pub const fn from_uniform_bits(word: u64) -> Self {
                 Self::from_code(code::uniform(&Self::FORMAT, word))
             }

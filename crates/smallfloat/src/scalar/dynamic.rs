@@ -15,8 +15,8 @@ use crate::scalar::traits::SmallFloat;
 
 /// A code together with its format: for formats whose bias is data, and for any other.
 ///
-/// Operators want operands of one format and round to it. [`evaluate`](Self::evaluate) takes operands of any formats and
-/// rounds to any. Comparisons are by value, whatever the formats.
+/// Operators want operands of one format and round to it. [`evaluate`](Self::evaluate) takes
+/// operands of any formats and rounds to any. Comparisons are by value, whatever the formats.
 ///
 /// ```
 /// use smallfloat::{Dynamic, Format};
@@ -130,7 +130,8 @@ impl Dynamic {
         (T::FORMAT == self.format).then(|| T::from_code(self.code))
     }
 
-    /// Any operation: operands of any formats, a result of any other, rounded once by a projection of the caller's.
+    /// Any operation: operands of any formats, a result of any other, rounded once by a projection
+    /// of the caller's.
     ///
     /// ```
     /// use smallfloat::{Dynamic, Format, formats::{BINARY16, E5M2}, ops::Operation};
@@ -273,7 +274,8 @@ impl fmt::Debug for Dynamic {
     }
 }
 
-/// The shortest decimal that reads back as the same value; with a precision, the exact value rounded to it.
+/// The shortest decimal that reads back as the same value; with a precision, the exact value
+/// rounded to it.
 #[cfg(feature = "alloc")]
 impl fmt::Display for Dynamic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,8 +1,10 @@
-//! Short ways to the same bits, for typed scalars: rounding to nearest even in 64-bit integers, without flags.
+//! Short ways to the same bits, for typed scalars: rounding to nearest even in 64-bit integers,
+//! without flags.
 //!
-//! Each function gives the code that [`project`](crate::project) gives, or `None` where a policy decides (overflow,
-//! infinities, NaN, negative values in unsigned formats) or the format's grid is out of the ordinary. With a constant
-//! format most of it folds away. The tests hold them against `project` over all inputs.
+//! Each function gives the code that [`project`](crate::project) gives, or `None` where a policy
+//! decides (overflow, infinities, NaN, negative values in unsigned formats) or the format's grid is
+//! out of the ordinary. With a constant format most of it folds away. The tests hold them against
+//! `project` over all inputs.
 
 #![expect(clippy::inline_always, reason = "with a constant format everything folds, if it is inlined")]
 
@@ -42,7 +44,8 @@ pub(crate) const fn from_ieee(bits: u64, from: &Format, to: &Format) -> Option<u
     signed_code(below_normal(significand, shift, stored + 1, false, to), negative, to)
 }
 
-/// Rounds (significand + δ) · 2^exponent to the nearest code of `to`, ties to even; 0 < δ < 1 if `sticky`.
+/// Rounds (significand + δ) · 2^exponent to the nearest code of `to`, ties to even; 0 < δ < 1 if
+/// `sticky`.
 #[inline(always)]
 pub(crate) const fn from_parts(
     negative: bool,
@@ -72,7 +75,8 @@ pub(crate) const fn from_parts(
     signed_code(index + is_up(rest, sticky, index) as u64, negative, to)
 }
 
-/// An operation on codes of one format, rounded to that format; `None` also for operations without a short way.
+/// An operation on codes of one format, rounded to that format; `None` also for operations without
+/// a short way.
 #[inline(always)]
 pub(crate) const fn operate(operation: Operation, [x, y, z]: [u64; 3], format: &Format) -> Option<u64> {
     // Quotients and roots keep enough bits of significands as short as these.
@@ -147,7 +151,8 @@ const fn sum(x: Parts, y: Parts, format: &Format) -> Option<u64> {
     if up_x > 40 || up_y > 40 {
         return None;
     }
-    // Signed integers rather than branches on signs, which nothing predicts. A zero of opposite terms is +0 to nearest.
+    // Signed integers rather than branches on signs, which nothing predicts. A zero of opposite
+    // terms is +0 to nearest.
     let total =
         signed_integer(x.negative, x.significand << up_x) + signed_integer(y.negative, y.significand << up_y);
     let negative = total < 0 || (total == 0 && x.negative && y.negative);
@@ -222,8 +227,8 @@ const fn odd_grid(to: &Format) -> bool {
     matches!(to.specials(), Specials::E8m0) || matches!(to.subnormals(), Subnormals::None)
 }
 
-/// The index that (significand + δ) / 2^shift steps of the gradual grid round to, below the lowest binade; the significand
-/// has at most `bits` bits, and δ > 0 only with 64.
+/// The index that (significand + δ) / 2^shift steps of the gradual grid round to, below the lowest
+/// binade; the significand has at most `bits` bits, and δ > 0 only with 64.
 #[inline(always)]
 const fn below_normal(significand: u64, shift: u32, bits: u32, sticky: bool, to: &Format) -> u64 {
     let t = to.trailing_bits();

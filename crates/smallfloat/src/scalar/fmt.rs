@@ -8,8 +8,8 @@ use crate::format::Format;
 use crate::format::error::Error;
 use crate::scalar::for_each_scalar;
 
-/// Prints a code of a format as its value: the shortest decimal that reads back, or with a precision the exact value
-/// rounded to it. NaN and infinities print as Rust's floats do.
+/// Prints a code of a format as its value: the shortest decimal that reads back, or with a
+/// precision the exact value rounded to it. NaN and infinities print as Rust's floats do.
 #[cfg(feature = "alloc")]
 pub(super) fn display(format: &Format, code: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let datum = format.decode(code);
@@ -48,7 +48,8 @@ pub(super) fn exponential(
 
 macro_rules! implement {
     ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($($row:tt)*) $($rest:tt)*) => {
-        /// The value, as `Display` prints it; without the feature `alloc` as an integer times a power of two (`3p-1`).
+        /// The value, as `Display` prints it; without the feature `alloc` as an integer times a
+        /// power of two (`3p-1`).
         impl $(<const $bias: u32>)? fmt::Debug for super::$name $(<$bias>)? {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 #[cfg(feature = "alloc")]
@@ -58,7 +59,8 @@ macro_rules! implement {
             }
         }
 
-        /// The shortest decimal that reads back as the same value; with a precision, the exact value rounded to it.
+        /// The shortest decimal that reads back as the same value; with a precision, the exact
+        /// value rounded to it.
         #[cfg(feature = "alloc")]
         impl $(<const $bias: u32>)? fmt::Display for super::$name $(<$bias>)? {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -82,7 +84,8 @@ macro_rules! implement {
             }
         }
 
-        /// Rounds once, by the format's default projection; [`text::parse`](crate::text::parse) says what is a number.
+        /// Rounds once, by the format's default projection; [`text::parse`](crate::text::parse)
+        /// says what is a number.
         #[cfg(feature = "alloc")]
         impl $(<const $bias: u32>)? core::str::FromStr for super::$name $(<$bias>)? {
             type Err = Error;

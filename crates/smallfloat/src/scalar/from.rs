@@ -1,4 +1,5 @@
-//! `From` where nothing is lost: every scalar in `f32` and `f64`, integers and narrower scalars in wider ones.
+//! `From` where nothing is lost: every scalar in `f32` and `f64`, integers and narrower scalars in
+//! wider ones.
 
 use crate::format::datum::Datum;
 use crate::scalar::{

@@ -7,8 +7,9 @@
 /// Name<BIAS> (bits, full|part, signed|unsigned, zero|nonzero) = format; what else the format has
 /// ```
 ///
-/// `bits` is the integer that holds a code and `full` says that every value of it is one. The remaining words name the
-/// data the format has, each a constant of the type; the descriptor is checked against them at compile time.
+/// `bits` is the integer that holds a code and `full` says that every value of it is one. The
+/// remaining words name the data the format has, each a constant of the type; the descriptor is
+/// checked against them at compile time.
 macro_rules! for_each_scalar {
     ($apply:ident) => {
         $apply! {
@@ -16,15 +17,18 @@ macro_rules! for_each_scalar {
             E4M3Fn (u8, full, signed, zero) = formats::E4M3FN; negative_zero subnormal nan
         }
         $apply! {
-            /// OCP E5M2 (`e5m2`): 5 exponent bits, maximum 57344, NaN and infinities as IEEE 754 has them.
+            /// OCP E5M2 (`e5m2`): 5 exponent bits, maximum 57344, NaN and infinities as IEEE 754
+            /// has them.
             E5M2 (u8, full, signed, zero) = formats::E5M2; negative_zero subnormal infinity negative_infinity nan
         }
         $apply! {
-            /// E4M3 with bias 8 and NaN on the code of −0 (`e4m3fnuz`, arXiv 2206.02915): maximum 240.
+            /// E4M3 with bias 8 and NaN on the code of −0 (`e4m3fnuz`, arXiv 2206.02915): maximum
+            /// 240.
             E4M3Fnuz (u8, full, signed, zero) = formats::E4M3FNUZ; subnormal nan
         }
         $apply! {
-            /// E5M2 with bias 16 and NaN on the code of −0 (`e5m2fnuz`, arXiv 2206.02915): maximum 57344.
+            /// E5M2 with bias 16 and NaN on the code of −0 (`e5m2fnuz`, arXiv 2206.02915): maximum
+            /// 57344.
             E5M2Fnuz (u8, full, signed, zero) = formats::E5M2FNUZ; subnormal nan
         }
         $apply! {
@@ -52,7 +56,8 @@ macro_rules! for_each_scalar {
             E2M1Fn (u8, part, signed, zero) = formats::E2M1FN; negative_zero subnormal
         }
         $apply! {
-            /// OCP E8M0 (`e8m0fnu`): the scale of MX blocks, a power of two from 2^−127 to 2^127; NaN, no zero, no sign.
+            /// OCP E8M0 (`e8m0fnu`): the scale of MX blocks, a power of two from 2^−127 to 2^127;
+            /// NaN, no zero, no sign.
             E8M0Fnu (u8, full, unsigned, nonzero) = formats::E8M0FNU; nan
         }
         $apply! {
@@ -64,8 +69,8 @@ macro_rules! for_each_scalar {
             Bf16 (u16, full, signed, zero) = formats::BFLOAT16; negative_zero subnormal infinity negative_infinity nan
         }
         $apply! {
-            /// Tesla's CFloat8 with 4 exponent and 3 mantissa bits and the bias `BIAS` (paper, Table 3): every code a
-            /// number, results beyond the range clamp.
+            /// Tesla's CFloat8 with 4 exponent and 3 mantissa bits and the bias `BIAS` (paper,
+            /// Table 3): every code a number, results beyond the range clamp.
             ///
             /// A bias above 63 does not compile:
             ///
@@ -81,18 +86,18 @@ macro_rules! for_each_scalar {
             CFloat8_1_4_3<BIAS> (u8, full, signed, zero) = unwrap(Format::cfloat8_1_4_3(BIAS)); negative_zero subnormal
         }
         $apply! {
-            /// Tesla's CFloat8 with 5 exponent and 2 mantissa bits and the bias `BIAS`, 0..=63 (paper, Table 3): every
-            /// code a number, results beyond the range clamp.
+            /// Tesla's CFloat8 with 5 exponent and 2 mantissa bits and the bias `BIAS`, 0..=63
+            /// (paper, Table 3): every code a number, results beyond the range clamp.
             CFloat8_1_5_2<BIAS> (u8, full, signed, zero) = unwrap(Format::cfloat8_1_5_2(BIAS)); negative_zero subnormal
         }
         $apply! {
-            /// Tesla's signed half precision with the bias `BIAS`, 0..=63 (paper, Table 6): every code a number, results
-            /// beyond the range clamp.
+            /// Tesla's signed half precision with the bias `BIAS`, 0..=63 (paper, Table 6): every
+            /// code a number, results beyond the range clamp.
             Shp<BIAS> (u16, full, signed, zero) = unwrap(Format::shp(BIAS)); negative_zero subnormal
         }
         $apply! {
-            /// Tesla's unsigned half precision (paper, Table 6): 6 exponent bits; subnormal codes read as zero and results
-            /// flush to it.
+            /// Tesla's unsigned half precision (paper, Table 6): 6 exponent bits; subnormal codes
+            /// read as zero and results flush to it.
             Uhp (u16, full, unsigned, zero) = formats::UHP; infinity nan
         }
         for_each_scalar! { p3109 $apply

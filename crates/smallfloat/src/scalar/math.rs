@@ -4,7 +4,8 @@ use crate::ops::elementary::Elementary;
 use crate::ops::operation::Operation;
 use crate::scalar::for_each_scalar;
 
-/// The methods of a type that has `computed(operation, operands)`; those of two operands with more documentation.
+/// The methods of a type that has `computed(operation, operands)`; those of two operands with more
+/// documentation.
 macro_rules! methods {
     ($more:literal) => {
         methods! { @one
@@ -68,8 +69,8 @@ macro_rules! methods {
 
 macro_rules! implement {
     ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($($row:tt)*) $($rest:tt)*) => {
-        /// Functions by the format's default projection (feature `math`); special cases at [`Elementary`] and
-        /// [`Operation`].
+        /// Functions by the format's default projection (feature `math`); special cases at
+        /// [`Elementary`] and [`Operation`].
         impl $(<const $bias: u32>)? super::$name $(<$bias>)? {
             fn computed(operation: Operation, operands: &[Self]) -> Self {
                 Self::evaluate(operation, operands, &Self::FORMAT.default_projection()).value
@@ -82,7 +83,8 @@ macro_rules! implement {
 
 for_each_scalar!(implement);
 
-/// Functions by the format's default projection (feature `math`); special cases at [`Elementary`] and [`Operation`].
+/// Functions by the format's default projection (feature `math`); special cases at [`Elementary`]
+/// and [`Operation`].
 impl super::Dynamic {
     fn computed(operation: Operation, operands: &[Self]) -> Self {
         Self::same_format(operation, operands)

@@ -128,7 +128,8 @@ macro_rules! implement {
                 Self::compute(Operation::Recip, self, self, self)
             }
 
-            /// IEEE 754's remainder: x − n·y for the integer n nearest x / y, even on a tie. `%` truncates n instead.
+            /// IEEE 754's remainder: x − n·y for the integer n nearest x / y, even on a tie. `%`
+            /// truncates n instead.
             #[must_use]
             pub const fn remainder(self, y: Self) -> Self {
                 Self::compute(Operation::Remainder, self, y, y)
@@ -190,8 +191,8 @@ macro_rules! implement {
                 code::total_cmp(&Self::FORMAT, self.code(), y.code())
             }
 
-            /// The least value above x. NaN and +∞ stay; above the largest value of a format without infinity lies its
-            /// NaN, or nothing: then x stays.
+            /// The least value above x. NaN and +∞ stay; above the largest value of a format
+            /// without infinity lies its NaN, or nothing: then x stays.
             #[must_use]
             pub const fn next_up(self) -> Self {
                 Self::from_code(ops::next_up(&Self::FORMAT, self.code()))

@@ -15,32 +15,42 @@
 //!
 //! # What a scalar does
 //!
-//! * **Every operation is exact, then rounded once**, as if by [`Operation::evaluate`](crate::ops::operation::Operation::evaluate):
-//!   operators, `mul_add`, `sqrt`, conversions and parsing. Conversions to `f32` and `f64` are exact. Nothing rounds
+//! * **Every operation is exact, then rounded once**, as if by
+//!   [`Operation::evaluate`](crate::ops::operation::Operation::evaluate): operators, `mul_add`,
+//!   `sqrt`, conversions and parsing. Conversions to `f32` and `f64` are exact. Nothing rounds
 //!   twice, and no host arithmetic rounds at all.
-//! * **The policy is the format's default preset** ([`Format::default_projection`](crate::Format::default_projection),
-//!   `docs/semantics.md` S2): E5M2 overflows to ∞, E4M3FN to NaN, Tesla's formats clamp. The forms that end in `_with`
-//!   take a [`Projection`](crate::Projection) and return the result with its [`Flags`](crate::Flags).
-//! * **Special cases** are IEEE 754's, for the `Binary…` types P3109's: one zero, and x / 0 is NaN (S1).
-//! * **`==` and `<` compare values**, as with `f32`: NaN equals nothing and −0 equals 0. So there is no `Eq`, `Ord` or
-//!   `Hash`; [`Ordered`] has them, by the total order.
-//! * **A constant exists where the format has the value.** `E5M2::INFINITY` is a value; `E4M3Fn::INFINITY` does not
-//!   compile, since E4M3FN has none. Where a bias in the type decides, as for `CFloat8_1_4_3::<BIAS>::ONE`, use of a
-//!   missing value does not compile either. Generic code asks [`SmallFloat::from_datum`].
-//! * **`From` is only for what loses nothing**; anything else is a method whose name says what it does.
-//! * **`Iterator::sum` is exact and rounds once** at the end, in any order the same; `product` rounds after each factor.
-//! * **`Debug` and `Display` print the shortest decimal that reads back as the same value**, or with a precision
-//!   (`{:.3}`) the exact value rounded to it. `{:x}` and `{:b}` print the code, as with `half`. These and parsing need
-//!   the feature `alloc`; without it `Debug` prints the exact value as an integer times a power of two.
-//! * **4- and 6-bit types live in a byte** whose high bits are always 0: `from_bits` drops them, `try_from_bits` refuses.
+//! * **The policy is the format's default preset**
+//!   ([`Format::default_projection`](crate::Format::default_projection), `docs/semantics.md` S2):
+//!   E5M2 overflows to ∞, E4M3FN to NaN, Tesla's formats clamp. The forms that end in `_with` take
+//!   a [`Projection`](crate::Projection) and return the result with its [`Flags`](crate::Flags).
+//! * **Special cases** are IEEE 754's, for the `Binary…` types P3109's: one zero, and x / 0 is NaN
+//!   (S1).
+//! * **`==` and `<` compare values**, as with `f32`: NaN equals nothing and −0 equals 0. So there
+//!   is no `Eq`, `Ord` or `Hash`; [`Ordered`] has them, by the total order.
+//! * **A constant exists where the format has the value.** `E5M2::INFINITY` is a value;
+//!   `E4M3Fn::INFINITY` does not compile, since E4M3FN has none. Where a bias in the type decides,
+//!   as for `CFloat8_1_4_3::<BIAS>::ONE`, use of a missing value does not compile either. Generic
+//!   code asks [`SmallFloat::from_datum`].
+//! * **`From` is only for what loses nothing**; anything else is a method whose name says what it
+//!   does.
+//! * **`Iterator::sum` is exact and rounds once** at the end, in any order the same; `product`
+//!   rounds after each factor.
+//! * **`Debug` and `Display` print the shortest decimal that reads back as the same value**, or
+//!   with a precision (`{:.3}`) the exact value rounded to it. `{:x}` and `{:b}` print the code, as
+//!   with `half`. These and parsing need the feature `alloc`; without it `Debug` prints the exact
+//!   value as an integer times a power of two.
+//! * **4- and 6-bit types live in a byte** whose high bits are always 0: `from_bits` drops them,
+//!   `try_from_bits` refuses.
 //!
 //! # Optional features
 //!
-//! `math`: `exp`, `ln`, `sin`, `tanh`, `atan2` and so on, with the standard library's names where it has them.
+//! `math`: `exp`, `ln`, `sin`, `tanh`, `atan2` and so on, with the standard library's names where
+//! it has them.
 //!
-//! `num-traits`, `serde` (codes; `as_value` and `as_string` beside), `bytemuck`, `zerocopy`, `half`, `arbitrary`, `rand`.
-//! The derives of `bytemuck` and `zerocopy` check what they claim, so that the crate stays without `unsafe` code: every
-//! type is `NoUninit` and `IntoBytes`; `Pod` and `FromBytes` are only those whose every byte is a code.
+//! `num-traits`, `serde` (codes; `as_value` and `as_string` beside), `bytemuck`, `zerocopy`,
+//! `half`, `arbitrary`, `rand`. The derives of `bytemuck` and `zerocopy` check what they claim, so
+//! that the crate stays without `unsafe` code: every type is `NoUninit` and `IntoBytes`; `Pod` and
+//! `FromBytes` are only those whose every byte is a code.
 
 mod accumulate;
 #[cfg(feature = "arbitrary")]

@@ -1,8 +1,9 @@
 //! `num-traits`: the traits that the types can keep to the letter.
 //!
-//! Every type: `Bounded`, `ToPrimitive`, `FromPrimitive`, `NumCast`, `One`, `MulAdd`. Types with zero: `Zero`, and with
-//! the feature `alloc` `Num`; signed ones `Signed`. `FloatCore` promises ±∞, NaN and −0, so that only the types after
-//! IEEE 754's model have it. `Float` wants logarithms and sines, which this crate does not have.
+//! Every type: `Bounded`, `ToPrimitive`, `FromPrimitive`, `NumCast`, `One`, `MulAdd`. Types with
+//! zero: `Zero`, and with the feature `alloc` `Num`; signed ones `Signed`. `FloatCore` promises ±∞,
+//! NaN and −0, so that only the types after IEEE 754's model have it. `Float` wants logarithms and
+//! sines, which this crate does not have.
 
 use ::num_traits::{Bounded, FromPrimitive, MulAdd, One, ToPrimitive, Zero};
 #[cfg(feature = "alloc")]
@@ -16,7 +17,8 @@ use crate::projection::exact::Exact;
 use crate::projection::flags::{Flags, Rounded};
 use crate::scalar::for_each_scalar;
 
-/// A rounded value, unless the format has nothing like it: a NaN or a negative number that it lacks.
+/// A rounded value, unless the format has nothing like it: a NaN or a negative number that it
+/// lacks.
 fn unless_invalid<T>(result: Rounded<T>) -> Option<T> {
     (!result.flags.contains(Flags::INVALID)).then_some(result.value)
 }

@@ -6,8 +6,8 @@ use core::hash::{Hash, Hasher};
 
 use crate::scalar::traits::SmallFloat;
 
-/// A scalar ordered by IEEE 754's totalOrder: −NaN < −∞ < … < −0 < +0 < … < +∞ < NaN. Equal means the same code, so
-/// −0 and 0 differ and a NaN equals itself.
+/// A scalar ordered by IEEE 754's totalOrder: −NaN < −∞ < … < −0 < +0 < … < +∞ < NaN. Equal means
+/// the same code, so −0 and 0 differ and a NaN equals itself.
 ///
 /// ```
 /// use smallfloat::{E5M2, Ordered};

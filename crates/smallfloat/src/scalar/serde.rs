@@ -1,5 +1,5 @@
-//! `serde`: a scalar is its code, a small unsigned integer, as `half` has it. Beside it for `#[serde(with = "…")]`:
-//! `as_value`, a number, and `as_string`, the shortest decimal.
+//! `serde`: a scalar is its code, a small unsigned integer, as `half` has it. Beside it for
+//! `#[serde(with = "…")]`: `as_value`, a number, and `as_string`, the shortest decimal.
 //!
 //! Each form reads only what it writes: a JSON `1` is the code 1 or the value 1, never a guess.
 
@@ -35,8 +35,8 @@ for_each_scalar!(implement);
 
 /// A scalar as its value, an `f32`, which holds it exactly.
 ///
-/// Reads any number, rounded once by the type's default projection. JSON has no NaN or infinity; where they occur use
-/// `as_string`.
+/// Reads any number, rounded once by the type's default projection. JSON has no NaN or infinity;
+/// where they occur use `as_string`.
 ///
 /// ```
 /// use serde::de::{IntoDeserializer, value::{Error, F64Deserializer}};
@@ -97,7 +97,8 @@ impl<T: SmallFloat> Visitor<'_> for Number<T> {
 
 /// A scalar as text: the shortest decimal that reads back, `NaN`, `inf`.
 ///
-/// Reads what [`text::parse`](crate::text::parse) does, rounded once by the type's default projection.
+/// Reads what [`text::parse`](crate::text::parse) does, rounded once by the type's default
+/// projection.
 ///
 /// ```
 /// use serde::de::{IntoDeserializer, value::{Error, StrDeserializer}};

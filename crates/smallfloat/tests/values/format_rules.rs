@@ -1,5 +1,5 @@
-//! Which formats there are, what may be changed of one, and which fits into which: all parameters in small ranges, against rules written
-//! down again and against sets of values.
+//! Which formats there are, what may be changed of one, and which fits into which: all parameters
+//! in small ranges, against rules written down again and against sets of values.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! What the library says and computes, with values typed in or from integers and the standard library.
+//! What the library says and computes, with values typed in or from integers and the standard
+//! library.
 
 mod format_rules;
 mod names_and_texts;

@@ -1,4 +1,5 @@
-//! Names of formats and texts of numbers, both ways, with words typed in and against the standard library's numbers.
+//! Names of formats and texts of numbers, both ways, with words typed in and against the standard
+//! library's numbers.
 #![cfg(feature = "alloc")]
 
 use smallfloat::formats::{BINARY16, BINARY32, BINARY64, E4M3FN, E5M2};

@@ -1,4 +1,5 @@
-//! Operations on data: remainders, quotients and roots against integers, special cases with values typed in, and sums of many terms.
+//! Operations on data: remainders, quotients and roots against integers, special cases with values
+//! typed in, and sums of many terms.
 
 use smallfloat::formats::{BINARY16, BINARY64, CATALOGUE, E4M3FN, E5M2};
 use smallfloat::ops::{
@@ -122,7 +123,8 @@ fn quotients_and_roots_know_whether_they_are_exact() {
             let expected =
                 if a == 0 { sixteenth(0, x.is_negative() != y.is_negative()) } else { a as f64 / b as f64 };
             assert!(same(found, expected), "{x} / {y}");
-            // Significands have three bits: a quotient is exact where the divisor's odd part divides.
+            // Significands have three bits: a quotient is exact where the divisor's odd part
+            // divides.
             assert_eq!(inexact, (a << 40) % b != 0, "{x} / {y}");
             assert_eq!(flags, Flags::NONE);
         }
@@ -296,7 +298,8 @@ fn minima_maxima_and_clamps_of_special_values() {
 
 #[test]
 fn neighbours_at_the_ends() {
-    // E5M2: 0x7b the largest, 0x7c infinity, 0x7d to 0x7f NaN. E4M3FN: 0x7e the largest, 0x7f NaN. E2M1FN has neither.
+    // E5M2: 0x7b the largest, 0x7c infinity, 0x7d to 0x7f NaN. E4M3FN: 0x7e the largest, 0x7f NaN.
+    // E2M1FN has neither.
     for (code, up, down) in [
         (0x00, 0x01, 0x81),
         (0x80, 0x01, 0x81),
@@ -402,7 +405,8 @@ fn comparisons_raise_flags() {
     }
 }
 
-/// Tesla's operand clamp (paper, "Exceptions"): an operand beyond the numbers gives the largest value, where the result has no infinity.
+/// Tesla's operand clamp (paper, "Exceptions"): an operand beyond the numbers gives the largest
+/// value, where the result has no infinity.
 #[test]
 fn operands_beyond_the_numbers_clamp() {
     let seven = Format::cfloat8_1_4_3(7).expect("a legal bias");

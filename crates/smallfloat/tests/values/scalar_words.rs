@@ -1,4 +1,5 @@
-//! What scalars say of themselves and how they print, with values typed in; scalars of a format known at run time, and ordered ones.
+//! What scalars say of themselves and how they print, with values typed in; scalars of a format
+//! known at run time, and ordered ones.
 #![allow(clippy::float_cmp, reason = "values are exact")]
 
 use std::collections::{BTreeSet, HashSet};

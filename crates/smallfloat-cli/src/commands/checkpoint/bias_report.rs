@@ -28,8 +28,8 @@ pub(crate) struct BiasReportArgs {
     #[arg(long, default_value = "cfloat8_1_4_3", requires = "bias_report")]
     format: FormatSpec,
 
-    /// A choice to tell of; may be given several times [default: auto, amax, percentile:99.9, and the bias of IEEE 754's
-    /// formats with as many exponent bits]
+    /// A choice to tell of; may be given several times [default: auto, amax, percentile:99.9, and
+    /// the bias of IEEE 754's formats with as many exponent bits]
     #[arg(long, value_name = "BIAS", allow_hyphen_values = true, requires = "bias_report")]
     bias: Vec<BiasPolicy>,
 

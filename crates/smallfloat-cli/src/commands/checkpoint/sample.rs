@@ -13,7 +13,8 @@ use crate::render::{report, text as words};
 use crate::sample;
 
 const FORMAT: &str = "cfloat8_1_4_3";
-/// The bias that equals IEEE 754's for four exponent bits: what a format without a configurable bias would have.
+/// The bias that equals IEEE 754's for four exponent bits: what a format without a configurable
+/// bias would have.
 const FIXED: i32 = 7;
 
 pub(crate) fn run(as_json: bool, out: &mut Output) -> Result<()> {

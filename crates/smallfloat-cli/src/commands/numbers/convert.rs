@@ -143,7 +143,8 @@ enum Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// A value in text. With a source format it has to be one of its values, so that nothing is rounded twice.
+    /// A value in text. With a source format it has to be one of its values, so that nothing is
+    /// rounded twice.
     fn text(datum: &Datum<'_>, from: Option<&'a Format>) -> Result<Self> {
         let x = text::parse(datum.text).with_context(|| datum.place.to_string())?;
         match from {
@@ -184,7 +185,8 @@ pub(super) fn operand(text: &str, format: &Format, place: &dyn Display) -> Resul
     code_of(x, format).ok_or_else(|| missing(x, format, text, place))
 }
 
-/// The code of an exact value, if the format has it or prints one of its values so: what one call prints, the next one takes.
+/// The code of an exact value, if the format has it or prints one of its values so: what one call
+/// prints, the next one takes.
 fn code_of(x: Exact, format: &Format) -> Option<u64> {
     let mut projection = Preset::Ieee.projection(format);
     projection.unrepresentable.nan = NanRule::QuietSigned;
@@ -216,7 +218,8 @@ pub(super) fn parse_hex(text: &str) -> Option<u64> {
     if digits.starts_with('+') { None } else { u64::from_str_radix(digits, 16).ok() }
 }
 
-/// `--hex`: as fast as lines can be read. A deterministic conversion from at most 16 bits is looked up.
+/// `--hex`: as fast as lines can be read. A deterministic conversion from at most 16 bits is looked
+/// up.
 fn hex(
     args: &Args,
     from: &Format,

@@ -1,4 +1,5 @@
-//! `smallfloat eval`: one operation on codes or values, rounded once, in the P3109 draft's spelling.
+//! `smallfloat eval`: one operation on codes or values, rounded once, in the P3109 draft's
+//! spelling.
 
 use std::io::Write;
 
@@ -106,7 +107,8 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         }
         Ok(())
     });
-    // The array is closed behind a call that is refused too. What was refused says more than a second failure to write.
+    // The array is closed behind a call that is refused too. What was refused says more than a
+    // second failure to write.
     let closed =
         if json { writeln!(out, "{}", if start.starts_with('[') { "[]" } else { "\n]" }) } else { Ok(()) };
     outcome?;

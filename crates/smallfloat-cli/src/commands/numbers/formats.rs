@@ -90,7 +90,8 @@ fn catalogue(out: &mut Output) -> Result<()> {
             column.set_constraint(ColumnConstraint::ContentWidth);
         }
     }
-    // One table, so that the columns of all groups line up; the group's title stands above its first row.
+    // One table, so that the columns of all groups line up; the group's title stands above its
+    // first row.
     let mut titles = Vec::new();
     for (title, family) in GROUPS {
         for (at, row) in CATALOGUE.iter().filter(|row| row.format.family() == family).enumerate() {

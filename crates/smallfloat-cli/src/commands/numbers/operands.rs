@@ -1,4 +1,5 @@
-//! The operands of one call of `eval` in text: codes or values, blocks as `scale [x x x]`, random words as `R=…`.
+//! The operands of one call of `eval` in text: codes or values, blocks as `scale [x x x]`, random
+//! words as `R=…`.
 
 use std::fmt;
 use std::fmt::Display;

@@ -29,7 +29,8 @@ pub(crate) struct Args {
     /// The format
     format: String,
 
-    /// Codes (0x39, 0b0_0111_001, 57) and values (=1.1, =-3p-4, =inf); `-` reads them from standard input
+    /// Codes (0x39, 0b0_0111_001, 57) and values (=1.1, =-3p-4, =inf); `-` reads them from standard
+    /// input
     #[arg(value_name = "CODE|=VALUE", required = true)]
     items: Vec<String>,
 

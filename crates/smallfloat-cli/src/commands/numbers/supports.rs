@@ -1,4 +1,5 @@
-//! `smallfloat supports`: which specializations of the P3109 draft are supplied, in a word, in a table, or as files.
+//! `smallfloat supports`: which specializations of the P3109 draft are supplied, in a word, in a
+//! table, or as files.
 
 use std::fs;
 use std::io::Write;

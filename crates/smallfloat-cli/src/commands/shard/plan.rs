@@ -54,7 +54,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE.json")]
     plan: Option<PathBuf>,
 
-    /// Count exponents, so that `finalize --plot` can draw them; costs a look at the data where the bias is given
+    /// Count exponents, so that `finalize --plot` can draw them; costs a look at the data where the
+    /// bias is given
     #[arg(long)]
     histograms: bool,
 

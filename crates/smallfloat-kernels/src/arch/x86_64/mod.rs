@@ -1,8 +1,9 @@
 //! Kernels with x86-64 instructions. All of the crate's `unsafe` is below here.
 //!
-//! Functions with target features are safe to call from functions with the same features; [`Avx2`] and [`Avx512`] are the
-//! proofs that let the others in. Loads and stores go through references to arrays, so that no address is computed by hand.
-//! What has no kernel with AVX-512 goes to the one with AVX2: [`Vectors`] holds both proofs.
+//! Functions with target features are safe to call from functions with the same features; [`Avx2`]
+//! and [`Avx512`] are the proofs that let the others in. Loads and stores go through references to
+//! arrays, so that no address is computed by hand. What has no kernel with AVX-512 goes to the one
+//! with AVX2: [`Vectors`] holds both proofs.
 
 #![allow(clippy::wildcard_imports, reason = "a kernel uses dozens of intrinsics")]
 
@@ -40,8 +41,8 @@ struct Fma(());
 #[derive(Clone, Copy, Debug)]
 struct Avx512(());
 
-/// The proofs of a level: of AVX2, which the machine has, of FMA if it has that too, and of AVX-512 if
-/// the level asks for it.
+/// The proofs of a level: of AVX2, which the machine has, of FMA if it has that too, and of AVX-512
+/// if the level asks for it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Machine {
     avx2: Avx2,
@@ -50,7 +51,8 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Returns the proof of AVX-512 and the bytes of the codes, if its encoders do what the plan says.
+    /// Returns the proof of AVX-512 and the bytes of the codes, if its encoders do what the plan
+    /// says.
     fn wide_encoder<'a>(
         self,
         plan: &EncodePlan,
@@ -58,7 +60,8 @@ impl Machine {
     ) -> Option<(Avx512, &'a mut [u8])> {
         let mode = match plan.mode {
             Mode::Even => true,
-            // Its stochastic kernels know no unsigned formats, and count signs only where they flush.
+            // Its stochastic kernels know no unsigned formats, and count signs only where they
+            // flush.
             Mode::Random => plan.signed && (plan.low == SubnormalGrid::Flush || !plan.infinity_by_sign),
             _ => false,
         };
@@ -121,8 +124,8 @@ impl Kernels for Machine {
         const ROUNDING: u32 = 0b11 << 13;
         const MASKS: u32 = 0b11_1111 << 7;
         let mut control = 0_u32;
-        // SAFETY: the instruction stores four bytes at the address of a live u32 and changes nothing
-        // else.
+        // SAFETY: the instruction stores four bytes at the address of a live u32 and changes
+        // nothing else.
         unsafe {
             std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut control, options(nostack, preserves_flags));
         }

@@ -13,7 +13,8 @@ pub(super) struct Candidate {
     /// The distance of subnormal values and its inverse. All values are multiples of it.
     step: f64,
     inverse: f64,
-    /// The largest subnormal value; Tesla's formats have a hole between it and the smallest normal one.
+    /// The largest subnormal value; Tesla's formats have a hole between it and the smallest normal
+    /// one.
     top: f64,
     /// Bits of an f64 below the format's precision.
     shift: u32,
@@ -43,12 +44,14 @@ impl Candidate {
         }
     }
 
-    /// The largest magnitude that a format without a largest exponent would round to `max`, or as well to the value above.
+    /// The largest magnitude that a format without a largest exponent would round to `max`, or as
+    /// well to the value above.
     pub(super) fn reach(&self) -> f64 {
         f64::from_bits(self.max.to_bits() + (1 << (self.shift - 1)))
     }
 
-    /// A positive x to the nearest multiple of the smallest step. Adding and taking off 1.5 · 2^52 rounds to an integer.
+    /// A positive x to the nearest multiple of the smallest step. Adding and taking off 1.5 · 2^52
+    /// rounds to an integer.
     #[inline]
     fn to_steps(self, x: f64) -> f64 {
         const MAGIC: f64 = 6_755_399_441_055_744.0;
@@ -63,7 +66,8 @@ impl Candidate {
         let normal = if normal > self.max { self.max } else { normal };
         let subnormal = self.to_steps(x);
         let subnormal = if subnormal > self.top { self.top } else { subnormal };
-        // In the hole, or between the largest subnormal and the smallest normal value, the nearer one.
+        // In the hole, or between the largest subnormal and the smallest normal value, the nearer
+        // one.
         let (below, above) = ((x - subnormal).abs(), self.min_normal - x);
         let below = if above < below { above } else { below };
         if x < self.min_normal { below } else { (x - normal).abs() }
@@ -74,16 +78,16 @@ impl Candidate {
         magnitudes.iter().map(|&x| self.distance(x)).map(|distance| distance * distance).sum()
     }
 
-    /// Not more than Σ (x − q)² at this or any lower bias, whose values are all multiples of this one's smallest step.
-    /// Magnitudes must be below 2^51 of these steps.
+    /// Not more than Σ (x − q)² at this or any lower bias, whose values are all multiples of this
+    /// one's smallest step. Magnitudes must be below 2^51 of these steps.
     pub(super) fn least_error_below(&self, magnitudes: &[f64]) -> f64 {
         let distances = magnitudes.iter().map(|&x| x - self.to_steps(x));
         distances.map(|distance| distance * distance).sum()
     }
 
-    /// What the error is more than that of another bias: Σ (x − q)² − Σ (x − r)², and the sum of the terms' magnitudes;
-    /// `None` if its own error is beyond a limit. Distances are exact, so that a term (a − b)(a + b) is off by a few parts
-    /// in 2^53.
+    /// What the error is more than that of another bias: Σ (x − q)² − Σ (x − r)², and the sum of
+    /// the terms' magnitudes; `None` if its own error is beyond a limit. Distances are exact, so
+    /// that a term (a − b)(a + b) is off by a few parts in 2^53.
     pub(super) fn excess<'a>(
         &self,
         other: &Self,

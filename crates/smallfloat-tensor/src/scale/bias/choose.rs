@@ -1,7 +1,7 @@
 //! [`BiasLadder`]: how the bias of a tensor or of a group is chosen, rung by rung.
 //!
-//! Both engines, per tensor and per group, climb the same ladder. A rung that can't decide hands over
-//! to the next one, which reads more. Every rung gives the bias that the last one would give.
+//! Both engines, per tensor and per group, climb the same ladder. A rung that can't decide hands
+//! over to the next one, which reads more. Every rung gives the bias that the last one would give.
 //!
 //! | rung | taken when | reads | why it is exact |
 //! | --- | --- | --- | --- |
@@ -13,7 +13,8 @@
 //!
 //! The last three end in [`BiasPolicy::choose`], which compares exact sums. A group is at hand in
 //! memory, so `Range` costs one pass over it and decides most groups. A tensor has to be read again
-//! for its small magnitudes, which pays only where every thread's class table would leave the cache.
+//! for its small magnitudes, which pays only where every thread's class table would leave the
+//! cache.
 
 use smallfloat::{Format, FormatSpec};
 use smallfloat_kernels::{ClassSums, Element};
@@ -72,7 +73,8 @@ impl BiasLadder {
         })
     }
 
-    /// Returns the choice by ranges and small magnitudes, if there is one for this format and policy.
+    /// Returns the choice by ranges and small magnitudes, if there is one for this format and
+    /// policy.
     pub(crate) fn small(&self) -> Option<&SmallGroupBias> {
         self.small.as_ref()
     }
@@ -96,8 +98,9 @@ impl BiasLadder {
         self.policy.choose(&self.format, Some(magnitudes))
     }
 
-    /// Returns the bias of a group that is at hand: its range, a closure that iterates over its parts,
-    /// and one that iterates over its elements with their weights. `room` is reused between groups.
+    /// Returns the bias of a group that is at hand: its range, a closure that iterates over its
+    /// parts, and one that iterates over its elements with their weights. `room` is reused between
+    /// groups.
     ///
     /// # Errors
     /// As for [`BiasPolicy::choose`].

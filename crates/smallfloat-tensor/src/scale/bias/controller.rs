@@ -15,13 +15,15 @@ use crate::scale::bias::policy::{BiasPolicy, candidates, default_bias, headroom}
 pub enum Observation<'a> {
     /// The largest finite magnitude; zero if there is none. Enough for `amax` and `delayed`.
     Amax(f64),
-    /// Statistics of a tensor, made for the format's precision. Enough for all policies but `flags` and `gradient`.
+    /// Statistics of a tensor, made for the format's precision. Enough for all policies but `flags`
+    /// and `gradient`.
     Magnitudes(&'a Magnitudes),
     /// What encoding the tensor at the present bias gave. For `flags`.
     Codes(CodeUse),
-    /// The derivative of the loss by the bias, of which the sign counts: below zero, a larger bias is better. For
-    /// `gradient`. With x̂ the value that x was rounded to and g the loss's derivative by x̂, straight through the rounding
-    /// it is −ln 2 · Σ g·(x̂ − x), where x̂ − x becomes x̂ for an x that was clamped.
+    /// The derivative of the loss by the bias, of which the sign counts: below zero, a larger bias
+    /// is better. For `gradient`. With x̂ the value that x was rounded to and g the loss's
+    /// derivative by x̂, straight through the rounding it is −ln 2 · Σ g·(x̂ − x), where x̂ − x
+    /// becomes x̂ for an x that was clamped.
     Slope(f64),
 }
 
@@ -65,15 +67,17 @@ impl CodeUse {
     }
 }
 
-/// A bias that follows the data of one kind of tensor (the weights of a layer, its activations, its gradients) step by
-/// step. The same observations in the same order give the same biases; nothing else has any influence.
+/// A bias that follows the data of one kind of tensor (the weights of a layer, its activations, its
+/// gradients) step by step. The same observations in the same order give the same biases; nothing
+/// else has any influence.
 ///
-/// Policies that [need statistics](BiasPolicy::needs_statistics) are told of a tensor before it is encoded; `delayed` and
-/// `flags` after, `gradient` when the loss's gradient is known. A step without a finite magnitude other than zero leaves the bias as it is, and so does an amax
-/// that is NaN or infinite, which is not remembered either (Transformer Engine keeps its scale too).
+/// Policies that [need statistics](BiasPolicy::needs_statistics) are told of a tensor before it is
+/// encoded; `delayed` and `flags` after, `gradient` when the loss's gradient is known. A step
+/// without a finite magnitude other than zero leaves the bias as it is, and so does an amax that is
+/// NaN or infinite, which is not remembered either (Transformer Engine keeps its scale too).
 ///
-/// The state can be stored and read back (serde), so that a training run resumes where it was: it is made of words and
-/// integers, and what does not fit together is refused.
+/// The state can be stored and read back (serde), so that a training run resumes where it was: it
+/// is made of words and integers, and what does not fit together is refused.
 ///
 /// ```
 /// use smallfloat_tensor::{BiasController, BiasPolicy, Observation};
@@ -93,8 +97,8 @@ pub struct BiasController {
     policy: BiasPolicy,
     spec: FormatSpec,
     format: Format,
-    /// Of the last steps, the largest bias that held the largest magnitude, beyond the legal range too; `None` for a step
-    /// without one.
+    /// Of the last steps, the largest bias that held the largest magnitude, beyond the legal range
+    /// too; `None` for a step without one.
     history: VecDeque<Option<i32>>,
     /// Steps in a row whose codes left the topmost binade unused.
     unused: u32,
@@ -105,11 +109,13 @@ pub struct BiasController {
 }
 
 impl BiasController {
-    /// A controller for a format whose bias is free, beginning at this bias; without one, at that in the format's name,
-    /// or at that of IEEE 754's formats with as many exponent bits. A fixed bias begins as itself.
+    /// A controller for a format whose bias is free, beginning at this bias; without one, at that
+    /// in the format's name, or at that of IEEE 754's formats with as many exponent bits. A fixed
+    /// bias begins as itself.
     ///
     /// # Errors
-    /// A format whose bias is not free, a bias outside its range, numbers of the policy outside theirs.
+    /// A format whose bias is not free, a bias outside its range, numbers of the policy outside
+    /// theirs.
     pub fn new(policy: BiasPolicy, spec: FormatSpec, start: Option<i32>) -> Result<Self> {
         policy.check()?;
         let Some(&any) = candidates(&spec).first() else {

@@ -1,7 +1,8 @@
 //! The bias of the least squared error, and what each bias costs.
 //!
-//! All elements of a class have one quantized value q, so that its Σ (x − q)² follows from three exact sums. Errors are
-//! compared in floating point first; near ties are settled with exact integers.
+//! All elements of a class have one quantized value q, so that its Σ (x − q)² follows from three
+//! exact sums. Errors are compared in floating point first; near ties are settled with exact
+//! integers.
 
 use num_bigint::{BigInt, BigUint};
 use smallfloat::{Datum, Format, Rounded, project};
@@ -10,9 +11,11 @@ use crate::scale::bias::magnitudes::{Class, Long, Magnitudes};
 use crate::scale::bias::policy::largest_holding;
 use crate::scale::rule::magnitude;
 
-/// Of candidates in ascending order of their bias the one with the least error, of equals the largest.
+/// Of candidates in ascending order of their bias the one with the least error, of equals the
+/// largest.
 pub(super) fn least_error(candidates: &[Format], magnitudes: &Magnitudes) -> Format {
-    // From large to small magnitudes, and from the likeliest bias outwards: others soon exceed the best so far.
+    // From large to small magnitudes, and from the likeliest bias outwards: others soon exceed the
+    // best so far.
     let classes: Vec<&Class> = magnitudes.classes.iter().rev().collect();
     let (top, bottom) = (classes[0], classes[classes.len() - 1]);
     let likely = largest_holding(candidates, &top.representative, 0).bias();
@@ -23,7 +26,8 @@ pub(super) fn least_error(candidates: &[Format], magnitudes: &Magnitudes) -> For
     #[expect(clippy::cast_precision_loss, reason = "a bound, far from exact")]
     let (largest, weight) = (top.first as f64 * 2.0_f64.powi(top.exponent), top.weight as f64);
     for format in order {
-        // What the largest elements alone lose by saturation already decides against most high biases.
+        // What the largest elements alone lose by saturation already decides against most high
+        // biases.
         let beyond = (largest - magnitude(&format)).max(0.0);
         if beyond * beyond * weight > least * NEAR {
             continue;
@@ -40,7 +44,8 @@ pub(super) fn least_error(candidates: &[Format], magnitudes: &Magnitudes) -> For
     }
     // Of equals the largest bias: `min_by` keeps the first, so the largest comes first.
     close.sort_by_key(|format| -format.bias());
-    // Where all elements are in the normal range of several biases, they round alike in all of these.
+    // Where all elements are in the normal range of several biases, they round alike in all of
+    // these.
     let exponents = [top, bottom].map(|class| class.representative.exponent_of_leading_bit());
     let mut alike = close.iter().filter(|format| exponents.iter().all(|e| is_normal(format, *e)));
     let first = alike.next().map(Format::bias);
@@ -55,8 +60,8 @@ pub(super) fn least_error(candidates: &[Format], magnitudes: &Magnitudes) -> For
 /// Sums this close may be equal.
 const NEAR: f64 = 1.0 + 1e-6;
 
-/// The squared error of one bias, or infinity once it exceeds `limit`. Values in the normal range of two biases round
-/// alike, so their terms are kept in `normal`.
+/// The squared error of one bias, or infinity once it exceeds `limit`. Values in the normal range
+/// of two biases round alike, so their terms are kept in `normal`.
 fn bounded(classes: &[&Class], format: &Format, normal: &mut [Option<f64>], limit: f64) -> f64 {
     let mut sum = 0.0;
     for (class, normal) in classes.iter().zip(normal) {
@@ -143,7 +148,8 @@ fn rounded(x: &BigInt) -> f64 {
     top as f64 * 2.0_f64.powi(i32::try_from(beyond).unwrap_or(i32::MAX))
 }
 
-/// The sum over all classes exactly, in units of 2^(2 · UNIT), below every class's and every format's last place.
+/// The sum over all classes exactly, in units of 2^(2 · UNIT), below every class's and every
+/// format's last place.
 fn exact(classes: &[&Class], format: &Format) -> BigInt {
     const UNIT: i32 = -256;
     let above = |exponent: i32| u64::from((exponent - UNIT).unsigned_abs());

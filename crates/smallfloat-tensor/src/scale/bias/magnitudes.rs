@@ -63,8 +63,8 @@ impl From<ClassSum> for Class {
     }
 }
 
-/// Statistics of finite elements, from which every policy's choice and every bias's squared error follow exactly. NaN and
-/// infinities don't count.
+/// Statistics of finite elements, from which every policy's choice and every bias's squared error
+/// follow exactly. NaN and infinities don't count.
 #[derive(Clone, Debug)]
 pub struct Magnitudes {
     /// From small to large magnitudes.
@@ -91,8 +91,8 @@ impl Magnitudes {
         Self::of_few(values.iter().map(|x| (x.to_f64(), 1)))
     }
 
-    /// A class for each element: right for so few that they would not fill the table of [`ClassSums`]. The second numbers are
-    /// weights.
+    /// A class for each element: right for so few that they would not fill the table of
+    /// [`ClassSums`]. The second numbers are weights.
     pub(crate) fn of_few(elements: impl Iterator<Item = (f64, u32)>) -> Self {
         let (mut zeros, mut magnitudes) = (0, Vec::new());
         for (x, weight) in elements.filter(|(x, _)| x.is_finite()) {
@@ -141,8 +141,8 @@ impl Magnitudes {
         self.classes.iter().map(term).sum()
     }
 
-    /// Σ (x − q)², weighted, rounded to `f64`, for any bias of a format of the precision that the statistics were made
-    /// for; elements are rounded to nearest even and saturate.
+    /// Σ (x − q)², weighted, rounded to `f64`, for any bias of a format of the precision that the
+    /// statistics were made for; elements are rounded to nearest even and saturate.
     pub fn squared_error(&self, format: &Format) -> f64 {
         self.classes.iter().map(|class| crate::scale::bias::least_error::term(class, format)).sum()
     }
@@ -181,12 +181,13 @@ struct Sums {
     trailing_squared: Long,
 }
 
-/// Exact weighted sums for each class of a precision, as [`ClassSums`] has them without weights. Binades that do not occur
-/// take no memory.
+/// Exact weighted sums for each class of a precision, as [`ClassSums`] has them without weights.
+/// Binades that do not occur take no memory.
 #[derive(Debug)]
 pub(crate) struct WeightedClassSums {
     precision: u32,
-    /// For each binade from 2^−150 on its classes: by leading bits, values that have no other bits and the rest apart.
+    /// For each binade from 2^−150 on its classes: by leading bits, values that have no other bits
+    /// and the rest apart.
     binades: Vec<Option<Box<[Sums]>>>,
     zeros: u64,
     largest: f64,

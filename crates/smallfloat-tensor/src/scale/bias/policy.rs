@@ -1,7 +1,8 @@
 //! [`BiasPolicy`]: which bias a tensor gets. A bias is a power-of-two scale, so this is the choice of a scale.
 //!
-//! One type for files, where a tensor is seen once and whole, and for training, where tensors of one kind come by
-//! step after step and a [`BiasController`] learns from each. What a policy learns from:
+//! One type for files, where a tensor is seen once and whole, and for training, where tensors of
+//! one kind come by step after step and a [`BiasController`] learns from each. What a policy learns
+//! from:
 //!
 //! | policy | spelling | learns from | source |
 //! | --- | --- | --- | --- |
@@ -42,12 +43,14 @@ use crate::scale::bias::magnitudes::Magnitudes;
 pub enum BiasPolicy {
     /// The bias with the least squared error, exactly, over all legal ones; of equals the largest.
     LeastError,
-    /// The largest bias at which the largest magnitude, times 2^margin, does not exceed the format's.
+    /// The largest bias at which the largest magnitude, times 2^margin, does not exceed the
+    /// format's.
     Amax {
         /// Binades kept free above the largest magnitude, 0 to 63.
         margin: u32,
     },
-    /// The largest bias that holds the magnitude which this percentage of the finite elements does not exceed.
+    /// The largest bias that holds the magnitude which this percentage of the finite elements does
+    /// not exceed.
     Percentile(f64),
     /// This bias for every tensor.
     Fixed(i32),
@@ -58,15 +61,16 @@ pub enum BiasPolicy {
         /// Binades kept free above the largest magnitude, 0 to 63.
         margin: u32,
     },
-    /// From overflow flags and from how many codes lie in the two topmost binades, without any reduction over wide
-    /// data: an overflow lowers the bias by one; two unused binades, or one for some steps in a row, raise it by one.
-    /// For training only.
+    /// From overflow flags and from how many codes lie in the two topmost binades, without any
+    /// reduction over wide data: an overflow lowers the bias by one; two unused binades, or one for
+    /// some steps in a row, raise it by one. For training only.
     Flags {
         /// So many steps in a row the topmost binade alone must stay unused, 1 to 65,536.
         patience: u32,
     },
-    /// Down the slope of the loss: each step votes for the direction in which the loss falls, and a majority moves the bias
-    /// by one. For training only, and for tensors that the loss depends on: operands, not gradients.
+    /// Down the slope of the loss: each step votes for the direction in which the loss falls, and a
+    /// majority moves the bias by one. For training only, and for tensors that the loss depends on:
+    /// operands, not gradients.
     Gradient {
         /// By so many votes one direction must lead, 1 to 65,536. Then votes are counted anew.
         patience: u32,
@@ -178,7 +182,8 @@ impl From<BiasPolicy> for String {
 }
 
 impl BiasPolicy {
-    /// Does the policy learn from one step for the next, so that it has no answer for a tensor that is seen once?
+    /// Does the policy learn from one step for the next, so that it has no answer for a tensor that
+    /// is seen once?
     pub fn is_for_training(self) -> bool {
         matches!(self, Self::Delayed { .. } | Self::Flags { .. } | Self::Gradient { .. })
     }
@@ -196,11 +201,13 @@ impl BiasPolicy {
         }
     }
 
-    /// The format with the bias for data with these statistics, which only [`Fixed`](Self::Fixed) does without. A
-    /// tensor without a magnitude gets the bias of IEEE 754's formats with as many exponent bits.
+    /// The format with the bias for data with these statistics, which only [`Fixed`](Self::Fixed)
+    /// does without. A tensor without a magnitude gets the bias of IEEE 754's formats with as many
+    /// exponent bits.
     ///
     /// # Errors
-    /// A bias outside the format's range, missing statistics, and policies [for training](Self::is_for_training).
+    /// A bias outside the format's range, missing statistics, and policies [for
+    /// training](Self::is_for_training).
     pub fn choose(self, spec: &FormatSpec, magnitudes: Option<&Magnitudes>) -> Result<Format> {
         if self.is_for_training() {
             let what = format!(
@@ -266,16 +273,17 @@ pub(crate) fn default_bias(format: Format) -> Format {
     format.with_bias(bias).unwrap_or(format)
 }
 
-/// Of candidates in ascending order of their bias, the one with the largest that holds this magnitude times 2^margin; the
-/// first if none does.
+/// Of candidates in ascending order of their bias, the one with the largest that holds this
+/// magnitude times 2^margin; the first if none does.
 pub(crate) fn largest_holding(candidates: &[Format], magnitude: &Datum, margin: u32) -> Format {
     let first = candidates[0];
     let steps = headroom(&first, magnitude).saturating_sub_unsigned(margin);
     candidates[usize::try_from(steps).unwrap_or(0).min(candidates.len() - 1)]
 }
 
-/// The largest power of two by which this magnitude, which is not zero, may be multiplied without exceeding the format's
-/// largest value, as its exponent: by how much a bias may grow. Below zero if it exceeds that value already.
+/// The largest power of two by which this magnitude, which is not zero, may be multiplied without
+/// exceeding the format's largest value, as its exponent: by how much a bias may grow. Below zero
+/// if it exceeds that value already.
 pub fn headroom(format: &Format, magnitude: &Datum) -> i32 {
     let (Datum::Finite { significand, exponent, .. }, max) = (*magnitude, format.max_finite()) else {
         return 0;

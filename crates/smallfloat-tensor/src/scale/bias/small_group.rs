@@ -1,19 +1,23 @@
 //! [`SmallGroupBias`]: the bias of elements that are at hand, in `f64`.
 //!
-//! The general choice (`bias.rs`) works on classes of elements and asks the core what each rounds to. Most groups need far
-//! less. Let G be the values that a format would have with unbounded exponents. The values at every bias are some of G's
-//! and zero, so that no bias has a smaller error than G, and a bias that rounds every element as G does is one of the best.
+//! The general choice (`bias.rs`) works on classes of elements and asks the core what each rounds
+//! to. Most groups need far less. Let G be the values that a format would have with unbounded
+//! exponents. The values at every bias are some of G's and zero, so that no bias has a smaller
+//! error than G, and a bias that rounds every element as G does is one of the best.
 //!
-//! * The largest bias that holds the greatest element, or is as near to it as G, is of those the only one that may be: a
-//!   larger one clips. If the least element is normal there, it is the choice ([`SmallGroupBias::by_range`]).
-//! * Else some elements are below its normal range, seldom many. What they and no others lose decides between this bias and
-//!   those below it ([`SmallGroupBias::by_small`]). The values at a much lower bias are multiples of so large a step that these few
-//!   elements lose more already; and a larger bias loses more by clipping the greatest element.
+//! * The largest bias that holds the greatest element, or is as near to it as G, is of those the
+//!   only one that may be: a larger one clips. If the least element is normal there, it is the
+//!   choice ([`SmallGroupBias::by_range`]).
+//! * Else some elements are below its normal range, seldom many. What they and no others lose
+//!   decides between this bias and those below it ([`SmallGroupBias::by_small`]). The values at a
+//!   much lower bias are multiples of so large a step that these few elements lose more already;
+//!   and a larger bias loses more by clipping the greatest element.
 //! * What that leaves open is decided between all biases by all elements, sorted (`sorted.rs`).
 //!
-//! Elements are rounded by a few f64 operations that are exact: x − q is a multiple of the last place of x or q and no larger
-//! than x. What sums of squares can't tell for certain is left to the general way, which has exact sums. Ties among
-//! values do not matter here: both ways they are equally far.
+//! Elements are rounded by a few f64 operations that are exact: x − q is a multiple of the last
+//! place of x or q and no larger than x. What sums of squares can't tell for certain is left to the
+//! general way, which has exact sums. Ties among values do not matter here: both ways they are
+//! equally far.
 
 use std::cmp::Ordering;
 
@@ -47,14 +51,16 @@ pub(crate) enum BiasDecision {
 /// More than the roundings in a sum of squares.
 pub(crate) const NEAR: f64 = 1.0 + 1e-6;
 
-/// A difference this small, as a part of the sum of its terms' magnitudes, may be one of roundings: 2^20 terms give less.
+/// A difference this small, as a part of the sum of its terms' magnitudes, may be one of roundings:
+/// 2^20 terms give less.
 const CERTAIN: f64 = 1e-9;
 
 /// So many biases below the likely one are compared by all that they lose, and so many at all.
 const COMPARED: usize = 3;
 const LOOKED_AT: usize = 8;
 
-/// The greatest n with x · 2^n ≤ bound, for positive normal numbers: their bits are in the order of their exponents first.
+/// The greatest n with x · 2^n ≤ bound, for positive normal numbers: their bits are in the order of
+/// their exponents first.
 fn doublings(bound: f64, x: f64) -> i64 {
     (bound.to_bits().cast_signed() - x.to_bits().cast_signed()) >> 52
 }
@@ -76,12 +82,14 @@ impl SmallGroupBias {
         (suits && rises && !candidates.is_empty()).then_some(Self { candidates, least_error })
     }
 
-    /// The place of the candidate that so many doublings above the first one lead to, or the nearest end.
+    /// The place of the candidate that so many doublings above the first one lead to, or the
+    /// nearest end.
     fn place(&self, doublings: i64) -> usize {
         usize::try_from(doublings).unwrap_or(0).min(self.candidates.len() - 1)
     }
 
-    /// The place of the largest bias that rounds the greatest element as a format without a largest exponent would.
+    /// The place of the largest bias that rounds the greatest element as a format without a largest
+    /// exponent would.
     fn likely(&self, greatest: f64) -> Option<usize> {
         let doublings = doublings(self.candidates[0].reach(), greatest);
         (doublings >= 0).then(|| self.place(doublings))
@@ -105,7 +113,8 @@ impl SmallGroupBias {
         BiasDecision::NeedsSmall(self.candidates[likely.saturating_sub(COMPARED)].min_normal)
     }
 
-    /// The bias where [`by_range`](Self::by_range) asks for low magnitudes, from all of these; `None` where they leave it open.
+    /// The bias where [`by_range`](Self::by_range) asks for low magnitudes, from all of these;
+    /// `None` where they leave it open.
     pub(crate) fn by_small(&self, range: &MagnitudeRange, low: &[f64]) -> Option<i32> {
         let greatest = range.greatest.clamp(SMALLEST, LARGEST);
         let likely = self.likely(greatest)?;
@@ -137,8 +146,8 @@ impl SmallGroupBias {
         Some(best.bias)
     }
 
-    /// The bias for these elements, whose ends are known and mostly enough; `None` where the general choice must decide. The
-    /// vector is room for magnitudes.
+    /// The bias for these elements, whose ends are known and mostly enough; `None` where the
+    /// general choice must decide. The vector is room for magnitudes.
     pub(crate) fn choose<'a, T: Scan, I: Iterator<Item = &'a [T]>>(
         &self,
         range: &MagnitudeRange,
@@ -190,7 +199,8 @@ mod tests {
         if name.starts_with("cfloat8_1_4") { 14 } else { 30 }
     }
 
-    /// Elements from tight to wide, with zeros, at many scales: where this way decides, it decides as the general one.
+    /// Elements from tight to wide, with zeros, at many scales: where this way decides, it decides
+    /// as the general one.
     #[test]
     #[expect(clippy::cast_possible_truncation, reason = "small numbers")]
     fn the_choice_is_that_of_the_general_way() {
@@ -228,8 +238,8 @@ mod tests {
         assert!(left < 360, "{left} of 4800 groups are left to the general way");
     }
 
-    /// One large element and some in the subnormal binades under it, in and beside the hole, with few bits and with many:
-    /// what the low elements decide, the general way decides too.
+    /// One large element and some in the subnormal binades under it, in and beside the hole, with
+    /// few bits and with many: what the low elements decide, the general way decides too.
     #[test]
     fn low_elements_decide_as_the_general_way() {
         let words = Philox { seed: 7, stream: 8 };

@@ -7,8 +7,8 @@ use crate::scale::bias::small_group::{NEAR, certain};
 /// Beyond the largest value by so much, differences may be rounded.
 const FAR: f64 = 1_048_576.0;
 
-/// The bias with the least error, of equals the largest, for sorted magnitudes, of which there is one at least; `likely` is a
-/// candidate's place near it. `None` where roundings might decide.
+/// The bias with the least error, of equals the largest, for sorted magnitudes, of which there is
+/// one at least; `likely` is a candidate's place near it. `None` where roundings might decide.
 pub(super) fn choose(candidates: &[Candidate], likely: usize, magnitudes: &[f64]) -> Option<i32> {
     let (&least, &amax) = (magnitudes.first()?, magnitudes.last()?);
     let base = &candidates[likely];

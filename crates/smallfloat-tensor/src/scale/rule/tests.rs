@@ -19,7 +19,8 @@ fn exponent_of(rule: ScaleRule, element: &Format, amax: f64) -> i32 {
     i32::try_from(scale.code).unwrap() - 127
 }
 
-/// Every exponent of F32 with every significand that matters to any rule, and the neighbours of each.
+/// Every exponent of F32 with every significand that matters to any rule, and the neighbours of
+/// each.
 #[test]
 fn power_of_two_rules_are_what_they_say() {
     for element in MX {
@@ -89,8 +90,9 @@ fn the_divisor_of_nvfp4_is_the_largest_power_of_two_in_range() {
 #[test]
 fn the_divisor_of_nvidia_s_recipe() {
     let nvfp4 = ScaleSpec { format: E4M3FN, rule: ScaleRule::Amax, global: Some(GlobalScale::Amax) };
-    // 2688 / amax; 2688 / 0.7 = 3840, but 0.7 in binary32 is 0x3f333333 = 11744051 · 2^−24, and 2688 · 2^24 / 11744051 =
-    // 3840.0000654, which is 3840 there; 2688 / 5 = 537.6 is 0x44066666 (537.599976).
+    // 2688 / amax; 2688 / 0.7 = 3840, but 0.7 in binary32 is 0x3f333333 = 11744051 · 2^−24, and
+    // 2688 · 2^24 / 11744051 = 3840.0000654, which is 3840 there; 2688 / 5 = 537.6 is 0x44066666
+    // (537.599976).
     for (amax, expected) in [
         (2688.0, 1.0_f32),
         (1344.0, 2.0),
@@ -102,13 +104,15 @@ fn the_divisor_of_nvidia_s_recipe() {
     ] {
         assert_eq!(nvfp4.global_of(&E2M1FN, amax).to_bits(), f64::from(expected).to_bits(), "{amax}");
     }
-    // The block of the largest magnitude gets 448, code 0x7e; half of that magnitude gets 224, code 0x76.
+    // The block of the largest magnitude gets 448, code 0x7e; half of that magnitude gets 224, code
+    // 0x76.
     let global = nvfp4.global_of(&E2M1FN, 5.0);
     let scale = nvfp4.choose(&E2M1FN, &Extent::of(&[-5.0, 1.0]), global);
     assert_eq!((scale.code, nvfp4.choose(&E2M1FN, &Extent::of(&[2.5]), global).code), (0x7e, 0x76));
 }
 
-/// x · global / unit against every place of rounding to E2M1: the middles 0.25, 0.75, 1.25, … as exact products.
+/// x · global / unit against every place of rounding to E2M1: the middles 0.25, 0.75, 1.25, … as
+/// exact products.
 #[test]
 #[expect(clippy::cast_precision_loss, reason = "a small number")]
 fn quotients_by_a_divided_scale_are_on_the_right_side() {
@@ -167,7 +171,8 @@ fn next(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The quotient rounded by the encoder is the exact quotient rounded by the core, also right beside its middles.
+/// The quotient rounded by the encoder is the exact quotient rounded by the core, also right beside
+/// its middles.
 #[test]
 fn one_rounding_of_the_exact_quotient() {
     let formats = [

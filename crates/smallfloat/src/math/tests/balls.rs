@@ -1,7 +1,7 @@
 //! Balls contain what they must, and little more.
 //!
-//! Sums, products, quotients and roots of the numbers at the ends of small balls, against exact fractions; series against
-//! themselves with far more digits.
+//! Sums, products, quotients and roots of the numbers at the ends of small balls, against exact
+//! fractions; series against themselves with far more digits.
 
 use std::vec::Vec;
 
@@ -177,7 +177,8 @@ fn roots_contain_those_of_all_points() {
     }
 }
 
-/// What a series gives for a ball contains what it gives for both ends with far more digits, and keeps its precision.
+/// What a series gives for a ball contains what it gives for both ends with far more digits, and
+/// keeps its precision.
 fn check(name: &str, series: fn(&Ball) -> Ball, largest: i64) {
     // In units of 2^−10.
     for middle in (-largest..=largest).step_by(17).chain([-largest, largest, 1]).filter(|&x| x != 0) {
@@ -255,7 +256,8 @@ fn whole_numbers_and_quarters_are_the_nearest() {
         assert!(left.magnitude_is(rest.unsigned_abs(), -5), "{x} / 32 leaves {left:?}");
         assert_eq!(left.negative, rest < 0, "{x} / 32");
     }
-    // Even a tiny rest of the last place, and whole numbers whose last two bits are all that counts.
+    // Even a tiny rest of the last place, and whole numbers whose last two bits are all that
+    // counts.
     let (n, rest) = quarters(&Real::small(1, -40));
     assert!(n.is_zero() && rest == Real::small(1, -40));
     for (x, exponent, last) in [(3, -1, 3_u8), (3, 0, 2), (3, 1, 0), (5, -1, 1), (1, 70_000, 0)] {
@@ -264,7 +266,8 @@ fn whole_numbers_and_quarters_are_the_nearest() {
     }
 }
 
-/// An angle's rest is at most an eighth of a turn, and has the precision that was asked for, however large the angle.
+/// An angle's rest is at most an eighth of a turn, and has the precision that was asked for,
+/// however large the angle.
 #[test]
 fn angles_are_reduced() {
     for (x, exponent, turns) in [(7, -3, 1), (6, -3, 0), (5, -1, 2), (9, -1, 3), (1, -5, 0), (11, 0, 3)] {

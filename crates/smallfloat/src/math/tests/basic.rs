@@ -41,7 +41,8 @@ fn data() -> Vec<Datum> {
     data
 }
 
-/// An exact value in one form: an odd significand, or the leading 100 bits; in p3109 semantics one zero.
+/// An exact value in one form: an odd significand, or the leading 100 bits; in p3109 semantics one
+/// zero.
 fn canonical(x: Exact, semantics: Semantics) -> Exact {
     if x.is_zero() && semantics == Semantics::P3109 {
         return Exact::finite(false, 0, 0);

@@ -1,5 +1,5 @@
-//! Exact cases and their neighbours, tiny and huge operands against bounds computed with integers, and the time all of
-//! it takes.
+//! Exact cases and their neighbours, tiny and huge operands against bounds computed with integers,
+//! and the time all of it takes.
 
 use std::time::{Duration, Instant};
 use std::vec::Vec;
@@ -105,8 +105,8 @@ fn roots_know_perfect_squares() {
     }
 }
 
-/// Bounds of a function at 0 < x ≤ ½: the common denominator, the terms that both bounds have, and the last term of the
-/// lower and of the upper one; a term is a coefficient and a power of x.
+/// Bounds of a function at 0 < x ≤ ½: the common denominator, the terms that both bounds have, and
+/// the last term of the lower and of the upper one; a term is a coefficient and a power of x.
 type Bounds = (Elementary, i64, &'static [(i64, usize)], [(i64, usize); 2]);
 
 /// Partial sums of alternating series, and of others with the rest bounded by a geometric series.

@@ -1,4 +1,5 @@
-//! Real numbers of any size: what is truncated lies within one unit below the exact number, and has the bits that were asked for.
+//! Real numbers of any size: what is truncated lies within one unit below the exact number, and has
+//! the bits that were asked for.
 
 use core::cmp::Ordering;
 use std::vec::Vec;
@@ -74,7 +75,8 @@ fn sums_of_three_are_truncated_once() {
     assert!(truncated > 1000, "{truncated}");
 }
 
-/// Multiplied back, what is kept is no more than the dividend or the radicand, and one unit more is above it.
+/// Multiplied back, what is kept is no more than the dividend or the radicand, and one unit more is
+/// above it.
 #[test]
 fn quotients_and_roots_have_the_bits_that_were_asked_for() {
     for x in [1_u64, 2, 3, 5, 96, 255, 1023, 0x1_0000_0001] {
@@ -133,7 +135,8 @@ fn wide_zeros_and_operands_are_what_the_semantics_say() {
     assert_eq!(negated.value, Wide::zero(false));
 }
 
-/// Extrema of numbers longer than data are the operands themselves; infinities and NaN with signs stay what they are.
+/// Extrema of numbers longer than data are the operands themselves; infinities and NaN with signs
+/// stay what they are.
 #[test]
 fn long_operands_come_back() {
     let long =

@@ -1,4 +1,5 @@
-//! Values beside dyadic numbers: the distance's bound holds, is not much wider than the distance, and is used.
+//! Values beside dyadic numbers: the distance's bound holds, is not much wider than the distance,
+//! and is used.
 
 use core::cmp::Ordering;
 
@@ -29,7 +30,8 @@ fn check(which: E, x: &Real, slack: i64) {
     );
 }
 
-/// What is beside a dyadic number near 0, for positive operands; the second list also for negative ones.
+/// What is beside a dyadic number near 0, for positive operands; the second list also for negative
+/// ones.
 const POSITIVE: [E; 12] = [
     E::Sin,
     E::ArcSinh,
@@ -46,7 +48,8 @@ const POSITIVE: [E; 12] = [
 ];
 const SIGNED: [E; 5] = [E::Exp, E::Exp2, E::ExpMinusOne, E::LogOnePlus, E::ArcCosPi];
 
-/// Just below a power of two a bound is at most two binades above the distance; just above one, three more in a cube.
+/// Just below a power of two a bound is at most two binades above the distance; just above one,
+/// three more in a cube.
 #[test]
 fn small_operands_lie_beside_dyadic_numbers() {
     for (significand, slack) in [(0x8_0001, 6), (0xc_0000, 4), (0xf_ffff, 2)] {

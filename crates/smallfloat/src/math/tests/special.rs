@@ -20,8 +20,8 @@ fn datum(word: &str) -> Datum {
     }
 }
 
-/// Results in words: exact ones as data; `pi/4`, `pi/2`, `3pi/4`, `pi` and `ln2` truncated; `pole` and `-pole` raise
-/// "division by zero". In p3109 semantics zeros have no sign.
+/// Results in words: exact ones as data; `pi/4`, `pi/2`, `3pi/4`, `pi` and `ln2` truncated; `pole`
+/// and `-pole` raise "division by zero". In p3109 semantics zeros have no sign.
 fn check(name: &str, operands: &[&str], expected: &str, semantics: Semantics) {
     let mut data = [Datum::ZERO; 3];
     for (slot, word) in data.iter_mut().zip(operands) {
@@ -129,7 +129,8 @@ fn ends_of_domains_and_poles() {
             check(name, &[x], expected, semantics);
         }
     }
-    // Signs of zeros, which ieee semantics keep: sinPi(±n) = ±0, tanPi(n) has x's sign for even n and the other for odd.
+    // Signs of zeros, which ieee semantics keep: sinPi(±n) = ±0, tanPi(n) has x's sign for even n
+    // and the other for odd.
     for (name, x, expected) in [
         ("SinPi", "1", "0"),
         ("SinPi", "-1", "-0"),

@@ -1,6 +1,6 @@
-//! Codes of at most 8 bits → f32, bf16, f64 or f16, by `decode_plan.rs`: no floating-point arithmetic, so neither subnormals nor the
-//! host's settings matter, and 32 codes cost about 30 instructions. f64 and f16 are conversions of the f32, which must not be
-//! subnormal then.
+//! Codes of at most 8 bits → f32, bf16, f64 or f16, by `decode_plan.rs`: no floating-point
+//! arithmetic, so neither subnormals nor the host's settings matter, and 32 codes cost about 30
+//! instructions. f64 and f16 are conversions of the f32, which must not be subnormal then.
 
 use std::arch::x86_64::*;
 
@@ -13,7 +13,8 @@ use crate::plan::decode::DecodePlan;
 
 /// A destination: how the 16-bit halves of 32 codes are stored.
 pub(crate) trait Destination: Copy + Default {
-    /// Which dword of the codes goes where, so that interleaving leaves the halves in the elements' order.
+    /// Which dword of the codes goes where, so that interleaving leaves the halves in the elements'
+    /// order.
     const ORDER: [i32; 8];
 
     /// Stores the halves, past the caches if `STREAM`.
@@ -57,7 +58,8 @@ impl Destination for f64 {
     unsafe fn store<const STREAM: bool>(values: &mut [Self; STEP], halves: [__m256i; 2]) {
         for (eight, vector) in values.as_chunks_mut::<8>().0.iter_mut().zip(singles(halves)) {
             for (four, vector) in eight.as_chunks_mut::<4>().0.iter_mut().zip(widen(vector)) {
-                // SAFETY: the reference is to 32 writable bytes; the caller has checked the alignment.
+                // SAFETY: the reference is to 32 writable bytes; the caller has checked the
+                // alignment.
                 unsafe { put::<STREAM>(four.as_mut_ptr().cast(), vector) };
             }
         }
@@ -114,7 +116,8 @@ pub(crate) fn decode<D: Destination>(
     let head = if stream { elements_to_alignment(values, STEP).min(values.len()) } else { 0 };
     let (codes_head, codes) = codes.split_at(head);
     let (values_head, values) = values.split_at_mut(head);
-    // SAFETY: the proof says that the machine has these instructions; after the head, a stream is aligned.
+    // SAFETY: the proof says that the machine has these instructions; after the head, a stream is
+    // aligned.
     unsafe {
         if stream {
             run::<D, false>(plan, codes_head, values_head);
@@ -158,15 +161,16 @@ pub(super) struct Constants {
     sign_mask: __m256i,
     sign: __m256i,
     flip: __m256i,
-    /// Added to an index with saturation: those below 16 keep their low bits, all others get the bit that means "zero" to
-    /// a byte shuffle.
+    /// Added to an index with saturation: those below 16 keep their low bits, all others get the
+    /// bit that means "zero" to a byte shuffle.
     below_16: __m256i,
     shift: __m128i,
     offset: __m256i,
     /// Low and high bytes of the plan's tables.
     first: [__m256i; 2],
     last: [__m256i; 2],
-    /// The table of last codes with a sign, what makes its index, and the bits of a code; where there is such a table.
+    /// The table of last codes with a sign, what makes its index, and the bits of a code; where
+    /// there is such a table.
     last_signed: Option<([__m256i; 2], __m256i, __m256i)>,
     negative_zero: Option<[__m256i; 2]>,
 }

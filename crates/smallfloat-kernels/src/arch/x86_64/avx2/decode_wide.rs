@@ -1,5 +1,5 @@
-//! Codes of at most 16 bits in half-words → f32 or f64, by `decode_plan.rs`. The one multiplication is exact and of normal
-//! numbers or zeros, so the host's settings do not matter.
+//! Codes of at most 16 bits in half-words → f32 or f64, by `decode_plan.rs`. The one multiplication
+//! is exact and of normal numbers or zeros, so the host's settings do not matter.
 
 use std::arch::x86_64::*;
 
@@ -72,7 +72,8 @@ pub(crate) fn decode_wide<D: WideDestination>(
     let (codes_head, codes) = codes.split_at(head);
     let (values_head, values) = values.split_at_mut(head);
     let specials = plan.last_finite < plan.index_mask || plan.nan_code != u32::MAX;
-    // SAFETY: the proof says that the machine has these instructions; after the head, a stream is aligned.
+    // SAFETY: the proof says that the machine has these instructions; after the head, a stream is
+    // aligned.
     unsafe {
         match (plan.first_linear > 0, specials) {
             (true, true) => both::<D, true, true>(plan, [codes_head, codes], [values_head, values], stream),
@@ -85,11 +86,12 @@ pub(crate) fn decode_wide<D: WideDestination>(
     }
 }
 
-/// A head, and the rest, past the caches if `stream`. Subnormals and specials cost their instructions only where a format
-/// has them.
+/// A head, and the rest, past the caches if `stream`. Subnormals and specials cost their
+/// instructions only where a format has them.
 ///
 /// # Safety
-/// The machine must have AVX2; with `stream`, the second part of `values` must be aligned to 32 bytes.
+/// The machine must have AVX2; with `stream`, the second part of `values` must be aligned to 32
+/// bytes.
 #[target_feature(enable = "avx2")]
 unsafe fn both<D: WideDestination, const SUBNORMALS: bool, const SPECIALS: bool>(
     plan: &WidePlan,

@@ -7,8 +7,8 @@ use crate::arch::machine::avx2::decode::{Constants, values};
 use crate::arch::machine::avx2::lanes::{STEP, any};
 use crate::plan::decode::DecodePlan;
 
-/// Adds the products of whole steps of 32 elements: the i-th to the partial sum i mod 32, in order. Gives how many
-/// elements that were.
+/// Adds the products of whole steps of 32 elements: the i-th to the partial sum i mod 32, in order.
+/// Gives how many elements that were.
 pub(crate) fn add_products(
     _: Avx2,
     plans: [&DecodePlan; 2],
@@ -42,8 +42,8 @@ fn run(plans: [&DecodePlan; 2], x: &[u8], y: &[u8], sums: &mut [f32; STEP]) -> u
     x.len() * STEP
 }
 
-/// Σ x·y of whole steps of 32 elements whose values are integers of 32 bits, and how many elements that were; `None` if one
-/// of them is no number. The sum must fit into 64 bits.
+/// Σ x·y of whole steps of 32 elements whose values are integers of 32 bits, and how many elements
+/// that were; `None` if one of them is no number. The sum must fit into 64 bits.
 pub(crate) fn sum_of_integers(_: Avx2, plans: [&DecodePlan; 2], [x, y]: [&[u8]; 2]) -> Option<(i64, usize)> {
     assert_eq!(x.len(), y.len(), "both slices must have the same length");
     // SAFETY: the proof says that the machine has AVX2.

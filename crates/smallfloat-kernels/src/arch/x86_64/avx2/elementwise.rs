@@ -1,6 +1,8 @@
-//! Operations on codes of at most 8 bits: sums and products in binary32, minima and maxima on the bytes themselves.
+//! Operations on codes of at most 8 bits: sums and products in binary32, minima and maxima on the
+//! bytes themselves.
 //!
-//! `arithmetic.rs` says why a result in binary32, exact or rounded to odd, is all that the one rounding needs.
+//! `arithmetic.rs` says why a result in binary32, exact or rounded to odd, is all that the one
+//! rounding needs.
 
 use std::arch::x86_64::*;
 
@@ -253,7 +255,8 @@ fn is_negative(plan: &OrderPlan, code: __m256i) -> __m256i {
     _mm256_andnot_si256(unsigned, bytes(0xff))
 }
 
-/// Bytes in the order of the values; with `MAGNITUDES` in that of the magnitudes, and of equal ones in that of the values.
+/// Bytes in the order of the values; with `MAGNITUDES` in that of the magnitudes, and of equal ones
+/// in that of the values.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn key<const MAGNITUDES: bool>(plan: &OrderPlan, code: __m256i) -> __m256i {

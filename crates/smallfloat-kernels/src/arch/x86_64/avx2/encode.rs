@@ -1,9 +1,11 @@
-//! f32, f16, bf16 or f64 → codes of 8 or 16 bits in every deterministic rounding, with flags and counts.
+//! f32, f16, bf16 or f64 → codes of 8 or 16 bits in every deterministic rounding, with flags and
+//! counts.
 //!
-//! `plan.rs` says how the rounding works, `rounding.rs` does it. Everything about specials happens on the lanes of codes, 32 bytes
-//! at once: a value's index on the grid, capped at the first one beyond the range, and three more lanes narrowed with
-//! saturation from x (its sign), ∞ − |x| (negative for NaN, zero for ∞) and |x| − 1 (negative for zero). The speed does not
-//! depend on the data: no element takes a branch.
+//! `plan.rs` says how the rounding works, `rounding.rs` does it. Everything about specials happens
+//! on the lanes of codes, 32 bytes at once: a value's index on the grid, capped at the first one
+//! beyond the range, and three more lanes narrowed with saturation from x (its sign), ∞ − |x|
+//! (negative for NaN, zero for ∞) and |x| − 1 (negative for zero). The speed does not depend on the
+//! data: no element takes a branch.
 
 use std::arch::x86_64::*;
 
@@ -17,7 +19,8 @@ use crate::arch::machine::avx2::rounding::{mode, round};
 use crate::plan::encode::{EncodePlan, INFINITY, Mode, SubnormalGrid};
 use crate::plan::tally::Tally;
 
-/// Elements between two looks at the flags: counters of a byte hold it, and flags that are settled need no more work.
+/// Elements between two looks at the flags: counters of a byte hold it, and flags that are settled
+/// need no more work.
 pub(super) const BLOCK: usize = 64 * STEP;
 /// The same before the first look.
 const FIRST_BLOCK: usize = 16 * STEP;
@@ -26,7 +29,8 @@ const FIRST_BLOCK: usize = 16 * STEP;
 pub(in crate::arch::machine) mod detail {
     pub(in crate::arch::machine) const CODES: u8 = 0;
     pub(in crate::arch::machine) const COUNTS: u8 = 1;
-    /// Counts, whether a value has bits below the last place of normal values, and whether one came near the subnormals.
+    /// Counts, whether a value has bits below the last place of normal values, and whether one came
+    /// near the subnormals.
     pub(in crate::arch::machine) const LOW: u8 = 2;
     /// All that, and whether any element is inexact, below the smallest normal value too.
     pub(in crate::arch::machine) const FLAGS: u8 = 3;
@@ -42,7 +46,8 @@ pub(in crate::arch::machine) mod shape {
     pub(in crate::arch::machine) const INTEGER: u8 = 2;
     /// Flushed subnormals and no sign (UHP).
     pub(in crate::arch::machine) const UNSIGNED_FLUSH: u8 = 3;
-    /// Either of these alone, a rare rounding, or infinities whose signs matter: all choices at run time.
+    /// Either of these alone, a rare rounding, or infinities whose signs matter: all choices at run
+    /// time.
     pub(in crate::arch::machine) const RARE: u8 = 4;
     /// The codes of the machine's conversion to binary16, and of bfloat16's carry.
     pub(in crate::arch::machine) const BINARY16: u8 = 5;
@@ -148,9 +153,9 @@ fn only_codes<S: Source, T: Target>(plan: &EncodePlan, source: &[S], codes: &mut
     }
 }
 
-/// Inexact and underflow are properties of a slice once any element has them. Blocks look for bits that no normal value
-/// keeps, which costs next to nothing; where a value came near the subnormals, exactness is looked for again at length until
-/// underflow is found.
+/// Inexact and underflow are properties of a slice once any element has them. Blocks look for bits
+/// that no normal value keeps, which costs next to nothing; where a value came near the subnormals,
+/// exactness is looked for again at length until underflow is found.
 #[target_feature(enable = "avx2,f16c,popcnt")]
 fn all<S: Source, T: Target, const SHAPE: u8>(
     plan: &EncodePlan,
@@ -278,7 +283,8 @@ pub(super) struct Constants {
     pub(super) almost_half: __m256i,
     /// A bit of NaN's words that the upper half has.
     pub(super) quiet: __m256i,
-    /// Of a directed rounding: what makes the sign of elements that move away negative, if any does.
+    /// Of a directed rounding: what makes the sign of elements that move away negative, if any
+    /// does.
     pub(super) toward: __m256i,
     pub(super) moves: __m256i,
     pub(super) top: __m256i,
@@ -314,7 +320,8 @@ impl Constants {
         let m = plan.trailing;
         let lift = 23 - m;
         let pair = |codes: [u16; 2]| [splat::<T>(codes[0]), splat::<T>(codes[1])];
-        // A high half-word holds the exponent field at bit 7: low half-words join at 7 − m, or at 0 if there are more bits.
+        // A high half-word holds the exponent field at bit 7: low half-words join at 7 − m, or at 0
+        // if there are more bits.
         let weights = 1 << m.saturating_sub(7) << 16 | 1 << 7_u32.saturating_sub(m);
         let binade = 1_u16 << m;
         let base = if T::BITS == 8 {
@@ -446,8 +453,9 @@ pub(super) fn inexact_magnitude(exact: __m256i, capped: __m256i) -> __m256i {
     _mm256_or_si256(exact, capped)
 }
 
-/// Indices on Tesla's grid → codes, to nearest: the lower half of the binade that is none joins the largest subnormal, the
-/// upper half the smallest normal value. Ties of the grid and of the format are the same, and both go to the even code.
+/// Indices on Tesla's grid → codes, to nearest: the lower half of the binade that is none joins the
+/// largest subnormal, the upper half the smallest normal value. Ties of the grid and of the format
+/// are the same, and both go to the even code.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn join_hole<T: Target>(grid: __m256i, k: &Constants) -> __m256i {
@@ -457,7 +465,8 @@ fn join_hole<T: Target>(grid: __m256i, k: &Constants) -> __m256i {
     subtract::<T>(add::<T>(subnormal, above), upper)
 }
 
-/// The same in the rarer modes; `away` are the elements that a directed rounding moves away from zero.
+/// The same in the rarer modes; `away` are the elements that a directed rounding moves away from
+/// zero.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn join_hole_rarely<T: Target, const MODE: u8>(grid: __m256i, away: __m256i, k: &Constants) -> __m256i {
@@ -480,8 +489,8 @@ fn ones() -> __m256i {
     _mm256_set1_epi32(-1)
 }
 
-/// The lanes whose finite value a sign keeps out of an unsigned format, where what decides is beyond the last that becomes
-/// zero: they are zero from here on.
+/// The lanes whose finite value a sign keeps out of an unsigned format, where what decides is
+/// beyond the last that becomes zero: they are zero from here on.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn refuse_beyond(
@@ -591,7 +600,8 @@ impl Eights {
     }
 }
 
-/// The same for 32 elements in lanes of 16 bits: narrowed as soon as they are known, they need fewer registers.
+/// The same for 32 elements in lanes of 16 bits: narrowed as soon as they are known, they need
+/// fewer registers.
 pub(super) struct Lanes {
     x: [__m256i; 2],
     below_infinity: [__m256i; 2],

@@ -1,7 +1,8 @@
 //! Tiles of a matrix product in binary32, and products with a vector.
 //!
-//! A tile is three rows of A by four of B: twelve vectors of eight partial sums, which with three of A and one of B fill the
-//! sixteen registers. Each loaded vector serves three or four fused operations, so the multipliers are what limits it.
+//! A tile is three rows of A by four of B: twelve vectors of eight partial sums, which with three
+//! of A and one of B fill the sixteen registers. Each loaded vector serves three or four fused
+//! operations, so the multipliers are what limits it.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -12,8 +13,9 @@ use crate::arch::machine::avx2::lanes::STEP;
 use crate::plan::decode::DecodePlan;
 use crate::plan::partial_sums::{LANES, Partial, total};
 
-/// Adds the products of rows of A and up to four rows of B, in a part of their length that is a multiple of eight, to the
-/// partial sums of their pairs, row of A by row of A. `stride` is from one row to the next.
+/// Adds the products of rows of A and up to four rows of B, in a part of their length that is a
+/// multiple of eight, to the partial sums of their pairs, row of A by row of A. `stride` is from
+/// one row to the next.
 pub(crate) fn add_rows(
     _: Fma,
     [a, b]: [&[f32]; 2],
@@ -132,7 +134,8 @@ fn all_totals(partial: &[Partial], sums: &mut [f32]) {
     }
 }
 
-/// The products of a vector and `rows.len() / vector.len()` rows of codes: their sums. The vector's length is that of a row.
+/// The products of a vector and `rows.len() / vector.len()` rows of codes: their sums. The vector's
+/// length is that of a row.
 pub(crate) fn products_with_vector(_: Fma, plan: &DecodePlan, vector: &[f32], rows: &[u8], sums: &mut [f32]) {
     assert_eq!(rows.len(), vector.len() * sums.len(), "a row of the vector's length for each sum");
     // SAFETY: the proof says that the machine has AVX2 and FMA.

@@ -1,8 +1,9 @@
 //! Products of a vector and rows of codes, in the order that `matmul.rs` documents.
 //!
-//! A step takes sixteen codes of each of four rows. Two rows share a vector, one in each half, so that nothing crosses the
-//! halves; even elements are the low halves of words and odd ones the high halves, so that a shift and a mask make
-//! binary32 of them. Each row's even and odd partial sums are four lanes of two vectors.
+//! A step takes sixteen codes of each of four rows. Two rows share a vector, one in each half, so
+//! that nothing crosses the halves; even elements are the low halves of words and odd ones the high
+//! halves, so that a shift and a mask make binary32 of them. Each row's even and odd partial sums
+//! are four lanes of two vectors.
 
 use std::arch::x86_64::*;
 
@@ -184,7 +185,8 @@ fn halves<const NAN: bool, const LAST: bool, const CROSSES: bool>(
     let magnitude = _mm256_and_si256(code, k.magnitude);
     let upper_nibble = _mm256_and_si256(_mm256_srli_epi16::<4>(code), k.nibble);
     let first = _mm256_adds_epu8(magnitude, k.below_16);
-    // A byte shuffle looks at the lower nibble, and at the sign bit, which a magnitude does not have.
+    // A byte shuffle looks at the lower nibble, and at the sign bit, which a magnitude does not
+    // have.
     let low = _mm256_shuffle_epi8(k.lower_nibble[0], magnitude);
     let high = _mm256_shuffle_epi8(k.upper_nibble[1], upper_nibble);
     let mut low = _mm256_xor_si256(low, _mm256_shuffle_epi8(k.first[0], first));

@@ -1,6 +1,7 @@
-//! binary32 → binary16 and bfloat16 to nearest even, where a projection gives the codes that the machine's own conversion and
-//! a carry give: overflow is ∞, and only NaN is replaced (`EncodePlan::is_ieee`). Counts are taken from the codes where they can
-//! be, and from the words of binary32 where not.
+//! binary32 → binary16 and bfloat16 to nearest even, where a projection gives the codes that the
+//! machine's own conversion and a carry give: overflow is ∞, and only NaN is replaced
+//! (`EncodePlan::is_ieee`). Counts are taken from the codes where they can be, and from the words
+//! of binary32 where not.
 
 use std::arch::x86_64::*;
 
@@ -28,7 +29,8 @@ pub(super) fn step<S: Source, const SHAPE: u8, const FIND: u8>(
     codes
 }
 
-/// Sixteen elements by the machine's instruction, which heeds no setting that flushes subnormal results.
+/// Sixteen elements by the machine's instruction, which heeds no setting that flushes subnormal
+/// results.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 fn by_conversion([low, high]: [__m256i; 2]) -> __m256i {
@@ -51,7 +53,8 @@ fn by_carry([low, high]: [__m256i; 2], k: &Constants) -> __m256i {
 fn upper_half(x: __m256i, k: &Constants) -> __m256i {
     let odd = _mm256_and_si256(_mm256_srli_epi32::<16>(x), k.one);
     let rounded = _mm256_add_epi32(_mm256_add_epi32(x, k.almost_half), odd);
-    // A NaN's carry would change its sign: it keeps its word, with a bit that the upper half must have.
+    // A NaN's carry would change its sign: it keeps its word, with a bit that the upper half must
+    // have.
     let nan = _mm256_cmpgt_epi32(_mm256_and_si256(x, k.magnitude), k.infinity);
     let quiet = _mm256_or_si256(x, k.quiet);
     _mm256_srli_epi32::<16>(_mm256_blendv_epi8(rounded, quiet, nan))

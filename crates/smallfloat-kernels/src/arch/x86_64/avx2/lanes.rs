@@ -1,5 +1,5 @@
-//! Loads of 32 elements of any source as binary32 bits, lanes of codes of 8 or 16 bits, and other small pieces all kernels
-//! share.
+//! Loads of 32 elements of any source as binary32 bits, lanes of codes of 8 or 16 bits, and other
+//! small pieces all kernels share.
 
 use std::arch::x86_64::*;
 
@@ -55,16 +55,18 @@ half_source!(bf16, 0x0080_0000, |halves| _mm256_slli_epi32::<16>(_mm256_cvtepu16
 // The conversion is exact, subnormals included, whatever the host's denormal settings.
 half_source!(f16, 0x3880_0000, |halves| _mm256_castps_si256(_mm256_cvtph_ps(halves)));
 
-/// Rounds to odd, so that the rounding to a narrower format afterwards is the only one: `plan.rs` says where that holds.
-/// Magnitudes below binary32's normal ones, which are below every place that decides, become the words 1 (subnormal) and 3;
-/// those beyond its range a finite value above every cap. Integer instructions only, so no setting of the host matters.
+/// Rounds to odd, so that the rounding to a narrower format afterwards is the only one: `plan.rs`
+/// says where that holds. Magnitudes below binary32's normal ones, which are below every place that
+/// decides, become the words 1 (subnormal) and 3; those beyond its range a finite value above every
+/// cap. Integer instructions only, so no setting of the host matters.
 impl Source for f64 {
     const MIN_NORMAL: u32 = 2;
 
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
     unsafe fn load(values: &[Self; STEP], eighth: usize) -> __m256i {
-        // Exponent fields of binary64 for 2^-126 and 2^128, in upper halves; what the fields of both formats differ by.
+        // Exponent fields of binary64 for 2^-126 and 2^128, in upper halves; what the fields of
+        // both formats differ by.
         const MIN_NORMAL: u32 = 897 << 20;
         const BEYOND: u32 = 1151 << 20;
         const OFFSET: u32 = 896 << 23;
@@ -130,7 +132,8 @@ pub(crate) const fn parts(bits: u32) -> usize {
     (bits / 8) as usize
 }
 
-/// Lanes of 16 bits → those of the `part`-th vector of codes, with signed saturation, in the order that [`in_order`] undoes.
+/// Lanes of 16 bits → those of the `part`-th vector of codes, with signed saturation, in the order
+/// that [`in_order`] undoes.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(crate) fn narrow_signed<T: Target>(lanes: &[__m256i; 2], part: usize) -> __m256i {
@@ -226,7 +229,8 @@ impl Target for u16 {
 pub(crate) unsafe fn store<T: Target>(to: &mut [T; STEP], vectors: &[__m256i; 2], stream: bool) {
     let to: *mut __m256i = to.as_mut_ptr().cast();
     for (part, vector) in vectors[..parts(T::BITS)].iter().enumerate() {
-        // SAFETY: the reference is to 32 codes, which are that many vectors; the caller has checked the alignment.
+        // SAFETY: the reference is to 32 codes, which are that many vectors; the caller has checked
+        // the alignment.
         unsafe {
             if stream {
                 _mm256_stream_si256(to.add(part), *vector);

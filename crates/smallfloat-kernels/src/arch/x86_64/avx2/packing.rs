@@ -1,5 +1,5 @@
-//! Codes of 4 and 6 bits ⇄ packed bytes (`packing.rs` draws them), 32 codes or more at a time. What is left over is the
-//! caller's.
+//! Codes of 4 and 6 bits ⇄ packed bytes (`packing.rs` draws them), 32 codes or more at a time. What
+//! is left over is the caller's.
 
 use std::arch::x86_64::*;
 

@@ -26,8 +26,9 @@ fn wide(x: u64) -> __m256i {
     _mm256_set1_epi64x(x.cast_signed())
 }
 
-/// Four blocks a vector, each of a block's words in the low half of its own 64-bit lane: that is what a multiplication
-/// reads, so high halves may hold anything. Two vectors at once hide the multiplications' latency.
+/// Four blocks a vector, each of a block's words in the low half of its own 64-bit lane: that is
+/// what a multiplication reads, so high halves may hold anything. Two vectors at once hide the
+/// multiplications' latency.
 #[target_feature(enable = "avx2")]
 fn philox_blocks(philox: &Philox, first: u64, blocks: &mut [[u32; 4]]) {
     const MULTIPLIERS: [u64; 2] = [0xd251_1f53, 0xcd9e_8d57];

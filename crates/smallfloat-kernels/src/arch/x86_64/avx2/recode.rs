@@ -1,5 +1,6 @@
-//! Bytes → bytes by a table of 256, with events: sixteen byte shuffles, one for each upper half of a code, of which those are left
-//! out whose rows hold nothing but zeros. Events are rare by code, so their rows are few.
+//! Bytes → bytes by a table of 256, with events: sixteen byte shuffles, one for each upper half of
+//! a code, of which those are left out whose rows hold nothing but zeros. Events are rare by code,
+//! so their rows are few.
 
 use std::arch::x86_64::*;
 
@@ -14,8 +15,8 @@ use crate::plan::recode::{RecodeTable, Rows};
 #[inline]
 #[target_feature(enable = "avx2")]
 fn look_up(rows: &Rows, code: __m256i) -> __m256i {
-    // Added with saturation, this leaves the low bits of codes below 16 as they are and sets the bit that means "zero" to a
-    // shuffle in all others.
+    // Added with saturation, this leaves the low bits of codes below 16 as they are and sets the
+    // bit that means "zero" to a shuffle in all others.
     let below_16 = splat(0x70);
     let mut all = _mm256_setzero_si256();
     for (high, row) in &rows.0 {

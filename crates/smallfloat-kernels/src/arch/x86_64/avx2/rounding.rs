@@ -24,8 +24,8 @@ fn moves_away(x: __m256i, k: &Constants) -> __m256i {
     _mm256_and_si256(_mm256_xor_si256(_mm256_srai_epi32::<31>(x), k.toward), k.moves)
 }
 
-/// The index of a capped magnitude, as `encode.rs` joins it, and which elements are exact on the grid (all bits set; only
-/// where the mode needs or `FIND` asks for it).
+/// The index of a capped magnitude, as `encode.rs` joins it, and which elements are exact on the
+/// grid (all bits set; only where the mode needs or `FIND` asks for it).
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn round<T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(

@@ -1,8 +1,9 @@
 //! Sums over rounding classes, and largest magnitudes.
 //!
-//! Classes are numbered as in `key.rs`, eight elements at once. What a class adds up — its count and Σt in one 64-bit word,
-//! Σt² in another — is one 128-bit addition in memory for each element. Neighbours go to two tables in turn, so that a run of
-//! equal elements does not wait for its own last sum.
+//! Classes are numbered as in `key.rs`, eight elements at once. What a class adds up — its count
+//! and Σt in one 64-bit word, Σt² in another — is one 128-bit addition in memory for each element.
+//! Neighbours go to two tables in turn, so that a run of equal elements does not wait for its own
+//! last sum.
 
 use std::arch::x86_64::*;
 
@@ -49,7 +50,8 @@ macro_rules! half_bits {
 half_bits!(f16);
 half_bits!(bf16);
 
-/// Adds elements to the sums of their classes; at most [`CAPACITY`](crate::plan::class_table::CAPACITY) since the sums were zero.
+/// Adds elements to the sums of their classes; at most
+/// [`CAPACITY`](crate::plan::class_table::CAPACITY) since the sums were zero.
 pub(crate) fn add_classes<T: Bits>(
     _: Avx2,
     rounding_classes: &NarrowClasses,
@@ -155,8 +157,9 @@ fn step<T: Bits>(
             words(rounding_classes.high),
         );
         let t = _mm256_and_si256(clamped, words((1 << rounding_classes.shift) - 1));
-        // Comparisons are −1 where they hold: the class is 2·range + 2 with one less for each of two that hold, and one
-        // more for each of two others; the place in the tables twice that, and one more for every second element.
+        // Comparisons are −1 where they hold: the class is 2·range + 2 with one less for each of
+        // two that hold, and one more for each of two others; the place in the tables twice that,
+        // and one more for every second element.
         let range = _mm256_srl_epi32(_mm256_sub_epi32(clamped, words(rounding_classes.low)), shift);
         let less = _mm256_add_epi32(_mm256_cmpeq_epi32(t, zero), _mm256_cmpeq_epi32(magnitude, zero));
         let more = _mm256_add_epi32(

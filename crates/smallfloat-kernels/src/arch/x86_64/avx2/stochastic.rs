@@ -1,10 +1,11 @@
-//! f32, f16, bf16 or, for few random bits, f64 → codes of 8 or 16 bits by StochasticA, with words that are given: away iff
-//! ⌊ν·2^N⌋ + R ≥ 2^N.
+//! f32, f16, bf16 or, for few random bits, f64 → codes of 8 or 16 bits by StochasticA, with words
+//! that are given: away iff ⌊ν·2^N⌋ + R ≥ 2^N.
 //!
-//! The significand is shifted to the grid; what falls below is ν as a fraction of 2^32, exact but for bits that no rule looks
-//! at. With w = R·2^(32−N), the rule says: ν·2^32 + w carries out of 32 bits. In Tesla's hole, D = 2^M + 1 grid steps wide, a
-//! value that is J steps and a fraction f above the hole's lower end has ν = (J + f)/D, so nothing needs to be divided:
-//! away iff J·2^32 + f·2^32 + D·w ≥ D·2^32.
+//! The significand is shifted to the grid; what falls below is ν as a fraction of 2^32, exact but
+//! for bits that no rule looks at. With w = R·2^(32−N), the rule says: ν·2^32 + w carries out of 32
+//! bits. In Tesla's hole, D = 2^M + 1 grid steps wide, a value that is J steps and a fraction f
+//! above the hole's lower end has ν = (J + f)/D, so nothing needs to be divided: away iff J·2^32 +
+//! f·2^32 + D·w ≥ D·2^32.
 
 use std::arch::x86_64::*;
 
@@ -234,7 +235,8 @@ fn round<const SHAPE: u8>(capped: __m256i, word: __m256i, k: &Constants, r: &Rou
     let steps = _mm256_sub_epi32(place, r.last_below);
     let product = _mm256_add_epi32(_mm256_sll_epi32(word, r.trailing), word);
     let sum = _mm256_add_epi32(product, below);
-    // D·w = w·2^M + w; its upper half and both carries, a carry being 1 less than "no carry" taken off.
+    // D·w = w·2^M + w; its upper half and both carries, a carry being 1 less than "no carry" taken
+    // off.
     let mut high = _mm256_add_epi32(steps, _mm256_srl_epi32(word, r.rest));
     high = _mm256_add_epi32(high, _mm256_add_epi32(no_carry(product, word), no_carry(sum, below)));
     // Away iff steps + upper half + carries ≥ D = 2^M + 1: here two are missing.

@@ -1,5 +1,6 @@
-//! Codes of at most 8 bits → f32, bf16, f64 or f16: byte tables of all magnitudes (VPERMI2B), the sign where a code keeps it.
-//! f64 and f16 are conversions of the f32, which must not be subnormal then.
+//! Codes of at most 8 bits → f32, bf16, f64 or f16: byte tables of all magnitudes (VPERMI2B), the
+//! sign where a code keeps it. f64 and f16 are conversions of the f32, which must not be subnormal
+//! then.
 
 use std::arch::x86_64::*;
 
@@ -13,7 +14,8 @@ use crate::plan::decode::{DecodePlan, Signs};
 
 /// A destination: how the 16-bit halves of 64 codes are stored.
 pub(crate) trait Destination: NarrowClasses {
-    /// Which code each byte of the reordered codes is, so that interleaving leaves the halves where stores want them.
+    /// Which code each byte of the reordered codes is, so that interleaving leaves the halves where
+    /// stores want them.
     const PLACES: [u8; STEP];
 
     /// Stores the halves, past the caches if `STREAM`.
@@ -46,8 +48,8 @@ fn singles([low, high]: [__m512i; 2]) -> [__m512i; 4] {
 }
 
 impl Destination for f32 {
-    /// Halves at even places of a 128-bit lane's lower half are shifted into the first vector, those at odd places masked
-    /// into the second; its upper half makes the other two vectors.
+    /// Halves at even places of a 128-bit lane's lower half are shifted into the first vector,
+    /// those at odd places masked into the second; its upper half makes the other two vectors.
     const PLACES: [u8; STEP] = {
         let mut places = [0; STEP];
         let mut i = 0;
@@ -82,7 +84,8 @@ impl Destination for f64 {
             let eights = [_mm512_castsi512_si256(vector), _mm512_extracti64x4_epi64::<1>(vector)];
             for (eight, singles) in sixteen.as_chunks_mut::<8>().0.iter_mut().zip(eights) {
                 let vector = _mm512_castpd_si512(_mm512_cvtps_pd(_mm256_castsi256_ps(singles)));
-                // SAFETY: the reference is to 64 writable bytes; the caller has checked the alignment.
+                // SAFETY: the reference is to 64 writable bytes; the caller has checked the
+                // alignment.
                 unsafe { put::<STREAM>(eight.as_mut_ptr().cast(), vector) };
             }
         }
@@ -144,7 +147,8 @@ pub(crate) fn decode<D: Destination>(
     let head = if stream { elements_to_alignment(values, STEP).min(values.len()) } else { 0 };
     let (codes_head, codes) = codes.split_at(head);
     let (values_head, values) = values.split_at_mut(head);
-    // SAFETY: the proof says that the machine has these instructions; after the head, a stream is aligned.
+    // SAFETY: the proof says that the machine has these instructions; after the head, a stream is
+    // aligned.
     unsafe {
         match (plan.signs, stream) {
             (Some(signs), true) => {
@@ -162,7 +166,8 @@ pub(crate) fn decode<D: Destination>(
 }
 
 /// # Safety
-/// The machine must have what [`Avx512`] proves; with `STREAM`, `values` must be aligned to 64 bytes.
+/// The machine must have what [`Avx512`] proves; with `STREAM`, `values` must be aligned to 64
+/// bytes.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 unsafe fn run<D: Destination, T: Table, const STREAM: bool>(table: &T, codes: &[u8], values: &mut [D]) {
     let (steps, rest) = codes.as_chunks::<STEP>();

@@ -10,8 +10,8 @@ use crate::plan::decode::DecodePlan;
 /// Partial sums.
 const SUMS: usize = 32;
 
-/// Adds the products of whole steps of 64 elements: the i-th to the partial sum i mod 32, in order. Gives how many
-/// elements that were.
+/// Adds the products of whole steps of 64 elements: the i-th to the partial sum i mod 32, in order.
+/// Gives how many elements that were.
 pub(crate) fn add_products(
     _: Avx512,
     plans: [&DecodePlan; 2],
@@ -28,7 +28,8 @@ pub(crate) fn add_products(
     }
 }
 
-/// Products are exact, so that fused operations round as two would, half of them, and only their latency counts.
+/// Products are exact, so that fused operations round as two would, half of them, and only their
+/// latency counts.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn run<T: Table>(table_x: &T, table_y: &T, [x, y]: [&[u8]; 2], sums: &mut [f32; SUMS]) -> usize {
     let mut lanes = [_mm512_setzero_ps(); 2];

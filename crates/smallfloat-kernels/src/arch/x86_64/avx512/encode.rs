@@ -1,9 +1,10 @@
 //! f32, f16 or bf16 → 8-bit codes to nearest even, with flags and counts, 64 at once.
 //!
-//! As with narrower vectors (`plan.rs` says how the rounding works), but the anchor and the sum are one fused operation: c·2^s +
+//! As with narrower vectors (`plan.rs` says how the rounding works), but the anchor and the sum are
+//! one fused operation: c·2^s +
 //! |x|, where c is the power of two below |x| or the grid's lowest. |x| is lifted to the smallest normal value first, which
-//! rounds to zero like all below it, because a subnormal operand would cost a hundred cycles. Overflow needs no cap: sums
-//! grow up to ∞, and narrowing saturates them at the last byte.
+//! rounds to zero like all below it, because a subnormal operand would cost a hundred cycles.
+//! Overflow needs no cap: sums grow up to ∞, and narrowing saturates them at the last byte.
 
 use std::arch::x86_64::*;
 
@@ -59,7 +60,8 @@ pub(crate) fn encode_only<S: Source>(
     }
 }
 
-/// The narrowest shape that a plan's loops may have. Masks make the rare shape's choices cheap, so there is but one.
+/// The narrowest shape that a plan's loops may have. Masks make the rare shape's choices cheap, so
+/// there is but one.
 pub(super) fn shape_of(plan: &EncodePlan) -> u8 {
     match plan.low {
         SubnormalGrid::Gradual if !plan.infinity_by_sign => shape::GRADUAL,
@@ -74,8 +76,9 @@ fn only_codes<S: Source, const SHAPE: u8>(plan: &EncodePlan, source: &[S], codes
     run::<S, SHAPE, { detail::CODES }>(&k, source, codes, stream, &mut tally);
 }
 
-/// Blocks look for flags only until those are found, as with narrower vectors: first for bits that no normal value keeps, then,
-/// where a value came near the subnormals, for inexact ones among them.
+/// Blocks look for flags only until those are found, as with narrower vectors: first for bits that
+/// no normal value keeps, then, where a value came near the subnormals, for inexact ones among
+/// them.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
 fn all<S: Source, const SHAPE: u8>(
     plan: &EncodePlan,
@@ -87,7 +90,8 @@ fn all<S: Source, const SHAPE: u8>(
     let mut tally = Tally::default();
     // Small but exact values need the longest look again and again: do not look twice.
     let mut look = false;
-    // Streamed stores need aligned addresses: elements before the first one are a block of their own.
+    // Streamed stores need aligned addresses: elements before the first one are a block of their
+    // own.
     let head = if stream { elements_to_alignment(codes, STEP) } else { 0 };
     let mut block = if head > 0 { head } else { FIRST_BLOCK };
     while !source.is_empty() {
@@ -158,7 +162,8 @@ fn run<S: Source, const SHAPE: u8, const FIND: u8>(
     }
 }
 
-/// Which operand has the larger magnitude, without its sign (Intel's manual, VRANGEPS: bits 1:0 and 3:2 of the immediate).
+/// Which operand has the larger magnitude, without its sign (Intel's manual, VRANGEPS: bits 1:0 and
+/// 3:2 of the immediate).
 const LARGER_MAGNITUDE: i32 = 0b1011;
 
 /// The plan as vectors.
@@ -207,8 +212,8 @@ impl Constants {
         let code = |code: u16| bytes(code.to_le_bytes()[0]);
         let pair = |codes: [u16; 2]| [code(codes[0]), code(codes[1])];
         let float = |bits: u32| _mm512_set1_ps(f32::from_bits(bits));
-        // Narrowing saturates where indices end: 256 times the index less 128. A sum's high half-word holds the exponent field
-        // at bit 7, its low one the index's low bits.
+        // Narrowing saturates where indices end: 256 times the index less 128. A sum's high
+        // half-word holds the exponent field at bit 7, its low one the index's low bits.
         let weights = 1 << (m + 1 + 16) | 256;
         let field_of_zero = plan.lowest_field + lift;
         let base = (field_of_zero << (m + 8)) + (128 << 8);
@@ -250,7 +255,8 @@ pub(super) struct Sums {
     /// The least |x| − 1, zeros last.
     pub(super) least: __m512i,
     pub(super) found: Tally,
-    /// Elements, or steps, that are inexact, that are so below the smallest normal value, and whose results are small.
+    /// Elements, or steps, that are inexact, that are so below the smallest normal value, and whose
+    /// results are small.
     pub(super) inexact: u64,
     pub(super) tiny: u64,
     low: u64,
@@ -286,8 +292,9 @@ impl Sums {
     }
 }
 
-/// Indices on Tesla's grid → codes: the lower half of the binade that is none joins the largest subnormal, the upper half the
-/// smallest normal value. Ties of the grid and of the format are the same, and both go to the even code.
+/// Indices on Tesla's grid → codes: the lower half of the binade that is none joins the largest
+/// subnormal, the upper half the smallest normal value. Ties of the grid and of the format are the
+/// same, and both go to the even code.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn join_hole(grid: __m512i, k: &Constants) -> __m512i {
@@ -379,7 +386,8 @@ pub(super) struct Lanes {
     pub(super) refused: [__mmask16; 4],
 }
 
-/// Indices on the grid → codes, with everything that is special about specials. The index of a NaN may be anything.
+/// Indices on the grid → codes, with everything that is special about specials. The index of a NaN
+/// may be anything.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,popcnt")]
 pub(super) fn finish<const SHAPE: u8, const FIND: u8>(

@@ -1,4 +1,5 @@
-//! Loads of 64 elements of any source as binary32 bits, and other small pieces the wide kernels share.
+//! Loads of 64 elements of any source as binary32 bits, and other small pieces the wide kernels
+//! share.
 
 use std::arch::x86_64::*;
 
@@ -68,7 +69,8 @@ pub(crate) fn narrow_words(lanes: [__m512i; 4]) -> [__m512i; 2] {
     [_mm512_packs_epi32(lanes[0], lanes[1]), _mm512_packs_epi32(lanes[2], lanes[3])]
 }
 
-/// 32-bit lanes of four vectors → bytes, with signed saturation. Bytes come in the order that [`in_order`] undoes.
+/// 32-bit lanes of four vectors → bytes, with signed saturation. Bytes come in the order that
+/// [`in_order`] undoes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(crate) fn narrow_signed(lanes: [__m512i; 4]) -> __m512i {

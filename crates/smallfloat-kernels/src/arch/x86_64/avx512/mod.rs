@@ -1,6 +1,7 @@
 //! The same kernels with vectors of 64 bytes.
 //!
-//! Comparisons give masks of a bit an element here, so that counts are population counts and special codes masked moves.
+//! Comparisons give masks of a bit an element here, so that counts are population counts and
+//! special codes masked moves.
 
 pub(super) mod decode;
 pub(super) mod dot;

@@ -43,8 +43,9 @@ fn store(to: &mut [[u32; 4]; 4], words: __m512i) {
     unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), words) };
 }
 
-/// Eight blocks a vector, each of a block's words in the low half of its own 64-bit lane: that is what a multiplication
-/// reads, so high halves may hold anything. Two vectors at once hide the multiplications' latency.
+/// Eight blocks a vector, each of a block's words in the low half of its own 64-bit lane: that is
+/// what a multiplication reads, so high halves may hold anything. Two vectors at once hide the
+/// multiplications' latency.
 #[target_feature(enable = "avx512f")]
 fn philox_groups(philox: &Philox, first: u64, groups: &mut [[[u32; 4]; GROUP]]) -> usize {
     const MULTIPLIERS: [u64; 2] = [0xd251_1f53, 0xcd9e_8d57];

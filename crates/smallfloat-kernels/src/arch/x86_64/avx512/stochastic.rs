@@ -1,4 +1,5 @@
-//! f32, f16 or bf16 → 8-bit codes by StochasticA, 64 at once; the file of the same name for narrower vectors says how.
+//! f32, f16 or bf16 → 8-bit codes by StochasticA, 64 at once; the file of the same name for
+//! narrower vectors says how.
 
 use std::arch::x86_64::*;
 
