@@ -51,8 +51,8 @@ pub(crate) fn storage(values: Vec<f32>, dtype: DType) -> Result<CpuStorage> {
     })
 }
 
-/// Does a type have all values that such codes can have? Else storing them would be a second
-/// rounding.
+/// Returns whether a type has all values that such codes can have. Else storing them would be a
+/// second rounding.
 pub(crate) fn holds(dtype: DType, codes: &Codes) -> bool {
     let back: fn(f32) -> f32 = match dtype {
         DType::F16 => |x| f16::from_f32(x).to_f32(),

@@ -78,7 +78,7 @@ impl Kind {
     }
 }
 
-/// Is this the dtype of ml_dtypes?
+/// Returns whether this is the dtype of ml_dtypes.
 fn is_bfloat16(dtype: &Bound<'_, PyArrayDescr>) -> PyResult<bool> {
     Ok(dtype.num() > 255 && dtype.getattr(intern!(dtype.py(), "name"))?.extract::<String>()? == "bfloat16")
 }
@@ -102,7 +102,7 @@ fn data(array: &Bound<'_, PyUntypedArray>) -> *mut u8 {
     unsafe { (*array.as_array_ptr()).fields.data.cast() }
 }
 
-/// Can the array be used where it lies?
+/// Returns whether the array can be used where it lies.
 fn lies_well(array: &Bound<'_, PyUntypedArray>) -> bool {
     const WELL: i32 = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
     flags(array) & WELL == WELL && matches!(array.dtype().byteorder(), b'=' | b'|')

@@ -54,7 +54,7 @@ pub(crate) struct Recipe<'py> {
     exclude: Vec<String>,
     overwrite: bool,
     verify: bool,
-    /// Are a scheme's names of tensors left aside for the native container's?
+    /// Whether the native container's names of tensors take the place of the scheme's.
     native: bool,
 }
 

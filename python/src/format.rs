@@ -189,7 +189,7 @@ impl PyFormat {
         self.format.trailing_bits()
     }
 
-    /// Has the format a sign bit?
+    /// Returns whether the format has a sign bit.
     #[getter]
     fn signed(&self) -> bool {
         self.format.is_signed()
@@ -364,7 +364,7 @@ impl PyFormat {
         Ok(smallfloat::project(exact, &self.format, &projection).value)
     }
 
-    /// Is every finite value of this format exact in `other`?
+    /// Returns whether every finite value of this format is exact in `other`.
     fn fits_in(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
         Ok(self.format.fits_in(&format_of(other)?))
     }

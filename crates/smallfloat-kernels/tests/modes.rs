@@ -52,7 +52,7 @@ fn modes_agree<T: Element + std::fmt::Debug + PartialEq, C: Code + std::fmt::Deb
         for (i, rounding) in Rounding::DETERMINISTIC.into_iter().enumerate() {
             for projection in some_projections(target, turn + i) {
                 let projection = projection.with_rounding(rounding);
-                // For so few elements the twin is the core itself.
+                // For so few elements the reference is the core itself.
                 let portable =
                     Encoder::<T>::for_length(target, &projection, 0).unwrap().with_level(Level::Portable);
                 for (class, x) in &inputs {

@@ -54,7 +54,7 @@ fn levels_agree<T: Element + std::fmt::Debug + PartialEq>() {
     }
 }
 
-/// Codes, flags and counts of every level, whose twin is the core, for `length` elements with an
+/// Codes, flags and counts of every level, whose reference is the core, for `length` elements with an
 /// encoder made for as many or for more, which then has tables without vectors.
 fn agree<T: Element + std::fmt::Debug + PartialEq, C: Code + std::fmt::Debug + PartialEq>(
     target: &Format,
@@ -122,7 +122,7 @@ fn levels_agree_without_signs() {
 }
 
 trait Common {
-    /// Is it worth every class of data?
+    /// Returns whether it is measured with every class of data.
     fn name_is_common(&self) -> bool;
 }
 

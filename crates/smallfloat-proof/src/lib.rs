@@ -183,7 +183,7 @@ pub fn core_exact(x: &oracle::Dyadic) -> Exact {
     Exact::finite(x.is_negative(), significand, exponent)
 }
 
-/// Does a datum equal an oracle value, signs of zeros and NaNs included?
+/// Returns whether a datum equals an oracle value, signs of zeros and NaNs included.
 pub fn same_value(datum: Datum, value: &oracle::Value) -> bool {
     match (datum, value) {
         (Datum::Nan { negative: a }, oracle::Value::Nan { negative: b })
@@ -256,7 +256,8 @@ pub fn minifloats(width: u32, biases: &[i32]) -> Vec<Format> {
     list
 }
 
-/// Is this the run that sweeps more than the gate has time for (`SMALLFLOAT_EXTENSIVE=1`)?
+/// Returns whether this is the run that sweeps more than the gate has time for
+/// (`SMALLFLOAT_EXTENSIVE=1`).
 pub fn extensive() -> bool {
     std::env::var("SMALLFLOAT_EXTENSIVE").is_ok_and(|v| v == "1")
 }

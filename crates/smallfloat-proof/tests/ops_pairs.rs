@@ -179,7 +179,8 @@ impl Sheet {
         Self { format, grid, items, arithmetic: OperationOptions::default_for([&format]), values, magnitudes }
     }
 
-    /// Is a code the expected one? IEEE 754 leaves the sign of a NaN open where an operand was one.
+    /// Returns whether a code is the expected one. IEEE 754 leaves the sign of a NaN open where an
+    /// operand was one.
     fn agrees(&self, got: u64, expected: u64, nan_operand: bool) -> bool {
         let free = self.grid.format().has_signed_nan() && self.format.decode(expected).is_nan();
         got == expected || (nan_operand && free && (got ^ expected) == self.grid.format().sign_bit())

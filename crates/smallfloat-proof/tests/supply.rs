@@ -39,7 +39,8 @@ fn words(expression: &str) -> Vec<String> {
     words
 }
 
-/// Does an expression let us choose allowed licences only? `None` where it is no expression.
+/// Returns whether a license expression lets us choose allowed licences only. `None` where it is no
+/// expression.
 fn permits(expression: &str) -> Option<bool> {
     let words = words(expression);
     let mut rest = words.iter().map(String::as_str).peekable();

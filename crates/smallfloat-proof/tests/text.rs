@@ -77,7 +77,7 @@ impl Interval {
         inside || self.closed && (*x == self.low || *x == self.high)
     }
 
-    /// Is there a multiple of 10^place inside?
+    /// Returns whether there is a multiple of 10^place inside.
     fn has_multiple(&self, place: i64) -> bool {
         let unit = power_of_ten(place);
         let first = (&self.low / &unit).floor();

@@ -38,7 +38,7 @@ fn saturating(format: &Format) -> smallfloat::Projection {
     format.default_projection().with_saturation(Saturation::SatPropagate)
 }
 
-/// Does a file hold the core's codes, and do the report's figures follow?
+/// Returns whether a file holds the core's codes, and whether the report's figures follow.
 fn check(input: &File, options: &Options) {
     let (report, output) = quantized(input, options);
     let (mut signal, mut noise, mut elements) = (0.0, 0.0, 0);

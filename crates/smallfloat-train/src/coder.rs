@@ -76,7 +76,7 @@ impl Data {
         }
     }
 
-    /// Is there none?
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

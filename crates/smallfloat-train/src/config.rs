@@ -57,7 +57,7 @@ impl From<Spec> for String {
 }
 
 impl Spec {
-    /// Is it binary32, which rounds nothing here?
+    /// Returns whether it is binary32, which rounds nothing here.
     pub fn is_plain(&self) -> bool {
         self.0.format().is_ok_and(|format| format == BINARY32)
     }
@@ -113,7 +113,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// Does it go together, for the operands of products? The name is for the error.
+    /// Returns whether it goes together, for the operands of products. The name is for the error.
     ///
     /// # Errors
     /// A free bias that nobody chooses, `f32` with a bias or a rounding mode, roots.

@@ -35,7 +35,7 @@ impl Optimizer {
     /// A momentum of 0.9.
     pub const MOMENTUM: Self = Self::Momentum { decay: 0.9 };
 
-    /// Does it keep a second moment?
+    /// Returns whether it keeps a second moment.
     pub fn has_second_moment(self) -> bool {
         matches!(self, Self::Adam { .. })
     }

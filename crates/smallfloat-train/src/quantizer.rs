@@ -162,7 +162,7 @@ impl Quantizer {
         &self.spec
     }
 
-    /// Does it leave tensors as they are?
+    /// Returns whether it leaves tensors as they are.
     pub fn is_plain(&self) -> bool {
         self.chooser.is_none()
     }

@@ -131,7 +131,8 @@ impl Test {
         command
     }
 
-    /// Does it pass with a mutant? Nothing where it takes twenty times as long as it should.
+    /// Returns whether it passes with a mutant. Nothing where it takes twenty times as long as it
+    /// should.
     fn passes(&self, id: u32) -> Result<Option<bool>> {
         let limit = Duration::from_secs_f64(self.seconds * 20.0 + 5.0);
         let start = Instant::now();

@@ -38,7 +38,7 @@ pub(crate) struct Region {
     pub(crate) range: Range<usize>,
     /// The mutants that are gone if it can't be built.
     pub(crate) ids: Vec<u32>,
-    /// Is it the text of a mutant, or a place with all of its mutants?
+    /// Whether it is the text of a mutant, or a place with all of its mutants.
     pub(crate) alternative: bool,
 }
 
@@ -203,7 +203,7 @@ fn bytes(node: &impl Spanned) -> Range<usize> {
     node.span().byte_range()
 }
 
-/// Is it a condition with `let`?
+/// Returns whether it is a condition with `let`.
 fn has_let(expression: &Expr) -> bool {
     match expression {
         Expr::Let(_) => true,

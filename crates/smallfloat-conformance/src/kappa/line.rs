@@ -23,7 +23,7 @@ pub enum Place {
     Nan,
     /// It is ±∞.
     Infinite {
-        /// Is it −∞?
+        /// Whether it is −∞.
         negative: bool,
     },
     /// It is the value of this number, negative below zero.

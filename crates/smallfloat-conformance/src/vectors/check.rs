@@ -95,8 +95,8 @@ impl Report {
         self.header.lines.is_none_or(|lines| lines == self.vectors)
     }
 
-    /// Are the operands those that the header's digest was made of, in their order? True where
-    /// there is no digest.
+    /// Returns whether the operands are those that the header's digest was made of, in their order.
+    /// True where there is no digest.
     pub fn has_digest(&self) -> bool {
         self.header.sha256.as_ref().is_none_or(|digest| *digest == self.sha256)
     }

@@ -82,7 +82,7 @@ impl Mistake {
         &self.name
     }
 
-    /// Does it only tell what is seen, not how it came about?
+    /// Returns whether it only tells what is seen, not how it came about.
     pub fn is_symptom(&self) -> bool {
         matches!(self.kind, Kind::Relation(_))
     }
@@ -98,7 +98,7 @@ impl Mistake {
         self.preset
     }
 
-    /// Is it one of flags, with the right results?
+    /// Returns whether it is one of flags, with the right results.
     pub fn is_about_flags(&self) -> bool {
         matches!(self.kind, Kind::Flags(_))
     }
@@ -108,8 +108,9 @@ impl Mistake {
         catalogue::all(unit)
     }
 
-    /// Would this mistake have given `given` where `expected` is right? The compared flags count:
-    /// those that the mistake raises, or the right ones, since flags are often computed apart.
+    /// Returns whether this mistake would have given `given` where `expected` is right. The
+    /// compared flags count: those that the mistake raises, or the right ones, since flags are
+    /// often computed apart.
     pub(super) fn explains(
         &self,
         unit: &UnitUnderTest,

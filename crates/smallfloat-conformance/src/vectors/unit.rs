@@ -35,7 +35,7 @@ impl Field {
         self.bits.div_ceil(4) as usize
     }
 
-    /// Are these codes the same, or both NaN where any NaN is as good as another?
+    /// Returns whether these codes are the same, or both NaN where any NaN is as good as another.
     pub(super) fn agrees(&self, this: u64, that: u64, any_nan: bool) -> bool {
         let is_nan = |code| self.format.is_some_and(|format| format.classify(code) == Class::Nan);
         this == that || any_nan && is_nan(this) && is_nan(that)
@@ -252,7 +252,7 @@ impl UnitUnderTest {
         })
     }
 
-    /// Are these results the same? `any_nan` takes one NaN for another.
+    /// Returns whether these results are the same. `any_nan` takes one NaN for another.
     pub(super) fn agree(&self, these: &Outcome, those: &Outcome, any_nan: bool) -> bool {
         let fields = self.results().iter().zip(these.results().iter().zip(those.results()));
         fields.into_iter().all(|(field, (&this, &that))| field.agrees(this, that, any_nan))

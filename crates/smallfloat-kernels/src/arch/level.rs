@@ -15,7 +15,7 @@ use crate::error::Error;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Level {
-    /// Rust without intrinsics: tables over rounding classes, and the core. The twin of all others.
+    /// Rust without intrinsics: tables over rounding classes, and the core. The reference for all others.
     Portable,
     /// x86-64 with AVX2, F16C, POPCNT and AES-NI.
     Avx2,
@@ -41,7 +41,7 @@ impl Level {
         }
     }
 
-    /// Can this machine run the level?
+    /// Returns whether this machine can run the level.
     pub fn is_available(self) -> bool {
         self == Self::Portable || Machine::supports(self)
     }

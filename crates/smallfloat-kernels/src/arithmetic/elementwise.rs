@@ -324,7 +324,8 @@ impl Call {
         self.operands.get(operand).map_or(0, Format::width)
     }
 
-    /// Are the first two operands whole bytes, which need neither masks nor a shift that varies?
+    /// Returns whether the first two operands are whole bytes, which need neither masks nor a shift
+    /// that varies.
     fn has_bytes<X: Code, Y: Code>(&self) -> bool {
         [X::BITS, Y::BITS, self.width(0), self.width(1)] == [8; 4]
     }

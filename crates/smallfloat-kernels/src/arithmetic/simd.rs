@@ -56,7 +56,7 @@ impl SimdElementwise {
         Some(Self { machine, way: Way::Rounded(Box::new((plan, encoder))), subnormals: plan.subnormals })
     }
 
-    /// Does the calling thread's floating-point environment allow it?
+    /// Returns whether the calling thread's floating-point environment allows it.
     pub(crate) fn is_usable() -> bool {
         Machine::rounds_to_nearest()
     }

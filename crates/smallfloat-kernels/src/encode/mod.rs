@@ -130,7 +130,7 @@ impl<T: Element> Encoder<T> {
             if let Some(events) = self.fast.and_then(|fast| fast.encode(source, codes, stream)) {
                 return events;
             }
-            self.by_twin(source, codes)
+            self.portable(source, codes)
         })
     }
 
@@ -150,12 +150,12 @@ impl<T: Element> Encoder<T> {
             if self.fast.and_then(|fast| fast.encode_only(source, codes, stream)).is_some() {
                 return EventCounts::default();
             }
-            self.by_twin(source, codes)
+            self.portable(source, codes)
         });
     }
 
     /// The portable way: the table, or the core where there is none.
-    fn by_twin<C: Code>(&self, source: &[T], codes: &mut [C]) -> EventCounts {
+    fn portable<C: Code>(&self, source: &[T], codes: &mut [C]) -> EventCounts {
         if self.classes == 0 { self.by_core(source, codes) } else { self.by_table(source, codes) }
     }
 
@@ -205,7 +205,7 @@ impl<T: Element> Encoder<T> {
         counter.finish(source.len(), denormal)
     }
 
-    /// The twin of every faster way: the core, element by element.
+    /// The reference of every faster path: the core, element by element.
     fn by_core<C: Code>(&self, source: &[T], codes: &mut [C]) -> EventCounts {
         self.element_by_element(source, codes, |_| self.projection)
     }

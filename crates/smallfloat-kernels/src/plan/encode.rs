@@ -66,12 +66,12 @@ impl Mode {
 pub(crate) struct Special {
     pub(crate) codes: [u16; 2],
     pub(crate) flags: [Flags; 2],
-    /// Is the code a zero?
+    /// Whether the code is a zero.
     pub(crate) zero: [bool; 2],
 }
 
 impl Special {
-    /// May both signs be counted together?
+    /// Returns whether both signs may be counted together.
     fn is_alike(self) -> bool {
         self.flags[0] == self.flags[1] && self.zero[0] == self.zero[1]
     }
@@ -85,7 +85,8 @@ pub(crate) struct EncodePlan {
     /// P − 1, in 1..=13.
     pub(crate) trailing: u32,
     pub(crate) low: SubnormalGrid,
-    /// Are the exponents those of binary32, so that a code is the upper part of a magnitude?
+    /// Whether the exponents are those of binary32, so that a code is the upper part of a
+    /// magnitude.
     pub(crate) integer: bool,
     pub(crate) signed: bool,
     /// The sign bit of a code, or 0.

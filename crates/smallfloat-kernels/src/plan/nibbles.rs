@@ -81,7 +81,7 @@ impl NibblePlan {
         (0..=255).all(agrees).then_some(plan)
     }
 
-    /// Do the last magnitudes need their table?
+    /// Returns whether the last magnitudes need their table.
     pub(crate) fn has_last(&self) -> bool {
         self.last != [0; TABLE]
     }

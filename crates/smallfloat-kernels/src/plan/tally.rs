@@ -50,7 +50,7 @@ impl Tally {
         self.zero - self.exact_zero
     }
 
-    /// Is the underflow flag known to be raised?
+    /// Returns whether the underflow flag is known to be raised.
     pub(crate) fn is_underflow_settled(&self) -> bool {
         self.tiny || self.underflowed() > 0
     }

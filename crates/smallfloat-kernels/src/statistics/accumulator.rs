@@ -33,7 +33,7 @@ impl ClassAccumulator {
         fits.then(|| Self { machine, rounding_classes: narrow, sums: sums(), elements: 0 })
     }
 
-    /// Can these many elements be added?
+    /// Returns whether so many elements can be added.
     pub(crate) fn has_room(&self, elements: usize) -> bool {
         self.elements + elements <= CAPACITY
     }

@@ -237,7 +237,7 @@ impl<T: Element> ClassSums<T> {
         self.first_not_finite
     }
 
-    /// Is any element below zero?
+    /// Returns whether any element is below zero.
     pub fn has_negative(&self) -> bool {
         self.negative
     }

@@ -58,7 +58,7 @@ pub struct Separate {
     pub product: Outcome,
     /// The rounded sum of it.
     pub sum: Outcome,
-    /// Is the result the same code?
+    /// Whether the result is the same code.
     pub same: bool,
 }
 

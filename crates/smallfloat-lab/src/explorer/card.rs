@@ -53,7 +53,7 @@ pub struct Card {
     pub bias: i32,
     /// The biases that it may have; none where the standard fixes it.
     pub bias_range: Option<(i32, i32)>,
-    /// Has it a sign bit?
+    /// Whether it has a sign bit.
     pub signed: bool,
     /// Which codes are not numbers, by name.
     pub specials: &'static str,

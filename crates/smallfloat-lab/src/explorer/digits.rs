@@ -9,13 +9,13 @@ use smallfloat::{Exact, Format, Subnormals};
 pub struct Row {
     /// What it is: `x`, `x × y`, `sum`.
     pub label: String,
-    /// Is it negative?
+    /// Whether it is negative.
     pub negative: bool,
     /// The power of two of the first digit.
     pub first: i32,
     /// The digits, without zeros at either end.
     pub digits: String,
-    /// Are there digits below the picture?
+    /// Whether there are digits below the picture.
     pub more: bool,
 }
 

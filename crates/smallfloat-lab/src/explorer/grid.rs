@@ -31,7 +31,7 @@ pub struct Cell {
     pub label: String,
     /// The class: that of the code, or of all codes of the page, else `mixed`.
     pub class: &'static str,
-    /// Is the sign bit set?
+    /// Whether the sign bit is set.
     pub negative: bool,
     /// The value in decimal; of a page that of its first code.
     pub text: String,

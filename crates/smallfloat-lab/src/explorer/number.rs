@@ -53,7 +53,7 @@ pub struct Code {
     pub bits: String,
     /// Its class: `nan`, `infinite`, `zero`, `subnormal`, `normal`.
     pub class: &'static str,
-    /// Is its sign bit set?
+    /// Whether its sign bit is set.
     pub negative: bool,
     /// The exact value, `9p-3`.
     pub exact: String,

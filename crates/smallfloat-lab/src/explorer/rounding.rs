@@ -50,11 +50,11 @@ pub struct Place {
     pub below: Option<Code>,
     /// The next higher value; the value itself if the format has it.
     pub above: Option<Code>,
-    /// Is it one of the format's values?
+    /// Whether it is one of the format's values.
     pub exact: bool,
     /// How far the value lies from the lower neighbour to the higher one, from 0 to 1.
     pub share: Option<f64>,
-    /// Does it lie halfway?
+    /// Whether it lies halfway.
     pub tie: bool,
     /// The distance of the neighbours.
     pub gap: Option<Value>,

@@ -44,7 +44,7 @@ pub struct Listed {
     pub dtype: &'static str,
     /// Its dimensions.
     pub shape: Vec<u64>,
-    /// Can it be read as numbers?
+    /// Whether it can be read as numbers.
     pub numbers: bool,
 }
 

@@ -47,7 +47,7 @@ pub struct Entry {
     /// The rule that chose the scales.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale_rule: Option<String>,
-    /// Is there an F32 number that divides the scales?
+    /// Whether there is an F32 number that divides the scales.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub global_scale: bool,
     /// How codes lie in bytes, unless each has its own.

@@ -42,7 +42,7 @@ impl Packing {
         }
     }
 
-    /// Does a format's code fit the packing exactly?
+    /// Returns whether a format's codes fit the packing exactly.
     pub(crate) fn suits(self, format: &Format) -> bool {
         match self {
             Self::Bytes => true,

@@ -75,7 +75,7 @@ impl Layout {
         }
     }
 
-    /// Is the file described by its own metadata alone?
+    /// Returns whether the file is described by its own metadata alone.
     pub fn is_native(&self) -> bool {
         self.config == Config::Own
     }
@@ -93,7 +93,7 @@ impl Layout {
         self.is_native() || !NOT_LINEAR.iter().any(|part| name.contains(part))
     }
 
-    /// Can the layout hold a tensor of this name and shape?
+    /// Returns whether the layout can hold a tensor of this name and shape.
     pub(crate) fn holds(&self, name: &str, shape: &[u64]) -> bool {
         self.is_native() || (shape.len() == 2 && (name == "weight" || name.ends_with(".weight")))
     }

@@ -246,7 +246,7 @@ impl Options {
 }
 
 impl Options {
-    /// Does every tensor get a look before it is encoded?
+    /// Returns whether every tensor gets a look before it is encoded.
     pub(crate) fn needs_scan(&self) -> bool {
         let free = self.format.has_free_bias() && self.bias.needs_statistics();
         free || self.histograms

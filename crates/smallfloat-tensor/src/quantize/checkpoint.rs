@@ -105,7 +105,7 @@ impl<'a> Checkpoint<'a> {
         Ok(checkpoint)
     }
 
-    /// Does a tensor have something that is decided for all of its elements?
+    /// Returns whether a tensor has something that is decided for all of its elements.
     fn decides_whole(&self) -> bool {
         self.options.granularity == Granularity::Tensor
             || self.options.scale.is_some_and(|scale| scale.global.is_some())

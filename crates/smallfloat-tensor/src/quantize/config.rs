@@ -25,7 +25,7 @@ pub(crate) fn quantization_config(options: &Options, layout: &Layout, ignored: &
 }
 
 fn fp8(options: &Options, ignored: &[String]) -> Value {
-    // CFloat8 in FP8's clothes has as many significant bits as its twin.
+    // CFloat8 stored as FP8 codes has as many significant bits as the FP8 format.
     let is_e5m2 = options.layout().is_ok_and(|format| format.precision() == E5M2.precision());
     let mut config = json!({
         "quant_method": "fp8",

@@ -66,9 +66,9 @@ pub(crate) struct Ending<'a> {
     pub(crate) files: &'a [String],
     /// The files of the input to be copied.
     pub(crate) others: &'a [String],
-    /// Is an index wanted even for one file?
+    /// Whether an index is wanted even for one file.
     pub(crate) index: bool,
-    /// Is the input's `config.json`, if there is one, written too?
+    /// Whether the input's `config.json`, if there is one, is written too.
     pub(crate) config: bool,
     pub(crate) quantization_config: Option<&'a Value>,
     pub(crate) overwrite: bool,

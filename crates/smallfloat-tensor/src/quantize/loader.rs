@@ -83,7 +83,7 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Are there activations for it?
+    /// Returns whether there are activations for it.
     pub(crate) fn is_weighed(&self) -> bool {
         self.weights.is_some()
     }

@@ -54,7 +54,7 @@ pub(crate) struct PerGroup<'a> {
     element: Format,
     quotients: Quotients,
     decoder: Decoder<f64>,
-    /// Are all elements numbers of f32?
+    /// Whether all elements are numbers of f32.
     is_short: bool,
     /// Tables and the decoder of FP8 codes, where those are stored.
     relabel: Option<(Fp8Remap, Decoder<f64>)>,

@@ -16,7 +16,7 @@ pub(crate) trait Scan: Element {
     /// none.
     fn range(values: &[Self]) -> MagnitudeRange;
 
-    /// Is any magnitude below a limit that the type holds? Zeros are.
+    /// Returns whether any magnitude is below a limit that the type holds. Zeros are.
     fn any_below(values: &[Self], limit: f64) -> bool;
 
     /// The same without zeros.

@@ -130,7 +130,7 @@ pub struct ScaleSpec {
     pub format: Format,
     /// How they are chosen.
     pub rule: ScaleRule,
-    /// Is a block's scale its code's value divided by an F32 scale of the tensor, and by which?
+    /// By which F32 scale of the tensor the values of scale codes are divided, if by any.
     /// What is read has it as stored.
     pub global: Option<GlobalScale>,
 }
@@ -207,7 +207,7 @@ impl Scale {
     }
 }
 
-/// Is this normal positive number a power of two?
+/// Returns whether this positive normal number is a power of two.
 fn is_power_of_two(x: f64) -> bool {
     x.to_bits() & ((1 << 52) - 1) == 0
 }

@@ -48,7 +48,7 @@ pub struct Plan {
     pub(crate) config_sha256: Option<String>,
     /// Is `config.json` written to the output?
     pub(crate) writes_config: bool,
-    /// Is an index written even for one shard?
+    /// Whether an index is written even for one shard.
     pub(crate) writes_index: bool,
     /// Files of the input folder that are copied.
     pub(crate) copies: Vec<String>,

@@ -186,7 +186,7 @@ fn packed(info: &TensorInfo, scales: &TensorInfo, global: bool) -> Result<(Forma
     }
 }
 
-/// Does a granularity ask for scales of this shape?
+/// Returns whether a granularity asks for scales of this shape.
 fn fits(shape: &[u64], scales: &[u64], granularity: Granularity) -> bool {
     let grid = Grid::new(shape, granularity);
     match scales {

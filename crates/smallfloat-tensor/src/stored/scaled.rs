@@ -122,7 +122,7 @@ impl Scaled {
     }
 }
 
-/// Is this the code of a scale that is no positive number?
+/// Returns whether this is the code of a scale that is no positive number.
 pub(crate) fn is_odd_scale(spec: &ScaleSpec, code: u64) -> bool {
     match spec.format.decode(code) {
         Datum::Finite { negative, significand, .. } => negative || significand == 0,

@@ -161,7 +161,7 @@ impl View {
         self.by_name.find(&self.tensors, name, |tensor| &tensor.info.name)
     }
 
-    /// Is the file a native container?
+    /// Returns whether the file is a native container.
     pub fn is_container(&self) -> bool {
         self.is_container
     }
@@ -172,7 +172,7 @@ impl View {
         self.is_container || self.tensors.iter().any(|tensor| tensor.scaled().is_some())
     }
 
-    /// Is there a digest of the whole file in its metadata?
+    /// Returns whether there is a digest of the whole file in its metadata.
     pub(crate) fn has_record(&self) -> bool {
         self.is_container && self.source.metadata().iter().any(|(key, _)| key == RECORD_KEY)
     }

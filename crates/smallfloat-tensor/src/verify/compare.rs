@@ -22,7 +22,7 @@ pub struct TensorComparison {
     pub amax: f64,
     /// max |a − b|.
     pub max_error: f64,
-    /// Are all elements equal (for tensors without numbers: all bytes)?
+    /// Whether all elements are equal (for tensors without numbers: all bytes).
     pub equal: bool,
     /// Elements that are NaN or infinite in either file.
     pub not_finite: u64,

@@ -68,7 +68,8 @@ impl Intervals {
         intervals
     }
 
-    /// Are all ends exact in f64 when they are multiplied by a scale of at most 24 bits?
+    /// Returns whether all ends are exact in f64 when they are multiplied by a scale of at most 24
+    /// bits.
     pub(crate) fn suit(&self, scale: f64) -> bool {
         scale.is_normal() && scale > 0.0 && self.smallest * scale >= f64::MIN_POSITIVE
     }

@@ -227,7 +227,7 @@ impl Expected {
         (self.noise > 0.0).then(|| 10.0 * (self.signal / self.noise).log10())
     }
 
-    /// Does a report say the same? Sums may differ in their order, so SQNRs by a hair.
+    /// Returns whether a report says the same. Sums may differ in their order, so SQNRs by a hair.
     pub(crate) fn check(&self, report: &smallfloat_tensor::TensorReport) {
         let counts = (report.saturated, report.underflowed, report.zero, report.nan, report.inf);
         let expected = (self.saturated, self.underflowed, self.zero, self.nan, self.inf);

@@ -10,8 +10,8 @@ pub(crate) fn show(bytes: &[u8]) -> String {
     bytes.escape_ascii().to_string()
 }
 
-/// Does the reference crate read the file, and if it was read here too, is all of it the same?
-/// Panics where it is not.
+/// Returns whether the reference crates read the file, and, if it was read here too, whether all of
+/// it is the same. Panics where it is not.
 pub(crate) fn same_as_reference(bytes: &[u8], source: Option<&Source>) -> bool {
     let Ok(file) = safetensors::SafeTensors::deserialize(bytes) else { return false };
     let Some(source) = source else { return true };

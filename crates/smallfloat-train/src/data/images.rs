@@ -80,7 +80,7 @@ impl Images {
         self.train.labels.len()
     }
 
-    /// Is there none?
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.train.labels.is_empty()
     }

@@ -20,7 +20,7 @@ pub struct Linear {
     activations: Quantizer,
     weights: Quantizer,
     gradients: Quantizer,
-    /// Is there a layer before it that wants a gradient?
+    /// Whether there is a layer before it that wants a gradient.
     passes_on: bool,
     saved: Option<Saved>,
 }

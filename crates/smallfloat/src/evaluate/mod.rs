@@ -97,7 +97,7 @@ struct Call<'a> {
     flags: Flags,
     /// A NaN operand, or else an infinite one.
     special: Option<Datum>,
-    /// Does the operation touch nothing but signs?
+    /// Whether the operation touches nothing but signs.
     quiet: bool,
     to: &'a Format,
     projection: Projection,

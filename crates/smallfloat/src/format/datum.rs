@@ -17,7 +17,7 @@ pub enum Datum {
     },
     /// ±∞.
     Infinite {
-        /// Is it −∞?
+        /// Whether it is −∞.
         negative: bool,
     },
     /// (−1)^negative · significand · 2^exponent.
@@ -83,17 +83,17 @@ impl Datum {
         }
     }
 
-    /// Is it NaN?
+    /// Returns whether it is NaN.
     pub const fn is_nan(&self) -> bool {
         matches!(self, Self::Nan { .. })
     }
 
-    /// Is it neither infinite nor NaN?
+    /// Returns whether it is neither infinite nor NaN.
     pub const fn is_finite(&self) -> bool {
         matches!(self, Self::Finite { .. })
     }
 
-    /// Is it +0 or −0?
+    /// Returns whether it is +0 or −0.
     pub const fn is_zero(&self) -> bool {
         matches!(self, Self::Finite { significand: 0, .. })
     }

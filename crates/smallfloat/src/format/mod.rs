@@ -12,7 +12,7 @@ use crate::format::datum::{Class, Datum};
 use crate::format::error::{Error, ErrorKind};
 use crate::format::named::by_name;
 
-/// Does a format have a sign bit?
+/// Whether a format has a sign bit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Signedness {
     /// Sign and magnitude.
@@ -21,7 +21,7 @@ pub enum Signedness {
     Unsigned,
 }
 
-/// Does a P3109 format have infinities?
+/// Whether a P3109 format has infinities.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Domain {
     /// No infinity.
@@ -330,7 +330,7 @@ impl Format {
         if self.signed { Signedness::Signed } else { Signedness::Unsigned }
     }
 
-    /// Has the format a sign bit?
+    /// Returns whether the format has a sign bit.
     #[inline]
     pub const fn is_signed(&self) -> bool {
         self.signed
@@ -354,14 +354,15 @@ impl Format {
         self.family
     }
 
-    /// Are the values those of IEEE 754's model in a format wider than 16 bits? Such formats are
-    /// sources and destinations, not small floats.
+    /// Returns whether the values are those of IEEE 754's model in a format wider than 16 bits.
+    /// Such formats are sources and destinations, not small floats.
     #[inline]
     pub const fn is_wide(&self) -> bool {
         self.width > 16
     }
 
-    /// Is the bias data that may differ from tensor to tensor (Tesla's CFloat8 and SHP)?
+    /// Returns whether the bias is data that may differ from tensor to tensor (Tesla's CFloat8 and
+    /// SHP).
     #[inline]
     pub const fn has_free_bias(&self) -> bool {
         matches!((self.family, self.specials), (Family::Tesla, Specials::Finite))
@@ -400,7 +401,7 @@ impl Format {
         self.width().div_ceil(4) as usize
     }
 
-    /// Is `code` below 2^K?
+    /// Returns whether `code` is below 2^K.
     ///
     /// # Errors
     /// Says the code and the largest legal one.
@@ -440,7 +441,7 @@ impl Format {
         }
     }
 
-    /// Does a binade start at exponent field 0, rather than subnormals?
+    /// Returns whether a binade starts at exponent field 0, rather than subnormals.
     #[inline]
     const fn field_0_is_a_binade(&self) -> bool {
         matches!(self.specials, Specials::E8m0)
@@ -549,31 +550,31 @@ impl Format {
         (self.lowest_exponent(), self.highest_exponent())
     }
 
-    /// Has the format a code for zero?
+    /// Returns whether the format has a code for zero.
     #[inline]
     pub const fn has_zero(&self) -> bool {
         !matches!(self.specials, Specials::E8m0)
     }
 
-    /// Has the format a code for −0?
+    /// Returns whether the format has a code for −0.
     #[inline]
     pub const fn has_negative_zero(&self) -> bool {
         self.signed && matches!(self.specials, Specials::Finite | Specials::Ieee | Specials::NanAllOnes)
     }
 
-    /// Has the format infinities?
+    /// Returns whether the format has infinities.
     #[inline]
     pub const fn has_infinity(&self) -> bool {
         matches!(self.specials, Specials::Ieee | Specials::P3109Extended)
     }
 
-    /// Has the format a NaN?
+    /// Returns whether the format has a NaN.
     #[inline]
     pub const fn has_nan(&self) -> bool {
         !matches!(self.specials, Specials::Finite)
     }
 
-    /// Has the format subnormal codes (flushed ones included)?
+    /// Returns whether the format has subnormal codes (flushed ones included).
     pub const fn has_subnormals(&self) -> bool {
         self.precision > 1 && !matches!(self.subnormals, Subnormals::None)
     }
@@ -606,7 +607,8 @@ impl Format {
         self.max_code() - (self.finite_codes() - 1) - infinities
     }
 
-    /// Are all finite values of this format exact in `wider`, signed zero included?
+    /// Returns whether all finite values of this format, signed zero included, are exact in
+    /// `wider`.
     ///
     /// ```
     /// use smallfloat::{Format, formats};
@@ -670,7 +672,7 @@ impl Format {
         }
     }
 
-    /// Has the code its sign bit set? Unsigned formats have none.
+    /// Returns whether the code has its sign bit set. Unsigned formats have none.
     #[inline]
     pub const fn sign_bit(&self, code: u64) -> bool {
         self.signed && code >> (self.width - 1) & 1 == 1

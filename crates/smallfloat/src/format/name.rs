@@ -53,7 +53,7 @@ impl FormatSpec {
         self.format.with_bias(bias)
     }
 
-    /// May the bias differ from tensor to tensor?
+    /// Returns whether the bias may differ from tensor to tensor.
     pub const fn has_free_bias(&self) -> bool {
         self.format.has_free_bias()
     }

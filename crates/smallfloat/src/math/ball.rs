@@ -54,7 +54,7 @@ impl Ball {
         self.precision
     }
 
-    /// Is it 0 exactly?
+    /// Returns whether it is 0 exactly.
     pub(super) fn is_zero(&self) -> bool {
         self.middle.is_zero() && self.radius.is_zero()
     }

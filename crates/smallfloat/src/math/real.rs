@@ -60,7 +60,7 @@ impl Real {
         }
     }
 
-    /// Is it ±2^k?
+    /// Returns whether it is ±2^k.
     pub(super) fn is_power_of_two(&self) -> bool {
         !self.sticky && self.significand.is_power_of_two()
     }

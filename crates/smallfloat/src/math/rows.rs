@@ -35,7 +35,7 @@ pub(super) fn row(operation: Operation, operands: &[Wide], semantics: Semantics)
     Some(WideOutcome { value, flags })
 }
 
-/// Is the result special, or one of the operands but for its sign?
+/// Returns whether the result is special, or one of the operands but for its sign.
 fn is_row(operation: Operation, operands: &[Wide]) -> bool {
     let zero = operands.iter().any(Wide::is_zero);
     let infinite_or_nan = operands.iter().any(|x| !x.is_finite());

@@ -20,7 +20,7 @@ pub(crate) enum Wide {
     },
     /// ±∞.
     Infinite {
-        /// Is it −∞?
+        /// Whether it is −∞.
         negative: bool,
     },
     /// (−1)^negative · (significand + δ) · 2^exponent with 0 < δ < 1 if `sticky`, else δ = 0.

@@ -251,7 +251,8 @@ impl Operation {
         self.row().2
     }
 
-    /// Does it need no numbers of any size, that is, is it there without the feature `math`?
+    /// Returns whether it needs no numbers of any size, so that it is there without the feature
+    /// `math`.
     pub const fn is_basic(self) -> bool {
         self.basic([Datum::ZERO; 3], Semantics::Ieee).is_some()
     }

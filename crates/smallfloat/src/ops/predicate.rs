@@ -42,8 +42,8 @@ impl Predicate {
         ("IsSubnormal", Self::IsSubnormal),
     ];
 
-    /// Does it hold for a code? `IsSignMinus` is the sign bit in ieee semantics, and "below zero"
-    /// in p3109 semantics.
+    /// Returns whether the predicate holds for a code. `IsSignMinus` is the sign bit in ieee
+    /// semantics, and "below zero" in p3109 semantics.
     pub const fn holds(self, format: &Format, code: u64, semantics: Semantics) -> bool {
         let datum = format.decode(code);
         let class = format.classify(code);

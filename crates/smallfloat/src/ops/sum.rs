@@ -31,7 +31,7 @@ pub struct Sum {
     unit: i32,
     nan: bool,
     infinite: [bool; 2],
-    /// Was a term +0, was one −0?
+    /// Whether a term was +0, and whether one was −0.
     zeros: [bool; 2],
 }
 

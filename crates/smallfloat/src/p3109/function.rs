@@ -144,8 +144,8 @@ impl BlockFunction {
         }
     }
 
-    /// Is the result a sequence or a block? Then a stochastic rounding takes a random word an
-    /// element.
+    /// Returns whether the result is a sequence or a block. Then a stochastic rounding takes a
+    /// random word an element.
     pub const fn gives_sequence(self) -> bool {
         !matches!(self, Self::ReduceAdd | Self::ReduceMultiply | Self::DotProduct)
     }

@@ -108,7 +108,7 @@ impl FormatQuery {
         ("MinNormalOf", Self::MinNormalOf),
     ];
 
-    /// Is the answer a code of the format?
+    /// Returns whether the answer is a code of the format.
     pub const fn gives_code(self) -> bool {
         matches!(
             self,
@@ -120,8 +120,8 @@ impl FormatQuery {
         )
     }
 
-    /// Has the format an answer? MaxSubnormalOf needs subnormals, or a NaN to say that there are
-    /// none.
+    /// Returns whether the format has an answer. MaxSubnormalOf needs subnormals, or a NaN to say
+    /// that there are none.
     pub(super) const fn is_defined(self, format: &Format) -> bool {
         !matches!(self, Self::MaxSubnormalOf) || format.has_nan() || format.max_subnormal().is_some()
     }

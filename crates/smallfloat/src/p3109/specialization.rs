@@ -347,8 +347,8 @@ impl Specialization {
     }
 }
 
-/// Is this a code of the format? The error names the operand, and in a sequence the element, both
-/// from 1.
+/// Returns whether this is a code of the format. The error names the operand, and in a sequence the
+/// element, both from 1.
 pub(super) fn check_operand(
     code: u64,
     format: &Format,

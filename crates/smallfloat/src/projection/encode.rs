@@ -49,7 +49,8 @@ impl Format {
         if index == 0 && self.has_zero() { None } else { signed_code(index, negative, self) }
     }
 
-    /// Is the code subnormal in this format? Such an operand raises [`Flags::DENORMAL`].
+    /// Returns whether the code is subnormal in this format. Such an operand raises
+    /// [`Flags::DENORMAL`].
     pub(crate) const fn denormal_flag(&self, code: u64) -> Flags {
         // As `classify` has it, without decoding: few codes are so small that the rest is asked.
         let index = code & (self.max_code() >> self.is_signed() as u32);

@@ -17,7 +17,7 @@ pub enum Exact {
     },
     /// ±∞.
     Infinite {
-        /// Is it −∞?
+        /// Whether it is −∞.
         negative: bool,
     },
     /// (−1)^negative · (significand + δ) · 2^exponent with 0 < δ < 1 if `sticky`, else δ = 0.
@@ -47,12 +47,12 @@ impl Exact {
         Self::finite(x < 0, x.unsigned_abs(), 0)
     }
 
-    /// Is it an exact zero?
+    /// Returns whether it is an exact zero.
     pub const fn is_zero(&self) -> bool {
         matches!(self, Self::Cancelled | Self::Finite { significand: 0, .. })
     }
 
-    /// Is it NaN?
+    /// Returns whether it is NaN.
     pub const fn is_nan(&self) -> bool {
         matches!(self, Self::Nan { .. })
     }

@@ -83,7 +83,7 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// Is no flag set?
+    /// Returns whether no flag is set.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -196,12 +196,12 @@ impl Dynamic {
         Self { code: code::abs(&self.format, self.code), ..self }
     }
 
-    /// Is it NaN?
+    /// Returns whether it is NaN.
     pub const fn is_nan(self) -> bool {
         self.to_datum().is_nan()
     }
 
-    /// Is it neither infinite nor NaN?
+    /// Returns whether it is neither infinite nor NaN.
     pub const fn is_finite(self) -> bool {
         self.to_datum().is_finite()
     }

@@ -20,37 +20,38 @@ macro_rules! implement {
                 code::category(&Self::FORMAT, self.code())
             }
 
-            /// Is it NaN?
+            /// Returns whether it is NaN.
             pub const fn is_nan(self) -> bool {
                 self.to_datum().is_nan()
             }
 
-            /// Is it +∞ or −∞?
+            /// Returns whether it is +∞ or −∞.
             pub const fn is_infinite(self) -> bool {
                 matches!(self.to_datum(), Datum::Infinite { .. })
             }
 
-            /// Is it neither infinite nor NaN?
+            /// Returns whether it is neither infinite nor NaN.
             pub const fn is_finite(self) -> bool {
                 self.to_datum().is_finite()
             }
 
-            /// Is it neither zero, subnormal, infinite nor NaN?
+            /// Returns whether it is neither zero, subnormal, infinite nor NaN.
             pub const fn is_normal(self) -> bool {
                 matches!(self.classify(), FpCategory::Normal)
             }
 
-            /// Is it subnormal?
+            /// Returns whether it is subnormal.
             pub const fn is_subnormal(self) -> bool {
                 matches!(self.classify(), FpCategory::Subnormal)
             }
 
-            /// Has it a negative sign: also −0, and NaN where the format has NaNs of both signs?
+            /// Returns whether it has a negative sign: also −0, and NaN where the format has NaNs
+            /// of both signs.
             pub const fn is_sign_negative(self) -> bool {
                 self.to_datum().is_negative()
             }
 
-            /// Has it no negative sign?
+            /// Returns whether it has no negative sign.
             pub const fn is_sign_positive(self) -> bool {
                 !self.is_sign_negative()
             }

@@ -179,12 +179,12 @@ pub trait SmallFloat:
     #[must_use]
     fn abs(self) -> Self;
 
-    /// Is it NaN?
+    /// Returns whether it is NaN.
     fn is_nan(self) -> bool {
         self.to_datum().is_nan()
     }
 
-    /// Is it neither infinite nor NaN?
+    /// Returns whether it is neither infinite nor NaN.
     fn is_finite(self) -> bool {
         self.to_datum().is_finite()
     }

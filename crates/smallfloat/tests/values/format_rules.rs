@@ -25,7 +25,7 @@ fn readings(width: u32, precision: u32, bias: i32) -> impl Iterator<Item = Param
     })
 }
 
-/// Does a format leave a normal value, and has it what its specials need?
+/// Returns whether a format leaves a normal value, and has what its specials need.
 fn is_legal(p: Parameters) -> bool {
     let signed = matches!(p.signedness, Signedness::Signed);
     let magnitude_bits = p.width - u32::from(signed);

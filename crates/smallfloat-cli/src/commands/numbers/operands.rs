@@ -37,7 +37,7 @@ impl Caller {
         self.hex
     }
 
-    /// Does a call need neither operands nor random words?
+    /// Returns whether a call needs neither operands nor random words.
     pub(super) fn takes_nothing(&self) -> bool {
         self.parameters.is_empty()
     }

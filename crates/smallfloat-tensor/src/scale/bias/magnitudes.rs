@@ -119,7 +119,7 @@ impl Magnitudes {
         }
     }
 
-    /// Is there no finite element but zeros?
+    /// Returns whether there is no finite element but zeros.
     pub fn is_zero(&self) -> bool {
         self.classes.is_empty()
     }

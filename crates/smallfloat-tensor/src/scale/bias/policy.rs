@@ -188,7 +188,7 @@ impl BiasPolicy {
         matches!(self, Self::Delayed { .. } | Self::Flags { .. } | Self::Gradient { .. })
     }
 
-    /// Does the choice need a look at the data that will be encoded?
+    /// Returns whether the choice needs a look at the data that will be encoded.
     pub fn needs_statistics(self) -> bool {
         matches!(self, Self::LeastError | Self::Amax { .. } | Self::Percentile(_))
     }

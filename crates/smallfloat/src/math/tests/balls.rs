@@ -17,7 +17,8 @@ use crate::math::{exponential, hyperbolic, series};
 /// An exponent below those of all balls here.
 const LOW: i64 = -1200;
 
-/// Does a ball contain numerator / denominator · 2^exponent, for a positive denominator?
+/// Returns whether a ball contains numerator / denominator · 2^exponent, for a positive
+/// denominator.
 fn contains(ball: &Ball, numerator: &IBig, denominator: &UBig, exponent: i64) -> bool {
     let (middle, radius) = ball.at(LOW);
     let up = usize::try_from(exponent - LOW).expect("above the lowest");
@@ -25,7 +26,7 @@ fn contains(ball: &Ball, numerator: &IBig, denominator: &UBig, exponent: i64) ->
     off.unsigned_abs() <= radius * denominator
 }
 
-/// Does a ball contain another?
+/// Returns whether a ball contains another.
 fn holds(ball: &Ball, other: &Ball) -> bool {
     let ((middle, radius), (inner, inner_radius)) = (ball.at(LOW), other.at(LOW));
     (middle - inner).unsigned_abs() + inner_radius <= radius

@@ -13,7 +13,7 @@ use crate::ops::Semantics;
 use crate::ops::extrema::Extremum;
 use crate::ops::operation::Operation;
 
-/// Is `x` the exact number, or truncated to at least `bits` bits and marked?
+/// Returns whether `x` is the exact number, or truncated to at least `bits` bits and marked.
 fn is_truncation(x: &Real, exact: &Real, bits: u32) -> bool {
     if !x.sticky {
         return x.compare_magnitude(exact) == Ordering::Equal

@@ -129,7 +129,7 @@ fn with_nan<const NAN: bool>(result: __m256, a: __m256, b: __m256) -> __m256 {
     _mm256_blendv_ps(result, nan, _mm256_cmp_ps::<_CMP_UNORD_Q>(result, result))
 }
 
-/// Is every magnitude zero or in the range, both given by their bits?
+/// Returns whether every magnitude is zero or in the range, both given by their bits.
 pub(crate) fn stays_within(_: Avx2, range: [u32; 2], values: &[f32]) -> bool {
     // SAFETY: the proof says that the machine has AVX2.
     unsafe { all_within(range, values) }
@@ -153,7 +153,7 @@ fn all_within([low, high]: [u32; 2], values: &[f32]) -> bool {
     !is_outside && rest.iter().all(is_inside)
 }
 
-/// Is any code subnormal?
+/// Returns whether any code is subnormal.
 pub(crate) fn has_subnormal(_: Avx2, subnormals: Subnormals, codes: &[u8]) -> bool {
     // SAFETY: the proof says that the machine has AVX2.
     unsafe { any_within(codes, subnormals.magnitude, 1, subnormals.last) }

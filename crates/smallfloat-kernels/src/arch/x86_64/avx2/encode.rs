@@ -505,7 +505,7 @@ pub(super) fn refuse_beyond(
     _mm256_and_si256(_mm256_srai_epi32::<31>(x), _mm256_and_si256(not_zero, finite))
 }
 
-/// Has the format no sign?
+/// Returns whether the format has no sign.
 #[inline]
 pub(super) fn is_unsigned<const SHAPE: u8>(k: &Constants) -> bool {
     SHAPE == shape::UNSIGNED_FLUSH || (SHAPE == shape::RARE && !k.signed)

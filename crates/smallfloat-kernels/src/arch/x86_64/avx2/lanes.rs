@@ -189,7 +189,7 @@ pub(crate) fn count<T: Target>(mask: __m256i) -> u64 {
     u64::from(_mm256_movemask_epi8(mask).cast_unsigned().count_ones() / (T::BITS / 8))
 }
 
-/// Is any bit set?
+/// Returns whether any bit is set.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(crate) fn any(bits: __m256i) -> bool {
