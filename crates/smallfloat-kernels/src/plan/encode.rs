@@ -8,6 +8,56 @@
 //! c is above, below or equal to |x|. Formats with the exponents of binary32 itself, such as
 //! bfloat16, are rounded as integers: a code is the upper part of |x|. What is not a finite value
 //! of the grid (overflow, ∞, NaN) is capped first and replaced by codes that the core gave.
+//!
+//! # A worked example
+//!
+//! `0.3_f32` into E4M3FN, to nearest even. E4M3FN stores m = 3 bits after the leading one; its lowest
+//! normal exponent is −6, whose exponent field in binary32 is 121. So two constants are known before
+//! any element is seen:
+//!
+//! ```text
+//! lift = 23 − m = 20           what lies between binary32's last place and the destination's
+//! base = (121 + 20) << 7       = 0x4680
+//! ```
+//!
+//! 1. **Pick c.** The word of 0.3 is `0 01111101 00110011001100110011010`. Its exponent alone is
+//!    2^−2, and c = 2^(−2 + 20) = 2^18. The last place of numbers in 2^18..2^19 is 2^(18 − 23) = 2^−5,
+//!    which is E4M3FN's last place in 2^−2..2^−1.
+//! 2. **Add.** c + 0.3 is rounded by the processor to a multiple of 2^−5, to nearest even. 0.3 is 9.6
+//!    of these steps, so the sum is c + 10 · 2^−5 = 262144.3125:
+//!
+//!    ```text
+//!    c        0 10010001 00000000000000000000000   0x48800000
+//!    c + 0.3  0 10010001 00000000000000000001010   0x4880000a
+//!                                           ^^^^ 1010 = the leading one and three stored bits
+//!    ```
+//! 3. **Join.** The upper half-word, 0x4880, is the exponent field of c above seven zeros; the lower
+//!    half-word, 0x000a, is the significand. One multiply-add of half-words (`pmaddwd`) with the
+//!    weights 1 and 2^(7 − m) = 16 puts the significand right below the exponent field:
+//!
+//!    ```text
+//!    0x4880 · 1 + 0x000a · 16 = 0x4920
+//!    0x4920 − base            = 0x02a0
+//!    0x02a0 >> (7 − m)        = 0x2a = 0 0101 010
+//!    ```
+//!
+//!    The leading one of 1010 carries into the exponent field, which is why the base is one binade
+//!    lower than the lowest normal exponent's code. 0x2a is 2^(5 − 7) · 1.010b = 0.3125.
+//!
+//! **Subnormals** need nothing of their own: below 2^−6, c stays 2^(−6 + 20) = 2^14, so the sum's last
+//! place stays 2^−9, E4M3FN's smallest value. 0.005 is 2.56 of these; the sum's word is 0x46800003, and
+//! 0x4680 + 3 · 16 − 0x4680 = 0x30, the code 3. No leading one, no carry, exponent field 0.
+//!
+//! **Overflow into the next binade** works too: 0.49 rounds to 16 steps of 2^−5, and 10000b carries
+//! once more, to 0x30, which is 0.5.
+//!
+//! **Other modes** ask where the sum landed. (c + 0.3) − c = 0.3125 is exact and above 0.3, so toward
+//! zero the sum's word is one too large: 0x48800009 gives 0x29 = 0.28125. Words of positive numbers
+//! are in the order of the numbers, so one step of the word is one step of the destination.
+//!
+//! **Tesla's hole**: the grid starts one binade lower than the format's lowest normal value, at half
+//! its step. The codes of that binade are no values: the lower half of them joins the largest
+//! subnormal, the upper half the smallest normal value, by two byte-wise minima and additions.
 
 use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32};
 use smallfloat::{
@@ -254,5 +304,43 @@ impl EncodePlan {
         let codes = [positive.0, negative.0];
         let zero = codes.map(|code| format.classify(u64::from(code)) == Class::Zero);
         Some(Special { codes, flags: [positive.1, negative.1], zero })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use smallfloat::formats::E4M3FN;
+
+    use super::{BINARY32, EncodePlan, INFINITY};
+
+    /// The numbers of the worked example above, step by step.
+    #[test]
+    fn the_worked_example() {
+        let plan = EncodePlan::new(&BINARY32, &E4M3FN, &E4M3FN.default_projection()).expect("a plan");
+        assert_eq!((plan.trailing, plan.lowest_field), (3, 121));
+        let lift = 23 - plan.trailing;
+        let base = (plan.lowest_field + lift) << 7;
+        assert_eq!((lift, base), (20, 0x4680));
+        let joined = |word: u32| {
+            ((word >> 16) + ((word & 0xffff) << (7 - plan.trailing)) - base) >> (7 - plan.trailing)
+        };
+        let steps = |x: f32| {
+            let power = x.to_bits().max(plan.lowest_field << 23) & INFINITY;
+            let c = power + (lift << 23);
+            let sum = f32::from_bits(c) + x;
+            (c, sum.to_bits(), joined(sum.to_bits()))
+        };
+        let by_core =
+            |x: f32| u32::try_from(E4M3FN.encode_f32(x, &E4M3FN.default_projection()).value).expect("a byte");
+        assert_eq!(0.3_f32.to_bits(), 0b0_01111101_00110011001100110011010);
+        assert_eq!(steps(0.3), (0x4880_0000, 0x4880_000a, 0x2a));
+        assert_eq!(0x4880 + 0x000a * 16, 0x4920);
+        assert_eq!(f32::from_bits(0x4880_000a) - f32::from_bits(0x4880_0000), 0.3125);
+        assert_eq!(joined(0x4880_0009), 0x29);
+        assert_eq!(steps(0.005), (0x4680_0000, 0x4680_0003, 3));
+        assert_eq!(steps(0.49).2, 0x30);
+        for x in [0.3, 0.005, 0.49, 1.0, 447.0] {
+            assert_eq!(steps(x).2, by_core(x), "{x}");
+        }
     }
 }
