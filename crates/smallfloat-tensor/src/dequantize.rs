@@ -257,7 +257,7 @@ fn products<T: Element>(
     let (mut first, elements) = (0, tensor.info.elements());
     while first < elements {
         let count = PIECE_ELEMENTS.min(elements - first);
-        values.resize(usize::try_from(count).unwrap_or(usize::MAX), 0.0);
+        values.resize(usize::try_from(count).expect("a piece is held in memory"), 0.0);
         if to_f64 {
             reader.read_products(scaled, first, &mut values, &|scale, element| {
                 let (value, inexact) = quotient(scale, element, &projection);

@@ -53,8 +53,8 @@ impl Kept {
         &self.quantizer
     }
 
-    /// Rounds values into the store. The random word of element i in step t is that of element t·n
-    /// + i of the tensor's sequence, for a tensor of n elements.
+    /// Rounds values into the store. The random word of element i in step t is that of element
+    /// t·n + i of the tensor's sequence, for a tensor of n elements.
     ///
     /// # Errors
     /// As [`Quantizer::encode`].

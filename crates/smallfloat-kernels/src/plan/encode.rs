@@ -335,7 +335,10 @@ mod tests {
         assert_eq!(0.3_f32.to_bits(), 0b0_01111101_00110011001100110011010);
         assert_eq!(steps(0.3), (0x4880_0000, 0x4880_000a, 0x2a));
         assert_eq!(0x4880 + 0x000a * 16, 0x4920);
-        assert_eq!(f32::from_bits(0x4880_000a) - f32::from_bits(0x4880_0000), 0.3125);
+        assert_eq!(
+            (f32::from_bits(0x4880_000a) - f32::from_bits(0x4880_0000)).to_bits(),
+            0.3125_f32.to_bits()
+        );
         assert_eq!(joined(0x4880_0009), 0x29);
         assert_eq!(steps(0.005), (0x4680_0000, 0x4680_0003, 3));
         assert_eq!(steps(0.49).2, 0x30);

@@ -79,7 +79,7 @@ pub(crate) fn text(magic: [u8; 6], descr: &str, shape: &[u64]) -> Vec<u8> {
         10 + usize::from(length)
     } else {
         bytes.extend([2, 0]);
-        bytes.extend(u32::try_from(padded(12)).unwrap_or(u32::MAX).to_le_bytes());
+        bytes.extend(u32::try_from(padded(12)).expect("a header is far below 4 GB").to_le_bytes());
         12 + padded(12)
     };
     bytes.extend(literal.as_bytes());

@@ -117,7 +117,8 @@ fn read_header(input: &Input) -> Result<(Vec<u8>, u64)> {
             format!("the header length {header_len} is too short; the least header is `{{}}`"),
         ));
     }
-    let mut json = vec![0; usize::try_from(header_len).unwrap_or(usize::MAX)];
+    let mut json =
+        vec![0; usize::try_from(header_len).expect("its length was checked against the largest header")];
     input.read_exact_at(8, &mut json)?;
     if json[0] != b'{' {
         return Err(malformed(

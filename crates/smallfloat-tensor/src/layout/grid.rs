@@ -264,7 +264,7 @@ impl Grid {
 
 /// Tiles are held in memory, so their sizes fit.
 pub(crate) fn index(n: u64) -> usize {
-    usize::try_from(n).unwrap_or(usize::MAX)
+    usize::try_from(n).expect("tiles and groups are held in memory")
 }
 
 #[cfg(test)]

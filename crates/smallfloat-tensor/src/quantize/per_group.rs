@@ -503,11 +503,11 @@ impl<'a> PerGroup<'a> {
         let by_bias = self.options.scale.is_none() && self.options.format.has_free_bias();
         for (i, scale) in scales.iter().enumerate() {
             if by_bias {
-                done.biases.push(i32::try_from(scale.code).unwrap_or(0));
+                done.biases.push(i32::try_from(scale.code).expect("a bias has 6 bits"));
             }
             let value = match (&self.relabel, tables.get(i)) {
                 (Some((relabel, _)), Some(&second)) => {
-                    relabel.table(second).scale(i32::try_from(scale.code).unwrap_or(0))
+                    relabel.table(second).scale(i32::try_from(scale.code).expect("a bias has 6 bits"))
                 }
                 _ => scale.value,
             };

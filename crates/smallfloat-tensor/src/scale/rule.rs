@@ -312,7 +312,7 @@ impl ScaleSpec {
     /// What a stored scale means.
     pub(crate) fn stored(&self, code: u64, global: f64) -> Scale {
         let unit = if self.format == E8M0FNU && code < 255 {
-            power(i32::try_from(code).unwrap_or(0) - 127)
+            power(i32::try_from(code).expect("E8M0 codes are bytes") - 127)
         } else {
             self.format.decode_f64(code).value
         };

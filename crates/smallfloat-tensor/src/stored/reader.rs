@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::file::dtype::Dtype;
 use crate::file::source::Source;
 use crate::file::stream::{code_at, with_element};
+use crate::layout::grid::index;
 use crate::scale::rule::Scale;
 use crate::stored::scaled::Scaled;
 use crate::stored::view::{Stored, TensorView, f64_decoder};
@@ -105,7 +106,7 @@ impl<'a> Reader<'a> {
         // may be too many.
         let left = scaled.grid.columns.max(1) - first % scaled.grid.columns.max(1);
         if scaled.grid.columns > values.len() as u64 && left < values.len() as u64 {
-            let (here, below) = values.split_at_mut(usize::try_from(left).unwrap_or(0));
+            let (here, below) = values.split_at_mut(index(left));
             self.read_products(scaled, first, here, product)?;
             return self.read_products(scaled, first + left, below, product);
         }
@@ -126,9 +127,9 @@ impl<'a> Reader<'a> {
         while at < end {
             let (i, j) = (at / columns, at % columns);
             let stop = (j / grid.block_columns + 1).saturating_mul(grid.block_columns).min(columns);
-            let count = usize::try_from((stop - j).min(end - at)).unwrap_or(values.len());
+            let count = index((stop - j).min(end - at));
             let group = (i / grid.block_rows - group_row) * group_columns + j / grid.block_columns - column;
-            let scale = scales[usize::try_from(group).unwrap_or(0)];
+            let scale = scales[index(group)];
             for (value, &code) in values[done..done + count].iter_mut().zip(&codes[done..]) {
                 *value = product(&scale, decoder.value(usize::from(code)));
             }

@@ -8,7 +8,7 @@ use crate::file::input::TensorInfo;
 use crate::file::source::Source;
 use crate::file::stream::code_at;
 use crate::layout::container::Entry;
-use crate::layout::grid::{Granularity, Grid};
+use crate::layout::grid::{Granularity, Grid, index};
 use crate::layout::packing::Packing;
 use crate::scale::rule::{Scale, ScaleSpec};
 
@@ -79,9 +79,9 @@ impl Scaled {
         column: u64,
         columns: u64,
     ) -> Result<Vec<Scale>> {
-        let size = usize::try_from(self.scales.dtype.bits() / 8).unwrap_or(1);
+        let size = index(u64::from(self.scales.dtype.bits() / 8));
         let mut all = Vec::new();
-        let mut bytes = vec![0; usize::try_from(columns).unwrap_or(0) * size];
+        let mut bytes = vec![0; index(columns) * size];
         for row in row..row + rows {
             source.read_range(&self.scales, row * self.grid.group_columns + column, &mut bytes)?;
             all.extend(bytes.chunks_exact(size).map(|bytes| {
@@ -110,12 +110,12 @@ impl Scaled {
             let skipped = column % unit;
             let begin = at / columns * bytes_of_row + (column - skipped) / unit * unit_bytes;
             let length = (stop - at + skipped).div_ceil(unit) * unit_bytes;
-            bytes.resize(usize::try_from(length).unwrap_or(usize::MAX), 0);
+            bytes.resize(index(length), 0);
             source.read_bytes(&self.codes, begin, &mut bytes)?;
             let start = codes.len();
             self.packing.unpack(&self.element, &bytes, &mut codes);
-            codes.drain(start..start + usize::try_from(skipped).unwrap_or(0));
-            codes.truncate(usize::try_from(stop - first).unwrap_or(count));
+            codes.drain(start..start + index(skipped));
+            codes.truncate(index(stop - first));
             at = stop;
         }
         Ok(codes)

@@ -226,7 +226,7 @@ impl WeightedClassSums {
         let shift = 52 - self.precision;
         let mut classes = Vec::new();
         for (binade, sums) in self.binades.iter().enumerate() {
-            let exponent = i32::try_from(binade).unwrap_or(0) - 150 - 52;
+            let exponent = i32::try_from(binade).expect("a binade of f64") - 150 - 52;
             let occurring = sums.iter().flat_map(|sums| sums.iter().enumerate());
             for (class, sums) in occurring.filter(|(_, sums)| sums.weight > 0) {
                 let first = 1 << 52 | (class as u64 / 2) << shift;
@@ -246,5 +246,5 @@ impl WeightedClassSums {
 
 /// Binades and classes are counted in memory.
 fn index(n: u64) -> usize {
-    usize::try_from(n).unwrap_or(usize::MAX)
+    usize::try_from(n).expect("counts of things held in memory")
 }
