@@ -13,9 +13,6 @@ export const VIEWS = {
   codes16: "#format=binary16&code=15360&page=60",
 };
 
-// Looks closer at what a view above shows.
-const CLOSER = ["linear", "codes16"];
-
 // Starts the explorer and reads its address.
 export async function start() {
   const child = spawn(process.env.SMALLFLOAT, ["explore", "--no-open"], { stdio: ["ignore", "pipe", "inherit"] });
@@ -55,23 +52,19 @@ export function settled(page) {
   });
 }
 
-// A picture of every view: wide in light and dark, and as a phone has it. `pngquant --ext .png --force 64` makes them small.
+// The two pictures of docs/explorer. `pngquant --ext .png --force 64` makes them small.
 export async function pictures(browser, address, folder, file) {
   mkdirSync(folder, { recursive: true });
-  const kinds = [["light", 1280, "light"], ["dark", 1280, "dark"], ["phone", 360, "light"]];
-  for (const [kind, width, colorScheme] of kinds) {
-    for (const [view, link] of Object.entries(VIEWS)) {
-      if (CLOSER.includes(view) && kind !== "light") continue;
-      const page = await browser.newPage({ viewport: { width, height: width > 500 ? 860 : 740 }, colorScheme });
-      await page.goto(address + link);
+  for (const view of ["round", "compare"]) {
+    const page = await browser.newPage({ viewport: { width: 1280, height: 860 }, colorScheme: "light" });
+    await page.goto(address + VIEWS[view]);
+    await settled(page);
+    if (view === "compare") {
+      await page.setInputFiles("#file", file);
+      await page.waitForSelector(".histogram");
       await settled(page);
-      if (view === "compare") {
-        await page.setInputFiles("#file", file);
-        await page.waitForSelector(".histogram");
-        await settled(page);
-      }
-      await page.screenshot({ path: join(folder, `${view}-${kind}.png`), fullPage: true });
-      await page.close();
     }
+    await page.screenshot({ path: join(folder, `${view}-light.png`), fullPage: true });
+    await page.close();
   }
 }
