@@ -1,5 +1,5 @@
 //! Digests of everything that the kernels compute, on fixed inputs: equal on every machine and
-//! level (`just other-machines`).
+//! level (`just verification other-machines`).
 //!
 //! `digests [LEVEL]` prints rows of comma-separated values: what was computed, of which formats,
 //! how many results, and the first 16 digits of the SHA-256 of codes or values (little-endian) and

@@ -21,7 +21,7 @@ pub enum Level {
     Avx2,
     /// x86-64 with AVX-512 F, BW, DQ, VL, VBMI and VNNI, VAES, and all of AVX2's level. Used only
     /// where it is asked for, by name or by the environment, until its tests have passed on such a
-    /// machine (`docs/evidence/avx512.md`).
+    /// machine (`verification/avx512`).
     Avx512,
 }
 

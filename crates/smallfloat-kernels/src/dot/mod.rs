@@ -533,6 +533,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(smallfloat_arch = "scalar", ignore = "this machine has no such kernel")]
     fn vectors_are_used() {
         let all = Integers::new(&E4M3FN, &E4M3FN).expect("products fit");
         // 1.75 · −0.5, in units of 2^-18.
