@@ -236,8 +236,12 @@ impl Rooms {
             if module.is_empty() {
                 continue;
             }
-            for one in found.iter().filter(|one| !one.exported) {
+            for one in found {
                 let Some(mut path) = absolute(module, &one.path, &modules) else { continue };
+                // A module that re-exports its own children imports nothing.
+                if one.exported && path.starts_with(module) {
+                    continue;
+                }
                 let target = loop {
                     let length = (0..=path.len()).rev().find(|&n| modules.contains_key(&path[..n]));
                     let (target, rest) = path.split_at(length.expect("the root is a module"));
@@ -298,11 +302,15 @@ fn room(file: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     /// The circles of a made-up crate.
     fn circles(files: &[(&str, &str)]) -> Vec<String> {
-        let name = format!("rooms-{}-{}", std::process::id(), files.iter().map(|f| f.1.len()).sum::<usize>());
+        static CRATES: AtomicUsize = AtomicUsize::new(0);
+        let number = CRATES.fetch_add(1, Ordering::Relaxed);
+        let name = format!("rooms-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         for (path, text) in files {
             let path = folder.join(path);
@@ -355,6 +363,7 @@ mod tests {
         };
         assert_eq!(circles(&files("use crate::One; pub struct Two;")).len(), 2);
         assert_eq!(circles(&files("use crate::error::Error as E; pub struct Two(E);")).len(), 0);
+        assert_eq!(circles(&files("pub use crate::a::one::One; pub struct Two;")).len(), 2);
     }
 
     #[test]
