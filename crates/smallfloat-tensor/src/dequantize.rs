@@ -55,7 +55,7 @@ pub fn dequantize(
 ) -> Result<Dequantized> {
     if !dtype.is_wide_float() {
         let what = format!("can't dequantize to {dtype}: choose F64, F32, F16 or BF16");
-        return Err(Error::refused(None, None, what));
+        return Err(Error::option(what));
     }
     if !input.is_dir() {
         let view = View::open(input)?;

@@ -35,6 +35,8 @@ enum Kind {
     Unsupported { path: PathBuf, what: String },
     #[error("{}{what}", place(path.as_deref(), tensor.as_deref()))]
     Refused { path: Option<PathBuf>, tensor: Option<String>, what: String },
+    #[error("{what}")]
+    Option { what: String },
 }
 
 impl Error {
@@ -54,6 +56,11 @@ impl Error {
             tensor: tensor.map(str::to_owned),
             what: what.into(),
         })
+    }
+
+    /// An option, or options together, that are refused whatever the data is.
+    pub(crate) fn option(what: impl Into<String>) -> Self {
+        Self::new(Kind::Option { what: what.into() })
     }
 
     pub(crate) fn malformed(path: &Path, offset: Option<u64>, what: impl Into<String>) -> Self {
@@ -121,9 +128,15 @@ impl Error {
     }
 
     /// What was asked is refused: colliding names, data that doesn't fit the layout, values that
-    /// can't be used.
+    /// can't be used, or [options](Self::is_option).
     pub fn is_refused(&self) -> bool {
-        matches!(*self.0, Kind::Refused { .. })
+        matches!(*self.0, Kind::Refused { .. } | Kind::Option { .. })
+    }
+
+    /// An option, or options together, are refused whatever the data is: other options would do,
+    /// another file would not.
+    pub fn is_option(&self) -> bool {
+        matches!(*self.0, Kind::Option { .. })
     }
 
     /// The file that the error is about.
@@ -135,6 +148,7 @@ impl Error {
             | Kind::Malformed { path, .. }
             | Kind::Unsupported { path, .. } => Some(path),
             Kind::Refused { path, .. } => path.as_deref(),
+            Kind::Option { .. } => None,
         }
     }
 
@@ -210,7 +224,7 @@ fn at_byte(offset: Option<u64>) -> String {
 }
 
 pub(crate) fn refuse(error: impl std::fmt::Display) -> Error {
-    Error::refused(None, None, error.to_string())
+    Error::option(error.to_string())
 }
 
 /// Implements `Display` by the type's `name`, and `FromStr` by a list of its values; names are
@@ -280,5 +294,14 @@ mod tests {
         fn check<T: Send + Sync + 'static>() {}
         check::<Error>();
         assert_eq!(size_of::<Error>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn options_are_told_from_tensors() {
+        let option = "sideways".parse::<crate::BiasPolicy>().expect_err("no policy");
+        assert!(option.is_option() && option.is_refused() && option.tensor().is_none());
+        let tensor = Error::refused(Some(Path::new("a.npy")), Some("w"), "element 7 is NaN");
+        assert!(tensor.is_refused() && !tensor.is_option());
+        assert_eq!((tensor.path(), tensor.tensor()), (Some(Path::new("a.npy")), Some("w")));
     }
 }

@@ -205,7 +205,7 @@ mod tests {
                 let work = |(): &mut (), piece: u64| {
                     begun.fetch_add(1, Ordering::Relaxed);
                     if piece >= 100 {
-                        return Err(Error::refused(None, None, format!("piece {piece}")));
+                        return Err(Error::option(format!("piece {piece}")));
                     }
                     Ok(())
                 };
@@ -219,7 +219,7 @@ mod tests {
             assert_eq!((folded, error.to_string().contains("piece 100")), (100, true), "{error}");
             assert!(begun.into_inner() <= 100 + AHEAD * threads as u64);
         }
-        let fold = |piece| Err(Error::refused(None, None, format!("fold {piece}")));
+        let fold = |piece| Err(Error::option(format!("fold {piece}")));
         let error = with_threads(3, || ordered(50, || (), |(), piece| Ok(piece), fold).unwrap_err());
         assert!(error.to_string().contains("fold 0"), "{error}");
     }

@@ -58,7 +58,7 @@ impl Fp8Remap {
                 let what = format!(
                     "the container fp8 stores codes of cfloat8_1_4_3 and cfloat8_1_5_2; for {format} choose native or bf16"
                 );
-                Err(Error::refused(None, None, what))
+                Err(Error::option(what))
             }
         }
     }

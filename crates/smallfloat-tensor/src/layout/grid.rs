@@ -44,7 +44,7 @@ impl FromStr for Granularity {
             let what = format!(
                 "granularity `{text}` is not understood: write tensor, channel, block:N or block:RxC (sizes from 1)"
             );
-            Error::refused(None, None, what)
+            Error::option(what)
         };
         let size = |text: &str| text.parse().ok().filter(|&n: &u64| n > 0).ok_or_else(wrong);
         match text {

@@ -284,7 +284,7 @@ impl Scheme {
             _ => self.granularity.to_string(),
         };
         let what = format!("granularity {asked} is not what readers of {} know: use {right}", self.name);
-        Err(Error::refused(None, None, what))
+        Err(Error::option(what))
     }
 }
 

@@ -57,7 +57,7 @@ impl Share {
                 "`{text}` is no set of names that share a scale: write auto, none, or parts of names between commas, \
                  such as q_proj,k_proj,v_proj"
             );
-            return Err(Error::refused(None, None, what));
+            return Err(Error::option(what));
         }
         self.sets.push(names);
         Ok(self)

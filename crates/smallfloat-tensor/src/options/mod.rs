@@ -156,7 +156,7 @@ impl Options {
 
     /// Refuses contradictions before anything is read.
     pub(crate) fn check(&self) -> Result<()> {
-        let refused = |what: String| Err(Error::refused(None, None, what));
+        let refused = |what: String| Err(Error::option(what));
         if self.rounding.is_some_and(Rounding::is_stochastic) && self.seed.is_none() {
             return refused("stochastic rounding needs a seed, so that it can be reproduced".to_owned());
         }
@@ -198,7 +198,7 @@ impl Options {
 
     /// Granularity, scales, packing and container must make sense together.
     fn check_scales(&self) -> Result<()> {
-        let refused = |what: String| Err(Error::refused(None, None, what));
+        let refused = |what: String| Err(Error::option(what));
         let layout = self.layout()?;
         if layout.is_wide() {
             return refused(format!("{layout} is no small format: codes have at most 16 bits"));

@@ -77,7 +77,7 @@ fn word<T: PartialEq>(table: &[(&str, T)], value: &T) -> String {
 fn value<T: Copy>(what: &str, table: &[(&str, T)], word: &str) -> Result<T> {
     table.iter().find(|(known, _)| *known == word).map(|(_, value)| *value).ok_or_else(|| {
         let known = table.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
-        Error::refused(None, None, format!("{what} `{word}` is not known: one of {known}"))
+        Error::option(format!("{what} `{word}` is not known: one of {known}"))
     })
 }
 

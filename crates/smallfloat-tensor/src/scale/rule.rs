@@ -72,7 +72,7 @@ impl FromStr for ScaleRule {
     fn from_str(text: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|rule| rule.name() == text).ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            Error::refused(None, None, format!("scale rule `{text}` is not known: write one of {names}"))
+            Error::option(format!("scale rule `{text}` is not known: write one of {names}"))
         })
     }
 }
@@ -117,7 +117,7 @@ impl FromStr for GlobalScale {
     fn from_str(text: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|rule| rule.name() == text).ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            Error::refused(None, None, format!("global scale `{text}` is not known: write one of {names}"))
+            Error::option(format!("global scale `{text}` is not known: write one of {names}"))
         })
     }
 }
@@ -224,7 +224,7 @@ impl ScaleSpec {
         if format.is_wide() && *format != BINARY32 {
             let what =
                 format!("scales in {format} are not stored: choose a format of at most 16 bits or binary32");
-            return Err(Error::refused(None, None, what));
+            return Err(Error::option(what));
         }
         Ok(())
     }

@@ -108,7 +108,7 @@ pub fn apply(
         let count = plan.shards();
         let what =
             format!("there is no shard {shard}: the plan has {count}, 0 to {}", count.saturating_sub(1));
-        return Err(Error::refused(None, None, what));
+        return Err(Error::option(what));
     };
     let options = Options { verify, overwrite: true, ..plan.recipe.options()? };
     let views = plan.inputs.iter().map(|input| View::open(plan.input.join(&input.name)));
@@ -181,7 +181,7 @@ impl ShardReport {
         let (Some(output), Some(path), Some(planned)) =
             (plan.shard_path(shard), plan.report_path(shard), plan.shards.get(shard))
         else {
-            return Err(Error::refused(None, None, format!("there is no shard {shard}")));
+            return Err(Error::option(format!("there is no shard {shard}")));
         };
         let text = fs::read(&path).map_err(|e| Error::io("read", &path, e))?;
         let report: Self = serde_json::from_slice(&text)

@@ -292,7 +292,7 @@ fn amax(observation: Observation<'_>) -> Seen {
 }
 
 fn refused(what: String) -> Error {
-    Error::refused(None, None, what)
+    Error::option(what)
 }
 
 /// The state in words and integers.

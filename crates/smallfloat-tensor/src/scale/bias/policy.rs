@@ -96,7 +96,7 @@ impl FromStr for BiasPolicy {
                  :margin=M (0 to {MAX_MARGIN}); in training also delayed:history=N,margin=M, flags:patience=N and \
                  gradient:patience=N (N from 1 to {MAX_STEPS})"
             );
-            Error::refused(None, None, what)
+            Error::option(what)
         })
     }
 }
@@ -214,15 +214,15 @@ impl BiasPolicy {
                 "bias {self} learns from step to step, in training; for tensors of a file take auto, amax, percentile:P \
                  or a number"
             );
-            return Err(Error::refused(None, None, what));
+            return Err(Error::option(what));
         }
         if let Self::Fixed(bias) = self {
-            return spec.with_bias(bias).map_err(|e| Error::refused(None, None, e.to_string()));
+            return spec.with_bias(bias).map_err(|e| Error::option(e.to_string()));
         }
         let candidates = candidates(spec);
         let (Some(magnitudes), Some(&last)) = (magnitudes, candidates.last()) else {
             let what = format!("bias {self} needs the data's statistics and a format whose bias is free");
-            return Err(Error::refused(None, None, what));
+            return Err(Error::option(what));
         };
         if magnitudes.is_zero() {
             return Ok(default_bias(last));
