@@ -10,26 +10,30 @@ use smallfloat_kernels::{Decoder, Element};
 
 use crate::error::{Error, Result};
 use crate::file::dtype::Dtype;
+use crate::file::folder::OutputFolder;
 use crate::file::input::CHUNK_BYTES;
 use crate::file::npy::NpyWriter;
-use crate::file::sink::{Sink, SinkOptions, TensorSpec};
+use crate::file::sink::{Sealed, Sink, SinkOptions, TensorSpec};
 use crate::file::stream::{StoredCode, with_element};
 use crate::layout::container::foreign_metadata;
 use crate::layout::grid::PIECE_ELEMENTS;
 use crate::progress::{Progress, share_of};
-use crate::quantize::folder::{Ending, check_empty, make_folder};
 use crate::scale::rule::Scale;
 use crate::stored::open::Opened;
 use crate::stored::scaled::Scaled;
 use crate::stored::view::{Stored, TensorView, View, f64_decoder, nothing_quantized};
 
 /// What [`dequantize`] wrote.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Dequantized {
     /// The bytes of the files with tensors.
     pub bytes: u64,
     /// How many values the dtype does not hold, so that they were rounded, each once.
     pub rounded: u64,
+    /// What the input folder has and the output folder does not, as [`Report::not_copied`] says it.
+    ///
+    /// [`Report::not_copied`]: crate::Report::not_copied
+    pub not_copied: Vec<String>,
 }
 
 /// Writes a quantized file's tensors as `dtype` (F64, F32, F16 or BF16) into a safetensors file, or
@@ -63,31 +67,24 @@ pub fn dequantize(
         if output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
             return to_npy(&view, output, dtype, rounding, overwrite, progress);
         }
-        return to_file(&view, output, dtype, rounding, overwrite, progress);
+        let (dequantized, sealed) = sealed_file(&view, output, dtype, rounding, overwrite, progress)?;
+        sealed.commit()?;
+        return Ok(dequantized);
     }
     let opened = Opened::new(input)?;
     start(&opened.views, input, progress)?;
-    let extra_files = opened.extra_files.as_ref();
     opened.check_output(output)?;
-    check_empty(output, overwrite)?;
-    make_folder(output)?;
-    let mut all = Dequantized::default();
+    let folder = OutputFolder::create(output, &opened.files, overwrite)?;
+    let (mut all, mut finished) = (Dequantized::default(), Vec::new());
     for (name, view) in opened.files.iter().zip(&opened.views) {
-        let of_file = to_file(view, &output.join(name), dtype, rounding, overwrite, progress)?;
+        let path = output.join(name);
+        let (of_file, sealed) = sealed_file(view, &path, dtype, rounding, overwrite, progress)?;
+        finished.push(sealed.into_file());
         all.bytes += of_file.bytes;
         all.rounded += of_file.rounded;
     }
-    let ending = Ending {
-        input,
-        output,
-        files: &opened.files,
-        others: extra_files.map_or(&[], |extra_files| &extra_files.others),
-        index: extra_files.is_some_and(|extra_files| extra_files.has_index),
-        config: true,
-        quantization_config: None,
-        overwrite,
-    };
-    ending.write()?;
+    opened.ending(output, None, overwrite).publish(folder, finished)?;
+    all.not_copied = opened.not_copied().to_vec();
     Ok(all)
 }
 
@@ -101,14 +98,15 @@ fn start(views: &[View], input: &Path, progress: &mut dyn FnMut(Progress<'_>)) -
     Ok(())
 }
 
-fn to_file(
+/// The file of a view, whole and not yet in place.
+fn sealed_file(
     view: &View,
     output: &Path,
     dtype: Dtype,
     rounding: Option<Rounding>,
     overwrite: bool,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Dequantized> {
+) -> Result<(Dequantized, Sealed)> {
     let specs = view.tensors().iter().map(|tensor| {
         TensorSpec::new(&tensor.info.name, out_dtype(tensor, dtype), tensor.info.shape.clone())
     });
@@ -121,8 +119,7 @@ fn to_file(
         rounded += write(view, tensor, dtype, rounding, progress, &mut |bytes| sink.append(slot, bytes))?;
     }
     let bytes = sink.file_len();
-    sink.finish()?;
-    Ok(Dequantized { bytes, rounded })
+    Ok((Dequantized { bytes, rounded, ..Dequantized::default() }, sink.seal(None)?))
 }
 
 /// The dtype of a tensor's output: only codes change theirs.
@@ -152,7 +149,7 @@ fn to_npy(
         writer.append(piece)
     })?;
     writer.finish()?;
-    Ok(Dequantized { bytes, rounded })
+    Ok(Dequantized { bytes, rounded, ..Dequantized::default() })
 }
 
 /// Streams one tensor's bytes in the output's dtype, and tells how many values were rounded.

@@ -152,6 +152,26 @@ impl Error {
         }
     }
 
+    /// The error with another path, where it is about `from`: for a file that users know by another
+    /// name.
+    #[must_use]
+    pub fn renamed(mut self, from: &Path, to: &Path) -> Self {
+        match &mut *self.0 {
+            Kind::Io { path, .. }
+            | Kind::NoSpace { path, .. }
+            | Kind::Exists { path }
+            | Kind::Malformed { path, .. }
+            | Kind::Unsupported { path, .. }
+            | Kind::Refused { path: Some(path), .. }
+                if path == from =>
+            {
+                *path = to.to_path_buf();
+            }
+            _ => {}
+        }
+        self
+    }
+
     /// The tensor that the error is about.
     pub fn tensor(&self) -> Option<&str> {
         match &*self.0 {

@@ -124,6 +124,10 @@ pub struct Report {
     /// for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantization_config: Option<serde_json::Value>,
+    /// What the input folder has and the output folder does not, sorted, each as a quoted name and
+    /// the reason: hidden files, folders, links to nothing, other forms of the model.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_copied: Vec<String>,
 }
 
 impl Report {
@@ -137,6 +141,7 @@ impl Report {
             bytes_in: 0,
             bytes_out: 0,
             quantization_config: None,
+            not_copied: Vec::new(),
         }
     }
 }

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use common::{File, Fixture, Random, Tensor, WIDE, options, quantized, sha256};
 use serde_json::{Value, json};
 use smallfloat::{Format, Rounding};
-use smallfloat_tensor::{CHUNK_BYTES, Dtype, Source, Stored, View, compare, dequantize, quantize, verify};
+use smallfloat_tensor::{
+    CHUNK_BYTES, Dtype, Scheme, Source, Stored, View, compare, dequantize, quantize, verify,
+};
 
 const BF16: safetensors::Dtype = safetensors::Dtype::BF16;
 const F16: safetensors::Dtype = safetensors::Dtype::F16;
@@ -245,7 +247,7 @@ fn verify_refuses_metadata_that_does_not_fit() {
             file.metadata.insert("smallfloat.version".into(), version.into());
         });
     }
-    spoiled.refused(None, "is no quantized file", |file| {
+    spoiled.refused(None, "keys of a container and no `smallfloat.version`", |file| {
         file.metadata.remove("smallfloat.version");
     });
     spoiled.refused(name, "is in the container's metadata and not in the file", |file| {
@@ -494,4 +496,82 @@ fn what_is_quantized_already_is_decoded_first() {
     assert_eq!(File::read(&again).tensors, File::read(&direct).tensors);
     // What it was quantized from at first is remembered.
     assert_eq!(File::read(&again).entries()["w.F16"]["source_dtype"], "F16");
+}
+
+/// Changes the entries of a container under its record, which is written anew: what is left to be
+/// checked is whether the entries fit the tensors.
+fn with_entries(path: &std::path::Path, change: impl Fn(&mut serde_json::Value)) {
+    let mut file = File::read(path);
+    file.metadata.remove("smallfloat.record");
+    let mut entries = file.entries();
+    change(&mut entries);
+    file.set_entries(&entries);
+    file.write(path);
+}
+
+#[test]
+fn what_is_verified_can_be_dequantized_to_as_many_elements() {
+    let numbers: Vec<f64> = (0..4096).map(|i| f64::from(i % 97) * 0.03 - 1.0).collect();
+    let file = File::of([("w", Tensor::of(F32, &numbers).shaped(&[64, 64]))]);
+    let shapes = [
+        json!([]),
+        json!([64]),
+        json!([128, 64]),
+        json!([32, 64]),
+        json!([64, 32]),
+        json!([4096]),
+        json!([64, 64, 2]),
+        json!([0, 64]),
+        json!([u64::MAX, u64::MAX]),
+    ];
+    for packed in [false, true] {
+        for shape in &shapes {
+            let fixture = Fixture::new(&file);
+            let options =
+                if packed { "mxfp4".parse::<Scheme>().unwrap().options() } else { options("cfloat8_1_4_3") };
+            fixture.quantize(&options).unwrap();
+            with_entries(&fixture.output, |entries| entries["w"]["shape"] = shape.clone());
+            let wide = fixture.folder.path().join("wide.safetensors");
+            let verified = verify(&fixture.output);
+            if verified.is_ok() {
+                back(&fixture.output, &wide, Dtype::F32, None).unwrap();
+                let elements: usize = File::read(&wide).tensors["w"].shape.iter().product();
+                assert_eq!(elements, 4096, "{shape}, packed: {packed}");
+                // A vector of as many codes is another packing of the same bytes; it has its own
+                // groups of 32.
+                assert!(packed && *shape == json!([4096]), "{shape} is not the tensor's, packed: {packed}");
+            } else {
+                back(&fixture.output, &wide, Dtype::F32, None).unwrap_err();
+                View::open(&fixture.output).unwrap_err();
+            }
+        }
+    }
+}
+
+#[test]
+fn keys_of_a_container_are_all_there_and_no_others() {
+    let fixture = Fixture::new(&model());
+    fixture.quantize(&options("cfloat8_1_4_3")).unwrap();
+    let whole = File::read(&fixture.output);
+    assert_eq!(verify(&fixture.output).unwrap().without_record, 0);
+    for key in ["smallfloat.version", "smallfloat.tensors", "smallfloat.record"] {
+        for bit in 0..8 * key.len() {
+            let mut changed = key.as_bytes().to_vec();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            let Ok(changed) = String::from_utf8(changed) else { continue };
+            let mut file = whole.clone();
+            let value = file.metadata.remove(key).unwrap();
+            file.metadata.insert(changed.clone(), value);
+            file.write(&fixture.output);
+            match verify(&fixture.output) {
+                // A key that is not ours at all: the file says that it has no record.
+                Ok(verified) => assert_eq!(
+                    (key, verified.records, verified.without_record),
+                    ("smallfloat.record", 0, 1),
+                    "{changed}"
+                ),
+                Err(error) => assert!(error.is_refused() || error.is_malformed(), "{changed}: {error}"),
+            }
+        }
+    }
 }

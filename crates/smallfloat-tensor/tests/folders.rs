@@ -115,7 +115,8 @@ fn folders_that_do_not_hold_together() {
     let error = verify(&folder("q")).unwrap_err();
     assert!(error.to_string().contains("is in `b.safetensors` and in `c.safetensors`"), "{error}");
     fs::remove_file(folder("q/c.safetensors")).unwrap();
-    verify(&folder("q")).unwrap();
+    let error = verify(&folder("q")).unwrap_err();
+    assert!(error.to_string().contains("incomplete: it has 2 files of tensors and no"), "{error}");
     let index = json!({ "weight_map": { "l.0.weight": "b.safetensors" } });
     fs::write(folder("q/model.safetensors.index.json"), index.to_string()).unwrap();
     assert!(verify(&folder("q")).unwrap_err().to_string().contains("the index says otherwise"));

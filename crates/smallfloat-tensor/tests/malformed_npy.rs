@@ -4,7 +4,7 @@
 mod corpus;
 
 use corpus::npy::{cases, file};
-use corpus::{BiasDecision, documented, export, recorded, sha256};
+use corpus::{Verdict, documented, export, recorded, sha256};
 use smallfloat_tensor::Source;
 
 /// What NumPy made of the same bytes, `numpy.load` without pickles.
@@ -29,8 +29,8 @@ fn numpy_differs_only_where_the_documentation_says() {
         let (digest, numpy) = recorded.get(case.name).expect(case.name);
         assert_eq!(*digest, sha256(&case.bytes), "{}: run verification/reference-readers", case.name);
         match case.verdict {
-            BiasDecision::Read => assert_eq!(*numpy, [true], "{}", case.name),
-            BiasDecision::Malformed { .. } if *numpy == [true] => stricter.push(case.name),
+            Verdict::Read => assert_eq!(*numpy, [true], "{}", case.name),
+            Verdict::Malformed { .. } if *numpy == [true] => stricter.push(case.name),
             _ => {}
         }
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use corpus::safetensors::cases;
-use corpus::{BiasDecision, documented, export, recorded, sha256};
+use corpus::{Verdict, documented, export, recorded, sha256};
 use smallfloat_tensor::Source;
 
 /// What the Python reader made of the same bytes: from memory, and opened as a file.
@@ -20,7 +20,7 @@ fn each_file_gets_its_verdict() {
     export("safetensors", &cases);
     let names: BTreeSet<_> = cases.iter().map(|case| case.name).collect();
     assert_eq!(names.len(), cases.len(), "names are unique");
-    let refused = cases.iter().filter(|case| case.verdict != BiasDecision::Read).count();
+    let refused = cases.iter().filter(|case| case.verdict != Verdict::Read).count();
     assert!(refused >= 100, "{refused} refused files");
     let answer = |bytes: &[u8]| Source::from_bytes("case.safetensors", bytes.to_vec());
     let wrong: Vec<_> = cases.iter().filter_map(|case| case.check(answer(&case.bytes))).collect();
@@ -46,7 +46,7 @@ fn the_reference_readers_differ_only_where_the_documentation_says() {
     let recorded = recorded(PYTHON);
     let mut stricter = Vec::new();
     for case in cases() {
-        let read_here = case.verdict == BiasDecision::Read;
+        let read_here = case.verdict == Verdict::Read;
         let rust = safetensors::SafeTensors::deserialize(&case.bytes).is_ok();
         let (digest, python) = recorded.get(case.name).expect(case.name);
         assert_eq!(*digest, sha256(&case.bytes), "{}: run verification/reference-readers", case.name);
@@ -63,4 +63,20 @@ fn the_reference_readers_differ_only_where_the_documentation_says() {
     }
     assert_eq!(documented("stricter than safetensors"), stricter);
     assert_eq!(recorded.len(), cases().len(), "the table has no other files");
+}
+
+#[test]
+fn shapes_have_at_most_64_dimensions() {
+    for (dimensions, fits) in [(64, true), (65, false), (100_000, false)] {
+        let shape = vec!["1"; dimensions].join(",");
+        let header = format!(r#"{{"w":{{"dtype":"U8","shape":[{shape}],"data_offsets":[0,1]}}}}"#);
+        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(header.bytes());
+        bytes.push(7);
+        let opened = smallfloat_tensor::Source::from_bytes("w.safetensors", bytes);
+        match opened {
+            Ok(source) => assert!(fits && source.tensors()[0].shape.len() == 64),
+            Err(error) => assert!(!fits && error.to_string().contains("64 dimensions"), "{error}"),
+        }
+    }
 }

@@ -196,7 +196,7 @@ fn promises_allocate_nothing() {
         (false, shape("99999999999")),
         (false, shape("0,4294967296,4294967296")),
         (false, shape(&many(&|_| "1".into()))),
-        (true, shape(&many(&|_| "0".into()))),
+        (false, shape(&many(&|_| "0".into()))),
         (true, safetensors(format!("{{{}}}", many(&empty)))),
         (true, safetensors(format!(r#"{{"__metadata__":{{{}}}}}"#, many(&|i| format!(r#""{i:x}":"""#))))),
         (false, safetensors(many(&|_| "[".into()))),

@@ -257,7 +257,7 @@ fn missing_and_corrupted_shards_are_named() {
         apply(&plan, shard, true, &mut |_| ()).unwrap();
     }
     let message = incomplete(true);
-    assert!(message.contains("2 of 7 shards") && message.contains("(again): 2,5; shard 2: cannot read"));
+    assert!(message.contains("2 of 7 shards") && message.contains("(again): 2,5; shard 2: cannot open"));
     assert!(!plan.output().join("config.json").exists());
     for shard in [2, 5] {
         apply(&plan, shard, false, &mut |_| ()).unwrap();

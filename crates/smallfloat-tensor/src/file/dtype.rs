@@ -5,6 +5,9 @@
 
 use crate::error::by_name;
 
+/// The most dimensions of a tensor that are read or written: as many as NumPy has.
+pub(crate) const MAX_DIMENSIONS: usize = 64;
+
 macro_rules! dtypes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $bits:literal;)*) => {
         /// An element type of a safetensors file.

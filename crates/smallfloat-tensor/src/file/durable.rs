@@ -22,6 +22,8 @@ use tempfile::{Builder, NamedTempFile};
 
 use crate::error::{Error, Result, quoted_path};
 use crate::file::input::{read_exact_at, write_all_at};
+use crate::file::temporaries;
+use crate::file::temporaries::Registered;
 
 /// What marks a temporary of ours, between the destination's name and the random part.
 const MARK: &str = ".smallfloat-";
@@ -36,6 +38,7 @@ const KEPT_NAME: usize = 200;
 #[derive(Debug)]
 pub struct DurableFile {
     temporary: NamedTempFile,
+    registered: Registered,
     /// Where the file goes, symbolic links followed.
     target: PathBuf,
     /// The path as given, for messages.
@@ -64,13 +67,14 @@ impl DurableFile {
         // What a plain file would get: the kernel takes the umask off.
         #[cfg(unix)]
         builder.permissions(<Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
-        let temporary =
-            builder.tempfile_in(folder).map_err(|e| Error::io("make a temporary file beside", path, e))?;
+        let (temporary, registered) =
+            temporaries::make(|| builder.tempfile_in(folder), |file| file.path().to_path_buf())
+                .map_err(|e| Error::io("make a temporary file beside", path, e))?;
         // The system lets go of it when we die. Where there are no locks, `leftovers` names live
         // files too.
         #[cfg(unix)]
         let _ = temporary.as_file().try_lock();
-        Ok(Self { temporary, target, path: path.to_path_buf(), overwrite, end: 0 })
+        Ok(Self { temporary, registered, target, path: path.to_path_buf(), overwrite, end: 0 })
     }
 
     /// The path that the file will have.
@@ -145,12 +149,15 @@ impl DurableFile {
         }
         self.sync()?;
         let folder = folder_of(&self.target).to_path_buf();
-        let Self { temporary, target, path, overwrite, .. } = self;
-        let renamed = if overwrite {
-            replace(temporary, &target)
-        } else {
-            temporary.persist_noclobber(&target).map(drop).map_err(|e| e.error)
-        };
+        let Self { temporary, registered, target, path, overwrite, .. } = self;
+        let renamed = temporaries::uninterrupted(|| {
+            if overwrite {
+                replace(temporary, &target)
+            } else {
+                temporary.persist_noclobber(&target).map(drop).map_err(|e| e.error)
+            }
+        });
+        drop(registered);
         renamed.map_err(|e| match e.kind() {
             io::ErrorKind::AlreadyExists => Error::exists(&path),
             _ => Error::io("rename the finished temporary file to", &path, e),
@@ -201,9 +208,9 @@ pub fn write_file_durably(path: impl AsRef<Path>, bytes: &[u8], overwrite: bool)
     file.commit()
 }
 
-/// The temporary files that killed runs left beside the output `path`, sorted: nobody works on
-/// them, they may be removed. On file systems without locks, the file of a run that is still at
-/// work is among them.
+/// The temporary files that killed runs left beside the output `path`, or, where that is a folder,
+/// in it: sorted. Nobody works on them, they may be removed. On file systems without locks, the
+/// file of a run that is still at work is among them.
 ///
 /// # Errors
 ///
@@ -211,17 +218,27 @@ pub fn write_file_durably(path: impl AsRef<Path>, bytes: &[u8], overwrite: bool)
 pub fn leftovers(path: impl AsRef<Path>) -> Result<Vec<PathBuf>> {
     let path = path.as_ref();
     let target = resolve(path)?;
-    let prefix = temporary_prefix(&target.file_name().unwrap_or_default().to_string_lossy());
+    let (folder, prefix) = if target.is_dir() {
+        (&*target, None)
+    } else {
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        (folder_of(&target), Some(temporary_prefix(&name)))
+    };
     let listing = |e| Error::io("list the folder of", path, e);
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder_of(&target)).map_err(listing)? {
+    for entry in fs::read_dir(folder).map_err(listing)? {
         let entry = entry.map_err(listing)?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
+        let of_ours = match &prefix {
+            Some(prefix) => name.strip_prefix(&**prefix),
+            None => name.strip_prefix('.').and_then(|rest| Some(rest.rsplit_once(MARK)?.1)),
+        };
         // The random part has no dots, so the names of other outputs don't match.
-        let random = name.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(SUFFIX));
+        let random = of_ours.and_then(|rest| rest.strip_suffix(SUFFIX));
         if random
             .is_some_and(|random| !random.is_empty() && random.bytes().all(|b| b.is_ascii_alphanumeric()))
+            && entry.file_type().is_ok_and(|kind| kind.is_file())
             && !is_locked(&entry.path())
         {
             found.push(entry.path());
@@ -328,7 +345,7 @@ fn check_target(path: &Path, target: &Path, overwrite: bool) -> Result<()> {
 }
 
 #[cfg(unix)]
-fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     match File::open(folder)?.sync_all() {
         // Some file systems can't flush a folder and say so in one of these ways.
         Err(e) if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
@@ -337,7 +354,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn sync_folder(_folder: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 

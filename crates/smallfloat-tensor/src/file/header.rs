@@ -14,7 +14,7 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAcces
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::error::quoted;
-use crate::file::dtype::Dtype;
+use crate::file::dtype::{Dtype, MAX_DIMENSIONS};
 
 /// The key that holds free text instead of a tensor.
 pub(crate) const METADATA: &str = "__metadata__";
@@ -218,7 +218,12 @@ impl<'de> Deserialize<'de> for Shape {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Shape, A::Error> {
                 let mut shape = Vec::new();
-                while let Some(TensorScale(dimension)) = items.next_element()? {
+                while let Some(WholeNumber(dimension)) = items.next_element()? {
+                    if shape.len() == MAX_DIMENSIONS {
+                        return Err(de::Error::custom(format_args!(
+                            "`shape` has more than {MAX_DIMENSIONS} dimensions"
+                        )));
+                    }
                     shape.push(dimension);
                 }
                 Ok(Shape(shape))
@@ -241,9 +246,9 @@ impl<'de> Deserialize<'de> for Offsets {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Offsets, A::Error> {
-                let TensorScale(begin) =
+                let WholeNumber(begin) =
                     items.next_element()?.ok_or_else(|| de::Error::invalid_length(0, &self))?;
-                let TensorScale(end) =
+                let WholeNumber(end) =
                     items.next_element()?.ok_or_else(|| de::Error::invalid_length(1, &self))?;
                 if items.next_element::<IgnoredAny>()?.is_some() {
                     return Err(de::Error::invalid_length(3, &self));
@@ -256,20 +261,20 @@ impl<'de> Deserialize<'de> for Offsets {
 }
 
 /// A whole number of at most 64 bits, written as an integer.
-struct TensorScale(u64);
+struct WholeNumber(u64);
 
-impl<'de> Deserialize<'de> for TensorScale {
+impl<'de> Deserialize<'de> for WholeNumber {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Number;
         impl Visitor<'_> for Number {
-            type Value = TensorScale;
+            type Value = WholeNumber;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a whole number from 0 to 18446744073709551615")
             }
 
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<TensorScale, E> {
-                Ok(TensorScale(value))
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<WholeNumber, E> {
+                Ok(WholeNumber(value))
             }
         }
         deserializer.deserialize_u64(Number)

@@ -4,13 +4,14 @@
 //! open file stays the file that it was: an output renamed over the same path does not disturb it.
 
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::{fs, io};
 
 use crate::error::{Error, Result};
 use crate::file::dtype;
 use crate::file::dtype::Dtype;
+use crate::file::side::open_regular;
 
 /// A good size for the buffer of a streaming read: large enough to be fast, small enough to hold
 /// one for each thread.
@@ -33,8 +34,11 @@ pub struct TensorInfo {
 
 impl TensorInfo {
     /// The number of elements.
+    ///
+    /// # Panics
+    /// For a shape of more than 2^64 elements, which no file that is open has.
     pub fn elements(&self) -> u64 {
-        dtype::elements(&self.shape).unwrap_or(0)
+        dtype::elements(&self.shape).expect("shapes are checked when a file is opened")
     }
 }
 
@@ -75,25 +79,26 @@ enum Data {
 
 impl Input {
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        // Asked before opening: to open a pipe would wait for its writer.
-        let kind = fs::metadata(path).map_err(|e| Error::io("open", path, e))?;
-        if kind.is_dir() {
-            return Err(Error::unsupported(path, "this is a folder; name a .safetensors or .npy file"));
-        }
-        if !kind.is_file() {
-            return Err(Error::unsupported(
-                path,
-                "this is not a regular file; copy its content to a file and name that",
-            ));
-        }
-        let file = File::open(path).map_err(|e| Error::io("open", path, e))?;
-        let len = file.metadata().map_err(|e| Error::io("open", path, e))?.len();
+        let (file, len) = open_regular(path)?;
         Ok(Self { path: path.to_path_buf(), data: Data::File(file), len })
     }
 
     /// Bytes in memory; `path` is what errors call them.
     pub(crate) fn from_bytes(path: &Path, bytes: Vec<u8>) -> Self {
         Self { path: path.to_path_buf(), len: bytes.len() as u64, data: Data::Bytes(bytes) }
+    }
+
+    /// The beginning of a file of unknown length, of which no more than these bytes can be read.
+    pub(crate) fn beginning(path: &Path, bytes: Vec<u8>) -> Self {
+        Self { path: path.to_path_buf(), len: u64::MAX, data: Data::Bytes(bytes) }
+    }
+
+    /// The bytes of an input in memory.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match &self.data {
+            Data::Bytes(bytes) => bytes,
+            Data::File(_) => &[],
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -248,6 +253,7 @@ pub(crate) fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn input(bytes: &[u8]) -> (tempfile::TempDir, Input) {
         let dir = tempfile::tempdir().unwrap();

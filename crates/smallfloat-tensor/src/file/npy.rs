@@ -43,72 +43,39 @@ impl Npy {
         Self::from_input(Input::open(path.as_ref())?)
     }
 
+    /// Where the header ends, by the first bytes of a file; `None` if they can't begin one.
+    pub(crate) fn header_end(begin: &[u8]) -> Option<u64> {
+        let length = |bytes: &[u8]| bytes.iter().rev().fold(0, |length, &byte| length << 8 | u64::from(byte));
+        let end = match begin.get(6)? {
+            1 => 10 + length(begin.get(8..10)?),
+            _ => 12 + length(begin.get(8..12)?),
+        };
+        (end <= 12 + MAX_HEADER_BYTES).then_some(end)
+    }
+
+    /// The length that the header promises for the whole file.
+    pub(crate) fn promised_len(input: &Input) -> Result<u64> {
+        let array = read_array(input)?;
+        array.data_at.checked_add(array.len).ok_or_else(|| {
+            Error::malformed(input.path(), None, format!("no file has {} bytes of data", array.len))
+        })
+    }
+
     pub(crate) fn from_input(input: Input) -> Result<Self> {
         let path = input.path();
-        let malformed = |offset: u64, what: String| Error::malformed(path, Some(offset), what);
-        if input.len() < 10 {
-            let what =
-                format!("an .npy file begins with at least 10 bytes, this one ends after {}", input.len());
-            return Err(malformed(input.len(), what));
-        }
-        let mut start = [0; 10];
-        input.read_exact_at(0, &mut start)?;
-        if !start.starts_with(MAGIC) {
-            return Err(malformed(0, "an .npy file begins with `\\x93NUMPY`".into()));
-        }
-        let (header_at, header_len) = match (start[6], start[7]) {
-            (1, 0) => (10, u64::from(u16::from_le_bytes([start[8], start[9]]))),
-            (2 | 3, 0) => {
-                let mut length = [0; 4];
-                if input.len() < 12 {
-                    return Err(malformed(input.len(), "the file ends within the header length".into()));
-                }
-                input.read_exact_at(8, &mut length)?;
-                (12, u64::from(u32::from_le_bytes(length)))
-            }
-            (major, minor) => {
-                let what = format!(".npy version {major}.{minor} is unknown; 1.0, 2.0 and 3.0 are read");
-                return Err(Error::unsupported(path, what));
-            }
-        };
-        if header_len > MAX_HEADER_BYTES {
-            let what =
-                format!("the header length {header_len} is above the limit of {MAX_HEADER_BYTES} bytes");
-            return Err(malformed(8, what));
-        }
-        let data_at = header_at + header_len;
-        if data_at > input.len() {
-            let rest = input.len() - header_at;
-            return Err(malformed(
-                8,
-                format!("the header length {header_len} is more than the {rest} bytes that follow"),
-            ));
-        }
-        let mut text = vec![0; usize::try_from(header_len).unwrap_or(usize::MAX)];
-        input.read_exact_at(header_at, &mut text)?;
-        let header = npy_header::parse(&text).map_err(|fault| match fault {
-            Fault::Malformed { offset, what } => {
-                malformed(header_at + offset as u64, format!("bad header: {what}"))
-            }
-            Fault::Unsupported(what) => Error::unsupported(path, what),
-        })?;
-        let dtype = dtype_of(&header.descr).map_err(|what| Error::unsupported(path, what))?;
-        if header.fortran_order {
-            let what = "the array is in Fortran order; save it in C order with numpy.save(name, numpy.ascontiguousarray(a))";
-            return Err(Error::unsupported(path, what));
-        }
-        let len = byte_len(dtype, &header.shape).map_err(|what| malformed(header_at, what))?;
+        let Array { dtype, shape, data_at, len } = read_array(&input)?;
         let have = input.len() - data_at;
         if have != len {
             let trouble =
                 if have < len { "the file is truncated" } else { "the file goes on after the array" };
-            return Err(malformed(
-                data_at,
+            return Err(Error::malformed(
+                path,
+                Some(data_at),
                 format!("{trouble}: {have} bytes of data where the shape takes {len}"),
             ));
         }
         let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        let tensor = TensorInfo { name, dtype, shape: header.shape, offset: data_at, len };
+        let tensor = TensorInfo { name, dtype, shape, offset: data_at, len };
         Ok(Self { input, tensor })
     }
 
@@ -125,6 +92,70 @@ impl Npy {
     pub(crate) fn input(&self) -> &Input {
         &self.input
     }
+}
+
+/// What the header says of the array, and where its data lies.
+struct Array {
+    dtype: Dtype,
+    shape: Vec<u64>,
+    data_at: u64,
+    len: u64,
+}
+
+fn read_array(input: &Input) -> Result<Array> {
+    let path = input.path();
+    let malformed = |offset: u64, what: String| Error::malformed(path, Some(offset), what);
+    if input.len() < 10 {
+        let what = format!("an .npy file begins with at least 10 bytes, this one ends after {}", input.len());
+        return Err(malformed(input.len(), what));
+    }
+    let mut start = [0; 10];
+    input.read_exact_at(0, &mut start)?;
+    if !start.starts_with(MAGIC) {
+        return Err(malformed(0, "an .npy file begins with `\\x93NUMPY`".into()));
+    }
+    let (header_at, header_len) = match (start[6], start[7]) {
+        (1, 0) => (10, u64::from(u16::from_le_bytes([start[8], start[9]]))),
+        (2 | 3, 0) => {
+            let mut length = [0; 4];
+            if input.len() < 12 {
+                return Err(malformed(input.len(), "the file ends within the header length".into()));
+            }
+            input.read_exact_at(8, &mut length)?;
+            (12, u64::from(u32::from_le_bytes(length)))
+        }
+        (major, minor) => {
+            let what = format!(".npy version {major}.{minor} is unknown; 1.0, 2.0 and 3.0 are read");
+            return Err(Error::unsupported(path, what));
+        }
+    };
+    if header_len > MAX_HEADER_BYTES {
+        let what = format!("the header length {header_len} is above the limit of {MAX_HEADER_BYTES} bytes");
+        return Err(malformed(8, what));
+    }
+    let data_at = header_at + header_len;
+    if data_at > input.len() {
+        let rest = input.len() - header_at;
+        return Err(malformed(
+            8,
+            format!("the header length {header_len} is more than the {rest} bytes that follow"),
+        ));
+    }
+    let mut text = vec![0; usize::try_from(header_len).unwrap_or(usize::MAX)];
+    input.read_exact_at(header_at, &mut text)?;
+    let header = npy_header::parse(&text).map_err(|fault| match fault {
+        Fault::Malformed { offset, what } => {
+            malformed(header_at + offset as u64, format!("bad header: {what}"))
+        }
+        Fault::Unsupported(what) => Error::unsupported(path, what),
+    })?;
+    let dtype = dtype_of(&header.descr).map_err(|what| Error::unsupported(path, what))?;
+    if header.fortran_order {
+        let what = "the array is in Fortran order; save it in C order with numpy.save(name, numpy.ascontiguousarray(a))";
+        return Err(Error::unsupported(path, what));
+    }
+    let len = byte_len(dtype, &header.shape).map_err(|what| malformed(header_at, what))?;
+    Ok(Array { dtype, shape: header.shape, data_at, len })
 }
 
 /// NumPy's types that have a name here, little-endian.
@@ -248,7 +279,7 @@ mod tests {
             (Dtype::U8, vec![]),
             (Dtype::U16, vec![5]),
             (Dtype::F32, vec![0, 4]),
-            (Dtype::U8, vec![1; 40_000]),
+            (Dtype::U8, vec![1; 64]),
         ] {
             let path = dir.path().join("a.b.npy");
             let bytes: Vec<u8> = (0..byte_len(dtype, &shape).unwrap()).map(|i| i.to_le_bytes()[0]).collect();

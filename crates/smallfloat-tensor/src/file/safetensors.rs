@@ -13,8 +13,8 @@
 use std::path::Path;
 
 use crate::error::{Error, Result, quoted};
-use crate::file::dtype::Dtype;
-use crate::file::header::RawTensor;
+use crate::file::dtype::{Dtype, MAX_DIMENSIONS};
+use crate::file::header::{RawHeader, RawTensor};
 use crate::file::input::{Input, TensorInfo};
 use crate::file::{dtype, header};
 
@@ -40,19 +40,24 @@ impl SafeTensors {
         Self::from_input(Input::open(path.as_ref())?)
     }
 
+    /// Where the header ends, by the first bytes of a file; `None` if they can't begin one.
+    pub(crate) fn header_end(begin: &[u8]) -> Option<u64> {
+        let length = u64::from_le_bytes(*begin.first_chunk()?);
+        (2..=MAX_HEADER_BYTES).contains(&length).then_some(8 + length)
+    }
+
+    /// The length that the header promises for the whole file.
+    pub(crate) fn promised_len(input: &Input) -> Result<u64> {
+        let (header, data_start) = parse_header(input)?;
+        let end = header.tensors.iter().map(|(_, tensor)| tensor.end).max().unwrap_or(0);
+        data_start.checked_add(end).ok_or_else(|| {
+            Error::malformed(input.path(), None, format!("bad header: no file has {end} bytes of data"))
+        })
+    }
+
     pub(crate) fn from_input(input: Input) -> Result<Self> {
-        let (json, data_start) = read_header(&input)?;
+        let (raw, data_start) = parse_header(&input)?;
         let path = input.path();
-        let raw = header::parse(&json).map_err(|fault| {
-            let offset = fault.offset.map(|offset| 8 + offset as u64);
-            Error::malformed_tensor(
-                path,
-                fault.tensor.as_deref(),
-                offset,
-                format!("bad header: {}", fault.what),
-            )
-        })?;
-        drop(json);
         let data_len = input.len() - data_start;
         let mut tensors = Vec::with_capacity(raw.tensors.len());
         for (name, tensor) in raw.tensors {
@@ -87,6 +92,17 @@ impl SafeTensors {
     pub(crate) fn input(&self) -> &Input {
         &self.input
     }
+}
+
+/// The header, its numbers not yet held against each other, and where the data begins.
+fn parse_header(input: &Input) -> Result<(RawHeader, u64)> {
+    let (json, data_start) = read_header(input)?;
+    let header = header::parse(&json).map_err(|fault| {
+        let offset = fault.offset.map(|offset| 8 + offset as u64);
+        let what = format!("bad header: {}", fault.what);
+        Error::malformed_tensor(input.path(), fault.tensor.as_deref(), offset, what)
+    })?;
+    Ok((header, data_start))
 }
 
 /// The JSON text without its padding, and where the data begins.
@@ -174,6 +190,12 @@ fn check_tensor(
 
 /// The bytes that a shape takes, or why it can't have any.
 pub(crate) fn byte_len(dtype: Dtype, shape: &[u64]) -> Result<u64, String> {
+    if shape.len() > MAX_DIMENSIONS {
+        return Err(format!(
+            "its shape has {} dimensions, at most {MAX_DIMENSIONS} are read and written",
+            shape.len()
+        ));
+    }
     let elements = dtype::elements(shape)
         .ok_or_else(|| format!("shape {} has more elements than 64 bits can count", shape_text(shape)))?;
     dtype.byte_len(elements).ok_or_else(|| {

@@ -357,6 +357,11 @@ impl Sealed {
     pub fn commit(self) -> Result<()> {
         self.file.commit()
     }
+
+    /// The file, to be committed with others.
+    pub(crate) fn into_file(self) -> DurableFile {
+        self.file
+    }
 }
 
 impl State {

@@ -16,10 +16,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use smallfloat::{Format, FormatSpec};
 
-use crate::error::{Error, Result, refuse};
+use crate::error::{Error, Result, quoted, refuse};
 use crate::file::dtype::Dtype;
 use crate::file::source::Source;
 
+/// How all keys of a container begin.
+const KEY_PREFIX: &str = "smallfloat.";
 pub(crate) const VERSION_KEY: &str = "smallfloat.version";
 pub(crate) const TENSORS_KEY: &str = "smallfloat.tensors";
 /// The version of the container's layout.
@@ -152,10 +154,21 @@ pub(crate) fn check_record(source: &Source, tensors: Vec<Recorded<'_>>) -> Resul
 pub(crate) fn read_entries(source: &Source) -> Result<Option<BTreeMap<String, Entry>>> {
     let find = |key: &str| source.metadata().iter().find(|(k, _)| k == key).map(|(_, value)| value);
     let refused = |what: String| Error::refused(Some(source.path()), None, what);
-    let Some(version) = find(VERSION_KEY) else { return Ok(None) };
+    let Some(version) = find(VERSION_KEY) else {
+        return match find(TENSORS_KEY).or_else(|| find(RECORD_KEY)) {
+            None => Ok(None),
+            Some(_) => Err(refused(format!("metadata has keys of a container and no `{VERSION_KEY}`"))),
+        };
+    };
+    let known = [VERSION_KEY, TENSORS_KEY, RECORD_KEY];
+    let ours = |key: &str| key.starts_with(KEY_PREFIX) && !known.contains(&key);
+    if let Some((key, _)) = source.metadata().iter().find(|(key, _)| ours(key)) {
+        return Err(refused(format!("metadata key {} is none of version {VERSION}'s", quoted(key))));
+    }
     if version != VERSION {
         return Err(refused(format!(
-            "container version `{version}` is not known, this program reads version {VERSION}"
+            "container version {} is not known, this program reads version {VERSION}",
+            quoted(version)
         )));
     }
     let Some(json) = find(TENSORS_KEY) else {

@@ -1,7 +1,7 @@
 //! [`Checkpoint`]: the tensors of one or more files, which of them are quantized, which share a
 //! scale, and the writing of each output file.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use smallfloat_kernels::ErrorSums;
@@ -217,14 +217,14 @@ impl<'a> Checkpoint<'a> {
 
     /// The free text of some files; of values under one key the first.
     fn kept(&self, files: &[usize]) -> Vec<(String, String)> {
-        let mut kept: Vec<(String, String)> = Vec::new();
+        let (mut kept, mut keys): (Vec<(String, String)>, _) = (Vec::new(), HashSet::new());
         for (key, value) in files.iter().flat_map(|&file| foreign_metadata(self.views[file].source())) {
-            if kept.iter().all(|(known, _)| *known != key) {
+            if keys.insert(key.clone()) {
                 kept.push((key, value));
             }
         }
         // Some loaders refuse files that do not say which framework's names they have.
-        if !self.layout.is_native() && kept.iter().all(|(key, _)| key != "format") {
+        if !self.layout.is_native() && !keys.contains("format") {
             kept.push(("format".to_owned(), "pt".to_owned()));
         }
         kept

@@ -1,57 +1,38 @@
 //! A checkpoint folder in, a checkpoint folder out: every `.safetensors` file, `config.json`, the
 //! index, and the rest.
 //!
-//! The output folder is new. Each file in it appears whole under its name; `config.json` and the
-//! index come last, so that a folder that has its configuration is complete.
+//! The output folder becomes the new checkpoint when all of it is written, as
+//! [`OutputFolder`] says.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use std::{fs, io};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::file::durable::{DurableFile, write_file_durably};
+use crate::file::durable::DurableFile;
+use crate::file::folder::{CONFIG, INDEX, OutputFolder};
 use crate::file::input::CHUNK_BYTES;
+use crate::file::side::{open_regular, read_json};
 use crate::file::source::Source;
 use crate::options::Options;
 use crate::progress::Progress;
 use crate::quantize::checkpoint::Checkpoint;
 use crate::quantize::config::quantization_config;
 use crate::report::Report;
-use crate::stored::open::{CONFIG, INDEX, Opened, read_json};
+use crate::stored::open::Opened;
 
-/// Refuses a folder that has something in it, unless it may be overwritten.
-pub(crate) fn check_empty(output: &Path, overwrite: bool) -> Result<()> {
-    match fs::read_dir(output) {
-        Ok(mut entries) => match entries.next() {
-            Some(_) if !overwrite => Err(Error::exists(output)),
-            _ => Ok(()),
-        },
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(e) => Err(Error::io("write into", output, e)),
-    }
-}
-
-/// Makes the folder unless it is there; another process may make it at the same time.
-pub(crate) fn make_folder(output: &Path) -> Result<()> {
-    match fs::create_dir(output) {
-        Err(_) if output.is_dir() => Ok(()),
-        made => made.map_err(|e| Error::io("make the folder", output, e)),
-    }
-}
-
-fn copy(from: &Path, to: PathBuf, overwrite: bool) -> Result<()> {
-    let mut source = File::open(from).map_err(|e| Error::io("open", from, e))?;
+/// A copy of a file, under a temporary name.
+fn copy(from: &Path, to: PathBuf, overwrite: bool) -> Result<DurableFile> {
+    let (mut source, _) = open_regular(from)?;
     let mut target = DurableFile::create(to, overwrite)?;
     let mut buffer = vec![0; CHUNK_BYTES];
     loop {
         match source.read(&mut buffer).map_err(|e| Error::io("read from", from, e))? {
-            0 => return target.commit(),
+            0 => return Ok(target),
             count => target.append(&buffer[..count])?,
         }
     }
@@ -74,14 +55,44 @@ pub(crate) struct Ending<'a> {
     pub(crate) overwrite: bool,
 }
 
-impl Ending<'_> {
-    /// Writes it: copies, then the index, then the configuration.
-    pub(crate) fn write(&self) -> Result<()> {
-        for name in self.others {
-            copy(&self.input.join(name), self.output.join(name), self.overwrite)?;
+impl Opened {
+    /// How a folder with the files of this one ends.
+    pub(crate) fn ending<'a>(
+        &'a self,
+        output: &'a Path,
+        quantization_config: Option<&'a Value>,
+        overwrite: bool,
+    ) -> Ending<'a> {
+        let extra_files = self.extra_files.as_ref();
+        Ending {
+            input: &self.folder,
+            output,
+            files: &self.files,
+            others: extra_files.map_or(&[], |extra_files| &extra_files.others),
+            index: extra_files.is_some_and(|extra_files| extra_files.has_index),
+            config: true,
+            quantization_config,
+            overwrite,
         }
-        if self.files.len() > 1 || self.index {
-            self.write_json(INDEX, &self.index()?)?;
+    }
+}
+
+impl Ending<'_> {
+    /// Makes a folder of finished files a checkpoint: copies, the index and the configuration are
+    /// written beside them, then all take the places of what was there. Without `finished` files
+    /// those with tensors are in place already.
+    pub(crate) fn publish(&self, folder: OutputFolder, finished: Vec<DurableFile>) -> Result<()> {
+        let mut all = finished;
+        let index = if self.files.len() > 1 || self.index {
+            Some(index_of(self.output, self.files, &all)?)
+        } else {
+            None
+        };
+        for name in self.others {
+            all.push(copy(&self.input.join(name), self.output.join(name), self.overwrite)?);
+        }
+        if let Some(index) = index {
+            all.push(self.json(INDEX, &index)?);
         }
         let config = if self.config { read_json(&self.input.join(CONFIG))? } else { None };
         if let Some(mut config) = config {
@@ -90,26 +101,31 @@ impl Ending<'_> {
             if let Some(quantization) = self.quantization_config {
                 config.insert("quantization_config".to_owned(), quantization.clone());
             }
-            self.write_json(CONFIG, &Value::Object(config))?;
+            all.push(self.json(CONFIG, &Value::Object(config))?);
         }
-        Ok(())
+        folder.publish(self.files, all)
     }
 
-    /// The index, from the headers of what was written.
-    fn index(&self) -> Result<Value> {
-        let (mut total, mut weight_map) = (0_u64, BTreeMap::new());
-        for file in self.files {
-            for tensor in Source::open(self.output.join(file))?.tensors() {
-                total = total.saturating_add(tensor.len);
-                weight_map.insert(tensor.name.clone(), file);
-            }
-        }
-        Ok(json!({ "metadata": { "total_size": total }, "weight_map": weight_map }))
+    fn json(&self, name: &str, value: &Value) -> Result<DurableFile> {
+        let mut file = DurableFile::create(self.output.join(name), self.overwrite)?;
+        file.append(&json_text(value)?)?;
+        Ok(file)
     }
+}
 
-    fn write_json(&self, name: &str, value: &Value) -> Result<()> {
-        write_file_durably(self.output.join(name), &json_text(value)?, self.overwrite)
+/// The index, from the headers of what was written: the first of the finished files are those with
+/// tensors, unless they are in place already.
+fn index_of(output: &Path, files: &[String], finished: &[DurableFile]) -> Result<Value> {
+    let (mut total, mut weight_map) = (0_u64, BTreeMap::new());
+    for (i, file) in files.iter().enumerate() {
+        let path =
+            finished.get(i).map_or_else(|| output.join(file), |file| file.temporary_path().to_path_buf());
+        for tensor in Source::open(path)?.tensors() {
+            total = total.saturating_add(tensor.len);
+            weight_map.insert(tensor.name.clone(), file);
+        }
     }
+    Ok(json!({ "metadata": { "total_size": total }, "weight_map": weight_map }))
 }
 
 /// Indented JSON with a line end.
@@ -131,34 +147,24 @@ pub(crate) fn quantize(
     opened.check_output(output)?;
     let mut checkpoint = Checkpoint::new(&opened.views, options, select)?;
     checkpoint.check_names(&opened.files)?;
-    check_empty(output, options.overwrite)?;
-    make_folder(output)?;
+    let folder = OutputFolder::create(output, &opened.files, options.overwrite)?;
     progress(Progress::Start(checkpoint.bytes(&checkpoint.places())));
-    let (mut reports, mut sums, mut bytes_out) = (Vec::new(), Vec::new(), 0);
+    let (mut reports, mut sums, mut bytes_out, mut finished) = (Vec::new(), Vec::new(), 0, Vec::new());
     for (file, name) in opened.files.iter().enumerate() {
         let places = checkpoint.places_of(file);
         let (part, sealed) = checkpoint.write(&[file], &places, &output.join(name), progress)?;
-        sealed.commit()?;
+        finished.push(sealed.into_file());
         reports.extend(part.reports);
         sums.extend(part.sums);
         bytes_out += part.bytes_out;
     }
     let mut report = Report::of(reports, &sums);
     report.quantization_config = quantization_config(options, &checkpoint.layout, &checkpoint.ignored());
-    let extra_files = opened.extra_files.as_ref();
-    let ending = Ending {
-        input,
-        output,
-        files: &opened.files,
-        others: extra_files.map_or(&[], |extra_files| &extra_files.others),
-        index: extra_files.is_some_and(|extra_files| extra_files.has_index),
-        config: true,
-        quantization_config: report.quantization_config.as_ref(),
-        overwrite: options.overwrite,
-    };
-    ending.write()?;
+    let ending = opened.ending(output, report.quantization_config.as_ref(), options.overwrite);
+    ending.publish(folder, finished)?;
     report.bytes_in = opened.views.iter().map(|view| view.source().file_len()).sum();
     report.bytes_out = bytes_out;
+    report.not_copied = opened.not_copied().to_vec();
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
 }

@@ -6,7 +6,6 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 use std::time::Instant;
@@ -17,11 +16,13 @@ use smallfloat_kernels::ErrorSums;
 
 use crate::error::{Error, Result, quoted};
 use crate::file::durable::write_file_durably;
+use crate::file::folder::OutputFolder;
 use crate::file::input::CHUNK_BYTES;
+use crate::file::side::{SIDE_FILE_BYTES, open_regular, read_limited};
 use crate::options::Options;
 use crate::progress::Progress;
 use crate::quantize::checkpoint::{Checkpoint, TensorPosition};
-use crate::quantize::folder::{json_text, make_folder};
+use crate::quantize::folder::json_text;
 use crate::report::{Report, TensorReport};
 use crate::shard::plan::Plan;
 use crate::stored::view::View;
@@ -123,7 +124,8 @@ pub fn apply(
     let select = |name: &str| chosen.contains(name);
     let mut checkpoint = Checkpoint::new(&views, &options, &select)?;
     let places = places(plan, &checkpoint, shard)?;
-    make_folder(&plan.output)?;
+    let mut folder = OutputFolder::create(&plan.output, &plan.files(), true)?;
+    folder.mark_incomplete()?;
     progress(Progress::Start(checkpoint.bytes(&places)));
     let (part, sealed) = checkpoint.write(&planned.inputs, &places, &output, progress)?;
     let sha256 = file_sha256(sealed.temporary_path(), &mut |_| ())?;
@@ -183,7 +185,7 @@ impl ShardReport {
         else {
             return Err(Error::option(format!("there is no shard {shard}")));
         };
-        let text = fs::read(&path).map_err(|e| Error::io("read", &path, e))?;
+        let text = read_limited(&path, SIDE_FILE_BYTES)?;
         let report: Self = serde_json::from_slice(&text)
             .map_err(|e| Error::malformed(&path, None, format!("is no report of a shard: {e}")))?;
         let names = plan.tensors.iter().filter(|tensor| tensor.shard == shard).map(|tensor| &tensor.name);
@@ -239,7 +241,7 @@ impl ShardReport {
 }
 
 fn file_sha256(path: &Path, progress: &mut dyn FnMut(Progress<'_>)) -> Result<String> {
-    let mut file = File::open(path).map_err(|e| Error::io("open", path, e))?;
+    let (mut file, _) = open_regular(path)?;
     let (mut digest, mut buffer) = (Sha256::new(), vec![0; CHUNK_BYTES]);
     loop {
         match file.read(&mut buffer).map_err(|e| Error::io("read from", path, e))? {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::error::{Error, Result};
+use crate::file::folder::OutputFolder;
 use crate::progress::Progress;
 use crate::quantize::folder::Ending;
 use crate::report::Report;
@@ -51,7 +52,8 @@ pub fn finalize(plan: &Plan, digests: bool, progress: &mut dyn FnMut(Progress<'_
     let mut report = Report::of(tensors, &sums);
     (report.seconds, report.bytes_in, report.bytes_out) = (seconds, plan.bytes_in(), bytes_out);
     report.quantization_config.clone_from(&plan.quantization_config);
-    let files: Vec<String> = plan.shards.iter().map(|shard| shard.output.clone()).collect();
+    let files = plan.files();
+    let folder = OutputFolder::create(&plan.output, &files, true)?;
     let ending = Ending {
         input: &plan.input,
         output: &plan.output,
@@ -62,7 +64,7 @@ pub fn finalize(plan: &Plan, digests: bool, progress: &mut dyn FnMut(Progress<'_
         quantization_config: plan.quantization_config.as_ref(),
         overwrite: true,
     };
-    ending.write()?;
+    ending.publish(folder, Vec::new())?;
     Ok(report)
 }
 

@@ -7,7 +7,6 @@
 //! options give the same plan, byte for byte.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -15,13 +14,15 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result, quoted, refuse};
+use crate::file::folder::{CONFIG, INCOMPLETE, INDEX, SAFETENSORS, check_empty};
+use crate::file::side::{SIDE_FILE_BYTES, read_limited, read_optional};
 use crate::options::Options;
 use crate::options::recipe::Recipe;
 use crate::quantize::checkpoint::{Checkpoint, TensorPosition};
 use crate::quantize::config::quantization_config;
-use crate::quantize::folder::{check_empty, json_text};
+use crate::quantize::folder::json_text;
 use crate::shard::partition::{Sharding, Unit, by_count, by_size};
-use crate::stored::open::{CONFIG, INDEX, Opened};
+use crate::stored::open::Opened;
 use crate::stored::view::View;
 
 /// The version of the JSON.
@@ -29,7 +30,6 @@ const VERSION: u64 = 1;
 
 /// What a shard's report ends with, in the place of `.safetensors`.
 const REPORT: &str = ".report.json";
-const SAFETENSORS: &str = ".safetensors";
 
 /// A quantization in shards. [`plan`] makes it, [`Plan::from_json`] reads it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -52,6 +52,9 @@ pub struct Plan {
     pub(crate) writes_index: bool,
     /// Files of the input folder that are copied.
     pub(crate) copies: Vec<String>,
+    /// What else the input folder has, each with the reason why it is not copied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    not_copied: Vec<String>,
     pub(crate) recipe: Recipe,
     pub(crate) quantization_config: Option<Value>,
     pub(crate) shards: Vec<Shard>,
@@ -184,6 +187,7 @@ pub fn plan(
         writes_config: opened.extra_files.is_some(),
         writes_index,
         copies,
+        not_copied: opened.not_copied().to_vec(),
         recipe: Recipe::of(options),
         quantization_config: quantization_config(options, &checkpoint.layout, &checkpoint.ignored()),
         tensors: tensors.collect(),
@@ -229,11 +233,8 @@ fn named_after(input: &str) -> String {
 /// The SHA-256 of the `config.json` in a folder, if there is one.
 fn config_digest(folder: &Path) -> Result<Option<String>> {
     let path = folder.join(CONFIG);
-    match fs::read(&path) {
-        Ok(text) => Ok(Some(format!("{:x}", Sha256::digest(text)))),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(Error::io("read", &path, e)),
-    }
+    let text = read_optional(&path)?;
+    Ok(text.map(|text| format!("{:x}", Sha256::digest(text))))
 }
 
 impl InputFile {
@@ -286,7 +287,7 @@ impl Plan {
     /// # Errors
     /// As [`from_json`](Self::from_json), and a file that can't be read.
     pub fn read(path: &Path) -> Result<Self> {
-        let json = fs::read(path).map_err(|e| Error::io("read", path, e))?;
+        let json = read_limited(path, SIDE_FILE_BYTES)?;
         Self::from_json(&json, path)
     }
 
@@ -306,6 +307,17 @@ impl Plan {
     /// The number of tensors.
     pub fn tensors(&self) -> usize {
         self.tensors.len()
+    }
+
+    /// The names of the files of all shards.
+    pub(crate) fn files(&self) -> Vec<String> {
+        self.shards.iter().map(|shard| shard.output.clone()).collect()
+    }
+
+    /// What the input folder has and the output folder will not have, each as a quoted name and the
+    /// reason.
+    pub fn not_copied(&self) -> &[String] {
+        &self.not_copied
     }
 
     /// Bytes of the input files.
@@ -355,7 +367,7 @@ impl Plan {
         {
             return refused(format!("{} is no name of a file in a folder", quoted(path)));
         }
-        let mut seen = HashSet::from([CONFIG.to_owned(), INDEX.to_owned()]);
+        let mut seen = HashSet::from([CONFIG, INDEX, INCOMPLETE].map(str::to_owned));
         let outputs = self.shards.iter().flat_map(|shard| [shard.output.clone(), shard.report()]);
         for name in outputs.chain(self.copies.iter().cloned()) {
             let name = name.to_lowercase();

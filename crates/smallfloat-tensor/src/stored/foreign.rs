@@ -18,7 +18,9 @@ use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, E2M1FN, E2M3FN, E4M3FN, 
 
 use crate::error::{Error, Result};
 use crate::file::dtype::Dtype;
+use crate::file::folder::CONFIG;
 use crate::file::input::TensorInfo;
+use crate::file::side::read_json;
 use crate::file::source::Source;
 use crate::layout::grid::{Granularity, Grid};
 use crate::layout::packing::Packing;
@@ -151,8 +153,10 @@ fn pending(source: &Source, known: Option<Granularity>) -> Result<Vec<Pending<'_
         if let Some(last) = shape.last_mut() {
             *last = *last / bytes * unit;
         }
-        let config = config.get_or_insert_with(|| block_of_config(source.path()));
-        let choices = choices(&shape, &scales.shape, *config, format == E8M0FNU).map_err(refused)?;
+        if config.is_none() {
+            config = Some(block_of_config(source.path())?);
+        }
+        let choices = choices(&shape, &scales.shape, config.flatten(), format == E8M0FNU).map_err(refused)?;
         pending.push(Pending { name, shape, choices, element, format, packing, codes: info, scales, global });
     }
     Ok(pending)
@@ -243,10 +247,13 @@ fn choices(
 }
 
 /// The block size that the configuration beside a file names.
-fn block_of_config(path: &Path) -> Option<(u64, u64)> {
-    let text = std::fs::read(path.parent()?.join("config.json")).ok()?;
-    let config: serde_json::Value = serde_json::from_slice(&text).ok()?;
-    let quantization = config.get("quantization_config")?;
+fn block_of_config(path: &Path) -> Result<Option<(u64, u64)>> {
+    let Some(folder) = path.parent() else { return Ok(None) };
+    let config = read_json(&folder.join(CONFIG))?;
+    Ok(config.as_ref().and_then(|config| block_of_quantization(config.get("quantization_config")?)))
+}
+
+fn block_of_quantization(quantization: &serde_json::Value) -> Option<(u64, u64)> {
     let groups = quantization.get("config_groups").and_then(|groups| groups.as_object()?.values().next());
     let weights = groups.and_then(|group| group.get("weights"));
     let pair = quantization.get("weight_block_size").or_else(|| weights?.get("block_structure"));

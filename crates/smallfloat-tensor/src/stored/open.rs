@@ -5,17 +5,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::error::{Error, Result, quoted};
+use crate::file::folder::{CONFIG, INDEX, check_complete, incomplete};
+use crate::file::side::read_json;
 use crate::stored::view::View;
-
-pub(crate) const INDEX: &str = "model.safetensors.index.json";
-
-pub(crate) const CONFIG: &str = "config.json";
 
 /// Of whole models kept beside the shards in other forms, none is a faithful copy of the output.
 pub(crate) const STALE: [&str; 6] = ["bin", "pt", "pth", "gguf", "h5", "msgpack"];
+
+/// Files with configurations of the quantization that are not `config.json`.
+const OTHER_QUANTIZATION: [&str; 2] = ["hf_quant_config.json", "quantization_config.json"];
 
 /// A file or a checkpoint folder, opened.
 pub(crate) struct Opened {
@@ -33,6 +34,8 @@ pub(crate) struct ExtraFiles {
     /// Files to be copied, sorted.
     pub(crate) others: Vec<String>,
     pub(crate) has_index: bool,
+    /// What else is there, each with the reason why it is not copied.
+    pub(crate) not_copied: Vec<String>,
 }
 
 impl Opened {
@@ -50,14 +53,19 @@ impl Opened {
                 extra_files: None,
             });
         }
-        let Listing { shards, others } = list(input)?;
+        let Listing { shards, others, not_copied } = list(input)?;
         let views = shards.iter().map(|shard| View::open(input.join(shard))).collect::<Result<Vec<_>>>()?;
         check_index(input, &shards, &views)?;
         // What can't be read is refused before the work begins.
         read_json(&input.join(CONFIG))?;
         let has_index = input.join(INDEX).exists();
-        let extra_files = Some(ExtraFiles { others, has_index });
+        let extra_files = Some(ExtraFiles { others, has_index, not_copied });
         Ok(Self { folder: input.to_path_buf(), files: shards, views, extra_files })
+    }
+
+    /// What a folder has that no output gets.
+    pub(crate) fn not_copied(&self) -> &[String] {
+        self.extra_files.as_ref().map_or(&[], |extra_files| &extra_files.not_copied)
     }
 
     /// Refuses an output folder that is the folder of the input.
@@ -103,41 +111,59 @@ pub fn open_checkpoint(path: &Path) -> Result<Vec<View>> {
 pub(crate) struct Listing {
     shards: Vec<String>,
     others: Vec<String>,
+    /// What is left alone, each with the reason.
+    not_copied: Vec<String>,
 }
 
+/// Lists a checkpoint folder.
+///
+/// # Errors
+/// A folder that is incomplete or has no files of tensors, and a file of tensors that can't be one:
+/// a dangling link, a pipe, a folder, a name that is not Unicode text.
 pub(crate) fn list(folder: &Path) -> Result<Listing> {
+    check_complete(folder)?;
     let io = |e| Error::io("list", folder, e);
-    let (mut shards, mut others) = (Vec::new(), Vec::new());
+    let mut listing = Listing { shards: Vec::new(), others: Vec::new(), not_copied: Vec::new() };
     for entry in fs::read_dir(folder).map_err(io)? {
-        let entry = entry.map_err(io)?;
-        let Ok(name) = entry.file_name().into_string() else { continue };
-        let is_file = entry.path().is_file();
-        let extension = Path::new(&name).extension().and_then(|extension| extension.to_str()).unwrap_or("");
-        if !is_file || name.starts_with('.') || name == INDEX || name == CONFIG || STALE.contains(&extension)
-        {
+        let path = entry.map_err(io)?.path();
+        let name = path.file_name().expect("an entry of a folder has a name").to_string_lossy().into_owned();
+        if name == CONFIG || name == INDEX {
             continue;
         }
-        if extension == "safetensors" { shards.push(name) } else { others.push(name) }
+        let extension = Path::new(&name).extension().and_then(|extension| extension.to_str()).unwrap_or("");
+        let is_shard = extension == "safetensors" && !name.starts_with('.');
+        let kind = fs::metadata(&path);
+        let why = match &kind {
+            _ if path.file_name().and_then(|name| name.to_str()).is_none() => "its name is not Unicode text",
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => "a link to nothing",
+            Err(_) => "can't be looked at",
+            Ok(kind) if kind.is_dir() => "a folder",
+            Ok(kind) if !kind.is_file() => "not a regular file",
+            _ if name.starts_with('.') => "hidden",
+            _ if STALE.contains(&extension) => "the model in another form",
+            _ if OTHER_QUANTIZATION.contains(&&*name) => "says how the input is quantized",
+            _ if is_shard => {
+                listing.shards.push(name);
+                continue;
+            }
+            _ => {
+                listing.others.push(name);
+                continue;
+            }
+        };
+        if is_shard {
+            let what = format!("is named as a file of tensors, and can't be read as one: {why}");
+            return Err(Error::refused(Some(&path), None, what));
+        }
+        listing.not_copied.push(format!("{} ({why})", quoted(&name)));
     }
-    shards.sort();
-    others.sort();
-    if shards.is_empty() {
+    listing.shards.sort();
+    listing.others.sort();
+    listing.not_copied.sort();
+    if listing.shards.is_empty() {
         return Err(Error::unsupported(folder, "this folder has no .safetensors files"));
     }
-    Ok(Listing { shards, others })
-}
-
-pub(crate) fn read_json(path: &Path) -> Result<Option<Map<String, Value>>> {
-    let text = match fs::read(path) {
-        Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Error::io("read", path, e)),
-    };
-    match serde_json::from_slice(&text) {
-        Ok(Value::Object(object)) => Ok(Some(object)),
-        Ok(_) => Err(Error::malformed(path, None, "is no JSON object")),
-        Err(e) => Err(Error::malformed(path, None, e.to_string())),
-    }
+    Ok(listing)
 }
 
 /// The shards must be those that the index names, tensor by tensor.
@@ -149,17 +175,25 @@ pub(crate) fn check_index(folder: &Path, shards: &[String], views: &[View]) -> R
         return wrong("has no object `weight_map`".to_owned());
     };
     let mut missing: BTreeMap<&str, &str> =
-        map.iter().map(|(name, file)| (&**name, file.as_str().unwrap_or_default())).collect();
+        map.iter().map(|(name, file)| Some((&**name, file.as_str()?))).collect::<Option<_>>().ok_or_else(
+            || Error::malformed(&path, None, "its `weight_map` has a value that is not the name of a file"),
+        )?;
     for (shard, view) in shards.iter().zip(views) {
         for tensor in view.source().tensors() {
             if missing.remove(&*tensor.name).is_some_and(|named| named != shard) {
-                return wrong(format!("tensor `{}` is in {shard}, the index says otherwise", tensor.name));
+                let (name, shard) = (quoted(&tensor.name), quoted(shard));
+                return wrong(format!("tensor {name} is in {shard}, the index says otherwise"));
             }
         }
     }
     match missing.first_key_value() {
         Some((name, file)) => {
-            wrong(format!("tensor `{name}` should be in {file} and is in no file of the folder"))
+            let what = format!(
+                "tensor {} should be in {} by the index, and is in no file of the folder",
+                quoted(name),
+                quoted(file)
+            );
+            Err(incomplete(folder, &what))
         }
         None => Ok(()),
     }

@@ -131,7 +131,8 @@ impl View {
         for info in source.tensors() {
             let (stored, shape) = match entries.remove(&info.name) {
                 Some(entry) => {
-                    let shape = entry.shape.clone().unwrap_or_else(|| info.shape.clone());
+                    let shape = logical_shape(info, &entry)
+                        .map_err(|what| Error::refused(Some(source.path()), Some(&info.name), what))?;
                     (codes(&source, &by_name, info, &shape, entry)?, shape)
                 }
                 None if companions.contains(&info.name) => continue,
@@ -213,6 +214,16 @@ pub(crate) fn f64_decoder(format: &Format) -> Result<Decoder<f64>> {
 
 fn plain(info: &TensorInfo) -> Stored {
     if info.dtype.is_wide_float() { Stored::Wide } else { Stored::Other }
+}
+
+/// The shape of the tensor that an entry's codes stand for. Codes that are not packed lie in the
+/// file as the tensor does, so that both shapes must be the same.
+fn logical_shape(info: &TensorInfo, entry: &Entry) -> Result<Vec<u64>, String> {
+    let Some(shape) = &entry.shape else { return Ok(info.shape.clone()) };
+    if entry.packing.is_none() && *shape != info.shape {
+        return Err(format!("its codes have the shape {:?}, the metadata says {shape:?}", info.shape));
+    }
+    Ok(shape.clone())
 }
 
 /// The tensors that belong to an entry.

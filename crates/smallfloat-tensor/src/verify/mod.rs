@@ -2,6 +2,7 @@
 
 pub(crate) mod compare;
 pub(crate) mod expected;
+mod folder;
 pub(crate) mod intervals;
 pub(crate) mod source;
 
@@ -12,7 +13,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 use smallfloat::{Class, Datum, Format, Specials, Subnormals};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::file::input::{CHUNK_BYTES, TensorInfo};
 use crate::file::stream::code_at;
 use crate::layout::container::{Entry, check_record};
@@ -40,6 +41,9 @@ pub struct Verified {
     /// Files whose record was checked: names, dtypes, shapes and data of all tensors, biases,
     /// scales and copies included.
     pub records: u64,
+    /// Native files without a record, so that of copies, biases and names only the structure was
+    /// checked.
+    pub without_record: u64,
     /// Legal codes that no encoder writes: flushed subnormals and NaNs that are not canonical.
     pub warnings: Vec<String>,
 }
@@ -47,8 +51,9 @@ pub struct Verified {
 /// Checks a quantized file, or all files of a checkpoint folder: structure, biases and scales, the
 /// digest of every tensor that has one, that every code is one of its format, and the record of the
 /// whole file. Files of other programs have no digests, and files from before there were records
-/// have none. In a folder, names are unique and where the index says, and some files may have
-/// nothing quantized in them.
+/// have none. In a folder, names are unique and where the index says, no shard is missing or left
+/// over, `config.json` says of the quantization what the files say, and some files may have nothing
+/// quantized in them.
 ///
 /// # Errors
 /// A file or folder with nothing quantized, or the first fault with tensor and element.
@@ -62,8 +67,14 @@ pub fn verify(path: &Path) -> Result<Verified> {
 /// # Errors
 /// As for [`verify`].
 pub fn verify_with(path: &Path, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Verified> {
-    let views = if path.is_dir() { open_checkpoint(path)? } else { vec![View::open(path)?] };
-    check_all(&views, path, progress)
+    let views = open_checkpoint(path)?;
+    if !views.iter().any(View::is_quantized) {
+        return Err(nothing_quantized(path));
+    }
+    if path.is_dir() {
+        folder::check(path, &views)?;
+    }
+    check_all(&views, progress)
 }
 
 /// Verifies the file at `path`, perhaps of a known granularity, and calls it `name` in errors.
@@ -77,10 +88,7 @@ pub(crate) fn verify_at(path: &Path, name: &Path, known: Option<Granularity>) ->
     Ok(verified)
 }
 
-fn check_all(views: &[View], path: &Path, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Verified> {
-    if !views.iter().any(View::is_quantized) {
-        return Err(nothing_quantized(path));
-    }
+fn check_all(views: &[View], progress: &mut dyn FnMut(Progress<'_>)) -> Result<Verified> {
     progress(Progress::Start(views.iter().map(bytes_of).fold(0, u64::saturating_add)));
     let mut verified = Verified::default();
     for view in views {
@@ -135,6 +143,8 @@ fn check(
     verified.files += 1;
     if view.has_record() {
         verified.records += u64::from(check_tensors(view, digests, name, progress)?);
+    } else if view.is_container() {
+        verified.without_record += 1;
     }
     Ok(())
 }
@@ -208,9 +218,9 @@ fn check_codes(
     }
     if odd_count > 0 {
         verified.warnings.push(format!(
-            "tensor `{}`: {odd_count} codes that no encoder writes (flushed subnormals or other NaNs), the first at \
+            "tensor {}: {odd_count} codes that no encoder writes (flushed subnormals or other NaNs), the first at \
              element {first_odd}",
-            tensor.info.name
+            quoted(&tensor.info.name)
         ));
     }
     Ok(found)
@@ -294,7 +304,7 @@ fn check_scaled(
     }
     let mut warn = |count: u64, what: String| {
         if count > 0 {
-            verified.warnings.push(format!("tensor `{}`: {count} {what}", tensor.info.name));
+            verified.warnings.push(format!("tensor {}: {count} {what}", quoted(&tensor.info.name)));
         }
     };
     warn(

@@ -17,7 +17,7 @@ use smallfloat_tensor::{Error, Source};
 
 /// What a file must be answered with.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum BiasDecision {
+pub(crate) enum Verdict {
     /// It is read.
     Read,
     /// It breaks the format: the tensor named, if one is, the byte of the fault, and a part of the
@@ -31,7 +31,7 @@ pub(crate) enum BiasDecision {
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) bytes: Vec<u8>,
-    pub(crate) verdict: BiasDecision,
+    pub(crate) verdict: Verdict,
 }
 
 impl Case {
@@ -39,19 +39,19 @@ impl Case {
     pub(crate) fn check(&self, answer: Result<Source, Error>) -> Option<String> {
         let wrong = |what: String| Some(format!("{}: {what}", self.name));
         let error = match (answer, &self.verdict) {
-            (Ok(_), BiasDecision::Read) => return None,
+            (Ok(_), Verdict::Read) => return None,
             (Ok(_), verdict) => return wrong(format!("is read, expected {verdict:?}")),
             (Err(error), _) => error,
         };
         let message = error.to_string();
         let framed = message.starts_with("`case.") && !message.contains('\n');
         let right = match &self.verdict {
-            BiasDecision::Read => false,
-            BiasDecision::Malformed { tensor, at, part } => {
+            Verdict::Read => false,
+            Verdict::Malformed { tensor, at, part } => {
                 let found = (error.is_malformed(), error.tensor(), error.offset());
                 found == (true, *tensor, Some(*at)) && message.contains(part)
             }
-            BiasDecision::Unsupported { part } => error.is_unsupported() && message.contains(part),
+            Verdict::Unsupported { part } => error.is_unsupported() && message.contains(part),
         };
         if right && framed { None } else { wrong(format!("expected {:?}, got: {message}", self.verdict)) }
     }

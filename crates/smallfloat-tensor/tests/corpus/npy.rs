@@ -1,6 +1,6 @@
 //! The `.npy` files. `¦` in a header marks the byte at which the fault must be reported.
 
-use super::{BiasDecision, Case, unmarked};
+use super::{Case, Verdict, unmarked};
 
 /// A file of this version and header (its mark removed), with as many zero bytes of data.
 pub(crate) fn file(version: [u8; 2], header: &[u8], data: usize) -> (Vec<u8>, Option<u64>) {
@@ -21,26 +21,26 @@ pub(crate) fn file(version: [u8; 2], header: &[u8], data: usize) -> (Vec<u8>, Op
 struct Corpus(Vec<Case>);
 
 impl Corpus {
-    fn add(&mut self, name: &'static str, bytes: Vec<u8>, verdict: BiasDecision) {
+    fn add(&mut self, name: &'static str, bytes: Vec<u8>, verdict: Verdict) {
         self.0.push(Case { name, bytes, verdict });
     }
 
     fn raw(&mut self, name: &'static str, bytes: impl Into<Vec<u8>>, at: u64, part: &'static str) {
-        self.add(name, bytes.into(), BiasDecision::Malformed { tensor: None, at, part });
+        self.add(name, bytes.into(), Verdict::Malformed { tensor: None, at, part });
     }
 
     /// A version 1.0 header refused at its mark.
     fn bad(&mut self, name: &'static str, header: impl AsRef<[u8]>, data: usize, part: &'static str) {
         let (bytes, at) = file([1, 0], header.as_ref(), data);
-        self.add(name, bytes, BiasDecision::Malformed { tensor: None, at: at.expect(name), part });
+        self.add(name, bytes, Verdict::Malformed { tensor: None, at: at.expect(name), part });
     }
 
     fn unsupported(&mut self, name: &'static str, header: impl AsRef<[u8]>, data: usize, part: &'static str) {
-        self.add(name, file([1, 0], header.as_ref(), data).0, BiasDecision::Unsupported { part });
+        self.add(name, file([1, 0], header.as_ref(), data).0, Verdict::Unsupported { part });
     }
 
     fn read(&mut self, name: &'static str, version: [u8; 2], header: impl AsRef<[u8]>, data: usize) {
-        self.add(name, file(version, header.as_ref(), data).0, BiasDecision::Read);
+        self.add(name, file(version, header.as_ref(), data).0, Verdict::Read);
     }
 }
 
@@ -221,7 +221,7 @@ fn shapes_and_data(c: &mut Corpus) {
 fn unsupported(c: &mut Corpus) {
     for (name, version) in [("version 0", [0, 0]), ("version 4", [4, 0]), ("version 1.1", [1, 1])] {
         let bytes = file(version, c_order("<f4", "(1,)").as_bytes(), 4).0;
-        c.add(name, bytes, BiasDecision::Unsupported { part: "is unknown; 1.0, 2.0 and 3.0 are read" });
+        c.add(name, bytes, Verdict::Unsupported { part: "is unknown; 1.0, 2.0 and 3.0 are read" });
     }
     c.unsupported("big-endian", c_order(">f4", "(1,)"), 4, "convert it with a.astype('<f4')");
     c.unsupported(

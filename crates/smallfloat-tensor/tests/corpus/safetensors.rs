@@ -3,7 +3,7 @@
 //! character, the last byte of the offending value, or the byte before an array or an object that
 //! must not be there.
 
-use super::{BiasDecision, Case, unmarked};
+use super::{Case, Verdict, unmarked};
 
 /// A file of this header and as many zero bytes of data.
 pub(crate) fn file(header: impl AsRef<[u8]>, data: usize) -> Vec<u8> {
@@ -20,18 +20,18 @@ const U8: &str = r#"{"dtype":"U8","shape":[2],"data_offsets":[0,2]}"#;
 struct Corpus(Vec<Case>);
 
 impl Corpus {
-    fn add(&mut self, name: &'static str, bytes: Vec<u8>, verdict: BiasDecision) {
+    fn add(&mut self, name: &'static str, bytes: Vec<u8>, verdict: Verdict) {
         self.0.push(Case { name, bytes, verdict });
     }
 
     /// Bytes as they are, refused at this byte.
     fn raw(&mut self, name: &'static str, bytes: impl Into<Vec<u8>>, at: u64, part: &'static str) {
-        self.add(name, bytes.into(), BiasDecision::Malformed { tensor: None, at, part });
+        self.add(name, bytes.into(), Verdict::Malformed { tensor: None, at, part });
     }
 
     /// A file that is read.
     fn read(&mut self, name: &'static str, header: impl AsRef<[u8]>, data: usize) {
-        self.add(name, file(header, data), BiasDecision::Read);
+        self.add(name, file(header, data), Verdict::Read);
     }
 
     /// A header refused at the byte before its mark.
@@ -50,7 +50,7 @@ impl Corpus {
     ) {
         let (header, at) = unmarked(header.as_ref());
         let at = 7 + at.expect(name);
-        self.add(name, file(header, data), BiasDecision::Malformed { tensor, at, part });
+        self.add(name, file(header, data), Verdict::Malformed { tensor, at, part });
     }
 
     /// A header with the one tensor `t`, refused at the byte before its mark.
@@ -69,7 +69,7 @@ impl Corpus {
         part: &'static str,
     ) {
         let at = 8 + header.as_ref().len() as u64 + at;
-        self.add(name, file(header, data), BiasDecision::Malformed { tensor, at, part });
+        self.add(name, file(header, data), Verdict::Malformed { tensor, at, part });
     }
 
     /// The same for the one tensor `t`.
@@ -508,10 +508,15 @@ fn legal(c: &mut Corpus) {
         8,
     );
     c.read("a name of 100,000 characters", format!("{{\"{}\":{U8}}}", "x".repeat(100_000)), 2);
-    c.read(
+    c.t(
         "a shape of 10,000 ones",
-        t(&format!(r#"{{"dtype":"U8","shape":[1{}],"data_offsets":[0,1]}}"#, ",1".repeat(9_999))),
+        &format!(
+            r#"{{"dtype":"U8","shape":[{}¦1{}],"data_offsets":[0,1]}}"#,
+            "1,".repeat(65),
+            ",1".repeat(9_934)
+        ),
         1,
+        "`shape` has more than 64 dimensions",
     );
     c.read("whole bytes of nibbles", t(r#"{"dtype":"F4","shape":[3,2],"data_offsets":[0,3]}"#), 3);
     c.read("whole bytes of sextets", t(r#"{"dtype":"F6_E3M2","shape":[4],"data_offsets":[0,3]}"#), 3);

@@ -42,6 +42,14 @@ impl Long {
         let (low, carry) = self.low.overflowing_add(term);
         (self.low, self.high) = (low, self.high + u64::from(carry));
     }
+
+    /// Adds a product of a number below 2^84 and one below 2^52, which may have 136 bits.
+    fn add_product(&mut self, a: u128, b: u128) {
+        let (high, low) = ((a >> 64) * b, (a & u128::from(u64::MAX)) * b);
+        self.add(low);
+        self.add(high << 64);
+        self.high += u64::try_from(high >> 64).expect("below 2^20 · 2^52 / 2^64");
+    }
 }
 
 impl From<Long> for BigUint {
@@ -218,7 +226,7 @@ impl WeightedClassSums {
         let (weight, trailing) = (u128::from(weight), u128::from(trailing));
         sums.weight += weight;
         sums.trailing += weight * trailing;
-        sums.trailing_squared.add(weight * trailing * trailing);
+        sums.trailing_squared.add_product(weight * trailing, trailing);
     }
 
     /// What the choice needs to know.
@@ -247,4 +255,25 @@ impl WeightedClassSums {
 /// Binades and classes are counted in memory.
 fn index(n: u64) -> usize {
     usize::try_from(n).expect("counts of things held in memory")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_squares_are_exact_beyond_128_bits() {
+        let mut sums = WeightedClassSums::new(1);
+        let (mut expected, mut x) = (BigUint::ZERO, 1.0_f64);
+        for weight in [u32::MAX, 1, u32::MAX - 1, 12_345] {
+            x = f64::from_bits(x.to_bits() | ((1 << 51) - 1) ^ u64::from(weight & 7));
+            let trailing = BigUint::from(x.to_bits() & ((1 << 51) - 1));
+            expected += &trailing * &trailing * weight;
+            sums.add(x, weight);
+        }
+        assert!(expected.bits() > 128);
+        let found: Vec<BigUint> =
+            sums.magnitudes().classes.iter().map(|class| BigUint::from(class.sum_of_squares)).collect();
+        assert_eq!(found, [expected]);
+    }
 }

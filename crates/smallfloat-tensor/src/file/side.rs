@@ -1,0 +1,117 @@
+//! Files beside the tensors (configurations, indexes, plans, reports, texts), read whole and within
+//! a limit.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::{fs, io};
+
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+
+/// The most bytes of a configuration, an index, a plan or a report that are read. The index of a
+/// model of a trillion parameters has some ten million.
+pub const SIDE_FILE_BYTES: u64 = 100 << 20;
+
+/// Opens a regular file for reading, and tells its length. Pipes and devices are refused before
+/// they are opened: that would wait for a writer, or never end.
+///
+/// # Errors
+/// A path that can't be opened, or that is no regular file after symbolic links are followed.
+///
+/// ```
+/// let error = smallfloat_tensor::open_regular("/".as_ref()).unwrap_err();
+/// assert!(error.to_string().contains("this is a folder"));
+/// ```
+pub fn open_regular(path: &Path) -> Result<(File, u64)> {
+    let check = |kind: &fs::Metadata| {
+        if kind.is_dir() {
+            return Err(Error::unsupported(path, "this is a folder; name a file"));
+        }
+        if !kind.is_file() {
+            return Err(Error::unsupported(
+                path,
+                "this is not a regular file; copy its content to a file and name that",
+            ));
+        }
+        Ok(())
+    };
+    let io = |e| Error::io("open", path, e);
+    check(&fs::metadata(path).map_err(io)?)?;
+    let file = File::open(path).map_err(io)?;
+    let opened = file.metadata().map_err(io)?;
+    check(&opened)?;
+    Ok((file, opened.len()))
+}
+
+/// Reads a whole regular file of at most `limit` bytes.
+///
+/// # Errors
+/// What [`open_regular`] refuses, and a file that is longer.
+pub fn read_limited(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    let (file, len) = open_regular(path)?;
+    let mut bytes = Vec::new();
+    // One byte more tells a file that grows, or one that has no true length, as those of /proc.
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(|e| Error::io("read", path, e))?;
+    if bytes.len() as u64 > limit {
+        let what =
+            format!("has {} bytes, the most that is read here is {limit}", len.max(bytes.len() as u64));
+        return Err(Error::unsupported(path, what));
+    }
+    Ok(bytes)
+}
+
+/// Reads a whole file of at most [`SIDE_FILE_BYTES`]; `None` where there is none of this name. A
+/// link to nowhere is an error.
+pub(crate) fn read_optional(path: &Path) -> Result<Option<Vec<u8>>> {
+    match fs::symlink_metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        _ => read_limited(path, SIDE_FILE_BYTES).map(Some),
+    }
+}
+
+/// Reads a JSON object; `None` where there is no such file.
+pub(crate) fn read_json(path: &Path) -> Result<Option<Map<String, Value>>> {
+    let Some(text) = read_optional(path)? else { return Ok(None) };
+    match serde_json::from_slice(&text) {
+        Ok(Value::Object(object)) => Ok(Some(object)),
+        Ok(_) => Err(Error::malformed(path, None, "is no JSON object")),
+        Err(e) => Err(Error::malformed(path, None, e.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longer_files_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.json");
+        fs::write(&path, "{\"a\": 1}").unwrap();
+        assert_eq!(read_limited(&path, 8).unwrap(), b"{\"a\": 1}");
+        let error = read_limited(&path, 7).unwrap_err();
+        assert!(error.is_unsupported() && error.to_string().contains("8 bytes"), "{error}");
+        assert_eq!(read_json(&path).unwrap().unwrap()["a"], 1);
+        assert!(read_json(&dir.path().join("none.json")).unwrap().is_none());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn pipes_devices_and_dangling_links_are_refused_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = |target: &str, name: &str| {
+            let path = dir.path().join(name);
+            std::os::unix::fs::symlink(target, &path).unwrap();
+            path
+        };
+        let endless = link("/dev/zero", "config.json");
+        assert!(read_json(&endless).unwrap_err().to_string().contains("not a regular file"));
+        let dangling = link("nowhere", "index.json");
+        assert!(read_json(&dangling).unwrap_err().is_io());
+        let pipe = dir.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(read_json(&pipe).unwrap_err().to_string().contains("not a regular file"));
+    }
+}
