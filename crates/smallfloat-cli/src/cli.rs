@@ -6,7 +6,7 @@ use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::{Parser, Subcommand};
 
-use crate::commands::checkpoint::{compare, dequantize, inspect, quantize, sample, verify};
+use crate::commands::checkpoint::{clean, compare, dequantize, inspect, quantize, sample, verify};
 use crate::commands::conformance::{kappa, vectors};
 use crate::commands::lab;
 use crate::commands::numbers::{convert, eval, formats, show, supports, table};
@@ -72,6 +72,7 @@ enum Command {
     Inspect(inspect::Args),
     Compare(compare::Args),
     Verify(verify::Args),
+    Clean(clean::Args),
     Vectors(vectors::Args),
     #[cfg(feature = "train")]
     Train(Box<train::Args>),
@@ -99,6 +100,7 @@ impl Cli {
             Some(Command::Dequantize(args)) => dequantize::run(&args, out),
             Some(Command::Inspect(args)) => inspect::run(&args, out),
             Some(Command::Compare(args)) => compare::run(&args, out),
+            Some(Command::Clean(args)) => clean::run(&args, out),
             Some(Command::Vectors(args)) => return vectors::run(&args, out),
             Some(Command::Verify(args)) => verify::run(&args, out),
             #[cfg(feature = "train")]

@@ -18,25 +18,31 @@ mod commands;
 mod explore;
 mod render;
 mod sample;
+#[cfg(unix)]
+mod signals;
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::process::ExitCode;
 
 use anyhow::Error;
 use clap::Parser;
 
 use crate::cli::Cli;
-use crate::render::output::Output;
+use crate::render::output::{Message, Output, message};
 
 fn main() -> ExitCode {
     #[cfg(unix)]
-    survive_file_size_limits();
+    {
+        survive_file_size_limits();
+        signals::remove_temporaries_when_told_to_stop();
+    }
     match run() {
         Ok(code) => code,
         // Whoever reads us has read enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            report(&error);
+            // What, where, and why, from the outermost cause inward.
+            message(Message::Error, &format!("{error:#}"));
             ExitCode::FAILURE
         }
     }
@@ -67,14 +73,4 @@ fn is_broken_pipe(error: &Error) -> bool {
         .chain()
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
-}
-
-/// One line on standard error: what, where, and why, from the outermost cause inward.
-fn report(error: &Error) {
-    let (red, plain) = if render::output::wants_colour(io::stderr().is_terminal()) {
-        ("\x1b[1;31m", "\x1b[0m")
-    } else {
-        ("", "")
-    };
-    eprintln!("smallfloat: {red}error:{plain} {error:#}");
 }

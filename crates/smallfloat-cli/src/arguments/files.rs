@@ -1,37 +1,46 @@
 //! Files as arguments: `-` as standard input, outputs that may not exist yet.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
-use smallfloat_tensor::{check_output, leftovers};
-use tempfile::TempDir;
+use anyhow::{Result, bail, ensure};
+use smallfloat_tensor::{CONFIG, INDEX, Spool, check_output, leftovers};
 
+use crate::render::output::{Message, message};
 use crate::render::text::tensor_name;
 
 /// An input file; `-` is standard input, kept in a temporary file because tensors are read at
 /// positions.
-pub(crate) struct Input {
-    path: PathBuf,
+pub(crate) enum Input {
+    File(PathBuf),
     /// Removed with the input.
-    _spool: Option<TempDir>,
+    Stream(Spool),
 }
+
+/// What messages call standard input.
+const STDIN: &str = "standard input";
 
 impl Input {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         if path != Path::new("-") {
-            return Ok(Self { path: path.to_path_buf(), _spool: None });
+            return Ok(Self::File(path.to_path_buf()));
         }
-        let spool = tempfile::tempdir().context("a temporary folder for standard input")?;
-        let path = spool.path().join("stdin");
-        let mut file = File::create(&path).context("a temporary file for standard input")?;
-        io::copy(&mut io::stdin().lock(), &mut file).context("standard input")?;
-        Ok(Self { path, _spool: Some(spool) })
+        Ok(Self::Stream(Spool::read(&mut io::stdin().lock(), Path::new(STDIN))?))
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        match self {
+            Self::File(path) => path,
+            Self::Stream(spool) => spool.path(),
+        }
+    }
+
+    /// A result whose error names standard input, where it named the temporary file.
+    pub(crate) fn named<T>(&self, result: smallfloat_tensor::Result<T>) -> Result<T> {
+        Ok(result.map_err(|error| match self {
+            Self::File(_) => error,
+            Self::Stream(spool) => error.renamed(spool.path(), Path::new(STDIN)),
+        })?)
     }
 }
 
@@ -39,15 +48,28 @@ impl Input {
 const LONGEST_PATH: usize = 1000;
 
 /// Refuses outputs that can't be written, before any work is done, and tells what killed runs left
-/// beside them.
-pub(crate) fn check_outputs(outputs: &[(&str, Option<&Path>)], overwrite: bool) -> Result<()> {
+/// beside them. A report or a picture must not replace one of the `inputs`, nor a part of a
+/// checkpoint folder that is one.
+pub(crate) fn check_outputs<'a>(
+    outputs: &[(&str, Option<&Path>)],
+    inputs: impl IntoIterator<Item = &'a Path>,
+    overwrite: bool,
+) -> Result<()> {
     let outputs: Vec<_> =
         outputs.iter().filter_map(|(option, path)| path.map(|path| (option, path))).collect();
+    let inputs: Vec<PathBuf> = inputs.into_iter().filter_map(|path| path.canonicalize().ok()).collect();
     for (i, (option, path)) in outputs.iter().enumerate() {
-        if let Some((other, _)) = outputs[..i].iter().find(|(_, other)| other == path) {
+        let place = place_of(path);
+        if let Some((other, _)) = outputs[..i].iter().find(|(_, other)| place_of(other) == place) {
             bail!("{other} and {option} name the same file, `{}`", path.display());
         }
         ensure!(*path != Path::new("-"), "{option}: a result is written as a whole; name a file, not `-`");
+        let is_part = place.extension().is_some_and(|extension| extension == "safetensors")
+            || [CONFIG, INDEX].iter().any(|name| place.ends_with(name));
+        let replaces = |input: &PathBuf| place == *input || (is_part && place.starts_with(input));
+        if **option != "-o" && inputs.iter().any(replaces) {
+            bail!("{option}: `{}` is an input, which it would replace; name another file", path.display());
+        }
         if let Err(error) = check_output(path, overwrite) {
             let hint = if error.is_exists() { " (--overwrite)" } else { "" };
             bail!("{option}: {error}{hint}");
@@ -57,11 +79,38 @@ pub(crate) fn check_outputs(outputs: &[(&str, Option<&Path>)], overwrite: bool) 
     Ok(())
 }
 
+/// Where a file is or will be, without links.
+fn place_of(path: &Path) -> PathBuf {
+    if let Ok(place) = path.canonicalize() {
+        return place;
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (folder.canonicalize(), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path.to_path_buf(),
+    }
+}
+
+/// Tells what of an input folder the output folder does not have.
+pub(crate) fn note_not_copied(not_copied: &[String]) {
+    /// Longer lists are cut.
+    const MOST: usize = 20;
+    if not_copied.is_empty() {
+        return;
+    }
+    let (shown, rest) = not_copied.split_at(not_copied.len().min(MOST));
+    let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+    message(Message::Note, &format!("not copied: {}{more}", shown.join(", ")));
+}
+
 /// Tells what killed runs left beside an output.
 pub(crate) fn note_leftovers(path: &Path) {
     // What can't be listed is no reason to stop: writing will tell.
     for leftover in leftovers(path).unwrap_or_default() {
         let name = tensor_name(&leftover.display().to_string(), LONGEST_PATH);
-        eprintln!("smallfloat: note: a run that was killed left `{name}`; it may be removed");
+        message(
+            Message::Note,
+            &format!("a run that was killed left `{name}`; `smallfloat clean` removes it"),
+        );
     }
 }

@@ -65,6 +65,11 @@ pub(crate) struct RecipeArgs {
 }
 
 impl RecipeArgs {
+    /// The file with activations.
+    pub(crate) fn calibration(&self) -> Option<&Path> {
+        self.calibration.as_deref()
+    }
+
     /// What the result is called.
     pub(crate) fn name(&self) -> &str {
         self.scheme.name(&self.format)

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use anyhow::Result;
 
 use crate::explore;
-use crate::render::output::Output;
+use crate::render::output::{Message, Output, message};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -42,7 +42,7 @@ fn announce(args: &Args, address: SocketAddr, out: &mut Output) -> Result<()> {
     if !args.no_open
         && let Err(error) = open::that_detached(&url)
     {
-        eprintln!("smallfloat: no browser could be opened ({error}); open {url} yourself");
+        message(Message::Note, &format!("no browser could be opened ({error}); open {url} yourself"));
     }
     Ok(())
 }

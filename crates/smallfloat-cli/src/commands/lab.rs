@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let Some(name) = &args.experiment else { return list(args.json, out) };
     let experiment = Experiment::named(words::excerpt(name).as_ref())?;
     let outputs = [("--report", args.report.as_deref()), ("--plot", args.plot.as_deref())];
-    check_outputs(&outputs, args.overwrite)?;
+    check_outputs(&outputs, args.input.as_deref(), args.overwrite)?;
     let input = args.input.as_deref().map(Input::open).transpose()?;
     let findings = experiment.run(&Options {
         formats: args.format.clone(),

@@ -68,7 +68,8 @@ pub(crate) fn run(
     as_json: bool,
     out: &mut Output,
 ) -> Result<()> {
-    check_outputs(&[("--plot", args.plot.as_deref())], args.overwrite)?;
+    let inputs = views.iter().map(|view| view.source().path()).chain(args.calibration.as_deref());
+    check_outputs(&[("--plot", args.plot.as_deref())], inputs, args.overwrite)?;
     ensure!(
         args.format.has_free_bias(),
         "--format {}: it has no bias to choose; take a CFloat8 format or SHP",

@@ -36,7 +36,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let (a, b) = (Input::open(&args.a)?, Input::open(&args.b)?);
-    let tensors = compare(&View::open(a.path())?, &View::open(b.path())?)?;
+    let (view_a, view_b) = (a.named(View::open(a.path()))?, b.named(View::open(b.path()))?);
+    let tensors = a.named(compare(&view_a, &view_b))?;
     let totals = Totals::of(&tensors);
     if args.json {
         let object = json!({

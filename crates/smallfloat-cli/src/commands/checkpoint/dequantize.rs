@@ -8,7 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use smallfloat::Rounding;
 use smallfloat_tensor::{Dtype, dequantize};
 
-use crate::arguments::files::{Input, check_outputs};
+use crate::arguments::files::{Input, check_outputs, note_leftovers, note_not_copied};
 use crate::arguments::rounding as options;
 use crate::render::output::Output;
 use crate::render::progress::Bar;
@@ -61,12 +61,14 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         bail!("--rounding: dequantizing rounds deterministically");
     }
     let output = (!args.input.is_dir()).then_some(&*args.output);
-    check_outputs(&[("-o", output)], args.overwrite)?;
+    check_outputs(&[("-o", output)], [], args.overwrite)?;
+    note_leftovers(&args.output);
     let input = Input::open(&args.input)?;
     let done = {
         let bar = Bar::new();
         let mut update = |progress: smallfloat_tensor::Progress<'_>| bar.update(progress);
-        dequantize(input.path(), &args.output, args.dtype, args.rounding, args.overwrite, &mut update)?
+        let (path, overwrite) = (input.path(), args.overwrite);
+        input.named(dequantize(path, &args.output, args.dtype, args.rounding, overwrite, &mut update))?
     };
     writeln!(out, "{}: {}, {}", args.output.display(), args.dtype, words::bytes(done.bytes))?;
     if done.rounded > 0 {
@@ -74,5 +76,6 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         let mode = rounding.unwrap_or(Rounding::NearestEven).name();
         writeln!(out, "{count} rounded to {} ({mode}), each once", args.dtype)?;
     }
+    note_not_copied(&done.not_copied);
     Ok(())
 }

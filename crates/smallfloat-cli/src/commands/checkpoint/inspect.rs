@@ -43,7 +43,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let input = Input::open(&args.file)?;
-    let views = open_checkpoint(input.path())?;
+    let views = input.named(open_checkpoint(input.path()))?;
     let is_folder = input.path().is_dir();
     if args.bias_report.bias_report {
         return bias_report::run(&args.bias_report, &args.file, &views, args.json, out);

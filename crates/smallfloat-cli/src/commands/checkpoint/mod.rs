@@ -1,6 +1,7 @@
 //! Files and folders of tensors.
 
 pub(crate) mod bias_report;
+pub(crate) mod clean;
 pub(crate) mod compare;
 pub(crate) mod dequantize;
 pub(crate) mod inspect;

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 use smallfloat_tensor::{Options, Report, quantize, write_file_durably};
 
-use crate::arguments::files::{Input, check_outputs};
+use crate::arguments::files::{Input, check_outputs, note_leftovers, note_not_copied};
 use crate::arguments::quantize::{RecipeArgs, bias_in_words, can_be_drawn, use_threads};
 use crate::charts::checkpoint::Picture;
-use crate::render::output::Output;
+use crate::render::output::{Message, Output, message};
 use crate::render::progress::Bar;
 use crate::render::{report, text as words};
 
@@ -90,7 +90,9 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let is_folder = args.input.is_dir();
     let output = (!is_folder).then_some(&*args.output);
     let outputs = [("-o", output), ("--report", args.report.as_deref()), ("--plot", args.plot.as_deref())];
-    check_outputs(&outputs, args.overwrite)?;
+    let inputs = [&*args.input].into_iter().chain(args.recipe.calibration());
+    check_outputs(&outputs, inputs, args.overwrite)?;
+    note_leftovers(&args.output);
     use_threads(args.threads)?;
     let input = Input::open(&args.input)?;
     selection.check(input.path())?;
@@ -98,7 +100,8 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let report = {
         let bar = Bar::new();
         let select = |name: &str| selection.selects(name);
-        quantize(input.path(), &args.output, &options, &select, &mut |progress| bar.update(progress))?
+        let mut update = |progress: smallfloat_tensor::Progress<'_>| bar.update(progress);
+        input.named(quantize(input.path(), &args.output, &options, &select, &mut update))?
     };
     write_extras(args, &options, &report)?;
     if args.json {
@@ -112,12 +115,12 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         report::totals(&report, report::checked(options.verify), out)?;
     }
     if report.totals.quantized == 0 {
-        eprintln!("smallfloat: note: no tensor was quantized (F64, F32, F16 and BF16 are), all were copied");
+        message(Message::Note, "no tensor was quantized (F64, F32, F16 and BF16 are), all were copied");
     } else if report.quantization_config.is_some() && !args.input.is_dir() {
-        eprintln!(
-            "smallfloat: note: readers need the quantization_config of --json in the model's config.json"
-        );
+        let what = "readers need the quantization_config of --json in the model's config.json";
+        message(Message::Note, what);
     }
+    note_not_copied(&report.not_copied);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! `smallfloat verify`: is a quantized file what it says, and what its source gives?
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
@@ -98,14 +98,16 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let input = Input::open(&args.file)?;
     let verified = {
         let bar = Bar::new();
-        verify_with(input.path(), &mut |progress| bar.update(progress))?
+        input.named(verify_with(input.path(), &mut |progress| bar.update(progress)))?
     };
     let agreement = match &args.source {
         None => None,
         Some(source) => {
             let (source, bar) = (Input::open(source)?, Bar::new());
             let mut progress = |progress: smallfloat_tensor::Progress<'_>| bar.update(progress);
-            Some(verify_against(input.path(), source.path(), &declared, &mut progress)?)
+            let found = verify_against(input.path(), source.path(), &declared, &mut progress);
+            // Only one of the two can be standard input.
+            Some(if args.file == Path::new("-") { input.named(found)? } else { source.named(found)? })
         }
     };
     if args.json {
@@ -117,6 +119,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
             "copied": verified.copied,
             "files": verified.files,
             "records": verified.records,
+            "without_record": verified.without_record,
             "warnings": verified.warnings,
         });
         if let Some(agreement) = &agreement {
@@ -167,6 +170,10 @@ fn tell(args: &Args, verified: &Verified, agreement: Option<&Agreement>, out: &m
         let whole = "names, shapes, and data of all tensors are as they were written";
         let of = if verified.files > 1 { format!(" in {} files", verified.records) } else { String::new() };
         writeln!(out, "  record     {whole}{of}")?;
+    }
+    if verified.without_record > 0 {
+        let files = words::plural(verified.without_record, "native file");
+        writeln!(out, "  no record  {files}: of names, biases and copies the structure alone was checked")?;
     }
     writeln!(out, "  codes      {codes}, each one of its format")?;
     if verified.scales > 0 {

@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let Some(text) = &args.operation else { return list(args.json, out) };
     let operation: Specialization = text.parse().with_context(|| format!("`{}`", words::excerpt(text)))?;
     let options = options(args, &operation)?;
-    check_outputs(&[("--plot", args.plot.as_deref())], args.overwrite)?;
+    check_outputs(&[("--plot", args.plot.as_deref())], args.vectors.as_deref(), args.overwrite)?;
     let findings = match (&args.variant, &args.vectors) {
         (Some(recipe), _) => Findings::of_variant(operation, recipe, options)?,
         (None, Some(path)) => Findings::of_vectors(operation, path, options)?,

@@ -183,7 +183,7 @@ fn write(folder: &Path, overwrite: bool, out: &mut Output) -> Result<()> {
     fs::create_dir_all(folder)
         .with_context(|| format!("--declaration: make the folder `{}`", folder.display()))?;
     let outputs: Vec<_> = files.iter().map(|(path, _)| ("--declaration", Some(path.as_path()))).collect();
-    check_outputs(&outputs, overwrite)?;
+    check_outputs(&outputs, [], overwrite)?;
     for (path, text) in &files {
         write_file_durably(path, text.as_bytes(), overwrite)?;
         writeln!(out, "{}", path.display())?;

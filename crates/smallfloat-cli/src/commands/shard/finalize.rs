@@ -55,7 +55,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let outputs = [("--report", args.report.as_deref()), ("--plot", args.plot.as_deref())];
-    check_outputs(&outputs, args.overwrite)?;
+    check_outputs(&outputs, [&*args.plan], args.overwrite)?;
     let plan = Plan::read(&args.plan)?;
     let options = plan.options()?;
     ensure!(

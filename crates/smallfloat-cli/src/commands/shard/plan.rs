@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use smallfloat_tensor::{Plan, Sharding, plan, write_file_durably};
 
-use crate::arguments::files::check_outputs;
+use crate::arguments::files::{check_outputs, note_not_copied};
 use crate::arguments::quantize::{RecipeArgs, can_be_drawn};
-use crate::render::output::Output;
+use crate::render::output::{Message, Output, message};
 use crate::render::text as words;
 
 const AFTER_HELP: &str = "\
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         "--histograms are drawn for tensors with one bias each; leave it out for channels, blocks and scales"
     );
     let selection = args.recipe.selection(&options)?;
-    check_outputs(&[("--plan", args.plan.as_deref())], args.overwrite)?;
+    check_outputs(&[("--plan", args.plan.as_deref())], [&*args.input], args.overwrite)?;
     selection.check(&args.input)?;
     let sharding = match (args.shards, args.shard_bytes) {
         (Some(count), _) => Sharding::Count(count),
@@ -93,7 +93,8 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         Some(path) => write_file_durably(path, &json, args.overwrite).context("--plan")?,
         None => out.write_all(&json)?,
     }
-    eprintln!("smallfloat: {}", in_words(&plan));
+    message(Message::Plain, &in_words(&plan));
+    note_not_copied(plan.not_copied());
     Ok(())
 }
 
