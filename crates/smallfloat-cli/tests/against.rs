@@ -1,18 +1,14 @@
 //! `verify --source` as a user runs it: files, folders and shards that are right, one number that
 //! is not, and how it is told.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
 
-use assert_cmd::Command;
+use common::command;
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use serde_json::Value;
-
-fn command(folder: &Path, args: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("smallfloat").expect("the command is built");
-    command.current_dir(folder).args(args);
-    command
-}
 
 /// Standard output and standard error of a command with this exit status.
 #[track_caller]

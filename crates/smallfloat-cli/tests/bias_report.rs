@@ -1,33 +1,14 @@
 //! What biases would cost, and activations that weigh errors, through the command. Expected values
 //! follow from the formats' definitions.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
 
-use assert_cmd::Command;
+use common::{object, refuses, run};
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use serde_json::{Value, json};
-
-fn command(folder: &Path, args: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("smallfloat").expect("the command is built");
-    command.current_dir(folder).args(args);
-    command
-}
-
-fn run(folder: &Path, args: &[&str]) -> String {
-    let assert = command(folder, args).assert().success();
-    String::from_utf8(assert.get_output().stdout.clone()).expect("output is text")
-}
-
-fn object(folder: &Path, args: &[&str]) -> Value {
-    serde_json::from_str(&run(folder, args)).expect("output is JSON")
-}
-
-fn fails(folder: &Path, args: &[&str], part: &str) {
-    let assert = command(folder, args).assert().failure();
-    let message = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
-    assert!(message.contains(part), "{args:?}: {message}");
-}
 
 /// One matrix of two columns.
 fn write(path: &Path, name: &str, values: &[f32]) {
@@ -111,7 +92,7 @@ fn pictures_have_curves_and_ranges() {
     for part in ["fc.weight", "<polyline", "auto, amax, percentile:99.9", "bias 15", "subnormal range"] {
         assert!(svg.contains(part), "{part}");
     }
-    fails(dir.path(), &["inspect", "m", "--bias-report", "--plot", "p.svg"], "exists");
+    refuses(dir.path(), &["inspect", "m", "--bias-report", "--plot", "p.svg"], 1, &["exists"]);
     run(dir.path(), &["inspect", "m", "--bias-report", "--plot", "p.svg", "--overwrite"]);
 }
 
@@ -151,6 +132,6 @@ fn activations_weigh_errors() {
         (&["inspect", "m", "--format", "shp"], "--bias-report"),
         (&["quantize", "m", "-o", "n", "--scheme", "mxfp4", "--global-scale", "amax"], "only NVFP4 has one"),
     ] {
-        fails(dir.path(), args, part);
+        refuses(dir.path(), args, 1, &[part]);
     }
 }

@@ -1,98 +1,17 @@
 //! The commands on files of tensors, end to end: contract, messages, exit statuses, bytes. Expected
 //! values are those of Tesla's tables and of the formats' definitions.
 
+mod common;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command as Process, Stdio};
 
-use assert_cmd::Command;
-use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
+use common::{Place, f32s, numbers};
+use safetensors::tensor::{Dtype, SafeTensors};
 use serde_json::Value;
-use tempfile::TempDir;
-
-/// A folder with files of tensors, and the command run in it.
-struct Place(TempDir);
-
-impl Place {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a temporary folder"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.path(name)).expect("the file is there")
-    }
-
-    fn names(&self) -> BTreeSet<String> {
-        let entries = fs::read_dir(self.0.path()).expect("the folder can be listed");
-        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
-    }
-
-    /// Writes a safetensors file with the reference crate.
-    fn tensors(&self, name: &str, tensors: &[(&str, Dtype, &[usize], Vec<u8>)]) {
-        let views = tensors.iter().map(|(name, dtype, shape, bytes)| {
-            (*name, TensorView::new(*dtype, shape.to_vec(), bytes).expect("a tensor"))
-        });
-        let bytes = serialize(views, None).expect("a safetensors file");
-        fs::write(self.path(name), bytes).expect("the file can be written");
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::cargo_bin("smallfloat").expect("the command is built");
-        command.current_dir(self.0.path()).args(args);
-        command
-    }
-
-    /// Standard output of a run that succeeds.
-    fn run(&self, args: &[&str]) -> String {
-        let assert = self.command(args).assert().success();
-        String::from_utf8(assert.get_output().stdout.clone()).expect("output is text")
-    }
-
-    fn json(&self, args: &[&str]) -> Value {
-        serde_json::from_str(&self.run(args)).expect("output is JSON")
-    }
-
-    /// Fails with status 1, nothing on standard output, one line that has all of `parts`; no file
-    /// comes or changes.
-    fn refuses(&self, args: &[&str], parts: &[&str]) {
-        let state = || {
-            let names = self.names();
-            names.into_iter().map(|name| (self.read(&name), name)).collect::<Vec<_>>()
-        };
-        let before = state();
-        let output = self.command(args).output().expect("the command runs");
-        let message = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{args:?}: {message}");
-        assert!(output.stdout.is_empty() && message.starts_with("smallfloat: error: "), "{message}");
-        assert_eq!(message.lines().count(), 1, "{message}");
-        for part in parts {
-            assert!(message.contains(part), "{args:?}: `{part}` is not in: {message}");
-        }
-        assert!(before == state(), "{args:?} changed a file");
-    }
-}
-
-fn f32s(values: &[f32]) -> Vec<u8> {
-    values.iter().flat_map(|x| x.to_le_bytes()).collect()
-}
-
-/// Numbers of both signs over some eight binades, none special: a multiplicative congruence.
-fn numbers(n: usize, scale: f32) -> Vec<f32> {
-    let mut state = 12345_u32;
-    (0..n)
-        .map(|_| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let fraction = f32::from(u16::try_from(state >> 16).expect("16 bits")) / 32768.0 - 1.0;
-            scale * fraction
-        })
-        .collect()
-}
 
 /// A checkpoint of two float tensors and one of integers.
 fn model(place: &Place) {
@@ -614,7 +533,7 @@ fn the_bare_command_runs_the_sample_and_leaves_nothing() {
     let temporary = Place::new();
     let run = |args: &[&str]| {
         let mut command = place.command(args);
-        let assert = command.env("TMPDIR", temporary.0.path()).assert().success();
+        let assert = command.env("TMPDIR", temporary.folder()).assert().success();
         String::from_utf8(assert.get_output().stdout.clone()).expect("output is text")
     };
     let text = run(&[]);
@@ -644,7 +563,7 @@ fn a_closed_pipe_is_success() {
     place.tensors("m", &tensors);
     let mut child = Process::new(bin())
         .args(["inspect", "m"])
-        .current_dir(place.0.path())
+        .current_dir(place.folder())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -19,6 +19,10 @@ use safetensors::tensor::{Dtype, TensorView, serialize};
 use smallfloat_tensor::leftovers;
 use tempfile::TempDir;
 
+mod common;
+
+use common::fault_library;
+
 const IN: &str = "in.safetensors";
 const OUT: &str = "out.safetensors";
 const OLD: &[u8] = b"what stood here before";
@@ -140,27 +144,6 @@ fn message(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Builds the library that catches calls; none where there is no compiler.
-fn shim(folder: &Path) -> Option<PathBuf> {
-    let (source, library) =
-        (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults/shim.c"), folder.join("shim.so"));
-    let built = Command::new("cc")
-        .args(["-shared", "-fPIC", "-O1", "-o"])
-        .arg(&library)
-        .args([source, "-ldl"])
-        .output();
-    match built {
-        Ok(output) => {
-            assert!(output.status.success(), "{}", message(&output));
-            Some(library)
-        }
-        Err(error) => {
-            eprintln!("SKIPPED: no C compiler to build the fault library with: {error}");
-            None
-        }
-    }
-}
-
 /// The calls of a run, each by its number from 1.
 struct Faults {
     place: Place,
@@ -172,7 +155,7 @@ struct Faults {
 impl Faults {
     fn new() -> Option<Self> {
         let build = tempfile::tempdir().unwrap();
-        let library = shim(build.path())?;
+        let library = fault_library(build.path())?;
         let log = build.path().join("log");
         let mut faults = Self { place: Place::new(600_000), library, calls: Vec::new(), _build: build };
         faults.place.put_old();

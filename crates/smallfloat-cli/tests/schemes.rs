@@ -1,27 +1,14 @@
 //! Schemes through the command: files, folders, messages. Expected values follow from the formats'
 //! definitions.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
 
-use assert_cmd::Command;
+use common::{command, object, run};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use serde_json::{Value, json};
-
-fn command(folder: &Path, args: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("smallfloat").expect("the command is built");
-    command.current_dir(folder).args(args);
-    command
-}
-
-fn run(folder: &Path, args: &[&str]) -> String {
-    let assert = command(folder, args).assert().success();
-    String::from_utf8(assert.get_output().stdout.clone()).expect("output is text")
-}
-
-fn object(folder: &Path, args: &[&str]) -> Value {
-    serde_json::from_str(&run(folder, args)).expect("output is JSON")
-}
 
 /// A tensor of a report, by name.
 fn named<'a>(report: &'a Value, name: &str) -> &'a Value {

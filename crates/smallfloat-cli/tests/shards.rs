@@ -1,32 +1,14 @@
 //! `plan`, `apply` and `finalize` as a user runs them: by hand, as tasks of an array, and after
 //! mistakes.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
 
-use assert_cmd::Command;
+use common::{command, refuses, run};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use serde_json::Value;
-
-fn command(folder: &Path, args: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("smallfloat").expect("the command is built");
-    command.current_dir(folder).env_remove("SLURM_ARRAY_TASK_ID").args(args);
-    command
-}
-
-fn run(folder: &Path, args: &[&str]) -> String {
-    let assert = command(folder, args).assert().success();
-    String::from_utf8(assert.get_output().stdout.clone()).expect("output is text")
-}
-
-#[track_caller]
-fn refuses(folder: &Path, args: &[&str], code: i32, parts: &[&str]) {
-    let assert = command(folder, args).assert().code(code);
-    let message = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
-    for part in parts {
-        assert!(message.contains(part), "{part}: {message}");
-    }
-}
 
 /// A checkpoint of two files with three matrices each, and its configuration.
 fn checkpoint(folder: &Path) {

@@ -1,6 +1,6 @@
 /* Stands between a program and the C library (LD_PRELOAD) and makes one of its calls on files fail, or kills the program
    just before or just after it. Counted, from 1, are: making a file, setting its length, writing at a position or at the
-   cursor (not to the standard streams), changing its mode, flushing a file or a folder, renaming.
+   cursor (not to the standard streams), changing its mode, flushing a file or a folder, renaming, removing.
 
    FAULT_LOG   a file that gets the name of every counted call, a line each
    FAULT_AT    which call; 0 for all of them
@@ -88,6 +88,10 @@ int fdatasync(int fd) {
 
 int rename(const char *from, const char *to) {
     INSTEAD("rename", int, "rename", (const char *, const char *), from, to);
+}
+
+int unlink(const char *path) {
+    INSTEAD("remove", int, "unlink", (const char *), path);
 }
 
 int open64(const char *path, int flags, ...) {

@@ -1,0 +1,236 @@
+//! Folders in trouble: runs over an old checkpoint folder are killed at random times, every call that
+//! makes, writes, flushes, renames or removes a file fails or is the last thing the process does, and
+//! signals ask runs to stop. Whatever happens, `verify` passes only on the old checkpoint or the new
+//! one, whole.
+//!
+//! `SMALLFLOAT_KILLS` is the number of random kills. What is counted is printed.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use common::{Place, f32s, fault_library, numbers};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use safetensors::tensor::Dtype;
+use smallfloat_tensor::leftovers;
+
+type Contents = BTreeMap<String, Vec<u8>>;
+
+fn contents(folder: &Path) -> Contents {
+    let entries = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let named = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+    entries.map(|path| (named(&path), fs::read(&path).unwrap())).collect()
+}
+
+/// An input of three shards, an old output of two, and what the output must become.
+struct Folders {
+    place: Place,
+    old: Contents,
+    new: Contents,
+}
+
+/// What became of the output.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Outcome {
+    Old,
+    New,
+    Incomplete,
+}
+
+impl Folders {
+    fn new(elements: usize) -> Self {
+        let place = Place::new();
+        for (folder, shards) in [("in", 3), ("before", 2)] {
+            fs::create_dir(place.path(folder)).unwrap();
+            let mut map = BTreeMap::new();
+            for shard in 1..=shards {
+                let name = format!("model-{shard:05}-of-{shards:05}.safetensors");
+                let (tensor, bytes) = (format!("l.{shard}.weight"), f32s(&numbers(elements, 0.5)));
+                place.tensors(
+                    &format!("{folder}/{name}"),
+                    &[(&tensor, Dtype::F32, &[elements / 8, 8], bytes)],
+                );
+                map.insert(tensor, name);
+            }
+            let index = serde_json::json!({ "metadata": {}, "weight_map": map });
+            fs::write(place.path(folder).join("model.safetensors.index.json"), index.to_string()).unwrap();
+            fs::write(place.path(folder).join("config.json"), "{\"hidden_size\": 8}").unwrap();
+        }
+        place.run(&["quantize", "before", "-o", "old", "--format", "cfloat8_1_5_2", "--bias", "9"]);
+        let mut folders = Self { old: contents(&place.path("old")), place, new: Contents::new() };
+        assert!(folders.quantize().status().unwrap().success());
+        folders.new = contents(&folders.place.path("out"));
+        assert!(folders.new != folders.old && folders.new.len() == 5);
+        folders
+    }
+
+    fn quantize(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_smallfloat"));
+        let args = ["quantize", "in", "-o", "out", "--overwrite", "--threads", "1", "--bias", "7"];
+        command.args(args).current_dir(self.place.folder()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+    }
+
+    fn put_old(&self) {
+        let out = self.place.path("out");
+        let _ = fs::remove_dir_all(&out);
+        fs::create_dir(&out).unwrap();
+        for (name, bytes) in &self.old {
+            fs::write(out.join(name), bytes).unwrap();
+        }
+    }
+
+    /// Removes what a killed run left, and tells what the folder is; panics where a mixture is called
+    /// verified.
+    fn outcome(&self, what: &str) -> (Outcome, usize) {
+        let out = self.place.path("out");
+        let left = leftovers(&out).unwrap();
+        for path in &left {
+            fs::remove_file(path).unwrap();
+        }
+        let found = contents(&out);
+        let verified = self.place.command(&["verify", "out"]).output().unwrap();
+        let outcome = match verified.status.code() {
+            Some(0) if found == self.new => Outcome::New,
+            Some(0) if found == self.old => Outcome::Old,
+            Some(1) => {
+                let message = String::from_utf8_lossy(&verified.stderr).into_owned();
+                assert!(message.contains("incomplete"), "{what}: {message}");
+                assert!(!found.contains_key("config.json"), "{what}: loaders would take it for whole");
+                Outcome::Incomplete
+            }
+            status => panic!("{what}: {status:?}, {:?}", found.keys()),
+        };
+        (outcome, left.len())
+    }
+}
+
+#[test]
+fn killed_at_random_times() {
+    let kills: u32 =
+        std::env::var("SMALLFLOAT_KILLS").map_or(100, |n| n.parse().expect("SMALLFLOAT_KILLS is a number"));
+    let folders = Folders::new(200_000);
+    let started = Instant::now();
+    for _ in 0..3 {
+        folders.put_old();
+        assert!(folders.quantize().status().unwrap().success());
+    }
+    let longest = started.elapsed() * 12 / 30;
+    let (mut outcomes, mut left, mut fraction) = (BTreeMap::new(), 0, 0_u32);
+    for i in 0..kills {
+        folders.put_old();
+        let mut child: Child = folders.quantize().spawn().unwrap();
+        fraction = fraction.wrapping_add(2_654_435_769);
+        let wait = (longest.as_nanos() * u128::from(fraction)) >> 32;
+        sleep(Duration::from_nanos(u64::try_from(wait).unwrap()));
+        let _ = child.kill();
+        child.wait().unwrap();
+        let (outcome, files) = folders.outcome(&format!("kill {i} after {wait} ns"));
+        *outcomes.entry(outcome).or_insert(0) += 1;
+        left += usize::from(files > 0);
+    }
+    eprintln!("{kills} kills of a folder run: {outcomes:?}, {left} with temporary files left over");
+    assert!(kills < 50 || outcomes.contains_key(&Outcome::Old), "{outcomes:?}");
+}
+
+#[test]
+fn every_call_may_fail_or_be_the_last() {
+    let build = tempfile::tempdir().unwrap();
+    let Some(library) = fault_library(build.path()) else { return };
+    let folders = Folders::new(4096);
+    let log = build.path().join("log");
+    folders.put_old();
+    let run = |settings: &[(&str, &str)]| {
+        let mut command = folders.quantize();
+        command.env("LD_PRELOAD", &library);
+        for (name, value) in settings {
+            command.env(name, value);
+        }
+        command.output().unwrap()
+    };
+    assert!(run(&[("FAULT_LOG", log.to_str().unwrap())]).status.success());
+    let calls = fs::read_to_string(&log).unwrap().lines().count();
+    assert!(calls > 40, "{calls} calls");
+    let mut outcomes = BTreeMap::new();
+    for action in ["errno:5", "errno:28", "kill-before", "kill-after"] {
+        for at in 1..=calls {
+            folders.put_old();
+            let output = run(&[("FAULT_AT", &at.to_string()), ("FAULT_DO", action)]);
+            let what = format!("{action} at call {at}");
+            let (outcome, left) = folders.outcome(&what);
+            *outcomes.entry((action, outcome)).or_insert(0) += 1;
+            if action.starts_with("errno") {
+                let message = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.code() == Some(0) || !message.is_empty(), "{what}");
+                assert_eq!(left, 0, "{what}: {message}");
+            }
+            if output.status.success() {
+                assert_eq!(outcome, Outcome::New, "{what}");
+            }
+        }
+    }
+    eprintln!("{calls} calls of a folder run, four faults at each: {outcomes:?}");
+}
+
+#[test]
+fn a_run_that_is_told_to_stop_leaves_nothing() {
+    let place = Place::new();
+    let elements = 1 << 22;
+    place.tensors("in.safetensors", &[("w", Dtype::F32, &[elements], f32s(&numbers(elements, 1.0)))]);
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        let (mut stopped, mut seen) = (0, 0);
+        for _ in 0..50 {
+            let mut child = Command::new(env!("CARGO_BIN_EXE_smallfloat"))
+                .args(["quantize", "in.safetensors", "-o", "out.safetensors", "--threads", "1"])
+                .current_dir(place.folder())
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap();
+            let began = Instant::now();
+            let working = || place.names().iter().any(|name| name.contains(".smallfloat-"));
+            while !working() && child.try_wait().unwrap().is_none() && began.elapsed().as_secs() < 20 {
+                sleep(Duration::from_micros(200));
+            }
+            seen += usize::from(working());
+            kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
+            let status = child.wait().unwrap();
+            assert!(!working(), "{signal}: {:?}", place.names());
+            if status.signal() == Some(signal as i32) {
+                stopped += 1;
+                assert!(!place.path("out.safetensors").exists());
+            }
+            let _ = fs::remove_file(place.path("out.safetensors"));
+            if stopped >= 3 {
+                break;
+            }
+        }
+        assert!(stopped >= 3 && seen >= 3, "{signal} came too late: {stopped} of {seen}");
+    }
+}
+
+#[test]
+fn what_kills_left_is_listed_and_removed() {
+    let place = Place::new();
+    fs::create_dir(place.path("out")).unwrap();
+    for name in [".w.safetensors.smallfloat-aB3x9Q.tmp", "out/.m.safetensors.smallfloat-zz11aa.tmp"] {
+        fs::write(place.path(name), [0; 1000]).unwrap();
+    }
+    for name in [".other.smallfloat-aB3x9Q.tmp", ".w.safetensors.smallfloat-a.b.tmp", "out/notes.txt"] {
+        fs::write(place.path(name), "mine").unwrap();
+    }
+    let listed = place.run(&["clean", "w.safetensors", "out", "--dry-run"]);
+    assert!(listed.ends_with("2 files that killed runs left, 2.00 kB\n"), "{listed}");
+    let removed = place.run(&["clean", "w.safetensors", "out"]);
+    assert!(removed.ends_with("2 files removed, 2.00 kB\n"), "{removed}");
+    assert_eq!(place.names().len(), 3);
+    assert_eq!(contents(&place.path("out")).len(), 1);
+    assert!(place.run(&["clean", "w.safetensors"]).starts_with("0 files removed"));
+}
