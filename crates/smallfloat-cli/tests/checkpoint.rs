@@ -46,10 +46,18 @@ fn quantize_writes_the_codes_of_the_papers_formats() {
     let bytes = place.read("q.safetensors");
     let file = SafeTensors::deserialize(&bytes).expect("the reference crate reads it");
     let codes = file.tensor("w").expect("codes");
-    assert_eq!((codes.dtype(), codes.shape()), (Dtype::U8, &[2, 3][..]));
+    assert_eq!((codes.dtype(), codes.shape()), (Dtype::U8, &[2, 3, 1][..]));
     assert_eq!(codes.data(), [0x38, 0x39, 0xaa, 0x7f, 0x00, 0x80]);
     let bias = file.tensor("w_bias").expect("a bias");
     assert_eq!((bias.dtype(), bias.shape(), bias.data()), (Dtype::U8, &[][..], &[7][..]));
+    // The dimension of 1 keeps codes from being taken for weights; the tensor has its own shape.
+    assert_eq!(report["tensors"][0]["shape"], serde_json::json!([2, 3]));
+    assert_eq!(
+        place.json(&["inspect", "q.safetensors", "--json"])["tensors"][0]["shape"],
+        report["tensors"][0]["shape"]
+    );
+    let text = place.run(&["inspect", "q.safetensors"]);
+    assert!(text.contains("2×3") && !text.contains("2×3×1"), "{text}");
     let tensor = &report["tensors"][0];
     assert_eq!(
         (&tensor["saturated"], &tensor["zero"], &tensor["biases"][0]),

@@ -251,7 +251,8 @@ fn a_folder_becomes_a_folder() {
     let config = json_of(&again.join("config.json"));
     assert_eq!(config["quantization_config"]["weight_block_size"], json!([128, 128]));
     quantize(&input, &native, &common::options("cfloat8_1_4_3"), &|_| true, &mut |_| ()).unwrap();
-    assert!(json_of(&native.join("config.json")).get("quantization_config").is_none());
+    let config = json_of(&native.join("config.json"));
+    assert_eq!(config["quantization_config"], json!({ "quant_method": "smallfloat", "version": "1" }));
     assert_eq!(verify(&native.join(shards[0])).unwrap().tensors, 3);
 }
 

@@ -67,7 +67,7 @@ fn mxfp4_in_both_nibble_orders() {
     let codes = &file.tensors["a.weight"];
     assert_eq!(
         (codes.dtype, &codes.shape[..], &codes.bytes[..4]),
-        (U8, &[1, 16][..], &[0x27, 0x09, 0x62, 0][..])
+        (U8, &[1, 16, 1][..], &[0x27, 0x09, 0x62, 0][..])
     );
     let scales = &file.tensors["a.weight_scale"];
     assert_eq!((scales.dtype, &scales.shape[..], &scales.bytes[..]), (U8, &[1, 1][..], &[127][..]));
@@ -107,7 +107,7 @@ fn mxfp6_four_codes_in_three_bytes() {
     };
     let expected = [word([0x1e, 0x08, 0x24, 0x02]), word([0x06, 0x1a, 0, 0])].concat();
     let codes = &file.tensors["a.weight"];
-    assert_eq!((&codes.shape[..], &codes.bytes[..6]), (&[1, 24][..], &expected[..]));
+    assert_eq!((&codes.shape[..], &codes.bytes[..6]), (&[1, 24, 1][..], &expected[..]));
     starts(&values, &ROW);
     // E3M2: exponent 2 − 4, so that elements are four times as large: 28 = 0x1f, 4 = 0x14.
     let (file, values) = through(&rows(32, &[&ROW]), &scheme("mxfp6-e3m2"));
@@ -125,19 +125,19 @@ fn mxfp8_and_rows_that_end_early() {
     let codes = &file.tensors["a.weight"];
     assert_eq!(
         (&codes.shape[..], codes.bytes[0], codes.bytes[1], codes.bytes[32]),
-        (&[1, 35][..], 0x7e, 0xb8, 0x7c)
+        (&[1, 35, 1][..], 0x7e, 0xb8, 0x7c)
     );
     assert_eq!(file.tensors["a.weight_scale"].bytes, [127, 119]);
     starts(&values, &row);
     // A row of packed codes is filled up with zeros; rows stay apart.
     let (file, values) = through(&rows(35, &[&row, &row]), &scheme("mxfp4"));
-    assert_eq!(file.tensors["a.weight"].shape, [2, 18]);
+    assert_eq!(file.tensors["a.weight"].shape, [2, 18, 1]);
     assert_eq!(values[..35], values[35..]);
     // 448 / 64 saturates at 6, −1 / 64 is −0; 1.5 in the second block is 6 / 4.
     (row[0], row[1]) = (384.0, -0.0);
     starts(&values[..35], &row);
     let (file, _) = through(&rows(35, &[&row, &row]), &scheme("mxfp6-e2m3"));
-    assert_eq!(file.tensors["a.weight"].shape, [2, 27]);
+    assert_eq!(file.tensors["a.weight"].shape, [2, 27, 1]);
 }
 
 #[test]
@@ -504,7 +504,10 @@ fn tensors_that_are_no_matrices_are_copied() {
     );
     assert_eq!((report.totals.quantized, report.totals.copied), (2, 2));
     let (_, stored) = quantized(&file, &scheme("mxfp4"));
-    assert_eq!((&stored.tensors["stack"].shape[..], stored.tensors["a.bias"].dtype), (&[2, 1, 16][..], F32));
+    assert_eq!(
+        (&stored.tensors["stack"].shape[..], stored.tensors["a.bias"].dtype),
+        (&[2, 1, 16, 1][..], F32)
+    );
     let (_, stored) =
         quantized(&file, &Options { granularity: Granularity::Channel, ..options("cfloat8_1_4_3") });
     assert_eq!(

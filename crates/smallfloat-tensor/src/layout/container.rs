@@ -1,10 +1,10 @@
 //! The native container: codes as U8 or U16, biases beside them, and what they mean in the
 //! metadata.
 //!
-//! `NAME` holds the codes in the original shape, `NAME_bias` the bias (U8) where the format's bias
-//! is data, and the metadata key `smallfloat.tensors` a JSON object that says for each tensor how
-//! to read it (`docs/semantics.md` S8). A reader that knows nothing of this sees integers, not
-//! wrong numbers.
+//! `NAME` holds the codes in the original shape with one dimension of 1 after it
+//! ([`stored_shape`](crate::layout::stored_shape) says why), `NAME_bias` the bias (U8) where the
+//! format's bias is data, and the metadata key `smallfloat.tensors` a JSON object that says for each
+//! tensor how to read it (`docs/semantics.md` S8).
 //!
 //! `smallfloat.record` is a digest of the whole file: names, dtypes, shapes and data of all
 //! tensors, those that are copied included, and what the metadata says of them. Free text of others
@@ -55,7 +55,7 @@ pub struct Entry {
     /// How codes lie in bytes, unless each has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packing: Option<String>,
-    /// The shape of the tensor whose codes are packed.
+    /// The shape of the tensor, where its codes have another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<Vec<u64>>,
     /// The rounding mode.

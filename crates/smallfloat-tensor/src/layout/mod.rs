@@ -1,5 +1,5 @@
 //! How quantized tensors lie in a file: schemes by name, the native container's records, packing of
-//! narrow codes, the grid of groups, and FP8 codes in place of CFloat8's.
+//! narrow codes and their shapes, the grid of groups, and FP8 codes in place of CFloat8's.
 
 pub(crate) mod container;
 pub(crate) mod fp8_remap;
@@ -7,3 +7,4 @@ pub(crate) mod grid;
 pub(crate) mod packing;
 pub(crate) mod scheme;
 pub(crate) mod share;
+pub(crate) mod stored_shape;

@@ -3,7 +3,8 @@
 //! Sources of the foreign layouts: compressed-tensors 0.20 (`compressors/*/base.py` for names and
 //! packing, `quantization/quant_scheme.py` for configurations), the model loaders of vLLM and
 //! Hugging Face transformers (`quant_method` `fp8`), and the checkpoints of DeepSeek-V3
-//! (`weight_scale_inv`, which is multiplied despite its name).
+//! (`weight_scale_inv`, which is multiplied despite its name). Only vLLM knows `fp8` with one scale a
+//! tensor.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,9 +21,10 @@ use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
 /// What `config.json` says about a checkpoint in this layout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Config {
-    /// Nothing: the files describe themselves.
+    /// `quant_method` `smallfloat`: the files describe themselves.
     Own,
-    /// `quant_method` `fp8`, as vLLM and transformers read it.
+    /// `quant_method` `fp8`: with a scale a tensor as vLLM reads it, in blocks as transformers does
+    /// too.
     Fp8,
     /// `quant_method` `compressed-tensors` with this `format`.
     CompressedTensors(&'static str),
@@ -42,7 +44,7 @@ pub struct Layout {
     pub(crate) config: Config,
 }
 
-/// Codes that readers who don't know them take for integers, and what they mean in the metadata.
+/// Codes in shapes that readers who don't know them refuse, and what they mean in the metadata.
 pub(crate) const NATIVE: Layout =
     Layout { codes: "", scale: "_scale", global: "_global_scale", typed: false, config: Config::Own };
 /// One F32 scale a tensor.
@@ -195,7 +197,10 @@ static SCHEMES: &[Scheme] = &[
         NATIVE,
     ),
     row(
-        ("fp8", "E4M3 with an F32 weight_scale a tensor, as vLLM reads it"),
+        (
+            "fp8",
+            "E4M3 with an F32 weight_scale a tensor: vLLM reads it, transformers does not (take float-quantized)",
+        ),
         E4M3FN,
         Packing::Bytes,
         F32_AMAX,
@@ -219,7 +224,7 @@ static SCHEMES: &[Scheme] = &[
         DEEPSEEK,
     ),
     row(
-        ("float-quantized", "compressed-tensors, E4M3 with F32 scales"),
+        ("float-quantized", "compressed-tensors, E4M3 with F32 scales: transformers and vLLM read it"),
         E4M3FN,
         Packing::Bytes,
         F32_AMAX,

@@ -12,10 +12,11 @@ use crate::file::input::TensorInfo;
 use crate::file::sink::TensorSpec;
 use crate::layout::container::Entry;
 use crate::layout::fp8_remap::Fp8Remap;
-use crate::layout::grid::{Granularity, Grid};
+use crate::layout::grid::Granularity;
 use crate::layout::packing::Packing;
 use crate::layout::scheme::{Layout, NATIVE, Scheme};
 use crate::layout::share::Share;
+use crate::layout::stored_shape::StoredShape;
 use crate::scale::bias::policy::BiasPolicy;
 use crate::scale::rule::{ScaleRule, ScaleSpec};
 use crate::stored::calibration::Calibration;
@@ -254,16 +255,9 @@ impl Options {
 
     /// The shape of a tensor's codes in the file.
     pub(crate) fn stored_shape(&self, element: &smallfloat::Format, shape: &[u64]) -> Vec<u64> {
-        if self.packing == Packing::Bytes {
-            return shape.to_vec();
-        }
-        let grid = Grid::new(shape, self.granularity);
-        let row = self.packing.row_bytes(element, grid.columns);
-        match shape {
-            [rest @ .., last] if *last == grid.columns => rest.iter().copied().chain([row]).collect(),
-            [] => vec![row],
-            _ => vec![grid.rows, row],
-        }
+        let (packing, granularity) = (self.packing, self.granularity);
+        let stored = StoredShape { element, packing, granularity, tensor: shape };
+        if self.layout.is_native() { stored.native() } else { stored.packed() }
     }
 
     /// What a native container says of a tensor.

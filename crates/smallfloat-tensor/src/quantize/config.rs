@@ -7,6 +7,7 @@
 use serde_json::{Value, json};
 use smallfloat::formats::{BINARY32, E4M3FN, E5M2, E8M0FNU};
 
+use crate::layout::container::VERSION;
 use crate::layout::grid::Granularity;
 use crate::layout::scheme::{Config, Layout};
 use crate::options::{Container, Options};
@@ -18,10 +19,16 @@ pub(crate) fn quantization_config(options: &Options, layout: &Layout, ignored: &
         return None;
     }
     match layout.config {
-        Config::Own => None,
+        Config::Own => Some(native()),
         Config::Fp8 => Some(fp8(options, ignored)),
         Config::CompressedTensors(format) => Some(compressed(options, format, ignored)),
     }
+}
+
+/// The files describe themselves; the name keeps readers from taking the folder for one that is not
+/// quantized.
+fn native() -> Value {
+    json!({ "quant_method": "smallfloat", "version": VERSION })
 }
 
 fn fp8(options: &Options, ignored: &[String]) -> Value {

@@ -14,6 +14,7 @@ use crate::layout::container::{Entry, RECORD_KEY, bias_name, code_dtype, read_en
 use crate::layout::grid::{Granularity, Grid};
 use crate::layout::packing::Packing;
 use crate::layout::scheme::NATIVE;
+use crate::layout::stored_shape::StoredShape;
 use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
 use crate::stored::foreign;
 use crate::stored::reader::Reader;
@@ -131,9 +132,12 @@ impl View {
         for info in source.tensors() {
             let (stored, shape) = match entries.remove(&info.name) {
                 Some(entry) => {
-                    let shape = logical_shape(info, &entry)
+                    let shape = entry.shape.clone().unwrap_or_else(|| info.shape.clone());
+                    let is_named = entry.shape.is_some();
+                    let stored = codes(&source, &by_name, info, &shape, entry)?;
+                    check_shape(&info.shape, &stored, &shape, is_named)
                         .map_err(|what| Error::refused(Some(source.path()), Some(&info.name), what))?;
-                    (codes(&source, &by_name, info, &shape, entry)?, shape)
+                    (stored, shape)
                 }
                 None if companions.contains(&info.name) => continue,
                 None => (plain(info), info.shape.clone()),
@@ -214,16 +218,6 @@ pub(crate) fn f64_decoder(format: &Format) -> Result<Decoder<f64>> {
 
 fn plain(info: &TensorInfo) -> Stored {
     if info.dtype.is_wide_float() { Stored::Wide } else { Stored::Other }
-}
-
-/// The shape of the tensor that an entry's codes stand for. Codes that are not packed lie in the
-/// file as the tensor does, so that both shapes must be the same.
-fn logical_shape(info: &TensorInfo, entry: &Entry) -> Result<Vec<u64>, String> {
-    let Some(shape) = &entry.shape else { return Ok(info.shape.clone()) };
-    if entry.packing.is_none() && *shape != info.shape {
-        return Err(format!("its codes have the shape {:?}, the metadata says {shape:?}", info.shape));
-    }
-    Ok(shape.clone())
 }
 
 /// The tensors that belong to an entry.
@@ -328,6 +322,16 @@ fn codes(
         }
     }
     Ok(Stored::Scaled(Box::new(scaled)))
+}
+
+/// Holds the shape of codes in the file against that of the tensor that they stand for.
+fn check_shape(codes: &[u64], stored: &Stored, tensor: &[u64], is_named: bool) -> Result<(), String> {
+    let (element, packing, granularity) = match stored {
+        Stored::Codes(codes) => (&codes.0, Packing::Bytes, Granularity::Tensor),
+        Stored::Scaled(scaled) => (&scaled.element, scaled.packing, scaled.granularity),
+        Stored::Wide | Stored::Other => return Ok(()),
+    };
+    StoredShape { element, packing, granularity, tensor }.check(codes, is_named)
 }
 
 fn check_format(format: &Format, entry: &Entry) -> Result<(), String> {

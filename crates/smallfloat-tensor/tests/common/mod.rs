@@ -139,6 +139,11 @@ pub(crate) fn quantized(file: &File, options: &Options) -> (Report, File) {
     (report, File::read(&fixture.output))
 }
 
+/// The shape of codes that fill bytes, in the native container.
+pub(crate) fn native_shape(tensor: &[usize]) -> Vec<usize> {
+    if tensor.is_empty() { vec![1, 1] } else { [tensor, &[1]].concat() }
+}
+
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
 }
