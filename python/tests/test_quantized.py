@@ -101,6 +101,30 @@ def test_report_and_refusals():
         assert sf.quantize(x).dequantize(np.float32).shape == shape
 
 
+@pytest.mark.parametrize("shape", [(3, 7), (9, 1), (5,), (2, 3, 4), (0, 3), ()])
+@pytest.mark.parametrize("how", [*CASES, {"fmt": "e2m1fn", "granularity": "channel", "scale_format": "binary32"}], ids=str)
+def test_codes_are_stored_as_no_model_has_them(tmp_path, how, shape):
+    x, path = RNG.standard_normal(shape).astype(np.float32), tmp_path / "q.safetensors"
+    if len(shape) < 2 and (how["fmt"] in sf.schemes or "scale_format" in how):
+        return  # Such tensors are copied.
+    q = sf.quantize(x, name="w", **how)
+    assert q.shape == q.codes.shape == q.dequantize().shape == shape
+    q.save(path, "w")
+    with safe_open(path, "np") as file:
+        stored = file.get_tensor("w")
+    assert stored.ndim == max(len(shape), 1) + 1 and stored.shape[-1] == 1 and stored.shape != shape
+    sf.dequantize_file(path, tmp_path / "back.safetensors", np.float32, rounding="nearest-even")
+    assert np.array_equal(_tensor(tmp_path / "back.safetensors", "w", "float32"), q.dequantize())
+    # Without the dimension of 1, as in files of before, it is read; in another shape it is not.
+    q._parts[""] = stored.reshape(stored.shape[:-1] if shape else ())
+    q.save(path, "w", overwrite=True)
+    assert np.array_equal(sf.load(path)["w"].dequantize(), q.dequantize())
+    q._parts[""] = stored.reshape(1, *stored.shape)
+    q.save(path, "w", overwrite=True)
+    with pytest.raises(ValueError, match="have the shape"):
+        sf.load(path)
+
+
 def test_files(tmp_path):
     source, target = tmp_path / "x.safetensors", tmp_path / "q.safetensors"
     sf.save(source, {"a.weight": X, "b.weight": X[:3], "step": np.arange(4)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -73,6 +74,33 @@ def _raw(name: str, array: np.ndarray) -> tuple[str, str, list[int], bytes]:
     return name, _NAMES[array.dtype.name], list(array.shape), np.ascontiguousarray(array).tobytes()
 
 
+def _columns(shape: Sequence[int], granularity: str) -> int:
+    """The codes of a row, which packing fills up to whole bytes."""
+    return math.prod(shape[1:]) if granularity == "channel" else shape[-1] if shape else 1
+
+
+def _packed_shape(entry: Mapping[str, Any], shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape of a tensor's codes, the last dimension in bytes where they are packed."""
+    packing = entry.get("packing") or "bytes"
+    if packing == "bytes":
+        return tuple(shape)
+    unit, size = (4, 3) if packing == "six-bit" else (2, 1)
+    columns = _columns(shape, entry["granularity"])
+    row = -(-columns // unit) * size
+    rows = shape[:-1] if not shape or shape[-1] == columns else shape[:1]
+    return (*rows, row)
+
+
+def _check_shape(codes: np.ndarray, entry: Mapping[str, Any], place: str) -> None:
+    """Refuses codes of another shape than the container's: one dimension of 1 more than the tensor has, so that no
+    program takes them for its weights. Files from before that have the tensor's own shape."""
+    shape = entry.get("shape")
+    before = _packed_shape(entry, codes.shape if shape is None else shape)
+    now = (*(before or (1,)), 1)
+    if codes.shape != before and (shape is None or codes.shape != now):
+        raise ValueError(f"{place}: codes of a tensor of shape {shape} have the shape {now}, these have {codes.shape}")
+
+
 class QuantizedTensor:
     """A tensor of codes with its format and its scales, as it is stored in the native container.
 
@@ -101,7 +129,8 @@ class QuantizedTensor:
     def __init__(self, parts: Mapping[str, np.ndarray], entry: Mapping[str, Any], report: Any = None) -> None:
         self._parts, self._entry, self.report = dict(parts), dict(entry), report
         stored = self._parts[""]
-        self.shape = tuple(entry.get("shape") or stored.shape)
+        shape = entry.get("shape")
+        self.shape = tuple(stored.shape if shape is None else shape)
         self.format: str = entry["format"]
         self.granularity: str = entry["granularity"]
         self.scale_format: str | None = entry.get("scale")
@@ -117,9 +146,10 @@ class QuantizedTensor:
     @property
     def codes(self) -> np.ndarray:
         packing, stored = self._entry.get("packing") or "bytes", self._parts[""]
+        stored = stored.reshape(_packed_shape(self._entry, self.shape))
         if packing == "bytes":
             return stored
-        columns = self.shape[-1] if self.shape else 1
+        columns = _columns(self.shape, self.granularity)
         if packing == "six-bit":
             a, b, c = (stored[..., i::3].astype(np.uint32) for i in range(3))
             word = a | b << 8 | c << 16
@@ -127,7 +157,7 @@ class QuantizedTensor:
         else:
             low, high = stored & 15, stored >> 4
             codes = np.stack([low, high] if packing == "nibbles-low" else [high, low], axis=-1)
-        codes = codes.astype(np.uint8).reshape(*stored.shape[:-1], -1)
+        codes = codes.astype(np.uint8).reshape(*stored.shape[:-1], math.prod(codes.shape[-2:]))
         return codes[..., :columns].reshape(self.shape)
 
     def _factors(self) -> Any:
@@ -256,6 +286,8 @@ def load(path: Any) -> dict[str, QuantizedTensor]:
         raise ValueError(f"{path} has no tensors quantized by smallfloat")
     arrays = {name: _array(dtype, shape, data) for name, dtype, shape, data in tensors if dtype in _DTYPES}
     suffixes = ("", "_bias", "_scale", "_global_scale")
+    for name, entry in entries.items():
+        _check_shape(arrays[name], entry, f"{path}, {name!r}")
     return {
         name: QuantizedTensor({s: arrays[name + s] for s in suffixes if name + s in arrays}, entry)
         for name, entry in entries.items()
