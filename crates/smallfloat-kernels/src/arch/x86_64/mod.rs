@@ -9,6 +9,7 @@
 
 mod avx2;
 mod avx512;
+mod choices;
 
 use std::ops::Range;
 

@@ -11,10 +11,28 @@ use crate::arch::machine::avx2::decode::{Constants, values};
 use crate::arch::machine::avx2::lanes::{STEP, any, bytes, words};
 use crate::plan::arithmetic::{ArithmeticPlan, Compute, OrderPlan, Subnormals};
 
-mod operation {
-    pub(super) const SUM: u8 = 0;
-    pub(super) const PRODUCT: u8 = 1;
-    pub(super) const FMA: u8 = 2;
+/// What a loop computes: a product of the first two operands, a sum with the last one, or both.
+trait Operation {
+    const MULTIPLIES: bool;
+    const ADDS: bool;
+}
+
+enum Sum {}
+impl Operation for Sum {
+    const MULTIPLIES: bool = false;
+    const ADDS: bool = true;
+}
+
+enum Product {}
+impl Operation for Product {
+    const MULTIPLIES: bool = true;
+    const ADDS: bool = false;
+}
+
+enum Fma {}
+impl Operation for Fma {
+    const MULTIPLIES: bool = true;
+    const ADDS: bool = true;
 }
 
 /// Computes in binary32; an operation of two operands ignores the third.
@@ -30,35 +48,34 @@ pub(crate) fn compute(_: Avx2, plan: &ArithmeticPlan, codes: [&[u8]; 3], results
 
 #[target_feature(enable = "avx2")]
 fn dispatch(plan: &ArithmeticPlan, codes: [&[u8]; 3], results: &mut [f32]) {
-    use operation::{FMA, PRODUCT, SUM};
     match (plan.compute, plan.odd, plan.nan_has_sign) {
-        (Compute::Sum, false, false) => run::<SUM, false, false>(plan, codes, results),
-        (Compute::Sum, false, true) => run::<SUM, false, true>(plan, codes, results),
-        (Compute::Sum, true, false) => run::<SUM, true, false>(plan, codes, results),
-        (Compute::Sum, true, true) => run::<SUM, true, true>(plan, codes, results),
-        (Compute::Product, _, false) => run::<PRODUCT, false, false>(plan, codes, results),
-        (Compute::Product, _, true) => run::<PRODUCT, false, true>(plan, codes, results),
-        (Compute::Fma, false, false) => run::<FMA, false, false>(plan, codes, results),
-        (Compute::Fma, false, true) => run::<FMA, false, true>(plan, codes, results),
-        (Compute::Fma, true, false) => run::<FMA, true, false>(plan, codes, results),
-        (Compute::Fma, true, true) => run::<FMA, true, true>(plan, codes, results),
+        (Compute::Sum, false, false) => run::<Sum, false, false>(plan, codes, results),
+        (Compute::Sum, false, true) => run::<Sum, false, true>(plan, codes, results),
+        (Compute::Sum, true, false) => run::<Sum, true, false>(plan, codes, results),
+        (Compute::Sum, true, true) => run::<Sum, true, true>(plan, codes, results),
+        (Compute::Product, _, false) => run::<Product, false, false>(plan, codes, results),
+        (Compute::Product, _, true) => run::<Product, false, true>(plan, codes, results),
+        (Compute::Fma, false, false) => run::<Fma, false, false>(plan, codes, results),
+        (Compute::Fma, false, true) => run::<Fma, false, true>(plan, codes, results),
+        (Compute::Fma, true, false) => run::<Fma, true, false>(plan, codes, results),
+        (Compute::Fma, true, true) => run::<Fma, true, true>(plan, codes, results),
     }
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn run<const OPERATION: u8, const ODD: bool, const NAN: bool>(
+fn run<O: Operation, const ODD: bool, const NAN: bool>(
     plan: &ArithmeticPlan,
     [x, y, z]: [&[u8]; 3],
     results: &mut [f32],
 ) {
     let [kx, ky, kz] = [0, 1, 2].map(|i| &plan.operands[i]);
     let (kx, ky, kz) = (Constants::new::<f32>(kx), Constants::new::<f32>(ky), Constants::new::<f32>(kz));
-    let z = if OPERATION == operation::FMA { z } else { y };
+    let z = if O::MULTIPLIES && O::ADDS { z } else { y };
     let ((x, x_rest), (y, y_rest), (z, z_rest)) = (x.as_chunks(), y.as_chunks(), z.as_chunks());
     let (result_steps, result_rest) = results.as_chunks_mut::<STEP>();
     for (((x, y), z), result) in x.iter().zip(y).zip(z).zip(result_steps) {
-        step::<OPERATION, ODD, NAN>([x, y, z], [&kx, &ky, &kz], result);
+        step::<O, ODD, NAN>([x, y, z], [&kx, &ky, &kz], result);
     }
     if !result_rest.is_empty() {
         let padded = |rest: &[u8]| {
@@ -68,30 +85,28 @@ fn run<const OPERATION: u8, const ODD: bool, const NAN: bool>(
         };
         let (x, y, z) = (padded(x_rest), padded(y_rest), padded(z_rest));
         let mut result = [0.0; STEP];
-        step::<OPERATION, ODD, NAN>([&x, &y, &z], [&kx, &ky, &kz], &mut result);
+        step::<O, ODD, NAN>([&x, &y, &z], [&kx, &ky, &kz], &mut result);
         result_rest.copy_from_slice(&result[..result_rest.len()]);
     }
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn step<const OPERATION: u8, const ODD: bool, const NAN: bool>(
+fn step<O: Operation, const ODD: bool, const NAN: bool>(
     [x, y, z]: [&[u8; STEP]; 3],
     [kx, ky, kz]: [&Constants; 3],
     results: &mut [f32; STEP],
 ) {
     let (x, y) = (values(x, kx), values(y, ky));
-    let z = if OPERATION == operation::FMA { values(z, kz) } else { y };
+    let z = if O::MULTIPLIES && O::ADDS { values(z, kz) } else { y };
     for (i, eight) in results.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-        let (x, y, z) = (x[i], y[i], z[i]);
-        let result = match OPERATION {
-            operation::SUM => with_nan::<NAN>(sum::<ODD>(x, y), x, y),
-            operation::PRODUCT => with_nan::<NAN>(_mm256_mul_ps(x, y), x, y),
-            _ => {
-                let product = with_nan::<NAN>(_mm256_mul_ps(x, y), x, y);
-                with_nan::<NAN>(sum::<ODD>(product, z), product, z)
-            }
-        };
+        let mut result = x[i];
+        if O::MULTIPLIES {
+            result = with_nan::<NAN>(_mm256_mul_ps(result, y[i]), result, y[i]);
+        }
+        if O::ADDS {
+            result = with_nan::<NAN>(sum::<ODD>(result, z[i]), result, z[i]);
+        }
         // SAFETY: the reference is to 32 writable bytes; the store needs no alignment.
         unsafe { _mm256_storeu_ps(eight.as_mut_ptr(), result) };
     }

@@ -15,7 +15,11 @@ use crate::arch::machine::avx2::lanes::{
     STEP, Source, Target, add, any, codes as splat, count, elements_to_alignment, equal, greater, in_order,
     larger, least, less, lesser, narrow_signed, prefetch, store, subtract, sum_of_bytes, words,
 };
-use crate::arch::machine::avx2::rounding::{mode, round};
+use crate::arch::machine::avx2::rounding::round;
+use crate::arch::machine::choices::{
+    Bfloat16, Binary16, CodesOnly, Counts, Detail, Directed, Fit, Flags, NearestAway, NearestEven, Nearness,
+    Rare, Rounds, Shape, ToOdd, with_shape,
+};
 use crate::plan::encode::{EncodePlan, INFINITY, Mode, SubnormalGrid};
 use crate::plan::tally::Tally;
 
@@ -24,35 +28,6 @@ use crate::plan::tally::Tally;
 pub(super) const BLOCK: usize = 64 * STEP;
 /// The same before the first look.
 const FIRST_BLOCK: usize = 16 * STEP;
-
-/// How much a loop finds out beside the codes.
-pub(in crate::arch::machine) mod detail {
-    pub(in crate::arch::machine) const CODES: u8 = 0;
-    pub(in crate::arch::machine) const COUNTS: u8 = 1;
-    /// Counts, whether a value has bits below the last place of normal values, and whether one came
-    /// near the subnormals.
-    pub(in crate::arch::machine) const LOW: u8 = 2;
-    /// All that, and whether any element is inexact, below the smallest normal value too.
-    pub(in crate::arch::machine) const FLAGS: u8 = 3;
-    /// All that, where the rounding itself has found the places in Tesla's hole.
-    pub(in crate::arch::machine) const RANDOM: u8 = 4;
-}
-
-/// What a loop is specialised for.
-pub(in crate::arch::machine) mod shape {
-    pub(in crate::arch::machine) const GRADUAL: u8 = 0;
-    pub(in crate::arch::machine) const HOLE: u8 = 1;
-    /// Exponents of binary32.
-    pub(in crate::arch::machine) const INTEGER: u8 = 2;
-    /// Flushed subnormals and no sign (UHP).
-    pub(in crate::arch::machine) const UNSIGNED_FLUSH: u8 = 3;
-    /// Either of these alone, a rare rounding, or infinities whose signs matter: all choices at run
-    /// time.
-    pub(in crate::arch::machine) const RARE: u8 = 4;
-    /// The codes of the machine's conversion to binary16, and of bfloat16's carry.
-    pub(in crate::arch::machine) const BINARY16: u8 = 5;
-    pub(in crate::arch::machine) const BFLOAT16: u8 = 6;
-}
 
 /// Encodes a slice and says what happened.
 pub(crate) fn encode<S: Source, T: Target>(
@@ -82,88 +57,72 @@ pub(crate) fn encode_only<S: Source, T: Target>(
 
 #[target_feature(enable = "avx2,f16c,popcnt")]
 fn dispatch<S: Source, T: Target>(plan: &EncodePlan, source: &[S], codes: &mut [T], stream: bool) -> Tally {
-    if plan.mode != Mode::Even {
-        return match plan.mode {
-            Mode::Away => once::<S, T, { mode::AWAY }>(plan, source, codes, stream),
-            Mode::Directed(_) => once::<S, T, { mode::DIRECTED }>(plan, source, codes, stream),
-            _ => once::<S, T, { mode::ODD }>(plan, source, codes, stream),
-        };
-    }
-    match nearest_shape_of::<T>(plan) {
-        shape::BINARY16 => all::<S, T, { shape::BINARY16 }>(plan, source, codes, stream),
-        shape::BFLOAT16 => all::<S, T, { shape::BFLOAT16 }>(plan, source, codes, stream),
-        shape::GRADUAL => all::<S, T, { shape::GRADUAL }>(plan, source, codes, stream),
-        shape::HOLE => all::<S, T, { shape::HOLE }>(plan, source, codes, stream),
-        shape::INTEGER => all::<S, T, { shape::INTEGER }>(plan, source, codes, stream),
-        shape::UNSIGNED_FLUSH => all::<S, T, { shape::UNSIGNED_FLUSH }>(plan, source, codes, stream),
-        _ => all::<S, T, { shape::RARE }>(plan, source, codes, stream),
+    match plan.mode {
+        Mode::Even if fits_binary16::<T>(plan) => all::<S, T, Binary16>(plan, source, codes, stream),
+        Mode::Even if fits_bfloat16::<T>(plan) => all::<S, T, Bfloat16>(plan, source, codes, stream),
+        Mode::Even => with_shape!(fit(plan), [Gradual Hole Integer UnsignedFlush], |H| {
+            all::<S, T, H>(plan, source, codes, stream)
+        }),
+        Mode::Away => once::<S, T, NearestAway>(plan, source, codes, stream),
+        Mode::Directed(_) => once::<S, T, Directed>(plan, source, codes, stream),
+        Mode::Odd => once::<S, T, ToOdd>(plan, source, codes, stream),
+        Mode::Random => unreachable!("stochastic rounding has a kernel of its own"),
     }
 }
 
 /// The narrowest shape that a plan's nearest-even and stochastic loops may have.
-pub(super) fn shape_of(plan: &EncodePlan) -> u8 {
+pub(super) fn fit(plan: &EncodePlan) -> Fit {
     match plan.low {
-        SubnormalGrid::Flush if !plan.signed => shape::UNSIGNED_FLUSH,
-        SubnormalGrid::Flush => shape::RARE,
-        _ if plan.infinity_by_sign => shape::RARE,
-        _ if plan.integer => shape::INTEGER,
-        SubnormalGrid::Gradual => shape::GRADUAL,
-        SubnormalGrid::Hole => shape::HOLE,
+        SubnormalGrid::Flush if !plan.signed => Fit::UnsignedFlush,
+        SubnormalGrid::Flush => Fit::Rare,
+        _ if plan.infinity_by_sign => Fit::Rare,
+        _ if plan.integer => Fit::Integer,
+        SubnormalGrid::Gradual => Fit::Gradual,
+        SubnormalGrid::Hole => Fit::Hole,
     }
 }
 
-/// The same for nearest-even loops alone, which know formats with conversions of their own.
-fn nearest_shape_of<T: Target>(plan: &EncodePlan) -> u8 {
-    match shape_of(plan) {
-        shape::GRADUAL if T::BITS == 16 && plan.is_ieee => shape::BINARY16,
-        shape::INTEGER if T::BITS == 16 && plan.is_ieee => shape::BFLOAT16,
-        other => other,
-    }
+/// Returns whether the machine's conversion to binary16 is the plan's.
+fn fits_binary16<T: Target>(plan: &EncodePlan) -> bool {
+    T::BITS == 16 && plan.is_ieee && !plan.integer
+}
+
+/// Returns whether bfloat16's carry is the plan's.
+fn fits_bfloat16<T: Target>(plan: &EncodePlan) -> bool {
+    T::BITS == 16 && plan.is_ieee && plan.integer
 }
 
 #[target_feature(enable = "avx2,f16c,popcnt")]
 fn only_codes<S: Source, T: Target>(plan: &EncodePlan, source: &[S], codes: &mut [T], stream: bool) {
-    const CODES: u8 = detail::CODES;
-    const EVEN: u8 = mode::EVEN;
-    let (k, mut tally) = (Constants::new::<S, T>(plan), Tally::default());
-    let shape = if plan.mode == Mode::Even { nearest_shape_of::<T>(plan) } else { shape::RARE };
-    match shape {
-        shape::BINARY16 => {
-            run::<S, T, { shape::BINARY16 }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
-        }
-        shape::BFLOAT16 => {
-            run::<S, T, { shape::BFLOAT16 }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
-        }
-        shape::GRADUAL => {
-            run::<S, T, { shape::GRADUAL }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
-        }
-        shape::HOLE => {
-            run::<S, T, { shape::HOLE }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
-        }
-        shape::INTEGER => {
-            run::<S, T, { shape::INTEGER }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
-        }
-        shape::UNSIGNED_FLUSH => {
-            run::<S, T, { shape::UNSIGNED_FLUSH }, EVEN, CODES>(&k, source, codes, stream, &mut tally);
-        }
+    match (plan.mode, fit(plan)) {
         // Counts cost little beside all the choices.
-        _ => {
+        (_, Fit::Rare) | (Mode::Away | Mode::Directed(_) | Mode::Odd | Mode::Random, _) => {
             dispatch(plan, source, codes, stream);
         }
+        _ if fits_binary16::<T>(plan) => uncounted::<S, T, Binary16>(plan, source, codes, stream),
+        _ if fits_bfloat16::<T>(plan) => uncounted::<S, T, Bfloat16>(plan, source, codes, stream),
+        (Mode::Even, fit) => with_shape!(fit, [Gradual Hole Integer UnsignedFlush], |H| {
+            uncounted::<S, T, H>(plan, source, codes, stream);
+        }),
     }
+}
+
+#[target_feature(enable = "avx2,f16c,popcnt")]
+fn uncounted<S: Source, T: Target, H: Shape>(plan: &EncodePlan, source: &[S], codes: &mut [T], stream: bool) {
+    let k = Constants::new::<S, T>(plan);
+    run::<S, T, H, NearestEven, CodesOnly>(&k, source, codes, stream, &mut Tally::default());
 }
 
 /// Inexact and underflow are properties of a slice once any element has them. Blocks look for bits
 /// that no normal value keeps, which costs next to nothing; where a value came near the subnormals,
 /// exactness is looked for again at length until underflow is found.
 #[target_feature(enable = "avx2,f16c,popcnt")]
-fn all<S: Source, T: Target, const SHAPE: u8>(
+fn all<S: Source, T: Target, H: Shape>(
     plan: &EncodePlan,
     source: &[S],
     codes: &mut [T],
     stream: bool,
 ) -> Tally {
-    const EVEN: u8 = mode::EVEN;
     let k = Constants::new::<S, T>(plan);
     let mut tally = Tally::default();
     // Small but exact values need the longest look again and again: do not look twice.
@@ -180,19 +139,19 @@ fn all<S: Source, T: Target, const SHAPE: u8>(
         (x, source) = source.split_at(length);
         (code, codes) = codes.split_at_mut(length);
         if settled {
-            run::<S, T, SHAPE, EVEN, { detail::COUNTS }>(&k, x, code, stream, &mut tally);
+            run::<S, T, H, NearestEven, Counts>(&k, x, code, stream, &mut tally);
             continue;
         }
         let mut found = Tally::default();
         if look {
-            run::<S, T, SHAPE, EVEN, { detail::FLAGS }>(&k, x, code, stream, &mut found);
+            run::<S, T, H, NearestEven, Flags>(&k, x, code, stream, &mut found);
         } else {
-            run::<S, T, SHAPE, EVEN, { detail::LOW }>(&k, x, code, stream, &mut found);
+            run::<S, T, H, NearestEven, Nearness>(&k, x, code, stream, &mut found);
         }
         let may_underflow = found.low && !found.is_underflow_settled();
         if may_underflow && !look {
             found = Tally::default();
-            run::<S, T, SHAPE, EVEN, { detail::FLAGS }>(&k, x, code, stream, &mut found);
+            run::<S, T, H, NearestEven, Flags>(&k, x, code, stream, &mut found);
         }
         look = may_underflow && !found.is_underflow_settled();
         tally.add(&found);
@@ -202,7 +161,7 @@ fn all<S: Source, T: Target, const SHAPE: u8>(
 
 /// The rarer modes, which find out everything about every block.
 #[target_feature(enable = "avx2,f16c,popcnt")]
-fn once<S: Source, T: Target, const MODE: u8>(
+fn once<S: Source, T: Target, M: Rounds>(
     plan: &EncodePlan,
     source: &[S],
     codes: &mut [T],
@@ -214,7 +173,7 @@ fn once<S: Source, T: Target, const MODE: u8>(
     let (heads, tails) = (source.split_at(head), codes.split_at_mut(head));
     for (source, codes) in [(heads.0, tails.0), (heads.1, tails.1)] {
         for (x, code) in source.chunks(BLOCK).zip(codes.chunks_mut(BLOCK)) {
-            run::<S, T, { shape::RARE }, MODE, { detail::FLAGS }>(&k, x, code, stream, &mut tally);
+            run::<S, T, Rare, M, Flags>(&k, x, code, stream, &mut tally);
         }
     }
     tally
@@ -222,7 +181,7 @@ fn once<S: Source, T: Target, const MODE: u8>(
 
 #[inline]
 #[target_feature(enable = "avx2,f16c,popcnt")]
-fn run<S: Source, T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
+fn run<S: Source, T: Target, H: Shape, M: Rounds, D: Detail>(
     k: &Constants,
     source: &[S],
     codes: &mut [T],
@@ -234,7 +193,7 @@ fn run<S: Source, T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
     let (code_steps, code_rest) = codes.as_chunks_mut::<STEP>();
     let stream = stream && code_steps.as_ptr().addr().is_multiple_of(STEP);
     for (x, code) in steps.iter().zip(code_steps) {
-        let y = step::<S, T, SHAPE, MODE, FIND>(x, k, &mut sums);
+        let y = step::<S, T, H, M, D>(x, k, &mut sums);
         if stream {
             prefetch(x);
         }
@@ -246,7 +205,7 @@ fn run<S: Source, T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
         // Zeros fill the last step; they raise nothing and are taken off the counts below.
         let (mut x, mut code) = ([S::default(); STEP], [T::default(); STEP]);
         x[..rest.len()].copy_from_slice(rest);
-        let y = step::<S, T, SHAPE, MODE, FIND>(&x, k, &mut sums);
+        let y = step::<S, T, H, M, D>(&x, k, &mut sums);
         // SAFETY: ordinary stores need no alignment.
         unsafe { store(&mut code, &y, false) };
         code_rest.copy_from_slice(&code[..rest.len()]);
@@ -256,7 +215,7 @@ fn run<S: Source, T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
         // Streamed stores are not ordered with later ones of this thread as others see them.
         _mm_sfence();
     }
-    if FIND != detail::CODES {
+    if D::COUNTS {
         sums.add_to::<T>(tally, padding, k);
     }
 }
@@ -469,12 +428,14 @@ fn join_hole<T: Target>(grid: __m256i, k: &Constants) -> __m256i {
 /// zero.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn join_hole_rarely<T: Target, const MODE: u8>(grid: __m256i, away: __m256i, k: &Constants) -> __m256i {
-    let last = match MODE {
-        mode::DIRECTED => _mm256_blendv_epi8(k.hole_end, k.last_below, away),
+fn join_hole_rarely<T: Target, M: Rounds>(grid: __m256i, away: __m256i, k: &Constants) -> __m256i {
+    let last = if M::DIRECTED {
+        _mm256_blendv_epi8(k.hole_end, k.last_below, away)
+    } else if M::TO_ODD {
         // The largest subnormal is odd.
-        mode::ODD => k.hole_end,
-        _ => k.half_hole,
+        k.hole_end
+    } else {
+        k.half_hole
     };
     let lower = equal::<T>(lesser::<T>(grid, last), grid);
     let upper = _mm256_andnot_si256(lower, ones());
@@ -507,31 +468,28 @@ pub(super) fn refuse_beyond(
 
 /// Returns whether the format has no sign.
 #[inline]
-pub(super) fn is_unsigned<const SHAPE: u8>(k: &Constants) -> bool {
-    SHAPE == shape::UNSIGNED_FLUSH || (SHAPE == shape::RARE && !k.signed)
+pub(super) fn is_unsigned<H: Shape>(k: &Constants) -> bool {
+    H::UNSIGNED.unwrap_or(!k.signed)
 }
 
 /// Encodes 32 elements, by the machine's conversion where there is one that finds out enough.
 #[inline]
 #[target_feature(enable = "avx2,f16c,popcnt")]
-fn step<S: Source, T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
+fn step<S: Source, T: Target, H: Shape, M: Rounds, D: Detail>(
     x: &[S; STEP],
     k: &Constants,
     sums: &mut Sums,
 ) -> [__m256i; 2] {
-    match SHAPE {
-        shape::BINARY16 | shape::BFLOAT16 if FIND <= detail::LOW => {
-            halves::step::<S, SHAPE, FIND>(x, k, sums)
-        }
-        shape::BINARY16 => by_grid::<S, T, { shape::GRADUAL }, MODE, FIND>(x, k, sums),
-        shape::BFLOAT16 => by_grid::<S, T, { shape::INTEGER }, MODE, FIND>(x, k, sums),
-        _ => by_grid::<S, T, SHAPE, MODE, FIND>(x, k, sums),
+    if (H::CONVERTS || H::CARRIES) && !D::EXACTNESS {
+        halves::step::<S, H, D>(x, k, sums)
+    } else {
+        by_grid::<S, T, H, M, D>(x, k, sums)
     }
 }
 
 #[inline]
 #[target_feature(enable = "avx2,f16c,popcnt")]
-fn by_grid<S: Source, T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
+fn by_grid<S: Source, T: Target, H: Shape, M: Rounds, D: Detail>(
     x: &[S; STEP],
     k: &Constants,
     sums: &mut Sums,
@@ -548,27 +506,27 @@ fn by_grid<S: Source, T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8
             let magnitude = _mm256_and_si256(x, k.magnitude);
             eights.x[i] = x;
             eights.below_infinity[i] = _mm256_sub_epi32(k.infinity, magnitude);
-            if FIND != detail::CODES {
+            if D::COUNTS {
                 eights.less_one[i] = _mm256_sub_epi32(magnitude, k.one);
                 sums.least = _mm256_min_epu32(sums.least, eights.less_one[i]);
             }
             let mut capped = _mm256_min_epu32(magnitude, k.cap);
-            if is_unsigned::<SHAPE>(k) {
+            if is_unsigned::<H>(k) {
                 eights.refused[i] = refuse_beyond(k.to_zero, magnitude, x, magnitude, k);
                 capped = _mm256_andnot_si256(eights.refused[i], capped);
             }
-            let (rounded, exact) = round::<T, SHAPE, MODE, FIND>(x, capped, k);
+            let (rounded, exact) = round::<T, H, M, D>(x, capped, k);
             *place = rounded;
-            if FIND >= detail::LOW {
+            if D::NEARNESS {
                 sums.bits = _mm256_or_si256(sums.bits, capped);
             }
-            if FIND >= detail::FLAGS {
+            if D::EXACTNESS {
                 sums.least_inexact = _mm256_min_epu32(sums.least_inexact, inexact_magnitude(exact, capped));
             }
         }
         lanes.narrow(pair, &eights);
         let packed = _mm256_packus_epi32(index[0], index[1]);
-        *half = if SHAPE == shape::INTEGER || (SHAPE == shape::RARE && k.integer) {
+        *half = if H::INTEGER.unwrap_or(k.integer) {
             packed
         } else if T::BITS == 8 {
             _mm256_srl_epi16(_mm256_sub_epi16(packed, k.base), k.shift)
@@ -576,7 +534,7 @@ fn by_grid<S: Source, T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8
             _mm256_srl_epi16(packed, k.shift)
         };
     }
-    finish_all::<T, SHAPE, MODE, FIND>(halves, &lanes, k, sums)
+    finish_all::<T, H, M, D>(halves, &lanes, k, sums)
 }
 
 /// What the lanes of codes are narrowed from, for two vectors of eight elements.
@@ -630,7 +588,7 @@ impl Lanes {
 /// Indices on the grid, in lanes of 16 bits, → codes.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
-pub(super) fn finish_all<T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
+pub(super) fn finish_all<T: Target, H: Shape, M: Rounds, D: Detail>(
     [low, high]: [__m256i; 2],
     lanes: &Lanes,
     k: &Constants,
@@ -638,19 +596,16 @@ pub(super) fn finish_all<T: Target, const SHAPE: u8, const MODE: u8, const FIND:
 ) -> [__m256i; 2] {
     if T::BITS == 8 {
         let grid = _mm256_packus_epi16(low, high);
-        [finish::<T, SHAPE, MODE, FIND>(grid, lanes, 0, k, sums), grid]
+        [finish::<T, H, M, D>(grid, lanes, 0, k, sums), grid]
     } else {
-        [
-            finish::<T, SHAPE, MODE, FIND>(low, lanes, 0, k, sums),
-            finish::<T, SHAPE, MODE, FIND>(high, lanes, 1, k, sums),
-        ]
+        [finish::<T, H, M, D>(low, lanes, 0, k, sums), finish::<T, H, M, D>(high, lanes, 1, k, sums)]
     }
 }
 
 /// Indices on the grid → codes, with everything that is special about specials.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
-fn finish<T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
+fn finish<T: Target, H: Shape, M: Rounds, D: Detail>(
     grid: __m256i,
     lanes: &Lanes,
     part: usize,
@@ -664,23 +619,23 @@ fn finish<T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
     }
     let top = equal::<T>(grid, k.top);
     let mut index = grid;
-    if SHAPE == shape::HOLE || (SHAPE == shape::RARE && k.hole) {
-        if MODE == mode::EVEN {
+    if H::HOLE.unwrap_or(k.hole) {
+        if M::NEAREST_EVEN {
             index = join_hole::<T>(grid, k);
         } else {
             let negative = greater::<T>(zero, sign);
             let away = _mm256_and_si256(_mm256_xor_si256(negative, k.toward), k.moves);
-            index = join_hole_rarely::<T, MODE>(grid, away, k);
+            index = join_hole_rarely::<T, M>(grid, away, k);
         }
-        if FIND == detail::FLAGS {
+        if D::PLACES_IN_HOLE {
             let hole = equal::<T>(lesser::<T>(larger::<T>(grid, k.binade), k.hole_end), grid);
             sums.lost = _mm256_or_si256(sums.lost, hole);
         }
     }
-    if SHAPE == shape::UNSIGNED_FLUSH || (SHAPE == shape::RARE && k.flush) {
+    if H::FLUSH.unwrap_or(k.flush) {
         let flushed = equal::<T>(lesser::<T>(grid, k.last_below), grid);
         index = _mm256_andnot_si256(flushed, grid);
-        if FIND >= detail::FLAGS {
+        if D::EXACTNESS {
             sums.lost = _mm256_or_si256(sums.lost, _mm256_and_si256(flushed, grid));
         }
     }
@@ -693,7 +648,7 @@ fn finish<T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
     let is_zero = equal::<T>(index, zero);
     let pick = |pair: &[__m256i; 2]| _mm256_blendv_epi8(pair[0], pair[1], sign);
     let mut code = index;
-    if SHAPE != shape::UNSIGNED_FLUSH {
+    if H::UNSIGNED != Some(true) {
         let mut kept_sign = _mm256_and_si256(sign, k.sign);
         if k.drops_zero_sign {
             kept_sign = _mm256_andnot_si256(is_zero, kept_sign);
@@ -706,20 +661,19 @@ fn finish<T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
     }
     code = _mm256_blendv_epi8(code, pick(&k.nan), is_nan);
     let mut counted_zero = is_zero;
-    if is_unsigned::<SHAPE>(k) {
+    if is_unsigned::<H>(k) {
         let refused = narrow_signed::<T>(&lanes.refused, part);
         code = _mm256_blendv_epi8(code, k.overflow[1], refused);
         counted_zero = _mm256_andnot_si256(refused, is_zero);
-        if FIND != detail::CODES {
+        if D::COUNTS {
             sums.refused = subtract::<T>(sums.refused, refused);
         }
     }
-    if FIND != detail::CODES && (SHAPE == shape::RARE || SHAPE == shape::UNSIGNED_FLUSH) && k.infinity_by_sign
-    {
+    if D::COUNTS && H::INFINITY_BY_SIGN.unwrap_or(k.infinity_by_sign) {
         let negative = _mm256_and_si256(is_infinite, greater::<T>(zero, sign));
         sums.negative_infinite = subtract::<T>(sums.negative_infinite, negative);
     }
-    if FIND != detail::CODES {
+    if D::COUNTS {
         sums.top = subtract::<T>(sums.top, top);
         sums.infinite = subtract::<T>(sums.infinite, is_infinite);
         sums.zero = subtract::<T>(sums.zero, counted_zero);
@@ -727,7 +681,7 @@ fn finish<T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
         let less_one = narrow_signed::<T>(&lanes.less_one, part);
         sums.exact_zero += count::<T>(if T::BITS == 8 { less_one } else { greater::<T>(zero, less_one) });
     }
-    if FIND >= detail::LOW {
+    if D::NEARNESS {
         sums.least_index = lesser::<T>(sums.least_index, add::<T>(grid, ones()));
     }
     in_order::<T>(code)

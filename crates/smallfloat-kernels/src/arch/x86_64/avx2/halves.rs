@@ -5,13 +5,14 @@
 
 use std::arch::x86_64::*;
 
-use crate::arch::machine::avx2::encode::{Constants, Sums, detail, shape};
+use crate::arch::machine::avx2::encode::{Constants, Sums};
 use crate::arch::machine::avx2::lanes::{STEP, Source};
+use crate::arch::machine::choices::{Detail, Shape};
 
-/// Encodes 32 elements, and finds out as much as `FIND` says up to [`detail::LOW`].
+/// Encodes 32 elements, and finds out as much as `D` says, exactness left out.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-pub(super) fn step<S: Source, const SHAPE: u8, const FIND: u8>(
+pub(super) fn step<S: Source, H: Shape, D: Detail>(
     x: &[S; STEP],
     k: &Constants,
     sums: &mut Sums,
@@ -20,11 +21,11 @@ pub(super) fn step<S: Source, const SHAPE: u8, const FIND: u8>(
     for (pair, code) in codes.iter_mut().enumerate() {
         // SAFETY: this function has the features that loads need.
         let words = unsafe { [S::load(x, 2 * pair), S::load(x, 2 * pair + 1)] };
-        if FIND != detail::CODES {
-            count_words::<FIND>(words, k, sums);
+        if D::COUNTS {
+            count_words::<D>(words, k, sums);
         }
-        let rounded = if SHAPE == shape::BINARY16 { by_conversion(words) } else { by_carry(words, k) };
-        *code = replace::<FIND>(rounded, k, sums);
+        let rounded = if H::CONVERTS { by_conversion(words) } else { by_carry(words, k) };
+        *code = replace::<D>(rounded, k, sums);
     }
     codes
 }
@@ -63,17 +64,17 @@ fn upper_half(x: __m256i, k: &Constants) -> __m256i {
 /// Replaces NaN, and counts what codes tell.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn replace<const FIND: u8>(codes: __m256i, k: &Constants, sums: &mut Sums) -> __m256i {
+fn replace<D: Detail>(codes: __m256i, k: &Constants, sums: &mut Sums) -> __m256i {
     let magnitude = _mm256_andnot_si256(k.sign, codes);
     let is_nan = _mm256_cmpgt_epi16(magnitude, k.top);
-    if FIND != detail::CODES {
+    if D::COUNTS {
         let zero = _mm256_cmpeq_epi16(magnitude, _mm256_setzero_si256());
         let at_top = _mm256_or_si256(is_nan, _mm256_cmpeq_epi16(magnitude, k.top));
         sums.nans = _mm256_sub_epi16(sums.nans, is_nan);
         sums.top = _mm256_sub_epi16(sums.top, at_top);
         sums.zero = _mm256_sub_epi16(sums.zero, zero);
     }
-    if FIND >= detail::LOW {
+    if D::NEARNESS {
         let less_one = _mm256_add_epi16(magnitude, _mm256_set1_epi16(-1));
         sums.least_index = _mm256_min_epu16(sums.least_index, less_one);
     }
@@ -84,7 +85,7 @@ fn replace<const FIND: u8>(codes: __m256i, k: &Constants, sums: &mut Sums) -> __
 /// Counts what only the words of binary32 tell: zeros, infinities and subnormals of the source.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn count_words<const FIND: u8>([low, high]: [__m256i; 2], k: &Constants, sums: &mut Sums) {
+fn count_words<D: Detail>([low, high]: [__m256i; 2], k: &Constants, sums: &mut Sums) {
     let (low, high) = (_mm256_and_si256(low, k.magnitude), _mm256_and_si256(high, k.magnitude));
     let (less_low, less_high) = (_mm256_sub_epi32(low, k.one), _mm256_sub_epi32(high, k.one));
     sums.least = _mm256_min_epu32(sums.least, _mm256_min_epu32(less_low, less_high));
@@ -95,7 +96,7 @@ fn count_words<const FIND: u8>([low, high]: [__m256i; 2], k: &Constants, sums: &
         _mm256_packs_epi32(_mm256_sub_epi32(low, k.infinity), _mm256_sub_epi32(high, k.infinity));
     let infinite = _mm256_cmpeq_epi16(from_infinity, _mm256_setzero_si256());
     sums.infinite = _mm256_sub_epi16(sums.infinite, infinite);
-    if FIND >= detail::LOW {
+    if D::NEARNESS {
         let capped = _mm256_or_si256(_mm256_min_epu32(low, k.cap), _mm256_min_epu32(high, k.cap));
         sums.bits = _mm256_or_si256(sums.bits, capped);
     }

@@ -2,20 +2,9 @@
 
 use std::arch::x86_64::*;
 
-use crate::arch::machine::avx2::encode::{Constants, detail, shape};
+use crate::arch::machine::avx2::encode::Constants;
 use crate::arch::machine::avx2::lanes::Target;
-
-/// How a loop rounds.
-pub(super) mod mode {
-    /// To nearest, ties to even.
-    pub(in crate::arch::machine) const EVEN: u8 = 0;
-    /// To nearest, ties away.
-    pub(in crate::arch::machine) const AWAY: u8 = 1;
-    /// Toward or away from zero by the sign.
-    pub(in crate::arch::machine) const DIRECTED: u8 = 2;
-    /// To the odd neighbour.
-    pub(in crate::arch::machine) const ODD: u8 = 3;
-}
+use crate::arch::machine::choices::{Detail, Rounds, Shape};
 
 /// Elements that a directed rounding moves away from zero: all bits set.
 #[inline]
@@ -25,16 +14,16 @@ fn moves_away(x: __m256i, k: &Constants) -> __m256i {
 }
 
 /// The index of a capped magnitude, as `encode.rs` joins it, and which elements are exact on the
-/// grid (all bits set; only where the mode needs or `FIND` asks for it).
+/// grid (all bits set; only where the mode needs or `D` asks for it).
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn round<T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
+pub(super) fn round<T: Target, H: Shape, M: Rounds, D: Detail>(
     x: __m256i,
     capped: __m256i,
     k: &Constants,
 ) -> (__m256i, __m256i) {
-    if SHAPE == shape::INTEGER || (SHAPE == shape::RARE && k.integer) {
-        return round_integer::<MODE, FIND>(x, capped, k);
+    if H::INTEGER.unwrap_or(k.integer) {
+        return round_integer::<M, D>(x, capped, k);
     }
     let power = _mm256_and_si256(_mm256_max_epi32(capped, k.lowest), k.exponent);
     let lifted = _mm256_add_epi32(power, k.lift);
@@ -43,21 +32,21 @@ pub(super) fn round<T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
     let sum = _mm256_add_ps(anchor, magnitude);
     let mut rounded = _mm256_castps_si256(sum);
     let mut exact = _mm256_setzero_si256();
-    if MODE != mode::EVEN || FIND >= detail::FLAGS {
+    if !M::NEAREST_EVEN || D::EXACTNESS {
         // Exact, as c ≤ sum < 2c.
         let back = _mm256_sub_ps(sum, anchor);
         let back_word = _mm256_castps_si256(back);
         exact = _mm256_cmpeq_epi32(back_word, capped);
-        if MODE == mode::AWAY {
+        if M::NEAREST_AWAY {
             // A tie that went to the even place below: |x| − back is half a place, c·2^-24.
             let rest = _mm256_castps_si256(_mm256_sub_ps(magnitude, back));
             let tie = _mm256_cmpeq_epi32(rest, _mm256_sub_epi32(lifted, k.half_step));
             rounded = _mm256_sub_epi32(rounded, tie);
         }
-        if MODE == mode::DIRECTED || MODE == mode::ODD {
+        if M::DIRECTED || M::TO_ODD {
             // Toward zero first: the words of positive numbers sort as the numbers do.
             let truncated = _mm256_add_epi32(rounded, _mm256_cmpgt_epi32(back_word, capped));
-            rounded = if MODE == mode::ODD {
+            rounded = if M::TO_ODD {
                 _mm256_or_si256(truncated, _mm256_andnot_si256(exact, k.one))
             } else {
                 _mm256_sub_epi32(truncated, _mm256_andnot_si256(exact, moves_away(x, k)))
@@ -75,26 +64,23 @@ pub(super) fn round<T: Target, const SHAPE: u8, const MODE: u8, const FIND: u8>(
 /// The same where a code is the upper part of a magnitude.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn round_integer<const MODE: u8, const FIND: u8>(
-    x: __m256i,
-    capped: __m256i,
-    k: &Constants,
-) -> (__m256i, __m256i) {
+fn round_integer<M: Rounds, D: Detail>(x: __m256i, capped: __m256i, k: &Constants) -> (__m256i, __m256i) {
     let mut exact = _mm256_setzero_si256();
-    if MODE == mode::DIRECTED || MODE == mode::ODD || FIND >= detail::FLAGS {
+    if M::DIRECTED || M::TO_ODD || D::EXACTNESS {
         exact = _mm256_cmpeq_epi32(_mm256_and_si256(capped, k.below), exact);
     }
     let truncated = _mm256_srl_epi32(capped, k.cut);
-    let index = match MODE {
-        mode::ODD => _mm256_or_si256(truncated, _mm256_andnot_si256(exact, k.one)),
-        mode::DIRECTED => _mm256_sub_epi32(truncated, _mm256_andnot_si256(exact, moves_away(x, k))),
-        mode::AWAY => _mm256_srl_epi32(_mm256_add_epi32(capped, k.half_cut), k.cut),
-        _ => {
-            // A tie goes up where the place above half is odd: half less one, and that place's bit.
-            let odd = _mm256_and_si256(truncated, k.one);
-            let almost_half = _mm256_sub_epi32(k.half_cut, k.one);
-            _mm256_srl_epi32(_mm256_add_epi32(capped, _mm256_add_epi32(almost_half, odd)), k.cut)
-        }
+    let index = if M::TO_ODD {
+        _mm256_or_si256(truncated, _mm256_andnot_si256(exact, k.one))
+    } else if M::DIRECTED {
+        _mm256_sub_epi32(truncated, _mm256_andnot_si256(exact, moves_away(x, k)))
+    } else if M::NEAREST_AWAY {
+        _mm256_srl_epi32(_mm256_add_epi32(capped, k.half_cut), k.cut)
+    } else {
+        // A tie goes up where the place above half is odd: half less one, and that place's bit.
+        let odd = _mm256_and_si256(truncated, k.one);
+        let almost_half = _mm256_sub_epi32(k.half_cut, k.one);
+        _mm256_srl_epi32(_mm256_add_epi32(capped, _mm256_add_epi32(almost_half, odd)), k.cut)
     };
     (index, exact)
 }

@@ -11,11 +11,10 @@ use std::arch::x86_64::*;
 
 use crate::arch::machine::Avx2;
 use crate::arch::machine::avx2::encode::{
-    BLOCK, Constants, Eights, Lanes, Sums, detail, finish_all, inexact_magnitude, is_unsigned, refuse_beyond,
-    shape, shape_of,
+    BLOCK, Constants, Eights, Lanes, Sums, finish_all, fit, inexact_magnitude, is_unsigned, refuse_beyond,
 };
 use crate::arch::machine::avx2::lanes::{STEP, Source, Target, store, words};
-use crate::arch::machine::avx2::rounding::mode;
+use crate::arch::machine::choices::{NearestEven, RandomFlags, Shape, with_shape};
 use crate::plan::encode::{EncodePlan, SubnormalGrid};
 use crate::plan::tally::Tally;
 
@@ -32,20 +31,14 @@ pub(crate) fn encode_random<S: Source, T: Target>(
     assert_eq!(source.len(), random.len(), "every element needs a word");
     // SAFETY: the proof says that the machine has these instructions.
     unsafe {
-        match shape_of(plan) {
-            shape::INTEGER => all::<S, T, { shape::INTEGER }>(plan, source, codes, random, mask),
-            shape::GRADUAL => all::<S, T, { shape::GRADUAL }>(plan, source, codes, random, mask),
-            shape::HOLE => all::<S, T, { shape::HOLE }>(plan, source, codes, random, mask),
-            shape::UNSIGNED_FLUSH => {
-                all::<S, T, { shape::UNSIGNED_FLUSH }>(plan, source, codes, random, mask)
-            }
-            _ => all::<S, T, { shape::RARE }>(plan, source, codes, random, mask),
-        }
+        with_shape!(fit(plan), [Gradual Hole Integer UnsignedFlush], |H| {
+            all::<S, T, H>(plan, source, codes, random, mask)
+        })
     }
 }
 
 #[target_feature(enable = "avx2,f16c,popcnt")]
-fn all<S: Source, T: Target, const SHAPE: u8>(
+fn all<S: Source, T: Target, H: Shape>(
     plan: &EncodePlan,
     source: &[S],
     codes: &mut [T],
@@ -61,7 +54,7 @@ fn all<S: Source, T: Target, const SHAPE: u8>(
         let (code_steps, code_rest) = codes.as_chunks_mut::<STEP>();
         let (random_steps, random_rest) = random.as_chunks::<STEP>();
         for ((x, code), random) in steps.iter().zip(code_steps).zip(random_steps) {
-            let y = step::<S, T, SHAPE>(x, random, &k, &r, &mut sums);
+            let y = step::<S, T, H>(x, random, &k, &r, &mut sums);
             // SAFETY: ordinary stores need no alignment.
             unsafe { store(code, &y, false) };
         }
@@ -71,7 +64,7 @@ fn all<S: Source, T: Target, const SHAPE: u8>(
             let (mut x, mut code, mut random) = ([S::default(); STEP], [T::default(); STEP], [0; STEP]);
             x[..rest.len()].copy_from_slice(rest);
             random[..rest.len()].copy_from_slice(random_rest);
-            let y = step::<S, T, SHAPE>(&x, &random, &k, &r, &mut sums);
+            let y = step::<S, T, H>(&x, &random, &k, &r, &mut sums);
             // SAFETY: ordinary stores need no alignment.
             unsafe { store(&mut code, &y, false) };
             code_rest.copy_from_slice(&code[..rest.len()]);
@@ -150,9 +143,9 @@ struct Split {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn split<const SHAPE: u8>(capped: __m256i, k: &Constants, r: &Rounding) -> Split {
+fn split<H: Shape>(capped: __m256i, k: &Constants, r: &Rounding) -> Split {
     let zero = _mm256_setzero_si256();
-    if SHAPE == shape::INTEGER || (SHAPE == shape::RARE && k.integer) {
+    if H::INTEGER.unwrap_or(k.integer) {
         let below = _mm256_sll_epi32(capped, r.uncut);
         return Split {
             place: _mm256_srl_epi32(capped, k.cut),
@@ -178,7 +171,7 @@ fn split<const SHAPE: u8>(capped: __m256i, k: &Constants, r: &Rounding) -> Split
 /// Encodes 32 elements.
 #[inline]
 #[target_feature(enable = "avx2,f16c,popcnt")]
-fn step<S: Source, T: Target, const SHAPE: u8>(
+fn step<S: Source, T: Target, H: Shape>(
     x: &[S; STEP],
     random: &[u32; STEP],
     k: &Constants,
@@ -204,8 +197,8 @@ fn step<S: Source, T: Target, const SHAPE: u8>(
             // SAFETY: the reference is to 32 readable bytes.
             let word = unsafe { _mm256_loadu_si256(random.as_ptr().cast()) };
             let mut exact;
-            (*place, exact) = round::<SHAPE>(capped, _mm256_and_si256(word, r.mask), k, r);
-            if is_unsigned::<SHAPE>(k) {
+            (*place, exact) = round::<H>(capped, _mm256_and_si256(word, r.mask), k, r);
+            if is_unsigned::<H>(k) {
                 eights.refused[i] = refuse_beyond(r.last_zero, *place, x, magnitude, k);
                 *place = _mm256_andnot_si256(eights.refused[i], *place);
                 exact = _mm256_or_si256(exact, eights.refused[i]);
@@ -215,17 +208,17 @@ fn step<S: Source, T: Target, const SHAPE: u8>(
         lanes.narrow(pair, &eights);
         *half = _mm256_packus_epi32(index[0], index[1]);
     }
-    finish_all::<T, SHAPE, { mode::EVEN }, { detail::RANDOM }>(halves, &lanes, k, sums)
+    finish_all::<T, H, NearestEven, RandomFlags>(halves, &lanes, k, sums)
 }
 
 /// The index of a capped magnitude, and whether it is exact: all bits set.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn round<const SHAPE: u8>(capped: __m256i, word: __m256i, k: &Constants, r: &Rounding) -> (__m256i, __m256i) {
-    let Split { place, below, exact } = split::<SHAPE>(capped, k, r);
+fn round<H: Shape>(capped: __m256i, word: __m256i, k: &Constants, r: &Rounding) -> (__m256i, __m256i) {
+    let Split { place, below, exact } = split::<H>(capped, k, r);
     let stays = no_carry(_mm256_add_epi32(below, word), below);
     let rounded = _mm256_sub_epi32(_mm256_add_epi32(place, stays), r.base);
-    if SHAPE != shape::HOLE && !(SHAPE == shape::RARE && k.hole) {
+    if !H::HOLE.unwrap_or(k.hole) {
         return (rounded, exact);
     }
     // `base` is one too low for the place itself.

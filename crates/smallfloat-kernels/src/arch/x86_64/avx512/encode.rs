@@ -9,11 +9,11 @@
 use std::arch::x86_64::*;
 
 use crate::arch::machine::Avx512;
-use crate::arch::machine::avx2::encode::{detail, shape};
 use crate::arch::machine::avx2::lanes::{elements_to_alignment, prefetch};
 use crate::arch::machine::avx512::lanes::{
     STEP, Source, bytes, chosen, count, in_order, narrow_signed, narrow_words, store, words,
 };
+use crate::arch::machine::choices::{CodesOnly, Counts, Detail, Fit, Flags, Nearness, Shape, with_shape};
 use crate::plan::encode::{EncodePlan, INFINITY, SubnormalGrid};
 use crate::plan::tally::Tally;
 
@@ -32,13 +32,7 @@ pub(crate) fn encode<S: Source>(
 ) -> Tally {
     assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
     // SAFETY: the proof says that the machine has these instructions.
-    unsafe {
-        match shape_of(plan) {
-            shape::GRADUAL => all::<S, { shape::GRADUAL }>(plan, source, codes, stream),
-            shape::HOLE => all::<S, { shape::HOLE }>(plan, source, codes, stream),
-            _ => all::<S, { shape::RARE }>(plan, source, codes, stream),
-        }
-    }
+    unsafe { with_shape!(fit(plan), [Gradual Hole], |H| all::<S, H>(plan, source, codes, stream)) }
 }
 
 /// Encodes a slice and counts nothing.
@@ -51,36 +45,30 @@ pub(crate) fn encode_only<S: Source>(
 ) {
     assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
     // SAFETY: the proof says that the machine has these instructions.
-    unsafe {
-        match shape_of(plan) {
-            shape::GRADUAL => only_codes::<S, { shape::GRADUAL }>(plan, source, codes, stream),
-            shape::HOLE => only_codes::<S, { shape::HOLE }>(plan, source, codes, stream),
-            _ => only_codes::<S, { shape::RARE }>(plan, source, codes, stream),
-        }
-    }
+    unsafe { with_shape!(fit(plan), [Gradual Hole], |H| only_codes::<S, H>(plan, source, codes, stream)) }
 }
 
 /// The narrowest shape that a plan's loops may have. Masks make the rare shape's choices cheap, so
 /// there is but one.
-pub(super) fn shape_of(plan: &EncodePlan) -> u8 {
+pub(super) fn fit(plan: &EncodePlan) -> Fit {
     match plan.low {
-        SubnormalGrid::Gradual if !plan.infinity_by_sign => shape::GRADUAL,
-        SubnormalGrid::Hole if !plan.infinity_by_sign => shape::HOLE,
-        _ => shape::RARE,
+        SubnormalGrid::Gradual if !plan.infinity_by_sign => Fit::Gradual,
+        SubnormalGrid::Hole if !plan.infinity_by_sign => Fit::Hole,
+        _ => Fit::Rare,
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
-fn only_codes<S: Source, const SHAPE: u8>(plan: &EncodePlan, source: &[S], codes: &mut [u8], stream: bool) {
+fn only_codes<S: Source, H: Shape>(plan: &EncodePlan, source: &[S], codes: &mut [u8], stream: bool) {
     let (k, mut tally) = (Constants::new::<S>(plan), Tally::default());
-    run::<S, SHAPE, { detail::CODES }>(&k, source, codes, stream, &mut tally);
+    run::<S, H, CodesOnly>(&k, source, codes, stream, &mut tally);
 }
 
 /// Blocks look for flags only until those are found, as with narrower vectors: first for bits that
 /// no normal value keeps, then, where a value came near the subnormals, for inexact ones among
 /// them.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
-fn all<S: Source, const SHAPE: u8>(
+fn all<S: Source, H: Shape>(
     plan: &EncodePlan,
     mut source: &[S],
     mut codes: &mut [u8],
@@ -101,19 +89,19 @@ fn all<S: Source, const SHAPE: u8>(
         (x, source) = source.split_at(length);
         (code, codes) = codes.split_at_mut(length);
         if tally.is_underflow_settled() {
-            run::<S, SHAPE, { detail::COUNTS }>(&k, x, code, stream, &mut tally);
+            run::<S, H, Counts>(&k, x, code, stream, &mut tally);
             continue;
         }
         let mut found = Tally::default();
         if !look {
-            run::<S, SHAPE, { detail::LOW }>(&k, x, code, stream, &mut found);
+            run::<S, H, Nearness>(&k, x, code, stream, &mut found);
             look = found.low && !found.is_underflow_settled();
             if look {
                 found = Tally::default();
             }
         }
         if look {
-            run::<S, SHAPE, { detail::FLAGS }>(&k, x, code, stream, &mut found);
+            run::<S, H, Flags>(&k, x, code, stream, &mut found);
             look = found.low && !found.is_underflow_settled();
         }
         tally.add(&found);
@@ -123,7 +111,7 @@ fn all<S: Source, const SHAPE: u8>(
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
-fn run<S: Source, const SHAPE: u8, const FIND: u8>(
+fn run<S: Source, H: Shape, D: Detail>(
     k: &Constants,
     source: &[S],
     codes: &mut [u8],
@@ -135,7 +123,7 @@ fn run<S: Source, const SHAPE: u8, const FIND: u8>(
     let (code_steps, code_rest) = codes.as_chunks_mut::<STEP>();
     let stream = stream && code_steps.as_ptr().addr().is_multiple_of(STEP);
     for (x, code) in steps.iter().zip(code_steps) {
-        let y = step::<S, SHAPE, FIND>(x, k, &mut sums);
+        let y = step::<S, H, D>(x, k, &mut sums);
         if stream {
             prefetch(x);
         }
@@ -147,7 +135,7 @@ fn run<S: Source, const SHAPE: u8, const FIND: u8>(
         // Zeros fill the last step; they raise nothing and are taken off the counts below.
         let (mut x, mut code) = ([S::default(); STEP], [0; STEP]);
         x[..rest.len()].copy_from_slice(rest);
-        let y = step::<S, SHAPE, FIND>(&x, k, &mut sums);
+        let y = step::<S, H, D>(&x, k, &mut sums);
         // SAFETY: ordinary stores need no alignment.
         unsafe { store(&mut code, y, false) };
         code_rest.copy_from_slice(&code[..rest.len()]);
@@ -157,7 +145,7 @@ fn run<S: Source, const SHAPE: u8, const FIND: u8>(
         // Streamed stores are not ordered with later ones of this thread as others see them.
         _mm_sfence();
     }
-    if FIND != detail::CODES {
+    if D::COUNTS {
         sums.add_to(tally, padding, k);
     }
 }
@@ -326,11 +314,7 @@ fn refuse(x: __m512i, magnitude: __m512i, k: &Constants) -> __mmask16 {
 /// Encodes 64 elements.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
-fn step<S: Source, const SHAPE: u8, const FIND: u8>(
-    x: &[S; STEP],
-    k: &Constants,
-    sums: &mut Sums,
-) -> __m512i {
+fn step<S: Source, H: Shape, D: Detail>(x: &[S; STEP], k: &Constants, sums: &mut Sums) -> __m512i {
     let zero = _mm512_setzero_si512();
     let (mut signs, mut below_infinity, mut less_one, mut sum) = ([zero; 4], [zero; 4], [zero; 4], [zero; 4]);
     let mut refused = [0; 4];
@@ -340,11 +324,11 @@ fn step<S: Source, const SHAPE: u8, const FIND: u8>(
         let magnitude = _mm512_and_si512(x, k.magnitude);
         signs[i] = x;
         below_infinity[i] = _mm512_sub_epi32(k.infinity, magnitude);
-        if FIND != detail::CODES {
+        if D::COUNTS {
             less_one[i] = _mm512_sub_epi32(magnitude, k.one);
             sums.least = _mm512_min_epu32(sums.least, less_one[i]);
         }
-        if SHAPE == shape::RARE {
+        if H::UNSIGNED.is_none() {
             refused[i] = refuse(x, magnitude, k);
             x = _mm512_maskz_mov_epi32(!refused[i], x);
         }
@@ -354,10 +338,10 @@ fn step<S: Source, const SHAPE: u8, const FIND: u8>(
         let power = _mm512_castsi512_ps(_mm512_and_si512(power, k.exponent));
         let rounded = _mm512_fmadd_ps(power, k.scale, lifted);
         let finite = _mm512_and_si512(x, k.magnitude);
-        if FIND == detail::LOW {
+        if D::NEARNESS && !D::EXACTNESS {
             sums.bits = _mm512_or_si512(sums.bits, _mm512_min_epu32(finite, k.cap));
         }
-        if FIND == detail::FLAGS {
+        if D::EXACTNESS {
             let in_range = _mm512_cmplt_epu32_mask(finite, k.cap);
             let back = _mm512_castps_si512(_mm512_fnmadd_ps(power, k.scale, rounded));
             let differs = _mm512_mask_cmpneq_epi32_mask(in_range, back, finite);
@@ -371,7 +355,7 @@ fn step<S: Source, const SHAPE: u8, const FIND: u8>(
     let grid = _mm512_packs_epi16(_mm512_srai_epi16::<8>(low), _mm512_srai_epi16::<8>(high));
     let grid = _mm512_xor_si512(grid, k.middle);
     let lanes = Lanes { x: signs, below_infinity, less_one, refused };
-    finish::<SHAPE, FIND>(grid, &lanes, k, sums)
+    finish::<H, D>(grid, &lanes, k, sums)
 }
 
 /// What bytes are narrowed from, for 64 elements.
@@ -390,7 +374,7 @@ pub(super) struct Lanes {
 /// may be anything.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,popcnt")]
-pub(super) fn finish<const SHAPE: u8, const FIND: u8>(
+pub(super) fn finish<H: Shape, D: Detail>(
     grid: __m512i,
     lanes: &Lanes,
     k: &Constants,
@@ -400,25 +384,24 @@ pub(super) fn finish<const SHAPE: u8, const FIND: u8>(
     let is_nan = _mm512_movepi8_mask(below_infinity);
     let top = _mm512_cmpge_epu8_mask(grid, k.top);
     let mut index = grid;
-    if SHAPE == shape::HOLE {
-        index = join_hole(grid, k);
+    match H::HOLE {
+        Some(false) => {}
+        Some(true) => index = join_hole(grid, k),
+        None => index = _mm512_mask_mov_epi8(grid, k.hole, join_hole(grid, k)),
     }
-    if SHAPE == shape::RARE {
-        index = _mm512_mask_mov_epi8(grid, k.hole, join_hole(grid, k));
-    }
-    if SHAPE != shape::GRADUAL && FIND == detail::FLAGS {
+    if H::HOLE != Some(false) && D::PLACES_IN_HOLE {
         let place = _mm512_sub_epi8(grid, k.binade);
         let mut hole = _mm512_cmple_epu8_mask(place, k.last_below) & !is_nan;
-        if SHAPE == shape::RARE {
+        if H::HOLE.is_none() {
             hole &= k.hole;
         }
         sums.inexact |= hole;
         sums.tiny |= hole;
     }
-    if SHAPE == shape::RARE {
+    if H::FLUSH.is_none() {
         let flushed = _mm512_cmple_epu8_mask(grid, k.last_below) & k.flush;
         index = _mm512_maskz_mov_epi8(!flushed, index);
-        if FIND >= detail::FLAGS {
+        if D::EXACTNESS {
             let lost = _mm512_test_epi8_mask(grid, grid) & flushed & !is_nan;
             sums.inexact |= lost;
             sums.tiny |= lost;
@@ -437,29 +420,29 @@ pub(super) fn finish<const SHAPE: u8, const FIND: u8>(
     code = put(code, top, &k.overflow);
     let is_infinite = _mm512_testn_epi8_mask(below_infinity, below_infinity);
     code = put(code, is_infinite, &k.infinite);
-    if FIND != detail::CODES {
+    if D::COUNTS {
         sums.found.infinite += count(is_infinite);
         sums.found.overflow += count(top & !is_nan & !is_infinite);
-        if SHAPE == shape::RARE {
+        if H::INFINITY_BY_SIGN.is_none() {
             sums.found.negative_infinite += count(is_infinite & negative);
         }
     }
     code = put(code, is_nan, &k.nan);
     code = in_order(code);
     let mut refused_count = 0;
-    if SHAPE == shape::RARE {
+    if H::UNSIGNED.is_none() {
         let refused = join_masks(lanes.refused);
         code = _mm512_mask_mov_epi8(code, refused, k.overflow[1]);
         refused_count = count(refused);
     }
-    if FIND != detail::CODES {
+    if D::COUNTS {
         sums.found.refused += refused_count;
         sums.found.nan += count(is_nan);
         // Refused elements are zeros that are not counted.
         sums.found.zero += count(is_zero & !is_nan) - refused_count;
         sums.found.exact_zero += count(_mm512_movepi8_mask(narrow_signed(lanes.less_one)));
     }
-    if FIND == detail::LOW || FIND == detail::FLAGS {
+    if D::NEARNESS {
         let low = _mm512_cmple_epu8_mask(grid, k.first_normal) & _mm512_test_epi8_mask(grid, grid);
         sums.low |= low & !is_nan;
     }

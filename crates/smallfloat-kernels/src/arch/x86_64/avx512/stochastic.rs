@@ -4,9 +4,9 @@
 use std::arch::x86_64::*;
 
 use crate::arch::machine::Avx512;
-use crate::arch::machine::avx2::encode::{detail, shape};
-use crate::arch::machine::avx512::encode::{BLOCK, Constants, Lanes, Sums, finish, shape_of};
+use crate::arch::machine::avx512::encode::{BLOCK, Constants, Lanes, Sums, finish, fit};
 use crate::arch::machine::avx512::lanes::{STEP, Source, store, words};
+use crate::arch::machine::choices::{RandomFlags, Shape, with_shape};
 use crate::plan::encode::EncodePlan;
 use crate::plan::tally::Tally;
 
@@ -22,17 +22,11 @@ pub(crate) fn encode_random<S: Source>(
     assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
     assert_eq!(source.len(), random.len(), "every element needs a word");
     // SAFETY: the proof says that the machine has these instructions.
-    unsafe {
-        match shape_of(plan) {
-            shape::GRADUAL => all::<S, { shape::GRADUAL }>(plan, source, codes, random, mask),
-            shape::HOLE => all::<S, { shape::HOLE }>(plan, source, codes, random, mask),
-            _ => all::<S, { shape::RARE }>(plan, source, codes, random, mask),
-        }
-    }
+    unsafe { with_shape!(fit(plan), [Gradual Hole], |H| all::<S, H>(plan, source, codes, random, mask)) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,popcnt")]
-fn all<S: Source, const SHAPE: u8>(
+fn all<S: Source, H: Shape>(
     plan: &EncodePlan,
     source: &[S],
     codes: &mut [u8],
@@ -48,7 +42,7 @@ fn all<S: Source, const SHAPE: u8>(
         let (code_steps, code_rest) = codes.as_chunks_mut::<STEP>();
         let (random_steps, random_rest) = random.as_chunks::<STEP>();
         for ((x, code), random) in steps.iter().zip(code_steps).zip(random_steps) {
-            let y = step::<S, SHAPE>(x, random, &k, &r, &mut sums);
+            let y = step::<S, H>(x, random, &k, &r, &mut sums);
             // SAFETY: ordinary stores need no alignment.
             unsafe { store(code, y, false) };
         }
@@ -58,7 +52,7 @@ fn all<S: Source, const SHAPE: u8>(
             let (mut x, mut code, mut random) = ([S::default(); STEP], [0; STEP], [0; STEP]);
             x[..rest.len()].copy_from_slice(rest);
             random[..rest.len()].copy_from_slice(random_rest);
-            let y = step::<S, SHAPE>(&x, &random, &k, &r, &mut sums);
+            let y = step::<S, H>(&x, &random, &k, &r, &mut sums);
             // SAFETY: ordinary stores need no alignment.
             unsafe { store(&mut code, y, false) };
             code_rest.copy_from_slice(&code[..rest.len()]);
@@ -112,7 +106,7 @@ impl Rounding {
 /// Encodes 64 elements.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,popcnt")]
-fn step<S: Source, const SHAPE: u8>(
+fn step<S: Source, H: Shape>(
     x: &[S; STEP],
     random: &[u32; STEP],
     k: &Constants,
@@ -153,7 +147,7 @@ fn step<S: Source, const SHAPE: u8>(
         let not_zero = _mm512_test_epi32_mask(capped, capped);
         let back = _mm512_sllv_epi32(whole, shift);
         let mut differs = _mm512_mask_cmpneq_epi32_mask(not_zero, back, significand);
-        if SHAPE == shape::HOLE {
+        if H::HOLE == Some(true) {
             let steps = _mm512_sub_epi32(place, r.last_below);
             let in_hole = _mm512_cmplt_epu32_mask(steps, r.hole_width);
             // D·w = w·2^M + w; its upper half and both carries.
@@ -175,5 +169,5 @@ fn step<S: Source, const SHAPE: u8>(
     let [low, high] = [_mm512_packus_epi32(index[0], index[1]), _mm512_packus_epi32(index[2], index[3])];
     let grid = _mm512_packus_epi16(low, high);
     let lanes = Lanes { x: signs, below_infinity, less_one, refused: [0; 4] };
-    finish::<SHAPE, { detail::RANDOM }>(grid, &lanes, k, sums)
+    finish::<H, RandomFlags>(grid, &lanes, k, sums)
 }

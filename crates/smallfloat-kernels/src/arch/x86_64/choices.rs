@@ -1,0 +1,168 @@
+//! What loops are compiled for: properties that are constants of types without values.
+
+/// How much a loop finds out beside the codes.
+pub(super) trait Detail {
+    /// Counts of classes.
+    const COUNTS: bool;
+    /// Whether a value has bits below the last place of normal values, and whether one came near
+    /// the subnormals.
+    const NEARNESS: bool;
+    /// Whether any element is inexact, below the smallest normal value too.
+    const EXACTNESS: bool;
+    /// Which places lie in Tesla's hole, where the rounding has not found that itself.
+    const PLACES_IN_HOLE: bool;
+}
+
+macro_rules! details {
+    ($($(#[$doc:meta])* $name:ident: $counts:literal, $nearness:literal, $exactness:literal, $hole:literal;)*) => {
+        $(
+            $(#[$doc])*
+            pub(super) enum $name {}
+
+            impl Detail for $name {
+                const COUNTS: bool = $counts;
+                const NEARNESS: bool = $nearness;
+                const EXACTNESS: bool = $exactness;
+                const PLACES_IN_HOLE: bool = $hole;
+            }
+        )*
+    };
+}
+
+details! {
+    /// Nothing.
+    CodesOnly: false, false, false, false;
+    /// Counts, for slices whose flags are settled.
+    Counts: true, false, false, false;
+    /// Counts, and what shows cheaply that an element may be inexact or tiny.
+    Nearness: true, true, false, false;
+    /// Everything.
+    Flags: true, true, true, true;
+    /// Everything, of a stochastic rounding.
+    RandomFlags: true, false, true, false;
+}
+
+/// What is known of a plan when a loop is compiled; `None` leaves it to the plan.
+pub(super) trait Shape {
+    /// The exponents are those of binary32, so that a code is the upper part of a magnitude.
+    const INTEGER: Option<bool> = Some(false);
+    /// The grid has Tesla's hole.
+    const HOLE: Option<bool> = Some(false);
+    /// Codes below the smallest normal value become zero.
+    const FLUSH: Option<bool> = Some(false);
+    /// The format has no sign.
+    const UNSIGNED: Option<bool> = Some(false);
+    /// Infinities are counted by their signs.
+    const INFINITY_BY_SIGN: Option<bool> = Some(false);
+    /// The codes are those of the machine's conversion to binary16.
+    const CONVERTS: bool = false;
+    /// The codes are those of bfloat16's carry.
+    const CARRIES: bool = false;
+}
+
+/// A signed format with all its subnormals.
+pub(super) enum Gradual {}
+impl Shape for Gradual {}
+
+/// A signed format with Tesla's subnormals.
+pub(super) enum Hole {}
+impl Shape for Hole {
+    const HOLE: Option<bool> = Some(true);
+}
+
+/// A signed format with the exponents of binary32.
+pub(super) enum Integer {}
+impl Shape for Integer {
+    const INTEGER: Option<bool> = Some(true);
+}
+
+/// Flushed subnormals and no sign (UHP).
+pub(super) enum UnsignedFlush {}
+impl Shape for UnsignedFlush {
+    const FLUSH: Option<bool> = Some(true);
+    const UNSIGNED: Option<bool> = Some(true);
+    const INFINITY_BY_SIGN: Option<bool> = None;
+}
+
+/// Either of these alone, a rare rounding, or infinities whose signs matter: all choices at run
+/// time.
+pub(super) enum Rare {}
+impl Shape for Rare {
+    const INTEGER: Option<bool> = None;
+    const HOLE: Option<bool> = None;
+    const FLUSH: Option<bool> = None;
+    const UNSIGNED: Option<bool> = None;
+    const INFINITY_BY_SIGN: Option<bool> = None;
+}
+
+/// binary16 itself.
+pub(super) enum Binary16 {}
+impl Shape for Binary16 {
+    const CONVERTS: bool = true;
+}
+
+/// bfloat16 itself.
+pub(super) enum Bfloat16 {}
+impl Shape for Bfloat16 {
+    const INTEGER: Option<bool> = Some(true);
+    const CARRIES: bool = true;
+}
+
+/// The narrowest shape that fits a plan.
+#[derive(Clone, Copy)]
+pub(super) enum Fit {
+    Gradual,
+    Hole,
+    Integer,
+    UnsignedFlush,
+    Rare,
+}
+
+/// Calls a loop compiled for the shape that fits; shapes without a loop of their own go to [`Rare`].
+macro_rules! with_shape {
+    ($fit:expr, [$($name:ident)*], |$shape:ident| $call:expr) => {
+        match $fit {
+            $($crate::arch::machine::choices::Fit::$name => {
+                type $shape = $crate::arch::machine::choices::$name;
+                $call
+            })*
+            _ => {
+                type $shape = $crate::arch::machine::choices::Rare;
+                $call
+            }
+        }
+    };
+}
+pub(super) use with_shape;
+
+/// How a loop rounds.
+pub(super) trait Rounds {
+    /// To nearest, ties to even.
+    const NEAREST_EVEN: bool = false;
+    /// To nearest, ties away.
+    const NEAREST_AWAY: bool = false;
+    /// Toward or away from zero by the sign.
+    const DIRECTED: bool = false;
+    /// To the odd neighbour.
+    const TO_ODD: bool = false;
+}
+
+macro_rules! roundings {
+    ($($name:ident: $property:ident;)*) => {
+        $(
+            /// The rounding of the same name.
+            pub(super) enum $name {}
+
+            impl Rounds for $name {
+                const $property: bool = true;
+            }
+        )*
+    };
+}
+
+roundings! {
+    NearestEven: NEAREST_EVEN;
+    NearestAway: NEAREST_AWAY;
+    Directed: DIRECTED;
+    ToOdd: TO_ODD;
+}
