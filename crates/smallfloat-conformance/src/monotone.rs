@@ -72,7 +72,8 @@ fn code_at(place: i64, format: &Format) -> u64 {
 /// The place of the largest magnitude, an infinity where there is one.
 fn last(operand: &Format) -> i64 {
     let ends = [Datum::Infinite { negative: false }, operand.max_finite()];
-    ends.into_iter().find_map(|end| operand.encode(end)).map_or(0, |code| place(code, operand))
+    let code = ends.into_iter().find_map(|end| operand.encode(end));
+    place(code.expect("every format has its largest value"), operand)
 }
 
 /// The ends of runs of places, in ascending order: −∞, (−∞, −1), −1, (−1, 0), −0, 0, (0, 1), 1, (1,
@@ -82,7 +83,8 @@ fn last(operand: &Format) -> i64 {
 /// have NaN there, 0 and ±1 since functions have their poles, zeros and ends there, which in some
 /// formats become NaN.
 fn sides(operand: &Format) -> Vec<(i64, i64)> {
-    let top = operand.encode(operand.max_finite()).map_or(0, |code| place(code, operand));
+    let top = operand.encode(operand.max_finite()).expect("every format has its largest value");
+    let top = place(top, operand);
     let one = Datum::finite(false, 1, 0);
     let (one, after_one) = if let Some(code) = operand.encode(one) {
         (place(code, operand), place(code, operand) + 1)
@@ -149,7 +151,8 @@ impl Runs {
     pub(crate) fn code(&self, operand: u64) -> u64 {
         let at = place(operand, &self.operand);
         let after = self.starts.partition_point(|(start, _)| *start <= at);
-        self.starts[after.saturating_sub(1)].1
+        // The first run starts below every place.
+        self.starts[after - 1].1
     }
 }
 

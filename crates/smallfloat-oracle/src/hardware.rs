@@ -58,9 +58,12 @@ impl Hardware {
 
     /// The code nearest to a number that was rounded to odd, ties to the even code, beyond the
     /// range as P3109's SatNone has it: an infinity, else NaN.
+    ///
+    /// # Panics
+    /// For a result that is NaN, in a format without NaN; P3109's all have one.
     pub fn nearest(&self, x: f64) -> u64 {
         if x.is_nan() {
-            return self.format.nan_code().unwrap_or_else(|| unreachable!("P3109's formats have a NaN"));
+            return self.format.nan_code().expect("P3109's formats have a NaN");
         }
         // A result is never −0.
         if x == 0.0 {
@@ -86,7 +89,9 @@ impl Hardware {
         let negative = x < 0.0;
         match code {
             0 => 0,
-            u64::MAX => self.format.inf_code(negative).or(self.format.nan_code()).unwrap_or(u64::MAX),
+            u64::MAX => {
+                self.format.inf_code(negative).or(self.format.nan_code()).expect("P3109's formats have a NaN")
+            }
             _ => code | if negative { self.format.sign_bit() } else { 0 },
         }
     }

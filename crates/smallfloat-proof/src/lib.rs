@@ -288,8 +288,11 @@ impl Scramble {
     }
 
     /// One of a list.
+    ///
+    /// # Panics
+    /// For an empty list.
     pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
-        list[usize::try_from(self.below(list.len() as u64)).unwrap_or(0)]
+        list[usize::try_from(self.below(list.len() as u64)).expect("below a length")]
     }
 
     /// Random bits for a stochastic rounding.

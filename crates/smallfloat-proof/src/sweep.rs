@@ -176,7 +176,8 @@ fn sweep_piece<C: Code + PartialEq>(
             let different = |(a, b): &(&C, &C)| a != b;
             let count = codes.iter().zip(&expected).filter(different).count();
             found.differs(count as u64, || {
-                let at = codes.iter().zip(&expected).position(|pair| different(&pair)).unwrap_or(0);
+                let at = codes.iter().zip(&expected).position(|pair| different(&pair));
+                let at = at.expect("they differ");
                 let bits = source[at].to_bits();
                 let (got, wanted) = (codes[at].widen(), expected[at].widen());
                 format!("{format} {bits:#010x}: got {got:#x}, expected {wanted:#x}")
@@ -257,7 +258,7 @@ impl<T: Element> Located<T> {
             let events = encoder.clone().with_level(level).encode(&self.values, &mut codes);
             let different = codes.iter().zip(&expected).filter(|(a, b)| a != b).count();
             found.differs(different as u64, || {
-                let at = codes.iter().zip(&expected).position(|(a, b)| a != b).unwrap_or(0);
+                let at = codes.iter().zip(&expected).position(|(a, b)| a != b).expect("they differ");
                 let (got, wanted) = (codes[at], expected[at]);
                 format!(
                     "{} {projection:?} {}: {at:#06x} gave {got:#x}, not {wanted:#x}",

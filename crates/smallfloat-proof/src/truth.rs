@@ -70,10 +70,7 @@ pub fn rows(file: &str) -> Vec<Row<'_>> {
             let cells: Vec<&str> = line.split(',').collect();
             let [operation, format, stride, count, digest] = cells[..] else { panic!("not a row: {line}") };
             Row {
-                operation: operation
-                    .parse::<Operation>()
-                    .ok()
-                    .unwrap_or_else(|| panic!("no operation {operation}")),
+                operation: operation.parse().unwrap_or_else(|error| panic!("{operation}: {error}")),
                 format: format.parse().unwrap_or_else(|error| panic!("{format}: {error}")),
                 stride: stride.parse().expect("a stride"),
                 count: count.parse().expect("a count"),

@@ -119,7 +119,7 @@ fn decimal(negative: bool, text: &str) -> Option<Exact> {
         return Some(Exact::finite(negative, 0, 0));
     }
     let power = power.saturating_sub(after_point);
-    let magnitude = power.saturating_add(i64::try_from(digits.len()).ok()?);
+    let magnitude = power.saturating_add(i64::try_from(digits.len()).expect("text in memory"));
     if magnitude.abs() > DECIMAL_LIMIT {
         return Some(beyond(negative, magnitude > 0));
     }
@@ -129,7 +129,7 @@ fn decimal(negative: bool, text: &str) -> Option<Exact> {
     let mut numerator = Natural::new(0);
     for chunk in digits.chunks(18) {
         let value = chunk.iter().fold(0, |n, &d| n * 10 + u64::from(d));
-        numerator.multiply_add(10_u64.pow(u32::try_from(chunk.len()).ok()?), value);
+        numerator.multiply_add(10_u64.pow(u32::try_from(chunk.len()).expect("at most 18")), value);
     }
     if power >= 0 {
         numerator.multiply_power_of_ten(power.unsigned_abs());
@@ -154,7 +154,7 @@ fn short_decimal(negative: bool, digits: &[u8], power: i64) -> Option<Exact> {
         return None;
     }
     let integer = digits.iter().fold(0, |n, &d| 10 * n + u64::from(d));
-    let scale = 10_u64.pow(u32::try_from(power.unsigned_abs()).ok()?);
+    let scale = 10_u64.pow(u32::try_from(power.unsigned_abs()).expect("at most 19"));
     Some(if power >= 0 {
         Exact::finite(negative, u128::from(integer) * u128::from(scale), 0)
     } else {
@@ -343,7 +343,7 @@ fn place_point(digits: &str, point: i64) -> String {
             format!("{whole}{zeros}{dot}{fraction}")
         }
         _ if (-5..=0).contains(&point) => {
-            format!("0.{}{digits}", "0".repeat(usize::try_from(-point).unwrap_or(0)))
+            format!("0.{}{digits}", "0".repeat(usize::try_from(-point).expect("0 to 5")))
         }
         _ => {
             let (first, rest) = digits.split_at(1);

@@ -137,18 +137,20 @@ impl Implementation {
             computed,
             narrowed: with_projection(recipe.operands()),
             between: with_projection(recipe.then()),
-            flush: recipe.flush().map(|flush| (flush, result.encode(result.min_normal()).unwrap_or(0))),
+            flush: recipe.flush().map(|flush| (flush, min_normal(result))),
         })
     }
 
-    /// The code that the implementation gives for the operands' codes. Operands that are left out
-    /// are 0; bits above the formats' widths are ignored.
+    /// The code that the implementation gives for the operands' codes. Bits above the formats'
+    /// widths are ignored.
+    ///
+    /// # Panics
+    /// For fewer codes than the operation has operands.
     pub fn call(&self, codes: &[u64]) -> u64 {
+        let count = self.operands.len();
         let mut operands = [Operand::new(0, &self.result); 3];
-        let count = self.operands.len().min(3);
-        for (i, format) in self.operands.iter().take(count).enumerate() {
-            let code = codes.get(i).copied().unwrap_or(0);
-            operands[i] = match &self.narrowed {
+        for ((operand, format), &code) in operands.iter_mut().zip(&self.operands).zip(&codes[..count]) {
+            *operand = match &self.narrowed {
                 Some((narrow, projection)) => {
                     Operand::new(convert(code, format, narrow, projection).value, narrow)
                 }
@@ -230,11 +232,17 @@ impl Implementation {
     }
 }
 
+/// The code of the smallest normal value.
+fn min_normal(format: &Format) -> u64 {
+    format.encode(format.min_normal()).expect("every format has normal values")
+}
+
 /// Rounding binary32 to a format of few values, as runs: sweeps over 2^32 operands spend most of
 /// their time here.
 fn rounding_of_binary32(to: &Format, projection: &Projection) -> Option<Runs> {
     if to.width() > 8 || !is_monotone("Convert", to, projection) {
         return None;
     }
-    Runs::new(&BINARY32, |code| Ok(convert(code, &BINARY32, to, projection).value)).ok()
+    let runs = Runs::new(&BINARY32, |code| Ok(convert(code, &BINARY32, to, projection).value));
+    Some(runs.expect("conversions have no errors"))
 }

@@ -101,7 +101,8 @@ impl Table {
                     return Some(extreme);
                 }
                 let value = self.interpolate(0, fraction);
-                Some(Exact::from_datum(value).scaled(i32::try_from(whole).ok()?))
+                let whole = i32::try_from(whole).expect("within the range of exponents");
+                Some(Exact::from_datum(value).scaled(whole))
             }
             Reduction::Significand { root, inverse } => {
                 let Datum::Finite { negative, significand, exponent } = w.datum(rounded) else {
@@ -124,7 +125,7 @@ impl Table {
     /// The tabulated function at a fraction of [0, 1), given times 2^63.
     fn interpolate(&self, table: usize, fraction: u64) -> Datum {
         let rest_bits = 63 - self.index_bits;
-        let index = usize::try_from(fraction >> rest_bits).unwrap_or(0);
+        let index = usize::try_from(fraction >> rest_bits).expect("at most 16 bits");
         let rest = fraction & ((1 << rest_bits) - 1);
         let (value, difference) = self.entries[table][index];
         let weight = self.w.round(Datum::finite(false, rest, -rest_bits.cast_signed()));

@@ -71,7 +71,8 @@ impl Taylor {
             Some(natural) => w.fma(whole, natural.low, w.fma(whole, natural.high, x)),
             None => w.subtract(x, w.round(Exact::from_i128(k.into()))),
         };
-        let sum = self.coefficients.iter().copied().reduce(|sum, next| w.fma(sum, r, next))?;
-        Some(Exact::from_datum(w.datum(sum)).scaled(i32::try_from(k).ok()?))
+        let sum = self.coefficients.iter().copied().reduce(|sum, next| w.fma(sum, r, next));
+        let sum = w.datum(sum.expect("there is a constant"));
+        Some(Exact::from_datum(sum).scaled(i32::try_from(k).expect("within the range of exponents")))
     }
 }

@@ -103,8 +103,7 @@ impl Cover {
             }
         };
         let start = |exponent| rank_from(Exact::finite(false, 1, exponent), format).0;
-        let largest =
-            format.encode(format.max_finite()).and_then(|code| line.rank(code)).unwrap_or(i64::MAX - 1);
+        let largest = line.rank_of(format.max_finite());
         let binades: Vec<_> = (lowest..=highest)
             .map(|e| (e, start(e), if e == highest { largest } else { start(e + 1) - 1 }))
             .collect();
@@ -155,16 +154,10 @@ impl Default for Cover {
 /// The lowest and the highest rank that a format has, infinities included.
 fn ends(format: &Format) -> (i64, i64) {
     let line = ValueLine::new(format);
-    let rank = |datum| format.encode(datum).and_then(|code| line.rank(code));
-    let end = |negative, finite| rank(Datum::Infinite { negative }).or_else(|| rank(finite)).unwrap_or(0);
-    (
-        if format.is_signed() {
-            end(true, format.min_finite())
-        } else {
-            rank(format.min_finite()).unwrap_or(0)
-        },
-        end(false, format.max_finite()),
-    )
+    let infinite = |negative| format.has_infinity().then_some(Datum::Infinite { negative });
+    let lowest = infinite(true).filter(|_| format.is_signed()).unwrap_or(format.min_finite());
+    let highest = infinite(false).unwrap_or(format.max_finite());
+    (line.rank_of(lowest), line.rank_of(highest))
 }
 
 fn parse_end(text: &str) -> Option<Exact> {
@@ -189,15 +182,17 @@ fn rank_from(x: Exact, format: &Format) -> (i64, bool) {
     }
     let here = project(x, format, &Preset::Ieee.projection(format));
     if (here.flags & (Flags::INEXACT | Flags::INVALID)).is_empty() {
-        return (line.rank(here.value).unwrap_or(0), true);
+        return (line.rank(here.value).expect("a number that the format has"), true);
     }
     // Above the largest value lies +∞, whether or not the format has it.
-    (format.next_above(x).and_then(|code| line.rank(code)).unwrap_or(i64::MAX), false)
+    let rank = |code| line.rank(code).expect("the next value above is not NaN");
+    (format.next_above(x).map_or(i64::MAX, rank), false)
 }
 
 #[cfg(test)]
 mod tests {
-    use smallfloat::formats::{BFLOAT16, BINARY32, E4M3FN, E8M0FNU};
+    use smallfloat::formats::{BFLOAT16, BINARY32, CATALOGUE, E4M3FN, E8M0FNU};
+    use smallfloat::{Parameters, Signedness, Specials, Subnormals};
 
     use super::*;
 
@@ -237,6 +232,36 @@ mod tests {
         assert!(wrong("500..").contains("no value") && wrong("..-500").contains("no value"));
         let parts = ["0..=1", "1..2"].map(|t| Interval::parse(t, &E4M3FN).expect(t)).to_vec();
         assert!(Cover::new(0, parts).expect_err("they overlap").to_string().contains("`0..=1` and `1..2`"));
+    }
+
+    /// Every format has its largest and smallest values, and the ends of intervals have ranks even
+    /// where a format has neither zero nor sign.
+    #[test]
+    fn every_format_has_ranks_for_ends() {
+        let minifloats = Specials::NAMED.into_iter().flat_map(|(_, specials)| {
+            let signs = [Signedness::Signed, Signedness::Unsigned];
+            Subnormals::NAMED.into_iter().flat_map(move |(_, subnormals)| {
+                signs.into_iter().flat_map(move |signedness| {
+                    (1..=8).filter_map(move |precision| {
+                        let parameters =
+                            Parameters { width: 8, precision, bias: 3, signedness, specials, subnormals };
+                        Format::minifloat(parameters).ok()
+                    })
+                })
+            })
+        });
+        let formats: Vec<Format> = CATALOGUE.iter().map(|row| row.format).chain(minifloats).collect();
+        assert!(formats.len() > 200, "{} formats", formats.len());
+        for format in formats {
+            let line = ValueLine::new(&format);
+            let (lowest, highest) = ends(&format);
+            assert!(lowest <= line.rank_of(format.min_finite()), "{format}");
+            assert!(line.rank_of(format.min_normal()) <= highest, "{format}");
+            for text in ["-inf", "-1p400000", "-1", "-0", "0", "0.1", "1", "1p400000", "inf"] {
+                let (rank, _) = rank_from(text::parse(text).expect(text), &format);
+                assert!(rank != i64::MIN || text == "-inf" || format.has_infinity(), "{format}: {text}");
+            }
+        }
     }
 
     #[test]

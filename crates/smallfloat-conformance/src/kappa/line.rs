@@ -72,6 +72,12 @@ impl ValueLine {
         }
     }
 
+    /// The rank of a value that the format has.
+    pub(super) fn rank_of(&self, datum: Datum) -> i64 {
+        let code = self.format.encode(datum).expect("the format has the value");
+        self.rank(code).expect("a value is not NaN")
+    }
+
     /// κ of one result: how far `given` is from `defined` (P3109 draft, section "Approximation").
     pub fn steps(&self, defined: u64, given: u64) -> Kappa {
         if defined == given {

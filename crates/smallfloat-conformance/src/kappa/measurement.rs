@@ -92,7 +92,7 @@ impl Measurement {
     /// The bar of a number of steps, at least 1.
     fn bar(steps: u64) -> usize {
         let bar = if steps <= SINGLE { steps - 1 } else { SINGLE + u64::from((steps / SINGLE).ilog2()) };
-        usize::try_from(bar).unwrap_or(BARS - 1)
+        usize::try_from(bar).expect("at most 76 bars")
     }
 
     /// Counts a call that agrees.

@@ -18,8 +18,7 @@ impl Profile {
     /// A profile with so many runs, at least 1, over a format's finite values.
     pub fn new(format: &Format, runs: usize) -> Self {
         let line = ValueLine::new(format);
-        let rank = |datum| format.encode(datum).and_then(|code| line.rank(code)).unwrap_or(0);
-        let (lowest, highest) = (rank(format.min_finite()), rank(format.max_finite()));
+        let (lowest, highest) = (line.rank_of(format.min_finite()), line.rank_of(format.max_finite()));
         let values =
             usize::try_from(highest.abs_diff(lowest)).map_or(usize::MAX, |span| span.saturating_add(1));
         Self { line, lowest, highest, worst: vec![Kappa::Steps(0); runs.clamp(1, values)] }

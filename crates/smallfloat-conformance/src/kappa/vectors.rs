@@ -109,10 +109,9 @@ impl Seen {
             .zip(operation.operands())
             .fold(0, |index, (code, format)| index << format.width() | (code & format.max_code()));
         let bit = 1 << (index % 64);
-        if let Some(word) = usize::try_from(index / 64).ok().and_then(|at| self.bits.get_mut(at)) {
-            self.count += u64::from(*word & bit == 0);
-            *word |= bit;
-        }
+        let word = &mut self.bits[usize::try_from(index / 64).expect("at most 2^26 operands")];
+        self.count += u64::from(*word & bit == 0);
+        *word |= bit;
     }
 }
 
@@ -160,5 +159,5 @@ fn parse(
             return Err(format!("flags {flags:#x} do not fit in a byte"));
         }
     }
-    operands.pop().ok_or(shape)
+    Ok(operands.pop().expect("the result stands after the operands"))
 }

@@ -32,8 +32,8 @@ pub(super) fn models(unit: &UnitUnderTest, level: Level) -> Result<Vec<Model>, E
         } else {
             solved(operation, formats, &goals, 8 * effort)
         };
-        if unit.word_bits().is_some() {
-            lines = turning_words(unit, &lines, formats.len(), 4096 * effort)?;
+        if let Some(bits) = unit.word_bits() {
+            lines = turning_words(unit, bits, &lines, 4096 * effort)?;
         }
         models.push(Model { name: "rounding boundaries", operands: lines });
     }
@@ -81,7 +81,7 @@ fn last_operand(operation: Operation, x: Datum, y: Datum, t: Datum) -> Option<Ex
 /// The places of the destination's grid: values, midpoints, and the first two beyond the largest
 /// value.
 fn places(to: &Format, cap: usize) -> Vec<Datum> {
-    let top = to.encode(to.max_finite()).unwrap_or(0);
+    let top = to.encode(to.max_finite()).expect("every format has its largest value");
     let codes: Vec<u64> = if to.width() <= 8 {
         (0..top).collect()
     } else {
@@ -213,10 +213,10 @@ fn solved(operation: Operation, formats: &[Format], goals: &[Datum], effort: usi
     lines
 }
 
-/// Each line with the random words between which its result turns. Results are monotone in the
-/// word, so the place is found by bisection.
-fn turning_words(unit: &UnitUnderTest, lines: &[u64], width: usize, cap: usize) -> Result<Vec<u64>, Error> {
-    let bits = unit.word_bits().unwrap_or(1);
+/// Each line with the random words of so many bits between which its result turns. Results are
+/// monotone in the word, so the place is found by bisection.
+fn turning_words(unit: &UnitUnderTest, bits: u32, lines: &[u64], cap: usize) -> Result<Vec<u64>, Error> {
+    let width = unit.operation().operands().len();
     let max = u64::MAX >> (64 - bits);
     let all: Vec<&[u64]> = lines.chunks_exact(width).collect();
     let mut with_words = Vec::new();
@@ -244,9 +244,10 @@ fn turning_words(unit: &UnitUnderTest, lines: &[u64], width: usize, cap: usize) 
 /// Blocks whose elements are equal, cancel, hold one large or one special among zeros, or rise;
 /// with extreme scales.
 fn blocks(unit: &UnitUnderTest, effort: usize) -> Vec<u64> {
-    const PATTERNS: u64 = 6;
+    const PATTERNS: usize = 6;
     let pools: Vec<Vec<u64>> = unit.operands().iter().map(|field| pools::pool(field, 16 * effort)).collect();
-    let rounds = pools.iter().map(Vec::len).max().unwrap_or(0) as u64;
+    let rounds = pools.iter().map(Vec::len).max().expect("a unit has operands");
+    let pick = |field: usize, i: usize| pools[field][i % pools[field].len()];
     let mut lines = Vec::new();
     for pattern in 0..PATTERNS * PATTERNS {
         for round in 0..rounds {
@@ -257,38 +258,32 @@ fn blocks(unit: &UnitUnderTest, effort: usize) -> Vec<u64> {
                     Parameter::Sequence(element) => (None, Some(element)),
                     Parameter::Block { scale, element } => (Some(scale), Some(element)),
                 };
-                let pick = |at: usize, i: u64| -> u64 {
-                    let pool = &pools[at];
-                    pool[usize::try_from(i).unwrap_or(0) % pool.len()]
-                };
                 if scale.is_some() {
-                    lines.push(pick(seen, round * 7 + seen as u64));
+                    lines.push(pick(seen, round * 7 + seen));
                     seen += 1;
                 }
                 let Some(element) = element else { continue };
-                let length = unit.operation().length().unwrap_or(1);
+                let length = unit.operation().length().expect("sequences and blocks have a length");
                 // The first operand's pattern varies slowest.
                 let which = if seen <= 1 { pattern / PATTERNS } else { pattern % PATTERNS };
                 let negative = if element.is_signed() { 1 << (element.width() - 1) } else { 0 };
                 let chosen = pick(seen, round);
+                // Zero, in formats without zero the smallest value.
+                let zero = 0;
                 for i in 0..length {
-                    let zero = element.encode(Datum::ZERO).unwrap_or(0);
                     lines.push(match which {
                         1 if i % 2 == 1 => chosen ^ negative,
                         0 | 1 => chosen,
                         2 if i == 0 => chosen,
                         3 if i + 1 == length => chosen,
                         2 | 3 => zero,
-                        4 => pick(seen, round + i as u64),
+                        4 => pick(seen, round + i),
                         _ => (chosen + i as u64) & element.max_code(),
                     });
                 }
                 seen += length;
             }
-            lines.extend((0..unit.word_count()).map(|i| {
-                let pool = &pools[seen + i];
-                pool[usize::try_from(round + i as u64).unwrap_or(0) % pool.len()]
-            }));
+            lines.extend((0..unit.word_count()).map(|i| pick(seen + i, round + i)));
         }
     }
     lines

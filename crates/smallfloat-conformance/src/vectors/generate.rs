@@ -20,7 +20,7 @@ const CHUNK: u64 = 1 << 13;
 /// Lines whose operands are made at once: few, since those of long blocks are many.
 pub(super) const LINES: usize = 256;
 /// Chunks that are made before they are handed on, per thread.
-const CHUNKS: u64 = 8;
+const CHUNKS: usize = 8;
 /// Bytes that are kept in memory rather than computed twice, where a digest has to stand before
 /// them.
 const KEPT: u64 = 1 << 28;
@@ -181,14 +181,14 @@ fn pieces<const N: usize>(
 ) -> Result<(), WriteError> {
     let writers = layouts.map(|layout| LineWriter::new(&set.unit, layout, set.flags.mask()));
     let lines = set.plan.lines();
-    let at_once = CHUNKS * rayon::current_num_threads() as u64;
+    let at_once = CHUNKS * rayon::current_num_threads();
     let (sender, receiver) = sync_channel(1);
     thread::scope(|scope| {
         let writers = &writers;
         scope.spawn(move || {
             let chunks = lines.div_ceil(CHUNK);
-            for first in (0..chunks).step_by(usize::try_from(at_once).unwrap_or(1)) {
-                let batch: Vec<Result<[Vec<u8>; N], Error>> = (first..chunks.min(first + at_once))
+            for first in (0..chunks).step_by(at_once) {
+                let batch: Vec<Result<[Vec<u8>; N], Error>> = (first..chunks.min(first + at_once as u64))
                     .into_par_iter()
                     .map(|chunk| piece(set, writers, chunk * CHUNK..lines.min((chunk + 1) * CHUNK)))
                     .collect();
@@ -214,7 +214,7 @@ fn piece<const N: usize>(
     range: Range<u64>,
 ) -> Result<[Vec<u8>; N], Error> {
     let width = set.plan.width();
-    let count = |lines: &Range<u64>| usize::try_from(lines.end - lines.start).unwrap_or(0);
+    let count = |lines: &Range<u64>| usize::try_from(lines.end - lines.start).expect("few");
     let mut out = writers.each_ref().map(|writer| writer.blank(count(&range)));
     let (mut operands, mut at) = (vec![0; LINES * width], 0);
     for first in range.clone().step_by(LINES) {

@@ -54,10 +54,9 @@ impl Weighted {
 /// A code of a field; `aim` is the first operand, with its format.
 fn draw(field: &Field, pool: &[u64], aim: Option<(Format, u64)>, [a, b, c, d]: [u32; 4]) -> u64 {
     let word = u64::from(a) << 32 | u64::from(b);
-    let choice = usize::try_from(c).unwrap_or(0);
     let code = match (c % 4, &field.format) {
         (0, Some(format)) => runs_of_bits(format, word, d),
-        (1, _) => pool[(choice / 4) % pool.len()],
+        (1, _) => pool[c as usize / 4 % pool.len()],
         (2, Some(format)) => {
             let first = aim.map(|(format, code)| format.decode(code));
             near(format, first, word, d).unwrap_or(word)

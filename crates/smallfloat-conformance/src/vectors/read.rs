@@ -250,7 +250,9 @@ impl LineReader {
         let mut flags = Flags::NONE;
         if let Some(word) = words.last().filter(|_| has_flags) {
             match number(word, u64::from(Flags::ALL.bits()), "flags")? {
-                Number::Known(bits) => flags = Flags::from_bits_truncate(u8::try_from(bits).unwrap_or(0)),
+                Number::Known(bits) => {
+                    flags = Flags::from_bits_truncate(u8::try_from(bits).expect("at most six bits"));
+                }
                 Number::Unknown if self.flags == FlagSet::None => {}
                 Number::Unknown => results = None,
             }

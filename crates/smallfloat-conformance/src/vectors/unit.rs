@@ -159,12 +159,12 @@ impl UnitUnderTest {
     }
 
     pub(super) fn from_operation(operation: Specialization, preset: Option<Preset>) -> Self {
-        let length = operation.length().unwrap_or(1);
+        let length = || length(&operation);
         let mut operands = Vec::new();
         for (i, parameter) in operation.parameters().iter().enumerate() {
             let name = LETTERS.get(i).map_or_else(|| format!("operand{}", i + 1), |name| (*name).to_owned());
             let elements = |format: &Format, operands: &mut Vec<Field>| {
-                operands.extend((0..length).map(|j| Field::code(format!("{name}{j}"), format)));
+                operands.extend((0..length()).map(|j| Field::code(format!("{name}{j}"), format)));
             };
             match parameter {
                 Parameter::Code(format) => operands.push(Field::code(name, format)),
@@ -183,12 +183,10 @@ impl UnitUnderTest {
         };
         let words = operation.projection().filter(|_| operation.random_words() > 0).and_then(bits_of);
         operands.extend(word.map(|bits| Field::plain("R", bits)));
-        operands.extend(
-            words.into_iter().flat_map(|bits| {
-                (0..length).map(move |i| Field { name: format!("R{i}"), format: None, bits })
-            }),
-        );
-        let results = result_fields(&operation, length);
+        operands.extend(words.into_iter().flat_map(|bits| {
+            (0..length()).map(move |i| Field { name: format!("R{i}"), format: None, bits })
+        }));
+        let results = result_fields(&operation);
         let numeric = match operation.function() {
             Function::Numeric(numeric) => Some((numeric, operation.operands().len())),
             _ => None,
@@ -302,7 +300,6 @@ impl UnitUnderTest {
 
     /// Any function, through the calls of the core.
     fn call(&self, operands: &[u64]) -> Result<Outcome, Error> {
-        let length = self.operation.length().unwrap_or(1);
         let mut rest = operands;
         let mut take = |count: usize| {
             let (taken, after) = rest.split_at(count);
@@ -316,9 +313,9 @@ impl UnitUnderTest {
         for (argument, parameter) in arguments.iter_mut().zip(self.parameters()) {
             *argument = match parameter {
                 Parameter::Code(_) => Argument::Code(take(1)[0]),
-                Parameter::Sequence(_) => Argument::Sequence(take(length)),
+                Parameter::Sequence(_) => Argument::Sequence(take(length(&self.operation))),
                 Parameter::Block { .. } => {
-                    let codes = take(length + 1);
+                    let codes = take(length(&self.operation) + 1);
                     Argument::Block(Block { scale: codes[0], elements: &codes[1..] })
                 }
             };
@@ -341,8 +338,8 @@ impl UnitUnderTest {
             Answer::Code(result) => Outcome::one(result.value, result.flags),
             Answer::Truth(result) => Outcome::one(result.value.into(), result.flags),
             Answer::Class(name) => {
-                let place = (0..).zip(CLASSES).find(|(_, known)| *known == name);
-                Outcome::one(place.map_or(0, |(place, _)| place), Flags::NONE)
+                let place = CLASSES.iter().position(|known| *known == name);
+                Outcome::one(place.expect("the draft has eight classes") as u64, Flags::NONE)
             }
             Answer::Sequence(sequence) => Outcome::many(sequence.codes, union(&sequence.flags)),
             Answer::Block(block) => {
@@ -360,15 +357,20 @@ impl UnitUnderTest {
     }
 }
 
-fn result_fields(operation: &Specialization, length: usize) -> Vec<Field> {
+/// How many elements the operation's sequences and blocks have.
+fn length(operation: &Specialization) -> usize {
+    operation.length().expect("operations on sequences and blocks have a length")
+}
+
+fn result_fields(operation: &Specialization) -> Vec<Field> {
     match (operation.function(), operation.result_scale(), operation.result()) {
         (Function::Class, ..) => vec![Field::plain("class", 3)],
         (Function::Block(function), Some(scale), Some(element)) if function.gives_sequence() => {
-            let elements = (0..length).map(|i| Field::code(format!("result{i}"), element));
+            let elements = (0..length(operation)).map(|i| Field::code(format!("result{i}"), element));
             [Field::code("result_scale".into(), scale)].into_iter().chain(elements).collect()
         }
         (Function::Block(function), None, Some(element)) if function.gives_sequence() => {
-            (0..length).map(|i| Field::code(format!("result{i}"), element)).collect()
+            (0..length(operation)).map(|i| Field::code(format!("result{i}"), element)).collect()
         }
         (_, _, Some(format)) => vec![Field::code("result".into(), format)],
         (_, _, None) => vec![Field::plain("result", 1)],

@@ -73,7 +73,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
         ],
     );
     let nearest = adder.nearest(steps);
-    let ended = nearest.last().copied().unwrap_or(1.0);
+    let ended = *nearest.last().expect("the start at least");
     table.rows.push(row![
         "nearest-even",
         "",
@@ -96,7 +96,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
             .map(|trial| adder.path(*mode, *bits, steps, &Random::new(options.key(), trial)))
             .collect::<Result<_, smallfloat::Error>>()?;
         let (mean, error) = mean_and_error(&ends);
-        let expected = course.means.last().copied().unwrap_or(1.0);
+        let expected = *course.means.last().expect("the start at least");
         let bias = expected - exact(steps);
         let bias = if bias.abs() < NOISE { 0.0 } else { bias };
         biases[*mode as usize].push([f64::from(*bits), bias]);
@@ -237,7 +237,7 @@ impl Adder {
             distribution = next;
             means.push(moment(&distribution, 0.0, 1));
         }
-        let mean = means.last().copied().unwrap_or(1.0);
+        let mean = *means.last().expect("the start at least");
         Ok(Course { deviation: moment(&distribution, mean, 2).sqrt(), means })
     }
 

@@ -120,7 +120,8 @@ impl Sweep {
         };
         let best = found.iter().map(|(ratios, _)| {
             let most = best_of(ratios);
-            BIASES.zip(ratios).filter(|(_, ratio)| **ratio >= most).map(|(bias, _)| bias).last().unwrap_or(0)
+            let best = BIASES.zip(ratios).filter(|(_, ratio)| **ratio >= most).map(|(bias, _)| bias).last();
+            best.expect("one of the ratios is the largest")
         });
         let by_bias = |i: usize| found.iter().map(move |(ratios, _)| ratios[i]);
         let near = |ratios: &[f64]| ratios.iter().filter(|ratio| **ratio > best_of(ratios) - 1.0).count();
@@ -144,7 +145,8 @@ impl Sweep {
             (Some(low), _) => low.to_string(),
             _ => String::new(),
         };
-        let one = (0..self.means.len()).max_by(|&a, &b| self.means[a].total_cmp(&self.means[b])).unwrap_or(0);
+        let one = (0..self.means.len()).max_by(|&a, &b| self.means[a].total_cmp(&self.means[b]));
+        let one = one.expect("there are biases");
         row![
             spec.to_string(),
             best,

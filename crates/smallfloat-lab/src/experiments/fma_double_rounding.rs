@@ -70,7 +70,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
 
 /// The talk's example, step by step.
 fn talk(through: &Format) -> Table {
-    let Ok(format) = "binary8p3se".parse::<Format>() else { return Table::new("", [""; 0]) };
+    let format: Format = "binary8p3se".parse().expect("a format of P3109");
     let (narrow, wide) = (Unit::new(&format, Overflow::Saturate), Unit::new(through, Overflow::Infinity));
     let [x, y, z] = TALK;
     let between = wide.fma(x, y, z);
@@ -106,8 +106,8 @@ fn count(operands: &Format, results: &[Format], through: &Format) -> Vec<Count> 
             else {
                 continue;
             };
-            // Significands of at most 8 bits.
-            let product = Datum::finite(negative, u64::try_from(significand).unwrap_or(u64::MAX), exponent);
+            let significand = u64::try_from(significand).expect("factors of at most 8 bits");
+            let product = Datum::finite(negative, significand, exponent);
             *products.entry(product).or_default() += if i == j { 1 } else { 2 };
         }
     }

@@ -138,7 +138,8 @@ impl Ratios {
         let own =
             ratios.iter().map(|by_scale| by_scale.iter().copied().fold(0.0, f64::max)).sum::<f64>() / count;
         let mean = |scale: usize| ratios.iter().map(|by_scale| by_scale[scale]).sum::<f64>() / count;
-        let best = (0..formats.len()).max_by(|&a, &b| mean(a).total_cmp(&mean(b))).unwrap_or(0);
+        let best = (0..formats.len()).max_by(|&a, &b| mean(a).total_cmp(&mean(b)));
+        let best = best.expect("BELOW + ABOVE scales at least");
         let worst = ratios.iter().map(|by_scale| by_scale[best]).fold(f64::INFINITY, f64::min);
         let none = measured.iter().map(|(magnitudes, _)| sqnr(magnitudes, format)).sum::<f64>() / count;
         Ok(Self { own, one: mean(best), worst, none })

@@ -128,11 +128,11 @@ fn exponents(tensors: &[super::Tensor], source: &str, formats: &[Format]) -> Plo
     roles.dedup();
     let mut most = 0.0_f64;
     for role in roles {
-        let mut counts = vec![0_u64; usize::try_from(HIGHEST - LOWEST + 1).unwrap_or(0)];
+        let mut counts = vec![0_u64; usize::try_from(HIGHEST - LOWEST + 1).expect("97 places")];
         let values = tensors.iter().filter(|tensor| tensor.role == role).flat_map(|tensor| &tensor.values);
         for &x in values.filter(|x| x.is_finite() && **x != 0.0) {
             let place = binade(x).clamp(LOWEST, HIGHEST) - LOWEST;
-            counts[usize::try_from(place).unwrap_or(0)] += 1;
+            counts[usize::try_from(place).expect("clamped from LOWEST on")] += 1;
         }
         let all: u64 = counts.iter().sum();
         let points: Vec<[f64; 2]> = (LOWEST..=HIGHEST)

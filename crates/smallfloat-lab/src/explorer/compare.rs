@@ -122,7 +122,7 @@ fn by_enumeration(format: &Format) -> Vec<(i32, f64)> {
 fn by_formula(format: &Format) -> Vec<(i32, f64)> {
     let lowest = format.min_positive().exponent_of_leading_bit();
     let (_, highest) = format.exponent_range();
-    let full = i32::try_from(format.trailing_bits()).unwrap_or(0);
+    let full = format.trailing_bits().cast_signed();
     debug_assert!(matches!(format.min_positive(), Datum::Finite { significand: 1, .. }), "the last place");
     (lowest..=highest).map(|e| (e, f64::from((e - lowest).min(full)))).collect()
 }

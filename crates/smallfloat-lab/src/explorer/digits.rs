@@ -54,12 +54,14 @@ fn row(label: &str, x: Exact) -> Option<Row> {
 /// The rows of values, cut to what can be shown; values without digits have no row.
 pub(super) fn picture(values: &[(&str, Exact)], last_kept: Option<i32>) -> Option<Picture> {
     let mut rows: Vec<Row> = values.iter().filter_map(|(label, x)| row(label, *x)).collect();
-    let last =
-        |row: &Row| row.first.saturating_sub_unsigned(u32::try_from(row.digits.len()).unwrap_or(0)) + 1;
+    let length = |row: &Row| u32::try_from(row.digits.len()).expect("at most 128 digits");
+    let last = |row: &Row| row.first.saturating_sub_unsigned(length(row)) + 1;
     let top = rows.iter().map(|row| row.first).max()?;
     let bottom = rows.iter().map(last).chain(last_kept).min()?.max(top.saturating_sub(PLACES - 1));
     for row in &mut rows {
-        let places = usize::try_from(i64::from(row.first) - i64::from(bottom) + 1).unwrap_or(0);
+        // None of a row that lies below the picture.
+        let places = (i64::from(row.first) - i64::from(bottom) + 1).max(0);
+        let places = usize::try_from(places).expect("not negative");
         if places < row.digits.len() {
             row.digits.truncate(places);
             row.more = true;

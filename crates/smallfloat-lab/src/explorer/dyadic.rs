@@ -115,7 +115,7 @@ impl Dyadic {
         let exact = Exact::Finite {
             negative: self.integer.sign() == Sign::Minus,
             significand: digit(1) << 64 | digit(0),
-            exponent: i32::try_from(self.exponent.saturating_add_unsigned(cut)).unwrap_or(i32::MAX),
+            exponent: i32::try_from(self.exponent.saturating_add_unsigned(cut)).expect("far below 2^31"),
             sticky,
         };
         decimal(exact)

@@ -1,7 +1,7 @@
 //! The codes of a format in a square: all of them up to 8 bits, pages of 256 beyond.
 
 use serde::Serialize;
-use smallfloat::{Class, Datum, Format};
+use smallfloat::{Datum, Format};
 
 use crate::describe;
 use crate::explorer::error::Error;
@@ -91,9 +91,8 @@ fn cell(format: &Format, code: u64) -> Cell {
 /// A page as one cell.
 fn whole_page(format: &Format, page: u32) -> Cell {
     let first = u64::from(page) << PAGE_BITS;
-    let classes = || (first..first + (1 << PAGE_BITS)).map(|code| format.classify(code));
-    let one = classes().next().unwrap_or(Class::Nan);
-    let all_same = classes().all(|class| class == one);
+    let one = format.classify(first);
+    let all_same = (first..first + (1 << PAGE_BITS)).all(|code| format.classify(code) == one);
     let digits = format.hex_digits() - 2;
     Cell {
         label: format!("0x{page:0digits$x}__"),

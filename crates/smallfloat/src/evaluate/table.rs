@@ -71,9 +71,12 @@ impl ExactTable {
     /// ignored.
     pub fn evaluate(&self, code: u64, to: &Format, projection: &Projection) -> Rounded<u64> {
         let code = code & self.format.max_code();
-        let outcome = usize::try_from(code).ok().and_then(|i| self.outcomes.get(i)).copied();
         let operands = [Operand::new(code, &self.format)];
-        self.operation
-            .evaluate_with(&operands, to, projection, self.arithmetic, |_| outcome.unwrap_or(Outcome::NAN))
+        self.operation.evaluate_with(&operands, to, projection, self.arithmetic, |_| self.outcome(code))
+    }
+
+    /// The exact result of a code of the format.
+    fn outcome(&self, code: u64) -> Outcome {
+        self.outcomes[usize::try_from(code).expect("a code of at most 8 bits")]
     }
 }

@@ -347,7 +347,8 @@ impl Snippet {
 
     /// The text, cut to 48 bytes.
     pub fn as_str(&self) -> &str {
-        core::str::from_utf8(&self.bytes[..usize::from(self.length)]).unwrap_or_default()
+        let text = core::str::from_utf8(&self.bytes[..usize::from(self.length)]);
+        text.expect("cut between characters")
     }
 }
 

@@ -179,7 +179,7 @@ impl Ball {
 }
 
 fn length_of(x: &IBig) -> i64 {
-    i64::try_from(x.bit_len()).unwrap_or(i64::MAX)
+    i64::try_from(x.bit_len()).expect("an integer in memory has fewer than 2^63 bits")
 }
 
 /// The value of `formula` truncated toward zero to `bits` bits.

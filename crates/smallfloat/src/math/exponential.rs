@@ -20,7 +20,7 @@ pub(super) fn exp(x: &Ball) -> Option<Ball> {
     }
     let ln2 = series::ln2(x.precision());
     let n = x.divide(&ln2)?.near_integer();
-    let power = i64::try_from(&n).ok()?;
+    let power = i64::try_from(&n).expect("of larger operands `beyond` gives the result");
     Some(exp_of_small(&x.subtract(&ln2.times(&n))).scaled(power))
 }
 
@@ -42,11 +42,11 @@ pub(super) fn exp_minus_one(x: &Ball) -> Option<Ball> {
 }
 
 /// 2^x = 2^n · e^(f · ln 2) with the integer n nearest x.
-pub(super) fn exp2(x: &Ball) -> Option<Ball> {
+pub(super) fn exp2(x: &Ball) -> Ball {
     let n = x.near_integer();
-    let power = i64::try_from(&n).ok()?;
+    let power = i64::try_from(&n).expect("of larger operands `beyond` gives the result");
     let rest = x.subtract(&Ball::integer(power, x.precision()));
-    Some(exp_of_small(&rest.multiply(&series::ln2(x.precision()))).scaled(power))
+    exp_of_small(&rest.multiply(&series::ln2(x.precision()))).scaled(power)
 }
 
 /// ln x = k · ln 2 + 2·artanh((m − 1) / (m + 1)) with x = m · 2^k and m near 1.

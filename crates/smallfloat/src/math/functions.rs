@@ -91,8 +91,11 @@ fn exact(which: Elementary, x: &Real) -> Option<Real> {
     match which {
         E::Exp2 => {
             let x = x.clone().reduced();
-            let n = i64::try_from(x.significand << super::real::shift(x.exponent)).ok()?;
-            (x.exponent >= 0).then(|| Real::small(1, if x.negative { -n } else { n }))
+            (x.exponent >= 0).then(|| {
+                let n = i64::try_from(x.significand << super::real::shift(x.exponent));
+                let n = n.expect("of larger operands `beyond` gives the result");
+                Real::small(1, if x.negative { -n } else { n })
+            })
         }
         E::Log2 if x.is_power_of_two() => {
             let n = x.leading();
@@ -110,7 +113,7 @@ fn exact(which: Elementary, x: &Real) -> Option<Real> {
 /// sin, cos and tan of π·x where x is a multiple of ½, tan also of ¼; x > 0.
 fn at_eighths(which: Elementary, x: &Real) -> Option<Real> {
     let (quarters, rest) = trigonometric::quarters(x);
-    let quarters = usize::try_from(&quarters & dashu_int::UBig::from(3_u8)).unwrap_or(0);
+    let quarters = usize::try_from(&quarters & dashu_int::UBig::from(3_u8)).expect("two bits");
     let (significand, negative) = match which {
         _ if rest.is_zero() => match which {
             Elementary::SinPi => [(0, false), (1, false), (0, false), (1, true)][quarters],
@@ -188,7 +191,7 @@ pub(super) fn formula(which: Elementary, x: &Real, precision: u32) -> Option<Bal
     let ball = || Ball::exact(x, precision);
     match which {
         E::Exp => exp(&argument(x, precision)),
-        E::Exp2 => exp2(&argument(x, precision)),
+        E::Exp2 => Some(exp2(&argument(x, precision))),
         E::ExpMinusOne => exp_minus_one(&argument(x, precision)),
         E::Softplus => softplus(&argument(x, precision), x.negative),
         E::Log => ln(&ball()),

@@ -87,24 +87,24 @@ pub(crate) fn evaluate(
 
 /// The result where no special case decides.
 fn compute(operation: Operation, operands: &[Wide], bits: u32) -> Wide {
-    let real = |i: usize| operands.get(i).and_then(Wide::real).unwrap_or(Real::small(0, 0));
-    let (x, y) = (real(0), real(1));
+    let real = |i: usize| operands[i].real().expect("infinities and NaNs are special cases");
+    let (x, y, z) = (|| real(0), || real(1), || real(2));
     match operation {
-        Operation::Add => sum([x, y], bits),
+        Operation::Add => sum([x(), y()], bits),
         Operation::Subtract => {
+            let y = y();
             let y_negative = !y.negative;
-            sum([x, y.with_sign(y_negative)], bits)
+            sum([x(), y.with_sign(y_negative)], bits)
         }
-        Operation::Multiply => real::multiply(&x, &y).into(),
-        Operation::Fma => sum([real::multiply(&x, &y), real(2)], bits),
-        Operation::Faa => sum([x, y, real(2)], bits),
-        Operation::Divide => real::divide(&x, &y, bits).into(),
-        Operation::Recip => real::divide(&Real::small(1, 0), &x, bits).into(),
-        Operation::Remainder => real::modulo(&x, &y, true).into(),
-        Operation::Fmod => real::modulo(&x, &y, false).into(),
-        Operation::Sqrt => real::sqrt(&x, bits).into(),
-        // The others are nothing but special cases.
-        _ => Wide::NAN,
+        Operation::Multiply => real::multiply(&x(), &y()).into(),
+        Operation::Fma => sum([real::multiply(&x(), &y()), z()], bits),
+        Operation::Faa => sum([x(), y(), z()], bits),
+        Operation::Divide => real::divide(&x(), &y(), bits).into(),
+        Operation::Recip => real::divide(&Real::small(1, 0), &x(), bits).into(),
+        Operation::Remainder => real::modulo(&x(), &y(), true).into(),
+        Operation::Fmod => real::modulo(&x(), &y(), false).into(),
+        Operation::Sqrt => real::sqrt(&x(), bits).into(),
+        _ => unreachable!("{} is nothing but special cases", operation.name()),
     }
 }
 

@@ -16,12 +16,12 @@ pub(super) struct Real {
 
 /// The number of bits of an integer.
 pub(super) fn length(x: &UBig) -> i64 {
-    i64::try_from(x.bit_len()).unwrap_or(i64::MAX)
+    i64::try_from(x.bit_len()).expect("an integer in memory has fewer than 2^63 bits")
 }
 
-/// A distance between exponents as a shift; negative distances are none.
+/// A distance between exponents as a shift, 0 for negative distances.
 pub(super) fn shift(distance: i64) -> usize {
-    usize::try_from(distance.max(0)).unwrap_or(usize::MAX)
+    usize::try_from(distance.max(0)).expect("no integer is as long as a larger distance")
 }
 
 impl Real {
@@ -52,7 +52,7 @@ impl Real {
     pub(super) fn reduced(self) -> Self {
         match self.significand.trailing_zeros() {
             Some(zeros) if !self.sticky && zeros > 0 => Self {
-                exponent: self.exponent + i64::try_from(zeros).unwrap_or(i64::MAX),
+                exponent: self.exponent + i64::try_from(zeros).expect("fewer zeros than bits"),
                 significand: self.significand >> zeros,
                 ..self
             },

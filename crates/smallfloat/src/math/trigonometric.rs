@@ -19,7 +19,7 @@ impl Angle {
         if x.leading() < -1 {
             return Some(Self { quarters: 0, rest: Ball::exact(x, precision) });
         }
-        let whole = u32::try_from(x.leading() + 1).unwrap_or(0);
+        let whole = u32::try_from(x.leading() + 1).expect("an exponent of a format");
         let wide = precision.saturating_add(whole).saturating_add(8);
         let quarter = series::pi(wide)?.scaled(-1);
         let x = Ball::exact(x, wide);

@@ -150,16 +150,17 @@ impl Wide {
                 (*negative, significand, *exponent, *sticky)
             }
         };
-        let zeros = significand.trailing_zeros().map_or(0, |n| i64::try_from(n).unwrap_or(i64::MAX));
+        let zeros =
+            significand.trailing_zeros().map_or(0, |n| i64::try_from(n).expect("fewer zeros than bits"));
         let excess = (length(significand) - 128).max(0);
         // An exact value loses its trailing zeros, a truncated one what is too long.
         let cut = if sticky { excess } else { excess.max(zeros) };
-        let kept = u128::try_from(significand >> shift(cut)).unwrap_or(u128::MAX);
+        let kept = u128::try_from(significand >> shift(cut)).expect("at most 128 bits");
         if kept == 0 {
             return Exact::finite(negative, 0, 0);
         }
         let exponent = exponent.saturating_add(cut).clamp(-FAR, FAR);
-        let exponent = i32::try_from(exponent).unwrap_or(i32::MAX);
+        let exponent = i32::try_from(exponent).expect("at most 2^30 in magnitude");
         Exact::Finite { negative, significand: kept, exponent, sticky: sticky || zeros < cut }
     }
 }

@@ -152,7 +152,9 @@ impl Sum {
             return self.zero(!self.positive.is_zero());
         }
         let (significand, cut, sticky) = difference.leading();
-        let exponent = self.unit.saturating_add(i32::try_from(cut).unwrap_or(i32::MAX));
+        let exponent = i64::from(self.unit).saturating_add_unsigned(cut);
+        // Only a sum of 2^31 bits has a larger exponent, beyond every format's range like this one.
+        let exponent = i32::try_from(exponent).unwrap_or(i32::MAX);
         Exact::Finite { negative, significand, exponent, sticky }
     }
 

@@ -287,7 +287,8 @@ impl Specialization {
     }
 
     fn check_elements(&self, codes: &[u64], format: &Format, operand: usize) -> Result<(), Error> {
-        let (given, expected) = (codes.len(), self.length().unwrap_or(1));
+        let expected = self.length().expect("functions of blocks have a length");
+        let given = codes.len();
         if given != expected {
             let name = self.function().name();
             return Err(Error::new(ErrorKind::BlockLength { name, operand, given, expected }));

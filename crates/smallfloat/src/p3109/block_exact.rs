@@ -104,7 +104,7 @@ fn divided(x: &Wide, n: u64) -> Wide {
     Wide::Finite {
         negative: *negative,
         significand: quotient,
-        exponent: exponent - i64::try_from(shift).unwrap_or(0),
+        exponent: exponent - i64::try_from(shift).expect("at most the bits wanted"),
         sticky: *sticky || !rest.is_zero(),
     }
 }
@@ -150,7 +150,7 @@ pub(super) fn largest_magnitude(elements: impl Iterator<Item = Exact>, semantics
     let largest =
         elements.filter_map(|x| narrow(x.magnitude())).fold(Datum::Nan { negative: false }, |largest, x| {
             let outcome = ops::extremum(Extremum::MaximumFinite, largest, x, semantics);
-            narrow(outcome.exact).unwrap_or(largest)
+            narrow(outcome.exact).expect("one of the two operands")
         });
     Exact::from_datum(largest)
 }

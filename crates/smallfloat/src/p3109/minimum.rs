@@ -104,7 +104,7 @@ struct List(Vec<Specialization>);
 impl List {
     /// A function whose result is rounded into the last format.
     fn rounded(&mut self, function: Function, formats: &[Format]) -> Result<(), Error> {
-        let to = formats.last().unwrap_or(&BINARY32);
+        let to = formats.last().expect("a function has formats");
         let projection =
             to.default_projection().with_rounding(Rounding::NearestEven).with_saturation(Saturation::SatNone);
         // The draft's semantics hold where all formats are IEEE 754's too: Recip(0) is NaN, no

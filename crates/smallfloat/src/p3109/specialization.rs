@@ -297,6 +297,7 @@ impl Specialization {
         for (i, (&code, format)) in codes.iter().zip(self.operands()).enumerate() {
             check_operand(code, format, i + 1, None)?;
         }
+        // A query of a projection has no format, and no operand that would look at this one.
         let first = self.formats.first().unwrap_or(&BINARY32);
         let mut operands = [Operand::new(0, first); 3];
         for ((operand, &code), format) in operands.iter_mut().zip(codes).zip(&self.formats) {

@@ -303,7 +303,7 @@ fn formulas_keep_their_bits() {
         ("arsinh", hyperbolic::arsinh(&near(tiny, -60))),
         ("arcosh", hyperbolic::arcosh(&near(3, 0))),
         ("e^x", exponential::exp(&near(-tiny, -32))),
-        ("2^x", exponential::exp2(&near(-tiny, -32))),
+        ("2^x", Some(exponential::exp2(&near(-tiny, -32)))),
     ] {
         let value = value.expect(name);
         assert!(known_bits(&value) >= 90, "{name}: {} bits", known_bits(&value));
