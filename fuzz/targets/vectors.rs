@@ -5,7 +5,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use smallfloat_conformance::vectors::{CheckOptions, Layout, Level, Plan, UnitUnderTest, VectorSet, check};
+use smallfloat_conformance::vectors::{
+    CheckOptions, CoverageLevel, LineLayout, UnitUnderTest, VectorPlan, VectorSet, check,
+};
 
 const OPERATIONS: [&str; 4] = [
     "Add<e2m1fn, e2m3fn, e4m3fn>",
@@ -17,7 +19,7 @@ const OPERATIONS: [&str; 4] = [
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, file)) = data.split_first() else { return };
     let choice = usize::from(choice);
-    let layout = Layout::NAMED[choice % 4].1;
+    let layout = LineLayout::NAMED[choice % 4].1;
     let operation = OPERATIONS[choice / 4 % 4].parse().expect("an operation");
     let unit = UnitUnderTest::new(operation, None).expect("operands");
     // Half of the files have to say themselves what they are.
@@ -36,7 +38,7 @@ fuzz_target!(|data: &[u8]| {
     // A whole file of ours with the bytes appended: they are read or refused, and the file is right
     // up to there.
     if choice & 32 != 0 {
-        let plan = Plan::new(&unit, Some(Level::One), 0, Some(4)).expect("a plan");
+        let plan = VectorPlan::new(&unit, Some(CoverageLevel::One), 0, Some(4)).expect("a plan");
         let mut text = Vec::new();
         VectorSet::new(unit, plan, None).write(layout, &mut text).expect("memory takes everything");
         let options = CheckOptions { show: 2, ..CheckOptions::default() };

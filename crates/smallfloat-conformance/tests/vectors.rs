@@ -9,7 +9,8 @@ use std::collections::HashSet;
 use smallfloat::{Format, Preset, RandomBits, Rounding};
 use smallfloat_conformance::Error;
 use smallfloat_conformance::vectors::{
-    CheckOptions, FlagSet, Layout, Level, Nearer, Plan, Report, UnitUnderTest, VectorSet, check,
+    CheckOptions, CoverageLevel, FlagSet, LineLayout, Nearer, Report, UnitUnderTest, VectorPlan, VectorSet,
+    check,
 };
 
 fn unit(operation: &str) -> UnitUnderTest {
@@ -22,12 +23,12 @@ fn tesla(rounding: Option<Rounding>) -> UnitUnderTest {
     UnitUnderTest::convert(&from, &to, None, rounding, None).expect("a conversion")
 }
 
-fn set(unit: UnitUnderTest, level: Option<Level>, random: u64) -> VectorSet {
-    let plan = Plan::new(&unit, level, 1, Some(random)).expect("a plan");
+fn set(unit: UnitUnderTest, level: Option<CoverageLevel>, random: u64) -> VectorSet {
+    let plan = VectorPlan::new(&unit, level, 1, Some(random)).expect("a plan");
     VectorSet::new(unit, plan, None)
 }
 
-fn text(set: &VectorSet, layout: Layout) -> String {
+fn text(set: &VectorSet, layout: LineLayout) -> String {
     let mut text = Vec::new();
     set.write(layout, &mut text).expect("memory takes everything");
     String::from_utf8(text).expect("text")
@@ -78,7 +79,7 @@ fn known_lines_are_right_and_among_the_generated() {
     let options = CheckOptions { unit: Some(tesla(None)), show: 5, ..CheckOptions::default() };
     let report = check(known.as_bytes(), &options).expect("24 lines");
     assert_eq!((report.vectors, report.mismatches), (24, 0));
-    let generated = text(&set(tesla(None), Some(Level::One), 100), Layout::TestFloat);
+    let generated = text(&set(tesla(None), Some(CoverageLevel::One), 100), LineLayout::TestFloat);
     let generated: HashSet<&str> = generated.lines().collect();
     for line in TESLA.iter().filter(|line| !line.starts_with("807f")) {
         assert!(generated.contains(line), "level 1 has no `{line}`");
@@ -104,11 +105,11 @@ fn every_layout_passes_and_has_one_digest() {
          (NearestTiesToEven, SatNone)>",
     ] {
         let unit = unit(operation);
-        let level = Plan::new(&unit, None, 1, None).expect(operation).level();
-        let random = if level == Level::Exhaustive { 0 } else { 500 };
+        let level = VectorPlan::new(&unit, None, 1, None).expect(operation).level();
+        let random = if level == CoverageLevel::Exhaustive { 0 } else { 500 };
         let set = set(unit, None, random);
         let digest = set.digest().expect(operation);
-        for (name, layout) in Layout::NAMED {
+        for (name, layout) in LineLayout::NAMED {
             let text = text(&set, layout);
             assert!(text.contains(&digest), "{operation} {name}");
             let report = run(&text).unwrap_or_else(|error| panic!("{operation} {name}: {error}"));
@@ -124,7 +125,7 @@ fn digests_are_stable() {
     let digest = |set: VectorSet| set.digest().expect("a digest");
     let negate = "0 8 00\n1 9 00\n2 a 00\n3 b 00\n4 c 00\n5 d 00\n6 e 00\n7 f 00\n8 0 00\n9 1 00\na 2 00\nb 3 00\n\
                   c 4 00\nd 5 00\ne 6 00\nf 7 00\n";
-    let all = text(&set(unit("Negate<e2m1fn, e2m1fn>"), None, 0), Layout::TestFloat);
+    let all = text(&set(unit("Negate<e2m1fn, e2m1fn>"), None, 0), LineLayout::TestFloat);
     // Subnormal operands raise nothing where only the sign changes.
     assert!(all.ends_with(negate), "{all}");
     // printf of these 16 lines | sha256sum
@@ -141,7 +142,7 @@ fn digests_are_stable() {
         ),
     ] {
         let unit = unit(operation);
-        let plan = Plan::new(&unit, Some(Level::One), 7, Some(3000)).expect("a plan");
+        let plan = VectorPlan::new(&unit, Some(CoverageLevel::One), 7, Some(3000)).expect("a plan");
         assert_eq!(digest(VectorSet::new(unit, plan, None)), expected, "{operation}");
     }
 }
@@ -150,7 +151,8 @@ const NEGATE: &str = "5d4c9bca08a7fb585fb040d33dbb73143390c2039c0242e8d7e7452dcf
 #[test]
 fn threads_and_seeds() {
     let set = |seed| {
-        let plan = Plan::new(&tesla(None), Some(Level::One), seed, Some(40_000)).expect("a plan");
+        let plan =
+            VectorPlan::new(&tesla(None), Some(CoverageLevel::One), seed, Some(40_000)).expect("a plan");
         VectorSet::new(tesla(None), plan, None).digest().expect("a digest")
     };
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
@@ -160,7 +162,7 @@ fn threads_and_seeds() {
 
 #[test]
 fn too_much_is_refused() {
-    let plan = |operation: &str| Plan::new(&unit(operation), Some(Level::Exhaustive), 0, None);
+    let plan = |operation: &str| VectorPlan::new(&unit(operation), Some(CoverageLevel::Exhaustive), 0, None);
     assert!(matches!(plan("Add<binary32, e4m3fn, e4m3fn>"), Err(Error::TooManyVectors { bits: 40, .. })));
     assert_eq!(plan("FMA<e4m3fn, e4m3fn, e4m3fn, e4m3fn>").expect("2^24").lines(), 1 << 24);
     let none = UnitUnderTest::new("MaxFiniteOf<e4m3fn>".parse().expect("a query"), None);
@@ -171,7 +173,10 @@ fn too_much_is_refused() {
 #[test]
 fn stochastic_lines_have_the_words_that_decide() {
     let bits = RandomBits::new(8, 0).expect("8 bits");
-    let lines = text(&set(tesla(Some(Rounding::StochasticA(bits))), Some(Level::One), 0), Layout::TestFloat);
+    let lines = text(
+        &set(tesla(Some(Rounding::StochasticA(bits))), Some(CoverageLevel::One), 0),
+        LineLayout::TestFloat,
+    );
     // 1.0625 = 1 + ½ ulp: away iff 128 + R ≥ 256.
     for line in ["3f880000 7f 38 00", "3f880000 80 39 00"] {
         assert!(lines.lines().any(|found| found == line), "no `{line}`");
@@ -180,16 +185,16 @@ fn stochastic_lines_have_the_words_that_decide() {
 
 /// The lines of a unit with results of another, as a mistaken implementation prints them.
 fn given_by(right: &VectorSet, wrong: UnitUnderTest) -> String {
-    let header = right.header(Layout::TestFloat, &right.digest().expect("a digest"));
+    let header = right.header(LineLayout::TestFloat, &right.digest().expect("a digest"));
     let wrong = VectorSet::new(wrong, right.plan().clone(), Some(right.flags()));
-    let lines = text(&wrong, Layout::TestFloat);
+    let lines = text(&wrong, LineLayout::TestFloat);
     let lines = lines.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n"));
     String::from_utf8(header).expect("text") + &lines.collect::<String>()
 }
 
 #[test]
 fn common_mistakes_are_named() {
-    let right = set(tesla(None), Some(Level::One), 2000);
+    let right = set(tesla(None), Some(CoverageLevel::One), 2000);
     let to = |name: &str| {
         let from: Format = "binary32".parse().expect("a format");
         let to: Format = name.parse().expect(name);
@@ -214,7 +219,7 @@ fn common_mistakes_are_named() {
         None,
         None,
     );
-    let right = set(infinities.expect("a conversion"), Some(Level::One), 0);
+    let right = set(infinities.expect("a conversion"), Some(CoverageLevel::One), 0);
     let wrong = right.unit().clone().with_policy(None, None, Some(smallfloat::Saturation::SatNone));
     let report = run(&given_by(&right, wrong.expect("a policy"))).expect("overflow");
     assert!(cause(&report).contains("overflow gives infinity"), "{}", cause(&report));
@@ -294,7 +299,7 @@ const WRAPS: &str = "overflow wraps around: the exponent's highest bits are lost
 /// A mistake that is not made everywhere is said to be so, on however many threads.
 #[test]
 fn what_agrees_speaks_against_a_mistake() {
-    let right = text(&set(tesla(None), Some(Level::One), 20_000), Layout::TestFloat);
+    let right = text(&set(tesla(None), Some(CoverageLevel::One), 20_000), LineLayout::TestFloat);
     // One tie of many goes the wrong way.
     let wrong = right.replacen("\n3f880000 38 00\n", "\n3f880000 39 00\n", 1);
     let report = run(&wrong).expect("vectors");
@@ -327,7 +332,7 @@ fn places_are_explained() {
 
 #[test]
 fn tampered_and_broken_files() {
-    let whole = text(&set(unit("Add<e2m1fn, e2m1fn, e4m3fn>"), None, 0), Layout::TestFloat);
+    let whole = text(&set(unit("Add<e2m1fn, e2m1fn, e4m3fn>"), None, 0), LineLayout::TestFloat);
     let lines: Vec<&str> = whole.lines().collect();
     // A line less, two lines swapped, an operand changed.
     let without = lines[..lines.len() - 1].join("\n") + "\n";

@@ -6,11 +6,11 @@ use smallfloat::formats::BINARY16;
 use smallfloat::{Datum, Format, FormatSpec};
 use smallfloat_lab::Error;
 use smallfloat_lab::experiments::{
-    Cell, EXPERIMENTS, Experiment, Findings, Options, Order, Overflow, Random, Table, Tree, Unit, datum,
-    float,
+    ArithmeticUnit, Cell, EXPERIMENTS, Experiment, ExperimentOptions, Findings, FindingsTable, Order,
+    Overflow, Random, Tree, datum, float,
 };
 
-fn run(name: &str, options: &Options) -> Findings {
+fn run(name: &str, options: &ExperimentOptions) -> Findings {
     let found = Experiment::named(name).and_then(|experiment| experiment.run(options));
     found.unwrap_or_else(|e| panic!("{name}: {e}"))
 }
@@ -19,7 +19,7 @@ fn formats(names: &[&str]) -> Vec<FormatSpec> {
     names.iter().map(|name| name.parse().expect("a format")).collect()
 }
 
-fn number(table: &Table, beginning: &[&str], column: &str) -> f64 {
+fn number(table: &FindingsTable, beginning: &[&str], column: &str) -> f64 {
     let cell = table.cell(beginning, column).unwrap_or_else(|| panic!("{beginning:?}, {column}"));
     cell.number().unwrap_or_else(|| panic!("{cell:?}"))
 }
@@ -43,7 +43,7 @@ fn round(x: i128, bits: u32, lowest: u32) -> i128 {
 /// 65504.
 #[test]
 fn dot_products_of_the_talk() {
-    let options = Options { trials: Some(1), length: Some(4), ..Options::default() };
+    let options = ExperimentOptions { trials: Some(1), length: Some(4), ..ExperimentOptions::default() };
     let table = &run("dot-saturation", &options).tables[0];
     let inf = f64::INFINITY;
     let expected = [
@@ -63,7 +63,7 @@ fn dot_products_of_the_talk() {
     }
     // An accumulator of the same 8 bits: 0 + 50176 → 224, 224 − 50176 → −224, and so on; the last
     // two terms' sign wins.
-    let narrow = Options { accumulator: Some("binary8p4se".parse().expect("a format")), ..options };
+    let narrow = ExperimentOptions { accumulator: Some("binary8p4se".parse().expect("a format")), ..options };
     let table = &run("dot-saturation", &narrow).tables[0];
     let saturated: Vec<_> = table.rows.iter().filter_map(|row| row[1].number()).collect();
     assert_eq!(saturated, [-224.0, 224.0, -224.0, 0.0]);
@@ -95,7 +95,7 @@ fn sums_are_those_of_fixed_point() {
         let sequential = chunk(&terms, &mut seen[0]);
         let sums: Vec<i128> = terms.chunks(16).map(|terms| chunk(terms, &mut seen[1])).collect();
         let chunks = sums[1..].iter().fold(sums[0], |sum, &term| step(sum, term, &mut seen[1]));
-        let saturating = Unit::new(&BINARY16, Overflow::Saturate);
+        let saturating = ArithmeticUnit::new(&BINARY16, Overflow::Saturate);
         for (tree, expected) in [(Tree::Sequential, sequential), (Tree::Chunks(16), chunks)] {
             #[expect(clippy::cast_precision_loss, reason = "11 bits")]
             let expected = expected as f64 / 2.0_f64.powi(24);
@@ -107,7 +107,7 @@ fn sums_are_those_of_fixed_point() {
 
 #[test]
 fn orders_and_trees() {
-    let unit = Unit::new(&BINARY16, Overflow::Infinity);
+    let unit = ArithmeticUnit::new(&BINARY16, Overflow::Infinity);
     let mut pairs: Vec<_> = [3.0, -1.0, 2.0, 5.0].map(|x| (datum(x), datum(1.0))).to_vec();
     let values = |pairs: &[(Datum, Datum)]| pairs.iter().map(|(x, _)| float(*x)).collect::<Vec<_>>();
     Order::Increasing.arrange(&mut pairs);
@@ -130,10 +130,10 @@ fn orders_and_trees() {
 /// lse([0, −1.6]) = ln(1 + e^−1.6) and e^−1.6 / (1 + e^−1.6).
 #[test]
 fn masks_of_the_talk() {
-    let options = Options {
+    let options = ExperimentOptions {
         formats: formats(&["binary8p4sf", "e4m3fnuz"]),
         temperatures: vec![0.1],
-        ..Options::default()
+        ..ExperimentOptions::default()
     };
     let low = &run("attention-mask", &options).tables[0];
     let e = (-1.6_f64).exp();
@@ -148,7 +148,7 @@ fn masks_of_the_talk() {
 /// √240 whatever N is, where the sum is held in 8 bits; about 128·√(N/3) in truth.
 #[test]
 fn norms_of_the_talk() {
-    let table = &run("layer-norm", &Options::default()).tables[0];
+    let table = &run("layer-norm", &ExperimentOptions::default()).tables[0];
     let rows =
         |accumulator: &'static str| table.rows.iter().filter(move |row| row[2].text() == Some(accumulator));
     for row in rows("binary8p4sf") {
@@ -172,8 +172,10 @@ fn norms_of_the_talk() {
 /// sums.
 #[test]
 fn double_rounding_of_all_triples() {
-    let findings =
-        run("fma-double-rounding", &Options { formats: formats(&["binary8p3se"]), ..Options::default() });
+    let findings = run(
+        "fma-double-rounding",
+        &ExperimentOptions { formats: formats(&["binary8p3se"]), ..ExperimentOptions::default() },
+    );
     let talk: Vec<f64> = findings.tables[0].rows.iter().filter_map(|row| row[1].number()).collect();
     let z = 1.0 / 131_072.0;
     assert_eq!(talk, [3.0 / 1024.0, 49152.0, z, 144.000_007_629_394_53, 144.0, 128.0, 160.0]);
@@ -207,7 +209,7 @@ fn double_rounding_of_all_triples() {
 /// What the slide prints, but for Tesla's −0; and 63 codes on either side of 1.
 #[test]
 fn decisions_of_the_talk() {
-    let findings = run("decisions", &Options::default());
+    let findings = run("decisions", &ExperimentOptions::default());
     let slide = [
         ["yes", "yes", "no", "no", "yes", "yes", "yes", "yes"],
         ["yes", "yes", "no", "no", "yes", "yes", "no", "no"],
@@ -226,7 +228,8 @@ fn decisions_of_the_talk() {
     }
     let all: Vec<String> = (1..=7).map(|p| format!("binary8p{p}se")).collect();
     let names: Vec<&str> = all.iter().map(String::as_str).collect();
-    let behind = run("decisions", &Options { formats: formats(&names), ..Options::default() });
+    let behind =
+        run("decisions", &ExperimentOptions { formats: formats(&names), ..ExperimentOptions::default() });
     for name in names {
         let found = ["below 1", "from 1 on"].map(|column| number(&behind.tables[0], &[name], column));
         assert_eq!(found, [63.0, 63.0], "{name}");
@@ -236,7 +239,7 @@ fn decisions_of_the_talk() {
 /// The two columns: c·2^−10, and 2^−8·(1 + c/8) for exponent field 0.
 #[test]
 fn subnormals_of_the_talk() {
-    let findings = run("subnormals", &Options::default());
+    let findings = run("subnormals", &ExperimentOptions::default());
     for (code, row) in (0..16_u32).zip(&findings.tables[0].rows) {
         let c = f64::from(code);
         let normal = (8.0 + c - 8.0) / 8.0 * 2.0_f64.powi(-7);
@@ -258,7 +261,7 @@ fn subnormals_of_the_talk() {
 /// with enough bits.
 #[test]
 fn updates_are_lost_and_kept() {
-    let options = Options { trials: Some(2), ..Options::default() };
+    let options = ExperimentOptions { trials: Some(2), ..ExperimentOptions::default() };
     let table = &run("accumulate", &options).tables[0];
     assert_eq!(number(table, &["nearest-even"], "expected"), 1.0);
     let row = |mode: &str, bits: u64| {
@@ -275,12 +278,12 @@ fn updates_are_lost_and_kept() {
     assert_eq!((row("stochastic A", 4)[1], row("stochastic C", 4)[1]), (1.0, 1.0));
     assert!(row("stochastic B", 4)[1] > 1.9);
 
-    let update = Options {
+    let update = ExperimentOptions {
         formats: formats(&["bfloat16"]),
         update: Some(0.001),
         length: Some(1000),
         trials: Some(50),
-        ..Options::default()
+        ..ExperimentOptions::default()
     };
     let table = &run("accumulate", &update).tables[0];
     assert_eq!(number(table, &["nearest-even"], "expected"), 1.0);
@@ -295,12 +298,15 @@ fn updates_are_lost_and_kept() {
 /// for E4M3 and E5M2.
 #[test]
 fn ratios_follow_the_rule_of_thumb() {
-    let findings = run("precision-range", &Options::default());
+    let findings = run("precision-range", &ExperimentOptions::default());
     for (name, expected) in [("binary8p3se", 25.6), ("binary8p4se", 31.6)] {
         let found = number(&findings.tables[0], &[name], "own scale");
         assert!((found - expected).abs() < 0.7, "{name}: {found}");
     }
-    let biases = run("bias-sweep", &Options { formats: formats(&["cfloat8_1_4_3"]), ..Options::default() });
+    let biases = run(
+        "bias-sweep",
+        &ExperimentOptions { formats: formats(&["cfloat8_1_4_3"]), ..ExperimentOptions::default() },
+    );
     let found = number(&biases.tables[0], &["cfloat8_1_4_3"], "own bias");
     assert!((found - 31.6).abs() < 0.7, "{found}");
 }
@@ -309,7 +315,11 @@ fn ratios_follow_the_rule_of_thumb() {
 /// scaled weights always.
 #[test]
 fn losses_of_untrained_networks() {
-    let options = Options { trials: Some(2), formats: formats(&["binary16"]), ..Options::default() };
+    let options = ExperimentOptions {
+        trials: Some(2),
+        formats: formats(&["binary16"]),
+        ..ExperimentOptions::default()
+    };
     let findings = run("softmax-loss", &options);
     let share = |weights: &str, column: &str| number(&findings.tables[1], &["binary32", weights], column);
     assert!(share("σ = 1", "max subtracted first") > 0.5);
@@ -323,7 +333,7 @@ fn losses_of_untrained_networks() {
 /// 1/(1/−∞): −∞ where −0 is kept, +∞ or NaN where it is 0, NaN at once where it is NaN.
 #[test]
 fn reciprocals_of_reciprocals() {
-    let table = &run("negative-zero", &Options::default()).tables[0];
+    let table = &run("negative-zero", &ExperimentOptions::default()).tables[0];
     let rows: Vec<Vec<&str>> =
         table.rows.iter().map(|row| row.iter().filter_map(Cell::text).collect()).collect();
     let expected = [
@@ -338,7 +348,12 @@ fn reciprocals_of_reciprocals() {
 
 #[test]
 fn findings_do_not_depend_on_threads() {
-    let options = Options { trials: Some(40), length: Some(32), seed: Some(5), ..Options::default() };
+    let options = ExperimentOptions {
+        trials: Some(40),
+        length: Some(32),
+        seed: Some(5),
+        ..ExperimentOptions::default()
+    };
     let with = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
         pool.install(|| run("dot-saturation", &options))
@@ -348,21 +363,32 @@ fn findings_do_not_depend_on_threads() {
 
 #[test]
 fn what_means_nothing_is_refused() {
-    let refused = |name: &str, options: Options| {
+    let refused = |name: &str, options: ExperimentOptions| {
         let error = Experiment::named(name).and_then(|experiment| experiment.run(&options));
         error.expect_err("it is refused").to_string()
     };
-    let text = refused("subnormals", Options { seed: Some(1), ..Options::default() });
+    let text = refused("subnormals", ExperimentOptions { seed: Some(1), ..ExperimentOptions::default() });
     assert_eq!(text, "--seed: subnormals does not take it; it takes --format");
-    let text = refused("dot-saturation", Options { length: Some(0), ..Options::default() });
+    let text =
+        refused("dot-saturation", ExperimentOptions { length: Some(0), ..ExperimentOptions::default() });
     assert!(text.contains("--length 0") && text.contains("2^20"), "{text}");
-    let text = refused("accumulate", Options { update: Some(f64::NAN), ..Options::default() });
+    let text =
+        refused("accumulate", ExperimentOptions { update: Some(f64::NAN), ..ExperimentOptions::default() });
     assert!(text.contains("a positive number"), "{text}");
-    let text = refused("layer-norm", Options { formats: formats(&["uhp"]), ..Options::default() });
+    let text = refused(
+        "layer-norm",
+        ExperimentOptions { formats: formats(&["uhp"]), ..ExperimentOptions::default() },
+    );
     assert!(text.contains("signed format"), "{text}");
-    let text = refused("bias-sweep", Options { formats: formats(&["e4m3fn"]), ..Options::default() });
+    let text = refused(
+        "bias-sweep",
+        ExperimentOptions { formats: formats(&["e4m3fn"]), ..ExperimentOptions::default() },
+    );
     assert!(text.contains("cfloat8_1_4_3"), "{text}");
-    let text = refused("underflow", Options { input: Some("no/such/file.npy".into()), ..Options::default() });
+    let text = refused(
+        "underflow",
+        ExperimentOptions { input: Some("no/such/file.npy".into()), ..ExperimentOptions::default() },
+    );
     assert!(text.contains("no/such/file.npy"), "{text}");
     assert!(matches!(Experiment::named("dot"), Err(Error::NoSuchExperiment { .. })));
     assert!(EXPERIMENTS.len() == 12 && "binary8p4se".parse::<Format>().is_ok());

@@ -4,7 +4,7 @@ use anyhow::Result;
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
-use smallfloat_lab::experiments::{Axis, Findings, Mark, Plot, Scale, Series};
+use smallfloat_lab::experiments::{Axis, AxisScale, Findings, Mark, Plot, Series};
 
 use crate::charts::canvas;
 use crate::charts::canvas::{Area, DOT, Drawn, FAINT, GRID, INK, OUTLINE, WARN, line, text};
@@ -57,7 +57,7 @@ fn draw(findings: &Findings, area: &Area<'_>) -> Drawn {
 
 /// Numbers along an axis, and where they are drawn.
 struct Ruler<'a> {
-    scale: &'a Scale,
+    scale: &'a AxisScale,
     /// The first and the last number, as they are measured: logarithms on a logarithmic axis.
     low: f64,
     high: f64,
@@ -78,12 +78,12 @@ impl<'a> Ruler<'a> {
         let (low, high) = if high > low { (low, high) } else { (low - 0.5, high + 0.5) };
         let ruler = Self { scale, low, high, from, to, step: 1.0 };
         match scale {
-            Scale::Categories(names) => {
+            AxisScale::Categories(names) => {
                 let last = f64::from(u32::try_from(names.len()).unwrap_or(1));
                 Self { low: -0.5, high: last - 0.5, ..ruler }
             }
-            Scale::Linear => Self { step: nice((high - low) / ticks), ..ruler },
-            Scale::Logarithmic => Self { step: ((high - low) / ticks).ceil().max(1.0), ..ruler },
+            AxisScale::Linear => Self { step: nice((high - low) / ticks), ..ruler },
+            AxisScale::Logarithmic => Self { step: ((high - low) / ticks).ceil().max(1.0), ..ruler },
         }
     }
 
@@ -103,7 +103,7 @@ impl<'a> Ruler<'a> {
     }
 
     fn ticks(&self) -> Vec<(f64, String)> {
-        if let Scale::Categories(names) = self.scale {
+        if let AxisScale::Categories(names) = self.scale {
             return (0_u32..).map(f64::from).zip(names.iter().cloned()).collect();
         }
         let first = (self.low / self.step - 1e-9).ceil();
@@ -115,7 +115,7 @@ impl<'a> Ruler<'a> {
                 return ticks;
             }
             match self.scale {
-                Scale::Logarithmic => ticks.push((at.exp2(), power(at))),
+                AxisScale::Logarithmic => ticks.push((at.exp2(), power(at))),
                 _ => ticks.push((at, tick(at, self.step))),
             }
             i += 1;
@@ -124,10 +124,10 @@ impl<'a> Ruler<'a> {
 }
 
 /// A number on a linear axis, its binary logarithm on a logarithmic one.
-fn measure(scale: &Scale, x: f64) -> f64 {
+fn measure(scale: &AxisScale, x: f64) -> f64 {
     match scale {
-        Scale::Logarithmic if x > 0.0 => x.log2(),
-        Scale::Logarithmic => f64::NAN,
+        AxisScale::Logarithmic if x > 0.0 => x.log2(),
+        AxisScale::Logarithmic => f64::NAN,
         _ => x,
     }
 }
@@ -205,7 +205,7 @@ impl<'a> Panel<'a> {
         let lines = (i32::try_from(widest)? * CHARACTER + 8).div_euclid(slot.max(1)).clamp(0, 2) + 1;
         for ((value, label), i) in ticks.iter().zip(0..) {
             let Some(x) = self.x.place(*value) else { continue };
-            if !matches!(self.x.scale, Scale::Categories(_)) {
+            if !matches!(self.x.scale, AxisScale::Categories(_)) {
                 line(area, (x, above), (x, below + 4), GRID)?;
             }
             text(area, label, (x, below + 14 + 13 * (i % lines)), 10.0, FAINT, HPos::Center)?;
@@ -243,7 +243,7 @@ impl<'a> Panel<'a> {
     fn draw_bars(&self, area: &Area<'_>, series: &Series, colour: RGBColor, (bar, of): (i32, i32)) -> Drawn {
         let pixels = self.pixels(series);
         let slot = match (self.x.scale, &*pixels) {
-            (Scale::Categories(names), _) => (RIGHT - LEFT) / i32::try_from(names.len().max(1))? * 4 / 5,
+            (AxisScale::Categories(names), _) => (RIGHT - LEFT) / i32::try_from(names.len().max(1))? * 4 / 5,
             (_, [(first, _), (second, _), ..]) => second - first,
             _ => 24,
         };
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn what_is_not_positive_has_no_place_on_a_logarithmic_axis() {
-        let axis = Axis { label: String::new(), scale: Scale::Logarithmic };
+        let axis = Axis { label: String::new(), scale: AxisScale::Logarithmic };
         let ruler = Ruler::new(&axis, [1.0, 0.0, 16.0].into_iter(), (0, 100), 4.0);
         assert_eq!([ruler.place(4.0), ruler.place(0.0), ruler.place(f64::INFINITY)], [Some(50), None, None]);
     }

@@ -8,7 +8,7 @@ use comfy_table::{ColumnConstraint, Width};
 use serde_json::json;
 use smallfloat::{Format, FormatSpec};
 use smallfloat_lab::experiments::{
-    Cell, EXPERIMENTS, Experiment, Findings, Options, Order, Table, Tree, special,
+    Cell, EXPERIMENTS, Experiment, ExperimentOptions, Findings, FindingsTable, Order, Tree, special,
 };
 use smallfloat_tensor::write_file_durably;
 
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let outputs = [("--report", args.report.as_deref()), ("--plot", args.plot.as_deref())];
     check_outputs(&outputs, args.input.as_deref(), args.overwrite)?;
     let input = args.input.as_deref().map(Input::open).transpose()?;
-    let findings = experiment.run(&Options {
+    let findings = experiment.run(&ExperimentOptions {
         formats: args.format.clone(),
         accumulator: args.accumulator,
         input: input.as_ref().map(|input| input.path().to_path_buf()),
@@ -178,7 +178,7 @@ fn print(findings: &Findings, out: &mut Output) -> Result<()> {
 }
 
 /// Columns of numbers are aligned to the right; numbers and short words are never broken.
-fn print_table(table: &Table, out: &mut Output) -> Result<()> {
+fn print_table(table: &FindingsTable, out: &mut Output) -> Result<()> {
     let is_number = |column: &usize| table.rows.iter().all(|row| row[*column].text().is_none());
     let numbers: Vec<usize> = (0..table.columns.len()).filter(is_number).collect();
     let header: Vec<&str> = table.columns.iter().map(String::as_str).collect();

@@ -37,13 +37,13 @@ use smallfloat::formats::{BINARY32, BINARY64};
 use smallfloat::ops::{Operand, Operation, OperationOptions};
 use smallfloat::p3109::{Function, Specialization};
 use smallfloat::{Class, Datum, Exact, Format, Projection, convert, project};
-use table::Table;
+use table::InterpolationTable;
 use taylor::Taylor;
 
 use crate::error::Error;
 use crate::monotone::{Runs, is_monotone};
 
-pub use spec::{Flush, ImplementationSpec, NAMED, Named, Via};
+pub use spec::{Flush, ImplementationSpec, NAMED, NamedImplementation, Via};
 
 /// An operation as a recipe implements it.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ enum Computed {
     F32(Host<f32>, Option<Runs>),
     F64(Host<f64>),
     Taylor(Taylor),
-    Table(Table),
+    Table(InterpolationTable),
 }
 
 impl Implementation {
@@ -116,7 +116,9 @@ impl Implementation {
             Via::Taylor { degree, working } => {
                 Taylor::new(name, degree, &working, &to)?.map(Computed::Taylor)
             }
-            Via::Table { entries, working } => Table::new(name, entries, &working, &to)?.map(Computed::Table),
+            Via::Table { entries, working } => {
+                InterpolationTable::new(name, entries, &working, &to)?.map(Computed::Table)
+            }
         };
         let Some(computed) = computed else {
             let known = match recipe.via() {

@@ -46,7 +46,7 @@ pub enum Flush {
 
 /// A word for a list of parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Named {
+pub struct NamedImplementation {
     /// The word.
     pub name: &'static str,
     /// The parts it stands for.
@@ -56,44 +56,44 @@ pub struct Named {
 }
 
 /// The words that recipes understand.
-pub const NAMED: [Named; 9] = [
-    Named {
+pub const NAMED: [NamedImplementation; 9] = [
+    NamedImplementation {
         name: "exact",
         parts: "via=exact",
         about: "the defined result; with then= or flush= only these are measured",
     },
-    Named {
+    NamedImplementation {
         name: "f32-libm",
         parts: "via=f32-libm",
         about: "a C library's float function, its result rounded again",
     },
-    Named {
+    NamedImplementation {
         name: "f64-libm",
         parts: "via=f64-libm",
         about: "a C library's double function, its result rounded again",
     },
-    Named {
+    NamedImplementation {
         name: "bfloat16",
         parts: "operands=bfloat16,via=f32-libm,then=bfloat16",
         about: "a bfloat16 unit: operand and result rounded to bfloat16, the result then rounded again",
     },
-    Named { name: "flush-zero", parts: "flush=zero", about: "subnormal results become 0" },
-    Named {
+    NamedImplementation { name: "flush-zero", parts: "flush=zero", about: "subnormal results become 0" },
+    NamedImplementation {
         name: "flush-normal",
         parts: "flush=normal",
         about: "subnormal results become the smallest normal value",
     },
-    Named {
+    NamedImplementation {
         name: "flush-nearest",
         parts: "flush=nearest",
         about: "subnormal results become 0 or the smallest normal value",
     },
-    Named {
+    NamedImplementation {
         name: "taylor",
         parts: "via=taylor",
         about: "e^x or 2^x by a polynomial of degree= (5), computed in= (binary32)",
     },
-    Named {
+    NamedImplementation {
         name: "table",
         parts: "via=table",
         about: "interpolation in a table of entries= (64), computed in= (binary32)",
@@ -120,7 +120,7 @@ const KEYS: [&str; 7] = ["operands", "via", "degree", "entries", "in", "then", "
 
 /// Parts as they are read.
 #[derive(Default)]
-struct Parts {
+struct SpecParts {
     operands: Option<Format>,
     via: Option<&'static str>,
     degree: Option<u32>,
@@ -160,7 +160,7 @@ impl FromStr for ImplementationSpec {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let mut parts = Parts::default();
+        let mut parts = SpecParts::default();
         for part in split(text) {
             parts.take(part)?;
         }
@@ -189,7 +189,7 @@ fn wrong(part: &str, expected: &'static str) -> Error {
     Error::Implementation { part: part.to_owned(), expected }
 }
 
-impl Parts {
+impl SpecParts {
     fn take(&mut self, part: &str) -> Result<(), Error> {
         let Some((key, value)) = part.split_once('=').map(|(key, value)| (key.trim(), value.trim())) else {
             let named = NAMED.iter().find(|named| named.name.eq_ignore_ascii_case(part));

@@ -38,7 +38,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 const RANGE: f64 = 32_768.0;
 
 #[derive(Clone, Debug)]
-pub(super) struct Table {
+pub(super) struct InterpolationTable {
     w: Working,
     exponents: Exponents,
     reduction: Reduction,
@@ -49,7 +49,7 @@ pub(super) struct Table {
     entries: [Vec<(u64, u64)>; 2],
 }
 
-impl Table {
+impl InterpolationTable {
     /// For results in the format `to`; `None` for a function that it does not compute.
     pub(super) fn new(
         name: &str,

@@ -18,7 +18,7 @@ pub struct ValueLine {
 
 /// Where a code lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum LinePlace {
     /// It is NaN.
     Nan,
     /// It is ±∞.
@@ -48,16 +48,16 @@ impl ValueLine {
         clippy::cast_possible_wrap,
         reason = "a signed code's magnitude has at most 63 bits, an unsigned code 16"
     )]
-    pub fn place(&self, code: u64) -> Place {
+    pub fn place(&self, code: u64) -> LinePlace {
         let format = &self.format;
         match format.decode(code) {
-            Datum::Nan { .. } => Place::Nan,
-            Datum::Infinite { negative } => Place::Infinite { negative },
-            datum @ Datum::Finite { .. } if datum.is_zero() => Place::Finite(0),
+            Datum::Nan { .. } => LinePlace::Nan,
+            Datum::Infinite { negative } => LinePlace::Infinite { negative },
+            datum @ Datum::Finite { .. } if datum.is_zero() => LinePlace::Finite(0),
             Datum::Finite { negative, .. } => {
                 let magnitude = code & (format.max_code() >> u32::from(format.is_signed()));
                 let rank = (magnitude - self.flushed) as i64;
-                Place::Finite(if negative { -rank } else { rank })
+                LinePlace::Finite(if negative { -rank } else { rank })
             }
         }
     }
@@ -65,10 +65,10 @@ impl ValueLine {
     /// The place as one number that sorts as the extended reals do; `None` for NaN.
     pub fn rank(&self, code: u64) -> Option<i64> {
         match self.place(code) {
-            Place::Nan => None,
-            Place::Infinite { negative: true } => Some(i64::MIN),
-            Place::Infinite { negative: false } => Some(i64::MAX),
-            Place::Finite(rank) => Some(rank),
+            LinePlace::Nan => None,
+            LinePlace::Infinite { negative: true } => Some(i64::MIN),
+            LinePlace::Infinite { negative: false } => Some(i64::MAX),
+            LinePlace::Finite(rank) => Some(rank),
         }
     }
 
@@ -84,9 +84,9 @@ impl ValueLine {
             return Kappa::Steps(0);
         }
         match (self.place(defined), self.place(given)) {
-            (Place::Nan, Place::Nan) => Kappa::Steps(0),
-            (Place::Nan, _) | (_, Place::Nan) => Kappa::Nan,
-            (Place::Finite(a), Place::Finite(b)) => Kappa::Steps(a.abs_diff(b)),
+            (LinePlace::Nan, LinePlace::Nan) => Kappa::Steps(0),
+            (LinePlace::Nan, _) | (_, LinePlace::Nan) => Kappa::Nan,
+            (LinePlace::Finite(a), LinePlace::Finite(b)) => Kappa::Steps(a.abs_diff(b)),
             (a, b) if a == b => Kappa::Steps(0),
             _ => Kappa::Infinite,
         }

@@ -15,7 +15,7 @@ pub struct Case {
 
 /// A bar of the histogram: how many calls are `from` to `to` steps off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Bar {
+pub struct HistogramBar {
     /// The least number of steps.
     pub from: u64,
     /// The greatest number of steps.
@@ -78,14 +78,14 @@ impl Measurement {
 
     /// Calls by their number of steps, without those that agree and those whose NaNs or infinities
     /// do not match.
-    pub fn histogram(&self) -> impl Iterator<Item = Bar> {
+    pub fn histogram(&self) -> impl Iterator<Item = HistogramBar> {
         self.bars.iter().zip(0_u64..).filter(|(count, _)| **count > 0).map(|(&count, i)| {
             let (from, to) = match i.checked_sub(SINGLE) {
                 None => (i + 1, i + 1),
                 Some(0) => (SINGLE + 1, 2 * SINGLE - 1),
                 Some(power) => (SINGLE << power, (SINGLE << power) + ((SINGLE << power) - 1)),
             };
-            Bar { from, to, count }
+            HistogramBar { from, to, count }
         })
     }
 
@@ -146,7 +146,7 @@ mod tests {
             found.differ(Kappa::Steps(steps), &[1], &[2], &[3]);
             let bars: Vec<_> = found.histogram().collect();
             assert!(
-                matches!(bars[..], [Bar { from, to, count: 1 }] if (from..=to).contains(&steps)),
+                matches!(bars[..], [HistogramBar { from, to, count: 1 }] if (from..=to).contains(&steps)),
                 "{steps}"
             );
             assert_eq!(

@@ -25,14 +25,14 @@ pub struct Coverage {
 #[derive(Clone, Debug)]
 pub struct Vectors {
     gauge: Gauge,
-    seen: Option<Seen>,
+    seen: Option<SeenOperands>,
 }
 
 /// Operands are counted up to this many bits.
 const COUNTED_BITS: u32 = 26;
 
 #[derive(Clone, Debug)]
-struct Seen {
+struct SeenOperands {
     possible: u64,
     bits: Vec<u64>,
     count: u64,
@@ -46,7 +46,7 @@ impl Vectors {
     pub fn read(operation: &Specialization, options: Options, input: impl BufRead) -> Result<Self, Error> {
         let gauge = Gauge::for_operation(operation, options)?;
         let bits = operand_bits(operation);
-        let seen = (bits <= COUNTED_BITS).then(|| Seen {
+        let seen = (bits <= COUNTED_BITS).then(|| SeenOperands {
             possible: 1 << bits,
             bits: vec![0; 1 << bits.saturating_sub(6)],
             count: 0,
@@ -102,7 +102,7 @@ fn excerpt(text: &str) -> String {
 /// From so many vectors on, runs of results are worth their price.
 const RUNS_FROM: u64 = 4096;
 
-impl Seen {
+impl SeenOperands {
     fn add(&mut self, operation: &Specialization, operands: &[u64]) {
         let index = operands
             .iter()

@@ -11,7 +11,7 @@ use smallfloat::{
     Rounding, Saturation, Specials, Subnormals, Unrepresentable,
 };
 
-use crate::vectors::mistake::{FlagMistake, Kind, Mistake};
+use crate::vectors::mistake::{FlagMistake, Mistake, MistakeKind};
 use crate::vectors::unit::UnitUnderTest;
 
 /// Relations by name.
@@ -75,7 +75,7 @@ fn lost_carry(format: &Format, expected: u64, given: u64) -> bool {
 /// All mistakes that a unit can make, the likeliest first.
 pub(super) fn all(unit: &UnitUnderTest) -> Vec<Mistake> {
     // What says exactly what is seen comes before what would also give it.
-    let relations = RELATIONS.map(|(name, relation)| Mistake::new(name, Kind::Relation(relation)));
+    let relations = RELATIONS.map(|(name, relation)| Mistake::new(name, MistakeKind::Relation(relation)));
     let (codes, values) = relations.split_at(CODES);
     let mut all = codes.to_vec();
     all.extend(roundings(unit));
@@ -86,7 +86,7 @@ pub(super) fn all(unit: &UnitUnderTest) -> Vec<Mistake> {
     all.extend(missing(unit));
     all.extend(policies(unit));
     if unit.operation().operands().len() > 1 && unit.numeric().is_some() {
-        all.push(Mistake::new("the operands are in reverse order", Kind::Swapped));
+        all.push(Mistake::new("the operands are in reverse order", MistakeKind::Swapped));
     }
     all.extend_from_slice(values);
     all.extend(flags());
@@ -165,8 +165,8 @@ fn roundings(unit: &UnitUnderTest) -> Vec<Mistake> {
             );
         }
     } else if unit.numeric().is_some() && projection.rounding == Rounding::NearestEven {
-        all.push(Mistake::new("ties go toward zero", Kind::Ties { up: false }));
-        all.push(Mistake::new("ties go toward +∞", Kind::Ties { up: true }));
+        all.push(Mistake::new("ties go toward zero", MistakeKind::Ties { up: false }));
+        all.push(Mistake::new("ties go toward +∞", MistakeKind::Ties { up: true }));
     }
     all
 }
@@ -175,14 +175,14 @@ fn words(unit: &UnitUnderTest) -> Vec<Mistake> {
     if unit.word_count() == 0 {
         return Vec::new();
     }
-    WORDS.into_iter().map(|(name, word)| Mistake::new(name, Kind::Word(word))).collect()
+    WORDS.into_iter().map(|(name, word)| Mistake::new(name, MistakeKind::Word(word))).collect()
 }
 
 /// Ways of computing that lose bits.
 fn paths(unit: &UnitUnderTest) -> Vec<Mistake> {
     let mut all = Vec::new();
     let has_subnormals = |format: &Format| format.has_subnormals();
-    let flush = |operands, results| Kind::Flush { operands, results };
+    let flush = |operands, results| MistakeKind::Flush { operands, results };
     if unit.operation().result().is_some_and(has_subnormals) {
         all.push(Mistake::new("flushes subnormal results to zero", flush(false, true)));
     }
@@ -196,17 +196,17 @@ fn paths(unit: &UnitUnderTest) -> Vec<Mistake> {
     let longer = Parameters { width: 16, specials: Specials::Finite, ..parameters(to) };
     if let Some(longer) = Format::minifloat(longer).ok().filter(|longer| longer.width() > to.width()) {
         let name = "overflow wraps around: the exponent's highest bits are lost";
-        all.push(Mistake::new(name, Kind::Wraps(longer)));
+        all.push(Mistake::new(name, MistakeKind::Wraps(longer)));
     }
     for (name, format) in [("binary32", BINARY32), ("binary16", BINARY16), ("bfloat16", BFLOAT16)] {
         if format != *to {
-            all.push(Mistake::new(format!("rounds twice: first to {name}"), Kind::Through(format)));
+            all.push(Mistake::new(format!("rounds twice: first to {name}"), MistakeKind::Through(format)));
         }
     }
     if operation == Operation::Fma {
-        all.push(Mistake::new("rounds the product before the sum", Kind::TwoSteps));
+        all.push(Mistake::new("rounds the product before the sum", MistakeKind::TwoSteps));
     }
-    all.push(Mistake::new("ignores the bits beyond the guard bit (no sticky bit)", Kind::NoSticky));
+    all.push(Mistake::new("ignores the bits beyond the guard bit (no sticky bit)", MistakeKind::NoSticky));
     all
 }
 
@@ -382,5 +382,9 @@ fn flags() -> Vec<Mistake> {
         ("inexact is not raised with overflow", FlagMistake::OverflowIsExact),
         ("inexact is raised with invalid", FlagMistake::InvalidIsInexact),
     ];
-    never.into_iter().chain(more).map(|(name, mistake)| Mistake::new(name, Kind::Flags(mistake))).collect()
+    never
+        .into_iter()
+        .chain(more)
+        .map(|(name, mistake)| Mistake::new(name, MistakeKind::Flags(mistake)))
+        .collect()
 }

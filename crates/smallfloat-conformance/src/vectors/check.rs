@@ -7,11 +7,11 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Error;
 use crate::vectors::generate::hex;
-use crate::vectors::header::{FlagSet, Header};
-use crate::vectors::layout::{Layout, LineWriter};
+use crate::vectors::header::{FlagSet, VectorHeader};
+use crate::vectors::layout::{LineLayout, LineWriter};
 use crate::vectors::mistake::{Compared, Mistake};
-use crate::vectors::outcome::Outcome;
-use crate::vectors::read::{Line, LineReader, excerpt, guess_layout, take_header};
+use crate::vectors::outcome::CallOutcome;
+use crate::vectors::read::{LineReader, VectorLine, excerpt, guess_layout, take_header};
 use crate::vectors::unit::UnitUnderTest;
 
 /// What the caller knows of a file; the rest its header says.
@@ -20,7 +20,7 @@ pub struct CheckOptions {
     /// What is under test; the header's operation if left out.
     pub unit: Option<UnitUnderTest>,
     /// The layout; the header's, or that of the first vector, if left out.
-    pub layout: Option<Layout>,
+    pub layout: Option<LineLayout>,
     /// The flags that are compared; the header's, or the unit's default, if left out.
     pub flags: Option<FlagSet>,
     /// Any NaN is as good as another; the draft and IEEE 754 leave its code open in many places.
@@ -37,9 +37,9 @@ pub struct Mismatch {
     /// The operands.
     pub operands: Vec<u64>,
     /// What is right.
-    pub expected: Outcome,
+    pub expected: CallOutcome,
     /// What was given; nothing where it has unknown digits.
-    pub given: Option<Outcome>,
+    pub given: Option<CallOutcome>,
     /// Mistakes that would give it, as places in [`Report::mistakes`].
     pub mistakes: Vec<usize>,
 }
@@ -64,7 +64,7 @@ pub struct Report {
     /// What was under test.
     pub unit: UnitUnderTest,
     /// What the header says.
-    pub header: Header,
+    pub header: VectorHeader,
     /// The flags that were compared.
     pub flags: FlagSet,
     /// Vectors read.
@@ -133,7 +133,7 @@ const SAMPLE: usize = 1 << 14;
 pub fn check(input: impl Read, options: &CheckOptions) -> Result<Report, Error> {
     let mut blocks = Blocks { input, rest: Vec::new(), line: 0, is_done: false };
     let mut block = blocks.next()?;
-    let mut header = Header::default();
+    let mut header = VectorHeader::default();
     let start = read_header(block.as_deref().unwrap_or(&[]), &mut header)?;
     let unit = match &options.unit {
         Some(unit) => unit.clone(),
@@ -145,7 +145,7 @@ pub fn check(input: impl Read, options: &CheckOptions) -> Result<Report, Error> 
     let layout = options.layout.or(header.layout).unwrap_or_else(|| guess_layout(&first));
     let checker = Checker {
         reader: LineReader::new(&unit, layout, flags),
-        writer: LineWriter::new(&unit, Layout::TestFloat, flags.mask()),
+        writer: LineWriter::new(&unit, LineLayout::TestFloat, flags.mask()),
         mistakes: Mistake::all(&unit),
         compared: Compared { mask: flags.mask(), any_nan: options.any_nan },
         show: options.show,
@@ -176,7 +176,7 @@ struct Start {
     line: u64,
 }
 
-fn read_header(block: &[u8], header: &mut Header) -> Result<Start, Error> {
+fn read_header(block: &[u8], header: &mut VectorHeader) -> Result<Start, Error> {
     let mut start = Start { byte: 0, line: 0 };
     for line in block.split_inclusive(|c| *c == b'\n') {
         let number = start.line + 1;
@@ -289,7 +289,7 @@ struct Piece {
     /// For each mistake that was tried, how many mismatches it explains.
     explained: Vec<u64>,
     /// Vectors that agree.
-    agreeing: Vec<(Vec<u64>, Outcome)>,
+    agreeing: Vec<(Vec<u64>, CallOutcome)>,
     /// The vectors with the right results, as the testfloat layout has them.
     canonical: Vec<u8>,
     error: Option<Error>,
@@ -317,7 +317,7 @@ impl Checker {
             return Err("a line of more than a megabyte".into());
         }
         let text = str::from_utf8(line).map_err(|_| "not text")?;
-        let Line::Vector { operands, given } = self.reader.read(text, line.ends_with(b"\n"))? else {
+        let VectorLine::Vector { operands, given } = self.reader.read(text, line.ends_with(b"\n"))? else {
             return Ok(());
         };
         let expected = self.unit.evaluate(&operands).map_err(|error| error.to_string())?;
@@ -364,7 +364,7 @@ struct Findings {
     alive: Vec<usize>,
     /// For every mistake, explained and tried.
     counts: Vec<(u64, u64)>,
-    agreeing: Vec<(Vec<u64>, Outcome)>,
+    agreeing: Vec<(Vec<u64>, CallOutcome)>,
     /// Of agreeing vectors those are kept whose lot has none of these bits.
     thin: u64,
     digest: Sha256,
@@ -424,7 +424,7 @@ impl Findings {
         }
     }
 
-    fn report(self, checker: &Checker, header: Header, flags: FlagSet) -> Report {
+    fn report(self, checker: &Checker, header: VectorHeader, flags: FlagSet) -> Report {
         let mut suspects: Vec<Hypothesis> = self
             .counts
             .par_iter()
@@ -432,7 +432,7 @@ impl Findings {
             .filter(|(_, (explained, _))| *explained > 0)
             .map(|(mistake, &(explained, tried))| {
                 let suspect = &checker.mistakes[mistake];
-                let differs = |(operands, expected): &&(Vec<u64>, Outcome)| {
+                let differs = |(operands, expected): &&(Vec<u64>, CallOutcome)| {
                     suspect.predict(&checker.unit, operands, expected).is_some_and(|wrong| {
                         // A suspect of results may still have flags computed apart.
                         !checker.unit.agree(&wrong, expected, checker.compared.any_nan)

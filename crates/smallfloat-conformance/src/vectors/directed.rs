@@ -7,7 +7,7 @@ use smallfloat::{Datum, Exact, Format, Preset, Projection, Rounding, project};
 
 use crate::error::Error;
 use crate::monotone::{Runs, is_monotone};
-use crate::vectors::plan::Level;
+use crate::vectors::plan::CoverageLevel;
 use crate::vectors::pools;
 use crate::vectors::unit::{Field, UnitUnderTest};
 
@@ -18,8 +18,8 @@ pub(super) struct Model {
 }
 
 /// All models that aim at a result.
-pub(super) fn models(unit: &UnitUnderTest, level: Level) -> Result<Vec<Model>, Error> {
-    let effort = if level == Level::One { 1 } else { 4 };
+pub(super) fn models(unit: &UnitUnderTest, level: CoverageLevel) -> Result<Vec<Model>, Error> {
+    let effort = if level == CoverageLevel::One { 1 } else { 4 };
     let mut models = Vec::new();
     if let (Some(operation), Some(to)) = (unit.numeric(), unit.operation().result()) {
         let formats = unit.operation().operands();
@@ -145,13 +145,13 @@ fn goals(to: &Format, cap: usize) -> Vec<Datum> {
 
 /// Conversions: every place (of wide destinations those at the ends of binades), the source's codes
 /// around it, and with one far bit set that nothing but a sticky bit sees.
-fn conversions(from: &Format, to: &Format, level: Level) -> Vec<u64> {
-    let cap = if level == Level::One { 1 << 11 } else { 1 << 14 };
+fn conversions(from: &Format, to: &Format, level: CoverageLevel) -> Vec<u64> {
+    let cap = if level == CoverageLevel::One { 1 << 11 } else { 1 << 14 };
     let mut codes = Vec::new();
     for place in places(to, cap) {
         for t in [place, place.negated()].into_iter().take(if from.is_signed() { 2 } else { 1 }) {
             codes.extend(around(from, t.into(), 2));
-            if level == Level::Two || to.width() <= 8 {
+            if level == CoverageLevel::Two || to.width() <= 8 {
                 let middle = project(t.into(), from, &nearest(from)).value;
                 let free = from.precision().saturating_sub(to.precision() + 1);
                 codes.extend((1..free).map(|bit| (middle ^ 1 << bit) & from.max_code()));

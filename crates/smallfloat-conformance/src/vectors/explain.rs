@@ -20,7 +20,7 @@ pub enum Nearer {
 
 /// The neighbours of an exact result that its format does not have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct Neighbours {
     /// The code of the largest value below; none below the smallest.
     pub below: Option<u64>,
     /// The code of the smallest value above; none above the largest.
@@ -32,7 +32,7 @@ pub struct Place {
 impl UnitUnderTest {
     /// Where the exact result of a numeric operation lies; `None` where the format has it, and for
     /// special results.
-    pub fn place(&self, operands: &[u64]) -> Option<Place> {
+    pub fn place(&self, operands: &[u64]) -> Option<Neighbours> {
         let (exact, to) = (self.exact(operands)?, self.operation().result()?);
         let Exact::Finite { negative, significand, exponent, sticky } = exact else { return None };
         let has = u64::try_from(significand)
@@ -57,6 +57,6 @@ impl UnitUnderTest {
                 () => Nearer::Above,
             }
         });
-        Some(Place { below, above, nearer })
+        Some(Neighbours { below, above, nearer })
     }
 }

@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use crate::error::Error;
 use crate::vectors::header;
 use crate::vectors::header::{Facts, FlagSet};
-use crate::vectors::layout::{Layout, LineWriter};
-use crate::vectors::plan::Plan;
+use crate::vectors::layout::{LineLayout, LineWriter};
+use crate::vectors::plan::VectorPlan;
 use crate::vectors::unit::UnitUnderTest;
 
 /// Lines that a thread makes at once.
@@ -29,7 +29,7 @@ const KEPT: u64 = 1 << 28;
 #[derive(Clone, Debug)]
 pub struct VectorSet {
     unit: UnitUnderTest,
-    plan: Plan,
+    plan: VectorPlan,
     flags: FlagSet,
 }
 
@@ -46,7 +46,7 @@ pub enum WriteError {
 
 impl VectorSet {
     /// The vectors of a unit for a plan; without flags given, those of [`FlagSet::default_for`].
-    pub fn new(unit: UnitUnderTest, plan: Plan, flags: Option<FlagSet>) -> Self {
+    pub fn new(unit: UnitUnderTest, plan: VectorPlan, flags: Option<FlagSet>) -> Self {
         let flags = flags.unwrap_or(FlagSet::default_for(&unit));
         Self { unit, plan, flags }
     }
@@ -57,7 +57,7 @@ impl VectorSet {
     }
 
     /// The plan.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &VectorPlan {
         &self.plan
     }
 
@@ -72,7 +72,7 @@ impl VectorSet {
     /// None for a plan of this unit.
     pub fn digest(&self) -> Result<String, WriteError> {
         let mut digest = Sha256::new();
-        generate(self, Layout::TestFloat, |lines| {
+        generate(self, LineLayout::TestFloat, |lines| {
             digest.update(lines);
             Ok(())
         })?;
@@ -81,7 +81,7 @@ impl VectorSet {
 
     /// The header of a file in this layout with this digest; its length does not depend on the
     /// digest's digits.
-    pub fn header(&self, layout: Layout, sha256: &str) -> Vec<u8> {
+    pub fn header(&self, layout: LineLayout, sha256: &str) -> Vec<u8> {
         let facts = Facts {
             layout,
             flags: self.flags,
@@ -99,7 +99,7 @@ impl VectorSet {
     ///
     /// # Errors
     /// What the output refuses.
-    pub fn write(&self, layout: Layout, out: &mut dyn Write) -> Result<(), WriteError> {
+    pub fn write(&self, layout: LineLayout, out: &mut dyn Write) -> Result<(), WriteError> {
         let line = LineWriter::new(&self.unit, layout, self.flags.mask()).length() as u64;
         if self.plan.lines().saturating_mul(line) > KEPT {
             out.write_all(&self.header(layout, &self.digest()?))?;
@@ -117,17 +117,17 @@ impl VectorSet {
     /// Delivers all lines of a layout and gives the digest.
     fn digested(
         &self,
-        layout: Layout,
+        layout: LineLayout,
         mut deliver: impl FnMut(Vec<u8>) -> io::Result<()>,
     ) -> Result<String, WriteError> {
         let mut digest = Sha256::new();
-        if layout == Layout::TestFloat {
+        if layout == LineLayout::TestFloat {
             pieces(self, [layout], |[lines]| {
                 digest.update(&lines);
                 deliver(lines)
             })?;
         } else {
-            pieces(self, [layout, Layout::TestFloat], |[lines, canonical]| {
+            pieces(self, [layout, LineLayout::TestFloat], |[lines, canonical]| {
                 digest.update(&canonical);
                 deliver(lines)
             })?;
@@ -142,7 +142,7 @@ impl VectorSet {
     /// What the output refuses.
     pub fn write_lines(
         &self,
-        layout: Layout,
+        layout: LineLayout,
         mut out: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<Vec<u8>, WriteError> {
         out(&self.header(layout, &"0".repeat(64)))?;
@@ -167,7 +167,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 /// The first error of a call or of the output; nothing is delivered after it.
 pub fn generate(
     set: &VectorSet,
-    layout: Layout,
+    layout: LineLayout,
     mut deliver: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<(), WriteError> {
     pieces(set, [layout], |[lines]| deliver(&lines))
@@ -176,7 +176,7 @@ pub fn generate(
 /// [`generate`] in several layouts at once: of each piece, its lines in every one.
 fn pieces<const N: usize>(
     set: &VectorSet,
-    layouts: [Layout; N],
+    layouts: [LineLayout; N],
     mut deliver: impl FnMut([Vec<u8>; N]) -> io::Result<()>,
 ) -> Result<(), WriteError> {
     let writers = layouts.map(|layout| LineWriter::new(&set.unit, layout, set.flags.mask()));

@@ -1,4 +1,4 @@
-//! [`Header`]: what a vector file says of itself.
+//! [`VectorHeader`]: what a vector file says of itself.
 
 use std::fmt::Write as _;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use smallfloat::{Flags, Format, Preset};
 
 use crate::error::Error;
-use crate::vectors::layout::Layout;
+use crate::vectors::layout::LineLayout;
 use crate::vectors::unit::UnitUnderTest;
 
 /// Which flags a file has; the bits of the others are 0 and not compared.
@@ -60,13 +60,13 @@ pub(super) const TITLE: &str = "smallfloat vectors 1";
 
 /// What the header of a file says, as far as checking needs it.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Header {
+pub struct VectorHeader {
     /// The operation, in the P3109 draft's spelling.
     pub operation: Option<String>,
     /// The preset that goes with it.
     pub preset: Option<Preset>,
     /// The layout.
-    pub layout: Option<Layout>,
+    pub layout: Option<LineLayout>,
     /// The flags that lines have.
     pub flags: Option<FlagSet>,
     /// How many vectors follow.
@@ -75,7 +75,7 @@ pub struct Header {
     pub sha256: Option<String>,
 }
 
-impl Header {
+impl VectorHeader {
     /// Takes one `key: value`; keys that checking does not need are passed over.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl Header {
 
 /// What a header says besides its unit.
 pub(super) struct Facts<'a> {
-    pub(super) layout: Layout,
+    pub(super) layout: LineLayout,
     pub(super) flags: FlagSet,
     pub(super) level: &'a str,
     pub(super) seed: u64,
@@ -164,7 +164,7 @@ fn describe(format: &Format) -> String {
 }
 
 /// The fields of a line: for a word their bits, else their digits.
-fn fields(unit: &UnitUnderTest, layout: Layout) -> String {
+fn fields(unit: &UnitUnderTest, layout: LineLayout) -> String {
     let all = unit.operands().iter().chain(unit.results());
     let mut fields: Vec<_> = all.map(|field| (field.name.as_str(), field.digits())).collect();
     fields.push(("flags", 2));
@@ -176,7 +176,7 @@ fn fields(unit: &UnitUnderTest, layout: Layout) -> String {
         below -= 4 * digits;
         // Writing to a string cannot fail.
         let _ = match layout {
-            Layout::ReadMemH => write!(text, "{separator}{name}[{top}:{below}]"),
+            LineLayout::ReadMemH => write!(text, "{separator}{name}[{top}:{below}]"),
             _ => write!(text, "{separator}{name}:{digits}"),
         };
     }
@@ -186,7 +186,7 @@ fn fields(unit: &UnitUnderTest, layout: Layout) -> String {
 /// The header as text.
 pub(super) fn write(unit: &UnitUnderTest, facts: &Facts<'_>) -> Vec<u8> {
     let rows = rows(unit, facts);
-    if facts.layout == Layout::JsonLines {
+    if facts.layout == LineLayout::JsonLines {
         let mut object = Map::new();
         object.insert("title".into(), TITLE.into());
         for (key, value) in rows {
@@ -208,7 +208,7 @@ pub(super) fn write(unit: &UnitUnderTest, facts: &Facts<'_>) -> Vec<u8> {
     for (key, value) in rows {
         let _ = writeln!(text, "{comment} {key}: {value}");
     }
-    if facts.layout == Layout::Csv {
+    if facts.layout == LineLayout::Csv {
         let titles = unit.operands().iter().chain(unit.results()).map(|field| field.name.as_str());
         let titles: Vec<_> = titles.chain(["flags"]).collect();
         let _ = writeln!(text, "{}", titles.join(","));

@@ -1,4 +1,4 @@
-//! [`Layout`]: how vectors stand in a file.
+//! [`LineLayout`]: how vectors stand in a file.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -6,12 +6,12 @@ use std::str::FromStr;
 use smallfloat::Flags;
 
 use crate::error::Error;
-use crate::vectors::outcome::Outcome;
+use crate::vectors::outcome::CallOutcome;
 use crate::vectors::unit::UnitUnderTest;
 
 /// A layout of vector files. All numbers are hexadecimal, in as many digits as their width needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Layout {
+pub enum LineLayout {
     /// As TestFloat writes: operands, results and the flags byte, separated by blanks. `#` starts a
     /// comment.
     TestFloat,
@@ -24,7 +24,7 @@ pub enum Layout {
     JsonLines,
 }
 
-impl Layout {
+impl LineLayout {
     /// All layouts with their names.
     pub const NAMED: [(&'static str, Self); 4] = [
         ("testfloat", Self::TestFloat),
@@ -47,7 +47,7 @@ impl Layout {
     }
 }
 
-impl FromStr for Layout {
+impl FromStr for LineLayout {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
@@ -109,7 +109,7 @@ pub(super) struct LineWriter {
 }
 
 impl LineWriter {
-    pub(super) fn new(unit: &UnitUnderTest, layout: Layout, mask: Flags) -> Self {
+    pub(super) fn new(unit: &UnitUnderTest, layout: LineLayout, mask: Flags) -> Self {
         let (mut blank, mut places) = (Vec::new(), Vec::new());
         let mut push = |lead: &str, digits: usize| {
             blank.extend_from_slice(lead.as_bytes());
@@ -123,22 +123,22 @@ impl LineWriter {
             let is_first_result = !is_operand && !before_result;
             before_result = !is_operand;
             let lead = match layout {
-                Layout::ReadMemH => "",
-                Layout::TestFloat if i == 0 => "",
-                Layout::TestFloat => " ",
-                Layout::Csv if i == 0 => "0x",
-                Layout::Csv => ",0x",
-                Layout::JsonLines if i == 0 => "{\"operands\":[\"",
-                Layout::JsonLines if is_first_result => "\"],\"results\":[\"",
-                Layout::JsonLines => "\",\"",
+                LineLayout::ReadMemH => "",
+                LineLayout::TestFloat if i == 0 => "",
+                LineLayout::TestFloat => " ",
+                LineLayout::Csv if i == 0 => "0x",
+                LineLayout::Csv => ",0x",
+                LineLayout::JsonLines if i == 0 => "{\"operands\":[\"",
+                LineLayout::JsonLines if is_first_result => "\"],\"results\":[\"",
+                LineLayout::JsonLines => "\",\"",
             };
             push(lead, digits);
         }
         let (lead, end): (&str, &[u8]) = match layout {
-            Layout::TestFloat => (" ", b"\n"),
-            Layout::ReadMemH => ("", b"\n"),
-            Layout::Csv => (",0x", b"\n"),
-            Layout::JsonLines => ("\"],\"flags\":\"", b"\"}\n"),
+            LineLayout::TestFloat => (" ", b"\n"),
+            LineLayout::ReadMemH => ("", b"\n"),
+            LineLayout::Csv => (",0x", b"\n"),
+            LineLayout::JsonLines => ("\"],\"flags\":\"", b"\"}\n"),
         };
         push(lead, 2);
         blank.extend_from_slice(end);
@@ -156,7 +156,7 @@ impl LineWriter {
     }
 
     /// Fills a blank line.
-    pub(super) fn fill(&self, line: &mut [u8], operands: &[u64], outcome: &Outcome) {
+    pub(super) fn fill(&self, line: &mut [u8], operands: &[u64], outcome: &CallOutcome) {
         let flags = u64::from((outcome.flags & self.mask).bits());
         let (of_operands, rest) = self.places.split_at(operands.len());
         let (of_results, of_flags) = rest.split_at(outcome.results().len());
@@ -169,7 +169,7 @@ impl LineWriter {
     }
 
     /// Appends a line.
-    pub(super) fn push(&self, out: &mut Vec<u8>, operands: &[u64], outcome: &Outcome) {
+    pub(super) fn push(&self, out: &mut Vec<u8>, operands: &[u64], outcome: &CallOutcome) {
         let start = out.len();
         out.extend_from_slice(&self.blank);
         self.fill(&mut out[start..], operands, outcome);

@@ -7,7 +7,7 @@ use smallfloat::ops::{Operand, Operation, OperationOptions};
 use smallfloat::{Class, Exact, Flags, Format, Preset, Projection, Rounded, project};
 
 use crate::vectors::catalogue;
-use crate::vectors::outcome::Outcome;
+use crate::vectors::outcome::CallOutcome;
 use crate::vectors::unit::UnitUnderTest;
 
 /// What counts as a difference.
@@ -23,12 +23,12 @@ pub(super) struct Compared {
 #[derive(Clone, Debug)]
 pub struct Mistake {
     name: String,
-    kind: Kind,
+    kind: MistakeKind,
     preset: Option<Preset>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(super) enum MistakeKind {
     /// Everything is right, but for another operation, format or policy.
     UnitUnderTest(Box<UnitUnderTest>),
     /// The exact result is rounded to a format first.
@@ -69,12 +69,12 @@ pub(super) enum FlagMistake {
 }
 
 impl Mistake {
-    pub(super) fn new(name: impl Into<String>, kind: Kind) -> Self {
+    pub(super) fn new(name: impl Into<String>, kind: MistakeKind) -> Self {
         Self { name: name.into(), kind, preset: None }
     }
 
     pub(super) fn unit(name: impl Into<String>, unit: UnitUnderTest) -> Self {
-        Self::new(name, Kind::UnitUnderTest(Box::new(unit)))
+        Self::new(name, MistakeKind::UnitUnderTest(Box::new(unit)))
     }
 
     /// What is wrong, as a sentence without its full stop.
@@ -84,7 +84,7 @@ impl Mistake {
 
     /// Returns whether it only tells what is seen, not how it came about.
     pub fn is_symptom(&self) -> bool {
-        matches!(self.kind, Kind::Relation(_))
+        matches!(self.kind, MistakeKind::Relation(_))
     }
 
     /// Taking a preset's policy for the unit's.
@@ -100,7 +100,7 @@ impl Mistake {
 
     /// Returns whether it is one of flags, with the right results.
     pub fn is_about_flags(&self) -> bool {
-        matches!(self.kind, Kind::Flags(_))
+        matches!(self.kind, MistakeKind::Flags(_))
     }
 
     /// All mistakes that a unit can make, the likeliest first.
@@ -115,12 +115,12 @@ impl Mistake {
         &self,
         unit: &UnitUnderTest,
         operands: &[u64],
-        (expected, given): (&Outcome, &Outcome),
+        (expected, given): (&CallOutcome, &CallOutcome),
         Compared { mask, any_nan }: Compared,
     ) -> bool {
         let same_flags = |flags: Flags| flags & mask == given.flags & mask;
         match &self.kind {
-            Kind::Relation(relation) => {
+            MistakeKind::Relation(relation) => {
                 let fields = unit.results().iter().zip(expected.results().iter().zip(given.results()));
                 let mut differing = fields
                     .filter(|(field, (expected, given))| !field.agrees(**expected, **given, any_nan))
@@ -130,7 +130,7 @@ impl Mistake {
                         field.format.as_ref().is_some_and(|format| relation(format, *expected, *given))
                     })
             }
-            Kind::Flags(mistake) => {
+            MistakeKind::Flags(mistake) => {
                 unit.agree(expected, given, any_nan)
                     && same_flags(mistake.flags(unit, expected))
                     && !(same_flags(expected.flags))
@@ -149,20 +149,22 @@ impl Mistake {
         &self,
         unit: &UnitUnderTest,
         operands: &[u64],
-        expected: &Outcome,
-    ) -> Option<Outcome> {
+        expected: &CallOutcome,
+    ) -> Option<CallOutcome> {
         match &self.kind {
-            Kind::UnitUnderTest(other) => other.evaluate(operands).ok(),
-            Kind::Through(format) => {
+            MistakeKind::UnitUnderTest(other) => other.evaluate(operands).ok(),
+            MistakeKind::Through(format) => {
                 let exact = unit.exact(operands)?;
                 let first = project(exact, format, &nearest(format));
                 finish(unit, operands, format.decode(first.value).into(), expected)
             }
-            Kind::Wraps(longer) => wrapped(unit, operands, longer, expected),
-            Kind::NoSticky => finish(unit, operands, without_sticky(unit, operands)?, expected),
-            Kind::Ties { up } => finish(unit, operands, below_tie(unit.exact(operands)?, *up), expected),
-            Kind::TwoSteps => two_steps(unit, operands),
-            Kind::Flush { operands: of_operands, results } => {
+            MistakeKind::Wraps(longer) => wrapped(unit, operands, longer, expected),
+            MistakeKind::NoSticky => finish(unit, operands, without_sticky(unit, operands)?, expected),
+            MistakeKind::Ties { up } => {
+                finish(unit, operands, below_tie(unit.exact(operands)?, *up), expected)
+            }
+            MistakeKind::TwoSteps => two_steps(unit, operands),
+            MistakeKind::Flush { operands: of_operands, results } => {
                 let mut operands = operands.to_vec();
                 if *of_operands {
                     for (code, field) in operands.iter_mut().zip(unit.operands()) {
@@ -175,16 +177,16 @@ impl Mistake {
                 }
                 let pairs = outcome.results().iter().zip(unit.results());
                 let codes = pairs.map(|(&code, field)| field.format.map_or(code, |f| flushed(&f, code)));
-                Some(Outcome::many(codes.collect(), outcome.flags))
+                Some(CallOutcome::many(codes.collect(), outcome.flags))
             }
-            Kind::Swapped => {
+            MistakeKind::Swapped => {
                 let formats = unit.operation().operands();
                 let mut swapped = operands.to_vec();
                 swapped[..formats.len()].reverse();
                 let fits = swapped.iter().zip(unit.operands()).all(|(code, field)| *code <= field.max());
                 if fits { unit.evaluate(&swapped).ok() } else { None }
             }
-            Kind::Word(wrong) => {
+            MistakeKind::Word(wrong) => {
                 let mut operands = operands.to_vec();
                 let count = unit.word_count();
                 let first = operands.len() - count;
@@ -193,14 +195,14 @@ impl Mistake {
                 }
                 unit.evaluate(&operands).ok()
             }
-            Kind::Relation(_) => None,
-            Kind::Flags(mistake) => Some(expected.clone().with_flags(mistake.flags(unit, expected))),
+            MistakeKind::Relation(_) => None,
+            MistakeKind::Flags(mistake) => Some(expected.clone().with_flags(mistake.flags(unit, expected))),
         }
     }
 }
 
 impl FlagMistake {
-    fn flags(self, unit: &UnitUnderTest, expected: &Outcome) -> Flags {
+    fn flags(self, unit: &UnitUnderTest, expected: &CallOutcome) -> Flags {
         let flags = expected.flags;
         let class = |class: Class| {
             let mut fields = unit.results().iter().zip(expected.results());
@@ -222,15 +224,25 @@ fn nearest(format: &Format) -> Projection {
 }
 
 /// Rounds an exact value as the unit rounds; what operands raise is taken from the right flags.
-fn finish(unit: &UnitUnderTest, operands: &[u64], exact: Exact, expected: &Outcome) -> Option<Outcome> {
+fn finish(
+    unit: &UnitUnderTest,
+    operands: &[u64],
+    exact: Exact,
+    expected: &CallOutcome,
+) -> Option<CallOutcome> {
     let Rounded { value, flags } =
         project(exact, unit.operation().result()?, &unit.projection(operands).ok()?);
     let of_operands = Flags::DENORMAL | Flags::INVALID | Flags::DIVISION_BY_ZERO;
-    Some(Outcome::one(value, flags | (expected.flags & of_operands)))
+    Some(CallOutcome::one(value, flags | (expected.flags & of_operands)))
 }
 
 /// The result rounded in a format of more exponent bits, then cut to its own.
-fn wrapped(unit: &UnitUnderTest, operands: &[u64], longer: &Format, expected: &Outcome) -> Option<Outcome> {
+fn wrapped(
+    unit: &UnitUnderTest,
+    operands: &[u64],
+    longer: &Format,
+    expected: &CallOutcome,
+) -> Option<CallOutcome> {
     let (exact, to) = (unit.exact(operands)?, unit.operation().result()?);
     if !matches!(exact, Exact::Finite { .. }) {
         return Some(expected.clone());
@@ -238,7 +250,7 @@ fn wrapped(unit: &UnitUnderTest, operands: &[u64], longer: &Format, expected: &O
     let code = project(exact, longer, &unit.projection(operands).ok()?).value;
     let sign = if longer.sign_bit(code) { 1 << (to.width() - 1) } else { 0 };
     let magnitude = code & (to.max_code() >> u32::from(to.is_signed()));
-    Some(Outcome::one(magnitude | sign, expected.flags))
+    Some(CallOutcome::one(magnitude | sign, expected.flags))
 }
 
 fn flushed(format: &Format, code: u64) -> u64 {
@@ -281,7 +293,7 @@ pub(super) fn below_tie(exact: Exact, up: bool) -> Exact {
 }
 
 /// x·y rounded to the result's format, then the sum rounded.
-fn two_steps(unit: &UnitUnderTest, operands: &[u64]) -> Option<Outcome> {
+fn two_steps(unit: &UnitUnderTest, operands: &[u64]) -> Option<CallOutcome> {
     let to = unit.operation().result()?;
     let [x, y, z] = unit.operation().operands() else { return None };
     let projection = unit.projection(operands).ok()?;
@@ -290,5 +302,5 @@ fn two_steps(unit: &UnitUnderTest, operands: &[u64]) -> Option<Outcome> {
     let product = Operation::Multiply.evaluate(&product, to, &projection, arithmetic);
     let terms = [Operand::new(product.value, to), Operand::new(operands[2], z)];
     let sum = Operation::Add.evaluate(&terms, to, &projection, arithmetic);
-    Some(Outcome::one(sum.value, product.flags | sum.flags))
+    Some(CallOutcome::one(sum.value, product.flags | sum.flags))
 }

@@ -1,9 +1,10 @@
 //! Test vectors for hardware and other implementations: generated, read back, and explained.
 //!
 //! A [`UnitUnderTest`] is what is under test: an operation with its formats and policies. A
-//! [`Plan`] says which operands it is given, [`generate`] writes a line for each with the defined
-//! result and flags in one of four [`Layout`]s, and [`check`] reads what a simulator or a library
-//! gave for the same operands, counts what differs and names the [`Mistake`] that would explain it.
+//! [`VectorPlan`] says which operands it is given, [`generate`] writes a line for each with the
+//! defined result and flags in one of four [`LineLayout`]s, and [`check`] reads what a simulator or
+//! a library gave for the same operands, counts what differs and names the [`Mistake`] that would
+//! explain it.
 //!
 //! Coverage models, in the words of the literature: *levels* and weighted operands as in TestFloat
 //! (J. Hauser, Berkeley TestFloat, "Testing"); boundaries of binades, special significands,
@@ -12,11 +13,13 @@
 //! verification", 2003).
 //!
 //! ```
-//! use smallfloat_conformance::vectors::{Layout, Level, Plan, UnitUnderTest, VectorSet};
+//! use smallfloat_conformance::vectors::{
+//!     CoverageLevel, LineLayout, UnitUnderTest, VectorPlan, VectorSet,
+//! };
 //! let unit: UnitUnderTest = UnitUnderTest::new("Negate<e2m1fn, e2m1fn>".parse()?, None)?;
-//! let plan = Plan::new(&unit, Some(Level::Exhaustive), 0, None)?;
+//! let plan = VectorPlan::new(&unit, Some(CoverageLevel::Exhaustive), 0, None)?;
 //! let mut text = Vec::new();
-//! VectorSet::new(unit, plan, None).write(Layout::TestFloat, &mut text)?;
+//! VectorSet::new(unit, plan, None).write(LineLayout::TestFloat, &mut text)?;
 //! let text = String::from_utf8(text)?;
 //! assert!(text.ends_with("\ne 6 00\nf 7 00\n"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -38,11 +41,11 @@ mod read;
 mod unit;
 
 pub use check::{CheckOptions, Hypothesis, Mismatch, Report, check};
-pub use explain::{Nearer, Place};
+pub use explain::{Nearer, Neighbours};
 pub use generate::{VectorSet, WriteError, generate};
-pub use header::{FlagSet, Header};
-pub use layout::Layout;
+pub use header::{FlagSet, VectorHeader};
+pub use layout::LineLayout;
 pub use mistake::Mistake;
-pub use outcome::Outcome;
-pub use plan::{Level, Plan, Section};
+pub use outcome::CallOutcome;
+pub use plan::{CoverageLevel, Section, VectorPlan};
 pub use unit::{CLASSES, Field, UnitUnderTest};

@@ -1,4 +1,4 @@
-//! [`Outcome`]: results and flags of one call.
+//! [`CallOutcome`]: results and flags of one call.
 
 use std::ops::Deref;
 
@@ -7,7 +7,7 @@ use smallfloat::Flags;
 /// What a unit gives for one line of operands. A single result, the usual case, takes no memory of
 /// its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Outcome {
+pub struct CallOutcome {
     results: Results,
     /// The flags; of sequences and blocks those of all elements together.
     pub flags: Flags,
@@ -19,7 +19,7 @@ enum Results {
     Many(Vec<u64>),
 }
 
-impl Outcome {
+impl CallOutcome {
     /// A single result.
     pub fn one(result: u64, flags: Flags) -> Self {
         Self { results: Results::One([result]), flags }
@@ -48,7 +48,7 @@ impl Outcome {
     }
 }
 
-impl Deref for Outcome {
+impl Deref for CallOutcome {
     type Target = [u64];
 
     fn deref(&self) -> &[u64] {

@@ -1,4 +1,4 @@
-//! [`Plan`]: which operands a unit is given, each line from its number alone.
+//! [`VectorPlan`]: which operands a unit is given, each line from its number alone.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::vectors::{directed, pools};
 
 /// How much is tried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Level {
+pub enum CoverageLevel {
     /// Every combination of operands, up to 2^32.
     Exhaustive,
     /// Boundaries and 10,000 weighted random lines: some 10^5 lines, as TestFloat's level 1 a quick
@@ -21,7 +21,7 @@ pub enum Level {
     Two,
 }
 
-impl Level {
+impl CoverageLevel {
     const NAMED: [(&'static str, Self); 3] =
         [("exhaustive", Self::Exhaustive), ("1", Self::One), ("2", Self::Two)];
 
@@ -31,7 +31,7 @@ impl Level {
     }
 }
 
-impl FromStr for Level {
+impl FromStr for CoverageLevel {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
@@ -52,11 +52,11 @@ pub struct Section {
     pub model: &'static str,
     /// How many lines it has.
     pub lines: u64,
-    kind: Kind,
+    kind: SectionKind,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum SectionKind {
     /// All combinations of all numbers of fields of so many bits, the last field fastest.
     All(Vec<u32>),
     /// All combinations of chosen numbers, the last field fastest.
@@ -68,14 +68,14 @@ enum Kind {
 
 /// The operands of a vector file, by line.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    level: Level,
+pub struct VectorPlan {
+    level: CoverageLevel,
     seed: u64,
     width: usize,
     sections: Vec<Section>,
 }
 
-impl Plan {
+impl VectorPlan {
     /// The plan for a unit. Without a level all operands are tried if they have at most 24 bits
     /// together, else level 1; `random` replaces the level's number of random lines.
     ///
@@ -83,42 +83,46 @@ impl Plan {
     /// All operands where there are more than 2^32.
     pub fn new(
         unit: &UnitUnderTest,
-        level: Option<Level>,
+        level: Option<CoverageLevel>,
         seed: u64,
         random: Option<u64>,
     ) -> Result<Self, Error> {
         let fields = unit.operands();
         let bits = fields.iter().fold(0_u32, |sum, field| sum.saturating_add(field.bits));
-        let level = level.unwrap_or(if bits <= EXHAUSTIVE_BITS { Level::Exhaustive } else { Level::One });
+        let level = level.unwrap_or(if bits <= EXHAUSTIVE_BITS {
+            CoverageLevel::Exhaustive
+        } else {
+            CoverageLevel::One
+        });
         let mut sections = Vec::new();
-        if level == Level::Exhaustive {
+        if level == CoverageLevel::Exhaustive {
             if bits > MAX_BITS {
                 let name = unit.operation().function().name().to_owned();
                 return Err(Error::TooManyVectors { name, bits, limit: MAX_BITS });
             }
-            let kind = Kind::All(fields.iter().map(|field| field.bits).collect());
+            let kind = SectionKind::All(fields.iter().map(|field| field.bits).collect());
             sections.push(Section { model: "all operands", lines: 1 << bits, kind });
         } else {
             sections.extend(product(fields, level));
             for model in directed::models(unit, level)? {
                 let lines = (model.operands.len() / fields.len()) as u64;
-                sections.push(Section { model: model.name, lines, kind: Kind::List(model.operands) });
+                sections.push(Section { model: model.name, lines, kind: SectionKind::List(model.operands) });
             }
         }
         let random = random.unwrap_or(match level {
-            Level::Exhaustive => 0,
-            Level::One => 10_000,
-            Level::Two => 1_000_000,
+            CoverageLevel::Exhaustive => 0,
+            CoverageLevel::One => 10_000,
+            CoverageLevel::Two => 1_000_000,
         });
         if random > 0 {
-            let kind = Kind::Random(Weighted::new(fields, seed));
+            let kind = SectionKind::Random(Weighted::new(fields, seed));
             sections.push(Section { model: "weighted random", lines: random, kind });
         }
         Ok(Self { level, seed, width: fields.len(), sections })
     }
 
     /// The level.
-    pub fn level(&self) -> Level {
+    pub fn level(&self) -> CoverageLevel {
         self.level
     }
 
@@ -161,24 +165,24 @@ impl Section {
     fn fill(&self, first: u64, operands: &mut [u64], width: usize) {
         let lines = operands.chunks_exact_mut(width).zip(first..);
         match &self.kind {
-            Kind::All(bits) => lines.for_each(|(operands, mut i)| {
+            SectionKind::All(bits) => lines.for_each(|(operands, mut i)| {
                 for (operand, bits) in operands.iter_mut().zip(bits).rev() {
                     *operand = i & (u64::MAX >> (64 - bits));
                     i = i.checked_shr(*bits).unwrap_or(0);
                 }
             }),
-            Kind::Product(pools) => lines.for_each(|(operands, mut i)| {
+            SectionKind::Product(pools) => lines.for_each(|(operands, mut i)| {
                 for (operand, pool) in operands.iter_mut().zip(pools).rev() {
                     let count = pool.len() as u64;
                     *operand = pool[place(i % count)];
                     i /= count;
                 }
             }),
-            Kind::List(list) => {
+            SectionKind::List(list) => {
                 let start = place(first) * width;
                 operands.copy_from_slice(&list[start..start + operands.len()]);
             }
-            Kind::Random(weighted) => weighted.fill(first, operands),
+            SectionKind::Random(weighted) => weighted.fill(first, operands),
         }
     }
 }
@@ -190,8 +194,8 @@ fn place(i: u64) -> usize {
 
 /// Interesting operands, each with each. With many fields no more than two numbers each would fit:
 /// then none.
-fn product(fields: &[Field], level: Level) -> Option<Section> {
-    let limit: f64 = if level == Level::One { 65_536.0 } else { 1_048_576.0 };
+fn product(fields: &[Field], level: CoverageLevel) -> Option<Section> {
+    let limit: f64 = if level == CoverageLevel::One { 65_536.0 } else { 1_048_576.0 };
     let count = u32::try_from(fields.len()).ok()?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 2^20")]
     let cap = limit.powf(1.0 / f64::from(count)) as usize;
@@ -200,11 +204,15 @@ fn product(fields: &[Field], level: Level) -> Option<Section> {
     }
     let pools: Vec<_> = fields.iter().map(|field| pools::pool(field, cap)).collect();
     let lines = pools.iter().map(|pool| pool.len() as u64).product();
-    Some(Section { model: "extremes, binades, special significands", lines, kind: Kind::Product(pools) })
+    Some(Section {
+        model: "extremes, binades, special significands",
+        lines,
+        kind: SectionKind::Product(pools),
+    })
 }
 
 /// `all operands 65536`, models separated by semicolons.
-impl fmt::Display for Plan {
+impl fmt::Display for VectorPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, section) in self.sections.iter().enumerate() {
             let separator = if i == 0 { "" } else { "; " };
@@ -216,7 +224,7 @@ impl fmt::Display for Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::{Level, Plan, UnitUnderTest};
+    use super::{CoverageLevel, UnitUnderTest, VectorPlan};
 
     /// What a line has depends on its number alone: lines together, in pieces across sections, and
     /// one by one.
@@ -224,11 +232,11 @@ mod tests {
     fn lines_by_their_numbers() {
         let unit = |text: &str| UnitUnderTest::new(text.parse().expect(text), None).expect(text);
         for (unit, level) in [
-            (unit("Add<e2m1fn, e2m3fn, e4m3fn>"), Level::Exhaustive),
-            (unit("FMA<e4m3fn, e4m3fn, binary32, e4m3fn>"), Level::One),
-            (unit("BlockDotProduct<3, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>"), Level::One),
+            (unit("Add<e2m1fn, e2m3fn, e4m3fn>"), CoverageLevel::Exhaustive),
+            (unit("FMA<e4m3fn, e4m3fn, binary32, e4m3fn>"), CoverageLevel::One),
+            (unit("BlockDotProduct<3, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>"), CoverageLevel::One),
         ] {
-            let plan = Plan::new(&unit, Some(level), 3, Some(1000)).expect("a plan");
+            let plan = VectorPlan::new(&unit, Some(level), 3, Some(1000)).expect("a plan");
             assert!(plan.sections().len() > 1, "of more than one kind");
             let (lines, width) = (plan.lines(), plan.width());
             let fill = |lines: std::ops::Range<u64>| {

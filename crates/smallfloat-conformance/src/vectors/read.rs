@@ -3,18 +3,18 @@
 use smallfloat::Flags;
 
 use crate::vectors::header;
-use crate::vectors::header::{FlagSet, Header};
-use crate::vectors::layout::Layout;
-use crate::vectors::outcome::Outcome;
+use crate::vectors::header::{FlagSet, VectorHeader};
+use crate::vectors::layout::LineLayout;
+use crate::vectors::outcome::CallOutcome;
 use crate::vectors::unit::{Field, UnitUnderTest};
 
 /// What a line is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum VectorLine {
     /// Blank, a comment, an address, the titles of columns or a header.
     Nothing,
     /// A vector; without a result where the unit gave unknown digits (x or z in Verilog).
-    Vector { operands: Vec<u64>, given: Option<Outcome> },
+    Vector { operands: Vec<u64>, given: Option<CallOutcome> },
 }
 
 /// Reads lines of one unit in one layout.
@@ -22,7 +22,7 @@ pub(super) enum Line {
 pub(super) struct LineReader {
     operands: Vec<Field>,
     results: Vec<Field>,
-    layout: Layout,
+    layout: LineLayout,
     flags: FlagSet,
 }
 
@@ -50,14 +50,14 @@ pub(super) fn comment(line: &str) -> Option<&str> {
 }
 
 /// Takes what a line says of the file, if it is a header's; `false` where vectors begin.
-pub(super) fn take_header(line: &str, header: &mut Header) -> Result<bool, String> {
+pub(super) fn take_header(line: &str, header: &mut VectorHeader) -> Result<bool, String> {
     let line = line.trim();
     if line.is_empty() {
         return Ok(true);
     }
     if let Some(comment) = comment(line) {
         if header.layout.is_none() && line.starts_with("//") {
-            header.layout = Some(Layout::ReadMemH);
+            header.layout = Some(LineLayout::ReadMemH);
         }
         if let Some((key, value)) = key_and_value(comment) {
             header.take(key, value)?;
@@ -67,7 +67,7 @@ pub(super) fn take_header(line: &str, header: &mut Header) -> Result<bool, Strin
     if !line.starts_with('{') {
         return Ok(false);
     }
-    header.layout = Some(Layout::JsonLines);
+    header.layout = Some(LineLayout::JsonLines);
     let Ok(serde_json::Value::Object(object)) = serde_json::from_str(line) else {
         return Ok(false);
     };
@@ -83,30 +83,30 @@ pub(super) fn take_header(line: &str, header: &mut Header) -> Result<bool, Strin
 }
 
 /// The layout of a file without a header, by its first vector.
-pub(super) fn guess_layout(line: &str) -> Layout {
+pub(super) fn guess_layout(line: &str) -> LineLayout {
     let line = line.trim();
     match () {
-        () if line.starts_with('{') => Layout::JsonLines,
-        () if line.contains(',') => Layout::Csv,
-        () if line.contains(char::is_whitespace) => Layout::TestFloat,
-        () => Layout::ReadMemH,
+        () if line.starts_with('{') => LineLayout::JsonLines,
+        () if line.contains(',') => LineLayout::Csv,
+        () if line.contains(char::is_whitespace) => LineLayout::TestFloat,
+        () => LineLayout::ReadMemH,
     }
 }
 
 impl LineReader {
-    pub(super) fn new(unit: &UnitUnderTest, layout: Layout, flags: FlagSet) -> Self {
+    pub(super) fn new(unit: &UnitUnderTest, layout: LineLayout, flags: FlagSet) -> Self {
         Self { operands: unit.operands().to_vec(), results: unit.results().to_vec(), layout, flags }
     }
 
     /// Reads a line; `ends` where a line feed followed. The error says what is wrong and what would
     /// be right.
-    pub(super) fn read(&self, line: &str, ends: bool) -> Result<Line, String> {
+    pub(super) fn read(&self, line: &str, ends: bool) -> Result<VectorLine, String> {
         let text = line.trim();
         let mark = self.layout.comment();
         if text.is_empty() || comment(text).is_some() {
-            return Ok(Line::Nothing);
+            return Ok(VectorLine::Nothing);
         }
-        let result = if self.layout == Layout::JsonLines {
+        let result = if self.layout == LineLayout::JsonLines {
             self.json(text)
         } else {
             // Simulators append comments of their own.
@@ -117,22 +117,22 @@ impl LineReader {
         })
     }
 
-    fn fields(&self, text: &str, ends: bool) -> Result<Line, String> {
+    fn fields(&self, text: &str, ends: bool) -> Result<VectorLine, String> {
         let words: Vec<&str> = match self.layout {
-            Layout::Csv => text.split(',').map(str::trim).collect(),
-            Layout::ReadMemH => {
+            LineLayout::Csv => text.split(',').map(str::trim).collect(),
+            LineLayout::ReadMemH => {
                 // The address of the next word; simulators write one.
                 if text.starts_with('@') {
-                    return Ok(Line::Nothing);
+                    return Ok(VectorLine::Nothing);
                 }
                 return self.word(text);
             }
             _ => text.split_ascii_whitespace().collect(),
         };
-        if self.layout == Layout::Csv
+        if self.layout == LineLayout::Csv
             && words.first() == self.operands.first().map(|f| f.name.as_str()).as_ref()
         {
-            return Ok(Line::Nothing);
+            return Ok(VectorLine::Nothing);
         }
         if !ends && words.last().is_some_and(|last| strip_prefix(last).len() < self.last_digits()) {
             return Err(format!("the last number has fewer than {} digits", self.last_digits()));
@@ -148,7 +148,7 @@ impl LineReader {
     }
 
     /// One Verilog word, cut into its fields.
-    fn word(&self, text: &str) -> Result<Line, String> {
+    fn word(&self, text: &str) -> Result<VectorLine, String> {
         let digits: String = text.chars().filter(|c| *c != '_').collect();
         let widths = self.operands.iter().chain(&self.results).map(Field::digits).chain([2]);
         let widths: Vec<usize> = widths.collect();
@@ -169,11 +169,11 @@ impl LineReader {
         self.numbers(&words)
     }
 
-    fn json(&self, text: &str) -> Result<Line, String> {
+    fn json(&self, text: &str) -> Result<VectorLine, String> {
         let value: serde_json::Value =
             serde_json::from_str(text).map_err(|error| format!("not a JSON object: {error}"))?;
         if value.get("title").is_some() {
-            return Ok(Line::Nothing);
+            return Ok(VectorLine::Nothing);
         }
         let list = |key: &str| -> Result<Vec<&str>, String> {
             let wrong = || format!("`{key}` is not a list of strings: {}", self.shape());
@@ -201,21 +201,21 @@ impl LineReader {
         let all = self.operands.iter().chain(&self.results).map(|field| field.name.as_str());
         let names: Vec<_> = all.chain(["flags"]).collect();
         match self.layout {
-            Layout::TestFloat => format!("write `{}`", names.join(" ")),
-            Layout::ReadMemH => {
+            LineLayout::TestFloat => format!("write `{}`", names.join(" ")),
+            LineLayout::ReadMemH => {
                 let digits = self.operands.iter().chain(&self.results).map(Field::digits).chain([2]);
                 let parts: Vec<_> =
                     names.iter().zip(digits).map(|(name, digits)| format!("{name} {digits}")).collect();
                 format!("digits are {}", parts.join(", "))
             }
-            Layout::Csv => format!("write `{}`", names.join(",")),
-            Layout::JsonLines => {
+            LineLayout::Csv => format!("write `{}`", names.join(",")),
+            LineLayout::JsonLines => {
                 r#"write {"operands":["…"],"results":["…"],"flags":"…"}, codes in hexadecimal"#.into()
             }
         }
     }
 
-    fn numbers(&self, words: &[&str]) -> Result<Line, String> {
+    fn numbers(&self, words: &[&str]) -> Result<VectorLine, String> {
         let fields: Vec<&Field> = self.operands.iter().chain(&self.results).collect();
         // A unit without flags may leave them out.
         let may_lack_flags = self.flags == FlagSet::None;
@@ -257,7 +257,7 @@ impl LineReader {
                 Number::Unknown => results = None,
             }
         }
-        Ok(Line::Vector { operands, given: results.map(|results| Outcome::many(results, flags)) })
+        Ok(VectorLine::Vector { operands, given: results.map(|results| CallOutcome::many(results, flags)) })
     }
 }
 
@@ -283,27 +283,27 @@ fn number(word: &str, max: u64, name: &str) -> Result<Number, String> {
 mod tests {
     use super::*;
 
-    fn reader(operation: &str, layout: Layout, flags: FlagSet) -> LineReader {
+    fn reader(operation: &str, layout: LineLayout, flags: FlagSet) -> LineReader {
         let unit = UnitUnderTest::new(operation.parse().expect("an operation"), None).expect("a unit");
         LineReader::new(&unit, layout, flags)
     }
 
     const ADD: &str = "Add<e4m3fn, e2m1fn, bfloat16>";
 
-    fn vector(operands: &[u64], result: u64, flags: Flags) -> Line {
-        Line::Vector { operands: operands.to_vec(), given: Some(Outcome::one(result, flags)) }
+    fn vector(operands: &[u64], result: u64, flags: Flags) -> VectorLine {
+        VectorLine::Vector { operands: operands.to_vec(), given: Some(CallOutcome::one(result, flags)) }
     }
 
     #[test]
     fn all_layouts_say_the_same() {
         for (layout, line) in [
-            (Layout::TestFloat, "38 2 4000 21"),
-            (Layout::TestFloat, "  0x38 0X2\t4000 21  # a comment"),
-            (Layout::ReadMemH, "382400021"),
-            (Layout::ReadMemH, "38_2_4000_21 // a comment"),
-            (Layout::Csv, "0x38,0x2,0x4000,0x21"),
-            (Layout::Csv, "38, 2, 4000, 21"),
-            (Layout::JsonLines, r#"{"operands":["38","2"],"results":["4000"],"flags":"21"}"#),
+            (LineLayout::TestFloat, "38 2 4000 21"),
+            (LineLayout::TestFloat, "  0x38 0X2\t4000 21  # a comment"),
+            (LineLayout::ReadMemH, "382400021"),
+            (LineLayout::ReadMemH, "38_2_4000_21 // a comment"),
+            (LineLayout::Csv, "0x38,0x2,0x4000,0x21"),
+            (LineLayout::Csv, "38, 2, 4000, 21"),
+            (LineLayout::JsonLines, r#"{"operands":["38","2"],"results":["4000"],"flags":"21"}"#),
         ] {
             let expected = vector(&[0x38, 2], 0x4000, Flags::DENORMAL | Flags::INEXACT);
             assert_eq!(reader(ADD, layout, FlagSet::All).read(line, true), Ok(expected), "{line}");
@@ -314,13 +314,13 @@ mod tests {
     fn what_is_no_vector_is_passed_over_and_what_is_unknown_is_kept() {
         let read = |layout, line: &str| reader(ADD, layout, FlagSet::All).read(line, true);
         for line in ["", "# flags: all", "// 0x00000000"] {
-            assert_eq!(read(Layout::TestFloat, line), Ok(Line::Nothing));
+            assert_eq!(read(LineLayout::TestFloat, line), Ok(VectorLine::Nothing));
         }
-        assert_eq!(read(Layout::ReadMemH, "@0010"), Ok(Line::Nothing));
-        assert_eq!(read(Layout::Csv, "x,y,result,flags"), Ok(Line::Nothing));
-        let unknown = Ok(Line::Vector { operands: vec![0x38, 2], given: None });
-        assert_eq!(read(Layout::ReadMemH, "382xxxx21"), unknown);
-        assert_eq!(read(Layout::TestFloat, "38 2 4000 zz"), unknown);
+        assert_eq!(read(LineLayout::ReadMemH, "@0010"), Ok(VectorLine::Nothing));
+        assert_eq!(read(LineLayout::Csv, "x,y,result,flags"), Ok(VectorLine::Nothing));
+        let unknown = Ok(VectorLine::Vector { operands: vec![0x38, 2], given: None });
+        assert_eq!(read(LineLayout::ReadMemH, "382xxxx21"), unknown);
+        assert_eq!(read(LineLayout::TestFloat, "38 2 4000 zz"), unknown);
     }
 
     #[test]
@@ -328,28 +328,32 @@ mod tests {
         let read =
             |layout, line: &str, ends| reader(ADD, layout, FlagSet::All).read(line, ends).expect_err(line);
         for (layout, line, words) in [
-            (Layout::TestFloat, "38 2 4000", "3 numbers, 4 expected: write `x y result flags`"),
-            (Layout::TestFloat, "38 12 4000 00", "y: `12` is too large, 0..=f"),
-            (Layout::TestFloat, "38 2 40000 00", "result: `40000` is too large"),
-            (Layout::TestFloat, "38 2 4000 40", "flags: `40` is too large, 0..=3f"),
-            (Layout::TestFloat, "38 +2 4000 00", "`+2` is not a hexadecimal"),
-            (Layout::TestFloat, "xx 2 4000 00", "x: `xx` is unknown"),
-            (Layout::ReadMemH, "38240002", "8 digits, 9 expected: digits are x 2, y 1, result 4, flags 2"),
-            (Layout::Csv, "0x38,,0x4000,00", "y: `` is not"),
-            (Layout::JsonLines, "{", "not a JSON object"),
-            (Layout::JsonLines, r#"{"operands":["38"],"results":["0"]}"#, "1 operands, 2 expected"),
-            (Layout::JsonLines, r#"{"operands":[38],"results":["0"]}"#, "list of strings"),
+            (LineLayout::TestFloat, "38 2 4000", "3 numbers, 4 expected: write `x y result flags`"),
+            (LineLayout::TestFloat, "38 12 4000 00", "y: `12` is too large, 0..=f"),
+            (LineLayout::TestFloat, "38 2 40000 00", "result: `40000` is too large"),
+            (LineLayout::TestFloat, "38 2 4000 40", "flags: `40` is too large, 0..=3f"),
+            (LineLayout::TestFloat, "38 +2 4000 00", "`+2` is not a hexadecimal"),
+            (LineLayout::TestFloat, "xx 2 4000 00", "x: `xx` is unknown"),
+            (
+                LineLayout::ReadMemH,
+                "38240002",
+                "8 digits, 9 expected: digits are x 2, y 1, result 4, flags 2",
+            ),
+            (LineLayout::Csv, "0x38,,0x4000,00", "y: `` is not"),
+            (LineLayout::JsonLines, "{", "not a JSON object"),
+            (LineLayout::JsonLines, r#"{"operands":["38"],"results":["0"]}"#, "1 operands, 2 expected"),
+            (LineLayout::JsonLines, r#"{"operands":[38],"results":["0"]}"#, "list of strings"),
         ] {
             let problem = read(layout, line, true);
             assert!(problem.contains(words), "{line}: {problem}");
         }
-        assert!(read(Layout::TestFloat, "38 2 4000 0", false).contains("truncated"));
-        assert!(read(Layout::ReadMemH, "382400", false).contains("truncated"));
+        assert!(read(LineLayout::TestFloat, "38 2 4000 0", false).contains("truncated"));
+        assert!(read(LineLayout::ReadMemH, "382400", false).contains("truncated"));
     }
 
     #[test]
     fn units_without_flags_may_leave_them_out() {
-        let reader = reader(ADD, Layout::TestFloat, FlagSet::None);
+        let reader = reader(ADD, LineLayout::TestFloat, FlagSet::None);
         assert_eq!(reader.read("38 2 4000", true), Ok(vector(&[0x38, 2], 0x4000, Flags::NONE)));
         assert!(reader.read("38 2 4000 3f", true).is_ok());
     }

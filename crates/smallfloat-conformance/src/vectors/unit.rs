@@ -8,7 +8,7 @@ use smallfloat::{
 };
 
 use crate::error::Error;
-use crate::vectors::outcome::Outcome;
+use crate::vectors::outcome::CallOutcome;
 
 /// One number of a line: an operand, a random word, or a result.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -251,7 +251,7 @@ impl UnitUnderTest {
     }
 
     /// Returns whether these results are the same. `any_nan` takes one NaN for another.
-    pub(super) fn agree(&self, these: &Outcome, those: &Outcome, any_nan: bool) -> bool {
+    pub(super) fn agree(&self, these: &CallOutcome, those: &CallOutcome, any_nan: bool) -> bool {
         let fields = self.results().iter().zip(these.results().iter().zip(those.results()));
         fields.into_iter().all(|(field, (&this, &that))| field.agrees(this, that, any_nan))
     }
@@ -271,7 +271,7 @@ impl UnitUnderTest {
     ///
     /// # Errors
     /// Operands of another number, or too wide for their fields.
-    pub fn evaluate(&self, operands: &[u64]) -> Result<Outcome, Error> {
+    pub fn evaluate(&self, operands: &[u64]) -> Result<CallOutcome, Error> {
         let (given, expected) = (operands.len(), self.operands.len());
         if given != expected {
             return Err(Error::Count { what: "operands", given, expected });
@@ -284,7 +284,7 @@ impl UnitUnderTest {
             if operation == Operation::Convert && arithmetic == OperationOptions::IEEE {
                 let Rounded { value, flags } =
                     convert(operands[0], &formats[0], to, &self.projection(operands)?);
-                return Ok(Outcome::one(value, flags));
+                return Ok(CallOutcome::one(value, flags));
             }
             let mut calls = [Operand::new(0, &formats[0]); 3];
             for ((call, &code), format) in calls.iter_mut().zip(operands).zip(formats) {
@@ -293,13 +293,13 @@ impl UnitUnderTest {
             let projection = self.projection(operands)?;
             let Rounded { value, flags } =
                 operation.evaluate(&calls[..formats.len()], to, &projection, arithmetic);
-            return Ok(Outcome::one(value, flags));
+            return Ok(CallOutcome::one(value, flags));
         }
         self.call(operands)
     }
 
     /// Any function, through the calls of the core.
-    fn call(&self, operands: &[u64]) -> Result<Outcome, Error> {
+    fn call(&self, operands: &[u64]) -> Result<CallOutcome, Error> {
         let mut rest = operands;
         let mut take = |count: usize| {
             let (taken, after) = rest.split_at(count);
@@ -335,19 +335,19 @@ impl UnitUnderTest {
         };
         let union = |flags: &[Flags]| flags.iter().fold(Flags::NONE, |all, flags| all | *flags);
         Ok(match answer {
-            Answer::Code(result) => Outcome::one(result.value, result.flags),
-            Answer::Truth(result) => Outcome::one(result.value.into(), result.flags),
+            Answer::Code(result) => CallOutcome::one(result.value, result.flags),
+            Answer::Truth(result) => CallOutcome::one(result.value.into(), result.flags),
             Answer::Class(name) => {
                 let place = CLASSES.iter().position(|known| *known == name);
-                Outcome::one(place.expect("the draft has eight classes") as u64, Flags::NONE)
+                CallOutcome::one(place.expect("the draft has eight classes") as u64, Flags::NONE)
             }
-            Answer::Sequence(sequence) => Outcome::many(sequence.codes, union(&sequence.flags)),
+            Answer::Sequence(sequence) => CallOutcome::many(sequence.codes, union(&sequence.flags)),
             Answer::Block(block) => {
                 let flags = block.scale.flags | union(&block.elements.flags);
                 let mut codes = Vec::with_capacity(1 + block.elements.codes.len());
                 codes.push(block.scale.value);
                 codes.extend(block.elements.codes);
-                Outcome::many(codes, flags)
+                CallOutcome::many(codes, flags)
             }
             // Queries have no operands, so there is no unit for them.
             _ => {

@@ -14,28 +14,34 @@ use smallfloat::{Datum, Format, Projection, RandomBits, Rounding, Saturation, pr
 
 use crate::error::Error;
 use crate::experiments::data::Random;
-use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
+use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
 use crate::experiments::unit::{datum, float};
-use crate::experiments::{Options, row};
+use crate::experiments::{ExperimentOptions, row};
 
 const LENGTH: usize = 512;
 const TRIALS: u64 = 200;
 /// Numbers of random bits.
 const BITS: [u32; 8] = [1, 2, 3, 4, 5, 6, 8, 16];
 /// Those whose course is drawn.
-const DRAWN: [(Mode, u32); 5] = [(Mode::A, 4), (Mode::A, 5), (Mode::B, 4), (Mode::B, 5), (Mode::A, 8)];
+const DRAWN: [(StochasticMode, u32); 5] = [
+    (StochasticMode::A, 4),
+    (StochasticMode::A, 5),
+    (StochasticMode::B, 4),
+    (StochasticMode::B, 5),
+    (StochasticMode::A, 8),
+];
 /// Sums of shares in `f64` leave less.
 const NOISE: f64 = 1e-12;
 
 /// A stochastic mode of the P3109 draft, without its bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Mode {
+enum StochasticMode {
     A,
     B,
     C,
 }
 
-impl Mode {
+impl StochasticMode {
     const ALL: [Self; 3] = [Self::A, Self::B, Self::C];
 
     fn rounding(self, bits: RandomBits) -> Rounding {
@@ -47,7 +53,7 @@ impl Mode {
     }
 }
 
-pub(super) fn run(options: &Options) -> Result<Findings, Error> {
+pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     let format = options.format_or("cfloat8_1_4_3:bias=7")?;
     let update = options.update.unwrap_or(1.0 / 256.0);
     let (steps, trials) = (options.length.unwrap_or(LENGTH), options.trials.unwrap_or(TRIALS));
@@ -60,7 +66,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
         .set("--length", steps.to_string())
         .set("--trials", trials.to_string())
         .set("--seed", options.key().to_string());
-    let mut table = Table::new(
+    let mut table = FindingsTable::new(
         format!("1 + {steps} × {update} = {} in {format}", exact(steps)),
         [
             "rounding",
@@ -83,13 +89,13 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
         Cell::Measured(ended),
         0.0,
     ]);
-    let rows: Vec<(Mode, u32)> =
-        Mode::ALL.into_iter().flat_map(|mode| BITS.map(|bits| (mode, bits))).collect();
+    let rows: Vec<(StochasticMode, u32)> =
+        StochasticMode::ALL.into_iter().flat_map(|mode| BITS.map(|bits| (mode, bits))).collect();
     let courses: Vec<Course> = rows
         .par_iter()
         .map(|&(mode, bits)| adder.course(mode, bits, steps))
         .collect::<Result<_, smallfloat::Error>>()?;
-    let mut biases: Vec<Vec<[f64; 2]>> = vec![Vec::new(); Mode::ALL.len()];
+    let mut biases: Vec<Vec<[f64; 2]>> = vec![Vec::new(); StochasticMode::ALL.len()];
     for ((mode, bits), course) in rows.iter().zip(&courses) {
         let ends: Vec<f64> = (0..trials)
             .into_par_iter()
@@ -134,7 +140,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
         title: format!("Bias after {steps} steps"),
         x: Axis::linear("random bits"),
         y: Axis::linear("expected − exact"),
-        series: (Mode::ALL.iter().zip(biases))
+        series: (StochasticMode::ALL.iter().zip(biases))
             .map(|(mode, points)| Series::new(format!("stochastic {mode:?}"), Mark::Line, points))
             .collect(),
     });
@@ -194,7 +200,12 @@ impl Adder {
     }
 
     /// The two results of a step and the share of the 2^N words that give the second.
-    fn branches(&self, code: u64, mode: Mode, bits: u32) -> Result<(u64, u64, f64), smallfloat::Error> {
+    fn branches(
+        &self,
+        code: u64,
+        mode: StochasticMode,
+        bits: u32,
+    ) -> Result<(u64, u64, f64), smallfloat::Error> {
         let at = |word: u64| {
             Ok::<_, smallfloat::Error>(self.step(code, mode.rounding(RandomBits::new(bits, word)?)))
         };
@@ -214,7 +225,7 @@ impl Adder {
         Ok((low, high, (most + 1 - first) as f64 / (most + 1) as f64))
     }
 
-    fn course(&self, mode: Mode, bits: u32, steps: usize) -> Result<Course, smallfloat::Error> {
+    fn course(&self, mode: StochasticMode, bits: u32, steps: usize) -> Result<Course, smallfloat::Error> {
         let mut branches = BTreeMap::new();
         let mut distribution = BTreeMap::from([(self.start(), 1.0)]);
         let moment = |distribution: &BTreeMap<u64, f64>, about: f64, power: i32| -> f64 {
@@ -242,7 +253,13 @@ impl Adder {
     }
 
     /// One run with the generator's words.
-    fn path(&self, mode: Mode, bits: u32, steps: usize, random: &Random) -> Result<f64, smallfloat::Error> {
+    fn path(
+        &self,
+        mode: StochasticMode,
+        bits: u32,
+        steps: usize,
+        random: &Random,
+    ) -> Result<f64, smallfloat::Error> {
         let mut code = self.start();
         for i in 0..steps as u64 {
             code = self.step(code, mode.rounding(RandomBits::from_word32(bits, random.word(i))?));
@@ -270,13 +287,16 @@ mod tests {
         let format: Format = "cfloat8_1_4_3:bias=7".parse().expect("a name");
         let adder = Adder { format, update: datum(1.0 / 256.0) };
         let away = |mode, bits| adder.branches(adder.start(), mode, bits).expect("legal bits").2;
-        assert_eq!((away(Mode::A, 4), away(Mode::B, 4), away(Mode::C, 4)), (0.0, 1.0 / 16.0, 0.0));
         assert_eq!(
-            (away(Mode::A, 5), away(Mode::B, 5), away(Mode::C, 5)),
+            (away(StochasticMode::A, 4), away(StochasticMode::B, 4), away(StochasticMode::C, 4)),
+            (0.0, 1.0 / 16.0, 0.0)
+        );
+        assert_eq!(
+            (away(StochasticMode::A, 5), away(StochasticMode::B, 5), away(StochasticMode::C, 5)),
             (1.0 / 32.0, 1.0 / 32.0, 1.0 / 32.0)
         );
-        assert_eq!((away(Mode::A, 3), away(Mode::B, 3)), (0.0, 0.0));
-        let course = adder.course(Mode::A, 16, 1).expect("legal bits");
+        assert_eq!((away(StochasticMode::A, 3), away(StochasticMode::B, 3)), (0.0, 0.0));
+        let course = adder.course(StochasticMode::A, 16, 1).expect("legal bits");
         assert!((course.means[1] - (1.0 + 1.0 / 256.0)).abs() < 1e-15);
     }
 }

@@ -10,9 +10,9 @@ use smallfloat::{Datum, Format};
 
 use crate::error::Error;
 use crate::experiments::data::Random;
-use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
-use crate::experiments::unit::{Overflow, Unit, datum, float};
-use crate::experiments::{Options, row};
+use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
+use crate::experiments::unit::{ArithmeticUnit, Overflow, datum, float};
+use crate::experiments::{ExperimentOptions, row};
 
 const FORMATS: [&str; 6] = ["binary8p4sf", "e4m3fnuz", "binary8p4se", "e4m3fn", "e5m2", "binary8p3se"];
 const TEMPERATURES: [f64; 4] = [0.01, 0.03, 0.1, 0.3];
@@ -22,16 +22,16 @@ const POSITIONS: u64 = 64;
 const ROWS: u64 = 32;
 
 #[expect(clippy::float_cmp, reason = "steps are exact")]
-pub(super) fn run(options: &Options) -> Result<Findings, Error> {
+pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     let formats = options.formats_or(&FORMATS)?;
     let temperatures =
         if options.temperatures.is_empty() { TEMPERATURES.to_vec() } else { options.temperatures.clone() };
     let mut findings = Findings::new("attention-mask").set("--seed", options.key().to_string());
-    let mut low = Table::new(
+    let mut low = FindingsTable::new(
         "One low score and one masked position",
         ["format", "score", "mask", "τ", "lse with −∞", "lse with −max", "masked weight"],
     );
-    let mut random = Table::new(
+    let mut random = FindingsTable::new(
         format!("Normal scores, σ = max / 4, {ROWS} rows of {POSITIONS}, half of each masked"),
         ["format", "τ", "mean weight on masked", "most", "rows above 1 %"],
     );
@@ -110,7 +110,7 @@ struct LowScore {
 
 impl LowScore {
     fn new(format: &Format, temperature: f64) -> Self {
-        let unit = Unit::reference();
+        let unit = ArithmeticUnit::reference();
         let mask = format.max_finite().negated();
         // One above −max: the neighbour toward zero.
         let lowest = format.encode(mask).map_or(0, |code| smallfloat::ops::next_up(format, code));
@@ -127,7 +127,7 @@ impl LowScore {
 
 /// The weight of the masked half of a row of random scores, the mask added in the format.
 fn leak(format: &Format, temperature: f64, seed: u64, row: u64) -> f64 {
-    let (narrow, wide) = (Unit::new(format, Overflow::Saturate), Unit::reference());
+    let (narrow, wide) = (ArithmeticUnit::new(format, Overflow::Saturate), ArithmeticUnit::reference());
     let random = Random::new(seed, row);
     let (sigma, mask) = (float(format.max_finite()) / 4.0, format.max_finite().negated());
     let scores: Vec<Datum> = (0..POSITIONS)

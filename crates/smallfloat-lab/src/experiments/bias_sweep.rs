@@ -8,8 +8,8 @@ use smallfloat_tensor::{BiasPolicy, Magnitudes};
 
 use crate::error::Error;
 use crate::experiments::data::{Role, Tensor};
-use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
-use crate::experiments::{ExperimentOption, Options, row};
+use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
+use crate::experiments::{ExperimentOption, ExperimentOptions, row};
 
 const FORMATS: [&str; 4] = [
     "cfloat8_1_4_3",
@@ -19,7 +19,7 @@ const FORMATS: [&str; 4] = [
 ];
 const BIASES: std::ops::RangeInclusive<i32> = 0..=63;
 
-pub(super) fn run(options: &Options) -> Result<Findings, Error> {
+pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     let specs: Vec<FormatSpec> = if options.formats.is_empty() {
         FORMATS.iter().map(|name| name.parse()).collect::<Result<_, _>>()?
     } else {
@@ -38,7 +38,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
     let mut findings = Findings::new("bias-sweep").set("tensors", &source);
     let mut series = Vec::new();
     for role in &roles {
-        let mut table = Table::new(
+        let mut table = FindingsTable::new(
             format!("{}, mean SQNR in dB over the tensors of {source}", role.name()),
             [
                 "format",

@@ -4,8 +4,8 @@
 use smallfloat::{Family, Format};
 
 use crate::error::Error;
-use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
-use crate::experiments::{Options, row};
+use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
+use crate::experiments::{ExperimentOptions, row};
 
 /// The slide's pairs of formats: its name for the pair, and the two formats.
 const PAIRS: [(&str, [&str; 2]); 4] = [
@@ -29,7 +29,7 @@ const PRINTED: [(&str, [&str; 8]); 6] = [
     ("The default bias for exponent width w is 2^(w−1)", ["", "", "no", "no", "yes", "yes", "n/a", "n/a"]),
 ];
 
-pub(super) fn run(options: &Options) -> Result<Findings, Error> {
+pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     let mut findings = Findings::new("decisions");
     if !options.formats.is_empty() {
         findings.tables.push(of_formats(&options.formats_or(&[])?));
@@ -41,7 +41,8 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
         .collect::<Result<_, smallfloat::Error>>()?;
     let columns = pairs.iter().flat_map(|(name, _)| ["E4", "E5"].map(|e| format!("{name} {e}")));
     let columns = std::iter::once("decision".to_owned()).chain(columns);
-    let mut table = Table::new("Computed; in brackets what the slide prints where it differs", columns);
+    let mut table =
+        FindingsTable::new("Computed; in brackets what the slide prints where it differs", columns);
     let mut differing = Vec::new();
     for (index, (decision, printed)) in PRINTED.iter().enumerate() {
         let mut row = row![*decision];
@@ -99,8 +100,8 @@ fn has_middle_bias(format: &Format) -> bool {
 }
 
 /// The same questions about any formats, and what lies behind the answers.
-fn of_formats(formats: &[Format]) -> Table {
-    let mut table = Table::new(
+fn of_formats(formats: &[Format]) -> FindingsTable {
+    let mut table = FindingsTable::new(
         "Behind the answers",
         ["format", "±Inf", "NaN", "−0", "subnormals", "w", "bias", "2^(w−1)", "below 1", "from 1 on"],
     );

@@ -11,10 +11,10 @@ use smallfloat::{Datum, Format};
 
 use crate::error::Error;
 use crate::experiments::data::{Random, Tensor, binade, scaled};
-use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table, ratio};
+use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series, ratio};
 use crate::experiments::tree::{Order, Tree};
-use crate::experiments::unit::{Overflow, Unit, float};
-use crate::experiments::{Options, row};
+use crate::experiments::unit::{ArithmeticUnit, Overflow, float};
+use crate::experiments::{ExperimentOptions, row};
 
 /// The standard deviation of the exact dot products, relative to the accumulator's largest value.
 const LOADS: [f64; 5] = [0.125, 0.25, 0.5, 1.0, 2.0];
@@ -23,7 +23,7 @@ const DRAWN: usize = 2;
 const LENGTH: usize = 256;
 const TRIALS: u64 = 1000;
 
-pub(super) fn run(options: &Options) -> Result<Findings, Error> {
+pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     let format = options.format_or("binary8p4se")?;
     let accumulator = options.accumulator_or(BINARY16)?;
     let order = options.order.unwrap_or_default();
@@ -54,7 +54,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
 
     let setup =
         Setup { format, order, length, seed: options.key(), weights: weights.as_deref(), accumulator };
-    let mut table = Table::new(
+    let mut table = FindingsTable::new(
         format!("Errors of dot products of {length} terms against the exact sum, {trials} each"),
         [
             "σ / max",
@@ -72,11 +72,11 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
     let mut errors = Vec::new();
     for (i, load) in LOADS.into_iter().enumerate() {
         for ((stream, tree), rates) in (0..).zip(&trees).zip(&mut rates) {
-            let runs: Vec<[Outcome; 3]> = (0..trials)
+            let runs: Vec<[DotOutcome; 3]> = (0..trials)
                 .into_par_iter()
                 .map(|trial| setup.trial(load, *tree, (i as u64) << 32 | trial))
                 .collect();
-            let row = Tally::of(&runs, &accumulator);
+            let row = SaturationCounts::of(&runs, &accumulator);
             rates.push([load, ratio(row.nan, row.overflowed.max(1))]);
             table.rows.push(row.cells(load, *tree, trials));
             if i == DRAWN && stream == 0 {
@@ -112,7 +112,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
 }
 
 /// The talk's table for f = the format's largest value.
-fn talk(format: &Format, accumulator: &Format, tree: Option<Tree>) -> Table {
+fn talk(format: &Format, accumulator: &Format, tree: Option<Tree>) -> FindingsTable {
     let f = format.max_finite();
     let rows: [(&str, [bool; 4], Tree, [&str; 3]); 4] = [
         ("[ f −f  f −f]·[f f f f]", [false, true, false, true], Tree::Sequential, ["0", "0", "0"]),
@@ -131,11 +131,14 @@ fn talk(format: &Format, accumulator: &Format, tree: Option<Tree>) -> Table {
     if is_talks {
         columns.push("the talk prints".into());
     }
-    let mut table = Table::new(format!("Dot products that are 0, accumulated in {accumulator}"), columns);
+    let mut table =
+        FindingsTable::new(format!("Dot products that are 0, accumulated in {accumulator}"), columns);
     let mut add = |name: &str, signs: [bool; 4], tree: Tree, printed: Option<[&str; 3]>| {
         let pairs = signs.map(|negative| (if negative { f.negated() } else { f }, f));
         let mut row = row![name];
-        row.extend(Overflow::ALL.map(|rule| Cell::from(tree.dot(&Unit::new(accumulator, rule), &pairs))));
+        row.extend(
+            Overflow::ALL.map(|rule| Cell::from(tree.dot(&ArithmeticUnit::new(accumulator, rule), &pairs))),
+        );
         row.extend(printed.map(|printed| Cell::from(printed.join(" / "))));
         table.rows.push(row);
     };
@@ -152,7 +155,7 @@ fn talk(format: &Format, accumulator: &Format, tree: Option<Tree>) -> Table {
 
 /// The end of one dot product under one rule.
 #[derive(Clone, Copy)]
-struct Outcome {
+struct DotOutcome {
     result: Datum,
     /// The exact dot product.
     exact: f64,
@@ -169,7 +172,7 @@ struct Setup<'a> {
 
 impl Setup<'_> {
     /// One dot product under the three rules; the same vectors for all trees.
-    fn trial(&self, load: f64, tree: Tree, stream: u64) -> [Outcome; 3] {
+    fn trial(&self, load: f64, tree: Tree, stream: u64) -> [DotOutcome; 3] {
         let mut pairs = self.vectors(load, stream);
         self.order.arrange(&mut pairs);
         let mut sum = Sum::new();
@@ -177,15 +180,17 @@ impl Setup<'_> {
             sum.add_product(x, y);
         }
         let exact = float(sum.exact());
-        Overflow::ALL
-            .map(|rule| Outcome { result: tree.dot(&Unit::new(&self.accumulator, rule), &pairs), exact })
+        Overflow::ALL.map(|rule| DotOutcome {
+            result: tree.dot(&ArithmeticUnit::new(&self.accumulator, rule), &pairs),
+            exact,
+        })
     }
 
     /// Weights and activations in the format. The dot product's standard deviation is load × the
     /// accumulator's largest value.
     #[expect(clippy::cast_precision_loss, reason = "lengths are below 2^20")]
     fn vectors(&self, load: f64, stream: u64) -> Vec<(Datum, Datum)> {
-        let unit = Unit::new(&self.format, Overflow::Saturate);
+        let unit = ArithmeticUnit::new(&self.format, Overflow::Saturate);
         // σ_w · σ_x · √n
         let product = load * float(self.accumulator.max_finite()) / (self.length as f64).sqrt();
         let [w, x] = [1, 2].map(|part| Random::new(self.seed, part << 56 | stream));
@@ -221,7 +226,7 @@ fn real_weights(tensors: &[Tensor], length: usize, random: &Random) -> Option<(V
 }
 
 /// What became of many dot products.
-struct Tally {
+struct SaturationCounts {
     overflowed: u64,
     infinite: u64,
     nan: u64,
@@ -248,8 +253,8 @@ impl Errors {
     }
 }
 
-impl Tally {
-    fn of(runs: &[[Outcome; 3]], accumulator: &Format) -> Self {
+impl SaturationCounts {
+    fn of(runs: &[[DotOutcome; 3]], accumulator: &Format) -> Self {
         let half = float(accumulator.max_finite()) / 2.0;
         let mut tally = Self {
             overflowed: 0,
@@ -290,13 +295,13 @@ impl Tally {
 }
 
 /// Errors of the dot products that overflowed, in units of the accumulator's largest value.
-fn histogram(runs: &[[Outcome; 3]], accumulator: &Format, tree: Tree) -> Plot {
+fn histogram(runs: &[[DotOutcome; 3]], accumulator: &Format, tree: Tree) -> Plot {
     const BINS: usize = 32;
     const REACH: f64 = 2.0;
     let most = float(accumulator.max_finite());
     let overflowed = || runs.iter().filter(|[.., nan]| nan.result.is_nan());
     let all = overflowed().count() as u64;
-    let bars = |error: &dyn Fn(&[Outcome; 3]) -> Option<f64>| {
+    let bars = |error: &dyn Fn(&[DotOutcome; 3]) -> Option<f64>| {
         let mut counts = [0_u64; BINS];
         for place in overflowed().filter_map(error).map(|error| f64::midpoint(error / most / REACH, 1.0)) {
             #[expect(

@@ -11,7 +11,7 @@ pub struct Findings {
     /// What it was run with, defaults included: option and value.
     pub settings: Vec<(&'static str, String)>,
     /// Numbers in rows.
-    pub tables: Vec<Table>,
+    pub tables: Vec<FindingsTable>,
     /// Numbers to be drawn.
     pub plots: Vec<Plot>,
     /// What the numbers mean and what they do not.
@@ -35,7 +35,7 @@ impl Findings {
 
 /// A titled table.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Table {
+pub struct FindingsTable {
     /// What the rows are.
     pub title: String,
     /// The names of the columns.
@@ -44,7 +44,7 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
 }
 
-impl Table {
+impl FindingsTable {
     pub(super) fn new<C: ToString>(title: impl Into<String>, columns: impl IntoIterator<Item = C>) -> Self {
         let columns = columns.into_iter().map(|column| column.to_string()).collect();
         Self { title: title.into(), columns, rows: Vec::new() }
@@ -183,16 +183,16 @@ pub struct Axis {
     /// Quantity and unit.
     pub label: String,
     /// How numbers lie on it.
-    pub scale: Scale,
+    pub scale: AxisScale,
 }
 
 impl Axis {
     pub(super) fn linear(label: impl Into<String>) -> Self {
-        Self { label: label.into(), scale: Scale::Linear }
+        Self { label: label.into(), scale: AxisScale::Linear }
     }
 
     pub(super) fn log(label: impl Into<String>) -> Self {
-        Self { label: label.into(), scale: Scale::Logarithmic }
+        Self { label: label.into(), scale: AxisScale::Logarithmic }
     }
 
     pub(super) fn categories<C: ToString>(
@@ -200,14 +200,14 @@ impl Axis {
         names: impl IntoIterator<Item = C>,
     ) -> Self {
         let names = names.into_iter().map(|name| name.to_string()).collect();
-        Self { label: label.into(), scale: Scale::Categories(names) }
+        Self { label: label.into(), scale: AxisScale::Categories(names) }
     }
 }
 
 /// How numbers lie on an axis.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Scale {
+pub enum AxisScale {
     /// Evenly.
     Linear,
     /// By their logarithm; numbers that are not positive are not drawn.

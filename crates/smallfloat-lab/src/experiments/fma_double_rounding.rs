@@ -10,9 +10,9 @@ use smallfloat::ops::{Operation, Semantics};
 use smallfloat::{Datum, Exact, Flags, Format, project};
 
 use crate::error::Error;
-use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
-use crate::experiments::unit::{Overflow, Unit};
-use crate::experiments::{ExperimentOption, Options, row};
+use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
+use crate::experiments::unit::{ArithmeticUnit, Overflow};
+use crate::experiments::{ExperimentOption, ExperimentOptions, row};
 
 const FORMATS: [&str; 6] =
     ["binary8p2se", "binary8p3se", "binary8p4se", "e5m2", "e4m3fn", "cfloat8_1_5_2:bias=15"];
@@ -22,7 +22,7 @@ const MAX_WIDTH: u32 = 8;
 const TALK: [Datum; 3] =
     [Datum::finite(false, 3, -10), Datum::finite(false, 3, 14), Datum::finite(false, 1, -17)];
 
-pub(super) fn run(options: &Options) -> Result<Findings, Error> {
+pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     let formats = options.formats_or(&FORMATS)?;
     if let Some(wide) = formats.iter().find(|format| format.width() > MAX_WIDTH) {
         return Err(super::unfit(ExperimentOption::Format, wide, "a format of at most 8 bits"));
@@ -30,9 +30,9 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
     let through = options.accumulator_or(BINARY32)?;
     let mut findings = Findings::new("fma-double-rounding").set("--accumulator", through.to_string());
     findings.tables.push(talk(&through));
-    let counts: Vec<Vec<Count>> =
+    let counts: Vec<Vec<TripleCounts>> =
         formats.par_iter().map(|operands| count(operands, &formats, &through)).collect();
-    let mut table = Table::new(
+    let mut table = FindingsTable::new(
         format!("All finite x, y, z: x·y + z through {through}, then to the result"),
         ["operands", "result", "triples", "inexact in between", "results that differ", "share"],
     );
@@ -69,17 +69,18 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
 }
 
 /// The talk's example, step by step.
-fn talk(through: &Format) -> Table {
+fn talk(through: &Format) -> FindingsTable {
     let format: Format = "binary8p3se".parse().expect("a format of P3109");
-    let (narrow, wide) = (Unit::new(&format, Overflow::Saturate), Unit::new(through, Overflow::Infinity));
+    let (narrow, wide) =
+        (ArithmeticUnit::new(&format, Overflow::Saturate), ArithmeticUnit::new(through, Overflow::Infinity));
     let [x, y, z] = TALK;
     let between = wide.fma(x, y, z);
-    let mut table = Table::new("The talk's example in Binary8p3se", ["", "value"]);
+    let mut table = FindingsTable::new("The talk's example in Binary8p3se", ["", "value"]);
     table.rows = vec![
         row!["x", x],
         row!["y", y],
         row!["z", z],
-        row!["x·y + z", Unit::reference().fma(x, y, z)],
+        row!["x·y + z", ArithmeticUnit::reference().fma(x, y, z)],
         row![format!("in {through}"), between],
         row!["then in Binary8p3se", narrow.round(between)],
         row!["rounded once", narrow.fma(x, y, z)],
@@ -88,14 +89,14 @@ fn talk(through: &Format) -> Table {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Count {
+struct TripleCounts {
     triples: u64,
     inexact: u64,
     different: u64,
 }
 
 /// For each result format, what becomes of all triples of operands.
-fn count(operands: &Format, results: &[Format], through: &Format) -> Vec<Count> {
+fn count(operands: &Format, results: &[Format], through: &Format) -> Vec<TripleCounts> {
     let values: Vec<Datum> =
         (0..=operands.max_code()).map(|code| operands.decode(code)).filter(Datum::is_finite).collect();
     let mut products: HashMap<Datum, u64> = HashMap::new();
@@ -112,8 +113,9 @@ fn count(operands: &Format, results: &[Format], through: &Format) -> Vec<Count> 
         }
     }
     let wide = through.default_projection();
-    let units: Vec<Unit> = results.iter().map(|format| Unit::new(format, Overflow::Saturate)).collect();
-    let mut counts = vec![Count::default(); results.len()];
+    let units: Vec<ArithmeticUnit> =
+        results.iter().map(|format| ArithmeticUnit::new(format, Overflow::Saturate)).collect();
+    let mut counts = vec![TripleCounts::default(); results.len()];
     for (&product, &times) in &products {
         for &z in &values {
             let exact = Operation::Add.exact([product, z, Datum::ZERO], Semantics::Ieee).exact;

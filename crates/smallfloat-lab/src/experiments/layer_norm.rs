@@ -10,13 +10,13 @@ use smallfloat::{Datum, Format};
 
 use crate::error::Error;
 use crate::experiments::data::{Random, binade, scaled};
-use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
-use crate::experiments::unit::{Overflow, Unit, float};
-use crate::experiments::{Options, row};
+use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
+use crate::experiments::unit::{ArithmeticUnit, Overflow, float};
+use crate::experiments::{ExperimentOptions, row};
 
 const LENGTHS: [u64; 5] = [16, 64, 256, 1024, 4096];
 
-pub(super) fn run(options: &Options) -> Result<Findings, Error> {
+pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     let format = options.format_or("binary8p4sf")?;
     let accumulators = match options.accumulator {
         Some(_) => vec![options.accumulator_or(BINARY16)?],
@@ -29,7 +29,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
         .set("--format", format.to_string())
         .set("--seed", options.key().to_string())
         .set("M", format!("{scale} × uniform(0, 1), rounded to {format}"));
-    let mut table = Table::new(
+    let mut table = FindingsTable::new(
         "√Σ m², the sum held in the accumulator",
         ["N", "exact norm", "accumulator", "OvSAT", "OvINF", "OvNAN"],
     );
@@ -41,7 +41,8 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
         let n = length as f64;
         lines[0].push([n, exact]);
         for (accumulator, line) in accumulators.iter().zip(&mut lines[1..]) {
-            let norms = Overflow::ALL.map(|rule| float(norm(&values, &Unit::new(accumulator, rule))));
+            let norms =
+                Overflow::ALL.map(|rule| float(norm(&values, &ArithmeticUnit::new(accumulator, rule))));
             line.push([n, norms[0]]);
             let [saturate, infinity, nan] = norms.map(Cell::Measured);
             table.rows.push(row![
@@ -83,13 +84,13 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
 
 /// N numbers uniform in (0, scale), rounded to the format.
 fn vector(format: &Format, scale: f64, seed: u64, length: u64) -> Vec<Datum> {
-    let (unit, random) = (Unit::new(format, Overflow::Saturate), Random::new(seed, length));
+    let (unit, random) = (ArithmeticUnit::new(format, Overflow::Saturate), Random::new(seed, length));
     (0..length).map(|i| unit.number(scale * random.uniform(i))).collect()
 }
 
-fn norm(values: &[Datum], unit: &Unit) -> Datum {
+fn norm(values: &[Datum], unit: &ArithmeticUnit) -> Datum {
     let sum = values.iter().fold(unit.round(Datum::ZERO), |sum, &x| unit.fma(x, x, sum));
-    Unit::reference().call(Operation::Sqrt, &[sum])
+    ArithmeticUnit::reference().call(Operation::Sqrt, &[sum])
 }
 
 fn exact_norm(values: &[Datum]) -> f64 {
@@ -97,10 +98,10 @@ fn exact_norm(values: &[Datum]) -> f64 {
     for &x in values {
         sum.add_product(x, x);
     }
-    let unit = Unit::reference();
+    let unit = ArithmeticUnit::reference();
     float(unit.call(Operation::Sqrt, &[unit.round(sum.exact())]))
 }
 
 fn saturated_norm(format: &Format) -> Datum {
-    Unit::reference().call(Operation::Sqrt, &[format.max_finite()])
+    ArithmeticUnit::reference().call(Operation::Sqrt, &[format.max_finite()])
 }

@@ -1,14 +1,15 @@
 //! The experiments of the P3109 working group's talk ("Report from IEEE WG P3109: Arithmetic
 //! Formats for Machine Learning"), as functions that anyone can run again and vary.
 //!
-//! Each takes [`Options`] and gives [`Findings`]. Numbers that a format holds are rounded by the
-//! core, once an operation; statistics over them are sums in `f64`. Random numbers come from Philox
-//! with the seed, so findings are the same on every machine and for any number of threads.
+//! Each takes [`ExperimentOptions`] and gives [`Findings`]. Numbers that a format holds are rounded
+//! by the core, once per operation; statistics over them are sums in `f64`. Random numbers come
+//! from Philox with the seed, so findings are the same on every machine and for any number of
+//! threads.
 //!
 //! ```
-//! use smallfloat_lab::experiments::{Experiment, Options};
+//! use smallfloat_lab::experiments::{Experiment, ExperimentOptions};
 //!
-//! let findings = Experiment::named("subnormals")?.run(&Options::default())?;
+//! let findings = Experiment::named("subnormals")?.run(&ExperimentOptions::default())?;
 //! assert!(!findings.tables.is_empty());
 //! # Ok::<(), smallfloat_lab::Error>(())
 //! ```
@@ -39,32 +40,32 @@ use smallfloat::{Format, FormatSpec};
 use crate::error::Error;
 
 pub use data::{Random, Role, Tensor, read, sample};
-pub use findings::{Axis, Cell, Findings, Mark, Plot, Scale, Series, Table, special};
+pub use findings::{Axis, AxisScale, Cell, Findings, FindingsTable, Mark, Plot, Series, special};
 pub use tree::{Order, Tree};
-pub use unit::{Overflow, Unit, datum, float};
+pub use unit::{ArithmeticUnit, Overflow, datum, float};
 
 /// Something that experiments can be told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExperimentOption {
-    /// [`Options::formats`].
+    /// [`ExperimentOptions::formats`].
     Format,
-    /// [`Options::accumulator`].
+    /// [`ExperimentOptions::accumulator`].
     Accumulator,
-    /// [`Options::input`].
+    /// [`ExperimentOptions::input`].
     Input,
-    /// [`Options::seed`].
+    /// [`ExperimentOptions::seed`].
     Seed,
-    /// [`Options::length`].
+    /// [`ExperimentOptions::length`].
     Length,
-    /// [`Options::trials`].
+    /// [`ExperimentOptions::trials`].
     Trials,
-    /// [`Options::tree`].
+    /// [`ExperimentOptions::tree`].
     Tree,
-    /// [`Options::order`].
+    /// [`ExperimentOptions::order`].
     Order,
-    /// [`Options::temperatures`].
+    /// [`ExperimentOptions::temperatures`].
     Temperature,
-    /// [`Options::update`].
+    /// [`ExperimentOptions::update`].
     Update,
 }
 
@@ -88,7 +89,7 @@ impl ExperimentOption {
 
 /// What an experiment is run with; what is left out has a default of the experiment's.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Options {
+pub struct ExperimentOptions {
     /// The formats that are compared, or the one that is examined.
     pub formats: Vec<FormatSpec>,
     /// The format that sums are held in, or that results pass through.
@@ -115,7 +116,7 @@ pub struct Options {
 const MAX_LENGTH: usize = 1 << 20;
 const MAX_TRIALS: u64 = 1_000_000;
 
-impl Options {
+impl ExperimentOptions {
     /// The knobs that are turned.
     fn given(&self) -> impl Iterator<Item = ExperimentOption> {
         [
@@ -232,7 +233,7 @@ pub struct Experiment {
     pub about: &'static str,
     /// The options that mean something to it.
     pub knobs: &'static [ExperimentOption],
-    run: fn(&Options) -> Result<Findings, Error>,
+    run: fn(&ExperimentOptions) -> Result<Findings, Error>,
 }
 
 impl Experiment {
@@ -252,7 +253,7 @@ impl Experiment {
     /// # Errors
     /// An option that it does not take or whose value is outside its range, an unknown format, a
     /// file that can't be read.
-    pub fn run(&self, options: &Options) -> Result<Findings, Error> {
+    pub fn run(&self, options: &ExperimentOptions) -> Result<Findings, Error> {
         options.check()?;
         if let Some(knob) = options.given().find(|knob| !self.knobs.contains(knob)) {
             let names: Vec<_> = self.knobs.iter().map(|knob| knob.name()).collect();

@@ -11,10 +11,10 @@ use smallfloat::{Class, Datum, Format};
 
 use crate::error::Error;
 use crate::experiments::data::Tensor;
-use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
+use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
 use crate::experiments::survey::{Scaling, codes};
-use crate::experiments::unit::{Overflow, Unit};
-use crate::experiments::{Options, row};
+use crate::experiments::unit::{ArithmeticUnit, Overflow};
+use crate::experiments::{ExperimentOptions, row};
 
 const FORMATS: [&str; 4] = ["binary8p3se", "binary8p4se", "e5m2", "e4m3fn"];
 
@@ -46,12 +46,12 @@ impl Rule {
     }
 }
 
-pub(super) fn run(options: &Options) -> Result<Findings, Error> {
+pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     let formats = options.formats_or(&FORMATS)?;
     let (tensors, source) = options.tensors()?;
     let mut findings = Findings::new("negative-zero").set("tensors", &source);
     findings.tables.push(reciprocals());
-    let mut table = Table::new(
+    let mut table = FindingsTable::new(
         format!("{source} converted"),
         [
             "format",
@@ -68,7 +68,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
     let mut bars: Vec<Vec<[f64; 2]>> = vec![Vec::new(); 2 * Scaling::ALL.len()];
     for (format, place) in formats.iter().zip(0_u32..) {
         for (scaling, bars) in Scaling::ALL.into_iter().zip(bars.chunks_mut(2)) {
-            let count = Count::of(&tensors, format, scaling)?;
+            let count = ZeroCounts::of(&tensors, format, scaling)?;
             let (share, rows) =
                 (Cell::share(count.nans, count.elements), Cell::share(count.bad_rows, count.rows));
             for (bar, cell) in bars.iter_mut().zip([&share, &rows]) {
@@ -111,8 +111,8 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
 }
 
 /// 1/(1/−∞) with the rule applied to each result.
-fn reciprocals() -> Table {
-    let mut table = Table::new(
+fn reciprocals() -> FindingsTable {
+    let mut table = FindingsTable::new(
         "Reciprocals in e5m2, which has −0 and infinities",
         ["−0 becomes", "1/0 is", "1/−∞", "1/(1/−∞)"],
     );
@@ -122,7 +122,7 @@ fn reciprocals() -> Table {
             if (rule, semantics) == (Rule::Keep, Semantics::P3109) {
                 continue;
             }
-            let unit = Unit::new(&E5M2, Overflow::Infinity);
+            let unit = ArithmeticUnit::new(&E5M2, Overflow::Infinity);
             // The sign of a zero is the rule's business, so it is not lost before.
             let recip = |x: Datum| {
                 let exact = Operation::Recip.exact([x, Datum::ZERO, Datum::ZERO], semantics).exact;
@@ -138,7 +138,7 @@ fn reciprocals() -> Table {
 }
 
 #[derive(Default)]
-struct Count {
+struct ZeroCounts {
     elements: u64,
     before: u64,
     nans: u64,
@@ -147,7 +147,7 @@ struct Count {
     bad_rows: u64,
 }
 
-impl Count {
+impl ZeroCounts {
     /// What the NaN rule does: each result of no magnitude whose element was negative or −0.
     fn of(tensors: &[Tensor], format: &Format, scaling: Scaling) -> Result<Self, Error> {
         let classes: Vec<Class> = (0..=format.max_code()).map(|code| format.classify(code)).collect();
@@ -189,7 +189,7 @@ mod tests {
         let values = vec![-step, -1.5 * step, step, -0.0, 0.0, -1.0];
         let tensor = Tensor { name: "w".into(), role: Role::File, row: 3, values };
         let format: Format = "binary8p4se".parse().expect("a name");
-        let count = Count::of(&[tensor], &format, Scaling::None).expect("a narrow format");
+        let count = ZeroCounts::of(&[tensor], &format, Scaling::None).expect("a narrow format");
         assert_eq!((count.elements, count.before, count.nans), (6, 1, 2));
         assert_eq!((count.bad_tensors, count.rows, count.bad_rows), (1, 2, 2));
     }

@@ -11,9 +11,9 @@ use smallfloat_tensor::Magnitudes;
 
 use crate::error::Error;
 use crate::experiments::data::{Role, Tensor, binade};
-use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
+use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
 use crate::experiments::unit::float;
-use crate::experiments::{Options, row};
+use crate::experiments::{ExperimentOptions, row};
 
 const WIDTH: u32 = 8;
 const PRECISIONS: std::ops::RangeInclusive<u32> = 1..=7;
@@ -23,17 +23,17 @@ const SCALES: [&str; 3] = ["own scale", "one scale", "no scale"];
 const BELOW: i32 = 1;
 const ABOVE: i32 = 4;
 
-pub(super) fn run(options: &Options) -> Result<Findings, Error> {
+pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     let (tensors, source) = options.tensors()?;
     let mut roles: Vec<Role> = tensors.iter().map(|tensor| tensor.role).collect();
     roles.dedup();
     let mut findings = Findings::new("precision-range").set("tensors", &source);
     let mut names = Vec::new();
-    let mut best = Table::new("The best precision", ["tensors", "scale", "format", "SQNR, dB"]);
+    let mut best = FindingsTable::new("The best precision", ["tensors", "scale", "format", "SQNR, dB"]);
     let mut lines = Vec::new();
     for role in &roles {
         let chosen: Vec<&Tensor> = tensors.iter().filter(|tensor| tensor.role == *role).collect();
-        let mut table = Table::new(
+        let mut table = FindingsTable::new(
             format!("{}, mean SQNR in dB over {} tensors of {source}", role.name(), chosen.len()),
             ["format", "range, binades", "own scale", "one scale", "worst at one scale", "no scale"],
         );

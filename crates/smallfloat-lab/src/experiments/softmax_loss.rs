@@ -12,9 +12,9 @@ use smallfloat::math::Elementary;
 
 use crate::error::Error;
 use crate::experiments::data::Random;
-use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
-use crate::experiments::unit::{Overflow, Unit, datum, float};
-use crate::experiments::{Options, row};
+use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
+use crate::experiments::unit::{ArithmeticUnit, Overflow, datum, float};
+use crate::experiments::{ExperimentOptions, row};
 
 /// The talk's sizes: inputs, hidden units, classes.
 const INPUTS: u64 = 28 * 28;
@@ -26,7 +26,7 @@ const TRIALS: u64 = 16;
 /// Formats that hold the scores, softmax and loss; the layers' sums are in binary32.
 const FORMATS: [&str; 4] = ["bfloat16", "binary16", "binary8p3se", "binary8p4se"];
 
-pub(super) fn run(options: &Options) -> Result<Findings, Error> {
+pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     let trials = options.trials.unwrap_or(TRIALS);
     let mut formats = vec![BINARY32];
     formats.extend(options.formats_or(&FORMATS)?);
@@ -41,21 +41,21 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
         })
         .collect();
 
-    let mut first = Table::new(
+    let mut first = FindingsTable::new(
         format!("The first network's loss, label {LABEL}"),
         ["format", "weights", "exp / Σ exp, then log", "max subtracted first", "log-softmax"],
     );
-    let mut table = Table::new(
+    let mut table = FindingsTable::new(
         format!("Losses that are not finite, {trials} networks × {CLASSES} labels"),
         ["format", "weights", "exp / Σ exp, then log", "max subtracted first", "log-softmax"],
     );
-    let mut bars: Vec<Vec<[f64; 2]>> = vec![Vec::new(); WEIGHTS.len() * Loss::ALL.len()];
+    let mut bars: Vec<Vec<[f64; 2]>> = vec![Vec::new(); WEIGHTS.len() * LossForm::ALL.len()];
     for (format, place) in formats.iter().zip(0_u32..) {
-        let unit = Unit::new(format, Overflow::Infinity);
+        let unit = ArithmeticUnit::new(format, Overflow::Infinity);
         for (which, weights) in WEIGHTS.iter().enumerate() {
             let mut example = row![format.to_string(), *weights];
             let mut shares = row![format.to_string(), *weights];
-            for (loss, name) in Loss::ALL.iter().zip(0..) {
+            for (loss, name) in LossForm::ALL.iter().zip(0..) {
                 let losses = |trial: &[Vec<Datum>; 2]| -> Vec<f64> {
                     let scores: Vec<Datum> = trial[which].iter().map(|score| unit.round(*score)).collect();
                     (0..CLASSES).map(|label| loss.of(&unit, &scores, label)).collect()
@@ -64,7 +64,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
                 let bad = all.iter().flatten().filter(|loss| !loss.is_finite()).count() as u64;
                 let share = Cell::share(bad, trials * CLASSES as u64);
                 let height = share.number().unwrap_or(0.0);
-                bars[which * Loss::ALL.len() + name].push([f64::from(place), height]);
+                bars[which * LossForm::ALL.len() + name].push([f64::from(place), height]);
                 shares.push(share);
                 example.push(Cell::Measured(all[0][LABEL]));
             }
@@ -74,7 +74,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
     }
     findings.tables = vec![first, table];
     let names =
-        WEIGHTS.iter().flat_map(|weights| Loss::ALL.map(|loss| format!("{weights}: {}", loss.name())));
+        WEIGHTS.iter().flat_map(|weights| LossForm::ALL.map(|loss| format!("{weights}: {}", loss.name())));
     findings.plots.push(Plot {
         title: "Share of losses that are infinite or NaN".into(),
         x: Axis::categories("format of scores, softmax and loss", &formats),
@@ -99,7 +99,7 @@ const WEIGHTS: [&str; 2] = ["σ = 1", "σ = 1/√n"];
 /// The scores of the talk's network with random weights and a random input in [0, 1).
 #[expect(clippy::cast_precision_loss, reason = "small sizes")]
 fn network(seed: u64, trial: u64, scaled: bool) -> Vec<Datum> {
-    let unit = Unit::new(&BINARY32, Overflow::Infinity);
+    let unit = ArithmeticUnit::new(&BINARY32, Overflow::Infinity);
     let [w1, w2, x] = [1, 2, 3].map(|part| Random::new(seed, part << 32 | trial));
     let sigma = |inputs: u64| if scaled { 1.0 / (inputs as f64).sqrt() } else { 1.0 };
     let layer = |weights: &Random, inputs: &[Datum], outputs: u64| -> Vec<Datum> {
@@ -122,13 +122,13 @@ fn network(seed: u64, trial: u64, scaled: bool) -> Vec<Datum> {
 
 /// A way to compute −log(softmax(y)\[l\]).
 #[derive(Clone, Copy)]
-enum Loss {
+enum LossForm {
     Naive,
     Shifted,
     LogSoftmax,
 }
 
-impl Loss {
+impl LossForm {
     const ALL: [Self; 3] = [Self::Naive, Self::Shifted, Self::LogSoftmax];
 
     const fn name(self) -> &'static str {
@@ -139,7 +139,7 @@ impl Loss {
         }
     }
 
-    fn of(self, unit: &Unit, scores: &[Datum], label: usize) -> f64 {
+    fn of(self, unit: &ArithmeticUnit, scores: &[Datum], label: usize) -> f64 {
         let most = scores.iter().copied().map(float).fold(f64::NEG_INFINITY, f64::max);
         let shift = if matches!(self, Self::Naive) { Datum::ZERO } else { datum(most) };
         let shifted: Vec<Datum> = scores.iter().map(|&score| unit.subtract(score, shift)).collect();
@@ -161,8 +161,8 @@ mod tests {
     /// softmax([0, 0]) = 1/2 exactly, so the loss is ln 2 rounded to binary32.
     #[test]
     fn two_equal_scores() {
-        let unit = Unit::new(&BINARY32, Overflow::Infinity);
-        for loss in Loss::ALL {
+        let unit = ArithmeticUnit::new(&BINARY32, Overflow::Infinity);
+        for loss in LossForm::ALL {
             let found = loss.of(&unit, &[Datum::ZERO, Datum::ZERO], 0);
             assert_eq!(found, f64::from(std::f32::consts::LN_2), "{}", loss.name());
         }
@@ -171,10 +171,10 @@ mod tests {
     /// e^100 is beyond binary32, e^−200 below it.
     #[test]
     fn forms_differ_where_exponentials_leave_the_range() {
-        let unit = Unit::new(&BINARY32, Overflow::Infinity);
+        let unit = ArithmeticUnit::new(&BINARY32, Overflow::Infinity);
         let scores = [datum(100.0), datum(-100.0)];
-        assert!(Loss::Naive.of(&unit, &scores, 0).is_nan());
-        assert_eq!(Loss::Shifted.of(&unit, &scores, 1), f64::INFINITY);
-        assert_eq!(Loss::LogSoftmax.of(&unit, &scores, 1), 200.0);
+        assert!(LossForm::Naive.of(&unit, &scores, 0).is_nan());
+        assert_eq!(LossForm::Shifted.of(&unit, &scores, 1), f64::INFINITY);
+        assert_eq!(LossForm::LogSoftmax.of(&unit, &scores, 1), 200.0);
     }
 }

@@ -4,9 +4,9 @@
 use smallfloat::{Class, Format, Parameters, Subnormals};
 
 use crate::error::Error;
-use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table};
+use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
 use crate::experiments::unit::float;
-use crate::experiments::{ExperimentOption, Options, row};
+use crate::experiments::{ExperimentOption, ExperimentOptions, row};
 
 const FORMATS: [&str; 8] = [
     "binary8p4se",
@@ -21,7 +21,7 @@ const FORMATS: [&str; 8] = [
 /// The rows of the talk's columns.
 const ROWS: u64 = 16;
 
-pub(super) fn run(options: &Options) -> Result<Findings, Error> {
+pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     let formats = options.formats_or(&FORMATS)?;
     if let Some(plain) = formats.iter().find(|format| !format.has_subnormals()) {
         return Err(super::unfit(ExperimentOption::Format, plain, "a format with subnormals"));
@@ -29,7 +29,7 @@ pub(super) fn run(options: &Options) -> Result<Findings, Error> {
     let mut findings = Findings::new("subnormals");
     let first = formats[0];
     findings.tables.push(columns(&first, &with(&first, Subnormals::None)?));
-    let mut table = Table::new(
+    let mut table = FindingsTable::new(
         "Smallest positive values and ranges",
         ["format", "smallest", "without", "gain", "binades", "binades without"],
     );
@@ -84,9 +84,11 @@ fn with(format: &Format, subnormals: Subnormals) -> Result<Format, Error> {
 }
 
 /// The talk's two columns: the first codes in both readings.
-fn columns(with: &Format, without: &Format) -> Table {
-    let mut table =
-        Table::new(format!("The first codes of {with}"), ["code", "class", "with subnormals", "without"]);
+fn columns(with: &Format, without: &Format) -> FindingsTable {
+    let mut table = FindingsTable::new(
+        format!("The first codes of {with}"),
+        ["code", "class", "with subnormals", "without"],
+    );
     for code in 0..ROWS.min(with.max_code()) {
         let class =
             if with.classify(code) == Class::Zero { "zero".into() } else { with.classify(code).to_string() };

@@ -7,7 +7,7 @@ use smallfloat_tensor::headroom;
 
 use crate::error::Error;
 use crate::experiments::data::{Tensor, scaled};
-use crate::experiments::unit::{Overflow, Unit, datum, float};
+use crate::experiments::unit::{ArithmeticUnit, Overflow, datum, float};
 
 /// Whether a tensor is multiplied by a power of two before it is rounded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,7 +69,7 @@ impl Survey {
 pub(super) fn codes(tensor: &Tensor, format: &Format, scaling: Scaling) -> Result<Vec<u16>, Error> {
     let e = scaling.exponent(tensor, format);
     let values: Vec<f64> = tensor.values.iter().map(|&x| scaled(x, e)).collect();
-    let projection = Unit::new(format, Overflow::Saturate).projection();
+    let projection = ArithmeticUnit::new(format, Overflow::Saturate).projection();
     let encoder = Encoder::for_length(format, &projection, values.len())
         .map_err(|e| Error::Step { step: "rounding a tensor", cause: e.to_string() })?;
     let mut codes = vec![0_u16; values.len()];

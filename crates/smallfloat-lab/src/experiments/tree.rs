@@ -6,7 +6,7 @@ use std::str::FromStr;
 use smallfloat::Datum;
 
 use crate::error::Error;
-use crate::experiments::unit::{Unit, float};
+use crate::experiments::unit::{ArithmeticUnit, float};
 
 /// In which order the terms of a sum are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -76,7 +76,7 @@ pub enum Tree {
 
 impl Tree {
     /// Σ xᵢ·yᵢ in a unit. Products enter exactly; every addition is rounded and can overflow.
-    pub fn dot(self, unit: &Unit, pairs: &[(Datum, Datum)]) -> Datum {
+    pub fn dot(self, unit: &ArithmeticUnit, pairs: &[(Datum, Datum)]) -> Datum {
         let run = |pairs: &[(Datum, Datum)]| {
             pairs.iter().fold(unit.round(Datum::ZERO), |sum, &(x, y)| unit.fma(x, y, sum))
         };

@@ -6,21 +6,21 @@ use smallfloat::{Format, Parameters, Subnormals};
 
 use crate::error::Error;
 use crate::experiments::data::binade;
-use crate::experiments::findings::{Axis, Cell, Findings, Mark, Plot, Series, Table, ratio};
+use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series, ratio};
 use crate::experiments::survey::{Scaling, survey, survey_all};
 use crate::experiments::unit::float;
-use crate::experiments::{Options, row};
+use crate::experiments::{ExperimentOptions, row};
 
 const FORMATS: [&str; 6] =
     ["binary8p3se", "binary8p4se", "binary8p5se", "e5m2", "e4m3fn", "cfloat8_1_4_3:bias=7"];
 /// The tensors with the largest part lost are listed.
 const WORST: usize = 8;
 
-pub(super) fn run(options: &Options) -> Result<Findings, Error> {
+pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     let formats = options.formats_or(&FORMATS)?;
     let (tensors, source) = options.tensors()?;
     let mut findings = Findings::new("underflow").set("tensors", &source);
-    let mut table = Table::new(
+    let mut table = FindingsTable::new(
         format!("Elements of {source}"),
         [
             "format",
@@ -92,7 +92,7 @@ fn without_subnormals(format: &Format) -> Result<Option<Format>, Error> {
     })?))
 }
 
-fn worst(tensors: &[super::Tensor], format: &Format) -> Result<Table, Error> {
+fn worst(tensors: &[super::Tensor], format: &Format) -> Result<FindingsTable, Error> {
     let mut rows = Vec::new();
     for tensor in tensors {
         let [plain, own] = Scaling::ALL.map(|scaling| survey(tensor, format, scaling));
@@ -102,7 +102,7 @@ fn worst(tensors: &[super::Tensor], format: &Format) -> Result<Table, Error> {
         }
     }
     rows.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut table = Table::new(
+    let mut table = FindingsTable::new(
         format!("The tensors that lose most in {format}"),
         ["tensor", "elements", "largest", "became 0", "became 0, scaled"],
     );

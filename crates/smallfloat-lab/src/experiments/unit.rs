@@ -1,4 +1,4 @@
-//! [`Unit`]: arithmetic in one format, rounded once after every operation, with a named rule for overflow.
+//! [`ArithmeticUnit`]: arithmetic in one format, rounded once after every operation, with a named rule for overflow.
 
 use smallfloat::formats::BINARY64;
 use smallfloat::math::Elementary;
@@ -32,14 +32,14 @@ impl Overflow {
 
 /// A unit that computes in one format: exact inside, one rounding to nearest even for every result.
 #[derive(Clone, Copy, Debug)]
-pub struct Unit {
+pub struct ArithmeticUnit {
     format: Format,
     projection: Projection,
     semantics: Semantics,
     overflow: Overflow,
 }
 
-impl Unit {
+impl ArithmeticUnit {
     /// A unit for a format. Special cases are those of the format's semantics (`docs/semantics.md`,
     /// S1).
     pub fn new(format: &Format, overflow: Overflow) -> Self {

@@ -5,17 +5,17 @@ use serde::{Deserialize, Serialize};
 use smallfloat::ops::{Operand, Operation, OperationOptions, Semantics};
 use smallfloat::{Datum, Exact, Flags, Format, Projection, Rounding, project};
 
-use crate::explorer::choice::{Held, Policy, Reading, Typed};
-use crate::explorer::digits::Picture;
-use crate::explorer::error::{Error, named};
-use crate::explorer::number::{Code, Value};
-use crate::explorer::rounding::{Outcome, Place};
+use crate::explorer::choice::{Held, PolicyChoice, Reading, Typed};
+use crate::explorer::digits::DigitPicture;
+use crate::explorer::error::{ExplorerError, named};
+use crate::explorer::number::{DecodedCode, Value};
+use crate::explorer::rounding::{GridPosition, RoundingOutcome};
 use crate::explorer::{digits, listed, number, rounding};
 
 /// An operation to be shown.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub struct ArithmeticRequest {
     /// `add`, `subtract`, `multiply` or `fma`.
     pub operation: String,
     /// The operands' format.
@@ -28,7 +28,7 @@ pub struct Request {
     pub operands: Vec<String>,
     /// How the result becomes a code.
     #[serde(default)]
-    pub policy: Policy,
+    pub policy: PolicyChoice,
 }
 
 /// An operand.
@@ -37,7 +37,7 @@ pub struct Shown {
     /// What was typed.
     pub reading: Reading,
     /// The code that takes part.
-    pub code: Code,
+    pub code: DecodedCode,
     /// Had the typed number to be rounded?
     pub rounded: bool,
 }
@@ -55,9 +55,9 @@ pub struct Step {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Separate {
     /// The rounded product.
-    pub product: Outcome,
+    pub product: RoundingOutcome,
     /// The rounded sum of it.
-    pub sum: Outcome,
+    pub sum: RoundingOutcome,
     /// Whether the result is the same code.
     pub same: bool,
 }
@@ -80,11 +80,11 @@ pub struct Steps {
     /// The exact result.
     pub exact: Value,
     /// The digits of operands, product and result under one another.
-    pub picture: Option<Picture>,
+    pub picture: Option<DigitPicture>,
     /// Where the exact result lies.
-    pub place: Place,
+    pub place: GridPosition,
     /// The result.
-    pub outcome: Outcome,
+    pub outcome: RoundingOutcome,
     /// What happens, in sentences.
     pub steps: Vec<Step>,
     /// For a fused operation: multiplying and adding one after the other.
@@ -100,12 +100,12 @@ const OPERATIONS: [(&str, &str, Operation); 4] = [
 ];
 
 /// An operation step by step.
-pub(super) fn steps(request: &Request) -> Result<Steps, Error> {
+pub(super) fn steps(request: &ArithmeticRequest) -> Result<Steps, ExplorerError> {
     let (_, formula, operation) = named("operation", &request.operation, &OPERATIONS, |(name, ..)| name)?;
     let arity = operation.arity();
     if request.operands.len() != arity {
         let given = request.operands.len();
-        return Err(Error::Count { what: "operands", given, least: arity, most: arity });
+        return Err(ExplorerError::Count { what: "operands", given, least: arity, most: arity });
     }
     let from = listed(&request.format)?;
     let to = match request.to.as_deref().filter(|name| !name.is_empty()) {
@@ -123,7 +123,7 @@ pub(super) fn steps(request: &Request) -> Result<Steps, Error> {
     let exact = operation.exact(data, arithmetic.semantics).exact;
     let result = operation.evaluate(&codes, &to, &projection, arithmetic);
     let place = rounding::place(exact, &to);
-    let outcome = rounding::Operand { x: exact, flags: Flags::NONE }.became(&to, &projection, result);
+    let outcome = rounding::ExactOperand { x: exact, flags: Flags::NONE }.became(&to, &projection, result);
     let product =
         (operation == Operation::Fma).then(|| Operation::Multiply.exact(data, arithmetic.semantics).exact);
     let steps = sentences(&Told {
@@ -154,7 +154,7 @@ pub(super) fn steps(request: &Request) -> Result<Steps, Error> {
 }
 
 /// An operand as it takes part.
-fn operand(text: &str, from: &Format) -> Result<Shown, Error> {
+fn operand(text: &str, from: &Format) -> Result<Shown, ExplorerError> {
     let typed = Typed::parse(text, from)?;
     let (code, rounded) = match typed {
         Typed::Code(code) => (code, false),
@@ -174,8 +174,8 @@ fn picture(
     exact: Exact,
     to: &Format,
     code: u64,
-    place: &Place,
-) -> Option<Picture> {
+    place: &GridPosition,
+) -> Option<DigitPicture> {
     let mut values: Vec<(&str, Exact)> = match (operation, product) {
         (_, Some(product)) => vec![("x × y", product), ("z", (*z).into())],
         _ => vec![("x", (*x).into()), ("y", (*y).into())],
@@ -205,7 +205,7 @@ fn separate(
     let second = Operation::Add.evaluate(&terms, to, projection, arithmetic);
     let data = [terms[0].datum(), terms[1].datum(), Datum::ZERO];
     let sum = Operation::Add.exact(data, arithmetic.semantics).exact;
-    let became = |x, result| rounding::Operand { x, flags: Flags::NONE }.became(to, projection, result);
+    let became = |x, result| rounding::ExactOperand { x, flags: Flags::NONE }.became(to, projection, result);
     Separate { product: became(product, first), sum: became(sum, second), same: second.value == fused }
 }
 
@@ -217,7 +217,7 @@ struct Told<'a> {
     exact: Exact,
     to: &'a Format,
     projection: &'a Projection,
-    place: &'a Place,
+    place: &'a GridPosition,
     result: smallfloat::Rounded<u64>,
 }
 
@@ -260,8 +260,8 @@ fn both(x: Exact) -> String {
 }
 
 /// Where the exact result lies.
-fn lies(place: &Place) -> String {
-    let named = |code: &Code| format!("{} ({})", code.decimal, code.hex);
+fn lies(place: &GridPosition) -> String {
+    let named = |code: &DecodedCode| format!("{} ({})", code.decimal, code.hex);
     match (&place.below, &place.above) {
         (Some(code), _) if place.exact => format!("it is a value of the format: {}", named(code)),
         (Some(below), Some(above)) => {

@@ -12,7 +12,7 @@ use crate::explorer::number::Value;
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Catalogue {
     /// The named formats, Tesla's configurable ones at the bias of IEEE 754's.
-    pub formats: Vec<Named>,
+    pub formats: Vec<CatalogueEntry>,
     /// The presets' names.
     pub presets: Vec<&'static str>,
     /// The saturation modes' names.
@@ -23,7 +23,7 @@ pub struct Catalogue {
 
 /// A named format.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Named {
+pub struct CatalogueEntry {
     /// The full name.
     pub name: String,
     /// The family: `tesla`, `ml-dtypes`, `ieee`, `p3109`, `minifloat`.
@@ -104,7 +104,7 @@ pub(super) fn catalogue() -> Catalogue {
     Catalogue {
         formats: CATALOGUE
             .iter()
-            .map(|row| Named {
+            .map(|row| CatalogueEntry {
                 name: row.format.to_string(),
                 family: family(row.format.family()),
                 source: row.source,

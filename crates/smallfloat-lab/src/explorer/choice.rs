@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 use smallfloat::{Exact, Format, Preset, Projection, Rounding, Saturation, text};
 
-use crate::explorer::error::{Error, check_length, named};
+use crate::explorer::error::{ExplorerError, check_length, named};
 use crate::explorer::number;
-use crate::explorer::number::{Code, Value};
+use crate::explorer::number::{DecodedCode, Value};
 
 /// How results become codes; what is left out is the format's default.
 #[derive(Clone, PartialEq, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Policy {
+pub struct PolicyChoice {
     /// A preset's name.
     #[serde(default)]
     pub preset: Option<String>,
@@ -33,9 +33,9 @@ pub struct Held {
     pub saturation: &'static str,
 }
 
-impl Policy {
+impl PolicyChoice {
     /// The projection into a format, and its names.
-    pub(super) fn projection(&self, format: &Format) -> Result<(Projection, Held), Error> {
+    pub(super) fn projection(&self, format: &Format) -> Result<(Projection, Held), ExplorerError> {
         let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
         let preset = match given(&self.preset) {
             None => Preset::default_for(format),
@@ -83,7 +83,7 @@ pub enum Reading {
     /// It was read as a code.
     Code {
         /// The code.
-        code: Code,
+        code: DecodedCode,
     },
     /// It was read as a number.
     Value {
@@ -95,14 +95,14 @@ pub enum Reading {
 impl Typed {
     /// Reads a text: `0x39` and `0b0_0111_001` are codes, everything else is a number, and so is
     /// what follows a `=`. A hexadecimal float has a point or a `p`.
-    pub(super) fn parse(text: &str, format: &Format) -> Result<Self, Error> {
+    pub(super) fn parse(text: &str, format: &Format) -> Result<Self, ExplorerError> {
         check_length(text)?;
         let text = text.trim();
         if let Some(value) = text.strip_prefix('=') {
             return Ok(Self::Value(text::parse(value)?));
         }
         let lower = text.to_ascii_lowercase();
-        let not_a_code = || Error::NotACode { text: text.chars().take(80).collect() };
+        let not_a_code = || ExplorerError::NotACode { text: text.chars().take(80).collect() };
         let code = |digits: &str, radix| {
             u64::from_str_radix(&digits.replace('_', ""), radix).map_err(|_| not_a_code())
         };

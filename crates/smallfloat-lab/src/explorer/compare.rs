@@ -6,8 +6,8 @@ use smallfloat::{Datum, Exact, Flags, Format, project};
 
 use crate::explorer::card::Card;
 use crate::explorer::choice::{Reading, Typed};
-use crate::explorer::error::Error;
-use crate::explorer::rounding::Outcome;
+use crate::explorer::error::ExplorerError;
+use crate::explorer::rounding::RoundingOutcome;
 use crate::explorer::{card, format, rounding};
 
 /// The most formats at once.
@@ -16,7 +16,7 @@ pub const MOST_FORMATS: usize = 4;
 /// Formats to compare.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub struct CompareRequest {
     /// One to four names.
     pub formats: Vec<String>,
     /// A number to be rounded into each; a code is one of the first format.
@@ -26,22 +26,22 @@ pub struct Request {
 
 /// Formats side by side.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Comparison {
+pub struct FormatComparison {
     /// The number as it was read.
     pub reading: Option<Reading>,
     /// The formats in the order they were given.
-    pub formats: Vec<Compared>,
+    pub formats: Vec<ComparedFormat>,
 }
 
 /// One of the formats.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Compared {
+pub struct ComparedFormat {
     /// Everything that follows from it.
     pub card: Card,
     /// How densely its positive values lie, from the lowest binade to the highest.
     pub density: Vec<Run>,
     /// Where the number falls under the format's default preset.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<RoundingOutcome>,
 }
 
 /// Binades 2^e ≤ x < 2^(e+1) with the same number of values.
@@ -56,16 +56,16 @@ pub struct Run {
 }
 
 /// Formats side by side.
-pub(super) fn compare(request: &Request) -> Result<Comparison, Error> {
+pub(super) fn compare(request: &CompareRequest) -> Result<FormatComparison, ExplorerError> {
     let formats = some_formats(&request.formats)?;
     let text = request.text.as_deref().filter(|text| !text.trim().is_empty());
     let typed = text.map(|text| Typed::parse(text, &formats[0])).transpose()?;
     let x = typed.map(|typed| typed.exact(&formats[0]));
-    Ok(Comparison {
+    Ok(FormatComparison {
         reading: typed.map(|typed| typed.reading(&formats[0])),
         formats: formats
             .iter()
-            .map(|format| Compared {
+            .map(|format| ComparedFormat {
                 card: card::card(format),
                 density: density(format),
                 outcome: x.map(|x| outcome(x, format)),
@@ -75,17 +75,22 @@ pub(super) fn compare(request: &Request) -> Result<Comparison, Error> {
 }
 
 /// One to four formats by name.
-pub(super) fn some_formats(names: &[String]) -> Result<Vec<Format>, Error> {
+pub(super) fn some_formats(names: &[String]) -> Result<Vec<Format>, ExplorerError> {
     if names.is_empty() || names.len() > MOST_FORMATS {
-        return Err(Error::Count { what: "formats", given: names.len(), least: 1, most: MOST_FORMATS });
+        return Err(ExplorerError::Count {
+            what: "formats",
+            given: names.len(),
+            least: 1,
+            most: MOST_FORMATS,
+        });
     }
     names.iter().map(|name| format(name)).collect()
 }
 
-fn outcome(x: Exact, format: &Format) -> Outcome {
+fn outcome(x: Exact, format: &Format) -> RoundingOutcome {
     let projection = format.default_projection();
     let result = project(x, format, &projection);
-    rounding::Operand { x, flags: Flags::NONE }.became(format, &projection, result)
+    rounding::ExactOperand { x, flags: Flags::NONE }.became(format, &projection, result)
 }
 
 /// How many values each binade has.

@@ -6,7 +6,7 @@ use smallfloat::{Exact, Format, Subnormals};
 
 /// A value's binary digits.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Row {
+pub struct DigitRow {
     /// What it is: `x`, `x × y`, `sum`.
     pub label: String,
     /// Whether it is negative.
@@ -21,13 +21,13 @@ pub struct Row {
 
 /// Rows over the same places.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Picture {
+pub struct DigitPicture {
     /// The power of two of the leftmost place.
     pub top: i32,
     /// The power of two of the rightmost place.
     pub bottom: i32,
     /// The rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<DigitRow>,
     /// The power of two of the last place that the destination keeps at the exact result; none
     /// where its values are not evenly spaced there.
     pub last_kept: Option<i32>,
@@ -37,12 +37,12 @@ pub struct Picture {
 const PLACES: i32 = 64;
 
 /// The digits of a finite value other than zero.
-fn row(label: &str, x: Exact) -> Option<Row> {
+fn row(label: &str, x: Exact) -> Option<DigitRow> {
     let Exact::Finite { negative, significand, exponent, sticky } = x else { return None };
     let leading = significand.checked_ilog2()?;
     let digits = format!("{significand:b}");
     let digits = if sticky { &digits } else { digits.trim_end_matches('0') };
-    Some(Row {
+    Some(DigitRow {
         label: label.into(),
         negative,
         first: exponent.saturating_add_unsigned(leading),
@@ -52,10 +52,10 @@ fn row(label: &str, x: Exact) -> Option<Row> {
 }
 
 /// The rows of values, cut to what can be shown; values without digits have no row.
-pub(super) fn picture(values: &[(&str, Exact)], last_kept: Option<i32>) -> Option<Picture> {
-    let mut rows: Vec<Row> = values.iter().filter_map(|(label, x)| row(label, *x)).collect();
-    let length = |row: &Row| u32::try_from(row.digits.len()).expect("at most 128 digits");
-    let last = |row: &Row| row.first.saturating_sub_unsigned(length(row)) + 1;
+pub(super) fn picture(values: &[(&str, Exact)], last_kept: Option<i32>) -> Option<DigitPicture> {
+    let mut rows: Vec<DigitRow> = values.iter().filter_map(|(label, x)| row(label, *x)).collect();
+    let length = |row: &DigitRow| u32::try_from(row.digits.len()).expect("at most 128 digits");
+    let last = |row: &DigitRow| row.first.saturating_sub_unsigned(length(row)) + 1;
     let top = rows.iter().map(|row| row.first).max()?;
     let bottom = rows.iter().map(last).chain(last_kept).min()?.max(top.saturating_sub(PLACES - 1));
     for row in &mut rows {
@@ -67,7 +67,7 @@ pub(super) fn picture(values: &[(&str, Exact)], last_kept: Option<i32>) -> Optio
             row.more = true;
         }
     }
-    Some(Picture { top, bottom, rows, last_kept: last_kept.filter(|place| *place >= bottom) })
+    Some(DigitPicture { top, bottom, rows, last_kept: last_kept.filter(|place| *place >= bottom) })
 }
 
 /// The power of two of the last place that a format keeps at a value, on its grid continued beyond

@@ -6,7 +6,7 @@ use smallfloat::Format;
 /// them as they are.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum ExplorerError {
     /// A format, a value or a code that is not understood.
     #[error(transparent)]
     Core(Box<smallfloat::Error>),
@@ -91,7 +91,7 @@ pub enum Error {
     },
 }
 
-impl From<smallfloat::Error> for Error {
+impl From<smallfloat::Error> for ExplorerError {
     fn from(error: smallfloat::Error) -> Self {
         Self::Core(Box::new(error))
     }
@@ -102,9 +102,9 @@ impl From<smallfloat::Error> for Error {
 const MOST_CHARACTERS: usize = 20_000;
 
 /// Refuses texts so long that they only cost time.
-pub(super) fn check_length(text: &str) -> Result<(), Error> {
+pub(super) fn check_length(text: &str) -> Result<(), ExplorerError> {
     match text.chars().count() {
-        length if length > MOST_CHARACTERS => Err(Error::TooLong { length, most: MOST_CHARACTERS }),
+        length if length > MOST_CHARACTERS => Err(ExplorerError::TooLong { length, most: MOST_CHARACTERS }),
         _ => Ok(()),
     }
 }
@@ -115,9 +115,9 @@ pub(super) fn named<T: Copy>(
     given: &str,
     list: &[T],
     name: impl Fn(T) -> &'static str,
-) -> Result<T, Error> {
+) -> Result<T, ExplorerError> {
     list.iter().copied().find(|&thing| name(thing).eq_ignore_ascii_case(given)).ok_or_else(|| {
-        Error::Unknown {
+        ExplorerError::Unknown {
             what,
             given: given.chars().take(80).collect(),
             known: list.iter().map(|&thing| name(thing)).collect::<Vec<_>>().join(", "),

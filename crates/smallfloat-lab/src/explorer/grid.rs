@@ -4,12 +4,12 @@ use serde::Serialize;
 use smallfloat::{Datum, Format};
 
 use crate::describe;
-use crate::explorer::error::Error;
+use crate::explorer::error::ExplorerError;
 use crate::explorer::{card, number};
 
 /// A square of codes, or of pages of codes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Grid {
+pub struct CodeGrid {
     /// The format's name.
     pub format: String,
     /// Cells a row.
@@ -19,12 +19,12 @@ pub struct Grid {
     /// The page shown; none for the overview of all pages.
     pub page: Option<u32>,
     /// The cells in the order of their codes.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<CodeCell>,
 }
 
 /// A code, or a page of codes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Cell {
+pub struct CodeCell {
     /// The code, or the first code of the page.
     pub code: u64,
     /// `0x39`; of a page its first digits, `0x39__`.
@@ -44,13 +44,13 @@ pub struct Cell {
 const PAGE_BITS: u32 = 8;
 
 /// The codes of a format, or a page of them.
-pub(super) fn grid(format: &Format, page: Option<u32>) -> Result<Grid, Error> {
+pub(super) fn grid(format: &Format, page: Option<u32>) -> Result<CodeGrid, ExplorerError> {
     let name = format.to_string();
     let width = format.width();
     if width <= PAGE_BITS {
         let columns = 1 << width.div_ceil(2);
         let cells = (0..=format.max_code()).map(|code| cell(format, code)).collect();
-        return Ok(Grid { format: name, columns, pages: 1, page: Some(0), cells });
+        return Ok(CodeGrid { format: name, columns, pages: 1, page: Some(0), cells });
     }
     let pages = 1 << (width - PAGE_BITS);
     let (columns, cells) = match page {
@@ -63,10 +63,10 @@ pub(super) fn grid(format: &Format, page: Option<u32>) -> Result<Grid, Error> {
         }
         Some(page) => {
             let (given, most) = (u64::from(page), u64::from(pages - 1));
-            return Err(Error::Range { what: "page", given, least: 0, most });
+            return Err(ExplorerError::Range { what: "page", given, least: 0, most });
         }
     };
-    Ok(Grid { format: name, columns, pages, page, cells })
+    Ok(CodeGrid { format: name, columns, pages, page, cells })
 }
 
 fn level(format: &Format, datum: Datum) -> Option<f64> {
@@ -77,8 +77,8 @@ fn level(format: &Format, datum: Datum) -> Option<f64> {
     Some(((card::log2(datum) - lo) / (hi - lo).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0))
 }
 
-fn cell(format: &Format, code: u64) -> Cell {
-    Cell {
+fn cell(format: &Format, code: u64) -> CodeCell {
+    CodeCell {
         code,
         label: describe::code(format, code),
         class: number::class(format.classify(code)),
@@ -89,12 +89,12 @@ fn cell(format: &Format, code: u64) -> Cell {
 }
 
 /// A page as one cell.
-fn whole_page(format: &Format, page: u32) -> Cell {
+fn whole_page(format: &Format, page: u32) -> CodeCell {
     let first = u64::from(page) << PAGE_BITS;
     let one = format.classify(first);
     let all_same = (first..first + (1 << PAGE_BITS)).all(|code| format.classify(code) == one);
     let digits = format.hex_digits() - 2;
-    Cell {
+    CodeCell {
         label: format!("0x{page:0digits$x}__"),
         class: if all_same { number::class(one) } else { "mixed" },
         ..cell(format, first)

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use smallfloat::{Datum, Format};
 
 use crate::describe;
-use crate::explorer::error::Error;
+use crate::explorer::error::ExplorerError;
 use crate::explorer::{card, listed, number};
 
 /// Linear or logarithmic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scale {
+pub enum LineScale {
     /// Distances are differences.
     Linear,
     /// Distances are ratios; positive values only.
@@ -28,7 +28,7 @@ pub struct Window {
     /// The format's name.
     pub format: String,
     /// The scale.
-    pub scale: Scale,
+    pub scale: LineScale,
     /// The left end; none for that of the whole line.
     #[serde(default)]
     pub lo: Option<f64>,
@@ -59,7 +59,7 @@ pub struct Tick {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Line {
     /// The scale.
-    pub scale: Scale,
+    pub scale: LineScale,
     /// On the linear scale, places are multiples of 2^unit; 0 on the logarithmic one.
     pub unit: i32,
     /// The ends of the whole line, a little beyond the outermost values.
@@ -76,14 +76,14 @@ pub struct Line {
 
 /// The place of a value.
 #[expect(clippy::cast_precision_loss, reason = "significands of up to 16 bits")]
-fn place(datum: Datum, scale: Scale, unit: i32) -> f64 {
+fn place(datum: Datum, scale: LineScale, unit: i32) -> f64 {
     match (datum, scale) {
-        (Datum::Finite { negative, significand, exponent }, Scale::Linear) => {
+        (Datum::Finite { negative, significand, exponent }, LineScale::Linear) => {
             let magnitude = significand as f64 * 2.0_f64.powi(exponent - unit);
             if negative { -magnitude } else { magnitude }
         }
-        (_, Scale::Log) => card::log2(datum),
-        (_, Scale::Linear) => f64::NAN,
+        (_, LineScale::Log) => card::log2(datum),
+        (_, LineScale::Linear) => f64::NAN,
     }
 }
 
@@ -100,23 +100,23 @@ fn ascending(format: &Format) -> impl Iterator<Item = (u64, Datum)> + '_ {
 }
 
 /// What lies in a window of a format's number line.
-pub(super) fn line(window: &Window) -> Result<Line, Error> {
+pub(super) fn line(window: &Window) -> Result<Line, ExplorerError> {
     let format = listed(&window.format)?;
     if !(1..=MOST).contains(&window.most) {
         let given = u64::from(window.most);
-        return Err(Error::Range { what: "most", given, least: 1, most: u64::from(MOST) });
+        return Err(ExplorerError::Range { what: "most", given, least: 1, most: u64::from(MOST) });
     }
     let scale = window.scale;
     let unit = match scale {
-        Scale::Linear => format.max_finite().exponent_of_leading_bit(),
-        Scale::Log => 0,
+        LineScale::Linear => format.max_finite().exponent_of_leading_bit(),
+        LineScale::Log => 0,
     };
     let whole = whole(&format, scale, unit);
     let (lo, hi) = (window.lo.unwrap_or(whole.0), window.hi.unwrap_or(whole.1));
     if !(lo.is_finite() && hi.is_finite() && lo < hi) {
-        return Err(Error::Window { lo, hi });
+        return Err(ExplorerError::Window { lo, hi });
     }
-    let shown = |datum: Datum| scale == Scale::Linear || !(datum.is_negative() || datum.is_zero());
+    let shown = |datum: Datum| scale == LineScale::Linear || !(datum.is_negative() || datum.is_zero());
     let inside: Vec<(u64, f64)> = ascending(&format)
         .filter(|(_, datum)| shown(*datum))
         .map(|(code, datum)| (code, place(datum, scale, unit)))
@@ -151,15 +151,15 @@ pub(super) fn line(window: &Window) -> Result<Line, Error> {
 }
 
 /// The ends of the whole line, a little beyond the outermost values.
-fn whole(format: &Format, scale: Scale, unit: i32) -> (f64, f64) {
+fn whole(format: &Format, scale: LineScale, unit: i32) -> (f64, f64) {
     let least = match scale {
-        Scale::Linear => format.min_finite(),
-        Scale::Log => format.min_positive(),
+        LineScale::Linear => format.min_finite(),
+        LineScale::Log => format.min_positive(),
     };
     let (lo, hi) = (place(least, scale, unit), place(format.max_finite(), scale, unit));
     let margin = match scale {
-        Scale::Linear => (hi - lo) * 0.03,
-        Scale::Log => ((hi - lo) * 0.03).max(0.5),
+        LineScale::Linear => (hi - lo) * 0.03,
+        LineScale::Log => ((hi - lo) * 0.03).max(0.5),
     };
     (lo - margin, hi + margin)
 }

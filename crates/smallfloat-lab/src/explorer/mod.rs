@@ -21,7 +21,7 @@ pub mod tensor;
 use serde::{Deserialize, Serialize};
 use smallfloat::Format;
 
-pub use error::Error;
+pub use error::ExplorerError;
 
 /// What can be asked. In JSON `{"ask": "format", "name": "e4m3fn"}`.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -51,17 +51,17 @@ pub enum Question {
         page: Option<u32>,
     },
     /// A value on its way into a format, in every rounding mode.
-    Round(rounding::Request),
+    Round(rounding::RoundRequest),
     /// Formats side by side.
-    Compare(compare::Request),
+    Compare(compare::CompareRequest),
     /// An operation step by step.
-    Arithmetic(arithmetic::Request),
+    Arithmetic(arithmetic::ArithmeticRequest),
 }
 
 /// What is answered: the JSON of the kind that was asked for.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(untagged)]
-pub enum Answer {
+pub enum Reply {
     /// To [`Question::Catalogue`].
     Catalogue(card::Catalogue),
     /// To [`Question::Format`].
@@ -71,11 +71,11 @@ pub enum Answer {
     /// To [`Question::Line`].
     Line(line::Line),
     /// To [`Question::Grid`].
-    Grid(grid::Grid),
+    Grid(grid::CodeGrid),
     /// To [`Question::Round`].
-    Round(Box<rounding::Rounded>),
+    Round(Box<rounding::RoundedInModes>),
     /// To [`Question::Compare`].
-    Compare(compare::Comparison),
+    Compare(compare::FormatComparison),
     /// To [`Question::Arithmetic`].
     Arithmetic(Box<arithmetic::Steps>),
 }
@@ -85,30 +85,30 @@ pub enum Answer {
 /// # Errors
 /// Names, codes and values that are not understood, and windows and pages that do not exist; the
 /// message says what would be right.
-pub fn answer(question: &Question) -> Result<Answer, Error> {
+pub fn answer(question: &Question) -> Result<Reply, ExplorerError> {
     Ok(match question {
-        Question::Catalogue => Answer::Catalogue(card::catalogue()),
-        Question::Format { name } => Answer::Format(Box::new(card::card(&format(name)?))),
+        Question::Catalogue => Reply::Catalogue(card::catalogue()),
+        Question::Format { name } => Reply::Format(Box::new(card::card(&format(name)?))),
         Question::Code { format: name, code } => {
             let format = format(name)?;
-            Answer::Code(Box::new(number::neighbourhood(&format, format.check_code(*code)?)))
+            Reply::Code(Box::new(number::neighbourhood(&format, format.check_code(*code)?)))
         }
-        Question::Line(window) => Answer::Line(line::line(window)?),
-        Question::Grid { format: name, page } => Answer::Grid(grid::grid(&listed(name)?, *page)?),
-        Question::Round(request) => Answer::Round(Box::new(rounding::round(request)?)),
-        Question::Compare(request) => Answer::Compare(compare::compare(request)?),
-        Question::Arithmetic(request) => Answer::Arithmetic(Box::new(arithmetic::steps(request)?)),
+        Question::Line(window) => Reply::Line(line::line(window)?),
+        Question::Grid { format: name, page } => Reply::Grid(grid::grid(&listed(name)?, *page)?),
+        Question::Round(request) => Reply::Round(Box::new(rounding::round(request)?)),
+        Question::Compare(request) => Reply::Compare(compare::compare(request)?),
+        Question::Arithmetic(request) => Reply::Arithmetic(Box::new(arithmetic::steps(request)?)),
     })
 }
 
 /// A format by name.
-fn format(name: &str) -> Result<Format, Error> {
+fn format(name: &str) -> Result<Format, ExplorerError> {
     error::check_length(name)?;
     Ok(name.parse()?)
 }
 
 /// A format by name whose codes can be listed.
-fn listed(name: &str) -> Result<Format, Error> {
+fn listed(name: &str) -> Result<Format, ExplorerError> {
     let format = format(name)?;
-    if format.is_wide() { Err(Error::TooWide { format }) } else { Ok(format) }
+    if format.is_wide() { Err(ExplorerError::TooWide { format }) } else { Ok(format) }
 }

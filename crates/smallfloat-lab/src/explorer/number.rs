@@ -44,7 +44,7 @@ impl Value {
 
 /// A code and what it means.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Code {
+pub struct DecodedCode {
     /// The code as a number.
     pub code: u64,
     /// `0x39`.
@@ -69,7 +69,7 @@ pub struct Neighbourhood {
     /// The format's name.
     pub format: String,
     /// The code.
-    pub at: Code,
+    pub at: DecodedCode,
     /// The exponent field.
     pub exponent_field: u64,
     /// The trailing significand field.
@@ -77,9 +77,9 @@ pub struct Neighbourhood {
     /// How the fields spell the value: `2^(7−7) × 1.001b`.
     pub formula: Option<String>,
     /// The next lower value.
-    pub below: Option<Code>,
+    pub below: Option<DecodedCode>,
     /// The next higher value.
-    pub above: Option<Code>,
+    pub above: Option<DecodedCode>,
     /// How far it is to the lower one, if that is finite.
     pub gap_below: Option<Value>,
     /// How far it is to the higher one, if that is finite.
@@ -98,9 +98,9 @@ pub(super) const fn class(class: Class) -> &'static str {
 }
 
 /// What a code means.
-pub(super) fn code(format: &Format, code: u64) -> Code {
+pub(super) fn code(format: &Format, code: u64) -> DecodedCode {
     let datum = format.decode(code);
-    Code {
+    DecodedCode {
         code,
         hex: describe::code(format, code),
         bits: describe::bits(format, code),

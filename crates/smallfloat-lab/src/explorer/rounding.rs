@@ -5,30 +5,30 @@ use serde::{Deserialize, Serialize};
 use smallfloat::{Exact, Flags, Format, Projection, RandomBits, Rounding, project};
 
 use crate::describe;
-use crate::explorer::choice::{Held, Policy, Reading, Typed};
+use crate::explorer::choice::{Held, PolicyChoice, Reading, Typed};
 use crate::explorer::dyadic::Dyadic;
-use crate::explorer::error::Error;
-use crate::explorer::number::{Code, Value};
+use crate::explorer::error::ExplorerError;
+use crate::explorer::number::{DecodedCode, Value};
 use crate::explorer::{format, number};
 
 /// A value, and how it shall be rounded.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub struct RoundRequest {
     /// The format's name.
     pub format: String,
     /// The value: decimal, hexadecimal float, `9p-3`, or a code `0x39`.
     pub text: String,
     /// Range policy; its rounding mode is the one to start from.
     #[serde(default)]
-    pub policy: Policy,
+    pub policy: PolicyChoice,
     /// Random bits of the stochastic modes, 1..=32.
     pub random_bits: u32,
 }
 
 /// Where a value falls.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Rounded {
+pub struct RoundedInModes {
     /// The format's name.
     pub format: String,
     /// What was typed.
@@ -36,20 +36,20 @@ pub struct Rounded {
     /// The policy that holds.
     pub held: Held,
     /// The neighbours.
-    pub place: Place,
+    pub place: GridPosition,
     /// The result of each mode that needs no random bits.
-    pub modes: Vec<Outcome>,
+    pub modes: Vec<RoundingOutcome>,
     /// The results of the stochastic modes.
-    pub stochastic: Vec<Stochastic>,
+    pub stochastic: Vec<StochasticOutcomes>,
 }
 
 /// A value between its neighbours.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Place {
+pub struct GridPosition {
     /// The next lower value; the value itself if the format has it.
-    pub below: Option<Code>,
+    pub below: Option<DecodedCode>,
     /// The next higher value; the value itself if the format has it.
-    pub above: Option<Code>,
+    pub above: Option<DecodedCode>,
     /// Whether it is one of the format's values.
     pub exact: bool,
     /// How far the value lies from the lower neighbour to the higher one, from 0 to 1.
@@ -64,11 +64,11 @@ pub struct Place {
 
 /// The result of one rounding mode.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Outcome {
+pub struct RoundingOutcome {
     /// The mode's name.
     pub mode: &'static str,
     /// The result.
-    pub code: Code,
+    pub code: DecodedCode,
     /// The letters of the flags, `-` for none.
     pub flags: String,
     /// The flags in words.
@@ -81,7 +81,7 @@ pub struct Outcome {
 
 /// The results of a stochastic mode.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Stochastic {
+pub struct StochasticOutcomes {
     /// The mode's name.
     pub mode: &'static str,
     /// N: there are 2^N random words.
@@ -98,20 +98,20 @@ pub struct Chance {
     /// The first of these words.
     pub first: u64,
     /// The result.
-    pub outcome: Outcome,
+    pub outcome: RoundingOutcome,
 }
 
 /// Where a value falls in a format.
-pub(super) fn round(request: &Request) -> Result<Rounded, Error> {
+pub(super) fn round(request: &RoundRequest) -> Result<RoundedInModes, ExplorerError> {
     let to = format(&request.format)?;
     let (projection, held) = request.policy.projection(&to)?;
     if !(1..=32).contains(&request.random_bits) {
         let given = u64::from(request.random_bits);
-        return Err(Error::Range { what: "the number of random bits", given, least: 1, most: 32 });
+        return Err(ExplorerError::Range { what: "the number of random bits", given, least: 1, most: 32 });
     }
     let typed = Typed::parse(&request.text, &to)?;
     let x = typed.exact(&to);
-    let operand = Operand { x, flags: operand_flags(typed, &to) };
+    let operand = ExactOperand { x, flags: operand_flags(typed, &to) };
     let modes = Rounding::DETERMINISTIC
         .iter()
         .map(|&mode| operand.outcome(&to, &projection.with_rounding(mode)))
@@ -120,7 +120,7 @@ pub(super) fn round(request: &Request) -> Result<Rounded, Error> {
         .iter()
         .map(|mode| operand.stochastic(&to, &projection, mode, request.random_bits))
         .collect::<Result<_, _>>()?;
-    Ok(Rounded {
+    Ok(RoundedInModes {
         format: to.to_string(),
         reading: typed.reading(&to),
         held,
@@ -139,7 +139,7 @@ fn operand_flags(typed: Typed, format: &Format) -> Flags {
 }
 
 /// The neighbours of a value.
-pub(super) fn place(x: Exact, format: &Format) -> Place {
+pub(super) fn place(x: Exact, format: &Format) -> GridPosition {
     let itself = has(x, format);
     let (below, above) = match itself {
         Some(code) => (Some(code), Some(code)),
@@ -156,7 +156,7 @@ pub(super) fn place(x: Exact, format: &Format) -> Place {
         let cut = matches!(x, Exact::Finite { sticky: true, .. });
         Some(twice.is_zero() && !cut)
     };
-    Place {
+    GridPosition {
         below: below.map(|code| number::code(format, code)),
         above: above.map(|code| number::code(format, code)),
         exact: itself.is_some(),
@@ -178,14 +178,14 @@ fn has(x: Exact, format: &Format) -> Option<u64> {
 }
 
 /// An exact value and what it raises by itself.
-pub(super) struct Operand {
+pub(super) struct ExactOperand {
     pub(super) x: Exact,
     pub(super) flags: Flags,
 }
 
-impl Operand {
+impl ExactOperand {
     /// Rounds.
-    fn outcome(&self, to: &Format, projection: &Projection) -> Outcome {
+    fn outcome(&self, to: &Format, projection: &Projection) -> RoundingOutcome {
         let result = project(self.x, to, projection);
         self.became(to, projection, smallfloat::Rounded { flags: result.flags | self.flags, ..result })
     }
@@ -196,7 +196,7 @@ impl Operand {
         to: &Format,
         projection: &Projection,
         result: smallfloat::Rounded<u64>,
-    ) -> Outcome {
+    ) -> RoundingOutcome {
         let datum = to.decode(result.value);
         let difference = || Dyadic::of_datum(datum)?.minus(&Dyadic::of(self.x)?);
         let error = difference();
@@ -207,7 +207,7 @@ impl Operand {
             let value = Value::of_dyadic(error);
             if cut { rough(value) } else { value }
         });
-        Outcome {
+        RoundingOutcome {
             mode: projection.rounding.name(),
             code: number::code(to, result.value),
             flags: result.flags.to_string(),
@@ -225,9 +225,10 @@ impl Operand {
         projection: &Projection,
         mode: &impl Fn(RandomBits) -> Rounding,
         bits: u32,
-    ) -> Result<Stochastic, Error> {
-        let with = |word| Ok::<_, Error>(projection.with_rounding(mode(RandomBits::new(bits, word)?)));
-        let code = |word| Ok::<_, Error>(project(self.x, to, &with(word)?).value);
+    ) -> Result<StochasticOutcomes, ExplorerError> {
+        let with =
+            |word| Ok::<_, ExplorerError>(projection.with_rounding(mode(RandomBits::new(bits, word)?)));
+        let code = |word| Ok::<_, ExplorerError>(project(self.x, to, &with(word)?).value);
         let last = (1_u64 << bits) - 1;
         let lowest = code(0)?;
         // The first word whose result is another one.
@@ -244,7 +245,7 @@ impl Operand {
             let outcome = self.outcome(to, &with(other)?);
             results.push(Chance { words: last + 1 - other, first: other, outcome });
         }
-        Ok(Stochastic { mode: with(0)?.rounding.name(), bits, results })
+        Ok(StochasticOutcomes { mode: with(0)?.rounding.name(), bits, results })
     }
 }
 

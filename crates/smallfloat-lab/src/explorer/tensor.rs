@@ -8,7 +8,7 @@ use smallfloat_kernels::{ClassSums, Decoder, Encoder, ErrorSums, EventCounts};
 use smallfloat_tensor::{BiasPolicy, Magnitudes, Source, Stored, TensorView, View};
 
 use crate::explorer::compare::some_formats;
-use crate::explorer::error::Error;
+use crate::explorer::error::ExplorerError;
 
 /// A tensor and formats.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -83,10 +83,10 @@ pub fn overlap(
     bytes: Vec<u8>,
     tensor: Option<&str>,
     formats: &[String],
-) -> Result<Overlap, Error> {
+) -> Result<Overlap, ExplorerError> {
     let formats = some_formats(formats)?;
     if let Some(format) = formats.iter().find(|format| format.is_wide()) {
-        return Err(Error::TooWide { format: *format });
+        return Err(ExplorerError::TooWide { format: *format });
     }
     let view = View::from_source(Source::from_bytes(file, bytes)?)?;
     let numbers = |tensor: &TensorView| !matches!(tensor.stored, Stored::Other);
@@ -97,13 +97,13 @@ pub fn overlap(
         numbers: numbers(tensor),
     });
     let chosen = match tensor.filter(|name| !name.is_empty()) {
-        Some(name) => {
-            view.tensors().iter().find(|tensor| tensor.info.name == name).ok_or_else(|| Error::Unknown {
+        Some(name) => view.tensors().iter().find(|tensor| tensor.info.name == name).ok_or_else(|| {
+            ExplorerError::Unknown {
                 what: "tensor",
                 given: name.chars().take(200).collect(),
                 known: format!("{} in this file", view.tensors().len()),
-            })?
-        }
+            }
+        })?,
         // Of equals the first.
         None => view
             .tensors()
@@ -111,7 +111,7 @@ pub fn overlap(
             .rev()
             .filter(|tensor| numbers(tensor))
             .max_by_key(|tensor| tensor.info.elements())
-            .ok_or_else(|| Error::NoTensor { file: file.into() })?,
+            .ok_or_else(|| ExplorerError::NoTensor { file: file.into() })?,
     };
     let tensors = listed.collect();
     let mut looks = formats.iter().map(Look::new).collect::<Result<Vec<_>, _>>()?;
@@ -161,7 +161,7 @@ struct Look {
 }
 
 impl Look {
-    fn new(format: &Format) -> Result<Self, Error> {
+    fn new(format: &Format) -> Result<Self, ExplorerError> {
         let projection = format.default_projection().with_saturation(Saturation::SatFinite);
         Ok(Self {
             format: *format,
@@ -195,7 +195,7 @@ impl Look {
         }
     }
 
-    fn finish(self) -> Result<Quantized, Error> {
+    fn finish(self) -> Result<Quantized, ExplorerError> {
         let best = match &self.cells {
             None => None,
             Some(cells) => {

@@ -144,14 +144,14 @@ pub(super) fn parameters(function: BlockFunction, formats: &[Format]) -> Vec<Par
 /// A sequence or block operand that was checked: codes with their readers, since what codes mean is
 /// many words.
 #[derive(Clone, Copy)]
-pub(super) struct Operand<'a> {
+pub(super) struct Column<'a> {
     /// A sequence has none.
     pub(super) scale: Option<(u64, &'a Reader)>,
     pub(super) elements: &'a [u64],
     pub(super) reader: &'a Reader,
 }
 
-impl Operand<'_> {
+impl Column<'_> {
     #[inline]
     pub(super) fn scale(&self) -> Read {
         self.scale.map_or(Read::ONE, |(code, reader)| reader.read(code))
@@ -169,7 +169,7 @@ impl Operand<'_> {
 /// The operands of a function of blocks: no function has more than three sequences and blocks, and
 /// a scale for its result.
 struct Operands<'a> {
-    columns: [Operand<'a>; 3],
+    columns: [Column<'a>; 3],
     count: usize,
     scale: Option<(u64, &'a Reader)>,
 }
@@ -252,7 +252,7 @@ impl Specialization {
     /// The arguments of a function of blocks, of which there are as many as parameters.
     fn operands_of<'a>(&'a self, arguments: &[Argument<'a>]) -> Result<Operands<'a>, Error> {
         let mut readers = &self.readers[..];
-        let unused = Operand { scale: None, elements: &[], reader: &readers[0] };
+        let unused = Column { scale: None, elements: &[], reader: &readers[0] };
         let mut operands = Operands { columns: [unused; 3], count: 0, scale: None };
         for (i, (argument, parameter)) in arguments.iter().zip(self.parameters()).enumerate() {
             let (scale, elements, reader) = match (*argument, parameter, readers) {
@@ -280,7 +280,7 @@ impl Specialization {
                 }
             };
             self.check_elements(elements, reader.format(), i + 1)?;
-            operands.columns[operands.count] = Operand { scale, elements, reader };
+            operands.columns[operands.count] = Column { scale, elements, reader };
             operands.count += 1;
         }
         Ok(operands)

@@ -7,7 +7,7 @@
 use crate::cast::signed;
 use crate::format::Format;
 use crate::format::datum::Datum;
-use crate::p3109::block::Operand;
+use crate::p3109::block::Column;
 use crate::projection::exact::Exact;
 use crate::projection::flags::Flags;
 
@@ -15,7 +15,7 @@ use crate::projection::flags::Flags;
 /// finite, where the word may not hold the sum, and for a sum of zero, whose sign is the terms'
 /// matter.
 #[inline]
-pub(super) fn fixed_sum<const N: usize>(factors: &[Operand<'_>; N]) -> Option<(Exact, Flags)> {
+pub(super) fn fixed_sum<const N: usize>(factors: &[Column<'_>; N]) -> Option<(Exact, Flags)> {
     let length = factors[0].elements.len();
     let (mut unit, mut bits) = (0, length.ilog2() + 2);
     let (mut negative, mut significand, mut exponent, mut flags) = (false, 1_u128, 0, Flags::NONE);
@@ -37,7 +37,7 @@ pub(super) fn fixed_sum<const N: usize>(factors: &[Operand<'_>; N]) -> Option<(E
     let mut sum = 0_i128;
     for at in 0..length {
         let (mut minus, mut term, mut place) = (false, 1, -unit);
-        for Operand { elements, reader, .. } in factors {
+        for Column { elements, reader, .. } in factors {
             let read = reader.read(elements[at]);
             let Datum::Finite { negative, significand, exponent } = read.datum else { return None };
             minus ^= negative;
@@ -133,10 +133,10 @@ mod tests {
                     };
                     let (x, y) = (codes(&format), codes(&other));
                     let mut scale = || Some((random(reader.format()), reader));
-                    let x = Operand { scale: scale(), elements: &x, reader: &readers[i] };
-                    let y = Operand { scale: scale(), elements: &y, reader: &readers[at] };
+                    let x = Column { scale: scale(), elements: &x, reader: &readers[i] };
+                    let y = Column { scale: scale(), elements: &y, reader: &readers[at] };
                     let semantics = [Semantics::P3109, Semantics::Ieee][round % 2];
-                    let products = |operand: &Operand<'_>| -> alloc::vec::Vec<Product> {
+                    let products = |operand: &Column<'_>| -> alloc::vec::Vec<Product> {
                         let read = |&code| {
                             Product::new(
                                 operand.scale(),

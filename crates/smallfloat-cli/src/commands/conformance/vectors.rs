@@ -9,7 +9,9 @@ use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 use smallfloat::p3109::{Function, Specialization};
 use smallfloat::{Format, RandomBits, Rounding};
-use smallfloat_conformance::vectors::{FlagSet, Layout, Level, Plan, UnitUnderTest, VectorSet, WriteError};
+use smallfloat_conformance::vectors::{
+    CoverageLevel, FlagSet, LineLayout, UnitUnderTest, VectorPlan, VectorSet, WriteError,
+};
 use smallfloat_tensor::DurableFile;
 
 use crate::arguments::files::check_outputs;
@@ -94,11 +96,11 @@ struct GenArgs {
 
     /// How much is tried: exhaustive, 1 or 2 [default: exhaustive up to 2^24 lines, else 1]
     #[arg(long, value_name = "LEVEL")]
-    level: Option<Level>,
+    level: Option<CoverageLevel>,
 
     /// testfloat, readmemh, csv or jsonl
     #[arg(long, value_name = "LAYOUT", default_value = "testfloat")]
-    layout: Layout,
+    layout: LineLayout,
 
     /// How many random lines [default: 10,000 at level 1, 1,000,000 at level 2]
     #[arg(long, value_name = "N")]
@@ -175,7 +177,7 @@ fn generate(args: &GenArgs, out: &mut Output) -> Result<()> {
         bail!("name what is under test: --op OPERATION, or --from FORMAT --to FORMAT");
     };
     let seed = args.unit.projection.seed.unwrap_or(0);
-    let plan = Plan::new(&unit, args.level, seed, args.random)?;
+    let plan = VectorPlan::new(&unit, args.level, seed, args.random)?;
     let set = VectorSet::new(unit, plan, args.unit.flags);
     let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
     let Some(path) = path else {

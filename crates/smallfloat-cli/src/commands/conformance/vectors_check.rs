@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use smallfloat::formats::BINARY64;
 use smallfloat::{Class, Datum, Exact, Flags, Format, Preset, project};
 use smallfloat_conformance::vectors::{
-    CLASSES, CheckOptions, Field, Hypothesis, Layout, Mismatch, Nearer, Outcome, Report, UnitUnderTest, check,
+    CLASSES, CallOutcome, CheckOptions, Field, Hypothesis, LineLayout, Mismatch, Nearer, Report,
+    UnitUnderTest, check,
 };
 
 use crate::commands::conformance::vectors::UnitArgs;
@@ -48,7 +49,7 @@ pub(super) struct Args {
 
     /// testfloat, readmemh, csv or jsonl [default: as the header or the first line says]
     #[arg(long, value_name = "LAYOUT")]
-    layout: Option<Layout>,
+    layout: Option<LineLayout>,
 
     /// How many differing vectors are explained
     #[arg(long, value_name = "N", default_value_t = 5)]
@@ -224,8 +225,8 @@ fn print_mismatch(report: &Report, mismatch: &Mismatch, out: &mut Output) -> Res
 fn outcome(
     title: &str,
     unit: &UnitUnderTest,
-    outcome: &Outcome,
-    right: Option<&Outcome>,
+    outcome: &CallOutcome,
+    right: Option<&CallOutcome>,
     mask: Flags,
     out: &mut Output,
 ) -> Result<()> {
@@ -328,7 +329,7 @@ fn to_json(report: &Report, passes: bool) -> Value {
             })
             .collect()
     };
-    let outcome = |outcome: &Outcome| {
+    let outcome = |outcome: &CallOutcome| {
         let flags = (outcome.flags & report.flags.mask()).to_string();
         json!({ "results": codes(unit.results(), outcome.results()), "flags": flags })
     };
