@@ -1,5 +1,5 @@
-//! [`Runs`]: a monotone function into a small format, as runs of operands with one result each. The runs' ends are found by
-//! bisection.
+//! [`Runs`]: a monotone function into a small format, as runs of operands with one result each. The
+//! runs' ends are found by bisection.
 
 use smallfloat::{Datum, Format, NegativeRule, Projection};
 
@@ -36,7 +36,7 @@ const MONOTONE: [&str; 25] = [
     "ArcTanh",
 ];
 
-/// Has the operation, rounded into a format, runs: at most 16 bits, monotone?
+/// Returns whether the operation, rounded into a format, has runs: at most 16 bits, monotone.
 pub(crate) fn is_monotone(name: &str, to: &Format, projection: &Projection) -> bool {
     // The magnitude of a negative result falls where the result rises.
     let keeps_order = projection.unrepresentable.negative != NegativeRule::Magnitude

@@ -71,7 +71,7 @@ pub enum Spot {
 }
 
 impl Spot {
-    /// The same with this sign.
+    /// Returns the spot with this sign.
     #[must_use]
     pub fn with_sign(self, negative: bool) -> Self {
         match self {

@@ -1,4 +1,5 @@
-//! Sweeps of wide inputs through the kernels, as rows of comma-separated values (`just verification sweeps`).
+//! Sweeps of wide inputs through the kernels, as rows of comma-separated values
+//! (`just verification sweeps`).
 //!
 //! `sweeps [PART…] [--levels portable,avx2] [--format NAME]…`: the parts are `nearest` (all 2^32
 //! f32 inputs into every named format of at most 8 bits and the 16-bit ones, each with its default

@@ -72,7 +72,7 @@ pub fn oracle_by_name(name: &str) -> Option<oracle::OracleFormat> {
     })
 }
 
-/// The same rounding mode in the oracle, random bits included.
+/// Returns the rounding mode in the oracle, random bits included.
 ///
 /// # Panics
 /// For a mode that this crate does not know yet.
@@ -92,7 +92,7 @@ pub fn oracle_rounding(rounding: Rounding) -> oracle::Rounding {
     }
 }
 
-/// The same policy in the oracle, part by part.
+/// Returns the policy in the oracle, part by part.
 ///
 /// # Panics
 /// For a saturation mode that this crate does not know yet.

@@ -2,7 +2,7 @@
 //! arithmetic (`smallfloat_oracle::blocks`), each element rounded once by the oracle's own table.
 //!
 //! Exhaustive for formats of 3 and 4 bits; random with special values and mixed formats up to 16
-//! bits, every rounding and saturation mode, a random word an element where the rounding is
+//! bits, every rounding and saturation mode, a random word per element where the rounding is
 //! stochastic. The exact values of transcendental functions are the scalar ones, which
 //! `transcendental.rs` holds against MPFR and Arb.
 //!

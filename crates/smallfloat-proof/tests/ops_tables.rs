@@ -172,7 +172,7 @@ const UNARY: [(&str, &str, &str); 5] = [
 /// Operations of three operands, defined below by the others.
 const TERNARY: [&str; 3] = ["FMA", "FAA", "Clamp"];
 
-/// The same operation with the letters −0 and NaN of either sign.
+/// Returns the operation with the letters −0 and NaN of either sign.
 fn is_same(name: &str, expected: char, value: u64) -> bool {
     let wanted = letter(name, expected);
     // IEEE 754 leaves the sign of a NaN open.

@@ -455,7 +455,7 @@ fn rounding_precedes_the_range_check() {
     }
 }
 
-/// SHA-256 over one line a code: hexadecimal code, then the exact value as
+/// SHA-256 over one line per code: hexadecimal code, then the exact value as
 /// `[-]<odd integer>p<exponent of two>`.
 fn digest(f: &Format) -> String {
     let digits = f.width().div_ceil(4) as usize;

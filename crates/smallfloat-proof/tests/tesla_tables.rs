@@ -272,7 +272,7 @@ fn table_4_every_row() {
     }
 }
 
-/// The same inputs where the gradual reading of the denormals differs: cfloat8_1_4_3, bias 7.
+/// Inputs where the gradual reading of the denormals differs: cfloat8_1_4_3, bias 7.
 #[test]
 fn table_4_rows_that_differ_with_gradual_denormals() {
     let gradual = format("cfloat8_1_4_3:bias=7,subnormals=gradual");

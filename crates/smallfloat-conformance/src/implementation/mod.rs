@@ -222,7 +222,7 @@ impl Implementation {
         }
     }
 
-    /// Is twice the magnitude at least the smallest normal value?
+    /// Returns whether twice the magnitude is at least the smallest normal value.
     fn is_nearer_to_normal(&self, magnitude: u64) -> bool {
         let twice = match self.result.decode(magnitude) {
             Datum::Finite { negative, significand, exponent } => {

@@ -1,4 +1,5 @@
-//! [`ValueLine`]: the finite values of a format in a row, so that steps between two of them can be counted.
+//! [`ValueLine`]: the finite values of a format in a row, so that steps between two of them can be
+//! counted.
 
 use smallfloat::{Datum, Format, Subnormals};
 

@@ -90,7 +90,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Are there as many vectors as the header says?
+    /// Returns whether there are as many vectors as the header says.
     pub fn is_complete(&self) -> bool {
         self.header.lines.is_none_or(|lines| lines == self.vectors)
     }
@@ -101,7 +101,7 @@ impl Report {
         self.header.sha256.as_ref().is_none_or(|digest| *digest == self.sha256)
     }
 
-    /// Is everything right and complete?
+    /// Returns whether everything is right and complete.
     pub fn passes(&self) -> bool {
         self.mismatches == 0 && self.is_complete() && self.has_digest()
     }

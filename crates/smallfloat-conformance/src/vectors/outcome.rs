@@ -41,7 +41,7 @@ impl CallOutcome {
         }
     }
 
-    /// The same results with other flags.
+    /// Returns these results with other flags.
     #[must_use]
     pub fn with_flags(self, flags: Flags) -> Self {
         Self { flags, ..self }

@@ -28,7 +28,7 @@ impl Weighted {
     }
 
     /// The operands of as many lines as there is room for, from line `first` on. A field's words
-    /// are its number's stream of Philox, a block a line.
+    /// are its number's stream of Philox, one block per line.
     ///
     /// A quarter each: any code; any exponent with a significand of long runs of equal bits
     /// (TestFloat's weighting); an interesting code; a value whose exponent is near the first

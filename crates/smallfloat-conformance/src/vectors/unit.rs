@@ -126,7 +126,7 @@ impl UnitUnderTest {
         Self::new(operation.with_projections(&[projection])?, Some(preset))
     }
 
-    /// The same operation under another rounding or saturation mode, or a preset, where one is
+    /// Returns this operation under another rounding or saturation mode, or a preset, where one is
     /// given.
     ///
     /// # Errors
@@ -229,7 +229,7 @@ impl UnitUnderTest {
         self.operands.iter().rev().take_while(|field| field.format.is_none()).count()
     }
 
-    /// Is one of the formats Tesla's? These have four flags.
+    /// Returns whether one of the formats is Tesla's. These have four flags.
     pub fn is_tesla(&self) -> bool {
         self.operation.formats().iter().any(|format| format.family() == Family::Tesla)
     }

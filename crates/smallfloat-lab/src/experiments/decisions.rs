@@ -99,7 +99,7 @@ fn has_middle_bias(format: &Format) -> bool {
     format.bias() == 1 << (format.exponent_bits() - 1)
 }
 
-/// The same questions about any formats, and what lies behind the answers.
+/// The questions about any formats, and what lies behind the answers.
 fn of_formats(formats: &[Format]) -> FindingsTable {
     let mut table = FindingsTable::new(
         "Behind the answers",

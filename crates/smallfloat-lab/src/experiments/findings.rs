@@ -233,7 +233,7 @@ pub struct Series {
 pub enum Mark {
     /// A line through the points.
     Line,
-    /// The same in dashes, for what others are compared with.
+    /// A line in dashes, for what others are compared with.
     Dashes,
     /// A dot at each point.
     Dots,

@@ -51,7 +51,7 @@ pub struct Step {
     pub text: String,
 }
 
-/// The same with a rounding of its own for the product.
+/// A fused operation computed with a rounding of its own for the product.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Separate {
     /// The rounded product.

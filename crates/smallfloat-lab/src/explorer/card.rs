@@ -57,11 +57,11 @@ pub struct Card {
     pub signed: bool,
     /// Which codes are not numbers, by name.
     pub specials: &'static str,
-    /// The same in words.
+    /// Which codes are not numbers, in words.
     pub specials_rule: &'static str,
     /// The reading of exponent field 0, by name.
     pub subnormals: &'static str,
-    /// The same in words.
+    /// The reading of exponent field 0, in words.
     pub subnormals_rule: String,
     /// The readings that may be chosen.
     pub subnormals_choice: Vec<&'static str>,

@@ -1,4 +1,5 @@
-//! [`Dyadic`]: differences and ratios of exact values, which neither a code nor an `f64` can always hold.
+//! [`Dyadic`]: differences and ratios of exact values, which neither a code nor an `f64` can always
+//! hold.
 
 use num_bigint::{BigInt, BigUint, Sign};
 use smallfloat::formats::BINARY64;
