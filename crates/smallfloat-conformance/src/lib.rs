@@ -13,6 +13,7 @@ mod error;
 pub mod implementation;
 pub mod kappa;
 mod monotone;
+mod named;
 pub mod vectors;
 
 pub use error::Error;

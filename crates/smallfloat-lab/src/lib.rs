@@ -13,5 +13,6 @@ pub mod describe;
 mod error;
 pub mod experiments;
 pub mod explorer;
+mod named;
 
 pub use error::Error;

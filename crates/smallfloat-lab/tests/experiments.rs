@@ -11,7 +11,7 @@ use smallfloat_lab::experiments::{
 };
 
 fn run(name: &str, options: &ExperimentOptions) -> Findings {
-    let found = Experiment::named(name).and_then(|experiment| experiment.run(options));
+    let found = name.parse::<&Experiment>().and_then(|experiment| experiment.run(options));
     found.unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
@@ -364,7 +364,7 @@ fn findings_do_not_depend_on_threads() {
 #[test]
 fn what_means_nothing_is_refused() {
     let refused = |name: &str, options: ExperimentOptions| {
-        let error = Experiment::named(name).and_then(|experiment| experiment.run(&options));
+        let error = name.parse::<&Experiment>().and_then(|experiment| experiment.run(&options));
         error.expect_err("it is refused").to_string()
     };
     let text = refused("subnormals", ExperimentOptions { seed: Some(1), ..ExperimentOptions::default() });
@@ -390,6 +390,6 @@ fn what_means_nothing_is_refused() {
         ExperimentOptions { input: Some("no/such/file.npy".into()), ..ExperimentOptions::default() },
     );
     assert!(text.contains("no/such/file.npy"), "{text}");
-    assert!(matches!(Experiment::named("dot"), Err(Error::NoSuchExperiment { .. })));
+    assert!(matches!("dot".parse::<&Experiment>(), Err(Error::NoSuchExperiment { .. })));
     assert!(EXPERIMENTS.len() == 12 && "binary8p4se".parse::<Format>().is_ok());
 }

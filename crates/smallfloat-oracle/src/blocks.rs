@@ -66,7 +66,7 @@ pub fn quotient(x: &Exact, scale: &Exact) -> Exact {
 /// # Panics
 /// If an operand is a root.
 pub fn largest_finite(values: &[Exact]) -> Exact {
-    let maximum = Extremum::from_name("MaximumFinite").expect("a name of the draft");
+    let maximum = Extremum::MAXIMUM_FINITE;
     values.iter().map(selection::absolute).fold(Exact::NAN, |largest, x| maximum.choose(&largest, &x).clone())
 }
 
@@ -103,7 +103,7 @@ pub fn algebraic(operation: &str, operands: &[Exact]) -> Option<Exact> {
     let operands: Vec<Exact> = operands.iter().map(unsigned_zero).collect();
     let at = |i: usize| &operands[i];
     let value = |outcome: Outcome| outcome.0;
-    if let Some(which) = Extremum::from_name(operation) {
+    if let Ok(which) = operation.parse::<Extremum>() {
         return Some(which.choose(at(0), at(1)).clone());
     }
     Some(match operation {

@@ -1,6 +1,8 @@
 //! Operations that choose among their operands: minima and maxima, clamp, comparison, sign.
 
 use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
 
 use crate::ops::Semantics;
 use crate::{Exact, Rational, Real};
@@ -27,22 +29,45 @@ pub struct Extremum {
     pub losers: Losers,
 }
 
+impl fmt::Display for Extremum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = Self::NAMED.iter().find(|(_, extremum)| extremum == self);
+        f.pad(named.map_or("an extremum that no standard has", |(name, _)| *name))
+    }
+}
+
+/// By the standards' name, as in `MinimumMagnitudeNumber`; the error lists the names.
+impl FromStr for Extremum {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let named = Self::NAMED.iter().find(|(name, _)| *name == text);
+        named.map(|(_, extremum)| *extremum).ok_or_else(|| {
+            format!("`{text}` is no extremum, expected {}", Self::NAMED.map(|(name, _)| name).join(", "))
+        })
+    }
+}
+
 impl Extremum {
-    /// By the standards' name, as in `MinimumMagnitudeNumber`.
-    pub fn from_name(name: &str) -> Option<Self> {
-        let (maximum, rest) = match name.strip_prefix("Maximum") {
-            Some(rest) => (true, rest),
-            None => (false, name.strip_prefix("Minimum")?),
-        };
-        let (magnitude, losers) = match rest {
-            "" => (false, Losers::None),
-            "Number" => (false, Losers::Nan),
-            "Magnitude" => (true, Losers::None),
-            "MagnitudeNumber" => (true, Losers::Nan),
-            "Finite" => (false, Losers::NanAndInfinity),
-            _ => return None,
-        };
-        Some(Self { maximum, magnitude, losers })
+    /// All ten by the standards' names.
+    pub const NAMED: [(&'static str, Self); 10] = [
+        ("Minimum", Self::new(false, false, Losers::None)),
+        ("Maximum", Self::new(true, false, Losers::None)),
+        ("MinimumNumber", Self::new(false, false, Losers::Nan)),
+        ("MaximumNumber", Self::new(true, false, Losers::Nan)),
+        ("MinimumMagnitude", Self::new(false, true, Losers::None)),
+        ("MaximumMagnitude", Self::new(true, true, Losers::None)),
+        ("MinimumMagnitudeNumber", Self::new(false, true, Losers::Nan)),
+        ("MaximumMagnitudeNumber", Self::new(true, true, Losers::Nan)),
+        ("MinimumFinite", Self::new(false, false, Losers::NanAndInfinity)),
+        ("MaximumFinite", Self::MAXIMUM_FINITE),
+    ];
+
+    /// The one of which ConvertToBlockMaxAbsFinite makes its scale.
+    pub(crate) const MAXIMUM_FINITE: Self = Self::new(true, false, Losers::NanAndInfinity);
+
+    const fn new(maximum: bool, magnitude: bool, losers: Losers) -> Self {
+        Self { maximum, magnitude, losers }
     }
 
     /// Whether the second operand is the result, given the orders of the values (−0 below +0) and

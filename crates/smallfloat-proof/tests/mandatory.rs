@@ -209,7 +209,7 @@ fn minimum(sheets: &[Sheet]) -> Vec<Case> {
             add(operation, Law::Unary(law), &[f], plain(&[f]), Some(f));
         }
         for operation in EXTREMA {
-            let law = Extremum::from_name(operation).expect("a name of the ten");
+            let law = operation.parse().expect("a name of the ten");
             add(operation, Law::Extremum(law), &[f, f], plain(&[f, f]), Some(f));
         }
         for (operation, law) in COMPARISONS {

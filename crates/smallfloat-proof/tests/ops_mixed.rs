@@ -87,7 +87,7 @@ fn exact(
     let quiet = |x: Exact| (x, oracle::Flags::NONE);
     let operands: Vec<Exact> = operands.iter().map(|x| operand(x, semantics)).collect();
     let at = |i: usize| &operands[i];
-    if let Some(kind) = Extremum::from_name(operation.name()) {
+    if let Ok(kind) = operation.name().parse::<Extremum>() {
         return quiet(kind.choose(at(0), at(1)).clone());
     }
     match operation {

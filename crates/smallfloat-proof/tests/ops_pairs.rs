@@ -196,7 +196,7 @@ impl Sheet {
     /// All pairs with x's code in one row.
     fn row(&self, operation: Operation, x: &Item, hows: &[How], wrong: &mut Vec<String>) -> u64 {
         let semantics = oracle_semantics(self.arithmetic.semantics);
-        let extremum = Extremum::from_name(operation.name());
+        let extremum = operation.name().parse::<Extremum>().ok();
         for y in &self.items {
             let nan = x.exact.is_nan() || y.exact.is_nan();
             let mut quiet = false;
@@ -338,7 +338,7 @@ fn arithmetic_of_all_pairs() {
 #[test]
 fn selections_of_all_pairs() {
     let operations: Vec<Operation> = Operation::all()
-        .filter(|o| *o == Operation::CopySign || Extremum::from_name(o.name()).is_some())
+        .filter(|o| *o == Operation::CopySign || o.name().parse::<Extremum>().is_ok())
         .collect();
     assert_eq!(operations.len(), 11);
     check_operations("selections", &operations);

@@ -101,7 +101,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let Some(name) = &args.experiment else { return list(args.json, out) };
-    let experiment = Experiment::named(words::excerpt(name).as_ref())?;
+    let experiment = words::excerpt(name).parse::<&Experiment>()?;
     let outputs = [("--report", args.report.as_deref()), ("--plot", args.plot.as_deref())];
     check_outputs(&outputs, args.input.as_deref(), args.overwrite)?;
     let input = args.input.as_deref().map(Input::open).transpose()?;
@@ -140,7 +140,7 @@ fn write(path: &Path, bytes: &[u8], overwrite: bool) -> Result<()> {
 
 fn list(json: bool, out: &mut Output) -> Result<()> {
     let options =
-        |experiment: &Experiment| experiment.knobs.iter().map(|knob| knob.name()).collect::<Vec<_>>();
+        |experiment: &Experiment| experiment.knobs.iter().map(ToString::to_string).collect::<Vec<_>>();
     if json {
         let row = |e: &Experiment| json!({ "name": e.name, "about": e.about, "options": options(e) });
         serde_json::to_writer_pretty(&mut *out, &EXPERIMENTS.iter().map(row).collect::<Vec<_>>())?;

@@ -7,7 +7,7 @@ use smallfloat::{Datum, Exact, Format, Preset, Projection, Rounding, project};
 
 use crate::error::Error;
 use crate::monotone::{Runs, is_monotone};
-use crate::vectors::plan::CoverageLevel;
+use crate::vectors::level::CoverageLevel;
 use crate::vectors::pools;
 use crate::vectors::unit::{Field, UnitUnderTest};
 

@@ -85,7 +85,7 @@ impl VectorSet {
         let facts = Facts {
             layout,
             flags: self.flags,
-            level: self.plan.level().name(),
+            level: self.plan.level(),
             seed: self.plan.seed(),
             lines: self.plan.lines(),
             models: self.plan.to_string(),

@@ -1,13 +1,14 @@
 //! [`VectorHeader`]: what a vector file says of itself.
 
 use std::fmt::Write as _;
-use std::str::FromStr;
 
 use serde_json::{Map, Value};
 use smallfloat::{Flags, Format, Preset};
 
 use crate::error::Error;
+use crate::named::by_name;
 use crate::vectors::layout::LineLayout;
+use crate::vectors::level::CoverageLevel;
 use crate::vectors::unit::UnitUnderTest;
 
 /// Which flags a file has; the bits of the others are 0 and not compared.
@@ -26,11 +27,6 @@ impl FlagSet {
     pub const NAMED: [(&'static str, Self); 3] =
         [("idou", Self::Idou), ("all", Self::All), ("none", Self::None)];
 
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        Self::NAMED.iter().find(|row| row.1 == self).map_or("", |row| row.0)
-    }
-
     /// The flags themselves.
     pub fn mask(self) -> Flags {
         match self {
@@ -46,14 +42,7 @@ impl FlagSet {
     }
 }
 
-impl FromStr for FlagSet {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let known = Self::NAMED.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
-        known.map(|row| row.1).ok_or_else(|| Error::FlagSet { text: text.to_owned() })
-    }
-}
+by_name!(FlagSet, FlagSet);
 
 /// The first line's words, in every layout.
 pub(super) const TITLE: &str = "smallfloat vectors 1";
@@ -114,7 +103,7 @@ impl VectorHeader {
 pub(super) struct Facts<'a> {
     pub(super) layout: LineLayout,
     pub(super) flags: FlagSet,
-    pub(super) level: &'a str,
+    pub(super) level: CoverageLevel,
     pub(super) seed: u64,
     pub(super) lines: u64,
     pub(super) models: String,
@@ -134,13 +123,13 @@ fn rows(unit: &UnitUnderTest, facts: &Facts<'_>) -> Vec<(&'static str, String)> 
     }
     rows.push(("fields", fields(unit, facts.layout)));
     rows.extend([
-        ("flags", facts.flags.name().to_owned()),
+        ("flags", facts.flags.to_string()),
         (
             "flag bits",
             "0 inexact, 1 underflow, 2 overflow, 3 division by zero, 4 invalid, 5 denormal".to_owned(),
         ),
-        ("layout", facts.layout.name().to_owned()),
-        ("level", facts.level.to_owned()),
+        ("layout", facts.layout.to_string()),
+        ("level", facts.level.to_string()),
         ("models", facts.models.clone()),
         ("seed", facts.seed.to_string()),
         ("lines", facts.lines.to_string()),

@@ -1,11 +1,10 @@
 //! [`LineLayout`]: how vectors stand in a file.
 
 use std::ops::Range;
-use std::str::FromStr;
 
 use smallfloat::Flags;
 
-use crate::error::Error;
+use crate::named::by_name;
 use crate::vectors::outcome::CallOutcome;
 use crate::vectors::unit::UnitUnderTest;
 
@@ -15,7 +14,7 @@ pub enum LineLayout {
     /// As TestFloat writes: operands, results and the flags byte, separated by blanks. `#` starts a
     /// comment.
     TestFloat,
-    /// Verilog's `$readmemh`: one word a line, operands | results | flags from the top bit down,
+    /// Verilog's `$readmemh`: one word per line, operands | results | flags from the top bit down,
     /// each in whole digits. `//` starts a comment.
     ReadMemH,
     /// Columns with a title each, numbers with `0x`. `#` starts a comment.
@@ -33,11 +32,6 @@ impl LineLayout {
         ("jsonl", Self::JsonLines),
     ];
 
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        Self::NAMED.iter().find(|row| row.1 == self).map_or("", |row| row.0)
-    }
-
     /// What starts a comment; JSON has none.
     pub(super) fn comment(self) -> &'static str {
         match self {
@@ -47,14 +41,7 @@ impl LineLayout {
     }
 }
 
-impl FromStr for LineLayout {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let known = Self::NAMED.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
-        known.map(|row| row.1).ok_or_else(|| Error::Layout { text: text.to_owned() })
-    }
-}
+by_name!(LineLayout, Layout);
 
 /// The lowest eight hexadecimal digits of a number as text: its nibbles spread over bytes, then all
 /// made digits at once.

@@ -3,6 +3,8 @@
 //! Each is computed as the mistaken unit would compute it, so it can be compared with what was
 //! given; the kinds are those that projects of the field have shipped.
 
+use std::fmt;
+
 use smallfloat::ops::{Operand, Operation, OperationOptions};
 use smallfloat::{Class, Exact, Flags, Format, Preset, Projection, Rounded, project};
 
@@ -68,6 +70,13 @@ pub(super) enum FlagMistake {
     InvalidIsInexact,
 }
 
+/// Says what is wrong, as a sentence without its full stop.
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.name)
+    }
+}
+
 impl Mistake {
     pub(super) fn new(name: impl Into<String>, kind: MistakeKind) -> Self {
         Self { name: name.into(), kind, preset: None }
@@ -75,11 +84,6 @@ impl Mistake {
 
     pub(super) fn unit(name: impl Into<String>, unit: UnitUnderTest) -> Self {
         Self::new(name, MistakeKind::UnitUnderTest(Box::new(unit)))
-    }
-
-    /// What is wrong, as a sentence without its full stop.
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     /// Returns whether it only tells what is seen, not how it came about.

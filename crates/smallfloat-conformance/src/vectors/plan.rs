@@ -2,43 +2,12 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::str::FromStr;
 
 use crate::error::Error;
+use crate::vectors::level::CoverageLevel;
 use crate::vectors::random::Weighted;
 use crate::vectors::unit::{Field, UnitUnderTest};
 use crate::vectors::{directed, pools};
-
-/// How much is tried.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CoverageLevel {
-    /// Every combination of operands, up to 2^32.
-    Exhaustive,
-    /// Boundaries and 10,000 weighted random lines: some 10^5 lines, as TestFloat's level 1 a quick
-    /// look.
-    One,
-    /// More of both: some 10^6 lines.
-    Two,
-}
-
-impl CoverageLevel {
-    const NAMED: [(&'static str, Self); 3] =
-        [("exhaustive", Self::Exhaustive), ("1", Self::One), ("2", Self::Two)];
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        Self::NAMED.iter().find(|row| row.1 == self).map_or("", |row| row.0)
-    }
-}
-
-impl FromStr for CoverageLevel {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let known = Self::NAMED.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
-        known.map(|row| row.1).ok_or_else(|| Error::Level { text: text.to_owned() })
-    }
-}
 
 /// Operand bits, random words included, that are tried exhaustively unless a level is given.
 const EXHAUSTIVE_BITS: u32 = 24;

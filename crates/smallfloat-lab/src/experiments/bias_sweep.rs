@@ -39,7 +39,7 @@ pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     let mut series = Vec::new();
     for role in &roles {
         let mut table = FindingsTable::new(
-            format!("{}, mean SQNR in dB over the tensors of {source}", role.name()),
+            format!("{role}, mean SQNR in dB over the tensors of {source}"),
             [
                 "format",
                 "best biases",
@@ -59,7 +59,7 @@ pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
             if place % 2 == 0 || !options.formats.is_empty() {
                 let points =
                     BIASES.zip(&sweep.means).map(|(bias, mean)| [f64::from(bias), *mean]).collect::<Vec<_>>();
-                series.push(Series::new(format!("{}, {spec}", role.name()), Mark::Line, points));
+                series.push(Series::new(format!("{role}, {spec}"), Mark::Line, points));
             }
         }
         findings.tables.push(table);

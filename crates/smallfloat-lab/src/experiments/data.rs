@@ -8,6 +8,7 @@ use smallfloat_kernels::{bf16, f16};
 use smallfloat_tensor::{Dtype, Source};
 
 use crate::error::Error;
+use crate::named::by_name;
 
 /// Independent random numbers: Philox4x32-10 with the seed as key; each purpose has a stream of its
 /// own. The same on every machine.
@@ -63,16 +64,16 @@ pub enum Role {
 }
 
 impl Role {
-    /// The name in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Weights => "weights",
-            Self::Activations => "activations",
-            Self::Gradients => "gradients",
-            Self::File => "file",
-        }
-    }
+    /// All roles by their names in tables.
+    pub const NAMED: [(&'static str, Self); 4] = [
+        ("weights", Self::Weights),
+        ("activations", Self::Activations),
+        ("gradients", Self::Gradients),
+        ("file", Self::File),
+    ];
 }
+
+by_name!(Role, "role");
 
 /// A named tensor in `f64`.
 #[derive(Clone, PartialEq, Debug)]
@@ -116,7 +117,7 @@ pub fn sample(seed: u64) -> Vec<Tensor> {
         for layer in 0..LAYERS {
             let random = Random::new(seed, stream << 32 | layer);
             let values = (0..ROWS * ROW as u64).map(|i| element(role, layer, &random, i)).collect();
-            let name = format!("layers.{layer}.{}", role.name());
+            let name = format!("layers.{layer}.{role}");
             tensors.push(Tensor { name, role, row: ROW, values });
         }
     }

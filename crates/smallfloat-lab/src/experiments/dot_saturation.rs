@@ -127,7 +127,7 @@ fn talk(format: &Format, accumulator: &Format, tree: Option<Tree>) -> FindingsTa
     ];
     let is_talks = f.to_f64() == Some(224.0) && *accumulator == BINARY16;
     let mut columns: Vec<String> = vec![format!("f = {}", float(f))];
-    columns.extend(Overflow::ALL.map(|rule| rule.name().to_owned()));
+    columns.extend(Overflow::ALL.map(|rule| rule.to_string()));
     if is_talks {
         columns.push("the talk prints".into());
     }

@@ -9,7 +9,7 @@
 //! ```
 //! use smallfloat_lab::experiments::{Experiment, ExperimentOptions};
 //!
-//! let findings = Experiment::named("subnormals")?.run(&ExperimentOptions::default())?;
+//! let findings = "subnormals".parse::<&Experiment>()?.run(&ExperimentOptions::default())?;
 //! assert!(!findings.tables.is_empty());
 //! # Ok::<(), smallfloat_lab::Error>(())
 //! ```
@@ -32,12 +32,15 @@ mod tree;
 mod underflow;
 mod unit;
 
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use findings::row;
 use smallfloat::{Format, FormatSpec};
 
 use crate::error::Error;
+use crate::named::by_name;
 
 pub use data::{Random, Role, Tensor, read, sample};
 pub use findings::{Axis, AxisScale, Cell, Findings, FindingsTable, Mark, Plot, Series, special};
@@ -70,22 +73,26 @@ pub enum ExperimentOption {
 }
 
 impl ExperimentOption {
-    /// The option's name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Format => "--format",
-            Self::Accumulator => "--accumulator",
-            Self::Input => "--input",
-            Self::Seed => "--seed",
-            Self::Length => "--length",
-            Self::Trials => "--trials",
-            Self::Tree => "--tree",
-            Self::Order => "--order",
-            Self::Temperature => "--temperature",
-            Self::Update => "--update",
-        }
+    /// All options by their names on the command line.
+    pub const NAMED: [(&'static str, Self); 10] = [
+        ("--format", Self::Format),
+        ("--accumulator", Self::Accumulator),
+        ("--input", Self::Input),
+        ("--seed", Self::Seed),
+        ("--length", Self::Length),
+        ("--trials", Self::Trials),
+        ("--tree", Self::Tree),
+        ("--order", Self::Order),
+        ("--temperature", Self::Temperature),
+        ("--update", Self::Update),
+    ];
+
+    fn name(self) -> &'static str {
+        Self::NAMED.iter().find(|(_, option)| *option == self).expect("every option has a name").0
     }
 }
+
+by_name!(ExperimentOption, "option");
 
 /// What an experiment is run with; what is left out has a default of the experiment's.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -237,17 +244,6 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// The experiment of this name.
-    ///
-    /// # Errors
-    /// A name that no experiment has; the error lists all names.
-    pub fn named(name: &str) -> Result<&'static Self, Error> {
-        EXPERIMENTS.iter().find(|experiment| experiment.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
-            let names: Vec<_> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
-            Error::NoSuchExperiment { name: name.to_owned(), names: names.join(", ") }
-        })
-    }
-
     /// Runs the experiment.
     ///
     /// # Errors
@@ -256,7 +252,7 @@ impl Experiment {
     pub fn run(&self, options: &ExperimentOptions) -> Result<Findings, Error> {
         options.check()?;
         if let Some(knob) = options.given().find(|knob| !self.knobs.contains(knob)) {
-            let names: Vec<_> = self.knobs.iter().map(|knob| knob.name()).collect();
+            let names: Vec<_> = self.knobs.iter().map(ToString::to_string).collect();
             return Err(Error::NotTaken {
                 experiment: self.name,
                 option: knob.name(),
@@ -264,6 +260,24 @@ impl Experiment {
             });
         }
         (self.run)(options)
+    }
+}
+
+impl fmt::Display for Experiment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name)
+    }
+}
+
+/// The experiment of a name; the error lists all names.
+impl FromStr for &'static Experiment {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        EXPERIMENTS.iter().find(|experiment| experiment.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+            let names: Vec<_> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
+            Error::NoSuchExperiment { name: name.to_owned(), names: names.join(", ") }
+        })
     }
 }
 

@@ -15,6 +15,7 @@ use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Pl
 use crate::experiments::survey::{Scaling, codes};
 use crate::experiments::unit::{ArithmeticUnit, Overflow};
 use crate::experiments::{ExperimentOptions, row};
+use crate::named::by_name;
 
 const FORMATS: [&str; 4] = ["binary8p3se", "binary8p4se", "e5m2", "e4m3fn"];
 
@@ -29,13 +30,7 @@ enum Rule {
 impl Rule {
     const ALL: [Self; 3] = [Self::Keep, Self::Zero, Self::Nan];
 
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Keep => "keep",
-            Self::Zero => "zero",
-            Self::Nan => "NaN",
-        }
-    }
+    const NAMED: [(&'static str, Self); 3] = [("keep", Self::Keep), ("zero", Self::Zero), ("NaN", Self::Nan)];
 
     fn apply(self, x: Datum) -> Datum {
         match (self, x.is_zero() && x.is_negative()) {
@@ -45,6 +40,8 @@ impl Rule {
         }
     }
 }
+
+by_name!(Rule);
 
 pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     let formats = options.formats_or(&FORMATS)?;
@@ -76,7 +73,7 @@ pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
             }
             table.rows.push(row![
                 format.to_string(),
-                scaling.name(),
+                scaling.to_string(),
                 count.elements,
                 count.before,
                 if format.has_negative_zero() { Cell::Count(count.nans) } else { Cell::from("no −0") },
@@ -90,7 +87,7 @@ pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     findings.tables.push(table);
     let names = Scaling::ALL
         .iter()
-        .flat_map(|scaling| ["elements", "rows"].map(|what| format!("{what}, scale: {}", scaling.name())));
+        .flat_map(|scaling| ["elements", "rows"].map(|what| format!("{what}, scale: {scaling}")));
     findings.plots.push(Plot {
         title: format!("NaNs where −0 becomes NaN, {source}"),
         x: Axis::categories("format", &formats),
@@ -131,7 +128,7 @@ fn reciprocals() -> FindingsTable {
             };
             let once = recip(Datum::Infinite { negative: true });
             let name = |x: Datum| if x.is_zero() && x.is_negative() { "-0".into() } else { x.to_string() };
-            table.rows.push(row![rule.name(), division, name(once), name(recip(once))]);
+            table.rows.push(row![rule.to_string(), division, name(once), name(recip(once))]);
         }
     }
     table

@@ -34,7 +34,7 @@ pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     for role in &roles {
         let chosen: Vec<&Tensor> = tensors.iter().filter(|tensor| tensor.role == *role).collect();
         let mut table = FindingsTable::new(
-            format!("{}, mean SQNR in dB over {} tensors of {source}", role.name(), chosen.len()),
+            format!("{role}, mean SQNR in dB over {} tensors of {source}", chosen.len()),
             ["format", "range, binades", "own scale", "one scale", "worst at one scale", "no scale"],
         );
         let mut curves: [Vec<[f64; 2]>; SCALES.len()] = Default::default();
@@ -61,7 +61,7 @@ pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
                 .map(|(row, p)| (row, p[1]))
             {
                 best.rows.push(vec![
-                    role.name().into(),
+                    role.to_string().into(),
                     (*scale).into(),
                     row[0].clone(),
                     Cell::Measured(ratio),
@@ -72,7 +72,7 @@ pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
         lines.extend(curves);
     }
     findings.tables.push(best);
-    let names_of = roles.iter().flat_map(|role| SCALES.map(|scale| format!("{}, {scale}", role.name())));
+    let names_of = roles.iter().flat_map(|role| SCALES.map(|scale| format!("{role}, {scale}")));
     let curves = names_of.zip(lines).filter(|(name, _)| !name.ends_with(SCALES[1]));
     findings.plots.push(Plot {
         title: format!("Mean SQNR of 8-bit formats by precision, {source}"),

@@ -15,6 +15,7 @@ use crate::experiments::data::Random;
 use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
 use crate::experiments::unit::{ArithmeticUnit, Overflow, datum, float};
 use crate::experiments::{ExperimentOptions, row};
+use crate::named::by_name;
 
 /// The talk's sizes: inputs, hidden units, classes.
 const INPUTS: u64 = 28 * 28;
@@ -73,8 +74,7 @@ pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
         }
     }
     findings.tables = vec![first, table];
-    let names =
-        WEIGHTS.iter().flat_map(|weights| LossForm::ALL.map(|loss| format!("{weights}: {}", loss.name())));
+    let names = WEIGHTS.iter().flat_map(|weights| LossForm::ALL.map(|loss| format!("{weights}: {loss}")));
     findings.plots.push(Plot {
         title: "Share of losses that are infinite or NaN".into(),
         x: Axis::categories("format of scores, softmax and loss", &formats),
@@ -121,7 +121,7 @@ fn network(seed: u64, trial: u64, scaled: bool) -> Vec<Datum> {
 }
 
 /// A way to compute −log(softmax(y)\[l\]).
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum LossForm {
     Naive,
     Shifted,
@@ -131,13 +131,8 @@ enum LossForm {
 impl LossForm {
     const ALL: [Self; 3] = [Self::Naive, Self::Shifted, Self::LogSoftmax];
 
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Naive => "exp / Σ exp",
-            Self::Shifted => "max subtracted",
-            Self::LogSoftmax => "log-softmax",
-        }
-    }
+    const NAMED: [(&'static str, Self); 3] =
+        [("exp / Σ exp", Self::Naive), ("max subtracted", Self::Shifted), ("log-softmax", Self::LogSoftmax)];
 
     fn of(self, unit: &ArithmeticUnit, scores: &[Datum], label: usize) -> f64 {
         let most = scores.iter().copied().map(float).fold(f64::NEG_INFINITY, f64::max);
@@ -153,6 +148,8 @@ impl LossForm {
     }
 }
 
+by_name!(LossForm);
+
 #[cfg(test)]
 #[expect(clippy::float_cmp, reason = "results of one rounding are exact")]
 mod tests {
@@ -164,7 +161,7 @@ mod tests {
         let unit = ArithmeticUnit::new(&BINARY32, Overflow::Infinity);
         for loss in LossForm::ALL {
             let found = loss.of(&unit, &[Datum::ZERO, Datum::ZERO], 0);
-            assert_eq!(found, f64::from(std::f32::consts::LN_2), "{}", loss.name());
+            assert_eq!(found, f64::from(std::f32::consts::LN_2), "{loss}");
         }
     }
 

@@ -8,6 +8,7 @@ use smallfloat_tensor::headroom;
 use crate::error::Error;
 use crate::experiments::data::{Tensor, scaled};
 use crate::experiments::unit::{ArithmeticUnit, Overflow, datum, float};
+use crate::named::by_name;
 
 /// Whether a tensor is multiplied by a power of two before it is rounded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,12 +22,7 @@ pub(super) enum Scaling {
 impl Scaling {
     pub(super) const ALL: [Self; 2] = [Self::None, Self::Tensor];
 
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Tensor => "power of two",
-        }
-    }
+    const NAMED: [(&'static str, Self); 2] = [("none", Self::None), ("power of two", Self::Tensor)];
 
     /// The exponent of the factor.
     pub(super) fn exponent(self, tensor: &Tensor, format: &Format) -> i32 {
@@ -36,6 +32,8 @@ impl Scaling {
         }
     }
 }
+
+by_name!(Scaling);
 
 /// Counts over a tensor's finite elements.
 #[derive(Clone, Copy, Default)]
@@ -100,7 +98,7 @@ pub(super) fn survey(tensor: &Tensor, format: &Format, scaling: Scaling) -> Resu
     Ok(survey)
 }
 
-/// The same of all tensors together.
+/// Returns the counts of all tensors together.
 pub(super) fn survey_all(tensors: &[Tensor], format: &Format, scaling: Scaling) -> Result<Survey, Error> {
     let mut all = Survey::default();
     for tensor in tensors {

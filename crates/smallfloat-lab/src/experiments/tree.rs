@@ -7,6 +7,7 @@ use smallfloat::Datum;
 
 use crate::error::Error;
 use crate::experiments::unit::{ArithmeticUnit, float};
+use crate::named::by_name;
 
 /// In which order the terms of a sum are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -44,24 +45,7 @@ impl Order {
     }
 }
 
-impl fmt::Display for Order {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(Self::NAMED.iter().find(|(_, order)| order == self).map_or("", |(name, _)| *name))
-    }
-}
-
-impl FromStr for Order {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let named = Self::NAMED.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
-        named.map(|&(_, order)| order).ok_or_else(|| Error::OptionRange {
-            option: "--order",
-            given: format!("`{text}`"),
-            expected: Self::NAMED.map(|(name, _)| name).join(", "),
-        })
-    }
-}
+by_name!(Order, "--order");
 
 /// How terms are added up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

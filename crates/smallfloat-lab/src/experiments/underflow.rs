@@ -45,7 +45,7 @@ pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
             }
             table.rows.push(row![
                 format.to_string(),
-                scaling.name(),
+                scaling.to_string(),
                 with.nonzero,
                 zero,
                 Cell::share(with.subnormal, with.nonzero),
@@ -58,7 +58,7 @@ pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     findings.tables.push(worst(&tensors, &formats[0])?);
     let names = Scaling::ALL
         .iter()
-        .flat_map(|scaling| ["", ", no subnormals"].map(|what| format!("scale: {}{what}", scaling.name())));
+        .flat_map(|scaling| ["", ", no subnormals"].map(|what| format!("scale: {scaling}{what}")));
     findings.plots.push(Plot {
         title: format!("Share of non-zero elements that become 0, {source}"),
         x: Axis::categories("format", &formats),
@@ -141,7 +141,7 @@ fn exponents(tensors: &[super::Tensor], source: &str, formats: &[Format]) -> Plo
             .map(|(exponent, count)| [f64::from(exponent), ratio(count, all.max(1))])
             .collect();
         most = points.iter().fold(most, |most, [_, share]| most.max(*share));
-        series.push(Series::new(role.name(), Mark::Line, points));
+        series.push(Series::new(role.to_string(), Mark::Line, points));
     }
     for format in formats.iter().take(3) {
         let half = binade(float(format.min_positive())) - 1;

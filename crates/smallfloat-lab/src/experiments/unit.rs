@@ -1,9 +1,12 @@
-//! [`ArithmeticUnit`]: arithmetic in one format, rounded once after every operation, with a named rule for overflow.
+//! [`ArithmeticUnit`]: arithmetic in one format, rounded once after every operation, with a named
+//! rule for overflow.
 
 use smallfloat::formats::BINARY64;
 use smallfloat::math::Elementary;
 use smallfloat::ops::{Operation, OperationOptions, Semantics};
 use smallfloat::{Datum, Exact, Flags, Format, Projection, Rounding, Saturation, project};
+
+use crate::named::by_name;
 
 /// What happens to a finite result beyond the range: the talk's three rules ("On Saturation").
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,15 +23,12 @@ impl Overflow {
     /// All three.
     pub const ALL: [Self; 3] = [Self::Saturate, Self::Infinity, Self::Nan];
 
-    /// The talk's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Saturate => "OvSAT",
-            Self::Infinity => "OvINF",
-            Self::Nan => "OvNAN",
-        }
-    }
+    /// All three by the talk's names.
+    pub const NAMED: [(&'static str, Self); 3] =
+        [("OvSAT", Self::Saturate), ("OvINF", Self::Infinity), ("OvNAN", Self::Nan)];
 }
+
+by_name!(Overflow, "overflow");
 
 /// A unit that computes in one format: exact inside, one rounding to nearest even for every result.
 #[derive(Clone, Copy, Debug)]

@@ -157,10 +157,11 @@ fn contradiction(suspect: &Hypothesis, report: &Report) -> String {
 }
 
 fn print_suspects(report: &Report, out: &mut Output) -> Result<()> {
-    let name = |suspect: &Hypothesis| report.mistakes[suspect.mistake].name();
+    let name = |suspect: &Hypothesis| report.mistakes[suspect.mistake].to_string();
     if let Some(cause) = report.cause() {
         let all = if report.mismatches == 1 { "the mismatch" } else { "all mismatches" };
-        let cause_name = out.bold(name(cause));
+        let cause_name = name(cause);
+        let cause_name = out.bold(&cause_name);
         writeln!(out, "One mistake explains {all}: {cause_name}{}", contradiction(cause, report))?;
         let equals = |s: &&Hypothesis| {
             s.explained == cause.explained
@@ -216,7 +217,7 @@ fn print_mismatch(report: &Report, mismatch: &Mismatch, out: &mut Output) -> Res
     let likely =
         report.suspects.iter().map(|suspect| suspect.mistake).filter(|at| mismatch.mistakes.contains(at));
     for mistake in likely.take(if report.cause().is_some() { 1 } else { 3 }) {
-        writeln!(out, "  {:<9}{}", "as if", report.mistakes[mistake].name())?;
+        writeln!(out, "  {:<9}{}", "as if", report.mistakes[mistake])?;
     }
     Ok(())
 }
@@ -311,7 +312,7 @@ fn place(unit: &UnitUnderTest, operands: &[u64]) -> Option<String> {
 fn to_json(report: &Report, passes: bool) -> Value {
     let suspect = |suspect: &Hypothesis| {
         json!({
-            "mistake": report.mistakes[suspect.mistake].name(),
+            "mistake": report.mistakes[suspect.mistake].to_string(),
             "explained": suspect.explained,
             "tried": suspect.tried,
             "contradicted": suspect.contradicted,
@@ -334,7 +335,7 @@ fn to_json(report: &Report, passes: bool) -> Value {
         json!({ "results": codes(unit.results(), outcome.results()), "flags": flags })
     };
     let mismatch = |mismatch: &Mismatch| {
-        let mistakes = mismatch.mistakes.iter().map(|at| report.mistakes[*at].name());
+        let mistakes = mismatch.mistakes.iter().map(|at| report.mistakes[*at].to_string());
         json!({
             "line": mismatch.line,
             "operands": codes(unit.operands(), &mismatch.operands),
