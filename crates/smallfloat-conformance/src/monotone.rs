@@ -1,47 +1,56 @@
 //! [`Runs`]: a monotone function into a small format, as runs of operands with one result each. The
 //! runs' ends are found by bisection.
 
+use smallfloat::math::Elementary;
+use smallfloat::ops::Operation;
 use smallfloat::{Datum, Format, NegativeRule, Projection};
 
 use crate::error::Error;
 
-/// Functions of one operand that, on each of the [`sides`] of an operand's values, are defined
-/// nowhere or everywhere, monotone, and of one sign. So of the two ends of a side at most one
-/// overflows: where both have one result, so has all between.
-const MONOTONE: [&str; 25] = [
-    "Convert",
-    "Negate",
-    "Abs",
-    "Sqrt",
-    "Recip",
-    "RSqrt",
-    "Exp",
-    "Exp2",
-    "ExpMinusOne",
-    "Log",
-    "Log2",
-    "LogOnePlus",
-    "Softplus",
-    "ArcSin",
-    "ArcSinPi",
-    "ArcCos",
-    "ArcCosPi",
-    "ArcTan",
-    "ArcTanPi",
-    "Sinh",
-    "Cosh",
-    "Tanh",
-    "ArcSinh",
-    "ArcCosh",
-    "ArcTanh",
-];
+/// Returns whether the operation has one operand and, on each of the [`sides`] of an operand's
+/// values, is defined nowhere or everywhere, monotone, and of one sign. So of the two ends of a side
+/// at most one overflows: where both have one result, so has all between.
+fn is_monotone_on_sides(operation: Operation) -> bool {
+    use Elementary as E;
+    match operation {
+        Operation::Convert
+        | Operation::Negate
+        | Operation::Abs
+        | Operation::Sqrt
+        | Operation::Recip
+        | Operation::RSqrt => true,
+        Operation::Elementary(function) => matches!(
+            function,
+            E::Exp
+                | E::Exp2
+                | E::ExpMinusOne
+                | E::Log
+                | E::Log2
+                | E::LogOnePlus
+                | E::Softplus
+                | E::ArcSin
+                | E::ArcSinPi
+                | E::ArcCos
+                | E::ArcCosPi
+                | E::ArcTan
+                | E::ArcTanPi
+                | E::Sinh
+                | E::Cosh
+                | E::Tanh
+                | E::ArcSinh
+                | E::ArcCosh
+                | E::ArcTanh
+        ),
+        _ => false,
+    }
+}
 
 /// Returns whether the operation, rounded into a format, has runs: at most 16 bits, monotone.
-pub(crate) fn is_monotone(name: &str, to: &Format, projection: &Projection) -> bool {
+pub(crate) fn is_monotone(operation: Operation, to: &Format, projection: &Projection) -> bool {
     // The magnitude of a negative result falls where the result rises.
     let keeps_order = projection.unrepresentable.negative != NegativeRule::Magnitude
         && !projection.rounding.is_stochastic();
-    MONOTONE.contains(&name) && !to.is_wide() && keeps_order
+    is_monotone_on_sides(operation) && !to.is_wide() && keeps_order
 }
 
 #[derive(Clone, Debug)]
@@ -99,8 +108,8 @@ fn sides(operand: &Format) -> Vec<(i64, i64)> {
 }
 
 impl Runs {
-    /// The runs of a function from codes of a format to codes that is as [`MONOTONE`] says on each
-    /// of the [`sides`].
+    /// The runs of a function from codes of a format to codes that is as [`is_monotone_on_sides`] says on
+    /// each of the [`sides`].
     ///
     /// # Errors
     /// Those of the function.

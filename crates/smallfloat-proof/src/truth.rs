@@ -11,36 +11,47 @@ const BITS: u32 = 120;
 /// Leading exponents beyond this are only `huge` or `tiny`.
 const LIMIT: i64 = 1 << 20;
 
+/// What an operation does over the part of its domain that has results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Course {
+    /// It rises everywhere.
+    Rises,
+    /// It falls everywhere.
+    Falls,
+    /// It does both, or has a pole.
+    Turns,
+}
+
 /// The unary operations that the file covers.
-pub const UNARY: [&str; 28] = [
-    "Sqrt",
-    "Recip",
-    "RSqrt",
-    "Exp",
-    "Exp2",
-    "ExpMinusOne",
-    "Log",
-    "Log2",
-    "LogOnePlus",
-    "Softplus",
-    "Sin",
-    "Cos",
-    "Tan",
-    "ArcSin",
-    "ArcCos",
-    "ArcTan",
-    "Sinh",
-    "Cosh",
-    "Tanh",
-    "ArcSinh",
-    "ArcCosh",
-    "ArcTanh",
-    "SinPi",
-    "CosPi",
-    "TanPi",
-    "ArcSinPi",
-    "ArcCosPi",
-    "ArcTanPi",
+pub const UNARY: [(&str, Course); 28] = [
+    ("Sqrt", Course::Rises),
+    ("Recip", Course::Turns),
+    ("RSqrt", Course::Falls),
+    ("Exp", Course::Rises),
+    ("Exp2", Course::Rises),
+    ("ExpMinusOne", Course::Rises),
+    ("Log", Course::Rises),
+    ("Log2", Course::Rises),
+    ("LogOnePlus", Course::Rises),
+    ("Softplus", Course::Rises),
+    ("Sin", Course::Turns),
+    ("Cos", Course::Turns),
+    ("Tan", Course::Turns),
+    ("ArcSin", Course::Rises),
+    ("ArcCos", Course::Falls),
+    ("ArcTan", Course::Rises),
+    ("Sinh", Course::Rises),
+    ("Cosh", Course::Turns),
+    ("Tanh", Course::Rises),
+    ("ArcSinh", Course::Rises),
+    ("ArcCosh", Course::Rises),
+    ("ArcTanh", Course::Rises),
+    ("SinPi", Course::Turns),
+    ("CosPi", Course::Turns),
+    ("TanPi", Course::Turns),
+    ("ArcSinPi", Course::Rises),
+    ("ArcCosPi", Course::Falls),
+    ("ArcTanPi", Course::Rises),
 ];
 
 /// One row of the file.

@@ -509,9 +509,18 @@ fn predicates_and_classes() {
 
 // ---- Neighbours ----
 
+/// Rows of a format, a code, NextGreaterThan and NextLessThan.
+fn check_neighbours(rows: &[(&str, u64, u64, u64)], semantics: &str) {
+    for &(name, x, up, down) in rows {
+        for (operation, expected) in [("NextGreaterThan", up), ("NextLessThan", down)] {
+            let text = format!("{operation}<{name}, semantics={semantics}>");
+            assert_eq!(code(&text, &[x]), (expected, Flags::NONE), "{text} {x:x}");
+        }
+    }
+}
+
 #[test]
 fn next_rows_of_p3109() {
-    // Format, code, NextGreaterThan, NextLessThan.
     let rows = [
         ("binary8p4se", 0x80, 0x80, 0x80),
         ("binary8p4se", 0x7f, 0x80, 0x7e),
@@ -542,12 +551,7 @@ fn next_rows_of_p3109() {
         ("binary16", 0xfc00, 0xfbff, 0x7e00),
         ("binary16", 0x7bff, 0x7c00, 0x7bfe),
     ];
-    for (name, x, up, down) in rows {
-        for (operation, expected) in [("NextGreaterThan", up), ("NextLessThan", down)] {
-            let text = format!("{operation}<{name}, semantics=p3109>");
-            assert_eq!(code(&text, &[x]), (expected, Flags::NONE), "{text} {x:x}");
-        }
-    }
+    check_neighbours(&rows, "p3109");
 }
 
 #[test]
@@ -575,12 +579,7 @@ fn next_up_and_down_of_ieee() {
         ("uhp", 0xfc00, 0xfc00, 0xfbff),
         ("e8m0fnu", 0x00, 0x01, 0xff),
     ];
-    for (name, x, up, down) in rows {
-        for (operation, expected) in [("NextGreaterThan", up), ("NextLessThan", down)] {
-            let text = format!("{operation}<{name}, semantics=ieee>");
-            assert_eq!(code(&text, &[x]), (expected, Flags::NONE), "{text} {x:x}");
-        }
-    }
+    check_neighbours(&rows, "ieee");
     assert_eq!(smallfloat::ops::next_up(&format("uhp"), 0), 0x0400);
 }
 

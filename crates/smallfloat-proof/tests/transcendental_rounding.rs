@@ -16,7 +16,7 @@ use smallfloat::{
 };
 use smallfloat_oracle::fast::Grid;
 use smallfloat_oracle::{self as oracle, Policy, Table};
-use smallfloat_proof::truth::{UNARY, line, stand_in};
+use smallfloat_proof::truth::{Course, UNARY, line, stand_in};
 use smallfloat_proof::{check_all, extensive, oracle_format, oracle_policy, p3109};
 
 const OTHERS: [&str; 6] =
@@ -43,13 +43,14 @@ static RESULTS: LazyLock<Vec<Results>> = LazyLock::new(|| {
     };
     p3109(3..=8)
         .into_par_iter()
-        .map(|format| Results { format, of: UNARY.iter().map(|name| all(name, &format)).collect() })
+        .map(|format| Results { format, of: UNARY.iter().map(|(name, _)| all(name, &format)).collect() })
         .collect()
 });
 
 impl Results {
     fn of(&self, name: &str) -> &[Exact] {
-        let index = UNARY.iter().position(|&n| n == name).unwrap_or_else(|| panic!("no results of {name}"));
+        let index =
+            UNARY.iter().position(|&(n, _)| n == name).unwrap_or_else(|| panic!("no results of {name}"));
         &self.of[index]
     }
 
@@ -58,7 +59,7 @@ impl Results {
         UNARY
             .iter()
             .zip(&self.of)
-            .flat_map(|(&name, results)| (0..).zip(results).map(move |(code, &x)| (name, code, x)))
+            .flat_map(|(&(name, _), results)| (0..).zip(results).map(move |(code, &x)| (name, code, x)))
     }
 }
 
@@ -189,28 +190,6 @@ fn stochastic_modes_and_the_older_saturation() {
     });
 }
 
-/// Operations that rise, and those that fall, over the part of their domain that is named.
-const RISING: [&str; 17] = [
-    "Sqrt",
-    "Exp",
-    "Exp2",
-    "ExpMinusOne",
-    "Log",
-    "Log2",
-    "LogOnePlus",
-    "Softplus",
-    "ArcSin",
-    "ArcTan",
-    "Sinh",
-    "Tanh",
-    "ArcSinh",
-    "ArcCosh",
-    "ArcTanh",
-    "ArcSinPi",
-    "ArcTanPi",
-];
-const FALLING: [&str; 3] = ["RSqrt", "ArcCos", "ArcCosPi"];
-
 /// Codes of a format in ascending order of their data, without NaN.
 fn ascending(format: &Format) -> Vec<usize> {
     let datum = |code: usize| format.decode(code as u64);
@@ -228,7 +207,8 @@ fn monotone_after_every_rounding() {
         let format = &all.format;
         let (mut count, mut wrong) = (0, Vec::new());
         let codes = ascending(format);
-        for (name, falls) in RISING.iter().map(|n| (n, false)).chain(FALLING.iter().map(|n| (n, true))) {
+        for (name, course) in UNARY.into_iter().filter(|(_, course)| *course != Course::Turns) {
+            let falls = course == Course::Falls;
             let of = all.of(name);
             let results: Vec<Exact> = codes.iter().map(|&code| of[code]).filter(|y| !y.is_nan()).collect();
             for &mode in &modes {

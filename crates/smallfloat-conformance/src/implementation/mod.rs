@@ -91,7 +91,7 @@ impl Implementation {
                 let operand = recipe.operands().unwrap_or(operation.operands()[0]);
                 let runs = if operand.width() > 8
                     && operation.operands().len() == 1
-                    && is_monotone(name, &to, &to_how)
+                    && is_monotone(function, &to, &to_how)
                 {
                     let result = |code| {
                         let operands = [Operand::new(code, &operand)];
@@ -242,7 +242,7 @@ fn min_normal(format: &Format) -> u64 {
 /// Rounding binary32 to a format of few values, as runs: sweeps over 2^32 operands spend most of
 /// their time here.
 fn rounding_of_binary32(to: &Format, projection: &Projection) -> Option<Runs> {
-    if to.width() > 8 || !is_monotone("Convert", to, projection) {
+    if to.width() > 8 || !is_monotone(Operation::Convert, to, projection) {
         return None;
     }
     let runs = Runs::new(&BINARY32, |code| Ok(convert(code, &BINARY32, to, projection).value));

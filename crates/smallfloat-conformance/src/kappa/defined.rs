@@ -3,7 +3,7 @@
 //! A monotone function of one operand has few results of a small format; their runs are found with
 //! some thousands of exact evaluations, also for 2^32 operands.
 
-use smallfloat::p3109::{Answer, Specialization};
+use smallfloat::p3109::{Answer, Function, Specialization};
 
 use crate::error::Error;
 use crate::monotone::{Runs, is_monotone};
@@ -22,10 +22,10 @@ impl<'a> Defined<'a> {
     /// # Errors
     /// What the operation refuses.
     pub fn new(operation: &'a Specialization) -> Result<Self, Error> {
-        let name = operation.function().name();
-        let runs = match (operation.operands(), operation.result(), operation.projection()) {
-            ([operand], Some(to), Some(projection))
-                if operand.width() > 8 && is_monotone(name, to, projection) =>
+        let parts = (operation.function(), operation.operands(), operation.result(), operation.projection());
+        let runs = match parts {
+            (Function::Numeric(numeric), [operand], Some(to), Some(projection))
+                if operand.width() > 8 && is_monotone(numeric, to, projection) =>
             {
                 Some(Runs::new(operand, |code| call(operation, &[code]))?)
             }

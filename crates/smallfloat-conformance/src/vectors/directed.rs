@@ -24,10 +24,9 @@ pub(super) fn models(unit: &UnitUnderTest, level: CoverageLevel) -> Result<Vec<M
     if let (Some(operation), Some(to)) = (unit.numeric(), unit.operation().result()) {
         let formats = unit.operation().operands();
         let goals = goals(to, 64 * effort);
-        let name = unit.operation().function().name();
         let mut lines = if operation == Operation::Convert {
             conversions(&formats[0], to, level)
-        } else if formats.len() == 1 && to.width() <= 8 && is_monotone(name, to, &nearest(to)) {
+        } else if formats.len() == 1 && to.width() <= 8 && is_monotone(operation, to, &nearest(to)) {
             boundaries_of_runs(unit, operation, to)?
         } else {
             solved(operation, formats, &goals, 8 * effort)
