@@ -1,5 +1,8 @@
-//! Licences and sources of every crate that the lock file names, as `cargo metadata` tells them.
+//! Licences and sources of every crate that the lock file names, as `cargo metadata` tells them; how
+//! many of them each published crate takes; and the licences' texts in what is published.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -21,8 +24,20 @@ const ALLOWED: [&str; 12] = [
     "Zlib",
 ];
 
-/// The only place that crates of others come from.
-const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+/// How many crates of others each published crate, and the command, takes at run time and to be
+/// built, with its default features on 64-bit Linux.
+const RUN_TIME_CRATES: [(&str, usize); 7] = [
+    ("smallfloat", 0),
+    ("smallfloat-kernels", 21),
+    ("smallfloat-conformance", 40),
+    ("smallfloat-tensor", 50),
+    ("smallfloat-lab", 51),
+    ("smallfloat-train", 66),
+    ("smallfloat-cli", 120),
+];
+
+/// The texts of our own licences.
+const LICENCE_TEXTS: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
 
 /// The words of an SPDX expression; a name with its exception is one word, and the older `/` means
 /// OR.
@@ -121,9 +136,24 @@ fn metadata() -> Value {
     serde_json::from_slice(&text).expect("cargo prints JSON")
 }
 
+/// The registry that all crates of others come from, by the lock file: the only `source` in it.
+fn registry() -> String {
+    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
+    let lock = fs::read_to_string(&lock).unwrap_or_else(|error| panic!("{}: {error}", lock.display()));
+    let sources: BTreeSet<&str> = lock.lines().filter_map(|line| line.strip_prefix("source = ")).collect();
+    let [source] = sources.iter().collect::<Vec<_>>()[..] else { panic!("not one source: {sources:?}") };
+    source.trim_matches('"').to_owned()
+}
+
+/// Our own crates.
+fn is_ours(name: &str) -> bool {
+    name == "smallfloat" || name.starts_with("smallfloat-")
+}
+
 #[test]
-fn every_crate_has_a_permissive_licence_and_comes_from_crates_io() {
-    let metadata = metadata();
+fn every_crate_has_a_permissive_licence_and_comes_from_one_registry() {
+    let (metadata, registry) = (metadata(), registry());
+    assert!(registry.starts_with("registry+"), "{registry}");
     let packages = metadata["packages"].as_array().expect("packages");
     let mut wrong = Vec::new();
     for package in packages {
@@ -133,10 +163,60 @@ fn every_crate_has_a_permissive_licence_and_comes_from_crates_io() {
             wrong.push(format!("{name}: licence `{licence}`"));
         }
         // Our own crates have no source.
-        let ours = name == "smallfloat" || name.starts_with("smallfloat-");
-        if package["source"].as_str() != (!ours).then_some(REGISTRY) {
+        if package["source"].as_str() != (!is_ours(name)).then_some(&*registry) {
             wrong.push(format!("{name}: source {}", package["source"]));
         }
     }
     assert!(packages.len() > 50 && wrong.is_empty(), "{} crates; {}", packages.len(), wrong.join("; "));
+}
+
+/// Crates that a crate needs at run time or to be built, those of others, as `cargo tree` prints
+/// them.
+fn run_time_crates(name: &str) -> BTreeSet<String> {
+    let target = "x86_64-unknown-linux-gnu";
+    let arguments =
+        ["tree", "--locked", "-p", name, "-e", "normal", "--prefix", "none", "--target", target, "-f", "{p}"];
+    let text = cargo(&arguments).unwrap_or_else(|error| panic!("cargo tree: {error}"));
+    let text = String::from_utf8(text).expect("names are UTF-8");
+    let crates = text.lines().filter_map(|line| line.split(" (").next()).map(str::trim);
+    crates.filter(|line| !is_ours(line.split(' ').next().expect("a name"))).map(str::to_owned).collect()
+}
+
+#[test]
+fn crates_of_others_become_fewer() {
+    let mut wrong = Vec::new();
+    for (name, recorded) in RUN_TIME_CRATES {
+        let crates = run_time_crates(name);
+        let advice = match crates.len() {
+            count if count > recorded => "do without the new ones",
+            count if count < recorded => "record the smaller number in RUN_TIME_CRATES",
+            _ => continue,
+        };
+        wrong.push(format!(
+            "{name}: {} crates of others, {recorded} recorded: {advice}; {crates:?}",
+            crates.len()
+        ));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_is_published_has_the_texts_of_its_licences() {
+    for (name, _) in RUN_TIME_CRATES {
+        let list = cargo(&["package", "--list", "--locked", "--allow-dirty", "-p", name])
+            .unwrap_or_else(|error| panic!("cargo package: {error}"));
+        let list = String::from_utf8(list).expect("names are UTF-8");
+        for text in LICENCE_TEXTS {
+            assert!(list.lines().any(|file| file == text), "{name} is packaged without {text}");
+        }
+    }
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |path: &str| {
+        fs::read_to_string(workspace.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    };
+    let wheel = format!("license-files = {LICENCE_TEXTS:?}");
+    assert!(read("python/pyproject.toml").lines().any(|line| line == wheel), "the wheel needs {wheel}");
+    for text in LICENCE_TEXTS {
+        assert_eq!(read(&format!("python/{text}")), read(text), "python/{text}");
+    }
 }
