@@ -73,7 +73,8 @@ fn table_6_uhp_results() {
     assert_eq!(check_rows(rows, false), 18);
 }
 
-/// S1: an infinite or NaN operand alone does not decide; with `clamp=operands` it does.
+/// S1: an infinite or NaN operand alone does not decide; with `clamp=operands` it does, and the exact
+/// result has the sign.
 #[test]
 fn operand_clamp() {
     let rows = "
@@ -94,8 +95,25 @@ fn operand_clamp() {
         Convert<binary32, T, clamp=operands>           | ff800000 | ff | O
         Convert<binary32, T, clamp=operands>           | 7fc00000 | 7f | I
         Divide<uhp, uhp, uhp, clamp=operands>          | 7c00 fc00 | 0000 | -
-        FMA<binary32, binary32, T, T, clamp=operands>  | 3f800000 7f800000 38 | 7f | O";
-    assert_eq!(check_rows(&rows.replace('T', "cfloat8_1_4_3:bias=7"), true), 18);
+        FMA<binary32, binary32, T, T, clamp=operands>  | 3f800000 7f800000 38 | 7f | O
+        Subtract<binary32, binary32, T, clamp=operands> | 3f800000 ff800000 | 7f | O
+        Subtract<binary32, binary32, T, clamp=operands> | 3f800000 7f800000 | ff | O
+        Subtract<binary32, binary32, T, clamp=operands> | 7f800000 7f800000 | 7f | I
+        Add<binary32, binary32, T, clamp=operands>      | ff800000 7f800000 | 7f | I
+        Multiply<binary32, binary32, T, clamp=operands> | ff800000 bf800000 | 7f | O
+        Multiply<binary32, binary32, T, clamp=operands> | 7f800000 bf800000 | ff | O
+        Multiply<binary32, binary32, T, clamp=operands> | ff800000 00000000 | 7f | I
+        Divide<binary32, binary32, T, clamp=operands>   | ff800000 bf800000 | 7f | O
+        Divide<binary32, binary32, T, clamp=operands>   | bf800000 ff800000 | 7f | O
+        FMA<binary32, binary32, T, T, clamp=operands>   | ff800000 bf800000 b8 | 7f | O
+        Hypot<binary32, binary32, T, clamp=operands>    | ff800000 3f800000 | 7f | O
+        Hypot<binary32, binary32, T, clamp=operands>    | 3f800000 ff800000 | 7f | O
+        Exp<binary32, T, clamp=operands>                | ff800000 | 7f | O
+        Sqrt<binary32, T, clamp=operands>               | ff800000 | 7f | I
+        Maximum<binary32, binary32, T, clamp=operands>  | ff800000 3f800000 | 7f | O
+        Minimum<binary32, binary32, T, clamp=operands>  | 7f800000 bf800000 | ff | O
+        Recip<binary32, T, clamp=operands>              | ff800000 | ff | O";
+    assert_eq!(check_rows(&rows.replace('T', "cfloat8_1_4_3:bias=7"), true), 35);
 }
 
 // ---- The two tables of special cases ----

@@ -70,7 +70,7 @@ impl Operation {
         exact: impl FnOnce([Datum; 3]) -> Outcome,
     ) -> Rounded<u64> {
         let call = Call::new(self, operands, to, projection, arithmetic);
-        call.clamped().unwrap_or_else(|| call.rounded(exact(call.data)))
+        call.result(exact(call.data))
     }
 
     /// The same for the basic operations, which constants can use; nothing for others.
@@ -82,10 +82,9 @@ impl Operation {
         arithmetic: OperationOptions,
     ) -> Option<Rounded<u64>> {
         let call = Call::new(self, operands, to, projection, arithmetic);
-        match (call.clamped(), self.basic(call.data, arithmetic.semantics)) {
-            (Some(clamped), _) => Some(clamped),
-            (None, Some(outcome)) => Some(call.rounded(outcome)),
-            (None, None) => None,
+        match self.basic(call.data, arithmetic.semantics) {
+            Some(outcome) => Some(call.result(outcome)),
+            None => None,
         }
     }
 }
@@ -138,15 +137,15 @@ impl<'a> Call<'a> {
         Self { data, flags, special, quiet, to, projection, arithmetic }
     }
 
-    /// The result, if infinite and NaN operands clamp it.
-    const fn clamped(&self) -> Option<Rounded<u64>> {
+    /// The result: clamped where an infinite or NaN operand does so, else the exact one, rounded.
+    const fn result(&self, outcome: Outcome) -> Rounded<u64> {
         let clamps = self.arithmetic.operand_clamp && !self.to.has_infinity() && !self.quiet;
         match self.special {
             Some(special) if clamps => {
-                let clamped = clamp_to_max(special, self.to, &self.projection);
-                Some(Rounded { value: clamped.value, flags: clamped.flags.union(self.flags) })
+                let clamped = clamp_to_max(special, &outcome.exact, self.to, &self.projection);
+                Rounded { value: clamped.value, flags: clamped.flags.union(outcome.flags).union(self.flags) }
             }
-            _ => None,
+            _ => self.rounded(outcome),
         }
     }
 
@@ -163,14 +162,20 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What an infinite or NaN operand clamps to: the largest value, a NaN the positive one.
-const fn clamp_to_max(special: Datum, to: &Format, projection: &Projection) -> Rounded<u64> {
-    let (negative, flag) = match special {
-        Datum::Nan { negative } => (
+/// What an infinite or NaN operand clamps to: the largest value, with the sign of the exact result,
+/// and "overflow". A NaN operand, and infinite ones that have no defined result, give what a NaN
+/// gives: the positive one, unless the projection keeps a NaN's sign, and "invalid".
+const fn clamp_to_max(special: Datum, exact: &Exact, to: &Format, projection: &Projection) -> Rounded<u64> {
+    let nan = match (special, *exact) {
+        (Datum::Nan { negative }, _) | (_, Exact::Nan { negative }) => Some(negative),
+        _ => None,
+    };
+    let (negative, flag) = match nan {
+        Some(negative) => (
             negative && matches!(projection.unrepresentable.missing_nan, MissingNan::SignMax),
             Flags::INVALID,
         ),
-        _ => (special.is_negative(), Flags::OVERFLOW.union(Flags::INEXACT)),
+        None => (exact.is_negative(), Flags::OVERFLOW.union(Flags::INEXACT)),
     };
     let max = if negative { to.min_finite() } else { to.max_finite() };
     Rounded { value: project(Exact::from_datum(max), to, projection).value, flags: flag }

@@ -140,7 +140,8 @@ pub struct OperationOptions {
     pub scale: i32,
     /// The literal reading of Tesla's "any Infinity or NaN operand will clamp the result": such an
     /// operand gives the largest value, with the overflow or invalid flag, where the destination
-    /// has no infinity.
+    /// has no infinity. Its sign is that of the exact result; where that is NaN, it is that of what
+    /// a NaN becomes.
     pub operand_clamp: bool,
 }
 
