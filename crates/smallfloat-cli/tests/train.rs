@@ -97,6 +97,39 @@ fn configurations_are_printed_and_read() {
         .stdout(contains("Examples:\n  smallfloat").and(contains("five-bytes")));
 }
 
+/// An IDX file of unsigned bytes.
+fn idx(shape: &[u32], data: &[u8]) -> Vec<u8> {
+    let head = [0, 0, 8, u8::try_from(shape.len()).unwrap()].into_iter();
+    head.chain(shape.iter().flat_map(|n| n.to_be_bytes())).chain(data.iter().copied()).collect()
+}
+
+#[test]
+fn data_that_no_run_can_learn_from_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
+    for part in ["train", "t10k"] {
+        write(&format!("{part}-images-idx3-ubyte"), &idx(&[2, 0, 0], &[]));
+        write(&format!("{part}-labels-idx1-ubyte"), &idx(&[2], &[0, 1]));
+    }
+    train(&["--data", data, "--steps", "1"])
+        .assert()
+        .code(1)
+        .stderr(contains("train-images-idx3-ubyte").and(contains("dimensions [2, 0, 0]")));
+    for part in ["train", "t10k"] {
+        write(&format!("{part}-images-idx3-ubyte"), &idx(&[2, 1, 2], &[0, 255, 255, 0]));
+    }
+    train(&["--data", data, "--steps", "1"]).assert().success();
+    train(&["--data", data, "--batch", "3"]).assert().code(1).stderr(contains("has 2 images"));
+    train(&["--batch", "1000000000"]).assert().code(1).stderr(contains("1437 images"));
+    train(&["--memory-limit", "1"]).assert().code(1).stderr(contains("limit of 1 MiB"));
+    #[cfg(unix)]
+    {
+        train(&["--data", "/dev/zero"]).assert().code(1).stderr(contains("a regular file is wanted"));
+        train(&["--config", "/dev/zero"]).assert().code(1).stderr(contains("a regular file is wanted"));
+    }
+}
+
 /// The tensors and the state of a checkpoint, without the seconds that the run took.
 fn without_seconds(path: &Path) -> (Vec<u8>, Value) {
     let bytes = fs::read(path).unwrap();

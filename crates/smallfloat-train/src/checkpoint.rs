@@ -117,11 +117,13 @@ impl Trainer {
         Ok(sink.finish()?)
     }
 
-    /// Goes on from a checkpoint with the data it was made with.
+    /// Goes on from a checkpoint with the data it was made with, within a limit of memory as
+    /// [`Options`] has it.
     ///
     /// # Errors
-    /// A file that is no checkpoint, one that was changed, or other data.
-    pub fn resume(path: &Path, data: Box<dyn Data>) -> Result<Self> {
+    /// A file that is no checkpoint, one that was changed, other data, or a run that needs more
+    /// memory.
+    pub fn resume(path: &Path, data: Box<dyn Data>, memory_limit: u64) -> Result<Self> {
         let source = Source::open(path)?;
         let text = source.metadata().iter().find(|(key, _)| key == KEY).ok_or_else(|| {
             Error::data(path, format!("no checkpoint of a training run: its text has no key {KEY}"))
@@ -133,7 +135,7 @@ impl Trainer {
             let what = format!("made with the data {}, not with these: {}", text.data.name, identity.name);
             return Err(Error::data(path, what));
         }
-        let mut trainer = Self::new(text.options, data)?;
+        let mut trainer = Self::new(Options { memory_limit, ..text.options }, data)?;
         let mut digest = Digest::default();
         let misfit = |what: &str| Error::data(path, format!("{what} are not those of the run it describes"));
         let mut states = text.kept.into_iter();

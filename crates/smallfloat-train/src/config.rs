@@ -1,6 +1,7 @@
 //! [`Config`]: which format, rounding and bias policy every class of tensors has, as one readable TOML text.
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,7 @@ use smallfloat::formats::BINARY32;
 use smallfloat::{Format, FormatSpec, Projection, RandomBits, Rounding, Saturation};
 use smallfloat_tensor::BiasPolicy;
 
+use crate::data::file::DataFile;
 use crate::error::{Error, Result};
 
 /// A format's name in a configuration, with or without its bias.
@@ -214,6 +216,15 @@ impl FromStr for Config {
 }
 
 impl Config {
+    /// Reads a TOML file of at most 1 MiB.
+    ///
+    /// # Errors
+    /// What is no regular file or can't be read, and a text that is no configuration.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = DataFile::read_text(path, 1 << 20)?;
+        text.parse().map_err(|e: Error| Error::data(path, e.to_string()))
+    }
+
     /// The configuration as TOML.
     ///
     /// # Errors

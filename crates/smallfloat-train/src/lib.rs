@@ -31,6 +31,7 @@ mod config;
 pub mod data;
 mod error;
 mod exact;
+mod footprint;
 mod functions;
 pub mod layers;
 mod matrix;

@@ -52,12 +52,38 @@ impl Architecture {
     /// The transformer of the published tables: 0.42 million parameters for 65 characters.
     pub const CHAR_TRANSFORMER: Self =
         Self::CharTransformer { layers: 2, channels: 128, heads: 4, context: 64 };
+
+    /// Returns whether the sizes go together.
+    ///
+    /// # Errors
+    /// Sizes of zero, images that are too small to be pooled twice, channels that can't be shared
+    /// among the heads.
+    pub fn check(self) -> Result<()> {
+        match self {
+            Self::Mlp { inputs: 0 } => Err(Error::config("rows of 0 elements: 1 is the least")),
+            Self::Cnn { height, width } if height.min(width) < 4 => {
+                Err(Error::config(format!("images of {height} × {width} pixels: 4 × 4 are the least")))
+            }
+            Self::CharTransformer { channels, heads, context, .. }
+                if heads == 0 || context == 0 || channels == 0 || !channels.is_multiple_of(heads) =>
+            {
+                let what = format!(
+                    "{channels} channels for {heads} heads in windows of {context}: each must be 1 at least, and \
+                     the channels a multiple of the heads"
+                );
+                Err(Error::config(what))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Layers with what feeds them.
 pub struct Model {
     embedding: Option<Embedding>,
     chain: Chain,
+    /// Elements of an image, or tokens of a sequence.
+    input: usize,
 }
 
 /// The standard deviation of a transformer's first weights, as GPT-2 has it.
@@ -75,15 +101,11 @@ impl Model {
     /// # Errors
     /// Sizes that do not go together, and what the configuration refuses.
     pub fn new(parameters: &mut Parameters, architecture: Architecture, classes: usize) -> Result<Self> {
+        architecture.check()?;
         match architecture {
             Architecture::Mlp { inputs } => Self::mlp(parameters, inputs, classes),
             Architecture::Cnn { height, width } => Self::cnn(parameters, [height, width], classes),
             Architecture::CharTransformer { layers, channels, heads, context } => {
-                if heads == 0 || context == 0 || channels == 0 || !channels.is_multiple_of(heads) {
-                    let what =
-                        format!("{channels} channels can't be shared among {heads} heads: take a multiple");
-                    return Err(Error::config(what));
-                }
                 Self::transformer(parameters, layers, [channels, heads, context], classes)
             }
         }
@@ -100,7 +122,7 @@ impl Model {
                 chain.0.push(Box::new(Relu::default()));
             }
         }
-        Ok(Self { embedding: None, chain })
+        Ok(Self { embedding: None, chain, input: inputs })
     }
 
     fn cnn(parameters: &mut Parameters, [height, width]: [usize; 2], classes: usize) -> Result<Self> {
@@ -116,11 +138,8 @@ impl Model {
             size = [size[0] / 2, size[1] / 2, channels];
         }
         let inputs = size.iter().product();
-        if inputs == 0 {
-            return Err(Error::config(format!("images of {height} × {width} pixels: 4 × 4 are the least")));
-        }
         chain.0.push(Box::new(Linear::new(parameters, "linear", [inputs, classes], for_rectifier(inputs))?));
-        Ok(Self { embedding: None, chain })
+        Ok(Self { embedding: None, chain, input: height * width })
     }
 
     fn transformer(
@@ -156,17 +175,27 @@ impl Model {
         }
         chain.0.push(Box::new(Norm::new(parameters, "norm", channels)?));
         chain.0.push(Box::new(Linear::new(parameters, "head", [channels, classes], DEVIATION)?));
-        Ok(Self { embedding: Some(embedding), chain })
+        Ok(Self { embedding: Some(embedding), chain, input: context })
     }
 
     /// What comes out for an input: a row of logits for each label.
     ///
     /// # Errors
-    /// An input of another kind than the model's, and what encoding refuses.
+    /// An input of another kind or size than the model's, and what encoding refuses.
     pub fn forward(&mut self, pass: &mut Pass<'_>, input: &Input) -> Result<Matrix> {
         let x = match (self.embedding, input) {
-            (Some(embedding), Input::Tokens(tokens)) => embedding.forward(pass, tokens),
-            (None, Input::Rows(rows)) => rows.clone(),
+            (Some(embedding), Input::Tokens(tokens)) if tokens.len().is_multiple_of(self.input) => {
+                embedding.forward(pass, tokens)
+            }
+            (None, Input::Rows(rows)) if rows.columns == self.input => rows.clone(),
+            (Some(_), Input::Tokens(tokens)) => {
+                let what = format!("{} tokens for sequences of {}", tokens.len(), self.input);
+                return Err(Error::config(what));
+            }
+            (None, Input::Rows(rows)) => {
+                let what = format!("images of {} pixels for a model of {}", rows.columns, self.input);
+                return Err(Error::config(what));
+            }
             _ => {
                 return Err(Error::config("transformers learn from text, the other models from images"));
             }

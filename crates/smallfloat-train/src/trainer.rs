@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::Config;
 use crate::data::Data;
 use crate::error::{Error, Result};
+use crate::footprint;
 use crate::layers::loss::Loss;
 use crate::layers::{Pass, Saved};
 use crate::models::{Architecture, Model};
@@ -41,11 +42,20 @@ pub struct Options {
     pub seed: u64,
     /// How quantized products accumulate.
     pub accumulate: Accumulate,
+    /// The most bytes of memory that the run may need, by an estimate that is made before it
+    /// begins. Changes no result, so checkpoints do not have it.
+    #[serde(skip, default = "default_memory_limit")]
+    pub memory_limit: u64,
+}
+
+/// The limit of [`Options::new`]: 8 GiB.
+fn default_memory_limit() -> u64 {
+    8 << 30
 }
 
 impl Options {
     /// A run as the published tables have it: 500 steps of Adam at 0.002 with 50 steps of warm-up,
-    /// batches of 32, seed 0.
+    /// batches of 32, seed 0, 8 GiB of memory at most.
     pub fn new(architecture: Architecture, config: Config) -> Self {
         Self {
             name: "custom".into(),
@@ -58,6 +68,7 @@ impl Options {
             warm_up: 50,
             seed: 0,
             accumulate: Accumulate::F32,
+            memory_limit: default_memory_limit(),
         }
     }
 
@@ -68,6 +79,7 @@ impl Options {
         if !(self.rate > 0.0 && self.rate.is_finite()) {
             return Err(Error::config(format!("learning rate {}: take a positive number", self.rate)));
         }
+        self.architecture.check()?;
         if self.accumulate == Accumulate::Exact {
             let format = |class: &crate::Class| {
                 let spec = class.format.0;
@@ -117,9 +129,11 @@ impl Trainer {
     /// A run from its beginning.
     ///
     /// # Errors
-    /// Options that do not go together.
+    /// Options that do not go together, a batch larger than the data, and a run that needs more
+    /// memory than its limit.
     pub fn new(options: Options, data: Box<dyn Data>) -> Result<Self> {
         options.check()?;
+        footprint::check(&options, data.as_ref())?;
         let mut parameters =
             Parameters::new(&options.config, options.seed, options.optimizer.has_second_moment());
         let model = Model::new(&mut parameters, options.architecture, data.classes())?;

@@ -138,7 +138,7 @@ fn a_run_goes_on_where_it_was() {
             first.step().unwrap();
         }
         first.save(&path).unwrap();
-        let mut second = Trainer::resume(&path, text(20_000)).unwrap();
+        let mut second = Trainer::resume(&path, text(20_000), 1 << 30).unwrap();
         assert_eq!(second.done(), 3);
         while second.step().unwrap().is_some() {}
         assert!(state(&mut whole) == state(&mut second), "{name}");
@@ -152,8 +152,9 @@ fn checkpoints_are_checked() {
     let mut trainer = Trainer::new(exact("five-bytes"), text(20_000)).unwrap();
     trainer.step().unwrap();
     trainer.save(&path).unwrap();
-    let error =
-        |data: Box<dyn Data>| Trainer::resume(&path, data).err().map(|e| e.to_string()).unwrap_or_default();
+    let error = |data: Box<dyn Data>| {
+        Trainer::resume(&path, data, 1 << 30).err().map(|e| e.to_string()).unwrap_or_default()
+    };
     assert!(error(text(30_000)).contains("made with the data"));
     let whole = std::fs::read(&path).unwrap();
     let mut damaged = whole.clone();

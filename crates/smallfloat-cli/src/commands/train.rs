@@ -72,7 +72,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 500)]
     steps: u64,
 
-    /// Sequences or images of a step [default: 32 sequences, 128 images]
+    /// Sequences or images of a step [default: 32 sequences, 128 images or all where they are fewer]
     #[arg(long, value_name = "N")]
     batch: Option<usize>,
 
@@ -96,6 +96,10 @@ pub(crate) struct Args {
     /// How many threads [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
+
+    /// Refuse a run that needs more memory, by an estimate made before it begins, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 8192, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    memory_limit: u64,
 
     /// Save runs into this folder, a file each
     #[arg(long, value_name = "DIR")]
@@ -175,8 +179,8 @@ impl Loaded {
 
     /// Options of a run with the defaults of the model.
     fn options(&self, model: Option<ModelName>, config: Config) -> Result<Options> {
-        let images = |architecture, optimizer, rate| Options {
-            batch: 128,
+        let images = |data: &Images, architecture, optimizer, rate| Options {
+            batch: data.len().min(128),
             optimizer,
             rate,
             ..Options::new(architecture, config.clone())
@@ -187,11 +191,11 @@ impl Loaded {
             }
             (Self::Images(data), None | Some(ModelName::Mlp)) => {
                 let [height, width] = data.size();
-                images(Architecture::Mlp { inputs: height * width }, Optimizer::MOMENTUM, 0.05)
+                images(data, Architecture::Mlp { inputs: height * width }, Optimizer::MOMENTUM, 0.05)
             }
             (Self::Images(data), Some(ModelName::Cnn)) => {
                 let [height, width] = data.size();
-                images(Architecture::Cnn { height, width }, Optimizer::ADAM, 2e-3)
+                images(data, Architecture::Cnn { height, width }, Optimizer::ADAM, 2e-3)
             }
             (Self::Text(_), _) => {
                 bail!("--model: a text trains a char-transformer; give --data with images")
@@ -228,6 +232,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
             options.warm_up = options.warm_up.min(args.steps / 10);
             options.batch = args.batch.unwrap_or(options.batch);
             options.rate = args.rate.unwrap_or(options.rate);
+            options.memory_limit = args.memory_limit << 20;
             options.accumulate = match args.accumulate {
                 Accumulator::F32 => Accumulate::F32,
                 Accumulator::Exact => Accumulate::Exact,
@@ -246,8 +251,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
 
 fn configurations(args: &Args) -> Result<Vec<(String, Config)>> {
     if let Some(path) = &args.config {
-        let text = fs::read_to_string(path).with_context(|| format!("--config `{}`", path.display()))?;
-        let config = text.parse().with_context(|| format!("--config `{}`", path.display()))?;
+        let config = Config::read(path).context("--config")?;
         let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         return Ok(vec![(name, config)]);
     }
@@ -263,7 +267,7 @@ fn train(args: &Args, loaded: &Loaded, options: Options) -> Result<Report> {
         .map(|folder| folder.join(format!("{}-{}.safetensors", options.name, options.seed)));
     let mut trainer = match &file {
         Some(file) if args.resume && file.exists() => {
-            let trainer = Trainer::resume(file, loaded.data())?;
+            let trainer = Trainer::resume(file, loaded.data(), options.memory_limit)?;
             let same = *trainer.options() == options;
             ensure!(
                 same,

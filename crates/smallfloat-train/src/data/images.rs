@@ -1,18 +1,14 @@
 //! [`Images`]: grey images with labels, and the IDX files that MNIST and its likes come in.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
-use flate2::read::GzDecoder;
-
+use crate::data::file::MOST_BYTES;
+use crate::data::idx::Idx;
 use crate::data::{Batch, Data, Digest, Input};
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::random::Sequence;
 
-/// The most bytes that a file may hold when it is decompressed.
-const MOST_BYTES: u64 = 1 << 30;
 /// Images of a batch of an evaluation.
 const VALIDATION: usize = 500;
 
@@ -48,15 +44,18 @@ impl Images {
     /// Images as bytes, row by row; each part is pixels and labels.
     ///
     /// # Errors
-    /// Parts without images, or with another number of pixels or labels than the size says.
+    /// A size without pixels, parts without images, or with another number of pixels or labels than the size says.
     pub fn new(
         name: impl Into<String>,
         size: [usize; 2],
         [train, test]: [(Vec<u8>, Vec<u8>); 2],
     ) -> Result<Self> {
-        let pixels = size[0] * size[1];
+        let Some(pixels) = size[0].checked_mul(size[1]).filter(|pixels| *pixels > 0) else {
+            let [height, width] = size;
+            return Err(Error::config(format!("images of {height} × {width} pixels: one is the least")));
+        };
         for (part, (bytes, labels)) in [("training", &train), ("test", &test)] {
-            if labels.is_empty() || bytes.len() != labels.len() * pixels {
+            if labels.is_empty() || labels.len().checked_mul(pixels) != Some(bytes.len()) {
                 let what = format!(
                     "{} labels and {} pixels in the {part} part: each label needs {pixels}",
                     labels.len(),
@@ -65,7 +64,8 @@ impl Images {
                 return Err(Error::config(what));
             }
         }
-        let classes = train.1.iter().chain(&test.1).max().map_or(0, |label| usize::from(*label) + 1);
+        let largest = train.1.iter().chain(&test.1).fold(0, |most, label| most.max(*label));
+        let classes = usize::from(largest) + 1;
         let part = |(pixels, labels)| Part { pixels, labels };
         Ok(Self { name: name.into(), size, classes, train: part(train), test: part(test) })
     }
@@ -87,7 +87,8 @@ impl Images {
 
     /// What a full pixel holds: 255, or less where no image goes that far.
     fn full(&self) -> f32 {
-        f32::from(self.train.pixels.iter().copied().max().unwrap_or(255).max(1))
+        let largest = self.train.pixels.iter().copied().max().expect("images have pixels");
+        f32::from(largest.max(1))
     }
 }
 
@@ -98,12 +99,21 @@ impl Data for Images {
         self.train.batch(images, self.size[0] * self.size[1], self.full())
     }
 
-    fn validation(&self) -> Vec<Batch> {
-        let count = self.test.labels.len();
-        let batch = |first: usize| {
-            self.test.batch(first..(first + VALIDATION).min(count), self.size[0] * self.size[1], self.full())
-        };
-        (0..count).step_by(VALIDATION).map(batch).collect()
+    fn validation(&self) -> Box<dyn Iterator<Item = Batch> + '_> {
+        let (count, pixels, full) = (self.test.labels.len(), self.size[0] * self.size[1], self.full());
+        Box::new(
+            (0..count)
+                .step_by(VALIDATION)
+                .map(move |first| self.test.batch(first..(first + VALIDATION).min(count), pixels, full)),
+        )
+    }
+
+    fn examples(&self) -> usize {
+        self.len()
+    }
+
+    fn validation_batch(&self) -> usize {
+        VALIDATION.min(self.test.labels.len())
     }
 
     fn classes(&self) -> usize {
@@ -124,20 +134,23 @@ impl Data for Images {
     }
 }
 
-/// Reads `{train,t10k}-images-idx3-ubyte` and `{train,t10k}-labels-idx1-ubyte`, plain or `.gz`,
-/// from a folder.
-///
-/// The IDX format: two zero bytes, 8 for unsigned bytes, the number of dimensions, each dimension
-/// as a big-endian 32-bit integer, the data (LeCun, Cortes and Burges, "The MNIST database",
-/// section "File formats").
+/// Reads the IDX files `{train,t10k}-images-idx3-ubyte` and `{train,t10k}-labels-idx1-ubyte`, plain
+/// or `.gz`, from a folder.
 ///
 /// # Errors
-/// Files that are missing, no IDX of unsigned bytes, or do not fit together.
+/// Files that are missing, no IDX files of unsigned bytes, do not fit together, or hold more than 1
+/// GiB together.
 pub fn read_idx_folder(folder: &Path) -> Result<Images> {
-    let part = |name: &str| {
-        let (shape, pixels) = read_idx(folder, &format!("{name}-images-idx3-ubyte"), 3)?;
-        let (_, labels) = read_idx(folder, &format!("{name}-labels-idx1-ubyte"), 1)?;
-        Ok::<_, Error>(([shape[1], shape[2]], (pixels, labels)))
+    let mut budget = MOST_BYTES;
+    let mut part = |name: &str| {
+        let images: Idx<3> = Idx::read(folder, &format!("{name}-images-idx3-ubyte"), &mut budget)?;
+        let labels: Idx<1> = Idx::read(folder, &format!("{name}-labels-idx1-ubyte"), &mut budget)?;
+        let ([count, height, width], [wanted]) = (images.shape, labels.shape);
+        if count != wanted {
+            let what = format!("{wanted} labels, but {} has {count} images", images.path.display());
+            return Err(Error::data(labels.path, what));
+        }
+        Ok(([height, width], (images.data, labels.data)))
     };
     let (size, train) = part("train")?;
     let (other, test) = part("t10k")?;
@@ -151,54 +164,15 @@ pub fn read_idx_folder(folder: &Path) -> Result<Images> {
     Images::new(name, size, [train, test]).map_err(|e| Error::data(folder, e.to_string()))
 }
 
-/// The dimensions and data of a file.
-fn read_idx(folder: &Path, name: &str, dimensions: usize) -> Result<(Vec<usize>, Vec<u8>)> {
-    let (plain, packed) = (folder.join(name), folder.join(format!("{name}.gz")));
-    let mut bytes = Vec::new();
-    let path = if plain.exists() { plain } else { packed };
-    let file = File::open(&path).map_err(|e| Error::read(&path, e))?;
-    let limited: &mut dyn Read = if path.extension().is_some_and(|e| e == "gz") {
-        &mut GzDecoder::new(file).take(MOST_BYTES)
-    } else {
-        &mut file.take(MOST_BYTES)
-    };
-    limited.read_to_end(&mut bytes).map_err(|e| Error::read(&path, e))?;
-    let header = 4 + 4 * dimensions;
-    if bytes.len() < header || bytes[..3] != [0, 0, 8] || usize::from(bytes[3]) != dimensions {
-        let what = format!(
-            "no IDX file of unsigned bytes in {dimensions} dimensions (it begins with 00 00 08 {dimensions:02x})"
-        );
-        return Err(Error::data(path, what));
-    }
-    let (shape, rest) = bytes[4..].split_at(4 * dimensions);
-    let shape: Vec<usize> = shape
-        .as_chunks::<4>()
-        .0
-        .iter()
-        .map(|b| usize::try_from(u32::from_be_bytes(*b)).unwrap_or(usize::MAX))
-        .collect();
-    let wanted = shape.iter().try_fold(1_usize, |product, n| product.checked_mul(*n));
-    if wanted != Some(rest.len()) {
-        let what = format!("dimensions {shape:?}, but {} bytes of data", rest.len());
-        return Err(Error::data(path, what));
-    }
-    Ok((shape, rest.to_vec()))
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::io::Write as _;
 
     use flate2::Compression;
     use flate2::write::GzEncoder;
 
     use super::*;
-
-    fn idx(shape: &[u32], data: &[u8]) -> Vec<u8> {
-        let dimensions = u8::try_from(shape.len()).unwrap();
-        let head = [0, 0, 8, dimensions].into_iter();
-        head.chain(shape.iter().flat_map(|n| n.to_be_bytes())).chain(data.iter().copied()).collect()
-    }
+    use crate::data::idx::tests::idx;
 
     #[test]
     fn folders_plain_and_packed() {
@@ -212,14 +186,24 @@ mod tests {
         write("t10k-labels-idx1-ubyte", &idx(&[1], &[2]));
         let images = read_idx_folder(folder.path()).unwrap();
         assert_eq!((images.size(), images.len(), images.classes()), ([1, 3], 2, 5));
-        let [batch] = &images.validation()[..] else { panic!("one batch") };
+        let [batch] = &images.validation().collect::<Vec<_>>()[..] else { panic!("one batch") };
         assert_eq!(batch.labels, [2]);
         assert_eq!(batch.input, Input::Rows(Matrix { columns: 3, values: vec![1.0, 0.0, 0.0] }));
 
         write("t10k-labels-idx1-ubyte", &idx(&[2], &[2]));
         let error = read_idx_folder(folder.path()).unwrap_err().to_string();
-        assert!(error.contains("dimensions [2], but 1 bytes"), "{error}");
-        write("t10k-labels-idx1-ubyte", b"\x00\x00\x09\x01");
-        assert!(read_idx_folder(folder.path()).is_err());
+        assert!(error.contains("dimensions [2] promise 2 bytes, but 1 follow"), "{error}");
+        write("t10k-labels-idx1-ubyte", &idx(&[2], &[2, 3]));
+        let error = read_idx_folder(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("2 labels, but") && error.contains("has 1 images"), "{error}");
+    }
+
+    #[test]
+    fn sizes_without_pixels_are_refused() {
+        for size in [[0, 0], [0, 3], [3, 0], [usize::MAX, 2]] {
+            let parts = [(Vec::new(), vec![1]), (Vec::new(), vec![1])];
+            let error = Images::new("none", size, parts).unwrap_err().to_string();
+            assert!(error.contains("one is the least"), "{error}");
+        }
     }
 }

@@ -2,6 +2,8 @@
 //! crate.
 
 pub(crate) mod digits;
+pub(crate) mod file;
+pub(crate) mod idx;
 pub(crate) mod images;
 pub(crate) mod text;
 
@@ -34,8 +36,14 @@ pub trait Data: Send + Sync {
     /// The batch of a step, the same for the same seed and step.
     fn batch(&self, seed: u64, step: u64, size: usize) -> Batch;
 
-    /// The batches of an evaluation.
-    fn validation(&self) -> Vec<Batch>;
+    /// The batches of an evaluation, one after the other.
+    fn validation(&self) -> Box<dyn Iterator<Item = Batch> + '_>;
+
+    /// How many images there are to learn from, or places where a sequence begins.
+    fn examples(&self) -> usize;
+
+    /// How many images or sequences the largest batch of an evaluation has.
+    fn validation_batch(&self) -> usize;
 
     /// How many labels there are.
     fn classes(&self) -> usize;
