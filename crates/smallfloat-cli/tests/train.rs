@@ -135,7 +135,7 @@ fn without_seconds(path: &Path) -> (Vec<u8>, Value) {
     let bytes = fs::read(path).unwrap();
     let length = usize::try_from(u64::from_le_bytes(bytes[..8].try_into().unwrap())).unwrap();
     let header: Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
-    let text = header["__metadata__"]["smallfloat.train.1"].as_str().unwrap();
+    let text = header["__metadata__"]["smallfloat.train.2"].as_str().unwrap();
     let mut state: Value = serde_json::from_str(text).unwrap();
     state["seconds"] = 0.into();
     (bytes[8 + length..].to_vec(), state)

@@ -1,22 +1,25 @@
 //! Checkpoints: a run in a safetensors file, as small as it is in memory, whole or not there.
 //!
 //! Codes lie in the file as they lie in memory; the header's text has the options, the state of
-//! every bias and the losses. A run that goes on from a checkpoint takes the very steps it would
-//! have taken: random numbers need no state.
+//! every bias and the losses, and a digest covers it and the tensors. A run that goes on from a
+//! checkpoint takes the very steps it would have taken: random numbers need no state.
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use smallfloat_tensor::{Dtype, Sink, SinkOptions, Source, TensorInfo, TensorSpec};
+use sha2::{Digest as _, Sha256};
+use smallfloat_tensor::{Dtype, Sink, SinkOptions, Source, TensorSpec};
 
 use crate::coder::Data as Elements;
-use crate::data::{Data, Digest};
+use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::quantizer::QuantizerState;
 use crate::trainer::{Options, Trainer};
 
 /// The key of the header's text, with the version of its layout.
-const KEY: &str = "smallfloat.train.1";
+const KEY: &str = "smallfloat.train.2";
+/// The key of the [`Digest`] of everything else in the file.
+const DIGEST_KEY: &str = "smallfloat.train.sha256";
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,8 +31,38 @@ struct Text {
     losses: Vec<f64>,
     operands: Vec<QuantizerState>,
     kept: Vec<QuantizerState>,
-    /// Of all tensors' bytes.
-    digest: String,
+}
+
+/// SHA-256 of the header's text and of all tensors' names, types, shapes and bytes, by name, each
+/// with its length before it.
+#[derive(Default)]
+struct Digest(Sha256);
+
+impl Digest {
+    fn of_text(text: &str) -> Self {
+        let mut digest = Self::default();
+        digest.add(text.as_bytes());
+        digest
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+    }
+
+    fn add_tensor(&mut self, name: &str, dtype: Dtype, shape: &[u64], bytes: &[u8]) {
+        self.add(name.as_bytes());
+        self.add(dtype.name().as_bytes());
+        self.add(&shape.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<_>>());
+        self.add(bytes);
+    }
+
+    /// The digest in lower-case hexadecimal digits.
+    fn text(self) -> String {
+        let bytes: [u8; 32] = self.0.finalize().into();
+        let [high, low] = [0, 16].map(|at| u128::from_be_bytes(*bytes[at..].first_chunk().expect("half")));
+        format!("{high:032x}{low:032x}")
+    }
 }
 
 /// What tells one data set from another.
@@ -81,7 +114,6 @@ impl Trainer {
     /// # Errors
     /// What writing refuses.
     pub fn save(&mut self, path: &Path) -> Result<()> {
-        let mut digest = Digest::default();
         let (mut specs, mut contents, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         let shapes: Vec<Vec<u64>> =
             self.parameters().list.iter().map(|p| p.shape.iter().map(|&n| n as u64).collect()).collect();
@@ -92,7 +124,6 @@ impl Trainer {
                     .flatten()
             {
                 let (dtype, bytes) = bytes(&tensor.codes().data);
-                digest.add(&bytes);
                 specs.push(TensorSpec::new(&tensor.quantizer().name, dtype, shape.clone()));
                 contents.push(bytes);
                 kept.push(tensor.quantizer().state());
@@ -106,11 +137,17 @@ impl Trainer {
             losses: self.losses().to_vec(),
             operands: self.quantizers().into_iter().map(|quantizer| quantizer.state()).collect(),
             kept,
-            digest: digest.to_string(),
         };
         let text = serde_json::to_string(&text).map_err(|e| Error::config(e.to_string()))?;
+        let mut digest = Digest::of_text(&text);
+        let mut tensors: Vec<_> = specs.iter().zip(&contents).collect();
+        tensors.sort_by_key(|(spec, _)| &spec.name);
+        for (spec, bytes) in tensors {
+            digest.add_tensor(&spec.name, spec.dtype, &spec.shape, bytes);
+        }
+        let metadata = vec![(KEY.into(), text), (DIGEST_KEY.into(), digest.text())];
         let options = SinkOptions { overwrite: true, ..SinkOptions::default() };
-        let sink = Sink::create(path, specs, vec![(KEY.into(), text)], options)?;
+        let sink = Sink::create(path, specs, metadata, options)?;
         for (i, bytes) in contents.iter().enumerate() {
             sink.append(i, bytes)?;
         }
@@ -125,31 +162,43 @@ impl Trainer {
     /// memory.
     pub fn resume(path: &Path, data: Box<dyn Data>, memory_limit: u64) -> Result<Self> {
         let source = Source::open(path)?;
-        let text = source.metadata().iter().find(|(key, _)| key == KEY).ok_or_else(|| {
-            Error::data(path, format!("no checkpoint of a training run: its text has no key {KEY}"))
-        })?;
+        let [(key, text), (digest_key, expected)] = source.metadata() else {
+            return Err(no_checkpoint(path));
+        };
+        if (&**key, &**digest_key) != (KEY, DIGEST_KEY) {
+            return Err(no_checkpoint(path));
+        }
+        // Before anything in the file is believed.
+        let mut digest = Digest::of_text(text);
+        let mut tensors: Vec<_> = source.tensors().iter().collect();
+        tensors.sort_by_key(|tensor| &tensor.name);
+        for tensor in tensors {
+            digest.add_tensor(&tensor.name, tensor.dtype, &tensor.shape, &source.read_all(tensor)?);
+        }
+        let found = digest.text();
+        if found != *expected {
+            let what = format!("changed since it was written: its digest is {found}, not {expected}");
+            return Err(Error::data(path, what));
+        }
         let text: Text =
-            serde_json::from_str(&text.1).map_err(|e| Error::data(path, format!("its text: {e}")))?;
+            serde_json::from_str(text).map_err(|e| Error::data(path, format!("its text: {e}")))?;
         let identity = DataIdentity::of(data.as_ref());
         if identity != text.data {
             let what = format!("made with the data {}, not with these: {}", text.data.name, identity.name);
             return Err(Error::data(path, what));
         }
         let mut trainer = Self::new(Options { memory_limit, ..text.options }, data)?;
-        let mut digest = Digest::default();
         let misfit = |what: &str| Error::data(path, format!("{what} are not those of the run it describes"));
         let mut states = text.kept.into_iter();
         trainer.parameters_mut().restore(|name, count| {
             let tensor = source.tensor(name).ok_or_else(|| misfit("its tensors"))?;
-            let elements = read(&source, tensor, &mut digest)?.filter(|elements| elements.len() == count);
+            let elements =
+                elements(tensor.dtype, source.read_all(tensor)?).filter(|elements| elements.len() == count);
             Ok((
                 states.next().ok_or_else(|| misfit("its states"))?,
                 elements.ok_or_else(|| misfit("its tensors"))?,
             ))
         })?;
-        if digest.to_string() != text.digest {
-            return Err(Error::data(path, "its tensors were changed: their digest is another one"));
-        }
         let mut quantizers = trainer.quantizers();
         if quantizers.len() != text.operands.len() {
             return Err(misfit("its biases"));
@@ -163,8 +212,7 @@ impl Trainer {
     }
 }
 
-fn read(source: &Source, tensor: &TensorInfo, digest: &mut Digest) -> Result<Option<Elements>> {
-    let bytes = source.read_all(tensor)?;
-    digest.add(&bytes);
-    Ok(elements(tensor.dtype, bytes))
+fn no_checkpoint(path: &Path) -> Error {
+    let what = format!("no checkpoint of a training run: its text must have the keys {KEY} and {DIGEST_KEY}");
+    Error::data(path, what)
 }

@@ -168,6 +168,40 @@ fn checkpoints_are_checked() {
 }
 
 #[test]
+fn every_flipped_bit_of_a_checkpoint_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.safetensors");
+    let architecture = Architecture::CharTransformer { layers: 1, channels: 2, heads: 1, context: 4 };
+    let data = || -> Box<dyn Data> { Box::new(Text::new("letters", &"abc ".repeat(20), 4).unwrap()) };
+    let options = Options {
+        architecture,
+        steps: 3,
+        batch: 2,
+        // Neither a control character nor a letter of another alphabet has two spellings.
+        name: "\u{1b}[1mf\u{fc}nf".into(),
+        ..Options::new(architecture, preset("five-bytes").unwrap())
+    };
+    let mut trainer = Trainer::new(options, data()).unwrap();
+    for _ in 0..2 {
+        trainer.step().unwrap();
+    }
+    trainer.save(&path).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    assert_eq!(Trainer::resume(&path, data(), 1 << 30).unwrap().losses(), trainer.losses());
+    // Every bit of a few thousand bytes spread over the whole file, its first and last among them.
+    let bits = 8 * bytes.len();
+    let step = (bits / 6000).max(1) | 1;
+    for bit in (0..bits).step_by(step).chain([bits - 1]) {
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        std::fs::write(&path, &bytes).unwrap();
+        let refused = Trainer::resume(&path, data(), 1 << 30).err();
+        let error = refused.unwrap_or_else(|| panic!("bit {} of byte {} is not missed", bit % 8, bit / 8));
+        assert!(error.to_string().contains("run.safetensors"), "{error}");
+        bytes[bit / 8] ^= 1 << (bit % 8);
+    }
+}
+
+#[test]
 fn memory_is_what_the_report_says() {
     for (name, bytes) in [("f32", 12.0), ("cfloat8", 12.0), ("all-dojo", 6.0), ("five-bytes", 5.0)] {
         let mut trainer = Trainer::new(Options { steps: 1, ..small(name) }, text(20_000)).unwrap();
