@@ -393,7 +393,7 @@ fn verify_finds_one_changed_byte() {
     assert!(text.contains("2 tensors quantized, 1 copied") && text.contains("900 codes"), "{text}");
     let report = place.json(&["verify", "q.safetensors", "--json"]);
     let expected = serde_json::json!({
-        "tensors": 2, "codes": 900, "digests": 2, "scales": 0, "copied": 1, "files": 1, "records": 1, "warnings": []
+        "tensors": 2, "codes": 900, "digests": 2, "scales": 0, "copied": 1, "files": 1, "records": 1, "without_record": 0, "warnings": []
     });
     assert_eq!(report, expected);
     let good = place.read("q.safetensors");

@@ -69,7 +69,7 @@ fn three_commands_do_what_quantize_does() {
         // By number, as a task of an array, and with a number of threads.
         run(folder, &["apply", &plan, "--shard", "2", "--threads", "1"]);
         command(folder, &["apply", &plan]).env("SLURM_ARRAY_TASK_ID", "0").assert().success();
-        refuses(folder, &["finalize", &plan], 1, &["1 of 3 shards", "(again): 1;", "cannot read"]);
+        refuses(folder, &["finalize", &plan], 1, &["1 of 3 shards", "(again): 1;", "cannot open"]);
         let applied = run(folder, &["apply", &plan, "--shard", "1", "--json"]);
         let applied: Value = serde_json::from_str(&applied).expect("JSON");
         assert_eq!(applied["tensors"].as_array().map(Vec::len), Some(if name == "fp8" { 1 } else { 2 }));

@@ -153,7 +153,7 @@ mod tests {
         huge.extend([0; 8]);
         for (begin, most, part) in [
             (&b""[..], 100, "too short"),
-            (b"PK\x03\x04", 100, "zip archive"),
+            (b"PK\x03\x04\x14\0\0\0\x08\0", 100, "zip archive"),
             (&huge, 100, "above the limit"),
             (&long, 100, "goes on after the"),
             (&array, 200, "goes on after the"),

@@ -62,7 +62,9 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     }
     let output = (!args.input.is_dir()).then_some(&*args.output);
     check_outputs(&[("-o", output)], [], args.overwrite)?;
-    note_leftovers(&args.output);
+    if args.input.is_dir() {
+        note_leftovers(&args.output);
+    }
     let input = Input::open(&args.input)?;
     let done = {
         let bar = Bar::new();

@@ -92,7 +92,9 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let outputs = [("-o", output), ("--report", args.report.as_deref()), ("--plot", args.plot.as_deref())];
     let inputs = [&*args.input].into_iter().chain(args.recipe.calibration());
     check_outputs(&outputs, inputs, args.overwrite)?;
-    note_leftovers(&args.output);
+    if args.input.is_dir() {
+        note_leftovers(&args.output);
+    }
     use_threads(args.threads)?;
     let input = Input::open(&args.input)?;
     selection.check(input.path())?;
