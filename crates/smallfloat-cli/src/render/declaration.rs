@@ -11,6 +11,8 @@ use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64, CATALOGUE};
 use smallfloat::p3109::{Function, Group, Property, Specialization, mandatory_minimum};
 use smallfloat::{Domain, Format, RandomBits, Rounding, Saturation, Signedness};
 
+use crate::render::yaml::to_yaml;
+
 const DRAFT: &str = "IEEE SA P3109/D1, revised draft of September 2026 (unapproved; no claim of conformance)";
 
 /// The names of the files and their texts, each with a first line that says what made it.
@@ -23,14 +25,15 @@ pub(crate) fn files() -> Result<Vec<(&'static str, String)>> {
         ("Constraints.yaml", constraints()),
         ("Kappas.yaml", kappas()),
     ];
-    parts
+    let files = parts
         .into_iter()
         .map(|(name, value)| {
             let version = env!("CARGO_PKG_VERSION");
-            let text = serde_saphyr::to_string(&value)?;
-            Ok((name, format!("# Written by smallfloat {version}: supports --declaration\n{text}")))
+            let text = to_yaml(&value);
+            (name, format!("# Written by smallfloat {version}: supports --declaration\n{text}"))
         })
-        .collect()
+        .collect();
+    Ok(files)
 }
 
 fn metadata() -> Value {

@@ -6,3 +6,4 @@ pub(crate) mod output;
 pub(crate) mod progress;
 pub(crate) mod report;
 pub(crate) mod text;
+pub(crate) mod yaml;
