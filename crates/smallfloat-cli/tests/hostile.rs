@@ -260,7 +260,9 @@ fn standard_input_is_judged_by_its_header_and_named() {
     let place = Place::new();
     let header = json!({ "w": { "dtype": "U8", "shape": [4], "data_offsets": [0, 4] } });
     let whole = safetensors(&header, &[1, 2, 3, 4]);
-    for (begin, part) in [(&b""[..], "too short"), (&whole, "goes on after the"), (b"GGUF\x03\0\0\0", "a GGUF file")] {
+    for (begin, part) in
+        [(&b""[..], "too short"), (&whole, "goes on after the"), (b"GGUF\x03\0\0\0", "a GGUF file")]
+    {
         for args in [&["inspect", "-"][..], &["verify", "-"], &["quantize", "-", "-o", "out"]] {
             let (message, _) = endless(&place, args, begin);
             assert!(message.contains(part) && message.contains("`standard input`"), "{args:?}: {message}");

@@ -11,7 +11,7 @@ use smallfloat_kernels::{Decoder, Element};
 use crate::error::{Error, Result};
 use crate::file::dtype::Dtype;
 use crate::file::folder::OutputFolder;
-use crate::file::input::CHUNK_BYTES;
+use crate::file::input::chunk_buffer;
 use crate::file::npy::NpyWriter;
 use crate::file::sink::{Sealed, Sink, SinkOptions, TensorSpec};
 use crate::file::stream::{StoredCode, with_element};
@@ -167,7 +167,7 @@ fn write(
         }, else Ok(0));
     }
     let Some(format) = tensor.format() else {
-        let mut buffer = vec![0; CHUNK_BYTES];
+        let mut buffer = chunk_buffer(tensor.info.len);
         view.source().read_chunks(&tensor.info, &mut buffer, |_, bytes| {
             progress(Progress::Bytes(bytes.len() as u64));
             append(bytes)
@@ -213,7 +213,7 @@ fn decode<T: Element, C: StoredCode>(
     progress: &mut dyn FnMut(Progress<'_>),
     append: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<u64> {
-    let (mut buffer, mut codes) = (vec![0; CHUNK_BYTES], Vec::new());
+    let (mut buffer, mut codes) = (chunk_buffer(tensor.info.len), Vec::new());
     let (mut values, mut bytes_out) = (Vec::new(), Vec::new());
     let mut rounded = 0;
     view.source().read_chunks(&tensor.info, &mut buffer, |_, bytes| {

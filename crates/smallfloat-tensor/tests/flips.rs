@@ -75,7 +75,11 @@ fn flip(path: &Path, files: &[PathBuf]) -> (u64, u64) {
         if verify(path).is_err() {
             found += 1;
         } else {
-            assert!(meaning(path) == right, "bit {bit} of {:?} changes what is verified", files[file]);
+            assert!(
+                meaning(path) == right,
+                "bit {bit} of {} changes what is verified",
+                files[file].display()
+            );
         }
         fs::write(&files[file], &whole[file]).unwrap();
     }

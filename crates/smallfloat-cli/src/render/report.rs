@@ -13,13 +13,18 @@ use crate::render::{output, text as words};
 const MAX_ROWS: usize = 30;
 const WORST: usize = 12;
 
-/// Prints rows whose first column is a tensor's name, with as much of the names as fits.
+/// Rows of one table at most.
+const MOST_ROWS: usize = 5000;
+
+/// Prints rows whose first column is a tensor's name, with as much of the names as fits; of more than
+/// [`MOST_ROWS`] the first, and how many there are more.
 pub(crate) fn rows_of_names(
     header: &[&str],
     numbers: &[usize],
     rows: &[(&str, Vec<String>)],
     out: &mut Output,
 ) -> io::Result<()> {
+    let (rows, rest) = rows.split_at(rows.len().min(MOST_ROWS));
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|(_, cells)| cells.get(column)).map(|cell| cell.chars().count());
         cells.max().unwrap_or(0).max(header[column + 1].chars().count())
@@ -32,7 +37,11 @@ pub(crate) fn rows_of_names(
         let name = words::tensor_name(name, room);
         table.add_row(std::iter::once(&name).chain(cells));
     }
-    out.rows(&table)
+    out.rows(&table)?;
+    if !rest.is_empty() {
+        writeln!(out, "and {} (--json has all)", words::plural(rest.len() as u64, "more tensor"))?;
+    }
+    Ok(())
 }
 
 /// Prints the table: all tensors, or the worst of many.

@@ -17,6 +17,12 @@ use crate::file::side::open_regular;
 /// one for each thread.
 pub const CHUNK_BYTES: usize = 2 << 20;
 
+/// A buffer to stream so many bytes: of [`CHUNK_BYTES`], or smaller where they are fewer. Files may
+/// have very many small tensors.
+pub(crate) fn chunk_buffer(len: u64) -> Vec<u8> {
+    vec![0; usize::try_from(len).map_or(CHUNK_BYTES, |len| len.min(CHUNK_BYTES))]
+}
+
 /// A tensor in a file: what it is and where its bytes lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorInfo {

@@ -8,7 +8,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::file::input::{CHUNK_BYTES, Input, NameIndex, TensorInfo};
+use crate::file::input::{Input, NameIndex, TensorInfo, chunk_buffer};
 use crate::file::npy::{MAGIC, Npy};
 use crate::file::safetensors::SafeTensors;
 
@@ -198,7 +198,7 @@ impl Source {
         let data: u64 = self.tensors().iter().map(|tensor| tensor.len).sum();
         let (mut done, end) = (0, self.file_len().saturating_sub(data));
         let mut digest = Sha256::new();
-        let mut buffer = vec![0; usize::try_from(end).map_or(CHUNK_BYTES, |end| end.min(CHUNK_BYTES))];
+        let mut buffer = chunk_buffer(end);
         while done < end {
             let part = usize::try_from(end - done).map_or(buffer.len(), |left| left.min(buffer.len()));
             self.input().read_exact_at(done, &mut buffer[..part])?;

@@ -8,7 +8,7 @@ use smallfloat_kernels::ErrorSums;
 
 use crate::error::{Error, Result, quoted, refuse};
 use crate::file::dtype::Dtype;
-use crate::file::input::{CHUNK_BYTES, TensorInfo};
+use crate::file::input::{TensorInfo, chunk_buffer};
 use crate::file::safetensors::byte_len;
 use crate::file::sink::{Sealed, Sink, SinkOptions, TensorSpec};
 use crate::layout::container::{Entry, Recorded, bias_name, foreign_metadata, metadata};
@@ -340,7 +340,7 @@ impl<'a> Checkpoint<'a> {
             if let Some(slots) = slots {
                 sums.push(self.encode(place, slots, &sink, &mut report, progress)?);
             } else {
-                let mut buffer = vec![0; CHUNK_BYTES];
+                let mut buffer = chunk_buffer(info.len);
                 self.views[place.0].source().read_chunks(info, &mut buffer, |_, bytes| {
                     progress(Progress::Bytes(bytes.len() as u64));
                     sink.append(first, bytes)

@@ -6,7 +6,7 @@ use serde::Serialize;
 use smallfloat_kernels::ErrorSums;
 
 use crate::error::{Error, Result};
-use crate::file::input::CHUNK_BYTES;
+use crate::file::input::chunk_buffer;
 use crate::stored::view::{TensorView, View};
 
 /// One tensor of a comparison.
@@ -92,7 +92,7 @@ fn tensor(a: &View, x: &TensorView, b: &View, y: &TensorView) -> Result<TensorCo
     if x.info.dtype != y.info.dtype {
         return Err(refused(format!("is {}, the reference is {}", y.info.dtype, x.info.dtype)));
     }
-    let mut buffer = vec![0; CHUNK_BYTES];
+    let mut buffer = chunk_buffer(x.info.len);
     a.source().read_chunks(&x.info, &mut buffer, |first, bytes| {
         let mut other = vec![0; bytes.len()];
         b.source().read_range(&y.info, first, &mut other)?;

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use smallfloat::{Class, Datum, Format, Specials, Subnormals};
 
 use crate::error::{Error, Result, quoted};
-use crate::file::input::{CHUNK_BYTES, TensorInfo};
+use crate::file::input::{CHUNK_BYTES, TensorInfo, chunk_buffer};
 use crate::file::stream::code_at;
 use crate::layout::container::{Entry, check_record};
 use crate::layout::grid::Granularity;
@@ -189,7 +189,7 @@ fn check_codes(
     let size = usize::from(format.width() > 8) + 1;
     let mut digest = Sha256::new();
     let (mut odd_count, mut first_odd) = (0_u64, 0);
-    let mut buffer = vec![0; CHUNK_BYTES];
+    let mut buffer = chunk_buffer(tensor.info.len);
     view.source().read_chunks(&tensor.info, &mut buffer, |first, bytes| {
         digest.update(bytes);
         progress(Progress::Bytes(bytes.len() as u64));
@@ -226,6 +226,9 @@ fn check_codes(
     Ok(found)
 }
 
+/// Bytes that are whole units of every packing.
+const WHOLE_UNITS: u64 = CHUNK_BYTES as u64 / 12 * 12;
+
 const SCALES_AT_ONCE: usize = 1 << 16;
 
 fn check_scaled(
@@ -242,7 +245,7 @@ fn check_scaled(
     let row_bytes = scaled.packing.row_bytes(element, grid.columns).max(1);
     let odd = odd_codes(element);
     let (mut digest, mut odd_count, mut first_odd) = (Sha256::new(), 0_u64, 0);
-    let (mut buffer, mut codes) = (vec![0; CHUNK_BYTES / 12 * 12], Vec::new());
+    let (mut buffer, mut codes) = (chunk_buffer(scaled.codes.len.min(WHOLE_UNITS)), Vec::new());
     // Codes are bytes to the file, so that any chunk of whole units will do; rows are made of whole
     // units.
     let mut at = 0;

@@ -16,7 +16,7 @@ use serde::Serialize;
 use smallfloat::{Format, FormatSpec, NegativeRule, Preset, Projection, Rounding, Saturation};
 
 use crate::error::{Result, refuse};
-use crate::file::input::CHUNK_BYTES;
+use crate::file::input::chunk_buffer;
 use crate::file::pipeline::ordered;
 use crate::file::stream::code_at;
 use crate::layout::fp8_remap::Fp8Remap;
@@ -263,7 +263,7 @@ fn same_bytes(
     (source, original): InFile<'_>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Option<Disagreement>> {
-    let (mut buffer, mut other, mut first) = (vec![0; CHUNK_BYTES], Vec::new(), None);
+    let (mut buffer, mut other, mut first) = (chunk_buffer(tensor.info.len), Vec::new(), None);
     let mut at = 0;
     view.source().read_chunks(&tensor.info, &mut buffer, |_, bytes| {
         progress(Progress::Bytes(bytes.len() as u64));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Value, json};
 use smallfloat::Format;
 use smallfloat_tensor::{Entry, Scaled, SourceKind, TensorView, View, open_checkpoint};
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     bias_report: BiasReportArgs,
 }
 
-pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
+pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let input = Input::open(&args.file)?;
     let views = input.named(open_checkpoint(input.path()))?;
     let is_folder = input.path().is_dir();
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         return bias_report::run(&args.bias_report, &args.file, &views, args.json, out);
     }
     if args.json {
-        serde_json::to_writer_pretty(&mut *out, &object(args, &views, is_folder))?;
+        serde_json::to_writer_pretty(&mut *out, &Inspected { args, views: &views, is_folder })?;
         writeln!(out)?;
         return Ok(());
     }
@@ -159,40 +159,64 @@ impl Totals {
     }
 }
 
-fn object(args: &Args, views: &[View], is_folder: bool) -> Value {
-    let all: Vec<&TensorView> = views.iter().flat_map(View::tensors).collect();
-    let totals = Totals::of(&all);
-    let kind = match views {
-        [view] if view.source().kind() == SourceKind::Npy => "npy",
-        _ => "safetensors",
-    };
-    let name = |view: &View| view.source().path().file_name().map(|name| name.to_string_lossy().into_owned());
-    let tensors = views.iter().flat_map(|view| view.tensors().iter().map(move |tensor| (view, tensor)));
-    let tensors = tensors.map(|(view, tensor)| {
-        let mut object = tensor_object(tensor);
-        if is_folder {
-            object["file"] = json!(name(view));
+/// What `--json` prints. Tensors become JSON one after the other: a header may name very many.
+struct Inspected<'a> {
+    args: &'a Args,
+    views: &'a [View],
+    is_folder: bool,
+}
+
+impl Serialize for Inspected<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let all: Vec<&TensorView> = self.views.iter().flat_map(View::tensors).collect();
+        let totals = Totals::of(&all);
+        let kind = match self.views {
+            [view] if view.source().kind() == SourceKind::Npy => "npy",
+            _ => "safetensors",
+        };
+        let mut object = serializer.serialize_map(None)?;
+        object.serialize_entry("file", &self.args.file.to_string_lossy())?;
+        object.serialize_entry("kind", kind)?;
+        object.serialize_entry("quantized", &self.views.iter().any(View::is_quantized))?;
+        object.serialize_entry("tensors", &Tensors(self))?;
+        object.serialize_entry(
+            "totals",
+            &json!({
+                "tensors": all.len(),
+                "quantized": totals.quantized,
+                "elements": totals.elements,
+                "bytes": totals.bytes,
+            }),
+        )?;
+        let bytes = self.views.iter().map(|view| view.source().file_len());
+        object.serialize_entry("bytes", &bytes.sum::<u64>())?;
+        if self.is_folder {
+            let file = |view: &View| json!({ "file": name(view), "bytes": view.source().file_len() });
+            object.serialize_entry("files", &self.views.iter().map(file).collect::<Value>())?;
         }
-        object
-    });
-    let mut object = json!({
-        "file": args.file.to_string_lossy(),
-        "kind": kind,
-        "quantized": views.iter().any(View::is_quantized),
-        "tensors": tensors.collect::<Vec<_>>(),
-        "totals": {
-            "tensors": all.len(),
-            "quantized": totals.quantized,
-            "elements": totals.elements,
-            "bytes": totals.bytes,
-        },
-        "bytes": views.iter().map(|view| view.source().file_len()).sum::<u64>(),
-    });
-    if is_folder {
-        let file = |view: &View| json!({ "file": name(view), "bytes": view.source().file_len() });
-        object["files"] = views.iter().map(file).collect();
+        object.end()
     }
-    object
+}
+
+/// The tensors of all files, as they are printed.
+struct Tensors<'a>(&'a Inspected<'a>);
+
+impl Serialize for Tensors<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Inspected { views, is_folder, .. } = self.0;
+        let tensors = views.iter().flat_map(|view| view.tensors().iter().map(move |tensor| (view, tensor)));
+        serializer.collect_seq(tensors.map(|(view, tensor)| {
+            let mut object = tensor_object(tensor);
+            if *is_folder {
+                object["file"] = json!(name(view));
+            }
+            object
+        }))
+    }
+}
+
+fn name(view: &View) -> Option<String> {
+    view.source().path().file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
 fn tensor_object(tensor: &TensorView) -> Value {
