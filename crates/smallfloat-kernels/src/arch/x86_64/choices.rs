@@ -118,18 +118,16 @@ pub(super) enum Fit {
     Rare,
 }
 
-/// Calls a loop compiled for the shape that fits; shapes without a loop of their own go to [`Rare`].
+/// Calls a loop compiled for the shape that fits, or for shapes without a loop of their own what
+/// follows.
 macro_rules! with_shape {
-    ($fit:expr, [$($name:ident)*], |$shape:ident| $call:expr) => {
+    ($fit:expr, [$($name:ident)*], |$shape:ident| $call:expr, $rest:expr) => {
         match $fit {
             $($crate::arch::machine::choices::Fit::$name => {
                 type $shape = $crate::arch::machine::choices::$name;
                 $call
             })*
-            _ => {
-                type $shape = $crate::arch::machine::choices::Rare;
-                $call
-            }
+            _ => $rest,
         }
     };
 }

@@ -9,7 +9,9 @@
 
 mod avx2;
 mod avx512;
+mod blocks;
 mod choices;
+mod generators;
 
 use std::ops::Range;
 

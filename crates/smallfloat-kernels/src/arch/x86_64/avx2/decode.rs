@@ -3,12 +3,15 @@
 //! instructions. f64 and f16 are conversions of the f32, which must not be subnormal then.
 
 use std::arch::x86_64::*;
+use std::marker::PhantomData;
 
 use half::{bf16, f16};
 
 use crate::arch::machine::Avx2;
 use crate::arch::machine::avx2::decode_wide::{put, widen};
-use crate::arch::machine::avx2::lanes::{STEP, bytes, elements_to_alignment};
+use crate::arch::machine::avx2::lanes::{STEP, bytes};
+use crate::arch::machine::blocks::{self, Decoder, Step, for_steps, nothing};
+use crate::arch::machine::choices::CodesOnly;
 use crate::plan::decode::DecodePlan;
 
 /// A destination: how the 16-bit halves of 32 codes are stored.
@@ -17,11 +20,11 @@ pub(crate) trait Destination: Copy + Default {
     /// order.
     const ORDER: [i32; 8];
 
-    /// Stores the halves, past the caches if `STREAM`.
+    /// Stores the halves, past the caches if `stream`.
     ///
     /// # Safety
-    /// The machine must have AVX2 and F16C; with `STREAM`, `values` must be aligned to 32 bytes.
-    unsafe fn store<const STREAM: bool>(values: &mut [Self; STEP], halves: [__m256i; 2]);
+    /// The machine must have AVX2 and F16C; with `stream`, `values` must be aligned to 32 bytes.
+    unsafe fn store(values: &mut [Self; STEP], halves: [__m256i; 2], stream: bool);
 }
 
 /// The words of 32 binary32 whose order is [`f32::ORDER`](Destination::ORDER).
@@ -42,10 +45,10 @@ impl Destination for f32 {
 
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
-    unsafe fn store<const STREAM: bool>(values: &mut [Self; STEP], halves: [__m256i; 2]) {
+    unsafe fn store(values: &mut [Self; STEP], halves: [__m256i; 2], stream: bool) {
         for (eight, vector) in values.as_chunks_mut::<8>().0.iter_mut().zip(singles(halves)) {
             // SAFETY: the reference is to 32 writable bytes; the caller has checked the alignment.
-            unsafe { put::<STREAM>(eight.as_mut_ptr().cast(), vector) };
+            unsafe { put(eight.as_mut_ptr().cast(), vector, stream) };
         }
     }
 }
@@ -55,12 +58,12 @@ impl Destination for f64 {
 
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
-    unsafe fn store<const STREAM: bool>(values: &mut [Self; STEP], halves: [__m256i; 2]) {
+    unsafe fn store(values: &mut [Self; STEP], halves: [__m256i; 2], stream: bool) {
         for (eight, vector) in values.as_chunks_mut::<8>().0.iter_mut().zip(singles(halves)) {
             for (four, vector) in eight.as_chunks_mut::<4>().0.iter_mut().zip(widen(vector)) {
                 // SAFETY: the reference is to 32 writable bytes; the caller has checked the
                 // alignment.
-                unsafe { put::<STREAM>(four.as_mut_ptr().cast(), vector) };
+                unsafe { put(four.as_mut_ptr().cast(), vector, stream) };
             }
         }
     }
@@ -71,14 +74,14 @@ impl Destination for f16 {
 
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
-    unsafe fn store<const STREAM: bool>(values: &mut [Self; STEP], halves: [__m256i; 2]) {
+    unsafe fn store(values: &mut [Self; STEP], halves: [__m256i; 2], stream: bool) {
         const EXACT: i32 = _MM_FROUND_TO_NEAREST_INT;
         let [a, b, c, d] = singles(halves);
         for (sixteen, [low, high]) in values.as_chunks_mut::<16>().0.iter_mut().zip([[a, b], [c, d]]) {
             let low = _mm256_cvtps_ph::<EXACT>(_mm256_castsi256_ps(low));
             let high = _mm256_cvtps_ph::<EXACT>(_mm256_castsi256_ps(high));
             // SAFETY: the reference is to 32 writable bytes; the caller has checked the alignment.
-            unsafe { put::<STREAM>(sixteen.as_mut_ptr().cast(), _mm256_set_m128i(high, low)) };
+            unsafe { put(sixteen.as_mut_ptr().cast(), _mm256_set_m128i(high, low), stream) };
         }
     }
 }
@@ -96,10 +99,10 @@ impl Destination for bf16 {
 
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
-    unsafe fn store<const STREAM: bool>(values: &mut [Self; STEP], halves: [__m256i; 2]) {
+    unsafe fn store(values: &mut [Self; STEP], halves: [__m256i; 2], stream: bool) {
         for (sixteen, vector) in values.as_chunks_mut::<16>().0.iter_mut().zip(halves) {
             // SAFETY: the reference is to 32 writable bytes; the caller has checked the alignment.
-            unsafe { put::<STREAM>(sixteen.as_mut_ptr().cast(), vector) };
+            unsafe { put(sixteen.as_mut_ptr().cast(), vector, stream) };
         }
     }
 }
@@ -112,45 +115,53 @@ pub(crate) fn decode<D: Destination>(
     values: &mut [D],
     stream: bool,
 ) {
-    assert_eq!(codes.len(), values.len(), "codes and values must have the same length");
-    let head = if stream { elements_to_alignment(values, STEP).min(values.len()) } else { 0 };
-    let (codes_head, codes) = codes.split_at(head);
-    let (values_head, values) = values.split_at_mut(head);
-    // SAFETY: the proof says that the machine has these instructions; after the head, a stream is
-    // aligned.
-    unsafe {
-        if stream {
-            run::<D, false>(plan, codes_head, values_head);
-            run::<D, true>(plan, codes, values);
-        } else {
-            run::<D, false>(plan, codes, values);
-        }
+    let decoder = Bytes::<D> { plan, destination: PhantomData };
+    // SAFETY: the proof says that the machine has these instructions.
+    unsafe { blocks::decode(&decoder, codes, values, stream) }
+}
+
+struct Bytes<'a, D> {
+    plan: &'a DecodePlan,
+    destination: PhantomData<D>,
+}
+
+impl<D: Destination> Decoder for Bytes<'_, D> {
+    type From = u8;
+    type To = D;
+    const ALIGNMENT: usize = STEP;
+
+    #[target_feature(enable = "avx2,f16c")]
+    unsafe fn decode<const STREAM: bool>(&self, codes: &[u8], values: &mut [D]) {
+        let k = Constants::new::<D>(self.plan);
+        let kernel = Decoding::<D> { k: &k, destination: PhantomData };
+        // SAFETY: this function has the level's instructions; the rest is the caller's promise.
+        unsafe { for_steps(&kernel, codes, nothing(codes.len()), values, &mut (), STREAM) };
     }
 }
 
-/// # Safety
-/// The machine must have AVX2 and F16C; with `STREAM`, `values` must be aligned to 32 bytes.
-#[target_feature(enable = "avx2,f16c")]
-unsafe fn run<D: Destination, const STREAM: bool>(plan: &DecodePlan, codes: &[u8], values: &mut [D]) {
-    let k = Constants::new::<D>(plan);
-    let (steps, rest) = codes.as_chunks::<STEP>();
-    let (value_steps, value_rest) = values.as_chunks_mut::<STEP>();
-    for (code, value) in steps.iter().zip(value_steps) {
-        let halves = step(code, &k);
-        // SAFETY: the caller's promise; steps keep the alignment of the slice.
-        unsafe { D::store::<STREAM>(value, halves) };
+struct Decoding<'a, D> {
+    k: &'a Constants,
+    destination: PhantomData<D>,
+}
+
+impl<D: Destination> Step<CodesOnly, STEP> for Decoding<'_, D> {
+    type From = u8;
+    type With = ();
+    type To = D;
+    type Sums = ();
+    type Vectors = [__m256i; 2];
+
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
+    unsafe fn step(&self, codes: &[u8; STEP], _: &[(); STEP], (): &mut ()) -> [__m256i; 2] {
+        step(codes, self.k)
     }
-    if STREAM {
-        // Streamed stores are not ordered with later ones of this thread as others see them.
-        _mm_sfence();
-    }
-    if !rest.is_empty() {
-        let (mut code, mut value) = ([0; STEP], [D::default(); STEP]);
-        code[..rest.len()].copy_from_slice(rest);
-        let halves = step(&code, &k);
-        // SAFETY: ordinary stores need no alignment.
-        unsafe { D::store::<false>(&mut value, halves) };
-        value_rest.copy_from_slice(&value[..rest.len()]);
+
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
+    unsafe fn store(values: &mut [D; STEP], halves: [__m256i; 2], stream: bool) {
+        // SAFETY: the caller's promise.
+        unsafe { D::store(values, halves, stream) };
     }
 }
 

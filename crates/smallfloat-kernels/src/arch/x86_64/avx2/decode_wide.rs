@@ -2,9 +2,12 @@
 //! is exact and of normal numbers or zeros, so the host's settings do not matter.
 
 use std::arch::x86_64::*;
+use std::marker::PhantomData;
 
 use crate::arch::machine::Avx2;
-use crate::arch::machine::avx2::lanes::{STEP, elements_to_alignment, words};
+use crate::arch::machine::avx2::lanes::{STEP, words};
+use crate::arch::machine::blocks::{self, Decoder, Step, for_steps, nothing};
+use crate::arch::machine::choices::CodesOnly;
 use crate::plan::decode::{INFINITY, NAN, WidePlan};
 
 /// Codes of one vector.
@@ -12,29 +15,29 @@ const EIGHT: usize = STEP / 4;
 
 /// A destination: how the words of eight codes are stored.
 pub(crate) trait WideDestination: Copy + Default {
-    /// Stores the values, past the caches if `STREAM`.
+    /// Stores the values, past the caches if `stream`.
     ///
     /// # Safety
-    /// The machine must have AVX2; with `STREAM`, `values` must be aligned to 32 bytes.
-    unsafe fn store<const STREAM: bool>(values: &mut [Self; EIGHT], words: __m256i);
+    /// The machine must have AVX2; with `stream`, `values` must be aligned to 32 bytes.
+    unsafe fn store(values: &mut [Self; EIGHT], words: __m256i, stream: bool);
 }
 
 impl WideDestination for f32 {
     #[inline]
     #[target_feature(enable = "avx2")]
-    unsafe fn store<const STREAM: bool>(values: &mut [Self; EIGHT], words: __m256i) {
+    unsafe fn store(values: &mut [Self; EIGHT], words: __m256i, stream: bool) {
         // SAFETY: the reference is to 32 writable bytes; the caller has checked the alignment.
-        unsafe { put::<STREAM>(values.as_mut_ptr().cast(), words) };
+        unsafe { put(values.as_mut_ptr().cast(), words, stream) };
     }
 }
 
 impl WideDestination for f64 {
     #[inline]
     #[target_feature(enable = "avx2")]
-    unsafe fn store<const STREAM: bool>(values: &mut [Self; EIGHT], words: __m256i) {
+    unsafe fn store(values: &mut [Self; EIGHT], words: __m256i, stream: bool) {
         for (four, vector) in values.as_chunks_mut::<4>().0.iter_mut().zip(widen(words)) {
             // SAFETY: the reference is to 32 writable bytes; the caller has checked the alignment.
-            unsafe { put::<STREAM>(four.as_mut_ptr().cast(), vector) };
+            unsafe { put(four.as_mut_ptr().cast(), vector, stream) };
         }
     }
 }
@@ -48,15 +51,15 @@ pub(super) fn widen(words: __m256i) -> [__m256i; 2] {
     [_mm256_castpd_si256(_mm256_cvtps_pd(low)), _mm256_castpd_si256(_mm256_cvtps_pd(high))]
 }
 
-/// Stores a vector, past the caches if `STREAM`.
+/// Stores a vector, past the caches if `stream`.
 ///
 /// # Safety
-/// `to` must be writable and, with `STREAM`, aligned.
+/// `to` must be writable and, with `stream`, aligned.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn put<const STREAM: bool>(to: *mut __m256i, vector: __m256i) {
+pub(super) unsafe fn put(to: *mut __m256i, vector: __m256i, stream: bool) {
     // SAFETY: the caller's promise.
-    unsafe { if STREAM { _mm256_stream_si256(to, vector) } else { _mm256_storeu_si256(to, vector) } }
+    unsafe { if stream { _mm256_stream_si256(to, vector) } else { _mm256_storeu_si256(to, vector) } }
 }
 
 /// Decodes a slice, past the caches if `stream`.
@@ -67,76 +70,71 @@ pub(crate) fn decode_wide<D: WideDestination>(
     values: &mut [D],
     stream: bool,
 ) {
-    assert_eq!(codes.len(), values.len(), "codes and values must have the same length");
-    let head = if stream { elements_to_alignment(values, STEP).min(values.len()) } else { 0 };
-    let (codes_head, codes) = codes.split_at(head);
-    let (values_head, values) = values.split_at_mut(head);
+    // Subnormals and specials cost their instructions only where a format has them.
     let specials = plan.last_finite < plan.index_mask || plan.nan_code != u32::MAX;
-    // SAFETY: the proof says that the machine has these instructions; after the head, a stream is
-    // aligned.
+    // SAFETY: the proof says that the machine has these instructions.
     unsafe {
         match (plan.first_linear > 0, specials) {
-            (true, true) => both::<D, true, true>(plan, [codes_head, codes], [values_head, values], stream),
-            (true, false) => both::<D, true, false>(plan, [codes_head, codes], [values_head, values], stream),
-            (false, true) => both::<D, false, true>(plan, [codes_head, codes], [values_head, values], stream),
-            (false, false) => {
-                both::<D, false, false>(plan, [codes_head, codes], [values_head, values], stream);
-            }
+            (true, true) => blocks::decode(&HalfWords::<D, true, true>::new(plan), codes, values, stream),
+            (true, false) => blocks::decode(&HalfWords::<D, true, false>::new(plan), codes, values, stream),
+            (false, true) => blocks::decode(&HalfWords::<D, false, true>::new(plan), codes, values, stream),
+            (false, false) => blocks::decode(&HalfWords::<D, false, false>::new(plan), codes, values, stream),
         }
     }
 }
 
-/// A head, and the rest, past the caches if `stream`. Subnormals and specials cost their
-/// instructions only where a format has them.
-///
-/// # Safety
-/// The machine must have AVX2; with `stream`, the second part of `values` must be aligned to 32
-/// bytes.
-#[target_feature(enable = "avx2")]
-unsafe fn both<D: WideDestination, const SUBNORMALS: bool, const SPECIALS: bool>(
-    plan: &WidePlan,
-    codes: [&[u16]; 2],
-    [head, values]: [&mut [D]; 2],
-    stream: bool,
-) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        run::<D, false, SUBNORMALS, SPECIALS>(plan, codes[0], head);
-        if stream {
-            run::<D, true, SUBNORMALS, SPECIALS>(plan, codes[1], values);
-        } else {
-            run::<D, false, SUBNORMALS, SPECIALS>(plan, codes[1], values);
-        }
+struct HalfWords<'a, D, const SUBNORMALS: bool, const SPECIALS: bool> {
+    plan: &'a WidePlan,
+    destination: PhantomData<D>,
+}
+
+impl<'a, D, const SUBNORMALS: bool, const SPECIALS: bool> HalfWords<'a, D, SUBNORMALS, SPECIALS> {
+    fn new(plan: &'a WidePlan) -> Self {
+        Self { plan, destination: PhantomData }
     }
 }
 
-/// # Safety
-/// The machine must have AVX2; with `STREAM`, `values` must be aligned to 32 bytes.
-#[target_feature(enable = "avx2")]
-unsafe fn run<D: WideDestination, const STREAM: bool, const SUBNORMALS: bool, const SPECIALS: bool>(
-    plan: &WidePlan,
-    codes: &[u16],
-    values: &mut [D],
-) {
-    let k = Constants::new(plan);
-    let (steps, rest) = codes.as_chunks::<EIGHT>();
-    let (value_steps, value_rest) = values.as_chunks_mut::<EIGHT>();
-    for (code, value) in steps.iter().zip(value_steps) {
-        let words = step::<SUBNORMALS, SPECIALS>(code, &k);
-        // SAFETY: the caller's promise; steps keep the alignment of the slice.
-        unsafe { D::store::<STREAM>(value, words) };
+impl<D: WideDestination, const SUBNORMALS: bool, const SPECIALS: bool> Decoder
+    for HalfWords<'_, D, SUBNORMALS, SPECIALS>
+{
+    type From = u16;
+    type To = D;
+    const ALIGNMENT: usize = STEP;
+
+    #[target_feature(enable = "avx2")]
+    unsafe fn decode<const STREAM: bool>(&self, codes: &[u16], values: &mut [D]) {
+        let k = Constants::new(self.plan);
+        let kernel = Decoding::<D, SUBNORMALS, SPECIALS> { k, destination: PhantomData };
+        // SAFETY: this function has the level's instructions; the rest is the caller's promise.
+        unsafe { for_steps(&kernel, codes, nothing(codes.len()), values, &mut (), STREAM) };
     }
-    if STREAM {
-        // Streamed stores are not ordered with later ones of this thread as others see them.
-        _mm_sfence();
+}
+
+struct Decoding<D, const SUBNORMALS: bool, const SPECIALS: bool> {
+    k: Constants,
+    destination: PhantomData<D>,
+}
+
+impl<D: WideDestination, const SUBNORMALS: bool, const SPECIALS: bool> Step<CodesOnly, EIGHT>
+    for Decoding<D, SUBNORMALS, SPECIALS>
+{
+    type From = u16;
+    type With = ();
+    type To = D;
+    type Sums = ();
+    type Vectors = __m256i;
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn step(&self, codes: &[u16; EIGHT], _: &[(); EIGHT], (): &mut ()) -> __m256i {
+        step::<SUBNORMALS, SPECIALS>(codes, &self.k)
     }
-    if !rest.is_empty() {
-        let (mut code, mut value) = ([0; EIGHT], [D::default(); EIGHT]);
-        code[..rest.len()].copy_from_slice(rest);
-        let words = step::<SUBNORMALS, SPECIALS>(&code, &k);
-        // SAFETY: ordinary stores need no alignment.
-        unsafe { D::store::<false>(&mut value, words) };
-        value_rest.copy_from_slice(&value[..rest.len()]);
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn store(values: &mut [D; EIGHT], words: __m256i, stream: bool) {
+        // SAFETY: the caller's promise.
+        unsafe { D::store(values, words, stream) };
     }
 }
 

@@ -8,7 +8,10 @@ use std::arch::x86_64::*;
 
 use crate::arch::machine::Avx2;
 use crate::arch::machine::avx2::decode::{Constants, values};
+use crate::arch::machine::avx2::decode_wide::put;
 use crate::arch::machine::avx2::lanes::{STEP, any, bytes, words};
+use crate::arch::machine::blocks::{Step, for_steps};
+use crate::arch::machine::choices::CodesOnly;
 use crate::plan::arithmetic::{ArithmeticPlan, Compute, OrderPlan, Subnormals};
 
 /// What a loop computes: a product of the first two operands, a sum with the last one, or both.
@@ -174,7 +177,7 @@ pub(crate) fn has_subnormal(_: Avx2, subnormals: Subnormals, codes: &[u8]) -> bo
     unsafe { any_within(codes, subnormals.magnitude, 1, subnormals.last) }
 }
 
-/// Is (code & mask) − first below `count` for any code?
+/// Returns whether (code & mask) − first is below `count` for any code.
 #[target_feature(enable = "avx2")]
 fn any_within(codes: &[u8], mask: u8, first: u8, count: u8) -> bool {
     let (steps, rest) = codes.as_chunks::<STEP>();
@@ -211,20 +214,38 @@ fn choose_all<const MINIMUM: bool, const MAGNITUDES: bool>(
     y: &[u8],
     results: &mut [u8],
 ) -> bool {
-    let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<STEP>(), y.as_chunks::<STEP>());
-    let (result_steps, result_rest) = results.as_chunks_mut::<STEP>();
+    let choosing = Choosing::<MINIMUM, MAGNITUDES> { plan };
     let mut nan = _mm256_setzero_si256();
-    for ((x, y), result) in x.iter().zip(y).zip(result_steps) {
-        choose_step::<MINIMUM, MAGNITUDES>(plan, x, y, result, &mut nan);
-    }
-    if !result_rest.is_empty() {
-        let (mut x, mut y, mut result) = ([0; STEP], [0; STEP], [0; STEP]);
-        x[..x_rest.len()].copy_from_slice(x_rest);
-        y[..y_rest.len()].copy_from_slice(y_rest);
-        choose_step::<MINIMUM, MAGNITUDES>(plan, &x, &y, &mut result, &mut nan);
-        result_rest.copy_from_slice(&result[..result_rest.len()]);
-    }
+    // SAFETY: this function has the level's instructions.
+    unsafe { for_steps(&choosing, x, y, results, &mut nan, false) };
     any(nan)
+}
+
+struct Choosing<'a, const MINIMUM: bool, const MAGNITUDES: bool> {
+    plan: &'a OrderPlan,
+}
+
+impl<const MINIMUM: bool, const MAGNITUDES: bool> Step<CodesOnly, STEP>
+    for Choosing<'_, MINIMUM, MAGNITUDES>
+{
+    type From = u8;
+    type With = u8;
+    type To = u8;
+    type Sums = __m256i;
+    type Vectors = __m256i;
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn step(&self, x: &[u8; STEP], y: &[u8; STEP], nan: &mut __m256i) -> __m256i {
+        choose_step::<MINIMUM, MAGNITUDES>(self.plan, x, y, nan)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn store(results: &mut [u8; STEP], codes: __m256i, stream: bool) {
+        // SAFETY: the reference is to 32 writable bytes; the alignment is the caller's promise.
+        unsafe { put(results.as_mut_ptr().cast(), codes, stream) };
+    }
 }
 
 #[inline]
@@ -233,9 +254,8 @@ fn choose_step<const MINIMUM: bool, const MAGNITUDES: bool>(
     plan: &OrderPlan,
     x: &[u8; STEP],
     y: &[u8; STEP],
-    result: &mut [u8; STEP],
     nan: &mut __m256i,
-) {
+) -> __m256i {
     // SAFETY: the references are to 32 readable bytes each.
     let (x, y) = unsafe { (_mm256_loadu_si256(x.as_ptr().cast()), _mm256_loadu_si256(y.as_ptr().cast())) };
     let (x, y) = (_mm256_and_si256(x, bytes(plan.codes)), _mm256_and_si256(y, bytes(plan.codes)));
@@ -258,8 +278,7 @@ fn choose_step<const MINIMUM: bool, const MAGNITUDES: bool>(
         chosen = _mm256_blendv_epi8(_mm256_blendv_epi8(chosen, for_y, y_nan), for_x, x_nan);
         *nan = _mm256_or_si256(*nan, _mm256_or_si256(x_nan, y_nan));
     }
-    // SAFETY: the reference is to 32 writable bytes; the store needs no alignment.
-    unsafe { _mm256_storeu_si256(result.as_mut_ptr().cast(), chosen) };
+    chosen
 }
 
 /// All bits of the codes with a sign.

@@ -8,26 +8,27 @@
 //! data: no element takes a branch.
 
 use std::arch::x86_64::*;
+use std::marker::PhantomData;
 
 use crate::arch::machine::Avx2;
 use crate::arch::machine::avx2::halves;
 use crate::arch::machine::avx2::lanes::{
-    STEP, Source, Target, add, any, codes as splat, count, elements_to_alignment, equal, greater, in_order,
-    larger, least, less, lesser, narrow_signed, prefetch, store, subtract, sum_of_bytes, words,
+    STEP, Source, Target, add, any, codes as splat, count, equal, greater, in_order, larger, least, less,
+    lesser, narrow_signed, store, subtract, sum_of_bytes, words,
 };
 use crate::arch::machine::avx2::rounding::round;
+use crate::arch::machine::blocks::{
+    NearestEncoder, Step, elements_to_alignment, encode_nearest, for_steps, nothing,
+};
 use crate::arch::machine::choices::{
-    Bfloat16, Binary16, CodesOnly, Counts, Detail, Directed, Fit, Flags, NearestAway, NearestEven, Nearness,
-    Rare, Rounds, Shape, ToOdd, with_shape,
+    Bfloat16, Binary16, CodesOnly, Detail, Directed, Fit, Flags, NearestAway, NearestEven, Rare, Rounds,
+    Shape, ToOdd, with_shape,
 };
 use crate::plan::encode::{EncodePlan, INFINITY, Mode, SubnormalGrid};
 use crate::plan::tally::Tally;
 
-/// Elements between two looks at the flags: counters of a byte hold it, and flags that are settled
-/// need no more work.
+/// Elements between two looks at the flags: counters of a byte hold it.
 pub(super) const BLOCK: usize = 64 * STEP;
-/// The same before the first look.
-const FIRST_BLOCK: usize = 16 * STEP;
 
 /// Encodes a slice and says what happened.
 pub(crate) fn encode<S: Source, T: Target>(
@@ -60,9 +61,12 @@ fn dispatch<S: Source, T: Target>(plan: &EncodePlan, source: &[S], codes: &mut [
     match plan.mode {
         Mode::Even if fits_binary16::<T>(plan) => all::<S, T, Binary16>(plan, source, codes, stream),
         Mode::Even if fits_bfloat16::<T>(plan) => all::<S, T, Bfloat16>(plan, source, codes, stream),
-        Mode::Even => with_shape!(fit(plan), [Gradual Hole Integer UnsignedFlush], |H| {
-            all::<S, T, H>(plan, source, codes, stream)
-        }),
+        Mode::Even => with_shape!(
+            fit(plan),
+            [Gradual Hole Integer UnsignedFlush],
+            |H| all::<S, T, H>(plan, source, codes, stream),
+            all::<S, T, Rare>(plan, source, codes, stream)
+        ),
         Mode::Away => once::<S, T, NearestAway>(plan, source, codes, stream),
         Mode::Directed(_) => once::<S, T, Directed>(plan, source, codes, stream),
         Mode::Odd => once::<S, T, ToOdd>(plan, source, codes, stream),
@@ -94,28 +98,26 @@ fn fits_bfloat16<T: Target>(plan: &EncodePlan) -> bool {
 
 #[target_feature(enable = "avx2,f16c,popcnt")]
 fn only_codes<S: Source, T: Target>(plan: &EncodePlan, source: &[S], codes: &mut [T], stream: bool) {
-    match (plan.mode, fit(plan)) {
-        // Counts cost little beside all the choices.
-        (_, Fit::Rare) | (Mode::Away | Mode::Directed(_) | Mode::Odd | Mode::Random, _) => {
-            dispatch(plan, source, codes, stream);
-        }
-        _ if fits_binary16::<T>(plan) => uncounted::<S, T, Binary16>(plan, source, codes, stream),
-        _ if fits_bfloat16::<T>(plan) => uncounted::<S, T, Bfloat16>(plan, source, codes, stream),
-        (Mode::Even, fit) => with_shape!(fit, [Gradual Hole Integer UnsignedFlush], |H| {
-            uncounted::<S, T, H>(plan, source, codes, stream);
-        }),
+    match plan.mode {
+        Mode::Even if fits_binary16::<T>(plan) => uncounted::<S, T, Binary16>(plan, source, codes, stream),
+        Mode::Even if fits_bfloat16::<T>(plan) => uncounted::<S, T, Bfloat16>(plan, source, codes, stream),
+        // Counts cost little beside all the choices of rare shapes and modes.
+        Mode::Even => with_shape!(
+            fit(plan),
+            [Gradual Hole Integer UnsignedFlush],
+            |H| uncounted::<S, T, H>(plan, source, codes, stream),
+            _ = dispatch(plan, source, codes, stream)
+        ),
+        _ => _ = dispatch(plan, source, codes, stream),
     }
 }
 
 #[target_feature(enable = "avx2,f16c,popcnt")]
 fn uncounted<S: Source, T: Target, H: Shape>(plan: &EncodePlan, source: &[S], codes: &mut [T], stream: bool) {
-    let k = Constants::new::<S, T>(plan);
-    run::<S, T, H, NearestEven, CodesOnly>(&k, source, codes, stream, &mut Tally::default());
+    let encoder = Encoding::<S, T, H, NearestEven>::new(plan);
+    encoder.run::<CodesOnly>(source, codes, stream, &mut Tally::default());
 }
 
-/// Inexact and underflow are properties of a slice once any element has them. Blocks look for bits
-/// that no normal value keeps, which costs next to nothing; where a value came near the subnormals,
-/// exactness is looked for again at length until underflow is found.
 #[target_feature(enable = "avx2,f16c,popcnt")]
 fn all<S: Source, T: Target, H: Shape>(
     plan: &EncodePlan,
@@ -123,40 +125,23 @@ fn all<S: Source, T: Target, H: Shape>(
     codes: &mut [T],
     stream: bool,
 ) -> Tally {
-    let k = Constants::new::<S, T>(plan);
-    let mut tally = Tally::default();
-    // Small but exact values need the longest look again and again: do not look twice.
-    let mut look = false;
-    let (mut source, mut codes) = (source, codes);
-    let mut head = if stream { elements_to_alignment(codes, STEP) } else { 0 };
-    let mut block = FIRST_BLOCK;
-    while !source.is_empty() {
-        let settled = tally.is_underflow_settled();
-        let length = if head > 0 { head } else { block }.min(source.len());
-        // What settles the flags of most slices comes soon.
-        (head, block) = (0, BLOCK);
-        let (x, code);
-        (x, source) = source.split_at(length);
-        (code, codes) = codes.split_at_mut(length);
-        if settled {
-            run::<S, T, H, NearestEven, Counts>(&k, x, code, stream, &mut tally);
-            continue;
-        }
-        let mut found = Tally::default();
-        if look {
-            run::<S, T, H, NearestEven, Flags>(&k, x, code, stream, &mut found);
-        } else {
-            run::<S, T, H, NearestEven, Nearness>(&k, x, code, stream, &mut found);
-        }
-        let may_underflow = found.low && !found.is_underflow_settled();
-        if may_underflow && !look {
-            found = Tally::default();
-            run::<S, T, H, NearestEven, Flags>(&k, x, code, stream, &mut found);
-        }
-        look = may_underflow && !found.is_underflow_settled();
-        tally.add(&found);
+    let encoder = Encoding::<S, T, H, NearestEven>::new(plan);
+    // SAFETY: this function has the level's instructions.
+    unsafe { encode_nearest(&encoder, source, codes, stream) }
+}
+
+impl<S: Source, T: Target, H: Shape> NearestEncoder for Encoding<S, T, H, NearestEven> {
+    type From = S;
+    type To = T;
+    const ALIGNMENT: usize = STEP;
+    const BLOCK: usize = BLOCK;
+    const FIRST_BLOCK: usize = 16 * STEP;
+
+    #[inline]
+    #[target_feature(enable = "avx2,f16c,popcnt")]
+    unsafe fn encode<D: Detail>(&self, source: &[S], codes: &mut [T], stream: bool, tally: &mut Tally) {
+        self.run::<D>(source, codes, stream, tally);
     }
-    tally
 }
 
 /// The rarer modes, which find out everything about every block.
@@ -167,56 +152,66 @@ fn once<S: Source, T: Target, M: Rounds>(
     codes: &mut [T],
     stream: bool,
 ) -> Tally {
-    let k = Constants::new::<S, T>(plan);
+    let encoder = Encoding::<S, T, Rare, M>::new(plan);
     let mut tally = Tally::default();
     let head = if stream { elements_to_alignment(codes, STEP).min(source.len()) } else { 0 };
     let (heads, tails) = (source.split_at(head), codes.split_at_mut(head));
     for (source, codes) in [(heads.0, tails.0), (heads.1, tails.1)] {
         for (x, code) in source.chunks(BLOCK).zip(codes.chunks_mut(BLOCK)) {
-            run::<S, T, Rare, M, Flags>(&k, x, code, stream, &mut tally);
+            encoder.run::<Flags>(x, code, stream, &mut tally);
         }
     }
     tally
 }
 
-#[inline]
-#[target_feature(enable = "avx2,f16c,popcnt")]
-fn run<S: Source, T: Target, H: Shape, M: Rounds, D: Detail>(
-    k: &Constants,
-    source: &[S],
-    codes: &mut [T],
-    stream: bool,
-    tally: &mut Tally,
-) {
-    let mut sums = Sums::new();
-    let (steps, rest) = source.as_chunks::<STEP>();
-    let (code_steps, code_rest) = codes.as_chunks_mut::<STEP>();
-    let stream = stream && code_steps.as_ptr().addr().is_multiple_of(STEP);
-    for (x, code) in steps.iter().zip(code_steps) {
-        let y = step::<S, T, H, M, D>(x, k, &mut sums);
-        if stream {
-            prefetch(x);
+/// The encoding of blocks.
+struct Encoding<S, T, H, M> {
+    k: Constants,
+    types: PhantomData<(S, T, H, M)>,
+}
+
+impl<S: Source, T: Target, H: Shape, M: Rounds> Encoding<S, T, H, M> {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn new(plan: &EncodePlan) -> Self {
+        Self { k: Constants::new::<S, T>(plan), types: PhantomData }
+    }
+
+    /// Encodes a block, and finds out as much as `D` says.
+    #[inline]
+    #[target_feature(enable = "avx2,f16c,popcnt")]
+    fn run<D: Detail>(&self, source: &[S], codes: &mut [T], stream: bool, tally: &mut Tally) {
+        let stream = stream && codes.as_ptr().addr().is_multiple_of(STEP);
+        let mut sums = Sums::new();
+        // SAFETY: this function has the level's instructions, and streams have checked the
+        // alignment.
+        let padding =
+            unsafe { for_steps::<D, _, _>(self, source, nothing(source.len()), codes, &mut sums, stream) };
+        if D::COUNTS {
+            sums.add_to::<T>(tally, padding, &self.k);
         }
-        // SAFETY: streams have checked the alignment.
-        unsafe { store(code, &y, stream) };
     }
-    let mut padding = 0;
-    if !rest.is_empty() {
-        // Zeros fill the last step; they raise nothing and are taken off the counts below.
-        let (mut x, mut code) = ([S::default(); STEP], [T::default(); STEP]);
-        x[..rest.len()].copy_from_slice(rest);
-        let y = step::<S, T, H, M, D>(&x, k, &mut sums);
-        // SAFETY: ordinary stores need no alignment.
-        unsafe { store(&mut code, &y, false) };
-        code_rest.copy_from_slice(&code[..rest.len()]);
-        padding = (STEP - rest.len()) as u64;
+}
+
+impl<S: Source, T: Target, H: Shape, M: Rounds, D: Detail> Step<D, STEP> for Encoding<S, T, H, M> {
+    type From = S;
+    type With = ();
+    type To = T;
+    type Sums = Sums;
+    type Vectors = [__m256i; 2];
+    const PREFETCH: bool = true;
+
+    #[inline]
+    #[target_feature(enable = "avx2,f16c,popcnt")]
+    unsafe fn step(&self, x: &[S; STEP], _: &[(); STEP], sums: &mut Sums) -> [__m256i; 2] {
+        step::<S, T, H, M, D>(x, &self.k, sums)
     }
-    if stream {
-        // Streamed stores are not ordered with later ones of this thread as others see them.
-        _mm_sfence();
-    }
-    if D::COUNTS {
-        sums.add_to::<T>(tally, padding, k);
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn store(codes: &mut [T; STEP], vectors: [__m256i; 2], stream: bool) {
+        // SAFETY: the caller's promise.
+        unsafe { store(codes, &vectors, stream) };
     }
 }
 

@@ -240,24 +240,3 @@ pub(crate) unsafe fn store<T: Target>(to: &mut [T; STEP], vectors: &[__m256i; 2]
         }
     }
 }
-
-/// How many elements come before the first one that a streamed store of so many bytes could write.
-pub(crate) fn elements_to_alignment<T>(values: &[T], alignment: usize) -> usize {
-    let bytes = values.as_ptr().addr().next_multiple_of(alignment) - values.as_ptr().addr();
-    bytes / size_of::<T>()
-}
-
-/// Asks for the cache lines that the loop reads some steps later.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(crate) fn prefetch<S, const N: usize>(x: &[S; N]) {
-    const AHEAD: usize = 4096;
-    for line in (0..size_of_val(x)).step_by(64) {
-        let ahead = x.as_ptr().cast::<i8>().wrapping_add(AHEAD + line);
-        #[allow(unused_unsafe, reason = "safe since Rust 1.90 or so")]
-        // SAFETY: a hint about an address that is never read; any address will do.
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(ahead);
-        }
-    }
-}

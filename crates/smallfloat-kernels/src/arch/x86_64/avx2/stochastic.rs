@@ -8,13 +8,15 @@
 //! f·2^32 + D·w ≥ D·2^32.
 
 use std::arch::x86_64::*;
+use std::marker::PhantomData;
 
 use crate::arch::machine::Avx2;
 use crate::arch::machine::avx2::encode::{
     BLOCK, Constants, Eights, Lanes, Sums, finish_all, fit, inexact_magnitude, is_unsigned, refuse_beyond,
 };
 use crate::arch::machine::avx2::lanes::{STEP, Source, Target, store, words};
-use crate::arch::machine::choices::{NearestEven, RandomFlags, Shape, with_shape};
+use crate::arch::machine::blocks::{Step, for_steps};
+use crate::arch::machine::choices::{NearestEven, RandomFlags, Rare, Shape, with_shape};
 use crate::plan::encode::{EncodePlan, SubnormalGrid};
 use crate::plan::tally::Tally;
 
@@ -31,9 +33,12 @@ pub(crate) fn encode_random<S: Source, T: Target>(
     assert_eq!(source.len(), random.len(), "every element needs a word");
     // SAFETY: the proof says that the machine has these instructions.
     unsafe {
-        with_shape!(fit(plan), [Gradual Hole Integer UnsignedFlush], |H| {
-            all::<S, T, H>(plan, source, codes, random, mask)
-        })
+        with_shape!(
+            fit(plan),
+            [Gradual Hole Integer UnsignedFlush],
+            |H| all::<S, T, H>(plan, source, codes, random, mask),
+            all::<S, T, Rare>(plan, source, codes, random, mask)
+        )
     }
 }
 
@@ -45,34 +50,44 @@ fn all<S: Source, T: Target, H: Shape>(
     random: &[u32],
     mask: u32,
 ) -> Tally {
-    let k = Constants::new::<S, T>(plan);
-    let r = Rounding::new(plan, mask);
+    let (k, r) = (Constants::new::<S, T>(plan), Rounding::new(plan, mask));
+    let encoder = Encoding::<S, T, H> { k, r, types: PhantomData };
     let mut tally = Tally::default();
     for ((x, codes), random) in source.chunks(BLOCK).zip(codes.chunks_mut(BLOCK)).zip(random.chunks(BLOCK)) {
         let mut sums = Sums::new();
-        let (steps, rest) = x.as_chunks::<STEP>();
-        let (code_steps, code_rest) = codes.as_chunks_mut::<STEP>();
-        let (random_steps, random_rest) = random.as_chunks::<STEP>();
-        for ((x, code), random) in steps.iter().zip(code_steps).zip(random_steps) {
-            let y = step::<S, T, H>(x, random, &k, &r, &mut sums);
-            // SAFETY: ordinary stores need no alignment.
-            unsafe { store(code, &y, false) };
-        }
-        let mut padding = 0;
-        if !rest.is_empty() {
-            // Zeros fill the last step; they raise nothing and are taken off the counts below.
-            let (mut x, mut code, mut random) = ([S::default(); STEP], [T::default(); STEP], [0; STEP]);
-            x[..rest.len()].copy_from_slice(rest);
-            random[..rest.len()].copy_from_slice(random_rest);
-            let y = step::<S, T, H>(&x, &random, &k, &r, &mut sums);
-            // SAFETY: ordinary stores need no alignment.
-            unsafe { store(&mut code, &y, false) };
-            code_rest.copy_from_slice(&code[..rest.len()]);
-            padding = (STEP - rest.len()) as u64;
-        }
-        sums.add_to::<T>(&mut tally, padding, &k);
+        // SAFETY: this function has the level's instructions.
+        let padding = unsafe { for_steps::<RandomFlags, _, _>(&encoder, x, random, codes, &mut sums, false) };
+        sums.add_to::<T>(&mut tally, padding, &encoder.k);
     }
     tally
+}
+
+/// The encoding of blocks.
+struct Encoding<S, T, H> {
+    k: Constants,
+    r: Rounding,
+    types: PhantomData<(S, T, H)>,
+}
+
+impl<S: Source, T: Target, H: Shape> Step<RandomFlags, STEP> for Encoding<S, T, H> {
+    type From = S;
+    type With = u32;
+    type To = T;
+    type Sums = Sums;
+    type Vectors = [__m256i; 2];
+
+    #[inline]
+    #[target_feature(enable = "avx2,f16c,popcnt")]
+    unsafe fn step(&self, x: &[S; STEP], random: &[u32; STEP], sums: &mut Sums) -> [__m256i; 2] {
+        step::<S, T, H>(x, random, &self.k, &self.r, sums)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn store(codes: &mut [T; STEP], vectors: [__m256i; 2], stream: bool) {
+        // SAFETY: the caller's promise.
+        unsafe { store(codes, &vectors, stream) };
+    }
 }
 
 /// What this rounding needs beside the constants of all.

@@ -3,13 +3,15 @@
 //! then.
 
 use std::arch::x86_64::*;
+use std::marker::PhantomData;
 
 use half::{bf16, f16};
 
 use crate::arch::machine::Avx512;
 use crate::arch::machine::avx2::decode::Destination as NarrowClasses;
-use crate::arch::machine::avx2::lanes::elements_to_alignment;
 use crate::arch::machine::avx512::lanes::{STEP, bytes, words};
+use crate::arch::machine::blocks::{self, Decoder, Step, for_steps, nothing};
+use crate::arch::machine::choices::CodesOnly;
 use crate::plan::decode::{DecodePlan, Signs};
 
 /// A destination: how the 16-bit halves of 64 codes are stored.
@@ -18,20 +20,20 @@ pub(crate) trait Destination: NarrowClasses {
     /// stores want them.
     const PLACES: [u8; STEP];
 
-    /// Stores the halves, past the caches if `STREAM`.
+    /// Stores the halves, past the caches if `stream`.
     ///
     /// # Safety
-    /// The machine must have AVX-512 F and BW; with `STREAM`, `values` must be aligned to 64 bytes.
-    unsafe fn store_wide<const STREAM: bool>(values: &mut [Self; STEP], halves: [__m512i; 2]);
+    /// The machine must have AVX-512 F and BW; with `stream`, `values` must be aligned to 64 bytes.
+    unsafe fn store_wide(values: &mut [Self; STEP], halves: [__m512i; 2], stream: bool);
 }
 
 /// # Safety
-/// The machine must have AVX-512 F; `to` must be writable and, with `STREAM`, aligned.
+/// The machine must have AVX-512 F; `to` must be writable and, with `stream`, aligned.
 #[inline]
 #[target_feature(enable = "avx512f")]
-unsafe fn put<const STREAM: bool>(to: *mut __m512i, vector: __m512i) {
+unsafe fn put(to: *mut __m512i, vector: __m512i, stream: bool) {
     // SAFETY: the caller's promise.
-    unsafe { if STREAM { _mm512_stream_si512(to, vector) } else { _mm512_storeu_si512(to, vector) } }
+    unsafe { if stream { _mm512_stream_si512(to, vector) } else { _mm512_storeu_si512(to, vector) } }
 }
 
 /// The words of 64 binary32 whose places are [`f32::PLACES`](Destination::PLACES).
@@ -66,10 +68,10 @@ impl Destination for f32 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn store_wide<const STREAM: bool>(values: &mut [Self; STEP], halves: [__m512i; 2]) {
+    unsafe fn store_wide(values: &mut [Self; STEP], halves: [__m512i; 2], stream: bool) {
         for (sixteen, vector) in values.as_chunks_mut::<16>().0.iter_mut().zip(singles(halves)) {
             // SAFETY: the reference is to 64 writable bytes; the caller has checked the alignment.
-            unsafe { put::<STREAM>(sixteen.as_mut_ptr().cast(), vector) };
+            unsafe { put(sixteen.as_mut_ptr().cast(), vector, stream) };
         }
     }
 }
@@ -79,14 +81,14 @@ impl Destination for f64 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn store_wide<const STREAM: bool>(values: &mut [Self; STEP], halves: [__m512i; 2]) {
+    unsafe fn store_wide(values: &mut [Self; STEP], halves: [__m512i; 2], stream: bool) {
         for (sixteen, vector) in values.as_chunks_mut::<16>().0.iter_mut().zip(singles(halves)) {
             let eights = [_mm512_castsi512_si256(vector), _mm512_extracti64x4_epi64::<1>(vector)];
             for (eight, singles) in sixteen.as_chunks_mut::<8>().0.iter_mut().zip(eights) {
                 let vector = _mm512_castpd_si512(_mm512_cvtps_pd(_mm256_castsi256_ps(singles)));
                 // SAFETY: the reference is to 64 writable bytes; the caller has checked the
                 // alignment.
-                unsafe { put::<STREAM>(eight.as_mut_ptr().cast(), vector) };
+                unsafe { put(eight.as_mut_ptr().cast(), vector, stream) };
             }
         }
     }
@@ -97,7 +99,7 @@ impl Destination for f16 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn store_wide<const STREAM: bool>(values: &mut [Self; STEP], halves: [__m512i; 2]) {
+    unsafe fn store_wide(values: &mut [Self; STEP], halves: [__m512i; 2], stream: bool) {
         const EXACT: i32 = _MM_FROUND_TO_NEAREST_INT;
         let [a, b, c, d] = singles(halves);
         for (many, [low, high]) in values.as_chunks_mut::<32>().0.iter_mut().zip([[a, b], [c, d]]) {
@@ -105,7 +107,7 @@ impl Destination for f16 {
             let high = _mm512_cvtps_ph::<EXACT>(_mm512_castsi512_ps(high));
             let vector = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
             // SAFETY: the reference is to 64 writable bytes; the caller has checked the alignment.
-            unsafe { put::<STREAM>(many.as_mut_ptr().cast(), vector) };
+            unsafe { put(many.as_mut_ptr().cast(), vector, stream) };
         }
     }
 }
@@ -127,10 +129,10 @@ impl Destination for bf16 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn store_wide<const STREAM: bool>(values: &mut [Self; STEP], halves: [__m512i; 2]) {
+    unsafe fn store_wide(values: &mut [Self; STEP], halves: [__m512i; 2], stream: bool) {
         for (many, vector) in values.as_chunks_mut::<32>().0.iter_mut().zip(halves) {
             // SAFETY: the reference is to 64 writable bytes; the caller has checked the alignment.
-            unsafe { put::<STREAM>(many.as_mut_ptr().cast(), vector) };
+            unsafe { put(many.as_mut_ptr().cast(), vector, stream) };
         }
     }
 }
@@ -143,56 +145,69 @@ pub(crate) fn decode<D: Destination>(
     values: &mut [D],
     stream: bool,
 ) {
-    assert_eq!(codes.len(), values.len(), "codes and values must have the same length");
-    let head = if stream { elements_to_alignment(values, STEP).min(values.len()) } else { 0 };
-    let (codes_head, codes) = codes.split_at(head);
-    let (values_head, values) = values.split_at_mut(head);
-    // SAFETY: the proof says that the machine has these instructions; after the head, a stream is
-    // aligned.
+    // SAFETY: the proof says that the machine has these instructions.
     unsafe {
-        match (plan.signs, stream) {
-            (Some(signs), true) => {
-                run::<D, _, false>(&Halved::new(plan, signs), codes_head, values_head);
-                run::<D, _, true>(&Halved::new(plan, signs), codes, values);
+        match plan.signs {
+            Some(signs) => {
+                blocks::decode(&Bytes::<D, _>::new(Halved::new(plan, signs)), codes, values, stream);
             }
-            (Some(signs), false) => run::<D, _, false>(&Halved::new(plan, signs), codes, values),
-            (None, true) => {
-                run::<D, _, false>(&Whole::new(plan), codes_head, values_head);
-                run::<D, _, true>(&Whole::new(plan), codes, values);
-            }
-            (None, false) => run::<D, _, false>(&Whole::new(plan), codes, values),
+            None => blocks::decode(&Bytes::<D, _>::new(Whole::new(plan)), codes, values, stream),
         }
     }
 }
 
-/// # Safety
-/// The machine must have what [`Avx512`] proves; with `STREAM`, `values` must be aligned to 64
-/// bytes.
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-unsafe fn run<D: Destination, T: Table, const STREAM: bool>(table: &T, codes: &[u8], values: &mut [D]) {
-    let (steps, rest) = codes.as_chunks::<STEP>();
-    let (value_steps, value_rest) = values.as_chunks_mut::<STEP>();
-    let places = load(&D::PLACES);
-    for (code, value) in steps.iter().zip(value_steps) {
-        let code = _mm512_permutexvar_epi8(places, load(code));
-        // SAFETY: this function has the features that tables need.
-        let [low, high] = unsafe { table.look_up(code) };
-        // SAFETY: the caller's promise; steps keep the alignment of the slice.
-        unsafe { D::store_wide::<STREAM>(value, interleave(low, high)) };
+struct Bytes<D, T> {
+    table: T,
+    destination: PhantomData<D>,
+}
+
+impl<D, T> Bytes<D, T> {
+    fn new(table: T) -> Self {
+        Self { table, destination: PhantomData }
     }
-    if STREAM {
-        // Streamed stores are not ordered with later ones of this thread as others see them.
-        _mm_sfence();
+}
+
+impl<D: Destination, T: Table> Decoder for Bytes<D, T> {
+    type From = u8;
+    type To = D;
+    const ALIGNMENT: usize = STEP;
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+    unsafe fn decode<const STREAM: bool>(&self, codes: &[u8], values: &mut [D]) {
+        let kernel =
+            Decoding::<D, T> { table: &self.table, places: load(&D::PLACES), destination: PhantomData };
+        // SAFETY: this function has the level's instructions; the rest is the caller's promise.
+        unsafe { for_steps(&kernel, codes, nothing(codes.len()), values, &mut (), STREAM) };
     }
-    if !rest.is_empty() {
-        let (mut code, mut value) = ([0; STEP], [D::default(); STEP]);
-        code[..rest.len()].copy_from_slice(rest);
-        let code = _mm512_permutexvar_epi8(places, load(&code));
+}
+
+struct Decoding<'a, D, T> {
+    table: &'a T,
+    places: __m512i,
+    destination: PhantomData<D>,
+}
+
+impl<D: Destination, T: Table> Step<CodesOnly, STEP> for Decoding<'_, D, T> {
+    type From = u8;
+    type With = ();
+    type To = D;
+    type Sums = ();
+    type Vectors = [__m512i; 2];
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+    unsafe fn step(&self, codes: &[u8; STEP], _: &[(); STEP], (): &mut ()) -> [__m512i; 2] {
+        let code = _mm512_permutexvar_epi8(self.places, load(codes));
         // SAFETY: this function has the features that tables need.
-        let [low, high] = unsafe { table.look_up(code) };
-        // SAFETY: ordinary stores need no alignment.
-        unsafe { D::store_wide::<false>(&mut value, interleave(low, high)) };
-        value_rest.copy_from_slice(&value[..rest.len()]);
+        let [low, high] = unsafe { self.table.look_up(code) };
+        interleave(low, high)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+    unsafe fn store(values: &mut [D; STEP], halves: [__m512i; 2], stream: bool) {
+        // SAFETY: the caller's promise.
+        unsafe { D::store_wide(values, halves, stream) };
     }
 }
 

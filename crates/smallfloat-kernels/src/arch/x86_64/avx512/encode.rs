@@ -7,20 +7,19 @@
 //! Overflow needs no cap: sums grow up to ∞, and narrowing saturates them at the last byte.
 
 use std::arch::x86_64::*;
+use std::marker::PhantomData;
 
 use crate::arch::machine::Avx512;
-use crate::arch::machine::avx2::lanes::{elements_to_alignment, prefetch};
 use crate::arch::machine::avx512::lanes::{
     STEP, Source, bytes, chosen, count, in_order, narrow_signed, narrow_words, store, words,
 };
-use crate::arch::machine::choices::{CodesOnly, Counts, Detail, Fit, Flags, Nearness, Shape, with_shape};
+use crate::arch::machine::blocks::{NearestEncoder, Step, encode_nearest, for_steps, nothing};
+use crate::arch::machine::choices::{CodesOnly, Detail, Fit, Rare, Shape, with_shape};
 use crate::plan::encode::{EncodePlan, INFINITY, SubnormalGrid};
 use crate::plan::tally::Tally;
 
 /// Elements between two looks at the flags.
 pub(super) const BLOCK: usize = 64 * STEP;
-/// The same before the first look.
-const FIRST_BLOCK: usize = 8 * STEP;
 
 /// Encodes a slice and says what happened.
 pub(crate) fn encode<S: Source>(
@@ -32,7 +31,14 @@ pub(crate) fn encode<S: Source>(
 ) -> Tally {
     assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
     // SAFETY: the proof says that the machine has these instructions.
-    unsafe { with_shape!(fit(plan), [Gradual Hole], |H| all::<S, H>(plan, source, codes, stream)) }
+    unsafe {
+        with_shape!(
+            fit(plan),
+            [Gradual Hole],
+            |H| all::<S, H>(plan, source, codes, stream),
+            all::<S, Rare>(plan, source, codes, stream)
+        )
+    }
 }
 
 /// Encodes a slice and counts nothing.
@@ -45,7 +51,14 @@ pub(crate) fn encode_only<S: Source>(
 ) {
     assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
     // SAFETY: the proof says that the machine has these instructions.
-    unsafe { with_shape!(fit(plan), [Gradual Hole], |H| only_codes::<S, H>(plan, source, codes, stream)) }
+    unsafe {
+        with_shape!(
+            fit(plan),
+            [Gradual Hole],
+            |H| only_codes::<S, H>(plan, source, codes, stream),
+            only_codes::<S, Rare>(plan, source, codes, stream)
+        );
+    }
 }
 
 /// The narrowest shape that a plan's loops may have. Masks make the rare shape's choices cheap, so
@@ -60,93 +73,73 @@ pub(super) fn fit(plan: &EncodePlan) -> Fit {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
 fn only_codes<S: Source, H: Shape>(plan: &EncodePlan, source: &[S], codes: &mut [u8], stream: bool) {
-    let (k, mut tally) = (Constants::new::<S>(plan), Tally::default());
-    run::<S, H, CodesOnly>(&k, source, codes, stream, &mut tally);
+    let encoder = Encoding::<S, H>::new(plan);
+    // SAFETY: this function has the level's instructions.
+    unsafe { encoder.encode::<CodesOnly>(source, codes, stream, &mut Tally::default()) };
 }
 
-/// Blocks look for flags only until those are found, as with narrower vectors: first for bits that
-/// no normal value keeps, then, where a value came near the subnormals, for inexact ones among
-/// them.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
-fn all<S: Source, H: Shape>(
-    plan: &EncodePlan,
-    mut source: &[S],
-    mut codes: &mut [u8],
-    stream: bool,
-) -> Tally {
-    let k = Constants::new::<S>(plan);
-    let mut tally = Tally::default();
-    // Small but exact values need the longest look again and again: do not look twice.
-    let mut look = false;
-    // Streamed stores need aligned addresses: elements before the first one are a block of their
-    // own.
-    let head = if stream { elements_to_alignment(codes, STEP) } else { 0 };
-    let mut block = if head > 0 { head } else { FIRST_BLOCK };
-    while !source.is_empty() {
-        let length = block.min(source.len());
-        block = BLOCK;
-        let (x, code);
-        (x, source) = source.split_at(length);
-        (code, codes) = codes.split_at_mut(length);
-        if tally.is_underflow_settled() {
-            run::<S, H, Counts>(&k, x, code, stream, &mut tally);
-            continue;
-        }
-        let mut found = Tally::default();
-        if !look {
-            run::<S, H, Nearness>(&k, x, code, stream, &mut found);
-            look = found.low && !found.is_underflow_settled();
-            if look {
-                found = Tally::default();
-            }
-        }
-        if look {
-            run::<S, H, Flags>(&k, x, code, stream, &mut found);
-            look = found.low && !found.is_underflow_settled();
-        }
-        tally.add(&found);
-    }
-    tally
+fn all<S: Source, H: Shape>(plan: &EncodePlan, source: &[S], codes: &mut [u8], stream: bool) -> Tally {
+    let encoder = Encoding::<S, H>::new(plan);
+    // SAFETY: this function has the level's instructions.
+    unsafe { encode_nearest(&encoder, source, codes, stream) }
 }
 
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
-fn run<S: Source, H: Shape, D: Detail>(
-    k: &Constants,
-    source: &[S],
-    codes: &mut [u8],
-    stream: bool,
-    tally: &mut Tally,
-) {
-    let mut sums = Sums::new();
-    let (steps, rest) = source.as_chunks::<STEP>();
-    let (code_steps, code_rest) = codes.as_chunks_mut::<STEP>();
-    let stream = stream && code_steps.as_ptr().addr().is_multiple_of(STEP);
-    for (x, code) in steps.iter().zip(code_steps) {
-        let y = step::<S, H, D>(x, k, &mut sums);
-        if stream {
-            prefetch(x);
+/// The encoding of blocks.
+struct Encoding<S, H> {
+    k: Constants,
+    types: PhantomData<(S, H)>,
+}
+
+impl<S: Source, H> Encoding<S, H> {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn new(plan: &EncodePlan) -> Self {
+        Self { k: Constants::new::<S>(plan), types: PhantomData }
+    }
+}
+
+impl<S: Source, H: Shape> NearestEncoder for Encoding<S, H> {
+    type From = S;
+    type To = u8;
+    const ALIGNMENT: usize = STEP;
+    const BLOCK: usize = BLOCK;
+    const FIRST_BLOCK: usize = 8 * STEP;
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
+    unsafe fn encode<D: Detail>(&self, source: &[S], codes: &mut [u8], stream: bool, tally: &mut Tally) {
+        let stream = stream && codes.as_ptr().addr().is_multiple_of(STEP);
+        let mut sums = Sums::new();
+        // SAFETY: this function has the level's instructions, and streams have checked the
+        // alignment.
+        let padding =
+            unsafe { for_steps::<D, _, _>(self, source, nothing(source.len()), codes, &mut sums, stream) };
+        if D::COUNTS {
+            sums.add_to(tally, padding, &self.k);
         }
-        // SAFETY: streams have checked the alignment.
-        unsafe { store(code, y, stream) };
     }
-    let mut padding = 0;
-    if !rest.is_empty() {
-        // Zeros fill the last step; they raise nothing and are taken off the counts below.
-        let (mut x, mut code) = ([S::default(); STEP], [0; STEP]);
-        x[..rest.len()].copy_from_slice(rest);
-        let y = step::<S, H, D>(&x, k, &mut sums);
-        // SAFETY: ordinary stores need no alignment.
-        unsafe { store(&mut code, y, false) };
-        code_rest.copy_from_slice(&code[..rest.len()]);
-        padding = (STEP - rest.len()) as u64;
+}
+
+impl<S: Source, H: Shape, D: Detail> Step<D, STEP> for Encoding<S, H> {
+    type From = S;
+    type With = ();
+    type To = u8;
+    type Sums = Sums;
+    type Vectors = __m512i;
+    const PREFETCH: bool = true;
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vnni,popcnt")]
+    unsafe fn step(&self, x: &[S; STEP], _: &[(); STEP], sums: &mut Sums) -> __m512i {
+        step::<S, H, D>(x, &self.k, sums)
     }
-    if stream {
-        // Streamed stores are not ordered with later ones of this thread as others see them.
-        _mm_sfence();
-    }
-    if D::COUNTS {
-        sums.add_to(tally, padding, k);
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn store(codes: &mut [u8; STEP], vector: __m512i, stream: bool) {
+        // SAFETY: the caller's promise.
+        unsafe { store(codes, vector, stream) };
     }
 }
 

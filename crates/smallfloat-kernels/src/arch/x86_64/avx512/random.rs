@@ -5,34 +5,77 @@ use std::arch::x86_64::*;
 use smallfloat::random::Philox;
 
 use crate::arch::machine::Avx512;
-use crate::ars5::{Ars5, KEY_STEPS};
+use crate::arch::machine::generators::{Blocks128, Lanes64, ars5_keys, ars5_rounds, fill, philox_rounds};
+use crate::ars5::Ars5;
 
 /// Blocks made at once.
 const GROUP: usize = 16;
 
-/// The words of Philox's blocks from `first` on.
+/// Fills in the words of Philox's blocks from `first` on.
 pub(crate) fn fill_philox(_: Avx512, philox: &Philox, first: u64, blocks: &mut [[u32; 4]]) {
     // SAFETY: the proof says that the machine has these instructions.
-    let done = unsafe { philox_groups(philox, first, blocks.as_chunks_mut().0) };
-    for (words, number) in blocks.iter_mut().zip(0..).skip(done) {
-        *words = philox.block(first.wrapping_add(number));
-    }
+    fill(first, blocks, |groups| unsafe { philox_groups(philox, first, groups) }, |i| philox.block(i));
 }
 
-/// The words of Ars5's blocks from `first` on.
+/// Fills in the words of Ars5's blocks from `first` on.
 pub(crate) fn fill_ars5(_: Avx512, ars5: &Ars5, first: u64, blocks: &mut [[u32; 4]]) {
     // SAFETY: the proof says that the machine has these instructions.
-    let done = unsafe { ars5_groups(ars5, first, blocks.as_chunks_mut().0) };
-    for (words, number) in blocks.iter_mut().zip(0..).skip(done) {
-        *words = ars5.block(first.wrapping_add(number));
+    fill(first, blocks, |groups| unsafe { ars5_groups(ars5, first, groups) }, |i| ars5.block(i));
+}
+
+impl Lanes64 for __m512i {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn splat(x: u64) -> Self {
+        _mm512_set1_epi64(x.cast_signed())
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn product(self, other: Self) -> Self {
+        _mm512_mul_epu32(self, other)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn mixed(product: Self, word: Self, key: Self) -> Self {
+        // 0x96: exclusive or of three.
+        _mm512_ternarylogic_epi64::<0x96>(_mm512_srli_epi64::<32>(product), word, key)
     }
 }
 
-/// A 64-bit number in every lane.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn wide(x: u64) -> __m512i {
-    _mm512_set1_epi64(x.cast_signed())
+/// Four blocks.
+impl Blocks128 for __m512i {
+    #[inline]
+    #[target_feature(enable = "avx512f,vaes")]
+    unsafe fn pair(low: u64, high: u64) -> Self {
+        let (low, high) = (low.cast_signed(), high.cast_signed());
+        _mm512_setr_epi64(low, high, low, high, low, high, low, high)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,vaes")]
+    unsafe fn plus(self, other: Self) -> Self {
+        _mm512_add_epi64(self, other)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,vaes")]
+    unsafe fn first_key(self, key: Self) -> Self {
+        _mm512_xor_si512(self, key)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,vaes")]
+    unsafe fn round(self, key: Self) -> Self {
+        _mm512_aesenc_epi128(self, key)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,vaes")]
+    unsafe fn last_round(self, key: Self) -> Self {
+        _mm512_aesenclast_epi128(self, key)
+    }
 }
 
 /// Four blocks.
@@ -47,12 +90,11 @@ fn store(to: &mut [[u32; 4]; 4], words: __m512i) {
 /// what a multiplication reads, so high halves may hold anything. Two vectors at once hide the
 /// multiplications' latency.
 #[target_feature(enable = "avx512f")]
-fn philox_groups(philox: &Philox, first: u64, groups: &mut [[[u32; 4]; GROUP]]) -> usize {
-    const MULTIPLIERS: [u64; 2] = [0xd251_1f53, 0xcd9e_8d57];
-    const STEPS: [u64; 2] = [0x9e37_79b9, 0xbb67_ae85];
-    let multipliers = [wide(MULTIPLIERS[0]), wide(MULTIPLIERS[1])];
+fn philox_groups(philox: &Philox, first: u64, groups: &mut [[[u32; 4]; GROUP]]) {
     for (group, i) in groups.iter_mut().zip(0..) {
         let number = first.wrapping_add(GROUP as u64 * i);
+        // SAFETY: this function has the features that lanes need.
+        let wide = |x: u64| unsafe { __m512i::splat(x) };
         let lane = |i: u64| {
             _mm512_add_epi64(wide(number.wrapping_add(i)), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7))
         };
@@ -62,19 +104,8 @@ fn philox_groups(philox: &Philox, first: u64, groups: &mut [[[u32; 4]; GROUP]]) 
             [one, _mm512_srli_epi64::<32>(one), stream_low, stream_high],
             [two, _mm512_srli_epi64::<32>(two), stream_low, stream_high],
         ];
-        let mut key = [philox.seed, philox.seed >> 32];
-        for _ in 0..10 {
-            let keys = [wide(key[0]), wide(key[1])];
-            for [a, b, c, d] in &mut states {
-                let p = _mm512_mul_epu32(*a, multipliers[0]);
-                let q = _mm512_mul_epu32(*c, multipliers[1]);
-                // 0x96: exclusive or of three.
-                *a = _mm512_ternarylogic_epi64::<0x96>(_mm512_srli_epi64::<32>(q), *b, keys[0]);
-                *c = _mm512_ternarylogic_epi64::<0x96>(_mm512_srli_epi64::<32>(p), *d, keys[1]);
-                (*b, *d) = (q, p);
-            }
-            key = [key[0].wrapping_add(STEPS[0]), key[1].wrapping_add(STEPS[1])];
-        }
+        // SAFETY: this function has the features that lanes need.
+        unsafe { philox_rounds(&mut states, philox.seed) };
         for (out, [a, b, c, d]) in group.as_chunks_mut::<8>().0.iter_mut().zip(states) {
             let join = |low, high| _mm512_mask_shuffle_epi32::<0b10_10_00_00>(low, 0xaaaa, high);
             let (ab, cd) = (join(a, b), join(c, d));
@@ -88,36 +119,25 @@ fn philox_groups(philox: &Philox, first: u64, groups: &mut [[[u32; 4]; GROUP]]) 
             }
         }
     }
-    GROUP * groups.len()
 }
 
 /// Four vectors of four blocks hide the rounds' latency.
 #[target_feature(enable = "avx512f,vaes")]
-fn ars5_groups(ars5: &Ars5, first: u64, groups: &mut [[[u32; 4]; GROUP]]) -> usize {
-    let pair = |low: u64, high: u64| {
-        let (low, high) = (low.cast_signed(), high.cast_signed());
-        _mm512_setr_epi64(low, high, low, high, low, high, low, high)
-    };
-    let step = pair(KEY_STEPS[0], KEY_STEPS[1]);
-    let mut keys = [pair(ars5.seed, 0); 6];
-    for i in 1..6 {
-        keys[i] = _mm512_add_epi64(keys[i - 1], step);
-    }
+fn ars5_groups(ars5: &Ars5, first: u64, groups: &mut [[[u32; 4]; GROUP]]) {
+    // SAFETY: this function has the features that blocks need.
+    let keys = unsafe { ars5_keys::<__m512i>(ars5.seed) };
     for (group, i) in groups.iter_mut().zip(0..) {
-        let counter = pair(first.wrapping_add(GROUP as u64 * i), ars5.stream);
+        // SAFETY: this function has the features that blocks need.
+        let counter = unsafe { __m512i::pair(first.wrapping_add(GROUP as u64 * i), ars5.stream) };
         let mut states = [counter; 4];
         for (i, state) in (0..).step_by(4).zip(&mut states) {
             let places = _mm512_setr_epi64(i, 0, i + 1, 0, i + 2, 0, i + 3, 0);
-            *state = _mm512_xor_si512(_mm512_add_epi64(counter, places), keys[0]);
+            *state = _mm512_add_epi64(counter, places);
         }
-        for key in &keys[1..5] {
-            for state in &mut states {
-                *state = _mm512_aesenc_epi128(*state, *key);
-            }
-        }
+        // SAFETY: this function has the features that blocks need.
+        unsafe { ars5_rounds(&mut states, &keys) };
         for (out, state) in group.as_chunks_mut::<4>().0.iter_mut().zip(states) {
-            store(out, _mm512_aesenclast_epi128(state, keys[5]));
+            store(out, state);
         }
     }
-    GROUP * groups.len()
 }

@@ -2,11 +2,13 @@
 //! narrower vectors says how.
 
 use std::arch::x86_64::*;
+use std::marker::PhantomData;
 
 use crate::arch::machine::Avx512;
 use crate::arch::machine::avx512::encode::{BLOCK, Constants, Lanes, Sums, finish, fit};
 use crate::arch::machine::avx512::lanes::{STEP, Source, store, words};
-use crate::arch::machine::choices::{RandomFlags, Shape, with_shape};
+use crate::arch::machine::blocks::{Step, for_steps};
+use crate::arch::machine::choices::{RandomFlags, Rare, Shape, with_shape};
 use crate::plan::encode::EncodePlan;
 use crate::plan::tally::Tally;
 
@@ -22,7 +24,14 @@ pub(crate) fn encode_random<S: Source>(
     assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
     assert_eq!(source.len(), random.len(), "every element needs a word");
     // SAFETY: the proof says that the machine has these instructions.
-    unsafe { with_shape!(fit(plan), [Gradual Hole], |H| all::<S, H>(plan, source, codes, random, mask)) }
+    unsafe {
+        with_shape!(
+            fit(plan),
+            [Gradual Hole],
+            |H| all::<S, H>(plan, source, codes, random, mask),
+            all::<S, Rare>(plan, source, codes, random, mask)
+        )
+    }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,popcnt")]
@@ -33,34 +42,44 @@ fn all<S: Source, H: Shape>(
     random: &[u32],
     mask: u32,
 ) -> Tally {
-    let k = Constants::new::<S>(plan);
-    let r = Rounding::new(plan, mask);
+    let (k, r) = (Constants::new::<S>(plan), Rounding::new(plan, mask));
+    let encoder = Encoding::<S, H> { k, r, types: PhantomData };
     let mut tally = Tally::default();
     for ((x, codes), random) in source.chunks(BLOCK).zip(codes.chunks_mut(BLOCK)).zip(random.chunks(BLOCK)) {
         let mut sums = Sums::new();
-        let (steps, rest) = x.as_chunks::<STEP>();
-        let (code_steps, code_rest) = codes.as_chunks_mut::<STEP>();
-        let (random_steps, random_rest) = random.as_chunks::<STEP>();
-        for ((x, code), random) in steps.iter().zip(code_steps).zip(random_steps) {
-            let y = step::<S, H>(x, random, &k, &r, &mut sums);
-            // SAFETY: ordinary stores need no alignment.
-            unsafe { store(code, y, false) };
-        }
-        let mut padding = 0;
-        if !rest.is_empty() {
-            // Zeros fill the last step; they raise nothing and are taken off the counts below.
-            let (mut x, mut code, mut random) = ([S::default(); STEP], [0; STEP], [0; STEP]);
-            x[..rest.len()].copy_from_slice(rest);
-            random[..rest.len()].copy_from_slice(random_rest);
-            let y = step::<S, H>(&x, &random, &k, &r, &mut sums);
-            // SAFETY: ordinary stores need no alignment.
-            unsafe { store(&mut code, y, false) };
-            code_rest.copy_from_slice(&code[..rest.len()]);
-            padding = (STEP - rest.len()) as u64;
-        }
-        sums.add_to(&mut tally, padding, &k);
+        // SAFETY: this function has the level's instructions.
+        let padding = unsafe { for_steps::<RandomFlags, _, _>(&encoder, x, random, codes, &mut sums, false) };
+        sums.add_to(&mut tally, padding, &encoder.k);
     }
     tally
+}
+
+/// The encoding of blocks.
+struct Encoding<S, H> {
+    k: Constants,
+    r: Rounding,
+    types: PhantomData<(S, H)>,
+}
+
+impl<S: Source, H: Shape> Step<RandomFlags, STEP> for Encoding<S, H> {
+    type From = S;
+    type With = u32;
+    type To = u8;
+    type Sums = Sums;
+    type Vectors = __m512i;
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,popcnt")]
+    unsafe fn step(&self, x: &[S; STEP], random: &[u32; STEP], sums: &mut Sums) -> __m512i {
+        step::<S, H>(x, random, &self.k, &self.r, sums)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn store(codes: &mut [u8; STEP], vectors: __m512i, stream: bool) {
+        // SAFETY: the caller's promise.
+        unsafe { store(codes, vectors, stream) };
+    }
 }
 
 /// What this rounding needs beside the constants of all.
