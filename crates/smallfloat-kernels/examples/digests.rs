@@ -13,7 +13,7 @@ use smallfloat::random::Philox;
 use smallfloat::{Flags, Format, Projection, RandomBits, Rounding, Saturation, formats};
 use smallfloat_kernels::{
     Accumulate, Ars5, ClassSums, Code, Decoder, Dot, Element, Elementwise, Encoder, EventCounts, Generator,
-    Level, Nibbles, RandomWords, Recode, bf16, f16, pack4, pack6, unpack4, unpack6,
+    Level, Nibbles, RandomWords, Recode, Target, bf16, f16, pack4, pack6, unpack4, unpack6,
 };
 
 /// Formats beside the catalogue's: other biases, both readings of denormals, P3109's, flushed
@@ -291,13 +291,13 @@ fn operations(format: &Format, level: Level) {
     let (x, y) = (Mixed(12).bytes(4096), Mixed(13).bytes(4096));
     let mut row = Row::new("dot and matrix products in three accumulators", format);
     let narrow = Accumulate::Rounded(formats::BINARY16, formats::BINARY16.default_projection());
-    let to = (&formats::BFLOAT16, &formats::BFLOAT16.default_projection());
+    let to = Target { format: &formats::BFLOAT16, projection: &formats::BFLOAT16.default_projection() };
     for accumulate in [Accumulate::F32, Accumulate::Exact, narrow] {
         // Some formats have products that binary32 has not.
         let Ok(dot) = Dot::new(format, format, accumulate) else { continue };
         let dot = dot.with_level(level);
         for length in [0, 1, 31, 33, 255, 1000, 4096] {
-            let sum = dot.dot(&x[..length], &y[..length], to.0, to.1);
+            let sum = dot.dot(&x[..length], &y[..length], to.format, to.projection);
             row.numbers([sum.value.into()]);
             row.flags(sum.flags);
         }

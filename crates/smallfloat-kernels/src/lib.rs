@@ -51,6 +51,7 @@ mod random;
 #[cfg(test)]
 mod simd_coverage;
 mod statistics;
+mod target;
 
 pub use arch::level::Level;
 pub use arithmetic::elementwise::Elementwise;
@@ -68,3 +69,4 @@ pub use plan::nibbles::Nibbles;
 pub use random::{Generator, RandomWords};
 pub use statistics::class_sums::{ClassSum, ClassSums, amax};
 pub use statistics::error_sums::ErrorSums;
+pub use target::Target;

@@ -12,6 +12,7 @@ use crate::encode::stochastic_table::StochasticTable;
 use crate::plan::arithmetic::ArithmeticPlan;
 use crate::plan::decode::DecodePlans;
 use crate::plan::encode::EncodePlan;
+use crate::target::Target;
 
 fn catalogue(width: u32) -> impl Iterator<Item = Format> {
     CATALOGUE.iter().map(|row| row.format).filter(move |format| format.width() <= width)
@@ -172,15 +173,14 @@ fn operations_have_their_constants() {
         let arithmetic = OperationOptions::default_for([&format]);
         for operation in [Operation::Add, Operation::Subtract, Operation::Multiply, Operation::Fma] {
             let operands = &[format; 3][..operation.arity()];
-            let plan =
-                ArithmeticPlan::new(operation, operands, (&format, &format.default_projection()), arithmetic);
+            let target = Target { format: &format, projection: &format.default_projection() };
+            let plan = ArithmeticPlan::new(operation, operands, target, arithmetic);
             assert_eq!(plan.is_some(), !is_scale(&format), "{operation:?} {format}");
         }
     }
-    let projection = E5M2.default_projection();
+    let to = Target { format: &E5M2, projection: &E5M2.default_projection() };
     for operation in [Operation::Add, Operation::Multiply] {
-        let mixed =
-            ArithmeticPlan::new(operation, &[E4M3FN, E5M2], (&E5M2, &projection), OperationOptions::IEEE);
+        let mixed = ArithmeticPlan::new(operation, &[E4M3FN, E5M2], to, OperationOptions::IEEE);
         assert!(mixed.is_some(), "{operation:?}");
     }
 }
@@ -205,6 +205,7 @@ mod vectors {
     use crate::random::Generator;
     use crate::statistics::accumulator;
     use crate::statistics::accumulator::ClassAccumulator;
+    use crate::target::Target;
 
     /// Kernels are there for these types and no others.
     #[test]
@@ -257,7 +258,7 @@ mod vectors {
         );
 
         assert!(SimdElementwise::is_usable());
-        let to = (&E4M3FN, &E4M3FN.default_projection());
+        let to = Target { format: &E4M3FN, projection: &E4M3FN.default_projection() };
         for operation in [Operation::Add, Operation::Extremum(Extremum::Maximum)] {
             let vectors =
                 SimdElementwise::new(Level::Avx2, operation, &[E4M3FN; 2], to, OperationOptions::IEEE)

@@ -12,7 +12,7 @@ use region::{Allocation, Protection, page};
 use smallfloat::{Format, RandomBits, Rounding, random::Philox};
 use smallfloat_kernels::{
     Accumulate, Ars5, ClassSums, Code, Decoder, Dot, Element, Elementwise, Encoder, Generator, Level,
-    RandomWords, bf16, f16,
+    RandomWords, Target, bf16, f16,
 };
 
 /// Where in its pages a slice lies.
@@ -195,7 +195,8 @@ fn matrix_products_stay_inside() {
             let mut out = Guarded::<u16>::new(rows * columns, edge);
             for level in Level::available() {
                 let dot = Dot::new(&f, &f, accumulate).unwrap().with_level(level);
-                dot.matmul([&a, &b], length, (&to, &to.default_projection()), &mut out);
+                let target = Target { format: &to, projection: &to.default_projection() };
+                dot.matmul([&a, &b], length, target, &mut out);
             }
         }
     }

@@ -6,7 +6,7 @@ mod common;
 use common::{narrow_formats, sample, scramble};
 use smallfloat::formats::BINARY32;
 use smallfloat::{Flags, Format, RandomBits, Rounding, project};
-use smallfloat_kernels::{Accumulate, Dot, Level, Scales};
+use smallfloat_kernels::{Accumulate, Dot, Level, Scales, Target};
 
 fn format(name: &str) -> Format {
     name.parse().unwrap()
@@ -153,7 +153,7 @@ fn exact_products_are_dot_products() {
     let (a, b) = (codes(rows * length, 0xff, &mut state), codes(columns * length, 0xff, &mut state));
     let dot = Dot::new(&f, &f, Accumulate::Exact).unwrap();
     let mut found = vec![0; rows * columns];
-    let flags = dot.matmul([&a, &b], length, (&to, &projection), &mut found);
+    let flags = dot.matmul([&a, &b], length, Target { format: &to, projection: &projection }, &mut found);
     let mut expected_flags = smallfloat::Flags::NONE;
     for (i, code) in found.iter().enumerate() {
         let (x, y) = (&a[i / columns * length..][..length], &b[i % columns * length..][..length]);
@@ -182,7 +182,8 @@ fn f32_products_as_codes() {
             let (a, b) = (codes(rows * length, mask, &mut state), codes(columns * length, mask, &mut state));
             let dot = Dot::new(&f, &f, Accumulate::F32).unwrap();
             let mut found = vec![0; rows * columns];
-            let flags = dot.matmul([&a, &b], length, (&to, &projection), &mut found);
+            let flags =
+                dot.matmul([&a, &b], length, Target { format: &to, projection: &projection }, &mut found);
             let sums = f32_products(&dot, [&a, &b], length);
             let mut expected_flags = smallfloat::Flags::NONE;
             for (code, sum) in found.iter().zip(sums) {
@@ -239,8 +240,12 @@ fn modes_of_products_as_codes() {
     let products = |accumulate, rounding: Rounding, x: &[u8], y: &[u8]| {
         let mut codes = [0; 1];
         let projection = to.default_projection().with_rounding(rounding);
-        let flags =
-            Dot::new(&f, &f, accumulate).unwrap().matmul([x, y], x.len(), (&to, &projection), &mut codes);
+        let flags = Dot::new(&f, &f, accumulate).unwrap().matmul(
+            [x, y],
+            x.len(),
+            Target { format: &to, projection: &projection },
+            &mut codes,
+        );
         (codes[0], flags)
     };
     // 1.125 · 1 lies in the middle between 1 and 1.25.
@@ -257,7 +262,12 @@ fn modes_of_products_as_codes() {
         for (accumulate, expected) in [(Accumulate::F32, 0x48c4), (Accumulate::Exact, exact)] {
             let projection = to.default_projection().with_rounding(rounding);
             let mut codes = [0; 1];
-            Dot::new(&f, &f, accumulate).unwrap().matmul([&x, &x], 3, (&to, &projection), &mut codes);
+            Dot::new(&f, &f, accumulate).unwrap().matmul(
+                [&x, &x],
+                3,
+                Target { format: &to, projection: &projection },
+                &mut codes,
+            );
             assert_eq!(codes[0], expected, "{accumulate:?}, {rounding:?}");
         }
     }

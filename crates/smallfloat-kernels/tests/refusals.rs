@@ -11,7 +11,7 @@ use smallfloat::random::Philox;
 use smallfloat::{RandomBits, Rounding};
 use smallfloat_kernels::{
     Accumulate, Decoder, Dot, Elementwise, Encoder, Generator, Level, Nibbles, RandomWords, Recode, Scales,
-    pack4, pack6, unpack4, unpack6,
+    Target, pack4, pack6, unpack4, unpack6,
 };
 
 /// The words of the panic that work ends in.
@@ -105,13 +105,19 @@ fn products_refuse_other_shapes() {
     refused("sum", "the same length", || dot.sum(&a, &b));
     let matmul = |length: usize, results: usize| {
         let projection = BINARY32.default_projection();
-        dot.matmul([&a, &b], length, (&BINARY16, &projection), &mut vec![0; results]);
+        dot.matmul(
+            [&a, &b],
+            length,
+            Target { format: &BINARY16, projection: &projection },
+            &mut vec![0; results],
+        );
     };
     refused("rows of nothing", "rows must have elements", || matmul(0, 6));
     refused("rows of four", "whole rows", || matmul(4, 1));
     refused("five results", "one result for each pair of rows", || matmul(2, 5));
     refused("results of 32 bits", "needs codes wider than 16 bits", || {
-        dot.matmul([&a, &b], 2, (&BINARY32, &BINARY32.default_projection()), &mut [0; 6])
+        let target = Target { format: &BINARY32, projection: &BINARY32.default_projection() };
+        dot.matmul([&a, &b], 2, target, &mut [0; 6])
     });
     let scaled = |scales: [Scales<'_>; 2]| {
         let mut products = [0.0; 6];

@@ -15,6 +15,7 @@ use crate::element::Code;
 use crate::error::Error;
 use crate::parallel;
 use crate::random::{RandomWords, WordByWord};
+use crate::target::Target;
 
 /// One operation of one to three operands over slices of codes, with the results and flags of
 /// [`Specialization::call`].
@@ -143,7 +144,8 @@ impl Elementwise {
     pub fn with_level(mut self, level: Level) -> Self {
         let Call { operation, operands, to, projection, arithmetic, .. } = &self.call;
         self.level = level.at_most_available();
-        self.vectors = SimdElementwise::new(self.level, *operation, operands, (to, projection), *arithmetic);
+        let target = Target { format: to, projection };
+        self.vectors = SimdElementwise::new(self.level, *operation, operands, target, *arithmetic);
         self
     }
 

@@ -2,12 +2,13 @@
 
 use smallfloat::formats::BINARY32;
 use smallfloat::ops::{Operation, OperationOptions, Semantics};
-use smallfloat::{Flags, Format, NegativeZero, Projection, Rounding};
+use smallfloat::{Flags, Format, NegativeZero, Rounding};
 
 use crate::arch::level::Level;
 use crate::arch::{Kernels, Machine};
 use crate::encode::simd::SimdEncoder;
 use crate::plan::arithmetic::{ArithmeticPlan, OrderPlan, Subnormals};
+use crate::target::Target;
 
 /// Kernels for one operation on formats of at most 8 bits.
 #[derive(Clone, Debug)]
@@ -33,17 +34,17 @@ impl SimdElementwise {
         level: Level,
         operation: Operation,
         operands: &[Format],
-        (to, projection): (&Format, &Projection),
+        target: Target<'_>,
         arithmetic: OperationOptions,
     ) -> Option<Self> {
         let machine = Machine::new(level)?;
         if let Operation::Extremum(which) = operation {
-            let plan = OrderPlan::new(which, operands, (to, projection), arithmetic)?;
+            let plan = OrderPlan::new(which, operands, target, arithmetic)?;
             return Some(Self { machine, way: Way::Chosen(plan), subnormals: [plan.subnormals; 3] });
         }
         let projection = match arithmetic.semantics {
-            Semantics::P3109 => projection.with_negative_zero(NegativeZero::Positive),
-            Semantics::Ieee => *projection,
+            Semantics::P3109 => target.projection.with_negative_zero(NegativeZero::Positive),
+            Semantics::Ieee => *target.projection,
         };
         // The host's sum of opposite terms is +0; toward negative it has to be −0.
         let sign_of_zero =
@@ -51,8 +52,9 @@ impl SimdElementwise {
         if projection.rounding.is_stochastic() || sign_of_zero {
             return None;
         }
-        let plan = ArithmeticPlan::new(operation, operands, (to, &projection), arithmetic)?;
-        let encoder = SimdEncoder::new(level, &BINARY32, to, &projection)?;
+        let target = Target { projection: &projection, ..target };
+        let plan = ArithmeticPlan::new(operation, operands, target, arithmetic)?;
+        let encoder = SimdEncoder::new(level, &BINARY32, target.format, &projection)?;
         Some(Self { machine, way: Way::Rounded(Box::new((plan, encoder))), subnormals: plan.subnormals })
     }
 

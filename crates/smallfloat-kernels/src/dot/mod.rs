@@ -16,6 +16,7 @@ use crate::encode::Encoder;
 use crate::error::Error;
 use crate::parallel;
 use crate::plan::decode::DecodePlan;
+use crate::target::Target;
 
 /// How a sum of products is accumulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -186,13 +187,8 @@ impl Dot {
     /// # Panics
     /// If `length` is zero or a slice's length is not a multiple of it, if `codes` has not one
     /// element for each pair of rows, or if the results' format has more than 16 bits.
-    pub fn matmul(
-        &self,
-        [a, b]: [&[u8]; 2],
-        length: usize,
-        (to, projection): (&Format, &Projection),
-        codes: &mut [u16],
-    ) -> Flags {
+    pub fn matmul(&self, [a, b]: [&[u8]; 2], length: usize, target: Target<'_>, codes: &mut [u16]) -> Flags {
+        let Target { format: to, projection } = target;
         let (_, columns) = check_rows([a, b], length, codes.len());
         assert!(to.width() <= u16::BITS, "{to} needs codes wider than {} bits", u16::BITS);
         if self.accumulate == Accumulate::F32
@@ -207,8 +203,7 @@ impl Dot {
         parallel::fill(codes, |start, codes| {
             let mut seen = Flags::NONE;
             for (i, code) in (start..).zip(codes) {
-                let Rounded { value, flags } =
-                    self.element([a, b], length, i / columns, i % columns, (to, projection));
+                let Rounded { value, flags } = self.element([a, b], length, i / columns, i % columns, target);
                 seen |= flags;
                 let bytes = value.to_le_bytes();
                 *code = u16::from_le_bytes([bytes[0], bytes[1]]);
@@ -307,7 +302,7 @@ impl Dot {
         length: usize,
         row: usize,
         column: usize,
-        (to, projection): (&Format, &Projection),
+        Target { format: to, projection }: Target<'_>,
     ) -> Rounded<u64> {
         let (x, y) = (&a[row * length..][..length], &b[column * length..][..length]);
         if self.accumulate != Accumulate::F32 {

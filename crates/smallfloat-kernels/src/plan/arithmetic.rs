@@ -15,9 +15,10 @@
 use smallfloat::Subnormals::Gradual;
 use smallfloat::formats::BINARY32;
 use smallfloat::ops::{Extremum, Operand, Operation, OperationOptions, Semantics};
-use smallfloat::{Class, Datum, Flags, Format, Projection, convert};
+use smallfloat::{Class, Datum, Flags, Format, convert};
 
 use crate::plan::decode::DecodePlan;
+use crate::target::Target;
 
 /// What is computed of two or three values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,9 +67,10 @@ impl ArithmeticPlan {
     pub(crate) fn new(
         operation: Operation,
         operands: &[Format],
-        (to, projection): (&Format, &Projection),
+        target: Target<'_>,
         arithmetic: OperationOptions,
     ) -> Option<Self> {
+        let Target { format: to, projection } = target;
         let compute = match operation {
             Operation::Add | Operation::Subtract => Compute::Sum,
             Operation::Multiply => Compute::Product,
@@ -213,9 +215,10 @@ impl OrderPlan {
     pub(crate) fn new(
         which: Extremum,
         operands: &[Format],
-        (to, projection): (&Format, &Projection),
+        target: Target<'_>,
         arithmetic: OperationOptions,
     ) -> Option<Self> {
+        let to = target.format;
         let (minimum, magnitudes, passes_nan_over) = match which {
             Extremum::Minimum => (true, false, false),
             Extremum::Maximum => (false, false, false),
@@ -234,8 +237,12 @@ impl OrderPlan {
         let (sign, magnitude) = if to.is_signed() { (codes ^ codes >> 1, codes >> 1) } else { (0, codes) };
         let is_nan = |code: u8| to.decode(u64::from(code)).is_nan();
         let result = |code: u8| {
-            let answer =
-                Operation::Convert.evaluate(&[Operand::new(u64::from(code), to)], to, projection, arithmetic);
+            let answer = Operation::Convert.evaluate(
+                &[Operand::new(u64::from(code), to)],
+                to,
+                target.projection,
+                arithmetic,
+            );
             Some((u8::try_from(answer.value).ok()?, answer.flags.without(Flags::DENORMAL)))
         };
         let mut results = [None; 2];
