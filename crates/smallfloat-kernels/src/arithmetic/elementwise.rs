@@ -138,8 +138,8 @@ impl Elementwise {
         Ok(this.with_level(Level::detected()))
     }
 
-    /// The same with the kernels of another level; of a level that the machine can't run, the
-    /// highest it can. The results are the same.
+    /// Returns this with the kernels of another level; of a level that the machine can't run, with
+    /// those of the highest it can. The results are the same.
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         let Call { operation, operands, to, projection, arithmetic, .. } = &self.call;

@@ -141,8 +141,8 @@ impl Dot {
         Ok(dot)
     }
 
-    /// The same with the kernels of another level; of a level that the machine can't run, the
-    /// highest it can. The results are the same.
+    /// Returns this with the kernels of another level; of a level that the machine can't run, with
+    /// those of the highest it can. The results are the same.
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level.at_most_available();

@@ -116,7 +116,7 @@ impl Mode {
 pub(crate) struct Special {
     pub(crate) codes: [u16; 2],
     pub(crate) flags: [Flags; 2],
-    /// Whether the code is a zero.
+    /// The codes that are zeros.
     pub(crate) zero: [bool; 2],
 }
 
@@ -135,8 +135,7 @@ pub(crate) struct EncodePlan {
     /// P − 1, in 1..=13.
     pub(crate) trailing: u32,
     pub(crate) low: SubnormalGrid,
-    /// Whether the exponents are those of binary32, so that a code is the upper part of a
-    /// magnitude.
+    /// The exponents are those of binary32, so that a code is the upper part of a magnitude.
     pub(crate) integer: bool,
     pub(crate) signed: bool,
     /// The sign bit of a code, or 0.
@@ -158,11 +157,10 @@ pub(crate) struct EncodePlan {
     pub(crate) overflow: Special,
     pub(crate) infinity: Special,
     pub(crate) nan: Special,
-    /// Do the signs of infinities differ in more than their codes, so that they are counted one by
-    /// one?
+    /// The signs of infinities differ in more than their codes, so that they are counted one by one.
     pub(crate) infinity_by_sign: bool,
-    /// Is the format binary16 or bfloat16 by name, with overflow to ∞, signs of zeros kept, and one
-    /// NaN beside its sign? Then only NaN's code differs from what IEEE 754's conversion to nearest
+    /// The format is binary16 or bfloat16 by name, with overflow to ∞, signs of zeros kept, and one
+    /// NaN beside its sign: only NaN's code differs from what IEEE 754's conversion to nearest
     /// gives.
     pub(crate) is_ieee: bool,
 }

@@ -86,7 +86,7 @@ impl NibblePlan {
         self.last != [0; TABLE]
     }
 
-    /// Do nibbles touch each other's bytes?
+    /// Returns whether nibbles touch each other's bytes.
     pub(crate) fn crosses(&self) -> bool {
         self.upper_nibble.iter().any(|half| half & 0xff != 0)
             || self.lower_nibble.iter().any(|half| half >> 8 != 0)
