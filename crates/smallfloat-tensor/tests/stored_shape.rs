@@ -36,6 +36,7 @@ fn native() -> Vec<(&'static str, Options)> {
         granularity: granularity.parse::<Granularity>().unwrap(),
         ..options("cfloat8_1_4_3")
     };
+    let channels = |name: &str| Options { granularity: Granularity::Channel, ..scheme(name) };
     vec![
         ("a bias a tensor", options("cfloat8_1_4_3:bias=7")),
         ("two bytes a code", options("shp:bias=20")),
@@ -46,6 +47,8 @@ fn native() -> Vec<(&'static str, Options)> {
         ("mxfp8-e4m3", scheme("mxfp8-e4m3")),
         ("mxfp6-e2m3", scheme("mxfp6-e2m3")),
         ("mxfp4", scheme("mxfp4")),
+        ("four bits by channel", channels("mxfp4")),
+        ("six bits by channel", channels("mxfp6-e2m3")),
         ("nvfp4", scheme("nvfp4")),
     ]
 }
@@ -53,7 +56,9 @@ fn native() -> Vec<(&'static str, Options)> {
 #[test]
 fn no_native_codes_have_a_shape_that_a_model_asks_for() {
     // One column of packed codes is a byte, so that packing alone would not tell.
-    let shapes: [&[usize]; 8] = [&[4, 32], &[3, 7], &[9, 1], &[1, 1], &[5], &[2, 3, 16], &[0, 8], &[]];
+    // Rows of channels are packed across dimensions.
+    let shapes: [&[usize]; 9] =
+        [&[4, 32], &[3, 7], &[9, 1], &[1, 1], &[5], &[2, 3, 16], &[2, 3, 1], &[0, 8], &[]];
     for (what, options) in native() {
         for shape in shapes {
             let fixture = Fixture::new(&File::of([("m.weight", tensor(shape))]));
@@ -112,6 +117,10 @@ fn the_configuration_of_a_native_folder_names_us() {
     let folder = |name: &str| root.path().join(name);
     checkpoint(&folder("in"));
     let ours = json!({ "quant_method": "smallfloat", "version": "1" });
+    // A single file describes itself.
+    let (file, alone) = (folder("in/model.safetensors"), folder("alone.safetensors"));
+    let report = quantize(&file, &alone, &options("cfloat8_1_4_3"), &|_| true, &mut |_| ()).unwrap();
+    assert_eq!(report.quantization_config, None);
     for (i, (what, options)) in native().into_iter().enumerate() {
         let (whole, parts) = (folder(&format!("{i}")), folder(&format!("{i}-shards")));
         let report = quantize(&folder("in"), &whole, &options, &|_| true, &mut |_| ()).unwrap();

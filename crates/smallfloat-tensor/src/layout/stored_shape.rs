@@ -39,13 +39,12 @@ impl StoredShape<'_> {
         }
     }
 
-    /// The shape of codes in the native container.
+    /// The shape of codes in the native container: dimensions of 1 after those of the codes, so that
+    /// there is one more than the tensor has. Packed rows of channels may have fewer than that.
     pub(crate) fn native(&self) -> Vec<u64> {
         let mut shape = self.packed();
-        if shape.is_empty() {
-            shape.push(1);
-        }
-        shape.push(1);
+        let dimensions = shape.len().max(self.tensor.len()).max(1) + 1;
+        shape.resize(dimensions, 1);
         shape
     }
 
@@ -81,7 +80,9 @@ mod tests {
         // A row of seven is four bytes of two, or six of four in three.
         assert_eq!(native(Packing::NibblesLow, &E2M1FN, "block:32", &[5, 7]), [5, 4, 1]);
         assert_eq!(native(Packing::SixBit, &E2M3FN, "block:32", &[2, 5, 7]), [2, 5, 6, 1]);
-        assert_eq!(native(Packing::NibblesLow, &E2M1FN, "channel", &[2, 5, 7]), [2, 18, 1]);
+        assert_eq!(native(Packing::NibblesLow, &E2M1FN, "channel", &[2, 5, 7]), [2, 18, 1, 1]);
+        // Three codes of six bits are three bytes.
+        assert_eq!(native(Packing::SixBit, &E2M3FN, "channel", &[2, 3, 1]), [2, 3, 1, 1]);
         // One column is one byte: alone that would be the tensor's own shape.
         assert_eq!(native(Packing::NibblesLow, &E2M1FN, "block:32", &[9, 1]), [9, 1, 1]);
     }

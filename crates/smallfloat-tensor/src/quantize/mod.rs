@@ -56,7 +56,10 @@ pub fn quantize(
     sealed.commit()?;
     let mut report = Report::of(part.reports, &part.sums);
     (report.bytes_in, report.bytes_out) = (views[0].source().file_len(), part.bytes_out);
-    report.quantization_config = quantization_config(options, &checkpoint.layout, &checkpoint.ignored());
+    // A native file needs no configuration; that of a folder only says what its files are.
+    if !checkpoint.layout.is_native() {
+        report.quantization_config = quantization_config(options, &checkpoint.layout, &checkpoint.ignored());
+    }
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
 }
