@@ -92,12 +92,12 @@ def _packed_shape(entry: Mapping[str, Any], shape: Sequence[int]) -> tuple[int, 
 
 
 def _check_shape(codes: np.ndarray, entry: Mapping[str, Any], place: str) -> None:
-    """Refuses codes of another shape than the container's: one dimension of 1 more than the tensor has, so that no
-    program takes them for its weights. Files from before that have the tensor's own shape."""
+    """Refuses codes of another shape than the container's: with dimensions of 1 at the end there is one more than the
+    tensor has, so that no program takes them for its weights. Files from before that have none."""
     shape = entry.get("shape")
     before = _packed_shape(entry, codes.shape if shape is None else shape)
-    now = (*(before or (1,)), 1)
-    if codes.shape != before and (shape is None or codes.shape != now):
+    now = before if shape is None else before + (1,) * (max(len(before), len(shape), 1) + 1 - len(before))
+    if codes.shape not in (before, now):
         raise ValueError(f"{place}: codes of a tensor of shape {shape} have the shape {now}, these have {codes.shape}")
 
 
@@ -189,7 +189,8 @@ class QuantizedTensor:
         values = np.asarray(_core.decode(self.codes, self._element_format(), dtype=np.float64))
         factors = np.asarray(self._factors())
         if self.granularity == "channel":
-            values = (values.reshape(values.shape[0] if values.ndim else 1, -1) * factors).reshape(self.shape)
+            rows = self.shape[0] if self.shape else 1
+            values = (values.reshape(rows, _columns(self.shape, self.granularity)) * factors).reshape(self.shape)
         elif self.granularity.startswith("block:"):
             size = [int(part) for part in self.granularity[6:].split("x")]
             rows, columns = size if len(size) == 2 else (1, size[0])
