@@ -11,6 +11,7 @@ use smallfloat_tensor::BiasPolicy;
 
 use crate::data::file::DataFile;
 use crate::error::{Error, Result};
+use crate::named::named;
 
 /// A format's name in a configuration, with or without its bias.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -34,7 +35,7 @@ impl FromStr for Spec {
 
     fn from_str(text: &str) -> Result<Self> {
         let spec: FormatSpec = text.parse()?;
-        let any = spec.with_bias(15).or_else(|_| spec.format())?;
+        let any = Self(spec).at_some_bias()?;
         if any.is_wide() && any != BINARY32 {
             let what =
                 format!("format {text} is wider than 16 bits: take a smaller one, or f32 for no rounding");
@@ -59,6 +60,14 @@ impl From<Spec> for String {
 }
 
 impl Spec {
+    /// The format, at some bias where it names none.
+    ///
+    /// # Errors
+    /// Never for a format that was read.
+    pub fn at_some_bias(&self) -> Result<Format> {
+        Ok(self.0.format().or_else(|_| self.0.with_bias(15))?)
+    }
+
     /// Returns whether it is binary32, which rounds nothing here.
     pub fn is_plain(&self) -> bool {
         self.0.format().is_ok_and(|format| format == BINARY32)
@@ -66,8 +75,7 @@ impl Spec {
 }
 
 /// How the elements of a class are rounded.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Round {
     /// To the nearest, ties to even.
     #[default]
@@ -76,6 +84,8 @@ pub enum Round {
     /// tensor's name, and the step.
     StochasticA,
 }
+
+named! { Round, "rounding mode": NearestEven = "nearest-even", StochasticA = "stochastic-a", }
 
 impl Round {
     /// The projection into a format: finite overflow clamps, infinities too, because one ∞ would
@@ -205,6 +215,13 @@ pub struct Config {
     pub loss_scale: Option<f32>,
 }
 
+/// As TOML.
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&toml::to_string(self).map_err(|_| fmt::Error)?)
+    }
+}
+
 impl FromStr for Config {
     type Err = Error;
 
@@ -223,14 +240,6 @@ impl Config {
     pub fn read(path: &Path) -> Result<Self> {
         let text = DataFile::read_text(path, 1 << 20)?;
         text.parse().map_err(|e: Error| Error::data(path, e.to_string()))
-    }
-
-    /// The configuration as TOML.
-    ///
-    /// # Errors
-    /// Never for a configuration that was read; TOML has words for everything here.
-    pub fn to_toml(&self) -> Result<String> {
-        toml::to_string(self).map_err(|e| Error::config(e.to_string()))
     }
 
     /// The classes with the names they have in the text.

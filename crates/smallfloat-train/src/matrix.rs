@@ -23,9 +23,12 @@ impl Matrix {
         Self { columns, values: vec![0.0; rows * columns] }
     }
 
-    /// The number of rows.
+    /// The number of rows; 0 where a row has no elements.
     pub fn rows(&self) -> usize {
-        self.values.len().checked_div(self.columns).unwrap_or(0)
+        match self.columns {
+            0 => 0,
+            columns => self.values.len() / columns,
+        }
     }
 
     /// A row.

@@ -13,6 +13,7 @@ use crate::layers::norm::Norm;
 use crate::layers::pointwise::{Gelu, Relu};
 use crate::layers::{Chain, Layer, Pass, Residual};
 use crate::matrix::Matrix;
+use crate::named::named;
 use crate::parameters::Parameters;
 use crate::quantizer::Quantizer;
 
@@ -48,7 +49,29 @@ pub enum Architecture {
     },
 }
 
+/// A kind of model, of any size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ModelKind {
+    /// [`Architecture::Mlp`].
+    Mlp,
+    /// [`Architecture::Cnn`].
+    Cnn,
+    /// [`Architecture::CharTransformer`].
+    CharTransformer,
+}
+
+named! { ModelKind, "model": Mlp = "mlp", Cnn = "cnn", CharTransformer = "char-transformer", }
+
 impl Architecture {
+    /// The kind.
+    pub const fn kind(self) -> ModelKind {
+        match self {
+            Self::Mlp { .. } => ModelKind::Mlp,
+            Self::Cnn { .. } => ModelKind::Cnn,
+            Self::CharTransformer { .. } => ModelKind::CharTransformer,
+        }
+    }
+
     /// The transformer of the published tables: 0.42 million parameters for 65 characters.
     pub const CHAR_TRANSFORMER: Self =
         Self::CharTransformer { layers: 2, channels: 128, heads: 4, context: 64 };

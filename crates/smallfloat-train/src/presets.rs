@@ -1,5 +1,8 @@
 //! Configurations with names.
 
+use std::fmt;
+use std::str::FromStr;
+
 use crate::config::Config;
 use crate::error::{Error, Result};
 
@@ -41,16 +44,30 @@ presets! {
     "p3109": "binary8p4se forward, binary8p3se backward, power-of-two scales by amax of the last 16 steps",
 }
 
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name)
+    }
+}
+
+impl FromStr for Preset {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let found = PRESETS.iter().find(|preset| preset.name.eq_ignore_ascii_case(name));
+        found.copied().ok_or_else(|| {
+            let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
+            Error::config(format!("no preset `{name}`: there are {}", names.join(", ")))
+        })
+    }
+}
+
 /// The configuration of a preset.
 ///
 /// # Errors
 /// A name that there is not; says which there are.
 pub fn preset(name: &str) -> Result<Config> {
-    let found = PRESETS.iter().find(|preset| preset.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
-        let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
-        Error::config(format!("no preset `{name}`: there are {}", names.join(", ")))
-    })?;
-    found.text.parse()
+    name.parse::<Preset>()?.text.parse()
 }
 
 #[cfg(test)]
@@ -61,7 +78,7 @@ mod tests {
     fn all_presets_are_read_and_written() {
         for Preset { name, .. } in PRESETS {
             let config = preset(name).unwrap();
-            assert_eq!(config.to_toml().unwrap().parse::<Config>().unwrap(), config, "{name}");
+            assert_eq!(config.to_string().parse::<Config>().unwrap(), config, "{name}");
         }
         assert!(preset("cfloat9").unwrap_err().to_string().contains("cfloat8-143"));
     }

@@ -7,17 +7,16 @@
 use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayViewMut2, Axis, Slice};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use crate::coder::power_of_two;
 use crate::error::Result;
 use crate::exact;
 use crate::matrix::ROWS;
+use crate::named::named;
 use crate::operand::Operand;
 
 /// How products of matrices accumulate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Accumulate {
     /// In binary32. The order is fixed on one machine; another with other instructions may have
     /// another.
@@ -27,6 +26,8 @@ pub enum Accumulate {
     /// machine.
     Exact,
 }
+
+named! { Accumulate, "way to accumulate": F32 = "f32", Exact = "exact", }
 
 /// A·B.
 ///

@@ -71,7 +71,7 @@ pub struct Quantizer {
     spec: FormatSpec,
     /// None leaves tensors as they are.
     chooser: Option<Chooser>,
-    first_bias: i32,
+    first_bias: Option<i32>,
     changes: Vec<BiasChange>,
     tally: Tally,
     exponents: Option<Exponents>,
@@ -96,7 +96,7 @@ pub struct Moment {
 pub struct QuantizerState {
     name: String,
     chooser: Option<Chooser>,
-    first_bias: i32,
+    first_bias: Option<i32>,
     changes: Vec<BiasChange>,
     total: Tally,
 }
@@ -130,13 +130,13 @@ impl Quantizer {
             projection: None,
             spec,
             chooser,
-            first_bias: 0,
+            first_bias: None,
             changes: Vec::new(),
             tally: Tally::default(),
             exponents: None,
             unrounded: None,
         };
-        quantizer.first_bias = quantizer.bias().unwrap_or(0);
+        quantizer.first_bias = quantizer.bias();
         Ok(quantizer)
     }
 
@@ -188,8 +188,8 @@ impl Quantizer {
         }
     }
 
-    /// The bias at the beginning.
-    pub fn first_bias(&self) -> i32 {
+    /// The bias at the beginning; `None` as of [`bias`](Self::bias).
+    pub fn first_bias(&self) -> Option<i32> {
         self.first_bias
     }
 
@@ -258,12 +258,15 @@ impl Quantizer {
     ///
     /// # Errors
     /// Never for a quantizer that was built.
+    ///
+    /// # Panics
+    /// Never: formats whose bias is free lie within binary32's range.
     pub fn learn(&mut self, codes: &Codes, gradient: &[f32], moment: Moment) -> Result<()> {
         let Some(values) = self.unrounded.take() else { return Ok(()) };
         let before = self.bias();
-        // A format that goes beyond binary32's range clamps nothing of it.
-        let largest = self.format()?.max_finite().to_f32().unwrap_or(f32::MAX);
         if let Some(Chooser::Bias(controller)) = self.chooser.as_mut() {
+            let largest = controller.format().max_finite().to_f32();
+            let largest = largest.expect("formats whose bias is free lie within binary32");
             let slope = slope(&values, &codes.values(), gradient, largest);
             controller.observe(Observation::Slope(slope))?;
         }

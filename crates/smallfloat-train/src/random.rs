@@ -22,7 +22,7 @@ impl Sequence {
     pub fn below(&self, index: u64, below: usize) -> usize {
         assert!(below > 0, "no integer is below zero");
         let scaled = (u128::from(self.0.word(index)) * below as u128) >> 32;
-        usize::try_from(scaled).unwrap_or(below - 1)
+        usize::try_from(scaled).expect("less than a usize")
     }
 
     /// The index-th number of a normal distribution with mean 0 and variance 1, by Box and Muller's

@@ -17,8 +17,8 @@ pub struct Report {
     pub steps: u64,
     /// Seconds that steps took, evaluations left out.
     pub seconds: f64,
-    /// The loss of the last step, in nats.
-    pub train_loss: f64,
+    /// The loss of the last step, in nats; `None` before the first.
+    pub train_loss: Option<f64>,
     /// The mean loss of the part that is not learnt from, in nats.
     pub validation_loss: f64,
     /// The share of it whose most likely label is right.
@@ -60,7 +60,7 @@ pub struct BiasReport {
     /// The bias at the end, or the exponent of the scale; none where the format has its own.
     pub bias: Option<i32>,
     /// That at the beginning.
-    pub first: i32,
+    pub first: Option<i32>,
     /// Every change.
     pub changes: Vec<BiasChange>,
     /// What happened to the elements.

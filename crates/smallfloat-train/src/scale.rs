@@ -11,6 +11,8 @@ use crate::error::{Error, Result};
 /// The largest exponent of a scale, either way: products of two scaled tensors stay within
 /// binary32.
 const MOST: i32 = 60;
+/// The exponent to begin with where none is given: x itself is encoded.
+const FIRST: i32 = 0;
 
 /// The exponent s of a tensor's scale 2^s: x·2^s is encoded. Rules as
 /// [`BiasController`](smallfloat_tensor::BiasController) has them for biases: the largest s at
@@ -26,14 +28,14 @@ pub struct ScaleController {
 }
 
 impl ScaleController {
-    /// A controller that begins at this exponent; `Fixed` begins and stays at its own.
+    /// A controller that begins at this exponent, or at 0; `Fixed` begins and stays at its own.
     ///
     /// # Errors
     /// Policies other than `fixed`, `amax` and `delayed`, and exponents beyond ±60.
     pub fn new(policy: BiasPolicy, start: Option<i32>) -> Result<Self> {
         let exponent = match policy {
             BiasPolicy::Fixed(exponent) => exponent,
-            BiasPolicy::Amax { .. } | BiasPolicy::Delayed { .. } => start.unwrap_or(0),
+            BiasPolicy::Amax { .. } | BiasPolicy::Delayed { .. } => start.unwrap_or(FIRST),
             _ => {
                 let what =
                     format!("bias {policy}: for formats with a fixed bias take amax, delayed or a number");
@@ -64,6 +66,9 @@ impl ScaleController {
     }
 
     /// Learns from a tensor's largest magnitude. Zero, NaN and infinity change nothing.
+    ///
+    /// # Panics
+    /// Never: addresses have 32 bits at least.
     pub fn observe(&mut self, amax: f32, format: &Format) {
         self.steps += 1;
         if !amax.is_finite() || amax <= 0.0 {
@@ -73,11 +78,13 @@ impl ScaleController {
         let wanted = match self.policy {
             BiasPolicy::Amax { margin } => holding.saturating_sub_unsigned(margin),
             BiasPolicy::Delayed { history, margin } => {
-                while self.history.len() >= usize::try_from(history).unwrap_or(usize::MAX) {
+                let longest = usize::try_from(history).expect("addresses have 32 bits at least");
+                while self.history.len() >= longest {
                     self.history.pop_front();
                 }
                 self.history.push_back(holding);
-                self.history.iter().min().copied().unwrap_or(holding).saturating_sub_unsigned(margin)
+                let least = self.history.iter().min().expect("one was just pushed");
+                least.saturating_sub_unsigned(margin)
             }
             _ => self.exponent,
         };

@@ -82,12 +82,11 @@ impl Options {
         self.architecture.check()?;
         if self.accumulate == Accumulate::Exact {
             let format = |class: &crate::Class| {
-                let spec = class.format.0;
                 if class.format.is_plain() {
                     let what = "exact sums need formats for activations, weights and gradients: f32 has no bounded range";
                     return Err(Error::config(what));
                 }
-                Ok(spec.format().or_else(|_| spec.with_bias(15))?)
+                class.format.at_some_bias()
             };
             let [activations, weights, gradients] =
                 [&self.config.activations, &self.config.weights, &self.config.gradients].map(format);
@@ -280,7 +279,7 @@ impl Trainer {
             seed: self.options.seed,
             steps: self.done,
             seconds: self.seconds,
-            train_loss: self.losses.last().copied().unwrap_or(f64::NAN),
+            train_loss: self.losses.last().copied(),
             validation_loss,
             validation_accuracy,
             parameters,
@@ -302,7 +301,7 @@ fn bias_report(quantizer: &Quantizer) -> BiasReport {
     let spec = quantizer.spec().to_string();
     BiasReport {
         tensor: quantizer.name.clone(),
-        format: spec.split(':').next().unwrap_or_default().to_owned(),
+        format: spec.split(':').next().expect("a text has a first part").to_owned(),
         bias: quantizer.bias(),
         first: quantizer.first_bias(),
         changes: quantizer.changes().to_vec(),

@@ -192,15 +192,15 @@ fn draw_run(area: &Area<'_>, run: &Report, rows: &[&BiasReport], top: i32) -> Dr
 
 /// The bias as a line of steps between the least and the greatest it ever was.
 fn draw_biases(area: &Area<'_>, row: &BiasReport, steps: u64, top: i32) -> Drawn {
-    let Some(last) = row.bias else { return Ok(()) };
-    let all = || row.changes.iter().map(|change| change.to).chain([row.first]);
+    let (Some(first), Some(last)) = (row.first, row.bias) else { return Ok(()) };
+    let all = || row.changes.iter().map(|change| change.to).chain([first]);
     let (low, high) = (all().min().unwrap_or(last), all().max().unwrap_or(last));
     let y_of = |bias: i32| {
         let share = if low == high { 0.5 } else { f64::from(bias - low) / f64::from(high - low) };
         pixel((top + ROW - 3, top + 2), share)
     };
     let edges = (BIASES.0 + 24, BIASES.1 - 28);
-    let mut points = vec![(edges.0, y_of(row.first))];
+    let mut points = vec![(edges.0, y_of(first))];
     for change in &row.changes {
         let x = x_of(edges, usize::try_from(change.step)?, steps.max(1));
         points.extend([(x, y_of(change.from)), (x, y_of(change.to))]);
@@ -208,7 +208,7 @@ fn draw_biases(area: &Area<'_>, row: &BiasReport, steps: u64, top: i32) -> Drawn
     points.push((edges.1, y_of(last)));
     area.draw(&PathElement::new(points, DOT.stroke_width(1)))?;
     let middle = top + ROW / 2;
-    text(area, &row.first.to_string(), (edges.0 - 6, middle), 9.5, FAINT, HPos::Right)?;
+    text(area, &first.to_string(), (edges.0 - 6, middle), 9.5, FAINT, HPos::Right)?;
     text(area, &last.to_string(), (edges.1 + 6, middle), 9.5, OUTLINE, HPos::Left)
 }
 

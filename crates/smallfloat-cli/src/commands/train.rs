@@ -2,16 +2,18 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 use smallfloat_tensor::write_file_durably;
-use smallfloat_train::data::{Data, Images, Text, digits, read_idx_folder};
+use smallfloat_train::data::{Data, DataSource, Images, Text, digits, read_idx_folder};
 use smallfloat_train::{
-    Accumulate, Architecture, Config, Optimizer, Options, PRESETS, Report, Step, Tally, Trainer, preset,
+    Accumulate, Architecture, Config, ModelKind, Optimizer, Options, PRESETS, Report, Step, Tally, Trainer,
+    preset,
 };
 
 use crate::arguments::files::check_outputs;
@@ -46,11 +48,11 @@ exact quantized products are exact sums, rounded once. With --checkpoint a run i
 pub(crate) struct Args {
     /// A UTF-8 text, a folder with IDX files (.gz or not), or `digits`
     #[arg(long, value_name = "PATH", default_value = "digits")]
-    data: PathBuf,
+    data: DataSource,
 
     /// The model [default: char-transformer for a text, mlp for images]
-    #[arg(long, value_name = "NAME")]
-    model: Option<ModelName>,
+    #[arg(long, value_name = "NAME", value_parser = named::<ModelKind>(ModelKind::ALL.iter().map(|kind| kind.name())))]
+    model: Option<ModelKind>,
 
     /// A configuration by name
     #[arg(long, value_name = "NAME", default_value = "cfloat8", group = "what")]
@@ -90,8 +92,8 @@ pub(crate) struct Args {
     seeds: u64,
 
     /// How quantized products accumulate
-    #[arg(long, value_name = "HOW", default_value = "f32")]
-    accumulate: Accumulator,
+    #[arg(long, value_name = "HOW", default_value = "f32", value_parser = named::<Accumulate>(Accumulate::ALL.iter().map(|way| way.name())))]
+    accumulate: Accumulate,
 
     /// How many threads [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -137,17 +139,12 @@ fn after_help() -> String {
     format!("{AFTER_HELP}\nPresets:\n{}", lines.join("\n"))
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ModelName {
-    Mlp,
-    Cnn,
-    CharTransformer,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Accumulator {
-    F32,
-    Exact,
+/// Takes the names of an enum, and lists them in the help.
+fn named<T>(names: impl Iterator<Item = &'static str>) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = smallfloat_train::Error> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names).try_map(|name| name.parse())
 }
 
 /// Data of either kind; each run gets its own copy.
@@ -157,10 +154,11 @@ enum Loaded {
 }
 
 impl Loaded {
-    fn read(path: &Path) -> Result<Self> {
-        if path == Path::new("digits") {
-            return Ok(Self::Images(digits()?));
-        }
+    fn read(source: &DataSource) -> Result<Self> {
+        let path = match source {
+            DataSource::Digits => return Ok(Self::Images(digits()?)),
+            DataSource::Path(path) => path,
+        };
         if path.is_dir() {
             return Ok(Self::Images(read_idx_folder(path)?));
         }
@@ -178,7 +176,7 @@ impl Loaded {
     }
 
     /// Options of a run with the defaults of the model.
-    fn options(&self, model: Option<ModelName>, config: Config) -> Result<Options> {
+    fn options(&self, model: Option<ModelKind>, config: Config) -> Result<Options> {
         let images = |data: &Images, architecture, optimizer, rate| Options {
             batch: data.len().min(128),
             optimizer,
@@ -186,14 +184,14 @@ impl Loaded {
             ..Options::new(architecture, config.clone())
         };
         Ok(match (self, model) {
-            (Self::Text(_), None | Some(ModelName::CharTransformer)) => {
+            (Self::Text(_), None | Some(ModelKind::CharTransformer)) => {
                 Options::new(Architecture::CHAR_TRANSFORMER, config)
             }
-            (Self::Images(data), None | Some(ModelName::Mlp)) => {
+            (Self::Images(data), None | Some(ModelKind::Mlp)) => {
                 let [height, width] = data.size();
                 images(data, Architecture::Mlp { inputs: height * width }, Optimizer::MOMENTUM, 0.05)
             }
-            (Self::Images(data), Some(ModelName::Cnn)) => {
+            (Self::Images(data), Some(ModelKind::Cnn)) => {
                 let [height, width] = data.size();
                 images(data, Architecture::Cnn { height, width }, Optimizer::ADAM, 2e-3)
             }
@@ -211,7 +209,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let configs = configurations(args)?;
     if args.print_config {
         for (_, config) in &configs {
-            write!(out, "{}", config.to_toml()?)?;
+            write!(out, "{config}")?;
         }
         return Ok(());
     }
@@ -233,10 +231,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
             options.batch = args.batch.unwrap_or(options.batch);
             options.rate = args.rate.unwrap_or(options.rate);
             options.memory_limit = args.memory_limit << 20;
-            options.accumulate = match args.accumulate {
-                Accumulator::F32 => Accumulate::F32,
-                Accumulator::Exact => Accumulate::Exact,
-            };
+            options.accumulate = args.accumulate;
             reports.push(train(args, &loaded, options)?);
         }
     }

@@ -11,7 +11,49 @@ pub use digits::digits;
 pub use images::{Images, read_idx_folder};
 pub use text::Text;
 
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
 use crate::matrix::Matrix;
+
+/// Where data comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DataSource {
+    /// The digits that come with the crate.
+    Digits,
+    /// A text, or a folder with IDX files.
+    Path(PathBuf),
+}
+
+impl fmt::Display for DataSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Digits => f.write_str("digits"),
+            Self::Path(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl FromStr for DataSource {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "" => Err(Error::config("no data: name a text, a folder with IDX files, or digits")),
+            path => Ok(OsString::from(path).into()),
+        }
+    }
+}
+
+/// From an argument, which may be no UTF-8.
+impl From<OsString> for DataSource {
+    fn from(text: OsString) -> Self {
+        if text == "digits" { Self::Digits } else { Self::Path(text.into()) }
+    }
+}
 
 /// What a model is fed with.
 #[derive(Clone, PartialEq, Debug)]
