@@ -8,7 +8,9 @@ use smallfloat::random::Philox;
 use smallfloat::{Format, Projection};
 use smallfloat_kernels::RandomWords;
 use smallfloat_tensor::{BiasPolicy, stream_of_name};
-use smallfloat_train::{BiasChange, Class, Coders, Codes, Moment, Quantizer, QuantizerState, Tally};
+use smallfloat_train::{
+    BiasChange, Class, Coders, Codes, Moment, Nonfinite, Quantizer, QuantizerState, Tally,
+};
 
 use crate::elements::holds;
 
@@ -76,7 +78,8 @@ impl Quantize {
         }
         let state = State {
             random: Philox { seed: 0, stream: stream_of_name(&name) },
-            quantizer: Quantizer::new(name, class).map_err(Error::wrap)?,
+            // Tensors have what the projection makes of a NaN; the caller's loss tells.
+            quantizer: Quantizer::new(name, class).map_err(Error::wrap)?.with_nonfinite(Nonfinite::Preset),
             coders: Coders::default(),
             learning: true,
             tensors: 0,

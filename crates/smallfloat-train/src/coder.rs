@@ -100,10 +100,11 @@ impl Codes {
     /// The codes of values·2^exponent; `words` are for stochastic rounding.
     pub fn encode(
         coder: Arc<Coder>,
-        mut values: Cow<'_, [f32]>,
+        values: &[f32],
         exponent: i32,
         words: Option<RandomWords>,
     ) -> (Self, EventCounts) {
+        let mut values = Cow::Borrowed(values);
         if exponent != 0 {
             let scale = power_of_two(exponent);
             for value in values.to_mut() {

@@ -87,9 +87,23 @@ pub enum Round {
 
 named! { Round, "rounding mode": NearestEven = "nearest-even", StochasticA = "stochastic-a", }
 
+/// What a NaN or an infinity in a tensor does to a run. Small formats may have neither, so that
+/// encoding would hide that a run has diverged.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Nonfinite {
+    /// Stops the run with [`Error::Nonfinite`], which names step and tensor.
+    #[default]
+    Refuse,
+    /// Becomes what the projection makes of it: infinities clamp, a NaN becomes the format's, or
+    /// what its preset says where it has none.
+    Preset,
+}
+
+named! { Nonfinite, "policy for NaN and infinities": Refuse = "refuse", Preset = "preset", }
+
 impl Round {
-    /// The projection into a format: finite overflow clamps, infinities too, because one ∞ would
-    /// end a run.
+    /// The projection into a format: finite overflow clamps, infinities too where they come so far
+    /// ([`Nonfinite`]).
     ///
     /// # Errors
     /// Never for the modes there are; the number of random bits is checked where it is made.
@@ -200,6 +214,8 @@ pub struct StateConfig {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
+    /// What a NaN or an infinity in a tensor does.
+    pub nonfinite: Nonfinite,
     /// The inputs of linear layers and convolutions.
     pub activations: Class,
     /// Their weights, as operands of products. Where the format is that of `state.weights`, the

@@ -28,6 +28,26 @@ pub enum Error {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// A tensor with a NaN or an infinity: the run has diverged.
+    #[error(
+        "step {step}: {tensor} has {count} NaN or infinite elements of {elements}, the first, {value}, at {index}: the \
+         run has diverged; take a smaller learning rate, or formats and biases with more range \
+         (`nonfinite = \"preset\"` encodes them all the same)"
+    )]
+    Nonfinite {
+        /// The step, from 1 on; in an evaluation the last one before it.
+        step: u64,
+        /// The tensor: layer and class, or `loss`.
+        tensor: String,
+        /// How many elements are NaN or infinite.
+        count: usize,
+        /// How many elements there are.
+        elements: usize,
+        /// The first that is.
+        value: f32,
+        /// Its place.
+        index: usize,
+    },
     /// Checkpoints and biases.
     #[error(transparent)]
     Tensor(#[from] smallfloat_tensor::Error),

@@ -50,7 +50,7 @@ mod slope;
 mod trainer;
 
 pub use coder::{Coder, Coders, Codes, Data};
-pub use config::{Class, Config, Round, Spec, StateConfig};
+pub use config::{Class, Config, Nonfinite, Round, Spec, StateConfig};
 pub use error::{Error, Result};
 pub use matrix::Matrix;
 pub use models::{Architecture, Model, ModelKind};

@@ -56,7 +56,7 @@ mod tests {
     use std::str::FromStr;
 
     use crate::data::DataSource;
-    use crate::{Accumulate, Config, Error, ModelKind, PRESETS, Preset, Round};
+    use crate::{Accumulate, Config, Error, ModelKind, Nonfinite, PRESETS, Preset, Round};
 
     fn round_trips<T: Display + FromStr<Err = Error> + PartialEq + Debug>(all: &[T]) {
         for one in all {
@@ -67,6 +67,7 @@ mod tests {
     #[test]
     fn names_are_read_and_written() {
         round_trips(Round::ALL);
+        round_trips(Nonfinite::ALL);
         round_trips(Accumulate::ALL);
         round_trips(ModelKind::ALL);
         round_trips(PRESETS);

@@ -4,7 +4,7 @@ use smallfloat_kernels::RandomWords;
 use smallfloat_tensor::stream_of_name;
 
 use crate::coder::{Coders, Codes, Data};
-use crate::config::{Class, Config, Round};
+use crate::config::{Class, Config, Nonfinite, Round};
 use crate::error::{Error, Result};
 use crate::quantizer::{Moment, Quantizer, QuantizerState};
 use crate::random::Sequence;
@@ -20,10 +20,16 @@ pub struct Kept {
 }
 
 impl Kept {
-    fn new(name: String, class: &Class, values: Vec<f32>, seed: u64, coders: &mut Coders) -> Result<Self> {
+    fn new(
+        name: String,
+        (class, nonfinite): (&Class, Nonfinite),
+        values: Vec<f32>,
+        seed: u64,
+        coders: &mut Coders,
+    ) -> Result<Self> {
         let mut kept = Self {
             stream: stream_of_name(&name),
-            quantizer: Quantizer::new(name, class)?,
+            quantizer: Quantizer::new(name, class)?.with_nonfinite(nonfinite),
             round: class.rounding,
             codes: Codes::plain(Vec::new()),
             root: class.root,
@@ -129,9 +135,9 @@ impl Parameters {
             First::Constant(value) => vec![value; count],
             First::Normal(deviation) => (0..count as u64).map(|i| deviation * sequence.normal(i)).collect(),
         };
-        let (state, seed) = (&self.config.state, self.seed);
+        let (state, seed, nonfinite) = (&self.config.state, self.seed, self.config.nonfinite);
         let mut kept = |what: &str, class, values| {
-            Kept::new(format!("{name}.{what}"), class, values, seed, &mut self.coders)
+            Kept::new(format!("{name}.{what}"), (class, nonfinite), values, seed, &mut self.coders)
         };
         let second_moment = if self.has_second {
             Some(kept("second_moment", &state.second_moment, vec![0.0; count])?)

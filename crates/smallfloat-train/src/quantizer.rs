@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use smallfloat::{Format, FormatSpec, Projection};
+use smallfloat::{Flags, Format, FormatSpec, Projection};
 use smallfloat_kernels::{EventCounts, Level, RandomWords, amax};
 use smallfloat_tensor::{BiasController, BiasPolicy, CodeUse, Magnitudes, Observation};
 
 use crate::coder::{Coders, Codes, Data};
-use crate::config::{Class, Round};
+use crate::config::{Class, Nonfinite, Round};
 use crate::error::{Error, Result};
 use crate::scale::ScaleController;
 use crate::slope::slope;
@@ -28,8 +28,10 @@ enum Chooser {
 pub struct Tally {
     /// Elements encoded.
     pub elements: u64,
-    /// Elements beyond the largest value, which they became.
+    /// Elements beyond the largest value that became it or an infinity.
     pub overflowed: u64,
+    /// Elements that became NaN.
+    pub nans: u64,
     /// Elements that became zero and had not been.
     pub underflowed: u64,
 }
@@ -41,8 +43,51 @@ impl Tally {
         Self {
             elements: self.elements + other.elements,
             overflowed: self.overflowed + other.overflowed,
+            nans: self.nans + other.nans,
             underflowed: self.underflowed + other.underflowed,
         }
+    }
+
+    /// What happened since an earlier tally of the same tensors.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            elements: self.elements - earlier.elements,
+            overflowed: self.overflowed - earlier.overflowed,
+            nans: self.nans - earlier.nans,
+            underflowed: self.underflowed - earlier.underflowed,
+        }
+    }
+
+    /// Of a tensor of an evaluation or a step: what the kernels counted, less what overflowed to NaN.
+    fn of(events: &EventCounts, codes: &Codes, values: impl Fn(usize) -> f32) -> Self {
+        let mut tally = Self {
+            elements: events.elements,
+            overflowed: events.saturated,
+            nans: 0,
+            underflowed: events.underflowed,
+        };
+        let Some(format) = codes.coder.as_ref().map(|coder| coder.format) else { return tally };
+        // Every element that becomes NaN raises one of them.
+        let raised = [Flags::INVALID, Flags::OVERFLOW].into_iter().any(|flag| events.flags.contains(flag));
+        if !(raised && format.has_nan()) {
+            return tally;
+        }
+        let mut count = |i: usize, code: u64| {
+            if format.decode(code).is_nan() {
+                tally.nans += 1;
+                let value = values(i);
+                // Negative numbers in an unsigned format are invalid instead.
+                let overflowed = value > 0.0 || value < 0.0 && format.is_signed();
+                tally.overflowed -= u64::from(overflowed);
+            }
+        };
+        match &codes.data {
+            Data::Bytes(codes) => codes.iter().enumerate().for_each(|(i, &code)| count(i, code.into())),
+            Data::Halves(codes) => codes.iter().enumerate().for_each(|(i, &code)| count(i, code.into())),
+            Data::Plain(_) => {}
+        }
+        tally
     }
 }
 
@@ -69,6 +114,7 @@ pub struct Quantizer {
     /// One that takes the place of the class's.
     projection: Option<Projection>,
     spec: FormatSpec,
+    nonfinite: Nonfinite,
     /// None leaves tensors as they are.
     chooser: Option<Chooser>,
     first_bias: Option<i32>,
@@ -129,6 +175,7 @@ impl Quantizer {
             round: class.rounding,
             projection: None,
             spec,
+            nonfinite: Nonfinite::default(),
             chooser,
             first_bias: None,
             changes: Vec::new(),
@@ -138,6 +185,13 @@ impl Quantizer {
         };
         quantizer.first_bias = quantizer.bias();
         Ok(quantizer)
+    }
+
+    /// The same with a policy for NaN and infinities; without it they are refused.
+    #[must_use]
+    pub fn with_nonfinite(mut self, nonfinite: Nonfinite) -> Self {
+        self.nonfinite = nonfinite;
+        self
     }
 
     /// The same with another projection than the class's, which is the format's own with its
@@ -211,8 +265,7 @@ impl Quantizer {
     /// The codes of a tensor, and what happened.
     ///
     /// # Errors
-    /// Never for finite and other values alike; what a controller refuses would be a mistake in
-    /// here.
+    /// A NaN or an infinity, unless the policy lets them through.
     pub fn encode<'a>(
         &mut self,
         coders: &mut Coders,
@@ -221,6 +274,9 @@ impl Quantizer {
         words: Option<RandomWords>,
     ) -> Result<Codes> {
         let values = values.into();
+        if self.nonfinite == Nonfinite::Refuse {
+            check_finite(&values, &self.name, moment.step)?;
+        }
         if moment.counting {
             self.exponents = Some(count_exponents(&values));
         }
@@ -238,17 +294,13 @@ impl Quantizer {
             self.unrounded = Some(values.to_vec());
         }
         let amax = self.learns_amax_after().then(|| amax(&values, Level::detected()));
-        let (codes, events) = Codes::encode(coder, values, exponent, words);
+        let (codes, events) = Codes::encode(coder, &values, exponent, words);
         if let Some(chooser) = memory {
             self.chooser = chooser;
             return Ok(codes);
         }
         self.observe_result(amax, &format, &codes, &events)?;
-        self.tally = self.tally.merge(Tally {
-            elements: events.elements,
-            overflowed: events.saturated,
-            underflowed: events.underflowed,
-        });
+        self.tally = self.tally.merge(Tally::of(&events, &codes, |i| values[i]));
         self.note(before, moment.step);
         Ok(codes)
     }
@@ -413,6 +465,26 @@ impl Quantizer {
 fn observe_amax(controller: &mut BiasController, amax: f32) -> Result<()> {
     controller.observe(Observation::Amax(f64::from(amax)))?;
     Ok(())
+}
+
+/// Refuses a tensor with a NaN or an infinity.
+fn check_finite(values: &[f32], tensor: &str, step: u64) -> Result<()> {
+    // The largest magnitude's bits: a loop without branches.
+    const INFINITY: u32 = 0xff << 23;
+    let largest = values.iter().fold(0, |most: u32, x| most.max(x.to_bits() & u32::MAX >> 1));
+    if largest < INFINITY {
+        return Ok(());
+    }
+    let mut odd = values.iter().enumerate().filter(|(_, x)| !x.is_finite());
+    let (index, value) = odd.next().expect("the largest is one");
+    Err(Error::Nonfinite {
+        step,
+        tensor: tensor.into(),
+        count: 1 + odd.count(),
+        elements: values.len(),
+        value: *value,
+        index,
+    })
 }
 
 fn count_exponents(values: &[f32]) -> Exponents {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::Config;
+use crate::config::{Config, Nonfinite};
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::footprint;
@@ -166,7 +166,7 @@ impl Trainer {
     /// The next step; `None` when all are done.
     ///
     /// # Errors
-    /// What encoding refuses.
+    /// [`Error::Nonfinite`] where a tensor or the loss has a NaN or an infinity.
     pub fn step(&mut self) -> Result<Option<Step>> {
         if self.done >= self.options.steps {
             return Ok(None);
@@ -184,6 +184,12 @@ impl Trainer {
             saved: Saved::default(),
         };
         let Loss { mean, gradient, .. } = self.model.loss(&mut pass, &batch, scale)?;
+        if self.options.config.nonfinite == Nonfinite::Refuse && !mean.is_finite() {
+            #[expect(clippy::cast_possible_truncation, reason = "NaN and infinities stay what they are")]
+            let value = mean as f32;
+            let tensor = "loss".to_owned();
+            return Err(Error::Nonfinite { step: number, tensor, count: 1, elements: 1, value, index: 0 });
+        }
         self.model.backward(&mut pass, &batch, gradient)?;
         self.saved = pass.saved;
         let schedule =
@@ -193,11 +199,7 @@ impl Trainer {
         self.losses.push(mean);
         self.seconds += began.elapsed().as_secs_f64();
         let after = self.operands();
-        let operands = Tally {
-            elements: after.elements - before.elements,
-            overflowed: after.overflowed - before.overflowed,
-            underflowed: after.underflowed - before.underflowed,
-        };
+        let operands = after.since(before);
         Ok(Some(Step { number, loss: mean, operands, elements: batch.labels.len() }))
     }
 

@@ -1,9 +1,14 @@
 //! Whole runs: the same bits on any number of threads and after a stop, what is refused, and the
 //! order of the presets.
 
+use smallfloat::formats::E4M3FN;
+use smallfloat::{Preset, Saturation};
 use smallfloat_tensor::BiasPolicy;
 use smallfloat_train::data::{Data, Text, digits};
-use smallfloat_train::{Accumulate, Architecture, Config, Optimizer, Options, Sequence, Trainer, preset};
+use smallfloat_train::{
+    Accumulate, Architecture, Class, Coders, Config, Error, Moment, Nonfinite, Optimizer, Options, Quantizer,
+    Sequence, Tally, Trainer, preset,
+};
 
 /// Sentences of a small made-up language: some forty words in a few patterns.
 fn sentences(characters: usize) -> String {
@@ -172,7 +177,8 @@ fn every_flipped_bit_of_a_checkpoint_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.safetensors");
     let architecture = Architecture::CharTransformer { layers: 1, channels: 2, heads: 1, context: 4 };
-    let data = || -> Box<dyn Data> { Box::new(Text::new("letters", &"abc ".repeat(20), 4).unwrap()) };
+    let letters = Text::new("letters", &"abc ".repeat(20), 4).unwrap();
+    let data = || -> Box<dyn Data> { Box::new(letters.clone()) };
     let options = Options {
         architecture,
         steps: 3,
@@ -239,6 +245,85 @@ fn digits_are_learnt_by_both_nets() {
         while trainer.step().unwrap().is_some() {}
         let (_, right) = trainer.validate().unwrap();
         assert!(right > 0.85, "{architecture:?}: {right}");
+    }
+}
+
+/// A run that diverges says so, in every format, at the step and the tensor where it shows first.
+#[test]
+fn runs_that_diverge_are_stopped() {
+    let architectures = [Architecture::Mlp { inputs: 64 }, Architecture::Cnn { height: 8, width: 8 }];
+    for name in ["f32", "cfloat8", "ocp-e4m3-e5m2", "p3109", "five-bytes"] {
+        for architecture in architectures {
+            let config = preset(name).unwrap();
+            // Moments and weights in SHP end at ±max, however large the steps.
+            let all_finite = name == "five-bytes";
+            let options = Options {
+                steps: 8,
+                warm_up: 0,
+                rate: 3e38,
+                optimizer: Optimizer::MOMENTUM,
+                ..Options::new(architecture, config)
+            };
+            let run = |options| {
+                let mut trainer = Trainer::new(options, Box::new(digits().unwrap())).unwrap();
+                while trainer.step()?.is_some() {}
+                Ok(trainer.losses().to_vec())
+            };
+            let stopped: Result<Vec<f64>, Error> = run(options.clone());
+            match stopped {
+                Err(Error::Nonfinite { step, tensor, count, value, .. }) => {
+                    assert!((1..=8).contains(&step) && count > 0 && !value.is_finite(), "{name}: {tensor}");
+                }
+                Ok(losses) if all_finite => assert!(losses.iter().all(|loss| loss.is_finite())),
+                other => panic!("{name}: {other:?}"),
+            }
+            let mut options = options;
+            options.config.nonfinite = Nonfinite::Preset;
+            run(options).unwrap();
+        }
+    }
+}
+
+#[test]
+fn nan_and_infinity_stop_at_their_step_and_place() {
+    let class = preset("cfloat8").unwrap().activations;
+    let moment = Moment { step: 7, learning: true, counting: false };
+    for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        let values = [1.0, -2.0, value, 0.0, value];
+        for class in [&class, &Class::default()] {
+            let mut coders = Coders::default();
+            let mut quantizer = Quantizer::new("layer.activations", class).unwrap();
+            let error = quantizer.encode(&mut coders, &values[..], moment, None).unwrap_err();
+            let text = error.to_string();
+            assert!(
+                text.starts_with(
+                    "step 7: layer.activations has 2 NaN or infinite elements of 5, the first, "
+                ) && text.contains(" at 2: "),
+                "{text}"
+            );
+            assert_eq!(quantizer.tally().elements, 0);
+            let mut quantizer = quantizer.with_nonfinite(Nonfinite::Preset);
+            assert!(quantizer.encode(&mut coders, &values[..], moment, None).is_ok());
+        }
+    }
+}
+
+/// 448 is E4M3FN's largest value and 464 ties to it; beyond, OCP's preset without saturation makes
+/// NaN.
+#[test]
+fn values_that_became_nan_are_counted_as_such() {
+    let class = Class { format: "e4m3fn".parse().unwrap(), ..Class::default() };
+    let moment = Moment { step: 1, learning: true, counting: false };
+    let values = [448.0, 464.0, 465.0, -1e9, f32::INFINITY, f32::NAN, 1e-9, 0.0];
+    for (saturation, overflowed, nans) in [(Saturation::SatNone, 0, 4), (Saturation::SatFinite, 3, 1)] {
+        let projection = Preset::OcpNoSaturate.projection(&E4M3FN).with_saturation(saturation);
+        let mut quantizer = Quantizer::new("layer", &class)
+            .unwrap()
+            .with_nonfinite(Nonfinite::Preset)
+            .with_projection(projection);
+        quantizer.encode(&mut Coders::default(), &values[..], moment, None).unwrap();
+        let expected = Tally { elements: 8, overflowed, nans, underflowed: 1 };
+        assert_eq!(quantizer.tally(), expected, "{saturation:?}");
     }
 }
 

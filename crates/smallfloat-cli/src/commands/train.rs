@@ -300,11 +300,12 @@ fn message(options: &Options, step: &Step, elements: usize, began: Instant) -> S
     } else {
         "images"
     };
-    let Tally { elements, overflowed, underflowed } = step.operands;
+    let Tally { elements, overflowed, nans, underflowed } = step.operands;
     let rates = if elements == 0 {
         String::new()
     } else {
-        format!("  over {}  under {}", share(overflowed, elements), share(underflowed, elements))
+        let nans = if nans == 0 { String::new() } else { format!("  NaN {}", share(nans, elements)) };
+        format!("  over {}  under {}{nans}", share(overflowed, elements), share(underflowed, elements))
     };
     format!("{}  loss {:.3}  {rate:.0} {what}/s{rates}", options.name, step.loss)
 }

@@ -105,7 +105,7 @@ impl Layer for Convolution {
     }
 }
 
-/// The largest of each 2 × 2 pixels, channel by channel; an odd last row or column is left out.
+/// The largest of each 2 × 2 pixels, or a NaN where there is one, channel by channel; an odd last row or column is left out.
 pub struct Pool {
     size: Size,
     /// For each result, where it came from in its image.
@@ -132,9 +132,9 @@ impl Layer for Pool {
                 let (row, column) = (pixel / (width / 2) * 2, pixel % (width / 2) * 2);
                 let places =
                     [0, 1, width, width + 1].map(|step| (row * width + column + step) * channels + channel);
-                *from = places
-                    .into_iter()
-                    .fold(places[0], |best, at| if image[at] > image[best] { at } else { best });
+                *from = places.into_iter().fold(places[0], |best, at| {
+                    if image[at] > image[best] || image[at].is_nan() { at } else { best }
+                });
                 *y = image[*from];
             }
         });

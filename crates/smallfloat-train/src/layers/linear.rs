@@ -42,6 +42,9 @@ impl Linear {
         deviation: f32,
     ) -> Result<Self> {
         let config = parameters.config().clone();
+        let quantizer = |what: &str, class| {
+            Quantizer::new(format!("{name}.{what}"), class).map(|q| q.with_nonfinite(config.nonfinite))
+        };
         Ok(Self {
             weight: parameters.add(
                 &format!("{name}.weight"),
@@ -51,9 +54,9 @@ impl Linear {
             bias: Some(parameters.add(&format!("{name}.bias"), &[outputs], First::Constant(0.0))?),
             outputs,
             inputs,
-            activations: Quantizer::new(format!("{name}.activations"), &config.activations)?,
-            weights: Quantizer::new(format!("{name}.weights"), &config.weights)?,
-            gradients: Quantizer::new(format!("{name}.gradients"), &config.gradients)?,
+            activations: quantizer("activations", &config.activations)?,
+            weights: quantizer("weights", &config.weights)?,
+            gradients: quantizer("gradients", &config.gradients)?,
             passes_on: true,
             saved: None,
         })

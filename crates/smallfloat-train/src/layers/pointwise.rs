@@ -32,6 +32,6 @@ macro_rules! pointwise {
 pointwise! {
     /// The Gaussian error linear unit (Hendrycks and Gimpel, arXiv 1606.08415), by its tanh form.
     Gelu: gelu, gelu_slope;
-    /// max(x, 0), with slope 0 at 0.
-    Relu: |x| x.max(0.0), |x| if x > 0.0 { 1.0 } else { 0.0 };
+    /// max(x, 0), with slope 0 at 0; NaN stays NaN.
+    Relu: |x| if x <= 0.0 { 0.0 } else { x }, |x: f32| if x.is_nan() { x } else { f32::from(x > 0.0) };
 }
