@@ -150,6 +150,19 @@ impl Class {
         self.check_format(name)
     }
 
+    /// Refuses a format without a sign, for tensors that are negative half of the time.
+    pub(crate) fn check_sign(&self, name: &str) -> Result<()> {
+        if self.format.at_some_bias()?.is_signed() {
+            return Ok(());
+        }
+        let what = format!(
+            "{} has no negative values, which {name} have: take a signed format; only state.second_moment, \
+             and the activations of mlp and cnn, are never negative",
+            self.format
+        );
+        refuse(name, &what)
+    }
+
     fn check_format(&self, name: &str) -> Result<()> {
         if self.format.0.has_free_bias() && self.bias.is_none() && self.format.0.bias().is_none() {
             let what = format!(
@@ -276,13 +289,22 @@ impl Config {
         !self.weights.format.is_plain() && self.weights.format == self.state.weights.format
     }
 
-    fn check(&self) -> Result<()> {
+    /// Returns whether the classes go together.
+    ///
+    /// # Errors
+    /// What is wrong with a class, by its name: a format without a sign for tensors that have one,
+    /// a bias that nobody chooses or a policy that learns from what the class does not have, a loss
+    /// scale that is no power of two.
+    pub fn check(&self) -> Result<()> {
         if matches!(self.gradients.bias, Some(BiasPolicy::Gradient { .. })) {
             let what = "a bias learns by gradient what it does to the loss, which gradients do not enter: take delayed, flags, \
                         amax, auto or a number";
             return refuse("gradients", what);
         }
         for (name, class) in self.classes() {
+            if !matches!(name, "activations" | "state.second_moment") {
+                class.check_sign(name)?;
+            }
             match name {
                 "state.second_moment" => class.check_kept(name)?,
                 _ if name.starts_with("state") => class.check(name).and_then(|()| class.check_kept(name))?,

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::footprint;
 use crate::layers::loss::Loss;
 use crate::layers::{Pass, Saved};
-use crate::models::{Architecture, Model};
+use crate::models::{Architecture, Model, ModelKind};
 use crate::optimizer::{Optimizer, Schedule};
 use crate::parameters::Parameters;
 use crate::product::Accumulate;
@@ -80,6 +80,10 @@ impl Options {
             return Err(Error::config(format!("learning rate {}: take a positive number", self.rate)));
         }
         self.architecture.check()?;
+        self.config.check()?;
+        if self.architecture.kind() == ModelKind::CharTransformer {
+            self.config.activations.check_sign("activations")?;
+        }
         if self.accumulate == Accumulate::Exact {
             let format = |class: &crate::Class| {
                 if class.format.is_plain() {

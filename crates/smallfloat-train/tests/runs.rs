@@ -248,6 +248,31 @@ fn digits_are_learnt_by_both_nets() {
     }
 }
 
+/// Formats without a sign would make NaN or zero of half of a gradient.
+#[test]
+fn formats_without_a_sign_are_refused_where_tensors_have_one() {
+    let unsigned = ["uhp", "e8m0fnu", "binary8p4ue", "minifloat:k=8,p=4,bias=7,signed=false,specials=ieee"];
+    for format in unsigned {
+        for class in ["weights", "gradients", "state.weights", "state.first_moment"] {
+            let config = format!("[{class}]\nformat = \"{format}\"");
+            let error = config.parse::<Config>().unwrap_err().to_string();
+            assert!(error.contains(class) && error.contains("no negative values"), "{error}");
+        }
+    }
+    // A configuration that was never text is checked too.
+    let mut config = Config::default();
+    config.gradients.format = "uhp".parse().unwrap();
+    let options = Options { config: config.clone(), ..small("f32") };
+    let error = Trainer::new(options, text(20_000)).err().unwrap().to_string();
+    assert!(error.contains("gradients"), "{error}");
+    // Activations are never negative behind rectifiers, and have a sign elsewhere.
+    (config.gradients, config.activations) = (config.weights.clone(), config.gradients);
+    let error = Trainer::new(Options { config: config.clone(), ..small("f32") }, text(20_000)).err().unwrap();
+    assert!(error.to_string().contains("activations"), "{error}");
+    let mlp = Options { config, ..Options::new(Architecture::Mlp { inputs: 64 }, Config::default()) };
+    assert!(Trainer::new(mlp, Box::new(digits().unwrap())).is_ok());
+}
+
 /// A run that diverges says so, in every format, at the step and the tensor where it shows first.
 #[test]
 fn runs_that_diverge_are_stopped() {
