@@ -48,8 +48,8 @@ impl Input {
 const LONGEST_PATH: usize = 1000;
 
 /// Refuses outputs that can't be written, before any work is done, and tells what killed runs left
-/// beside them. A report or a picture must not replace one of the `inputs`, nor a part of a
-/// checkpoint folder that is one.
+/// beside them. A report or a picture must not replace one of the `inputs`, nor a file of a
+/// folder that is one, but for an earlier report or picture.
 pub(crate) fn check_outputs<'a>(
     outputs: &[(&str, Option<&Path>)],
     inputs: impl IntoIterator<Item = &'a Path>,
@@ -64,8 +64,10 @@ pub(crate) fn check_outputs<'a>(
             bail!("{other} and {option} name the same file, `{}`", path.display());
         }
         ensure!(*path != Path::new("-"), "{option}: a result is written as a whole; name a file, not `-`");
-        let is_part = place.extension().is_some_and(|extension| extension == "safetensors")
-            || [CONFIG, INDEX].iter().any(|name| place.ends_with(name));
+        // What reports and pictures are named as may be an earlier one.
+        let is_report = place.extension().is_some_and(|extension| extension == "json" || extension == "svg");
+        let is_part =
+            place.exists() && !is_report || [CONFIG, INDEX].iter().any(|name| place.ends_with(name));
         let replaces = |input: &PathBuf| place == *input || (is_part && place.starts_with(input));
         if **option != "-o" && inputs.iter().any(replaces) {
             bail!("{option}: `{}` is an input, which it would replace; name another file", path.display());

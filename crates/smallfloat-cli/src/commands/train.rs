@@ -214,7 +214,11 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         return Ok(());
     }
     let outputs = [("--report", args.report.as_deref()), ("--plot", args.plot.as_deref())];
-    let inputs = [Some(&*args.data), args.config.as_deref(), args.checkpoint.as_deref()];
+    let data = match &args.data {
+        DataSource::Digits => None,
+        DataSource::Path(path) => Some(&**path),
+    };
+    let inputs = [data, args.config.as_deref(), args.checkpoint.as_deref()];
     check_outputs(&outputs, inputs.into_iter().flatten(), args.overwrite)?;
     use_threads(args.threads)?;
     let loaded = Loaded::read(&args.data).context("--data")?;
