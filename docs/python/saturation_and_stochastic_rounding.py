@@ -14,7 +14,7 @@ activations[7] = 600.0
 print("sum of 4096 activations, one of them 600:")
 for preset in ("ocp-nosaturate", "ocp-saturate"):
     rounded, events = sf.round(activations, "e4m3fn", preset=preset, return_flags=True)
-    print(f"  {preset:16} {rounded.sum():10.1f}   ({events.saturated} beyond the range)")
+    print(f"  {preset:16} {rounded.sum():10.1f}   ({events.overflowed} beyond the range)")
 print(f"  {'float32':16} {activations.sum():10.1f}")
 assert np.isnan(sf.round(activations, "e4m3fn", preset="ocp-nosaturate").sum())
 assert abs(sf.round(activations, "e4m3fn", preset="ocp-saturate").sum() - activations.sum()) < 400

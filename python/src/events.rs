@@ -5,7 +5,7 @@ use pyo3::sync::PyOnceLock;
 
 /// Flags and counts of one call, asked for with ``return_flags=True``.
 ///
-/// Attributes ---------- flags : Flags All flags that an element raised. elements, saturated,
+/// Attributes ---------- flags : Flags All flags that an element raised. elements, overflowed,
 /// underflowed, zeros, nans, infinities : int How many elements there were, raised the overflow
 /// flag, became zero without being zero, became zero, were NaN, were infinite.
 ///
@@ -13,7 +13,7 @@ use pyo3::sync::PyOnceLock;
 /// --------
 /// >>> import smallfloat as sf
 /// >>> codes, events = sf.encode([1.0, 1e9, 1e-9], "e4m3fn", preset="ocp-saturate", return_flags=True)
-/// >>> events.saturated, events.underflowed
+/// >>> events.overflowed, events.underflowed
 /// (1, 1)
 /// >>> events.flags
 /// <Flags.INEXACT|UNDERFLOW|OVERFLOW: 7>
@@ -57,4 +57,4 @@ macro_rules! counts {
     };
 }
 
-counts!(elements saturated underflowed zeros nans infinities);
+counts!(elements overflowed underflowed zeros nans infinities);

@@ -117,7 +117,7 @@ def test_pieces_of_a_stochastic_rounding_are_the_whole():
 def test_flags_and_counts():
     x = np.array([1.0, 1e9, 1e-9, 0.0, np.nan, np.inf, 1.1], np.float32)
     codes, events = sf.encode(x, "e4m3fn", saturation="satfinite", return_flags=True)
-    assert (events.elements, events.saturated, events.underflowed) == (7, 2, 1)
+    assert (events.elements, events.overflowed, events.underflowed) == (7, 2, 1)
     assert (events.zeros, events.nans, events.infinities) == (2, 1, 1)
     assert events.flags == sf.Flags.INVALID | sf.Flags.OVERFLOW | sf.Flags.UNDERFLOW | sf.Flags.INEXACT
     rounded, again = sf.round(x, "e4m3fn", saturation="satfinite", return_flags=True)

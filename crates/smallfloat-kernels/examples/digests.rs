@@ -118,9 +118,9 @@ impl Row {
     }
 
     fn events(&mut self, events: EventCounts) {
-        let EventCounts { flags, elements, saturated, underflowed, zeros, nans, infinities } = events;
+        let EventCounts { flags, elements, overflowed, underflowed, zeros, nans, infinities } = events;
         self.flags(flags);
-        self.numbers([elements, saturated, underflowed, zeros, nans, infinities].map(u128::from));
+        self.numbers([elements, overflowed, underflowed, zeros, nans, infinities].map(u128::from));
     }
 
     fn print(self) {

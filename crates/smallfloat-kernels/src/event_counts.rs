@@ -10,7 +10,7 @@ pub struct EventCounts {
     /// How many elements were encoded.
     pub elements: u64,
     /// How many raised the overflow flag.
-    pub saturated: u64,
+    pub overflowed: u64,
     /// How many non-zero elements became zero.
     pub underflowed: u64,
     /// How many results are zero.
@@ -28,7 +28,7 @@ impl EventCounts {
         Self {
             flags: self.flags | other.flags,
             elements: self.elements + other.elements,
-            saturated: self.saturated + other.saturated,
+            overflowed: self.overflowed + other.overflowed,
             underflowed: self.underflowed + other.underflowed,
             zeros: self.zeros + other.zeros,
             nans: self.nans + other.nans,
@@ -42,7 +42,7 @@ impl EventCounts {
 pub(crate) mod bit {
     pub(crate) const FLAGS: u32 = 16;
     pub(crate) const COUNTED: u32 = 22;
-    pub(crate) const SATURATED: u32 = 0;
+    pub(crate) const OVERFLOWED: u32 = 0;
     pub(crate) const UNDERFLOWED: u32 = 1;
     pub(crate) const ZERO: u32 = 2;
     pub(crate) const NAN: u32 = 3;
@@ -97,7 +97,7 @@ impl Counter {
         EventCounts {
             flags: if denormal { flags | Flags::DENORMAL } else { flags },
             elements: elements as u64,
-            saturated: self.total[bit::SATURATED as usize],
+            overflowed: self.total[bit::OVERFLOWED as usize],
             underflowed: self.total[bit::UNDERFLOWED as usize],
             zeros: self.total[bit::ZERO as usize],
             nans: self.total[bit::NAN as usize],

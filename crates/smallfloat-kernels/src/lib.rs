@@ -22,7 +22,7 @@
 //! let mut codes = [0_u8; 4];
 //! let events = encoder.encode(&x, &mut codes);
 //! assert_eq!(codes, [0x38, 0x39, 0xaa, 0x7f]);
-//! assert_eq!(events.saturated, 1);
+//! assert_eq!(events.overflowed, 1);
 //!
 //! let mut back = [0_f32; 4];
 //! Decoder::<f32>::new(&format, None)?.decode(&codes, &mut back);

@@ -88,10 +88,10 @@ fn check_encoder<T: Element + std::fmt::Debug>() {
                     x.bits()
                 );
                 expected.flags |= portable.flags;
-                expected.saturated += u64::from(portable.flags.contains(Flags::OVERFLOW));
+                expected.overflowed += u64::from(portable.flags.contains(Flags::OVERFLOW));
             }
             assert_eq!(events.flags, expected.flags, "{target} {rounding:?}");
-            assert_eq!(events.saturated, expected.saturated, "{target} {rounding:?}");
+            assert_eq!(events.overflowed, expected.overflowed, "{target} {rounding:?}");
         }
     }
 }

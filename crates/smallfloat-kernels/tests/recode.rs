@@ -22,7 +22,7 @@ fn expected<X: Code, R: Code>(
         let denormal = if class == Class::Subnormal { Flags::DENORMAL } else { Flags::NONE };
         let infinite = !from.decode(code).is_finite() && !from.decode(code).is_nan();
         events.flags |= answer.flags | denormal;
-        events.saturated += u64::from(answer.flags.contains(Flags::OVERFLOW));
+        events.overflowed += u64::from(answer.flags.contains(Flags::OVERFLOW));
         events.underflowed +=
             u64::from(zero && from.decode(code).is_finite() && !from.decode(code).is_zero());
         events.zeros += u64::from(zero);

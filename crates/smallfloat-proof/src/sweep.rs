@@ -183,7 +183,7 @@ fn sweep_piece<C: Code + PartialEq>(
                 format!("{format} {bits:#010x}: got {got:#x}, expected {wanted:#x}")
             });
         }
-        let seen = (events.flags, events.saturated, events.zeros, events.underflowed);
+        let seen = (events.flags, events.overflowed, events.zeros, events.underflowed);
         let wanted = (counts.flags, counts.saturated, counts.zeros, counts.underflowed);
         found.differs(u64::from(seen != wanted), || {
             format!("{format} slice {first:#010x}: events {seen:?}, expected {wanted:?}")

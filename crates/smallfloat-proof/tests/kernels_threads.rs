@@ -102,7 +102,7 @@ fn count_by_core<T: Element>(source: &[T], format: &Format) -> (Vec<u16>, EventC
             let result = convert(x.bits(), &T::FORMAT, format, &projection);
             let (datum, zero) = (T::FORMAT.decode(x.bits()), format.decode(result.value).is_zero());
             events.flags |= result.flags;
-            events.saturated += u64::from(result.flags.contains(Flags::OVERFLOW));
+            events.overflowed += u64::from(result.flags.contains(Flags::OVERFLOW));
             events.zeros += u64::from(zero);
             events.underflowed += u64::from(zero && datum.is_finite() && !datum.is_zero());
             events.nans += u64::from(datum.is_nan());

@@ -30,8 +30,12 @@ pub struct TensorReport {
     pub amax: Option<f64>,
     /// 10·log10(Σx² / Σ(x − q)²) over the finite elements; `None` if all are exact.
     pub sqnr_db: Option<f64>,
-    /// Elements that raised the overflow flag.
+    /// Elements that raised the overflow flag and became the largest finite value.
     pub saturated: u64,
+    /// Elements that raised the overflow flag, whatever they became: without saturation infinity or
+    /// NaN.
+    #[serde(default)]
+    pub overflowed: u64,
     /// Non-zero elements that became zero.
     pub underflowed: u64,
     /// Elements whose code is zero.
@@ -95,8 +99,10 @@ pub struct Totals {
     pub mean_sqnr_db: Option<f64>,
     /// The worst of them.
     pub min_sqnr_db: Option<f64>,
-    /// Elements that raised the overflow flag.
+    /// Elements that raised the overflow flag and became the largest finite value.
     pub saturated: u64,
+    /// Elements that raised the overflow flag, whatever they became.
+    pub overflowed: u64,
     /// Non-zero elements that became zero.
     pub underflowed: u64,
     /// Elements whose code is zero.
@@ -159,6 +165,7 @@ impl TensorReport {
             amax: None,
             sqnr_db: None,
             saturated: 0,
+            overflowed: 0,
             underflowed: 0,
             zero: 0,
             nan: 0,
@@ -168,10 +175,11 @@ impl TensorReport {
         }
     }
 
-    pub(crate) fn count(&mut self, events: &EventCounts, sums: &ErrorSums) {
+    pub(crate) fn count(&mut self, events: &EventCounts, sums: &ErrorSums, saturates: bool) {
         self.amax = Some(sums.amax);
         self.sqnr_db = sums.sqnr_db();
-        self.saturated = events.saturated;
+        self.overflowed = events.overflowed;
+        self.saturated = if saturates { events.overflowed } else { 0 };
         self.underflowed = events.underflowed;
         self.zero = events.zeros;
         self.nan = events.nans;
@@ -201,6 +209,7 @@ impl Totals {
             mean_sqnr_db: mean,
             min_sqnr_db: sqnrs.iter().copied().reduce(f64::min),
             saturated: total(|t| t.saturated),
+            overflowed: total(|t| t.overflowed),
             underflowed: total(|t| t.underflowed),
             zero: total(|t| t.zero),
             nan: total(|t| t.nan),

@@ -314,7 +314,7 @@ fn finite_overflow_saturates_unless_told_otherwise() {
     let codes = |format: &str, saturation| {
         let options = Options { saturation, ..options(format) };
         let (report, output) = quantized(&file, &options);
-        assert_eq!((report.tensors[0].saturated, report.tensors[0].amax), (2, Some(1e9)), "{format}");
+        assert_eq!((report.tensors[0].overflowed, report.tensors[0].amax), (2, Some(1e9)), "{format}");
         output.tensors["w"].bytes.clone()
     };
     let none = Some(Saturation::SatNone);
@@ -461,4 +461,20 @@ fn the_spec_decides_where_biases_come_from() {
     assert_eq!(Options::new(named).bias, BiasPolicy::Fixed(9));
     assert_eq!(Options::new(open).bias, BiasPolicy::LeastError);
     assert!(Options::new(open).verify && !Options::new(open).overwrite);
+}
+
+#[test]
+fn what_became_nan_is_not_called_saturated() {
+    let fixture = Fixture::new(&File::of([("w", Tensor::f32(&[1e9, -1e9, 0.5, 300.0]))]));
+    for (format, saturation, counts) in [
+        // Without saturation E4M3FN has a NaN for what is beyond 448, E5M2 infinities beyond 57344.
+        ("e4m3fn", Saturation::SatNone, (0, 2)),
+        ("e5m2", Saturation::SatNone, (0, 2)),
+        ("e4m3fn", Saturation::SatFinite, (2, 2)),
+        ("e5m2", Saturation::SatPropagate, (2, 2)),
+    ] {
+        let options = Options { saturation: Some(saturation), overwrite: true, ..options(format) };
+        let totals = fixture.quantize(&options).unwrap().totals;
+        assert_eq!((totals.saturated, totals.overflowed), counts, "{format} {saturation:?}");
+    }
 }

@@ -63,7 +63,7 @@ impl Tally {
     fn of(events: &EventCounts, codes: &Codes, values: impl Fn(usize) -> f32) -> Self {
         let mut tally = Self {
             elements: events.elements,
-            overflowed: events.saturated,
+            overflowed: events.overflowed,
             nans: 0,
             underflowed: events.underflowed,
         };

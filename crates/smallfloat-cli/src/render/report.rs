@@ -46,7 +46,10 @@ pub(crate) fn rows_of_names(
 
 /// Prints the table: all tensors, or the worst of many.
 pub(crate) fn tensors(report: &Report, out: &mut Output) -> io::Result<()> {
-    const HEADER: [&str; 7] = ["tensor", "shape", "bias", "amax", "SQNR dB", "saturated", "underflowed"];
+    // Without saturation what overflows becomes infinity or NaN.
+    let overflow =
+        if report.totals.saturated == report.totals.overflowed { "saturated" } else { "overflowed" };
+    let header = ["tensor", "shape", "bias", "amax", "SQNR dB", overflow, "underflowed"];
     let mut shown: Vec<&TensorReport> = report.tensors.iter().collect();
     let all = shown.len();
     if all > MAX_ROWS {
@@ -59,7 +62,7 @@ pub(crate) fn tensors(report: &Report, out: &mut Output) -> io::Result<()> {
         writeln!(out, "{text}")?;
     }
     let rows: Vec<_> = shown.into_iter().map(|tensor| (tensor.name.as_str(), cells(tensor))).collect();
-    rows_of_names(&HEADER, &[2, 3, 4, 5, 6], &rows, out)
+    rows_of_names(&header, &[2, 3, 4, 5, 6], &rows, out)
 }
 
 fn cells(tensor: &TensorReport) -> Vec<String> {
@@ -72,7 +75,7 @@ fn cells(tensor: &TensorReport) -> Vec<String> {
         biases(tensor),
         tensor.amax.map_or_else(String::new, words::rough),
         words::decibels(tensor.sqnr_db),
-        words::count(tensor.saturated),
+        words::count(tensor.overflowed),
         words::count(tensor.underflowed),
     ]
 }
@@ -107,6 +110,7 @@ pub(crate) fn totals(report: &Report, checked: &str, out: &mut Output) -> io::Re
     writeln!(out, "{}{ratios}", sizes(report))?;
     let special: Vec<_> = [
         (totals.saturated, "saturated"),
+        (totals.overflowed - totals.saturated, "beyond the range"),
         (totals.underflowed, "underflowed"),
         (totals.zero, "zero"),
         (totals.nan, "NaN"),

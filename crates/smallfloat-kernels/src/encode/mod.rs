@@ -259,7 +259,7 @@ pub(crate) fn entry(bits: u64, from: &Format, format: &Format, projection: &Proj
     let Rounded { value, flags } = convert(bits, from, format, projection);
     let source = from.decode(bits);
     let zero = format.classify(value) == Class::Zero;
-    let events = u32::from(flags.contains(Flags::OVERFLOW)) << bit::SATURATED
+    let events = u32::from(flags.contains(Flags::OVERFLOW)) << bit::OVERFLOWED
         | u32::from(zero && source.is_finite() && !source.is_zero()) << bit::UNDERFLOWED
         | u32::from(zero) << bit::ZERO
         | u32::from(source.is_nan()) << bit::NAN

@@ -26,7 +26,7 @@ use crate::plan::recode::RecodeTable;
 /// // 1, 2^-5 and 480, which is beyond the largest value, 60.
 /// let events = recode.recode(&[0x38_u8, 0x10, 0x7f], &mut codes);
 /// assert_eq!(codes, [0x50, 0x28, 0x7f]);
-/// assert_eq!(events.saturated, 1);
+/// assert_eq!(events.overflowed, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]

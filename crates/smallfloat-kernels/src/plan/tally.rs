@@ -67,10 +67,10 @@ impl Tally {
         raise(self.inexact, Flags::INEXACT);
         raise(self.is_underflow_settled(), Flags::INEXACT | Flags::UNDERFLOW);
         let positive_infinite = self.infinite - self.negative_infinite;
-        let (mut saturated, mut zeros) = (0, self.zero);
+        let (mut overflowed, mut zeros) = (0, self.zero);
         let mut class = |count: u64, special: &Special, sign: usize| {
             raise(count > 0, special.flags[sign]);
-            saturated += if special.flags[sign].contains(Flags::OVERFLOW) { count } else { 0 };
+            overflowed += if special.flags[sign].contains(Flags::OVERFLOW) { count } else { 0 };
             zeros += if special.zero[sign] { count } else { 0 };
         };
         // Signs make a difference in unsigned formats only, and there negative values are refused.
@@ -83,7 +83,7 @@ impl Tally {
         EventCounts {
             flags,
             elements: elements as u64,
-            saturated,
+            overflowed,
             underflowed: self.underflowed() + refused_to_zero,
             zeros,
             nans: self.nan,

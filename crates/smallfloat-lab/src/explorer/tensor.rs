@@ -206,7 +206,7 @@ impl Look {
         };
         Ok(Quantized {
             format: self.format.to_string(),
-            saturated: self.events.saturated,
+            saturated: self.events.overflowed,
             lost: self.lost,
             subnormal: self.subnormal,
             underflowed: self.events.underflowed,

@@ -124,6 +124,17 @@ impl Options {
         }
     }
 
+    /// Returns whether finite values beyond the range become the largest one.
+    pub(crate) fn saturates(&self) -> bool {
+        // Its bias does not matter.
+        let format = self.layout().expect("options are checked before a tensor is encoded");
+        match self.projection(&format).saturation {
+            Saturation::SatFinite | Saturation::SatPropagate => true,
+            Saturation::SatNoneV40 => !format.has_infinity(),
+            _ => false,
+        }
+    }
+
     pub(crate) fn projection(&self, format: &smallfloat::Format) -> Projection {
         let projection = self.preset(format);
         // Finite values saturate; an infinity stays one, if the preset does not clamp it.

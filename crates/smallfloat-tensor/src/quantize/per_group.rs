@@ -182,7 +182,7 @@ impl<'a> PerGroup<'a> {
         report.calibrated = self.loader.is_weighed();
         report.scales = self.options.scale.is_some().then_some(outcome.scales);
         report.rounded_again = self.relabel.is_some().then_some(outcome.rounded_again);
-        report.count(&outcome.events, &outcome.sums);
+        report.count(&outcome.events, &outcome.sums, self.options.saturates());
         Ok(outcome.sums)
     }
 

@@ -133,7 +133,7 @@ impl PerTensor<'_> {
         } else {
             self.encode::<T, u16>(&encoder, sink, slot, progress)?
         };
-        report.count(&events, &sums);
+        report.count(&events, &sums, self.options.saturates());
         if format.has_free_bias() {
             let bias = u8::try_from(format.bias()).map_err(refuse)?;
             sink.append(slot + 1, &[bias])?;

@@ -187,7 +187,7 @@ pub(crate) fn bytes_of(dtype: safetensors::Dtype, values: &[f64]) -> Vec<u8> {
 pub(crate) struct Expected {
     /// The codes as the file has them.
     pub(crate) bytes: Vec<u8>,
-    pub(crate) saturated: u64,
+    pub(crate) overflowed: u64,
     pub(crate) underflowed: u64,
     pub(crate) zero: u64,
     pub(crate) nan: u64,
@@ -211,7 +211,7 @@ impl Expected {
             let zero = format.classify(rounded.value) == Class::Zero;
             let size = if format.width() <= 8 { 1 } else { 2 };
             all.bytes.extend(&rounded.value.to_le_bytes()[..size]);
-            all.saturated += u64::from(rounded.flags.contains(Flags::OVERFLOW));
+            all.overflowed += u64::from(rounded.flags.contains(Flags::OVERFLOW));
             all.zero += u64::from(zero);
             all.underflowed += u64::from(zero && x.is_finite() && x != 0.0);
             all.nan += u64::from(x.is_nan());
@@ -234,8 +234,8 @@ impl Expected {
 
     /// Returns whether a report says the same. Sums may differ in their order, so SQNRs by a hair.
     pub(crate) fn check(&self, report: &smallfloat_tensor::TensorReport) {
-        let counts = (report.saturated, report.underflowed, report.zero, report.nan, report.inf);
-        let expected = (self.saturated, self.underflowed, self.zero, self.nan, self.inf);
+        let counts = (report.overflowed, report.underflowed, report.zero, report.nan, report.inf);
+        let expected = (self.overflowed, self.underflowed, self.zero, self.nan, self.inf);
         assert_eq!(counts, expected, "{}", report.name);
         assert_eq!(report.flags, self.flags.to_string(), "{}", report.name);
         assert_eq!(report.amax.map(f64::to_bits), Some(self.amax.to_bits()), "{}", report.name);

@@ -52,7 +52,7 @@ impl CodeUse {
         }
         let zeros = events.zeros.saturating_sub(events.underflowed);
         let nonzero = events.elements.saturating_sub(zeros);
-        Self { overflowed: events.saturated, topmost, second, nonzero }
+        Self { overflowed: events.overflowed, topmost, second, nonzero }
     }
 
     /// Both together.

@@ -62,7 +62,7 @@ fn run(table: &RecodeTable, codes: &[u8], results: &mut [u8]) -> EventCounts {
     EventCounts {
         flags: Flags::from_bits_truncate(flags.iter().fold(0, |all, flags| all | flags)),
         elements: codes.len() as u64,
-        saturated: of(bit::SATURATED),
+        overflowed: of(bit::OVERFLOWED),
         underflowed: of(bit::UNDERFLOWED),
         zeros: of(bit::ZERO),
         nans: of(bit::NAN),
