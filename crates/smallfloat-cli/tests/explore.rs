@@ -283,6 +283,54 @@ fn two_hundred_requests_at_once() {
     drop(silent);
 }
 
+/// Half-open heads, more of them than connections that are served at once, delay nobody, and are
+/// given up soon.
+#[test]
+fn half_open_heads_delay_nobody() {
+    let explorer = Explorer::start();
+    for count in [64, 300] {
+        let mut slow: Vec<TcpStream> = (0..count).map(|_| explorer.connect()).collect();
+        for stream in &mut slow {
+            // The server may have given up the first of so many.
+            let _ = stream.write_all(b"GET / HTTP/1.1\r\nHost: 127.0.0.1");
+        }
+        let started = Instant::now();
+        assert_eq!(explorer.request("GET", "/", &[], b"").status, 200);
+        assert_eq!(explorer.ask(&json!({ "ask": "catalogue" })).status, 200);
+        assert!(started.elapsed() < Duration::from_secs(5), "{count}: {:?}", started.elapsed());
+        let last = slow.last_mut().expect("the last");
+        let _ = last.read_to_end(&mut Vec::new());
+        assert!(started.elapsed() < Duration::from_secs(12), "{count}: {:?}", started.elapsed());
+    }
+}
+
+/// Files that stop in the middle delay no other file, and are given up soon.
+#[test]
+fn stalled_uploads_delay_nobody() {
+    let explorer = Explorer::start();
+    let head = format!(
+        "POST /tensor HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/octet-stream\r\n\
+         Connection: close\r\nContent-Length: 200000000\r\n\r\n{{\"file\":",
+        explorer.port
+    );
+    let mut stalled: Vec<TcpStream> = (0..16).map(|_| explorer.connect()).collect();
+    for stream in &mut stalled {
+        stream.write_all(head.as_bytes()).expect("a head");
+    }
+    thread::sleep(Duration::from_millis(200));
+    let started = Instant::now();
+    let about = json!({ "file": "w.npy", "formats": ["e4m3fn"] });
+    let answer = explorer.tensor(&about, &npy(&[0.5, 1.0, 700.0]));
+    assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    for stream in &mut stalled {
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        assert!(String::from_utf8_lossy(&answer).contains("408"), "{}", String::from_utf8_lossy(&answer));
+    }
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+}
+
 #[test]
 fn a_taken_port_is_said() {
     let explorer = Explorer::start();

@@ -3,6 +3,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | `server` | connections: how many, how long, how large |
+//! | `patience` | peers that take no answer |
 //! | `guard` | who may ask: this machine's own page and nobody else |
 //! | `routes` | which path answers what |
 //! | `assets` | the page, embedded |
@@ -12,6 +13,7 @@
 
 mod assets;
 mod guard;
+mod patience;
 mod routes;
 mod server;
 

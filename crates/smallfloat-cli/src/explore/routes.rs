@@ -1,6 +1,8 @@
 //! Which path answers what: files of the page, questions in JSON, and tensors of a file.
 
 use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full};
@@ -11,9 +13,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use smallfloat_lab::explorer;
 use smallfloat_lab::explorer::{Question, tensor};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::explore::assets;
 use crate::explore::guard::Guard;
@@ -22,14 +24,43 @@ use crate::explore::guard::Guard;
 const MOST_JSON: usize = 64 << 10;
 /// A file has no more bytes. The page knows this number too.
 const MOST_FILE: usize = 256 << 20;
-/// A request's body must have come by then.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// In each such time a request's body must end, or so many bytes of it must arrive.
+const PERIOD: Duration = Duration::from_secs(2);
+const LEAST_PER_PERIOD: usize = 2 << 20;
+/// Files in memory have so many KiB together: two of the largest.
+const FILES_KIB: usize = 2 * ((MOST_FILE + MOST_JSON) >> 10);
+/// So many files are worked on at once.
+const FILES: usize = 2;
 
 /// What all requests share.
 pub(super) struct Routes {
     guard: Guard,
-    /// Files are held in memory, so few at once.
+    /// The memory for files, in KiB.
+    memory: Arc<Semaphore>,
+    /// Work on files.
     files: Semaphore,
+}
+
+/// A body, with the memory that it takes up.
+struct Received {
+    bytes: Vec<u8>,
+    memory: Option<OwnedSemaphorePermit>,
+}
+
+/// Marks a connection whose answer is being computed.
+struct Busy<'a>(&'a AtomicBool);
+
+impl<'a> Busy<'a> {
+    fn new(flag: &'a AtomicBool) -> Self {
+        flag.store(true, Ordering::Relaxed);
+        Self(flag)
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
 }
 
 /// What stands in the first line of a file's request.
@@ -59,17 +90,18 @@ impl Refusal {
 
 impl Routes {
     pub(super) fn new(guard: Guard) -> Self {
-        Self { guard, files: Semaphore::new(2) }
+        Self { guard, memory: Arc::new(Semaphore::new(FILES_KIB)), files: Semaphore::new(FILES) }
     }
 
-    /// Answers a request, whatever it is.
+    /// Answers a request, whatever it is. While the answer is computed, `busy` is set.
     pub(super) async fn respond(
         &self,
         request: Request<Incoming>,
+        busy: &AtomicBool,
     ) -> Result<Response<Full<Bytes>>, Infallible> {
         let answer = match self.guard.refusal(&request) {
             Some(text) => Err(Refusal(StatusCode::FORBIDDEN, text)),
-            None => self.route(request).await,
+            None => self.route(request, busy).await,
         };
         Ok(answer.unwrap_or_else(|Refusal(status, text)| {
             let mut response = sent(status, "application/json", json!({ "error": text }).to_string());
@@ -79,7 +111,11 @@ impl Routes {
         }))
     }
 
-    async fn route(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Refusal> {
+    async fn route(
+        &self,
+        request: Request<Incoming>,
+        busy: &AtomicBool,
+    ) -> Result<Response<Full<Bytes>>, Refusal> {
         let path = request.uri().path().to_owned();
         let allowed = match &*path {
             "/ask" | "/tensor" => Method::POST,
@@ -97,19 +133,17 @@ impl Routes {
             return Ok(sent(StatusCode::OK, asset.kind, asset.text));
         }
         let value = match &*path {
-            "/ask" => ask(request).await?,
-            _ => self.tensor(request).await?,
+            "/ask" => ask(request, busy).await?,
+            _ => self.tensor(request, busy).await?,
         };
         Ok(sent(StatusCode::OK, "application/json", value.to_string()))
     }
 
     /// Answers what a format would do to a tensor: the body is a line of JSON, then the file.
-    async fn tensor(&self, request: Request<Incoming>) -> Result<Value, Refusal> {
+    async fn tensor(&self, request: Request<Incoming>, busy: &AtomicBool) -> Result<Value, Refusal> {
         expect_kind(&request, "application/octet-stream")?;
-        let Ok(_permit) = self.files.acquire().await else {
-            return Err(Refusal::bad("the explorer is ending"));
-        };
-        let mut body = read(request, "the file", MOST_JSON + MOST_FILE).await?;
+        let received = read(request, "the file", MOST_JSON + MOST_FILE, Some(&self.memory)).await?;
+        let Received { bytes: mut body, memory } = received;
         let Some(end) = body.iter().take(MOST_JSON).position(|&byte| byte == b'\n') else {
             return Err(Refusal::bad("the body must be a line of JSON and then the file"));
         };
@@ -118,15 +152,25 @@ impl Routes {
         if body.len() > MOST_FILE {
             return Err(Refusal::too_large("the file", MOST_FILE));
         }
-        work(move || tensor::overlap(&about.file, body, about.tensor.as_deref(), &about.formats)).await
+        let _busy = Busy::new(busy);
+        let Ok(_permit) = self.files.acquire().await else {
+            return Err(Refusal::bad("the explorer is ending"));
+        };
+        work(move || {
+            let answer = tensor::overlap(&about.file, body, about.tensor.as_deref(), &about.formats);
+            drop(memory);
+            answer
+        })
+        .await
     }
 }
 
 /// Answers a question of the model.
-async fn ask(request: Request<Incoming>) -> Result<Value, Refusal> {
+async fn ask(request: Request<Incoming>, busy: &AtomicBool) -> Result<Value, Refusal> {
     expect_kind(&request, "application/json")?;
-    let body = read(request, "the question", MOST_JSON).await?;
-    let question: Question = parse(&body)?;
+    let Received { bytes, .. } = read(request, "the question", MOST_JSON, None).await?;
+    let question: Question = parse(&bytes)?;
+    let _busy = Busy::new(busy);
     work(move || explorer::answer(&question)).await
 }
 
@@ -144,30 +188,70 @@ fn expect_kind(request: &Request<Incoming>, kind: &str) -> Result<(), Refusal> {
     Err(Refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("the content type must be {kind}")))
 }
 
-/// Reads a body of at most so many bytes.
-async fn read(request: Request<Incoming>, what: &str, most: usize) -> Result<Vec<u8>, Refusal> {
+/// Reads a body of at most `most` bytes, which must arrive at the least rate. What arrives takes up
+/// room in `memory`, where that is given; a peer that sends nothing takes up none.
+async fn read(
+    request: Request<Incoming>,
+    what: &str,
+    most: usize,
+    memory: Option<&Arc<Semaphore>>,
+) -> Result<Received, Refusal> {
     let mut body = request.into_body();
-    let said = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if said > most {
-        return Err(Refusal::too_large(what, most));
-    }
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(said).map_err(|_| Refusal::too_large(what, most))?;
-    let reading = async {
-        while let Some(frame) = body.frame().await {
+    if usize::try_from(body.size_hint().lower()).is_ok_and(|said| said <= most) {
+        let mut received = Received { bytes: Vec::new(), memory: None };
+        let (mut deadline, mut in_period) = (Instant::now() + PERIOD, 0);
+        loop {
+            let Ok(frame) = timeout_at(deadline, body.frame()).await else {
+                return Err(Refusal(StatusCode::REQUEST_TIMEOUT, format!("{what} took too long to arrive")));
+            };
+            let Some(frame) = frame else { return Ok(received) };
             let frame = frame.map_err(|error| Refusal::bad(format!("{what} ended early: {error}")))?;
-            if let Some(data) = frame.data_ref() {
-                if bytes.len() + data.len() > most {
-                    return Err(Refusal::too_large(what, most));
-                }
-                bytes.extend_from_slice(data);
+            let Some(data) = frame.data_ref() else { continue };
+            if received.bytes.len() + data.len() > most {
+                break;
+            }
+            in_period += data.len();
+            let waited = received.take(data, what, memory).await?;
+            if waited || in_period >= LEAST_PER_PERIOD {
+                (deadline, in_period) = (Instant::now() + PERIOD, 0);
             }
         }
-        Ok(())
-    };
-    match timeout(PATIENCE, reading).await {
-        Ok(read) => read.map(|()| bytes),
-        Err(_) => Err(Refusal(StatusCode::REQUEST_TIMEOUT, format!("{what} took too long to arrive"))),
+    }
+    Err(Refusal::too_large(what, most))
+}
+
+impl Received {
+    /// Appends data; returns whether it had to wait for memory.
+    async fn take(
+        &mut self,
+        data: &[u8],
+        what: &str,
+        memory: Option<&Arc<Semaphore>>,
+    ) -> Result<bool, Refusal> {
+        let no_room = || {
+            let text = format!("there is no room for {what} beside others; try again");
+            Refusal(StatusCode::SERVICE_UNAVAILABLE, text)
+        };
+        let mut waited = false;
+        if let Some(memory) = memory {
+            let held = self.memory.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+            let wanted = (self.bytes.len() + data.len()).div_ceil(1 << 10) - held;
+            let wanted = u32::try_from(wanted).expect("a body has a bounded length");
+            let room = if let Ok(room) = Arc::clone(memory).try_acquire_many_owned(wanted) {
+                room
+            } else {
+                waited = true;
+                let room = timeout(PERIOD, Arc::clone(memory).acquire_many_owned(wanted)).await;
+                room.ok().and_then(Result::ok).ok_or_else(no_room)?
+            };
+            match &mut self.memory {
+                Some(held) => held.merge(room),
+                none => *none = Some(room),
+            }
+        }
+        self.bytes.try_reserve(data.len()).map_err(|_| no_room())?;
+        self.bytes.extend_from_slice(data);
+        Ok(waited)
     }
 }
 

@@ -1,26 +1,30 @@
 //! Connections: accepted at 127.0.0.1 only, so many at once, each for a bounded time.
 
+use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 use tokio::signal::ctrl_c;
-use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::explore::guard::Guard;
+use crate::explore::patience::PatientStream;
 use crate::explore::routes::Routes;
 
-/// So many connections are served at once; others wait until one ends.
+/// So many connections are open at once. For one more the oldest is closed that has no answer being
+/// computed: connections that send nothing, or slowly, keep nobody out.
 const CONNECTIONS: usize = 256;
-/// A connection that sends no request for so long is closed.
-const IDLE: Duration = Duration::from_secs(15);
+/// A connection whose next request has no whole head after so long is closed.
+const HEAD: Duration = Duration::from_secs(2);
 /// The head of a request has no more bytes.
 const MOST_HEAD: usize = 16 << 10;
 /// Threads that compute answers.
@@ -53,25 +57,60 @@ async fn until_interrupted(port: Option<u16>, ready: impl FnOnce(SocketAddr) -> 
 }
 
 async fn accept(listener: TcpListener, routes: Arc<Routes>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
-    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+    let mut connections = Connections::default();
+    loop {
         // Out of file handles, or a peer that is gone already: others may still come.
         let Ok((stream, _)) = listener.accept().await else {
+            connections.make_room();
             sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let routes = Arc::clone(&routes);
-        tokio::spawn(async move {
-            let service = service_fn(|request| routes.respond(request));
+        while connections.are_full() && !connections.make_room() {
+            sleep(Duration::from_millis(10)).await;
+        }
+        connections.serve(stream, Arc::clone(&routes));
+    }
+}
+
+/// The open connections, the oldest first.
+#[derive(Default)]
+struct Connections(VecDeque<Connection>);
+
+struct Connection {
+    task: JoinHandle<()>,
+    /// Whether an answer is being computed.
+    is_busy: Arc<AtomicBool>,
+}
+
+impl Connections {
+    /// Returns whether as many are open as may be.
+    fn are_full(&mut self) -> bool {
+        self.0.retain(|connection| !connection.task.is_finished());
+        self.0.len() >= CONNECTIONS
+    }
+
+    /// Closes the oldest that nothing is computed for; returns whether there was one.
+    fn make_room(&mut self) -> bool {
+        let idle = self.0.iter().position(|connection| !connection.is_busy.load(Ordering::Relaxed));
+        let Some(connection) = idle.and_then(|at| self.0.remove(at)) else { return false };
+        connection.task.abort();
+        true
+    }
+
+    fn serve(&mut self, stream: TcpStream, routes: Arc<Routes>) {
+        let is_busy = Arc::new(AtomicBool::new(false));
+        let busy = Arc::clone(&is_busy);
+        let task = tokio::spawn(async move {
+            let service = service_fn(|request| routes.respond(request, &busy));
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(IDLE)
+                .header_read_timeout(HEAD)
                 .max_buf_size(MOST_HEAD)
-                .serve_connection(TokioIo::new(stream), service);
+                .serve_connection(TokioIo::new(PatientStream::new(stream)), service);
             // A peer that breaks off or speaks no HTTP is told by hyper, and there is nobody else
             // to tell.
             let _ = connection.await;
-            drop(place);
         });
+        self.0.push_back(Connection { task, is_busy });
     }
 }
