@@ -12,7 +12,7 @@ use smallfloat_tensor::{BiasController, BiasPolicy, CodeUse, Magnitudes, Observa
 use crate::array::{Input, with_kind};
 use crate::cache::lock;
 use crate::convert::detached;
-use crate::events::Events;
+use crate::events::EventCounts;
 use crate::format::{PyFormat, spec_of};
 use crate::numerics::Policy;
 use crate::value_error;
@@ -165,7 +165,7 @@ impl PyBiasController {
         }
         let format = this.format();
         let encode = py.import(intern!(py, "smallfloat._core"))?.getattr(intern!(py, "encode"))?;
-        let (codes, events): (Bound<'py, PyAny>, Bound<'py, Events>) =
+        let (codes, events): (Bound<'py, PyAny>, Bound<'py, EventCounts>) =
             encode.call((x, format), Some(&projection))?.extract()?;
         match policy {
             BiasPolicy::Flags { .. } => {
@@ -184,14 +184,14 @@ impl PyBiasController {
     /// Parameters
     /// ----------
     /// codes : array_like of unsigned integers
-    /// events : Events
+    /// events : EventCounts
     ///     Of encoding them.
     ///
     /// Returns ------- overflowed, topmost, second, nonzero : int Elements that overflowed, codes
     /// in the topmost binade, codes in the one below it, elements that were not zero.
-    fn code_use(&self, codes: &Bound<'_, PyAny>, events: &Bound<'_, Events>) -> PyResult<Counts> {
+    fn code_use(&self, codes: &Bound<'_, PyAny>, events: &Bound<'_, EventCounts>) -> PyResult<Counts> {
         let format = self.format();
-        let (format, wide, events) = (format.format, format.format.width() > 8, &events.get().0);
+        let (format, wide, events) = (format.format, format.format.width() > 8, &events.get().0.events);
         let codes = Input::codes(codes, PyFormat { format }.into_pyobject(codes.py())?.as_any(), wide)?;
         let used = if wide {
             CodeUse::of(&format, events, codes.slice::<u16>()?)

@@ -5,11 +5,11 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use smallfloat::{Format, Projection, Rounding};
-use smallfloat_kernels::{Code, Decoder, Element, Encoder, EventCounts as Counts, RandomWords};
+use smallfloat_kernels::{Code, Decoder, Element, Encoder, RandomWords};
 
 use crate::array::{Input, Kind, Output, code_dtype, interop, with_kind};
 use crate::cache::{PIECE, decoder, encoder, with_threads};
-use crate::events::Events;
+use crate::events::{Counts, EventCounts};
 use crate::format::format_of;
 use crate::policy;
 
@@ -18,6 +18,7 @@ const CHUNK: usize = 1 << 13;
 
 /// How elements are converted, apart from the format.
 struct Task {
+    format: Format,
     projection: Projection,
     words: Option<RandomWords>,
     /// Are flags and counts wanted?
@@ -57,6 +58,7 @@ impl Task {
             }
         };
         Ok(Self {
+            format: *format,
             projection,
             words: policy::words(projection.rounding, seed, stream, generator, first_element)?,
             counted: keywords.return_flags || refuses_nonfinite,
@@ -70,8 +72,16 @@ impl Task {
         let mut counts = Counts::default();
         for (start, (x, codes)) in (0..).step_by(size).zip(x.chunks(size).zip(codes.chunks_mut(size))) {
             match self.words_from(start) {
-                Some(words) => counts = counts.merge(encoder.encode_random(x, codes, words)),
-                None if self.counted => counts = counts.merge(encoder.encode(x, codes)),
+                Some(words) => {
+                    let events = encoder.encode_random(x, codes, words);
+                    if self.counted {
+                        counts = counts.merge(Counts::of(events, &self.format, codes));
+                    }
+                }
+                None if self.counted => {
+                    let events = encoder.encode(x, codes);
+                    counts = counts.merge(Counts::of(events, &self.format, codes));
+                }
                 None => encoder.encode_uncounted(x, codes),
             }
         }
@@ -114,10 +124,10 @@ impl Task {
     }
 
     fn check(&self, counts: &Counts) -> PyResult<()> {
-        if self.refuses_nonfinite && counts.nans + counts.infinities > 0 {
+        let (nans, infinities) = (counts.events.nans, counts.events.infinities);
+        if self.refuses_nonfinite && nans + infinities > 0 {
             return Err(PyValueError::new_err(format!(
-                "x has {} NaN and {} infinite elements, which nonfinite='refuse' refuses",
-                counts.nans, counts.infinities
+                "x has {nans} NaN and {infinities} infinite elements, which nonfinite='refuse' refuses"
             )));
         }
         Ok(())
@@ -221,7 +231,7 @@ fn results<'py>(
     if !return_flags {
         return Ok(result);
     }
-    Ok((result, Events(counts)).into_pyobject(py)?.into_any())
+    Ok((result, EventCounts(counts)).into_pyobject(py)?.into_any())
 }
 
 conversion! {
@@ -239,7 +249,7 @@ conversion! {
     /// words come from: `smallfloat.generators`. first_element : int The row-major index of ``x``'s
     /// first element in the whole tensor, so that pieces get the words of the whole. nonfinite :
     /// str, optional ``'preset'`` (default): NaN and infinities become what the preset makes of
-    /// them. ``'refuse'``: a ValueError. return_flags : bool Return `Events` too. out : array,
+    /// them. ``'refuse'``: a ValueError. return_flags : bool Return `EventCounts` too. out : array,
     /// optional Where codes go: of ``x``'s shape and the codes' dtype. threads : int, optional At
     /// most so many; by default one a core. Results never depend on it.
     ///
@@ -247,7 +257,7 @@ conversion! {
     /// -------
     /// codes : uint8 (formats of up to 8 bits) or uint16, of ``x``'s shape
     ///     A scalar if ``x`` has no dimensions, a torch tensor if ``x`` is one.
-    /// events : Events
+    /// events : EventCounts
     ///     If ``return_flags``.
     ///
     /// Examples
@@ -294,7 +304,7 @@ conversion! {
     /// Returns
     /// -------
     /// rounded : array of ``x``'s shape and dtype
-    /// events : Events
+    /// events : EventCounts
     ///     If ``return_flags``.
     ///
     /// Examples

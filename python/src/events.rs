@@ -1,13 +1,19 @@
-//! `Events`: what happened while an array was encoded.
+//! `EventCounts`: what happened while an array was encoded.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use smallfloat::{Flags, Format};
+use smallfloat_kernels::Code;
 
 /// Flags and counts of one call, asked for with ``return_flags=True``.
 ///
-/// Attributes ---------- flags : Flags All flags that an element raised. elements, overflowed,
-/// underflowed, zeros, nans, infinities : int How many elements there were, raised the overflow
-/// flag, became zero without being zero, became zero, were NaN, were infinite.
+/// Attributes
+/// ----------
+/// flags : Flags
+///     All flags that an element raised.
+/// elements, overflowed, underflowed, zeros, nans, infinities, nan_results : int
+///     How many elements there were, raised the overflow flag, became zero without being zero,
+///     became zero, were NaN, were infinite, became NaN.
 ///
 /// Examples
 /// --------
@@ -17,9 +23,42 @@ use pyo3::sync::PyOnceLock;
 /// (1, 1)
 /// >>> events.flags
 /// <Flags.INEXACT|UNDERFLOW|OVERFLOW: 7>
+/// >>> codes, events = sf.encode([1.0, 1e9], "e4m3fn", preset="ocp-nosaturate", return_flags=True)
+/// >>> events.overflowed, events.nan_results
+/// (1, 1)
 #[pyclass(frozen, eq, module = "smallfloat")]
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Events(pub(crate) smallfloat_kernels::EventCounts);
+pub(crate) struct EventCounts(pub(crate) Counts);
+
+/// What a call counted.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Counts {
+    /// What the kernels counted.
+    pub(crate) events: smallfloat_kernels::EventCounts,
+    /// How many results are NaN.
+    nan_results: u64,
+}
+
+impl Counts {
+    /// Of the codes that elements became.
+    pub(crate) fn of<C: Code>(events: smallfloat_kernels::EventCounts, format: &Format, codes: &[C]) -> Self {
+        // Every NaN result raises one of them.
+        let any = events.flags.contains(Flags::INVALID) || events.flags.contains(Flags::OVERFLOW);
+        let is_nan = |code: &&C| format.decode(code.widen()).is_nan();
+        let nan_results =
+            if format.has_nan() && any { codes.iter().filter(is_nan).count() as u64 } else { 0 };
+        Self { events, nan_results }
+    }
+
+    /// Both together.
+    pub(crate) fn merge(self, other: Self) -> Self {
+        Self { events: self.events.merge(other.events), nan_results: self.nan_results + other.nan_results }
+    }
+
+    fn nan_results(&self) -> u64 {
+        self.nan_results
+    }
+}
 
 /// The Python class of sets of flags.
 fn flags_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
@@ -30,31 +69,39 @@ fn flags_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 }
 
 /// A set of flags as Python has it.
-pub(crate) fn flags(py: Python<'_>, flags: smallfloat::Flags) -> PyResult<Bound<'_, PyAny>> {
+pub(crate) fn flags(py: Python<'_>, flags: Flags) -> PyResult<Bound<'_, PyAny>> {
     flags_class(py)?.call1((flags.bits(),))
 }
 
 macro_rules! counts {
-    ($($name:ident)*) => {
+    ($($name:ident: $of:expr;)*) => {
         #[pymethods]
-        impl Events {
+        impl EventCounts {
             #[getter]
             fn flags<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-                flags(py, self.0.flags)
+                flags(py, self.0.events.flags)
             }
 
             $(#[getter]
             fn $name(&self) -> u64 {
-                self.0.$name
+                ($of)(&self.0)
             })*
 
             fn __repr__(&self) -> String {
-                let mut text = format!("Events(flags={}", self.0.flags);
-                $(text += &format!(concat!(", ", stringify!($name), "={}"), self.0.$name);)*
+                let mut text = format!("EventCounts(flags={}", self.0.events.flags);
+                $(text += &format!(concat!(", ", stringify!($name), "={}"), self.$name());)*
                 text + ")"
             }
         }
     };
 }
 
-counts!(elements overflowed underflowed zeros nans infinities);
+counts! {
+    elements: |counts: &Counts| counts.events.elements;
+    overflowed: |counts: &Counts| counts.events.overflowed;
+    underflowed: |counts: &Counts| counts.events.underflowed;
+    zeros: |counts: &Counts| counts.events.zeros;
+    nans: |counts: &Counts| counts.events.nans;
+    infinities: |counts: &Counts| counts.events.infinities;
+    nan_results: Counts::nan_results;
+}

@@ -35,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use super::convert::{decode, encode, round};
     #[pymodule_export]
-    use super::events::Events;
+    use super::events::EventCounts;
     #[pymodule_export]
     use super::files::{
         apply_shard, dequantize_path, finalize_plan, plan_path, plan_summary, quantize_path, read_tensors,

@@ -114,11 +114,31 @@ def test_pieces_of_a_stochastic_rounding_are_the_whole():
         assert np.array_equal(whole, np.concatenate(parts))
 
 
+@pytest.mark.parametrize("size", [1, 70_000])
+def test_what_became_nan_is_counted_apart(size):
+    # 448 is the largest value of e4m3fn, 464 ties to it; 57344 is e5m2's.
+    x = np.tile(np.array([448, 464, 465, -1e9, np.inf, np.nan, 1.0], np.float32), size)
+    for function in (sf.encode, sf.round):
+        for fmt, preset, overflowed, nan_results in (
+            ("e4m3fn", "ocp-nosaturate", 3, 4),
+            ("e4m3fn", "ocp-saturate", 3, 1),
+            ("e5m2", "ocp-nosaturate", 1, 1),
+            ("cfloat8_1_4_3:bias=7", "tesla", 2, 0),
+        ):
+            _, events = function(x, fmt, preset=preset, return_flags=True)
+            assert (events.overflowed, events.nan_results) == (overflowed * size, nan_results * size), (fmt, preset)
+            assert (events.nans, events.infinities) == (size, size)
+    # A negative number in an unsigned format is invalid, and no overflow.
+    _, events = sf.encode(np.array([-1.0, 1.0], np.float32), "binary8p4ue", return_flags=True)
+    assert (events.overflowed, events.nan_results) == (0, 1)
+
+
 def test_flags_and_counts():
     x = np.array([1.0, 1e9, 1e-9, 0.0, np.nan, np.inf, 1.1], np.float32)
     codes, events = sf.encode(x, "e4m3fn", saturation="satfinite", return_flags=True)
     assert (events.elements, events.overflowed, events.underflowed) == (7, 2, 1)
     assert (events.zeros, events.nans, events.infinities) == (2, 1, 1)
+    assert events.nan_results == 1 and type(events) is sf.EventCounts
     assert events.flags == sf.Flags.INVALID | sf.Flags.OVERFLOW | sf.Flags.UNDERFLOW | sf.Flags.INEXACT
     rounded, again = sf.round(x, "e4m3fn", saturation="satfinite", return_flags=True)
     assert again == events

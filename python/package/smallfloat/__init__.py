@@ -14,7 +14,7 @@ Codes are arrays of uint8 or uint16; what they mean is a `Format`. Every result 
 import os as _os
 
 from . import _core, formats, ops
-from ._core import BiasController, Events, Format, Operation, choose_bias, decode, encode, kappa, round, verify
+from ._core import BiasController, EventCounts, Format, Operation, choose_bias, decode, encode, kappa, round, verify
 from ._finfo import finfo
 from ._flags import Flags
 from ._plan import Plan, plan
@@ -34,7 +34,7 @@ variants: dict[str, str] = dict(_core.variants())
 
 __all__ = [
     "BiasController",
-    "Events",
+    "EventCounts",
     "Flags",
     "Format",
     "Operation",
