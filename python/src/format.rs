@@ -320,7 +320,7 @@ impl PyFormat {
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let decoder = Decoder::<f64>::new(&self.format, None).map_err(value_error)?;
         let values: Vec<f64> = (0..=self.format.max_code())
-            .map(|code| decoder.value(usize::try_from(code).unwrap_or(usize::MAX)))
+            .map(|code| decoder.value(usize::try_from(code).expect("a code has 16 bits at most")))
             .collect();
         Ok(values.to_pyarray(py))
     }

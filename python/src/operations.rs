@@ -291,7 +291,7 @@ impl PyOperation {
         operands: &Bound<'py, PyTuple>,
         call: &Call,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let length = self.specialization.length().unwrap_or(1);
+        let length = self.specialization.length().expect("a function of blocks has their length");
         let kinds: Vec<_> = self.specialization.parameters().iter().map(kind).collect();
         if self.specialization.projections().len() == 2
             && self.specialization.projections()[0].rounding.is_stochastic()
@@ -335,8 +335,8 @@ impl PyOperation {
     fn block(&self, lists: &[Vec<u64>], block: usize, length: usize, call: &Call) -> PyResult<Answer> {
         let mut lists = lists.iter();
         let mut next = |width: usize| {
-            let list = lists.next().map_or(&[][..], Vec::as_slice);
-            list.get(block * width..(block + 1) * width).unwrap_or_default()
+            let list = lists.next().expect("as many lists as parameters");
+            list.get(block * width..(block + 1) * width).expect("a list for all blocks")
         };
         let arguments: Vec<_> = self
             .specialization
