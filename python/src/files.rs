@@ -1,10 +1,12 @@
 //! Checkpoints: quantize, dequantize, read and verify files; plan, apply and finalize in shards.
 
+use std::error::Error as _;
+use std::io;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use pyo3::exceptions::{PyFileExistsError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use smallfloat::formats::E8M0FNU;
@@ -18,15 +20,25 @@ use crate::convert::{check_threads, detached};
 use crate::format::spec_of;
 use crate::{policy, value_error};
 
-/// An error about files: `FileExistsError`, `OSError` or `ValueError`.
+/// The number of "file exists", which is the same on every system.
+const EEXIST: i32 = 17;
+
+/// An error about files: an `OSError` with errno and filename where it is the operating system's or
+/// the output exists, such as `FileNotFoundError` and `FileExistsError`; else a `ValueError`.
 fn file_error(error: &tensor::Error) -> PyErr {
-    let text = error.to_string();
-    if error.is_exists() {
-        PyFileExistsError::new_err(text)
-    } else if error.is_io() {
-        PyOSError::new_err(text)
-    } else {
-        PyValueError::new_err(text)
+    let mut text = error.to_string();
+    let cause = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    if !error.is_io() && !error.is_exists() {
+        return PyValueError::new_err(text);
+    }
+    if let Some(cause) = cause {
+        text = format!("{text}: {cause}");
+    }
+    let number = if error.is_exists() { Some(EEXIST) } else { cause.and_then(io::Error::raw_os_error) };
+    match (number, error.path()) {
+        // Python chooses the class by the number.
+        (Some(number), Some(path)) => PyOSError::new_err((number, text, path.as_os_str().to_owned())),
+        _ => PyOSError::new_err(text),
     }
 }
 

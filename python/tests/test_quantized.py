@@ -1,6 +1,9 @@
 """Bias choice, scales, quantized tensors and files."""
 
+import errno
 import json
+import shutil
+import tempfile
 
 import ml_dtypes
 import numpy as np
@@ -25,6 +28,48 @@ def test_choice_of_the_bias(fmt):
         sf.choose_bias(X, fmt, "best")
     with pytest.raises(ValueError, match="whose bias is data"):
         sf.choose_bias(X, "e4m3fn")
+
+
+@pytest.mark.parametrize("fmt", ["mxfp4", "mxfp8-e4m3", "nvfp4"])
+def test_scales_of_one_dimension(fmt):
+    with pytest.raises(ValueError, match=r"shape \(64,\): scales of .* need two dimensions at least"):
+        sf.quantize(np.ones(64, np.float32), fmt)
+    assert sf.quantize(np.ones((1, 64), np.float32), fmt).codes.shape == (1, 64)
+
+
+def test_little_memory_for_files(monkeypatch):
+    """A container's 64 MB at /dev/shm, and none."""
+    usage = shutil.disk_usage("/")
+    for free in (64 << 20, 0):
+        monkeypatch.setattr(shutil, "disk_usage", lambda path, free=free: usage._replace(free=free))
+        folders = []
+        real = tempfile.TemporaryDirectory
+        monkeypatch.setattr(tempfile, "TemporaryDirectory", lambda dir=None, **how: folders.append(dir) or real(dir=dir, **how))
+        x = np.ones((1024, 8192), np.float32)
+        assert sf.quantize(x, "e4m3fn").codes.shape == x.shape
+        assert folders == [None]
+        monkeypatch.undo()
+
+
+def test_errors_of_files_have_numbers(tmp_path):
+    missing = tmp_path / "missing.safetensors"
+    for call in (
+        lambda: sf.load(missing),
+        lambda: sf.verify(missing),
+        lambda: sf.quantize_file(missing, tmp_path / "new.safetensors"),
+        lambda: sf.dequantize_file(missing, tmp_path / "new.safetensors"),
+    ):
+        with pytest.raises(FileNotFoundError) as caught:
+            call()
+        assert (caught.value.errno, caught.value.filename) == (errno.ENOENT, str(missing))
+    there = tmp_path / "there.safetensors"
+    sf.save(there, {"x": np.ones(2, np.float32)})
+    with pytest.raises(FileExistsError) as caught:
+        sf.save(there, {"x": np.ones(2, np.float32)})
+    assert (caught.value.errno, caught.value.filename) == (errno.EEXIST, str(there))
+    with pytest.raises(NotADirectoryError) as caught:
+        sf.load(there / "below")
+    assert caught.value.errno == errno.ENOTDIR
 
 
 CASES = [

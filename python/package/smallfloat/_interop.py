@@ -154,6 +154,8 @@ def number_dtype(dtype: Any) -> np.dtype:
 
 def output(out: Any, dtype: np.dtype) -> np.ndarray:
     """`out` as an array that shares its memory."""
+    if _is_torch(out) and out.device.type != "cpu":
+        raise ValueError(f"out is on the device {out.device}, results are written on the CPU: leave out out, or give a tensor there")
     array = _from_torch(out) if _is_torch(out) else out
     if not isinstance(array, np.ndarray):
         raise TypeError(f"out must be an array of dtype {dtype}, not {type(out).__name__}")

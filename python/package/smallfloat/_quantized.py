@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
+import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,13 +57,11 @@ def recipe(
     return found
 
 
-@contextlib.contextmanager
-def _scratch() -> Iterator[str]:
-    """A folder in memory where the system has one."""
+def _scratch(size: int) -> tempfile.TemporaryDirectory[str]:
+    """A folder for files of so many bytes together, in memory where the system has the room."""
     memory = "/dev/shm"
-    here = memory if os.path.isdir(memory) and os.access(memory, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="smallfloat-", dir=here) as folder:
-        yield folder
+    fits = os.path.isdir(memory) and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free >= size
+    return tempfile.TemporaryDirectory(prefix="smallfloat-", dir=memory if fits else None)
 
 
 def _array(dtype: str, shape: Sequence[int], data: bytes) -> np.ndarray:
@@ -234,7 +232,7 @@ def quantize(x: Any, fmt: Any = "cfloat8_1_4_3", *, name: str = "tensor", thread
     x : array_like
         float16, float32, float64 or ml_dtypes.bfloat16, finite unless `nonfinite` is given.
     fmt : str or Format
-        A format, or a scheme: `smallfloat.schemes` lists 'mxfp8-e4m3', 'nvfp4', …
+        A format, or a scheme: `smallfloat.schemes` lists 'mxfp8-e4m3', 'nvfp4', … Scales need two dimensions at least.
     name : str
         The tensor's name, from which stochastic rounding takes its stream.
     bias : str or int
@@ -270,10 +268,15 @@ def quantize(x: Any, fmt: Any = "cfloat8_1_4_3", *, name: str = "tensor", thread
         x = numbers(x, "x")
     x = np.asarray(x, x.dtype.newbyteorder("="))
     how = recipe(fmt, native=True, verify=False, **how)
-    with _scratch() as folder:
+    # The tensor, its codes with their scales, and half as much again for what others write meanwhile.
+    with _scratch(3 * x.nbytes + 2**20) as folder:
         source, result = os.path.join(folder, "x.safetensors"), os.path.join(folder, "q.safetensors")
         _core.write_tensors(source, [_raw(name, x)], [], False)
         report = json.loads(_core.quantize_path(source, result, how, threads))
+        if report["tensors"][0]["format"] is None:
+            raise ValueError(
+                f"x has the shape {x.shape}: scales of {fmt} need two dimensions at least; reshape it, for example to (1, {x.size})"
+            )
         found = load(result)[name]
     found.report = report["tensors"][0]
     return found
