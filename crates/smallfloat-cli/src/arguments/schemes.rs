@@ -41,8 +41,8 @@ pub(crate) struct SchemeArgs {
     #[arg(long, value_name = "HALF", value_parser = ["low", "high"])]
     nibble_order: Option<String>,
 
-    /// In what form CFloat8 codes are stored: as they are, as FP8 with F32 scales, or as bfloat16
-    /// values
+    /// In what form CFloat8 codes are stored: as they are, as FP8 with F32 scales (vLLM reads them
+    /// with a scale a tensor, transformers by channel or block), or as bfloat16 values
     #[arg(long, value_name = "KIND", default_value = "native", value_parser = ["native", "fp8", "bf16"])]
     container: String,
 

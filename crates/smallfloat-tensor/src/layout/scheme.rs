@@ -224,7 +224,7 @@ static SCHEMES: &[Scheme] = &[
         DEEPSEEK,
     ),
     row(
-        ("float-quantized", "compressed-tensors, E4M3 with F32 scales: transformers and vLLM read it"),
+        ("float-quantized", "compressed-tensors, E4M3 with F32 scales: transformers reads it, vLLM too"),
         E4M3FN,
         Packing::Bytes,
         F32_AMAX,
