@@ -44,6 +44,10 @@ schemes:
 schemes-torch:
     scripts/evidence/schemes --torch
 
+# Folders in every layout, loaded by transformers and others (fetches torch: several gigabytes).
+foreign-readers *options:
+    scripts/evidence/foreign-readers {{options}}
+
 # The explorer's page in a browser; `just explorer --screenshots docs/explorer` takes its pictures again.
 explorer *options:
     scripts/ci/explorer-test {{options}}
