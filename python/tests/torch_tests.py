@@ -272,6 +272,55 @@ def test_optimizer_errors():
         opt.step()
 
 
+def test_formats_without_a_sign():
+    p = torch.nn.Parameter(torch.ones(4))
+    new = functools.partial(sft.SmallOptimizer, torch.optim.Adam([p]), seed=1)
+    for how in (
+        {"weight_format": "uhp"},
+        {"weight_format": "sqrt(shp)"},
+        {"state_format": {"exp_avg": "uhp"}},
+        {"state_format": {"exp_avg": "sqrt(uhp)"}},
+        {"state_format": {"momentum_buffer": "binary8p4ue"}},
+    ):
+        with pytest.raises(ValueError, match="signed format"):
+            new(**how)
+    opt = new(state_format="uhp")
+    p.grad = torch.tensor([1.0, -1.0, 0.0, 0.0])
+    with pytest.raises(ValueError, match="exp_avg of parameter 0, step 1: x has negative values, which uhp does not hold"):
+        opt.step()
+    with pytest.raises(ValueError):
+        sft.Linear(4, 2, backward_format="uhp")
+
+
+def test_nan_and_infinities_stay_visible():
+    odd = torch.tensor([1.1, float("inf"), float("nan"), -float("inf")])
+    kept = torch.tensor([1.125, float("inf"), float("nan"), -float("inf")])
+    same = functools.partial(torch.testing.assert_close, rtol=0, atol=0, equal_nan=True)
+    for fmt in ("e4m3fn", "cfloat8_1_4_3:bias=7"):
+        same(sft.fake_quantize(odd, fmt, saturation="satfinite"), kept)
+    same(sft.fake_quantize(odd, "cfloat8_1_4_3:bias=7", nonfinite="preset"), torch.tensor([1.125, 480.0, 480.0, -480.0]))
+    with pytest.raises(ValueError, match="1 NaN and 2 infinite"):
+        sft.fake_quantize(odd, "e4m3fn", nonfinite="refuse")
+    with pytest.raises(ValueError, match="'keep'"):
+        sft.fake_quantize(odd, "e4m3fn", nonfinite="drop")
+    quantizer = sft.Quantizer("cfloat8_1_4_3", 7)
+    same(quantizer(odd), kept)
+    # On the way back too, and through a layer.
+    x = torch.ones(4, requires_grad=True)
+    quantizer.gradient(x).backward(odd)
+    same(x.grad, kept)
+    layer = sft.Linear(4, 2, policy=7)
+    assert not bool(layer(odd[None]).isfinite().any())
+    with pytest.raises(ValueError, match="1 NaN"):
+        sft.Linear(4, 2, policy=7, nonfinite="refuse")(odd[None])
+
+
+def test_out_on_another_device():
+    out = torch.empty(2, dtype=torch.uint8, device="meta")
+    with pytest.raises(ValueError, match="device meta"):
+        sf.encode(torch.ones(2), "e5m2", out=out)
+
+
 def rank_biases(policy, rank):
     net = model(policy=policy)
     # Without DDP's broadcast of buffers: the ranks must agree by themselves.

@@ -11,6 +11,8 @@ from . import _core, formats
 from ._core import Format
 
 _WEIGHT = "weight"
+# State of torch's optimizers that has a sign; further names show theirs in a step.
+_SIGNED = ("exp_avg", "momentum_buffer", "grad_avg")
 # Of torch's optimizers. Second moments have twice the binades of gradients, and one that became zero would make a step of any
 # size, so their roots are held.
 _STATE = {"exp_avg": "shp", "exp_avg_sq": "sqrt(uhp)", "momentum_buffer": "shp"}
@@ -26,6 +28,15 @@ class _Spelling:
         self.is_open = self.name.split(":")[0] in formats._FREE and "bias=" not in self.name
         if not self.is_open:
             self.name = str(Format(self.name))
+        self.signed = self.is_open or Format(self.name).signed
+
+    def check_sign(self, what: str) -> None:
+        """Refuses a format without negative values, and roots, for what has them."""
+        if self.root or not self.signed:
+            raise ValueError(f"{what} has negative values, which {self} does not hold: take a signed format")
+
+    def __str__(self) -> str:
+        return f"sqrt({self.name})" if self.root else self.name
 
 
 class _Codes:
@@ -36,6 +47,8 @@ class _Codes:
 
     @classmethod
     def of(cls, x: torch.Tensor, spelling: _Spelling, policy: str, how: dict[str, Any]) -> _Codes:
+        if (spelling.root or not spelling.signed) and bool((x < 0).any()):
+            spelling.check_sign("x")
         y = x.sqrt() if spelling.root else x
         fmt = _core.choose_bias(y, spelling.name, policy) if spelling.is_open else Format(spelling.name)
         codes = _core.encode(y, fmt, saturation="satfinite", nonfinite="refuse", **how)
@@ -84,7 +97,8 @@ class SmallOptimizer:
     Raises
     ------
     ValueError
-        In a step that makes a weight or state NaN or infinite, which small formats may not have.
+        For a format without negative values where weights or state have them: of weights and the usual state at once, of other
+        state in a step. In a step that makes a weight or state NaN or infinite, which small formats may not have.
 
     Examples
     --------
@@ -111,6 +125,12 @@ class SmallOptimizer:
             self._state: Any = {name: _Spelling(fmt) for name, fmt in state_format.items()}
         else:
             self._state = None if state_format is None else _Spelling(state_format)
+        if self._weight is not None:
+            self._weight.check_sign("a weight")
+        if isinstance(self._state, dict):
+            for name in _SIGNED:
+                if name in self._state:
+                    self._state[name].check_sign(name)
         self._codes: dict[tuple[int, str], _Codes] = {}
         self._encode_weights({"rounding": "nearest-even"})
 

@@ -28,6 +28,21 @@ from ._optimizer import SmallOptimizer
 __all__ = ["Linear", "Quantizer", "SmallOptimizer", "convert", "fake_quantize"]
 
 
+_NONFINITE = ("keep", "refuse", "preset")
+
+
+def _check_nonfinite(nonfinite: str) -> str:
+    if nonfinite not in _NONFINITE:
+        raise ValueError(f"nonfinite={nonfinite!r} is not known: write 'keep' (the default), 'refuse' or 'preset'")
+    return nonfinite
+
+
+def _rounded(x: torch.Tensor, fmt: Any, nonfinite: str, how: dict[str, Any]) -> torch.Tensor:
+    """`smallfloat.round`, with what becomes of NaN and infinities."""
+    y = _core.round(x, fmt, nonfinite="refuse" if nonfinite == "refuse" else "preset", **how).reshape(x.shape)
+    return torch.where(torch.isfinite(x), y, x) if nonfinite == "keep" else y
+
+
 @torch.library.custom_op("smallfloat::round", mutates_args=())
 def _round(
     x: torch.Tensor,
@@ -38,20 +53,21 @@ def _round(
     seed: int | None,
     stream: str | None,
     random_bits: int,
+    nonfinite: str,
 ) -> torch.Tensor:
     how: dict[str, Any] = {"preset": preset, "rounding": rounding, "saturation": saturation}
     if seed is not None:
         # The operator's integers have a sign.
         how |= {"seed": seed % 2**64, "stream": stream, "random_bits": random_bits}
-    return _core.round(x, fmt, **how).reshape(x.shape)
+    return _rounded(x, fmt, nonfinite, how)
 
 
 @_round.register_fake
-def _(x, fmt, preset, rounding, saturation, seed, stream, random_bits):
+def _(x, fmt, preset, rounding, saturation, seed, stream, random_bits, nonfinite):
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
-_round.register_autograd(lambda ctx, grad: (grad, *[None] * 7))
+_round.register_autograd(lambda ctx, grad: (grad, *[None] * 8))
 
 
 def fake_quantize(
@@ -64,6 +80,7 @@ def fake_quantize(
     seed: int | None = None,
     stream: str | None = None,
     random_bits: int = 32,
+    nonfinite: str = "keep",
 ) -> torch.Tensor:
     """`smallfloat.round` of a tensor, with the gradient of the identity ("straight through").
 
@@ -74,6 +91,9 @@ def fake_quantize(
         As of `smallfloat.encode`.
     stream : str, optional
         The name of a stream of random words.
+    nonfinite : str
+        'keep' (default): NaN and infinities stay what they are, also where the format has none, so that a run that diverges
+        is seen to. 'refuse': a ValueError. 'preset': what the format's preset makes of them, the largest value perhaps.
 
     Returns
     -------
@@ -81,7 +101,7 @@ def fake_quantize(
     """
     if seed is not None and seed >= 2**63:
         seed -= 2**64
-    return _round(x, str(fmt), preset, rounding, saturation, seed, stream, random_bits)
+    return _round(x, str(fmt), preset, rounding, saturation, seed, stream, random_bits, _check_nonfinite(nonfinite))
 
 
 _groups: dict[Any, Any] = {}
@@ -175,37 +195,39 @@ def _(x, state, fmt, policy, learn):
 
 
 @torch.library.custom_op("smallfloat::round_at", mutates_args=())
-def _round_at(x: torch.Tensor, fmt: str, bias: torch.Tensor) -> torch.Tensor:
-    return _core.round(x, Format(fmt, bias=int(bias))).reshape(x.shape)
+def _round_at(x: torch.Tensor, fmt: str, bias: torch.Tensor, nonfinite: str) -> torch.Tensor:
+    return _rounded(x, Format(fmt, bias=int(bias)), nonfinite, {})
 
 
 @_round_at.register_fake
-def _(x, fmt, bias):
+def _(x, fmt, bias, nonfinite):
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
-_round_at.register_autograd(lambda ctx, grad: (grad, None, None))
+_round_at.register_autograd(lambda ctx, grad: (grad, None, None, None))
 
 
 @torch.library.custom_op("smallfloat::quantize_gradient", mutates_args=())
-def _quantize_gradient(x: torch.Tensor, state: torch.Tensor, fmt: str, policy: str, learn: bool) -> torch.Tensor:
+def _quantize_gradient(
+    x: torch.Tensor, state: torch.Tensor, fmt: str, policy: str, learn: bool, nonfinite: str
+) -> torch.Tensor:
     return x.clone(memory_format=torch.contiguous_format)
 
 
 @_quantize_gradient.register_fake
-def _(x, state, fmt, policy, learn):
+def _(x, state, fmt, policy, learn, nonfinite):
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
 def _remember(ctx, inputs, output):
     # Not by save_for_backward: the state may change between the two passes, and the newest is wanted.
-    _, ctx.state, ctx.fmt, ctx.policy, ctx.learn = inputs
+    _, ctx.state, ctx.fmt, ctx.policy, ctx.learn, ctx.nonfinite = inputs
 
 
 def _on_the_way_back(ctx, grad):
     grad = grad.contiguous()
     bias = _learn_bias(grad, ctx.state, ctx.fmt, ctx.policy, ctx.learn)
-    return _round_at(grad, ctx.fmt, bias), None, None, None, None
+    return _round_at(grad, ctx.fmt, bias, ctx.nonfinite), *[None] * 5
 
 
 _quantize_gradient.register_autograd(_on_the_way_back, setup_context=_remember)
@@ -225,6 +247,8 @@ class Quantizer(torch.nn.Module):
         'cfloat8_1_4_3', 'cfloat8_1_5_2' or 'shp'.
     policy : str or int
         As of `smallfloat.BiasController`.
+    nonfinite : str
+        As of `fake_quantize`: 'keep' (default), 'refuse' or 'preset'.
 
     Examples
     --------
@@ -236,8 +260,11 @@ class Quantizer(torch.nn.Module):
     14
     """
 
-    def __init__(self, fmt: str, policy: str | int = "delayed", *, device: Any = None) -> None:
+    def __init__(
+        self, fmt: str, policy: str | int = "delayed", *, nonfinite: str = "keep", device: Any = None
+    ) -> None:
         super().__init__()
+        self.nonfinite = _check_nonfinite(nonfinite)
         controller = BiasController(str(fmt), str(policy))
         self.fmt, self.policy = str(fmt), controller.policy
         if self.policy.startswith("gradient"):
@@ -263,11 +290,12 @@ class Quantizer(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The tensor on the format's grid; its gradient goes straight through."""
-        return _round_at(x, self.fmt, _learn_bias(x.detach(), self.state, self.fmt, self.policy, self.training))
+        bias = _learn_bias(x.detach(), self.state, self.fmt, self.policy, self.training)
+        return _round_at(x, self.fmt, bias, self.nonfinite)
 
     def gradient(self, x: torch.Tensor) -> torch.Tensor:
         """The tensor itself; its gradient is rounded on the way back."""
-        return _quantize_gradient(x, self.state, self.fmt, self.policy, self.training)
+        return _quantize_gradient(x, self.state, self.fmt, self.policy, self.training, self.nonfinite)
 
     def _load_from_state_dict(self, state_dict, prefix, *rest):
         key = prefix + "state"
@@ -295,6 +323,8 @@ class Linear(torch.nn.Linear):
     policy : str, int, or three of them
         How biases are found, as of `smallfloat.BiasController`: 'delayed' (of the last 16 steps), 'flags', 'amax', 'auto',
         'percentile:99.9' or a number; one for all, or one each for inputs, weights and gradients.
+    nonfinite : str
+        What becomes of NaN and infinities in all three, as of `fake_quantize`: 'keep' (default), 'refuse' or 'preset'.
 
     Attributes
     ----------
@@ -319,6 +349,7 @@ class Linear(torch.nn.Linear):
         forward_format: str = "cfloat8_1_4_3",
         backward_format: str = "cfloat8_1_5_2",
         policy: str | int | tuple[str | int, str | int, str | int] = "delayed",
+        nonfinite: str = "keep",
         device: Any = None,
         dtype: Any = None,
     ) -> None:
@@ -326,9 +357,9 @@ class Linear(torch.nn.Linear):
         policies = policy if isinstance(policy, (tuple, list)) else (policy,) * 3
         if len(policies) != 3:
             raise ValueError(f"policy takes one policy, or three for inputs, weights and gradients, not {len(policies)}")
-        self.inputs = Quantizer(forward_format, policies[0], device=device)
-        self.weights = Quantizer(forward_format, policies[1], device=device)
-        self.gradients = Quantizer(backward_format, policies[2], device=device)
+        self.inputs = Quantizer(forward_format, policies[0], nonfinite=nonfinite, device=device)
+        self.weights = Quantizer(forward_format, policies[1], nonfinite=nonfinite, device=device)
+        self.gradients = Quantizer(backward_format, policies[2], nonfinite=nonfinite, device=device)
 
     @classmethod
     def of(cls, layer: torch.nn.Linear, **how: Any) -> Linear:
