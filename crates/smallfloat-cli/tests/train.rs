@@ -125,8 +125,8 @@ fn data_that_no_run_can_learn_from_is_refused() {
     train(&["--memory-limit", "1"]).assert().code(1).stderr(contains("limit of 1 MiB"));
     #[cfg(unix)]
     {
-        train(&["--data", "/dev/zero"]).assert().code(1).stderr(contains("a regular file is wanted"));
-        train(&["--config", "/dev/zero"]).assert().code(1).stderr(contains("a regular file is wanted"));
+        train(&["--data", "/dev/zero"]).assert().code(1).stderr(contains("not a regular file"));
+        train(&["--config", "/dev/zero"]).assert().code(1).stderr(contains("not a regular file"));
     }
 }
 

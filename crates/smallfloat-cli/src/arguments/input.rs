@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, StdinLock, Write};
 use std::{fmt, io};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 /// Where a datum stands, for messages.
 #[derive(Clone, Copy)]
@@ -54,6 +54,9 @@ pub(crate) fn for_each<W: Write>(
     Ok(())
 }
 
+/// The longest line that is read, in bytes.
+const LONGEST_LINE: u64 = 1 << 20;
+
 /// Lines read into one buffer.
 struct Lines<R> {
     reader: BufReader<R>,
@@ -75,11 +78,15 @@ impl<R: Read> Lines<R> {
                 out.flush()?;
             }
             self.buffer.clear();
-            let count = self.reader.read_until(b'\n', &mut self.buffer).context("standard input")?;
+            let mut limited = self.reader.by_ref().take(LONGEST_LINE + 1);
+            let count = limited.read_until(b'\n', &mut self.buffer).context("standard input")?;
             if count == 0 {
                 return Ok(None);
             }
             self.number += 1;
+            if count as u64 > LONGEST_LINE {
+                bail!("{}: longer than {LONGEST_LINE} bytes", Place::Line(self.number));
+            }
             let line = self.buffer.trim_ascii();
             if !line.is_empty() && line[0] != b'#' {
                 break;

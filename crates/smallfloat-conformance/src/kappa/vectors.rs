@@ -1,6 +1,6 @@
 //! [`Vectors`]: results that an implementation has given, line by line.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read as _};
 
 use smallfloat::p3109::Specialization;
 
@@ -8,6 +8,9 @@ use crate::error::Error;
 use crate::kappa::defined::Defined;
 use crate::kappa::gauge::{Gauge, Options};
 use crate::kappa::sweep::operand_bits;
+
+/// The longest line that is read, in bytes.
+const LONGEST_LINE: u64 = 1 << 20;
 
 /// How many of the possible operands vectors hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +46,11 @@ impl Vectors {
     ///
     /// # Errors
     /// A line that is not understood, with its number; what [`Gauge::for_operation`] refuses.
-    pub fn read(operation: &Specialization, options: Options, input: impl BufRead) -> Result<Self, Error> {
+    pub fn read(
+        operation: &Specialization,
+        options: Options,
+        mut input: impl BufRead,
+    ) -> Result<Self, Error> {
         let gauge = Gauge::for_operation(operation, options)?;
         let bits = operand_bits(operation);
         let seen = (bits <= COUNTED_BITS).then(|| SeenOperands {
@@ -56,9 +63,19 @@ impl Vectors {
         let mut defined = Defined::one_by_one(operation);
         let (mut has_flags, mut count) = (false, 0_u64);
         let mut operands = Vec::new();
-        for (text, line) in input.split(b'\n').zip(1_u64..) {
-            let text = text.map_err(|error| Error::Read { line, cause: error.to_string() })?;
-            let text = str::from_utf8(&text).map_err(|_| Error::Read { line, cause: "not text".into() })?;
+        let mut bytes = Vec::new();
+        for line in 1_u64.. {
+            bytes.clear();
+            let read = input.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut bytes);
+            match read.map_err(|error| Error::Read { line, cause: error.to_string() })? as u64 {
+                0 => break,
+                count if count > LONGEST_LINE => {
+                    return Err(Error::Read { line, cause: format!("longer than {LONGEST_LINE} bytes") });
+                }
+                _ => {}
+            }
+            let text = str::from_utf8(bytes.trim_ascii_end())
+                .map_err(|_| Error::Read { line, cause: "not text".into() })?;
             let (codes, comment) = text.split_once('#').map_or((text, None), |(a, b)| (a, Some(b)));
             if codes.trim().is_empty() {
                 let named = |comment: &str| comment.to_ascii_lowercase().contains("flags");

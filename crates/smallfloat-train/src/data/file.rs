@@ -1,8 +1,10 @@
 //! The one door to files of data: regular files alone, and no more bytes than a limit.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{Read as _, Take};
 use std::path::Path;
+
+use smallfloat_tensor::open_regular;
 
 use crate::error::{Error, Result};
 
@@ -25,12 +27,7 @@ impl DataFile {
     /// A file that can't be opened, one that is longer, and what is no regular file: folders,
     /// devices and pipes, which may never end.
     pub(crate) fn open(path: &Path, limit: u64) -> Result<Self> {
-        // Before the file is opened, because opening a pipe waits for its other end.
-        check_kind(path, &fs::metadata(path).map_err(|e| Error::read(path, e))?)?;
-        let file = File::open(path).map_err(|e| Error::read(path, e))?;
-        let metadata = file.metadata().map_err(|e| Error::read(path, e))?;
-        check_kind(path, &metadata)?;
-        let length = metadata.len();
+        let (file, length) = open_regular(path)?;
         if length > limit {
             let what = format!("{length} bytes: {limit} are the most that is read");
             return Err(Error::data(path, what));
@@ -52,17 +49,10 @@ impl DataFile {
     }
 }
 
-fn check_kind(path: &Path, metadata: &fs::Metadata) -> Result<()> {
-    if metadata.is_file() {
-        return Ok(());
-    }
-    let kind = if metadata.is_dir() { "a folder" } else { "a device, a pipe or a socket" };
-    Err(Error::data(path, format!("{kind}: a regular file is wanted")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn only_regular_files_within_the_limit() {
@@ -72,11 +62,11 @@ mod tests {
         assert_eq!(DataFile::read_text(&path, 5).unwrap(), "abcde");
         let refused = |path: &Path, limit| DataFile::read_text(path, limit).unwrap_err().to_string();
         assert!(refused(&path, 4).ends_with("5 bytes: 4 are the most that is read"));
-        assert!(refused(folder.path(), 4).ends_with("a folder: a regular file is wanted"));
+        assert!(refused(folder.path(), 4).contains("this is a folder"));
         fs::write(&path, b"ab\xff").unwrap();
         assert!(refused(&path, 5).ends_with("byte 2 is no UTF-8; convert the text first"));
-        assert!(refused(&folder.path().join("none"), 4).starts_with("cannot read"));
+        assert!(refused(&folder.path().join("none"), 4).starts_with("cannot open"));
         #[cfg(unix)]
-        assert!(refused(Path::new("/dev/zero"), 4).contains("a regular file is wanted"));
+        assert!(refused(Path::new("/dev/zero"), 4).contains("not a regular file"));
     }
 }

@@ -1,6 +1,5 @@
 //! `smallfloat kappa`: how far an implementation of an operation is from the defined results.
 
-use std::fs::File;
 use std::io;
 use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use smallfloat_conformance::implementation::{Implementation, ImplementationSpec,
 use smallfloat_conformance::kappa::{
     Cover, Coverage, Gauge, Interval, Kappa, Measurement, Options, Vectors, operand_bits, sweep,
 };
-use smallfloat_tensor::write_file_durably;
+use smallfloat_tensor::{open_regular, write_file_durably};
 
 use crate::arguments::files::check_outputs;
 use crate::charts::kappa::Picture;
@@ -178,7 +177,7 @@ impl Findings {
         let vectors = if from_stdin {
             Vectors::read(&operation, options, io::stdin().lock())
         } else {
-            let file = File::open(path).with_context(|| name.clone())?;
+            let (file, _) = open_regular(path)?;
             Vectors::read(&operation, options, BufReader::with_capacity(1 << 16, file))
         };
         let vectors = vectors.with_context(|| name.clone())?;

@@ -1,6 +1,5 @@
 //! `smallfloat vectors check`: what differs, and which mistake would explain it.
 
-use std::fs::File;
 use std::io;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,6 +13,7 @@ use smallfloat_conformance::vectors::{
     CLASSES, CallOutcome, CheckOptions, Field, Hypothesis, LineLayout, Mismatch, Nearer, Report,
     UnitUnderTest, check,
 };
+use smallfloat_tensor::open_regular;
 
 use crate::commands::conformance::vectors::UnitArgs;
 use crate::render::output::Output;
@@ -81,7 +81,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<ExitCode> {
     let report = if from_stdin {
         check(io::stdin().lock(), &options)
     } else {
-        check(File::open(&args.file).with_context(|| name.clone())?, &options)
+        check(open_regular(&args.file)?.0, &options)
     };
     let report = report.with_context(|| name.clone())?;
     let passes = report.mismatches == 0 && (args.partial || report.passes());
