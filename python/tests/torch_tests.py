@@ -69,13 +69,15 @@ def test_straight_through():
 
 def test_the_operators_are_sound():
     x = torch.randn(5, 4, requires_grad=True)
-    torch.library.opcheck(torch.ops.smallfloat.round, (x, "e5m2", None, None, None, None, None, 32))
-    torch.library.opcheck(torch.ops.smallfloat.round_at, (x, "cfloat8_1_4_3", torch.tensor(12)))
+    torch.library.opcheck(torch.ops.smallfloat.round, (x, "e5m2", None, None, None, None, None, 32, "keep"))
+    torch.library.opcheck(torch.ops.smallfloat.round_at, (x, "cfloat8_1_4_3", torch.tensor(12), "keep"))
     quantizer = sft.Quantizer("cfloat8_1_4_3", "delayed:history=2")
     how = (quantizer.fmt, quantizer.policy, True)
     torch.library.opcheck(torch.ops.smallfloat.learn_bias, (x.detach(), quantizer.state, *how))
     torch.library.opcheck(
-        torch.ops.smallfloat.quantize_gradient, (x, quantizer.state, *how), test_utils=("test_schema", "test_faketensor")
+        torch.ops.smallfloat.quantize_gradient,
+        (x, quantizer.state, *how, "keep"),
+        test_utils=("test_schema", "test_faketensor"),
     )
 
 

@@ -124,7 +124,25 @@ fn memory_is_bounded_whatever_the_size() {
     run(&folder, &["compare", "in.safetensors", "b.safetensors"]);
     run(&folder, &["compare", "in.safetensors", "q.safetensors"]);
     assert_eq!(fs::metadata(folder.path().join("b.safetensors")).unwrap().len() / MIB, size / MIB);
+    many_small_tensors(&folder);
     the_longest_headers(&folder);
+}
+
+/// A hundred thousand empty tensors: forty times the header for what lists them, whatever it prints.
+fn many_small_tensors(folder: &TempDir) {
+    let entry = |i: u64| format!(r#""{i:x}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}"#);
+    let entries = (0..100_000).map(entry).collect::<Vec<_>>().join(",");
+    let length = entries.len() as u64;
+    write_sparse(&folder.path().join("many.safetensors"), &entries, 0);
+    for args in [
+        &["inspect", "many.safetensors"][..],
+        &["inspect", "many.safetensors", "--json"],
+        &["verify", "many.safetensors"],
+    ] {
+        let (output, peak) = peak_of(folder, args);
+        assert!(output.status.code().is_some_and(|code| code <= 1), "{args:?}");
+        assert!(peak <= 40 * length, "{args:?} took {} MiB", peak / MIB);
+    }
 }
 
 /// The longest header there may be, a hundred megabytes of the smallest entries there are: the
