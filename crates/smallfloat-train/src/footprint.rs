@@ -4,7 +4,6 @@
 use crate::data::Data;
 use crate::error::{Error, Result};
 use crate::models::Architecture;
-use crate::trainer::Options;
 
 /// Bytes of a parameter: three tensors that are kept, the gradient, and three decoded tensors of
 /// the optimizer's step, binary32 at most.
@@ -16,25 +15,24 @@ const ELEMENT: u128 = 8;
 ///
 /// # Errors
 /// As said; the message names what is too large.
-pub(crate) fn check(options: &Options, data: &dyn Data) -> Result<()> {
-    if options.batch > data.examples() {
+pub(crate) fn check(architecture: Architecture, batch: usize, data: &dyn Data, limit: u64) -> Result<()> {
+    if batch > data.examples() {
         let what = format!(
             "a batch of {}: {} has {} images, or places where a sequence begins, to learn from; take no more",
-            options.batch,
+            batch,
             data.name(),
             data.examples()
         );
         return Err(Error::config(what));
     }
-    let Footprint { parameters, elements } = Footprint::of(options.architecture, data.classes());
-    let examples = options.batch.max(data.validation_batch()) as u128;
+    let Footprint { parameters, elements } = Footprint::of(architecture, data.classes());
+    let examples = batch.max(data.validation_batch()) as u128;
     let parameters = PARAMETER.saturating_mul(parameters);
-    let batch = ELEMENT.saturating_mul(elements).saturating_mul(examples);
-    let limit = options.memory_limit;
-    if parameters.saturating_add(batch) > u128::from(limit) {
-        let [parameters, batch] = [parameters, batch].map(|bytes| bytes.div_ceil(1 << 20));
+    let passing = ELEMENT.saturating_mul(elements).saturating_mul(examples);
+    if parameters.saturating_add(passing) > u128::from(limit) {
+        let [parameters, passing] = [parameters, passing].map(|bytes| bytes.div_ceil(1 << 20));
         let what = format!(
-            "about {parameters} MiB for the model and {batch} MiB for {examples} images or sequences at once are \
+            "about {parameters} MiB for the model and {passing} MiB for {examples} images or sequences at once are \
              more than the limit of {} MiB: take a smaller batch or model, or a higher limit",
             limit >> 20
         );
@@ -123,7 +121,7 @@ impl Footprint {
 mod tests {
     use super::*;
     use crate::data::{Text, digits};
-    use crate::{Config, Trainer};
+    use crate::{Config, Options, Trainer};
 
     #[test]
     fn no_run_takes_more_than_was_foreseen() {

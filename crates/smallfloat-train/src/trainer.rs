@@ -136,7 +136,7 @@ impl Trainer {
     /// memory than its limit.
     pub fn new(options: Options, data: Box<dyn Data>) -> Result<Self> {
         options.check()?;
-        footprint::check(&options, data.as_ref())?;
+        footprint::check(options.architecture, options.batch, data.as_ref(), options.memory_limit)?;
         let mut parameters =
             Parameters::new(&options.config, options.seed, options.optimizer.has_second_moment());
         let model = Model::new(&mut parameters, options.architecture, data.classes())?;
