@@ -102,7 +102,7 @@ impl QuantizedLinear {
         })
     }
 
-    /// The same weight and bias as candle's layer.
+    /// Makes a layer of the weight and bias of candle's.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -185,7 +185,7 @@ pub fn quantized_linear(
     QuantizedLinear::from_linear(&name, &candle_nn::linear(inputs, outputs, vb)?, config)
 }
 
-/// The same without a bias.
+/// Makes a layer without a bias.
 ///
 /// # Errors
 /// As [`quantized_linear`].

@@ -342,7 +342,7 @@ impl<'py> Output<'py> {
     }
 }
 
-/// May two arrays have a byte in common?
+/// Returns whether two arrays may have a byte in common.
 fn overlap(x: &Bound<'_, PyUntypedArray>, y: &Bound<'_, PyUntypedArray>) -> bool {
     let bounds = |array: &Bound<'_, PyUntypedArray>| {
         let (mut low, mut high) = (data(array) as isize, data(array) as isize);

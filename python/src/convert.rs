@@ -21,7 +21,7 @@ struct Task {
     format: Format,
     projection: Projection,
     words: Option<RandomWords>,
-    /// Are flags and counts wanted?
+    /// Whether flags and counts are wanted.
     counted: bool,
     refuses_nonfinite: bool,
     threads: Option<usize>,
@@ -141,8 +141,8 @@ pub(crate) fn check_threads(threads: Option<usize>) -> PyResult<Option<usize>> {
     }
 }
 
-/// Is so little to be done by one thread that it had better be this one? Beyond, kernels write past
-/// the caches, which they decide from what they get at once.
+/// Returns whether so little is to be done by one thread that it had better be this one. Beyond,
+/// kernels write past the caches, which they decide from what they get at once.
 fn runs_here(threads: Option<usize>, length: usize) -> bool {
     const LONGEST: usize = 1 << 22;
     length <= PIECE || (threads == Some(1) && length <= LONGEST)

@@ -141,12 +141,12 @@ impl PyFormat {
         Ok(Self { format: Format::minifloat(parameters).map_err(value_error)? })
     }
 
-    /// The same format with another bias.
+    /// Return the format with another bias.
     fn with_bias(&self, bias: i32) -> PyResult<Self> {
         Ok(Self { format: self.format.with_bias(bias).map_err(value_error)? })
     }
 
-    /// The same format with another reading of its subnormal codes: 'tesla' or 'gradual' for
+    /// Return the format with another reading of its subnormal codes: 'tesla' or 'gradual' for
     /// Tesla's, any for minifloat.
     fn with_subnormals(&self, subnormals: &str) -> PyResult<Self> {
         let subnormals = policy::named("subnormals", subnormals, SUBNORMALS.into_iter(), |s| s.name())?;

@@ -28,8 +28,8 @@ pub(crate) fn remove_temporaries_when_told_to_stop() {
     });
 }
 
-/// The signals that whoever started the process has it ignore, as `nohup` does: a bit for each, from
-/// signal 1 on. They stay ignored. Only Linux tells.
+/// The signals that whoever started the process has it ignore, as `nohup` does: a bit for each,
+/// from signal 1 on. They stay ignored. Only Linux tells.
 fn ignored_signals() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 /// Clears the screen, rings, goes back, reorders, hides, and begins a line of its own.
 const HOSTILE: &str = "a\x1b[2J\x07\r\u{7f}\u{9b}31m\u{202e}\u{2066}\u{200b}\nFORGED: verified\n";
 
-/// Holds everything that a run prints: nothing that a terminal acts on, and no line that the text of
-/// a file began.
+/// Holds everything that a run prints: nothing that a terminal acts on, and no line that the text
+/// of a file began.
 #[track_caller]
 fn harmless(output: &Output, what: &str) {
     for stream in [&output.stdout, &output.stderr] {

@@ -1,7 +1,7 @@
-//! Folders in trouble: runs over an old checkpoint folder are killed at random times, every call that
-//! makes, writes, flushes, renames or removes a file fails or is the last thing the process does, and
-//! signals ask runs to stop. Whatever happens, `verify` passes only on the old checkpoint or the new
-//! one, whole.
+//! Folders in trouble: runs over an old checkpoint folder are killed at random times, every call
+//! that makes, writes, flushes, renames or removes a file fails or is the last thing the process
+//! does, and signals ask runs to stop. Whatever happens, `verify` passes only on the old checkpoint
+//! or the new one, whole.
 //!
 //! `SMALLFLOAT_KILLS` is the number of random kills. What is counted is printed.
 #![cfg(target_os = "linux")]
@@ -88,8 +88,8 @@ impl Folders {
         }
     }
 
-    /// Removes what a killed run left, and tells what the folder is; panics where a mixture is called
-    /// verified.
+    /// Removes what a killed run left, and tells what the folder is; panics where a mixture is
+    /// called verified.
     fn outcome(&self, what: &str) -> (Outcome, usize) {
         let out = self.place.path("out");
         let left = leftovers(&out).unwrap();

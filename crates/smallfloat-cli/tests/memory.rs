@@ -128,7 +128,8 @@ fn memory_is_bounded_whatever_the_size() {
     the_longest_headers(&folder);
 }
 
-/// A hundred thousand empty tensors: forty times the header for what lists them, whatever it prints.
+/// A hundred thousand empty tensors: forty times the header for what lists them, whatever it
+/// prints.
 fn many_small_tensors(folder: &TempDir) {
     let entry = |i: u64| format!(r#""{i:x}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}"#);
     let entries = (0..100_000).map(entry).collect::<Vec<_>>().join(",");

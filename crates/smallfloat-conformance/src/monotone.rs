@@ -8,8 +8,8 @@ use smallfloat::{Datum, Format, NegativeRule, Projection};
 use crate::error::Error;
 
 /// Returns whether the operation has one operand and, on each of the [`sides`] of an operand's
-/// values, is defined nowhere or everywhere, monotone, and of one sign. So of the two ends of a side
-/// at most one overflows: where both have one result, so has all between.
+/// values, is defined nowhere or everywhere, monotone, and of one sign. So of the two ends of a
+/// side at most one overflows: where both have one result, so has all between.
 fn is_monotone_on_sides(operation: Operation) -> bool {
     use Elementary as E;
     match operation {
@@ -108,8 +108,8 @@ fn sides(operand: &Format) -> Vec<(i64, i64)> {
 }
 
 impl Runs {
-    /// The runs of a function from codes of a format to codes that is as [`is_monotone_on_sides`] says on
-    /// each of the [`sides`].
+    /// The runs of a function from codes of a format to codes that is as [`is_monotone_on_sides`]
+    /// says on each of the [`sides`].
     ///
     /// # Errors
     /// Those of the function.

@@ -1,5 +1,6 @@
 //! Memory that is aligned to what its elements need and to no more: a kernel that takes it for
-//! aligned vectors dies here where debug assertions look at every pointer (`verification/debug-checks`).
+//! aligned vectors dies here where debug assertions look at every pointer
+//! (`verification/debug-checks`).
 
 mod common;
 
@@ -27,8 +28,8 @@ fn with_gap(layout: Layout) -> Option<Layout> {
     Layout::from_size_align(size, 2 * layout.align()).ok()
 }
 
-// SAFETY: memory begins one alignment behind the beginning of a piece of the system's that is larger
-// by that much, so it is aligned, lies inside, and its piece is found again from it.
+// SAFETY: memory begins one alignment behind the beginning of a piece of the system's that is
+// larger by that much, so it is aligned, lies inside, and its piece is found again from it.
 unsafe impl GlobalAlloc for BarelyAligned {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let Some(whole) = with_gap(layout) else { return std::ptr::null_mut() };

@@ -54,8 +54,8 @@ fn levels_agree<T: Element + std::fmt::Debug + PartialEq>() {
     }
 }
 
-/// Codes, flags and counts of every level, whose reference is the core, for `length` elements with an
-/// encoder made for as many or for more, which then has tables without vectors.
+/// Codes, flags and counts of every level, whose reference is the core, for `length` elements with
+/// an encoder made for as many or for more, which then has tables without vectors.
 fn agree<T: Element + std::fmt::Debug + PartialEq, C: Code + std::fmt::Debug + PartialEq>(
     target: &Format,
     projection: &Projection,

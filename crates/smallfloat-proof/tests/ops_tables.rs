@@ -73,8 +73,8 @@ fn table_6_uhp_results() {
     assert_eq!(check_rows(rows, false), 18);
 }
 
-/// S1: an infinite or NaN operand alone does not decide; with `clamp=operands` it does, and the exact
-/// result has the sign.
+/// S1: an infinite or NaN operand alone does not decide; with `clamp=operands` it does, and the
+/// exact result has the sign.
 #[test]
 fn operand_clamp() {
     let rows = "

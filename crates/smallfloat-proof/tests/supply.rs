@@ -1,5 +1,5 @@
-//! Licences and sources of every crate that the lock file names, as `cargo metadata` tells them; how
-//! many of them each published crate takes; and the licences' texts in what is published.
+//! Licences and sources of every crate that the lock file names, as `cargo metadata` tells them;
+//! how many of them each published crate takes; and the licences' texts in what is published.
 
 use std::collections::BTreeSet;
 use std::fs;

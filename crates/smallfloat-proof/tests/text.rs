@@ -247,8 +247,8 @@ fn binary64_and_binary32_print_as_the_standard_library_does() {
     }
 }
 
-/// Compares the digits; but where two shortest decimals are as close, the standard library takes the
-/// larger and we the one with the even digit, as Ryu and ECMAScript do.
+/// Compares the digits; but where two shortest decimals are as close, the standard library takes
+/// the larger and we the one with the even digit, as Ryu and ECMAScript do.
 fn assert_prints_alike(ours: &str, std: &str, exact: &str) {
     let [ours, std, exact] = [ours, std, exact].map(|text| digits(text.trim_start_matches('-')));
     if ours != std {

@@ -1,5 +1,5 @@
-//! [`Progress`]: what a long call tells its caller, and the stream of random words that belongs to a
-//! tensor's name.
+//! [`Progress`]: what a long call tells its caller, and the stream of random words that belongs to
+//! a tensor's name.
 
 use sha2::{Digest, Sha256};
 

@@ -1,5 +1,5 @@
-//! Single bits flipped in containers, folders and plans: what `verify` passes still has every tensor
-//! with the numbers that it had, and no plan finishes what another one began.
+//! Single bits flipped in containers, folders and plans: what `verify` passes still has every
+//! tensor with the numbers that it had, and no plan finishes what another one began.
 //!
 //! `SMALLFLOAT_FLIPS` is the number of flips of each kind. What is counted is printed.
 

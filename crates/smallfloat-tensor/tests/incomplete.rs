@@ -1,5 +1,6 @@
 //! Folders whose files do not belong together, on the way in and on the way out: nothing of the old
-//! checkpoint is lost before the new one is written, and what is not whole is never called verified.
+//! checkpoint is lost before the new one is written, and what is not whole is never called
+//! verified.
 
 mod common;
 

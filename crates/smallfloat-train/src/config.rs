@@ -1,4 +1,5 @@
-//! [`Config`]: which format, rounding and bias policy every class of tensors has, as one readable TOML text.
+//! [`Config`]: which format, rounding and bias policy every class of tensors has, as one readable
+//! TOML text.
 
 use std::fmt;
 use std::path::Path;
@@ -284,7 +285,7 @@ impl Config {
         ]
     }
 
-    /// Are stored codes the operands of products?
+    /// Returns whether stored codes are the operands of products.
     pub fn stored_operands(&self) -> bool {
         !self.weights.format.is_plain() && self.weights.format == self.state.weights.format
     }

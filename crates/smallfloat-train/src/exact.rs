@@ -74,7 +74,7 @@ impl Plan {
     }
 }
 
-/// Can products of these formats be exact?
+/// Returns whether products of these formats can be exact.
 ///
 /// # Errors
 /// No: their values' products span more than 95 bits, as those of bfloat16 do.

@@ -1,4 +1,5 @@
-//! [`Optimizer`]: Adam, and stochastic gradient descent with momentum, on state that is kept as codes.
+//! [`Optimizer`]: Adam, and stochastic gradient descent with momentum, on state that is kept as
+//! codes.
 
 use serde::{Deserialize, Serialize};
 

@@ -59,7 +59,8 @@ impl Tally {
         }
     }
 
-    /// Of a tensor of an evaluation or a step: what the kernels counted, less what overflowed to NaN.
+    /// Of a tensor of an evaluation or a step: what the kernels counted, less what overflowed to
+    /// NaN.
     fn of(events: &EventCounts, codes: &Codes, values: impl Fn(usize) -> f32) -> Self {
         let mut tally = Self {
             elements: events.elements,
@@ -130,9 +131,9 @@ pub struct Quantizer {
 pub struct Moment {
     /// The number of the step.
     pub step: u64,
-    /// Do biases learn? They stay as they are in an evaluation.
+    /// Whether biases learn; they stay as they are in an evaluation.
     pub learning: bool,
-    /// Are exponents to be counted?
+    /// Whether exponents are counted.
     pub counting: bool,
 }
 
@@ -187,14 +188,14 @@ impl Quantizer {
         Ok(quantizer)
     }
 
-    /// The same with a policy for NaN and infinities; without it they are refused.
+    /// Sets the policy for NaN and infinities; without it they are refused.
     #[must_use]
     pub fn with_nonfinite(mut self, nonfinite: Nonfinite) -> Self {
         self.nonfinite = nonfinite;
         self
     }
 
-    /// The same with another projection than the class's, which is the format's own with its
+    /// Sets another projection than the class's, which is the format's own with its
     /// rounding and finite saturation.
     #[must_use]
     pub fn with_projection(mut self, projection: Projection) -> Self {
@@ -326,7 +327,7 @@ impl Quantizer {
         Ok(())
     }
 
-    /// Does [`learn`](Self::learn) want a gradient?
+    /// Returns whether [`learn`](Self::learn) wants a gradient.
     pub fn learns_by_gradient(&self) -> bool {
         matches!(&self.chooser, Some(Chooser::Bias(controller)) if matches!(controller.policy(), BiasPolicy::Gradient { .. }))
     }

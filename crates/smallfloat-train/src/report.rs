@@ -44,7 +44,7 @@ pub struct Memory {
     pub state: usize,
     /// Activations kept from a forward for a backward pass.
     pub activations: usize,
-    /// The same if all of them were binary32.
+    /// Bytes if all of them were binary32.
     pub activations_as_f32: usize,
     /// Gradients of parameters, which are binary32 until the optimizer has seen them.
     pub gradients: usize,

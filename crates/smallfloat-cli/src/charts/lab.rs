@@ -87,7 +87,7 @@ impl<'a> Ruler<'a> {
         }
     }
 
-    /// The same with its ends on ticks.
+    /// Returns the axis with its ends on ticks.
     fn rounded(self) -> Self {
         let (low, high) =
             ((self.low / self.step).floor() * self.step, (self.high / self.step).ceil() * self.step);

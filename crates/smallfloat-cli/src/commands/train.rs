@@ -74,7 +74,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 500)]
     steps: u64,
 
-    /// Sequences or images of a step [default: 32 sequences, 128 images or all where they are fewer]
+    /// Sequences or images of a step [default: 32 sequences, 128 images or all where they are
+    /// fewer]
     #[arg(long, value_name = "N")]
     batch: Option<usize>,
 

@@ -16,7 +16,8 @@ impl Guard {
         Self { port }
     }
 
-    /// Is this `127.0.0.1:PORT` or `localhost:PORT`? At port 80 browsers leave the port out.
+    /// Returns whether this is `127.0.0.1:PORT` or `localhost:PORT`. At port 80 browsers leave the
+    /// port out.
     fn is_own(self, authority: &str) -> bool {
         let port = self.port.to_string();
         ["127.0.0.1", "localhost"].iter().any(|name| match authority.strip_prefix(name) {

@@ -25,7 +25,7 @@ impl PatientStream {
         Self { stream, deadline: Box::pin(sleep(PATIENCE)), is_waiting: false }
     }
 
-    /// The same answer of the stream, or an error when it has been pending for too long.
+    /// Returns the stream's answer, or an error when it has been pending for too long.
     fn bounded<T>(&mut self, context: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if poll.is_ready() {
             self.is_waiting = false;

@@ -23,7 +23,8 @@ pub(crate) struct Output {
     colour: bool,
 }
 
-/// Is colour wanted on this stream? `NO_COLOR` (<https://no-color.org>) turns it off.
+/// Returns whether colour is wanted on this stream. `NO_COLOR` (<https://no-color.org>) turns it
+/// off.
 pub(crate) fn wants_colour(is_terminal: bool) -> bool {
     is_terminal && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

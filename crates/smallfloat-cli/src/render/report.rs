@@ -16,8 +16,8 @@ const WORST: usize = 12;
 /// Rows of one table at most.
 const MOST_ROWS: usize = 5000;
 
-/// Prints rows whose first column is a tensor's name, with as much of the names as fits; of more than
-/// [`MOST_ROWS`] the first, and how many there are more.
+/// Prints rows whose first column is a tensor's name, with as much of the names as fits; of more
+/// than [`MOST_ROWS`] the first, and how many there are more.
 pub(crate) fn rows_of_names(
     header: &[&str],
     numbers: &[usize],

@@ -1,5 +1,5 @@
-//! What the command's tests share: the command in a folder, its output, and files of tensors made by
-//! the reference crate.
+//! What the command's tests share: the command in a folder, its output, and files of tensors made
+//! by the reference crate.
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::collections::BTreeSet;

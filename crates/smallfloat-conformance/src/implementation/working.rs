@@ -1,5 +1,5 @@
-//! [`Working`]: arithmetic in one format, every operation rounded to nearest even, so that it is the
-//! same everywhere.
+//! [`Working`]: arithmetic in one format, every operation rounded to nearest even, so that it is
+//! the same everywhere.
 
 use smallfloat::formats::BINARY64;
 use smallfloat::ops::{Operand, Operation, OperationOptions};

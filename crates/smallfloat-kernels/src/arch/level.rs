@@ -15,7 +15,8 @@ use crate::error::Error;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Level {
-    /// Rust without intrinsics: tables over rounding classes, and the core. The reference for all others.
+    /// Rust without intrinsics: tables over rounding classes, and the core. The reference for all
+    /// others.
     Portable,
     /// x86-64 with AVX2, F16C, POPCNT and AES-NI.
     Avx2,

@@ -1,9 +1,9 @@
 //! Matrix products in binary32: decoded panels, tiles, and threads that change nothing.
 //!
 //! A sum's order is fixed: eight partial sums, the j-th of which adds the products of elements j,
-//! j + 8, j + 16, … in this order; then j and j + 4 add up, j and j + 2, j and j + 1. So rows lie as
-//! they are in memory, vectors hold partial sums, and neither blocks nor threads nor levels change
-//! a bit. Zeros after a row's end change nothing either: no partial sum is ever −0.
+//! j + 8, j + 16, … in this order; then j and j + 4 add up, j and j + 2, j and j + 1. So rows lie
+//! as they are in memory, vectors hold partial sums, and neither blocks nor threads nor levels
+//! change a bit. Zeros after a row's end change nothing either: no partial sum is ever −0.
 
 use std::ops::Range;
 

@@ -26,8 +26,8 @@ pub enum Accumulate {
     /// elements j, j + 32, j + 64, … in this order, each product exact, each sum rounded to nearest
     /// even. The partial sums add up in halves: j with j + 16, then j + 8, j + 4, j + 2, j + 1.
     /// Elements of matrix products have eight: j, j + 8, j + 16, …, then j with j + 4, j + 2,
-    /// j + 1. Both orders are the same at every level and for any number of threads and rows, so the
-    /// bits are too.
+    /// j + 1. Both orders are the same at every level and for any number of threads and rows, so
+    /// the bits are too.
     F32,
     /// Exactly: integers that no order, level or number of threads changes.
     Exact,

@@ -46,8 +46,8 @@ pub struct Encoder<T> {
     element: PhantomData<T>,
 }
 
-/// Would these slices, one read and one written, push everything else out of the caches? Kernels
-/// then write past them.
+/// Returns whether these slices, one read and one written, push everything else out of the caches.
+/// Kernels then write past them.
 pub(crate) const fn streams<A, B>(read: &[A], written: &[B]) -> bool {
     size_of_val(read) + size_of_val(written) >= 64 << 20
 }

@@ -1,4 +1,5 @@
-//! [`StochasticTable`]: StochasticA by rounding classes, for every source and format, without vectors.
+//! [`StochasticTable`]: StochasticA by rounding classes, for every source and format, without
+//! vectors.
 //!
 //! All values of a class lie between the same two neighbours lo and hi, so they become one of two
 //! codes, and a value that lies `t` last places above the class's first one has ν = (d + t) / (W ·

@@ -1,4 +1,5 @@
-//! [`DecodePlans`]: the constants with which vector kernels decode a format, from bytes or from half-words.
+//! [`DecodePlans`]: the constants with which vector kernels decode a format, from bytes or from
+//! half-words.
 //!
 //! Small floats have at most 8 significant bits, so each value is the upper half of a binary32 and
 //! a bfloat16. Between normal values that half is linear in the code. The first 16 and the last 16

@@ -1,4 +1,5 @@
-//! [`EncodePlan`]: the constants with which vector kernels encode into one format under one projection.
+//! [`EncodePlan`]: the constants with which vector kernels encode into one format under one
+//! projection.
 //!
 //! The kernels round |x| to nearest even with one addition: c + |x|, where c is a power of two so
 //! much larger than |x| that the sum's last place is the destination's. In the lowest binade and
@@ -11,9 +12,9 @@
 //!
 //! # A worked example
 //!
-//! `0.3_f32` into E4M3FN, to nearest even. E4M3FN stores m = 3 bits after the leading one; its lowest
-//! normal exponent is −6, whose exponent field in binary32 is 121. So two constants are known before
-//! any element is seen:
+//! `0.3_f32` into E4M3FN, to nearest even. E4M3FN stores m = 3 bits after the leading one; its
+//! lowest normal exponent is −6, whose exponent field in binary32 is 121. So two constants are
+//! known before any element is seen:
 //!
 //! ```text
 //! lift = 23 − m = 20           what lies between binary32's last place and the destination's
@@ -45,8 +46,8 @@
 //!    lower than the lowest normal exponent's code. 0x2a is 2^(5 − 7) · 1.010b = 0.3125.
 //!
 //! **Subnormals** need nothing of their own: below 2^−6, c stays 2^(−6 + 20) = 2^14, so the sum's last
-//! place stays 2^−9, E4M3FN's smallest value. 0.005 is 2.56 of these; the sum's word is 0x46800003, and
-//! 0x4680 + 3 · 16 − 0x4680 = 0x30, the code 3. No leading one, no carry, exponent field 0.
+//! place stays 2^−9, E4M3FN's smallest value. 0.005 is 2.56 of these; the sum's word is 0x46800003,
+//! and 0x4680 + 3 · 16 − 0x4680 = 0x30, the code 3. No leading one, no carry, exponent field 0.
 //!
 //! **Overflow into the next binade** works too: 0.49 rounds to 16 steps of 2^−5, and 10000b carries
 //! once more, to 0x30, which is 0.5.
@@ -157,7 +158,8 @@ pub(crate) struct EncodePlan {
     pub(crate) overflow: Special,
     pub(crate) infinity: Special,
     pub(crate) nan: Special,
-    /// The signs of infinities differ in more than their codes, so that they are counted one by one.
+    /// The signs of infinities differ in more than their codes, so that they are counted one by
+    /// one.
     pub(crate) infinity_by_sign: bool,
     /// The format is binary16 or bfloat16 by name, with overflow to ∞, signs of zeros kept, and one
     /// NaN beside its sign: only NaN's code differs from what IEEE 754's conversion to nearest

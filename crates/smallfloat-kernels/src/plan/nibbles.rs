@@ -1,4 +1,5 @@
-//! [`NibblePlan`]: the constants with which products of a vector and rows of codes decode signed formats of eight bits.
+//! [`NibblePlan`]: the constants with which products of a vector and rows of codes decode signed
+//! formats of eight bits.
 //!
 //! Between subnormals and specials the upper half of a value's binary32 is linear in the code.
 //! Where the offset carries from no bit that the lower nibble reaches, the half is one table's

@@ -1,4 +1,5 @@
-//! [`ClassAccumulator`]: the sums of rounding classes that kernels add up, until they join the others.
+//! [`ClassAccumulator`]: the sums of rounding classes that kernels add up, until they join the
+//! others.
 
 use crate::arch::level::Level;
 use crate::arch::{Kernels, Machine};

@@ -123,7 +123,8 @@ fn by_enumeration(format: &Format) -> Vec<(i32, f64)> {
     counts.into_iter().map(|(exponent, count)| (exponent, f64::from(count).log2())).collect()
 }
 
-/// Returns the counts of binary32 and binary64, which have gradual subnormals and too many values to count.
+/// Returns the counts of binary32 and binary64, which have gradual subnormals and too many values
+/// to count.
 fn by_formula(format: &Format) -> Vec<(i32, f64)> {
     let lowest = format.min_positive().exponent_of_leading_bit();
     let (_, highest) = format.exponent_range();

@@ -263,7 +263,7 @@ fn replace(temporary: NamedTempFile, target: &Path) -> io::Result<()> {
     temporary.persist(target).map(drop).map_err(|e| e.error)
 }
 
-/// Does a process that lives hold this temporary?
+/// Returns whether a process that lives holds this temporary.
 #[cfg(unix)]
 fn is_locked(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))

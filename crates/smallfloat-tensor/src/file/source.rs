@@ -62,7 +62,7 @@ impl Source {
         Self::from_input(Input::open(path.as_ref())?)
     }
 
-    /// The same for bytes in memory, such as a downloaded file; `name` stands for the path in
+    /// Opens bytes in memory, such as a downloaded file; `name` stands for the path in
     /// errors and, without its extension, for the name of an `.npy` file's tensor.
     ///
     /// # Errors

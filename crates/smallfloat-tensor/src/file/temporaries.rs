@@ -52,8 +52,8 @@ pub(crate) fn publishing() -> MutexGuard<'static, ()> {
 
 /// Removes the temporary files and folders of this process, for a program that is about to end: on
 /// Ctrl-C or another signal, from a thread that waits for it. A folder whose files are taking their
-/// places is finished first. Afterwards no output can be begun or finished: threads that try to wait
-/// until the process ends.
+/// places is finished first. Afterwards no output can be begun or finished: threads that try to
+/// wait until the process ends.
 pub fn remove_temporaries() {
     let publishing = lock(&PUBLISHING);
     let live = lock(&LIVE);

@@ -1,7 +1,7 @@
 //! [`Packing`]: how codes lie in bytes.
 //!
 //! ```text
-//! bytes        one code a byte (two, little-endian, above 8 bits)
+//! bytes        one code per byte (two bytes, little-endian, above 8 bits)
 //! nibbles-low  byte i of a row = code 2i in bits 3..0, code 2i+1 in bits 7..4
 //! nibbles-high byte i of a row = code 2i in bits 7..4, code 2i+1 in bits 3..0
 //! six-bit      bytes 3i..3i+2 of a row, as a little-endian number of 24 bits: code 4i+j in bits 6j+5..6j
@@ -18,12 +18,12 @@ use crate::error::by_name;
 /// How codes lie in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Packing {
-    /// A byte a code, or two for formats above 8 bits.
+    /// One byte per code, or two for formats above 8 bits.
     #[default]
     Bytes,
-    /// Two 4-bit codes a byte, the first in the low half.
+    /// Two 4-bit codes per byte, the first in the low half.
     NibblesLow,
-    /// Two 4-bit codes a byte, the first in the high half.
+    /// Two 4-bit codes per byte, the first in the high half.
     NibblesHigh,
     /// Four 6-bit codes in three bytes, the first in the lowest bits.
     SixBit,

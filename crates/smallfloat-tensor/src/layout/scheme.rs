@@ -1,10 +1,11 @@
-//! [`Scheme`]: a way of storing scaled tensors, as one row of a table: element format, packing, scales, blocks, names.
+//! [`Scheme`]: a way of storing scaled tensors, as one row of a table: element format, packing,
+//! scales, blocks, names.
 //!
 //! Sources of the foreign layouts: compressed-tensors 0.20 (`compressors/*/base.py` for names and
 //! packing, `quantization/quant_scheme.py` for configurations), the model loaders of vLLM and
 //! Hugging Face transformers (`quant_method` `fp8`), and the checkpoints of DeepSeek-V3
-//! (`weight_scale_inv`, which is multiplied despite its name). Only vLLM knows `fp8` with one scale a
-//! tensor.
+//! (`weight_scale_inv`, which is multiplied despite its name). Only vLLM knows `fp8` with one scale
+//! a tensor.
 
 use std::fmt;
 use std::str::FromStr;
@@ -39,7 +40,7 @@ pub struct Layout {
     pub(crate) scale: &'static str,
     /// For the F32 number that divides them.
     pub(crate) global: &'static str,
-    /// Are codes that fill bytes typed as the FP8 dtype they are?
+    /// Whether codes that fill bytes are typed as the FP8 dtype they are.
     pub(crate) typed: bool,
     pub(crate) config: Config,
 }
@@ -47,7 +48,7 @@ pub struct Layout {
 /// Codes in shapes that readers who don't know them refuse, and what they mean in the metadata.
 pub(crate) const NATIVE: Layout =
     Layout { codes: "", scale: "_scale", global: "_global_scale", typed: false, config: Config::Own };
-/// One F32 scale a tensor.
+/// One F32 scale per tensor.
 pub(crate) const FP8: Layout = Layout { typed: true, config: Config::Fp8, ..NATIVE };
 const DEEPSEEK: Layout = Layout { scale: "_scale_inv", ..FP8 };
 const fn compressed(codes: &'static str, format: &'static str) -> Layout {
@@ -88,9 +89,9 @@ impl Layout {
         scheme.map_or("native", |scheme| scheme.name)
     }
 
-    /// Would readers of this layout expect a tensor of this name and shape to be quantized? They
-    /// have linear layers in mind: matrices called `….weight` that are neither embeddings nor the
-    /// output head. The native layout takes all.
+    /// Returns whether readers of this layout expect a tensor of this name and shape to be
+    /// quantized. They have linear layers in mind: matrices called `….weight` that are neither
+    /// embeddings nor the output head. The native layout takes all.
     pub fn expects(&self, name: &str) -> bool {
         self.is_native() || !NOT_LINEAR.iter().any(|part| name.contains(part))
     }

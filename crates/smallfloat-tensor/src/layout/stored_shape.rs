@@ -39,8 +39,9 @@ impl StoredShape<'_> {
         }
     }
 
-    /// The shape of codes in the native container: dimensions of 1 after those of the codes, so that
-    /// there is one more than the tensor has. Packed rows of channels may have fewer than that.
+    /// The shape of codes in the native container: dimensions of 1 after those of the codes, so
+    /// that there is one more than the tensor has. Packed rows of channels may have fewer than
+    /// that.
     pub(crate) fn native(&self) -> Vec<u64> {
         let mut shape = self.packed();
         let dimensions = shape.len().max(self.tensor.len()).max(1) + 1;

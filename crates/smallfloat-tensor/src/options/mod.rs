@@ -194,7 +194,7 @@ impl Options {
         }
     }
 
-    /// Does anything depend on how much an error weighs?
+    /// Returns whether anything depends on how much an error weighs.
     fn weighs_errors(&self) -> bool {
         match &self.scale {
             Some(scale) => scale.rule == ScaleRule::LeastError,

@@ -1,4 +1,5 @@
-//! [`Quotients`]: x / scale as numbers whose rounding by an encoder is the one rounding of the exact quotient.
+//! [`Quotients`]: x / scale as numbers whose rounding by an encoder is the one rounding of the
+//! exact quotient.
 //!
 //! In every mode but the stochastic ones the places where the rounding of an element format of
 //! precision P ≤ 11 changes have at most P + 1 ≤ 12 significant bits. Two facts make the everyday

@@ -2,7 +2,7 @@
 //!
 //! One direction: source → statistics → scales → codes → sink → verified → renamed. Memory is a few
 //! buffers of [`CHUNK_BYTES`] and the statistics, whatever the size of the tensors. The everyday
-//! case, one bias a tensor, goes through the kernels for its element type ([`PerTensor`]);
+//! case, one bias per tensor, goes through the kernels for its element type ([`PerTensor`]);
 //! everything else through [`PerGroup`].
 
 pub(crate) mod checkpoint;

@@ -1,4 +1,5 @@
-//! [`PerTensor`]: a tensor with one bias, or none, into native codes, through the kernels for its element type.
+//! [`PerTensor`]: a tensor with one bias, or none, into native codes, through the kernels for its
+//! element type.
 //!
 //! Pieces of a size are worked on by all threads and written in order. The bias comes first, from
 //! statistics of the whole tensor, which is why it is read twice where the bias is not given.

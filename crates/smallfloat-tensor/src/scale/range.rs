@@ -1,5 +1,5 @@
-//! [`MagnitudeRange`]: the least and the greatest magnitude of some elements, which alone decide the
-//! bias of most groups.
+//! [`MagnitudeRange`]: the least and the greatest magnitude of some elements, which alone decide
+//! the bias of most groups.
 //!
 //! Loops have lanes that do not wait for each other: compilers turn them into vectors.
 
@@ -19,10 +19,10 @@ pub(crate) trait Scan: Element {
     /// Returns whether any magnitude is below a limit that the type holds. Zeros are.
     fn any_below(values: &[Self], limit: f64) -> bool;
 
-    /// The same without zeros.
+    /// The smallest magnitude without zeros.
     fn any_positive_below(values: &[Self], limit: f64) -> bool;
 
-    /// Is none NaN or infinite?
+    /// Whether none is NaN or infinite.
     fn all_finite(values: &[Self]) -> bool;
 }
 

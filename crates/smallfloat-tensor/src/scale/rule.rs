@@ -191,7 +191,7 @@ impl Scale {
         Self { code, unit, over, value: unit / over }
     }
 
-    /// Are all values of elements numbers of f64?
+    /// Whether all values of elements are numbers of f64.
     pub(crate) fn is_exact(&self) -> bool {
         is_power_of_two(self.over)
     }

@@ -51,7 +51,7 @@ pub(crate) fn by_count(units: &[Unit], count: u64) -> Vec<usize> {
     shards
 }
 
-/// The same for a limit on the size of shards.
+/// Parts units by a limit on the size of shards.
 pub(crate) fn by_size(units: &[Unit], limit: u64) -> Vec<usize> {
     let (mut shard, mut size) = (0, 0_u64);
     let mut shards = Vec::with_capacity(units.len());

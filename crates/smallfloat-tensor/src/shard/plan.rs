@@ -46,7 +46,7 @@ pub struct Plan {
     /// SHA-256 of the inputs' `config.json`, which tells the blocks of foreign layouts and becomes
     /// the output's.
     pub(crate) config_sha256: Option<String>,
-    /// Is `config.json` written to the output?
+    /// Whether `config.json` is written to the output.
     pub(crate) writes_config: bool,
     /// Whether an index is written even for one shard.
     pub(crate) writes_index: bool,

@@ -34,7 +34,8 @@ impl<'a> Reader<'a> {
         Ok(Self { source, tensor, decoder, odd: false })
     }
 
-    /// The same for elements that will be rounded again: what f64 can't hold is rounded to odd.
+    /// Returns a reader for elements that will be rounded again: what f64 can't hold is rounded to
+    /// odd.
     pub(crate) fn rounding_to_odd(self) -> Self {
         Self { odd: true, ..self }
     }
@@ -61,7 +62,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The same for elements that are f32 numbers: those of F32, BF16 and F16.
+    /// Reads elements that are f32 numbers: those of F32, BF16 and F16.
     pub(crate) fn read_short(&self, first: u64, values: &mut [f32]) -> Result<()> {
         #[expect(clippy::cast_possible_truncation, reason = "an f32 number")]
         self.read_wide(first, values, |x| x, |x| x as f32)

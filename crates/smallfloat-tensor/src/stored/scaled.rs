@@ -1,4 +1,5 @@
-//! [`Scaled`]: a tensor stored as codes with a scale a group, and [`Reader`]: any tensor's elements as numbers.
+//! [`Scaled`]: a tensor stored as codes with one scale per group, and [`Reader`]: any tensor's
+//! elements as numbers.
 
 use smallfloat::formats::BINARY32;
 use smallfloat::{Datum, Format};

@@ -1,4 +1,5 @@
-//! [`View`]: a file's tensors as numbers, whether they are stored as wide floats or as codes with biases or scales.
+//! [`View`]: a file's tensors as numbers, whether they are stored as wide floats or as codes with
+//! biases or scales.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -95,7 +96,7 @@ impl View {
         Self::open_as(path.as_ref(), None)
     }
 
-    /// The same for a file that is open, or that lies in memory ([`Source::from_bytes`]).
+    /// Views a file that is open, or that lies in memory ([`Source::from_bytes`]).
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -171,8 +172,8 @@ impl View {
         self.is_container
     }
 
-    /// Is the file a native container, or does it have scaled tensors in a layout of other
-    /// programs?
+    /// Returns whether the file is a native container or has scaled tensors in a layout of other
+    /// programs.
     pub fn is_quantized(&self) -> bool {
         self.is_container || self.tensors.iter().any(|tensor| tensor.scaled().is_some())
     }

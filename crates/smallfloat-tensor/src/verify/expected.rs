@@ -1,4 +1,5 @@
-//! [`ExpectedCodes`]: is a code the right one for a number, by the core and without the kernels that wrote it?
+//! [`ExpectedCodes`]: is a code the right one for a number, by the core and without the kernels
+//! that wrote it?
 
 use smallfloat::random::Philox;
 use smallfloat::{Format, Projection, RandomBits, Rounding};

@@ -1,4 +1,5 @@
-//! [`Intervals`]: which numbers each code stands for, so that a code can be judged without encoding anything.
+//! [`Intervals`]: which numbers each code stands for, so that a code can be judged without encoding
+//! anything.
 //!
 //! Rounding is monotone: if two numbers have one code, so has every number between them. The places
 //! where the code may change are known (values of the format and the midpoints between neighbours),

@@ -44,7 +44,8 @@ impl Images {
     /// Images as bytes, row by row; each part is pixels and labels.
     ///
     /// # Errors
-    /// A size without pixels, parts without images, or with another number of pixels or labels than the size says.
+    /// A size without pixels, parts without images, or with another number of pixels or labels than
+    /// the size says.
     pub fn new(
         name: impl Into<String>,
         size: [usize; 2],

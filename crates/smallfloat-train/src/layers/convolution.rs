@@ -105,7 +105,8 @@ impl Layer for Convolution {
     }
 }
 
-/// The largest of each 2 × 2 pixels, or a NaN where there is one, channel by channel; an odd last row or column is left out.
+/// The largest of each 2 × 2 pixels, or a NaN where there is one, channel by channel; an odd last
+/// row or column is left out.
 pub struct Pool {
     size: Size,
     /// For each result, where it came from in its image.

@@ -60,7 +60,7 @@ impl Operation {
         })
     }
 
-    /// The same with an exact result of the caller's.
+    /// Evaluates with an exact result of the caller's.
     pub(crate) fn evaluate_with(
         self,
         operands: &[Operand<'_>],
@@ -73,7 +73,7 @@ impl Operation {
         call.result(exact(call.data))
     }
 
-    /// The same for the basic operations, which constants can use; nothing for others.
+    /// Evaluates the basic operations, in constants too; `None` for others.
     pub(crate) const fn evaluate_basic(
         self,
         operands: &[Operand<'_>],

@@ -1,4 +1,5 @@
-//! [`ExactTable`]: all results of a function over a small format, computed once and rounded as often as one likes.
+//! [`ExactTable`]: all results of a function over a small format, computed once and rounded as
+//! often as one likes.
 
 use alloc::boxed::Box;
 

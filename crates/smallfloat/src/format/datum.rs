@@ -71,7 +71,7 @@ impl Datum {
         Self::Finite { negative, significand: significand >> zeros, exponent: exponent + signed(zeros) }
     }
 
-    /// The same magnitude with the other sign.
+    /// Returns the value with the other sign.
     #[must_use]
     pub const fn negated(self) -> Self {
         match self {

@@ -272,7 +272,7 @@ impl Format {
         ))
     }
 
-    /// The same format with another bias.
+    /// Returns the format with another bias.
     ///
     /// # Errors
     /// A bias outside 0..=63 for Tesla's formats; any bias for a format whose standard fixes it.
@@ -289,7 +289,7 @@ impl Format {
         Ok(Self { bias, ..self })
     }
 
-    /// The same Tesla or minifloat format with another reading of its subnormal codes.
+    /// Returns the Tesla or minifloat format with another reading of its subnormal codes.
     ///
     /// # Errors
     /// A format whose standard fixes the reading.

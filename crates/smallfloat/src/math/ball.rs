@@ -1,4 +1,5 @@
-//! [`Ball`]: a real number known to within a radius, the arithmetic of functions without exact results.
+//! [`Ball`]: a real number known to within a radius, the arithmetic of functions without exact
+//! results.
 //!
 //! Each operation returns a ball that contains every result of numbers in its operands' balls. So
 //! what a formula yields contains the function's value whatever was cut off on the way, and
@@ -64,7 +65,7 @@ impl Ball {
         self.exponent + length_of(&self.middle)
     }
 
-    /// The same ball with another precision.
+    /// Returns the ball with another precision.
     pub(super) fn rounded(self, precision: u32) -> Self {
         Self::new(self.middle, self.radius, self.exponent, precision)
     }

@@ -47,7 +47,7 @@ enum Parity {
     None,
 }
 
-/// Is f(−x) = f(x), or −f(x)?
+/// Whether f(−x) is f(x) or −f(x).
 const fn parity(which: Elementary) -> Parity {
     use Elementary as E;
     match which {

@@ -48,7 +48,7 @@ impl Real {
         Self { negative, ..self }
     }
 
-    /// The same number with an odd significand, if it is exact and not 0.
+    /// Returns the number with an odd significand, if it is exact and not 0.
     pub(super) fn reduced(self) -> Self {
         match self.significand.trailing_zeros() {
             Some(zeros) if !self.sticky && zeros > 0 => Self {
@@ -65,7 +65,7 @@ impl Real {
         !self.sticky && self.significand.is_power_of_two()
     }
 
-    /// Is |x| = significand · 2^exponent, exactly?
+    /// Returns whether |x| is significand · 2^exponent exactly.
     pub(super) fn magnitude_is(&self, significand: u64, exponent: i64) -> bool {
         !self.sticky && self.compare_magnitude(&Self::small(significand, exponent)) == Ordering::Equal
     }

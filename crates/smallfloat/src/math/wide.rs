@@ -92,7 +92,7 @@ impl Wide {
         }
     }
 
-    /// The same magnitude with a sign of the caller's.
+    /// Returns the magnitude with a sign of the caller's.
     pub(crate) fn with_sign(self, negative: bool) -> Self {
         match self {
             Self::Nan { .. } => Self::Nan { negative },

@@ -1,4 +1,5 @@
-//! [`Elementary`]: the functions of one operand that are computed by series, each with its special cases.
+//! [`Elementary`]: the functions of one operand that are computed by series, each with its special
+//! cases.
 //!
 //! Sources: P3109 draft, sections "Exponential and logarithm", "Trigonometric", "Hyperbolic"; IEEE
 //! 754-2019, section 9.2. Where these differ — zeros have signs in ieee semantics only — the tables

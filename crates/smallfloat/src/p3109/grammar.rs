@@ -137,7 +137,7 @@ fn stray_pair(function: Function, is_complete: bool) -> &'static str {
     }
 }
 
-/// Is one of the words a rounding or saturation mode?
+/// Returns whether one of the words is a rounding or saturation mode.
 fn is_projection(inside: &str) -> Result<bool, Error> {
     for word in split(inside) {
         if words::rounding(word)?.is_some() || word.parse::<Saturation>().is_ok() {

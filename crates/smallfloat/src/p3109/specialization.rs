@@ -1,4 +1,5 @@
-//! [`Specialization`]: a function of the P3109 draft with its formats and projections, and how it is called.
+//! [`Specialization`]: a function of the P3109 draft with its formats and projections, and how it
+//! is called.
 //!
 //! `Add<binary8p3se, e5m2, binary32, (NearestTiesToEven, SatFinite)>`: any format may stand
 //! anywhere. The grammar is in `grammar.rs`, the names are in `function.rs`.
@@ -31,9 +32,9 @@ pub enum Answer {
     Class(&'static str),
     /// What a query found.
     Property(Property),
-    /// A code an element, with flags.
+    /// One code per element, with flags.
     Sequence(block::Sequence),
-    /// A scale and a code an element, with flags.
+    /// A scale and one code per element, with flags.
     Block(block::BlockResult),
 }
 
@@ -231,8 +232,8 @@ impl Specialization {
         &self.parameters
     }
 
-    /// The same with other projections, in the order of the spelling: unlike a text, they also say
-    /// what becomes of data that a format does not have.
+    /// Returns the specialization with other projections, in the order of the spelling: unlike a
+    /// text, they also say what becomes of data that a format does not have.
     ///
     /// # Errors
     /// Another number of projections than the function has.
@@ -245,8 +246,8 @@ impl Specialization {
         Ok(Self { projections: projections.to_vec(), ..self.clone() })
     }
 
-    /// The same of other formats, in the order of the spelling; projections, semantics, scale and
-    /// clamping stay.
+    /// Returns the specialization of other formats, in the order of the spelling; projections,
+    /// semantics, scale and clamping stay.
     ///
     /// # Errors
     /// Another number of formats than the function has, and combinations that the draft does not
@@ -260,7 +261,7 @@ impl Specialization {
         Self::build(Parts { function, length, formats: formats.to_vec(), projections, arithmetic })
     }
 
-    /// The same with other random bits for a stochastic rounding.
+    /// Returns the specialization with other random bits for a stochastic rounding.
     #[must_use]
     pub fn with_random_bits(mut self, bits: RandomBits) -> Self {
         self.set_random_bits(bits);

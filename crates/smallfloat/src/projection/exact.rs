@@ -65,7 +65,7 @@ impl Exact {
         }
     }
 
-    /// The same without its sign.
+    /// Returns the value without its sign.
     #[must_use]
     pub const fn magnitude(self) -> Self {
         match self {

@@ -78,7 +78,7 @@ impl Flags {
         Self(self.0 & !other.0)
     }
 
-    /// Are all flags of `other` set?
+    /// Returns whether all flags of `other` are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -147,7 +147,7 @@ pub struct Rounded<T> {
 }
 
 impl<T> Rounded<T> {
-    /// The same flags with another form of the value.
+    /// Returns the flags with another form of the value.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Rounded<U> {
         Rounded { value: f(self.value), flags: self.flags }
     }

@@ -133,13 +133,13 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// The same with another rounding mode.
+    /// Returns the projection with another rounding mode.
     #[must_use]
     pub const fn with_rounding(self, rounding: Rounding) -> Self {
         Self { rounding, ..self }
     }
 
-    /// The same with another saturation mode.
+    /// Returns the projection with another saturation mode.
     #[must_use]
     pub const fn with_saturation(self, saturation: Saturation) -> Self {
         Self { saturation, ..self }
@@ -147,7 +147,7 @@ impl Projection {
 }
 
 impl Projection {
-    /// The same with another rule for −0.
+    /// Returns the projection with another rule for −0.
     #[must_use]
     pub const fn with_negative_zero(self, negative_zero: NegativeZero) -> Self {
         Self { unrepresentable: Unrepresentable { negative_zero, ..self.unrepresentable }, ..self }
@@ -192,7 +192,8 @@ pub const fn project(x: Exact, format: &Format, projection: &Projection) -> Roun
     }
 }
 
-/// Is a magnitude that lost its sign, and so is inexact, below the smallest normal value?
+/// Returns whether a magnitude that lost its sign, and so is inexact, is below the smallest normal
+/// value.
 const fn is_below_normal(x: Exact, format: &Format) -> bool {
     match x {
         Exact::Finite { significand, exponent, sticky, .. } => {

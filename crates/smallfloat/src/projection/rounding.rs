@@ -119,7 +119,7 @@ impl Rounding {
         Self::ToOdd,
     ];
 
-    /// Is this one of the three stochastic modes?
+    /// Returns whether this is one of the three stochastic modes.
     pub const fn is_stochastic(self) -> bool {
         self.random_bits().is_some()
     }
@@ -132,7 +132,7 @@ impl Rounding {
         }
     }
 
-    /// The same mode with other random bits; a deterministic mode stays as it is.
+    /// Returns the mode with other random bits; a deterministic mode stays as it is.
     #[must_use]
     pub const fn with_random_bits(self, bits: RandomBits) -> Self {
         match self {
@@ -176,7 +176,7 @@ impl Rounding {
         }
     }
 
-    /// Does a value at this position move away from zero?
+    /// Returns whether a value at this position moves away from zero.
     pub(crate) const fn moves_away(self, at: &Position, negative: bool) -> bool {
         if at.is_exact() {
             return false;

@@ -227,7 +227,7 @@ pub(super) const fn max_10_exponent(format: &Format) -> i32 {
     power
 }
 
-/// Is the sign of every datum, NaN included, the code's highest bit?
+/// Whether the sign of every datum, NaN included, is the code's highest bit.
 const fn sign_is_a_bit(format: &Format) -> bool {
     format.is_signed()
         && matches!(format.specials(), Specials::Finite | Specials::Ieee | Specials::NanAllOnes)

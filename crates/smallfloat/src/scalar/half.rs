@@ -9,14 +9,14 @@ use crate::scalar::{
 macro_rules! same {
     ($($ours:ident $theirs:ident;)*) => {
         $(
-            /// The same bits.
+            /// Returns the value of the same bits.
             impl From<$theirs> for $ours {
                 fn from(x: $theirs) -> Self {
                     Self::from_bits(x.to_bits())
                 }
             }
 
-            /// The same bits.
+            /// Returns the value of the same bits.
             impl From<$ours> for $theirs {
                 fn from(x: $ours) -> Self {
                     Self::from_bits(x.to_bits())

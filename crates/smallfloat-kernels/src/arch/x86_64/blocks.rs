@@ -56,8 +56,8 @@ pub(super) fn nothing(length: usize) -> &'static [()] {
 /// Takes all steps of slices of one length. Defaults fill the last one; returns how many.
 ///
 /// # Safety
-/// The machine must have the level's instructions; with `stream`, `to` must be aligned to the level's
-/// vectors.
+/// The machine must have the level's instructions; with `stream`, `to` must be aligned to the
+/// level's vectors.
 #[inline(always)]
 pub(super) unsafe fn for_steps<D: Detail, K: Step<D, N>, const N: usize>(
     kernel: &K,
@@ -75,7 +75,8 @@ pub(super) unsafe fn for_steps<D: Detail, K: Step<D, N>, const N: usize>(
     last[..rest.len()].copy_from_slice(rest);
     last_with[..rest.len()].copy_from_slice(with_rest);
     let has_rest = usize::from(!rest.is_empty());
-    // The step has one call, in a loop for whole steps and for the last one: so it is always inlined.
+    // The step has one call, in a loop for whole steps and for the last one: so it is always
+    // inlined.
     for is_last in [false, true] {
         let (steps, with_steps, to_steps, stream) = if is_last {
             (
@@ -91,8 +92,8 @@ pub(super) unsafe fn for_steps<D: Detail, K: Step<D, N>, const N: usize>(
         for (i, (from, to)) in steps.iter().zip(to_steps).enumerate() {
             // Going through nothing would cost instructions.
             let with = if size_of::<K::With>() == 0 { &nothing } else { &with_steps[i] };
-            // SAFETY: the caller's promise; steps keep the alignment of the slice, and ordinary stores
-            // need none.
+            // SAFETY: the caller's promise; steps keep the alignment of the slice, and ordinary
+            // stores need none.
             unsafe {
                 let vectors = kernel.step(from, with, sums);
                 if stream && K::PREFETCH {
@@ -123,8 +124,8 @@ pub(super) trait NearestEncoder {
     type To;
     /// Bytes of a vector.
     const ALIGNMENT: usize;
-    /// Elements between two looks at the flags: counters hold it, and flags that are settled need no
-    /// more work.
+    /// Elements between two looks at the flags: counters hold it, and flags that are settled need
+    /// no more work.
     const BLOCK: usize;
     /// Elements before the first look.
     const FIRST_BLOCK: usize;

@@ -18,8 +18,8 @@ pub(super) fn fill<const GROUP: usize>(
     }
 }
 
-/// Lanes of 64 bits with a word in their lower halves: that is what a multiplication reads, so upper
-/// halves may hold anything.
+/// Lanes of 64 bits with a word in their lower halves: that is what a multiplication reads, so
+/// upper halves may hold anything.
 pub(super) trait Lanes64: Copy {
     /// A number in every lane.
     ///

@@ -1,4 +1,5 @@
-//! [`Candidate`]: the values of a format at one bias, and how far a magnitude is from them, in `f64` without error.
+//! [`Candidate`]: the values of a format at one bias, and how far a magnitude is from them, in
+//! `f64` without error.
 
 use smallfloat::{Datum, Format};
 

@@ -86,7 +86,8 @@ pub(super) fn of_all(candidates: &[Format], classes: &[Class]) -> Vec<(i32, f64)
     candidates.iter().map(|format| (format.bias(), error(format))).collect()
 }
 
-/// Are values of this exponent normal and safe from saturation? The highest binade may saturate.
+/// Returns whether values of this exponent are normal and safe from saturation. The highest binade
+/// may saturate.
 fn is_normal(format: &Format, exponent: i32) -> bool {
     let (lowest, highest) = format.exponent_range();
     (lowest..highest).contains(&exponent)
@@ -131,7 +132,7 @@ fn narrow(class: &Class, distance: i128) -> Option<i128> {
     square.checked_add(cross)?.checked_add(i128::try_from(squares).ok()?)
 }
 
-/// The same in integers of any size.
+/// The error in integers of any size.
 fn wide(class: &Class, distance: &BigInt) -> BigInt {
     distance * distance * class.weight + ((distance * class.sum) << 1) + long(class.sum_of_squares)
 }

@@ -1,4 +1,5 @@
-//! [`Magnitudes`]: what the choice of a bias needs to know of a tensor, from one pass over its elements.
+//! [`Magnitudes`]: what the choice of a bias needs to know of a tensor, from one pass over its
+//! elements.
 
 use num_bigint::BigUint;
 use smallfloat::{Datum, Format, FormatSpec};
@@ -155,7 +156,7 @@ impl Magnitudes {
         self.classes.iter().map(|class| crate::scale::bias::least_error::term(class, format)).sum()
     }
 
-    /// The same for every legal bias of a format, ascending.
+    /// Returns the squared error at every legal bias of a format, ascending.
     pub(crate) fn squared_errors(&self, spec: &FormatSpec) -> Vec<(i32, f64)> {
         crate::scale::bias::least_error::of_all(&crate::scale::bias::policy::candidates(spec), &self.classes)
     }

@@ -1,4 +1,5 @@
-//! [`BiasPolicy`]: which bias a tensor gets. A bias is a power-of-two scale, so this is the choice of a scale.
+//! [`BiasPolicy`]: which bias a tensor gets. A bias is a power-of-two scale, so this is the choice
+//! of a scale.
 //!
 //! One type for files, where a tensor is seen once and whole, and for training, where tensors of
 //! one kind come by step after step and a [`BiasController`] learns from each. What a policy learns

@@ -1,5 +1,6 @@
-//! [`choose`]: the bias of a few elements by comparing what they lose at one bias and not at another, which is nothing for
-//! those in the normal range of both: of sorted magnitudes only the ends count.
+//! [`choose`]: the bias of a few elements by comparing what they lose at one bias and not at
+//! another, which is nothing for those in the normal range of both: of sorted magnitudes only the
+//! ends count.
 
 use crate::scale::bias::candidate::{Candidate, Excess};
 use crate::scale::bias::small_group::{NEAR, certain};
