@@ -4,13 +4,14 @@ use std::error::Error as _;
 use std::io;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use smallfloat::formats::E8M0FNU;
-use smallfloat::{Family, Format, NegativeRule, Preset, Rounding, Saturation};
+use smallfloat::{Family, Format, Preset, Rounding, Saturation};
 use smallfloat_tensor::{
     self as tensor, BiasPolicy, Dtype, Negative, Nonfinite, Options, Packing, Plan, ScaleRule, ScaleSpec,
     Scheme, Sharding, Share, Sink, SinkOptions, Source, TensorSpec,
@@ -46,10 +47,20 @@ fn json(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(value_error)
 }
 
+/// The value that a keyword names, or its default.
+fn word<T: FromStr<Err = smallfloat_tensor::Error>>(
+    keyword: &str,
+    text: Option<&str>,
+    default: T,
+) -> PyResult<T> {
+    let parsed = text.map_or(Ok(default), str::parse);
+    parsed.map_err(|e| PyValueError::new_err(format!("{keyword}: {e}")))
+}
+
 /// What decides the bytes of a quantized file, as keyword arguments of Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Recipe<'py> {
+pub(crate) struct QuantizeKeywords<'py> {
     fmt: Bound<'py, PyAny>,
     bias: Option<String>,
     granularity: Option<String>,
@@ -81,7 +92,7 @@ fn customary(format: &Format) -> ScaleRule {
     }
 }
 
-impl Recipe<'_> {
+impl QuantizeKeywords<'_> {
     fn options(&self) -> PyResult<Options> {
         let name: Option<String> = self.fmt.extract().ok();
         let scheme = name.as_deref().and_then(|name| name.parse::<Scheme>().ok());
@@ -142,26 +153,8 @@ impl Recipe<'_> {
         options.saturation = self.saturation.as_deref().map(saturation).transpose()?;
         let preset = |text| policy::named("preset", text, Preset::ALL.into_iter(), |p| p.name());
         options.preset = self.preset.as_deref().map(preset).transpose()?;
-        options.nonfinite = match self.nonfinite.as_deref() {
-            None | Some("refuse") => Nonfinite::Refuse,
-            Some("preset") => Nonfinite::Preset,
-            Some(other) => {
-                let what =
-                    format!("nonfinite='{other}' is not known: write 'refuse' (the default) or 'preset'");
-                return Err(PyValueError::new_err(what));
-            }
-        };
-        options.negative = match self.negative.as_deref() {
-            None | Some("refuse") => Negative::Refuse,
-            Some("nan") => Negative::Apply(NegativeRule::Nan),
-            Some("zero") => Negative::Apply(NegativeRule::Zero),
-            Some("magnitude") => Negative::Apply(NegativeRule::Magnitude),
-            Some(other) => {
-                return Err(PyValueError::new_err(format!(
-                    "negative='{other}' is not known: write 'refuse' (the default), 'nan', 'zero' or 'magnitude'"
-                )));
-            }
-        };
+        options.nonfinite = word("nonfinite", self.nonfinite.as_deref(), Nonfinite::Refuse)?;
+        options.negative = word("negative", self.negative.as_deref(), Negative::Refuse)?;
         Ok(())
     }
 
@@ -200,7 +193,7 @@ pub(crate) fn quantize_path(
     py: Python<'_>,
     input: PathBuf,
     output: PathBuf,
-    recipe: Recipe<'_>,
+    recipe: QuantizeKeywords<'_>,
     threads: Option<usize>,
 ) -> PyResult<String> {
     let options = recipe.options()?;
@@ -250,7 +243,7 @@ pub(crate) fn plan_path(
     py: Python<'_>,
     input: PathBuf,
     output: PathBuf,
-    recipe: Recipe<'_>,
+    recipe: QuantizeKeywords<'_>,
     shards: Option<NonZeroU64>,
     shard_bytes: Option<NonZeroU64>,
 ) -> PyResult<String> {

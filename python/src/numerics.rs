@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 use smallfloat::FormatSpec;
 use smallfloat::p3109::Specialization;
 use smallfloat_conformance::implementation::{Implementation, ImplementationSpec, NAMED};
-use smallfloat_conformance::kappa::{Defined, Gauge, Kappa, Options, sweep};
+use smallfloat_conformance::kappa::{Defined, Gauge, GaugeOptions, Kappa, sweep};
 use smallfloat_kernels::Element;
 use smallfloat_tensor::BiasPolicy;
 
@@ -116,7 +116,7 @@ pub(crate) fn kappa<'py>(
         (Some(recipe), None, None) => {
             let recipe: ImplementationSpec = recipe.parse().map_err(value_error)?;
             let variant = Implementation::new(&recipe, &operation).map_err(value_error)?;
-            let all = || sweep(&operation, |codes| variant.call(codes), Options::default(), &|_| ());
+            let all = || sweep(&operation, |codes| variant.call(codes), GaugeOptions::default(), &|_| ());
             detached(py, None, usize::MAX, all)?.map_err(value_error)?
         }
         (None, Some(operands), Some(given)) => compared(&operation, &operands, &given)?,
@@ -142,7 +142,7 @@ pub(crate) fn kappa<'py>(
 }
 
 fn compared(operation: &Specialization, operands: &[Vec<u64>], given: &[u64]) -> PyResult<Gauge> {
-    let mut gauge = Gauge::for_operation(operation, Options::default()).map_err(value_error)?;
+    let mut gauge = Gauge::for_operation(operation, GaugeOptions::default()).map_err(value_error)?;
     let defined = Defined::one_by_one(operation);
     if operands.iter().any(|codes| codes.len() != given.len()) {
         return Err(PyValueError::new_err(

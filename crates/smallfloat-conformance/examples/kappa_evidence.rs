@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use smallfloat::p3109::Specialization;
 use smallfloat_conformance::implementation::{Implementation, ImplementationSpec};
-use smallfloat_conformance::kappa::{Gauge, Options, sweep};
+use smallfloat_conformance::kappa::{Gauge, GaugeOptions, sweep};
 
 const RESULTS: [&str; 4] = ["Binary8p3se", "Binary8p4se", "e4m3fn", "cfloat8_1_4_3:bias=7"];
 const VARIANTS: [&str; 12] = [
@@ -41,7 +41,7 @@ fn measure(operand: &str, result: &str, variant: &str) -> Result<Gauge, Box<dyn 
         format!("Exp<{operand}, {result}, (NearestTiesToEven, SatFinite)>").parse()?;
     let recipe: ImplementationSpec = variant.parse()?;
     let variant = Implementation::new(&recipe, &operation)?;
-    Ok(sweep(&operation, |codes| variant.call(codes), Options::default(), &|_| ())?)
+    Ok(sweep(&operation, |codes| variant.call(codes), GaugeOptions::default(), &|_| ())?)
 }
 
 fn table(operand: &str, variants: &[&str]) -> Result<(), Box<dyn std::error::Error>> {

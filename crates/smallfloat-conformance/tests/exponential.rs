@@ -4,13 +4,13 @@
 
 use smallfloat::p3109::Specialization;
 use smallfloat_conformance::implementation::{Implementation, ImplementationSpec};
-use smallfloat_conformance::kappa::{Gauge, Kappa, Options, sweep};
+use smallfloat_conformance::kappa::{Gauge, GaugeOptions, Kappa, sweep};
 
 fn measure(text: &str, recipe: &str) -> Gauge {
     let operation: Specialization = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
     let parsed: ImplementationSpec = recipe.parse().unwrap_or_else(|error| panic!("{recipe}: {error}"));
     let variant = Implementation::new(&parsed, &operation).unwrap_or_else(|error| panic!("{text}: {error}"));
-    let gauge = sweep(&operation, |x| variant.call(x), Options::default(), &|_| ());
+    let gauge = sweep(&operation, |x| variant.call(x), GaugeOptions::default(), &|_| ());
     let gauge = gauge.unwrap_or_else(|error| panic!("{text}: {error}"));
     println!("{text}, {recipe}: κ = {}, {} differ", gauge.total().kappa(), gauge.total().differing());
     gauge

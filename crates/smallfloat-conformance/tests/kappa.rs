@@ -4,7 +4,7 @@ use smallfloat::Format;
 use smallfloat::p3109::{Answer, Specialization};
 use smallfloat_conformance::Error;
 use smallfloat_conformance::implementation::{Implementation, ImplementationSpec};
-use smallfloat_conformance::kappa::{Cover, Defined, Gauge, Interval, Kappa, Options, Vectors, sweep};
+use smallfloat_conformance::kappa::{Cover, Defined, Gauge, GaugeOptions, Interval, Kappa, Vectors, sweep};
 
 fn operation(text: &str) -> Specialization {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -14,7 +14,7 @@ fn measure(text: &str, recipe: &str) -> Gauge {
     let operation = operation(text);
     let recipe: ImplementationSpec = recipe.parse().unwrap_or_else(|error| panic!("{recipe}: {error}"));
     let variant = Implementation::new(&recipe, &operation).unwrap_or_else(|error| panic!("{text}: {error}"));
-    sweep(&operation, |x| variant.call(x), Options::default(), &|_| ())
+    sweep(&operation, |x| variant.call(x), GaugeOptions::default(), &|_| ())
         .unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
@@ -27,7 +27,7 @@ fn by_hand_on_eight_codes() {
         code => code ^ 4,
     };
     let kappa = |given: &(dyn Fn(u64) -> u64 + Sync)| {
-        let gauge = sweep(&negate, |x| given(x[0]), Options::default(), &|_| ()).expect("8 operands");
+        let gauge = sweep(&negate, |x| given(x[0]), GaugeOptions::default(), &|_| ()).expect("8 operands");
         let total = gauge.total();
         (total.kappa(), total.differing(), total.worst().map(|case| case.operands[0]))
     };
@@ -53,7 +53,7 @@ fn infinities_must_match() {
             other => panic!("{other:?}"),
         },
     };
-    let gauge = sweep(&operation, clamped, Options::default(), &|_| ()).expect("16 operands");
+    let gauge = sweep(&operation, clamped, GaugeOptions::default(), &|_| ()).expect("16 operands");
     let total = gauge.total();
     assert_eq!((total.kappa(), total.infinity_mismatches(), total.largest_steps()), (Kappa::Infinite, 2, 0));
     let worst = total.worst().expect("a difference");
@@ -157,7 +157,7 @@ fn runs_have_the_results_of_single_calls() {
 #[test]
 fn vectors_line_by_line() -> Result<(), Error> {
     let operation = operation("Add<Binary4p2sf, Binary4p2sf, Binary4p2sf>");
-    let read = |text: &str| Vectors::read(&operation, Options::default(), text.as_bytes());
+    let read = |text: &str| Vectors::read(&operation, GaugeOptions::default(), text.as_bytes());
     // 1 + 1 = 2 (codes 4, 4 → 6); 3 + 3 saturates at the largest, 3, or is NaN: the default is
     // SatNone.
     let vectors = read("# one\n4 4 6\n\n0x4 0X4 7 # one step off\n7 7 8\n")?;
@@ -180,14 +180,15 @@ fn vectors_line_by_line() -> Result<(), Error> {
 
 #[test]
 fn what_can_not_be_measured() {
-    let refuse =
-        |text: &str| sweep(&operation(text), |_| 0, Options::default(), &|_| ()).expect_err(text).to_string();
+    let refuse = |text: &str| {
+        sweep(&operation(text), |_| 0, GaugeOptions::default(), &|_| ()).expect_err(text).to_string()
+    };
     assert!(refuse("CompareLess<e5m2, e5m2>").contains("the result is one number"));
     assert!(refuse("Convert<binary32, e5m2, (StochasticA<8>)>").contains("not stochastic"));
     assert!(refuse("Add<binary32, e5m2, e5m2>").contains("2^40"));
     let e5m2: Format = "e5m2".parse().expect("a format");
     let cover = Cover::new(1, vec![Interval::parse("0..1", &e5m2).expect("an interval")]).expect("disjoint");
-    let options = Options { cover, runs: 0 };
+    let options = GaugeOptions { cover, runs: 0 };
     let error = Gauge::for_operation(&operation("Sqrt<e5m2, e5m2>"), options).expect_err("one operand");
     assert!(error.to_string().contains("operand 2: Sqrt has operands 1..=1"));
     let sqrt = operation("Sqrt<e5m2, e5m2>");
@@ -208,7 +209,7 @@ fn one_thread_or_many() {
     let operation = operation("Sqrt<bfloat16, Binary8p3se, (NearestTiesToEven, SatNone)>");
     let variant = Implementation::new(&"table,entries=2,in=bfloat16".parse().expect("a recipe"), &operation)
         .expect("it fits");
-    let options = || Options { cover: Cover::per_binade(0, &operation.operands()[0]), runs: 100 };
+    let options = || GaugeOptions { cover: Cover::per_binade(0, &operation.operands()[0]), runs: 100 };
     let run = || sweep(&operation, |x| variant.call(x), options(), &|_| ()).expect("a sweep");
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread").install(run);
     let many = rayon::ThreadPoolBuilder::new().num_threads(7).build().expect("threads").install(run);
@@ -224,7 +225,7 @@ fn one_thread_or_many() {
 #[test]
 fn neighbours_and_scaled_operations_are_swept() {
     let next = operation("NextGreaterThan<Binary3p2sf>");
-    let gauge = sweep(&next, |x| x[0], Options::default(), &|_| ()).expect("8 operands");
+    let gauge = sweep(&next, |x| x[0], GaugeOptions::default(), &|_| ()).expect("8 operands");
     let total = gauge.total();
     assert_eq!((total.compared(), total.nan_mismatches(), total.largest_steps()), (8, 1, 1));
     let pair = "(Binary3p1uf, Binary3p2sf)";
@@ -234,6 +235,6 @@ fn neighbours_and_scaled_operations_are_swept() {
         Ok(Answer::Code(result)) => result.value,
         other => panic!("{other:?}"),
     };
-    let gauge = sweep(&fma, exact, Options::default(), &|_| ()).expect("2^18 operands");
+    let gauge = sweep(&fma, exact, GaugeOptions::default(), &|_| ()).expect("2^18 operands");
     assert_eq!((gauge.total().compared(), gauge.total().kappa()), (1 << 18, Kappa::Steps(0)));
 }

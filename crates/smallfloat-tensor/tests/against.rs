@@ -121,7 +121,7 @@ fn ways() -> Vec<(&'static str, Options, QuantizedAs)> {
         let mut declared = none();
         if name == "e8m0fnu" || name == "uhp" {
             way.negative = Negative::Apply(NegativeRule::Magnitude);
-            declared.negative = Some(NegativeRule::Magnitude);
+            declared.negative = Negative::Apply(NegativeRule::Magnitude);
         }
         ways.push((name, way, declared));
     }

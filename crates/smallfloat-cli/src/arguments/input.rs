@@ -24,7 +24,7 @@ impl fmt::Display for Place {
 }
 
 /// One datum: its 0-based index, its place and its text.
-pub(crate) struct Datum<'a> {
+pub(crate) struct InputLine<'a> {
     pub(crate) index: u64,
     pub(crate) place: Place,
     pub(crate) text: &'a str,
@@ -36,19 +36,19 @@ pub(crate) struct Datum<'a> {
 pub(crate) fn for_each<W: Write>(
     values: &[String],
     out: &mut W,
-    mut each: impl FnMut(Datum<'_>, &mut W) -> Result<()>,
+    mut each: impl FnMut(InputLine<'_>, &mut W) -> Result<()>,
 ) -> Result<()> {
     let from_stdin = values.is_empty() || values == ["-"];
     if !from_stdin {
         for (index, text) in (0..).zip(values) {
-            each(Datum { index, place: Place::Argument(index + 1), text: text.trim() }, out)?;
+            each(InputLine { index, place: Place::Argument(index + 1), text: text.trim() }, out)?;
         }
         return Ok(());
     }
     let mut lines = Lines::new(io::stdin().lock());
     let mut index = 0;
     while let Some((line, text)) = lines.next(out)? {
-        each(Datum { index, place: Place::Line(line), text }, out)?;
+        each(InputLine { index, place: Place::Line(line), text }, out)?;
         index += 1;
     }
     Ok(())

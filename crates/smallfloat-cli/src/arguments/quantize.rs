@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use smallfloat::{FormatSpec, NegativeRule, RandomBits, Rounding};
+use smallfloat::{FormatSpec, RandomBits, Rounding};
 use smallfloat_tensor::{BiasPolicy, Calibration, Granularity, Layout, Negative, Nonfinite, Options, View};
 
 use crate::arguments::rounding::ProjectionArgs;
@@ -89,8 +89,7 @@ impl RecipeArgs {
         if self.nonfinite.is_some() {
             options.nonfinite = Nonfinite::Preset;
         }
-        options.negative =
-            self.negative.as_deref().map_or(Negative::Refuse, |rule| Negative::Apply(negative(rule)));
+        options.negative = self.negative.as_deref().map_or(Negative::Refuse, negative);
         Ok(options)
     }
 
@@ -103,12 +102,9 @@ impl RecipeArgs {
 /// What becomes of negative values, by the words of --negative.
 pub(crate) const NEGATIVE: [&str; 3] = ["nan", "zero", "magnitude"];
 
-pub(crate) fn negative(word: &str) -> NegativeRule {
-    match word {
-        "nan" => NegativeRule::Nan,
-        "zero" => NegativeRule::Zero,
-        _ => NegativeRule::Magnitude,
-    }
+/// The rule of one of these words.
+pub(crate) fn negative(word: &str) -> Negative {
+    word.parse().expect("the parser of arguments lets no other word pass")
 }
 
 /// Takes this many threads from now on.

@@ -47,7 +47,7 @@ struct Row<'a> {
     format: Format,
 }
 
-pub(crate) struct Picture<'a> {
+pub(crate) struct CheckpointPicture<'a> {
     title: String,
     subtitle: String,
     rows: Vec<Row<'a>>,
@@ -55,7 +55,7 @@ pub(crate) struct Picture<'a> {
     exponents: (i32, i32),
 }
 
-impl<'a> Picture<'a> {
+impl<'a> CheckpointPicture<'a> {
     pub(crate) fn new(title: String, report: &'a Report, spec: &FormatSpec) -> Result<Self> {
         let mut rows = Vec::new();
         for (i, tensor) in report.tensors.iter().enumerate().filter(|(_, tensor)| tensor.format.is_some()) {

@@ -20,7 +20,7 @@ const GAP: i32 = 36;
 /// More steps than this are drawn on a logarithmic axis.
 const MAX_LINEAR: u64 = 24;
 
-pub(crate) struct Picture<'a> {
+pub(crate) struct KappaPicture<'a> {
     title: String,
     subtitle: String,
     profile: &'a Profile,
@@ -36,7 +36,7 @@ struct Panel {
     right: i32,
 }
 
-impl<'a> Picture<'a> {
+impl<'a> KappaPicture<'a> {
     pub(crate) fn new(title: String, subtitle: String, profile: &'a Profile) -> Self {
         let steps = profile.worst().iter().filter_map(|kappa| kappa.steps());
         Self { title, subtitle, profile, most: steps.max().unwrap_or(0).max(1) }

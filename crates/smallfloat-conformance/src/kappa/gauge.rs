@@ -12,7 +12,7 @@ use crate::kappa::profile::Profile;
 
 /// What to find out beside κ over all operands.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Options {
+pub struct GaugeOptions {
     /// Sets of operands that get a κ of their own.
     pub cover: Cover,
     /// How many runs of the cover's operand get a κ, for a picture; 0 for none.
@@ -37,8 +37,8 @@ impl Gauge {
     ///
     /// # Errors
     /// A cover of an operand that there is not.
-    pub fn new(operands: &[Format], results: &[Format], options: Options) -> Result<Self, Error> {
-        let Options { cover, runs } = options;
+    pub fn new(operands: &[Format], results: &[Format], options: GaugeOptions) -> Result<Self, Error> {
+        let GaugeOptions { cover, runs } = options;
         let Some(covered) = operands.get(cover.operand()) else {
             let (given, count) = (cover.operand() + 1, operands.len());
             return Err(Error::NoSuchOperand { name: "the operation".into(), given, count });
@@ -61,7 +61,7 @@ impl Gauge {
     ///
     /// # Errors
     /// An operation whose result is no number or more than one, and a stochastic rounding mode.
-    pub fn for_operation(operation: &Specialization, options: Options) -> Result<Self, Error> {
+    pub fn for_operation(operation: &Specialization, options: GaugeOptions) -> Result<Self, Error> {
         let gives_number = matches!(
             operation.function(),
             Function::Numeric(_) | Function::Scaled(_) | Function::NextGreaterThan | Function::NextLessThan
@@ -175,7 +175,7 @@ mod tests {
     /// several results).
     #[test]
     fn a_block_has_the_worst_kappa_of_its_results() -> Result<(), Error> {
-        let mut gauge = Gauge::new(&[E4M3FN], &[E8M0FNU, E2M1FN, E2M1FN], Options::default())?;
+        let mut gauge = Gauge::new(&[E4M3FN], &[E8M0FNU, E2M1FN, E2M1FN], GaugeOptions::default())?;
         assert_eq!(gauge.add(&[0x38], &[0x7f, 1, 0x9], &[0x7e, 1, 0x2])?, Kappa::Steps(3));
         assert_eq!(gauge.add(&[0x39], &[0x7f, 1, 8], &[0x7f, 1, 0])?, Kappa::Steps(0));
         assert_eq!(gauge.total().kappa(), Kappa::Steps(3));
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn parts_add_up() -> Result<(), Error> {
         let cover = Cover::new(0, vec![super::super::Interval::parse("0..1", &E4M3FN)?])?;
-        let mut gauge = Gauge::new(&[E4M3FN], &[E4M3FN], Options { cover, runs: 4 })?;
+        let mut gauge = Gauge::new(&[E4M3FN], &[E4M3FN], GaugeOptions { cover, runs: 4 })?;
         for code in 0..=255 {
             gauge.add(
                 &[code],

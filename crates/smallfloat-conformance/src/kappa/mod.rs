@@ -18,7 +18,7 @@
 //!
 //! ```
 //! use smallfloat::{convert, formats::BFLOAT16, p3109::Specialization};
-//! use smallfloat_conformance::kappa::{Kappa, Options, sweep};
+//! use smallfloat_conformance::kappa::{Kappa, GaugeOptions, sweep};
 //!
 //! // A unit that takes the square root in bfloat16 and rounds that: all 2^16 operands.
 //! let sqrt: Specialization = "Sqrt<bfloat16, e4m3fn, (NearestTiesToEven, SatFinite)>".parse()?;
@@ -28,7 +28,7 @@
 //!     let rounded = BFLOAT16.encode_f32(root, &BFLOAT16.default_projection()).value;
 //!     convert(rounded, &BFLOAT16, &to, &how).value
 //! };
-//! let gauge = sweep(&sqrt, given, Options::default(), &|_| ())?;
+//! let gauge = sweep(&sqrt, given, GaugeOptions::default(), &|_| ())?;
 //! assert_eq!(gauge.total().kappa(), Kappa::Steps(1));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -46,7 +46,7 @@ use std::fmt;
 
 pub use cover::{Cover, Interval};
 pub use defined::Defined;
-pub use gauge::{Gauge, Options};
+pub use gauge::{Gauge, GaugeOptions};
 pub use line::{LinePlace, ValueLine};
 pub use measurement::{Case, HistogramBar, Measurement};
 pub use profile::Profile;

@@ -5,7 +5,7 @@ use smallfloat::p3109::Specialization;
 
 use crate::error::Error;
 use crate::kappa::defined::Defined;
-use crate::kappa::gauge::{Gauge, Options};
+use crate::kappa::gauge::{Gauge, GaugeOptions};
 
 /// The most bits of operands that [`sweep`] tries all of.
 pub const MAX_OPERAND_BITS: u32 = 32;
@@ -30,7 +30,7 @@ pub fn operand_bits(operation: &Specialization) -> u32 {
 pub fn sweep(
     operation: &Specialization,
     given: impl Fn(&[u64]) -> u64 + Sync,
-    options: Options,
+    options: GaugeOptions,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Gauge, Error> {
     let empty = Gauge::for_operation(operation, options)?;

@@ -6,7 +6,7 @@ use smallfloat::p3109::Specialization;
 
 use crate::error::Error;
 use crate::kappa::defined::Defined;
-use crate::kappa::gauge::{Gauge, Options};
+use crate::kappa::gauge::{Gauge, GaugeOptions};
 use crate::kappa::sweep::operand_bits;
 
 /// The longest line that is read, in bytes.
@@ -48,7 +48,7 @@ impl Vectors {
     /// A line that is not understood, with its number; what [`Gauge::for_operation`] refuses.
     pub fn read(
         operation: &Specialization,
-        options: Options,
+        options: GaugeOptions,
         mut input: impl BufRead,
     ) -> Result<Self, Error> {
         let gauge = Gauge::for_operation(operation, options)?;

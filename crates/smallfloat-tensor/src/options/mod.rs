@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smallfloat::{Exact, FormatSpec, NegativeRule, Preset, Projection, Rounding, Saturation, project};
 
-use crate::error::{Error, Result, refuse};
+use crate::error::{Error, Result, by_name, refuse};
 use crate::file::dtype::Dtype;
 use crate::file::input::TensorInfo;
 use crate::file::sink::TensorSpec;
@@ -32,9 +32,10 @@ pub enum Nonfinite {
 }
 
 /// What to do with negative values where the format is unsigned.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Negative {
     /// Refuse the tensor, naming the first.
+    #[default]
     Refuse,
     /// Apply a rule.
     Apply(NegativeRule),
@@ -55,6 +56,58 @@ pub enum Container {
     /// Their values as bfloat16, which must be exact.
     Bf16,
 }
+
+impl Nonfinite {
+    const ALL: [Self; 2] = [Self::Refuse, Self::Preset];
+
+    /// The name: `refuse` or `preset`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Refuse => "refuse",
+            Self::Preset => "preset",
+        }
+    }
+}
+
+impl Negative {
+    const ALL: [Self; 5] = [
+        Self::Refuse,
+        Self::Apply(NegativeRule::BySaturation),
+        Self::Apply(NegativeRule::Nan),
+        Self::Apply(NegativeRule::Zero),
+        Self::Apply(NegativeRule::Magnitude),
+    ];
+
+    /// The name: `refuse`, `by-saturation`, `nan`, `zero` or `magnitude`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Refuse => "refuse",
+            Self::Apply(NegativeRule::BySaturation) => "by-saturation",
+            Self::Apply(NegativeRule::Nan) => "nan",
+            Self::Apply(NegativeRule::Zero) => "zero",
+            Self::Apply(NegativeRule::Magnitude) => "magnitude",
+        }
+    }
+}
+
+impl Container {
+    const ALL: [Self; 4] =
+        [Self::Native, Self::Fp8 { requantize: false }, Self::Fp8 { requantize: true }, Self::Bf16];
+
+    /// The name: `native`, `fp8`, `fp8-requantize` or `bf16`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Fp8 { requantize: false } => "fp8",
+            Self::Fp8 { requantize: true } => "fp8-requantize",
+            Self::Bf16 => "bf16",
+        }
+    }
+}
+
+by_name!(Nonfinite, Self::ALL, "rule for non-finite values");
+by_name!(Negative, Self::ALL, "rule for negative values");
+by_name!(Container, Self::ALL, "container");
 
 /// How to quantize.
 #[derive(Clone, Debug)]

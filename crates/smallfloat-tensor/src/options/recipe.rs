@@ -3,40 +3,57 @@
 //! Everything is written as the command line and the containers spell it, so that a plan can be
 //! read by people and a name keeps its meaning from one version of the program to the next.
 
+use std::fmt::Display;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use smallfloat::{FormatSpec, NegativeRule, RandomBits, Rounding};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use smallfloat::{Format, FormatSpec, Preset, RandomBits, Rounding, Saturation};
 
 use crate::error::{Error, Result, refuse};
+use crate::layout::grid::Granularity;
+use crate::layout::packing::Packing;
+use crate::layout::scheme::Layout;
 use crate::layout::share::Share;
 use crate::options::{Container, Negative, Nonfinite, Options};
-use crate::scale::rule::ScaleSpec;
+use crate::scale::bias::policy::BiasPolicy;
+use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
 use crate::stored::calibration::Calibration;
 
 /// [`Options`] in words.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recipe {
-    format: String,
-    bias: String,
+    #[serde(with = "text")]
+    format: FormatSpec,
+    #[serde(with = "text")]
+    bias: BiasPolicy,
     /// A plan without activations reads as it always did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     calibration: Option<Activations>,
-    granularity: String,
+    #[serde(with = "text")]
+    granularity: Granularity,
     scale: Option<Scale>,
-    packing: String,
-    layout: String,
-    container: String,
+    #[serde(with = "text")]
+    packing: Packing,
+    #[serde(with = "text")]
+    layout: Layout,
+    #[serde(with = "text")]
+    container: Container,
     share: Vec<String>,
+    /// The name alone; the number of random bits stands beside it.
     rounding: Option<String>,
     random_bits: Option<u32>,
     seed: Option<u64>,
-    saturation: Option<String>,
-    preset: Option<String>,
-    nonfinite: String,
-    negative: String,
+    #[serde(with = "optional_text")]
+    saturation: Option<Saturation>,
+    #[serde(with = "optional_text")]
+    preset: Option<Preset>,
+    #[serde(with = "text")]
+    nonfinite: Nonfinite,
+    #[serde(with = "text")]
+    negative: Negative,
     histograms: bool,
 }
 
@@ -48,66 +65,79 @@ struct Activations {
     sha256: String,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Scale {
-    format: String,
-    rule: String,
-    global: Option<String>,
+    #[serde(with = "text")]
+    format: Format,
+    #[serde(with = "text")]
+    rule: ScaleRule,
+    #[serde(with = "optional_text")]
+    global: Option<GlobalScale>,
 }
 
-const CONTAINERS: [(&str, Container); 4] = [
-    ("native", Container::Native),
-    ("fp8", Container::Fp8 { requantize: false }),
-    ("fp8-requantize", Container::Fp8 { requantize: true }),
-    ("bf16", Container::Bf16),
-];
-const NONFINITE: [(&str, Nonfinite); 2] = [("refuse", Nonfinite::Refuse), ("preset", Nonfinite::Preset)];
-const NEGATIVE: [(&str, Negative); 4] = [
-    ("refuse", Negative::Refuse),
-    ("nan", Negative::Apply(NegativeRule::Nan)),
-    ("zero", Negative::Apply(NegativeRule::Zero)),
-    ("magnitude", Negative::Apply(NegativeRule::Magnitude)),
-];
+/// Values as the text that `Display` writes and `FromStr` reads.
+mod text {
+    use super::{Deserialize, Deserializer, Display, FromStr, Serializer, de};
 
-fn word<T: PartialEq>(table: &[(&str, T)], value: &T) -> String {
-    table.iter().find(|(_, known)| known == value).map_or_else(String::new, |(word, _)| (*word).to_owned())
+    pub(super) fn serialize<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub(super) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
 }
 
-fn value<T: Copy>(what: &str, table: &[(&str, T)], word: &str) -> Result<T> {
-    table.iter().find(|(known, _)| *known == word).map(|(_, value)| *value).ok_or_else(|| {
-        let known = table.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
-        Error::option(format!("{what} `{word}` is not known: one of {known}"))
-    })
+/// Values that may be missing as their text or null.
+mod optional_text {
+    use super::{Deserialize, Deserializer, Display, FromStr, Serialize, Serializer, de};
+
+    #[expect(clippy::ref_option, reason = "what serde calls")]
+    pub(super) fn serialize<T, S>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error>
+    where
+        T: Display,
+        S: Serializer,
+    {
+        value.as_ref().map(ToString::to_string).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        let word = Option::<String>::deserialize(deserializer)?;
+        word.map(|word| word.parse()).transpose().map_err(de::Error::custom)
+    }
 }
 
 impl Recipe {
     pub(crate) fn of(options: &Options) -> Self {
-        let text = |name: &'static str| name.to_owned();
         Self {
-            format: options.format.to_string(),
-            bias: options.bias.to_string(),
+            format: options.format,
+            bias: options.bias,
             calibration: options.calibration.as_ref().map(|calibration| Activations {
                 path: calibration.path().to_path_buf(),
                 sha256: calibration.sha256().to_owned(),
             }),
-            granularity: options.granularity.to_string(),
-            scale: options.scale.map(|scale| Scale {
-                format: scale.format.to_string(),
-                rule: scale.rule.to_string(),
-                global: scale.global.map(|global| text(global.name())),
-            }),
-            packing: text(options.packing.name()),
-            layout: text(options.layout.name()),
-            container: word(&CONTAINERS, &options.container),
+            granularity: options.granularity,
+            scale: options.scale.map(|ScaleSpec { format, rule, global }| Scale { format, rule, global }),
+            packing: options.packing,
+            layout: options.layout,
+            container: options.container,
             share: options.share.sets().collect(),
-            rounding: options.rounding.map(|rounding| text(rounding.name())),
+            rounding: options.rounding.map(|rounding| rounding.name().to_owned()),
             random_bits: options.rounding.and_then(Rounding::random_bits).map(RandomBits::count),
             seed: options.seed,
-            saturation: options.saturation.map(|saturation| text(saturation.name())),
-            preset: options.preset.map(|preset| text(preset.name())),
-            nonfinite: word(&NONFINITE, &options.nonfinite),
-            negative: word(&NEGATIVE, &options.negative),
+            saturation: options.saturation,
+            preset: options.preset,
+            nonfinite: options.nonfinite,
+            negative: options.negative,
             histograms: options.histograms,
         }
     }
@@ -116,45 +146,31 @@ impl Recipe {
     /// [`overwrite`](Options::overwrite), have their defaults.
     ///
     /// # Errors
-    /// A word that is not known, and options that contradict each other.
+    /// A rounding mode that is not known, activations that changed, and options that contradict each
+    /// other.
     pub(crate) fn options(&self) -> Result<Options> {
-        let scale = match &self.scale {
-            Some(scale) => Some(ScaleSpec {
-                format: scale.format.parse().map_err(refuse)?,
-                rule: scale.rule.parse()?,
-                global: scale.global.as_deref().map(str::parse).transpose()?,
-            }),
-            None => None,
-        };
-        let unknown = |what: &str, word: &str| refuse(format!("{what} `{word}` is not known"));
-        let rounding = match &self.rounding {
-            Some(name) => {
-                Some(rounding(name, self.random_bits)?.ok_or_else(|| unknown("rounding mode", name))?)
-            }
-            None => None,
-        };
-        let share = self.share.iter().try_fold(Share::none(), |share, set| share.with_set(set))?;
-        let calibration = match &self.calibration {
-            Some(activations) => Some(Arc::new(activations.open()?)),
-            None => None,
-        };
+        let rounding = self.rounding.as_deref().map(|name| {
+            let unknown = || refuse(format!("rounding mode `{name}` is not known"));
+            rounding(name, self.random_bits)?.ok_or_else(unknown)
+        });
+        let calibration = self.calibration.as_ref().map(Activations::open).transpose()?;
         let options = Options {
-            bias: self.bias.parse()?,
-            calibration,
-            granularity: self.granularity.parse()?,
-            scale,
-            packing: self.packing.parse()?,
-            layout: self.layout.parse()?,
-            container: value("container", &CONTAINERS, &self.container)?,
-            share,
-            rounding,
-            saturation: parsed(self.saturation.as_deref())?,
-            preset: parsed(self.preset.as_deref())?,
+            bias: self.bias,
+            calibration: calibration.map(Arc::new),
+            granularity: self.granularity,
+            scale: self.scale.map(|Scale { format, rule, global }| ScaleSpec { format, rule, global }),
+            packing: self.packing,
+            layout: self.layout,
+            container: self.container,
+            share: self.share.iter().try_fold(Share::none(), |share, set| share.with_set(set))?,
+            rounding: rounding.transpose()?,
+            saturation: self.saturation,
+            preset: self.preset,
             seed: self.seed,
-            nonfinite: value("the rule for non-finite values", &NONFINITE, &self.nonfinite)?,
-            negative: value("the rule for negative values", &NEGATIVE, &self.negative)?,
+            nonfinite: self.nonfinite,
+            negative: self.negative,
             histograms: self.histograms,
-            ..Options::new(self.format.parse::<FormatSpec>().map_err(refuse)?)
+            ..Options::new(self.format)
         };
         options.check()?;
         Ok(options)
@@ -172,10 +188,6 @@ impl Activations {
     }
 }
 
-fn parsed<T: std::str::FromStr<Err = smallfloat::Error>>(word: Option<&str>) -> Result<Option<T>> {
-    word.map(str::parse).transpose().map_err(refuse)
-}
-
 /// The rounding mode of a name, a stochastic one with so many random bits.
 pub(crate) fn rounding(name: &str, random_bits: Option<u32>) -> Result<Option<Rounding>> {
     let bits = RandomBits::from_word32(random_bits.unwrap_or(1), 0).map_err(refuse)?;
@@ -187,8 +199,6 @@ pub(crate) fn rounding(name: &str, random_bits: Option<u32>) -> Result<Option<Ro
 mod tests {
     use super::*;
     use crate::layout::scheme::Scheme;
-    use crate::scale::bias::policy::BiasPolicy;
-    use smallfloat::{Preset, Saturation};
 
     /// What came back says the same in all its fields, and the same again in words.
     #[track_caller]
@@ -229,10 +239,10 @@ mod tests {
             histograms: true,
             ..base.clone()
         });
-        for (_, container) in CONTAINERS {
+        for container in Container::ALL {
             survives(&Options { container, ..base.clone() });
         }
-        for (_, negative) in NEGATIVE {
+        for negative in Negative::ALL {
             survives(&Options { negative, ..base.clone() });
         }
         for rounding in Rounding::DETERMINISTIC {
@@ -242,21 +252,27 @@ mod tests {
 
     #[test]
     fn words_that_are_not_known() {
-        let base = Recipe::of(&Options::new("e4m3fn".parse().unwrap()));
-        let text = |s: &str| Some(s.to_owned());
-        for (recipe, part) in [
-            (Recipe { format: "e9m9".into(), ..base.clone() }, "e9m9"),
-            (Recipe { packing: "loose".into(), ..base.clone() }, "packing `loose`"),
-            (Recipe { layout: "gguf".into(), ..base.clone() }, "layout `gguf`"),
-            (Recipe { container: "zip".into(), ..base.clone() }, "one of native, fp8"),
-            (Recipe { rounding: text("up"), ..base.clone() }, "rounding mode `up`"),
-            (Recipe { rounding: text("stochastic-a"), random_bits: Some(33), ..base.clone() }, "33"),
-            (Recipe { rounding: text("stochastic-a"), random_bits: Some(8), ..base.clone() }, "needs a seed"),
-            (Recipe { preset: text("none"), ..base.clone() }, "none"),
-            (Recipe { bias: "some".into(), ..base.clone() }, "bias `some`"),
+        let whole = serde_json::to_value(Recipe::of(&Options::new("e4m3fn".parse().unwrap()))).unwrap();
+        for (field, word, part) in [
+            ("format", "e9m9", "e9m9"),
+            ("packing", "loose", "packing `loose`"),
+            ("layout", "gguf", "layout `gguf`"),
+            ("container", "zip", "one of native, fp8"),
+            ("rounding", "up", "rounding mode `up`"),
+            ("rounding", "stochastic-a", "needs a seed"),
+            ("preset", "none", "none"),
+            ("bias", "some", "bias `some`"),
+            ("negative", "drop", "negative values `drop`"),
         ] {
-            let message = recipe.options().unwrap_err().to_string();
+            let mut recipe = whole.clone();
+            recipe[field] = word.into();
+            let read = serde_json::from_value::<Recipe>(recipe).map_err(refuse);
+            let message = read.and_then(|recipe| recipe.options()).unwrap_err().to_string();
             assert!(message.contains(part), "{message}");
         }
+        let mut recipe = whole;
+        (recipe["rounding"], recipe["random_bits"]) = ("stochastic-a".into(), 33.into());
+        let recipe: Recipe = serde_json::from_value(recipe).unwrap();
+        assert!(recipe.options().unwrap_err().to_string().contains("33"));
     }
 }

@@ -18,13 +18,10 @@
 //! scale under the four power-of-two rules (their limit) and 1 under `amax`; its elements are zeros
 //! under all.
 
-use std::fmt;
-use std::str::FromStr;
-
 use smallfloat::formats::{BINARY32, E8M0FNU};
 use smallfloat::{Datum, Format, Preset, Rounding, Saturation};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, by_name};
 use crate::scale::range::Scan;
 
 /// How the scale of a group follows from its largest magnitude.
@@ -66,22 +63,7 @@ impl ScaleRule {
     }
 }
 
-impl FromStr for ScaleRule {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|rule| rule.name() == text).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            Error::option(format!("scale rule `{text}` is not known: write one of {names}"))
-        })
-    }
-}
-
-impl fmt::Display for ScaleRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+by_name!(ScaleRule, Self::ALL, "scale rule");
 
 /// The F32 number that divides all block scales of a tensor (NVFP4): with it the block of the
 /// largest magnitude gets a scale in range. Let top be the largest scale times the largest element,
@@ -111,16 +93,7 @@ impl GlobalScale {
     }
 }
 
-impl FromStr for GlobalScale {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|rule| rule.name() == text).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            Error::option(format!("global scale `{text}` is not known: write one of {names}"))
-        })
-    }
-}
+by_name!(GlobalScale, Self::ALL, "global scale");
 
 /// The scales of a tensor: their format, their rule, and whether one F32 number divides them all
 /// (NVFP4).

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
-use smallfloat::{Format, FormatSpec, NegativeRule, Preset, Projection, Rounding, Saturation};
+use smallfloat::{Format, FormatSpec, Preset, Projection, Rounding, Saturation};
 
 use crate::error::{Result, refuse};
 use crate::file::input::chunk_buffer;
@@ -45,7 +45,7 @@ pub struct QuantizedAs {
     /// The saturation mode.
     pub saturation: Option<Saturation>,
     /// Negative values in an unsigned format.
-    pub negative: Option<NegativeRule>,
+    pub negative: Negative,
 }
 
 /// A tensor that is not what the source gives.
@@ -224,9 +224,7 @@ impl Comparison<'_> {
             options.format = *spec;
         }
         (options.preset, options.saturation) = (declared.preset, declared.saturation);
-        if let Some(rule) = declared.negative {
-            options.negative = Negative::Apply(rule);
-        }
+        options.negative = declared.negative;
         Ok(options)
     }
 

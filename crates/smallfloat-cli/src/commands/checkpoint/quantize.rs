@@ -8,7 +8,7 @@ use smallfloat_tensor::{Options, Report, quantize, write_file_durably};
 
 use crate::arguments::files::{Input, check_outputs, note_leftovers, note_not_copied};
 use crate::arguments::quantize::{RecipeArgs, bias_in_words, can_be_drawn, use_threads};
-use crate::charts::checkpoint::Picture;
+use crate::charts::checkpoint::CheckpointPicture;
 use crate::render::output::{Message, Output, message};
 use crate::render::progress::Bar;
 use crate::render::{report, text as words};
@@ -137,7 +137,7 @@ fn write_extras(args: &Args, options: &Options, report: &Report) -> Result<()> {
         let name = args.input.file_name().unwrap_or(args.input.as_os_str()).to_string_lossy().into_owned();
         let title =
             format!("{} as {}{}", words::tensor_name(&name, 60), args.recipe.format, bias_in_words(options));
-        let svg = Picture::new(title, report, &options.format)?.svg()?;
+        let svg = CheckpointPicture::new(title, report, &options.format)?.svg()?;
         write_file_durably(path, svg.as_bytes(), args.overwrite).context("--plot")?;
     }
     Ok(())

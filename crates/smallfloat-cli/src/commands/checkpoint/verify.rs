@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
 use smallfloat::{FormatSpec, RandomBits};
-use smallfloat_tensor::{Agreement, QuantizedAs, Verified, verify_against, verify_with};
+use smallfloat_tensor::{Agreement, Negative, QuantizedAs, Verified, verify_against, verify_with};
 
 use crate::arguments::files::Input;
 use crate::arguments::quantize::{NEGATIVE, negative, use_threads};
@@ -87,7 +87,7 @@ impl Args {
             seed: projection.seed,
             preset: projection.preset,
             saturation: projection.saturation,
-            negative: self.negative.as_deref().map(negative),
+            negative: self.negative.as_deref().map_or(Negative::Refuse, negative),
         })
     }
 }

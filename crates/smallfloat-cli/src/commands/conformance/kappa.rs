@@ -10,12 +10,12 @@ use smallfloat::Format;
 use smallfloat::p3109::Specialization;
 use smallfloat_conformance::implementation::{Implementation, ImplementationSpec, NAMED};
 use smallfloat_conformance::kappa::{
-    Cover, Coverage, Gauge, Interval, Kappa, Measurement, Options, Vectors, operand_bits, sweep,
+    Cover, Coverage, Gauge, GaugeOptions, Interval, Kappa, Measurement, Vectors, operand_bits, sweep,
 };
 use smallfloat_tensor::{open_regular, write_file_durably};
 
 use crate::arguments::files::check_outputs;
-use crate::charts::kappa::Picture;
+use crate::charts::kappa::KappaPicture;
 use crate::render::output::Output;
 use crate::render::progress::Counter;
 use crate::render::{json as js, output, text as words};
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         (None, None) => bail!("give --variant or --vectors; `smallfloat kappa` lists the variants"),
     };
     if let (Some(path), Some(profile)) = (&args.plot, findings.gauge.profile()) {
-        let picture = Picture::new(findings.operation.to_string(), findings.summary(), profile);
+        let picture = KappaPicture::new(findings.operation.to_string(), findings.summary(), profile);
         write_file_durably(path, picture.svg()?.as_bytes(), args.overwrite)?;
     }
     if args.json {
@@ -127,7 +127,7 @@ fn list(json: bool, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn options(args: &Args, operation: &Specialization) -> Result<Options> {
+fn options(args: &Args, operation: &Specialization) -> Result<GaugeOptions> {
     let count = operation.operands().len();
     ensure!(count > 0, "{} takes no operands, so there is no κ to measure", operation.function().name());
     ensure!(
@@ -145,7 +145,7 @@ fn options(args: &Args, operation: &Specialization) -> Result<Options> {
             args.interval.iter().map(|text| Interval::parse(text, format)).collect();
         Cover::new(index, intervals?)?
     };
-    Ok(Options { cover, runs: if args.plot.is_some() { RUNS } else { 0 } })
+    Ok(GaugeOptions { cover, runs: if args.plot.is_some() { RUNS } else { 0 } })
 }
 
 /// How finely a plot's operand is divided before the picture chooses what to show.
@@ -160,7 +160,7 @@ struct Findings {
 }
 
 impl Findings {
-    fn of_variant(operation: Specialization, recipe: &str, options: Options) -> Result<Self> {
+    fn of_variant(operation: Specialization, recipe: &str, options: GaugeOptions) -> Result<Self> {
         let recipe: ImplementationSpec =
             recipe.parse().with_context(|| format!("--variant `{}`", words::excerpt(recipe)))?;
         let variant = Implementation::new(&recipe, &operation)?;
@@ -171,7 +171,7 @@ impl Findings {
         Ok(Self { operation, gauge, source: ("variant", recipe.to_string()), coverage })
     }
 
-    fn of_vectors(operation: Specialization, path: &Path, options: Options) -> Result<Self> {
+    fn of_vectors(operation: Specialization, path: &Path, options: GaugeOptions) -> Result<Self> {
         let from_stdin = path == Path::new("-");
         let name = if from_stdin { "standard input".into() } else { path.display().to_string() };
         let vectors = if from_stdin {

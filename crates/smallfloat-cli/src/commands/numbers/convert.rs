@@ -11,7 +11,7 @@ use smallfloat::{
 };
 
 use crate::arguments::input;
-use crate::arguments::input::Datum;
+use crate::arguments::input::InputLine;
 use crate::arguments::rounding::ProjectionArgs;
 use crate::render::output::Output;
 use crate::render::{json as js, text as words};
@@ -114,7 +114,12 @@ impl<'a> Words<'a> {
     }
 
     /// The projection with the random bits of one datum.
-    fn fill(&self, projection: &Projection, datum: &Datum<'_>, column: Option<&str>) -> Result<Projection> {
+    fn fill(
+        &self,
+        projection: &Projection,
+        datum: &InputLine<'_>,
+        column: Option<&str>,
+    ) -> Result<Projection> {
         let bits = match (self, column) {
             (Self::None | Self::Seeded(..), Some(extra)) => {
                 bail!("{}: `{}`: unexpected `{extra}` after the code", datum.place, datum.text)
@@ -145,7 +150,7 @@ enum Source<'a> {
 impl<'a> Source<'a> {
     /// A value in text. With a source format it has to be one of its values, so that nothing is
     /// rounded twice.
-    fn text(datum: &Datum<'_>, from: Option<&'a Format>) -> Result<Self> {
+    fn text(datum: &InputLine<'_>, from: Option<&'a Format>) -> Result<Self> {
         let x = text::parse(datum.text).with_context(|| datum.place.to_string())?;
         match from {
             None => Ok(Self::Value(x)),
@@ -160,7 +165,7 @@ impl<'a> Source<'a> {
     }
 
     /// A code in hexadecimal, and the second column if there is one.
-    fn hex<'b>(datum: &Datum<'b>, from: &'a Format) -> Result<(Self, Option<&'b str>)> {
+    fn hex<'b>(datum: &InputLine<'b>, from: &'a Format) -> Result<(Self, Option<&'b str>)> {
         let mut columns = datum.text.split_ascii_whitespace();
         let (code, second, third) = (columns.next().unwrap_or_default(), columns.next(), columns.next());
         let parsed = parse_hex(code)

@@ -9,7 +9,7 @@ use smallfloat::p3109::{Answer, Property, Sequence, Specialization};
 use smallfloat::{Flags, Format};
 
 use crate::arguments::input;
-use crate::arguments::input::Datum;
+use crate::arguments::input::InputLine;
 use crate::commands::numbers::operands::Caller;
 use crate::render::output::Output;
 use crate::render::{json as js, text as words};
@@ -157,7 +157,7 @@ fn union(flags: &[Flags]) -> Flags {
     flags.iter().fold(Flags::NONE, |all, flags| all | *flags)
 }
 
-fn to_json(caller: &Caller, call: &Datum<'_>, answer: &Answer) -> Value {
+fn to_json(caller: &Caller, call: &InputLine<'_>, answer: &Answer) -> Value {
     let operation = caller.operation();
     let mut object = Map::new();
     if !call.text.is_empty() {

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use smallfloat::p3109::{Answer, Argument, Block, Parameter, Specialization};
 use smallfloat::{Format, RandomBits};
 
-use crate::arguments::input::Datum;
+use crate::arguments::input::InputLine;
 use crate::commands::numbers::convert::{operand, parse_hex};
 use crate::render::text as words;
 
@@ -42,7 +42,7 @@ impl Caller {
         self.parameters.is_empty()
     }
 
-    pub(super) fn call(&mut self, call: &Datum<'_>) -> Result<Answer> {
+    pub(super) fn call(&mut self, call: &InputLine<'_>) -> Result<Answer> {
         let mut tokens = Tokens { call, rest: call.text };
         self.codes.clear();
         self.words.clear();
@@ -220,7 +220,7 @@ fn is_random(token: &str) -> bool {
 
 /// The tokens of a call: brackets, and what blanks and commas separate. `R=[` is two tokens.
 struct Tokens<'a> {
-    call: &'a Datum<'a>,
+    call: &'a InputLine<'a>,
     rest: &'a str,
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use smallfloat::{Exact, Flags, Format, Projection, Rounded, project, text};
 
 use crate::arguments::input;
-use crate::arguments::input::Datum;
+use crate::arguments::input::InputLine;
 use crate::arguments::rounding::ProjectionArgs;
 use crate::render::output::Output;
 use crate::render::{json as js, text as words};
@@ -85,7 +85,7 @@ impl Fall {
 }
 
 impl Item {
-    fn parse(datum: &Datum<'_>, args: &Args, format: &Format) -> Result<Self> {
+    fn parse(datum: &InputLine<'_>, args: &Args, format: &Format) -> Result<Self> {
         if let Some(value) = datum.text.strip_prefix('=') {
             let x = text::parse(value)?;
             let projection = projection(args, format, datum.index)?;

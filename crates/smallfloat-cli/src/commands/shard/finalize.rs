@@ -8,7 +8,7 @@ use smallfloat_tensor::{Plan, finalize, write_file_durably};
 
 use crate::arguments::files::{check_outputs, note_leftovers};
 use crate::arguments::quantize::bias_in_words;
-use crate::charts::checkpoint::Picture;
+use crate::charts::checkpoint::CheckpointPicture;
 use crate::render::output::Output;
 use crate::render::progress::Bar;
 use crate::render::{report, text as words};
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         let name = plan.output().file_name().unwrap_or(plan.output().as_os_str()).to_string_lossy();
         let title =
             format!("{} as {}{}", words::tensor_name(&name, 60), options.format, bias_in_words(&options));
-        let svg = Picture::new(title, &report, &options.format)?.svg()?;
+        let svg = CheckpointPicture::new(title, &report, &options.format)?.svg()?;
         write_file_durably(path, svg.as_bytes(), args.overwrite).context("--plot")?;
     }
     if args.json {
