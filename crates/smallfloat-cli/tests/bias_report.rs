@@ -132,6 +132,8 @@ fn activations_weigh_errors() {
         (&["inspect", "m", "--format", "shp"], "--bias-report"),
         (&["quantize", "m", "-o", "n", "--scheme", "mxfp4", "--global-scale", "amax"], "only NVFP4 has one"),
     ] {
-        refuses(dir.path(), args, 1, &[part]);
+        // Options that ask for another one are wrong usage.
+        let code = if part == "--bias-report" { 2 } else { 1 };
+        refuses(dir.path(), args, code, &[part]);
     }
 }

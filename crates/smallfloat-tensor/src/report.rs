@@ -32,10 +32,6 @@ pub struct TensorReport {
     pub sqnr_db: Option<f64>,
     /// Elements that raised the overflow flag and became the largest finite value.
     pub saturated: u64,
-    /// Elements that raised the overflow flag, whatever they became: without saturation infinity or
-    /// NaN.
-    #[serde(default)]
-    pub overflowed: u64,
     /// Non-zero elements that became zero.
     pub underflowed: u64,
     /// Elements whose code is zero.
@@ -46,6 +42,10 @@ pub struct TensorReport {
     pub inf: u64,
     /// The flags that were raised, as letters.
     pub flags: String,
+    /// Elements that raised the overflow flag, whatever they became: without saturation infinity or
+    /// NaN.
+    #[serde(default)]
+    pub overflowed: u64,
     /// How many finite non-zero elements have each exponent ⌊log2 |x|⌋.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exponents: Vec<(i32, u64)>,
@@ -101,8 +101,6 @@ pub struct Totals {
     pub min_sqnr_db: Option<f64>,
     /// Elements that raised the overflow flag and became the largest finite value.
     pub saturated: u64,
-    /// Elements that raised the overflow flag, whatever they became.
-    pub overflowed: u64,
     /// Non-zero elements that became zero.
     pub underflowed: u64,
     /// Elements whose code is zero.
@@ -111,6 +109,8 @@ pub struct Totals {
     pub nan: u64,
     /// Elements that were infinite.
     pub inf: u64,
+    /// Elements that raised the overflow flag, whatever they became.
+    pub overflowed: u64,
 }
 
 /// What [`quantize`](crate::quantize) did.

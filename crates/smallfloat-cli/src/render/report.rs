@@ -4,7 +4,7 @@ use std::io;
 use std::io::Write as _;
 
 use comfy_table::Table;
-use smallfloat_tensor::{Report, TensorReport};
+use smallfloat_tensor::{Container, Options, Report, TensorReport};
 
 use crate::render::output::{Output, WIDTH};
 use crate::render::{output, text as words};
@@ -92,9 +92,15 @@ fn biases(tensor: &TensorReport) -> String {
     }
 }
 
-/// What was checked, of an output that was read back or not.
-pub(crate) fn checked(verified: bool) -> &'static str {
-    if verified { "verified: every code and every digest" } else { "not verified" }
+/// What was checked, of an output that was read back or not: layouts of other programs have no
+/// digests, and values as bfloat16 no codes.
+pub(crate) fn checked(options: &Options) -> &'static str {
+    match options.container {
+        _ if !options.verify => "not verified",
+        Container::Bf16 => "not verified: values as bfloat16 have no codes (`compare` tells the errors)",
+        Container::Native if options.layout.is_native() => "verified: every code and every digest",
+        _ => "verified: every code",
+    }
 }
 
 /// Prints the totals, and what was checked.

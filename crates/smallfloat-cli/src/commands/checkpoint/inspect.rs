@@ -74,7 +74,8 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let entries: Vec<&Entry> = tensors.iter().filter_map(|tensor| tensor.entry()).collect();
     if !entries.is_empty() {
         let distinct = |field: &dyn Fn(&Entry) -> String| {
-            let all: BTreeSet<String> = entries.iter().map(|entry| field(entry)).collect();
+            let shown = |entry: &&Entry| words::tensor_name(&field(entry), 60);
+            let all: BTreeSet<String> = entries.iter().map(shown).collect();
             all.into_iter().collect::<Vec<_>>().join(", ")
         };
         writeln!(out, "from         {}", distinct(&|entry| entry.source_dtype.clone()))?;

@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         writeln!(out, "{}\n", out.bold(format!("{} as {format}{bias}", args.input.display())))?;
         report::tensors(&report, out)?;
         writeln!(out)?;
-        report::totals(&report, report::checked(options.verify), out)?;
+        report::totals(&report, report::checked(&options), out)?;
     }
     if report.totals.quantized == 0 {
         message(Message::Note, "no tensor was quantized (F64, F32, F16 and BF16 are), all were copied");
