@@ -67,7 +67,13 @@ fuzz_target!(|data: &[u8]| {
     }
     let _ = open_checkpoint(&folder.path);
     let out = folder.path.with_extension("out");
-    let _ = plan(&folder.path, &out, &Options::new("e4m3fn".parse().expect("a format")), &|_| true, Sharding::Files);
+    let _ = plan(
+        &folder.path,
+        &out,
+        &Options::new("e4m3fn".parse().expect("a format")),
+        &|_| true,
+        Sharding::Files,
+    );
     put("config.json", &folder.config);
     put("model.safetensors.index.json", &folder.index);
 });

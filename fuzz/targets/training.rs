@@ -47,7 +47,8 @@ fuzz_target!(|data: &[u8]| {
         0 => {
             let Ok(text) = str::from_utf8(rest) else { return };
             if let Ok(config) = text.parse::<Config>() {
-                let again: Config = config.to_string().parse().expect("what was read can be written and read");
+                let again: Config =
+                    config.to_string().parse().expect("what was read can be written and read");
                 assert_eq!(again.to_string(), config.to_string());
             }
         }
