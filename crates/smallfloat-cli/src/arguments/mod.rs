@@ -3,5 +3,6 @@
 pub(crate) mod files;
 pub(crate) mod input;
 pub(crate) mod quantize;
+pub(crate) mod results;
 pub(crate) mod rounding;
 pub(crate) mod schemes;

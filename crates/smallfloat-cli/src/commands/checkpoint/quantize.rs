@@ -3,15 +3,15 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail, ensure};
-use smallfloat_tensor::{Options, Report, quantize, write_file_durably};
+use anyhow::{Result, bail, ensure};
+use smallfloat_tensor::{Options, quantize};
 
 use crate::arguments::files::{Input, check_outputs, note_leftovers, note_not_copied};
 use crate::arguments::quantize::{RecipeArgs, bias_in_words, can_be_drawn, use_threads};
-use crate::charts::checkpoint::CheckpointPicture;
+use crate::arguments::results::ResultArgs;
 use crate::render::output::{Message, Output, message};
 use crate::render::progress::Bar;
-use crate::render::{report, text as words};
+use crate::render::report;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -54,25 +54,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 
-    /// Write the report as JSON
-    #[arg(long, value_name = "FILE.json")]
-    report: Option<PathBuf>,
-
-    /// Draw error and exponents of every tensor
-    #[arg(long, value_name = "FILE.svg")]
-    plot: Option<PathBuf>,
-
     /// Don't read the output back
     #[arg(long)]
     no_verify: bool,
 
-    /// Replace files that exist
-    #[arg(long, visible_alias = "force")]
-    overwrite: bool,
-
-    /// Print the report as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    results: ResultArgs,
 
     #[command(flatten)]
     recipe: RecipeArgs,
@@ -89,9 +76,9 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     }
     let is_folder = args.input.is_dir();
     let output = (!is_folder).then_some(&*args.output);
-    let outputs = [("-o", output), ("--report", args.report.as_deref()), ("--plot", args.plot.as_deref())];
+    let [report, plot] = args.results.outputs();
     let inputs = [&*args.input].into_iter().chain(args.recipe.calibration());
-    check_outputs(&outputs, inputs, args.overwrite)?;
+    check_outputs(&[("-o", output), report, plot], inputs, args.results.overwrite)?;
     if args.input.is_dir() {
         note_leftovers(&args.output);
     }
@@ -105,8 +92,8 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         let mut update = |progress: smallfloat_tensor::Progress<'_>| bar.update(progress);
         input.named(quantize(input.path(), &args.output, &options, &select, &mut update))?
     };
-    write_extras(args, &options, &report)?;
-    if args.json {
+    args.results.write(&args.input, &args.recipe.format, &options, &report)?;
+    if args.results.json {
         serde_json::to_writer_pretty(&mut *out, &report)?;
         writeln!(out)?;
     } else {
@@ -126,30 +113,13 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// The report and the picture.
-fn write_extras(args: &Args, options: &Options, report: &Report) -> Result<()> {
-    if let Some(path) = &args.report {
-        let mut text = serde_json::to_vec_pretty(report)?;
-        text.push(b'\n');
-        write_file_durably(path, &text, args.overwrite).context("--report")?;
-    }
-    if let Some(path) = &args.plot {
-        let name = args.input.file_name().unwrap_or(args.input.as_os_str()).to_string_lossy().into_owned();
-        let title =
-            format!("{} as {}{}", words::tensor_name(&name, 60), args.recipe.format, bias_in_words(options));
-        let svg = CheckpointPicture::new(title, report, &options.format)?.svg()?;
-        write_file_durably(path, svg.as_bytes(), args.overwrite).context("--plot")?;
-    }
-    Ok(())
-}
-
 fn options(args: &Args) -> Result<Options> {
     let mut options = args.recipe.options()?;
-    options.overwrite = args.overwrite;
+    options.overwrite = args.results.overwrite;
     options.verify = !args.no_verify;
-    options.histograms = args.plot.is_some();
+    options.histograms = args.results.has_plot();
     ensure!(
-        args.plot.is_none() || can_be_drawn(&options),
+        !options.histograms || can_be_drawn(&options),
         "--plot draws tensors with one bias each; leave it out for channels, blocks and scales"
     );
     Ok(options)

@@ -3,12 +3,11 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
-use smallfloat_tensor::{Plan, finalize, write_file_durably};
+use anyhow::{Result, ensure};
+use smallfloat_tensor::{Plan, finalize};
 
 use crate::arguments::files::{check_outputs, note_leftovers};
-use crate::arguments::quantize::bias_in_words;
-use crate::charts::checkpoint::CheckpointPicture;
+use crate::arguments::results::ResultArgs;
 use crate::render::output::Output;
 use crate::render::progress::Bar;
 use crate::render::{report, text as words};
@@ -32,34 +31,20 @@ pub(crate) struct Args {
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
 
-    /// Write the report of all shards as JSON
-    #[arg(long, value_name = "FILE.json")]
-    report: Option<PathBuf>,
-
-    /// Draw error and exponents of every tensor; the plan must have been made with --histograms
-    #[arg(long, value_name = "FILE.svg")]
-    plot: Option<PathBuf>,
-
     /// Check the lengths of shards and not their digests
     #[arg(long)]
     no_verify: bool,
 
-    /// Replace a report or a picture that exists
-    #[arg(long, visible_alias = "force")]
-    overwrite: bool,
-
-    /// Print the report as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    results: ResultArgs,
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
-    let outputs = [("--report", args.report.as_deref()), ("--plot", args.plot.as_deref())];
-    check_outputs(&outputs, [&*args.plan], args.overwrite)?;
+    check_outputs(&args.results.outputs(), [&*args.plan], args.results.overwrite)?;
     let plan = Plan::read(&args.plan)?;
     let options = plan.options()?;
     ensure!(
-        args.plot.is_none() || options.histograms,
+        !args.results.has_plot() || options.histograms,
         "--plot: the plan counts no exponents; make it with --histograms and apply it"
     );
     for shard in 0..plan.shards() {
@@ -71,19 +56,8 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         let bar = Bar::new();
         finalize(&plan, !args.no_verify, &mut |progress| bar.update(progress))?
     };
-    if let Some(path) = &args.report {
-        let mut text = serde_json::to_vec_pretty(&report)?;
-        text.push(b'\n');
-        write_file_durably(path, &text, args.overwrite).context("--report")?;
-    }
-    if let Some(path) = &args.plot {
-        let name = plan.output().file_name().unwrap_or(plan.output().as_os_str()).to_string_lossy();
-        let title =
-            format!("{} as {}{}", words::tensor_name(&name, 60), options.format, bias_in_words(&options));
-        let svg = CheckpointPicture::new(title, &report, &options.format)?.svg()?;
-        write_file_durably(path, svg.as_bytes(), args.overwrite).context("--plot")?;
-    }
-    if args.json {
+    args.results.write(plan.output(), &options.format.to_string(), &options, &report)?;
+    if args.results.json {
         serde_json::to_writer_pretty(&mut *out, &report)?;
         writeln!(out)?;
         return Ok(());
