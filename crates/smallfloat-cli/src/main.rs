@@ -34,6 +34,7 @@ fn main() -> ExitCode {
     #[cfg(unix)]
     {
         survive_file_size_limits();
+        allow_many_files();
         signals::remove_temporaries_when_told_to_stop();
     }
     match run() {
@@ -55,6 +56,16 @@ fn survive_file_size_limits() {
     let seen = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     // Without the handler the old file is whole all the same.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, seen);
+}
+
+/// The shards of a large checkpoint are open all together, on both sides: takes as many open files as
+/// the system lets the process have.
+#[cfg(unix)]
+fn allow_many_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // Where it is refused, a checkpoint of too many files says so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 fn run() -> anyhow::Result<ExitCode> {

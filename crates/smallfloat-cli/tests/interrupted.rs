@@ -237,6 +237,27 @@ fn a_run_that_is_told_to_stop_leaves_nothing() {
 }
 
 #[test]
+fn more_shards_than_a_process_may_open_by_default() {
+    let place = Place::new();
+    fs::create_dir(place.path("in")).unwrap();
+    let mut map = BTreeMap::new();
+    for shard in 1..=40 {
+        let name = format!("model-{shard:05}-of-00040.safetensors");
+        let tensor = format!("l.{shard}.weight");
+        place.tensors(&format!("in/{name}"), &[(&tensor, Dtype::F32, &[2, 8], f32s(&numbers(16, 0.5)))]);
+        map.insert(tensor, name);
+    }
+    let index = serde_json::json!({ "metadata": {}, "weight_map": map });
+    fs::write(place.path("in/model.safetensors.index.json"), index.to_string()).unwrap();
+    // The shell lowers what the process begins with, and not what it may have.
+    let run = place.command(&[]).get_program().to_owned();
+    let line = "ulimit -Sn 48; exec \"$0\" quantize in -o out --bias 7";
+    let output = Command::new("sh").args(["-c", line]).arg(run).current_dir(place.folder()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(contents(&place.path("out")).len(), 41);
+}
+
+#[test]
 fn what_kills_left_is_listed_and_removed() {
     let place = Place::new();
     fs::create_dir(place.path("out")).unwrap();
