@@ -141,7 +141,7 @@ fn read_array(input: &Input) -> Result<Array> {
             format!("the header length {header_len} is more than the {rest} bytes that follow"),
         ));
     }
-    let mut text = vec![0; usize::try_from(header_len).unwrap_or(usize::MAX)];
+    let mut text = vec![0; usize::try_from(header_len).expect("headers are below their limit")];
     input.read_exact_at(header_at, &mut text)?;
     let header = npy_header::parse(&text).map_err(|fault| match fault {
         Fault::Malformed { offset, what } => {

@@ -296,6 +296,10 @@ impl Sink {
     ///
     /// If a tensor is not complete, the text does not fit the room that was reserved, or writing
     /// fails.
+    ///
+    /// # Panics
+    ///
+    /// Never: headers are below their limit, which [`create`](Self::create) checks.
     pub fn seal(self, metadata: Option<&[(String, String)]>) -> Result<Sealed> {
         for slot in &self.tensors {
             self.check_complete(slot)?;
@@ -303,7 +307,7 @@ impl Sink {
         let metadata = metadata.unwrap_or(&self.metadata);
         check_metadata(self.path(), metadata)?;
         let mut json = header_json(self.path(), &self.tensors, &self.order, metadata)?;
-        let room = usize::try_from(self.header_len).unwrap_or(usize::MAX);
+        let room = usize::try_from(self.header_len).expect("headers are below their limit");
         if json.len() > room {
             let what =
                 format!("the header takes {} bytes where {room} were reserved; reserve more", json.len());

@@ -34,7 +34,7 @@ pub(crate) struct Table {
 impl Table {
     /// The FP8 code and whether its value is the same.
     pub(crate) fn code(&self, code: u16) -> (u16, bool) {
-        self.codes.get(usize::from(code)).copied().unwrap_or((0, false))
+        self.codes[usize::from(code)]
     }
 
     /// What a scale is multiplied by to be that of codes at bias 0.

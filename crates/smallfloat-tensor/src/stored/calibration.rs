@@ -152,14 +152,14 @@ fn relative(sums: &[BTreeMap<i32, Long>]) -> Vec<u32> {
     };
     let weight = |total: &BigUint| {
         let nearest = (total * u32::MAX * 2_u32 + largest) / (largest * 2_u32);
-        u32::try_from(nearest).unwrap_or(u32::MAX).max(1)
+        u32::try_from(nearest).expect("no total is above the largest").max(1)
     };
     totals.iter().map(weight).collect()
 }
 
 /// Channels and pieces are counted in memory.
 fn index(n: u64) -> usize {
-    usize::try_from(n).unwrap_or(usize::MAX)
+    usize::try_from(n).expect("counts of things held in memory")
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ impl Scaled {
     /// The scale that a stored code means.
     pub(crate) fn scale_of(&self, code: u64) -> Scale {
         match &self.scale {
-            None => Scale::of_bias(i32::try_from(code).unwrap_or(i32::MAX)),
+            None => Scale::of_bias(i32::try_from(code).expect("a bias is a byte")),
             Some(spec) => spec.stored(code, self.global),
         }
     }

@@ -369,7 +369,7 @@ fn codes_format(
                 bias.dtype, bias.shape
             )));
         }
-        let value = source.read_all(bias)?.first().copied().unwrap_or_default();
+        let value = *source.read_all(bias)?.first().expect("a U8 of shape [] is one byte");
         spec.with_bias(i32::from(value)).map_err(|e| refused(e.to_string()))?
     } else {
         spec.format().map_err(|e| refused(e.to_string()))?

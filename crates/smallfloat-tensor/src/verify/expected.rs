@@ -97,8 +97,8 @@ impl ExpectedCodes {
         match (self.projection.rounding.random_bits(), position.generator) {
             (None, _) => ExpectedCode([code(self.projection.rounding); 2]),
             (Some(bits), Some(generator)) => {
-                let bits =
-                    RandomBits::from_word32(bits.count(), generator.word(position.element)).unwrap_or(bits);
+                let word = generator.word(position.element);
+                let bits = RandomBits::from_word32(bits.count(), word).expect("as many bits as before");
                 ExpectedCode([code(self.projection.rounding.with_random_bits(bits)); 2])
             }
             (Some(_), None) => ExpectedCode([Rounding::TowardNegative, Rounding::TowardPositive].map(code)),

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         writeln!(out)?;
         return Ok(());
     }
-    let name = plan.shard_path(shard).unwrap_or_default();
+    let name = plan.shard_path(shard).expect("a shard that was applied is in the plan");
     let name = words::tensor_name(&name.display().to_string(), 1000);
     if was_complete {
         writeln!(out, "shard {shard}: {name} was complete")?;

@@ -220,7 +220,7 @@ impl BiasController {
             Seen::Zero => None,
             Seen::Magnitude(amax) => Some(self.holding(&amax)),
         };
-        while self.history.len() >= usize::try_from(history).unwrap_or(usize::MAX) {
+        while self.history.len() >= usize::try_from(history).expect("usize has 32 bits") {
             self.history.pop_front();
         }
         self.history.push_back(holding);

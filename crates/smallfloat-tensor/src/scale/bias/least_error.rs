@@ -145,8 +145,8 @@ fn long(x: Long) -> BigInt {
 #[expect(clippy::cast_precision_loss, reason = "rounded by design")]
 fn rounded(x: &BigInt) -> f64 {
     let beyond = x.bits().saturating_sub(64);
-    let top = u64::try_from(x >> beyond).unwrap_or(u64::MAX);
-    top as f64 * 2.0_f64.powi(i32::try_from(beyond).unwrap_or(i32::MAX))
+    let top = u64::try_from(x >> beyond).expect("64 bits of a number that is not negative");
+    top as f64 * 2.0_f64.powi(i32::try_from(beyond).expect("sums of squares have some thousand bits"))
 }
 
 /// The sum over all classes exactly, in units of 2^(2 · UNIT), below every class's and every
