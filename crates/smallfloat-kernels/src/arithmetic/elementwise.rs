@@ -364,7 +364,7 @@ impl Call {
             Operation::Faa => Operation::Add,
             _ => return Path::Core,
         };
-        // With clamping operands it matters which operand was special.
+        // Clamping operands is the core's: what an infinity becomes depends on the exact result.
         let worth = pair_bits <= TABLE_BITS && 1 << pair_bits <= length && !self.arithmetic.operand_clamp;
         if !worth {
             return Path::Core;
