@@ -25,6 +25,7 @@ use smallfloat_kernels::Element;
 use crate::error::{Error, Result, quoted};
 use crate::file::input::TensorInfo;
 use crate::file::source::SourceKind;
+use crate::layout::grid::index;
 use crate::scale::bias::magnitudes::Long;
 use crate::stored::view::{TensorView, View};
 
@@ -155,11 +156,6 @@ fn relative(sums: &[BTreeMap<i32, Long>]) -> Vec<u32> {
         u32::try_from(nearest).expect("no total is above the largest").max(1)
     };
     totals.iter().map(weight).collect()
-}
-
-/// Channels and pieces are counted in memory.
-fn index(n: u64) -> usize {
-    usize::try_from(n).expect("counts of things held in memory")
 }
 
 #[cfg(test)]
