@@ -11,7 +11,7 @@ use crate::scalar::code::{Has, narrow, unwrap};
 use crate::scalar::traits::SmallFloat;
 use crate::scalar::{code, for_each_scalar};
 
-/// The type with its derives. Those of `bytemuck` and `zerocopy` emit `unsafe impl`s that the
+/// The type with its derives. Those of `bytemuck` and `zerocopy` emit implementations that the
 /// derives themselves check.
 macro_rules! define_struct {
     (full, $(#[$doc:meta])* $name:ident $(<$bias:ident>)? $bits:ident) => {

@@ -16,7 +16,7 @@ Examples:
   smallfloat clean checkpoint-cf8/ --dry-run
 
 A run that is interrupted removes its temporary files; one that is killed, or whose machine
-stops, leaves them as .NAME.smallfloat-XXXXXX.tmp beside its output. Files that a running
+stops, leaves them as .NAME.smallfloat-RANDOM.tmp beside its output. Files that a running
 process works on are locked and stay. On file systems without locks, such as some of NFS,
 nothing tells them apart: be sure there that no run is at work.";
 
