@@ -78,6 +78,9 @@ const refresh = latest(async (signal) => {
 
 // The formats by name, to be changed, added and removed.
 function contestants() {
+  // A name that is being typed stays.
+  const typed = document.activeElement;
+  if (cards.contains(typed) && typed.type === "text" && typed.value !== typed.defaultValue) return;
   const all = formats();
   const replace = (i, name) => change({ with: state.with.map((old, j) => (j === i - 1 ? name : old)) });
   cards.replaceChildren(

@@ -68,8 +68,19 @@ export const refresh = latest(async (signal) => {
 }, (error) => {
   trouble(wrong, error.message);
   name.setAttribute("aria-invalid", "true");
-  name.value = state.format;
+  write(state.format);
 });
+
+// What the page wrote into the field last.
+let written = "";
+
+// Writes a name into its field. What is being typed there, and not yet entered, stays.
+function write(text) {
+  const isTyped = document.activeElement === name && name.value !== written && name.value.trim() !== state.format;
+  if (isTyped) return;
+  name.value = text;
+  written = text;
+}
 
 const listeners = [];
 
@@ -79,7 +90,7 @@ export function onFormat(listener) {
 }
 
 function show(card) {
-  name.value = card.name;
+  write(card.name);
   const listed = catalogue.formats.find((f) => f.name.split(":")[0] === card.row);
   choose.value = listed ? listed.name : card.family;
   // The control that is being used stays where it is.
