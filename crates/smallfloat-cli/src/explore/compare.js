@@ -83,12 +83,16 @@ function contestants() {
   if (cards.contains(typed) && typed.type === "text" && typed.value !== typed.defaultValue) return;
   const all = formats();
   const replace = (i, name) => change({ with: state.with.map((old, j) => (j === i - 1 ? name : old)) });
+  const enter = (i, field) => {
+    field.defaultValue = field.value;
+    replace(i, field.value.trim());
+  };
   cards.replaceChildren(
     ...all.map((name, i) => {
       const card = answer?.formats[i]?.card;
       const box = i === 0
         ? el("b", {}, name)
-        : el("input", { type: "text", list: "names", value: name, "aria-label": `Format ${i + 1}`, spellcheck: "false", autocapitalize: "off", onchange: (event) => replace(i, event.target.value.trim()) });
+        : el("input", { type: "text", list: "names", value: name, "aria-label": `Format ${i + 1}`, spellcheck: "false", autocapitalize: "off", onchange: (event) => enter(i, event.target) });
       const slider = i > 0 && card?.bias_range?.[1] === 63 ? biasControl(i, card, replace) : null;
       return el(`div.contestant.series-${i}`, {}, el("i.swatch", { "aria-hidden": "true" }), box,
         i > 0 ? el("button.tool", { type: "button", "aria-label": `Remove ${name}`, title: "Remove", onclick: () => change({ with: state.with.filter((_, j) => j !== i - 1) }) }, "×") : null, slider);
