@@ -6,6 +6,7 @@ pub(crate) mod error;
 pub mod formats;
 pub(crate) mod name;
 pub(crate) mod named;
+mod values;
 
 use crate::cast::signed;
 use crate::format::datum::{Class, Datum};

@@ -119,6 +119,47 @@ impl Rounding {
         Self::ToOdd,
     ];
 
+    /// StochasticA with N = `count` random bits, 1..=60, for those who get their words elsewhere:
+    /// encoders from a generator, vectors from a column. Its own word is 0.
+    ///
+    /// ```
+    /// use smallfloat::{RandomBits, Rounding};
+    /// let mode = Rounding::stochastic_a(16)?;
+    /// assert_eq!(mode, Rounding::StochasticA(RandomBits::new(16, 0)?));
+    /// # Ok::<(), smallfloat::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A count outside its range.
+    pub const fn stochastic_a(count: u32) -> Result<Self, Error> {
+        match RandomBits::new(count, 0) {
+            Ok(bits) => Ok(Self::StochasticA(bits)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// StochasticB, as [`stochastic_a`](Self::stochastic_a).
+    ///
+    /// # Errors
+    /// A count outside its range.
+    pub const fn stochastic_b(count: u32) -> Result<Self, Error> {
+        match RandomBits::new(count, 0) {
+            Ok(bits) => Ok(Self::StochasticB(bits)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// StochasticC, as [`stochastic_a`](Self::stochastic_a).
+    ///
+    /// # Errors
+    /// A count outside its range.
+    pub const fn stochastic_c(count: u32) -> Result<Self, Error> {
+        match RandomBits::new(count, 0) {
+            Ok(bits) => Ok(Self::StochasticC(bits)),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Returns whether this is one of the three stochastic modes.
     pub const fn is_stochastic(self) -> bool {
         self.random_bits().is_some()

@@ -80,6 +80,20 @@ pub trait SmallFloat:
     #[must_use]
     fn from_code(code: u64) -> Self;
 
+    /// The finite values from the smallest to the largest, each once; a signed zero counts as 0.
+    ///
+    /// ```
+    /// use smallfloat::{E4M3Fn, SmallFloat};
+    /// assert_eq!(E4M3Fn::values().count(), 253);
+    /// assert_eq!(E4M3Fn::values().next_back(), Some(E4M3Fn::MAX));
+    /// ```
+    ///
+    /// # Panics
+    /// Never: a format has its own values.
+    fn values() -> impl DoubleEndedIterator<Item = Self> + Clone {
+        Self::FORMAT.values().map(|value| Self::from_datum(value).expect("a format has its own values"))
+    }
+
     /// The code as the functions of [`Format`] take it.
     fn code(self) -> u64;
 

@@ -199,3 +199,33 @@ fn formats_fit_where_their_values_are() {
     assert!(BINARY16.fits_in(&BINARY32) && BINARY32.fits_in(&BINARY64) && !BINARY64.fits_in(&BINARY32));
     assert!(BINARY64.fits_in(&BINARY64) && !BINARY32.fits_in(&BINARY16));
 }
+
+/// Every code decoded, in a set by value: what `values` has to give, for every legal format of up
+/// to 6 bits and for the catalogue's of up to 16.
+#[test]
+fn values_are_the_codes_sorted() {
+    let small =
+        (2..=6).flat_map(|width| (1..=width).flat_map(move |precision| readings(width, precision, 1)));
+    let legal = small.filter_map(|p| Format::minifloat(p).ok());
+    let named = CATALOGUE.iter().map(|row| row.format).filter(|format| format.width() <= 16);
+    let mut checked = 0;
+    for format in legal.chain(named) {
+        let number = |x: Datum| x.to_f64().expect("binary64 has it");
+        let mut expected: Vec<f64> = format
+            .codes()
+            .map(|code| format.decode(code))
+            .filter(Datum::is_finite)
+            // −0 becomes 0.
+            .map(|value| number(value) + 0.0)
+            .collect();
+        expected.sort_by(f64::total_cmp);
+        expected.dedup();
+        let values: Vec<f64> = format.values().map(number).collect();
+        assert_eq!(values, expected, "{format}");
+        assert_eq!(values.len() as u64, format.finite_values(), "{format}");
+        let backwards: Vec<f64> = format.values().rev().map(number).collect();
+        assert!(backwards.iter().rev().eq(&values), "{format}");
+        checked += 1;
+    }
+    assert!(checked > 200, "{checked}");
+}
