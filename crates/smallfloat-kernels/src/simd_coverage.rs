@@ -24,8 +24,7 @@ fn is_scale(format: &Format) -> bool {
 }
 
 fn decode_plans(format: &Format) -> DecodePlans {
-    let words: Vec<u32> =
-        (0..=format.max_code()).map(|code| format.decode_f32(code).value.to_bits()).collect();
+    let words: Vec<u32> = format.codes().map(|code| format.decode_f32(code).value.to_bits()).collect();
     DecodePlans::new(format, &words)
 }
 
@@ -105,7 +104,7 @@ fn negative_values_up_to_a_bound_become_zero() {
 #[test]
 fn stochastic_encoders_have_their_constants() {
     for count in [1, 8, 13] {
-        let random = Rounding::StochasticA(RandomBits::new(count, 0).expect("bits"));
+        let random = Rounding::stochastic_a(count).expect("bits");
         for (format, overflow) in [(E4M3FN, 0x7f), (E5M2, 0x7c), (BFLOAT16, 0x7f80), (BINARY16, 0x7c00)] {
             let preset = if format == E4M3FN { Preset::OcpNoSaturate } else { Preset::Ieee };
             let projection = preset.projection(&format).with_rounding(random);
@@ -119,7 +118,7 @@ fn stochastic_encoders_have_their_constants() {
 #[test]
 fn chances_of_classes() {
     let chances = |from: &Format, to: &Format, length| {
-        let random = Rounding::StochasticA(RandomBits::new(8, 0).expect("bits"));
+        let random = Rounding::stochastic_a(8).expect("bits");
         StochasticTable::new(from, to, &to.default_projection().with_rounding(random), length).is_some()
     };
     assert!(chances(&BINARY32, &E4M3FN, usize::MAX) && chances(&BINARY64, &E5M2, usize::MAX));
@@ -213,8 +212,7 @@ mod vectors {
         fn encoders<T: Element, C: Code>() -> [bool; 3] {
             let (source, mut codes) = ([T::default(); 5], [C::default(); 5]);
             let projection = E4M3FN.default_projection();
-            let random =
-                projection.with_rounding(Rounding::StochasticA(RandomBits::new(8, 0).expect("bits")));
+            let random = projection.with_rounding(Rounding::stochastic_a(8).expect("bits"));
             let fast =
                 |projection| SimdEncoder::new(Level::Avx2, &T::FORMAT, &E4M3FN, projection).expect("kernels");
             let words = (&Generator::Ars5(Ars5 { seed: 1, stream: 2 }), Level::Avx2);

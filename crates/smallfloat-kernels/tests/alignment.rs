@@ -62,7 +62,7 @@ fn memory_is_barely_aligned() {
 /// From memory itself, and from its second element on.
 fn conversions<T: Element, C: Code + PartialEq>(target: &Format) {
     let projection = target.default_projection();
-    let random = projection.with_rounding(Rounding::StochasticA(RandomBits::new(8, 0).unwrap()));
+    let random = projection.with_rounding(Rounding::stochastic_a(8).unwrap());
     let words = RandomWords { generator: Ars5 { seed: 3, stream: 4 }.into(), first_element: 5 };
     let nearest = Encoder::<T>::new(target, &projection).unwrap();
     let stochastic = Encoder::<T>::new(target, &random).unwrap();

@@ -17,7 +17,7 @@ fn agree<T: Element, C: Code>(format: &Format) -> bool {
     // Bits above the width must not matter.
     let codes: Vec<C> = (0..=0xffff_u32).map(C::from_code).collect();
     let expected: Vec<u64> =
-        (0..=format.max_code()).map(|code| convert(code, format, &T::FORMAT, &rounded).value).collect();
+        format.codes().map(|code| convert(code, format, &T::FORMAT, &rounded).value).collect();
     for level in Level::available() {
         let mut values = vec![T::default(); codes.len()];
         decoder.clone().with_level(level).decode(&codes, &mut values);

@@ -91,7 +91,7 @@ fn what_it_refuses() {
     let wide: Format = "binary32".parse().unwrap();
     let projection = format.default_projection();
     assert!(matches!(Recode::new(&wide, &format, &projection), Err(Error::TooWide { .. })));
-    let random = projection.with_rounding(Rounding::StochasticA(RandomBits::new(8, 0).unwrap()));
+    let random = projection.with_rounding(Rounding::stochastic_a(8).unwrap());
     assert!(matches!(Recode::new(&format, &format, &random), Err(Error::NoRandomWords { .. })));
 }
 

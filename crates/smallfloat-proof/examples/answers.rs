@@ -125,7 +125,7 @@ fn run(words: &[&str]) -> Answer<()> {
             let projection = projection(&to, rounding, saturation)?;
             let operation =
                 operation.parse::<Operation>().map_err(|_| format!("{operation} is no operation"))?;
-            let codes = 0..=to.max_code();
+            let codes = to.codes();
             let pairs = codes.clone().flat_map(|x| codes.clone().map(move |y| [x, y]));
             write(output, pairs.map(|pair| evaluate(operation, &pair, &to, &projection)))
         }
@@ -133,7 +133,7 @@ fn run(words: &[&str]) -> Answer<()> {
             let to = format(to)?;
             let projection = projection(&to, rounding, saturation)?;
             let step = step.parse::<usize>().ok().filter(|&step| step > 0).ok_or("STEP is at least 1")?;
-            let codes = 0..=to.max_code();
+            let codes = to.codes();
             let triples = codes.clone().step_by(step).flat_map(|z| {
                 let second = codes.clone();
                 codes.clone().flat_map(move |x| second.clone().map(move |y| [x, y, z]))

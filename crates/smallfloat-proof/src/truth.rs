@@ -99,7 +99,7 @@ impl Row<'_> {
     pub fn results(&self) -> Vec<Exact> {
         let step = usize::try_from(self.stride).expect("a small stride");
         let data: Vec<Datum> =
-            (0..=self.format.max_code()).step_by(step).map(|code| self.format.decode(code)).collect();
+            self.format.codes().step_by(step).map(|code| self.format.decode(code)).collect();
         let exact = |x, y| self.operation.exact([x, y, Datum::ZERO], Semantics::P3109).exact;
         if self.operation.arity() == 1 {
             return data.iter().map(|&x| exact(x, Datum::ZERO)).collect();

@@ -164,7 +164,7 @@ fn specializations_parse() {
     assert_eq!(call.operands(), [format("cfloat8_1_4_3:bias=7"), format("shp:bias=15,subnormals=gradual")]);
     assert_eq!(call.result(), Some(&format("uhp")));
     let projection = call.projection().unwrap();
-    assert_eq!(projection.rounding, Rounding::StochasticA(RandomBits::new(8, 0).unwrap()));
+    assert_eq!(projection.rounding, Rounding::stochastic_a(8).unwrap());
     assert_eq!(projection.saturation, Saturation::SatFinite);
     assert_eq!((call.arithmetic().scale, call.arithmetic().semantics), (-3, Semantics::P3109));
     assert!(call.arithmetic().operand_clamp);
@@ -184,8 +184,8 @@ fn specializations_parse() {
         ("TowardNegative", Rounding::TowardNegative),
         ("TowardZero", Rounding::TowardZero),
         ("ToOdd", Rounding::ToOdd),
-        ("StochasticB<1>", Rounding::StochasticB(RandomBits::new(1, 0).unwrap())),
-        ("StochasticC<60>", Rounding::StochasticC(RandomBits::new(60, 0).unwrap())),
+        ("StochasticB<1>", Rounding::stochastic_b(1).unwrap()),
+        ("StochasticC<60>", Rounding::stochastic_c(60).unwrap()),
     ] {
         let call = parsed(&format!("Recip<binary8p4se, binary8p4se, ({text})>"));
         assert_eq!(call.projection().unwrap().rounding, mode);

@@ -460,7 +460,7 @@ fn rounding_precedes_the_range_check() {
 fn digest(f: &Format) -> String {
     let digits = f.width().div_ceil(4) as usize;
     let mut text = String::new();
-    for code in 0..=f.max_code() {
+    for code in f.codes() {
         let value = match f.decode(code) {
             Datum::Nan { .. } => "NaN".to_string(),
             Datum::Infinite { negative } => if negative { "-Inf" } else { "Inf" }.to_string(),

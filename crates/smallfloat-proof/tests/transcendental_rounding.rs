@@ -39,7 +39,7 @@ struct Results {
 /// Computed once for all tests.
 static RESULTS: LazyLock<Vec<Results>> = LazyLock::new(|| {
     let all = |name: &str, format: &Format| {
-        (0..=format.max_code()).map(|code| exact(operation(name), format.decode(code))).collect()
+        format.codes().map(|code| exact(operation(name), format.decode(code))).collect()
     };
     p3109(3..=8)
         .into_par_iter()

@@ -68,7 +68,7 @@ fn names_that_would_collide_are_refused() {
 fn options_that_can_not_be_are_refused() {
     let fixture = Fixture::new(&small());
     let stochastic = |count| Options {
-        rounding: Some(Rounding::StochasticA(RandomBits::new(count, 0).unwrap())),
+        rounding: Some(Rounding::stochastic_a(count).unwrap()),
         ..options("cfloat8_1_4_3")
     };
     fails(&fixture, &stochastic(32), "stochastic rounding needs a seed");

@@ -229,7 +229,7 @@ fn tensors_larger_than_a_chunk_empty_ones_and_scalars() {
 
 fn stochastic(bits: u32, seed: u64) -> Options {
     Options {
-        rounding: Some(Rounding::StochasticA(RandomBits::new(bits, 0).unwrap())),
+        rounding: Some(Rounding::stochastic_a(bits).unwrap()),
         seed: Some(seed),
         ..options("cfloat8_1_4_3")
     }

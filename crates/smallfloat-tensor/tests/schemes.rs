@@ -327,8 +327,7 @@ fn a_block_as_large_as_the_tensor_is_the_tensor() {
         }
         // Random words belong to elements, not to blocks.
         let mut random = options("cfloat8_1_4_3:bias=20");
-        (random.rounding, random.seed) =
-            (Some(smallfloat::Rounding::StochasticA(smallfloat::RandomBits::new(32, 0).unwrap())), Some(5));
+        (random.rounding, random.seed) = (Some(smallfloat::Rounding::stochastic_a(32).unwrap()), Some(5));
         let (_, one) = quantized(&file, &random);
         for granularity in [block(8, 12), block(3, 5), Granularity::Channel] {
             let (_, two) = quantized(&file, &Options { granularity, ..random.clone() });

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use smallfloat::formats::BINARY32;
-use smallfloat::{Format, FormatSpec, Projection, RandomBits, Rounding, Saturation};
+use smallfloat::{Format, FormatSpec, Projection, Rounding, Saturation};
 use smallfloat_tensor::BiasPolicy;
 
 use crate::data::file::DataFile;
@@ -111,7 +111,7 @@ impl Round {
     pub fn projection(self, format: &Format) -> Result<Projection> {
         let rounding = match self {
             Self::NearestEven => Rounding::NearestEven,
-            Self::StochasticA => Rounding::StochasticA(RandomBits::new(32, 0)?),
+            Self::StochasticA => Rounding::stochastic_a(32)?,
         };
         Ok(format.default_projection().with_rounding(rounding).with_saturation(Saturation::SatFinite))
     }

@@ -274,7 +274,7 @@ mod tests {
             for pair in cover.intervals().windows(2) {
                 assert!(pair[0].last < pair[1].first, "{name}: {pair:?}");
             }
-            for code in 0..=format.max_code() {
+            for code in format.codes() {
                 let at = cover.locate(line.rank(code));
                 assert_eq!(at.is_none(), format.decode(code).is_nan(), "{name} {code:#x}");
                 if let Some(x) = format.decode(code).to_f64().filter(|x| x.is_finite() && *x > 0.0) {

@@ -45,7 +45,8 @@ impl<T: Element> Decoder<T> {
             None if format.fits_in(&T::FORMAT) => T::FORMAT.default_projection(),
             None => return Err(Error::Inexact { format: *format, destination: T::FORMAT }),
         };
-        let table = (0..=format.max_code())
+        let table = format
+            .codes()
             .map(|code| T::from_bits(convert(code, format, &T::FORMAT, &projection).value))
             .collect::<Vec<T>>();
         let plans = words_of(&table).map(|words| DecodePlans::new(format, &words));

@@ -480,7 +480,7 @@ fn integers(format: &Format) -> Option<(i32, Vec<Integer>)> {
         }
         _ => None,
     };
-    let codes = 0..=format.max_code();
+    let codes = format.codes();
     let unit = codes.clone().filter_map(finite).map(|(_, _, exponent)| exponent).min()?;
     let table = codes
         .map(|code| {

@@ -56,7 +56,7 @@ impl Recode {
                 if from.classify(code) == Class::Subnormal { Flags::DENORMAL } else { Flags::NONE };
             entry(code, from, to, projection) | u32::from(denormal.bits()) << bit::FLAGS
         };
-        let table: Vec<u32> = (0..=from.max_code()).map(with_denormal).collect();
+        let table: Vec<u32> = from.codes().map(with_denormal).collect();
         let recode = Self { from: *from, to: *to, table, level: Level::Portable, fast: None };
         Ok(recode.with_level(Level::detected()))
     }

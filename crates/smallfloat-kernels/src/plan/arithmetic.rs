@@ -97,8 +97,7 @@ impl ArithmeticPlan {
         // value.
         let step = to.min_positive().exponent_of_leading_bit();
         let underflows = compute != Compute::Sum || to.subnormals() != Gradual || result.unit < step;
-        let has_specials =
-            |format: &Format| (0..=format.max_code()).any(|code| !format.decode(code).is_finite());
+        let has_specials = |format: &Format| format.codes().any(|code| !format.decode(code).is_finite());
         let mut possible = Flags::OVERFLOW | Flags::INEXACT;
         // Unsigned formats refuse negative results, whatever their magnitude.
         let refuses = !to.is_signed();
@@ -150,7 +149,7 @@ fn span(format: &Format) -> Option<Span> {
         datum @ Datum::Finite { exponent, .. } => Some((exponent, datum.exponent_of_leading_bit())),
         _ => None,
     };
-    let values = || (0..=format.max_code()).filter_map(finite);
+    let values = || format.codes().filter_map(finite);
     Some(Span { unit: values().map(|value| value.0).min()?, top: values().map(|value| value.1).max()? })
 }
 
@@ -170,7 +169,7 @@ fn halves(format: &Format, semantics: Semantics, minus: bool) -> Vec<u16> {
             }
         }
     };
-    (0..=format.max_code()).map(half).collect()
+    format.codes().map(half).collect()
 }
 
 /// The format's subnormal codes, if they are the first ones after zero.

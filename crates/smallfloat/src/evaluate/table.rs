@@ -49,7 +49,7 @@ impl ExactTable {
         }
         let outcome =
             |code| operation.exact([format.decode(code), Datum::ZERO, Datum::ZERO], arithmetic.semantics);
-        let outcomes = (0..=format.max_code()).map(outcome).collect();
+        let outcomes = format.codes().map(outcome).collect();
         Ok(Self { operation, format, arithmetic, outcomes })
     }
 

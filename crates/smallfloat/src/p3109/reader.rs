@@ -49,7 +49,7 @@ impl Reader {
 
     fn new(format: Format) -> Self {
         let read = |code| Read::code(code, &format);
-        let table = (format.width() <= 8).then(|| (0..=format.max_code()).map(read).collect());
+        let table = (format.width() <= 8).then(|| format.codes().map(read).collect());
         Self { format, table }
     }
 

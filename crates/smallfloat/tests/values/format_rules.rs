@@ -162,7 +162,7 @@ fn words_of_parameters() {
 
 /// The finite values of a format, with −0 apart from 0.
 fn values(f: &Format) -> BTreeSet<(bool, u64, i32)> {
-    let codes = 0..=f.max_code();
+    let codes = f.codes();
     let finite = codes.filter_map(|code| match f.decode(code) {
         Datum::Finite { negative, significand, exponent } => Some((negative, significand, exponent)),
         _ => None,

@@ -208,7 +208,8 @@ fn printed_values_are_the_shortest() {
         let unit = 2_f64.powi(24);
         #[expect(clippy::cast_possible_truncation, reason = "multiples of the unit below 2^50")]
         let integer = |x: f64| (x * unit) as i128;
-        let mut values: Vec<(i128, u64)> = (0..=format.max_code())
+        let mut values: Vec<(i128, u64)> = format
+            .codes()
             .filter(|&code| format.decode(code).is_finite() && !format.decode(code).is_negative())
             .map(|code| (integer(format.decode(code).to_f64().expect("few bits")), code))
             .collect();

@@ -460,7 +460,7 @@ fn basic_operations() {
 fn zero_changes_no_sum() {
     for row in CATALOGUE.iter().filter(|row| row.format.width() <= 8 && row.format.has_zero()) {
         let f = &row.format;
-        for x in 0..=f.max_code() {
+        for x in f.codes() {
             let sum = Operation::Add.evaluate(
                 &[Operand::new(x, f), Operand::new(0, f)],
                 f,
