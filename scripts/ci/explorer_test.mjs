@@ -56,7 +56,7 @@ async function valuesAgainstTheCommand() {
     await choose(page, format);
     // Each format gets some of the values, each value many of the formats.
     const values = VALUES.filter((_, i) => (i + turn) % 2 === 0);
-    const expected = Object.fromEntries(MODES.map((mode) => [mode, JSON.parse(command("show", format, ...values.map((v) => `=${v}`), "--rounding", mode, "--json"))]));
+    const expected = Object.fromEntries(MODES.map((mode) => [mode, JSON.parse(command("show", format, ...values, "--rounding", mode, "--json"))]));
     for (const [i, text] of values.entries()) {
       await page.getByLabel("Value", { exact: true }).fill(text);
       await settled(page);
@@ -81,7 +81,7 @@ async function valuesAgainstTheCommand() {
         return { hex: texts(".sum code")[0], bits: texts(".bit").join(""), class: texts("#code .class")[0].toLowerCase(), neighbours: texts("button.step span small").join() };
       }));
     }
-    const right = JSON.parse(command("show", format, ...seen.map((code) => code.hex), "--json"));
+    const right = JSON.parse(command("show", format, "--hex", ...seen.map((code) => code.hex), "--json"));
     for (const [i, code] of seen.entries()) {
       const what = `${format} ${code.hex}`;
       same(code.bits, right[i].bits.replaceAll("_", ""), `bits of ${what}`);
@@ -98,7 +98,7 @@ async function arithmeticAgainstTheCommand() {
   for (const format of ["cfloat8_1_4_3:bias=7", "e4m3fn", "binary8p3se"]) {
     await choose(page, format);
     for (const [x, y, z] of [["0x39", "0x44", "0xc5"], ["0x01", "0x7e", "0x02"], ["0x7d", "0x7d", "0x00"]]) {
-      for (const [letter, code] of [["x", x], ["y", y], ["z", z]]) await page.getByLabel(letter, { exact: true }).fill(code);
+      for (const [letter, code] of [["x", x], ["y", y], ["z", z]]) await page.getByLabel(letter, { exact: true }).fill(`code:${code}`);
       await settled(page);
       const right = command("eval", `FMA<${format}, ${format}, ${format}, ${format}>`, "--hex", x.slice(2), y.slice(2), z.slice(2)).trim().split(" ")[0];
       same(await value(page, ".outcome code"), `0x${right}`, `${format} FMA ${x} ${y} ${z}`);
@@ -247,7 +247,7 @@ async function hostileInput() {
   }
   await choose(page, "e5m2");
   await page.getByRole("tab", { name: "Round" }).click();
-  for (const text of ["<script>alert(1)</script>", "9".repeat(30000), "0x", "0xfff", "1e", "--1", "∞", "1,5"]) {
+  for (const text of ["<script>alert(1)</script>", "9".repeat(30000), "0x", "0xfff", "#fff", "code:39", "1e", "--1", "∞", "1,5"]) {
     await page.getByLabel("Value", { exact: true }).fill(text);
     await said(`the value ${text.slice(0, 40)}`);
   }

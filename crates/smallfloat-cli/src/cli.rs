@@ -1,10 +1,11 @@
 //! The command line: which commands there are. Each command's arguments live in its own file.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::commands::checkpoint::{clean, compare, dequantize, inspect, quantize, sample, verify};
 use crate::commands::conformance::{kappa, vectors};
@@ -28,7 +29,7 @@ const AFTER_HELP: &str = "\
 Examples:
   smallfloat
   smallfloat quantize model.safetensors -o model.cf8.safetensors
-  smallfloat show cfloat8_1_4_3:bias=7 =1.1
+  smallfloat show cfloat8_1_4_3:bias=7 1.1
 
 Without a command, a built-in sample checkpoint is quantized, reported and verified.
 
@@ -78,7 +79,55 @@ enum Command {
     Train(Box<train::Args>),
 }
 
+/// Commands whose operands may start with a hyphen, as -0.3 does.
+const WITH_OPERANDS: [&str; 3] = ["show", "convert", "eval"];
+
+/// The arguments with the options of such a command before `--` and its operands behind it, so that
+/// both may be typed in any order: an option starts with two hyphens.
+fn options_first(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut all: Vec<OsString> = arguments.collect();
+    let named = |name: &OsString| WITH_OPERANDS.iter().any(|known| name == known);
+    if !all.get(1).is_some_and(named) {
+        return all;
+    }
+    let command = Cli::command();
+    let command = all[1].to_str().and_then(|name| command.find_subcommand(name)).expect("it is one");
+    let takes_value = |option: &str| {
+        command
+            .get_arguments()
+            .any(|argument| argument.get_long() == Some(option) && argument.get_action().takes_values())
+    };
+    let mut operands = Vec::new();
+    let mut rest = all.split_off(2).into_iter();
+    while let Some(argument) = rest.next() {
+        match argument.to_str() {
+            Some("--") => {
+                operands.extend(rest.by_ref());
+            }
+            Some("-h") => all.push(argument),
+            Some(text) if text.starts_with("--") => {
+                let takes = takes_value(&text[2..]);
+                all.push(argument);
+                if takes {
+                    all.extend(rest.next());
+                }
+            }
+            _ => operands.push(argument),
+        }
+    }
+    if !operands.is_empty() {
+        all.push("--".into());
+        all.extend(operands);
+    }
+    all
+}
+
 impl Cli {
+    /// The command line of this process; wrong usage ends it.
+    pub(crate) fn from_arguments() -> Self {
+        Self::parse_from(options_first(std::env::args_os()))
+    }
+
     pub(crate) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         match self.command {
             None => sample::run(self.json, out),

@@ -25,7 +25,6 @@ use std::io;
 use std::process::ExitCode;
 
 use anyhow::Error;
-use clap::Parser;
 
 use crate::cli::Cli;
 use crate::render::output::{Message, Output, message};
@@ -69,7 +68,7 @@ fn allow_many_files() {
 }
 
 fn run() -> anyhow::Result<ExitCode> {
-    let cli = Cli::parse();
+    let cli = Cli::from_arguments();
     let mut out = Output::stdout();
     let result = cli.run(&mut out);
     // Lines printed before an error are still good ones.

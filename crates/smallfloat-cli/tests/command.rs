@@ -130,28 +130,28 @@ fn formats_tells_everything_about_the_ones_named() {
 
 #[test]
 fn show_explains_a_code_however_written() {
-    for code in ["0x39", "0b0_0111_001", "57"] {
+    for code in ["code:0x39", "code:0b0_0111_001", "#39"] {
         let text = output(&["show", "cfloat8_1_4_3:bias=7", code], "");
         for part in ["0_0111_001", "exponent field 7, significand field 1", "9p-3", "1.125", "0x38", "0x3a"] {
             assert!(text.contains(part), "{code}: {part}");
         }
     }
     // The hole of Tesla's denormals: nothing between 7 · 2^−10 and 2^−6.
-    let hole = json(&["show", "cfloat8_1_4_3:bias=7", "8", "--json"], "");
+    let hole = json(&["show", "cfloat8_1_4_3:bias=7", "--hex", "8", "--json"], "");
     assert_eq!((&hole[0]["below"]["exact"], &hole[0]["above"]["exact"]), (&"7p-10".into(), &"9p-9".into()));
-    refuses(&["show", "e4m3fn", "256"], "", &["value 1", "code 0x100 does not fit in 8 bits", "0xff"]);
-    refuses(&["show", "e4m3fn", "1.5"], "", &["`1.5` is not a code", "=1.1"]);
+    refuses(&["show", "e4m3fn", "#100"], "", &["value 1", "code 0x100 does not fit in 8 bits", "0xff"]);
+    refuses(&["show", "e4m3fn", "=1.5"], "", &["value 1", "write `1.5`"]);
 }
 
 #[test]
 fn show_tells_where_a_value_fell() {
-    let text = output(&["show", "e4m3fn", "=1.1"], "");
+    let text = output(&["show", "e4m3fn", "1.1"], "");
     assert!(text.contains("above     0x39   9p-3         1.125   <- chosen"), "{text}");
     assert!(text.contains("X (inexact)"));
-    let down = json(&["show", "e4m3fn", "=1.1", "=1.25", "--rounding", "toward-zero", "--json"], "");
+    let down = json(&["show", "e4m3fn", "1.1", "1.25", "--rounding", "toward-zero", "--json"], "");
     assert_eq!((&down[0]["code"], &down[0]["exactly"]), (&"0x38".into(), &false.into()));
     assert_eq!((&down[1]["code"], &down[1]["exactly"]), (&"0x3a".into(), &true.into()));
-    refuses(&["show", "e4m3fn", "=1.1", "--rounding", "stochastic-a"], "", &["--seed"]);
+    refuses(&["show", "e4m3fn", "1.1", "--rounding", "stochastic-a"], "", &["--seed"]);
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn bad_lines_are_named_and_earlier_ones_stand() {
         .code(1)
         .stdout("3c -\n")
         .stderr(contains("standard input, line 3").and(contains("0x1ff does not fit in 8 bits")));
-    refuses(&args, "3g\n", &["line 1", "`3g` is not a code in hexadecimal"]);
+    refuses(&args, "3g\n", &["line 1", "`3g` is not a code: write it in hexadecimal"]);
     refuses(&args, "38 01\n", &["unexpected `01`"]);
     refuses(&["convert", "--to", "e5m2"], "1\ntwo\n", &["line 2", "`two` is not a number", "0x1.8p-3"]);
 }
@@ -266,12 +266,44 @@ fn bad_lines_are_named_and_earlier_ones_stand() {
 #[test]
 fn formats_that_do_not_exist_say_what_does() {
     refuses(&["table", "cfloat8_1_4_3:bias=64"], "", &["bias = 64", "0..=63"]);
-    refuses(&["table", "cfloat8_1_4_3"], "", &["needs a bias, 0..=63", "cfloat8_1_4_3:bias=7"]);
     refuses(&["table", "e4m3fm"], "", &["unknown format `e4m3fm`", "did you mean `e4m3fn`"]);
     refuses(&["table", "binary2p1se"], "", &["K = 2", "3..=16"]);
     refuses(&["table", "binary8p8se"], "", &["P = 8", "1..=7"]);
     refuses(&["table", "e3m2"], "", &["ambiguous", "e3m2fn", "ieee:k=6,p=3"]);
     refuses(&["convert", "--from", "nonsense", "--to", "e5m2"], "", &["--from", "`smallfloat formats`"]);
+}
+
+/// The bias that puts 1 where IEEE 754 has it: 2^(E−1) − 1 for E exponent bits.
+#[test]
+fn a_missing_bias_is_the_default_and_is_said() {
+    for (name, full) in [
+        ("cfloat8_1_4_3", "cfloat8_1_4_3:bias=7"),
+        ("cfloat8_1_5_2", "cfloat8_1_5_2:bias=15"),
+        ("shp", "shp:bias=15"),
+    ] {
+        let note = format!("smallfloat: note: no bias is given: {full}, ");
+        let add = format!("Add<{name}, {name}, {name}>");
+        for (short, long) in [
+            (vec!["show", name, "1.1"], vec!["show", full, "1.1"]),
+            (vec!["formats", name], vec!["formats", full]),
+            (vec!["table", name, "--csv"], vec!["table", full, "--csv"]),
+            (
+                vec!["convert", "--from", name, "--to", name, "1"],
+                vec!["convert", "--from", full, "--to", full, "1"],
+            ),
+            (vec!["eval", &add, "1", "1"], vec!["eval", "Add", "--format", full, "1", "1"]),
+            (
+                vec!["eval", "Add", "--format", name, "1", "1"],
+                vec!["eval", "Add", "--format", full, "1", "1"],
+            ),
+        ] {
+            let assert = smallfloat(&short)
+                .assert()
+                .success()
+                .stderr(contains(&note).and(predicate::function(|text: &str| text.lines().count() == 1)));
+            assert_eq!(output(&long, "").as_bytes(), assert.get_output().stdout, "{short:?}");
+        }
+    }
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn values_beyond_the_range_and_codes() {
     let nan = round("cfloat8_1_4_3:bias=7", "nan", json!({}));
     assert_eq!((hex(&nan), &nan["modes"][0]["flags"]), ("0x7f".into(), &json!("I")));
     // A code is read in its own format, and a subnormal one says so.
-    let code = round("e4m3fn", "0x01", json!({}));
+    let code = round("e4m3fn", "#01", json!({}));
     assert_eq!((&code["reading"]["kind"], &code["modes"][0]["flags"]), (&json!("code"), &json!("D")));
     assert_eq!(code["reading"]["code"]["exact"], "1p-9");
     // 0.1 is no dyadic number: nothing claims to be exact.
@@ -301,7 +301,7 @@ fn an_fma_step_by_step() {
 
     // 9/8 + 2^−4: nine and a half eighths, a tie.
     let tie =
-        told(&request("add", json!(["0x39", "0.0625"]), json!({"policy": {"rounding": "nearest-away"}})));
+        told(&request("add", json!(["#39", "0.0625"]), json!({"policy": {"rounding": "nearest-away"}})));
     assert_eq!(
         (&tie["place"]["tie"], &tie["outcome"]["code"]["hex"], &tie["outcome"]["flags"]),
         (&json!(true), &json!("0x3a"), &json!("X"))

@@ -74,6 +74,8 @@ extern crate std;
 mod cast;
 mod evaluate;
 mod format;
+#[cfg(feature = "alloc")]
+mod literal;
 #[cfg(feature = "math")]
 pub mod math;
 #[cfg(feature = "alloc")]
@@ -83,7 +85,6 @@ pub mod ops;
 pub mod p3109;
 mod projection;
 pub mod scalar;
-#[cfg(feature = "alloc")]
 pub mod text;
 
 #[cfg(feature = "math")]

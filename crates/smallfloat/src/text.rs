@@ -15,14 +15,16 @@ use crate::projection::exact::Exact;
 use crate::projection::flags::Rounded;
 use crate::projection::{Projection, project};
 
+pub use crate::literal::Literal;
+
 /// Beyond these powers of ten every format overflows or underflows: 2^±131072 is 10^±39457.
 const DECIMAL_LIMIT: i64 = 50_000;
 /// A binary exponent beyond every format.
 const BINARY_LIMIT: i64 = 500_000;
 
 /// Parses a number exactly: decimal (`-1.5e-3`), hexadecimal (`0x1.8p-3`), integer times a power of
-/// two (`3p-4`, the form that [`Datum`] prints), `inf`, `infinity` or `nan`, each with a sign if
-/// wanted.
+/// two (`3p-4`, the form that [`Datum`] prints), fraction of two integers (`1/3`), `inf`, `infinity`
+/// or `nan`, each with a sign if wanted.
 ///
 /// The result is exact or truncated toward zero to 128 bits and marked, so that [`project`] rounds
 /// it once.
@@ -50,6 +52,10 @@ pub fn parse(text: &str) -> Result<Exact, Error> {
     }
     if any(&["inf", "infinity"]) {
         return Ok(Exact::Infinite { negative });
+    }
+    if let Some((numerator, denominator)) = magnitude.split_once('/') {
+        let error = || Error::new(ErrorKind::Fraction { text: Snippet::new(trimmed) });
+        return fraction(negative, numerator.trim_end(), denominator.trim_start()).ok_or_else(error);
     }
     let parsed = if magnitude.get(..2).is_some_and(|head| head.eq_ignore_ascii_case("0x")) {
         hexadecimal(negative, &magnitude[2..])
@@ -126,17 +132,18 @@ fn decimal(negative: bool, text: &str) -> Option<Exact> {
     if let Some(exact) = short_decimal(negative, digits, power) {
         return Some(exact);
     }
-    let mut numerator = Natural::new(0);
-    for chunk in digits.chunks(18) {
-        let value = chunk.iter().fold(0, |n, &d| n * 10 + u64::from(d));
-        numerator.multiply_add(10_u64.pow(u32::try_from(chunk.len()).expect("at most 18")), value);
-    }
+    let mut numerator = natural(digits);
     if power >= 0 {
         numerator.multiply_power_of_ten(power.unsigned_abs());
         return Some(scaled(negative, &numerator, 0));
     }
     let mut denominator = Natural::new(1);
     denominator.multiply_power_of_ten(power.unsigned_abs());
+    ratio(negative, numerator, denominator)
+}
+
+/// numerator / denominator, neither of them 0.
+fn ratio(negative: bool, mut numerator: Natural, mut denominator: Natural) -> Option<Exact> {
     // Enough bits that the quotient has 126 or 127 of them.
     let shift = (denominator.bits() + 126).saturating_sub(numerator.bits());
     let excess = numerator.bits().saturating_sub(denominator.bits() + 126);
@@ -145,6 +152,34 @@ fn decimal(negative: bool, text: &str) -> Option<Exact> {
     let (significand, sticky) = numerator.divide(&denominator);
     let exponent = i32::try_from(excess).ok()? - i32::try_from(shift).ok()?;
     Some(Exact::Finite { negative, significand, exponent, sticky })
+}
+
+/// An integer in decimal digits.
+fn natural(digits: &[u8]) -> Natural {
+    let mut natural = Natural::new(0);
+    for chunk in digits.chunks(18) {
+        let value = chunk.iter().fold(0, |n, &d| n * 10 + u64::from(d));
+        natural.multiply_add(10_u64.pow(u32::try_from(chunk.len()).expect("at most 18")), value);
+    }
+    natural
+}
+
+/// Digits of a fraction's numerator or denominator: the work grows with their square.
+const FRACTION_DIGITS: usize = 10_000;
+
+fn fraction(negative: bool, numerator: &str, denominator: &str) -> Option<Exact> {
+    let integer = |text: &str| {
+        let (digits, _) = digits_and_point(text, 10).filter(|_| !text.contains('.'))?;
+        (digits.len() <= FRACTION_DIGITS).then(|| natural(&digits))
+    };
+    let (numerator, denominator) = (integer(numerator)?, integer(denominator)?);
+    if denominator.is_zero() {
+        return None;
+    }
+    if numerator.is_zero() {
+        return Some(Exact::finite(negative, 0, 0));
+    }
+    ratio(negative, numerator, denominator)
 }
 
 /// The same in 128 bits, for at most 19 digits and a power of ten as short.

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, StdinLock, Write};
 use std::{fmt, io};
 
 use anyhow::{Context, Result, bail};
+use smallfloat::text::Literal;
 
 /// Where a datum stands, for messages.
 #[derive(Clone, Copy)]
@@ -54,6 +55,11 @@ pub(crate) fn for_each<W: Write>(
     Ok(())
 }
 
+/// `#39` is a code; `#` before anything else starts a comment.
+fn is_comment(line: &[u8]) -> bool {
+    line[0] == b'#' && !str::from_utf8(line).is_ok_and(Literal::starts_with_code)
+}
+
 /// The longest line that is read, in bytes.
 const LONGEST_LINE: u64 = 1 << 20;
 
@@ -88,7 +94,7 @@ impl<R: Read> Lines<R> {
                 bail!("{}: longer than {LONGEST_LINE} bytes", Place::Line(self.number));
             }
             let line = self.buffer.trim_ascii();
-            if !line.is_empty() && line[0] != b'#' {
+            if !line.is_empty() && !is_comment(line) {
                 break;
             }
         }

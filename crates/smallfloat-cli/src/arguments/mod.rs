@@ -2,6 +2,7 @@
 
 pub(crate) mod files;
 pub(crate) mod input;
+pub(crate) mod operands;
 pub(crate) mod quantize;
 pub(crate) mod results;
 pub(crate) mod rounding;

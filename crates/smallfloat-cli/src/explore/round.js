@@ -25,7 +25,7 @@ export function start() {
   );
   $("view-round").append(
     el("section.card", { "aria-label": "What is rounded" },
-      el("div.entry", {}, field("Value", input, "1.1, −2.5e-3, 0x1.8p-3, 9p-3, inf, nan; or a code: 0x39, 0b0_0111_001"), field("Preset", preset), field("Saturation", saturation)),
+      el("div.entry", {}, field("Value", input, "1.1, −2.5e-3, 0x1.8p-3, 1/3, inf, nan; or a code: #39, code:0b0_0111_001"), field("Preset", preset), field("Saturation", saturation)),
       wrong, reading),
     results);
   input.addEventListener("input", () => change({ value: input.value }));

@@ -1,6 +1,7 @@
 //! [`Cover`]: disjoint sets of operands, each with a κ of its own.
 
-use smallfloat::{Datum, Exact, Flags, Format, Preset, project, text};
+use smallfloat::text::Literal;
+use smallfloat::{Datum, Exact, Flags, Format, Preset, project};
 
 use crate::error::Error;
 use crate::kappa::line::ValueLine;
@@ -24,7 +25,7 @@ pub struct Cover {
 
 impl Interval {
     /// An interval of a format's values: `LO..HI` (HI excluded) or `LO..=HI`. An end is a value as
-    /// [`text::parse`] takes it, or `2^N` or `-2^N`; an end left out is −∞ or +∞, included. Ends
+    /// [`Literal::parse`] takes it (a code is one of `format`), or `2^N` or `-2^N`; an end left out is −∞ or +∞, included. Ends
     /// need not be values of the format.
     ///
     /// # Errors
@@ -41,9 +42,9 @@ impl Interval {
             if text.is_empty() {
                 return Ok(None);
             }
-            match parse_end(text) {
-                Some(Exact::Nan { .. }) | None => Err(wrong(format!("`{text}` is not a number"))),
-                x => Ok(x),
+            match parse_end(text, format).map_err(|error| wrong(error.to_string()))? {
+                Exact::Nan { .. } => Err(wrong(format!("`{text}` is not a number"))),
+                x => Ok(Some(x)),
             }
         };
         let first = end(low)?.map_or(i64::MIN, |x| rank_from(x, format).0);
@@ -160,17 +161,15 @@ fn ends(format: &Format) -> (i64, i64) {
     (line.rank_of(lowest), line.rank_of(highest))
 }
 
-fn parse_end(text: &str) -> Option<Exact> {
+fn parse_end(text: &str, format: &Format) -> Result<Exact, smallfloat::Error> {
     let (negative, magnitude) = match text.strip_prefix(['-', '−']) {
         Some(magnitude) => (true, magnitude),
         None => (false, text),
     };
-    match magnitude.strip_prefix("2^") {
-        Some(exponent) => {
-            let exponent = exponent.parse().ok().filter(|e| (-100_000..=100_000).contains(e))?;
-            Some(Exact::finite(negative, 1, exponent))
-        }
-        None => text::parse(text).ok(),
+    let exponent = magnitude.strip_prefix("2^").and_then(|exponent| exponent.parse().ok());
+    match exponent.filter(|e| (-100_000..=100_000).contains(e)) {
+        Some(exponent) => Ok(Exact::finite(negative, 1, exponent)),
+        None => Literal::parse(text)?.exact(format),
     }
 }
 
@@ -258,7 +257,7 @@ mod tests {
             assert!(lowest <= line.rank_of(format.min_finite()), "{format}");
             assert!(line.rank_of(format.min_normal()) <= highest, "{format}");
             for text in ["-inf", "-1p400000", "-1", "-0", "0", "0.1", "1", "1p400000", "inf"] {
-                let (rank, _) = rank_from(text::parse(text).expect(text), &format);
+                let (rank, _) = rank_from(smallfloat::text::parse(text).expect(text), &format);
                 assert!(rank != i64::MIN || text == "-inf" || format.has_infinity(), "{format}: {text}");
             }
         }

@@ -1,7 +1,8 @@
 //! What was typed and chosen: numbers and codes, rounding and range policies.
 
 use serde::{Deserialize, Serialize};
-use smallfloat::{Exact, Format, Preset, Projection, Rounding, Saturation, text};
+use smallfloat::text::Literal;
+use smallfloat::{Exact, Format, Preset, Projection, Rounding, Saturation};
 
 use crate::explorer::error::{ExplorerError, check_length, named};
 use crate::explorer::number;
@@ -93,25 +94,13 @@ pub enum Reading {
 }
 
 impl Typed {
-    /// Reads a text: `0x39` and `0b0_0111_001` are codes, everything else is a number, and so is
-    /// what follows a `=`. A hexadecimal float has a point or a `p`.
+    /// Reads a text as every operand is read, [`Literal::parse`].
     pub(super) fn parse(text: &str, format: &Format) -> Result<Self, ExplorerError> {
         check_length(text)?;
-        let text = text.trim();
-        if let Some(value) = text.strip_prefix('=') {
-            return Ok(Self::Value(text::parse(value)?));
-        }
-        let lower = text.to_ascii_lowercase();
-        let not_a_code = || ExplorerError::NotACode { text: text.chars().take(80).collect() };
-        let code = |digits: &str, radix| {
-            u64::from_str_radix(&digits.replace('_', ""), radix).map_err(|_| not_a_code())
-        };
-        let code = match (lower.strip_prefix("0x"), lower.strip_prefix("0b")) {
-            (Some(hex), _) if !hex.contains(['.', 'p']) => code(hex, 16)?,
-            (_, Some(bits)) => code(bits, 2)?,
-            _ => return Ok(Self::Value(text::parse(text)?)),
-        };
-        Ok(Self::Code(format.check_code(code)?))
+        Ok(match Literal::parse(text)? {
+            Literal::Code(code) => Self::Code(format.check_code(code)?),
+            Literal::Value(exact) => Self::Value(exact),
+        })
     }
 
     /// Its value.
@@ -138,9 +127,9 @@ mod tests {
     #[test]
     fn codes_and_numbers_are_told_apart() {
         let read = |text| Typed::parse(text, &E4M3FN);
-        assert_eq!(read("0x39").expect("a code"), Typed::Code(0x39));
-        assert_eq!(read(" 0B0_0111_001 ").expect("a code"), Typed::Code(0x39));
-        assert_eq!(read("=0x39").expect("a number").exact(&E4M3FN), Exact::from_i128(57));
+        assert_eq!(read("#39").expect("a code"), Typed::Code(0x39));
+        assert_eq!(read(" code:0B0_0111_001 ").expect("a code"), Typed::Code(0x39));
+        assert_eq!(read("0x39p0").expect("a number").exact(&E4M3FN), Exact::from_i128(57));
         let nine_eighths = Exact::finite(false, 9, -3);
         for text in ["0x1.2p0", "9p-3", "0x9p-3"] {
             let Ok(Typed::Value(Exact::Finite { significand, exponent, .. })) = read(text) else {
@@ -150,7 +139,7 @@ mod tests {
             let canonical = Exact::finite(false, significand >> zeros, exponent + zeros.cast_signed());
             assert_eq!(canonical, nine_eighths, "{text}");
         }
-        for wrong in ["0x", "0xg1", "0b2", "0b", "0x100", "one", "", "="] {
+        for wrong in ["0x", "0xg1", "0b2", "0b", "0x39", "#100", "one", "", "=1"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
         assert!(read(&"1".repeat(30_000)).is_err());

@@ -63,12 +63,6 @@ pub enum ExplorerError {
         /// The most.
         most: usize,
     },
-    /// A text that looks like a code and is none.
-    #[error("`{text}` is not a code: write 0x39 or 0b0_0111_001, or =0x39 for the hexadecimal number")]
-    NotACode {
-        /// The text.
-        text: String,
-    },
     /// Another number of operands than the operation takes, or of formats than can be compared.
     #[error("{given} {what} given; there must be from {least} to {most}")]
     Count {

@@ -17,7 +17,7 @@ use crate::explorer::{format, number};
 pub struct RoundRequest {
     /// The format's name.
     pub format: String,
-    /// The value: decimal, hexadecimal float, `9p-3`, or a code `0x39`.
+    /// The value: decimal, hexadecimal float, `9p-3`, `1/3`, or a code `#39`.
     pub text: String,
     /// Range policy; its rounding mode is the one to start from.
     #[serde(default)]

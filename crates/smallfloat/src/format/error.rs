@@ -188,6 +188,28 @@ pub enum ErrorKind {
         /// The text.
         text: Snippet,
     },
+    /// A fraction with denominator 0, or with more digits than are read.
+    Fraction {
+        /// The text.
+        text: Snippet,
+    },
+    /// `0x40` or `0b1`, which does not say whether it is a value or a code.
+    ValueOrCode {
+        /// The text.
+        text: Snippet,
+        /// What it is in decimal.
+        number: u64,
+    },
+    /// `#4g`, `code:39`: a code that is not written in hexadecimal or bits.
+    NotACode {
+        /// The text.
+        text: Snippet,
+    },
+    /// `=1.1`, as values were once written.
+    ValueWithEquals {
+        /// What follows the sign.
+        text: Snippet,
+    },
 }
 
 impl Error {
@@ -299,12 +321,45 @@ impl fmt::Display for Error {
                 let (s, are) = (plural(expected), are(given));
                 write!(f, "{name} takes {expected} random word{s}, one an element, {given} {are} given")
             }
-            ErrorKind::NotANumber { text } => write!(
-                f,
-                "`{text}` is not a number: write a decimal (`-1.5e-3`), a hexadecimal float (`0x1.8p-3`), an integer \
-                 with a power of two (`3p-4`), `inf` or `nan`"
-            ),
+            ErrorKind::NotANumber { .. }
+            | ErrorKind::Fraction { .. }
+            | ErrorKind::ValueOrCode { .. }
+            | ErrorKind::NotACode { .. }
+            | ErrorKind::ValueWithEquals { .. } => operand(&self.kind, f),
         }
+    }
+}
+
+/// What is wrong with an operand's text.
+fn operand(kind: &ErrorKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match kind {
+        ErrorKind::NotANumber { text } => write!(
+            f,
+            "`{text}` is not a number: write a decimal (`-1.5e-3`), a hexadecimal float (`0x1.8p-3`), an integer \
+             with a power of two (`3p-4`), a fraction (`1/3`), `inf` or `nan`"
+        ),
+        ErrorKind::Fraction { text } => write!(
+            f,
+            "`{text}`: a fraction has integers of up to 10000 digits above and below, and not 0 below"
+        ),
+        ErrorKind::ValueOrCode { text, number } => {
+            let digits = text.as_str();
+            let is_hex = digits.get(..2).is_some_and(|head| head.eq_ignore_ascii_case("0x"));
+            write!(f, "`{text}` may be a value or a code: as a value write `{number}`")?;
+            if is_hex {
+                write!(f, " or `{text}p0`")?;
+            }
+            write!(f, ", as a code `code:{text}` or `'#{number:x}'`, or --hex where all are codes")
+        }
+        ErrorKind::NotACode { text } => write!(
+            f,
+            "`{text}` is not a code: write it in hexadecimal, `#39` or `code:0x39`, or in bits, \
+             `code:0b0_0111_001`"
+        ),
+        ErrorKind::ValueWithEquals { text } => {
+            write!(f, "`={text}`: a value stands by itself, write `{text}`; a code is `#39` or `code:0x39`")
+        }
+        _ => unreachable!("no other kind is about an operand's text"),
     }
 }
 

@@ -45,6 +45,20 @@ impl FormatSpec {
         }
     }
 
+    /// The format named; where the bias is missing, with the one that puts 1 where IEEE 754's formats
+    /// have it, 2^(E−1) − 1 for E exponent bits: 7 for `cfloat8_1_4_3`, 15 for `cfloat8_1_5_2` and
+    /// `shp`.
+    ///
+    /// ```
+    /// use smallfloat::FormatSpec;
+    /// let spec: FormatSpec = "shp".parse()?;
+    /// assert_eq!(spec.or_default_bias().to_string(), "shp:bias=15");
+    /// # Ok::<(), smallfloat::Error>(())
+    /// ```
+    pub const fn or_default_bias(&self) -> Format {
+        self.format
+    }
+
     /// The format with this bias.
     ///
     /// # Errors

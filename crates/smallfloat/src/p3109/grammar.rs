@@ -2,7 +2,8 @@
 //!
 //! `Name<parameters>`, in this order, as far as the function has them: the block length; pairs
 //! `(scale format, element format)`; formats; projections `(rounding, saturation)`, which may be
-//! left out for the formats' defaults. Inside the brackets a comma followed by `key=` goes on with
+//! left out for the formats' defaults. Where a scalar function has several formats, one may stand for
+//! all. Inside the brackets a comma followed by `key=` goes on with
 //! the name before it (`docs/semantics.md` S6). Last may follow, each once, `semantics=ieee` or
 //! `p3109`, and for scalar operations that round `scale=L`, |L| ≤ 2^20, and `clamp=operands`. Case
 //! does not matter.
@@ -14,7 +15,7 @@ use core::str::FromStr;
 
 use crate::format::Format;
 use crate::format::error::{Error, ErrorKind, Snippet};
-use crate::format::name::closest;
+use crate::format::name::{FormatSpec, closest};
 use crate::ops::Semantics;
 use crate::ops::operation::OperationOptions;
 use crate::p3109::function::Function;
@@ -22,10 +23,24 @@ use crate::p3109::modes as words;
 use crate::p3109::specialization::{Parts, Specialization};
 use crate::projection::{Projection, Saturation};
 
+/// How a format's name becomes a format.
+type Complete<'a> = dyn FnMut(&FormatSpec) -> Result<Format, Error> + 'a;
+
 impl FromStr for Specialization {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
+        Self::parse_with(text, &mut FormatSpec::format)
+    }
+}
+
+impl Specialization {
+    /// Parses as [`str::parse`] does, with `complete` making the format of each name: it may give a
+    /// bias to one that lacks it.
+    ///
+    /// # Errors
+    /// Text that is not an operation with its formats, and what `complete` refuses.
+    pub fn parse_with(text: &str, complete: &mut Complete<'_>) -> Result<Self, Error> {
         const SHAPE: &str = "`Name<format, …, (rounding, saturation)>`";
         let text = text.trim();
         let (name, rest) = text.split_once('<').ok_or_else(|| wrong(text, SHAPE))?;
@@ -42,7 +57,7 @@ impl FromStr for Specialization {
         let mut pieces = pieces.into_iter();
         let length =
             if shape.has_length { Some(block_length(pieces.next().unwrap_or_default())?) } else { None };
-        let Sorted { mut pairs, mut formats, projections, options } = sort(function, pieces)?;
+        let Sorted { mut pairs, mut formats, projections, options } = sort(function, pieces, complete)?;
         let given = pairs.len() / 2;
         if given != shape.pairs {
             return Err(Error::new(ErrorKind::PairCount {
@@ -50,6 +65,10 @@ impl FromStr for Specialization {
                 given,
                 expected: shape.pairs,
             }));
+        }
+        // One format stands for all of a scalar operation.
+        if let ([format], false, 0, 2..) = (&formats[..], shape.has_length, shape.pairs, shape.formats) {
+            formats = alloc::vec![*format; shape.formats];
         }
         if formats.len() != shape.formats {
             let (given, expected) = (formats.len(), shape.formats);
@@ -85,7 +104,12 @@ struct Sorted<'a> {
     options: Vec<(&'a str, &'a str)>,
 }
 
-fn sort<'a>(function: Function, parts: impl Iterator<Item = &'a str>) -> Result<Sorted<'a>, Error> {
+fn sort<'a>(
+    function: Function,
+    parts: impl Iterator<Item = &'a str>,
+    complete: &mut Complete<'_>,
+) -> Result<Sorted<'a>, Error> {
+    let mut format = |name: &str| complete(&name.parse::<FormatSpec>()?);
     let shape = function.shape();
     let mut sorted = Sorted::default();
     for part in parts {
@@ -100,7 +124,7 @@ fn sort<'a>(function: Function, parts: impl Iterator<Item = &'a str>) -> Result<
             if !sorted.projections.is_empty() {
                 return Err(wrong(part, "formats before projections"));
             }
-            sorted.formats.push(part.parse::<Format>()?);
+            sorted.formats.push(format(part)?);
             continue;
         };
         if is_projection(inside)? {
@@ -112,9 +136,11 @@ fn sort<'a>(function: Function, parts: impl Iterator<Item = &'a str>) -> Result<
             [scale, element]
                 if !is_complete && sorted.formats.is_empty() && sorted.projections.is_empty() =>
             {
-                sorted.pairs.extend([scale.parse::<Format>()?, element.parse()?]);
+                sorted.pairs.extend([format(scale)?, format(element)?]);
             }
-            [scale, element] if scale.parse::<Format>().is_ok() && element.parse::<Format>().is_ok() => {
+            [scale, element]
+                if scale.parse::<FormatSpec>().is_ok() && element.parse::<FormatSpec>().is_ok() =>
+            {
                 return Err(wrong(part, stray_pair(function, is_complete)));
             }
             // Whatever it is, it is no projection: the error says which word is not a mode.

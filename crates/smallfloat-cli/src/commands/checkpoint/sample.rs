@@ -89,7 +89,7 @@ pub(crate) fn run(as_json: bool, out: &mut Output) -> Result<()> {
     for (command, what) in [
         ("smallfloat quantize model.safetensors -o small.safetensors", "your own checkpoint"),
         ("smallfloat formats", "all formats"),
-        ("smallfloat show cfloat8_1_4_3:bias=7 =1.1", "one code, explained"),
+        ("smallfloat show cfloat8_1_4_3:bias=7 1.1", "one code, explained"),
         ("smallfloat --help", "all commands"),
     ] {
         writeln!(out, "  {command:<60}  {}", out.dim(what))?;

@@ -15,6 +15,7 @@ use smallfloat_conformance::kappa::{
 use smallfloat_tensor::{open_regular, write_file_durably};
 
 use crate::arguments::files::check_outputs;
+use crate::arguments::operands;
 use crate::charts::kappa::KappaPicture;
 use crate::render::output::Output;
 use crate::render::progress::Counter;
@@ -87,7 +88,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let Some(text) = &args.operation else { return list(args.json, out) };
-    let operation: Specialization = text.parse().with_context(|| format!("`{}`", words::excerpt(text)))?;
+    let operation = operands::operation(text, None)?;
     let options = options(args, &operation)?;
     check_outputs(&[("--plot", args.plot.as_deref())], args.vectors.as_deref(), args.overwrite)?;
     let findings = match (&args.variant, &args.vectors) {

@@ -7,14 +7,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
-use smallfloat::p3109::{Function, Specialization};
-use smallfloat::{Format, RandomBits, Rounding};
+use smallfloat::{RandomBits, Rounding};
 use smallfloat_conformance::vectors::{
     CoverageLevel, FlagSet, LineLayout, UnitUnderTest, VectorPlan, VectorSet, WriteError,
 };
 use smallfloat_tensor::DurableFile;
 
 use crate::arguments::files::check_outputs;
+use crate::arguments::operands;
 use crate::arguments::rounding::ProjectionArgs;
 use crate::commands::conformance::vectors_check;
 use crate::render::output::Output;
@@ -132,8 +132,8 @@ impl UnitArgs {
             if !is_convert {
                 bail!("--from and --to go with --op convert; other operations have their formats in <…>");
             }
-            let from: Format = from.parse().context("--from")?;
-            let to: Format = to.parse().context("--to")?;
+            let from = operands::format(from).context("--from")?;
+            let to = operands::format(to).context("--to")?;
             return Ok(Some(UnitUnderTest::convert(&from, &to, preset, rounding, saturation)?));
         }
         let Some(op) = &self.op else {
@@ -142,11 +142,10 @@ impl UnitArgs {
             }
             return Ok(None);
         };
-        let operation = match &self.format {
-            Some(format) => named(op, &format.parse().context("--format")?)?,
-            None if is_convert => bail!("--op convert needs --from and --to"),
-            None => op.parse().with_context(|| format!("--op `{}`", words::excerpt(op)))?,
-        };
+        if self.format.is_none() && is_convert {
+            bail!("--op convert needs --from and --to");
+        }
+        let operation = operands::operation(op, self.format.as_deref()).context("--op")?;
         Ok(Some(UnitUnderTest::new(operation, None)?.with_policy(preset, rounding, saturation)?))
     }
 
@@ -156,20 +155,6 @@ impl UnitArgs {
         let bits = RandomBits::new(self.projection.random_bits, 0).context("--random-bits")?;
         Ok(Some(rounding.with_random_bits(bits)))
     }
-}
-
-/// A scalar operation of one format.
-fn named(name: &str, format: &Format) -> Result<Specialization> {
-    let Some(function) = name.parse::<Function>().ok() else {
-        // The parser knows what was meant.
-        let error = format!("{name}<{format}>").parse::<Specialization>().map(|_| ());
-        error.with_context(|| format!("--op `{}`", words::excerpt(name)))?;
-        bail!("--op `{}` is not an operation's name", words::excerpt(name));
-    };
-    let formats = [*format; 7];
-    (1..=formats.len())
-        .find_map(|n| Specialization::new(function, None, &formats[..n], &[]).ok())
-        .with_context(|| format!("--op `{name}`: blocks have a length; write `{name}<…>` with its formats"))
 }
 
 fn generate(args: &GenArgs, out: &mut Output) -> Result<()> {

@@ -1,18 +1,16 @@
 //! `smallfloat convert`: values or codes into a format, each with one rounding.
 
-use std::fmt::Display;
 use std::io::Write;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::json;
 use smallfloat::random::Philox;
-use smallfloat::{
-    Exact, Flags, Format, NanRule, Preset, Projection, RandomBits, Rounded, convert, project, text,
-};
+use smallfloat::text::Literal;
+use smallfloat::{Exact, Format, Projection, RandomBits, Rounded, convert, project};
 
-use crate::arguments::input;
 use crate::arguments::input::InputLine;
 use crate::arguments::rounding::ProjectionArgs;
+use crate::arguments::{input, operands};
 use crate::render::output::Output;
 use crate::render::{json as js, text as words};
 
@@ -24,16 +22,16 @@ Examples:
       smallfloat convert --from e4m3fn --to cfloat8_1_4_3:bias=7 --hex
   smallfloat convert --to e5m2 --rounding stochastic-a --seed 1 1.1 1.1 1.1 1.1
 
-Values are decimals, hexadecimal floats (0x1.8p-3), integers times powers of two (3p-4),
-inf or nan. They are rounded once, straight from the text; so with --from they have to be
-values of that format. A line tells the value, the code, what the code means, and the flags
+Values are decimals, hexadecimal floats (0x1.8p-3), fractions (1/3), integers times powers of
+two (3p-4), inf or nan. They are rounded once, straight from the text; so with --from they
+have to be values of that format, or its codes: code:0x39, '#39' in a shell. A line tells the value, the code, what the code means, and the flags
 that were raised: I invalid, D denormal, O overflow, U underflow, X inexact, or `-`.
 
 With --hex, input is codes of --from in hexadecimal, one a line, and a line of output is
 `<code> <flags>`, the flags those of I D O U. A stochastic rounding takes its random word
 from --seed, or in hexadecimal from a second column.
 
-Blank lines and lines that start with # are passed over.";
+Blank lines and lines that start with # are passed over, but for codes as #39.";
 
 /// Convert values, or codes of one format, to codes of another.
 #[derive(clap::Args)]
@@ -48,7 +46,7 @@ pub(crate) struct Args {
     to: String,
 
     /// Values (codes with --hex); none or `-`: the lines of standard input
-    #[arg(value_name = "VALUE", allow_hyphen_values = true, value_parser = value)]
+    #[arg(value_name = "VALUE")]
     values: Vec<String>,
 
     /// Read codes in hexadecimal and print `<code> <flags>` a line
@@ -63,14 +61,9 @@ pub(crate) struct Args {
     projection: ProjectionArgs,
 }
 
-/// A negative value may start with a hyphen; two start an option, perhaps a misspelt one.
-fn value(text: &str) -> Result<String, String> {
-    if text.starts_with("--") { Err("no such option".into()) } else { Ok(text.into()) }
-}
-
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
-    let to: Format = args.to.parse().context("--to")?;
-    let from = args.from.as_deref().map(|name| name.parse::<Format>().context("--from")).transpose()?;
+    let to = operands::format(&args.to).context("--to")?;
+    let from = args.from.as_deref().map(|name| operands::format(name).context("--from")).transpose()?;
     let projection = args.projection.projection(&to);
     let words = Words::new(&args.projection, args.hex)?;
     if args.json {
@@ -148,19 +141,27 @@ enum Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// A value in text. With a source format it has to be one of its values, so that nothing is
-    /// rounded twice.
+    /// A value, or a code of the source format. With a source format a value has to be one of its
+    /// values, so that nothing is rounded twice.
     fn text(datum: &InputLine<'_>, from: Option<&'a Format>) -> Result<Self> {
-        let x = text::parse(datum.text).with_context(|| datum.place.to_string())?;
-        match from {
-            None => Ok(Self::Value(x)),
-            Some(from) => match code_of(x, from) {
-                Some(code) => Ok(Self::Code(code, from)),
-                None => Err(anyhow!(
-                    "{}; leave --from out to round it once, straight to the destination",
-                    missing(x, from, datum.text, &datum.place)
-                )),
-            },
+        let literal = operands::literal(datum.text, false).with_context(|| datum.place.to_string())?;
+        match (literal, from) {
+            (Literal::Value(x), None) => Ok(Self::Value(x)),
+            (Literal::Value(x), Some(from)) => {
+                let code = operands::exact_code(x, from, datum.text, &datum.place).map_err(|error| {
+                    anyhow!("{error}; leave --from out to round it once, straight to the destination")
+                })?;
+                Ok(Self::Code(code, from))
+            }
+            (Literal::Code(code), Some(from)) => {
+                let code = from.check_code(code).with_context(|| format!("{}: {from}", datum.place))?;
+                Ok(Self::Code(code, from))
+            }
+            (Literal::Code(_), None) => bail!(
+                "{}: `{}` is a code: say of which format with --from FORMAT",
+                datum.place,
+                words::excerpt(datum.text)
+            ),
         }
     }
 
@@ -168,10 +169,11 @@ impl<'a> Source<'a> {
     fn hex<'b>(datum: &InputLine<'b>, from: &'a Format) -> Result<(Self, Option<&'b str>)> {
         let mut columns = datum.text.split_ascii_whitespace();
         let (code, second, third) = (columns.next().unwrap_or_default(), columns.next(), columns.next());
-        let parsed = parse_hex(code)
-            .ok_or_else(|| anyhow!("`{code}` is not a code in hexadecimal"))
-            .and_then(|code| Ok(from.check_code(code)?))
-            .with_context(|| format!("{}: {from}", datum.place))?;
+        let place = || format!("{}: {from}", datum.place);
+        let parsed = match operands::literal(code, true).with_context(place)? {
+            Literal::Code(code) => from.check_code(code).with_context(place)?,
+            Literal::Value(_) => unreachable!("all are codes"),
+        };
         ensure!(third.is_none(), "{}: `{}`: more than two columns", datum.place, datum.text);
         Ok((Self::Code(parsed, from), second))
     }
@@ -182,39 +184,6 @@ impl<'a> Source<'a> {
             Self::Value(x) => project(x, to, projection),
         }
     }
-}
-
-/// The code of a value that the format has; `place` is for the message.
-pub(super) fn operand(text: &str, format: &Format, place: &dyn Display) -> Result<u64> {
-    let x = text::parse(text).with_context(|| place.to_string())?;
-    code_of(x, format).ok_or_else(|| missing(x, format, text, place))
-}
-
-/// The code of an exact value, if the format has it or prints one of its values so: what one call
-/// prints, the next one takes.
-fn code_of(x: Exact, format: &Format) -> Option<u64> {
-    let mut projection = Preset::Ieee.projection(format);
-    projection.unrepresentable.nan = NanRule::QuietSigned;
-    let Rounded { value, flags } = project(x, format, &projection);
-    let has = match x {
-        Exact::Nan { .. } => format.has_nan(),
-        _ => {
-            (flags & (Flags::INEXACT | Flags::INVALID)).is_empty()
-                || text::parse(&words::value(format, value)).is_ok_and(|printed| printed == x)
-        }
-    };
-    has.then_some(value)
-}
-
-/// A value that the source format does not have, with the values around it.
-fn missing(x: Exact, from: &Format, text: &str, place: &dyn Display) -> anyhow::Error {
-    let side = |code: Option<u64>| code.map(|code| words::value(from, code));
-    let around = match (side(from.next_below(x)), side(from.next_above(x))) {
-        (Some(below), Some(above)) => format!(", its neighbours are {below} and {above}"),
-        (Some(nearest), None) | (None, Some(nearest)) => format!(", the nearest is {nearest}"),
-        (None, None) => String::new(),
-    };
-    anyhow!("{place}: `{}` is not a value of {from}{around}", words::excerpt(text))
 }
 
 /// Hexadecimal digits with or without `0x`.

@@ -3,19 +3,20 @@
 
 use std::io::Write;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::{Map, Value};
-use smallfloat::p3109::{Answer, Property, Sequence, Specialization};
+use smallfloat::p3109::{Answer, Property, Sequence};
 use smallfloat::{Flags, Format};
 
-use crate::arguments::input;
 use crate::arguments::input::InputLine;
-use crate::commands::numbers::operands::Caller;
-use crate::render::output::Output;
+use crate::arguments::{input, operands};
+use crate::commands::numbers::operands::{Caller, RoundedOperand};
+use crate::render::output::{Message, Output, message};
 use crate::render::{json as js, text as words};
 
 const AFTER_HELP: &str = "\
 Examples:
+  smallfloat eval add --format e4m3fn 0.1 0.2
   smallfloat eval 'Add<e4m3fn, e5m2, binary32>' 1.5 -0.25
   smallfloat eval 'Multiply<cfloat8_1_4_3:bias=7, cfloat8_1_4_3:bias=7, shp:bias=15>' 480 480
   smallfloat eval 'FMA<Binary8p3se, Binary8p3se, Binary8p3se, Binary8p3se, (TowardZero, SatFinite)>' \\
@@ -25,13 +26,13 @@ Examples:
   smallfloat eval 'BlockDotProduct<2, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>' '2 [3 -1] 1 [4 0.5]'
   smallfloat eval 'MaxFiniteOf<Binary8p3se>'
 
-Formats are the operands', then the result's; the projection (rounding, saturation) may be left
+Formats are the operands', then the result's; one alone, or --format, is that of all. The projection (rounding, saturation) may be left
 out for the result's default. After it may follow semantics=ieee or p3109, scale=L (the exact
 result times 2^L, -1048576 to 1048576) and clamp=operands (Tesla's literal reading for infinite
 and NaN operands).
 
-Operands are values of their formats, or with --hex codes in hexadecimal, separated by blanks,
-a call a line of standard input if none are given. A stochastic rounding takes its word R last,
+Operands are values (1.1, 1/3, 0x1.8p-3, inf) or codes ('#39', code:0x39; with --hex all), separated
+by blanks. A value that its format lacks is rounded, and a note says so; --exact refuses it. A call a line of standard input if none are given. A stochastic rounding takes its word R last,
 as R=… in hexadecimal. With --hex the output is the result's code, or true, false or a class.
 
 Blocks are written `scale [x x x]`, sequences `[x x x]`; operands stand in the order of the
@@ -64,8 +65,16 @@ pub(crate) struct Args {
     operation: String,
 
     /// The operands of one call; none or `-`: a call a line of standard input
-    #[arg(value_name = "OPERAND", allow_hyphen_values = true)]
+    #[arg(value_name = "OPERAND")]
     operands: Vec<String>,
+
+    /// The format of all operands and of the result of an operation named alone
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<String>,
+
+    /// Refuse operands that would have to be rounded to their formats
+    #[arg(long)]
+    exact: bool,
 
     /// Operands and result are codes in hexadecimal
     #[arg(long)]
@@ -77,28 +86,21 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
-    // Hyphens may start operands, so options after the operation arrive among them.
-    let (mut hex, mut json) = (args.hex, args.json);
-    let mut operands = Vec::new();
-    for operand in &args.operands {
-        match operand.as_str() {
-            "--hex" => hex = true,
-            "--json" => json = true,
-            other => operands.push(other),
-        }
-    }
-    let operation: Specialization =
-        args.operation.parse().with_context(|| format!("`{}`", words::excerpt(&args.operation)))?;
-    let mut caller = Caller::new(operation, hex);
-    let calls = match operands[..] {
+    let operation = operands::operation(&args.operation, args.format.as_deref())?;
+    let json = args.json;
+    let mut caller = Caller::new(operation, args.hex, args.exact);
+    let calls = match &args.operands[..] {
         // A query is asked once.
         [] if caller.takes_nothing() => vec![String::new()],
-        [] | ["-"] => Vec::new(),
-        _ => vec![operands.join(" ")],
+        [] => Vec::new(),
+        [only] if only == "-" => Vec::new(),
+        all => vec![all.join(" ")],
     };
+    let mut rounded = 0;
     let mut start = "[\n  ";
     let outcome = input::for_each(&calls, out, |call, out| {
         let answer = caller.call(&call)?;
+        rounded = note(caller.rounded(), rounded);
         if json {
             write!(out, "{start}{}", to_json(&caller, &call, &answer))?;
             start = ",\n  ";
@@ -111,8 +113,26 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     // second failure to write.
     let closed =
         if json { writeln!(out, "{}", if start.starts_with('[') { "[]" } else { "\n]" }) } else { Ok(()) };
+    if rounded > NOTES {
+        message(Message::Note, &format!("{} more operands were rounded", rounded - NOTES));
+    }
     outcome?;
     Ok(closed?)
+}
+
+/// So many rounded operands are told one by one.
+const NOTES: usize = 8;
+
+/// Says on standard error which operands were rounded, after `before` others; returns how many there
+/// are now.
+fn note(rounded: &[RoundedOperand], before: usize) -> usize {
+    for operand in rounded.iter().take(NOTES.saturating_sub(before)) {
+        let RoundedOperand { place, text, format, code, .. } = operand;
+        let (hex, value) = (words::code(format, *code), words::value(format, *code));
+        let text = words::excerpt(text);
+        message(Message::Note, &format!("{place}: {text} is rounded to {value} ({hex}) of {format}"));
+    }
+    before + rounded.len()
 }
 
 /// The answer in a line: with `--hex` the codes; else codes, values and flags.
@@ -162,6 +182,15 @@ fn to_json(caller: &Caller, call: &InputLine<'_>, answer: &Answer) -> Value {
     let mut object = Map::new();
     if !call.text.is_empty() {
         object.insert("operands".into(), call.text.into());
+    }
+    if !caller.rounded().is_empty() {
+        let one = |operand: &RoundedOperand| {
+            let mut object = js::code(&operand.format, operand.code);
+            object["operand"] = operand.part.as_str().into();
+            object["input"] = operand.text.as_str().into();
+            object
+        };
+        object.insert("rounded".into(), caller.rounded().iter().map(one).collect());
     }
     let result = |format: &Format, code: u64, flags: Flags| {
         let mut object = js::code(format, code);

@@ -6,8 +6,9 @@ use anyhow::Result;
 use comfy_table::ColumnConstraint;
 use serde_json::{Value, json};
 use smallfloat::formats::{CATALOGUE, Named};
-use smallfloat::{Datum, Family, Format, FormatSpec, Preset};
+use smallfloat::{Datum, Family, Format, Preset};
 
+use crate::arguments::operands;
 use crate::render::output::Output;
 use crate::render::{json as js, output, text as words};
 
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     if args.formats.is_empty() {
         return if args.json { catalogue_json(out) } else { catalogue(out) };
     }
-    let formats = args.formats.iter().map(|name| named(name)).collect::<Result<Vec<_>>>()?;
+    let formats = args.formats.iter().map(|name| Ok(operands::format(name)?)).collect::<Result<Vec<_>>>()?;
     if args.json {
         return print_json(out, formats.iter().map(|format| describe(format, words::source(format))));
     }
@@ -67,16 +68,6 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         card(format, out)?;
     }
     Ok(())
-}
-
-/// A format by name; one whose bias is missing has the catalogue's.
-fn named(name: &str) -> Result<Format> {
-    let spec: FormatSpec = name.parse()?;
-    let row = CATALOGUE.iter().find(|row| row.name == spec.to_string());
-    Ok(match row {
-        Some(row) => row.format,
-        None => spec.format()?,
-    })
 }
 
 fn catalogue(out: &mut Output) -> Result<()> {

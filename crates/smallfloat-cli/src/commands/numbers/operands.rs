@@ -6,17 +6,35 @@ use std::fmt::Display;
 
 use anyhow::{Context, Result, anyhow, bail};
 use smallfloat::p3109::{Answer, Argument, Block, Parameter, Specialization};
+use smallfloat::text::Literal;
 use smallfloat::{Format, RandomBits};
 
 use crate::arguments::input::InputLine;
-use crate::commands::numbers::convert::{operand, parse_hex};
+use crate::arguments::operands;
+use crate::commands::numbers::convert::parse_hex;
 use crate::render::text as words;
+
+/// A value that its format lacks.
+pub(super) struct RoundedOperand {
+    /// The call and the part of it, for messages.
+    pub(super) place: String,
+    /// The part of the call.
+    pub(super) part: String,
+    /// What was typed.
+    pub(super) text: String,
+    pub(super) format: Format,
+    /// What it was rounded to.
+    pub(super) code: u64,
+}
 
 /// An operation that is called with operands in text.
 pub(super) struct Caller {
     operation: Specialization,
     parameters: Vec<Parameter>,
     hex: bool,
+    exact: bool,
+    /// The operands of the last call that had to be rounded.
+    rounded: Vec<RoundedOperand>,
     /// All operands' codes in order.
     codes: Vec<u64>,
     /// The random words of a sequence.
@@ -24,13 +42,18 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    pub(super) fn new(operation: Specialization, hex: bool) -> Self {
+    pub(super) fn new(operation: Specialization, hex: bool, exact: bool) -> Self {
         let parameters = operation.parameters().to_vec();
-        Self { operation, parameters, hex, codes: Vec::new(), words: Vec::new() }
+        Self { operation, parameters, hex, exact, rounded: Vec::new(), codes: Vec::new(), words: Vec::new() }
     }
 
     pub(super) fn operation(&self) -> &Specialization {
         &self.operation
+    }
+
+    /// The operands of the last call that had to be rounded to their formats.
+    pub(super) fn rounded(&self) -> &[RoundedOperand] {
+        &self.rounded
     }
 
     pub(super) fn is_hex(&self) -> bool {
@@ -45,6 +68,7 @@ impl Caller {
     pub(super) fn call(&mut self, call: &InputLine<'_>) -> Result<Answer> {
         let mut tokens = Tokens { call, rest: call.text };
         self.codes.clear();
+        self.rounded.clear();
         self.words.clear();
         let mut ends = Vec::with_capacity(self.parameters.len());
         for i in 0..self.parameters.len() {
@@ -134,12 +158,32 @@ impl Caller {
                 tokens,
                 &format!("{part}: `{}` where a code or a value should be", words::excerpt(token)),
             )),
-            Some(token) => {
-                self.codes.push(tokens.operand(token, format, self.hex, part)?);
-                Ok(())
-            }
+            Some(token) => self.operand(tokens, token, format, part),
             None => Err(self.wrong(tokens, "an operand is missing")),
         }
+    }
+
+    /// Reads one code or value.
+    fn operand(&mut self, tokens: &Tokens<'_>, token: &str, format: &Format, part: &Part) -> Result<()> {
+        let place = format!("{}: {part}", tokens.call.place);
+        let code = match operands::literal(token, self.hex).with_context(|| place.clone())? {
+            Literal::Code(code) if code <= format.max_code() => code,
+            Literal::Code(_) => {
+                let (max, token) = (format.max_code(), words::excerpt(token));
+                bail!("{place}: `{token}` is not a code of {format}, 0x0..={max:#x} in hexadecimal")
+            }
+            Literal::Value(x) if self.exact => operands::exact_code(x, format, token, &place)?,
+            Literal::Value(x) => {
+                let (code, is_rounded) = operands::rounded_code(x, format, token, &place)?;
+                if is_rounded {
+                    let (part, text) = (part.to_string(), token.to_owned());
+                    self.rounded.push(RoundedOperand { place, part, text, format: *format, code });
+                }
+                code
+            }
+        };
+        self.codes.push(code);
+        Ok(())
     }
 
     fn sequence(&mut self, tokens: &mut Tokens<'_>, format: &Format, operand: usize) -> Result<()> {
@@ -151,7 +195,7 @@ impl Caller {
                 Some("]") => break,
                 Some(token) if token != "[" => {
                     let part = Part::Element(operand, element);
-                    self.codes.push(tokens.operand(token, format, self.hex, &part)?);
+                    self.operand(tokens, token, format, &part)?;
                 }
                 _ => return Err(self.wrong(tokens, "`]` is missing after a sequence of elements")),
             }
@@ -256,18 +300,6 @@ impl<'a> Tokens<'a> {
 
     fn place(&self) -> String {
         format!("{}: `{}`", self.call.place, words::excerpt(self.call.text))
-    }
-
-    fn operand(&self, token: &str, format: &Format, hex: bool, part: &Part) -> Result<u64> {
-        let place = self.call.place;
-        if !hex {
-            return operand(token, format, &format_args!("{place}: {part}"));
-        }
-        let max = format.max_code();
-        parse_hex(token).filter(|code| *code <= max).ok_or_else(|| {
-            let token = words::excerpt(token);
-            anyhow!("{place}: {part}: `{token}` is not a code of {format}, 0x0..={max:#x} in hexadecimal")
-        })
     }
 
     /// A random word of so many bits.

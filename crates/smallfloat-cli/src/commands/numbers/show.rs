@@ -2,25 +2,28 @@
 
 use std::io::Write as _;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
-use smallfloat::{Exact, Flags, Format, Projection, Rounded, project, text};
+use smallfloat::text::Literal;
+use smallfloat::{Exact, Flags, Format, Projection, Rounded, project};
 
-use crate::arguments::input;
 use crate::arguments::input::InputLine;
 use crate::arguments::rounding::ProjectionArgs;
+use crate::arguments::{input, operands};
 use crate::render::output::Output;
 use crate::render::{json as js, text as words};
 
 const AFTER_HELP: &str = "\
 Examples:
-  smallfloat show e4m3fn 0x39 0b0_1111_110 127
-  smallfloat show cfloat8_1_4_3:bias=7 =1.1 =1e9 =nan
-  smallfloat show binary8p3se =0.3 --rounding toward-zero
-  smallfloat show e5m2 =1.1 --rounding stochastic-a --seed 1
+  smallfloat show cfloat8_1_4_3:bias=7 1.1 -1/3 1e9 nan
+  smallfloat show e4m3fn code:0x39 '#39' code:0b0_1111_110
+  smallfloat show e4m3fn --hex 39 7e
+  smallfloat show binary8p3se 0.3 --rounding toward-zero
+  smallfloat show e5m2 1.1 --rounding stochastic-a --seed 1
 
-A code is 0x… or 0b… (with _ between digits if you like) or decimal. `=VALUE` rounds a
-value under the format's default preset, or as the options say, and tells where it fell.";
+A value is rounded under the format's default preset, or as the options say, and it is told
+where it fell. A code is # and hexadecimal digits (quoted: shells take # for a comment), or
+code: and 0x… or 0b…, with _ between digits if you like.";
 
 /// Explain codes: fields, class, exact value, neighbours; or where values fall.
 #[derive(clap::Args)]
@@ -29,10 +32,13 @@ pub(crate) struct Args {
     /// The format
     format: String,
 
-    /// Codes (0x39, 0b0_0111_001, 57) and values (=1.1, =-3p-4, =inf); `-` reads them from standard
-    /// input
-    #[arg(value_name = "CODE|=VALUE", required = true)]
+    /// Values (1.1, -3p-4, 1/3, inf) and codes (code:0x39, '#39'); `-` reads them from standard input
+    #[arg(value_name = "OPERAND", required = true)]
     items: Vec<String>,
+
+    /// All operands are codes in hexadecimal
+    #[arg(long)]
+    hex: bool,
 
     /// Print a JSON array with an object an item
     #[arg(long)]
@@ -43,7 +49,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
-    let format: Format = args.format.parse()?;
+    let format = operands::format(&args.format)?;
     let mut objects = Vec::new();
     input::for_each(&args.items, out, |datum, out| {
         let item = Item::parse(&datum, args, &format).with_context(|| datum.place.to_string())?;
@@ -86,21 +92,13 @@ impl Fall {
 
 impl Item {
     fn parse(datum: &InputLine<'_>, args: &Args, format: &Format) -> Result<Self> {
-        if let Some(value) = datum.text.strip_prefix('=') {
-            let x = text::parse(value)?;
-            let projection = projection(args, format, datum.index)?;
-            return Ok(Self::Value(Fall { x, projection, result: project(x, format, &projection) }));
-        }
-        let digits = datum.text.replace('_', "").to_ascii_lowercase();
-        let parsed = match (digits.strip_prefix("0x"), digits.strip_prefix("0b")) {
-            (Some(hex), _) => u64::from_str_radix(hex, 16),
-            (_, Some(bits)) => u64::from_str_radix(bits, 2),
-            _ => digits.parse(),
-        };
-        let code = parsed.map_err(|_| {
-            anyhow!("`{}` is not a code: write 0x39, 0b0_0111_001 or 57, or `=1.1` for a value", datum.text)
-        })?;
-        Ok(Self::Code(format.check_code(code)?))
+        Ok(match operands::literal(datum.text, args.hex)? {
+            Literal::Code(code) => Self::Code(format.check_code(code)?),
+            Literal::Value(x) => {
+                let projection = projection(args, format, datum.index)?;
+                Self::Value(Fall { x, projection, result: project(x, format, &projection) })
+            }
+        })
     }
 }
 
@@ -186,7 +184,7 @@ fn explain_value(args: &Args, format: &Format, text: &str, fall: &Fall, out: &mu
     writeln!(
         out,
         "{} {} {} {}",
-        out.bold(text.trim_start_matches('=')),
+        out.bold(text),
         out.bold("->"),
         out.bold(format),
         out.bold(words::code(format, code))

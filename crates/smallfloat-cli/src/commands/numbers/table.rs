@@ -5,6 +5,7 @@ use std::io::Write as _;
 use anyhow::{Result, bail};
 use smallfloat::Format;
 
+use crate::arguments::operands;
 use crate::render::output::Output;
 use crate::render::{json, output, text as words};
 
@@ -39,10 +40,10 @@ pub(crate) struct Args {
 const MAX_RULED_WIDTH: u32 = 10;
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
-    let format: Format = args.format.parse()?;
+    let format = operands::format(&args.format)?;
     if format.is_wide() {
         bail!(
-            "{format} has 2^{} codes, `table` lists formats of at most 16 bits; `smallfloat show {format} CODE` \
+            "{format} has 2^{} codes, `table` lists formats of at most 16 bits; `smallfloat show {format} code:0x1` \
              explains one code",
             format.width()
         );
