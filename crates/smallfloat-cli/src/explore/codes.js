@@ -12,12 +12,14 @@ const wrong = el("p.trouble", { role: "alert", hidden: true });
 const codeWrong = el("p.trouble", { role: "alert", hidden: true });
 const square = el("div.square", { role: "grid", "aria-labelledby": "grid-title" });
 const path = el("div.path");
+const shades = el("div.legend");
 
 export function start() {
   $("code").append(el("div.head", {}, el("h2", { id: "code-title" }, "Code")), codeWrong, el("div.code", {}, about, bits, around));
-  $("grid").append(el("div.head", {}, el("h2", { id: "grid-title" }, "All codes"), path), wrong, el("div.legend", {}, legend()), square);
+  $("grid").append(el("div.head", {}, el("h2", { id: "grid-title" }, "All codes"), path), wrong, shades, square);
   square.addEventListener("keydown", keys);
   onFormat((card) => {
+    shades.replaceChildren(...legend(card));
     if (state.code > 2 ** card.width - 1) change({ code: card.width >= 8 ? 0x39 : 1 });
     refreshCode();
     refreshGrid();
@@ -29,9 +31,17 @@ export function start() {
   });
 }
 
-function legend() {
-  const classes = [["normal", "normal"], ["normal.negative", "negative"], ["subnormal", "subnormal"], ["zero", "zero"], ["infinite", "infinite"], ["nan", "NaN"]];
-  return classes.map(([kind, text]) => el("span", {}, el(`i.swatch.${kind}`, { vars: { level: 0.7 } }), text));
+// The classes that the format has.
+function legend(card) {
+  const classes = [
+    ["normal", "normal", true],
+    ["normal.negative", "negative", card.signed],
+    ["subnormal", "subnormal", card.max_subnormal !== null],
+    ["zero", "zero", !card.besides.includes("no 0")],
+    ["infinite", "infinite", card.infinite_codes > 0],
+    ["nan", "NaN", card.nan_codes > 0],
+  ];
+  return classes.filter(([, , has]) => has).map(([kind, text]) => el("span", {}, el(`i.swatch.${kind}`, { vars: { level: 0.7 } }), text));
 }
 
 const refreshCode = latest(async (signal) => {

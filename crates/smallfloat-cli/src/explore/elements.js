@@ -117,6 +117,8 @@ export function field(label, control, hint) {
 // A decimal in at most so many significant digits, for a cell or an axis.
 export function brief(decimal, digits = 4) {
   const text = decimal.replace("≈", "");
+  // A sign takes no digit away.
+  if (text.startsWith("-")) return `−${brief(text.slice(1), digits)}`;
   const x = Number(text);
   if (text.length <= digits + 1 || !Number.isFinite(x)) return minus(text);
   const size = Math.abs(x);
@@ -126,6 +128,7 @@ export function brief(decimal, digits = 4) {
 
 // The most significant digits that fit into a cell.
 export function fitted(decimal, room = 6) {
+  if (decimal.startsWith("-")) return `−${fitted(decimal.slice(1), room)}`;
   const texts = [5, 4, 3, 2].map((digits) => brief(decimal, digits));
   return texts.find((text) => text.length <= room) ?? minus(Number(decimal).toExponential(0).replace("e+", "e"));
 }
