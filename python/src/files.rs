@@ -14,7 +14,7 @@ use smallfloat::formats::E8M0FNU;
 use smallfloat::{Family, Format, Preset, Rounding, Saturation};
 use smallfloat_tensor::{
     self as tensor, BiasPolicy, Dtype, Negative, Nonfinite, Options, Packing, Plan, ScaleRule, ScaleSpec,
-    Scheme, Sharding, Share, Sink, SinkOptions, Source, TensorSpec,
+    Scheme, Sharding, Share, Sink, SinkOptions, Source, TensorSpec, Tensors,
 };
 
 use crate::convert::{check_threads, detached};
@@ -73,6 +73,7 @@ pub(crate) struct QuantizeKeywords<'py> {
     preset: Option<String>,
     nonfinite: Option<String>,
     negative: Option<String>,
+    tensors: Option<String>,
     include: Vec<String>,
     exclude: Vec<String>,
     overwrite: bool,
@@ -138,6 +139,12 @@ impl QuantizeKeywords<'_> {
         }
         let fused = !options.layout.is_native() || options.scale.is_some_and(|scale| scale.global.is_some());
         options.share = if fused { Share::known() } else { Share::none() };
+        let tensors = match self.include.is_empty() {
+            // What readers of foreign layouts expect.
+            true if !options.layout.is_native() => Tensors::Weights,
+            _ => Tensors::Matrices,
+        };
+        options.tensors = word("tensors", self.tensors.as_deref(), tensors)?;
         self.policies(&mut options)?;
         options.overwrite = self.overwrite;
         options.verify = self.verify;
@@ -159,13 +166,11 @@ impl QuantizeKeywords<'_> {
     }
 
     /// Which tensors are quantized, by name.
-    fn selection(&self, options: &Options) -> PyResult<impl Fn(&str) -> bool + Sync + use<>> {
-        let layout = options.layout;
+    fn selection(&self) -> PyResult<impl Fn(&str) -> bool + Sync + use<>> {
         let include = if self.include.is_empty() { None } else { Some(globs(&self.include)?) };
         let exclude = globs(&self.exclude)?;
         Ok(move |name: &str| {
-            let expected = || layout.expects(name);
-            include.as_ref().map_or_else(expected, |globs| globs.is_match(name)) && !exclude.is_match(name)
+            include.as_ref().is_none_or(|globs| globs.is_match(name)) && !exclude.is_match(name)
         })
     }
 }
@@ -197,7 +202,7 @@ pub(crate) fn quantize_path(
     threads: Option<usize>,
 ) -> PyResult<String> {
     let options = recipe.options()?;
-    let select = recipe.selection(&options)?;
+    let select = recipe.selection()?;
     let report =
         work(py, threads, move || tensor::quantize(&input, &output, &options, &select, &mut |_| ()))?;
     json(&report)
@@ -248,7 +253,7 @@ pub(crate) fn plan_path(
     shard_bytes: Option<NonZeroU64>,
 ) -> PyResult<String> {
     let options = recipe.options()?;
-    let select = recipe.selection(&options)?;
+    let select = recipe.selection()?;
     let sharding = match (shards, shard_bytes) {
         (None, None) => Sharding::Files,
         (Some(count), None) => Sharding::Count(count),

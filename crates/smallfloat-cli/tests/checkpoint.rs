@@ -34,6 +34,8 @@ fn quantize_writes_the_codes_of_the_papers_formats() {
     place.tensors("w.safetensors", &[("w", Dtype::F32, &[2, 3], f32s(&values))]);
     let report = place.json(&[
         "quantize",
+        "--tensors",
+        "all",
         "w.safetensors",
         "-o",
         "q.safetensors",
@@ -78,7 +80,16 @@ fn wide_codes_and_the_largest_bias() {
     let place = Place::new();
     // SHP has 10 significand bits; with bias 15 it is binary16 without specials: 1 = 0x3c00.
     place.tensors("w.safetensors", &[("w", Dtype::F32, &[2], f32s(&[1.0, -2.0]))]);
-    place.run(&["quantize", "w.safetensors", "-o", "q.safetensors", "--format", "shp:bias=15"]);
+    place.run(&[
+        "quantize",
+        "--tensors",
+        "all",
+        "w.safetensors",
+        "-o",
+        "q.safetensors",
+        "--format",
+        "shp:bias=15",
+    ]);
     let bytes = place.read("q.safetensors");
     let file = SafeTensors::deserialize(&bytes).expect("a safetensors file");
     assert_eq!(file.tensor("w").expect("codes").data(), [0x00, 0x3c, 0x00, 0xc0]);
@@ -86,8 +97,17 @@ fn wide_codes_and_the_largest_bias() {
     // The largest magnitude of cfloat8_1_4_3 is 1.875 · 2^(15 − bias), so 0.3 takes at most bias 17
     // (0.46875).
     place.tensors("a.safetensors", &[("w", Dtype::F32, &[2], f32s(&[0.3, -0.001]))]);
-    let report =
-        place.json(&["quantize", "a.safetensors", "-o", "a2.safetensors", "--bias", "amax", "--json"]);
+    let report = place.json(&[
+        "quantize",
+        "--tensors",
+        "all",
+        "a.safetensors",
+        "-o",
+        "a2.safetensors",
+        "--bias",
+        "amax",
+        "--json",
+    ]);
     assert_eq!(report["tensors"][0]["biases"], serde_json::json!([17]));
 }
 
@@ -96,17 +116,49 @@ fn formats_whose_bias_is_fixed_have_none_beside_their_codes() {
     let place = Place::new();
     place.tensors("w.safetensors", &[("w", Dtype::F32, &[2], f32s(&[1.0, 1e9]))]);
     // Overflow saturates at 448, although the format's preset would give NaN.
-    place.run(&["quantize", "w.safetensors", "-o", "q.safetensors", "--format", "e4m3fn", "--bias", "7"]);
+    place.run(&[
+        "quantize",
+        "--tensors",
+        "all",
+        "w.safetensors",
+        "-o",
+        "q.safetensors",
+        "--format",
+        "e4m3fn",
+        "--bias",
+        "7",
+    ]);
     let bytes = place.read("q.safetensors");
     let file = SafeTensors::deserialize(&bytes).expect("a safetensors file");
     assert_eq!((file.names(), file.tensor("w").expect("codes").data()), (vec!["w"], &[0x38, 0x7e][..]));
-    let args =
-        ["quantize", "w.safetensors", "-o", "n.safetensors", "--format", "e4m3fn", "--saturation", "satnone"];
+    let args = [
+        "quantize",
+        "--tensors",
+        "all",
+        "w.safetensors",
+        "-o",
+        "n.safetensors",
+        "--format",
+        "e4m3fn",
+        "--saturation",
+        "satnone",
+    ];
     place.run(&args);
     let bytes = place.read("n.safetensors");
     let file = SafeTensors::deserialize(&bytes).expect("a safetensors file");
     assert_eq!(file.tensor("w").expect("codes").data(), [0x38, 0x7f]);
-    let args = ["quantize", "w.safetensors", "-o", "x.safetensors", "--format", "e4m3fn", "--bias", "auto"];
+    let args = [
+        "quantize",
+        "--tensors",
+        "all",
+        "w.safetensors",
+        "-o",
+        "x.safetensors",
+        "--format",
+        "e4m3fn",
+        "--bias",
+        "auto",
+    ];
     place.refuses(&args, &["--bias auto", "the bias of e4m3fn is always 7"]);
 }
 
@@ -116,6 +168,8 @@ fn the_report_has_the_keys_of_the_contract() {
     model(&place);
     let printed = place.json(&[
         "quantize",
+        "--tensors",
+        "all",
         "model.safetensors",
         "-o",
         "q.safetensors",
@@ -173,8 +227,17 @@ fn the_report_has_the_keys_of_the_contract() {
 fn the_sqnr_is_that_of_the_written_values() {
     let place = Place::new();
     model(&place);
-    let args =
-        ["quantize", "model.safetensors", "-o", "q.safetensors", "--format", "cfloat8_1_5_2", "--json"];
+    let args = [
+        "quantize",
+        "--tensors",
+        "all",
+        "model.safetensors",
+        "-o",
+        "q.safetensors",
+        "--format",
+        "cfloat8_1_5_2",
+        "--json",
+    ];
     let report = place.json(&args);
     place.run(&["dequantize", "q.safetensors", "-o", "b.safetensors", "--dtype", "f64"]);
     let bytes = place.read("b.safetensors");
@@ -217,23 +280,23 @@ fn threads_change_no_byte_and_seeds_do() {
     let values = numbers(400_000, 0.05);
     place.tensors("m.safetensors", &[("w", Dtype::F32, &[400_000], f32s(&values))]);
     let run = |name: &str, more: &[&str]| {
-        let mut args = vec!["quantize", "m.safetensors", "-o", name];
+        let mut args = vec!["quantize", "--tensors", "all", "m.safetensors", "-o", name];
         args.extend(more);
         place.run(&args);
         place.read(name)
     };
     assert!(run("a1", &["--threads", "1"]) == run("a3", &["--threads", "3"]));
-    let one = run("s1", &["--threads", "1", "--stochastic", "--seed", "1"]);
-    let three = run("s3", &["--threads", "3", "--rounding", "stochastic-a", "--seed", "0x1"]);
-    assert!(one == three, "--stochastic is --rounding stochastic-a");
-    assert!(one != run("s4", &["--stochastic", "--seed", "2"]));
+    let one = run("s1", &["--threads", "1", "--rounding", "stochastic-a"]);
+    let three = run("s3", &["--threads", "3", "--rounding", "stochastic-a", "--seed", "0x0"]);
+    assert!(one == three, "the seed is 0 by default");
+    assert!(one != run("s4", &["--rounding", "stochastic-a", "--seed", "2"]));
     let entry = &place.json(&["inspect", "s1", "--json"])["tensors"][0];
-    assert_eq!((&entry["container"]["seed"], &entry["container"]["random_bits"]), (&1.into(), &32.into()));
+    assert_eq!((&entry["container"]["seed"], &entry["container"]["random_bits"]), (&0.into(), &32.into()));
     assert_eq!(
         (&entry["container"]["rounding"], &entry["elements"]),
         (&"stochastic-a".into(), &400_000.into())
     );
-    assert!(place.run(&["inspect", "s1"]).contains("stochastic-a, 32 random bits of philox, seed 1"));
+    assert!(place.run(&["inspect", "s1"]).contains("stochastic-a, 32 random bits of philox, seed 0"));
 }
 
 #[test]
@@ -241,7 +304,16 @@ fn include_and_exclude_choose_by_name() {
     let place = Place::new();
     model(&place);
     let formats = |args: &[&str]| {
-        let mut all = vec!["quantize", "model.safetensors", "-o", "q.safetensors", "--force", "--json"];
+        let mut all = vec![
+            "quantize",
+            "--tensors",
+            "all",
+            "model.safetensors",
+            "-o",
+            "q.safetensors",
+            "--force",
+            "--json",
+        ];
         all.extend(args);
         let report = place.json(&all);
         let tensors = report["tensors"].as_array().expect("an array").clone();
@@ -253,11 +325,11 @@ fn include_and_exclude_choose_by_name() {
     assert_eq!(formats(&["--include", "*", "--exclude", "big*"]), ["small.weight".to_owned()].into());
     assert_eq!(formats(&["--include", "big*", "--include", "{small,x}.*"]).len(), 2);
     place.refuses(
-        &["quantize", "model.safetensors", "-o", "x.safetensors", "--include", "conv*"],
+        &["quantize", "--tensors", "all", "model.safetensors", "-o", "x.safetensors", "--include", "conv*"],
         &["--include", "no tensor", "`"],
     );
     place.refuses(
-        &["quantize", "model.safetensors", "-o", "x.safetensors", "--exclude", "[a"],
+        &["quantize", "--tensors", "all", "model.safetensors", "-o", "x.safetensors", "--exclude", "[a"],
         &["--exclude", "[a"],
     );
 }
@@ -269,13 +341,23 @@ fn nan_infinity_and_negatives_are_refused_unless_a_rule_is_given() {
     values[37] = f32::NAN;
     values[60] = f32::INFINITY;
     place.tensors("n.safetensors", &[("layer.w", Dtype::F32, &[100], f32s(&values))]);
-    let args = ["quantize", "n.safetensors", "-o", "q.safetensors"];
+    let args = ["quantize", "--tensors", "all", "n.safetensors", "-o", "q.safetensors"];
     place.refuses(&args, &["n.safetensors", "tensor `layer.w`", "element 37 is NaN", "--nonfinite preset"]);
     let report = place.json(&[&args[..], &["--nonfinite", "preset", "--json"]].concat());
     assert_eq!((&report["totals"]["nan"], &report["totals"]["inf"]), (&1.into(), &1.into()));
 
     place.tensors("w.safetensors", &[("w", Dtype::F32, &[3], f32s(&[1.0, -1.0, 0.5]))]);
-    let args = ["quantize", "w.safetensors", "-o", "u.safetensors", "--format", "binary8p3ue", "--force"];
+    let args = [
+        "quantize",
+        "--tensors",
+        "all",
+        "w.safetensors",
+        "-o",
+        "u.safetensors",
+        "--format",
+        "binary8p3ue",
+        "--force",
+    ];
     place.refuses(&args, &["tensor `w`", "element 1 is -1", "unsigned", "--negative"]);
     // 1 is 0x80 and 1/2 is 0x7c: two significand bits, bias 32.
     for (rule, code) in [("zero", 0x00), ("magnitude", 0x80), ("nan", 0xff)] {
@@ -291,7 +373,7 @@ fn outputs_that_exist_stay_as_they_are() {
     let place = Place::new();
     model(&place);
     fs::write(place.path("old"), "old").expect("a file");
-    let base = ["quantize", "model.safetensors", "-o"];
+    let base = ["quantize", "--tensors", "all", "model.safetensors", "-o"];
     place.refuses(&[&base[..], &["old"]].concat(), &["-o", "`old` exists", "--overwrite"]);
     place.refuses(&[&base[..], &["q", "--report", "old"]].concat(), &["--report", "`old` exists"]);
     place.refuses(&[&base[..], &["q", "--plot", "old"]].concat(), &["--plot", "`old` exists"]);
@@ -301,12 +383,23 @@ fn outputs_that_exist_stay_as_they_are() {
     place.refuses(&[&base[..], &["-"]].concat(), &["name a file"]);
     // An error after the checks leaves the old file too.
     place.tensors("n.safetensors", &[("w", Dtype::F32, &[1], f32s(&[f32::NAN]))]);
-    place.refuses(&["quantize", "n.safetensors", "-o", "old", "--overwrite"], &["element 0 is NaN"]);
+    place.refuses(
+        &["quantize", "--tensors", "all", "n.safetensors", "-o", "old", "--overwrite"],
+        &["element 0 is NaN"],
+    );
     place.run(&[&base[..], &["old", "--overwrite"]].concat());
     assert!(place.run(&["verify", "old"]).contains("verified"));
     place.refuses(&["dequantize", "old", "-o", "model.safetensors"], &["`model.safetensors` exists"]);
     // An input may be its own output.
-    place.run(&["quantize", "model.safetensors", "-o", "model.safetensors", "--overwrite"]);
+    place.run(&[
+        "quantize",
+        "--tensors",
+        "all",
+        "model.safetensors",
+        "-o",
+        "model.safetensors",
+        "--overwrite",
+    ]);
     assert_eq!(place.read("model.safetensors"), place.read("old"));
 }
 
@@ -315,7 +408,10 @@ fn contradictions_and_what_is_not_built_are_refused() {
     let place = Place::new();
     model(&place);
     let refuses = |args: &[&str], parts: &[&str]| {
-        place.refuses(&[&["quantize", "model.safetensors", "-o", "q.safetensors"], args].concat(), parts);
+        place.refuses(
+            &[&["quantize", "--tensors", "all", "model.safetensors", "-o", "q.safetensors"], args].concat(),
+            parts,
+        );
     };
     refuses(&["--format", "cfloat8_1_4_4"], &["--format", "cfloat8_1_4_3"]);
     refuses(&["--format", "cfloat8_1_4_3:bias=7", "--bias", "8"], &["--bias 8 contradicts the bias 7"]);
@@ -324,10 +420,8 @@ fn contradictions_and_what_is_not_built_are_refused() {
     refuses(&["--bias", "percentile:101"], &["--bias", "percentile:P"]);
     refuses(&["--bias", "best"], &["--bias", "auto, amax"]);
     refuses(&["--format", "binary32"], &["16 bits"]);
-    refuses(&["--stochastic"], &["--seed"]);
-    refuses(&["--rounding", "stochastic-b"], &["--seed"]);
-    refuses(&["--seed", "1"], &["--stochastic"]);
-    refuses(&["--stochastic", "--seed", "1", "--random-bits", "40"], &["--random-bits", "32"]);
+    refuses(&["--seed", "1"], &["--rounding stochastic-a"]);
+    refuses(&["--rounding", "stochastic-a", "--seed", "1", "--random-bits", "40"], &["--random-bits", "32"]);
     refuses(&["--granularity", "row"], &["--granularity", "block:RxC"]);
     refuses(&["--scheme", "fp8", "--granularity", "channel"], &["--granularity", "use tensor"]);
     refuses(&["--format", "e4m3fn", "--granularity", "channel"], &["scheme"]);
@@ -341,18 +435,28 @@ fn contradictions_and_what_is_not_built_are_refused() {
     refuses(&["--container", "fp8", "--format", "shp"], &["choose native or bf16"]);
     refuses(&["--share", "q_proj"], &["--share", "q_proj,k_proj,v_proj"]);
     refuses(&["--granularity", "channel", "--plot", "p.svg"], &["--plot"]);
-    refuses(&["--generator", "ars5"], &["--generator ars5 is not built yet"]);
     // Wrong usage.
     for args in [
-        &["quantize", "model.safetensors"][..],
-        &["quantize", "-o", "q"],
-        &["quantize", "model.safetensors", "-o", "q", "--threads", "0"],
-        &["quantize", "model.safetensors", "-o", "q", "--negative", "abs"],
-        &["quantize", "model.safetensors", "-o", "q", "--scheme", "mxfp5"],
-        &["quantize", "model.safetensors", "-o", "q", "--scheme", "mxfp4", "--format", "shp"],
-        &["quantize", "model.safetensors", "-o", "q", "--scale-rule", "nearest"],
-        &["quantize", "model.safetensors", "-o", "q", "--container", "gguf"],
-        &["quantize", "model.safetensors", "-o", "q", "--stochastic", "--rounding", "to-odd"],
+        &["quantize", "--tensors", "all", "model.safetensors"][..],
+        &["quantize", "--tensors", "all", "-o", "q"],
+        &["quantize", "--tensors", "all", "model.safetensors", "-o", "q", "--threads", "0"],
+        &["quantize", "--tensors", "all", "model.safetensors", "-o", "q", "--negative", "abs"],
+        &["quantize", "--tensors", "all", "model.safetensors", "-o", "q", "--scheme", "mxfp5"],
+        &[
+            "quantize",
+            "--tensors",
+            "all",
+            "model.safetensors",
+            "-o",
+            "q",
+            "--scheme",
+            "mxfp4",
+            "--format",
+            "shp",
+        ],
+        &["quantize", "--tensors", "all", "model.safetensors", "-o", "q", "--scale-rule", "nearest"],
+        &["quantize", "--tensors", "all", "model.safetensors", "-o", "q", "--container", "gguf"],
+        &["quantize", "--tensors", "all", "model.safetensors", "-o", "q", "--stochastic"],
         &["dequantize", "model.safetensors", "-o", "q", "--dtype", "i8"],
         &["--json", "verify", "model.safetensors"],
     ] {
@@ -364,18 +468,18 @@ fn contradictions_and_what_is_not_built_are_refused() {
 fn broken_files_are_refused_by_every_command() {
     let place = Place::new();
     model(&place);
-    place.run(&["quantize", "model.safetensors", "-o", "q.safetensors"]);
+    place.run(&["quantize", "--tensors", "all", "model.safetensors", "-o", "q.safetensors"]);
     let good = place.read("q.safetensors");
     fs::write(place.path("short"), &good[..good.len() - 10]).expect("a file");
     fs::write(place.path("text"), "this is no tensor file, whatever its name").expect("a file");
     for file in ["short", "text", "nowhere"] {
-        place.refuses(&["quantize", file, "-o", "x"], &[file]);
+        place.refuses(&["quantize", "--tensors", "all", file, "-o", "x"], &[file]);
         place.refuses(&["dequantize", file, "-o", "x"], &[file]);
         place.refuses(&["inspect", file], &[file]);
         place.refuses(&["verify", file], &[file]);
         place.refuses(&["compare", "model.safetensors", file], &[file]);
     }
-    let excluded = ["quantize", "q.safetensors", "-o", "x", "--exclude", "big*"];
+    let excluded = ["quantize", "--tensors", "all", "q.safetensors", "-o", "x", "--exclude", "big*"];
     place.refuses(&excluded, &["q.safetensors", "`big.weight`", "quantized already"]);
     place.refuses(&["dequantize", "model.safetensors", "-o", "x"], &["no quantized file"]);
     place.refuses(&["verify", "model.safetensors"], &["no quantized file"]);
@@ -387,7 +491,7 @@ fn broken_files_are_refused_by_every_command() {
 fn verify_finds_one_changed_byte() {
     let place = Place::new();
     model(&place);
-    let args = ["quantize", "model.safetensors", "-o", "q.safetensors"];
+    let args = ["quantize", "--tensors", "all", "model.safetensors", "-o", "q.safetensors"];
     place.run(&args);
     let text = place.run(&["verify", "q.safetensors"]);
     assert!(text.contains("2 tensors quantized, 1 copied") && text.contains("900 codes"), "{text}");
@@ -410,7 +514,10 @@ fn verify_finds_one_changed_byte() {
 fn a_file_without_floats_is_copied_and_says_so() {
     let place = Place::new();
     place.tensors("ids", &[("ids", Dtype::U8, &[3], vec![1, 2, 3])]);
-    let assert = place.command(&["quantize", "ids", "-o", "q", "--plot", "p.svg"]).assert().success();
+    let assert = place
+        .command(&["quantize", "--tensors", "all", "ids", "-o", "q", "--plot", "p.svg"])
+        .assert()
+        .success();
     let message = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     assert!(message.contains("no tensor was quantized"), "{message}");
     let bytes = place.read("q");
@@ -432,7 +539,7 @@ fn npy_files_come_and_go() {
     npy.extend(f32s(&[1.0, 2.0, -0.5, 1.5]));
     fs::write(place.path("layer.npy"), &npy).expect("a file");
     assert!(place.run(&["inspect", "layer.npy"]).contains("NumPy array"));
-    let text = place.run(&["quantize", "layer.npy", "-o", "q.safetensors"]);
+    let text = place.run(&["quantize", "--tensors", "all", "layer.npy", "-o", "q.safetensors"]);
     assert!(text.contains("exact"), "{text}");
     place.run(&["dequantize", "q.safetensors", "-o", "back.npy"]);
     assert_eq!(place.read("back.npy"), npy);
@@ -444,8 +551,8 @@ fn npy_files_come_and_go() {
 fn a_hyphen_is_standard_input() {
     let place = Place::new();
     model(&place);
-    place.run(&["quantize", "model.safetensors", "-o", "a"]);
-    let mut command = place.command(&["quantize", "-", "-o", "b"]);
+    place.run(&["quantize", "--tensors", "all", "model.safetensors", "-o", "a"]);
+    let mut command = place.command(&["quantize", "--tensors", "all", "-", "-o", "b"]);
     command.write_stdin(place.read("model.safetensors")).assert().success();
     assert_eq!(place.read("a"), place.read("b"));
     let mut command = place.command(&["verify", "-"]);
@@ -457,7 +564,7 @@ fn dequantizing_to_what_cannot_hold_the_values_needs_a_rounding() {
     let place = Place::new();
     // SHP's 11 significant bits don't fit bfloat16's 8.
     place.tensors("w", &[("w", Dtype::F32, &[1], f32s(&[1.0 + 1.0 / 1024.0]))]);
-    place.run(&["quantize", "w", "-o", "q", "--format", "shp:bias=15"]);
+    place.run(&["quantize", "--tensors", "all", "w", "-o", "q", "--format", "shp:bias=15"]);
     place.refuses(&["dequantize", "q", "-o", "b", "--dtype", "bf16"], &["tensor `w`"]);
     place.run(&["dequantize", "q", "-o", "b", "--dtype", "BF16", "--rounding", "toward-positive"]);
     let bytes = place.read("b");
@@ -470,7 +577,7 @@ fn dequantizing_to_what_cannot_hold_the_values_needs_a_rounding() {
 fn inspect_tells_ranges_from_metadata_alone() {
     let place = Place::new();
     place.tensors("w", &[("w", Dtype::F16, &[2, 2], vec![0; 8])]);
-    place.run(&["quantize", "w", "-o", "q", "--bias", "7"]);
+    place.run(&["quantize", "--tensors", "all", "w", "-o", "q", "--bias", "7"]);
     let object = place.json(&["inspect", "q", "--json"]);
     let tensor = &object["tensors"][0];
     // Tesla's table: the largest value at bias 7 is 480, the smallest denormal 2^−10.
@@ -493,7 +600,7 @@ fn tables_fit_and_long_lists_are_cut() {
     let tensors: Vec<_> =
         names.iter().map(|name| (name.as_str(), Dtype::F32, &[3, 4][..], f32s(&numbers(12, 1.0)))).collect();
     place.tensors("m", &tensors);
-    let text = place.run(&["quantize", "m", "-o", "q", "--plot", "p.svg"]);
+    let text = place.run(&["quantize", "--tensors", "all", "m", "-o", "q", "--plot", "p.svg"]);
     assert!(text.contains("12 of 50 tensors") && text.contains("--json"), "{text}");
     assert!(text.contains("600 elements in 50 tensors") && text.contains("verified"), "{text}");
     for text in [text, place.run(&["inspect", "q"]), place.run(&["compare", "m", "q"]), place.run(&[])] {
@@ -528,7 +635,7 @@ fn well_formed(svg: &str) {
 fn the_picture_escapes_names() {
     let place = Place::new();
     place.tensors("m", &[("a<b>&\"c\"", Dtype::F32, &[12], f32s(&numbers(12, 1.0)))]);
-    place.run(&["quantize", "m", "-o", "q", "--plot", "p.svg"]);
+    place.run(&["quantize", "--tensors", "all", "m", "-o", "q", "--plot", "p.svg"]);
     let svg = String::from_utf8(place.read("p.svg")).expect("text");
     well_formed(&svg);
     assert!(svg.contains("a&lt;b&gt;&amp;"), "the name is there");
@@ -586,4 +693,51 @@ fn a_closed_pipe_is_success() {
 
 fn bin() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_smallfloat"))
+}
+
+#[test]
+fn vectors_are_copied_unless_all_tensors_are_asked_for() {
+    let place = Place::new();
+    let x = f32s(&[0.5, 1.0, 2.0, 3.0]);
+    place.tensors(
+        "m",
+        &[
+            ("embed.weight", Dtype::F32, &[2, 2], x.clone()),
+            ("norm.weight", Dtype::F32, &[4], x.clone()),
+            ("table", Dtype::F32, &[2, 2], x.clone()),
+            ("up.weight", Dtype::F32, &[2, 2], x),
+        ],
+    );
+    let copied = |more: &[&str]| {
+        let base = ["quantize", "m", "-o", "q", "--json", "--overwrite"];
+        let report = place.json(&[&base[..], more].concat());
+        report["totals"]["copied"].as_u64().expect("a number")
+    };
+    assert_eq!(copied(&[]), 1);
+    assert_eq!(copied(&["--tensors", "weights"]), 3);
+    assert_eq!(copied(&["--tensors", "matrices", "--exclude", "up*"]), 2);
+    assert_eq!(copied(&["--tensors", "all"]), 0);
+    assert_eq!(copied(&["--scheme", "fp8"]), 3);
+    assert_eq!(copied(&["--format", "mxfp4"]), 1);
+    let text = place.run(&["quantize", "m", "-o", "q", "--overwrite", "--rounding", "stochastic-a"]);
+    assert!(text.contains("stochastic-a with seed 0") && text.contains("1 copied"), "{text}");
+    assert!(!text.contains("GB/s"), "{text}");
+    let report =
+        place.json(&["quantize", "m", "-o", "q", "--overwrite", "--json", "--rounding", "stochastic-a"]);
+    assert_eq!(report["seed"], 0);
+}
+
+#[test]
+fn options_that_moved_say_where() {
+    let place = Place::new();
+    model(&place);
+    for (option, part) in [
+        (&["--stochastic"][..], "write --rounding stochastic-a"),
+        (&["--scheme", "e4m3fn"], "write --format e4m3fn"),
+    ] {
+        let args = [&["quantize", "model.safetensors", "-o", "q"], option].concat();
+        let output = place.command(&args).output().expect("the command");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && message.contains(part), "{message}");
+    }
 }

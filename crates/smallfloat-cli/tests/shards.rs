@@ -57,7 +57,19 @@ fn three_commands_do_what_quantize_does() {
     checkpoint(folder);
     for (name, recipe) in [
         ("fp8", &["--scheme", "fp8"][..]),
-        ("stochastic", &["--stochastic", "--seed", "3", "--granularity", "channel", "--exclude", "*.out.*"]),
+        (
+            "stochastic",
+            &[
+                "--rounding",
+                "stochastic-a",
+                "--seed",
+                "3",
+                "--granularity",
+                "channel",
+                "--exclude",
+                "*.out.*",
+            ],
+        ),
     ] {
         let [whole, parts, plan] = ["whole", "parts", "plan"].map(|kind| format!("{kind}-{name}"));
         let report = format!("report-{name}");

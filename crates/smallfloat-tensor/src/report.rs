@@ -126,6 +126,9 @@ pub struct Report {
     pub bytes_in: u64,
     /// Bytes of the output file.
     pub bytes_out: u64,
+    /// The seed of a stochastic rounding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// What `config.json` must say under `quantization_config`, where the readers of the layout ask
     /// for it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -146,6 +149,7 @@ impl Report {
             seconds: 0.0,
             bytes_in: 0,
             bytes_out: 0,
+            seed: None,
             quantization_config: None,
             not_copied: Vec::new(),
         }

@@ -43,6 +43,7 @@ def recipe(
     preset: str | None = None,
     nonfinite: str | None = None,
     negative: str | None = None,
+    tensors: str | None = None,
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     overwrite: bool = False,
@@ -267,7 +268,7 @@ def quantize(x: Any, fmt: Any = "cfloat8_1_4_3", *, name: str = "tensor", thread
     if x.dtype.name not in ("float16", "bfloat16", "float32", "float64"):
         x = numbers(x, "x")
     x = np.asarray(x, x.dtype.newbyteorder("="))
-    how = recipe(fmt, native=True, verify=False, **how)
+    how = recipe(fmt, native=True, verify=False, tensors="all", **how)
     # The tensor, its codes with their scales, and half as much again for what others write meanwhile.
     with _scratch(3 * x.nbytes + 2**20) as folder:
         source, result = os.path.join(folder, "x.safetensors"), os.path.join(folder, "q.safetensors")
@@ -324,7 +325,8 @@ def save(path: Any, tensors: Mapping[str, QuantizedTensor | np.ndarray], *, over
 def quantize_file(source: Any, target: Any, fmt: Any = "cfloat8_1_4_3", *, threads: int | None = None, **how: Any) -> Any:
     """Quantizes a .safetensors or .npy file, or a checkpoint folder, as ``smallfloat quantize`` does.
 
-    Keyword arguments are those of `quantize`, and `include` and `exclude` (lists of patterns of names), `overwrite` and
+    Keyword arguments are those of `quantize`, and `tensors` ("weights", "matrices" or "all"; by default matrices, and
+    weights for the schemes of other programs), `include` and `exclude` (lists of patterns of names), `overwrite` and
     `verify`. Returns the report as a dict.
     """
     how = recipe(fmt, **how)

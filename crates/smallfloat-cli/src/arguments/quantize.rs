@@ -1,14 +1,16 @@
 //! What decides the bytes that `quantize` and `plan` ask for: format, bias, rounding, scheme, and
 //! which tensors.
 
+use std::convert::Infallible;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
+use clap::builder::PossibleValuesParser;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use smallfloat::{FormatSpec, RandomBits, Rounding};
-use smallfloat_tensor::{BiasPolicy, Calibration, Granularity, Layout, Negative, Nonfinite, Options, View};
+use smallfloat_tensor::{BiasPolicy, Calibration, Granularity, Negative, Options, Tensors, View};
 
 use crate::arguments::rounding::ProjectionArgs;
 use crate::arguments::schemes::SchemeArgs;
@@ -33,9 +35,14 @@ pub(crate) struct RecipeArgs {
     #[arg(long, visible_alias = "calibrate", value_name = "FILE")]
     calibration: Option<PathBuf>,
 
-    /// Stochastic rounding: the same as --rounding stochastic-a
-    #[arg(long, conflicts_with = "rounding")]
-    stochastic: bool,
+    /// Was another spelling of --rounding stochastic-a
+    #[arg(long, hide = true, num_args = 0, default_missing_value = "", value_parser = removed_stochastic)]
+    stochastic: Option<Infallible>,
+
+    /// Which tensors are quantized, by shape and name; see below [default: matrices; schemes of
+    /// other programs: weights]
+    #[arg(long, value_name = "WHICH", value_parser = PossibleValuesParser::new(Tensors::ALL.map(Tensors::name)))]
+    tensors: Option<String>,
 
     /// Quantize only tensors whose name matches; may be given several times
     #[arg(long, value_name = "GLOB")]
@@ -45,17 +52,13 @@ pub(crate) struct RecipeArgs {
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
 
-    /// Infinities and NaN: `preset` gives them what the preset says [default: refuse them]
-    #[arg(long, value_name = "RULE", value_parser = ["preset"])]
-    nonfinite: Option<String>,
+    /// Infinities and NaN: refuse the tensor, or give them what the preset says
+    #[arg(long, value_name = "RULE", default_value = "refuse", value_parser = ["refuse", "preset"])]
+    nonfinite: String,
 
     /// Negative values in an unsigned format: nan, zero or magnitude [default: refuse them]
     #[arg(long, value_name = "RULE", value_parser = NEGATIVE)]
     negative: Option<String>,
-
-    /// Where random words come from: philox
-    #[arg(long, value_name = "NAME", default_value = "philox")]
-    generator: String,
 
     #[command(flatten)]
     scheme: SchemeArgs,
@@ -77,25 +80,31 @@ impl RecipeArgs {
 
     /// The options; whether to overwrite and to verify is left at the defaults.
     pub(crate) fn options(&self) -> Result<Options> {
-        built("--generator", &self.generator, "philox")?;
         let mut options = self.scheme.options(&self.format)?;
         options.bias = bias(self, &options.format)?;
         let calibration = self.calibration.as_deref().map(Calibration::open).transpose();
         options.calibration = calibration.context("--calibration")?.map(Arc::new);
-        options.rounding = rounding(self)?;
-        options.seed = self.projection.seed;
+        options.tensors = self.tensors(&options);
+        (options.rounding, options.seed) = rounding(&self.projection)?;
         options.saturation = self.projection.saturation;
         options.preset = self.projection.preset;
-        if self.nonfinite.is_some() {
-            options.nonfinite = Nonfinite::Preset;
-        }
+        options.nonfinite = self.nonfinite.parse().context("--nonfinite")?;
         options.negative = self.negative.as_deref().map_or(Negative::Refuse, negative);
         Ok(options)
     }
 
+    fn tensors(&self, options: &Options) -> Tensors {
+        match &self.tensors {
+            Some(word) => word.parse().expect("the parser of arguments lets no other word pass"),
+            None if options.layout.is_native() || !self.include.is_empty() => Tensors::Matrices,
+            // What their readers expect.
+            None => Tensors::Weights,
+        }
+    }
+
     /// The tensors that the patterns take.
-    pub(crate) fn selection(&self, options: &Options) -> Result<Selection> {
-        Selection::new(self, options)
+    pub(crate) fn selection(&self) -> Result<Selection> {
+        Selection::new(self)
     }
 }
 
@@ -127,9 +136,18 @@ pub(crate) fn bias_in_words(options: &Options) -> String {
     }
 }
 
-fn built(option: &str, value: &str, only: &str) -> Result<()> {
-    ensure!(value == only, "{option} {value} is not built yet; `{only}` is");
-    Ok(())
+/// The stochastic rounding and its seed, if any, as they follow the format's name.
+pub(crate) fn rounding_in_words(options: &Options) -> String {
+    match (options.rounding, options.seed) {
+        (Some(rounding), Some(seed)) if rounding.is_stochastic() => {
+            format!(", {} with seed {seed}", rounding.name())
+        }
+        _ => String::new(),
+    }
+}
+
+fn removed_stochastic(_: &str) -> Result<Infallible, String> {
+    Err("write --rounding stochastic-a".into())
 }
 
 /// The policy that --bias and the format's name agree on.
@@ -158,37 +176,33 @@ fn bias(args: &RecipeArgs, format: &FormatSpec) -> Result<BiasPolicy> {
     Ok(policy)
 }
 
-fn rounding(args: &RecipeArgs) -> Result<Option<Rounding>> {
-    let projection = &args.projection;
-    let first = RandomBits::new(1, 0)?;
-    let rounding = if args.stochastic { Some(Rounding::StochasticA(first)) } else { projection.rounding };
-    let Some(stochastic) = rounding.filter(|rounding| rounding.is_stochastic()) else {
-        ensure!(projection.seed.is_none(), "--seed is for stochastic rounding; add --stochastic");
-        return Ok(rounding);
+/// The rounding mode, and the seed of a stochastic one.
+fn rounding(projection: &ProjectionArgs) -> Result<(Option<Rounding>, Option<u64>)> {
+    let Some(stochastic) = projection.rounding.filter(|rounding| rounding.is_stochastic()) else {
+        ensure!(projection.seed.is_none(), "--seed is for stochastic rounding; add --rounding stochastic-a");
+        return Ok((projection.rounding, None));
     };
-    ensure!(projection.seed.is_some(), "stochastic rounding needs --seed S, so that it can be reproduced");
     let bits = RandomBits::from_word32(projection.random_bits, 0).context("--random-bits")?;
-    Ok(Some(stochastic.with_random_bits(bits)))
+    Ok((Some(stochastic.with_random_bits(bits)), Some(projection.seed.unwrap_or(SEED))))
 }
+
+/// The seed where none is given.
+const SEED: u64 = 0;
 
 /// Which tensors are quantized, by name.
 pub(crate) struct Selection {
     include: Option<GlobSet>,
     exclude: GlobSet,
-    layout: Layout,
 }
 
 impl Selection {
-    fn new(args: &RecipeArgs, options: &Options) -> Result<Self> {
+    fn new(args: &RecipeArgs) -> Result<Self> {
         let include = (!args.include.is_empty()).then(|| globs("--include", &args.include)).transpose()?;
-        // CFloat8 codes take every tensor, whatever they are stored as.
-        Ok(Self { include, exclude: globs("--exclude", &args.exclude)?, layout: options.layout })
+        Ok(Self { include, exclude: globs("--exclude", &args.exclude)? })
     }
 
     pub(crate) fn selects(&self, name: &str) -> bool {
-        let expected = || self.layout.expects(name);
-        self.include.as_ref().map_or_else(expected, |globs| globs.is_match(name))
-            && !self.exclude.is_match(name)
+        self.include.as_ref().is_none_or(|globs| globs.is_match(name)) && !self.exclude.is_match(name)
     }
 
     /// A pattern that matches nothing is a mistake.

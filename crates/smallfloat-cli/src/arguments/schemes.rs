@@ -1,8 +1,12 @@
 //! How `quantize` stores what it computes: scheme, granularity, scales, packing, container,
 //! sharing.
 
+use std::ffi::OsStr;
+
 use anyhow::{Context, Result, bail, ensure};
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, Command};
 use smallfloat::{Family, Format, FormatSpec, formats};
 use smallfloat_tensor::{
     Container, GlobalScale, Granularity, Options, Packing, ScaleRule, ScaleSpec, Scheme, Share,
@@ -14,7 +18,7 @@ use smallfloat_tensor::{
 pub(crate) struct SchemeArgs {
     /// A scheme by name, instead of a format: elements, scales, blocks and names of tensors
     /// together
-    #[arg(long, value_name = "NAME", conflicts_with = "format", value_parser = schemes(), ignore_case = true)]
+    #[arg(long, value_name = "NAME", conflicts_with = "format", value_parser = SchemeParser, ignore_case = true)]
     scheme: Option<String>,
 
     /// What shares a bias or a scale: tensor, channel, block:N or block:RxC [default: tensor, or
@@ -58,10 +62,34 @@ pub(crate) struct SchemeArgs {
     share: Vec<String>,
 }
 
+/// Names of schemes; the name of a format is answered with the option for formats.
+#[derive(Clone, Copy)]
+struct SchemeParser;
+
 fn schemes() -> PossibleValuesParser {
-    PossibleValuesParser::new(
-        Scheme::all().iter().map(|scheme| PossibleValue::new(scheme.name).help(scheme.what)),
-    )
+    PossibleValuesParser::new(Scheme::all().iter().map(|scheme| scheme.name))
+}
+
+impl TypedValueParser for SchemeParser {
+    type Value = String;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
+        let parsed = schemes().parse_ref(command, arg, value);
+        let is_format = value.to_str().is_some_and(|text| text.parse::<FormatSpec>().is_ok());
+        parsed.map_err(|error| {
+            if !is_format {
+                return error;
+            }
+            let value = value.to_string_lossy();
+            let what = format!("`{value}` is a format, not a scheme: write --format {value}\n");
+            clap::Error::raw(ErrorKind::InvalidValue, what).with_cmd(command)
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let values = |scheme: &Scheme| PossibleValue::new(scheme.name).help(scheme.what);
+        Some(Box::new(Scheme::all().iter().map(values)))
+    }
 }
 
 impl SchemeArgs {

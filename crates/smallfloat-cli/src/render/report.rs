@@ -4,7 +4,7 @@ use std::io;
 use std::io::Write as _;
 
 use comfy_table::Table;
-use smallfloat_tensor::{Container, Options, Report, TensorReport};
+use smallfloat_tensor::{Container, Layout, Report, TensorReport};
 
 use crate::render::output::{Output, WIDTH};
 use crate::render::{output, text as words};
@@ -12,6 +12,9 @@ use crate::render::{output, text as words};
 /// Longer lists are cut down to the worst tensors.
 const MAX_ROWS: usize = 30;
 const WORST: usize = 12;
+
+/// Shorter runs have no figure of speed, in seconds.
+const SHORTEST: f64 = 0.1;
 
 /// Rows of one table at most.
 const MOST_ROWS: usize = 5000;
@@ -49,7 +52,9 @@ pub(crate) fn tensors(report: &Report, out: &mut Output) -> io::Result<()> {
     // Without saturation what overflows becomes infinity or NaN.
     let overflow =
         if report.totals.saturated == report.totals.overflowed { "saturated" } else { "overflowed" };
-    let header = ["tensor", "shape", "bias", "amax", "SQNR dB", overflow, "underflowed"];
+    let has_scales = report.tensors.iter().any(|tensor| tensor.scales.is_some());
+    let second = if has_scales { "scales" } else { "bias" };
+    let header = ["tensor", "shape", second, "amax", "SQNR dB", overflow, "underflowed"];
     let mut shown: Vec<&TensorReport> = report.tensors.iter().collect();
     let all = shown.len();
     if all > MAX_ROWS {
@@ -94,11 +99,11 @@ fn biases(tensor: &TensorReport) -> String {
 
 /// What was checked, of an output that was read back or not: layouts of other programs have no
 /// digests, and values as bfloat16 no codes.
-pub(crate) fn checked(options: &Options) -> &'static str {
-    match options.container {
-        _ if !options.verify => "not verified",
+pub(crate) fn checked(verify: bool, container: Container, layout: &Layout) -> &'static str {
+    match container {
+        _ if !verify => "not verified",
         Container::Bf16 => "not verified: values as bfloat16 have no codes (`compare` tells the errors)",
-        Container::Native if options.layout.is_native() => "verified: every code and every digest",
+        Container::Native if layout.is_native() => "verified: every code and every digest",
         _ => "verified: every code",
     }
 }
@@ -129,8 +134,12 @@ pub(crate) fn totals(report: &Report, checked: &str, out: &mut Output) -> io::Re
     if !special.is_empty() {
         writeln!(out, "elements: {}", special.join(", "))?;
     }
-    let speed = per_second(report.bytes_in, report.seconds);
-    writeln!(out, "{:.2} s, {speed:.2} GB/s; {}", report.seconds, out.bold(checked))
+    let speed = match report.seconds {
+        // So short a time says nothing of the speed.
+        seconds if seconds < SHORTEST => String::new(),
+        seconds => format!(", {:.2} GB/s", per_second(report.bytes_in, seconds)),
+    };
+    writeln!(out, "{:.2} s{speed}; {}", report.seconds, out.bold(checked))
 }
 
 /// `90.9 MB -> 22.8 MB, a factor of 3.99`.

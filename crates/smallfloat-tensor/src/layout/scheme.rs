@@ -17,6 +17,7 @@ use crate::error::{Error, Result, by_name, refuse};
 use crate::file::dtype::Dtype;
 use crate::layout::grid::Granularity;
 use crate::layout::packing::Packing;
+use crate::options::tensors::{is_linear, is_weight};
 use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
 
 /// What `config.json` says about a checkpoint in this layout.
@@ -56,10 +57,6 @@ const fn compressed(codes: &'static str, format: &'static str) -> Layout {
 }
 pub(crate) const FLOAT_QUANTIZED: Layout = compressed("", "float-quantized");
 
-/// Parts of names that mark what foreign layouts leave alone: their readers quantize linear layers
-/// only.
-const NOT_LINEAR: [&str; 3] = ["embed", "lm_head", "wte"];
-
 impl Layout {
     /// Refuses rows that the layout's readers can't unpack: how many columns packed codes stand for
     /// follows from the number of scales, so that the last block of a row must be whole.
@@ -93,12 +90,12 @@ impl Layout {
     /// quantized. They have linear layers in mind: matrices called `….weight` that are neither
     /// embeddings nor the output head. The native layout takes all.
     pub fn expects(&self, name: &str) -> bool {
-        self.is_native() || !NOT_LINEAR.iter().any(|part| name.contains(part))
+        self.is_native() || is_linear(name)
     }
 
     /// Returns whether the layout can hold a tensor of this name and shape.
     pub(crate) fn holds(&self, name: &str, shape: &[u64]) -> bool {
-        self.is_native() || (shape.len() == 2 && (name == "weight" || name.ends_with(".weight")))
+        self.is_native() || (shape.len() == 2 && is_weight(name))
     }
 
     /// The dtype of codes that are not packed.

@@ -1,6 +1,7 @@
 //! [`Options`]: how tensors are quantized.
 
 pub(crate) mod recipe;
+pub(crate) mod tensors;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use crate::layout::packing::Packing;
 use crate::layout::scheme::{Layout, NATIVE, Scheme};
 use crate::layout::share::Share;
 use crate::layout::stored_shape::StoredShape;
+use crate::options::tensors::Tensors;
 use crate::scale::bias::policy::BiasPolicy;
 use crate::scale::rule::{ScaleRule, ScaleSpec};
 use crate::stored::calibration::Calibration;
@@ -128,6 +130,8 @@ pub struct Options {
     pub layout: Layout,
     /// In what form codes are stored.
     pub container: Container,
+    /// Which tensors are quantized, of those that the caller's names select.
+    pub tensors: Tensors,
     /// Which tensors share one scale.
     pub share: Share,
     /// The rounding mode; stochastic ones need a seed.
@@ -164,6 +168,7 @@ impl Options {
             packing: Packing::Bytes,
             layout: NATIVE,
             container: Container::Native,
+            tensors: Tensors::All,
             share: Share::default(),
             rounding: None,
             saturation: None,

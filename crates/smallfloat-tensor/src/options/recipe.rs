@@ -38,14 +38,14 @@ pub(crate) struct Recipe {
     #[serde(with = "text")]
     packing: Packing,
     #[serde(with = "text")]
-    layout: Layout,
+    pub(crate) layout: Layout,
     #[serde(with = "text")]
-    container: Container,
+    pub(crate) container: Container,
     share: Vec<String>,
     /// The name alone; the number of random bits stands beside it.
     rounding: Option<String>,
     random_bits: Option<u32>,
-    seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
     #[serde(with = "optional_text")]
     saturation: Option<Saturation>,
     #[serde(with = "optional_text")]

@@ -11,9 +11,11 @@ use crate::file::dtype::Dtype;
 use crate::file::input::{TensorInfo, chunk_buffer};
 use crate::file::safetensors::byte_len;
 use crate::file::sink::{Sealed, Sink, SinkOptions, TensorSpec};
+use crate::file::source::SourceKind;
 use crate::layout::container::{Entry, Recorded, bias_name, foreign_metadata, metadata};
 use crate::layout::grid::{Granularity, Grid, Tile};
 use crate::layout::scheme::{FLOAT_QUANTIZED, FP8, Layout};
+use crate::options::tensors::Tensors;
 use crate::options::{Container, Options};
 use crate::progress::Progress;
 use crate::quantize::global::Statistics;
@@ -70,15 +72,19 @@ impl<'a> Checkpoint<'a> {
         let mut chosen = Vec::new();
         for view in views {
             let mut of_file = Vec::new();
+            // One array alone is what its file is for.
+            let tensors = match view.source().kind() {
+                SourceKind::Npy => Tensors::All,
+                SourceKind::SafeTensors => options.tensors,
+            };
             for tensor in view.tensors() {
                 let (name, shape) = (&tensor.info.name, &tensor.info.shape);
                 // Few bits with a scale a block are for matrices; biases and norms stay as they
                 // are.
                 let fits = layout.holds(name, shape) && (options.scale.is_none() || shape.len() >= 2);
-                let takes = tensor.has_numbers() && fits && select(name);
+                let takes = tensor.has_numbers() && fits && tensors.take(name, shape) && select(name);
                 if !takes && tensor.format().is_some() {
-                    let what =
-                        "is quantized already and was not selected: include it, or dequantize the file first";
+                    let what = "is quantized already and was not selected: include it (vectors: with all tensors), or dequantize the file first";
                     return Err(Error::refused(Some(view.source().path()), Some(name), what));
                 }
                 if takes {

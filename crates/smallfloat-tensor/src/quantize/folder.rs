@@ -159,6 +159,7 @@ pub(crate) fn quantize(
         bytes_out += part.bytes_out;
     }
     let mut report = Report::of(reports, &sums);
+    report.seed = options.seed;
     report.quantization_config = quantization_config(options, &checkpoint.layout, &checkpoint.ignored());
     let ending = opened.ending(output, report.quantization_config.as_ref(), options.overwrite);
     ending.publish(folder, finished)?;

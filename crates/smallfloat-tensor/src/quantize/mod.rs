@@ -55,6 +55,7 @@ pub fn quantize(
     let (part, sealed) = checkpoint.write(&[0], &places, output, progress)?;
     sealed.commit()?;
     let mut report = Report::of(part.reports, &part.sums);
+    report.seed = options.seed;
     (report.bytes_in, report.bytes_out) = (views[0].source().file_len(), part.bytes_out);
     // A native file needs no configuration; that of a folder only says what its files are.
     if !checkpoint.layout.is_native() {

@@ -235,6 +235,7 @@ impl ShardReport {
         let (tensors, sums): (Vec<_>, Vec<_>) = self.into_tensors().unzip();
         let inputs = plan.shards.get(shard).map_or(0, |shard| shard.bytes_in);
         let mut report = Report::of(tensors, &sums);
+        report.seed = plan.recipe.seed;
         (report.seconds, report.bytes_in, report.bytes_out) = (seconds, inputs, bytes_out);
         report
     }

@@ -50,6 +50,7 @@ pub fn finalize(plan: &Plan, digests: bool, progress: &mut dyn FnMut(Progress<'_
     let (tensors, sums): (Vec<_>, Vec<_>) =
         plan.tensors.iter().filter_map(|tensor| tensors[tensor.shard].next()).unzip();
     let mut report = Report::of(tensors, &sums);
+    report.seed = plan.recipe.seed;
     (report.seconds, report.bytes_in, report.bytes_out) = (seconds, plan.bytes_in(), bytes_out);
     report.quantization_config.clone_from(&plan.quantization_config);
     let files = plan.files();

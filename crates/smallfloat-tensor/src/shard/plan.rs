@@ -16,8 +16,9 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result, quoted, refuse};
 use crate::file::folder::{CONFIG, INCOMPLETE, INDEX, SAFETENSORS, check_empty};
 use crate::file::side::{SIDE_FILE_BYTES, read_limited, read_optional};
-use crate::options::Options;
+use crate::layout::scheme::Layout;
 use crate::options::recipe::Recipe;
+use crate::options::{Container, Options};
 use crate::quantize::checkpoint::{Checkpoint, TensorPosition};
 use crate::quantize::config::quantization_config;
 use crate::quantize::folder::json_text;
@@ -297,6 +298,16 @@ impl Plan {
     /// None for a plan that was made or read by this library.
     pub fn options(&self) -> Result<Options> {
         self.recipe.options()
+    }
+
+    /// In what form codes are stored.
+    pub fn container(&self) -> Container {
+        self.recipe.container
+    }
+
+    /// Names and types of the tensors that are written.
+    pub fn layout(&self) -> Layout {
+        self.recipe.layout
     }
 
     /// The number of shards; they are counted from 0.

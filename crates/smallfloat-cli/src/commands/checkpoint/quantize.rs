@@ -7,7 +7,7 @@ use anyhow::{Result, bail, ensure};
 use smallfloat_tensor::{Options, quantize};
 
 use crate::arguments::files::{Input, check_outputs, note_leftovers, note_not_copied};
-use crate::arguments::quantize::{RecipeArgs, bias_in_words, can_be_drawn, use_threads};
+use crate::arguments::quantize::{RecipeArgs, bias_in_words, can_be_drawn, rounding_in_words, use_threads};
 use crate::arguments::results::ResultArgs;
 use crate::render::output::{Message, Output, message};
 use crate::render::progress::Bar;
@@ -17,21 +17,32 @@ const AFTER_HELP: &str = "\
 Examples:
   smallfloat quantize model.safetensors -o model.cf8.safetensors
   smallfloat quantize model.safetensors -o out.safetensors --format cfloat8_1_5_2 \\
-      --include '*.weight' --exclude '*norm*' --report report.json --plot report.svg
+      --tensors weights --exclude '*router*' --report report.json --plot report.svg
   smallfloat quantize w.npy -o w.safetensors --format e4m3fn --rounding toward-zero
-  smallfloat quantize model.safetensors -o out.safetensors --stochastic --seed 1
+  smallfloat quantize model.safetensors -o out.safetensors --rounding stochastic-a
   smallfloat quantize model.safetensors -o out.safetensors --granularity channel
   smallfloat quantize model.safetensors -o out.safetensors --calibration activations.safetensors
   smallfloat quantize checkpoint/ -o checkpoint-mxfp4/ --scheme mxfp4-pack-quantized
 
 F64, F32, F16 and BF16 tensors are quantized, and those that are quantized already, which
-are decoded first; all others are copied. The output is a safetensors file of codes with a
+are decoded first; all others are copied. Of these --tensors takes
+
+  weights   matrices named *.weight that are neither embeddings nor the output head
+            (names with embed, wte, lm_head): linear layers and convolutions
+  matrices  all with two or more dimensions: no biases, no norms
+  all       all that the scheme can store
+
+and --include and --exclude narrow the choice. The array of an .npy file is always taken. The output is a safetensors file of codes with a
 bias or scales beside each tensor; it is read back and verified, then it appears under its
 name as a whole. The same input and options give the same bytes, whatever the number of
 threads. A checkpoint folder becomes a folder with config.json and index.
 
-Schemes with scales quantize tensors of two and more dimensions. Those of other programs
-take matrices named *.weight, and without --include no embeddings and no output head.
+Schemes with scales store tensors of two and more dimensions, those of other programs only
+matrices named *.weight, by default those of `--tensors weights` (with --include: of
+`--tensors matrices`).
+
+Stochastic rounding takes its random words from Philox4x32-10 with --seed (0 by default).
+The seed stands in the output, the report and the file.
 
 With --bias auto each tensor gets the bias with the least squared error; amax: the largest
 at which nothing saturates; percentile:P: the same for P % of the elements; N: this one.
@@ -67,7 +78,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let options = options(args)?;
-    let selection = args.recipe.selection(&options)?;
+    let selection = args.recipe.selection()?;
     if args.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
         bail!(
             "-o {}: an .npy file has no room for biases and formats; write a .safetensors file",
@@ -97,14 +108,18 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         serde_json::to_writer_pretty(&mut *out, &report)?;
         writeln!(out)?;
     } else {
-        let (format, bias) = (args.recipe.name(), bias_in_words(&options));
-        writeln!(out, "{}\n", out.bold(format!("{} as {format}{bias}", args.input.display())))?;
+        let format = args.recipe.name();
+        let (bias, rounding) = (bias_in_words(&options), rounding_in_words(&options));
+        writeln!(out, "{}\n", out.bold(format!("{} as {format}{bias}{rounding}", args.input.display())))?;
         report::tensors(&report, out)?;
         writeln!(out)?;
-        report::totals(&report, report::checked(&options), out)?;
+        let checked = report::checked(options.verify, options.container, &options.layout);
+        report::totals(&report, checked, out)?;
     }
     if report.totals.quantized == 0 {
-        message(Message::Note, "no tensor was quantized (F64, F32, F16 and BF16 are), all were copied");
+        let what = "no tensor was quantized, all were copied: F64, F32, F16 and BF16 are quantized, and vectors with \
+                    --tensors all";
+        message(Message::Note, what);
     } else if report.quantization_config.is_some() && !args.input.is_dir() {
         let what = "readers need the quantization_config of --json in the model's config.json";
         message(Message::Note, what);

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use anyhow::{Context, Result};
 use serde_json::json;
 use smallfloat::FormatSpec;
-use smallfloat_tensor::{BiasPolicy, Options, Report, quantize, verify};
+use smallfloat_tensor::{BiasPolicy, Options, Report, Tensors, quantize, verify};
 
 use crate::render::output::Output;
 use crate::render::progress::Bar;
@@ -26,7 +26,7 @@ pub(crate) fn run(as_json: bool, out: &mut Output) -> Result<()> {
     let format: FormatSpec = FORMAT.parse()?;
     let job = |bias: BiasPolicy, name: &str| -> Result<Report> {
         let bar = Bar::new();
-        let options = Options { bias, ..Options::new(format) };
+        let options = Options { bias, tensors: Tensors::Matrices, ..Options::new(format) };
         let mut update = |progress: smallfloat_tensor::Progress<'_>| bar.update(progress);
         Ok(quantize(&input, &folder.path().join(name), &options, &|_| true, &mut update)?)
     };

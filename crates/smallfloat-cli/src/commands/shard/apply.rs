@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use smallfloat_tensor::{Applied, Options, Plan, apply};
+use smallfloat_tensor::{Applied, Plan, apply};
 
 use crate::arguments::files::note_leftovers;
 use crate::arguments::quantize::use_threads;
@@ -82,8 +82,8 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     writeln!(out, "{}\n", out.bold(format!("shard {shard}: {name}")))?;
     report::tensors(&report, out)?;
     writeln!(out)?;
-    let options = Options { verify: !args.no_verify, ..plan.options()? };
-    report::totals(&report, report::checked(&options), out)?;
+    let checked = report::checked(!args.no_verify, plan.container(), &plan.layout());
+    report::totals(&report, checked, out)?;
     Ok(())
 }
 

@@ -16,7 +16,7 @@ const AFTER_HELP: &str = "\
 Examples:
   smallfloat plan checkpoint/ -o checkpoint-fp8/ --scheme fp8 --plan plan.json
   smallfloat plan model.safetensors -o small/ --shards 16 > plan.json
-  smallfloat plan model.safetensors -o small/ --shard-bytes 5GB --stochastic --seed 1 > plan.json
+  smallfloat plan model.safetensors -o small/ --shard-bytes 5GB --rounding stochastic-a > plan.json
   smallfloat apply plan.json --shard 0      # each shard, anywhere, in any order
   smallfloat finalize plan.json
 
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         !args.histograms || can_be_drawn(&options),
         "--histograms are drawn for tensors with one bias each; leave it out for channels, blocks and scales"
     );
-    let selection = args.recipe.selection(&options)?;
+    let selection = args.recipe.selection()?;
     check_outputs(&[("--plan", args.plan.as_deref())], [&*args.input], args.overwrite)?;
     selection.check(&args.input)?;
     let sharding = match (args.shards, args.shard_bytes) {
