@@ -728,6 +728,27 @@ fn vectors_are_copied_unless_all_tensors_are_asked_for() {
 }
 
 #[test]
+fn several_files_are_compared_with_the_first() {
+    let place = Place::new();
+    // 1.1 is 1.125 with three bits after the point and 1 with two.
+    for (name, x) in [("a", 1.1), ("b", 1.125), ("c", 1.0)] {
+        place.tensors(name, &[("w", Dtype::F32, &[1], f32s(&[x]))]);
+    }
+    let objects = place.json(&["compare", "a", "b", "c", "a", "--json"]);
+    let of = |i: usize| (objects[i]["file"].clone(), objects[i]["totals"]["equal"].clone());
+    assert_eq!(
+        [of(0), of(1), of(2)],
+        [("b".into(), 0.into()), ("c".into(), 0.into()), ("a".into(), 1.into())]
+    );
+    // 20·log10(1.1 / 0.025) and 20·log10(1.1 / 0.1).
+    let text = place.run(&["compare", "a", "b", "c", "a"]);
+    assert!(
+        text.contains("32.87") && text.contains("20.83") && text.contains("[3] a: 1 tensor, 1 equal"),
+        "{text}"
+    );
+}
+
+#[test]
 fn options_that_moved_say_where() {
     let place = Place::new();
     model(&place);
