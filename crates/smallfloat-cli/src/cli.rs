@@ -1,23 +1,37 @@
 //! The command line: which commands there are. Each command's arguments live in its own file.
 
 use std::ffi::OsString;
-use std::process::ExitCode;
+use std::fmt::Write as _;
 
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands::checkpoint::{clean, compare, dequantize, inspect, quantize, sample, verify};
 use crate::commands::conformance::{kappa, vectors};
-use crate::commands::lab;
 use crate::commands::numbers::{convert, eval, formats, show, supports, table};
-use crate::commands::shard::{apply, finalize, plan};
+use crate::commands::setup::{completions, man};
+use crate::commands::{lab, shard};
 use crate::render::output::Output;
 
 #[cfg(feature = "explore")]
 use crate::commands::explore;
 #[cfg(feature = "train")]
 use crate::commands::train;
+
+/// What the command is called.
+pub(crate) const NAME: &str = "smallfloat";
+
+/// The commands as the help groups them: each is in one group.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Look at formats", &["explore", "formats", "show", "table"]),
+    ("Compute", &["convert", "eval", "supports"]),
+    ("Quantize files", &["quantize", "dequantize", "inspect", "compare", "verify", "clean", "shard"]),
+    ("Test hardware", &["vectors", "kappa"]),
+    ("Experiment", &["lab", "train"]),
+    ("Set up", &["completions", "man"]),
+];
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -42,7 +56,7 @@ and what would be right; 2 wrong usage.";
 
 /// Small floating-point formats of machine learning, exactly.
 #[derive(Parser)]
-#[command(name = "smallfloat", version, styles = STYLES, max_term_width = 100, after_help = AFTER_HELP)]
+#[command(name = NAME, version, styles = STYLES, max_term_width = 100, after_help = AFTER_HELP)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -66,17 +80,63 @@ enum Command {
     #[cfg(feature = "explore")]
     Explore(explore::Args),
     Quantize(Box<quantize::Args>),
-    Plan(Box<plan::Args>),
-    Apply(apply::Args),
-    Finalize(finalize::Args),
     Dequantize(dequantize::Args),
     Inspect(inspect::Args),
     Compare(compare::Args),
     Verify(verify::Args),
     Clean(clean::Args),
+    Shard(shard::Args),
     Vectors(vectors::Args),
     #[cfg(feature = "train")]
     Train(Box<train::Args>),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+/// The whole command line, with the groups in its help.
+pub(crate) fn command() -> clap::Command {
+    let command = Cli::command();
+    let help = help_template(&command);
+    command.help_template(help)
+}
+
+/// The arguments as parsed; else help, the version, or what is wrong with them.
+pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut command = command();
+    let matches = command.try_get_matches_from_mut(options_first(arguments));
+    let matches = matches.map_err(|error| with_group(error, &command))?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// The help's template: clap itself knows no groups of commands.
+fn help_template(command: &clap::Command) -> String {
+    let (header, literal) = (STYLES.get_header(), STYLES.get_literal());
+    let mut help = "{about-with-newline}\n{usage-heading} {usage}\n\n".to_owned();
+    // Writing to a string can't fail.
+    for (group, names) in GROUPS {
+        let _ = writeln!(help, "{header}{group}:{header:#}");
+        for name in names {
+            // Some commands are features.
+            let Some(below) = command.find_subcommand(name) else { continue };
+            let about = below.get_about().map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(help, "  {literal}{name:<12}{literal:#}{about}");
+        }
+        help.push('\n');
+    }
+    let _ = write!(help, "{header}Options:{header:#}\n{{options}}{{after-help}}");
+    help
+}
+
+/// An unknown command that is known below another gets a hint: `shard plan` for `plan`.
+fn with_group(mut error: clap::Error, command: &clap::Command) -> clap::Error {
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some(group) = command.get_subcommands().find(|group| group.find_subcommand(name).is_some())
+    {
+        let full = format!("{} {name}", group.get_name());
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![full]));
+    }
+    error
 }
 
 /// Commands whose operands may start with a hyphen, as -0.3 does.
@@ -84,8 +144,8 @@ const WITH_OPERANDS: [&str; 3] = ["show", "convert", "eval"];
 
 /// The arguments with the options of such a command before `--` and its operands behind it, so that
 /// both may be typed in any order: an option starts with two hyphens.
-fn options_first(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut all: Vec<OsString> = arguments.collect();
+fn options_first(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut all: Vec<OsString> = arguments.into_iter().collect();
     let named = |name: &OsString| WITH_OPERANDS.iter().any(|known| name == known);
     if !all.get(1).is_some_and(named) {
         return all;
@@ -123,12 +183,8 @@ fn options_first(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
 }
 
 impl Cli {
-    /// The command line of this process; wrong usage ends it.
-    pub(crate) fn from_arguments() -> Self {
-        Self::parse_from(options_first(std::env::args_os()))
-    }
-
-    pub(crate) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
+    /// Returns whether the answer is yes, for commands that are a question.
+    pub(crate) fn run(self, out: &mut Output) -> anyhow::Result<bool> {
         match self.command {
             None => sample::run(self.json, out),
             Some(Command::Formats(args)) => formats::run(&args, out),
@@ -143,18 +199,48 @@ impl Cli {
             #[cfg(feature = "explore")]
             Some(Command::Explore(args)) => explore::run(&args, out),
             Some(Command::Quantize(args)) => quantize::run(&args, out),
-            Some(Command::Plan(args)) => plan::run(&args, out),
-            Some(Command::Apply(args)) => apply::run(&args, out),
-            Some(Command::Finalize(args)) => finalize::run(&args, out),
             Some(Command::Dequantize(args)) => dequantize::run(&args, out),
             Some(Command::Inspect(args)) => inspect::run(&args, out),
             Some(Command::Compare(args)) => compare::run(&args, out),
             Some(Command::Clean(args)) => clean::run(&args, out),
+            Some(Command::Shard(args)) => shard::run(&args, out),
             Some(Command::Vectors(args)) => return vectors::run(&args, out),
             Some(Command::Verify(args)) => verify::run(&args, out),
             #[cfg(feature = "train")]
             Some(Command::Train(args)) => train::run(&args, out),
+            Some(Command::Completions(args)) => completions::run(&args, out),
+            Some(Command::Man(args)) => man::run(&args, out),
         }?;
-        Ok(ExitCode::SUCCESS)
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group_and_its_line_fits() {
+        let command = Cli::command();
+        let names: BTreeSet<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        let grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let once: BTreeSet<&str> = grouped.iter().copied().collect();
+        assert_eq!(grouped.len(), once.len(), "a command is in two groups");
+        if cfg!(all(feature = "explore", feature = "train")) {
+            assert_eq!(names, once);
+        }
+        assert!(names.is_subset(&once));
+        for below in command.get_subcommands() {
+            let about = below.get_about().map(ToString::to_string).unwrap_or_default();
+            assert!(!about.is_empty() && about.chars().count() <= 80 - 14, "{}: {about}", below.get_name());
+            assert!(!about.contains('{'), "a brace is a tag in a help template: {about}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
     }
 }

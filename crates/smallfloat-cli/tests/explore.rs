@@ -44,7 +44,7 @@ impl Response {
 impl Explorer {
     fn start() -> Self {
         let mut child = Command::new(cargo_bin("smallfloat"))
-            .args(["explore", "--no-open"])
+            .args(["explore", "--no-open", "--port", "0"])
             .stdout(Stdio::piped())
             .spawn()
             .expect("the command is built");

@@ -101,9 +101,9 @@ fn text_of_tensor_files_reaches_no_terminal_raw() {
         &["verify", "q.safetensors", "--source", "in.safetensors"],
         &["compare", "in.safetensors", "q.safetensors"],
         &["dequantize", "q.safetensors", "-o", "f.safetensors"],
-        &["plan", "in.safetensors", "-o", "shards", "--plan", "plan.json"],
-        &["apply", "plan.json", "--shard", "0"],
-        &["finalize", "plan.json"],
+        &["shard", "plan", "in.safetensors", "-o", "shards", "--plan", "plan.json"],
+        &["shard", "apply", "plan.json", "--shard", "0"],
+        &["shard", "finalize", "plan.json"],
     ] {
         assert!(check(&place, args).status.success(), "{args:?}");
     }
@@ -153,7 +153,7 @@ fn text_of_side_files_reaches_no_terminal_raw() {
     fs::write(place.path("in").join(format!("{HOSTILE}.txt")), "").expect("a file");
     fs::create_dir(place.path("in").join(HOSTILE)).expect("a folder");
     place.run(&["quantize", "in", "-o", "q", "--scheme", "mxfp4-pack-quantized"]);
-    let plan = ["plan", "in", "-o", "shards", "--plan", "plan.json", "--overwrite"];
+    let plan = ["shard", "plan", "in", "-o", "shards", "--plan", "plan.json", "--overwrite"];
     place.run(&plan);
     check(&place, &plan);
     let mut count = 0;
@@ -161,8 +161,8 @@ fn text_of_side_files_reaches_no_terminal_raw() {
         ("q/config.json", &["verify", "q"][..]),
         ("q/model.safetensors.index.json", &["verify", "q"]),
         ("in/model.safetensors.index.json", &["inspect", "in"]),
-        ("plan.json", &["apply", "plan.json", "--shard", "0"]),
-        ("plan.json", &["finalize", "plan.json"]),
+        ("plan.json", &["shard", "apply", "plan.json", "--shard", "0"]),
+        ("plan.json", &["shard", "finalize", "plan.json"]),
     ] {
         let whole = place.read(path);
         for bad in spoiled(&serde_json::from_slice(&whole).expect("JSON")) {

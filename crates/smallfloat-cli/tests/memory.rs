@@ -82,8 +82,11 @@ fn memory_is_bounded_whatever_the_size() {
     run(&folder, &["inspect", "huge.safetensors", "--json"]);
     // A hundred gibibytes and one of 64 MiB: planned, and the small shard written.
     sparse(&folder.path().join("pair.safetensors"), &[100 * GIB, 64 * MIB]);
-    run(&folder, &["plan", "pair.safetensors", "-o", "shards", "--shards", "2", "--plan", "plan.json"]);
-    run(&folder, &["apply", "plan.json", "--shard", "1"]);
+    run(
+        &folder,
+        &["shard", "plan", "pair.safetensors", "-o", "shards", "--shards", "2", "--plan", "plan.json"],
+    );
+    run(&folder, &["shard", "apply", "plan.json", "--shard", "1"]);
     let shard = folder.path().join("shards/model-00002-of-00002.safetensors");
     assert_eq!(fs::metadata(shard).unwrap().len() / MIB, 16);
 

@@ -76,20 +76,21 @@ fn three_commands_do_what_quantize_does() {
         let recipe = |args: &[&'static str]| [args, recipe].concat();
         let quantize = [&recipe(&["quantize", "in"])[..], &["-o", &whole, "--report", &report]].concat();
         run(folder, &quantize);
-        let planned = run(folder, &[&recipe(&["plan", "in", "--shards", "3"])[..], &["-o", &parts]].concat());
+        let planned =
+            run(folder, &[&recipe(&["shard", "plan", "in", "--shards", "3"])[..], &["-o", &parts]].concat());
         fs::write(folder.join(&plan), planned).expect("a file");
         // By number, as a task of an array, and with a number of threads.
-        run(folder, &["apply", &plan, "--shard", "2", "--threads", "1"]);
-        command(folder, &["apply", &plan]).env("SLURM_ARRAY_TASK_ID", "0").assert().success();
-        refuses(folder, &["finalize", &plan], 1, &["1 of 3 shards", "(again): 1;", "cannot open"]);
-        let applied = run(folder, &["apply", &plan, "--shard", "1", "--json"]);
+        run(folder, &["shard", "apply", &plan, "--shard", "2", "--threads", "1"]);
+        command(folder, &["shard", "apply", &plan]).env("SLURM_ARRAY_TASK_ID", "0").assert().success();
+        refuses(folder, &["shard", "finalize", &plan], 1, &["1 of 3 shards", "(again): 1;", "cannot open"]);
+        let applied = run(folder, &["shard", "apply", &plan, "--shard", "1", "--json"]);
         let applied: Value = serde_json::from_str(&applied).expect("JSON");
         assert_eq!(applied["tensors"].as_array().map(Vec::len), Some(if name == "fp8" { 1 } else { 2 }));
-        assert!(run(folder, &["apply", &plan, "--shard", "1"]).contains("was complete"));
+        assert!(run(folder, &["shard", "apply", &plan, "--shard", "1"]).contains("was complete"));
         let merged = format!("merged-{name}");
-        let text = run(folder, &["finalize", &plan, "--report", &merged]);
+        let text = run(folder, &["shard", "finalize", &plan, "--report", &merged]);
         assert!(text.contains("every shard has the digest of its report"), "{text}");
-        run(folder, &["finalize", &plan]);
+        run(folder, &["shard", "finalize", &plan]);
 
         assert_eq!(tensors(&folder.join(&parts)), tensors(&folder.join(&whole)));
         let configs = [&whole, &parts].map(|output| json(&folder.join(output).join("config.json")));
@@ -116,19 +117,19 @@ fn a_picture_of_all_shards_is_that_of_quantize() {
     checkpoint(folder);
     run(folder, &["quantize", "in", "-o", "out", "--plot", "whole.svg"]);
     fs::remove_dir_all(folder.join("out")).expect("the folder can be removed");
-    run(folder, &["plan", "in", "-o", "out", "--histograms", "--plan", "p.json"]);
+    run(folder, &["shard", "plan", "in", "-o", "out", "--histograms", "--plan", "p.json"]);
     for shard in ["0", "1"] {
-        run(folder, &["apply", "p.json", "--shard", shard]);
+        run(folder, &["shard", "apply", "p.json", "--shard", shard]);
     }
-    run(folder, &["finalize", "p.json", "--plot", "parts.svg"]);
+    run(folder, &["shard", "finalize", "p.json", "--plot", "parts.svg"]);
     let text = |name| fs::read_to_string(folder.join(name)).expect("a picture");
     // Their titles name what they are given: the input folder, and the output's.
     assert_eq!(text("whole.svg").replacen("in as", "out as", 1), text("parts.svg"));
     assert!(text("parts.svg").contains("layers.1.out.weight"));
-    refuses(folder, &["finalize", "p.json", "--plot", "parts.svg"], 1, &["--plot", "--overwrite"]);
-    run(folder, &["plan", "in", "-o", "out2", "--plan", "plain.json"]);
-    refuses(folder, &["finalize", "plain.json", "--plot", "x.svg"], 1, &["--plot", "--histograms"]);
-    let blocks = ["plan", "in", "-o", "out3", "--scheme", "mxfp4", "--histograms"];
+    refuses(folder, &["shard", "finalize", "p.json", "--plot", "parts.svg"], 1, &["--plot", "--overwrite"]);
+    run(folder, &["shard", "plan", "in", "-o", "out2", "--plan", "plain.json"]);
+    refuses(folder, &["shard", "finalize", "plain.json", "--plot", "x.svg"], 1, &["--plot", "--histograms"]);
+    let blocks = ["shard", "plan", "in", "-o", "out3", "--scheme", "mxfp4", "--histograms"];
     refuses(folder, &blocks, 1, &["--histograms", "leave it out"]);
 }
 
@@ -156,7 +157,7 @@ fn plans_are_files_and_the_same_each_time() {
     let dir = tempfile::tempdir().expect("a folder");
     let folder = dir.path();
     checkpoint(folder);
-    let args = ["plan", "in", "-o", "out", "--shard-bytes", "1KiB"];
+    let args = ["shard", "plan", "in", "-o", "out", "--shard-bytes", "1KiB"];
     let printed = run(folder, &args);
     assert_eq!(run(folder, &args), printed);
     run(folder, &[&args[..], &["--plan", "p.json"]].concat());
@@ -174,25 +175,30 @@ fn mistakes_are_told() {
     let dir = tempfile::tempdir().expect("a folder");
     let folder = dir.path();
     checkpoint(folder);
-    run(folder, &["plan", "in", "-o", "out", "--plan", "p.json"]);
-    refuses(folder, &["apply", "p.json"], 1, &["--shard I", "SLURM_ARRAY_TASK_ID"]);
-    refuses(folder, &["apply", "p.json", "--shard", "2"], 1, &["there is no shard 2", "0 to 1"]);
-    refuses(folder, &["apply", "in/config.json", "--shard", "0"], 1, &["is no plan"]);
-    refuses(folder, &["apply", "none.json", "--shard", "0"], 1, &["none.json"]);
-    refuses(folder, &["plan", "in", "-o", "in"], 1, &["another folder"]);
-    refuses(folder, &["plan", "-", "-o", "out"], 1, &["standard input is gone"]);
-    refuses(folder, &["plan", "in", "-o", "out", "--include", "nothing"], 1, &["--include"]);
+    run(folder, &["shard", "plan", "in", "-o", "out", "--plan", "p.json"]);
+    refuses(folder, &["shard", "apply", "p.json"], 1, &["--shard I", "SLURM_ARRAY_TASK_ID"]);
+    refuses(folder, &["shard", "apply", "p.json", "--shard", "2"], 1, &["there is no shard 2", "0 to 1"]);
+    refuses(folder, &["shard", "apply", "in/config.json", "--shard", "0"], 1, &["is no plan"]);
+    refuses(folder, &["shard", "apply", "none.json", "--shard", "0"], 1, &["none.json"]);
+    refuses(folder, &["shard", "plan", "in", "-o", "in"], 1, &["another folder"]);
+    refuses(folder, &["shard", "plan", "-", "-o", "out"], 1, &["standard input is gone"]);
+    refuses(folder, &["shard", "plan", "in", "-o", "out", "--include", "nothing"], 1, &["--include"]);
     for bad in
         [&["--shards", "0"][..], &["--shard-bytes", "5 parsecs"], &["--shards", "2", "--shard-bytes", "9"]]
     {
-        refuses(folder, &[&["plan", "in", "-o", "out"], bad].concat(), 2, &["--shard"]);
+        refuses(folder, &[&["shard", "plan", "in", "-o", "out"], bad].concat(), 2, &["--shard"]);
     }
-    let mut task = command(folder, &["apply", "p.json"]);
+    let mut task = command(folder, &["shard", "apply", "p.json"]);
     let assert = task.env("SLURM_ARRAY_TASK_ID", "one").assert().code(1);
     assert!(String::from_utf8_lossy(&assert.get_output().stderr).contains("is `one`"));
     fs::write(folder.join("in/model-2-of-00002.safetensors"), "shorter").expect("a file");
-    refuses(folder, &["apply", "p.json", "--shard", "0"], 1, &["model-2-of-00002.safetensors"]);
+    refuses(folder, &["shard", "apply", "p.json", "--shard", "0"], 1, &["model-2-of-00002.safetensors"]);
     fs::copy(folder.join("in/model-1-of-00002.safetensors"), folder.join("in/model-2-of-00002.safetensors"))
         .expect("a file");
-    refuses(folder, &["apply", "p.json", "--shard", "0"], 1, &["has changed since the plan was made"]);
+    refuses(
+        folder,
+        &["shard", "apply", "p.json", "--shard", "0"],
+        1,
+        &["has changed since the plan was made"],
+    );
 }

@@ -4,9 +4,7 @@
 
 use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64, CATALOGUE, E4M3FN, E5M2};
 use smallfloat::ops::{Operation, OperationOptions};
-use smallfloat::{
-    Flags, Format, NegativeZero, Preset, Projection, RandomBits, Rounding, Saturation, convert,
-};
+use smallfloat::{Flags, Format, NegativeZero, Preset, Projection, Rounding, Saturation, convert};
 
 use crate::encode::stochastic_table::StochasticTable;
 use crate::plan::arithmetic::ArithmeticPlan;
@@ -187,9 +185,9 @@ fn operations_have_their_constants() {
 #[cfg(not(any(smallfloat_arch = "scalar", smallfloat_arch = "none")))]
 mod vectors {
     use half::{bf16, f16};
+    use smallfloat::Rounding;
     use smallfloat::formats::{BINARY32, BINARY64, E4M3FN};
     use smallfloat::ops::{Extremum, Operation, OperationOptions};
-    use smallfloat::{RandomBits, Rounding};
 
     use super::decode_plans;
     use crate::arch::level::Level;

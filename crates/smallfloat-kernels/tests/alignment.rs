@@ -8,7 +8,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 
 use common::data;
 use smallfloat::formats::{BFLOAT16, BINARY32, E2M1FN, E4M3FN, E5M2};
-use smallfloat::{Format, RandomBits, Rounding, convert};
+use smallfloat::{Format, Rounding, convert};
 use smallfloat_kernels::{
     Accumulate, Ars5, ClassSums, Code, Decoder, Dot, Element, Elementwise, Encoder, Level, RandomWords,
     Scales, bf16, f16,

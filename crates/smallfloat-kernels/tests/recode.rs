@@ -3,7 +3,7 @@
 mod common;
 
 use common::{narrow_formats, projections, wide_formats};
-use smallfloat::{Class, Flags, Format, Projection, RandomBits, Rounding, convert};
+use smallfloat::{Class, Flags, Format, Projection, Rounding, convert};
 use smallfloat_kernels::{Code, Error, EventCounts, Level, Recode};
 
 /// Codes and events by the core.

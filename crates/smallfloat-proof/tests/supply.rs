@@ -33,7 +33,7 @@ const RUN_TIME_CRATES: [(&str, usize); 7] = [
     ("smallfloat-tensor", 50),
     ("smallfloat-lab", 51),
     ("smallfloat-train", 66),
-    ("smallfloat-cli", 117),
+    ("smallfloat-cli", 120),
 ];
 
 /// The texts of our own licences.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use common::{File, Fixture, Random, Tensor, names, options};
-use smallfloat::{RandomBits, Rounding};
+use smallfloat::Rounding;
 use smallfloat_tensor::{Dtype, Error, Options, dequantize, quantize};
 
 const F32: safetensors::Dtype = safetensors::Dtype::F32;

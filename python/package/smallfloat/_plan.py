@@ -13,7 +13,7 @@ from ._quantized import recipe
 class Plan:
     """A quantization in shards, as JSON that any number of machines can carry out.
 
-    `plan` makes it, `Plan.read` reads it from a file that this class or ``smallfloat plan`` wrote.
+    `plan` makes it, `Plan.read` reads it from a file that this class or ``smallfloat shard plan`` wrote.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-//! What decides the bytes that `quantize` and `plan` ask for: format, bias, rounding, scheme, and
+//! What decides the bytes that `quantize` and `shard plan` ask for: format, bias, rounding, scheme, and
 //! which tensors.
 
 use std::convert::Infallible;

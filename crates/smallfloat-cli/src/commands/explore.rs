@@ -17,12 +17,12 @@ Examples:
 The page is served to this machine only, at 127.0.0.1. It loads nothing from elsewhere,
 and files dropped on it are read in memory. Ctrl-C ends it.";
 
-/// Look at formats in a local web page: number line, codes, rounding, comparison, arithmetic.
+/// Look at formats in a local web page: lines, codes, rounding.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The port at 127.0.0.1 [default: a free one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    /// The port at 127.0.0.1 [default: 0, a free one]
+    #[arg(long, value_name = "N")]
     port: Option<u16>,
 
     /// Print the address and do not open a browser

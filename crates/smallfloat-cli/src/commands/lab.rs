@@ -34,7 +34,7 @@ each. Formats are signed and of at most 16 bits. Random numbers come from Philox
 Trees: sequential, pairwise, chunks:N (runs of N, then their sums in order). Orders: forward,
 reverse, increasing, decreasing.";
 
-/// Run an experiment: saturation, masks, norms, double rounding, underflow, …
+/// Run an experiment: saturation, masks, norms, double rounding, …
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -41,7 +41,7 @@ exact quantized products are exact sums, rounded once. With --checkpoint a run i
 --every steps and at its end; --resume goes on from there with the steps it would have taken.
 ";
 
-/// Train a model with weights, activations, gradients and optimizer state in small formats.
+/// Train a model with weights, gradients and state in small formats.
 #[derive(clap::Args)]
 #[command(after_help = after_help())]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option that is there or not")]

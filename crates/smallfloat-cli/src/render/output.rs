@@ -185,7 +185,8 @@ pub(crate) fn message(kind: Message, text: &str) {
         Message::Plain => "",
     };
     let text = shown(text.as_bytes(), false).replace('\n', "\n  ");
-    eprintln!("smallfloat: {red}{kind}{plain}{text}");
+    // Where nobody listens there is nobody to tell.
+    let _ = writeln!(io::stderr(), "smallfloat: {red}{kind}{plain}{text}");
 }
 
 /// The kinds of messages.

@@ -144,3 +144,15 @@ pub(crate) fn fault_library(folder: &Path) -> Option<PathBuf> {
         }
     }
 }
+
+/// An .npy file of f32 values (NumPy's format 1.0).
+pub(crate) fn npy(values: &[f32]) -> Vec<u8> {
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({},), }}", values.len());
+    // Magic, version and length take 10 bytes; the header ends in a line end at a multiple of 64.
+    let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend(u16::try_from(length).expect("a short header").to_le_bytes());
+    bytes.extend(format!("{header:<0$}\n", length - 1).bytes());
+    bytes.extend(f32s(values));
+    bytes
+}

@@ -20,7 +20,7 @@ stops, leaves them as .NAME.smallfloat-RANDOM.tmp beside its output. Files that 
 process works on are locked and stay. On file systems without locks, such as some of NFS,
 nothing tells them apart: be sure there that no run is at work.";
 
-/// Remove the temporary files that killed runs left beside an output, or in an output folder.
+/// Remove the temporary files that killed runs left beside an output.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

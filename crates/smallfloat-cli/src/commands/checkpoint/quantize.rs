@@ -49,7 +49,7 @@ at which nothing saturates; percentile:P: the same for P % of the elements; N: t
 With --calibration errors in a column weigh as much as the activations that it meets, Σx²
 over the samples. `smallfloat inspect --bias-report` tells what each choice would cost.";
 
-/// Quantize the tensors of a .safetensors or .npy file, or of a checkpoint folder.
+/// Quantize the tensors of a file, or of a checkpoint folder.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -37,8 +37,7 @@ and --seed, is given here as it was to `quantize`; without its seed a stochastic
 have taken either neighbour. --format is for --container fp8: the format whose values the FP8
 codes stand for. BF16 values (--container bf16) are no codes: see `smallfloat compare`.";
 
-/// Check a quantized file: structure, digests, every code legal, and with --source every code
-/// right.
+/// Check a quantized file: structure, digests, codes, the source.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

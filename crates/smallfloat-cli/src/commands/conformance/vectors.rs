@@ -3,7 +3,6 @@
 use std::io;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
@@ -27,7 +26,7 @@ Examples:
 
 `smallfloat vectors gen --help` and `smallfloat vectors check --help` have more.";
 
-/// Generate test vectors, and check what an implementation made of them.
+/// Generate test vectors, and check what others made of them.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -115,9 +114,9 @@ struct GenArgs {
     overwrite: bool,
 }
 
-pub(crate) fn run(args: &Args, out: &mut Output) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args, out: &mut Output) -> Result<bool> {
     match &args.command {
-        Command::Gen(args) => generate(args, out).map(|()| ExitCode::SUCCESS),
+        Command::Gen(args) => generate(args, out).map(|()| true),
         Command::Check(args) => vectors_check::run(args, out),
     }
 }

@@ -25,7 +25,7 @@ A value is rounded under the format's default preset, or as the options say, and
 where it fell. A code is # and hexadecimal digits (quoted: shells take # for a comment), or
 code: and 0x… or 0b…, with _ between digits if you like.";
 
-/// Explain codes: fields, class, exact value, neighbours; or where values fall.
+/// Explain codes, or where values fall: exact value, neighbours.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -4,7 +4,6 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -52,25 +51,25 @@ pub(crate) struct Args {
     overwrite: bool,
 }
 
-pub(crate) fn run(args: &Args, out: &mut Output) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args, out: &mut Output) -> Result<bool> {
     if let Some(folder) = &args.declaration {
         write(folder, args.overwrite, out)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(true);
     }
     match &args.operation {
         Some(operation) => answer(operation, args.json, out),
         None if args.json => {
             writeln!(out, "{:#}", inventory())?;
-            Ok(ExitCode::SUCCESS)
+            Ok(true)
         }
         None => {
             groups(out)?;
-            Ok(ExitCode::SUCCESS)
+            Ok(true)
         }
     }
 }
 
-fn answer(operation: &str, json: bool, out: &mut Output) -> Result<ExitCode> {
+fn answer(operation: &str, json: bool, out: &mut Output) -> Result<bool> {
     let parsed = operation.parse::<Specialization>();
     match (&parsed, json) {
         (Ok(_), false) => {
@@ -96,7 +95,7 @@ fn answer(operation: &str, json: bool, out: &mut Output) -> Result<ExitCode> {
             )?;
         }
     }
-    Ok(if parsed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(parsed.is_ok())
 }
 
 /// D1 names every format with its suffix, `Binary8p3se`; shorter names are understood here.

@@ -1,4 +1,4 @@
-//! `smallfloat apply`: one shard of a plan.
+//! `smallfloat shard apply`: one shard of a plan.
 
 use std::env;
 use std::io::Write as _;
@@ -18,9 +18,9 @@ const TASK: &str = "SLURM_ARRAY_TASK_ID";
 
 const AFTER_HELP: &str = "\
 Examples:
-  smallfloat apply plan.json --shard 0
-  seq 0 15 | xargs -P 4 -I{} smallfloat apply plan.json --shard {} --threads 2
-  sbatch --array=0-15 --wrap 'smallfloat apply plan.json'
+  smallfloat shard apply plan.json --shard 0
+  seq 0 15 | xargs -P 4 -I{} smallfloat shard apply plan.json --shard {} --threads 2
+  sbatch --array=0-15 --wrap 'smallfloat shard apply plan.json'
 
 The shard's file and its report, *.report.json, appear in the plan's output folder when they
 are whole. A run that was killed is repeated; a shard that is complete, by the digest in its
@@ -32,7 +32,7 @@ its header, or config.json. A change of data under the same header is not seen."
 /// Quantize one shard of a plan.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub(crate) struct Args {
+pub(super) struct Args {
     /// The plan
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
+pub(super) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let shard = match args.shard {
         Some(shard) => shard,
         None => task()?,

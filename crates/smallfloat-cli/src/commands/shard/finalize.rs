@@ -1,4 +1,4 @@
-//! `smallfloat finalize`: what goes with all shards of a plan.
+//! `smallfloat shard finalize`: what goes with all shards of a plan.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -14,9 +14,9 @@ use crate::render::{report, text as words};
 
 const AFTER_HELP: &str = "\
 Examples:
-  smallfloat finalize plan.json
-  smallfloat finalize plan.json --report report.json
-  smallfloat finalize plan.json --plot report.svg    # if it was planned with --histograms
+  smallfloat shard finalize plan.json
+  smallfloat shard finalize plan.json --report report.json
+  smallfloat shard finalize plan.json --plot report.svg    # if it was planned with --histograms
 
 Every shard is read and held against the digest in its report; then the reports are merged,
 and model.safetensors.index.json, config.json and the other files of the input folder are
@@ -26,7 +26,7 @@ has the numbers of all such shards. May be repeated.";
 /// Check that all shards of a plan are there, merge their reports, write index and configuration.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub(crate) struct Args {
+pub(super) struct Args {
     /// The plan
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     results: ResultArgs,
 }
 
-pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
+pub(super) fn run(args: &Args, out: &mut Output) -> Result<()> {
     check_outputs(&args.results.outputs(), [&*args.plan], args.results.overwrite)?;
     let plan = Plan::read(&args.plan)?;
     let options = plan.options()?;

@@ -1,4 +1,4 @@
-//! `smallfloat plan`: a quantization in shards, for schedulers and clusters.
+//! `smallfloat shard plan`: a quantization in shards, for schedulers and clusters.
 
 use std::io::Write as _;
 use std::num::NonZeroU64;
@@ -14,11 +14,11 @@ use crate::render::text as words;
 
 const AFTER_HELP: &str = "\
 Examples:
-  smallfloat plan checkpoint/ -o checkpoint-fp8/ --scheme fp8 --plan plan.json
-  smallfloat plan model.safetensors -o small/ --shards 16 > plan.json
-  smallfloat plan model.safetensors -o small/ --shard-bytes 5GB --rounding stochastic-a > plan.json
-  smallfloat apply plan.json --shard 0      # each shard, anywhere, in any order
-  smallfloat finalize plan.json
+  smallfloat shard plan checkpoint/ -o checkpoint-fp8/ --scheme fp8 --plan plan.json
+  smallfloat shard plan model.safetensors -o small/ --shards 16 > plan.json
+  smallfloat shard plan model.safetensors -o small/ --shard-bytes 5GB --rounding stochastic-a > plan.json
+  smallfloat shard apply plan.json --shard 0      # each shard, anywhere, in any order
+  smallfloat shard finalize plan.json
 
 Only headers are read, and nothing but the plan is written. The plan is JSON with all options
 that decide bytes, the inputs with their sizes and the digests of their headers, and every
@@ -33,12 +33,12 @@ tensors that come out are those of `quantize`, however they are parted.";
 /// Plan the work of `quantize` in shards.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub(crate) struct Args {
+pub(super) struct Args {
     /// The file with the tensors, or a folder with .safetensors files
     #[arg(value_name = "IN")]
     input: PathBuf,
 
-    /// The folder of the outputs; `apply` makes it
+    /// The folder of the outputs; `shard apply` makes it
     #[arg(short, long, value_name = "OUT_DIR")]
     output: PathBuf,
 
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE.json")]
     plan: Option<PathBuf>,
 
-    /// Count exponents, so that `finalize --plot` can draw them; costs a look at the data where the
+    /// Count exponents, so that `shard finalize --plot` can draw them; costs a look at the data where the
     /// bias is given
     #[arg(long)]
     histograms: bool,
@@ -67,10 +67,10 @@ pub(crate) struct Args {
     recipe: RecipeArgs,
 }
 
-pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
+pub(super) fn run(args: &Args, out: &mut Output) -> Result<()> {
     ensure!(
         args.input != Path::new("-"),
-        "a plan is for files that stay; standard input is gone when `apply` runs"
+        "a plan is for files that stay; standard input is gone when `shard apply` runs"
     );
     let mut options = args.recipe.options()?;
     options.overwrite = args.overwrite;

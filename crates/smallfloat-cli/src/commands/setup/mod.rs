@@ -1,0 +1,4 @@
+//! What installs and documents the command itself.
+
+pub(crate) mod completions;
+pub(crate) mod man;
