@@ -2,6 +2,7 @@
 //! moved, and exponents against ranges.
 
 use anyhow::{Result, anyhow};
+use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 use smallfloat::{Format, FormatSpec};
@@ -75,7 +76,8 @@ impl<'a> TrainPicture<'a> {
         let title = format!("training on {}", self.runs[0].data);
         text(area, &title, (24, 26), 18.0, INK, HPos::Left)?;
         let about = format!(
-            "loss in nats, mean of {SMOOTH} steps; right: validation loss after the last step, mean of the seeds"
+            "loss in nats on a logarithmic axis, mean of {SMOOTH} steps; dots and numbers: validation loss after the last step, \
+             numbers the mean of the seeds"
         );
         text(area, &about, (24, 52), 11.5, FAINT, HPos::Left)?;
         self.draw_losses(area)?;
@@ -92,12 +94,13 @@ impl<'a> TrainPicture<'a> {
         let curves: Vec<Vec<f64>> = self
             .runs
             .iter()
-            .map(|run| run.losses.chunks(SMOOTH).map(mean).filter(|loss| loss.is_finite()).collect())
+            .map(|run| run.losses.chunks(SMOOTH).map(mean).filter(|loss| is_drawn(*loss)).collect())
             .collect();
-        let all = || curves.iter().flatten().copied();
+        let ends = self.runs.iter().map(|run| run.validation_loss).filter(|loss| is_drawn(*loss));
+        let all = || curves.iter().flatten().copied().chain(ends.clone());
         let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
-        let (low, high) = if low < high { (low, high) } else { (low - 0.5, low + 0.5) };
-        let y_of = |loss: f64| pixel((bottom, top), (loss - low) / (high - low));
+        let (low, high) = if low < high { (low, high) } else { (low / 1.5, low * 1.5) };
+        let y_of = |loss: f64| pixel((bottom, top), (loss / low).ln() / (high / low).ln());
         let step =
             [0.05, 0.1, 0.2, 0.5, 1.0].into_iter().find(|step| (high - low) / step <= 8.0).unwrap_or(5.0);
         let mut tick = (low / step).ceil() * step;
@@ -117,10 +120,15 @@ impl<'a> TrainPicture<'a> {
                 .enumerate()
                 .map(|(i, loss)| (x_of((left, right), (i + 1) * SMOOTH, steps), y_of(*loss)))
                 .collect();
-            area.draw(&PathElement::new(points, colour.stroke_width(1)))?;
+            let place = known.unwrap_or(names.len());
+            curve_of(area, points, colour, place)?;
+            if is_drawn(run.validation_loss) {
+                let end = (right, y_of(run.validation_loss));
+                area.draw(&Circle::new(end, 3, colour.filled()))?;
+            }
             if known.is_none() {
                 let y = top + 16 * i32::try_from(names.len())?;
-                line(area, (right + 16, y), (right + 32, y), colour)?;
+                curve_of(area, vec![(right + 12, y), (right + 34, y)], colour, place)?;
                 let seeds = self.runs.iter().filter(|other| other.preset == run.preset);
                 let losses: Vec<f64> = seeds.map(|run| run.validation_loss).collect();
                 let label = format!("{} {:.3}", run.preset, mean(&losses));
@@ -130,6 +138,23 @@ impl<'a> TrainPicture<'a> {
         }
         Ok(())
     }
+}
+
+/// Returns whether a loss has a place on a logarithmic axis.
+fn is_drawn(loss: f64) -> bool {
+    loss.is_finite() && loss > 0.0
+}
+
+/// Draws a curve, whole or in one of two kinds of dashes, so that neighbours differ in more than
+/// colour.
+fn curve_of(area: &Area<'_>, points: Vec<(i32, i32)>, colour: RGBColor, place: usize) -> Drawn {
+    let style = colour.stroke_width(1);
+    match place % 3 {
+        0 => area.draw(&PathElement::new(points, style))?,
+        1 => area.draw(&DashedPathElement::new(points, 7, 3, style))?,
+        _ => area.draw(&DashedPathElement::new(points, 2, 3, style))?,
+    }
+    Ok(())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "few steps")]
