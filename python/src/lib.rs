@@ -7,6 +7,7 @@
 
 mod array;
 mod cache;
+mod command;
 mod controller;
 mod convert;
 mod events;
@@ -30,6 +31,8 @@ fn value_error(error: impl std::fmt::Display) -> PyErr {
 mod _core {
     #[pymodule_export]
     use super::cache::forget_after_fork;
+    #[pymodule_export]
+    use super::command::run_command;
     #[pymodule_export]
     use super::controller::{PyBiasController, amax};
     #[pymodule_export]

@@ -1,5 +1,6 @@
 """Types of the compiled part."""
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Literal, Self, final, overload
 
@@ -312,3 +313,4 @@ def write_tensors(
     overwrite: bool,
 ) -> None: ...
 def forget_after_fork() -> None: ...
+def run_command(arguments: Sequence[str]) -> int: ...

@@ -20,7 +20,7 @@ const RANKS: [(&str, u32); 8] = [
     ("smallfloat-lab", 3),
     ("smallfloat-train", 3),
     ("smallfloat-cli", 4),
-    ("smallfloat-python", 4),
+    ("smallfloat-python", 5),
 ];
 const ORACLE: &str = "smallfloat-oracle";
 const PROOF: &str = "smallfloat-proof";
