@@ -21,7 +21,7 @@ use crate::commands::explore;
 use crate::commands::train;
 
 /// What the command is called.
-pub(crate) const NAME: &str = "smallfloat";
+const NAME: &str = "smallfloat";
 
 /// The commands as the help groups them: each is in one group.
 const GROUPS: [(&str, &[&str]); 6] = [
@@ -94,7 +94,7 @@ enum Command {
 }
 
 /// The whole command line, with the groups in its help.
-pub(crate) fn command() -> clap::Command {
+fn command() -> clap::Command {
     let command = Cli::command();
     let help = help_template(&command);
     command.help_template(help)
@@ -208,8 +208,8 @@ impl Cli {
             Some(Command::Verify(args)) => verify::run(&args, out),
             #[cfg(feature = "train")]
             Some(Command::Train(args)) => train::run(&args, out),
-            Some(Command::Completions(args)) => completions::run(&args, out),
-            Some(Command::Man(args)) => man::run(&args, out),
+            Some(Command::Completions(args)) => completions::run(&args, command(), out),
+            Some(Command::Man(args)) => man::run(&args, command(), out),
         }?;
         Ok(true)
     }

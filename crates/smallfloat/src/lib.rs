@@ -74,8 +74,6 @@ extern crate std;
 mod cast;
 mod evaluate;
 mod format;
-#[cfg(feature = "alloc")]
-mod literal;
 #[cfg(feature = "math")]
 pub mod math;
 #[cfg(feature = "alloc")]

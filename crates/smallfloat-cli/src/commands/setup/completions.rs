@@ -3,9 +3,9 @@
 use std::io::Write as _;
 
 use anyhow::Result;
+use clap::Command;
 use clap_complete::{Shell, generate};
 
-use crate::cli;
 use crate::render::output::Output;
 
 const AFTER_HELP: &str = "\
@@ -23,9 +23,11 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
+/// Prints the script for a command line.
+pub(crate) fn run(args: &Args, mut command: Command, out: &mut Output) -> Result<()> {
     // The generator panics where it can't write.
     let mut script = Vec::new();
-    generate(args.shell, &mut cli::command(), cli::NAME, &mut script);
+    let name = command.get_name().to_owned();
+    generate(args.shell, &mut command, name, &mut script);
     Ok(out.write_all(&script)?)
 }

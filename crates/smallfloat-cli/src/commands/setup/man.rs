@@ -9,7 +9,6 @@ use clap::Command;
 use clap_mangen::Man;
 use smallfloat_tensor::write_file_durably;
 
-use crate::cli;
 use crate::render::output::Output;
 use crate::render::text as words;
 
@@ -17,6 +16,9 @@ const AFTER_HELP: &str = "\
 Examples:
   smallfloat man ~/.local/share/man/man1
   man smallfloat-quantize";
+
+/// What the head of a page says.
+const MANUAL: &str = "smallfloat";
 
 /// What the foot of a page says.
 const SOURCE: &str = concat!("smallfloat ", env!("CARGO_PKG_VERSION"));
@@ -34,10 +36,11 @@ pub(crate) struct Args {
     overwrite: bool,
 }
 
-pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
+/// Writes the pages of a command line.
+pub(crate) fn run(args: &Args, command: Command, out: &mut Output) -> Result<()> {
     let folder = &args.folder;
     fs::create_dir_all(folder).with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
-    let mut command = cli::command().disable_help_subcommand(true);
+    let mut command = command.disable_help_subcommand(true);
     command.build();
     let mut pages = Vec::new();
     push_pages(&command, &mut pages)?;
@@ -57,7 +60,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
 
 /// The page of a command, and those of the commands below it.
 fn push_pages(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) -> Result<()> {
-    let man = Man::new(command.clone()).manual(cli::NAME).source(SOURCE);
+    let man = Man::new(command.clone()).manual(MANUAL).source(SOURCE);
     let mut page = Vec::new();
     man.render(&mut page)?;
     pages.push((man.get_filename(), page));

@@ -15,7 +15,9 @@ use crate::projection::exact::Exact;
 use crate::projection::flags::Rounded;
 use crate::projection::{Projection, project};
 
-pub use crate::literal::Literal;
+mod literal;
+
+pub use literal::Literal;
 
 /// Beyond these powers of ten every format overflows or underflows: 2^±131072 is 10^±39457.
 const DECIMAL_LIMIT: i64 = 50_000;
