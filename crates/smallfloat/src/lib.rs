@@ -83,6 +83,7 @@ pub mod ops;
 pub mod p3109;
 mod projection;
 pub mod scalar;
+#[cfg(feature = "alloc")]
 pub mod text;
 
 #[cfg(feature = "math")]

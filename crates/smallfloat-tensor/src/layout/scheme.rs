@@ -17,7 +17,6 @@ use crate::error::{Error, Result, by_name, refuse};
 use crate::file::dtype::Dtype;
 use crate::layout::grid::Granularity;
 use crate::layout::packing::Packing;
-use crate::options::tensors::{is_linear, is_weight};
 use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
 
 /// What `config.json` says about a checkpoint in this layout.
@@ -56,6 +55,20 @@ const fn compressed(codes: &'static str, format: &'static str) -> Layout {
     Layout { codes, typed: true, config: Config::CompressedTensors(format), ..NATIVE }
 }
 pub(crate) const FLOAT_QUANTIZED: Layout = compressed("", "float-quantized");
+
+/// Parts of names that mark embeddings and output heads. Readers of foreign layouts quantize linear
+/// layers only.
+const NOT_LINEAR: [&str; 3] = ["embed", "lm_head", "wte"];
+
+/// Returns whether a name is that of neither an embedding nor an output head.
+pub(crate) fn is_linear(name: &str) -> bool {
+    !NOT_LINEAR.iter().any(|part| name.contains(part))
+}
+
+/// Returns whether a name is `weight` or ends in `.weight`.
+pub(crate) fn is_weight(name: &str) -> bool {
+    name == "weight" || name.ends_with(".weight")
+}
 
 impl Layout {
     /// Refuses rows that the layout's readers can't unpack: how many columns packed codes stand for

@@ -1,6 +1,7 @@
 //! [`Tensors`]: which tensors a quantization takes, by shape and name.
 
 use crate::error::by_name;
+use crate::layout::scheme::{is_linear, is_weight};
 
 /// Which floating-point tensors are quantized; all others are copied.
 ///
@@ -16,20 +17,6 @@ pub enum Tensors {
     /// those of other programs two-dimensional ones named `….weight`.
     #[default]
     All,
-}
-
-/// Parts of names that mark embeddings and output heads. Readers of foreign layouts quantize linear
-/// layers only.
-const NOT_LINEAR: [&str; 3] = ["embed", "lm_head", "wte"];
-
-/// Returns whether a name is that of neither an embedding nor an output head.
-pub(crate) fn is_linear(name: &str) -> bool {
-    !NOT_LINEAR.iter().any(|part| name.contains(part))
-}
-
-/// Returns whether a name is `weight` or ends in `.weight`.
-pub(crate) fn is_weight(name: &str) -> bool {
-    name == "weight" || name.ends_with(".weight")
 }
 
 impl Tensors {
