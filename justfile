@@ -14,6 +14,10 @@ ci:
 lint *options:
     scripts/ci/lint {{options}}
 
+# The notices of linked crates and built-in data, after a change of Cargo.lock.
+notices:
+    scripts/notices
+
 # All tests.
 test:
     cargo test --workspace --release

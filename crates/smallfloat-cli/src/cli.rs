@@ -11,7 +11,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use crate::commands::checkpoint::{clean, compare, dequantize, inspect, quantize, sample, verify};
 use crate::commands::conformance::{kappa, vectors};
 use crate::commands::numbers::{convert, eval, formats, show, supports, table};
-use crate::commands::setup::{completions, man};
+use crate::commands::setup::{about, completions, man};
 use crate::commands::{lab, shard};
 use crate::render::output::Output;
 
@@ -57,7 +57,7 @@ and what would be right; 2 wrong usage.";
 /// Small floating-point formats of machine learning, exactly.
 #[derive(Parser)]
 #[command(name = NAME, version, styles = STYLES, max_term_width = 100, after_help = AFTER_HELP)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, disable_version_flag = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -65,6 +65,14 @@ pub(crate) struct Cli {
     /// Without a command: print the sample's reports as JSON
     #[arg(long)]
     json: bool,
+
+    /// Print the version
+    #[arg(short = 'V', long)]
+    version: bool,
+
+    /// Print the version, the licences, and the notices of what is linked and built in
+    #[arg(long, alias = "licenses")]
+    licences: bool,
 }
 
 #[derive(Subcommand)]
@@ -186,6 +194,8 @@ impl Cli {
     /// Returns whether the answer is yes, for commands that are a question.
     pub(crate) fn run(self, out: &mut Output) -> anyhow::Result<bool> {
         match self.command {
+            None if self.licences => about::licences(out),
+            None if self.version => about::version(out),
             None => sample::run(self.json, out),
             Some(Command::Formats(args)) => formats::run(&args, out),
             Some(Command::Table(args)) => table::run(&args, out),

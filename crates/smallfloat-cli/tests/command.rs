@@ -324,3 +324,16 @@ fn every_help_has_an_example() {
         smallfloat(&[command, "--help"]).assert().success().stdout(contains("Examples:\n  smallfloat"));
     }
 }
+
+#[test]
+fn licences_of_all_that_is_linked_are_printed() {
+    let version = output(&["--version"], "");
+    assert_eq!(version, format!("smallfloat {}\n", env!("CARGO_PKG_VERSION")));
+    for args in [&["--licences"][..], &["--version", "--licences"], &["--licenses"]] {
+        let text = output(args, "");
+        assert!(text.starts_with(&version), "{args:?}");
+        for part in ["MIT License", "clap ", "Optical Recognition of Handwritten Digits", "CC-BY-4.0"] {
+            assert!(text.contains(part), "{args:?}: {part}");
+        }
+    }
+}

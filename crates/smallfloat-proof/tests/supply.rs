@@ -9,13 +9,15 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Licences that ask for no more than their text in copies.
-const ALLOWED: [&str; 12] = [
+const ALLOWED: [&str; 13] = [
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
     "BSD-2-Clause",
     "BSD-3-Clause",
     "BSL-1.0",
+    // Of the built-in data, not of code.
+    "CC-BY-4.0",
     "CC0-1.0",
     "ISC",
     "MIT",
@@ -38,6 +40,9 @@ const RUN_TIME_CRATES: [(&str, usize); 7] = [
 
 /// The texts of our own licences.
 const LICENCE_TEXTS: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
+
+/// The notices of others, in the command and in the wheel.
+const NOTICES: &str = "THIRD-PARTY.txt";
 
 /// The words of an SPDX expression; a name with its exception is one word, and the older `/` means
 /// OR.
@@ -173,9 +178,13 @@ fn every_crate_has_a_permissive_licence_and_comes_from_one_registry() {
 /// Crates that a crate needs at run time or to be built, those of others, as `cargo tree` prints
 /// them.
 fn run_time_crates(name: &str) -> BTreeSet<String> {
+    crates_of_others(name, "normal")
+}
+
+fn crates_of_others(name: &str, edges: &str) -> BTreeSet<String> {
     let target = "x86_64-unknown-linux-gnu";
     let arguments =
-        ["tree", "--locked", "-p", name, "-e", "normal", "--prefix", "none", "--target", target, "-f", "{p}"];
+        ["tree", "--locked", "-p", name, "-e", edges, "--prefix", "none", "--target", target, "-f", "{p}"];
     let text = cargo(&arguments).unwrap_or_else(|error| panic!("cargo tree: {error}"));
     let text = String::from_utf8(text).expect("names are UTF-8");
     let crates = text.lines().filter_map(|line| line.split(" (").next()).map(str::trim);
@@ -214,8 +223,15 @@ fn what_is_published_has_the_texts_of_its_licences() {
     let read = |path: &str| {
         fs::read_to_string(workspace.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     };
-    let wheel = format!("license-files = {LICENCE_TEXTS:?}");
+    let [ours, apache] = LICENCE_TEXTS;
+    let wheel = format!("license-files = {:?}", [ours, apache, NOTICES]);
     assert!(read("python/pyproject.toml").lines().any(|line| line == wheel), "the wheel needs {wheel}");
+    let notices = read(&format!("crates/smallfloat-cli/{NOTICES}"));
+    assert_eq!(read(&format!("python/{NOTICES}")), notices, "python/{NOTICES}");
+    for name in crates_of_others("smallfloat-cli", "normal,no-proc-macro") {
+        let row = format!("  {} ", name.replacen(" v", " ", 1));
+        assert!(notices.contains(&row), "no notice of {name}: run scripts/notices");
+    }
     for text in LICENCE_TEXTS {
         assert_eq!(read(&format!("python/{text}")), read(text), "python/{text}");
     }

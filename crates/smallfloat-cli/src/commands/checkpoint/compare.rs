@@ -20,7 +20,7 @@ Examples:
 With several files a table has a column for the SQNR of each. Any file may hold wide floats or be quantized. SQNR is 10·log10(Σa² / Σ(a − b)²) over the
 elements that are finite in both; whatever the error, the exit status is 0.";
 
-/// Compare files tensor by tensor: the error of each against the first.
+/// Compare files with the first, tensor by tensor: the errors of each.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
