@@ -8,6 +8,7 @@ use clap::builder::styling::AnsiColor;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::arguments::results::ResultArgs;
 use crate::commands::checkpoint::{clean, compare, dequantize, inspect, quantize, sample, verify};
 use crate::commands::conformance::{kappa, vectors};
 use crate::commands::numbers::{convert, eval, formats, show, supports, table};
@@ -45,7 +46,8 @@ Examples:
   smallfloat quantize model.safetensors -o model.cf8.safetensors
   smallfloat show cfloat8_1_4_3:bias=7 1.1
 
-Without a command, a built-in sample checkpoint is quantized, reported and verified.
+Without a command, a built-in sample checkpoint is quantized, reported and verified;
+--plot, --report and --json are of its results.
 
 Formats are named as `smallfloat formats` lists them: e4m3fn, cfloat8_1_4_3:bias=7,
 binary8p3se, Binary{8, 3, Signed, Extended}, minifloat:k=8,p=4,bias=7. Case does not
@@ -62,9 +64,8 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
 
-    /// Without a command: print the sample's reports as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    results: ResultArgs,
 
     /// Print the version
     #[arg(short = 'V', long)]
@@ -196,7 +197,7 @@ impl Cli {
         match self.command {
             None if self.licences => about::licences(out),
             None if self.version => about::version(out),
-            None => sample::run(self.json, out),
+            None => sample::run(&self.results, out),
             Some(Command::Formats(args)) => formats::run(&args, out),
             Some(Command::Table(args)) => table::run(&args, out),
             Some(Command::Show(args)) => show::run(&args, out),

@@ -337,3 +337,14 @@ fn licences_of_all_that_is_linked_are_printed() {
         }
     }
 }
+
+#[test]
+fn the_sample_has_a_picture() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("sample.svg");
+    let args = ["--plot", path.to_str().expect("a name in UTF-8")];
+    assert!(output(&args, "").contains("verified"));
+    let svg = std::fs::read_to_string(&path).expect("the picture is written");
+    assert!(svg.contains("<svg") && svg.contains("optimizer.gradient"));
+    refuses(&args, "", &["--plot", "sample.svg", "--overwrite"]);
+}

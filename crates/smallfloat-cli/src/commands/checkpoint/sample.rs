@@ -7,6 +7,8 @@ use serde_json::json;
 use smallfloat::FormatSpec;
 use smallfloat_tensor::{BiasPolicy, Options, Report, Tensors, quantize, verify};
 
+use crate::arguments::files::check_outputs;
+use crate::arguments::results::ResultArgs;
 use crate::render::output::Output;
 use crate::render::progress::Bar;
 use crate::render::{report, text as words};
@@ -17,24 +19,27 @@ const FORMAT: &str = "cfloat8_1_4_3";
 /// bias would have.
 const FIXED: i32 = 7;
 
-pub(crate) fn run(as_json: bool, out: &mut Output) -> Result<()> {
+pub(crate) fn run(results: &ResultArgs, out: &mut Output) -> Result<()> {
+    check_outputs(&results.outputs(), [], results.overwrite)?;
     // Removed at the end, and on errors.
     let folder = tempfile::tempdir().context("a temporary folder for the sample checkpoint")?;
     let input = folder.path().join("sample.safetensors");
     sample::write(&input)?;
 
     let format: FormatSpec = FORMAT.parse()?;
-    let job = |bias: BiasPolicy, name: &str| -> Result<Report> {
+    let options = |bias: BiasPolicy| Options { bias, tensors: Tensors::Matrices, ..Options::new(format) };
+    let job = |options: &Options, name: &str| -> Result<Report> {
         let bar = Bar::new();
-        let options = Options { bias, tensors: Tensors::Matrices, ..Options::new(format) };
         let mut update = |progress: smallfloat_tensor::Progress<'_>| bar.update(progress);
-        Ok(quantize(&input, &folder.path().join(name), &options, &|_| true, &mut update)?)
+        Ok(quantize(&input, &folder.path().join(name), options, &|_| true, &mut update)?)
     };
-    let auto = job(BiasPolicy::LeastError, "auto.safetensors")?;
-    let fixed = job(BiasPolicy::Fixed(FIXED), "fixed.safetensors")?;
+    let chosen = Options { histograms: results.has_plot(), ..options(BiasPolicy::LeastError) };
+    let auto = job(&chosen, "auto.safetensors")?;
+    let fixed = job(&options(BiasPolicy::Fixed(FIXED)), "fixed.safetensors")?;
+    results.write(&input, FORMAT, &chosen, &auto)?;
     let verified = verify(&folder.path().join("auto.safetensors"))?;
 
-    if as_json {
+    if results.json {
         let object = json!({ "format": FORMAT, "auto": auto, "bias_7": fixed });
         serde_json::to_writer_pretty(&mut *out, &object)?;
         writeln!(out)?;
