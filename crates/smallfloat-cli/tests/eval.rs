@@ -125,3 +125,22 @@ fn long_text_is_cut_in_messages() {
     let output = eval(&[&format!("Add<{long}>")]).assert().code(1).get_output().clone();
     assert!(output.stderr.len() < 500);
 }
+
+#[test]
+fn options_round_and_saturate() {
+    // 1/3 lies between 0.3125 (0x35) and 0.375 (0x36) of E5M2, nearer to the first.
+    for (mode, code) in [("toward-zero", "35"), ("toward-positive", "36"), ("Nearest-Even", "35")] {
+        let args = ["divide", "--format", "e5m2", "--rounding", mode, "--hex", "3c", "42"];
+        eval(&args).assert().success().stdout(format!("{code}\n"));
+    }
+    // 57344 · 2 lies beyond the range.
+    for (mode, printed) in [("satfinite", "0x7b 57344 OX\n"), ("satnone", "0x7c Inf OX\n")] {
+        eval(&["Add<e5m2>", "57344", "57344", "--saturation", mode]).assert().success().stdout(printed);
+    }
+    for (args, part) in [
+        (&["Add<e5m2, (TowardZero)>", "--rounding", "to-odd", "1", "1"][..], "in its (…)"),
+        (&["IsZero", "--format", "e5m2", "--rounding", "to-odd", "1"], "rounds nothing"),
+    ] {
+        eval(args).assert().code(1).stderr(contains(part));
+    }
+}

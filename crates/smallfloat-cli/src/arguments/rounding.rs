@@ -75,7 +75,7 @@ fn preset() -> impl TypedValueParser<Value = Preset> {
     PossibleValuesParser::new(Preset::ALL.map(Preset::name)).try_map(|name| name.parse::<Preset>())
 }
 
-fn saturation() -> impl TypedValueParser<Value = Saturation> {
+pub(crate) fn saturation() -> impl TypedValueParser<Value = Saturation> {
     PossibleValuesParser::new(Saturation::ALL.map(Saturation::name))
         .try_map(|name| name.parse::<Saturation>())
 }
@@ -87,6 +87,12 @@ pub(crate) fn rounding() -> impl TypedValueParser<Value = Rounding> {
             .find(|mode| mode.name().eq_ignore_ascii_case(&name))
             .ok_or("not a rounding mode")
     })
+}
+
+/// The modes that need no random bits.
+pub(crate) fn deterministic() -> impl TypedValueParser<Value = Rounding> {
+    PossibleValuesParser::new(Rounding::DETERMINISTIC.map(Rounding::name))
+        .try_map(|name| name.parse::<Rounding>())
 }
 
 /// All nine modes, the stochastic ones with a bit to be replaced.

@@ -3,12 +3,13 @@
 
 use std::io::Write;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde_json::{Map, Value};
-use smallfloat::p3109::{Answer, Property, Sequence};
-use smallfloat::{Flags, Format};
+use smallfloat::p3109::{Answer, Property, Sequence, Specialization};
+use smallfloat::{Flags, Format, Projection, Rounding, Saturation};
 
 use crate::arguments::input::InputLine;
+use crate::arguments::rounding::{deterministic, saturation};
 use crate::arguments::{input, operands};
 use crate::commands::numbers::operands::{Caller, RoundedOperand};
 use crate::render::output::{Message, Output, message};
@@ -17,6 +18,7 @@ use crate::render::{json as js, text as words};
 const AFTER_HELP: &str = "\
 Examples:
   smallfloat eval add --format e4m3fn 0.1 0.2
+  smallfloat eval divide --format e5m2 1 3 --rounding toward-zero
   smallfloat eval 'Add<e4m3fn, e5m2, binary32>' 1.5 -0.25
   smallfloat eval 'Multiply<cfloat8_1_4_3:bias=7, cfloat8_1_4_3:bias=7, shp:bias=15>' 480 480
   smallfloat eval 'FMA<Binary8p3se, Binary8p3se, Binary8p3se, Binary8p3se, (TowardZero, SatFinite)>' \\
@@ -26,14 +28,15 @@ Examples:
   smallfloat eval 'BlockDotProduct<2, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>' '2 [3 -1] 1 [4 0.5]'
   smallfloat eval 'MaxFiniteOf<Binary8p3se>'
 
-Formats are the operands', then the result's; one alone, or --format, is that of all. The projection (rounding, saturation) may be left
-out for the result's default. After it may follow semantics=ieee or p3109, scale=L (the exact
-result times 2^L, -1048576 to 1048576) and clamp=operands (Tesla's literal reading for infinite
-and NaN operands).
+Formats are the operands', then the result's; one alone, or --format, is that of all. The
+projection (rounding, saturation) may be left out for the result's default, or be given by options.
+After it may follow semantics=ieee or p3109, scale=L (the exact result times 2^L, -1048576 to
+1048576) and clamp=operands (Tesla's literal reading for infinite and NaN operands).
 
 Operands are values (1.1, 1/3, 0x1.8p-3, inf) or codes ('#39', code:0x39; with --hex all), separated
-by blanks. A value that its format lacks is rounded, and a note says so; --exact refuses it. A call a line of standard input if none are given. A stochastic rounding takes its word R last,
-as R=… in hexadecimal. With --hex the output is the result's code, or true, false or a class.
+by blanks. A value that its format lacks is rounded, and a note says so; --exact refuses it. Without
+operands each line of standard input is a call. A stochastic rounding takes its word R last, as R=…
+in hexadecimal. With --hex the output is the result's code, or true, false or a class.
 
 Blocks are written `scale [x x x]`, sequences `[x x x]`; operands stand in the order of the
 signature, a result's scale last. A stochastic rounding to a sequence takes a word an element,
@@ -72,6 +75,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
 
+    /// The rounding mode of the result [default: its format's]; stochastic ones stand in (…)
+    #[arg(long, value_name = "MODE", value_parser = deterministic(), ignore_case = true)]
+    rounding: Option<Rounding>,
+
+    /// What a finite result beyond the range becomes [default: as its format's preset says]
+    #[arg(long, value_name = "MODE", value_parser = saturation(), ignore_case = true)]
+    saturation: Option<Saturation>,
+
     /// Refuse operands that would have to be rounded to their formats
     #[arg(long)]
     exact: bool,
@@ -87,6 +98,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let operation = operands::operation(&args.operation, args.format.as_deref())?;
+    let operation = projected(operation, args)?;
     let json = args.json;
     let mut caller = Caller::new(operation, args.hex, args.exact);
     let calls = match &args.operands[..] {
@@ -118,6 +130,25 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     }
     outcome?;
     Ok(closed?)
+}
+
+/// The operation with the rounding and saturation of the options.
+fn projected(operation: Specialization, args: &Args) -> Result<Specialization> {
+    if args.rounding.is_none() && args.saturation.is_none() {
+        return Ok(operation);
+    }
+    let name = words::excerpt(&args.operation);
+    ensure!(!args.operation.contains('('), "`{name}`: write rounding and saturation in its (…)");
+    ensure!(
+        !operation.projections().is_empty(),
+        "`{name}` rounds nothing: leave out --rounding and --saturation"
+    );
+    let chosen = |projection: &Projection| {
+        let projection = args.rounding.map_or(*projection, |rounding| projection.with_rounding(rounding));
+        args.saturation.map_or(projection, |saturation| projection.with_saturation(saturation))
+    };
+    let projections: Vec<_> = operation.projections().iter().map(chosen).collect();
+    Ok(operation.with_projections(&projections)?)
 }
 
 /// So many rounded operands are told one by one.
