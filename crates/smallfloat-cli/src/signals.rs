@@ -1,6 +1,8 @@
 //! Ctrl-C and its relatives: what is half written goes before the process does.
 
 use std::fs;
+#[cfg(feature = "explore")]
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -15,7 +17,8 @@ pub(crate) fn remove_temporaries_when_told_to_stop() {
     // Without the thread a stopped run leaves its temporary, as a killed one does.
     let Ok(mut signals) = Signals::new(wanted) else { return };
     thread::spawn(move || {
-        if let Some(signal) = signals.forever().next() {
+        let ends = signals.forever().find(|signal| !is_left_to_the_command(*signal));
+        if let Some(signal) = ends {
             thread::spawn(move || {
                 if let Some(second) = signals.forever().next() {
                     let _ = emulate_default_handler(second);
@@ -26,6 +29,26 @@ pub(crate) fn remove_temporaries_when_told_to_stop() {
             let _ = emulate_default_handler(signal);
         }
     });
+}
+
+/// Whether the command itself ends at Ctrl-C, its work done.
+#[cfg(feature = "explore")]
+static INTERRUPTS_ARE_THE_COMMANDS: AtomicBool = AtomicBool::new(false);
+
+/// From now on Ctrl-C is no reason to stop here: the command has a handler of its own.
+#[cfg(feature = "explore")]
+pub(crate) fn leave_interrupts_to_the_command() {
+    INTERRUPTS_ARE_THE_COMMANDS.store(true, Ordering::SeqCst);
+}
+
+#[cfg(feature = "explore")]
+fn is_left_to_the_command(signal: i32) -> bool {
+    signal == SIGINT && INTERRUPTS_ARE_THE_COMMANDS.load(Ordering::SeqCst)
+}
+
+#[cfg(not(feature = "explore"))]
+fn is_left_to_the_command(_signal: i32) -> bool {
+    false
 }
 
 /// The signals that whoever started the process has it ignore, as `nohup` does: a bit for each,

@@ -1,9 +1,12 @@
 //! Connections: accepted at 127.0.0.1 only, so many at once, each for a bounded time.
 
 use std::collections::VecDeque;
+use std::future::{Future as _, poll_fn};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -19,6 +22,8 @@ use tokio::time::sleep;
 use crate::explore::guard::Guard;
 use crate::explore::patience::PatientStream;
 use crate::explore::routes::Routes;
+#[cfg(unix)]
+use crate::signals;
 
 /// So many connections are open at once. For one more the oldest is closed that has no answer being
 /// computed: connections that send nothing, or slowly, keep nobody out.
@@ -50,10 +55,19 @@ async fn until_interrupted(port: Option<u16>, ready: impl FnOnce(SocketAddr) -> 
     })?;
     let address = listener.local_addr().context("the server's address")?;
     let accepting = tokio::spawn(accept(listener, Arc::new(Routes::new(Guard::new(address.port())))));
+    // The handler is in place once it has been asked for the first time: whoever reads the address may
+    // press Ctrl-C at once.
+    let mut interrupted = pin!(ctrl_c());
+    let first = poll_fn(|context| Poll::Ready(interrupted.as_mut().poll(context))).await;
+    #[cfg(unix)]
+    signals::leave_interrupts_to_the_command();
     ready(address)?;
-    ctrl_c().await.context("Ctrl-C can't be waited for")?;
+    let outcome = match first {
+        Poll::Ready(outcome) => outcome,
+        Poll::Pending => interrupted.await,
+    };
     accepting.abort();
-    Ok(())
+    outcome.context("Ctrl-C can't be waited for")
 }
 
 async fn accept(listener: TcpListener, routes: Arc<Routes>) {
