@@ -87,45 +87,6 @@ fn table_json_has_an_object_a_code() {
 }
 
 #[test]
-fn formats_lists_the_catalogue() {
-    let list = output(&["formats"], "");
-    for name in ["cfloat8_1_4_3", "uhp", "e4m3b11fnuz", "e8m0fnu", "binary64", "binary8p3se", "minifloat:"] {
-        assert!(list.contains(name), "{name}");
-    }
-    let formats = json(&["formats", "--json"], "");
-    assert_eq!(formats.as_array().map(Vec::len), Some(19));
-    let find = |name: &str| {
-        let all = formats.as_array().into_iter().flatten();
-        all.into_iter().find(|format| format["name"] == name).cloned().unwrap_or_default()
-    };
-    let e4m3 = find("e4m3fn");
-    assert_eq!((&e4m3["max"]["f64"], &e4m3["has_infinity"]), (&448.0.into(), &false.into()));
-    assert_eq!(e4m3["default_preset"], "ml-dtypes");
-    let tesla = find("cfloat8_1_4_3:bias=7");
-    assert_eq!((&tesla["finite_values"], &tesla["bias_range"][1]), (&255.into(), &63.into()));
-    assert_eq!(find("uhp")["has_negative_zero"], false);
-}
-
-#[test]
-fn formats_tells_everything_about_the_ones_named() {
-    // Where every code is a number, none is NaN.
-    assert_eq!(json(&["formats", "cfloat8_1_5_2", "--json"], "")[0]["nan_codes"], 0);
-    // The RFC's comparison table: bias 11, largest value 30, smallest normal 2^−10, smallest 2^−13.
-    let b11 = json(&["formats", "E4M3B11FNUZ", "--json"], "");
-    assert_eq!(b11[0]["max"]["f64"], 30.0);
-    assert_eq!(
-        (&b11[0]["min_normal"]["exact"], &b11[0]["min_positive"]["exact"]),
-        (&"1p-10".into(), &"1p-13".into())
-    );
-    let card = output(&["formats", "cfloat8_1_4_3:bias=11", "ieee:k=6,p=3"], "");
-    assert!(
-        card.contains("cfloat8_1_4_3:bias=11")
-            && card.contains("11 of 0..63")
-            && card.contains("ieee:k=6,p=3")
-    );
-}
-
-#[test]
 fn show_explains_a_code_however_written() {
     for code in ["code:0x39", "code:0b0_0111_001", "#39"] {
         let text = output(&["show", "cfloat8_1_4_3:bias=7", code], "");
@@ -280,6 +241,7 @@ fn a_missing_bias_is_the_default_and_is_said() {
     ] {
         let note = format!("smallfloat: note: no bias is given: {full}, ");
         let add = format!("Add<{name}, {name}, {name}>");
+        let whole = add.replace(name, full);
         for (short, long) in [
             (vec!["show", name, "1.1"], vec!["show", full, "1.1"]),
             (vec!["formats", name], vec!["formats", full]),
@@ -289,6 +251,8 @@ fn a_missing_bias_is_the_default_and_is_said() {
                 vec!["convert", "--from", full, "--to", full, "1"],
             ),
             (vec!["eval", &add, "1", "1"], vec!["eval", "Add", "--format", full, "1", "1"]),
+            (vec!["supports", &add, "--json"], vec!["supports", &whole, "--json"]),
+            (vec!["lab", "subnormals", "--format", name], vec!["lab", "subnormals", "--format", full]),
             (
                 vec!["eval", "Add", "--format", name, "1", "1"],
                 vec!["eval", "Add", "--format", full, "1", "1"],

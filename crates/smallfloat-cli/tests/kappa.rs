@@ -94,6 +94,19 @@ fn scaled_operations_and_neighbours_are_measured() {
 }
 
 #[test]
+fn an_operation_named_alone_takes_its_format_apart() {
+    let alone = kappa(&["Exp", "--format", "cfloat8_1_4_3", "--variant", "flush-zero", "--json"])
+        .assert()
+        .success()
+        .stderr(contains("no bias is given: cfloat8_1_4_3:bias=7,"));
+    let full = "Exp<cfloat8_1_4_3:bias=7, cfloat8_1_4_3:bias=7>";
+    let whole = kappa(&[full, "--variant", "flush-zero", "--json"]).assert().success().stderr("");
+    assert_eq!(alone.get_output().stdout, whole.get_output().stdout);
+    kappa(&[EXP, "--format", "e4m3fn", "--variant", "exact"]).assert().code(1).stderr(contains("give one"));
+    kappa(&["Exp", "--variant", "exact"]).assert().code(1).stderr(contains("--format"));
+}
+
+#[test]
 fn pictures_are_whole_files() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("steps.svg");

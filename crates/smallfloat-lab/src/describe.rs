@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use smallfloat::formats::{CATALOGUE, Named};
-use smallfloat::{Class, Datum, Family, Flags, Format, Signedness, Specials, Subnormals};
+use smallfloat::{Class, Datum, Exact, Family, Flags, Format, Signedness, Specials, Subnormals};
 
 /// What the format has besides numbers and +0.
 pub fn specials(format: &Format) -> String {
@@ -114,6 +114,54 @@ pub fn value(format: &Format, code: u64) -> String {
     }
 }
 
+/// No more digits are spelt out.
+const MOST_DIGITS: usize = 20;
+
+/// All digits of a finite value, where they are at most 20: `0.0009765625`; with an exponent where
+/// `f64` prints one.
+pub fn exact_decimal(x: Exact) -> Option<String> {
+    let Exact::Finite { negative, significand, exponent, sticky: false } = x else { return None };
+    let zeros = significand.trailing_zeros();
+    let mut integer = significand.checked_shr(zeros)?;
+    let mut power = i64::from(exponent) + i64::from(zeros);
+    // integer · 2^power = digits · 10^ten, where the digits end in no zero.
+    let mut ten = 0;
+    while power > 0 && integer % 5 == 0 {
+        (integer, power, ten) = (integer / 5, power - 1, ten + 1);
+    }
+    let digits = if power >= 0 {
+        let room = i64::from(integer.leading_zeros());
+        if power < room { integer << power } else { return None }
+    } else {
+        ten = power;
+        integer.checked_mul(5_u128.checked_pow(u32::try_from(-power).ok()?)?)?
+    };
+    let digits = digits.to_string();
+    if digits.len() > MOST_DIGITS {
+        return None;
+    }
+    let sign = if negative { "-" } else { "" };
+    // The value is 0.digits · 10^point.
+    let point = i64::try_from(digits.len()).ok()? + ten;
+    let zeros = |n: i64| "0".repeat(usize::try_from(n).unwrap_or(0));
+    let length = usize::try_from(point).unwrap_or(0);
+    Some(match point {
+        -3..=0 => format!("{sign}0.{}{digits}", zeros(-point)),
+        1..=16 if length >= digits.len() => format!("{sign}{digits}{}", zeros(ten)),
+        1..=16 => format!("{sign}{}.{}", &digits[..length], &digits[length..]),
+        _ => {
+            let (first, rest) = digits.split_at(1);
+            let dot = if rest.is_empty() { "" } else { "." };
+            format!("{sign}{first}{dot}{rest}e{}", point - 1)
+        }
+    })
+}
+
+/// What is said where a name has no bias and gets the default one.
+pub fn default_bias(format: &Format) -> String {
+    format!("no bias is given: {format}, which puts 1 where IEEE 754 has it")
+}
+
 /// An `f64` without a needless `.0`.
 pub fn number(x: f64) -> String {
     let text = format!("{x:?}");
@@ -177,6 +225,35 @@ mod tests {
         assert_eq!(formula(&tesla(), 0x01).as_deref(), Some("2^(0−7) × 0.001b"));
         assert_eq!(formula(&E8M0FNU, 0x7f).as_deref(), Some("2^(127−127)"));
         assert_eq!(formula(&UHP, 0x0001), None);
+    }
+
+    #[test]
+    fn all_digits_are_spelt_where_they_are_few() {
+        let spelt = |significand: u128, exponent| exact_decimal(Exact::finite(false, significand, exponent));
+        for (significand, exponent, text) in [
+            (1, -10, "0.0009765625"),
+            (9, -3, "1.125"),
+            (9 << 5, -8, "1.125"),
+            (448, 0, "448"),
+            (1, 16, "65536"),
+            (5, 1, "10"),
+            (1, -16, "1.52587890625e-5"),
+            (7, -18, "2.6702880859375e-5"),
+            (1, -13, "0.0001220703125"),
+            // 10^23 = 5^23 · 2^23.
+            (11_920_928_955_078_125, 23, "1e23"),
+            (1, 53, "9007199254740992"),
+            (1, 54, "1.8014398509481984e16"),
+            // 5^28 has 20 digits, 5^29 has 21.
+            (1, -28, "3.7252902984619140625e-9"),
+        ] {
+            assert_eq!(spelt(significand, exponent).as_deref(), Some(text));
+        }
+        assert_eq!(exact_decimal(Exact::finite(true, 3, -1)).as_deref(), Some("-1.5"));
+        for (significand, exponent) in [(1, -29), (1, 67), (1, -1_000_000), (1, 1_000_000), (u128::MAX, 0)] {
+            assert_eq!(spelt(significand, exponent), None);
+        }
+        assert_eq!(exact_decimal(Exact::Cancelled), None);
     }
 
     #[test]

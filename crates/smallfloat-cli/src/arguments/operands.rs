@@ -21,23 +21,25 @@ pub(crate) fn literal(text: &str, hex: bool) -> Result<Literal, Error> {
 /// A format by name. One whose bias is missing has the default, and a note says so once: this is
 /// the rule of all commands that cannot choose a bias.
 pub(crate) fn format(name: &str) -> Result<Format, Error> {
-    complete(&name.parse()?)
+    Ok(complete(&name.parse()?))
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the parser of operations takes what may refuse")]
-fn complete(spec: &FormatSpec) -> Result<Format, Error> {
+/// A format, with the default bias and a note where it has none.
+pub(crate) fn complete(spec: &FormatSpec) -> Format {
     static NOTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let format = spec.or_default_bias();
     if spec.bias().is_none() {
         let mut noted = NOTED.lock().expect("nobody panics with the names");
         if noted.insert(format.to_string()) {
-            message(
-                Message::Note,
-                &format!("no bias is given: {format}, which puts 1 where IEEE 754 has it"),
-            );
+            message(Message::Note, &words::default_bias(&format));
         }
     }
-    Ok(format)
+    format
+}
+
+/// An operation with its formats, `Name<formats…>`.
+pub(crate) fn specialization(text: &str) -> Result<Specialization, Error> {
+    Specialization::parse_with(text, &mut |spec| Ok(complete(spec)))
 }
 
 /// An operation: `Name<formats…>`, or a scalar one's name with the format of everything.
@@ -50,7 +52,7 @@ pub(crate) fn operation(text: &str, all: Option<&str>) -> Result<Specialization>
             let name = text.trim();
             bail!("{}: which formats? Write `{name}<e4m3fn>` or add --format e4m3fn", quoted())
         }
-        None => Specialization::parse_with(text, &mut complete).with_context(quoted),
+        None => specialization(text).with_context(quoted),
     }
 }
 

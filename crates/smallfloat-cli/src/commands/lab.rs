@@ -13,6 +13,7 @@ use smallfloat_lab::experiments::{
 use smallfloat_tensor::write_file_durably;
 
 use crate::arguments::files::{Input, check_outputs};
+use crate::arguments::operands;
 use crate::arguments::rounding::integer;
 use crate::charts::lab as lab_picture;
 use crate::render::output::Output;
@@ -47,7 +48,7 @@ pub(crate) struct Args {
     format: Vec<FormatSpec>,
 
     /// The format that sums are held in, or that results pass through
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = operands::format)]
     accumulator: Option<Format>,
 
     /// A .safetensors or .npy file of real tensors; `-` is standard input
@@ -106,7 +107,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     check_outputs(&outputs, args.input.as_deref(), args.overwrite)?;
     let input = args.input.as_deref().map(Input::open).transpose()?;
     let findings = experiment.run(&ExperimentOptions {
-        formats: args.format.clone(),
+        formats: formats(args, experiment),
         accumulator: args.accumulator,
         input: input.as_ref().map(|input| input.path().to_path_buf()),
         seed: args.seed,
@@ -132,6 +133,14 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         return Ok(());
     }
     print(&findings, out)
+}
+
+/// The formats given; those that need a bias and have none get the default one.
+fn formats(args: &Args, experiment: &Experiment) -> Vec<FormatSpec> {
+    if experiment.chooses_biases() {
+        return args.format.clone();
+    }
+    args.format.iter().map(|spec| operands::complete(spec).into()).collect()
 }
 
 fn write(path: &Path, bytes: &[u8], overwrite: bool) -> Result<()> {

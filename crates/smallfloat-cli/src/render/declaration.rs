@@ -9,8 +9,9 @@ use anyhow::Result;
 use serde_json::{Map, Value, json};
 use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64, CATALOGUE};
 use smallfloat::p3109::{Function, Group, Property, Specialization, mandatory_minimum};
-use smallfloat::{Domain, Format, RandomBits, Rounding, Saturation, Signedness};
+use smallfloat::{Format, RandomBits, Rounding, Saturation};
 
+use crate::render::families::{P3109_WIDTHS, p3109};
 use crate::render::yaml::to_yaml;
 
 const DRAFT: &str = "IEEE SA P3109/D1, revised draft of September 2026 (unapproved; no claim of conformance)";
@@ -95,16 +96,7 @@ fn projection(saturations: &[Saturation]) -> Value {
 
 /// Which formats may stand anywhere.
 pub(crate) fn formats() -> Value {
-    let (narrowest, widest) = (3, 16);
-    let count = (narrowest..=widest)
-        .flat_map(|k| (1..=k).map(move |p| (k, p)))
-        .flat_map(|(k, p)| {
-            [Signedness::Signed, Signedness::Unsigned].into_iter().flat_map(move |sign| {
-                [Domain::Finite, Domain::Extended].map(|domain| Format::p3109(k, p, sign, domain))
-            })
-        })
-        .flatten()
-        .count();
+    let (narrowest, widest) = P3109_WIDTHS;
     let others: Vec<_> = CATALOGUE
         .iter()
         .filter(|row| !external().contains(&row.name.to_owned()))
@@ -116,7 +108,7 @@ pub(crate) fn formats() -> Value {
             "spelling": ["Binary<K>p<P><s|u><e|f>", "Binary{K, P, Signed|Unsigned, Extended|Finite}"],
             "smallest bitwidth": narrowest,
             "largest bitwidth": widest,
-            "count": count,
+            "count": p3109().len(),
         },
         "external": external(),
         "others": others,

@@ -1,6 +1,7 @@
 //! What commands print: tables, JSON, progress and text for numbers.
 
 pub(crate) mod declaration;
+pub(crate) mod families;
 pub(crate) mod json;
 pub(crate) mod output;
 pub(crate) mod progress;

@@ -6,8 +6,8 @@ use crate::render::output::push_shown;
 use smallfloat::{Datum, Format};
 
 pub(crate) use smallfloat_lab::describe::{
-    bits, code, fields, flags, formula, number, signedness, source, specials, specials_rule, subnormals_rule,
-    value,
+    bits, code, default_bias, exact_decimal, fields, flags, formula, number, signedness, source, specials,
+    specials_rule, subnormals_rule, value,
 };
 
 /// The first 80 characters of what was typed, for a message; `…` stands for the rest.

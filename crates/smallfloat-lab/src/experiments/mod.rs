@@ -244,6 +244,11 @@ pub struct Experiment {
 }
 
 impl Experiment {
+    /// Returns whether its formats have no bias because it tries them all.
+    pub fn chooses_biases(&self) -> bool {
+        self.name == "bias-sweep"
+    }
+
     /// Runs the experiment.
     ///
     /// # Errors

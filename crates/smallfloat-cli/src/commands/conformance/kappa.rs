@@ -27,6 +27,7 @@ Examples:
   smallfloat kappa 'Exp<bfloat16, Binary8p4se, (NearestTiesToEven, SatFinite)>' \\
       --variant f32-libm,flush=zero --interval ..0 --interval 0..
   smallfloat kappa 'Sqrt<bfloat16, e4m3fn>' --variant table,entries=16,in=bfloat16 --per-binade
+  smallfloat kappa Exp --format e4m3fn --variant f32-libm
   my-unit-under-test | smallfloat kappa 'Add<e5m2, e5m2, e5m2>' --vectors -
 
 κ is the largest number of steps from value to value between the defined result and the given
@@ -52,6 +53,10 @@ pub(crate) struct Args {
     /// The operation: `Name<formats…, (rounding, saturation)>`
     #[arg(value_name = "OPERATION")]
     operation: Option<String>,
+
+    /// The format of all operands and of the result of an operation named alone
+    #[arg(long, value_name = "FORMAT", requires = "operation")]
+    format: Option<String>,
 
     /// How the implementation computes: `f32-libm,flush=zero`
     #[arg(long, value_name = "PARTS", group = "source", requires = "operation")]
@@ -88,7 +93,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let Some(text) = &args.operation else { return list(args.json, out) };
-    let operation = operands::operation(text, None)?;
+    let operation = operands::operation(text, args.format.as_deref())?;
     let options = options(args, &operation)?;
     check_outputs(&[("--plot", args.plot.as_deref())], args.vectors.as_deref(), args.overwrite)?;
     let findings = match (&args.variant, &args.vectors) {

@@ -11,7 +11,7 @@ use smallfloat::{Flags, Format, Projection, Rounding, Saturation};
 use crate::arguments::input::InputLine;
 use crate::arguments::rounding::{deterministic, saturation};
 use crate::arguments::{input, operands};
-use crate::commands::numbers::operands::{Caller, RoundedOperand};
+use crate::commands::numbers::call::{Caller, RoundedOperand};
 use crate::render::output::{Message, Output, message};
 use crate::render::{json as js, text as words};
 

@@ -1,34 +1,44 @@
-//! `smallfloat formats`: the catalogue, or everything about the formats named.
+//! `smallfloat formats`: the catalogue, everything about a format, several side by side, families.
 
 use std::io::Write as _;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use comfy_table::ColumnConstraint;
 use serde_json::{Value, json};
-use smallfloat::formats::{CATALOGUE, Named};
-use smallfloat::{Datum, Family, Format, Preset};
+use smallfloat::formats::CATALOGUE;
+use smallfloat::{Datum, Family, Format, Preset, formats};
 
 use crate::arguments::operands;
+use crate::render::families::{FAMILIES, FormatFamily};
 use crate::render::output::Output;
 use crate::render::{json as js, output, text as words};
 
 const AFTER_HELP: &str = "\
 Examples:
   smallfloat formats                             the catalogue
-  smallfloat formats e5m2 cfloat8_1_4_3:bias=11  everything about two formats
-  smallfloat formats binary8p3se --json          the same for programs";
+  smallfloat formats e5m2                        everything about a format
+  smallfloat formats e4m3fn e5m2 binary8p3se     formats side by side
+  smallfloat formats P3109                       a family: its names and members
+  smallfloat formats P3109 --csv                 all of its members
+  smallfloat formats binary8p3se --json          everything for programs
 
-/// List the formats, or tell everything about the ones named.
+In --csv what a format lacks is empty; fields are quoted as RFC 4180 has it.";
+
+/// List formats, tell everything about one, or compare several.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Formats to tell everything about, with or without a bias
+    /// Formats to tell about, with or without a bias, or families: P3109, ieee, minifloat
     #[arg(value_name = "FORMAT")]
     formats: Vec<String>,
 
     /// Print a JSON array with everything that follows from each format
     #[arg(long)]
     json: bool,
+
+    /// Print lines of comma-separated values, a header first
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
 }
 
 /// The groups of the catalogue, in the order in which they are shown.
@@ -38,34 +48,81 @@ const GROUPS: [(&str, Family); 3] = [
     ("IEEE 754 and bfloat16", Family::Ieee),
 ];
 
-/// The families that are built from parameters: spelling, meaning, example.
-const FAMILIES: [(&str, &str, &str); 3] = [
-    (
-        "binary<K>p<P><s|u><e|f>",
-        "P3109: K = 3..16, signed or unsigned, extended or finite",
-        "binary8p3se, or Binary{8, 3, Signed, Extended}",
-    ),
-    ("ieee:k=<K>,p=<P>", "after IEEE 754's model: K = 4..16, P = 2..K−2", "ieee:k=6,p=3"),
-    (
-        "minifloat:<key>=<value>,…",
-        "any: k, p, bias; if wanted signed, specials, subnormals",
-        "minifloat:k=8,p=4,bias=7,specials=nan-allones",
-    ),
-];
+/// What a name stands for.
+enum Named {
+    One(Box<Format>),
+    Family(&'static FormatFamily),
+}
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
-    if args.formats.is_empty() {
-        return if args.json { catalogue_json(out) } else { catalogue(out) };
+    if args.formats.is_empty() && !args.json && !args.csv {
+        return catalogue(out);
     }
-    let formats = args.formats.iter().map(|name| Ok(operands::format(name)?)).collect::<Result<Vec<_>>>()?;
-    if args.json {
-        return print_json(out, formats.iter().map(|format| describe(format, words::source(format))));
+    let named = args.formats.iter().map(|name| find(name)).collect::<Result<Vec<_>>>()?;
+    if args.json || args.csv {
+        let rows = described(&named)?;
+        return if args.json { json(&rows, out) } else { csv(&rows, out) };
     }
-    for (at, format) in formats.iter().enumerate() {
-        if at > 0 {
-            writeln!(out)?;
+    let mut formats = Vec::new();
+    for name in &named {
+        match name {
+            Named::Family(family) => {
+                tell(family, out)?;
+                writeln!(out)?;
+            }
+            Named::One(format) => formats.push(**format),
         }
-        card(format, out)?;
+    }
+    match formats.as_slice() {
+        [] => Ok(()),
+        [format] => card(format, out),
+        many => side_by_side(many, out),
+    }
+}
+
+fn find(name: &str) -> Result<Named> {
+    Ok(match FormatFamily::find(name) {
+        Some(family) => Named::Family(family),
+        None => Named::One(Box::new(operands::format(name)?)),
+    })
+}
+
+/// Everything about the formats named, a family's members included; of none, about the catalogue's.
+fn described(named: &[Named]) -> Result<Vec<Value>> {
+    if named.is_empty() {
+        return Ok(CATALOGUE.iter().map(|row| describe(&row.format, row.source)).collect());
+    }
+    let mut formats = Vec::new();
+    for name in named {
+        match name {
+            Named::One(format) => formats.push(**format),
+            Named::Family(family) => formats.extend(family.members().with_context(|| {
+                let (name, example) = (family.name(), family.first_example());
+                format!("{name} has too many formats to list; name some, such as {example}")
+            })?),
+        }
+    }
+    Ok(formats.iter().map(|format| describe(format, words::source(format))).collect())
+}
+
+/// What a family is, and how to see its members.
+fn tell(family: &FormatFamily, out: &mut Output) -> Result<()> {
+    let name = family.name();
+    let (count, list) = match family.members() {
+        Some(members) => {
+            (format!(" of {} formats", members.len()), format!("smallfloat formats {name} --csv, or --json"))
+        }
+        None => (String::new(), "any parameters make one, too many to list".into()),
+    };
+    writeln!(out, "{} is a family{count}", out.bold(name))?;
+    for (what, text) in [
+        ("members", family.meaning),
+        ("spelling", family.spelling),
+        ("example", family.example),
+        ("one of them", &format!("smallfloat formats {}", family.first_example())),
+        ("all of them", &list),
+    ] {
+        writeln!(out, "  {what:<15}{text}")?;
     }
     Ok(())
 }
@@ -93,9 +150,9 @@ fn catalogue(out: &mut Output) -> Result<()> {
     out.grouped_rows(&table, &titles)?;
     writeln!(out)?;
     writeln!(out, "{}", out.bold("Families, built from parameters"))?;
-    for (name, meaning, example) in FAMILIES {
-        writeln!(out, "{name:<28}{meaning}")?;
-        writeln!(out, "{:<28}for example {example}", "")?;
+    for family in FAMILIES {
+        writeln!(out, "{:<28}{}", family.spelling, family.meaning)?;
+        writeln!(out, "{:<28}for example {}", "", family.example)?;
     }
     writeln!(out)?;
     out.write_all(FOOTNOTES.as_bytes())?;
@@ -108,7 +165,7 @@ Tesla's formats read subnormals as 2^−bias × 0.m (uhp flushes them); for IEEE
 cfloat8_1_4_3:bias=7,subnormals=gradual. `smallfloat formats NAME` tells everything about a format.
 ";
 
-fn cells(row: &Named) -> Vec<String> {
+fn cells(row: &formats::Named) -> Vec<String> {
     let format = &row.format;
     vec![
         row.name.into(),
@@ -128,14 +185,67 @@ fn brief(format: &Format, datum: Datum) -> String {
     format.encode(datum).map_or_else(|| datum.to_string(), |code| words::brief(format, code))
 }
 
-fn catalogue_json(out: &mut Output) -> Result<()> {
-    print_json(out, CATALOGUE.iter().map(|row| describe(&row.format, row.source)))
-}
-
-fn print_json(out: &mut Output, formats: impl Iterator<Item = Value>) -> Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &formats.collect::<Value>())?;
+fn json(rows: &[Value], out: &mut Output) -> Result<()> {
+    serde_json::to_writer_pretty(&mut *out, rows)?;
     writeln!(out)?;
     Ok(())
+}
+
+/// The columns of `--csv`, and where they stand in [`describe`]'s object.
+const COLUMNS: [(&str, &str); 30] = [
+    ("name", "/name"),
+    ("source", "/source"),
+    ("width", "/width"),
+    ("precision", "/precision"),
+    ("exponent_bits", "/exponent_bits"),
+    ("signed", "/signed"),
+    ("bias", "/bias"),
+    ("least_bias", "/bias_range/0"),
+    ("largest_bias", "/bias_range/1"),
+    ("specials", "/specials"),
+    ("subnormals", "/subnormals"),
+    ("max", "/max/f64"),
+    ("max_exact", "/max/exact"),
+    ("min_normal", "/min_normal/f64"),
+    ("min_normal_exact", "/min_normal/exact"),
+    ("max_subnormal", "/max_subnormal/f64"),
+    ("max_subnormal_exact", "/max_subnormal/exact"),
+    ("min_positive", "/min_positive/f64"),
+    ("min_positive_exact", "/min_positive/exact"),
+    ("least_exponent", "/exponent_range/0"),
+    ("largest_exponent", "/exponent_range/1"),
+    ("finite_codes", "/finite_codes"),
+    ("finite_values", "/finite_values"),
+    ("nan_codes", "/nan_codes"),
+    ("has_zero", "/has_zero"),
+    ("has_negative_zero", "/has_negative_zero"),
+    ("has_infinity", "/has_infinity"),
+    ("has_nan", "/has_nan"),
+    ("has_subnormals", "/has_subnormals"),
+    ("default_preset", "/default_preset"),
+];
+
+/// Lines of comma-separated values, quoted as RFC 4180 has it; what a format lacks is empty.
+fn csv(rows: &[Value], out: &mut Output) -> Result<()> {
+    writeln!(out, "{}", COLUMNS.map(|(name, _)| name).join(","))?;
+    for row in rows {
+        let line = COLUMNS.map(|(_, at)| match row.pointer(at) {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => quoted(text),
+            Some(other) => other.to_string(),
+        });
+        writeln!(out, "{}", line.join(","))?;
+    }
+    Ok(())
+}
+
+/// A field of RFC 4180.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.into()
+    }
 }
 
 /// Everything that follows from a format.
@@ -170,6 +280,70 @@ fn describe(format: &Format, source: &str) -> Value {
         "has_subnormals": format.has_subnormals(),
         "default_preset": Preset::default_for(format).name(),
     })
+}
+
+/// So many formats stand beside each other in one table.
+const COLUMNS_OF_FORMATS: usize = 4;
+
+/// Formats beside each other, a column each.
+fn side_by_side(formats: &[Format], out: &mut Output) -> Result<()> {
+    for (at, some) in formats.chunks(COLUMNS_OF_FORMATS).enumerate() {
+        if at > 0 {
+            writeln!(out)?;
+        }
+        let names: Vec<String> = some.iter().map(heading).collect();
+        let header: Vec<&str> = [""].into_iter().chain(names.iter().map(String::as_str)).collect();
+        let mut table = output::table(&header, &[]);
+        if let Some(names) = table.column_mut(0) {
+            names.set_constraint(ColumnConstraint::ContentWidth);
+        }
+        let columns: Vec<_> = some.iter().map(beside).collect();
+        for (row, (name, _)) in columns[0].iter().enumerate() {
+            let cells = columns.iter().map(|column| column[row].1.clone());
+            table.add_row([(*name).to_owned()].into_iter().chain(cells));
+        }
+        out.rows(&table)?;
+    }
+    Ok(())
+}
+
+/// A name in lines that a column holds.
+fn heading(format: &Format) -> String {
+    let name = format.to_string();
+    if name.len() <= 17 { name } else { name.replace(':', ":\n").replace(',', ",\n") }
+}
+
+/// A format's column in a table of several.
+fn beside(format: &Format) -> [(&'static str, String); 13] {
+    let value = |datum: Datum| match (words::exact_decimal(datum.into()), words::power(datum)) {
+        (Some(digits), exact) => format!("{digits} = {exact}"),
+        (None, exact) => format!("{exact} ≈ {}", brief(format, datum).replace('≈', "")),
+    };
+    let projection = format.default_projection();
+    let (rounding, saturation) = (projection.rounding.name(), projection.saturation.name());
+    [
+        ("bits", format!("{}, {}", format.width(), words::signedness(format))),
+        (
+            "sign + exp. + sig.",
+            format!(
+                "{} + {} + {}",
+                u32::from(format.is_signed()),
+                format.exponent_bits(),
+                format.trailing_bits()
+            ),
+        ),
+        ("bias", format.bias().to_string()),
+        ("largest", value(format.max_finite())),
+        ("least normal", value(format.min_normal())),
+        ("least positive", value(format.min_positive())),
+        ("precision", words::plural(format.precision().into(), "bit")),
+        ("specials", words::specials(format)),
+        ("NaN codes", format.nan_codes().to_string()),
+        ("finite codes", format.finite_codes().to_string()),
+        ("preset", Preset::default_for(format).name().into()),
+        ("default projection", format!("{rounding}, {saturation}")),
+        ("source", words::source(format).into()),
+    ]
 }
 
 /// Everything about one format, for people.

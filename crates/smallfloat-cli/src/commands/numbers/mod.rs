@@ -1,9 +1,9 @@
 //! Formats, codes, values and operations.
 
+pub(crate) mod call;
 pub(crate) mod convert;
 pub(crate) mod eval;
 pub(crate) mod formats;
-pub(crate) mod operands;
 pub(crate) mod show;
 pub(crate) mod supports;
 pub(crate) mod table;

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use smallfloat::Format;
-use smallfloat::p3109::{Function, Group, Specialization};
+use smallfloat::p3109::{Function, Group};
 use smallfloat_tensor::write_file_durably;
 
 use crate::arguments::files::check_outputs;
+use crate::arguments::operands;
 use crate::render::output::{Output, table};
 use crate::render::{declaration, text as words};
 
@@ -70,7 +71,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<bool> {
 }
 
 fn answer(operation: &str, json: bool, out: &mut Output) -> Result<bool> {
-    let parsed = operation.parse::<Specialization>();
+    let parsed = operands::specialization(operation);
     match (&parsed, json) {
         (Ok(_), false) => {
             writeln!(out, "yes")?;
