@@ -136,6 +136,42 @@ async function tensorAgainstTheCommand(file) {
   await page.close();
 }
 
+// Names typed into fields: one without a bias gets the default one, and a compared format its own slider.
+async function namesAreCompleted() {
+  const page = await open();
+  await page.goto(address);
+  await choose(page, "cfloat8_1_5_2");
+  same(await page.getByLabel("Name", { exact: true }).inputValue(), "cfloat8_1_5_2:bias=15", "the default bias is added");
+  same(/^No bias is given: cfloat8_1_5_2:bias=15,/.test(await page.locator("#format .note[role=status]").textContent()), true, "and said");
+  await choose(page, "e4m3fn");
+  same(await page.locator("#format .note[role=status]:visible").count(), 0, "the note goes");
+  await page.goto(`${address}#tab=compare&format=e4m3fn&with=e5m2`);
+  await settled(page);
+  const second = page.getByLabel("Format 2", { exact: true });
+  same(await page.locator(".contestant input[type=range]").count(), 0, "a fixed bias has no slider");
+  for (const [typed, bias] of [["cfloat8_1_4_3:bias=7", "7"], ["e5m2", null], ["cfloat8_1_4_3", "7"]]) {
+    await second.fill(typed);
+    await second.press("Enter");
+    await settled(page);
+    const sliders = page.locator(".contestant input[type=range]");
+    same(await sliders.count(), bias === null ? 0 : 1, `a slider for ${typed}`);
+    if (bias !== null) same(await sliders.inputValue(), bias, `the bias of ${typed}`);
+    same(await value(page, "#view-compare .facts-table th.series-1"), typed.includes("_") ? "cfloat8_1_4_3:bias=7" : typed, `the table has ${typed}`);
+  }
+  // Digits are whole where they are few, and said to be rounded elsewhere; 0x40 alone is refused with a hint.
+  for (const [format, text] of [["cfloat8_1_4_3:bias=7", "0.0009765625"], ["cfloat8_1_4_3:bias=27", "≈9.313225746154785e−10"]]) {
+    await page.goto(`${address}#format=${format}&code=1`);
+    await settled(page);
+    same(await value(page, ".value b"), text, `code 1 of ${format}`);
+  }
+  await page.getByRole("tab", { name: "Round" }).click();
+  await page.getByLabel("Value", { exact: true }).fill("0x40");
+  await settled(page);
+  const hint = await page.locator(".trouble:visible").first().textContent();
+  same(hint.includes("#40") && hint.includes("0x40p0"), true, `a hint for 0x40: ${hint}`);
+  await page.close();
+}
+
 async function keyboardAlone() {
   const page = await open();
   await page.goto(`${address}#format=e4m3fn&code=56`);
@@ -241,7 +277,7 @@ async function hostileInput() {
     const text = await page.locator(".trouble:visible").first().textContent();
     same(text.length > 10 && text.length < 500, true, `a message for ${what}: ${text}`);
   };
-  for (const name of ["<img src=x onerror=alert(1)>", "x".repeat(40000), "e3m2", "minifloat:k=99,p=1,bias=0", "cfloat8_1_4_3", "\u202egnp.e4m3", "binary0p0se", ""]) {
+  for (const name of ["<img src=x onerror=alert(1)>", "x".repeat(40000), "e3m2", "minifloat:k=99,p=1,bias=0", "\u202egnp.e4m3", "binary0p0se", ""]) {
     await choose(page, name);
     await said(`the format ${name.slice(0, 40)}`);
   }
@@ -300,7 +336,7 @@ async function everyViewIsWhole() {
 
 try {
   const file = weights(join(work, "weights.npy"));
-  const tests = [valuesAgainstTheCommand, arithmeticAgainstTheCommand, () => tensorAgainstTheCommand(file), keyboardAlone, linksLeadBack, answersLeaveFieldsAlone, hostileInput, everyViewIsWhole];
+  const tests = [valuesAgainstTheCommand, arithmeticAgainstTheCommand, () => tensorAgainstTheCommand(file), namesAreCompleted, keyboardAlone, linksLeadBack, answersLeaveFieldsAlone, hostileInput, everyViewIsWhole];
   for (const test of tests) {
     const began = Date.now();
     await test();

@@ -434,10 +434,33 @@ fn strings(names: &[&str]) -> Vec<String> {
 }
 
 #[test]
+fn a_missing_bias_is_the_default_and_is_said() {
+    let card = |name: &str| told(&json!({"ask": "format", "name": name}));
+    let (short, full) = (card("cfloat8_1_4_3"), card("cfloat8_1_4_3:bias=7"));
+    let note = short["note"].as_str().expect("a note");
+    assert!(note.contains("no bias is given: cfloat8_1_4_3:bias=7,"), "{note}");
+    assert_eq!((&short["name"], &full["note"]), (&full["name"], &Value::Null));
+    let code = |format: &str| told(&json!({"ask": "code", "format": format, "code": 1}));
+    assert_eq!(code("cfloat8_1_4_3"), code("cfloat8_1_4_3:bias=7"));
+}
+
+/// 5^28 has 20 digits, 5^30 has 21.
+#[test]
+fn decimals_are_whole_or_say_that_they_are_rounded() {
+    let least =
+        |format: &str| told(&json!({"ask": "code", "format": format, "code": 1}))["at"]["decimal"].clone();
+    assert_eq!(least("cfloat8_1_4_3:bias=7"), "0.0009765625");
+    assert_eq!(least("cfloat8_1_4_3:bias=25"), "3.7252902984619140625e-9");
+    assert_eq!(least("cfloat8_1_4_3:bias=27"), "≈9.313225746154785e-10");
+    let cells =
+        told(&json!({"ask": "grid", "format": "cfloat8_1_4_3:bias=27", "page": null}))["cells"].clone();
+    assert_eq!(cells[1]["text"], "≈9.313225746154785e-10");
+}
+
+#[test]
 fn what_is_not_understood_is_said() {
     for (question, part) in [
         (json!({"ask": "format", "name": "e3m2"}), "e3m2fn"),
-        (json!({"ask": "format", "name": "cfloat8_1_4_3"}), "bias"),
         (json!({"ask": "format", "name": "x".repeat(30_000)}), "30000 characters"),
         (json!({"ask": "round", "format": "e5m2", "text": "one", "random_bits": 8}), "`one`"),
         (json!({"ask": "round", "format": "e5m2", "text": "1", "random_bits": 33}), "from 1 to 32"),

@@ -1,6 +1,6 @@
 // An addition, multiplication or FMA, step by step, over its binary digits.
 
-import { $, ask, el, exact, field, flags, latest, minus, options, power, segments, trouble } from "./elements.js";
+import { $, ask, el, equals, exact, field, flags, latest, minus, options, power, segments, trouble } from "./elements.js";
 import { catalogue, onFormat } from "./format.js";
 import { change, state, watch } from "./state.js";
 
@@ -91,7 +91,7 @@ function move(by) {
 function draw() {
   const letters = ["x", "y", "z"];
   operands.replaceChildren(...answer.operands.flatMap(({ code, rounded }, i) => [
-    i ? ", " : "", el("b", {}, letters[i]), " = ", minus(code.decimal), " ", el("code", {}, code.hex), rounded ? el("em", {}, " rounded") : "",
+    i ? ", " : "", el("b", {}, letters[i]), ` ${equals(code.decimal)} `, el("code", {}, code.hex), rounded ? el("em", {}, " rounded") : "",
   ]), el("span.note", {}, ` — ${answer.from}${answer.to === answer.from ? "" : ` into ${answer.to}`}, ${answer.semantics} semantics`));
   const until = shown ?? answer.steps.length;
   position.textContent = shown === null ? "" : `step ${shown} of ${answer.steps.length}: ${answer.steps[shown - 1].title}`;

@@ -1,6 +1,6 @@
 // A code by its bits, and all codes in a square.
 
-import { $, ask, brief, el, exact, fitted, latest, minus, trouble } from "./elements.js";
+import { $, ask, brief, el, equals, exact, fitted, latest, minus, trouble } from "./elements.js";
 import { current, onFormat } from "./format.js";
 import { mark, reveal } from "./line.js";
 import { change, state, watch } from "./state.js";
@@ -140,7 +140,7 @@ function cell(data) {
   const what = data.class === "nan" ? "NaN" : data.class === "infinite" ? (data.negative ? "−∞" : "∞") : fitted(data.text);
   return el(`button.cell.${data.class}${data.negative ? ".negative" : ""}`, {
     type: "button", role: "gridcell", tabindex: -1, "data-code": data.code, vars: { level: (data.level ?? 0.5).toFixed(3) },
-    "aria-label": `${data.label}: ${isOverview() ? `from ${data.text}` : data.text}, ${data.class}`, title: `${data.label} = ${data.text}`,
+    "aria-label": `${data.label}: ${isOverview() ? `from ${data.text}` : data.text}, ${data.class}`, title: `${data.label} ${equals(data.text)}`,
     onclick: () => (isOverview() ? change({ page: data.code / 256, code: data.code }) : change({ code: data.code })),
   }, isOverview() ? data.label.slice(2, -2) : what);
 }

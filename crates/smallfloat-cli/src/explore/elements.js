@@ -127,7 +127,8 @@ export function brief(decimal, digits = 4) {
 }
 
 // The most significant digits that fit into a cell.
-export function fitted(decimal, room = 6) {
+export function fitted(text, room = 6) {
+  const decimal = text.replace("≈", "");
   if (decimal.startsWith("-")) return `−${fitted(decimal.slice(1), room)}`;
   const texts = [5, 4, 3, 2].map((digits) => brief(decimal, digits));
   return texts.find((text) => text.length <= room) ?? minus(Number(decimal).toExponential(0).replace("e+", "e"));
@@ -154,6 +155,9 @@ export function exact(text) {
 
 // Text with true minus signs, and exact values as people write them.
 export const minus = (text) => text.replace(/-?\d+p-?\d+/g, exact).replace(/-(?=[\d.I∞])/g, "−");
+
+// `= 1.125`, or `≈ 9.3e−10` of a decimal that is rounded.
+export const equals = (decimal) => minus(decimal.startsWith("≈") ? `≈ ${decimal.slice(1)}` : `= ${decimal}`);
 
 const LETTERS = { I: "invalid", D: "denormal", O: "overflow", U: "underflow", X: "inexact", Z: "division by zero" };
 

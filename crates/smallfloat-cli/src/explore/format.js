@@ -36,6 +36,7 @@ export const catalogue = { formats: [], presets: [], saturations: [], roundings:
 const choose = el("select");
 const name = el("input", { type: "text", spellcheck: "false", autocapitalize: "off", autocomplete: "off" });
 const wrong = el("p.trouble", { role: "alert", hidden: true });
+const note = el("p.note", { role: "status", hidden: true });
 const controls = el("div.controls");
 const facts = el("dl.facts");
 // On narrow screens what can be done comes before what follows from it.
@@ -54,19 +55,22 @@ export async function start() {
   });
   name.addEventListener("change", () => change({ format: name.value.trim() }));
   name.addEventListener("keydown", (event) => event.key === "Enter" && change({ format: name.value.trim() }));
-  $("format").append(field("Choose", choose), field("Name", name, "as the command takes it; type any"), wrong, controls, follows);
+  $("format").append(field("Choose", choose), field("Name", name, "as the command takes it; type any"), wrong, note, controls, follows);
   watch((changed) => changed.has("format") && refresh());
 }
 
 export const refresh = latest(async (signal) => {
   const card = await ask({ ask: "format", name: state.format }, signal);
   trouble(wrong, "");
+  // The note stays while the address has the name as it was typed.
+  trouble(note, card.note ? `N${card.note.slice(1)}` : "");
   name.removeAttribute("aria-invalid");
   current.card = card;
   show(card);
   for (const listener of listeners) listener(card);
 }, (error) => {
   trouble(wrong, error.message);
+  trouble(note, "");
   name.setAttribute("aria-invalid", "true");
   write(state.format);
 });

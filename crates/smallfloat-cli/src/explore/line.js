@@ -1,6 +1,6 @@
 // The number line: values as ticks, the chosen one with its neighbours and gaps; zoomed by buttons, wheel, drag and keys.
 
-import { $, announce, ask, brief, el, latest, minus, power, segments, svg, trouble } from "./elements.js";
+import { $, announce, ask, brief, el, equals, latest, minus, power, segments, svg, trouble } from "./elements.js";
 import { onFormat } from "./format.js";
 import { change, state, watch } from "./state.js";
 
@@ -139,7 +139,7 @@ function chosen() {
     parts.push(
       svg("line.here", { x1: px, x2: px, y1: 34, y2: AXIS + 4 }),
       svg("circle.here", { cx: px, cy: 34, r: 4 }),
-      svg("text.here", { x: Math.min(Math.max(px, 4), width() - 4), y: 20, "text-anchor": anchor }, `${near.at.hex} = ${minus(near.at.decimal)}`),
+      svg("text.here", { x: Math.min(Math.max(px, 4), width() - 4), y: 20, "text-anchor": anchor }, `${near.at.hex} ${equals(near.at.decimal)}`),
     );
   }
   for (const [code, gap] of [[near.below, near.gap_below], [near.above, near.gap_above]]) {
@@ -153,7 +153,7 @@ function chosen() {
     if (b - a > 7 * text.length + 8) parts.push(svg("text.gap", { x: (a + b) / 2, y: y + 20, "text-anchor": "middle" }, text));
   }
   drawing.setAttribute("aria-valuenow", near.at.code);
-  drawing.setAttribute("aria-valuetext", `${near.at.hex} = ${near.at.decimal}, ${near.at.class}`);
+  drawing.setAttribute("aria-valuetext", `${near.at.hex} ${equals(near.at.decimal)}, ${near.at.class}`);
   return parts;
 }
 

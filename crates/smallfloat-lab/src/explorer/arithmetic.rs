@@ -228,7 +228,7 @@ fn sentences(told: &Told<'_>) -> Vec<Step> {
         .zip(told.shown)
         .map(|(letter, operand)| {
             let rounded = if operand.rounded { " (rounded to the format first)" } else { "" };
-            format!("{letter} = {} = {}{rounded}", operand.code.hex, operand.code.decimal)
+            format!("{letter} = {} {}{rounded}", operand.code.hex, operand.code.equals())
         })
         .collect();
     let mut steps = vec![Step { title: "Decode", text: operands.join(", ") }];
@@ -244,7 +244,7 @@ fn sentences(told: &Told<'_>) -> Vec<Step> {
         steps.push(Step { title: "Range", text });
     }
     let code = number::code(told.to, told.result.value);
-    let text = format!("{} = {} = {}", code.hex, code.bits, code.decimal);
+    let text = format!("{} = {} {}", code.hex, code.bits, code.equals());
     steps.push(Step { title: "Encode", text });
     steps
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use smallfloat::formats::CATALOGUE;
-use smallfloat::{Datum, Family, Format, Preset, Rounding, Saturation, Subnormals};
+use smallfloat::{Datum, Family, Format, FormatSpec, Preset, Rounding, Saturation, Subnormals};
 
 use crate::describe;
 use crate::explorer::dyadic::Dyadic;
@@ -87,6 +87,8 @@ pub struct Card {
     pub besides: String,
     /// The preset that holds where none is named.
     pub preset: &'static str,
+    /// What was added to the name that was asked for.
+    pub note: Option<String>,
 }
 
 fn family(family: Family) -> &'static str {
@@ -162,5 +164,13 @@ pub(super) fn card(format: &Format) -> Card {
         infinite_codes,
         besides: describe::specials(format),
         preset: Preset::default_for(format).name(),
+        note: None,
     }
+}
+
+/// Everything that follows from a format, with a note where its name has no bias.
+pub(super) fn named(spec: &FormatSpec) -> Card {
+    let format = spec.or_default_bias();
+    let note = spec.bias().is_none().then(|| describe::default_bias(&format));
+    Card { note, ..card(&format) }
 }

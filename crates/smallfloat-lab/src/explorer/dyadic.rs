@@ -3,7 +3,7 @@
 
 use num_bigint::{BigInt, BigUint, Sign};
 use smallfloat::formats::BINARY64;
-use smallfloat::{Datum, Exact, Flags, project};
+use smallfloat::{Datum, Exact, project};
 
 use crate::describe;
 
@@ -104,8 +104,7 @@ impl Dyadic {
         (self.integer.bits() <= MOST_BITS).then(|| format!("{}p{}", self.integer, self.exponent))
     }
 
-    /// The value in decimal: as `f64` prints it where `f64` has it, else rounded and marked with
-    /// `≈`.
+    /// The value in decimal, as [`decimal`] has it.
     pub(super) fn decimal(&self) -> String {
         let magnitude = self.integer.magnitude();
         let cut = magnitude.bits().saturating_sub(127);
@@ -123,7 +122,7 @@ impl Dyadic {
     }
 }
 
-/// An exact value in decimal: as `f64` prints it where `f64` has it, else rounded and marked with
+/// An exact value in decimal: all digits where they are few, else rounded to `f64` and marked with
 /// `≈`.
 pub(super) fn decimal(exact: Exact) -> String {
     let sign = if exact.is_negative() { "-" } else { "" };
@@ -133,11 +132,11 @@ pub(super) fn decimal(exact: Exact) -> String {
         _ if exact.is_zero() => return format!("{sign}0"),
         _ => {}
     }
+    if let Some(digits) = describe::exact_decimal(exact) {
+        return digits;
+    }
     let rounded = project(exact, &BINARY64, &BINARY64.default_projection());
     let x = f64::from_bits(rounded.value);
-    if !rounded.flags.contains(Flags::INEXACT) {
-        return describe::number(x);
-    }
     if let (Exact::Finite { significand, exponent, .. }, true) = (exact, x.is_infinite() || x == 0.0) {
         let leading = i64::from(exponent) + i64::from(significand.ilog2());
         return format!("≈{sign}2^{leading}");

@@ -5,7 +5,7 @@ use smallfloat::{Datum, Format};
 
 use crate::describe;
 use crate::explorer::error::ExplorerError;
-use crate::explorer::{card, number};
+use crate::explorer::{card, dyadic, number};
 
 /// A square of codes, or of pages of codes.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -33,7 +33,7 @@ pub struct CodeCell {
     pub class: &'static str,
     /// Whether the sign bit is set.
     pub negative: bool,
-    /// The value in decimal; of a page that of its first code.
+    /// The value in decimal, `≈` in front of what is rounded; of a page that of its first code.
     pub text: String,
     /// Where the magnitude lies between the smallest (0) and the largest (1), on a logarithmic
     /// scale; none for what is no number and for zero.
@@ -83,7 +83,7 @@ fn cell(format: &Format, code: u64) -> CodeCell {
         label: describe::code(format, code),
         class: number::class(format.classify(code)),
         negative: format.sign_bit(code),
-        text: describe::value(format, code),
+        text: dyadic::decimal(format.decode(code).into()),
         level: level(format, format.decode(code)),
     }
 }

@@ -7,9 +7,8 @@
 use serde::{Deserialize, Serialize};
 use smallfloat::{Datum, Format};
 
-use crate::describe;
 use crate::explorer::error::ExplorerError;
-use crate::explorer::{card, listed, number};
+use crate::explorer::{card, dyadic, listed, number};
 
 /// Linear or logarithmic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -51,7 +50,7 @@ pub struct Tick {
     pub at: f64,
     /// Its class.
     pub class: &'static str,
-    /// Its value in decimal.
+    /// Its value in decimal; `≈` in front of what is rounded.
     pub text: String,
 }
 
@@ -131,7 +130,7 @@ pub(super) fn line(window: &Window) -> Result<Line, ExplorerError> {
                 code,
                 at,
                 class: number::class(format.classify(code)),
-                text: describe::value(&format, code),
+                text: dyadic::decimal(format.decode(code).into()),
             })
             .collect();
     } else {

@@ -19,7 +19,7 @@ pub mod rounding;
 pub mod tensor;
 
 use serde::{Deserialize, Serialize};
-use smallfloat::Format;
+use smallfloat::{Format, FormatSpec};
 
 pub use error::ExplorerError;
 
@@ -31,7 +31,7 @@ pub enum Question {
     Catalogue,
     /// Everything that follows from a format.
     Format {
-        /// Its name, as [`Format`] parses it.
+        /// Its name, as [`FormatSpec`] parses it.
         name: String,
     },
     /// A code: what it means, and its neighbours.
@@ -88,7 +88,7 @@ pub enum Reply {
 pub fn answer(question: &Question) -> Result<Reply, ExplorerError> {
     Ok(match question {
         Question::Catalogue => Reply::Catalogue(card::catalogue()),
-        Question::Format { name } => Reply::Format(Box::new(card::card(&format(name)?))),
+        Question::Format { name } => Reply::Format(Box::new(card::named(&spec(name)?))),
         Question::Code { format: name, code } => {
             let format = format(name)?;
             Reply::Code(Box::new(number::neighbourhood(&format, format.check_code(*code)?)))
@@ -101,8 +101,12 @@ pub fn answer(question: &Question) -> Result<Reply, ExplorerError> {
     })
 }
 
-/// A format by name.
+/// A format by name; one whose bias is missing has the default, as everywhere in the command.
 fn format(name: &str) -> Result<Format, ExplorerError> {
+    Ok(spec(name)?.or_default_bias())
+}
+
+fn spec(name: &str) -> Result<FormatSpec, ExplorerError> {
     error::check_length(name)?;
     Ok(name.parse()?)
 }

@@ -57,10 +57,20 @@ pub struct DecodedCode {
     pub negative: bool,
     /// The exact value, `9p-3`.
     pub exact: String,
-    /// The value in decimal.
+    /// The value in decimal; `≈` in front of what is rounded.
     pub decimal: String,
     /// The shortest decimal that rounds to this code.
     pub shortest: String,
+}
+
+impl DecodedCode {
+    /// `= 1.125`, or `≈ 9.313225746154785e-10` where the decimal is rounded.
+    pub(super) fn equals(&self) -> String {
+        match self.decimal.strip_prefix('≈') {
+            Some(rounded) => format!("≈ {rounded}"),
+            None => format!("= {}", self.decimal),
+        }
+    }
 }
 
 /// A code explained.
@@ -107,7 +117,7 @@ pub(super) fn code(format: &Format, code: u64) -> DecodedCode {
         class: class(format.classify(code)),
         negative: format.sign_bit(code),
         exact: datum.to_string(),
-        decimal: describe::value(format, code),
+        decimal: dyadic::decimal(datum.into()),
         shortest: format.decode_text(code),
     }
 }
