@@ -12,10 +12,11 @@ use crate::text;
 ///
 /// ```
 /// use smallfloat::text::Literal;
-/// use smallfloat::{Exact, formats::E4M3FN};
+/// use smallfloat::{formats::E4M3FN, project};
 /// assert_eq!(Literal::parse("#39")?, Literal::Code(0x39));
 /// assert_eq!(Literal::parse("code:0b0_0111_001")?, Literal::Code(0x39));
-/// assert_eq!(Literal::parse("1.5")?.exact(&E4M3FN)?, Literal::parse("3/2")?.exact(&E4M3FN)?);
+/// let value = Literal::parse("3/2")?.exact(&E4M3FN)?;
+/// assert_eq!(project(value, &E4M3FN, &E4M3FN.default_projection()).value, 0x3c);
 /// let error = Literal::parse("0x40").unwrap_err().to_string();
 /// assert!(error.contains("`0x40p0`") && error.contains("`code:0x40`"));
 /// # Ok::<(), smallfloat::Error>(())
