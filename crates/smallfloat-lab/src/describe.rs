@@ -159,7 +159,7 @@ pub fn exact_decimal(x: Exact) -> Option<String> {
 
 /// What is said where a name has no bias and gets the default one.
 pub fn default_bias(format: &Format) -> String {
-    format!("no bias is given: {format}, which puts 1 where IEEE 754 has it")
+    format!("no bias is given, so it is the default: {format}")
 }
 
 /// An `f64` without a needless `.0`.
