@@ -51,7 +51,7 @@ impl Place {
             .collect();
         let views = [("big", Dtype::F32, elements), ("ids", Dtype::U8, 7), ("small", Dtype::F32, 100)].map(
             |(name, dtype, n)| {
-                (name, TensorView::new(dtype, vec![n], &bytes[..n * dtype.bitsize() / 8]).unwrap())
+                (name, TensorView::new(dtype, vec![1, n], &bytes[..n * dtype.bitsize() / 8]).unwrap())
             },
         );
         let input = serialize(views, None).unwrap();

@@ -24,7 +24,7 @@ fn sparse(path: &Path, sizes: &[u64]) {
         let end = begin + bytes;
         let offsets = format!("[{begin},{end}]");
         begin = end;
-        format!(r#""w{i}":{{"dtype":"F32","shape":[{}],"data_offsets":{offsets}}}"#, bytes / 4)
+        format!(r#""w{i}":{{"dtype":"F32","shape":[1,{}],"data_offsets":{offsets}}}"#, bytes / 4)
     };
     let entries: Vec<_> = sizes.iter().enumerate().map(entry).collect();
     write_sparse(path, &entries.join(","), begin);
