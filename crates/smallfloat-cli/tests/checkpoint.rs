@@ -434,7 +434,6 @@ fn contradictions_and_what_is_not_built_are_refused() {
     refuses(&["--requantize"], &["--container fp8"]);
     refuses(&["--container", "fp8", "--format", "shp"], &["choose native or bf16"]);
     refuses(&["--share", "q_proj"], &["--share", "q_proj,k_proj,v_proj"]);
-    refuses(&["--granularity", "channel", "--plot", "p.svg"], &["--plot"]);
     // Wrong usage.
     for args in [
         &["quantize", "--tensors", "all", "model.safetensors"][..],

@@ -109,7 +109,10 @@ fn show_tells_where_a_value_fell() {
     let down = json(&["show", "e4m3fn", "1.1", "1.25", "--rounding", "toward-zero", "--json"], "");
     assert_eq!((&down[0]["code"], &down[0]["exactly"]), (&"0x38".into(), &false.into()));
     assert_eq!((&down[1]["code"], &down[1]["exactly"]), (&"0x3a".into(), &true.into()));
-    refuses(&["show", "e4m3fn", "1.1", "--rounding", "stochastic-a"], "", &["--seed"]);
+    let stochastic = ["show", "e4m3fn", "1.0625", "--rounding", "stochastic-a"];
+    assert!(output(&stochastic, "").contains("0x6627e8d5 of 32 bits, from seed 0"));
+    let found = json(&[&stochastic[..], &["--json"]].concat(), "");
+    assert_eq!((&found[0]["seed"], &found[0]["random_bits"]), (&0.into(), &32.into()));
 }
 
 #[test]
@@ -197,11 +200,15 @@ fn stochastic_words_come_from_a_second_column() {
     refuses(&args, "3f880000\n", &["line 1", "random word is missing", "--seed"]);
     refuses(&args, "3f880000 100\n", &["line 1", "random word 0x100 does not fit in 8 bits"]);
     refuses(&args, "3f880000 1 2\n", &["more than two columns"]);
-    refuses(
-        &["convert", "--to", "e4m3fn", "--rounding", "stochastic-b", "1"],
-        "",
-        &["--seed", "second column"],
-    );
+    // Without a seed, and without codes in a column, the seed is 0.
+    let args = ["convert", "--to", "e4m3fn", "--rounding", "stochastic-a", "1.0625", "1.0625"];
+    let found = smallfloat(&args).assert().success();
+    let [text, note] =
+        [&found.get_output().stdout, &found.get_output().stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    assert!(text.contains("-> 0x38") && text.contains("-> 0x39"), "{text}");
+    assert!(note.contains("note: random words are those of --seed 0"), "{note}");
+    let found = json(&[&args[..], &["--json"]].concat(), "");
+    assert_eq!((&found[1]["seed"], &found[1]["code"]), (&0.into(), &"0x39".into()));
     let args =
         ["convert", "--to", "e5m2", "--rounding", "stochastic-a", "--seed", "1", "--random-bits", "40", "1"];
     refuses(&args, "", &["1..=32"]);

@@ -100,6 +100,54 @@ fn embeddings_are_taken_only_by_name() {
     assert_eq!(quantized(&["--granularity", "channel"]), 1);
 }
 
+/// Two matrices with halves of 1 and 2^−8: at amax their biases are 15 and 23 (the largest value of
+/// CFloat8_1_4_3 is 1.875·2^(15−B)), their scales to E4M3 2^−8 and 2^−16.
+#[test]
+fn every_scheme_and_granularity_is_drawn() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let folder = dir.path();
+    let row = [[1.0_f32; 128], [0.003_906_25; 128]].concat();
+    let bytes: Vec<u8> = row.repeat(2).iter().flat_map(|x| x.to_le_bytes()).collect();
+    let matrix = || TensorView::new(Dtype::F32, vec![2, 256], &bytes).expect("a tensor");
+    let file = serialize([("up.weight", matrix()), ("down.weight", matrix())], None).expect("a file");
+    fs::write(folder.join("m"), file).expect("the file can be written");
+    let (exponents, biases, scales) =
+        ("elements by exponent", "biases, from the smallest", "scales, from the smallest");
+    for (way, drawn, label) in [
+        (&["--bias", "amax"][..], exponents, "m as cfloat8_1_4_3"),
+        (&["--bias", "amax", "--granularity", "channel"], biases, "by channel"),
+        (&["--bias", "amax", "--granularity", "block:32"], biases, "by block:32"),
+        (&["--container", "fp8", "--requantize"], biases, "m as cfloat8_1_4_3"),
+        (&["--scheme", "mxfp8-e4m3"], scales, "2^-16"),
+        (&["--scheme", "mxfp4"], scales, "m as mxfp4"),
+        (&["--scheme", "nvfp4"], scales, "m as nvfp4"),
+        (&["--scheme", "fp8"], scales, "m as fp8"),
+        (&["--scheme", "deepseek"], scales, "m as deepseek"),
+        (&["--scheme", "float-quantized"], scales, "m as float-quantized"),
+    ] {
+        let base = ["quantize", "m", "-o", "q", "--overwrite", "--plot", "p.svg", "--json"];
+        let report = object(folder, &[&base[..], way].concat());
+        let svg = fs::read_to_string(folder.join("p.svg")).expect("a picture");
+        for part in [drawn, label, "up.weight", "down.weight", "SQNR, dB"] {
+            assert!(svg.contains(part), "{way:?}: {part}");
+        }
+        assert_eq!([exponents, biases, scales].iter().filter(|what| svg.contains(**what)).count(), 1);
+        if way.contains(&"block:32") {
+            let range = &named(&report, "up.weight")["bias_range"];
+            assert_eq!(range, &json!({ "count": 16, "min": 15, "max": 23 }));
+        }
+        if way.contains(&"mxfp8-e4m3") {
+            let found = &named(&report, "up.weight")["scales"];
+            assert_eq!((&found["count"], &found["min"]), (&json!(16), &json!(0.000_015_258_789_062_5)));
+        }
+    }
+    let plan = ["shard", "plan", "m", "-o", "out", "--scheme", "mxfp4", "--plan", "p.json"];
+    run(folder, &plan);
+    run(folder, &["shard", "apply", "p.json", "--shard", "0"]);
+    run(folder, &["shard", "finalize", "p.json", "--plot", "shards.svg"]);
+    assert!(fs::read_to_string(folder.join("shards.svg")).expect("a picture").contains(scales));
+}
+
 #[test]
 fn the_help_lists_schemes_and_rules() {
     let dir = tempfile::tempdir().expect("a folder");

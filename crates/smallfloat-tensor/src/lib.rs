@@ -51,7 +51,7 @@ pub use options::tensors::Tensors;
 pub use options::{Container, Negative, Nonfinite, Options};
 pub use progress::{Progress, stream_of_name};
 pub use quantize::quantize;
-pub use report::{Report, ScaleReport, TensorReport, Totals};
+pub use report::{BiasRange, Report, ScaleReport, TensorReport, Totals};
 pub use scale::bias::controller::{BiasController, CodeUse, Observation};
 pub use scale::bias::magnitudes::Magnitudes;
 pub use scale::bias::policy::{BiasPolicy, headroom};

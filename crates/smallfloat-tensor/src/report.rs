@@ -17,6 +17,9 @@ pub struct TensorReport {
     pub format: Option<String>,
     /// Its biases, row by row, the first 65,536; empty for a tensor that was copied or has scales.
     pub biases: Vec<i32>,
+    /// How many biases there are and their range, where there are no scales.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bias_range: Option<BiasRange>,
     /// Were errors weighed by activations?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub calibrated: bool,
@@ -49,6 +52,30 @@ pub struct TensorReport {
     /// How many finite non-zero elements have each exponent ⌊log2 |x|⌋.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exponents: Vec<(i32, u64)>,
+}
+
+/// The biases of a tensor, all of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BiasRange {
+    /// How many there are.
+    pub count: u64,
+    /// The smallest.
+    pub min: i32,
+    /// The largest.
+    pub max: i32,
+}
+
+impl BiasRange {
+    /// Returns the range of biases, or `None` if there are none.
+    pub(crate) fn of(biases: &[i32]) -> Option<Self> {
+        let (min, max) = (*biases.iter().min()?, *biases.iter().max()?);
+        Some(Self { count: biases.len() as u64, min, max })
+    }
+
+    /// Returns the range of these biases and others.
+    pub(crate) fn with(self, other: Self) -> Self {
+        Self { count: self.count + other.count, min: self.min.min(other.min), max: self.max.max(other.max) }
+    }
 }
 
 /// The scales of a tensor.
@@ -163,6 +190,7 @@ impl TensorReport {
             shape: shape.to_vec(),
             format: None,
             biases: Vec::new(),
+            bias_range: None,
             calibrated: false,
             scales: None,
             rounded_again: None,

@@ -12,7 +12,7 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use smallfloat::{FormatSpec, RandomBits, Rounding};
 use smallfloat_tensor::{BiasPolicy, Calibration, Granularity, Negative, Options, Tensors, View};
 
-use crate::arguments::rounding::ProjectionArgs;
+use crate::arguments::rounding::{ProjectionArgs, SEED};
 use crate::arguments::schemes::SchemeArgs;
 use crate::render::text as words;
 
@@ -123,8 +123,9 @@ pub(crate) fn use_threads(threads: Option<u16>) -> Result<()> {
     pool.build_global().context("--threads")
 }
 
-/// Pictures have a row a tensor, with the range of its one bias.
-pub(crate) fn can_be_drawn(options: &Options) -> bool {
+/// Returns whether tensors have one bias each, so that pictures show their exponents beside its
+/// range; others show the range of scales or biases.
+pub(crate) fn has_histograms(options: &Options) -> bool {
     options.scale.is_none() && options.granularity == Granularity::Tensor
 }
 
@@ -185,9 +186,6 @@ fn rounding(projection: &ProjectionArgs) -> Result<(Option<Rounding>, Option<u64
     let bits = RandomBits::from_word32(projection.random_bits, 0).context("--random-bits")?;
     Ok((Some(stochastic.with_random_bits(bits)), Some(projection.seed.unwrap_or(SEED))))
 }
-
-/// The seed where none is given.
-const SEED: u64 = 0;
 
 /// Which tensors are quantized, by name.
 pub(crate) struct Selection {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use smallfloat_tensor::{Options, Report, write_file_durably};
+use smallfloat_tensor::{Granularity, Options, Report, write_file_durably};
 
 use crate::arguments::quantize::bias_in_words;
 use crate::charts::checkpoint::CheckpointPicture;
@@ -15,7 +15,7 @@ pub(crate) struct ResultArgs {
     #[arg(long, value_name = "FILE.json")]
     report: Option<PathBuf>,
 
-    /// Draw error and exponents of every tensor; of a plan, one made with --histograms
+    /// Draw every tensor's error, and its exponents or the range of its scales or biases
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
 
@@ -34,7 +34,7 @@ impl ResultArgs {
         [("--report", self.report.as_deref()), ("--plot", self.plot.as_deref())]
     }
 
-    /// Returns whether a picture is wanted, for which exponents are counted.
+    /// Returns whether a picture is wanted.
     pub(crate) fn has_plot(&self) -> bool {
         self.plot.is_some()
     }
@@ -48,7 +48,12 @@ impl ResultArgs {
         }
         if let Some(path) = &self.plot {
             let name = of.file_name().unwrap_or(of.as_os_str()).to_string_lossy();
-            let title = format!("{} as {format}{}", words::tensor_name(&name, 60), bias_in_words(options));
+            let (name, bias) = (words::tensor_name(&name, 60), bias_in_words(options));
+            let granularity = match options.granularity {
+                Granularity::Tensor => String::new(),
+                granularity => format!(", by {granularity}"),
+            };
+            let title = format!("{name} as {format}{bias}{granularity}");
             let svg = CheckpointPicture::new(title, report, &options.format)?.svg()?;
             write_file_durably(path, svg.as_bytes(), self.overwrite).context("--plot")?;
         }

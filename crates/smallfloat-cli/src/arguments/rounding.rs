@@ -4,6 +4,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use smallfloat::random::Philox;
 use smallfloat::{Error, Format, Preset, Projection, RandomBits, Rounding, Saturation};
 
+/// The seed where none is given.
+pub(crate) const SEED: u64 = 0;
+
 /// How values are rounded and what happens beyond the range.
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Rounding")]
@@ -26,6 +29,7 @@ pub(crate) struct ProjectionArgs {
     pub(crate) random_bits: u32,
 
     /// The key of the random words of stochastic rounding (Philox4x32-10, one word a value)
+    /// [default: 0; `verify` has none]
     #[arg(long, value_name = "S", value_parser = integer)]
     pub(crate) seed: Option<u64>,
 }
@@ -52,8 +56,8 @@ impl ProjectionArgs {
     }
 
     /// The random words that `--seed` names.
-    pub(crate) fn generator(&self) -> Option<Philox> {
-        self.seed.map(|seed| Philox { seed, stream: 0 })
+    pub(crate) fn generator(&self) -> Philox {
+        Philox { seed: self.seed.unwrap_or(SEED), stream: 0 }
     }
 
     /// The random bits of one element from a generator.

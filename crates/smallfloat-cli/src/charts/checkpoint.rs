@@ -1,5 +1,5 @@
-//! The picture of a quantization: for each tensor a row with its exponents, the range of its
-//! format, and its error.
+//! The picture of a quantization: for each tensor a row with its error beside its exponents and the
+//! range of its format, or beside the range of its scales or biases.
 
 use std::fmt::Write as _;
 
@@ -13,11 +13,12 @@ use crate::charts::canvas;
 use crate::charts::canvas::{
     Area, DOT, Drawn, FAINT, GRID, INK, OUTLINE, WARN, dashed, heading, line, outline, text,
 };
+use crate::charts::factors::Factors;
 use crate::render::text as words;
 
 const WIDTH: i32 = 1000;
 /// The right edge of the heat map, and the edges of the error panel.
-const HEAT_END: i32 = 690;
+pub(super) const HEAT_END: i32 = 690;
 const ERROR: (i32, i32) = (745, 975);
 const TOP: i32 = 128;
 const BOTTOM: i32 = 70;
@@ -51,8 +52,15 @@ pub(crate) struct CheckpointPicture<'a> {
     title: String,
     subtitle: String,
     rows: Vec<Row<'a>>,
-    /// The exponents on the axis.
-    exponents: (i32, i32),
+    middle: Middle,
+}
+
+/// What stands between names and errors.
+enum Middle {
+    /// Exponents of the elements, the first and the last on the axis.
+    Exponents(i32, i32),
+    /// Ranges of scales or biases.
+    Factors(Factors),
 }
 
 impl<'a> CheckpointPicture<'a> {
@@ -82,8 +90,14 @@ impl<'a> CheckpointPicture<'a> {
         if all > MAX_ROWS {
             let _ = write!(subtitle, "; the {MAX_ROWS} tensors with the largest error");
         }
-        let exponents = axis(&rows);
-        Ok(Self { title, subtitle, rows, exponents })
+        // Where tensors have several scales or biases no exponents are counted.
+        let middle = if rows.iter().all(|row| row.tensor.exponents.is_empty()) {
+            Middle::Factors(Factors::new(rows.iter().map(|row| row.tensor)))
+        } else {
+            let (low, high) = axis(&rows);
+            Middle::Exponents(low, high)
+        };
+        Ok(Self { title, subtitle, rows, middle })
     }
 
     /// The picture as SVG text.
@@ -121,8 +135,7 @@ impl<'a> CheckpointPicture<'a> {
     }
 
     /// The left edge of an exponent's column.
-    fn x_of(&self, exponent: i32) -> i32 {
-        let (low, high) = self.exponents;
+    fn x_of(&self, exponent: i32, (low, high): (i32, i32)) -> i32 {
         let (inside, start) = (exponent.clamp(low, high + 1), self.heat_start());
         start + (HEAT_END - start) * (inside - low) / (high + 1 - low)
     }
@@ -130,70 +143,94 @@ impl<'a> CheckpointPicture<'a> {
     fn draw(&self, area: &Area<'_>) -> Drawn {
         heading(area, &self.title, &self.subtitle)?;
         text(area, "tensor", (24, TOP - 34), 11.5, INK, HPos::Left)?;
-        text(area, "bias", (HEAT_END + 26, TOP - 34), 11.5, OUTLINE, HPos::Right)?;
-        text(
-            area,
-            "elements by exponent e, 2^e ≤ |x| < 2^(e+1)",
-            (self.heat_start(), TOP - 34),
-            11.5,
-            INK,
-            HPos::Left,
-        )?;
         text(area, "SQNR, dB", (ERROR.0, TOP - 34), 11.5, INK, HPos::Left)?;
         if self.rows.is_empty() {
             text(area, "no tensor was quantized", (24, TOP + 20), 11.5, FAINT, HPos::Left)?;
             return Ok(());
         }
-        self.draw_exponent_axis(area)?;
+        match &self.middle {
+            &Middle::Exponents(low, high) => {
+                self.draw_exponent_axis(area, (low, high))?;
+                for (i, row) in self.rows.iter().enumerate() {
+                    self.draw_exponents(area, i, row, (low, high))?;
+                }
+            }
+            Middle::Factors(factors) => {
+                let bottom = TOP + self.top_of(self.rows.len());
+                factors.draw_axis(area, self.heat_start(), (TOP, bottom))?;
+                for (i, row) in self.rows.iter().enumerate() {
+                    let size = self.has_names().then(|| self.text_size());
+                    factors.draw_row(area, row.tensor, self.heat_start(), self.edges(i), size)?;
+                }
+            }
+        }
         for (i, row) in self.rows.iter().enumerate() {
-            self.draw_row(area, i, row)?;
+            self.draw_name(area, i, row)?;
         }
         self.draw_errors(area)?;
         self.draw_legend(area)
     }
 
-    fn draw_exponent_axis(&self, area: &Area<'_>) -> Drawn {
-        let (low, high) = self.exponents;
+    fn draw_exponent_axis(&self, area: &Area<'_>, (low, high): (i32, i32)) -> Drawn {
+        if self.rows.iter().any(|row| row.format.has_free_bias()) {
+            text(area, "bias", (HEAT_END + 26, TOP - 34), 11.5, OUTLINE, HPos::Right)?;
+        }
+        let what = "elements by exponent e, 2^e ≤ |x| < 2^(e+1)";
+        text(area, what, (self.heat_start(), TOP - 34), 11.5, INK, HPos::Left)?;
         let step = [1, 2, 4, 8, 16, 32].into_iter().find(|step| (high - low) / step <= 12).unwrap_or(64);
         let bottom = TOP + self.top_of(self.rows.len());
         for exponent in (low..=high + 1).filter(|exponent| exponent.rem_euclid(step) == 0) {
-            let x = self.x_of(exponent);
+            let x = self.x_of(exponent, (low, high));
             line(area, (x, TOP - 6), (x, bottom), GRID)?;
             text(area, &exponent.to_string(), (x, TOP - 14), 10.0, FAINT, HPos::Center)?;
         }
         Ok(())
     }
 
-    fn draw_row(&self, area: &Area<'_>, i: usize, row: &Row<'_>) -> Drawn {
+    /// The upper and the lower edge of a row.
+    fn edges(&self, i: usize) -> (i32, i32) {
         let (top, height) = (TOP + self.top_of(i), self.row_height());
-        let (top, bottom) = (top + i32::from(height > 5), top + height - i32::from(height > 5));
-        let middle = i32::midpoint(top, bottom);
-        let size = if self.is_large() { 11.5 } else { 9.5 };
+        (top + i32::from(height > 5), top + height - i32::from(height > 5))
+    }
+
+    fn text_size(&self) -> f64 {
+        if self.is_large() { 11.5 } else { 9.5 }
+    }
+
+    fn draw_name(&self, area: &Area<'_>, i: usize, row: &Row<'_>) -> Drawn {
+        let (top, bottom) = self.edges(i);
+        let (middle, size) = (i32::midpoint(top, bottom), self.text_size());
         if self.has_names() {
             let name = words::tensor_name(&row.tensor.name, if self.is_large() { 36 } else { 44 });
             text(area, &name, (24, middle), size, INK, HPos::Left)?;
         } else if i.is_multiple_of(10) {
             text(area, &row.number.to_string(), (self.heat_start() - 12, middle), 9.5, FAINT, HPos::Right)?;
         }
-        let (low, high) = self.exponents;
+        Ok(())
+    }
+
+    fn draw_exponents(&self, area: &Area<'_>, i: usize, row: &Row<'_>, (low, high): (i32, i32)) -> Drawn {
+        let (top, bottom) = self.edges(i);
+        let x_of = |exponent: i32| self.x_of(exponent, (low, high));
         let mut counts = vec![0_u64; usize::try_from(high - low + 1)?];
         for &(exponent, count) in &row.tensor.exponents {
             counts[usize::try_from(exponent.clamp(low, high) - low)?] += count;
         }
         let shares = shares(&counts);
         for (exponent, share) in (low..=high).zip(shares).filter(|(_, share)| *share > 0.0) {
-            let corners = [(self.x_of(exponent), top), (self.x_of(exponent + 1), bottom)];
+            let corners = [(x_of(exponent), top), (x_of(exponent + 1), bottom)];
             area.draw(&Rectangle::new(corners, shade(share).filled()))?;
         }
         let (lowest, highest) = row.format.exponent_range();
-        outline(area, self.x_of(lowest), self.x_of(highest + 1), top, bottom)?;
+        outline(area, x_of(lowest), x_of(highest + 1), top, bottom)?;
         let smallest = row.format.min_positive().exponent_of_leading_bit();
         if smallest < lowest {
-            dashed(area, self.x_of(smallest), self.x_of(lowest), top, bottom)?;
+            dashed(area, x_of(smallest), x_of(lowest), top, bottom)?;
         }
         let bias = row.format.has_free_bias().then(|| row.format.bias().to_string());
         if let Some(bias) = bias.filter(|_| self.has_names()) {
-            text(area, &bias, (HEAT_END + 26, middle), size, OUTLINE, HPos::Right)?;
+            let middle = i32::midpoint(top, bottom);
+            text(area, &bias, (HEAT_END + 26, middle), self.text_size(), OUTLINE, HPos::Right)?;
         }
         Ok(())
     }
@@ -236,8 +273,19 @@ impl<'a> CheckpointPicture<'a> {
 
     fn draw_legend(&self, area: &Area<'_>) -> Drawn {
         let y = TOP + self.top_of(self.rows.len()) + 30;
+        match &self.middle {
+            Middle::Exponents(..) => self.draw_legend_of_exponents(area, y)?,
+            Middle::Factors(factors) => factors.draw_legend(area, y)?,
+        }
+        area.draw(&Circle::new((ERROR.0 + 5, y), 5, DOT.filled()))?;
+        text(area, "none saturated", (ERROR.0 + 16, y), 10.5, FAINT, HPos::Left)?;
+        area.draw(&Circle::new((ERROR.0 + 125, y), 5, WARN.filled()))?;
+        text(area, "some saturated", (ERROR.0 + 136, y), 10.5, FAINT, HPos::Left)
+    }
+
+    fn draw_legend_of_exponents(&self, area: &Area<'_>, y: i32) -> Drawn {
         outline(area, 24, 52, y - 7, y + 7)?;
-        text(area, "normal range at the tensor's bias", (60, y), 10.5, FAINT, HPos::Left)?;
+        text(area, "normal range of the format", (60, y), 10.5, FAINT, HPos::Left)?;
         if self.rows.iter().any(|row| row.format.has_subnormals()) {
             dashed(area, 262, 290, y - 7, y + 7)?;
             text(area, "subnormal range", (298, y), 10.5, FAINT, HPos::Left)?;
@@ -248,11 +296,7 @@ impl<'a> CheckpointPicture<'a> {
             let colour = shade(f64::from(i) / 39.0);
             area.draw(&Rectangle::new([(x, y - 7), (x + 3, y + 7)], colour.filled()))?;
         }
-        text(area, "many elements", (556, y), 10.5, FAINT, HPos::Left)?;
-        area.draw(&Circle::new((ERROR.0 + 5, y), 5, DOT.filled()))?;
-        text(area, "none saturated", (ERROR.0 + 16, y), 10.5, FAINT, HPos::Left)?;
-        area.draw(&Circle::new((ERROR.0 + 125, y), 5, WARN.filled()))?;
-        text(area, "some saturated", (ERROR.0 + 136, y), 10.5, FAINT, HPos::Left)
+        text(area, "many elements", (556, y), 10.5, FAINT, HPos::Left)
     }
 }
 

@@ -90,10 +90,10 @@ fn biases(tensor: &TensorReport) -> String {
     if let Some(scales) = &tensor.scales {
         return words::plural(scales.count, "scale");
     }
-    match (tensor.biases.iter().min(), tensor.biases.iter().max()) {
-        (Some(least), Some(most)) if least != most => format!("{least}…{most}"),
-        (Some(bias), _) => bias.to_string(),
-        _ => String::new(),
+    match tensor.bias_range {
+        Some(range) if range.min != range.max => format!("{}…{}", range.min, range.max),
+        Some(range) => range.min.to_string(),
+        None => String::new(),
     }
 }
 

@@ -24,7 +24,7 @@ use crate::quantize::divide::{Division, Quotients};
 use crate::quantize::global::Statistics;
 use crate::quantize::loader::{Loader, TileElement};
 use crate::quantize::search::Searcher;
-use crate::report::{ScaleReport, TensorReport};
+use crate::report::{BiasRange, ScaleReport, TensorReport};
 use crate::scale::bias::choose::BiasLadder;
 use crate::scale::range::MagnitudeRange;
 use crate::scale::rule::{Divisor, Extent, Scale};
@@ -97,6 +97,7 @@ struct Outcome {
     sums: ErrorSums,
     scales: ScaleReport,
     biases: Vec<i32>,
+    bias_range: Option<BiasRange>,
     rounded_again: u64,
 }
 
@@ -168,6 +169,7 @@ impl<'a> PerGroup<'a> {
             sums: ErrorSums::default(),
             scales: ScaleReport::new(self.options),
             biases: Vec::new(),
+            bias_range: None,
             rounded_again: 0,
         };
         if self.is_short {
@@ -177,8 +179,10 @@ impl<'a> PerGroup<'a> {
         }
         if self.options.scale.is_none() && !self.options.format.has_free_bias() {
             outcome.biases = vec![self.element.bias()];
+            outcome.bias_range = BiasRange::of(&outcome.biases);
         }
         report.biases = outcome.biases;
+        report.bias_range = outcome.bias_range;
         report.calibrated = self.loader.is_weighed();
         report.scales = self.options.scale.is_some().then_some(outcome.scales);
         report.rounded_again = self.relabel.is_some().then_some(outcome.rounded_again);
@@ -225,6 +229,10 @@ impl<'a> PerGroup<'a> {
         outcome.sums = outcome.sums.then(done.sums);
         outcome.rounded_again += done.rounded_again;
         done.scales.into_iter().for_each(|scale| outcome.scales.add(scale));
+        outcome.bias_range = match (outcome.bias_range, BiasRange::of(&done.biases)) {
+            (Some(before), Some(range)) => Some(before.with(range)),
+            (before, range) => before.or(range),
+        };
         let room = MAX_BIASES.saturating_sub(outcome.biases.len());
         outcome.biases.extend(done.biases.into_iter().take(room));
         Ok(())

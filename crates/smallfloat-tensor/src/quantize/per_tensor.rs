@@ -21,7 +21,7 @@ use crate::layout::container::Entry;
 use crate::layout::grid::index;
 use crate::options::{Negative, Nonfinite, Options};
 use crate::progress::{Progress, stream_of_name};
-use crate::report::TensorReport;
+use crate::report::{BiasRange, TensorReport};
 use crate::scale::bias::choose::{BiasLadder, MOST_CLASSES, MOST_SMALL, Rung};
 use crate::scale::bias::magnitudes::{LARGEST, Magnitudes, SMALLEST, WeightedClassSums};
 use crate::scale::bias::small_group::BiasDecision;
@@ -126,6 +126,7 @@ impl PerTensor<'_> {
         let format = self.choose::<T>(report, progress)?;
         report.format = Some(Entry::format_name(&format));
         report.biases = vec![format.bias()];
+        report.bias_range = BiasRange::of(&report.biases);
         let length = usize::try_from(self.info.elements()).unwrap_or(usize::MAX);
         let encoder =
             Encoder::<T>::for_length(&format, &self.options.projection(&format), length).map_err(refuse)?;

@@ -3,11 +3,11 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 use smallfloat_tensor::{Options, quantize};
 
 use crate::arguments::files::{Input, check_outputs, note_leftovers, note_not_copied};
-use crate::arguments::quantize::{RecipeArgs, bias_in_words, can_be_drawn, rounding_in_words, use_threads};
+use crate::arguments::quantize::{RecipeArgs, bias_in_words, has_histograms, rounding_in_words, use_threads};
 use crate::arguments::results::ResultArgs;
 use crate::render::output::{Message, Output, message};
 use crate::render::progress::Bar;
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         let mut update = |progress: smallfloat_tensor::Progress<'_>| bar.update(progress);
         input.named(quantize(input.path(), &args.output, &options, &select, &mut update))?
     };
-    args.results.write(&args.input, &args.recipe.format, &options, &report)?;
+    args.results.write(&args.input, args.recipe.name(), &options, &report)?;
     if args.results.json {
         serde_json::to_writer_pretty(&mut *out, &report)?;
         writeln!(out)?;
@@ -132,10 +132,6 @@ fn options(args: &Args) -> Result<Options> {
     let mut options = args.recipe.options()?;
     options.overwrite = args.results.overwrite;
     options.verify = !args.no_verify;
-    options.histograms = args.results.has_plot();
-    ensure!(
-        !options.histograms || can_be_drawn(&options),
-        "--plot draws tensors with one bias each; leave it out for channels, blocks and scales"
-    );
+    options.histograms = args.results.has_plot() && has_histograms(&options);
     Ok(options)
 }

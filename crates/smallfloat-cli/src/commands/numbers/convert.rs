@@ -11,7 +11,7 @@ use smallfloat::{Exact, Format, Projection, RandomBits, Rounded, convert, projec
 use crate::arguments::input::InputLine;
 use crate::arguments::rounding::ProjectionArgs;
 use crate::arguments::{input, operands};
-use crate::render::output::Output;
+use crate::render::output::{Message, Output, message};
 use crate::render::{json as js, text as words};
 
 const AFTER_HELP: &str = "\
@@ -29,7 +29,7 @@ that were raised: I invalid, D denormal, O overflow, U underflow, X inexact, or 
 
 With --hex, input is codes of --from in hexadecimal, one a line, and a line of output is
 `<code> <flags>`, the flags those of I D O U. A stochastic rounding takes its random word
-from --seed, or in hexadecimal from a second column.
+from --seed (0 by default); with --hex and no seed, in hexadecimal from a second column.
 
 Blank lines and lines that start with # are passed over, but for codes as #39.";
 
@@ -69,6 +69,9 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     if args.json {
         return json(args, from.as_ref(), &to, &projection, &words, out);
     }
+    if let (Some(seed), None) = (words.seed(), args.projection.seed) {
+        message(Message::Note, &format!("random words are those of --seed {seed}"));
+    }
     match from {
         Some(from) if args.hex => hex(args, &from, &to, &projection, &words, out),
         _ => input::for_each(&args.values, out, |datum, out| {
@@ -93,16 +96,21 @@ enum Words<'a> {
 
 impl<'a> Words<'a> {
     fn new(args: &'a ProjectionArgs, hex: bool) -> Result<Self> {
-        match args.generator() {
-            _ if !args.is_stochastic() => Ok(Self::None),
-            Some(generator) => {
-                args.bits_of(generator, 0).context("--random-bits with --seed")?;
-                Ok(Self::Seeded(generator, args))
-            }
-            None if hex => Ok(Self::Column(args.random_bits)),
-            None => bail!(
-                "stochastic rounding needs random words: give --seed S, or with --hex the word as a second column"
-            ),
+        if !args.is_stochastic() {
+            return Ok(Self::None);
+        }
+        if hex && args.seed.is_none() {
+            return Ok(Self::Column(args.random_bits));
+        }
+        args.bits_of(args.generator(), 0).context("--random-bits with --seed")?;
+        Ok(Self::Seeded(args.generator(), args))
+    }
+
+    /// The seed of a generator.
+    fn seed(&self) -> Option<u64> {
+        match self {
+            Self::Seeded(generator, _) => Some(generator.seed),
+            Self::None | Self::Column(_) => None,
         }
     }
 
@@ -265,6 +273,9 @@ fn json(
         if let (Some(object), Some(code)) = (object.as_object_mut(), js::code(to, result.value).as_object()) {
             object.extend(code.clone());
             object.insert("flags".into(), result.flags.to_string().into());
+            if let Some(seed) = words.seed() {
+                object.insert("seed".into(), seed.into());
+            }
         }
         write!(out, "{start}{object}")?;
         start = ",\n  ";

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use smallfloat::text::Literal;
 use smallfloat::{Exact, Flags, Format, Projection, Rounded, project};
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     input::for_each(&args.items, out, |datum, out| {
         let item = Item::parse(&datum, args, &format).with_context(|| datum.place.to_string())?;
         if args.json {
-            objects.push(object(&format, datum.text, &item));
+            objects.push(object(args, &format, datum.text, &item));
             return Ok(());
         }
         if datum.index > 0 {
@@ -107,10 +107,8 @@ fn projection(args: &Args, format: &Format, element: u64) -> Result<Projection> 
     if !args.projection.is_stochastic() {
         return Ok(projection);
     }
-    let Some(generator) = args.projection.generator() else {
-        bail!("stochastic rounding needs random words: give --seed S");
-    };
-    let bits = args.projection.bits_of(generator, element).context("--random-bits with --seed")?;
+    let bits =
+        args.projection.bits_of(args.projection.generator(), element).context("--random-bits with --seed")?;
     Ok(projection.with_rounding(projection.rounding.with_random_bits(bits)))
 }
 
@@ -191,7 +189,8 @@ fn explain_value(args: &Args, format: &Format, text: &str, fall: &Fall, out: &mu
     )?;
     line(out, "rounding", &format!("{rounding}, {saturation}, preset {preset}"))?;
     if let Some(bits) = fall.projection.rounding.random_bits() {
-        line(out, "word", &format!("{:#x} of {} bits", bits.word(), bits.count()))?;
+        let seed = args.projection.generator().seed;
+        line(out, "word", &format!("{:#x} of {} bits, from seed {seed}", bits.word(), bits.count()))?;
     }
     line(out, "flags", &format!("{flags} ({})", words::flags(flags)))?;
     details(format, code, out)?;
@@ -203,7 +202,7 @@ fn explain_value(args: &Args, format: &Format, text: &str, fall: &Fall, out: &mu
     }
 }
 
-fn object(format: &Format, input: &str, item: &Item) -> Value {
+fn object(args: &Args, format: &Format, input: &str, item: &Item) -> Value {
     let (code, x, fall) = match item {
         Item::Code(code) => (*code, Exact::from(format.decode(*code)), None),
         Item::Value(fall) => (fall.result.value, fall.x, Some(fall)),
@@ -224,6 +223,10 @@ fn object(format: &Format, input: &str, item: &Item) -> Value {
     }
     if let Some(fall) = fall {
         members.insert("rounding".into(), fall.projection.rounding.name().into());
+        if let Some(bits) = fall.projection.rounding.random_bits() {
+            members.insert("seed".into(), args.projection.generator().seed.into());
+            members.insert("random_bits".into(), bits.count().into());
+        }
         members.insert("saturation".into(), fall.projection.saturation.name().into());
         members.insert("flags".into(), fall.result.flags.to_string().into());
         members.insert("exactly".into(), fall.is_exact().into());

@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 use smallfloat_tensor::{Plan, finalize};
 
 use crate::arguments::files::{check_outputs, note_leftovers};
+use crate::arguments::quantize::has_histograms;
 use crate::arguments::results::ResultArgs;
 use crate::render::output::Output;
 use crate::render::progress::Bar;
@@ -44,7 +45,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let plan = Plan::read(&args.plan)?;
     let options = plan.options()?;
     ensure!(
-        !args.results.has_plot() || options.histograms,
+        !args.results.has_plot() || options.histograms || !has_histograms(&options),
         "--plot: the plan counts no exponents; make it with --histograms and apply it"
     );
     for shard in 0..plan.shards() {

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use smallfloat_tensor::{Plan, Sharding, plan, write_file_durably};
 
 use crate::arguments::files::{check_outputs, note_not_copied};
-use crate::arguments::quantize::{RecipeArgs, can_be_drawn};
+use crate::arguments::quantize::{RecipeArgs, has_histograms};
 use crate::render::output::{Message, Output, message};
 use crate::render::text as words;
 
@@ -76,8 +76,9 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<()> {
     options.overwrite = args.overwrite;
     options.histograms = args.histograms;
     ensure!(
-        !args.histograms || can_be_drawn(&options),
-        "--histograms are drawn for tensors with one bias each; leave it out for channels, blocks and scales"
+        !args.histograms || has_histograms(&options),
+        "--histograms are counted for tensors with one bias each; leave it out for channels, blocks and scales, \
+         `finalize --plot` draws their ranges"
     );
     let selection = args.recipe.selection()?;
     check_outputs(&[("--plan", args.plan.as_deref())], [&*args.input], args.overwrite)?;
