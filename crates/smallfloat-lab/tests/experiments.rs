@@ -261,7 +261,12 @@ fn subnormals_of_the_talk() {
 /// with enough bits.
 #[test]
 fn updates_are_lost_and_kept() {
-    let options = ExperimentOptions { trials: Some(2), ..ExperimentOptions::default() };
+    let options = ExperimentOptions {
+        update: Some(1.0 / 256.0),
+        length: Some(512),
+        trials: Some(2),
+        ..ExperimentOptions::default()
+    };
     let table = &run("accumulate", &options).tables[0];
     assert_eq!(number(table, &["nearest-even"], "expected"), 1.0);
     let row = |mode: &str, bits: u64| {
@@ -292,6 +297,23 @@ fn updates_are_lost_and_kept() {
     let [_, expected, bias, _, mean, error] = values[..] else { panic!("{last:?}") };
     assert!((expected - 2.0).abs() < 1e-3 && bias.abs() < 1e-3, "{last:?}");
     assert!((mean - expected).abs() < 5.0 * error, "{last:?}");
+}
+
+/// By default a step is 5/32 of the spacing at 1: of sixteen words A and C keep two, B three. From 4
+/// on it is 5/128, of sixteen words 0.625: A keeps none, B and C one.
+#[test]
+fn modes_of_stochastic_rounding_differ_by_default() {
+    let options = ExperimentOptions { trials: Some(2), ..ExperimentOptions::default() };
+    let findings = run("accumulate", &options);
+    let course = |name: &str| -> Vec<f64> {
+        let series = findings.plots[0].series.iter().find(|series| series.name == name);
+        series.expect("a curve").points.iter().map(|point| point[1]).collect()
+    };
+    let [a, b, c] = ["A", "B", "C"].map(|mode| course(&format!("stochastic {mode}, 4 bits")));
+    let firsts = [a[1], b[1], c[1]];
+    assert_eq!(firsts, [1.0 + 2.0 / 128.0, 1.0 + 3.0 / 128.0, 1.0 + 2.0 / 128.0]);
+    let [a, b, c] = [a, b, c].map(|course| *course.last().expect("the start at least"));
+    assert!(a <= 4.0 && c > a + 0.25 && b > c + 0.25, "{a} {b} {c}");
 }
 
 /// Within the normal range the ratio is 6.02·(P − 1) + 13.5 dB for normal data, measured by others

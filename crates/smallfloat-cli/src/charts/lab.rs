@@ -22,6 +22,8 @@ const LEGEND: i32 = 704;
 /// Characters of a legend's line and of a title.
 const LONGEST_NAME: usize = 44;
 const LONGEST_TITLE: usize = 120;
+/// A curve lies on another where so many of its points do.
+const SHARED: f64 = 0.2;
 /// About how wide a character of an axis is.
 const CHARACTER: i32 = 6;
 
@@ -180,13 +182,14 @@ impl<'a> Panel<'a> {
         series.sort_by_key(|(series, _)| series.mark == Mark::Dashes);
         for (series, i) in series {
             let colour = COLOURS[i % COLOURS.len()];
+            let below = self.below(series, i);
             if series.mark == Mark::Bars {
                 self.draw_bars(area, series, colour, (bar, i32::try_from(bars)?))?;
                 bar += 1;
             } else {
-                self.draw_line(area, series, colour)?;
+                self.draw_line(area, series, colour, below)?;
             }
-            self.draw_legend(area, series, colour, i32::try_from(i)?)?;
+            self.draw_legend(area, (series, below), colour, i32::try_from(i)?)?;
         }
         line(area, (LEFT, self.top + BOTTOM), (RIGHT, self.top + BOTTOM), FAINT)
     }
@@ -219,14 +222,24 @@ impl<'a> Panel<'a> {
         series.points.iter().filter_map(place).collect()
     }
 
-    fn draw_line(&self, area: &Area<'_>, series: &Series, colour: RGBColor) -> Drawn {
+    /// How many of the first `count` lines a line lies on.
+    fn below(&self, series: &Series, count: usize) -> usize {
+        if series.mark != Mark::Line {
+            return 0;
+        }
+        let pixels = self.pixels(series);
+        let before = self.plot.series[..count].iter().filter(|other| other.mark == Mark::Line);
+        before.filter(|other| coincide(&pixels, &self.pixels(other))).count()
+    }
+
+    fn draw_line(&self, area: &Area<'_>, series: &Series, colour: RGBColor, below: usize) -> Drawn {
         let pixels = self.pixels(series);
         match series.mark {
             Mark::Dashes => {
                 let style = colour.stroke_width(2);
                 area.draw(&DashedPathElement::new(pixels.clone(), 6, 4, style))?;
             }
-            Mark::Line => area.draw(&PathElement::new(pixels.clone(), colour.stroke_width(2)))?,
+            Mark::Line => draw_path(area, pixels.clone(), colour, below)?,
             Mark::Dots | Mark::Bars => {}
         }
         // Curves of many points need no dots.
@@ -258,16 +271,20 @@ impl<'a> Panel<'a> {
         Ok(())
     }
 
-    fn draw_legend(&self, area: &Area<'_>, series: &Series, colour: RGBColor, i: i32) -> Drawn {
+    fn draw_legend(
+        &self,
+        area: &Area<'_>,
+        (series, below): (&Series, usize),
+        colour: RGBColor,
+        i: i32,
+    ) -> Drawn {
         let y = self.top + TOP + 8 + 18 * i;
         match series.mark {
             Mark::Bars => {
                 area.draw(&Rectangle::new([(LEGEND + 3, y - 5), (LEGEND + 15, y + 5)], colour.filled()))?;
             }
             Mark::Dots => area.draw(&Circle::new((LEGEND + 9, y), 3, colour.filled()))?,
-            Mark::Line => {
-                area.draw(&PathElement::new(vec![(LEGEND, y), (LEGEND + 18, y)], colour.stroke_width(2)))?;
-            }
+            Mark::Line => draw_path(area, vec![(LEGEND, y), (LEGEND + 18, y)], colour, below)?,
             Mark::Dashes => {
                 let path = vec![(LEGEND, y), (LEGEND + 18, y)];
                 area.draw(&DashedPathElement::new(path, 6, 4, colour.stroke_width(2)))?;
@@ -276,6 +293,30 @@ impl<'a> Panel<'a> {
         let name = words::tensor_name(&series.name, LONGEST_NAME);
         text(area, &name, (LEGEND + 24, y), 10.5, INK, HPos::Left)
     }
+}
+
+/// Draws a curve whole, or where it lies on so many others in dashes between which they are seen.
+fn draw_path(area: &Area<'_>, pixels: Vec<(i32, i32)>, colour: RGBColor, below: usize) -> Drawn {
+    let style = colour.stroke_width(2);
+    match below {
+        0 => area.draw(&PathElement::new(pixels, style))?,
+        1 => area.draw(&DashedPathElement::new(pixels, 8, 8, style))?,
+        _ => area.draw(&DashedPathElement::new(pixels, 3, 13, style))?,
+    }
+    Ok(())
+}
+
+/// Returns whether one curve hides much of another: both have points there, in the same pixels.
+fn coincide(one: &[(i32, i32)], other: &[(i32, i32)]) -> bool {
+    let is_near = |at: &(i32, i32)| {
+        let from = other.partition_point(|(x, _)| *x < at.0);
+        let near = other[from..].iter().take_while(|(x, _)| *x == at.0);
+        near.into_iter().any(|(_, y)| (y - at.1).abs() <= 1)
+    };
+    let shared = one.iter().filter(|at| is_near(at)).count();
+    #[expect(clippy::cast_precision_loss, reason = "numbers of points")]
+    let share = shared as f64 / one.len().max(1) as f64;
+    shared > 1 && share >= SHARED
 }
 
 #[cfg(test)]
@@ -288,6 +329,14 @@ mod tests {
         assert_eq!([nice(0.03), nice(1.0), nice(7.0), nice(20.1)], [0.05, 1.0, 10.0, 50.0]);
         assert_eq!([tick(0.15, 0.05), tick(-0.0, 0.05), tick(3.0, 1.0)], ["0.15", "0", "3"]);
         assert_eq!([power(4.0), power(-3.0), power(20.0)], ["16", "2^-3", "2^20"]);
+    }
+
+    #[test]
+    fn curves_that_hide_others_are_found() {
+        let line: Vec<(i32, i32)> = (0..10).map(|x| (x, 2 * x)).collect();
+        let parts = |from: i32| line.iter().map(|&(x, y)| (x, if x < from { y } else { 50 + y })).collect();
+        let [all, some, start]: [Vec<(i32, i32)>; 3] = [10, 3, 1].map(parts);
+        assert_eq!([&all, &some, &start].map(|other| coincide(&line, other)), [true, true, false]);
     }
 
     #[test]

@@ -18,18 +18,16 @@ use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Pl
 use crate::experiments::unit::{datum, float};
 use crate::experiments::{ExperimentOptions, row};
 
-const LENGTH: usize = 512;
+const LENGTH: usize = 256;
+/// 5/32 of the spacing at 1: there four bits of mode B keep three of sixteen words, of A and C two.
+/// Beyond 4 it is less than a sixteenth and more than a thirty-second: A stands still.
+const UPDATE: f64 = 5.0 / 256.0;
 const TRIALS: u64 = 200;
 /// Numbers of random bits.
 const BITS: [u32; 8] = [1, 2, 3, 4, 5, 6, 8, 16];
 /// Those whose course is drawn.
-const DRAWN: [(StochasticMode, u32); 5] = [
-    (StochasticMode::A, 4),
-    (StochasticMode::A, 5),
-    (StochasticMode::B, 4),
-    (StochasticMode::B, 5),
-    (StochasticMode::A, 8),
-];
+const DRAWN: [(StochasticMode, u32); 4] =
+    [(StochasticMode::A, 4), (StochasticMode::B, 4), (StochasticMode::C, 4), (StochasticMode::A, 8)];
 /// Sums of shares in `f64` leave less.
 const NOISE: f64 = 1e-12;
 
@@ -55,7 +53,7 @@ impl StochasticMode {
 
 pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
     let format = options.format_or("cfloat8_1_4_3:bias=7")?;
-    let update = options.update.unwrap_or(1.0 / 256.0);
+    let update = options.update.unwrap_or(UPDATE);
     let (steps, trials) = (options.length.unwrap_or(LENGTH), options.trials.unwrap_or(TRIALS));
     let adder = Adder { format, update: datum(update) };
     #[expect(clippy::cast_precision_loss, reason = "at most 2^20 steps")]
@@ -72,7 +70,7 @@ pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
             "rounding",
             "bits",
             "expected",
-            "bias",
+            "expected − exact",
             "standard deviation",
             "mean of the trials",
             "its standard error",
@@ -137,7 +135,7 @@ pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
         series,
     });
     findings.plots.push(Plot {
-        title: format!("Bias after {steps} steps"),
+        title: format!("Expected − exact after {steps} steps"),
         x: Axis::linear("random bits"),
         y: Axis::linear("expected − exact"),
         series: (StochasticMode::ALL.iter().zip(biases))
