@@ -184,9 +184,15 @@ fn draw_steps(area: &Area<'_>, edges: (i32, i32), bottom: i32, steps: u64) -> Dr
 }
 
 fn draw_run(area: &Area<'_>, run: &Report, rows: &[&BiasReport], top: i32) -> Drawn {
-    let title = format!("{}: {} distinct pairs of format and bias", run.preset, run.distinct_biases);
+    let (one, many) = match Shift::of(rows.iter().copied()) {
+        Shift::Biases => ("bias", "biases"),
+        Shift::Scales => ("exponent of the scale", "scales"),
+        Shift::Both => ("bias or exponent of the scale", "biases or scales"),
+    };
+    let title = format!("{}: {} distinct {many} of formats", run.preset, run.distinct_biases);
     text(area, &title, (24, top), 13.0, INK, HPos::Left)?;
-    text(area, "bias over time, its first and last", (BIASES.0, top + 22), 11.0, INK, HPos::Left)?;
+    let over_time = format!("{one} over time, the first and the last");
+    text(area, &over_time, (BIASES.0, top + 22), 11.0, INK, HPos::Left)?;
     text(
         area,
         "elements of the last step by exponent, and the format's range",
@@ -266,11 +272,60 @@ fn draw_exponents(area: &Area<'_>, row: &BiasReport, (low, high): (i32, i32), to
     Ok(())
 }
 
+/// What moves the ranges of formats.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Shift {
+    Biases,
+    Scales,
+    Both,
+}
+
+impl Shift {
+    /// What these tensors have: a format with a free bias has that, any other a scale.
+    pub(crate) fn of<'a>(tensors: impl Iterator<Item = &'a BiasReport>) -> Self {
+        let free =
+            |tensor: &BiasReport| tensor.format.parse().is_ok_and(|spec: FormatSpec| spec.has_free_bias());
+        let (mut biases, mut scales) = (false, false);
+        for tensor in tensors.filter(|tensor| tensor.bias.is_some()) {
+            *(if free(tensor) { &mut biases } else { &mut scales }) = true;
+        }
+        match (biases, scales) {
+            (_, false) => Self::Biases,
+            (false, true) => Self::Scales,
+            (true, true) => Self::Both,
+        }
+    }
+}
+
 /// The format at its last bias, and the exponent of the scale where it has that instead.
 fn format_of(row: &BiasReport) -> Option<(Format, i32)> {
     let spec: FormatSpec = row.format.parse().ok()?;
     match row.bias {
         Some(bias) if spec.has_free_bias() => Some((spec.with_bias(bias).ok()?, 0)),
         shift => Some((spec.format().ok()?, shift.unwrap_or(0))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use smallfloat_train::Tally;
+
+    use super::*;
+
+    #[test]
+    fn formats_say_whether_they_have_biases_or_scales() {
+        let tensor = |format: &str, bias: Option<i32>| BiasReport {
+            tensor: "a".into(),
+            format: format.into(),
+            bias,
+            first: bias,
+            changes: Vec::new(),
+            elements: Tally::default(),
+            exponents: None,
+        };
+        let (bias, scale) = (tensor("cfloat8_1_4_3", Some(7)), tensor("e4m3fn", Some(-8)));
+        assert_eq!(Shift::of([&bias, &tensor("e4m3fn", None)].into_iter()), Shift::Biases);
+        assert_eq!(Shift::of([&scale].into_iter()), Shift::Scales);
+        assert_eq!(Shift::of([&bias, &scale].into_iter()), Shift::Both);
     }
 }

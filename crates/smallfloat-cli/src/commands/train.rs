@@ -18,7 +18,7 @@ use smallfloat_train::{
 
 use crate::arguments::files::check_outputs;
 use crate::arguments::quantize::use_threads;
-use crate::charts::train::TrainPicture;
+use crate::charts::train::{Shift, TrainPicture};
 use crate::render::output::Output;
 use crate::render::progress::Ticker;
 use crate::render::{output, text as words};
@@ -349,8 +349,13 @@ fn write_results(args: &Args, reports: &[Report]) -> Result<()> {
 
 /// A row for each configuration, with the mean and the range of its seeds.
 fn print(out: &mut Output, reports: &[Report]) -> Result<()> {
+    let shift = match Shift::of(reports.iter().flat_map(|report| &report.biases)) {
+        Shift::Biases => "biases",
+        Shift::Scales => "scales",
+        Shift::Both => "biases/scales",
+    };
     let header =
-        ["preset", "seeds", "loss", "range", "to first", "right", "s/step", "B/param", "biases", "changes"];
+        ["preset", "seeds", "loss", "range", "Δ loss", "accuracy", "s/step", "B/param", shift, "changes"];
     let mut table = output::table(&header, &[1, 2, 3, 4, 5, 6, 7, 8, 9]);
     let mut first = None;
     for group in reports.chunk_by(|a, b| a.preset == b.preset) {
@@ -380,7 +385,8 @@ fn print(out: &mut Output, reports: &[Report]) -> Result<()> {
     if let Some(report) = reports.first() {
         writeln!(
             out,
-            "\nLoss on the validation part of {} in nats, after {} steps of {} parameters.",
+            "\nLoss and accuracy on the validation part of {}, loss in nats, after {} steps of {} parameters; \
+             Δ loss is to the first row.",
             report.data,
             report.steps,
             words::count(report.parameters as u64),
