@@ -200,7 +200,7 @@ fn the_report_has_the_keys_of_the_contract() {
     for tensor in tensors {
         let keys = keys(tensor);
         assert_eq!(keys[..contract.len()], contract);
-        let more = ["flags", "overflowed", "exponents"];
+        let more = ["flags", "overflowed", "exponents", "bias_range"];
         assert!(keys[contract.len()..].iter().all(|key| more.contains(&&**key)), "{keys:?}");
     }
     let find = |name: &str| tensors.iter().find(|tensor| tensor["name"] == name).expect("the tensor");

@@ -17,9 +17,6 @@ pub struct TensorReport {
     pub format: Option<String>,
     /// Its biases, row by row, the first 65,536; empty for a tensor that was copied or has scales.
     pub biases: Vec<i32>,
-    /// How many biases there are and their range, where there are no scales.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bias_range: Option<BiasRange>,
     /// Were errors weighed by activations?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub calibrated: bool,
@@ -52,6 +49,9 @@ pub struct TensorReport {
     /// How many finite non-zero elements have each exponent ⌊log2 |x|⌋.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exponents: Vec<(i32, u64)>,
+    /// How many biases there are and their range, where there are no scales.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bias_range: Option<BiasRange>,
 }
 
 /// The biases of a tensor, all of them.
