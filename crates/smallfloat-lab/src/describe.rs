@@ -159,7 +159,7 @@ pub fn exact_decimal(x: Exact) -> Option<String> {
 
 /// What is said where a name has no bias and gets the default one.
 pub fn default_bias(format: &Format) -> String {
-    format!("no bias is given, so it is the default: {format}")
+    format!("no bias is given: {format}, the default, is taken")
 }
 
 /// An `f64` without a needless `.0`.
