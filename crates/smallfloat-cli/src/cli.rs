@@ -1,7 +1,9 @@
 //! The command line: which commands there are. Each command's arguments live in its own file.
 
+use std::error::Error as _;
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::io::{self, Write as _};
 
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
@@ -113,8 +115,17 @@ fn command() -> clap::Command {
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut command = command();
     let matches = command.try_get_matches_from_mut(options_first(arguments));
-    let matches = matches.map_err(|error| with_group(error, &command))?;
+    let matches = matches.map_err(|error| plain_number(with_group(error, &command), &command))?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Prints a help or a complaint. A complaint begins as all our errors do.
+pub(crate) fn print(answer: &clap::Error) {
+    // Whoever closed the stream does not want it.
+    if answer.use_stderr() && answer.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = write!(io::stderr(), "{NAME}: ");
+    }
+    let _ = answer.print();
 }
 
 /// The help's template: clap itself knows no groups of commands.
@@ -146,6 +157,30 @@ fn with_group(mut error: clap::Error, command: &clap::Command) -> clap::Error {
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![full]));
     }
     error
+}
+
+/// What std says of a number that it can't read ("invalid digit found in string", "number would be zero
+/// for non-zero type") becomes what would be right.
+fn plain_number(error: clap::Error, command: &clap::Command) -> clap::Error {
+    use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
+    let right = match error.source() {
+        Some(cause) if cause.is::<ParseFloatError>() => "write a number",
+        Some(cause) => match cause.downcast_ref::<ParseIntError>().map(ParseIntError::kind) {
+            Some(IntErrorKind::Zero) => "write a whole number from 1 on",
+            Some(IntErrorKind::PosOverflow | IntErrorKind::NegOverflow) => "it is beyond 64 bits",
+            Some(_) => "write a whole number",
+            None => return error,
+        },
+        None => return error,
+    };
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => "",
+    };
+    let (value, option) = (text(ContextKind::InvalidValue), text(ContextKind::InvalidArg));
+    let hint = "For more information, try '--help'.";
+    let message = format!("invalid value '{value}' for '{option}': {right}\n\n{hint}\n");
+    clap::Error::raw(ErrorKind::ValueValidation, message).with_cmd(command)
 }
 
 /// Commands whose operands may start with a hyphen, as -0.3 does.

@@ -47,8 +47,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match cli::parse(arguments) {
         Ok(cli) => cli,
         Err(answer) => {
-            // A help or a complaint; whoever closed the stream does not want it.
-            let _ = answer.print();
+            cli::print(&answer);
             return if answer.use_stderr() { WRONG_USAGE } else { DONE };
         }
     };

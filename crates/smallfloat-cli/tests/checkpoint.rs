@@ -483,7 +483,7 @@ fn broken_files_are_refused_by_every_command() {
     place.refuses(&["dequantize", "model.safetensors", "-o", "x"], &["no quantized file"]);
     place.refuses(&["verify", "model.safetensors"], &["no quantized file"]);
     place.tensors("other", &[("w", Dtype::F32, &[1], f32s(&[1.0]))]);
-    place.refuses(&["compare", "model.safetensors", "other"], &["is not in other"]);
+    place.refuses(&["compare", "model.safetensors", "other"], &["is not in `other"]);
 }
 
 #[test]

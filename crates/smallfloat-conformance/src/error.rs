@@ -73,7 +73,7 @@ pub enum Error {
         count: usize,
     },
     /// A part of a variant that is not understood.
-    #[error("variant: `{part}` is not understood, expected {expected}")]
+    #[error("`{part}` is not understood, expected {expected}")]
     Implementation {
         /// The part.
         part: String,
@@ -81,7 +81,7 @@ pub enum Error {
         expected: &'static str,
     },
     /// A variant that does not compute this operation.
-    #[error("variant: {via} computes {known}, not {name}")]
+    #[error("{via} computes {known}, not {name}")]
     NotComputed {
         /// How the variant computes.
         via: String,
@@ -91,9 +91,7 @@ pub enum Error {
         name: String,
     },
     /// A format that a variant can't compute in.
-    #[error(
-        "variant: {format} can't be computed in: a working format is signed and has a NaN and an infinity"
-    )]
+    #[error("{format} can't be computed in: a working format is signed and has a NaN and an infinity")]
     WorkingFormat {
         /// The format.
         format: Format,
@@ -130,7 +128,7 @@ pub enum Error {
     },
     /// More operands than can all be tried.
     #[error(
-        "{name} has operands of {bits} bits together, at most {limit} can be tried exhaustively: level 1 or 2"
+        "{name} has operands of {bits} bits together, at most {limit} can be tried exhaustively; take level 1 or 2"
     )]
     TooManyVectors {
         /// The function's name.
@@ -141,28 +139,28 @@ pub enum Error {
         limit: u32,
     },
     /// No such level of vectors.
-    #[error("level `{text}`: exhaustive, 1 or 2")]
+    #[error("level `{text}` is not understood: write exhaustive, 1 or 2")]
     Level {
         /// The level as given.
         text: String,
     },
     /// No such layout of vectors.
-    #[error("layout `{text}`: testfloat, readmemh, csv or jsonl")]
+    #[error("layout `{text}` is not understood: write testfloat, readmemh, csv or jsonl")]
     Layout {
         /// The layout as given.
         text: String,
     },
     /// No such set of flags.
-    #[error("flags `{text}`: idou, all or none")]
+    #[error("flags `{text}` are not understood: write idou, all or none")]
     FlagSet {
         /// The set as given.
         text: String,
     },
     /// Vectors that do not say of what.
-    #[error("no header names the operation: give it")]
+    #[error("no header names the operation; give it (--op, or --from and --to)")]
     NoOperation,
     /// Vectors without a single line of them.
-    #[error("no vector was found, {lines} lines of comments")]
+    #[error("no vector was found, {lines} lines of comments; a line has operands, results and flags")]
     Empty {
         /// The lines read.
         lines: u64,

@@ -10,10 +10,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// A configuration that asks for what does not exist or does not go together.
-    #[error("configuration: {0}")]
+    #[error("{0}")]
     Config(String),
     /// Data that is not what it was taken for.
-    #[error("{}: {what}", path.display())]
+    #[error("`{}`: {what}", path.display())]
     Data {
         /// The file.
         path: PathBuf,
@@ -21,7 +21,7 @@ pub enum Error {
         what: String,
     },
     /// A file that could not be opened or read.
-    #[error("cannot read {}", path.display())]
+    #[error("cannot read `{}`", path.display())]
     Read {
         /// The file.
         path: PathBuf,

@@ -75,7 +75,7 @@ mod tests {
         round_trips(&[Config::default(), super::super::preset("five-bytes").unwrap()]);
         assert_eq!("EXACT".parse::<Accumulate>().unwrap(), Accumulate::Exact);
         let error = "up".parse::<Round>().unwrap_err().to_string();
-        assert_eq!(error, "configuration: no rounding mode `up`: there are nearest-even, stochastic-a");
+        assert_eq!(error, "no rounding mode `up`: there are nearest-even, stochastic-a");
         assert!("cfloat9".parse::<Preset>().unwrap_err().to_string().contains("cfloat8-143"));
         assert!("".parse::<DataSource>().is_err());
     }

@@ -73,8 +73,11 @@ pub(crate) fn check_outputs<'a>(
             bail!("{option}: `{}` is an input, which it would replace; name another file", path.display());
         }
         if let Err(error) = check_output(path, overwrite) {
-            let hint = if error.is_exists() { " (--overwrite)" } else { "" };
-            bail!("{option}: {error}{hint}");
+            if error.is_exists() {
+                let name = tensor_name(&path.display().to_string(), LONGEST_PATH);
+                bail!("{option}: `{name}` exists already; choose another name or add --overwrite");
+            }
+            bail!("{option}: {error}");
         }
         note_leftovers(path);
     }

@@ -45,14 +45,19 @@ pub(crate) fn specialization(text: &str) -> Result<Specialization, Error> {
 /// An operation: `Name<formats…>`, or a scalar one's name with the format of everything.
 pub(crate) fn operation(text: &str, all: Option<&str>) -> Result<Specialization> {
     let quoted = || format!("`{}`", words::excerpt(text));
+    // Many errors name the part that is wrong, which may be all of it.
+    let within = |error: Error| match error.to_string() {
+        message if message.contains(&quoted()) => anyhow::Error::new(error),
+        _ => anyhow::Error::new(error).context(quoted()),
+    };
     match all {
         Some(_) if text.contains('<') => bail!("{}: formats in <…> and --format; give one of them", quoted()),
         Some(name) => scalar(text, &format(name).context("--format")?),
         None if text.parse::<Function>().is_ok() => {
             let name = text.trim();
-            bail!("{}: which formats? Write `{name}<e4m3fn>` or add --format e4m3fn", quoted())
+            bail!("{}: which formats? Write `{name}<e4m3fn>` or give --format e4m3fn", quoted())
         }
-        None => specialization(text).with_context(quoted),
+        None => specialization(text).map_err(within),
     }
 }
 
@@ -61,7 +66,7 @@ fn scalar(name: &str, format: &Format) -> Result<Specialization> {
     let Some(function) = name.parse::<Function>().ok() else {
         // The parser knows what was meant.
         let error = format!("{name}<{format}>").parse::<Specialization>().map(|_| ());
-        error.with_context(|| format!("`{}`", words::excerpt(name)))?;
+        error?;
         bail!("`{}` is not an operation's name", words::excerpt(name));
     };
     let formats = [*format; 7];

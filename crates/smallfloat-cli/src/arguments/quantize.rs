@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::builder::PossibleValuesParser;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use smallfloat::{FormatSpec, RandomBits, Rounding};
@@ -222,7 +222,10 @@ impl Selection {
 fn globs(option: &'static str, patterns: &[String]) -> Result<GlobSet> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
-        set.add(Glob::new(pattern).context(option)?);
+        let glob = Glob::new(pattern).map_err(|error| {
+            anyhow!("{option}: `{}` is not a pattern: {}", words::excerpt(pattern), error.kind())
+        })?;
+        set.add(glob);
     }
     set.build().context(option)
 }

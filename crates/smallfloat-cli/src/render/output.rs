@@ -184,7 +184,7 @@ pub(crate) fn message(kind: Message, text: &str) {
         Message::Note => "note: ",
         Message::Plain => "",
     };
-    let text = shown(text.as_bytes(), false).replace('\n', "\n  ");
+    let text = shown(text.trim_end().as_bytes(), false).replace('\n', "\n  ");
     // Where nobody listens there is nobody to tell.
     let _ = writeln!(io::stderr(), "smallfloat: {red}{kind}{plain}{text}");
 }

@@ -119,7 +119,9 @@ fn read_header(input: &Input) -> Result<(Vec<u8>, u64)> {
     input.read_exact_at(0, &mut length)?;
     let header_len = u64::from_le_bytes(length);
     if header_len > MAX_HEADER_BYTES {
-        let what = format!("the header length {header_len} is above the limit of {MAX_HEADER_BYTES} bytes");
+        let what = format!(
+            "the header length {header_len} is above the limit of {MAX_HEADER_BYTES} bytes: is this a safetensors file?"
+        );
         return Err(malformed(0, what));
     }
     if header_len > file_len - 8 {

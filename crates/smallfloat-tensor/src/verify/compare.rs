@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde::Serialize;
 use smallfloat_kernels::ErrorSums;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted_path};
 use crate::file::input::chunk_buffer;
 use crate::stored::view::{TensorView, View};
 
@@ -36,7 +36,7 @@ pub struct TensorComparison {
 pub fn compare(a: &View, b: &View) -> Result<Vec<TensorComparison>> {
     for (one, other) in [(a, b), (b, a)] {
         if let Some(only) = one.tensors().iter().find(|tensor| other.tensor(&tensor.info.name).is_none()) {
-            let what = format!("is not in {}", other.source().path().display());
+            let what = format!("is not in {}", quoted_path(other.source().path()));
             return Err(Error::refused(Some(one.source().path()), Some(&only.info.name), what));
         }
     }

@@ -310,6 +310,24 @@ fn take_digits(text: &str) -> (&str, &str) {
     text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
 }
 
+/// Names that say too little, or that other programs have for other things, and the format to take,
+/// if there is one.
+const KNOWN_ELSEWHERE: [(&str, Option<&str>); 13] = [
+    ("fp4", Some("e2m1fn")),
+    ("mxfp4", Some("e2m1fn")),
+    ("nvfp4", Some("e2m1fn")),
+    ("fp6", Some("e3m2fn")),
+    ("fp8", Some("e4m3fn")),
+    ("mxfp8", Some("e4m3fn")),
+    ("cfloat8", Some("cfloat8_1_4_3")),
+    ("cfloat16", Some("shp")),
+    ("fp16", Some("binary16")),
+    ("fp32", Some("binary32")),
+    ("fp64", Some("binary64")),
+    ("tf32", None),
+    ("int8", None),
+];
+
 fn unknown(name: &str) -> Error {
     const AMBIGUOUS: [(&str, &str); 3] = [
         ("e3m2", "OCP's e3m2fn (maximum 28) or the IEEE-like ieee:k=6,p=3 (maximum 14)"),
@@ -324,7 +342,12 @@ fn unknown(name: &str) -> Error {
     });
     let families =
         [("ieee", "ieee:k=6,p=3"), ("minifloat", "minifloat:k=8,p=4,bias=7"), ("binary8p3se", "binary8p3se")];
-    let suggestion = closest(name, named.chain(families));
+    // What is known elsewhere is no slip of a name that looks like it.
+    let meant = KNOWN_ELSEWHERE.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
+    let suggestion = match meant {
+        Some((_, meant)) => *meant,
+        None => closest(name, named.chain(families)),
+    };
     Error::new(ErrorKind::UnknownFormat { name: Snippet::new(name), suggestion })
 }
 

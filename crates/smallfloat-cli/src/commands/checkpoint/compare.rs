@@ -17,10 +17,11 @@ Examples:
   smallfloat compare a.safetensors b.safetensors --json
   smallfloat compare model.safetensors e4m3.safetensors mxfp4.safetensors nvfp4.safetensors
 
-With several files a table has a column for the SQNR of each. Any file may hold wide floats or be quantized. SQNR is 10·log10(Σa² / Σ(a − b)²) over the
-elements that are finite in both; whatever the error, the exit status is 0.";
+With several files a table has a column for the SQNR of each. Any file may hold wide floats or be
+quantized. SQNR is 10·log10(Σa² / Σ(a − b)²) over the elements that are finite in both; whatever the
+error, the exit status is 0.";
 
-/// Compare files with the first, tensor by tensor: the errors of each.
+/// Compare files tensor by tensor: each against the first.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

@@ -134,11 +134,14 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     };
     let (wrong, source) = (&found.disagreements, args.source.as_deref().unwrap_or(&args.file));
     let tensors = words::plural(wrong.len() as u64, "tensor");
+    let what = match found.wrong_codes {
+        0 => format!("other names, shapes or scales in {tensors}"),
+        codes => format!("{} in {tensors}", words::plural(codes, "wrong code")),
+    };
     bail!(
-        "`{}` is not what `{}` gives: {} in {tensors}, the first of which is `{}`",
+        "`{}` is not what `{}` gives: {what}, the first of which is `{}`",
         args.file.display(),
         source.display(),
-        words::plural(found.wrong_codes, "wrong code"),
         words::tensor_name(&wrong[0].tensor, 60),
     )
 }

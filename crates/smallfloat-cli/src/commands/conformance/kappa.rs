@@ -167,8 +167,7 @@ struct Findings {
 
 impl Findings {
     fn of_variant(operation: Specialization, recipe: &str, options: GaugeOptions) -> Result<Self> {
-        let recipe: ImplementationSpec =
-            recipe.parse().with_context(|| format!("--variant `{}`", words::excerpt(recipe)))?;
+        let recipe: ImplementationSpec = recipe.parse().context("--variant")?;
         let variant = Implementation::new(&recipe, &operation)?;
         let counter = Counter::new(1_u64.checked_shl(operand_bits(&operation)).unwrap_or(u64::MAX));
         let gauge = sweep(&operation, |codes| variant.call(codes), options, &|calls| counter.add(calls))?;
@@ -186,10 +185,11 @@ impl Findings {
             let (file, _) = open_regular(path)?;
             Vectors::read(&operation, options, BufReader::with_capacity(1 << 16, file))
         };
-        let vectors = vectors.with_context(|| name.clone())?;
+        let place = if from_stdin { name.clone() } else { format!("`{name}`") };
+        let vectors = vectors.with_context(|| place.clone())?;
         ensure!(
             vectors.gauge().total().compared() > 0,
-            "{name}: no vector, a line has the operands' codes and the result's"
+            "{place}: no vector was found; a line has the operands' codes and the result's"
         );
         let coverage = vectors.coverage();
         Ok(Self { operation, gauge: vectors.gauge().clone(), source: ("vectors", name), coverage })

@@ -167,7 +167,7 @@ fn generate(args: &GenArgs, out: &mut Output) -> Result<()> {
     let Some(path) = path else {
         return set.write(args.layout, out).map_err(unwrapped);
     };
-    check_outputs(&[("--output", Some(path))], [], args.overwrite)?;
+    check_outputs(&[("-o", Some(path))], [], args.overwrite)?;
     let mut file = DurableFile::create(path, args.overwrite)?;
     let written = set.write_lines(args.layout, |bytes| file.append(bytes).map_err(io::Error::other));
     let header = written.map_err(unwrapped)?;

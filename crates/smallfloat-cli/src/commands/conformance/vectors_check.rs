@@ -82,7 +82,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<bool> {
     } else {
         check(open_regular(&args.file)?.0, &options)
     };
-    let report = report.with_context(|| name.clone())?;
+    let report = report.with_context(|| if from_stdin { name.clone() } else { format!("`{name}`") })?;
     let passes = report.mismatches == 0 && (args.partial || report.passes());
     if args.json {
         serde_json::to_writer_pretty(&mut *out, &to_json(&report, passes))?;

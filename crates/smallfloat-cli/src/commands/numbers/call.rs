@@ -9,7 +9,7 @@ use smallfloat::p3109::{Answer, Argument, Block, Parameter, Specialization};
 use smallfloat::text::Literal;
 use smallfloat::{Format, RandomBits};
 
-use crate::arguments::input::InputLine;
+use crate::arguments::input::{InputLine, Place};
 use crate::arguments::operands;
 use crate::commands::numbers::convert::parse_hex;
 use crate::render::text as words;
@@ -165,7 +165,7 @@ impl Caller {
 
     /// Reads one code or value.
     fn operand(&mut self, tokens: &Tokens<'_>, token: &str, format: &Format, part: &Part) -> Result<()> {
-        let place = format!("{}: {part}", tokens.call.place);
+        let place = format!("{}{part}", tokens.line());
         let code = match operands::literal(token, self.hex).with_context(|| place.clone())? {
             Literal::Code(code) if code <= format.max_code() => code,
             Literal::Code(_) => {
@@ -299,16 +299,24 @@ impl<'a> Tokens<'a> {
     }
 
     fn place(&self) -> String {
-        format!("{}: `{}`", self.call.place, words::excerpt(self.call.text))
+        format!("{}`{}`", self.line(), words::excerpt(self.call.text))
+    }
+
+    /// The line of standard input that the call stands in; arguments are one call and need none.
+    fn line(&self) -> String {
+        match self.call.place {
+            Place::Argument(_) => String::new(),
+            Place::Line(_) => format!("{}: ", self.call.place),
+        }
     }
 
     /// A random word of so many bits.
     fn word(&self, token: &str, count: u32, which: &dyn Display) -> Result<u64> {
         let max = u64::MAX >> (64 - count);
         parse_hex(token).filter(|word| *word <= max).ok_or_else(|| {
-            let (place, token) = (self.call.place, words::excerpt(token));
+            let (line, token) = (self.line(), words::excerpt(token));
             anyhow!(
-                "{place}: {which}: `{token}` is not a random word of {count} bits, 0x0..={max:#x} in hexadecimal"
+                "{line}{which}: `{token}` is not a random word of {count} bits, 0x0..={max:#x} in hexadecimal"
             )
         })
     }

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, command: Command, out: &mut Output) -> Result<()>
     if !args.overwrite
         && let Some(path) = paths.iter().find(|path| path.exists())
     {
-        bail!("`{}` exists already; --overwrite replaces it", path.display());
+        bail!("`{}` exists already; choose another folder or add --overwrite", path.display());
     }
     for (path, (_, page)) in paths.iter().zip(&pages) {
         write_file_durably(path, page, args.overwrite)?;
