@@ -1,4 +1,5 @@
-//! The picture beside the table: each kernel's share of its limit, one mark for each footprint.
+//! The picture beside the tables: shares of the limit of our kernels and of peers that do the same, one
+//! mark for each footprint.
 
 use std::error::Error;
 
@@ -9,9 +10,9 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 pub struct Mark {
     /// Which footprint, by its place in [`COLOURS`].
     pub footprint: usize,
-    /// The table's part.
+    /// What is done.
     pub group: &'static str,
-    /// The kernel.
+    /// Who does it.
     pub kernel: String,
     /// Rate over the limit's rate.
     pub ratio: f64,
@@ -23,10 +24,10 @@ const COLOURS: [RGBColor; 4] =
 const INK: RGBColor = RGBColor(32, 38, 46);
 const FAINT: RGBColor = RGBColor(140, 150, 160);
 const GRID: RGBColor = RGBColor(226, 230, 235);
-const LEFT: i32 = 330;
+const LEFT: i32 = 220;
 const RIGHT: i32 = 960;
 const TOP: i32 = 64;
-const ROW: i32 = 17;
+const ROW: i32 = 22;
 /// The axis is logarithmic from here to 2.
 const LEAST: f64 = 1e-3;
 
@@ -35,7 +36,7 @@ fn place(ratio: f64) -> i32 {
     LEFT + (share * f64::from(RIGHT - LEFT)).round() as i32
 }
 
-/// Draws marks, kernels in the order of their first mark, under the names of the footprints.
+/// Draws marks, ours first: kernels in the order of their first mark, under the names of the footprints.
 pub fn draw(marks: &[Mark], footprints: &[&str]) -> Result<String, Box<dyn Error>> {
     // A row for each group's title, with an empty kernel, and one for each kernel.
     let mut kernels: Vec<(&str, &str)> = Vec::new();
@@ -84,10 +85,10 @@ pub fn draw(marks: &[Mark], footprints: &[&str]) -> Result<String, Box<dyn Error
                 area.draw_text(group, &text(14, INK, HPos::Left), (16, y))?;
                 continue;
             }
-            let colour = if kernel.starts_with("peer") { FAINT } else { INK };
+            let colour = if kernel == "smallfloat" { INK } else { FAINT };
             area.draw_text(kernel, &text(12, colour, HPos::Right), (LEFT - 10, y))?;
             for mark in marks.iter().filter(|mark| (mark.group, mark.kernel.as_str()) == (group, kernel)) {
-                area.draw(&Circle::new((place(mark.ratio), y), 4, COLOURS[mark.footprint % 4].filled()))?;
+                area.draw(&Circle::new((place(mark.ratio), y), 5, COLOURS[mark.footprint % 4].filled()))?;
             }
         }
         area.present()?;

@@ -1,7 +1,8 @@
 //! Times all kernels in one run and writes its section of `docs/evidence/performance.md` with its
 //! picture. `report FOOTPRINTS [GROUP]` prints a part instead: footprints of `l1,l2,l3,memory`,
 //! groups `encode`, `decode`, `stochastic`, `operations`, `statistics`, `products`, and those of
-//! `breadth.rs`: `modes`, `half-words`, `packing`.
+//! `breadth.rs`: `modes`, `half-words`, `packing`. `report --from-page` only draws the picture again,
+//! from the figures on the page.
 
 use std::hint::black_box;
 
@@ -21,6 +22,19 @@ type Group = fn(usize, usize) -> Vec<(String, f64, f64)>;
 /// Name, elements, rounds.
 const FOOTPRINTS: [(&str, usize, usize); 4] =
     [("l1", 4 << 10, 40), ("l2", 64 << 10, 40), ("l3", 2 << 20, 20), ("memory", 24 << 20, 5)];
+
+/// The parts of the page.
+const GROUPS: [(&str, Group); 9] = [
+    ("encode", encode),
+    ("decode", decode),
+    ("stochastic", stochastic),
+    ("operations", operations),
+    ("products", products),
+    ("statistics", statistics),
+    ("modes", breadth::modes),
+    ("half-words", breadth::half_words),
+    ("packing", breadth::packing),
+];
 
 fn encode(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
     const LIMIT: &str = "limit: read f32, write u8";
@@ -267,7 +281,7 @@ fn introduction() -> String {
         "\
          Written by `just bench-report` (`cargo run --release --manifest-path bench/Cargo.toml --features peers --bin report`).\n\
          Level: {}. CPU: {}.\n\n\
-         ![Each kernel's share of its limit](performance.svg)\n\n\
+         ![Shares of the limit, peers beside us](performance.svg)\n\n\
          Figures are shares of a limit kernel that reads and writes the same bytes and computes nothing; the limits' own rows, in\n\
          italics, are 10^9 elements a second. All kernels of a group, peers too, run one after the other in every round on one\n\
          thread, and the best of all rounds counts. Footprints are elements: {}.\n\
@@ -279,24 +293,23 @@ fn introduction() -> String {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/evidence");
+    let names = FOOTPRINTS.map(|footprint| footprint.0);
+    let wanted = std::env::args().nth(1);
+    if wanted.as_deref() == Some("--from-page") {
+        let figures = page::read(
+            &std::fs::read_to_string(format!("{folder}/performance.md"))?,
+            &GROUPS.map(|group| group.0),
+        );
+        std::fs::write(format!("{folder}/performance.svg"), chart::draw(&page::marks(&figures), &names)?)?;
+        return Ok(());
+    }
     if !Level::Avx2.is_available() {
         return Err("the limit kernels need AVX2".into());
     }
-    let wanted = std::env::args().nth(1);
     let only = std::env::args().nth(2).unwrap_or_default();
-    let groups: [(&str, Group); 9] = [
-        ("encode", encode),
-        ("decode", decode),
-        ("stochastic", stochastic),
-        ("operations", operations),
-        ("products", products),
-        ("statistics", statistics),
-        ("modes", breadth::modes),
-        ("half-words", breadth::half_words),
-        ("packing", breadth::packing),
-    ];
     let mut figures = Vec::new();
-    for (group, measure) in groups.into_iter().filter(|group| group.0.contains(&only)) {
+    for (group, measure) in GROUPS.into_iter().filter(|group| group.0.contains(&only)) {
         for (footprint, (name, length, rounds)) in FOOTPRINTS.into_iter().enumerate() {
             if wanted.as_ref().is_none_or(|wanted| wanted.split(',').any(|w| w == name)) {
                 eprintln!("{group}, {name} …");
@@ -310,13 +323,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
     }
-    let names = FOOTPRINTS.map(|footprint| footprint.0);
     let page = introduction() + &page::tables(&figures, &names);
     if wanted.is_some() {
         print!("{page}");
         return Ok(());
     }
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/evidence");
     std::fs::write(format!("{folder}/performance.svg"), chart::draw(&page::marks(&figures), &names)?)?;
     let path = format!("{folder}/performance.md");
     let old = std::fs::read_to_string(&path)?;
