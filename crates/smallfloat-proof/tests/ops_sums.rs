@@ -237,7 +237,7 @@ fn specializations_that_are_wrong() {
         ("Add<e5m2, e5m2>", "3"),
         ("Add<e5m2, e5m2, e5m2, e5m2>", "3"),
         ("Sqrt<e5m2, e5m2, e5m2>", "2"),
-        ("CompareLess<e5m2>", "2"),
+        ("CompareLess<e5m2, e5m2, e5m2>", "2"),
         ("CompareLess<e5m2, e5m2, (SatFinite)>", "projection"),
         ("Add<e5m2, e5m3, e5m2>", "e5m3"),
         ("Add<cfloat8_1_4_3, e5m2, e5m2>", "bias"),
@@ -263,6 +263,9 @@ fn specializations_that_are_wrong() {
         }
     }
     let call: Specialization = "Add<e5m2, e5m2, e5m2>".parse().unwrap();
+    // One format is that of all operands and the result.
+    assert_eq!("Add<e5m2>".parse::<Specialization>().unwrap(), call);
+    assert_eq!("CompareLess<e5m2>".parse::<Specialization>(), "CompareLess<e5m2, e5m2>".parse());
     assert!(call.call(&[1]).is_err());
     assert!(call.call(&[1, 2, 3]).is_err());
     assert!(call.call(&[1, 0x100]).is_err());

@@ -134,11 +134,10 @@ pub(crate) fn totals(report: &Report, checked: &str, out: &mut Output) -> io::Re
     if !special.is_empty() {
         writeln!(out, "elements: {}", special.join(", "))?;
     }
-    let speed = match report.seconds {
-        // So short a time says nothing of the speed.
-        seconds if seconds < SHORTEST => String::new(),
-        seconds => format!(", {:.2} GB/s", per_second(report.bytes_in, seconds)),
-    };
+    let rate = per_second(report.bytes_in, report.seconds);
+    // So short a time, and so small a file, say nothing of the speed.
+    let speed =
+        if report.seconds < SHORTEST || rate < 0.01 { String::new() } else { format!(", {rate:.2} GB/s") };
     writeln!(out, "{:.2} s{speed}; {}", report.seconds, out.bold(checked))
 }
 
