@@ -139,11 +139,9 @@ impl QuantizeKeywords<'_> {
         }
         let fused = !options.layout.is_native() || options.scale.is_some_and(|scale| scale.global.is_some());
         options.share = if fused { Share::known() } else { Share::none() };
-        let tensors = match self.include.is_empty() {
-            // What readers of foreign layouts expect.
-            true if !options.layout.is_native() => Tensors::Weights,
-            _ => Tensors::Matrices,
-        };
+        // Readers of foreign layouts expect no others.
+        let foreign = self.include.is_empty() && !options.layout.is_native();
+        let tensors = if foreign { Tensors::Weights } else { Tensors::Matrices };
         options.tensors = word("tensors", self.tensors.as_deref(), tensors)?;
         self.policies(&mut options)?;
         options.overwrite = self.overwrite;
