@@ -101,13 +101,9 @@ impl<'a> TrainPicture<'a> {
         let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
         let (low, high) = if low < high { (low, high) } else { (low / 1.5, low * 1.5) };
         let y_of = |loss: f64| pixel((bottom, top), (loss / low).ln() / (high / low).ln());
-        let step =
-            [0.05, 0.1, 0.2, 0.5, 1.0].into_iter().find(|step| (high - low) / step <= 8.0).unwrap_or(5.0);
-        let mut tick = (low / step).ceil() * step;
-        while tick <= high {
+        for tick in ticks(low, high) {
             line(area, (left, y_of(tick)), (right, y_of(tick)), GRID)?;
-            text(area, &format!("{tick:.2}"), (left - 8, y_of(tick)), 10.0, FAINT, HPos::Right)?;
-            tick += step;
+            text(area, &tick.to_string(), (left - 8, y_of(tick)), 10.0, FAINT, HPos::Right)?;
         }
         let steps = self.runs.iter().map(|run| run.steps).max().unwrap_or(1).max(1);
         draw_steps(area, (left, right), bottom, steps)?;
@@ -138,6 +134,20 @@ impl<'a> TrainPicture<'a> {
         }
         Ok(())
     }
+}
+
+/// Round numbers from `low` to `high` for a logarithmic axis: 1, 2 and 5 times powers of ten, or
+/// finer ones where these would be fewer than three.
+fn ticks(low: f64, high: f64) -> Vec<f64> {
+    let finest: Vec<u32> = (10..100).collect();
+    let between = |tenths: &[u32]| -> Vec<f64> {
+        // Written and read, so that 5e-2 is 0.05 and prints so.
+        let written = |(exponent, tenth): (i32, &u32)| format!("{tenth}e{exponent}").parse().ok();
+        let all = (-8..6).flat_map(|exponent| tenths.iter().map(move |tenth| (exponent, tenth)));
+        all.filter_map(written).filter(|tick| (low..=high).contains(tick)).collect()
+    };
+    let coarse = [&[10, 20, 50][..], &[10, 15, 20, 30, 40, 50, 70]].map(between);
+    coarse.into_iter().find(|ticks| ticks.len() >= 3).unwrap_or_else(|| between(&finest))
 }
 
 /// Returns whether a loss has a place on a logarithmic axis.
@@ -311,6 +321,13 @@ mod tests {
     use smallfloat_train::Tally;
 
     use super::*;
+
+    #[test]
+    fn ticks_are_round() {
+        assert_eq!(ticks(0.042, 2.3), [0.05, 0.1, 0.2, 0.5, 1.0, 2.0]);
+        assert_eq!(ticks(1.9, 4.2), [2.0, 3.0, 4.0]);
+        assert_eq!(ticks(1.97, 2.31), [2.0, 2.1, 2.2, 2.3]);
+    }
 
     #[test]
     fn formats_say_whether_they_have_biases_or_scales() {
