@@ -1,5 +1,5 @@
 //! Numbers as text: decimals round to binary64 as the standard library's parser rounds them, and
-//! are taken and refused alike; hexadecimals do not panic; a code's shortest decimal is read back
+//! are taken and refused alike; fractions are quotients; hexadecimals do not panic; a code's shortest decimal is read back
 //! as the code.
 //!
 //! The first byte chooses a code of E4M3FN and bfloat16.
@@ -27,6 +27,16 @@ fuzz_target!(|data: &[u8]| {
     let _ = text::parse(string);
     // The standard library has no hexadecimals and no powers of two.
     if string.contains(['p', 'P', 'x', 'X']) {
+        return;
+    }
+    // Nor fractions; the quotient of two numbers that binary64 has is rounded once.
+    if let Some((over, under)) = string.trim().split_once('/') {
+        let number =
+            |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<u32>().ok());
+        if let (Some(Some(over)), Some(Some(under @ 1..))) = (number(over), number(under)) {
+            let expected = f64::from(over) / f64::from(under);
+            assert_eq!(ours.expect("a fraction").value, expected.to_bits(), "{string:?}");
+        }
         return;
     }
     match (ours, string.trim().parse::<f64>()) {
