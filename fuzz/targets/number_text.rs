@@ -1,6 +1,6 @@
 //! Numbers as text: decimals round to binary64 as the standard library's parser rounds them, and
-//! are taken and refused alike; fractions are quotients; hexadecimals do not panic; a code's shortest decimal is read back
-//! as the code.
+//! are taken and refused alike; fractions are quotients; hexadecimals do not panic; a code's
+//! shortest decimal is read back as the code.
 //!
 //! The first byte chooses a code of E4M3FN and bfloat16.
 #![no_main]
