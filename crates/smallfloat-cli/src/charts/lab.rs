@@ -301,7 +301,7 @@ fn draw_path(area: &Area<'_>, pixels: Vec<(i32, i32)>, colour: RGBColor, below: 
     match below {
         0 => area.draw(&PathElement::new(pixels, style))?,
         1 => area.draw(&DashedPathElement::new(pixels, 8, 8, style))?,
-        _ => area.draw(&DashedPathElement::new(pixels, 3, 13, style))?,
+        _ => area.draw(&DashedPathElement::new(pixels, 5, 6, style))?,
     }
     Ok(())
 }
