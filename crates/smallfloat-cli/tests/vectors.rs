@@ -112,7 +112,7 @@ fn mistakes_of_the_caller_are_named() {
         (&["gen"][..], "--op OPERATION"),
         (&["gen", "--op", "convert"], "--from and --to"),
         (&["gen", "--op", "Ad", "--format", "e5m2"], "did you mean"),
-        (&["gen", "--op", "BlockAdd", "--format", "e5m2"], "blocks have a length"),
+        (&["gen", "--op", "BlockAdd", "--format", "e5m2"], "block length first"),
         (&["gen", "--op", "MaxFiniteOf<e5m2>"], "no operands"),
         (&["gen", "--op", "CompareLess", "--format", "e5m2", "--rounding", "to-odd"], "rounds nothing"),
         (&["gen", "--op", "Add", "--format", "binary32", "--level", "exhaustive"], "level 1 or 2"),

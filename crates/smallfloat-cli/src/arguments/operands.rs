@@ -52,27 +52,16 @@ pub(crate) fn operation(text: &str, all: Option<&str>) -> Result<Specialization>
     };
     match all {
         Some(_) if text.contains('<') => bail!("{}: formats in <…> and --format; give one of them", quoted()),
-        Some(name) => scalar(text, &format(name).context("--format")?),
+        Some(all) => {
+            let all = format(all).context("--format")?;
+            specialization(&format!("{}<{all}>", text.trim())).map_err(within)
+        }
         None if text.parse::<Function>().is_ok() => {
             let name = text.trim();
             bail!("{}: which formats? Write `{name}<e4m3fn>` or give --format e4m3fn", quoted())
         }
         None => specialization(text).map_err(within),
     }
-}
-
-/// A scalar operation of one format.
-fn scalar(name: &str, format: &Format) -> Result<Specialization> {
-    let Some(function) = name.parse::<Function>().ok() else {
-        // The parser knows what was meant.
-        let error = format!("{name}<{format}>").parse::<Specialization>().map(|_| ());
-        error?;
-        bail!("`{}` is not an operation's name", words::excerpt(name));
-    };
-    let formats = [*format; 7];
-    (1..=formats.len())
-        .find_map(|n| Specialization::new(function, None, &formats[..n], &[]).ok())
-        .with_context(|| format!("`{name}`: blocks have a length; write `{name}<…>` with its formats"))
 }
 
 /// The code of a value that the format has; `place` is for the message.

@@ -1,5 +1,5 @@
-//! What decides the bytes that `quantize` and `shard plan` ask for: format, bias, rounding, scheme, and
-//! which tensors.
+//! What decides the bytes that `quantize` and `shard plan` ask for: format, bias, rounding, scheme,
+//! and which tensors.
 
 use std::convert::Infallible;
 use std::fs;

@@ -25,8 +25,8 @@ pub struct Cover {
 
 impl Interval {
     /// An interval of a format's values: `LO..HI` (HI excluded) or `LO..=HI`. An end is a value as
-    /// [`Literal::parse`] takes it (a code is one of `format`), or `2^N` or `-2^N`; an end left out is −∞ or +∞, included. Ends
-    /// need not be values of the format.
+    /// [`Literal::parse`] takes it (a code is one of `format`), or `2^N` or `-2^N`; an end left out
+    /// is −∞ or +∞, included. Ends need not be values of the format.
     ///
     /// # Errors
     /// Text that is not an interval, or an interval without any value of the format.

@@ -32,9 +32,10 @@ are decoded first; all others are copied. Of these --tensors takes
   matrices  all with two or more dimensions: no biases, no norms
   all       all that the scheme can store
 
-and --include and --exclude narrow the choice. The array of an .npy file is always taken. The output is a safetensors file of codes with a
-bias or scales beside each tensor; it is read back and verified, then it appears under its
-name as a whole. The same input and options give the same bytes, whatever the number of
+and --include and --exclude narrow the choice. The array of an .npy file is always taken.
+
+The output is a safetensors file of codes with a bias or scales beside each tensor; it is
+read back and verified, then it appears under its name as a whole. The same input and options give the same bytes, whatever the number of
 threads. A checkpoint folder becomes a folder with config.json and index.
 
 Schemes with scales store tensors of two and more dimensions, those of other programs only
