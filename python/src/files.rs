@@ -6,15 +6,14 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use smallfloat::formats::E8M0FNU;
 use smallfloat::{Family, Format, Preset, Rounding, Saturation};
 use smallfloat_tensor::{
-    self as tensor, BiasPolicy, Dtype, Negative, Nonfinite, Options, Packing, Plan, ScaleRule, ScaleSpec,
-    Scheme, Sharding, Share, Sink, SinkOptions, Source, TensorSpec, Tensors,
+    self as tensor, BiasPolicy, Dtype, NamePatterns, Negative, Nonfinite, Options, Packing, Plan, ScaleRule,
+    ScaleSpec, Scheme, Sharding, Share, Sink, SinkOptions, Source, TensorSpec, Tensors, View,
 };
 
 use crate::convert::{check_threads, detached};
@@ -163,22 +162,15 @@ impl QuantizeKeywords<'_> {
         Ok(())
     }
 
-    /// Which tensors are quantized, by name.
-    fn selection(&self) -> PyResult<impl Fn(&str) -> bool + Sync + use<>> {
-        let include = if self.include.is_empty() { None } else { Some(globs(&self.include)?) };
-        let exclude = globs(&self.exclude)?;
-        Ok(move |name: &str| {
-            include.as_ref().is_none_or(|globs| globs.is_match(name)) && !exclude.is_match(name)
-        })
+    /// The tensors to be quantized, by name; names that match nothing are a mistake.
+    fn patterns(&self, input: &Path) -> PyResult<NamePatterns> {
+        let patterns = NamePatterns::new(&self.include, &self.exclude).map_err(value_error)?;
+        let views = tensor::open_checkpoint(input).map_err(|e| file_error(&e))?;
+        let tensors = views.iter().flat_map(View::tensors);
+        let names: Vec<&str> = tensors.map(|tensor| &*tensor.info.name).collect();
+        patterns.check(&names).map_err(value_error)?;
+        Ok(patterns)
     }
-}
-
-fn globs(patterns: &[String]) -> PyResult<GlobSet> {
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        set.add(Glob::new(pattern).map_err(value_error)?);
-    }
-    set.build().map_err(value_error)
 }
 
 /// Runs work on files without the interpreter, in our own pool of threads.
@@ -200,9 +192,10 @@ pub(crate) fn quantize_path(
     threads: Option<usize>,
 ) -> PyResult<String> {
     let options = recipe.options()?;
-    let select = recipe.selection()?;
-    let report =
-        work(py, threads, move || tensor::quantize(&input, &output, &options, &select, &mut |_| ()))?;
+    let patterns = recipe.patterns(&input)?;
+    let report = work(py, threads, move || {
+        tensor::quantize(&input, &output, &options, &|name| patterns.select(name), &mut |_| ())
+    })?;
     json(&report)
 }
 
@@ -251,7 +244,7 @@ pub(crate) fn plan_path(
     shard_bytes: Option<NonZeroU64>,
 ) -> PyResult<String> {
     let options = recipe.options()?;
-    let select = recipe.selection()?;
+    let patterns = recipe.patterns(&input)?;
     let sharding = match (shards, shard_bytes) {
         (None, None) => Sharding::Files,
         (Some(count), None) => Sharding::Count(count),
@@ -261,7 +254,8 @@ pub(crate) fn plan_path(
         }
     };
     let json = work(py, None, move || {
-        tensor::plan(&input, &output, &options, &select, sharding).and_then(|plan| plan.to_json())
+        tensor::plan(&input, &output, &options, &|name| patterns.select(name), sharding)
+            .and_then(|plan| plan.to_json())
     })?;
     String::from_utf8(json).map_err(value_error)
 }

@@ -5,8 +5,6 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
-use clap::builder::Styles;
-use clap::builder::styling::AnsiColor;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
@@ -36,12 +34,6 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Set up", &["completions", "man"]),
 ];
 
-const STYLES: Styles = Styles::styled()
-    .header(AnsiColor::Green.on_default().bold())
-    .usage(AnsiColor::Green.on_default().bold())
-    .literal(AnsiColor::Cyan.on_default().bold())
-    .placeholder(AnsiColor::Cyan.on_default());
-
 const AFTER_HELP: &str = "\
 Examples:
   smallfloat
@@ -60,7 +52,7 @@ and what would be right; 2 wrong usage.";
 
 /// Small floating-point formats of machine learning, exactly.
 #[derive(Parser)]
-#[command(name = NAME, version, styles = STYLES, max_term_width = 100, after_help = AFTER_HELP)]
+#[command(name = NAME, version, max_term_width = 100, after_help = AFTER_HELP)]
 #[command(args_conflicts_with_subcommands = true, disable_version_flag = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -130,20 +122,19 @@ pub(crate) fn print(answer: &clap::Error) {
 
 /// The help's template: clap itself knows no groups of commands.
 fn help_template(command: &clap::Command) -> String {
-    let (header, literal) = (STYLES.get_header(), STYLES.get_literal());
     let mut help = "{about-with-newline}\n{usage-heading} {usage}\n\n".to_owned();
     // Writing to a string can't fail.
     for (group, names) in GROUPS {
-        let _ = writeln!(help, "{header}{group}:{header:#}");
+        let _ = writeln!(help, "{group}:");
         for name in names {
             // Some commands are features.
             let Some(below) = command.find_subcommand(name) else { continue };
             let about = below.get_about().map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(help, "  {literal}{name:<12}{literal:#}{about}");
+            let _ = writeln!(help, "  {name:<12}{about}");
         }
         help.push('\n');
     }
-    let _ = write!(help, "{header}Options:{header:#}\n{{options}}{{after-help}}");
+    help.push_str("Options:\n{options}{after-help}");
     help
 }
 

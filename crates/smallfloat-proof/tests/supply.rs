@@ -32,10 +32,10 @@ const RUN_TIME_CRATES: [(&str, usize); 7] = [
     ("smallfloat", 0),
     ("smallfloat-kernels", 21),
     ("smallfloat-conformance", 40),
-    ("smallfloat-tensor", 50),
-    ("smallfloat-lab", 51),
-    ("smallfloat-train", 66),
-    ("smallfloat-cli", 120),
+    ("smallfloat-tensor", 46),
+    ("smallfloat-lab", 47),
+    ("smallfloat-train", 59),
+    ("smallfloat-cli", 103),
 ];
 
 /// The texts of our own licences.

@@ -47,6 +47,7 @@ pub use layout::grid::Granularity;
 pub use layout::packing::Packing;
 pub use layout::scheme::{Layout, Scheme};
 pub use layout::share::Share;
+pub use options::patterns::NamePatterns;
 pub use options::tensors::Tensors;
 pub use options::{Container, Negative, Nonfinite, Options};
 pub use progress::{Progress, stream_of_name};

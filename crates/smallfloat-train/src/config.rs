@@ -248,7 +248,7 @@ pub struct Config {
 /// As TOML.
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&toml::to_string(self).map_err(|_| fmt::Error)?)
+        f.write_str(&basic_toml::to_string(self).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -256,7 +256,7 @@ impl FromStr for Config {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let config: Self = toml::from_str(text).map_err(|e| Error::config(e.to_string()))?;
+        let config: Self = basic_toml::from_str(text).map_err(|e| Error::config(e.to_string()))?;
         config.check()?;
         Ok(config)
     }

@@ -2,18 +2,19 @@
 //! and which tensors.
 
 use std::convert::Infallible;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::builder::PossibleValuesParser;
-use globset::{Glob, GlobSet, GlobSetBuilder};
 use smallfloat::{FormatSpec, RandomBits, Rounding};
-use smallfloat_tensor::{BiasPolicy, Calibration, Granularity, Negative, Options, Tensors, View};
+use smallfloat_tensor::{
+    BiasPolicy, Calibration, Granularity, NamePatterns, Negative, Options, Tensors, View, open_checkpoint,
+};
 
 use crate::arguments::rounding::{ProjectionArgs, SEED};
 use crate::arguments::schemes::SchemeArgs;
+use crate::render::output::{Message, message};
 use crate::render::text as words;
 
 /// Format, bias, rounding, storing, and which tensors.
@@ -103,8 +104,8 @@ impl RecipeArgs {
     }
 
     /// The tensors that the patterns take.
-    pub(crate) fn selection(&self) -> Result<Selection> {
-        Selection::new(self)
+    pub(crate) fn patterns(&self) -> Result<NamePatterns> {
+        NamePatterns::new(&self.include, &self.exclude).context("--include or --exclude")
     }
 }
 
@@ -187,55 +188,14 @@ fn rounding(projection: &ProjectionArgs) -> Result<(Option<Rounding>, Option<u64
     Ok((Some(stochastic.with_random_bits(bits)), Some(projection.seed.unwrap_or(SEED))))
 }
 
-/// Which tensors are quantized, by name.
-pub(crate) struct Selection {
-    include: Option<GlobSet>,
-    exclude: GlobSet,
-}
-
-impl Selection {
-    fn new(args: &RecipeArgs) -> Result<Self> {
-        let include = (!args.include.is_empty()).then(|| globs("--include", &args.include)).transpose()?;
-        Ok(Self { include, exclude: globs("--exclude", &args.exclude)? })
+/// Refuses patterns of --include that match no tensor of a file or folder, and notes those of
+/// --exclude.
+pub(crate) fn check_patterns(patterns: &NamePatterns, input: &Path) -> Result<()> {
+    let views = open_checkpoint(input)?;
+    let tensors = views.iter().flat_map(View::tensors);
+    let names: Vec<&str> = tensors.map(|tensor| &*tensor.info.name).collect();
+    for pattern in patterns.check(&names).context("--include")? {
+        message(Message::Note, &format!("--exclude: no tensor's name matches `{}`", words::excerpt(pattern)));
     }
-
-    pub(crate) fn selects(&self, name: &str) -> bool {
-        self.include.as_ref().is_none_or(|globs| globs.is_match(name)) && !self.exclude.is_match(name)
-    }
-
-    /// A pattern that matches nothing is a mistake.
-    pub(crate) fn check(&self, input: &Path) -> Result<()> {
-        let Some(include) = &self.include else { return Ok(()) };
-        let mut names = Vec::new();
-        for file in files(input)? {
-            names.extend(View::open(file)?.tensors().iter().map(|tensor| tensor.info.name.clone()));
-        }
-        let mut names = names.iter();
-        if names.clone().any(|name| include.is_match(name)) {
-            return Ok(());
-        }
-        let first = names.next().map(|name| words::tensor_name(name, 60)).unwrap_or_default();
-        bail!("--include: no tensor of {} matches; the first is named `{first}`", input.display())
-    }
-}
-
-fn globs(option: &'static str, patterns: &[String]) -> Result<GlobSet> {
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        let glob = Glob::new(pattern).map_err(|error| {
-            anyhow!("{option}: `{}` is not a pattern: {}", words::excerpt(pattern), error.kind())
-        })?;
-        set.add(glob);
-    }
-    set.build().context(option)
-}
-
-/// The files with tensors: the input, or those of the folder that it is.
-fn files(input: &Path) -> Result<Vec<PathBuf>> {
-    if !input.is_dir() {
-        return Ok(vec![input.to_path_buf()]);
-    }
-    let entries = fs::read_dir(input).with_context(|| format!("cannot list `{}`", input.display()))?;
-    let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-    Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|e| e == "safetensors")).collect())
+    Ok(())
 }

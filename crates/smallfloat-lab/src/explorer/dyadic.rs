@@ -1,7 +1,8 @@
 //! [`Dyadic`]: differences and ratios of exact values, which neither a code nor an `f64` can always
 //! hold.
 
-use num_bigint::{BigInt, BigUint, Sign};
+use dashu_base::{Abs as _, BitTest as _, Sign};
+use dashu_int::{IBig, UBig};
 use smallfloat::formats::BINARY64;
 use smallfloat::{Datum, Exact, project};
 
@@ -10,7 +11,7 @@ use crate::describe;
 /// integer · 2^exponent, exactly.
 #[derive(Clone, Debug)]
 pub(super) struct Dyadic {
-    integer: BigInt,
+    integer: IBig,
     exponent: i64,
 }
 
@@ -18,7 +19,7 @@ pub(super) struct Dyadic {
 const FARTHEST: u64 = 1 << 18;
 
 /// Longer integers are not spelt out.
-const MOST_BITS: u64 = 128;
+const MOST_BITS: usize = 128;
 
 impl Dyadic {
     /// A finite value; of one that was cut off, what is left.
@@ -28,8 +29,7 @@ impl Dyadic {
             Exact::Cancelled => (false, 0, 0),
             Exact::Nan { .. } | Exact::Infinite { .. } => return None,
         };
-        let sign = if negative { Sign::Minus } else { Sign::Plus };
-        let integer = BigInt::from_biguint(sign, BigUint::from(significand));
+        let integer = IBig::from_parts(Sign::from(negative), UBig::from(significand));
         Some(Self { integer, exponent: exponent.into() }.canonical())
     }
 
@@ -40,16 +40,16 @@ impl Dyadic {
 
     fn canonical(self) -> Self {
         match self.integer.trailing_zeros() {
-            None => Self { integer: BigInt::ZERO, exponent: 0 },
+            None => Self { integer: IBig::ZERO, exponent: 0 },
             Some(zeros) => Self {
                 integer: self.integer >> zeros,
-                exponent: self.exponent.saturating_add_unsigned(zeros),
+                exponent: self.exponent.saturating_add_unsigned(zeros as u64),
             },
         }
     }
 
     pub(super) fn is_zero(&self) -> bool {
-        self.integer.sign() == Sign::NoSign
+        self.integer.is_zero()
     }
 
     /// self − other; nothing where they lie too far apart.
@@ -65,17 +65,19 @@ impl Dyadic {
         if distance > FARTHEST {
             return None;
         }
-        let at = |x: &Self| &x.integer << x.exponent.abs_diff(exponent);
+        let at = |x: &Self| {
+            &x.integer << usize::try_from(x.exponent.abs_diff(exponent)).expect("at most FARTHEST")
+        };
         Some(Self { integer: at(self) - at(other), exponent }.canonical())
     }
 
     pub(super) fn magnitude(&self) -> Self {
-        Self { integer: BigInt::from(self.integer.magnitude().clone()), exponent: self.exponent }
+        Self { integer: self.integer.clone().abs(), exponent: self.exponent }
     }
 
     /// n where the value is 2^n.
     pub(super) fn power_of_two(&self) -> Option<i64> {
-        (*self.integer.magnitude() == BigUint::from(1_u32)).then_some(self.exponent)
+        (self.integer.clone().abs() == IBig::ONE).then_some(self.exponent)
     }
 
     /// self / other as a picture needs it, and none for a divisor of zero or an overflow.
@@ -89,11 +91,11 @@ impl Dyadic {
     /// The first 64 bits, and the power of two that they count in.
     #[expect(clippy::cast_precision_loss, reason = "a picture needs less")]
     fn leading(&self) -> (f64, i64) {
-        let magnitude = self.integer.magnitude();
-        let cut = magnitude.bits().saturating_sub(64);
-        let top = (magnitude >> cut).iter_u64_digits().next().unwrap_or(0) as f64;
-        let signed = if self.integer.sign() == Sign::Minus { -top } else { top };
-        (signed, self.exponent.saturating_add_unsigned(cut))
+        let (sign, magnitude) = self.integer.clone().into_parts();
+        let cut = magnitude.bit_len().saturating_sub(64);
+        let top = u64::try_from(magnitude >> cut).expect("64 bits are left") as f64;
+        let signed = if sign == Sign::Negative { -top } else { top };
+        (signed, self.exponent.saturating_add_unsigned(cut as u64))
     }
 
     /// `9p-3` for 9/8, the form that [`Datum`] has; nothing for integers too long to read.
@@ -101,21 +103,20 @@ impl Dyadic {
         if self.is_zero() {
             return Some("0".into());
         }
-        (self.integer.bits() <= MOST_BITS).then(|| format!("{}p{}", self.integer, self.exponent))
+        (self.integer.bit_len() <= MOST_BITS).then(|| format!("{}p{}", self.integer, self.exponent))
     }
 
     /// The value in decimal, as [`decimal`] has it.
     pub(super) fn decimal(&self) -> String {
-        let magnitude = self.integer.magnitude();
-        let cut = magnitude.bits().saturating_sub(127);
-        let top = magnitude >> cut;
-        let sticky = (&top << cut) != *magnitude;
-        let digits: Vec<u64> = top.iter_u64_digits().collect();
-        let digit = |i: usize| u128::from(digits.get(i).copied().unwrap_or(0));
+        let (sign, magnitude) = self.integer.clone().into_parts();
+        let cut = magnitude.bit_len().saturating_sub(127);
+        let top = &magnitude >> cut;
+        let sticky = (&top << cut) != magnitude;
         let exact = Exact::Finite {
-            negative: self.integer.sign() == Sign::Minus,
-            significand: digit(1) << 64 | digit(0),
-            exponent: i32::try_from(self.exponent.saturating_add_unsigned(cut)).expect("far below 2^31"),
+            negative: sign == Sign::Negative,
+            significand: u128::try_from(top).expect("127 bits are left"),
+            exponent: i32::try_from(self.exponent.saturating_add_unsigned(cut as u64))
+                .expect("far below 2^31"),
             sticky,
         };
         decimal(exact)

@@ -1,5 +1,6 @@
 //! [`Options`]: how tensors are quantized.
 
+pub(crate) mod patterns;
 pub(crate) mod recipe;
 pub(crate) mod tensors;
 

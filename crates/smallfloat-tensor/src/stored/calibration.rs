@@ -17,7 +17,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use num_bigint::BigUint;
+use dashu_base::BitTest as _;
+use dashu_int::UBig;
 use sha2::{Digest, Sha256};
 use smallfloat::Datum;
 use smallfloat_kernels::Element;
@@ -143,15 +144,15 @@ fn moments(view: &View, tensor: &TensorView, columns: u64) -> Result<Vec<u32>> {
 
 /// Each channel's sum in 32 bits, relative to the largest.
 fn relative(sums: &[BTreeMap<i32, Long>]) -> Vec<u32> {
-    let above = |exponent: i32| u64::from((exponent - 2 * LOWEST).unsigned_abs());
+    let above = |exponent: i32| usize::try_from(exponent - 2 * LOWEST).expect("no square is lower");
     let total = |sums: &BTreeMap<i32, Long>| {
-        sums.iter().map(|(&exponent, sum)| BigUint::from(*sum) << above(exponent)).sum::<BigUint>()
+        sums.iter().map(|(&exponent, sum)| UBig::from(*sum) << above(exponent)).sum::<UBig>()
     };
-    let totals: Vec<BigUint> = sums.iter().map(total).collect();
-    let Some(largest) = totals.iter().max().filter(|largest| largest.bits() > 0) else {
+    let totals: Vec<UBig> = sums.iter().map(total).collect();
+    let Some(largest) = totals.iter().max().filter(|largest| largest.bit_len() > 0) else {
         return vec![u32::MAX; sums.len()];
     };
-    let weight = |total: &BigUint| {
+    let weight = |total: &UBig| {
         let nearest = (total * u32::MAX * 2_u32 + largest) / (largest * 2_u32);
         u32::try_from(nearest).expect("no total is above the largest").max(1)
     };

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use smallfloat_tensor::{Options, quantize};
 
 use crate::arguments::files::{Input, check_outputs, note_leftovers, note_not_copied};
+use crate::arguments::quantize::check_patterns;
 use crate::arguments::quantize::{RecipeArgs, bias_in_words, has_histograms, rounding_in_words, use_threads};
 use crate::arguments::results::ResultArgs;
 use crate::render::output::{Message, Output, message};
@@ -79,7 +80,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let options = options(args)?;
-    let selection = args.recipe.selection()?;
+    let patterns = args.recipe.patterns()?;
     if args.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
         bail!(
             "-o {}: an .npy file has no room for biases and formats; write a .safetensors file",
@@ -96,11 +97,11 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     }
     use_threads(args.threads)?;
     let input = Input::open(&args.input)?;
-    selection.check(input.path())?;
+    check_patterns(&patterns, input.path())?;
 
     let report = {
         let bar = Bar::new();
-        let select = |name: &str| selection.selects(name);
+        let select = |name: &str| patterns.select(name);
         let mut update = |progress: smallfloat_tensor::Progress<'_>| bar.update(progress);
         input.named(quantize(input.path(), &args.output, &options, &select, &mut update))?
     };

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use smallfloat_tensor::{Plan, Sharding, plan, write_file_durably};
 
 use crate::arguments::files::{check_outputs, note_not_copied};
+use crate::arguments::quantize::check_patterns;
 use crate::arguments::quantize::{RecipeArgs, has_histograms};
 use crate::render::output::{Message, Output, message};
 use crate::render::text as words;
@@ -80,15 +81,15 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<()> {
         "--histograms are counted for tensors with one bias each; leave it out for channels, blocks and scales, \
          `finalize --plot` draws their ranges"
     );
-    let selection = args.recipe.selection()?;
+    let patterns = args.recipe.patterns()?;
     check_outputs(&[("--plan", args.plan.as_deref())], [&*args.input], args.overwrite)?;
-    selection.check(&args.input)?;
+    check_patterns(&patterns, &args.input)?;
     let sharding = match (args.shards, args.shard_bytes) {
         (Some(count), _) => Sharding::Count(count),
         (_, Some(bytes)) => Sharding::Bytes(bytes),
         (None, None) => Sharding::Files,
     };
-    let plan = plan(&args.input, &args.output, &options, &|name| selection.selects(name), sharding)?;
+    let plan = plan(&args.input, &args.output, &options, &|name| patterns.select(name), sharding)?;
     let json = plan.to_json()?;
     match &args.plan {
         Some(path) => write_file_durably(path, &json, args.overwrite).context("--plan")?,

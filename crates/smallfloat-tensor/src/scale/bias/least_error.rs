@@ -4,7 +4,8 @@
 //! exact sums. Errors are compared in floating point first; near ties are settled with exact
 //! integers.
 
-use num_bigint::{BigInt, BigUint};
+use dashu_base::BitTest as _;
+use dashu_int::{IBig, UBig};
 use smallfloat::{Datum, Format, Rounded, project};
 
 use crate::scale::bias::magnitudes::{Class, Long, Magnitudes};
@@ -133,34 +134,34 @@ fn narrow(class: &Class, distance: i128) -> Option<i128> {
 }
 
 /// The error in integers of any size.
-fn wide(class: &Class, distance: &BigInt) -> BigInt {
+fn wide(class: &Class, distance: &IBig) -> IBig {
     distance * distance * class.weight + ((distance * class.sum) << 1) + long(class.sum_of_squares)
 }
 
-fn long(x: Long) -> BigInt {
-    BigUint::from(x).into()
+fn long(x: Long) -> IBig {
+    UBig::from(x).into()
 }
 
 /// An integer that is not negative, in `f64` but for its last place.
 #[expect(clippy::cast_precision_loss, reason = "rounded by design")]
-fn rounded(x: &BigInt) -> f64 {
-    let beyond = x.bits().saturating_sub(64);
+fn rounded(x: &IBig) -> f64 {
+    let beyond = x.bit_len().saturating_sub(64);
     let top = u64::try_from(x >> beyond).expect("64 bits of a number that is not negative");
     top as f64 * 2.0_f64.powi(i32::try_from(beyond).expect("sums of squares have some thousand bits"))
 }
 
 /// The sum over all classes exactly, in units of 2^(2 · UNIT), below every class's and every
 /// format's last place.
-fn exact(classes: &[&Class], format: &Format) -> BigInt {
+fn exact(classes: &[&Class], format: &Format) -> IBig {
     const UNIT: i32 = -256;
-    let above = |exponent: i32| u64::from((exponent - UNIT).unsigned_abs());
-    let mut total = BigInt::ZERO;
+    let above = |exponent: i32| usize::try_from(exponent - UNIT).expect("no last place is lower");
+    let mut total = IBig::ZERO;
     for class in classes {
         let (significand, exponent) = quantized(class, format);
         let scale = above(class.exponent);
-        let distance = (BigInt::from(class.first) << scale) - (BigInt::from(significand) << above(exponent));
+        let distance = (IBig::from(class.first) << scale) - (IBig::from(significand) << above(exponent));
         total += &distance * &distance * class.weight
-            + ((&distance * class.sum * 2_u32) << scale)
+            + ((&distance * class.sum * 2_u8) << scale)
             + (long(class.sum_of_squares) << (2 * scale));
     }
     total

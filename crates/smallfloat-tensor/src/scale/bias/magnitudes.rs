@@ -1,7 +1,7 @@
 //! [`Magnitudes`]: what the choice of a bias needs to know of a tensor, from one pass over its
 //! elements.
 
-use num_bigint::BigUint;
+use dashu_int::UBig;
 use smallfloat::{Datum, Format, FormatSpec};
 use smallfloat_kernels::{ClassSum, ClassSums, Element};
 
@@ -53,7 +53,7 @@ impl Long {
     }
 }
 
-impl From<Long> for BigUint {
+impl From<Long> for UBig {
     fn from(x: Long) -> Self {
         (Self::from(x.high) << 128) + x.low
     }
@@ -265,16 +265,16 @@ mod tests {
     #[test]
     fn sums_of_squares_are_exact_beyond_128_bits() {
         let mut sums = WeightedClassSums::new(1);
-        let (mut expected, mut x) = (BigUint::ZERO, 1.0_f64);
+        let (mut expected, mut x) = (UBig::ZERO, 1.0_f64);
         for weight in [u32::MAX, 1, u32::MAX - 1, 12_345] {
             x = f64::from_bits(x.to_bits() | ((1 << 51) - 1) ^ u64::from(weight & 7));
-            let trailing = BigUint::from(x.to_bits() & ((1 << 51) - 1));
+            let trailing = UBig::from(x.to_bits() & ((1 << 51) - 1));
             expected += &trailing * &trailing * weight;
             sums.add(x, weight);
         }
-        assert!(expected.bits() > 128);
-        let found: Vec<BigUint> =
-            sums.magnitudes().classes.iter().map(|class| BigUint::from(class.sum_of_squares)).collect();
+        assert!(dashu_base::BitTest::bit_len(&expected) > 128);
+        let found: Vec<UBig> =
+            sums.magnitudes().classes.iter().map(|class| UBig::from(class.sum_of_squares)).collect();
         assert_eq!(found, [expected]);
     }
 }
