@@ -56,6 +56,10 @@ foreign-readers *options:
 explorer *options:
     scripts/ci/explorer-test {{options}}
 
+# The explorer as one file that needs no server: target/explorer-static/index.html.
+explorer-static *folder:
+    scripts/explorer-static {{folder}}
+
 # The Python package: its wheel, built and tested in a fresh virtual environment.
 python:
     scripts/python-test

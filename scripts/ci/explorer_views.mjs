@@ -3,6 +3,7 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 
 export const VIEWS = {
   values: "#format=cfloat8_1_4_3:bias=7&code=57",
@@ -13,8 +14,9 @@ export const VIEWS = {
   codes16: "#format=binary16&code=15360&page=60",
 };
 
-// Starts the explorer and reads its address.
+// Starts the explorer and reads its address; STATIC names the page that needs no server.
 export async function start() {
+  if (process.env.STATIC) return { child: null, address: pathToFileURL(process.env.STATIC).href };
   const child = spawn(process.env.SMALLFLOAT, ["explore", "--no-open"], { stdio: ["ignore", "pipe", "inherit"] });
   const address = await new Promise((found, failed) => {
     let text = "";

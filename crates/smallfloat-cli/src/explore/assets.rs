@@ -23,6 +23,7 @@ const ASSETS: &[Asset] = assets! {
     "/page.css" CSS "page.css";
     "/page.js" SCRIPT "page.js";
     "/state.js" SCRIPT "state.js";
+    "/answers.js" SCRIPT "answers.js";
     "/elements.js" SCRIPT "elements.js";
     "/format.js" SCRIPT "format.js";
     "/line.js" SCRIPT "line.js";

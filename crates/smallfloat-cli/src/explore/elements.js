@@ -1,4 +1,6 @@
-// Elements, questions to the server, and small helpers that all views share.
+// Elements, questions, and small helpers that all views share.
+
+import { post } from "./answers.js";
 
 // el("p.note", { title: "…" }, "text", child)
 export function el(what, attributes = {}, ...children) {
@@ -23,20 +25,6 @@ function made(node, what, attributes, children) {
 }
 
 export const $ = (id) => document.getElementById(id);
-
-const GONE = "The explorer does not answer. Was the command ended? Start `smallfloat explore` again and reload.";
-
-async function post(path, kind, body, signal) {
-  let response;
-  try {
-    response = await fetch(path, { method: "POST", headers: { "content-type": kind }, body, signal });
-  } catch (error) {
-    throw error.name === "AbortError" ? error : new Error(GONE);
-  }
-  const answer = await response.json();
-  if (!response.ok) throw new Error(answer.error);
-  return answer;
-}
 
 export function ask(question, signal) {
   return post("/ask", "application/json", JSON.stringify(question), signal);

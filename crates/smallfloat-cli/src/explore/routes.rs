@@ -9,10 +9,10 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::HeaderValue;
 use hyper::{Method, Request, Response, StatusCode, header};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use smallfloat_lab::explorer;
-use smallfloat_lab::explorer::{Question, tensor};
+use smallfloat_lab::explorer::tensor::FileQuestion;
+use smallfloat_lab::explorer::{ExplorerError, Question};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -21,7 +21,7 @@ use crate::explore::assets;
 use crate::explore::guard::Guard;
 
 /// A question in JSON has no more bytes.
-const MOST_JSON: usize = 64 << 10;
+const MOST_JSON: usize = FileQuestion::MOST_BYTES;
 /// A file has no more bytes. The page knows this number too.
 const MOST_FILE: usize = 256 << 20;
 /// In each such time a request's body must end, or so many bytes of it must arrive.
@@ -61,16 +61,6 @@ impl Drop for Busy<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Relaxed);
     }
-}
-
-/// What stands in the first line of a file's request.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct About {
-    file: String,
-    #[serde(default)]
-    tensor: Option<String>,
-    formats: Vec<String>,
 }
 
 /// A refusal: the status and what would be right.
@@ -143,13 +133,9 @@ impl Routes {
     async fn tensor(&self, request: Request<Incoming>, busy: &AtomicBool) -> Result<Value, Refusal> {
         expect_kind(&request, "application/octet-stream")?;
         let received = read(request, "the file", MOST_JSON + MOST_FILE, Some(&self.memory)).await?;
-        let Received { bytes: mut body, memory } = received;
-        let Some(end) = body.iter().take(MOST_JSON).position(|&byte| byte == b'\n') else {
-            return Err(Refusal::bad("the body must be a line of JSON and then the file"));
-        };
-        let about: About = parse(&body[..end])?;
-        body.drain(..=end);
-        if body.len() > MOST_FILE {
+        let Received { bytes, memory } = received;
+        let (question, file) = FileQuestion::split(bytes).map_err(|error| Refusal::bad(error.to_string()))?;
+        if file.len() > MOST_FILE {
             return Err(Refusal::too_large("the file", MOST_FILE));
         }
         let _busy = Busy::new(busy);
@@ -157,7 +143,7 @@ impl Routes {
             return Err(Refusal::bad("the explorer is ending"));
         };
         work(move || {
-            let answer = tensor::overlap(&about.file, body, about.tensor.as_deref(), &about.formats);
+            let answer = question.answer(file);
             drop(memory);
             answer
         })
@@ -169,14 +155,9 @@ impl Routes {
 async fn ask(request: Request<Incoming>, busy: &AtomicBool) -> Result<Value, Refusal> {
     expect_kind(&request, "application/json")?;
     let Received { bytes, .. } = read(request, "the question", MOST_JSON, None).await?;
-    let question: Question = parse(&bytes)?;
+    let question: Question = explorer::from_json(&bytes).map_err(|error| Refusal::bad(error.to_string()))?;
     let _busy = Busy::new(busy);
     work(move || explorer::answer(&question)).await
-}
-
-fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Refusal> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| Refusal::bad(format!("the question is not understood: {error}")))
 }
 
 /// Only scripts of this page may send other types than those of forms without being asked first.
@@ -256,14 +237,12 @@ impl Received {
 }
 
 /// Computes on a thread of its own, so that the server goes on listening.
-async fn work<T, E>(job: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<Value, Refusal>
-where
-    T: serde::Serialize + Send + 'static,
-    E: std::error::Error + Send + 'static,
-{
+async fn work<T: serde::Serialize + Send + 'static>(
+    job: impl FnOnce() -> Result<T, ExplorerError> + Send + 'static,
+) -> Result<Value, Refusal> {
     let done = spawn_blocking(move || match job() {
         Ok(answer) => serde_json::to_value(answer).map_err(|error| error.to_string()),
-        Err(error) => Err(chain(&error)),
+        Err(error) => Err(error.with_causes()),
     });
     match done.await {
         Ok(Ok(value)) => Ok(value),
@@ -272,17 +251,6 @@ where
             Err(Refusal(StatusCode::INTERNAL_SERVER_ERROR, "the explorer failed; please report this".into()))
         }
     }
-}
-
-/// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 /// A response with the headers that keep the page to itself.

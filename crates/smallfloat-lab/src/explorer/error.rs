@@ -7,6 +7,12 @@ use smallfloat::Format;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExplorerError {
+    /// A message that is no question.
+    #[error("{text}")]
+    Question {
+        /// What would be right.
+        text: String,
+    },
     /// A format, a value or a code that is not understood.
     #[error(transparent)]
     Core(Box<smallfloat::Error>),
@@ -117,4 +123,17 @@ pub(super) fn named<T: Copy>(
             known: list.iter().map(|&thing| name(thing)).collect::<Vec<_>>().join(", "),
         }
     })
+}
+
+impl ExplorerError {
+    /// The message with those of its causes.
+    pub fn with_causes(&self) -> String {
+        let mut text = self.to_string();
+        let mut source = std::error::Error::source(self);
+        while let Some(cause) = source {
+            text = format!("{text}: {cause}");
+            source = cause.source();
+        }
+        text
+    }
 }

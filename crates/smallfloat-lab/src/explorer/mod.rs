@@ -101,6 +101,15 @@ pub fn answer(question: &Question) -> Result<Reply, ExplorerError> {
     })
 }
 
+/// Reads a question from JSON.
+///
+/// # Errors
+/// What is no question.
+pub fn from_json<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, ExplorerError> {
+    serde_json::from_slice(text)
+        .map_err(|error| ExplorerError::Question { text: format!("the question is not understood: {error}") })
+}
+
 /// A format by name; one whose bias is missing has the default, as everywhere in the command.
 fn format(name: &str) -> Result<Format, ExplorerError> {
     Ok(spec(name)?.or_default_bias())

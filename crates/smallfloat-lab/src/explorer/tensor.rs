@@ -1,7 +1,7 @@
 //! A tensor over the ranges of formats: its histogram by binade, and what each format would do to
 //! it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use smallfloat::formats::BINARY64;
 use smallfloat::{Class, Format, FormatSpec, Saturation};
 use smallfloat_kernels::{ClassSums, Decoder, Encoder, ErrorSums, EventCounts};
@@ -9,6 +9,20 @@ use smallfloat_tensor::{BiasPolicy, Magnitudes, Source, Stored, TensorView, View
 
 use crate::explorer::compare::some_formats;
 use crate::explorer::error::ExplorerError;
+use crate::explorer::from_json;
+
+/// What is asked about a file.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileQuestion {
+    /// The file's name.
+    pub file: String,
+    /// The tensor; none for the largest.
+    #[serde(default)]
+    pub tensor: Option<String>,
+    /// The formats.
+    pub formats: Vec<String>,
+}
 
 /// A tensor and formats.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -67,6 +81,33 @@ pub struct Quantized {
     /// For formats whose bias is data: the bias with the least squared error, and the format with
     /// it.
     pub best: Option<(i32, String)>,
+}
+
+impl FileQuestion {
+    /// A question has no more bytes.
+    pub const MOST_BYTES: usize = 64 << 10;
+
+    /// Splits a message into the question, a line of JSON, and the file that follows it.
+    ///
+    /// # Errors
+    /// A message without such a line.
+    pub fn split(mut message: Vec<u8>) -> Result<(Self, Vec<u8>), ExplorerError> {
+        let Some(end) = message.iter().take(Self::MOST_BYTES).position(|&byte| byte == b'\n') else {
+            let text = "the body must be a line of JSON and then the file";
+            return Err(ExplorerError::Question { text: text.into() });
+        };
+        let question = from_json(&message[..end])?;
+        message.drain(..=end);
+        Ok((question, message))
+    }
+
+    /// Answers it: see [`overlap`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn answer(&self, file: Vec<u8>) -> Result<Overlap, ExplorerError> {
+        overlap(&self.file, file, self.tensor.as_deref(), &self.formats)
+    }
 }
 
 /// Elements that are worked on at once.

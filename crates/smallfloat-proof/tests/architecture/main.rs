@@ -12,7 +12,7 @@ use serde_json::Value;
 use source::{code_only, files};
 
 /// The crates in their order: each may use those before it, and none of its own rank or after it.
-const RANKS: [(&str, u32); 8] = [
+const RANKS: [(&str, u32); 9] = [
     ("smallfloat", 0),
     ("smallfloat-kernels", 1),
     ("smallfloat-conformance", 2),
@@ -20,13 +20,14 @@ const RANKS: [(&str, u32); 8] = [
     ("smallfloat-lab", 3),
     ("smallfloat-train", 3),
     ("smallfloat-cli", 4),
+    ("smallfloat-explorer", 4),
     ("smallfloat-python", 5),
 ];
 const ORACLE: &str = "smallfloat-oracle";
 const PROOF: &str = "smallfloat-proof";
 
 /// Crates that may contain `unsafe`.
-const UNSAFE_ALLOWED: [&str; 2] = ["smallfloat-kernels", "smallfloat-python"];
+const UNSAFE_ALLOWED: [&str; 3] = ["smallfloat-kernels", "smallfloat-python", "smallfloat-explorer"];
 
 const LONGEST_FILE: usize = 800;
 

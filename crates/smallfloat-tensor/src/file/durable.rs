@@ -14,7 +14,8 @@
 //! old file, so that an input may be its own output.
 
 use std::ffi::OsString;
-use std::fs::{File, Permissions};
+#[cfg(unix)]
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -66,7 +67,7 @@ impl DurableFile {
         builder.prefix(&prefix).suffix(SUFFIX);
         // What a plain file would get: the kernel takes the umask off.
         #[cfg(unix)]
-        builder.permissions(<Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
+        builder.permissions(<fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
         let (temporary, registered) =
             temporaries::make(|| builder.tempfile_in(folder), |file| file.path().to_path_buf())
                 .map_err(|e| Error::io("make a temporary file beside", path, e))?;

@@ -256,6 +256,17 @@ pub(crate) fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io
     Ok(())
 }
 
+/// Systems without files, such as a page's: tensors are in memory there.
+#[cfg(not(any(unix, windows)))]
+pub(crate) fn read_exact_at(_: &File, _: &mut [u8], _: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(not(any(unix, windows)))]
+pub(crate) fn write_all_at(_: &File, _: &[u8], _: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
