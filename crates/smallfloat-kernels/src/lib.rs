@@ -33,7 +33,12 @@
 //! Results are those of [`smallfloat::convert`], element by element: encoders and decoders are
 //! tables that the core fills, or vector kernels that tests hold to these tables. Nothing depends
 //! on the number of threads, the length or the alignment of slices, or the data's class.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![expect(clippy::inline_always, reason = "lane code must melt into its loop")]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod arch;
 mod arithmetic;

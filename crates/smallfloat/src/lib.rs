@@ -63,8 +63,13 @@
 //!
 //! Without features the crate needs neither an allocator nor an operating system. It contains no
 //! `unsafe` code, has no mandatory dependency, and rounds with integers only.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
