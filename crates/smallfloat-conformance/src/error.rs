@@ -157,7 +157,7 @@ pub enum Error {
         text: String,
     },
     /// Vectors that do not say of what.
-    #[error("no header names the operation; give it (--op, or --from and --to)")]
+    #[error("no header names the operation; give it, or the two formats of a conversion")]
     NoOperation,
     /// Vectors without a single line of them.
     #[error("no vector was found, {lines} lines of comments; a line has operands, results and flags")]

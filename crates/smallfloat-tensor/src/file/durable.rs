@@ -474,7 +474,7 @@ mod tests {
         write_file_durably(&ours, b"1", false).unwrap();
         assert_eq!(mode(&ours), mode(&plain));
         for bits in [0o640, 0o400, 0o777] {
-            fs::set_permissions(&ours, Permissions::from_mode(bits)).unwrap();
+            fs::set_permissions(&ours, fs::Permissions::from_mode(bits)).unwrap();
             write_file_durably(&ours, b"2", true).unwrap();
             assert_eq!(mode(&ours), bits);
         }

@@ -111,7 +111,8 @@ fn add_step<const NAN: bool, const LAST: bool, const CROSSES: bool>(
     let mut vectors = [_mm256_setzero_ps(); 4];
     for (vector, x) in vectors.iter_mut().zip(x) {
         // SAFETY: the reference is to 16 readable bytes; the load needs no alignment.
-        *vector = _mm256_broadcast_ps(&unsafe { _mm_loadu_ps(x.as_ptr()) });
+        let half = unsafe { _mm_loadu_ps(x.as_ptr()) };
+        *vector = _mm256_set_m128(half, half);
     }
     let [even, odd, later_even, later_odd] = vectors;
     for (total, codes) in total.iter_mut().zip(codes) {
