@@ -25,46 +25,39 @@ fn values() -> Vec<f32> {
         .collect()
 }
 
-/// Printing and parsing; minifloat does neither.
+/// Printing and parsing of three formats; minifloat does neither. Each type parses what it prints.
 fn text(c: &mut Criterion) {
-    let x: Vec<f32> = values();
-    let mut print = c.benchmark_group("print");
-    print.throughput(Throughput::Elements(LENGTH as u64));
-    macro_rules! one {
-        ($group:expr, $label:literal, $type:ty, $bench:expr) => {{
-            let x: Vec<$type> = x.iter().map(|x| <$type>::from_f32(*x)).collect();
-            $group.bench_function(BenchmarkId::from_parameter($label), |b| {
-                b.iter(|| {
-                    for x in black_box(&x) {
-                        black_box($bench(x));
-                    }
+    macro_rules! group {
+        ($format:literal: $($label:literal $type:ty;)*) => {
+            $({
+                let x: Vec<$type> = values().iter().map(|x| <$type>::from_f32(*x)).collect();
+                let mut print = c.benchmark_group(concat!("print ", $format));
+                print.throughput(Throughput::Elements(LENGTH as u64));
+                print.bench_function(BenchmarkId::from_parameter($label), |b| {
+                    b.iter(|| {
+                        for x in black_box(&x) {
+                            black_box(x.to_string());
+                        }
+                    });
                 });
-            });
-        }};
-    }
-    one!(print, "smallfloat", Ours, |x: &Ours| x.to_string());
-    one!(print, "float8", Float8, |x: &Float8| x.to_string());
-    one!(print, "microfloat", Micro, |x: &Micro| x.to_string());
-    print.finish();
-
-    let texts: Vec<String> = x.iter().map(|x| Ours::from_f32(*x).to_string()).collect();
-    let mut parse = c.benchmark_group("parse");
-    parse.throughput(Throughput::Elements(LENGTH as u64));
-    macro_rules! one_parse {
-        ($label:literal, $type:ty) => {
-            parse.bench_function(BenchmarkId::from_parameter($label), |b| {
-                b.iter(|| {
-                    for text in black_box(&texts) {
-                        black_box(text.parse::<$type>().ok());
-                    }
+                print.finish();
+                let texts: Vec<String> = x.iter().map(|x| x.to_string()).collect();
+                let mut parse = c.benchmark_group(concat!("parse ", $format));
+                parse.throughput(Throughput::Elements(LENGTH as u64));
+                parse.bench_function(BenchmarkId::from_parameter($label), |b| {
+                    b.iter(|| {
+                        for text in black_box(&texts) {
+                            black_box(text.parse::<$type>().ok());
+                        }
+                    });
                 });
-            });
+                parse.finish();
+            })*
         };
     }
-    one_parse!("smallfloat", Ours);
-    one_parse!("float8", Float8);
-    one_parse!("microfloat", Micro);
-    parse.finish();
+    group!("e4m3fn": "smallfloat" Ours; "float8" Float8; "microfloat" Micro;);
+    group!("binary16": "smallfloat" smallfloat::F16; "half" half::f16;);
+    group!("bfloat16": "smallfloat" smallfloat::Bf16; "half" half::bf16;);
 }
 
 /// Times a function of one, two or three values for each crate.

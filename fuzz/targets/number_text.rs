@@ -1,21 +1,22 @@
 //! Numbers as text: decimals round to binary64 as the standard library's parser rounds them, and
 //! are taken and refused alike; fractions are quotients; hexadecimals do not panic; a code's
-//! shortest decimal is read back as the code.
+//! decimal and its shortest one are read back as the code.
 //!
 //! The first byte chooses a code of E4M3FN and bfloat16.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use smallfloat::formats::{BFLOAT16, BINARY64, E4M3FN};
-use smallfloat::{Format, text};
+use smallfloat::{Dynamic, Format, text};
 
 fn reads_back(format: &Format, code: u64) {
-    let decimal = format.decode_text(code);
-    let back = format.encode_text(&decimal, &format.default_projection()).expect("a decimal").value;
-    assert!(
-        back == code || format.decode(code).is_nan(),
-        "{format} {code:#x} is {decimal}, which is {back:#x}"
-    );
+    for decimal in [format.decode_text(code), format.shortest(code).to_string()] {
+        let back = format.encode_text(&decimal, &format.default_projection()).expect("a decimal").value;
+        assert!(
+            back == code || format.decode(code).is_nan(),
+            "{format} {code:#x} is {decimal}, which is {back:#x}"
+        );
+    }
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -24,7 +25,14 @@ fuzz_target!(|data: &[u8]| {
     reads_back(&BFLOAT16, u64::from(byte) << 8 | u64::from(rest.len() as u8));
     let Ok(string) = std::str::from_utf8(rest) else { return };
     let ours = BINARY64.encode_text(string, &BINARY64.default_projection());
-    let _ = text::parse(string);
+    if let Ok(exact) = text::parse(string) {
+        // In few bits as in many.
+        for format in [E4M3FN, BFLOAT16] {
+            let exactly = smallfloat::project(exact, &format, &format.default_projection()).value;
+            let read = Dynamic::from_text(string, format).expect("a number");
+            assert_eq!(read.to_bits(), exactly, "{string:?} as {format}");
+        }
+    }
     // The standard library has no hexadecimals and no powers of two.
     if string.contains(['p', 'P', 'x', 'X']) {
         return;

@@ -335,13 +335,23 @@ impl PyFormat {
         Ok(self.format.decode(self.code(code)?).to_string())
     }
 
-    /// The shortest decimal that rounds to nearest even to a code's value, within the format.
+    /// A code's value as text: the shortest decimal that reads back as the same float, or '3p-16385'
+    /// where no float has the value.
     ///
     /// >>> import smallfloat as sf
     /// >>> sf.formats.e4m3fn.text(0x7e)
-    /// '450'
+    /// '448'
     fn text(&self, code: u64) -> PyResult<String> {
         Ok(self.format.decode_text(self.code(code)?))
+    }
+
+    /// The shortest decimal that rounds to nearest even to a code's value, within the format.
+    ///
+    /// >>> import smallfloat as sf
+    /// >>> sf.formats.e4m3fn.shortest(0x7e)
+    /// '450'
+    fn shortest(&self, code: u64) -> PyResult<String> {
+        Ok(self.format.shortest(self.code(code)?).to_string())
     }
 
     /// The code of a number in text (decimal, hexadecimal, '3p-4'), rounded once.

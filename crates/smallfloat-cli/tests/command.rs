@@ -36,11 +36,15 @@ fn table_csv_lists_every_code_of_e4m3fn() {
     let csv = output(&["table", "e4m3fn", "--csv"], "");
     let lines: Vec<_> = csv.lines().collect();
     assert_eq!(lines.len(), 257);
-    let first =
-        ["code,exact,value,class", "0x00,0,0,zero", "0x01,1p-9,0.002,subnormal", "0x02,1p-8,0.004,subnormal"];
+    let first = [
+        "code,exact,value,class",
+        "0x00,0,0,zero",
+        "0x01,1p-9,0.001953125,subnormal",
+        "0x02,1p-8,0.00390625,subnormal",
+    ];
     assert_eq!(lines[..4], first);
     // 448, whose neighbours are 416 and 480; NaN on S.1111.111; −0.
-    assert_eq!(lines[1 + 0x7e..][..3], ["0x7e,7p6,450,normal", "0x7f,NaN,NaN,nan", "0x80,-0,-0,zero"]);
+    assert_eq!(lines[1 + 0x7e..][..3], ["0x7e,7p6,448,normal", "0x7f,NaN,NaN,nan", "0x80,-0,-0,zero"]);
     assert_eq!(lines[256], "0xff,NaN,NaN,nan");
 }
 

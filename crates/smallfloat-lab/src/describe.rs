@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 
 use smallfloat::formats::{CATALOGUE, Named};
+use smallfloat::text;
+use smallfloat::text::Decimal;
 use smallfloat::{Class, Datum, Exact, Family, Flags, Format, Signedness, Specials, Subnormals};
 
 /// What the format has besides numbers and +0.
@@ -104,57 +106,32 @@ pub fn formula(format: &Format, code: u64) -> Option<String> {
     Some(text)
 }
 
-/// The decimal value: as `f64` prints it where `f64` has it, else the shortest decimal within the
-/// format.
+/// The decimal value, as [`Decimal`] prints it.
 pub fn value(format: &Format, code: u64) -> String {
-    let shortest = || format.decode_text(code);
-    match format.decode(code) {
-        datum @ Datum::Finite { .. } if !format.is_wide() => datum.to_f64().map_or_else(shortest, number),
-        _ => shortest(),
-    }
+    format.decode_text(code)
 }
 
-/// No more digits are spelt out.
-const MOST_DIGITS: usize = 20;
+/// A value as [`Decimal`] prints it, where that is the value to the last digit.
+pub fn exact_decimal(datum: Datum) -> Option<String> {
+    datum.to_f64()?;
+    let text = Decimal::from(datum).to_string();
+    (text::parse(&text).ok().and_then(canonical) == Some(datum)).then_some(text)
+}
 
-/// All digits of a finite value, where they are at most 20: `0.0009765625`; with an exponent where
-/// `f64` prints one.
-pub fn exact_decimal(x: Exact) -> Option<String> {
-    let Exact::Finite { negative, significand, exponent, sticky: false } = x else { return None };
-    let zeros = significand.trailing_zeros();
-    let mut integer = significand.checked_shr(zeros)?;
-    let mut power = i64::from(exponent) + i64::from(zeros);
-    // integer · 2^power = digits · 10^ten, where the digits end in no zero.
-    let mut ten = 0;
-    while power > 0 && integer % 5 == 0 {
-        (integer, power, ten) = (integer / 5, power - 1, ten + 1);
-    }
-    let digits = if power >= 0 {
-        let room = i64::from(integer.leading_zeros());
-        if power < room { integer << power } else { return None }
-    } else {
-        ten = power;
-        integer.checked_mul(5_u128.checked_pow(u32::try_from(-power).ok()?)?)?
-    };
-    let digits = digits.to_string();
-    if digits.len() > MOST_DIGITS {
-        return None;
-    }
-    let sign = if negative { "-" } else { "" };
-    // The value is 0.digits · 10^point.
-    let point = i64::try_from(digits.len()).ok()? + ten;
-    let zeros = |n: i64| "0".repeat(usize::try_from(n).unwrap_or(0));
-    let length = usize::try_from(point).unwrap_or(0);
-    Some(match point {
-        -3..=0 => format!("{sign}0.{}{digits}", zeros(-point)),
-        1..=16 if length >= digits.len() => format!("{sign}{digits}{}", zeros(ten)),
-        1..=16 => format!("{sign}{}.{}", &digits[..length], &digits[length..]),
-        _ => {
-            let (first, rest) = digits.split_at(1);
-            let dot = if rest.is_empty() { "" } else { "." };
-            format!("{sign}{first}{dot}{rest}e{}", point - 1)
+/// The datum that an exact result is; nothing for one that was cut off or has too many bits.
+pub(crate) fn canonical(x: Exact) -> Option<Datum> {
+    match x {
+        Exact::Nan { negative } => Some(Datum::Nan { negative }),
+        Exact::Infinite { negative } => Some(Datum::Infinite { negative }),
+        Exact::Cancelled => Some(Datum::ZERO),
+        Exact::Finite { negative, significand: 0, .. } => Some(Datum::finite(negative, 0, 0)),
+        Exact::Finite { sticky: true, .. } => None,
+        Exact::Finite { negative, significand, exponent, .. } => {
+            let zeros = significand.trailing_zeros();
+            let odd = u64::try_from(significand >> zeros).ok()?;
+            Some(Datum::finite(negative, odd, exponent.checked_add_unsigned(zeros)?))
         }
-    })
+    }
 }
 
 /// What is said where a name has no bias and gets the default one.
@@ -162,13 +139,9 @@ pub fn default_bias(format: &Format) -> String {
     format!("no bias is given: {format}, the default, is taken")
 }
 
-/// An `f64` without a needless `.0`.
+/// An `f64` as [`Decimal`] prints it.
 pub fn number(x: f64) -> String {
-    let text = format!("{x:?}");
-    match text.strip_suffix(".0") {
-        Some(whole) => whole.into(),
-        None => text,
-    }
+    Decimal::from(x).to_string()
 }
 
 /// The flags by name.
@@ -228,32 +201,28 @@ mod tests {
     }
 
     #[test]
-    fn all_digits_are_spelt_where_they_are_few() {
-        let spelt = |significand: u128, exponent| exact_decimal(Exact::finite(false, significand, exponent));
+    fn decimals_are_given_where_they_are_exact() {
+        let spelt = |significand, exponent| exact_decimal(Datum::finite(false, significand, exponent));
         for (significand, exponent, text) in [
+            (0, 0, "0"),
             (1, -10, "0.0009765625"),
             (9, -3, "1.125"),
-            (9 << 5, -8, "1.125"),
             (448, 0, "448"),
-            (1, 16, "65536"),
-            (5, 1, "10"),
-            (1, -16, "1.52587890625e-5"),
-            (7, -18, "2.6702880859375e-5"),
-            (1, -13, "0.0001220703125"),
-            // 10^23 = 5^23 · 2^23.
-            (11_920_928_955_078_125, 23, "1e23"),
+            (1, -16, "0.0000152587890625"),
+            (1, -17, "7.62939453125e-6"),
+            // 10^23 has more than 53 bits, 10^22 has not: 5^22 · 2^22.
+            (2_384_185_791_015_625, 22, "1e22"),
             (1, 53, "9007199254740992"),
-            (1, 54, "1.8014398509481984e16"),
-            // 5^28 has 20 digits, 5^29 has 21.
-            (1, -28, "3.7252902984619140625e-9"),
+            // 5^24 has 17 digits, 5^25 has 18.
+            (1, -24, "5.9604644775390625e-8"),
         ] {
-            assert_eq!(spelt(significand, exponent).as_deref(), Some(text));
+            let exact = (text != "5.9604644775390625e-8").then_some(text);
+            assert_eq!(spelt(significand, exponent).as_deref(), exact, "{text}");
         }
-        assert_eq!(exact_decimal(Exact::finite(true, 3, -1)).as_deref(), Some("-1.5"));
-        for (significand, exponent) in [(1, -29), (1, 67), (1, -1_000_000), (1, 1_000_000), (u128::MAX, 0)] {
+        assert_eq!(exact_decimal(Datum::finite(true, 3, -1)).as_deref(), Some("-1.5"));
+        for (significand, exponent) in [(1, -29), (1, 67), (1, -1_000_000), (1, 1_000_000), (u64::MAX, 0)] {
             assert_eq!(spelt(significand, exponent), None);
         }
-        assert_eq!(exact_decimal(Exact::Cancelled), None);
     }
 
     #[test]

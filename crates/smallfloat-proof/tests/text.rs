@@ -5,7 +5,8 @@ use num_bigint::BigUint;
 use smallfloat::{Exact, Family, Format, Preset, Subnormals, formats, project, text};
 use smallfloat_oracle::{self as oracle, Dyadic, OracleFormat, Rational, Real, Table, Value, preset};
 use smallfloat_proof::{
-    Scramble, catalogue, check_all, core_flags, minifloats, oracle_format, oracle_policy, p3109, tesla,
+    Scramble, catalogue, check_all, core_flags, extensive, minifloats, oracle_format, oracle_policy, p3109,
+    tesla,
 };
 
 fn formats_up_to_16_bits() -> Vec<Format> {
@@ -18,19 +19,21 @@ fn formats_up_to_16_bits() -> Vec<Format> {
     list
 }
 
-/// Printing and reading back with nearest even gives the same number.
+/// Printing and reading back with nearest even gives the same number, and so does the shortest
+/// decimal.
 fn check_round_trip(format: &Format) -> (u64, Vec<String>) {
     let projection = Preset::Ieee.projection(format);
     let mut wrong = Vec::new();
     for code in format.codes() {
-        let printed = format.decode_text(code);
-        let back = format.encode_text(&printed, &projection).map(|r| r.value);
-        // NaN payloads and flushed codes come back as the canonical code of their value.
-        if back != format.encode(format.decode(code)).ok_or_else(|| unreachable!()) {
-            wrong.push(format!("{format} {code:#x} printed {printed}, read back {back:x?}"));
+        for printed in [format.decode_text(code), format.shortest(code).to_string()] {
+            let back = format.encode_text(&printed, &projection).map(|r| r.value);
+            // NaN payloads and flushed codes come back as the canonical code of their value.
+            if back != format.encode(format.decode(code)).ok_or_else(|| unreachable!()) {
+                wrong.push(format!("{format} {code:#x} printed {printed}, read back {back:x?}"));
+            }
         }
     }
-    (format.max_code() + 1, wrong)
+    (2 * (format.max_code() + 1), wrong)
 }
 
 #[test]
@@ -99,7 +102,7 @@ fn check_shortest(format: &Format) -> (u64, Vec<String>) {
             continue;
         }
         compared += 1;
-        let printed = format.decode_text(code);
+        let printed = format.shortest(code).to_string();
         let (significant, place) = digits(&printed);
         let interval = Interval::new(&oracle, code);
         let integer: BigUint = significant.parse().unwrap();
@@ -124,7 +127,7 @@ fn check_shortest(format: &Format) -> (u64, Vec<String>) {
 }
 
 #[test]
-fn printed_values_are_the_shortest() {
+fn shortest_decimals_are_the_shortest() {
     let mut list = catalogue(8);
     list.extend(tesla([0, 7, 31, 63]).into_iter().filter(|f| f.width() == 8));
     list.extend(p3109(3..=8));
@@ -192,6 +195,63 @@ fn check_parsed(seed: u64) -> (u64, Vec<String>) {
     (TEXTS, wrong)
 }
 
+/// On every value and every midpoint of a format, and so little beside it that binary64 does not
+/// tell, in every rounding mode without random bits: the code and the flags of the oracle's rounding.
+fn check_boundaries(format: &Format) -> (u64, Vec<String>) {
+    let oracle = oracle_format(format);
+    let table = Table::new(&oracle);
+    let (mut compared, mut wrong) = (0, Vec::new());
+    let top = format.max_code() >> u32::from(format.is_signed());
+    let zeros = "0".repeat(60);
+    // Every code of a wide format takes minutes.
+    let stride = if format.width() > 8 && !extensive() { 67 } else { 1 };
+    for code in (0..=top).step_by(stride) {
+        let Value::Finite(value, _) = oracle.value(code) else { continue };
+        let middle = (&value + &oracle.grid(code + 1)).scale(-1);
+        for boundary in [value, middle] {
+            if boundary.is_zero() {
+                continue;
+            }
+            let places = (-boundary.exponent()).max(0);
+            let five = num_bigint::BigInt::from(5).pow(u32::try_from(places).unwrap());
+            let integer = (boundary.mantissa() * five) << boundary.exponent().max(0);
+            for text in [
+                format!("{integer}e-{places}"),
+                format!("{integer}.{zeros}1e-{places}"),
+                format!("{}.{}e-{places}", &integer - 1, "9".repeat(60)),
+            ] {
+                let exact = oracle::parse(&text).expect("a number");
+                for rounding in smallfloat::Rounding::DETERMINISTIC {
+                    let projection = format.default_projection().with_rounding(rounding);
+                    let got = format.encode_text(&text, &projection).expect("a number");
+                    let (code, flags) = table.round(&exact, &oracle_policy(&projection));
+                    compared += 1;
+                    if (got.value, got.flags) != (code, core_flags(flags)) {
+                        wrong.push(format!(
+                            "{text} into {format}, {rounding:?}: got {:#x} {}, expected {code:#x} {flags}",
+                            got.value, got.flags
+                        ));
+                    }
+                }
+                let nearest = format.encode_text(&text, &format.default_projection()).map(|r| r.value);
+                if smallfloat::Dynamic::from_text(&text, *format).map(smallfloat::Dynamic::to_bits) != nearest
+                {
+                    wrong.push(format!("{text} into {format}: another code without flags"));
+                }
+            }
+        }
+    }
+    (compared, wrong)
+}
+
+#[test]
+fn boundaries_of_every_format() {
+    let mut list = formats_up_to_16_bits();
+    // Thousands of digits, which only the exact parser reads.
+    list.retain(|f| f.exponent_range().0 > -1100 && f.exponent_range().1 < 1100);
+    check_all("boundaries", &list, check_boundaries);
+}
+
 #[test]
 fn random_texts_are_rounded_once() {
     let seeds: Vec<u64> = (0..256).collect();
@@ -236,12 +296,12 @@ fn binary64_and_binary32_print_as_the_standard_library_does() {
         let (x, y) =
             (random_f64(&mut scramble), f32::from_bits(u32::try_from(scramble.bits() >> 32).unwrap()));
         if x.is_finite() {
-            let ours = formats::BINARY64.decode_text(x.to_bits());
+            let ours = formats::BINARY64.shortest(x.to_bits()).to_string();
             assert_prints_alike(&ours, &format!("{x:e}"), &format!("{x:.1100e}"));
         }
         let y = if scramble.below(8) == 0 { f32::from_bits(y.to_bits() & 0x807f_ffff) } else { y };
         if y.is_finite() {
-            let ours = formats::BINARY32.decode_text(y.to_bits().into());
+            let ours = formats::BINARY32.shortest(y.to_bits().into()).to_string();
             assert_prints_alike(&ours, &format!("{y:e}"), &format!("{y:.1100e}"));
         }
     }

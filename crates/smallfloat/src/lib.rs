@@ -37,11 +37,11 @@
 //! | [`random`] | Philox4x32-10, addressed by (seed, stream, element) |
 //! | [`scalar`] | types with operators: [`E4M3Fn`], [`E5M2`], [`F16`], [`CFloat8_1_4_3`], …; [`Dynamic`] for any format |
 //! | `math` | exponentials, logarithms, trigonometric and hyperbolic functions, correctly rounded (feature `math`) |
-//! | `text` | decimal and hexadecimal text, rounded once; shortest decimals (feature `alloc`) |
+//! | [`text`] | how values print; decimal and hexadecimal text, rounded once (feature `alloc`) |
 //!
 //! # Cargo features
 //!
-//! * `alloc`: text (parsing and printing values), sums without limits.
+//! * `alloc`: text (parsing; values print without), sums without limits.
 //! * `std` (default): implies `alloc`.
 //! * `math`: roots, logarithms, exponentials, trigonometric and hyperbolic functions, and
 //!   operations on numbers of any size (module `math`); implies `alloc` and adds `dashu-int` 0.6.
@@ -88,7 +88,6 @@ pub mod ops;
 pub mod p3109;
 mod projection;
 pub mod scalar;
-#[cfg(feature = "alloc")]
 pub mod text;
 
 #[cfg(feature = "math")]

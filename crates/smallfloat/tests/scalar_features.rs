@@ -84,7 +84,7 @@ mod serde {
     #[test]
     fn strings() {
         use smallfloat::{E5M2, scalar::as_string};
-        for (x, text) in [(E5M2::INFINITY, "inf"), (E5M2::NAN, "NaN"), (E5M2::from_f32(0.3), "0.3")] {
+        for (x, text) in [(E5M2::INFINITY, "inf"), (E5M2::NAN, "NaN"), (E5M2::from_f32(0.3), "0.3125")] {
             assert_eq!(Written(|f: &mut fmt::Formatter<'_>| as_string::serialize(&x, f)).to_string(), text);
             let read: StrDeserializer<'_, Error> = text.into_deserializer();
             let back: E5M2 = as_string::deserialize(read).expect("written text reads");

@@ -118,6 +118,8 @@ export function brief(decimal, digits = 4) {
 export function fitted(text, room = 6) {
   const decimal = text.replace("≈", "");
   if (decimal.startsWith("-")) return `−${fitted(decimal.slice(1), room)}`;
+  // A power of two beyond the numbers of a browser.
+  if (!Number.isFinite(Number(decimal))) return minus(decimal);
   const texts = [5, 4, 3, 2].map((digits) => brief(decimal, digits));
   return texts.find((text) => text.length <= room) ?? minus(Number(decimal).toExponential(0).replace("e+", "e"));
 }

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use smallfloat::{Datum, Format};
 
-/// A code and what it means. `f64` is null where no finite `f64` equals the value; `value` is the
-/// shortest decimal that round-trips within the format.
+/// A code and what it means. `f64` is null where no finite `f64` equals the value; `value` is
+/// what `text::Decimal` prints.
 pub(crate) fn code(format: &Format, code: u64) -> Value {
     json!({
         "code": crate::render::text::code(format, code),

@@ -4,6 +4,7 @@
 use dashu_base::{Abs as _, BitTest as _, Sign};
 use dashu_int::{IBig, UBig};
 use smallfloat::formats::BINARY64;
+use smallfloat::text::Decimal;
 use smallfloat::{Datum, Exact, project};
 
 use crate::describe;
@@ -123,27 +124,26 @@ impl Dyadic {
     }
 }
 
-/// An exact value in decimal: all digits where they are few, else rounded to `f64` and marked with
-/// `≈`.
+/// An exact value as [`Decimal`](smallfloat::text::Decimal) prints it, `≈` in front of what is
+/// rounded.
 pub(super) fn decimal(exact: Exact) -> String {
-    let sign = if exact.is_negative() { "-" } else { "" };
-    match exact {
-        Exact::Nan { .. } => return "NaN".into(),
-        Exact::Infinite { .. } => return format!("{sign}Inf"),
-        _ if exact.is_zero() => return format!("{sign}0"),
-        _ => {}
-    }
-    if let Some(digits) = describe::exact_decimal(exact) {
-        return digits;
-    }
-    let rounded = project(exact, &BINARY64, &BINARY64.default_projection());
-    let x = f64::from_bits(rounded.value);
-    if let (Exact::Finite { significand, exponent, .. }, true) = (exact, x.is_infinite() || x == 0.0) {
+    let datum = describe::canonical(exact);
+    let x = match datum.map(|datum| (datum, datum.to_f64())) {
+        Some((datum, Some(x))) => match describe::exact_decimal(datum) {
+            Some(text) => return text,
+            None if datum.is_finite() => x,
+            None => return Decimal::from(datum).to_string(),
+        },
+        _ => f64::from_bits(project(exact, &BINARY64, &BINARY64.default_projection()).value),
+    };
+    if let (Exact::Finite { negative, significand, exponent, .. }, true) =
+        (exact, x.is_infinite() || x == 0.0)
+    {
         let leading = i64::from(exponent) + i64::from(significand.ilog2());
-        return format!("≈{sign}2^{leading}");
+        let sign = if negative { "-" } else { "" };
+        return datum.map_or_else(|| format!("≈{sign}2^{leading}"), |datum| datum.to_string());
     }
-    let text = describe::number(x);
-    format!("≈{text}")
+    format!("≈{}", describe::number(x))
 }
 
 #[cfg(test)]
@@ -176,8 +176,11 @@ mod tests {
     fn decimals_say_when_they_are_not_exact() {
         assert_eq!(dyadic("1.125").decimal(), "1.125");
         assert_eq!(decimal(text::parse("0.1").expect("a number")), "≈0.1");
-        assert_eq!(decimal(text::parse("-1p-20000").expect("a number")), "≈-2^-20000");
+        assert_eq!(decimal(text::parse("-1p-20000").expect("a number")), "-1p-20000");
+        assert_eq!(decimal(text::parse("1e-20000").expect("a number")), "≈2^-66439");
+        assert_eq!(decimal(text::parse("1p-28").expect("a number")), "≈3.725290298461914e-9");
+        assert_eq!(decimal(text::parse("-inf").expect("an infinity")), "-Inf");
         assert_eq!(decimal(text::parse("-0").expect("a number")), "-0");
-        assert_eq!(dyadic("-1p70000").decimal(), "≈-2^70000");
+        assert_eq!(dyadic("-1p70000").decimal(), "-1p70000");
     }
 }

@@ -118,7 +118,7 @@ pub(super) fn code(format: &Format, code: u64) -> DecodedCode {
         negative: format.sign_bit(code),
         exact: datum.to_string(),
         decimal: dyadic::decimal(datum.into()),
-        shortest: format.decode_text(code),
+        shortest: format.shortest(code).to_string(),
     }
 }
 

@@ -92,7 +92,7 @@ pub(super) const fn compute(operation: Operation, format: &Format, [x, y, z]: [u
 
 /// A wide float, given as its bits, by the format's default projection.
 #[inline]
-pub(super) const fn from_ieee(bits: u64, from: &Format, format: &Format) -> u64 {
+pub(crate) const fn from_ieee(bits: u64, from: &Format, format: &Format) -> u64 {
     match fast::from_ieee(bits, from, format) {
         Some(code) => code,
         None => convert_exactly(bits, from, format),
@@ -159,7 +159,7 @@ const fn arithmetic(format: &Format) -> OperationOptions {
 
 /// An exact value by the format's default projection.
 #[inline]
-pub(super) const fn round(format: &Format, x: Exact) -> u64 {
+pub(crate) const fn round(format: &Format, x: Exact) -> u64 {
     project(x, format, &format.default_projection()).value
 }
 

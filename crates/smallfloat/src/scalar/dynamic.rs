@@ -12,6 +12,7 @@ use crate::projection::Projection;
 use crate::projection::flags::Rounded;
 use crate::scalar::code;
 use crate::scalar::traits::SmallFloat;
+use crate::text;
 
 /// A code together with its format: for formats whose bias is data, and for any other.
 ///
@@ -22,8 +23,7 @@ use crate::scalar::traits::SmallFloat;
 /// use smallfloat::{Dynamic, Format};
 /// let format = Format::cfloat8_1_4_3(11)?; // a bias read from a file, say
 /// let x = Dynamic::from_f32(0.3, format);
-/// assert_eq!(x.to_string(), "0.3");
-/// assert_eq!(x.to_f64(), 0.3125);
+/// assert_eq!(x.to_string(), "0.3125");
 /// assert_eq!((x.to_bits(), (x + x).to_bits()), (0x4a, 0x52));
 /// // To a format with another bias, where the value is the same.
 /// let y = x.convert(Format::cfloat8_1_4_3(7)?);
@@ -75,8 +75,7 @@ impl Dynamic {
     /// Text that is not a number; [`text::parse`](crate::text::parse) says what is one.
     #[cfg(feature = "alloc")]
     pub fn from_text(text: &str, format: Format) -> Result<Self, Error> {
-        let code = format.encode_text(text, &format.default_projection())?.value;
-        Ok(Self { code, format })
+        Ok(Self { code: text::nearest(text, &format)?, format })
     }
 
     /// The value of a datum, if the format has it.
@@ -110,6 +109,12 @@ impl Dynamic {
     /// The value as `f64`, rounded to nearest even where `f64` can't hold it.
     pub const fn to_f64(self) -> f64 {
         self.format.decode_f64(self.code).value
+    }
+
+    /// The shortest decimal that rounds to this value within its format, for printing.
+    #[cfg(feature = "alloc")]
+    pub const fn shortest(self) -> text::Shortest {
+        self.format.shortest(self.code)
     }
 
     /// The value in another format, rounded by that format's default projection.
@@ -267,37 +272,26 @@ impl<T: SmallFloat> From<T> for Dynamic {
     }
 }
 
-/// The code and the format.
+/// The code, the format and the value.
 impl fmt::Debug for Dynamic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Dynamic({:#x}, {}, {})", self.code, self.format, self.to_datum())
+        let value = text::Decimal::from(self.to_datum());
+        write!(f, "Dynamic({:#x}, {}, {value:?})", self.code, self.format)
     }
 }
 
-/// The shortest decimal that reads back as the same value; with a precision, the exact value
-/// rounded to it.
-#[cfg(feature = "alloc")]
-impl fmt::Display for Dynamic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        super::fmt::display(&self.format, self.code, f)
-    }
+macro_rules! print {
+    ($($style:ident)*) => {$(
+        /// The value, as [`text::Decimal`](crate::text::Decimal) prints it; infinities as `inf`.
+        impl fmt::$style for Dynamic {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                text::print(self.to_datum(), text::Style::$style, f)
+            }
+        }
+    )*};
 }
 
-/// As `Display`, with an exponent.
-#[cfg(feature = "alloc")]
-impl fmt::LowerExp for Dynamic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        super::fmt::exponential(&self.format, self.code, false, f)
-    }
-}
-
-/// As `Display`, with an exponent.
-#[cfg(feature = "alloc")]
-impl fmt::UpperExp for Dynamic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        super::fmt::exponential(&self.format, self.code, true, f)
-    }
-}
+print!(Display LowerExp UpperExp);
 
 impl fmt::LowerHex for Dynamic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -35,10 +35,11 @@
 //!   does.
 //! * **`Iterator::sum` is exact and rounds once** at the end, in any order the same; `product`
 //!   rounds after each factor.
-//! * **`Debug` and `Display` print the shortest decimal that reads back as the same value**, or
-//!   with a precision (`{:.3}`) the exact value rounded to it. `{:x}` and `{:b}` print the code, as
-//!   with `half`. These and parsing need the feature `alloc`; without it `Debug` prints the exact
-//!   value as an integer times a power of two.
+//! * **`Display` and `Debug` print the value as it is**: the shortest decimal that reads back as the
+//!   same `f64` (`448`, `0.0999755859375`; `{:?}` has `448.0`), or with a precision (`{:.3}`) the
+//!   exact value rounded to it; [`text::Decimal`](crate::text::Decimal) says all of it. `shortest()`
+//!   is the shortest decimal that rounds to the value within the type (`450`, `0.1`). `{:x}` and
+//!   `{:b}` print the code, as with `half`. Parsing and `shortest()` need the feature `alloc`.
 //! * **4- and 6-bit types live in a byte** whose high bits are always 0: `from_bits` drops them,
 //!   `try_from_bits` refuses.
 //!
@@ -56,7 +57,7 @@ mod accumulate;
 #[cfg(feature = "arbitrary")]
 mod arbitrary;
 mod arith;
-mod code;
+pub(crate) mod code;
 mod define;
 mod dynamic;
 pub(crate) mod fast_path;

@@ -1,5 +1,5 @@
 //! `serde`: a scalar is its code, a small unsigned integer, as `half` has it. Beside it for
-//! `#[serde(with = "…")]`: `as_value`, a number, and `as_string`, the shortest decimal.
+//! `#[serde(with = "…")]`: `as_value`, a number, and `as_string`, a decimal.
 //!
 //! Each form reads only what it writes: a JSON `1` is the code 1 or the value 1, never a guess.
 
@@ -95,7 +95,7 @@ impl<T: SmallFloat> Visitor<'_> for Number<T> {
     }
 }
 
-/// A scalar as text: the shortest decimal that reads back, `NaN`, `inf`.
+/// A scalar as text, as `Display` prints it: `0.1015625`, `NaN`, `inf`.
 ///
 /// Reads what [`text::parse`](crate::text::parse) does, rounded once by the type's default
 /// projection.

@@ -4,4 +4,5 @@
 mod format_rules;
 mod names_and_texts;
 mod operations;
+mod printed;
 mod scalar_words;

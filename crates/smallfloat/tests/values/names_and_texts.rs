@@ -190,7 +190,7 @@ fn exponents_have_no_end() {
 
 /// The shortest decimal of every code, by a search among decimals with ever more digits.
 #[test]
-fn printed_values_are_the_shortest() {
+fn shortest_decimals_are_the_shortest() {
     for name in [
         "e4m3fn",
         "e5m2",
@@ -226,7 +226,7 @@ fn printed_values_are_the_shortest() {
                 let (low, high) = (low * scale, high * scale);
                 if takes_ends { (low..=high).contains(&doubled) } else { low < doubled && doubled < high }
             };
-            let printed = format.decode_text(code);
+            let printed = format.shortest(code).to_string();
             let back =
                 format.encode_text(&printed, &Preset::Ieee.projection(&format)).expect("a number").value;
             assert_eq!(back, code, "{name} {code:#x} {printed}");
@@ -253,27 +253,31 @@ fn printed_values_are_the_shortest() {
 }
 
 #[test]
-fn numbers_print_plainly_or_with_an_exponent() {
-    let print = |x: f64| BINARY64.decode_text(x.to_bits());
+fn shortest_decimals() {
     for (x, printed) in [
         (0.1 + 0.2, "0.30000000000000004"),
         (1e5, "100000"),
         (123_456_789_012_345.6, "123456789012345.6"),
         (1e-5, "0.00001"),
-        (1e-6, "0.000001"),
-        (1e-7, "1e-7"),
+        (9.9e-6, "9.9e-6"),
         (5e-324, "5e-324"),
         (f64::MAX, "1.7976931348623157e308"),
         (99_999_999_999_999_984.0, "99999999999999980"),
         (9e22, "9e22"),
+        (-0.0, "-0"),
+        (f64::NEG_INFINITY, "-Inf"),
     ] {
-        assert_eq!(print(x), printed);
+        assert_eq!(BINARY64.shortest(x.to_bits()).to_string(), printed);
     }
-    assert_eq!(BINARY32.decode_text(u64::from(0.1_f32.to_bits())), "0.1");
-    assert_eq!((BINARY16.decode_text(0x3555), E4M3FN.decode_text(0x7f)), ("0.3333".into(), "NaN".into()));
+    let shortest = |format: Format, code| format.shortest(code).to_string();
+    assert_eq!(shortest(BINARY32, u64::from(0.1_f32.to_bits())), "0.1");
+    assert_eq!((shortest(BINARY16, 0x3555), shortest(E4M3FN, 0x7f)), ("0.3333".into(), "NaN".into()));
     // 0.7 and 0.8 are as close to 0.75: the even digit.
-    assert_eq!(E5M2.decode_text(0x3a), "0.8");
+    assert_eq!(shortest(E5M2, 0x3a), "0.8");
     // Nothing lies between 0 and 0.15625 here: 0.1 rounds to it.
     let without: Format = "minifloat:k=6,p=3,bias=3,subnormals=none".parse().expect("a format");
-    assert_eq!((without.decode(1).to_f64(), without.decode_text(1)), (Some(0.156_25), "0.1".into()));
+    assert_eq!((without.decode(1).to_f64(), shortest(without, 1)), (Some(0.156_25), "0.1".into()));
+    // The exact value where a precision is given, and the flags of integers.
+    let max = E4M3FN.shortest(0xfe);
+    assert_eq!(format!("{max:.1}|{max:6}|{max:<6}|{max:06}"), "-448.0|  -450|-450  |-00450");
 }

@@ -315,8 +315,9 @@ fn heading(format: &Format) -> String {
 
 /// A format's column in a table of several.
 fn beside(format: &Format) -> [(&'static str, String); 13] {
-    let value = |datum: Datum| match (words::exact_decimal(datum.into()), words::power(datum)) {
+    let value = |datum: Datum| match (words::exact_decimal(datum), words::power(datum)) {
         (Some(digits), exact) => format!("{digits} = {exact}"),
+        (None, exact) if datum.to_f64().is_none() => exact,
         (None, exact) => format!("{exact} ≈ {}", brief(format, datum).replace('≈', "")),
     };
     let projection = format.default_projection();

@@ -148,7 +148,7 @@ fn details(format: &Format, code: u64, out: &mut Output) -> Result<()> {
     if !datum.is_finite() || datum.is_zero() {
         return Ok(());
     }
-    let (f64, shortest) = (datum.to_f64().map(words::number), format.decode_text(code));
+    let (f64, shortest) = (datum.to_f64().map(words::number), format.shortest(code).to_string());
     line(out, "f64", f64.as_deref().unwrap_or("has no such value"))?;
     if f64.as_deref() != Some(&*shortest) {
         line(out, "shortest", &format!("{shortest} rounds to this code"))?;

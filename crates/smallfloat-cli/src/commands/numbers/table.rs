@@ -16,9 +16,9 @@ Examples:
   smallfloat table cfloat8_1_4_3:bias=7 --json
 
 The columns of --csv are code,exact,value,class: `exact` is NaN, Inf, -Inf, 0, -0 or
-[-]<odd integer>p<exponent of two>; `value` the shortest decimal that rounds back to the
-same code, which for the 448 of e4m3fn is 450; `class` one of nan infinite zero subnormal
-normal. The table for people shows true values instead.";
+[-]<odd integer>p<exponent of two>; `value` the shortest decimal that reads back as the
+same f64, 448 for the largest of e4m3fn, and as in `exact` where f64 has no such value;
+`class` one of nan infinite zero subnormal normal.";
 
 /// List all codes of a format with their exact values.
 #[derive(clap::Args)]
