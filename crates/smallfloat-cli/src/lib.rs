@@ -62,10 +62,17 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) if is_broken_pipe(&error) => DONE,
         Err(error) => {
             // What, where, and why, from the outermost cause inward.
-            message(Message::Error, &format!("{error:#}"));
+            message(Message::Error, &format!("{error:#}{}", hint(&error)));
             FAILED
         }
     }
+}
+
+/// What the command can do about an error of the library.
+fn hint(error: &Error) -> &'static str {
+    let kinds = error.chain().filter_map(|cause| Some(cause.downcast_ref::<smallfloat::Error>()?.kind()));
+    let unknown = |kind| matches!(kind, smallfloat::ErrorKind::UnknownFormat { suggestion: None, .. });
+    if kinds.into_iter().any(unknown) { "; `smallfloat formats` lists them" } else { "" }
 }
 
 /// A limit on file sizes (`ulimit -f`) kills a process by a signal. With a handler in place the

@@ -8,14 +8,22 @@ use std::sync::Mutex;
 use anyhow::{Context, Result, anyhow, bail};
 use smallfloat::p3109::{Function, Specialization};
 use smallfloat::text::Literal;
-use smallfloat::{Error, Exact, Flags, Format, FormatSpec, NanRule, Preset, Rounded, project, text};
+use smallfloat::{
+    Error, ErrorKind, Exact, Flags, Format, FormatSpec, NanRule, Preset, Rounded, project, text,
+};
 
 use crate::render::output::{Message, message};
 use crate::render::text as words;
 
 /// Reads an operand; with `--hex` all are codes.
-pub(crate) fn literal(text: &str, hex: bool) -> Result<Literal, Error> {
-    if hex { Literal::parse_code(text) } else { Literal::parse(text) }
+pub(crate) fn literal(text: &str, hex: bool) -> Result<Literal> {
+    if hex {
+        return Ok(Literal::parse_code(text)?);
+    }
+    Literal::parse(text).map_err(|error| match error.kind() {
+        ErrorKind::ValueOrCode { .. } => anyhow!("{error}, or --hex where all are codes"),
+        _ => error.into(),
+    })
 }
 
 /// A format by name. One whose bias is missing has the default, and a note says so once: this is

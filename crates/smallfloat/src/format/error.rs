@@ -51,6 +51,13 @@ pub enum ErrorKind {
         /// The nearest known name.
         suggestion: Option<&'static str>,
     },
+    /// A name of something that is no format here.
+    NoFormat {
+        /// The name.
+        name: Snippet,
+        /// Why it is none.
+        reason: &'static str,
+    },
     /// A name that means two formats.
     Ambiguous {
         /// The name.
@@ -249,13 +256,8 @@ impl fmt::Display for Error {
                 "this format fixes the reading of its subnormals; cfloat8_1_4_3, cfloat8_1_5_2 and shp take \
                  subnormals=tesla or subnormals=gradual, minifloat takes any",
             ),
-            ErrorKind::UnknownFormat { name, suggestion } => {
-                write!(f, "unknown format `{name}`")?;
-                match suggestion {
-                    Some(suggestion) => write!(f, ", did you mean `{suggestion}`?"),
-                    None => f.write_str(", `smallfloat formats` lists the names"),
-                }
-            }
+            ErrorKind::UnknownFormat { name, suggestion } => unknown_format(f, name, suggestion),
+            ErrorKind::NoFormat { name, reason } => write!(f, "`{name}` is no format here: {reason}"),
             ErrorKind::Ambiguous { name, meanings } => write!(f, "`{name}` is ambiguous: {meanings}"),
             ErrorKind::MissingBias { name } => {
                 write!(f, "`{name}` needs a bias, 0..=63: write `{name}:bias=7`")
@@ -349,7 +351,7 @@ fn operand(kind: &ErrorKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             if is_hex {
                 write!(f, " or `{text}p0`")?;
             }
-            write!(f, ", as a code `code:{text}` or `'#{number:x}'`, or --hex where all are codes")
+            write!(f, ", as a code `code:{text}` or `'#{number:x}'`")
         }
         ErrorKind::NotACode { text } => write!(
             f,
@@ -360,6 +362,17 @@ fn operand(kind: &ErrorKind, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             write!(f, "`={text}`: a value stands by itself, write `{text}`; a code is `#39` or `code:0x39`")
         }
         _ => unreachable!("no other kind is about an operand's text"),
+    }
+}
+
+fn unknown_format(f: &mut fmt::Formatter<'_>, name: Snippet, suggestion: Option<&str>) -> fmt::Result {
+    write!(f, "unknown format `{name}`")?;
+    match suggestion {
+        Some(suggestion) => write!(f, ", did you mean `{suggestion}`?"),
+        None => f.write_str(
+            ": names are those of the catalogue, such as e4m3fn or cfloat8_1_4_3:bias=7, and binary8p3se, \
+             ieee:k=6,p=3 or minifloat:k=8,p=4,bias=7 with other numbers",
+        ),
     }
 }
 

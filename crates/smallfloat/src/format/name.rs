@@ -310,22 +310,35 @@ fn take_digits(text: &str) -> (&str, &str) {
     text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
 }
 
-/// Names that say too little, or that other programs have for other things, and the format to take,
-/// if there is one.
-const KNOWN_ELSEWHERE: [(&str, Option<&str>); 13] = [
-    ("fp4", Some("e2m1fn")),
-    ("mxfp4", Some("e2m1fn")),
-    ("nvfp4", Some("e2m1fn")),
-    ("fp6", Some("e3m2fn")),
-    ("fp8", Some("e4m3fn")),
-    ("mxfp8", Some("e4m3fn")),
-    ("cfloat8", Some("cfloat8_1_4_3")),
-    ("cfloat16", Some("shp")),
-    ("fp16", Some("binary16")),
-    ("fp32", Some("binary32")),
-    ("fp64", Some("binary64")),
-    ("tf32", None),
-    ("int8", None),
+/// Names that say too little, or that other programs have for other things, and the format to take.
+const KNOWN_ELSEWHERE: [(&str, &str); 17] = [
+    ("fp4", "e2m1fn"),
+    ("float4", "e2m1fn"),
+    ("mxfp4", "e2m1fn"),
+    ("nvfp4", "e2m1fn"),
+    ("fp6", "e3m2fn"),
+    ("mxfp6", "e3m2fn"),
+    ("fp8", "e4m3fn"),
+    ("float8", "e4m3fn"),
+    ("hf8", "e4m3fn"),
+    ("bf8", "e5m2"),
+    ("mxfp8", "e4m3fn"),
+    ("cfloat8", "cfloat8_1_4_3"),
+    ("cfloat16", "shp"),
+    ("fp16", "binary16"),
+    ("fp32", "binary32"),
+    ("fp64", "binary64"),
+    ("double", "binary64"),
+];
+
+/// Names that other programs have for what is no format here, and why it is none.
+const NO_FORMATS: [(&str, &str); 6] = [
+    ("tf32", "it has 19 bits; formats have at most 16, or are binary32 and binary64"),
+    ("binary128", "it has 128 bits; formats have at most 16, or are binary32 and binary64"),
+    ("float128", "it has 128 bits; formats have at most 16, or are binary32 and binary64"),
+    ("int8", "its codes are integers"),
+    ("int4", "its codes are integers"),
+    ("uint8", "its codes are integers"),
 ];
 
 fn unknown(name: &str) -> Error {
@@ -337,6 +350,9 @@ fn unknown(name: &str) -> Error {
     if let Some((_, meanings)) = AMBIGUOUS.iter().find(|(short, _)| short.eq_ignore_ascii_case(name)) {
         return Error::new(ErrorKind::Ambiguous { name: Snippet::new(name), meanings });
     }
+    if let Some((_, reason)) = NO_FORMATS.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)) {
+        return Error::new(ErrorKind::NoFormat { name: Snippet::new(name), reason });
+    }
     let named = CATALOGUE.iter().flat_map(|row| {
         core::iter::once(row.name).chain(row.aliases.iter().copied()).map(move |name| (name, row.name))
     });
@@ -345,7 +361,7 @@ fn unknown(name: &str) -> Error {
     // What is known elsewhere is no slip of a name that looks like it.
     let meant = KNOWN_ELSEWHERE.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
     let suggestion = match meant {
-        Some((_, meant)) => *meant,
+        Some((_, meant)) => Some(*meant),
         None => closest(name, named.chain(families)),
     };
     Error::new(ErrorKind::UnknownFormat { name: Snippet::new(name), suggestion })

@@ -140,7 +140,16 @@ pub(super) const fn evaluate_basic(
     }
 }
 
+/// Refuses another number of operands than the operation's.
+#[track_caller]
+pub(super) fn check_arity(operation: Operation, given: usize) {
+    let (name, arity) = (operation.name(), operation.arity());
+    let operands = if arity == 1 { "operand" } else { "operands" };
+    assert!(given == arity, "{name} takes {arity} {operands}, {given} given");
+}
+
 /// Any operation with any projection, and flags.
+#[track_caller]
 pub(super) fn evaluate(
     operation: Operation,
     format: &Format,
@@ -148,6 +157,7 @@ pub(super) fn evaluate(
     count: usize,
     projection: &Projection,
 ) -> Rounded<u64> {
+    check_arity(operation, count);
     let operands = [Operand::new(x, format), Operand::new(y, format), Operand::new(z, format)];
     operation.evaluate(&operands[..count], format, projection, arithmetic(format))
 }

@@ -156,12 +156,7 @@ impl Dynamic {
         to: Format,
         projection: &Projection,
     ) -> Rounded<Self> {
-        assert_eq!(
-            operands.len(),
-            operation.arity(),
-            "{} takes another number of operands",
-            operation.name()
-        );
+        code::check_arity(operation, operands.len());
         let formats = operands.iter().map(|x| &x.format).chain([&to]);
         let arithmetic = OperationOptions::default_for(formats);
         let mut codes = [Operand::new(0, &to); 3];

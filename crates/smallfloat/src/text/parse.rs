@@ -14,7 +14,7 @@ use crate::projection::flags::Rounded;
 use crate::projection::{Projection, project};
 use crate::scalar::code;
 use crate::scalar::fast_path::from_parts;
-use crate::text::powers::FIVES;
+use crate::text::powers::{FIVES, TENS};
 
 /// Beyond these powers of ten every format overflows or underflows: 2^±131072 is 10^±39457.
 const DECIMAL_LIMIT: i64 = 50_000;
@@ -237,17 +237,17 @@ impl Format {
 /// Rounds a number given as text by the format's default projection, without flags.
 #[inline]
 pub(crate) fn nearest(text: &str, format: &Format) -> Result<u64, Error> {
-    if let Some(short) = Short::read(text) {
-        return Ok(match short.nearest(format) {
-            Some(code) => code,
-            None => code::round(format, short.exact()),
-        });
+    match Short::read(text).and_then(|short| short.nearest(format)) {
+        Some(code) => Ok(code),
+        None => nearest_of_any(text, format),
     }
-    nearest_of_long(text, format)
 }
 
 #[cold]
-fn nearest_of_long(text: &str, format: &Format) -> Result<u64, Error> {
+fn nearest_of_any(text: &str, format: &Format) -> Result<u64, Error> {
+    if let Some(short) = Short::read(text) {
+        return Ok(code::round(format, short.exact()));
+    }
     if let Some(near) = Near::read(text) {
         // To nearest only midpoints are boundaries, and no value of a format is one.
         if !near.may_be_boundary(format) || format.encode(near.datum).is_some() {
@@ -269,31 +269,27 @@ impl Short {
     /// Nothing for other notations and for more digits than 64 bits surely hold.
     #[inline]
     fn read(text: &str) -> Option<Self> {
-        const FULL: u64 = u64::MAX / 10 - 1;
-        const LONG: usize = 64;
-        if text.len() > LONG {
+        const MOST: usize = 19;
+        let (negative, text) = without_sign(text.as_bytes());
+        let (digits, rest) = few_digits(0, text);
+        let whole = text.len() - rest.len();
+        let (digits, rest, places) = match rest {
+            [b'.', fraction @ ..] => {
+                let (digits, rest) = self::digits(digits, fraction, text);
+                (digits, rest, fraction.len() - rest.len())
+            }
+            _ => (digits, rest, 0),
+        };
+        if !(1..=MOST).contains(&(whole + places)) {
             return None;
         }
-        let (negative, mut rest) = without_sign(text.as_bytes());
-        let (mut digits, mut power) = (0, 0);
-        let (mut has_digits, mut has_point) = (false, false);
-        while let [byte, behind @ ..] = rest {
-            match byte {
-                b'0'..=b'9' if digits <= FULL => {
-                    digits = 10 * digits + u64::from(byte - b'0');
-                    power -= i32::from(has_point);
-                    has_digits = true;
-                }
-                b'.' if !has_point => has_point = true,
-                b'e' | b'E' => {
-                    power += short_power(behind)?;
-                    break;
-                }
-                _ => return None,
-            }
-            rest = behind;
-        }
-        let is_short = has_digits && (power.unsigned_abs() as usize) < FIVES.len();
+        let power = match rest {
+            [] => 0,
+            [b'e' | b'E', power @ ..] => short_power(power)?,
+            _ => return None,
+        };
+        let power = power - i32::try_from(places).ok()?;
+        let is_short = (power.unsigned_abs() as usize) < FIVES.len();
         is_short.then_some(Self { negative, digits, power })
     }
 
@@ -347,12 +343,58 @@ fn from_wide(negative: bool, significand: u128, exponent: i32, sticky: bool, to:
     from_parts(negative, kept, exponent + signed(cut), sticky || rest != 0, to)
 }
 
-/// Whether there is a minus sign, and what follows the sign.
-const fn without_sign(text: &[u8]) -> (bool, &[u8]) {
-    match text {
-        [sign @ (b'-' | b'+'), rest @ ..] => (*sign == b'-', rest),
-        _ => (false, text),
+/// The digits at the beginning of `text`, the end of `whole`, behind others, as an integer that wraps
+/// around, and what follows them. Nothing predicts how many digits there are, so there is no loop over
+/// the last seven.
+#[inline]
+fn digits<'a>(mut digits: u64, mut text: &'a [u8], whole: &[u8]) -> (u64, &'a [u8]) {
+    while let Some((eight, rest)) = text.split_first_chunk() {
+        let Some(value) = eight_digits(u64::from_le_bytes(*eight)) else { break };
+        (digits, text) = (digits.wrapping_mul(TENS[8]).wrapping_add(value), rest);
     }
+    if let (length @ 1..8, Some(last)) = (text.len(), whole.last_chunk()) {
+        // Zeros in place of what was read already.
+        let unread = u64::MAX << (64 - 8 * length);
+        let bytes = (u64::from_le_bytes(*last) & unread) | (ZEROS & !unread);
+        if let Some(value) = eight_digits(bytes) {
+            return (digits.wrapping_mul(TENS[length]).wrapping_add(value), &[]);
+        }
+    }
+    few_digits(digits, text)
+}
+
+/// The same, one by one.
+#[inline]
+const fn few_digits(mut digits: u64, mut text: &[u8]) -> (u64, &[u8]) {
+    while let [digit @ b'0'..=b'9', rest @ ..] = text {
+        (digits, text) = (digits.wrapping_mul(10).wrapping_add((*digit - b'0') as u64), rest);
+    }
+    (digits, text)
+}
+
+/// Eight times the digit 0.
+const ZEROS: u64 = u64::from_le_bytes(*b"00000000");
+
+/// The value of eight bytes if all are digits, the first in the lowest byte: pairs, fours and eight
+/// are put together in halves of a word.
+const fn eight_digits(bytes: u64) -> Option<u64> {
+    let digits = bytes.wrapping_sub(ZEROS);
+    // A byte below `0` borrows, one above `9` carries into its highest bit.
+    if (digits | bytes.wrapping_add(0x4646_4646_4646_4646)) & 0x8080_8080_8080_8080 != 0 {
+        return None;
+    }
+    let pairs = (10 * digits + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (100 * pairs + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    Some((10_000 * fours + (fours >> 32)) & 0xffff_ffff)
+}
+
+/// Whether there is a minus sign, and what follows the sign. Nothing predicts signs, so there is no
+/// branch on one.
+#[inline]
+fn without_sign(text: &[u8]) -> (bool, &[u8]) {
+    let first = text.first().copied().unwrap_or(0);
+    let negative = first == b'-';
+    (negative, &text[usize::from(matches!(first, b'-' | b'+'))..])
 }
 
 /// An exponent of at most four digits.

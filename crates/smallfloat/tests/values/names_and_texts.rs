@@ -61,6 +61,12 @@ fn wrong_names_say_what_would_be_right() {
     for (written, message) in [
         ("e4m3fm", "did you mean `e4m3fn`"),
         ("cfloat8_1_4_4:bias=3", "did you mean `cfloat8_1_4_3`"),
+        ("fp4", "did you mean `e2m1fn`"),
+        ("FP8", "did you mean `e4m3fn`"),
+        ("double", "did you mean `binary64`"),
+        ("tf32", "`tf32` is no format here: it has 19 bits"),
+        ("int8", "`int8` is no format here: its codes are integers"),
+        ("quince", "unknown format `quince`: names are"),
         ("cfloat8_1_4_3:bais=3", "bias and subnormals"),
         ("ieee:k=6,q=3", "k and p"),
         ("minifloat:k=6,q=3", "k, p, bias, signed, specials and subnormals"),

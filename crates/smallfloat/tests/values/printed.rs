@@ -246,7 +246,12 @@ fn boundaries_are_told_from_what_lies_beside_them() {
     const BELOW: u32 = 64;
     let mut compared = 0_u32;
     for format in formats() {
-        for code in codes(&format, 257) {
+        let stride = match format.width() {
+            ..=6 => 1,
+            7..=8 => 3,
+            _ => 257,
+        };
+        for code in format.codes().step_by(stride) {
             let (Datum::Finite { negative: false, significand: a, exponent: p }, Some(above)) =
                 (format.decode(code), format.next_above(format.decode(code).into()))
             else {
@@ -298,7 +303,7 @@ fn boundaries_are_told_from_what_lies_beside_them() {
             }
         }
     }
-    assert!(compared > 100_000, "{compared}");
+    assert!(compared > 30_000, "{compared}");
 }
 
 /// Far above the range and below it binary64 decides or the exact parser does.

@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::num::FpCategory::{Infinite, Nan, Normal, Subnormal, Zero};
 
 use smallfloat::formats::{BINARY16, BINARY64, E4M3FN, E5M2 as E5M2_FORMAT};
+use smallfloat::ops::Operation;
 use smallfloat::{
     Bf16, CFloat8_1_4_3, CFloat8_1_5_2, Datum, Dynamic, E2M1Fn, E2M3Fn, E4M3B11Fnuz, E4M3Fn, E5M2, E8M0Fnu,
     F16, Flags, Format, Ordered, Projection, Rounded, Rounding, SmallFloat,
@@ -210,6 +211,20 @@ fn dynamic_scalars_compare_by_value() {
 #[should_panic(expected = "operands of e4m3fn and e5m2: convert one")]
 fn dynamic_scalars_of_two_formats_do_not_add() {
     let _ = Dynamic::from_f32(1.0, E4M3FN) + Dynamic::from_f32(1.0, E5M2_FORMAT);
+}
+
+#[test]
+#[should_panic(expected = "Sqrt takes 1 operand, 2 given")]
+fn scalars_are_as_many_as_the_operation_takes() {
+    let how = E5M2_FORMAT.default_projection();
+    let _ = E5M2::evaluate(Operation::Sqrt, &[E5M2::ONE, E5M2::ONE], &how);
+}
+
+#[test]
+#[should_panic(expected = "Add takes 2 operands, 4 given")]
+fn dynamic_scalars_are_as_many_as_the_operation_takes() {
+    let one = Dynamic::from_f32(1.0, E5M2_FORMAT);
+    let _ = Dynamic::evaluate(Operation::Add, &[one; 4], E5M2_FORMAT, &E5M2_FORMAT.default_projection());
 }
 
 #[test]
