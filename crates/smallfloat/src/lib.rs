@@ -35,9 +35,28 @@
 //! | [`Projection`], [`Preset`], [`project`] | rounding × saturation × what to do with the unrepresentable |
 //! | [`Flags`], [`Rounded`] | exception flags, returned with every result |
 //! | [`random`] | Philox4x32-10, addressed by (seed, stream, element) |
-//! | [`scalar`] | types with operators: [`E4M3Fn`], [`E5M2`], [`F16`], [`CFloat8_1_4_3`], …; [`Dynamic`] for any format |
+//! | [`scalar`] | types with operators: listed below |
 //! | `math` | exponentials, logarithms, trigonometric and hyperbolic functions, correctly rounded (feature `math`) |
 //! | [`text`] | how values print; decimal and hexadecimal text, rounded once (feature `alloc`) |
+//!
+//! # Typed scalars
+//!
+//! | types | what |
+//! | --- | --- |
+//! | [`E4M3Fn`], [`E5M2`] | OCP's 8-bit formats |
+//! | [`E4M3Fnuz`], [`E5M2Fnuz`], [`E4M3B11Fnuz`] | the same without −0, NaN in its place |
+//! | [`E4M3`], [`E3M4`] | 8 bits after IEEE 754's model |
+//! | [`E3M2Fn`], [`E2M3Fn`], [`E2M1Fn`] | OCP's 6- and 4-bit formats, a code in a byte |
+//! | [`E8M0Fnu`] | the scale of MX blocks, a power of two |
+//! | [`F16`], [`Bf16`] | IEEE 754 binary16 and bfloat16 |
+//! | [`CFloat8_1_4_3`], [`CFloat8_1_5_2`], [`Shp`], [`Uhp`] | Tesla's formats, the bias in the type |
+//! | [`Binary8p1se`], [`Binary8p2se`], [`Binary8p3se`], [`Binary8p4se`], [`Binary8p5se`], [`Binary8p6se`], [`Binary8p7se`] | P3109's signed, extended 8-bit formats |
+//! | [`Binary8p3sf`], [`Binary8p4sf`], [`Binary8p5sf`] | P3109's signed, finite ones |
+//! | [`Binary8p1ue`], [`Binary8p1uf`] | P3109's powers of two |
+//! | [`Binary6p3se`], [`Binary6p4se`], [`Binary6p3sf`], [`Binary6p4sf`] | P3109's 6-bit formats |
+//! | [`Binary4p2se`], [`Binary4p2sf`] | P3109's 4-bit formats |
+//! | [`define_format!`] | a type for any other format of at most 16 bits |
+//! | [`Dynamic`] | a code with a format that is known at run time |
 //!
 //! # Cargo features
 //!
@@ -95,6 +114,8 @@ pub use evaluate::table::ExactTable;
 pub use format::datum::{Class, Datum};
 pub use format::error::{Error, ErrorKind};
 pub use format::formats;
+#[doc(hidden)]
+pub use format::key::key_of as __key_of;
 pub use format::name::FormatSpec;
 pub use format::{Domain, Family, Format, Parameters, Signedness, Specials, Subnormals};
 pub use projection::convert::convert;

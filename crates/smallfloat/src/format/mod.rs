@@ -4,6 +4,7 @@ pub(crate) mod datum;
 pub(crate) mod decode;
 pub(crate) mod error;
 pub mod formats;
+pub(crate) mod key;
 pub(crate) mod name;
 pub(crate) mod named;
 mod values;

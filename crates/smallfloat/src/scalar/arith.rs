@@ -6,14 +6,14 @@ use core::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAss
 
 use crate::ops::operation::Operation;
 use crate::projection::exact::Exact;
-use crate::scalar::accumulate::Accumulator;
+use crate::scalar::code::accumulate::Accumulator;
 use crate::scalar::{code, for_each_scalar};
 
 /// One binary operator and its assignment, for values and references.
 macro_rules! binary {
     ($operator:ident $method:ident $assign:ident $assign_method:ident
-        $name:ident $(<$bias:ident>)?) => {
-        impl $(<const $bias: u32>)? $operator for super::$name $(<$bias>)? {
+        $name:ident $(<$bias:ident: $kind:ty>)?) => {
+        impl $(<const $bias: $kind>)? $operator for super::$name $(<$bias>)? {
             type Output = Self;
 
             #[inline]
@@ -22,21 +22,21 @@ macro_rules! binary {
             }
         }
 
-        binary!(@reference $operator $method [$(const $bias: u32)?] super::$name $(<$bias>)?,
+        binary!(@reference $operator $method [$(const $bias: $kind)?] super::$name $(<$bias>)?,
             &super::$name $(<$bias>)?, super::$name $(<$bias>)?);
-        binary!(@reference $operator $method [$(const $bias: u32)?] &super::$name $(<$bias>)?,
+        binary!(@reference $operator $method [$(const $bias: $kind)?] &super::$name $(<$bias>)?,
             super::$name $(<$bias>)?, super::$name $(<$bias>)?);
-        binary!(@reference $operator $method [$(const $bias: u32)?] &super::$name $(<$bias>)?,
+        binary!(@reference $operator $method [$(const $bias: $kind)?] &super::$name $(<$bias>)?,
             &super::$name $(<$bias>)?, super::$name $(<$bias>)?);
 
-        impl $(<const $bias: u32>)? $assign for super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? $assign for super::$name $(<$bias>)? {
             #[inline]
             fn $assign_method(&mut self, y: Self) {
                 *self = $operator::$method(*self, y);
             }
         }
 
-        impl $(<const $bias: u32>)? $assign<&Self> for super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? $assign<&Self> for super::$name $(<$bias>)? {
             #[inline]
             fn $assign_method(&mut self, y: &Self) {
                 *self = $operator::$method(*self, *y);
@@ -73,11 +73,12 @@ macro_rules! operation {
     };
 }
 
-/// Negation, which unsigned types don't have.
+/// Negation, which unsigned types don't have. A custom type of an unsigned format gives what its
+/// default projection makes of −x.
 macro_rules! negation {
     (unsigned $($rest:tt)*) => {};
-    (signed $name:ident $(<$bias:ident>)?) => {
-        impl $(<const $bias: u32>)? Neg for super::$name $(<$bias>)? {
+    ($sign:ident $name:ident $(<$bias:ident: $kind:ty>)?) => {
+        impl $(<const $bias: $kind>)? Neg for super::$name $(<$bias>)? {
             type Output = Self;
 
             #[inline]
@@ -86,7 +87,7 @@ macro_rules! negation {
             }
         }
 
-        impl $(<const $bias: u32>)? Neg for &super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? Neg for &super::$name $(<$bias>)? {
             type Output = super::$name $(<$bias>)?;
 
             #[inline]
@@ -100,8 +101,8 @@ macro_rules! negation {
 /// Zero by default, where the format has it.
 macro_rules! default {
     (nonzero $($rest:tt)*) => {};
-    (zero $name:ident $(<$bias:ident>)?) => {
-        impl $(<const $bias: u32>)? Default for super::$name $(<$bias>)? {
+    (zero $name:ident $(<$bias:ident: $kind:ty>)?) => {
+        impl $(<const $bias: $kind>)? Default for super::$name $(<$bias>)? {
             /// 0.
             fn default() -> Self {
                 Self::ZERO
@@ -111,18 +112,18 @@ macro_rules! default {
 }
 
 macro_rules! implement {
-    ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($bits:ident, $fill:ident, $sign:ident, $zero:ident)
+    ($(#[$doc:meta])* $name:ident $(<$bias:ident: $kind:ty>)? ($bits:ident, $fill:ident, $sign:ident, $zero:ident)
         $($rest:tt)*) => {
-        binary!(Add add AddAssign add_assign $name $(<$bias>)?);
-        binary!(Sub sub SubAssign sub_assign $name $(<$bias>)?);
-        binary!(Mul mul MulAssign mul_assign $name $(<$bias>)?);
-        binary!(Div div DivAssign div_assign $name $(<$bias>)?);
-        binary!(Rem rem RemAssign rem_assign $name $(<$bias>)?);
-        negation!($sign $name $(<$bias>)?);
-        default!($zero $name $(<$bias>)?);
+        binary!(Add add AddAssign add_assign $name $(<$bias: $kind>)?);
+        binary!(Sub sub SubAssign sub_assign $name $(<$bias: $kind>)?);
+        binary!(Mul mul MulAssign mul_assign $name $(<$bias: $kind>)?);
+        binary!(Div div DivAssign div_assign $name $(<$bias: $kind>)?);
+        binary!(Rem rem RemAssign rem_assign $name $(<$bias: $kind>)?);
+        negation!($sign $name $(<$bias: $kind>)?);
+        default!($zero $name $(<$bias: $kind>)?);
 
         /// By value: NaN equals nothing, −0 equals 0.
-        impl $(<const $bias: u32>)? PartialEq for super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? PartialEq for super::$name $(<$bias>)? {
             #[inline]
             fn eq(&self, other: &Self) -> bool {
                 matches!(self.partial_cmp(other), Some(Ordering::Equal))
@@ -130,7 +131,7 @@ macro_rules! implement {
         }
 
         /// By value: NaN compares with nothing.
-        impl $(<const $bias: u32>)? PartialOrd for super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? PartialOrd for super::$name $(<$bias>)? {
             #[inline]
             fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
                 code::compare(&Self::FORMAT, self.code(), other.code())
@@ -138,7 +139,7 @@ macro_rules! implement {
         }
 
         /// Exact, and rounded once at the end.
-        impl $(<const $bias: u32>)? Sum for super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? Sum for super::$name $(<$bias>)? {
             fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
                 let mut sum = Accumulator::new();
                 for x in terms {
@@ -149,7 +150,7 @@ macro_rules! implement {
         }
 
         /// Exact, and rounded once at the end.
-        impl<'a $(, const $bias: u32)?> Sum<&'a Self> for super::$name $(<$bias>)? {
+        impl<'a $(, const $bias: $kind)?> Sum<&'a Self> for super::$name $(<$bias>)? {
             fn sum<I: Iterator<Item = &'a Self>>(terms: I) -> Self {
                 terms.copied().sum()
             }
@@ -157,14 +158,14 @@ macro_rules! implement {
 
         /// From left to right, rounded after each factor. The empty product is 1, rounded to the
         /// format.
-        impl $(<const $bias: u32>)? Product for super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? Product for super::$name $(<$bias>)? {
             fn product<I: Iterator<Item = Self>>(factors: I) -> Self {
                 factors.reduce(|x, y| x * y).unwrap_or(Self::from_i128(1))
             }
         }
 
         /// From left to right, rounded after each factor.
-        impl<'a $(, const $bias: u32)?> Product<&'a Self> for super::$name $(<$bias>)? {
+        impl<'a $(, const $bias: $kind)?> Product<&'a Self> for super::$name $(<$bias>)? {
             fn product<I: Iterator<Item = &'a Self>>(factors: I) -> Self {
                 factors.copied().product()
             }

@@ -14,7 +14,7 @@ use crate::scalar::{code, for_each_scalar};
 /// The type with its derives. Those of `bytemuck` and `zerocopy` emit implementations that the
 /// derives themselves check.
 macro_rules! define_struct {
-    (full, $(#[$doc:meta])* $name:ident $(<$bias:ident>)? $bits:ident) => {
+    (full, $(#[$doc:meta])* $name:ident $(<$bias:ident: $kind:ty>)? $bits:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
         #[cfg_attr(feature = "bytemuck", derive(bytemuck::Zeroable, bytemuck::Pod))]
@@ -22,15 +22,15 @@ macro_rules! define_struct {
             zerocopy::FromBytes, zerocopy::IntoBytes, zerocopy::Immutable, zerocopy::KnownLayout
         ))]
         #[repr(transparent)]
-        pub struct $name $(<const $bias: u32>)? ($bits);
+        pub struct $name $(<const $bias: $kind>)? ($bits);
     };
-    (part, $(#[$doc:meta])* $name:ident $bits:ident) => {
+    ($fill:ident, $(#[$doc:meta])* $name:ident $(<$bias:ident: $kind:ty>)? $bits:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
         #[cfg_attr(feature = "bytemuck", derive(bytemuck::Zeroable, bytemuck::NoUninit))]
         #[cfg_attr(feature = "zerocopy", derive(zerocopy::IntoBytes, zerocopy::Immutable, zerocopy::KnownLayout))]
         #[repr(transparent)]
-        pub struct $name($bits);
+        pub struct $name $(<const $bias: $kind>)? ($bits);
     };
 }
 
@@ -46,17 +46,24 @@ macro_rules! define_constant {
         pub const NEG_ONE: Self = Self::constant(Datum::finite(true, 1, 0));
     };
     (unsigned) => {};
+    (either) => {
+        /// −1. Does not compile where the format has no such value.
+        pub const NEG_ONE: Self = Self::constant(Datum::finite(true, 1, 0));
+    };
     (negative_zero) => {
         /// −0.
         pub const NEG_ZERO: Self = Self::constant(Datum::ZERO.negated());
     };
     (subnormal) => {
         /// The smallest positive value, which is subnormal.
-        pub const MIN_POSITIVE_SUBNORMAL: Self = Self::constant(Self::FORMAT.min_positive());
+        pub const MIN_POSITIVE_SUBNORMAL: Self = match Self::FORMAT.max_subnormal() {
+            Some(_) => Self::constant(Self::FORMAT.min_positive()),
+            None => panic!("the format has no subnormal values"),
+        };
         /// The largest subnormal value.
         pub const MAX_SUBNORMAL: Self = match Self::FORMAT.max_subnormal() {
             Some(datum) => Self::constant(datum),
-            None => Self::MAX,
+            None => panic!("the format has no subnormal values"),
         };
     };
     (infinity) => {
@@ -85,16 +92,26 @@ macro_rules! is_word {
     };
 }
 
+/// The format of a row: a custom one has been checked with its key.
+macro_rules! row_format {
+    (custom, $format:expr, $($rest:tt)*) => {
+        $format
+    };
+    ($fill:ident, $format:expr, $($rest:tt)*) => {
+        code::checked($format, $($rest)*)
+    };
+}
+
 macro_rules! define {
-    ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($bits:ident, $fill:ident, $sign:ident, $zero:ident)
+    ($(#[$doc:meta])* $name:ident $(<$bias:ident: $kind:ty>)? ($bits:ident, $fill:ident, $sign:ident, $zero:ident)
         = $format:expr; $($has:ident)*) => {
-        define_struct! { $fill, $(#[$doc])* $name $(<$bias>)? $bits }
+        define_struct! { $fill, $(#[$doc])* $name $(<$bias: $kind>)? $bits }
 
         /// Constants, derived from the format.
-        impl $(<const $bias: u32>)? $name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? $name $(<$bias>)? {
             /// The format: every property of the type follows from it.
-            pub const FORMAT: Format = code::checked(
-                $format, is_word!($sign), is_word!($fill), $bits::BITS, &[Has::$zero, $(Has::$has),*],
+            pub const FORMAT: Format = row_format!(
+                $fill, $format, is_word!($sign), is_word!($fill), $bits::BITS, &[Has::$zero, $(Has::$has),*],
             );
 
             define_constant!($zero);
@@ -160,7 +177,7 @@ macro_rules! define {
         }
 
         /// Bits.
-        impl $(<const $bias: u32>)? $name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? $name $(<$bias>)? {
             /// The value of a code. Bits above the format's width are dropped, so that every
             /// argument is a value.
             #[inline]
@@ -217,7 +234,7 @@ macro_rules! define {
         }
 
         /// Conversions, each rounded at most once.
-        impl $(<const $bias: u32>)? $name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? $name $(<$bias>)? {
             /// Rounds an `f32` by the format's default projection.
             #[inline]
             pub const fn from_f32(x: f32) -> Self {

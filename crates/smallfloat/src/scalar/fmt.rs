@@ -9,11 +9,11 @@ use crate::text;
 use crate::text::Style;
 
 macro_rules! implement {
-    ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($($row:tt)*) $($rest:tt)*) => {
-        implement!(@styles Display Debug LowerExp UpperExp, $name [$(const $bias: u32)?] [$(<$bias>)?]);
+    ($(#[$doc:meta])* $name:ident $(<$bias:ident: $kind:ty>)? ($($row:tt)*) $($rest:tt)*) => {
+        implement!(@styles Display Debug LowerExp UpperExp, $name [$(const $bias: $kind)?] [$(<$bias>)?]);
 
         #[cfg(feature = "alloc")]
-        impl $(<const $bias: u32>)? super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? super::$name $(<$bias>)? {
             /// The shortest decimal that rounds to this value, for printing.
             pub const fn shortest(self) -> text::Shortest {
                 Self::FORMAT.shortest(self.code())
@@ -23,7 +23,7 @@ macro_rules! implement {
         /// Rounds once, by the format's default projection; [`text::parse`](crate::text::parse)
         /// says what is a number.
         #[cfg(feature = "alloc")]
-        impl $(<const $bias: u32>)? core::str::FromStr for super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? core::str::FromStr for super::$name $(<$bias>)? {
             type Err = Error;
 
             fn from_str(text: &str) -> Result<Self, Error> {
@@ -31,7 +31,7 @@ macro_rules! implement {
             }
         }
 
-        implement!(@bits LowerHex UpperHex Octal Binary, $name [$(const $bias: u32)?] [$(<$bias>)?]);
+        implement!(@bits LowerHex UpperHex Octal Binary, $name [$(const $bias: $kind)?] [$(<$bias>)?]);
     };
     (@styles $($style:ident)*, $name:ident $generics:tt $arguments:tt) => {
         $(implement!(@style $style $name $generics $arguments);)*

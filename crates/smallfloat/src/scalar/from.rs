@@ -8,15 +8,15 @@ use crate::scalar::{
 };
 
 macro_rules! to_host {
-    ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($($row:tt)*) $($rest:tt)*) => {
-        impl $(<const $bias: u32>)? From<super::$name $(<$bias>)?> for f32 {
+    ($(#[$doc:meta])* $name:ident $(<$bias:ident: $kind:ty>)? ($($row:tt)*) $($rest:tt)*) => {
+        impl $(<const $bias: $kind>)? From<super::$name $(<$bias>)?> for f32 {
             #[inline]
             fn from(x: super::$name $(<$bias>)?) -> Self {
                 x.to_f32()
             }
         }
 
-        impl $(<const $bias: u32>)? From<super::$name $(<$bias>)?> for f64 {
+        impl $(<const $bias: $kind>)? From<super::$name $(<$bias>)?> for f64 {
             #[inline]
             fn from(x: super::$name $(<$bias>)?) -> Self {
                 x.to_f64()

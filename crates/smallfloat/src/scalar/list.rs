@@ -4,13 +4,16 @@
 ///
 /// ```text
 /// /// documentation
-/// Name<BIAS> (bits, full|part, signed|unsigned, zero|nonzero) = format; what else the format has
+/// Name<BIAS: u32> (bits, full|part, signed|unsigned, zero|nonzero) = format; what else the format has
 /// ```
 ///
 /// `bits` is the integer that holds a code and `full` says that every value of it is one. The
 /// remaining words name the data the format has, each a constant of the type; the descriptor is
-/// checked against them at compile time.
-macro_rules! for_each_scalar {
+/// checked against them at compile time. Where the parameter decides all of this the words are
+/// `custom` and `either`, and constants are checked where they are used.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __for_each_scalar {
     ($apply:ident) => {
         $apply! {
             /// OCP E4M3 (`e4m3fn`): 4 exponent bits, maximum 448, NaN, no infinity.
@@ -83,24 +86,42 @@ macro_rules! for_each_scalar {
             /// ```compile_fail,E0080
             /// let one = smallfloat::CFloat8_1_4_3::<63>::ONE;
             /// ```
-            CFloat8_1_4_3<BIAS> (u8, full, signed, zero) = unwrap(Format::cfloat8_1_4_3(BIAS)); negative_zero subnormal
+            CFloat8_1_4_3<BIAS: u32> (u8, full, signed, zero) = unwrap(Format::cfloat8_1_4_3(BIAS)); negative_zero subnormal
         }
         $apply! {
             /// Tesla's CFloat8 with 5 exponent and 2 mantissa bits and the bias `BIAS`, 0..=63
             /// (paper, Table 3): every code a number, results beyond the range clamp.
-            CFloat8_1_5_2<BIAS> (u8, full, signed, zero) = unwrap(Format::cfloat8_1_5_2(BIAS)); negative_zero subnormal
+            CFloat8_1_5_2<BIAS: u32> (u8, full, signed, zero) = unwrap(Format::cfloat8_1_5_2(BIAS)); negative_zero subnormal
         }
         $apply! {
             /// Tesla's signed half precision with the bias `BIAS`, 0..=63 (paper, Table 6): every
             /// code a number, results beyond the range clamp.
-            Shp<BIAS> (u16, full, signed, zero) = unwrap(Format::shp(BIAS)); negative_zero subnormal
+            Shp<BIAS: u32> (u16, full, signed, zero) = unwrap(Format::shp(BIAS)); negative_zero subnormal
         }
         $apply! {
             /// Tesla's unsigned half precision (paper, Table 6): 6 exponent bits; subnormal codes
             /// read as zero and results flush to it.
             Uhp (u16, full, unsigned, zero) = formats::UHP; infinity nan
         }
-        for_each_scalar! { p3109 $apply
+        $apply! {
+            /// A format of your own in a byte: at most 8 bits. `KEY` is its
+            /// [`Format::key`]; [`define_format!`](crate::define_format) gives the type a name.
+            ///
+            /// A constant that the format has no value for does not compile where it is used:
+            ///
+            /// ```compile_fail,E0080
+            /// smallfloat::define_format! { type Halves(u8) = smallfloat::Format::cfloat8_1_4_3(63); }
+            /// let one = Halves::ONE;
+            /// ```
+            Custom8<KEY: u64> (u8, custom, either, zero) = Format::from_key(KEY, u8::BITS);
+                nan infinity negative_infinity negative_zero subnormal
+        }
+        $apply! {
+            /// A format of your own in a half-word: 9 to 16 bits, or fewer. As [`Custom8`].
+            Custom16<KEY: u64> (u16, custom, either, zero) = Format::from_key(KEY, u16::BITS);
+                nan infinity negative_infinity negative_zero subnormal
+        }
+        $crate::__for_each_scalar! { p3109 $apply
             "8-bit", full:
             Binary8p1se(8, 1, Signed, Extended) infinity negative_infinity;
             Binary8p2se(8, 2, Signed, Extended) subnormal infinity negative_infinity;
@@ -113,19 +134,19 @@ macro_rules! for_each_scalar {
             Binary8p4sf(8, 4, Signed, Finite) subnormal;
             Binary8p5sf(8, 5, Signed, Finite) subnormal;
         }
-        for_each_scalar! { p3109 $apply
+        $crate::__for_each_scalar! { p3109 $apply
             "6-bit", part:
             Binary6p3se(6, 3, Signed, Extended) subnormal infinity negative_infinity;
             Binary6p4se(6, 4, Signed, Extended) subnormal infinity negative_infinity;
             Binary6p3sf(6, 3, Signed, Finite) subnormal;
             Binary6p4sf(6, 4, Signed, Finite) subnormal;
         }
-        for_each_scalar! { p3109 $apply
+        $crate::__for_each_scalar! { p3109 $apply
             "4-bit", part:
             Binary4p2se(4, 2, Signed, Extended) subnormal infinity negative_infinity;
             Binary4p2sf(4, 2, Signed, Finite) subnormal;
         }
-        for_each_scalar! { p3109_unsigned $apply
+        $crate::__for_each_scalar! { p3109_unsigned $apply
             Binary8p1ue(8, 1, Unsigned, Extended) infinity;
             Binary8p1uf(8, 1, Unsigned, Finite);
         }
@@ -149,4 +170,4 @@ macro_rules! for_each_scalar {
         })*
     };
 }
-pub(super) use for_each_scalar;
+pub(super) use crate::__for_each_scalar as for_each_scalar;

@@ -68,10 +68,10 @@ macro_rules! methods {
 }
 
 macro_rules! implement {
-    ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($($row:tt)*) $($rest:tt)*) => {
+    ($(#[$doc:meta])* $name:ident $(<$bias:ident: $kind:ty>)? ($($row:tt)*) $($rest:tt)*) => {
         /// Functions by the format's default projection (feature `math`); special cases at
         /// [`Elementary`] and [`Operation`].
-        impl $(<const $bias: u32>)? super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? super::$name $(<$bias>)? {
             fn computed(operation: Operation, operands: &[Self]) -> Self {
                 Self::evaluate(operation, operands, &Self::FORMAT.default_projection()).value
             }

@@ -12,9 +12,9 @@ use crate::projection::flags::Rounded;
 use crate::scalar::{code, for_each_scalar};
 
 macro_rules! implement {
-    ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($($row:tt)*) $($rest:tt)*) => {
+    ($(#[$doc:meta])* $name:ident $(<$bias:ident: $kind:ty>)? ($($row:tt)*) $($rest:tt)*) => {
         /// Classification.
-        impl $(<const $bias: u32>)? super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? super::$name $(<$bias>)? {
             /// What kind of number this is.
             pub const fn classify(self) -> FpCategory {
                 code::category(&Self::FORMAT, self.code())
@@ -58,7 +58,7 @@ macro_rules! implement {
         }
 
         /// Operations, exact and rounded once.
-        impl $(<const $bias: u32>)? super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? super::$name $(<$bias>)? {
             /// Any operation on up to three operands, with a projection of the caller's and flags.
             ///
             /// # Panics

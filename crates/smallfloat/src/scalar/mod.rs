@@ -43,6 +43,34 @@
 //! * **4- and 6-bit types live in a byte** whose high bits are always 0: `from_bits` drops them,
 //!   `try_from_bits` refuses.
 //!
+//! # A format of your own
+//!
+//! [`define_format!`](crate::define_format) gives any [`Format`](crate::Format) of at most 16 bits a type with all of
+//! this:
+//!
+//! ```
+//! use smallfloat::{Format, Parameters, Signedness, Specials, Subnormals};
+//!
+//! smallfloat::define_format! {
+//!     /// Eight bits with five of precision, every code a number.
+//!     pub type E3M4Fn(u8) = Format::minifloat(Parameters {
+//!         width: 8,
+//!         precision: 5,
+//!         bias: 3,
+//!         signedness: Signedness::Signed,
+//!         specials: Specials::Finite,
+//!         subnormals: Subnormals::Gradual,
+//!     });
+//! }
+//! assert_eq!(E3M4Fn::MAX.to_f32(), 31.0);
+//! assert_eq!((E3M4Fn::from_f32(1.1) * E3M4Fn::from_f32(2.0)).to_f32(), 2.25);
+//! ```
+//!
+//! # Slices
+//!
+//! [`ScalarSlice`] has conversions of whole slices from and to `f32` and `f64`, and sums and dot
+//! products into any type, rounded once; the crate `smallfloat-kernels` has faster ones.
+//!
 //! # Optional features
 //!
 //! `math`: `exp`, `ln`, `sin`, `tanh`, `atan2` and so on, with the standard library's names where
@@ -53,40 +81,32 @@
 //! that the crate stays without `unsafe` code: every type is `NoUninit` and `IntoBytes`; `Pod` and
 //! `FromBytes` are only those whose every byte is a code.
 
-mod accumulate;
-#[cfg(feature = "arbitrary")]
-mod arbitrary;
+mod adapters;
 mod arith;
 pub(crate) mod code;
+mod custom;
 mod define;
 mod dynamic;
-pub(crate) mod fast_path;
 mod fmt;
 mod from;
-#[cfg(feature = "half")]
-mod half;
 mod list;
 #[cfg(feature = "math")]
 mod math;
 mod methods;
-#[cfg(feature = "num-traits")]
-mod num_traits;
 mod ordered;
-#[cfg(feature = "rand")]
-mod rand;
-#[cfg(feature = "serde")]
-mod serde;
+mod slice;
 #[cfg(all(test, feature = "alloc"))]
 mod tests;
 mod traits;
 
 use list::for_each_scalar;
 
+#[cfg(all(feature = "serde", feature = "alloc"))]
+pub use adapters::serde::as_string;
+#[cfg(feature = "serde")]
+pub use adapters::serde::as_value;
 pub use define::*;
 pub use dynamic::Dynamic;
 pub use ordered::Ordered;
-#[cfg(all(feature = "serde", feature = "alloc"))]
-pub use serde::as_string;
-#[cfg(feature = "serde")]
-pub use serde::as_value;
+pub use slice::{FromExact, ScalarSlice};
 pub use traits::SmallFloat;

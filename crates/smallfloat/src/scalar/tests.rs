@@ -10,7 +10,7 @@ use std::string::ToString;
 
 use crate::format::datum::{Class, Datum};
 use crate::format::error::Error;
-use crate::format::{Family, formats};
+use crate::format::{Family, Format, Parameters, Signedness, Specials, Subnormals, formats};
 use crate::ops::extrema::Extremum;
 use crate::ops::operation::{Operand, Operation, OperationOptions};
 use crate::scalar::*;
@@ -31,8 +31,8 @@ trait Property {
 }
 
 macro_rules! rows {
-    ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($($row:tt)*) $($rest:tt)*) => {
-        impl $(<const $bias: u32>)? Scalar for $name $(<$bias>)? {
+    ($(#[$doc:meta])* $name:ident $(<$bias:ident: $kind:ty>)? ($($row:tt)*) $($rest:tt)*) => {
+        impl $(<const $bias: $kind>)? Scalar for $name $(<$bias>)? {
             const CONSTANTS: [Self; 3] = [Self::MAX, Self::MIN, Self::MIN_POSITIVE];
             const INTEGERS: [i32; 4] = [Self::MIN_EXP, Self::MAX_EXP, Self::MIN_10_EXP, Self::MAX_10_EXP];
             fn category(self) -> FpCategory {
@@ -71,11 +71,31 @@ macro_rules! rows {
 }
 for_each_scalar!(rows);
 
+/// The key of a format that the catalogue does not have.
+const fn key(width: u32, precision: u32, bias: i32, specials: Specials, subnormals: Subnormals) -> u64 {
+    let signedness = if bias == 3 { Signedness::Unsigned } else { Signedness::Signed };
+    match Format::minifloat(Parameters { width, precision, bias, signedness, specials, subnormals }) {
+        Ok(format) => format.key(),
+        Err(_) => panic!("a format"),
+    }
+}
+
+const FLUSHING: u64 = key(7, 4, 3, Specials::Finite, Subnormals::Flush);
+const UNSIGNED: u64 = key(6, 4, 3, Specials::NanAllOnes, Subnormals::Gradual);
+const WIDE_RANGE: u64 = key(8, 2, 32, Specials::Ieee, Subnormals::Tesla);
+const LONG: u64 = key(14, 10, 7, Specials::NanAllOnes, Subnormals::Gradual);
+
 macro_rules! call {
     ($(#[$doc:meta])* $name:ident ($($row:tt)*) $($rest:tt)*) => {
         P::holds::<$name>();
     };
-    ($(#[$doc:meta])* $name:ident<$bias:ident> ($($row:tt)*) $($rest:tt)*) => {
+    ($(#[$doc:meta])* $name:ident<KEY: u64> ($($row:tt)*) $($rest:tt)*) => {
+        P::holds::<$name<{ FLUSHING }>>();
+        P::holds::<$name<{ UNSIGNED }>>();
+        P::holds::<$name<{ WIDE_RANGE }>>();
+        P::holds::<Custom16<{ LONG }>>();
+    };
+    ($(#[$doc:meta])* $name:ident<$bias:ident: $kind:ty> ($($row:tt)*) $($rest:tt)*) => {
         P::holds::<$name<0>>();
         P::holds::<$name<11>>();
         P::holds::<$name<63>>();

@@ -19,7 +19,8 @@ mod sealed {
 
 /// A typed scalar: its format, its codes, and the operations that every one has.
 ///
-/// The types have all this and more as inherent methods, most of them `const`. The trait is sealed.
+/// The types have all this and more as inherent methods, most of them `const`. The trait is sealed,
+/// and each type that has it is `#[repr(transparent)]` over its [`Bits`](Self::Bits).
 ///
 /// ```
 /// use smallfloat::{Datum, E4M3Fn, SmallFloat, Uhp};
@@ -174,7 +175,7 @@ pub trait SmallFloat:
     /// ```
     #[must_use]
     fn dot(pairs: impl IntoIterator<Item = (Self, Self)>) -> Self {
-        let mut sum = super::accumulate::Accumulator::new();
+        let mut sum = super::code::accumulate::Accumulator::new();
         for (x, y) in pairs {
             sum.add(crate::ops::add::multiply(x.to_datum(), y.to_datum(), crate::ops::Semantics::Ieee).exact);
         }
@@ -217,10 +218,10 @@ pub trait SmallFloat:
 }
 
 macro_rules! implement {
-    ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($bits:ident, $($row:tt)*) $($rest:tt)*) => {
-        impl $(<const $bias: u32>)? sealed::Sealed for super::$name $(<$bias>)? {}
+    ($(#[$doc:meta])* $name:ident $(<$bias:ident: $kind:ty>)? ($bits:ident, $($row:tt)*) $($rest:tt)*) => {
+        impl $(<const $bias: $kind>)? sealed::Sealed for super::$name $(<$bias>)? {}
 
-        impl $(<const $bias: u32>)? SmallFloat for super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? SmallFloat for super::$name $(<$bias>)? {
             type Bits = $bits;
             const FORMAT: Format = Self::FORMAT;
 

@@ -13,7 +13,7 @@ use crate::projection::exact::Exact;
 use crate::projection::flags::Rounded;
 use crate::projection::{Projection, project};
 use crate::scalar::code;
-use crate::scalar::fast_path::from_parts;
+use crate::scalar::code::fast_path::from_parts;
 use crate::text::powers::{FIVES, TENS};
 
 /// Beyond these powers of ten every format overflows or underflows: 2^±131072 is 10^±39457.

@@ -46,9 +46,9 @@ fn parse(text: &str, radix: u32) -> Result<Exact, Error> {
 }
 
 macro_rules! implement {
-    ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($bits:ident, $fill:ident, $sign:ident, $zero:ident)
+    ($(#[$doc:meta])* $name:ident $(<$bias:ident: $kind:ty>)? ($bits:ident, $fill:ident, $sign:ident, $zero:ident)
         = $format:expr; $($has:ident)*) => {
-        impl $(<const $bias: u32>)? Bounded for super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? Bounded for crate::scalar::$name $(<$bias>)? {
             fn min_value() -> Self {
                 Self::MIN
             }
@@ -58,14 +58,14 @@ macro_rules! implement {
         }
 
         /// Does not compile where a bias leaves no 1.
-        impl $(<const $bias: u32>)? One for super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? One for crate::scalar::$name $(<$bias>)? {
             fn one() -> Self {
                 Self::ONE
             }
         }
 
         /// Rounded once.
-        impl $(<const $bias: u32>)? MulAdd for super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? MulAdd for crate::scalar::$name $(<$bias>)? {
             type Output = Self;
 
             fn mul_add(self, y: Self, z: Self) -> Self {
@@ -74,7 +74,7 @@ macro_rules! implement {
         }
 
         /// Integers truncate, as those of `f64` do.
-        impl $(<const $bias: u32>)? ToPrimitive for super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? ToPrimitive for crate::scalar::$name $(<$bias>)? {
             fn to_i64(&self) -> Option<i64> {
                 (*self).to_f64().to_i64()
             }
@@ -96,7 +96,7 @@ macro_rules! implement {
         }
 
         /// Rounded once; `None` for a NaN or a negative number that the type lacks.
-        impl $(<const $bias: u32>)? FromPrimitive for super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? FromPrimitive for crate::scalar::$name $(<$bias>)? {
             fn from_i64(x: i64) -> Option<Self> {
                 FromPrimitive::from_i128(i128::from(x))
             }
@@ -121,7 +121,7 @@ macro_rules! implement {
         }
 
         /// Rounded once, also from integers that `f64` does not hold.
-        impl $(<const $bias: u32>)? ::num_traits::NumCast for super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? ::num_traits::NumCast for crate::scalar::$name $(<$bias>)? {
             fn from<T: ToPrimitive>(x: T) -> Option<Self> {
                 let float = x.to_f64()?;
                 if float.abs() < ALL_INTEGERS || !float.is_finite() {
@@ -135,13 +135,13 @@ macro_rules! implement {
             }
         }
 
-        implement!(@$zero $sign $name $(<$bias>)?);
+        implement!(@$zero $sign $name $(<$bias: $kind>)?);
         implement!(@float $name $($has)*);
     };
 
     (@nonzero $($rest:tt)*) => {};
-    (@zero $sign:ident $name:ident $(<$bias:ident>)?) => {
-        impl $(<const $bias: u32>)? Zero for super::$name $(<$bias>)? {
+    (@zero $sign:ident $name:ident $(<$bias:ident: $kind:ty>)?) => {
+        impl $(<const $bias: $kind>)? Zero for crate::scalar::$name $(<$bias>)? {
             fn zero() -> Self {
                 Self::ZERO
             }
@@ -151,7 +151,7 @@ macro_rules! implement {
         }
 
         #[cfg(feature = "alloc")]
-        impl $(<const $bias: u32>)? Num for super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? Num for crate::scalar::$name $(<$bias>)? {
             type FromStrRadixErr = Error;
 
             /// Rounds once; radix 10 or 16.
@@ -160,13 +160,14 @@ macro_rules! implement {
             }
         }
 
-        implement!(@$sign $name $(<$bias>)?);
+        implement!(@$sign $name $(<$bias: $kind>)?);
     };
 
     (@unsigned $($rest:tt)*) => {};
-    (@signed $name:ident $(<$bias:ident>)?) => {
+    (@either $($rest:tt)*) => {};
+    (@signed $name:ident $(<$bias:ident: $kind:ty>)?) => {
         #[cfg(feature = "alloc")]
-        impl $(<const $bias: u32>)? Signed for super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? Signed for crate::scalar::$name $(<$bias>)? {
             fn abs(&self) -> Self {
                 (*self).abs()
             }
@@ -187,7 +188,7 @@ macro_rules! implement {
 
     (@float $name:ident negative_zero subnormal infinity negative_infinity nan) => {
         #[cfg(feature = "alloc")]
-        impl FloatCore for super::$name {
+        impl FloatCore for crate::scalar::$name {
             fn infinity() -> Self {
                 Self::INFINITY
             }

@@ -11,11 +11,11 @@ use ::rand::distr::{Distribution, StandardUniform};
 use crate::scalar::for_each_scalar;
 
 macro_rules! implement {
-    ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($($row:tt)*) $($rest:tt)*) => {
+    ($(#[$doc:meta])* $name:ident $(<$bias:ident: $kind:ty>)? ($($row:tt)*) $($rest:tt)*) => {
         /// Uniform on [0, 1), rounded down.
-        impl $(<const $bias: u32>)? Distribution<super::$name $(<$bias>)?> for StandardUniform {
-            fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> super::$name $(<$bias>)? {
-                super::$name::from_uniform_bits(rng.next_u64())
+        impl $(<const $bias: $kind>)? Distribution<crate::scalar::$name $(<$bias>)?> for StandardUniform {
+            fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> crate::scalar::$name $(<$bias>)? {
+                crate::scalar::$name::from_uniform_bits(rng.next_u64())
             }
         }
     };

@@ -1,5 +1,8 @@
 //! What all scalars share: functions of a format and its codes. The types add a name to each.
 
+pub(super) mod accumulate;
+pub(crate) mod fast_path;
+
 use core::cmp::Ordering;
 use core::num::FpCategory;
 
@@ -14,7 +17,7 @@ use crate::projection::exact::Exact;
 use crate::projection::flags::Rounded;
 use crate::projection::rounding::Rounding;
 use crate::projection::{MissingZero, Projection, Saturation, Unrepresentable, project};
-use crate::scalar::fast_path as fast;
+use crate::scalar::code::fast_path as fast;
 
 /// A datum beyond the finite numbers that a row of the list says its format has.
 #[derive(Clone, Copy, PartialEq, Eq)]

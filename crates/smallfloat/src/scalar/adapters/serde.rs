@@ -14,16 +14,16 @@ use crate::scalar::for_each_scalar;
 use crate::scalar::traits::SmallFloat;
 
 macro_rules! implement {
-    ($(#[$doc:meta])* $name:ident $(<$bias:ident>)? ($bits:ident, $($row:tt)*) $($rest:tt)*) => {
+    ($(#[$doc:meta])* $name:ident $(<$bias:ident: $kind:ty>)? ($bits:ident, $($row:tt)*) $($rest:tt)*) => {
         /// The code.
-        impl $(<const $bias: u32>)? Serialize for super::$name $(<$bias>)? {
+        impl $(<const $bias: $kind>)? Serialize for crate::scalar::$name $(<$bias>)? {
             fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
                 self.to_bits().serialize(to)
             }
         }
 
         /// The code; one that the type doesn't have is an error.
-        impl<'de $(, const $bias: u32)?> Deserialize<'de> for super::$name $(<$bias>)? {
+        impl<'de $(, const $bias: $kind)?> Deserialize<'de> for crate::scalar::$name $(<$bias>)? {
             fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
                 Self::try_from_bits($bits::deserialize(from)?).map_err(D::Error::custom)
             }
