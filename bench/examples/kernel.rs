@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "stochastic" => {
                 let projection =
                     projection.with_rounding(Rounding::StochasticA(RandomBits::from_word32(32, 0)?));
-                let encoder = Encoder::<f32>::new(&format, &projection)?;
+                let encoder = Encoder::<f32>::for_length(&format, &projection, usize::MAX)?;
                 let words = RandomWords { generator: Philox { seed: 1, stream: 0 }.into(), first_element: 0 };
                 let start = Instant::now();
                 black_box(encoder.encode_random(numbers, codes, words));

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use smallfloat::random::Philox;
 use smallfloat::{Format, RandomBits, Rounding};
 use smallfloat_kernels::{Ars5, Decoder, Encoder, Generator, Level, Nibbles, RandomWords, Recode};
-use smallfloat_kernels::{f16, pack4, pack6, unpack4, unpack6};
+use smallfloat_kernels::{F16, pack4, pack6, unpack4, unpack6};
 
 use crate::peers::{self, add_peers};
 use crate::{Case, data, limits, lines, time};
@@ -32,7 +32,7 @@ pub fn modes(length: usize, rounds: usize) -> Rows {
     ];
     for name in ["cfloat8_1_4_3:bias=7", "e4m3fn"] {
         let target = format(name);
-        for rounding in Rounding::DETERMINISTIC {
+        for &rounding in Rounding::DETERMINISTIC {
             let projection = target.default_projection().with_rounding(rounding);
             let encoder = Encoder::<f32>::new(&target, &projection).unwrap();
             cases.push(Case::new(format!("f32 to {name}, {}", rounding.name()), LIMIT, move || {
@@ -57,7 +57,7 @@ pub fn half_words(length: usize, rounds: usize) -> Rows {
     const LIMIT: &str = "limit: read f32, write u16";
     const DECODE: &str = "limit: read u16, write f32";
     let x = data::class("normal", length);
-    let codes: Vec<u16> = x.iter().map(|&x| f16::from_f32(x).to_bits()).collect();
+    let codes: Vec<u16> = x.iter().map(|&x| F16::from_f32(x).to_bits()).collect();
     let (x, codes) = (&x, &codes);
     let (buffer, values) = (&RefCell::new(vec![0_u16; length]), &RefCell::new(vec![0_f32; length]));
     let mut cases = vec![
@@ -80,7 +80,7 @@ pub fn half_words(length: usize, rounds: usize) -> Rows {
         }));
         let bits = RandomBits::new(32, 0).unwrap();
         let projection = target.default_projection().with_rounding(Rounding::StochasticA(bits));
-        let stochastic = Encoder::<f32>::new(&target, &projection).unwrap();
+        let stochastic = Encoder::<f32>::for_length(&target, &projection, usize::MAX).unwrap();
         let generators: [Generator; 2] =
             [Ars5 { seed: 1, stream: 2 }.into(), Philox { seed: 1, stream: 2 }.into()];
         for generator in generators {

@@ -31,11 +31,11 @@ macro_rules! with_kind {
     ($kind:expr, $type:ident => $body:expr) => {
         match $kind {
             $crate::array::Kind::F16 => {
-                type $type = smallfloat_kernels::f16;
+                type $type = smallfloat_kernels::F16;
                 $body
             }
             $crate::array::Kind::Bf16 => {
-                type $type = smallfloat_kernels::bf16;
+                type $type = smallfloat_kernels::Bf16;
                 $body
             }
             $crate::array::Kind::F32 => {

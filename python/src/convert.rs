@@ -97,7 +97,7 @@ impl Task {
     }
 
     /// Encodes and decodes, piece by piece.
-    fn round<T: Element, C: Code>(
+    fn round<T: Element, C: Code + Default>(
         &self,
         (encoder, decoder): (&Encoder<T>, &Decoder<T>),
         x: &[T],

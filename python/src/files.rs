@@ -153,9 +153,10 @@ impl QuantizeKeywords<'_> {
         options.rounding = rounding.transpose()?;
         policy::words(options.rounding.unwrap_or(Rounding::NearestEven), self.seed, None, "philox", 0)?;
         options.seed = self.seed;
-        let saturation = |text| policy::named("saturation", text, Saturation::ALL.into_iter(), |s| s.name());
+        let saturation =
+            |text| policy::named("saturation", text, Saturation::ALL.iter().copied(), |s| s.name());
         options.saturation = self.saturation.as_deref().map(saturation).transpose()?;
-        let preset = |text| policy::named("preset", text, Preset::ALL.into_iter(), |p| p.name());
+        let preset = |text| policy::named("preset", text, Preset::ALL.iter().copied(), |p| p.name());
         options.preset = self.preset.as_deref().map(preset).transpose()?;
         options.nonfinite = word("nonfinite", self.nonfinite.as_deref(), Nonfinite::Refuse)?;
         options.negative = word("negative", self.negative.as_deref(), Negative::Refuse)?;

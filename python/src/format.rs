@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use smallfloat::formats::CATALOGUE;
 use smallfloat::{
-    Datum, Domain, Family, Format, FormatSpec, Parameters, Preset, Signedness, Specials, Subnormals, text,
+    Datum, Domain, Format, FormatSpec, Parameters, Preset, Signedness, Specials, Subnormals, text,
 };
 use smallfloat_kernels::Decoder;
 
@@ -210,13 +210,7 @@ impl PyFormat {
     /// Which standards it comes from: 'tesla', 'ieee', 'p3109', 'ml-dtypes' or 'minifloat'.
     #[getter]
     fn family(&self) -> &'static str {
-        match self.format.family() {
-            Family::Tesla => "tesla",
-            Family::Ieee => "ieee",
-            Family::P3109 => "p3109",
-            Family::MlDtypes => "ml-dtypes",
-            Family::Minifloat => "minifloat",
-        }
+        self.format.family().name()
     }
 
     /// The preset that holds where none is named.

@@ -15,7 +15,7 @@ const GENERATORS: [&str; 2] = ["philox", "ars5"];
 /// The rounding modes; the stochastic ones with these random bits.
 fn modes(bits: RandomBits) -> impl Iterator<Item = Rounding> {
     let stochastic = [Rounding::StochasticA(bits), Rounding::StochasticB(bits), Rounding::StochasticC(bits)];
-    Rounding::DETERMINISTIC.into_iter().chain(stochastic)
+    Rounding::DETERMINISTIC.iter().copied().chain(stochastic)
 }
 
 /// N random bits, to be filled element by element.
@@ -53,14 +53,15 @@ pub(crate) fn projection(
 ) -> PyResult<Projection> {
     let mut projection = match preset {
         None => format.default_projection(),
-        Some(text) => named("preset", text, Preset::ALL.into_iter(), |p| p.name())?.projection(format),
+        Some(text) => named("preset", text, Preset::ALL.iter().copied(), |p| p.name())?.projection(format),
     };
     if let Some(rounding) = rounding {
         projection = projection.with_rounding(rounding);
     }
     if let Some(text) = saturation {
         projection =
-            projection.with_saturation(named("saturation", text, Saturation::ALL.into_iter(), |s| s.name())?);
+            projection
+                .with_saturation(named("saturation", text, Saturation::ALL.iter().copied(), |s| s.name())?);
     }
     Ok(projection)
 }
@@ -115,7 +116,7 @@ pub(crate) fn words(
 /// The names of the presets.
 #[pyfunction]
 pub(crate) fn presets() -> Vec<&'static str> {
-    Preset::ALL.map(Preset::name).to_vec()
+    Preset::ALL.iter().copied().map(Preset::name).collect()
 }
 
 /// The names of the rounding modes.
@@ -127,7 +128,7 @@ pub(crate) fn roundings() -> PyResult<Vec<&'static str>> {
 /// The names of the saturation modes.
 #[pyfunction]
 pub(crate) fn saturations() -> Vec<&'static str> {
-    Saturation::ALL.map(Saturation::name).to_vec()
+    Saturation::ALL.iter().copied().map(Saturation::name).collect()
 }
 
 /// The names of the generators of random words.

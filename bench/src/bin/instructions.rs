@@ -42,7 +42,7 @@ fn stochastic(generator: Generator) -> Kernel {
     let format = format("e4m3fn");
     let bits = RandomBits::new(32, 0).unwrap();
     let projection = format.default_projection().with_rounding(Rounding::StochasticA(bits));
-    let encoder = Encoder::<f32>::new(&format, &projection).unwrap();
+    let encoder = Encoder::<f32>::for_length(&format, &projection, usize::MAX).unwrap();
     let (x, mut codes) = (data::class("normal", LENGTH), vec![0_u8; LENGTH]);
     Box::new(move || {
         let words = RandomWords { generator, first_element: 0 };

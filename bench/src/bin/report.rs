@@ -101,7 +101,7 @@ fn stochastic(length: usize, rounds: usize) -> Vec<(String, f64, f64)> {
     for name in ["e4m3fn", "cfloat8_1_4_3:bias=7"] {
         let format: Format = name.parse().unwrap();
         let projection = format.default_projection().with_rounding(Rounding::StochasticA(bits));
-        let encoder = Encoder::<f32>::new(&format, &projection).unwrap();
+        let encoder = Encoder::<f32>::for_length(&format, &projection, usize::MAX).unwrap();
         let generators: [Generator; 2] =
             [Ars5 { seed: 1, stream: 2 }.into(), Philox { seed: 1, stream: 2 }.into()];
         for generator in generators {

@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 use smallfloat::random::Philox;
 use smallfloat::{Flags, Format, Projection, RandomBits, Rounding, Saturation, formats};
 use smallfloat_kernels::{
-    Accumulate, Ars5, ClassSums, Code, Decoder, Dot, Element, Elementwise, Encoder, EventCounts, Generator,
-    Level, Nibbles, RandomWords, Recode, Target, bf16, f16, pack4, pack6, unpack4, unpack6,
+    Accumulate, Ars5, Bf16, ClassSums, Code, Decoder, Dot, Element, Elementwise, Encoder, EventCounts, F16,
+    Generator, Level, Nibbles, RandomWords, Recode, Target, pack4, pack6, unpack4, unpack6,
 };
 
 /// Formats beside the catalogue's: other biases, both readings of denormals, P3109's, flushed
@@ -118,7 +118,7 @@ impl Row {
     }
 
     fn events(&mut self, events: EventCounts) {
-        let EventCounts { flags, elements, overflowed, underflowed, zeros, nans, infinities } = events;
+        let EventCounts { flags, elements, overflowed, underflowed, zeros, nans, infinities, .. } = events;
         self.flags(flags);
         self.numbers([elements, overflowed, underflowed, zeros, nans, infinities].map(u128::from));
     }
@@ -175,8 +175,8 @@ fn encode<T: Element>(
 struct Inputs {
     binary32: Vec<f32>,
     binary64: Vec<f64>,
-    binary16: Vec<f16>,
-    bfloat16: Vec<bf16>,
+    binary16: Vec<F16>,
+    bfloat16: Vec<Bf16>,
 }
 
 fn generators() -> [Generator; 2] {
@@ -195,7 +195,8 @@ fn conversions(format: &Format, inputs: &Inputs, level: Level) {
 
     let most = if format.width() <= 8 { MODES } else { WIDE_MODES };
     let mut row = Row::new("binary32, binary64, binary16 and bfloat16 to codes, 18 projections", format);
-    for projection in Rounding::DETERMINISTIC.map(|rounding| default.with_rounding(rounding)) {
+    for projection in Rounding::DETERMINISTIC.iter().copied().map(|rounding| default.with_rounding(rounding))
+    {
         for projection in SATURATIONS.map(|saturation| projection.with_saturation(saturation)) {
             encode(&mut row, level, &binary32[..most], format, &projection, philox);
             encode(&mut row, level, &binary64[..most / 4], format, &projection, philox);
@@ -230,8 +231,8 @@ fn conversions(format: &Format, inputs: &Inputs, level: Level) {
     let codes: Vec<u16> = (0..=u16::MAX).filter(|&code| u64::from(code) <= format.max_code()).collect();
     decode::<f32>(&mut row, level, &codes, format);
     decode::<f64>(&mut row, level, &codes, format);
-    decode::<f16>(&mut row, level, &codes, format);
-    decode::<bf16>(&mut row, level, &codes, format);
+    decode::<F16>(&mut row, level, &codes, format);
+    decode::<Bf16>(&mut row, level, &codes, format);
     row.print();
 
     let mut row = Row::new("codes to codes of three formats", format);

@@ -11,7 +11,7 @@ pub enum Error {
         format: smallfloat::Format,
     },
     /// A stochastic rounding mode without a source of random words.
-    #[error("{mode} rounding needs random words: give a seed")]
+    #[error("{mode} rounding needs random words: give a generator with its seed")]
     NoRandomWords {
         /// The rounding mode's name.
         mode: &'static str,
@@ -38,6 +38,22 @@ pub enum Error {
     /// An operation on codes of more than 8 bits.
     #[error("{format} has {} bits, operations on slices take at most 8", format.width())]
     WiderThanByte {
+        /// The format.
+        format: smallfloat::Format,
+    },
+    /// An integer that is no code of a typed scalar.
+    #[error("element {index}, {code:#x}, is no code of {format}: it has {} bits", format.width())]
+    NoCode {
+        /// The format.
+        format: smallfloat::Format,
+        /// The integer.
+        code: u64,
+        /// Where it stands in the slice.
+        index: usize,
+    },
+    /// Codes that don't fit in bytes.
+    #[error("{format} has {} bits, which don't fit in bytes: use half-words", format.width())]
+    NotBytes {
         /// The format.
         format: smallfloat::Format,
     },

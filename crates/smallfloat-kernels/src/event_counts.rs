@@ -4,6 +4,7 @@ use smallfloat::Flags;
 
 /// Flags and counts of one or more encoded slices. They add up, in any order.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct EventCounts {
     /// All flags that were raised.
     pub flags: Flags,
@@ -22,6 +23,11 @@ pub struct EventCounts {
 }
 
 impl EventCounts {
+    /// So many elements, of which none raised a flag or was counted yet.
+    pub fn new(elements: u64) -> Self {
+        Self { elements, ..Self::default() }
+    }
+
     /// Both together.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {

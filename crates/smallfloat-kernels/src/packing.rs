@@ -29,7 +29,8 @@ const PAIR: (usize, usize) = (2, 1);
 const FOUR: (usize, usize) = (4, 3);
 
 fn check(codes: usize, bytes: usize, (unit, unit_bytes): (usize, usize)) {
-    assert_eq!(codes.div_ceil(unit) * unit_bytes, bytes, "{codes} codes take another number of bytes");
+    let needed = codes.div_ceil(unit) * unit_bytes;
+    assert!(bytes == needed, "{codes} codes take another number of bytes than {bytes}: {needed}");
 }
 
 /// Packs 4-bit codes, two a byte.

@@ -27,6 +27,45 @@ pub(crate) fn zip<T: Sync, C: Send>(
     work(0, source, codes)
 }
 
+/// As [`zip`] for two slices that are written.
+pub(crate) fn zip_two<T: Sync, C: Send, F: Send>(
+    source: &[T],
+    codes: &mut [C],
+    flags: &mut [F],
+    work: impl Fn(usize, &[T], &mut [C], &mut [F]) -> EventCounts + Sync,
+) -> EventCounts {
+    #[cfg(feature = "rayon")]
+    if source.len() > BLOCK {
+        use rayon::prelude::*;
+        let pieces =
+            source.par_chunks(BLOCK).zip(codes.par_chunks_mut(BLOCK)).zip(flags.par_chunks_mut(BLOCK));
+        return pieces
+            .enumerate()
+            .map(|(i, ((source, codes), flags))| work(i * BLOCK, source, codes, flags))
+            .reduce(EventCounts::default, EventCounts::merge);
+    }
+    work(0, source, codes, flags)
+}
+
+/// Fills pieces of two slices of one length by `work(start, piece, flags)` and joins the flags.
+pub(crate) fn fill_two<R: Send, F: Send>(
+    results: &mut [R],
+    flags: &mut [F],
+    work: impl Fn(usize, &mut [R], &mut [F]) -> Flags + Sync,
+) -> Flags {
+    #[cfg(feature = "rayon")]
+    if results.len() > BLOCK {
+        use rayon::prelude::*;
+        return results
+            .par_chunks_mut(BLOCK)
+            .zip(flags.par_chunks_mut(BLOCK))
+            .enumerate()
+            .map(|(i, (piece, flags))| work(i * BLOCK, piece, flags))
+            .reduce(|| Flags::NONE, Flags::union);
+    }
+    work(0, results, flags)
+}
+
 /// Fills pieces of a slice by `work(start, piece)` and joins the flags.
 pub(crate) fn fill<R: Send>(results: &mut [R], work: impl Fn(usize, &mut [R]) -> Flags + Sync) -> Flags {
     #[cfg(feature = "rayon")]

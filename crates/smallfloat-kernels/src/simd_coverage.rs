@@ -55,7 +55,7 @@ fn decoders_have_their_constants() {
 fn encoders_have_their_constants() {
     for from in [BINARY32, BINARY64, BINARY16, BFLOAT16] {
         for format in catalogue(16) {
-            for rounding in Rounding::DETERMINISTIC {
+            for &rounding in Rounding::DETERMINISTIC {
                 let projection = format.default_projection().with_rounding(rounding);
                 // Left to slower ways: bfloat16 by directed modes, and from binary64.
                 let directed = matches!(rounding, Rounding::TowardPositive | Rounding::TowardNegative);
@@ -83,7 +83,7 @@ fn negative_values_up_to_a_bound_become_zero() {
         "minifloat:k=12,p=7,bias=20,signed=false,specials=ieee",
     ] {
         let format: Format = name.parse().expect("a format");
-        for rounding in Rounding::DETERMINISTIC {
+        for &rounding in Rounding::DETERMINISTIC {
             let projection = format.default_projection().with_rounding(rounding);
             let plan = EncodePlan::new(&BINARY32, &format, &projection)
                 .unwrap_or_else(|| panic!("{name} {rounding:?}"));
@@ -184,10 +184,10 @@ fn operations_have_their_constants() {
 
 #[cfg(not(any(smallfloat_arch = "scalar", smallfloat_arch = "none")))]
 mod vectors {
-    use half::{bf16, f16};
     use smallfloat::Rounding;
     use smallfloat::formats::{BINARY32, BINARY64, E4M3FN};
     use smallfloat::ops::{Extremum, Operation, OperationOptions};
+    use smallfloat::{Bf16, F16};
 
     use super::decode_plans;
     use crate::arch::level::Level;
@@ -207,7 +207,7 @@ mod vectors {
     /// Kernels are there for these types and no others.
     #[test]
     fn vectors_are_used() {
-        fn encoders<T: Element, C: Code>() -> [bool; 3] {
+        fn encoders<T: Element, C: Code + Default>() -> [bool; 3] {
             let (source, mut codes) = ([T::default(); 5], [C::default(); 5]);
             let projection = E4M3FN.default_projection();
             let random = projection.with_rounding(Rounding::stochastic_a(8).expect("bits"));
@@ -220,7 +220,7 @@ mod vectors {
                 fast(&random).encode_random(&source, &mut codes, words, 3, 8).is_some(),
             ]
         }
-        fn decodes<T: Element, C: Code>() -> bool {
+        fn decodes<T: Element, C: Code + Default>() -> bool {
             let fast = SimdDecoder::new(Level::Avx2, &decode_plans(&E4M3FN)).expect("kernels");
             fast.decode(&[C::default(); 5], &mut [T::default(); 5], false).is_some()
         }
@@ -237,15 +237,15 @@ mod vectors {
             [[true; 3], [true; 3], [false; 3]]
         );
         assert_eq!(
-            [encoders::<f16, u8>(), encoders::<f16, u16>(), encoders::<bf16, u8>(), encoders::<bf16, u16>()],
+            [encoders::<F16, u8>(), encoders::<F16, u16>(), encoders::<Bf16, u8>(), encoders::<Bf16, u16>()],
             [[true; 3]; 4]
         );
         assert_eq!(
-            [decodes::<f32, u8>(), decodes::<f64, u8>(), decodes::<f16, u8>(), decodes::<bf16, u8>()],
+            [decodes::<f32, u8>(), decodes::<f64, u8>(), decodes::<F16, u8>(), decodes::<Bf16, u8>()],
             [true; 4]
         );
         assert_eq!([decodes::<f32, u16>(), decodes::<f64, u16>()], [true; 2]);
-        assert_eq!([decodes::<f16, u16>(), decodes::<bf16, u16>(), decodes::<f32, u32>()], [false; 3]);
+        assert_eq!([decodes::<F16, u16>(), decodes::<Bf16, u16>(), decodes::<f32, u32>()], [false; 3]);
         let recode = SimdRecoder::new(Level::Avx2, &[0; 256]).expect("kernels");
         assert!(recode.recode(&[0_u8; 5], &mut [0_u8; 5]).is_some());
         assert!(

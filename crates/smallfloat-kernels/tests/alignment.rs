@@ -10,8 +10,8 @@ use common::data;
 use smallfloat::formats::{BFLOAT16, BINARY32, E2M1FN, E4M3FN, E5M2};
 use smallfloat::{Format, Rounding, convert};
 use smallfloat_kernels::{
-    Accumulate, Ars5, ClassSums, Code, Decoder, Dot, Element, Elementwise, Encoder, Level, RandomWords,
-    Scales, bf16, f16,
+    Accumulate, Ars5, Bf16, ClassSums, Code, Decoder, Dot, Element, Elementwise, Encoder, F16, Level,
+    RandomWords, Scales,
 };
 
 /// The system's memory, at odd multiples of the alignment that is asked for.
@@ -65,7 +65,7 @@ fn conversions<T: Element, C: Code + PartialEq>(target: &Format) {
     let random = projection.with_rounding(Rounding::stochastic_a(8).unwrap());
     let words = RandomWords { generator: Ars5 { seed: 3, stream: 4 }.into(), first_element: 5 };
     let nearest = Encoder::<T>::new(target, &projection).unwrap();
-    let stochastic = Encoder::<T>::new(target, &random).unwrap();
+    let stochastic = Encoder::<T>::for_length(target, &random, usize::MAX).unwrap();
     let decoder = Decoder::<T>::new(target, None).unwrap();
     for (length, skip) in LENGTHS.into_iter().flat_map(|length| [(length, 0), (length, 1)]) {
         let x: Vec<T> = data("normal", target, length, 7);
@@ -95,8 +95,8 @@ fn conversions_need_no_alignment() {
     for target in [E4M3FN, E5M2] {
         conversions::<f32, u8>(&target);
         conversions::<f64, u8>(&target);
-        conversions::<f16, u8>(&target);
-        conversions::<bf16, u8>(&target);
+        conversions::<F16, u8>(&target);
+        conversions::<Bf16, u8>(&target);
     }
     conversions::<f32, u16>(&BFLOAT16);
 }

@@ -5,7 +5,7 @@ mod common;
 
 use common::{narrow_formats, sample, wide_formats};
 use smallfloat::{Format, Projection, convert};
-use smallfloat_kernels::{Code, Decoder, Element, Level, bf16, f16};
+use smallfloat_kernels::{Bf16, Code, Decoder, Element, F16, Level};
 
 fn agree<T: Element, C: Code>(format: &Format) -> bool {
     // A rounding makes every format decodable, so that tables with values of no kernel are tried
@@ -35,7 +35,7 @@ fn bytes() {
         .iter()
         .map(|format| {
             let wide = usize::from(agree::<f32, u8>(format)) + usize::from(agree::<f64, u8>(format));
-            wide + usize::from(agree::<f16, u8>(format)) + usize::from(agree::<bf16, u8>(format))
+            wide + usize::from(agree::<F16, u8>(format)) + usize::from(agree::<Bf16, u8>(format))
         })
         .sum::<usize>();
     assert!(compared > 1000 / sample(), "most formats are exact in most destinations: {compared}");
@@ -48,8 +48,8 @@ fn half_words() {
         agree::<f64, u16>(format);
     }
     for format in wide_formats().iter().step_by(4) {
-        agree::<f16, u16>(format);
-        agree::<bf16, u16>(format);
+        agree::<F16, u16>(format);
+        agree::<Bf16, u16>(format);
     }
 }
 
@@ -77,6 +77,6 @@ fn lengths_and_offsets() {
     each::<f32, u16>("shp:bias=31");
     each::<f64, u16>("uhp");
     each::<f64, u8>("e4m3fn");
-    each::<f16, u8>("e5m2");
-    each::<bf16, u8>("cfloat8_1_4_3:bias=7");
+    each::<F16, u8>("e5m2");
+    each::<Bf16, u8>("cfloat8_1_4_3:bias=7");
 }

@@ -129,7 +129,7 @@ fn sums_beyond_classes() {
         "FAA<e8m0fnu, e8m0fnu, Binary7p1se, e8m0fnu>",
     ] {
         let operation = parse(text);
-        let kernel = Elementwise::new(&operation).unwrap();
+        let kernel = Elementwise::for_length(&operation, usize::MAX).unwrap();
         let codes: Vec<[u8; 3]> = (0..=0xff_u8)
             .flat_map(|x| [0x02, 0x7f, 0x81, x ^ 1].map(|y| (x, y)))
             .flat_map(|(x, y)| [0x10, 0x20, 0x31, 0x3e].map(|z| [x, y, z]))
@@ -166,7 +166,7 @@ fn wide_operands_and_results() {
 fn stochastic_words_by_element() {
     let text = "Multiply<Binary8p5se, Binary8p5se, Binary8p3se, (StochasticB<16>, SatFinite)>";
     let operation = parse(text);
-    let kernel = Elementwise::new(&operation).unwrap();
+    let kernel = Elementwise::for_length(&operation, usize::MAX).unwrap();
     let (x, y) = (codes::<u8>(1000, 8, 1), codes::<u8>(1000, 8, 2));
     for generator in
         [Generator::from(Philox { seed: 7, stream: 3 }), Generator::from(Ars5 { seed: 7, stream: 3 })]
@@ -193,6 +193,7 @@ fn stochastic_words_by_element() {
 fn only_numeric_operations() {
     let error = Elementwise::new(&parse("CompareLess<e5m2, e5m2>")).unwrap_err();
     assert!(error.to_string().contains("CompareLess"), "{error}");
-    let error = Elementwise::new(&parse("Add<e5m2, e5m2, e5m2, (StochasticA<40>)>")).unwrap_err();
+    let error =
+        Elementwise::for_length(&parse("Add<e5m2, e5m2, e5m2, (StochasticA<40>)>"), usize::MAX).unwrap_err();
     assert!(error.to_string().contains("32"), "{error}");
 }

@@ -8,7 +8,7 @@ use std::arch::asm;
 
 use common::{CLASSES, data};
 use smallfloat::{Format, RandomBits, Rounding, random::Philox};
-use smallfloat_kernels::{Decoder, Encoder, Level, RandomWords, bf16};
+use smallfloat_kernels::{Bf16, Decoder, Encoder, Level, RandomWords};
 
 const FLUSH_TO_ZERO: u32 = 1 << 15;
 const DENORMALS_ARE_ZERO: u32 = 1 << 6;
@@ -38,15 +38,18 @@ fn settings_change_nothing() {
         let projection = target.default_projection();
         for level in Level::available() {
             let nearest = Encoder::<f32>::new(&target, &projection).unwrap().with_level(level);
-            let halves = Encoder::<bf16>::new(&target, &projection).unwrap().with_level(level);
-            let stochastic =
-                Encoder::<f32>::new(&target, &projection.with_rounding(Rounding::StochasticA(bits)))
-                    .unwrap()
-                    .with_level(level);
+            let halves = Encoder::<Bf16>::new(&target, &projection).unwrap().with_level(level);
+            let stochastic = Encoder::<f32>::for_length(
+                &target,
+                &projection.with_rounding(Rounding::StochasticA(bits)),
+                usize::MAX,
+            )
+            .unwrap()
+            .with_level(level);
             let decoder = Decoder::<f32>::new(&target, None).unwrap().with_level(level);
             for class in CLASSES {
                 let x: Vec<f32> = data(class, &target, 1000, 5);
-                let y: Vec<bf16> = data(class, &target, 1000, 6);
+                let y: Vec<Bf16> = data(class, &target, 1000, 6);
                 let run = || {
                     let (mut a, mut b, mut c) =
                         (vec![0_u8; x.len()], vec![0_u8; y.len()], vec![0_u8; x.len()]);

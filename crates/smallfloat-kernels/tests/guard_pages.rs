@@ -11,8 +11,8 @@ use common::{data, sample};
 use region::{Allocation, Protection, page};
 use smallfloat::{Format, RandomBits, Rounding, random::Philox};
 use smallfloat_kernels::{
-    Accumulate, Ars5, ClassSums, Code, Decoder, Dot, Element, Elementwise, Encoder, Generator, Level,
-    RandomWords, Target, bf16, f16,
+    Accumulate, Ars5, Bf16, ClassSums, Code, Decoder, Dot, Element, Elementwise, Encoder, F16, Generator,
+    Level, RandomWords, Target,
 };
 
 /// Where in its pages a slice lies.
@@ -38,8 +38,8 @@ impl Plain for u8 {}
 impl Plain for u16 {}
 impl Plain for f32 {}
 impl Plain for f64 {}
-impl Plain for bf16 {}
-impl Plain for f16 {}
+impl Plain for Bf16 {}
+impl Plain for F16 {}
 
 impl<T: Plain> Guarded<T> {
     fn new(length: usize, edge: Edge) -> Self {
@@ -104,7 +104,8 @@ fn convert<T: Element + Plain, C: Code + Plain + Default + PartialEq + std::fmt:
     let bits = RandomBits::new(32, 0).unwrap();
     let nearest = Encoder::<T>::new(target, &projection).unwrap();
     let stochastic =
-        Encoder::<T>::new(target, &projection.with_rounding(Rounding::StochasticA(bits))).unwrap();
+        Encoder::<T>::for_length(target, &projection.with_rounding(Rounding::StochasticA(bits)), usize::MAX)
+            .unwrap();
     let decoder = Decoder::<T>::new(target, None).ok();
     for level in Level::available() {
         let (nearest, stochastic) = (nearest.clone().with_level(level), stochastic.clone().with_level(level));
@@ -112,7 +113,7 @@ fn convert<T: Element + Plain, C: Code + Plain + Default + PartialEq + std::fmt:
         for (length, edge) in lengths().flat_map(|length| [(length, Edge::Begin), (length, Edge::End)]) {
             let source = Guarded::of(&x[..length], edge);
             let mut codes = Guarded::<C>::new(length, edge);
-            let mut expected = vec![C::default(); length];
+            let mut expected = vec![C::from_code(0); length];
             nearest.encode(&x[..length], &mut expected);
             nearest.encode(&source, &mut codes);
             assert_eq!(codes[..], expected, "{target}, {level:?}, {length}, {edge:?}");
@@ -139,8 +140,8 @@ fn conversions_stay_inside() {
         if target.width() <= 8 {
             convert::<f32, u8>(&target);
             convert::<f64, u8>(&target);
-            convert::<bf16, u8>(&target);
-            convert::<f16, u8>(&target);
+            convert::<Bf16, u8>(&target);
+            convert::<F16, u8>(&target);
         } else {
             convert::<f32, u16>(&target);
         }

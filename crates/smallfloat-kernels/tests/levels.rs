@@ -5,7 +5,7 @@ mod common;
 
 use common::{CLASSES, data, narrow_formats, projections, sample};
 use smallfloat::Format;
-use smallfloat_kernels::{Decoder, Element, Encoder, Level, bf16, f16};
+use smallfloat_kernels::{Bf16, Decoder, Element, Encoder, F16, Level};
 
 fn levels_agree<T: Element + std::fmt::Debug + PartialEq>() {
     for target in narrow_formats() {
@@ -42,12 +42,12 @@ fn levels_agree_f32() {
 
 #[test]
 fn levels_agree_bf16() {
-    levels_agree::<bf16>();
+    levels_agree::<Bf16>();
 }
 
 #[test]
 fn levels_agree_f16() {
-    levels_agree::<f16>();
+    levels_agree::<F16>();
 }
 
 /// Flags of long slices: found in the first block, in a later one, or never; and around the length
@@ -198,7 +198,7 @@ fn decoders_agree_f32() {
 
 #[test]
 fn decoders_agree_bf16() {
-    assert!(decoders_agree::<bf16>() > 300 / sample());
+    assert!(decoders_agree::<Bf16>() > 300 / sample());
 }
 
 /// Long slices are written past the caches: another loop, the same values; and nothing is written

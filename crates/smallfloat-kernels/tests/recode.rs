@@ -13,7 +13,7 @@ fn expected<X: Code, R: Code>(
     projection: &Projection,
     codes: &[X],
 ) -> (Vec<R>, EventCounts) {
-    let mut events = EventCounts { elements: codes.len() as u64, ..EventCounts::default() };
+    let mut events = EventCounts::new(codes.len() as u64);
     let mut results = Vec::new();
     for code in codes {
         let code = code.widen() & from.max_code();

@@ -37,8 +37,12 @@ fn conversions_refuse_what_does_not_fit() {
     let half = Encoder::<f32>::new(&BINARY16, &BINARY16.default_projection()).unwrap();
     refused("encode to bytes", "needs codes wider than 8 bits", || half.encode(&[1.0; 3], &mut codes));
     let bits = RandomBits::new(5, 0).unwrap();
-    let random =
-        Encoder::<f32>::new(&E4M3FN, &projection.with_rounding(Rounding::StochasticA(bits))).unwrap();
+    let random = Encoder::<f32>::for_length(
+        &E4M3FN,
+        &projection.with_rounding(Rounding::StochasticA(bits)),
+        usize::MAX,
+    )
+    .unwrap();
     refused("encode without words", "random words", || random.encode(&[1.0; 3], &mut codes));
     refused("encode_uncounted without words", "random words", || {
         random.encode_uncounted(&[1.0; 3], &mut codes)
@@ -75,7 +79,8 @@ fn packing_refuses_other_lengths() {
 
 #[test]
 fn operations_refuse_what_does_not_fit() {
-    let of = |text: &str| Elementwise::new(&text.parse::<Specialization>().unwrap()).unwrap();
+    let of =
+        |text: &str| Elementwise::for_length(&text.parse::<Specialization>().unwrap(), usize::MAX).unwrap();
     let add = of("Add<e5m2, e4m3fn, e5m2>");
     let mut results = [0_u8; 3];
     refused("binary", "the same length", || add.binary(&[1_u8; 3], &[1_u8; 2], &mut results, None));

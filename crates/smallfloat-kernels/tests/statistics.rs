@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use common::{CLASSES, data};
 use smallfloat::Datum;
-use smallfloat_kernels::{ClassSums, Element, ErrorSums, Level, amax, bf16, f16};
+use smallfloat_kernels::{Bf16, ClassSums, Element, ErrorSums, F16, Level, amax};
 
 /// All that cells tell.
 fn contents<T: Element>(cells: &ClassSums<T>) -> String {
@@ -53,12 +53,12 @@ fn levels_agree_f32() {
 
 #[test]
 fn levels_agree_f16() {
-    levels_agree::<f16>();
+    levels_agree::<F16>();
 }
 
 #[test]
 fn levels_agree_bf16() {
-    levels_agree::<bf16>();
+    levels_agree::<Bf16>();
 }
 
 /// Σ(x − q)² of a bias from cells, in units of 2^(2·unit), by integers that `i128` holds for these
@@ -303,8 +303,8 @@ fn cells_of_a_few_values() {
 #[test]
 fn cells_of_subnormals() {
     for level in Level::available() {
-        let mut cells = ClassSums::<f16>::new(3).with_level(level);
-        cells.add(&[0x0001, 0x8003, 0x0180, 0x0400, 0x0600].map(f16::from_bits));
+        let mut cells = ClassSums::<F16>::new(3).with_level(level);
+        cells.add(&[0x0001, 0x8003, 0x0180, 0x0400, 0x0600].map(F16::from_bits));
         let found: Vec<_> =
             cells.iter().map(|cell| (u128::from(cell.first) + cell.sum, cell.exponent)).collect();
         assert_eq!(found, [(1, -24), (3, -24), (0x180, -24), (0x400, -24), (0x600, -24)], "{level:?}");

@@ -5,7 +5,7 @@ mod common;
 
 use common::{CLASSES, data, narrow_formats, projections, sample, wide_formats};
 use smallfloat::{Flags, Format, Projection, RandomBits, Rounding, random::Philox};
-use smallfloat_kernels::{Ars5, Code, Element, Encoder, Generator, Level, RandomWords, bf16, f16};
+use smallfloat_kernels::{Ars5, Bf16, Code, Element, Encoder, F16, Generator, Level, RandomWords};
 
 fn generators(seed: u64, stream: u64) -> [Generator; 2] {
     [Philox { seed, stream }.into(), Ars5 { seed, stream }.into()]
@@ -72,10 +72,10 @@ fn agree<T: Element + std::fmt::Debug + PartialEq, C: Code + std::fmt::Debug + P
             let x: Vec<T> = data(class, target, length, u64::from(count));
             for (generator, first_element) in generators(9, 3).into_iter().zip([0, (1 << 34) - 7]) {
                 let words = RandomWords { generator, first_element };
-                let mut expected = vec![C::default(); x.len()];
+                let mut expected = vec![C::from_code(0); x.len()];
                 let expected_events = core.encode_random(&x, &mut expected, words);
                 for level in Level::available() {
-                    let mut codes = vec![C::default(); x.len()];
+                    let mut codes = vec![C::from_code(0); x.len()];
                     let events = encoder.clone().with_level(level).encode_random(&x, &mut codes, words);
                     let first = codes.iter().zip(&expected).position(|(a, b)| a != b);
                     assert_eq!(
@@ -114,8 +114,8 @@ fn levels_agree_without_signs() {
         }
         let projection = target.default_projection();
         match i % 3 {
-            0 => agree::<bf16, u16>(&target, &projection, &CLASSES, (300, 300)),
-            1 => agree::<f16, u16>(&target, &projection, &CLASSES, (300, 300)),
+            0 => agree::<Bf16, u16>(&target, &projection, &CLASSES, (300, 300)),
+            1 => agree::<F16, u16>(&target, &projection, &CLASSES, (300, 300)),
             _ => agree::<f64, u16>(&target, &projection, &CLASSES, (300, 300)),
         }
     }
@@ -145,8 +145,8 @@ fn levels_agree_f64() {
 
 #[test]
 fn levels_agree_halves() {
-    levels_agree::<bf16>();
-    levels_agree::<f16>();
+    levels_agree::<Bf16>();
+    levels_agree::<F16>();
 }
 
 /// Pieces at any first element, of any length, give the bytes of the whole.
@@ -158,7 +158,7 @@ fn pieces_are_the_whole() {
     let x: Vec<f32> = data("normal", &target, 5000, 11);
     let philox = Philox { seed: 1, stream: 2 };
     for level in Level::available() {
-        let encoder = Encoder::<f32>::new(&target, &projection).unwrap().with_level(level);
+        let encoder = Encoder::<f32>::for_length(&target, &projection, usize::MAX).unwrap().with_level(level);
         let mut whole = vec![0_u8; x.len()];
         encoder.encode_random(&x, &mut whole, RandomWords { generator: philox.into(), first_element: 6 });
         for piece in [1, 3, 33, 2047, 2049] {
@@ -184,7 +184,7 @@ fn chances_are_nu() {
     let target = Format::cfloat8_1_4_3(7).unwrap();
     let bits = RandomBits::new(32, 0).unwrap();
     let projection = target.default_projection().with_rounding(Rounding::StochasticA(bits));
-    let encoder = Encoder::<f32>::new(&target, &projection).unwrap();
+    let encoder = Encoder::<f32>::for_length(&target, &projection, usize::MAX).unwrap();
     // 2^-7 is one ninth of the way from 7·2^-10 to 2^-6.
     for (x, away, nu) in [(1.03125_f32, 0x39, 0.25), (1.0625, 0x39, 0.5), (0.0078125, 0x08, 1.0 / 9.0)] {
         for (generator, seed) in generators(0, 0).into_iter().zip(0..) {
@@ -209,9 +209,9 @@ fn all_far_below_the_smallest_value() {
     let target: Format = "minifloat:k=8,p=3,bias=-90,specials=ieee".parse().unwrap();
     let bits = RandomBits::new(32, 0).unwrap();
     let projection = target.default_projection().with_rounding(Rounding::StochasticA(bits));
-    let x = [0x0001, 0x8001, 0x3c00, 0xfbff].map(f16::from_bits).repeat(100);
+    let x = [0x0001, 0x8001, 0x3c00, 0xfbff].map(F16::from_bits).repeat(100);
     for level in Level::available() {
-        let encoder = Encoder::<f16>::new(&target, &projection).unwrap().with_level(level);
+        let encoder = Encoder::<F16>::for_length(&target, &projection, usize::MAX).unwrap().with_level(level);
         let mut codes = vec![1_u8; x.len()];
         let [generator, _] = generators(3, 4);
         let events = encoder.encode_random(&x, &mut codes, RandomWords { generator, first_element: 0 });
@@ -229,7 +229,8 @@ fn single_values_are_inexact() {
     // Below 1.125, above 1, and in the middle.
     for x in [1.125 - 2_f32.powi(-20), 1.0 + 2_f32.powi(-7), 1.0625] {
         for level in Level::available() {
-            let encoder = Encoder::<f32>::new(&target, &projection).unwrap().with_level(level);
+            let encoder =
+                Encoder::<f32>::for_length(&target, &projection, usize::MAX).unwrap().with_level(level);
             for first_element in 0..64 {
                 let mut code = [0_u8];
                 let [generator, _] = generators(5, 6);

@@ -34,6 +34,7 @@ pub fn specials_rule(format: &Format) -> &'static str {
         Specials::P3109Extended => "one NaN, infinities next to the largest values, no −0",
         Specials::P3109Finite => "one NaN, no infinity, no −0",
         Specials::E8m0 => "NaN on the code of all ones, no zero",
+        other => panic!("{other} has no description"),
     }
 }
 
@@ -47,6 +48,7 @@ pub fn subnormals_rule(format: &Format) -> String {
         Subnormals::Tesla => "as in Tesla's paper: 2^−bias × 0.m, a hole below the smallest normal value",
         Subnormals::Flush => "flushed: the codes exist and read as 0",
         Subnormals::None => "none: exponent field 0 is an ordinary binade, 2^−bias × 1.m",
+        other => panic!("{other} has no description"),
     }
     .into()
 }

@@ -25,7 +25,7 @@ use smallfloat_proof::{Scramble, oracle_format};
 type Answer<T> = Result<T, String>;
 
 fn projection(format: &Format, rounding: &str, saturation: &str) -> Answer<Projection> {
-    let known = Rounding::DETERMINISTIC.into_iter().find(|mode| mode.name() == rounding);
+    let known = Rounding::DETERMINISTIC.iter().copied().find(|mode| mode.name() == rounding);
     let rounding = known.ok_or_else(|| format!("{rounding} is no deterministic rounding"))?;
     let saturation: Saturation = saturation.parse().map_err(|error| format!("{saturation}: {error}"))?;
     Ok(format.default_projection().with_rounding(rounding).with_saturation(saturation))

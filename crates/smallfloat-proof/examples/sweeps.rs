@@ -17,7 +17,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use smallfloat::{Format, Projection, Rounding, Saturation, Subnormals, formats};
-use smallfloat_kernels::{Element, Level, bf16, f16};
+use smallfloat_kernels::{Bf16, Element, F16, Level};
 use smallfloat_oracle::{Run, f32_runs};
 use smallfloat_proof::sweep::{Located, Swept, all_f32, digest, run_ends, short};
 use smallfloat_proof::{catalogue, oracle_format, oracle_policy, p3109, tesla};
@@ -134,7 +134,7 @@ fn nearest(formats: &[Format], levels: &impl Fn(&Format) -> Vec<Level>, total: &
 
 fn modes(formats: &[Format], levels: &impl Fn(&Format) -> Vec<Level>, total: &mut Total) {
     for format in formats {
-        for rounding in Rounding::DETERMINISTIC {
+        for &rounding in Rounding::DETERMINISTIC {
             for saturation in SATURATIONS {
                 let projection =
                     format.default_projection().with_rounding(rounding).with_saturation(saturation);
@@ -164,7 +164,7 @@ fn sweep_family<T: Element>(source: &str, family: &Family, levels: &[Level], tot
     let each = |format: &Format| {
         let located = Located::<T>::new(format);
         let (mut all, mut hash) = (Swept::default(), Sha256::new());
-        for rounding in Rounding::DETERMINISTIC {
+        for &rounding in Rounding::DETERMINISTIC {
             for saturation in SATURATIONS {
                 let projection =
                     format.default_projection().with_rounding(rounding).with_saturation(saturation);
@@ -199,8 +199,8 @@ fn sweep_family<T: Element>(source: &str, family: &Family, levels: &[Level], tot
 
 fn halves(levels: &[Level], total: &mut Total) {
     for family in families() {
-        sweep_family::<f16>("binary16", &family, levels, total);
-        sweep_family::<bf16>("bfloat16", &family, levels, total);
+        sweep_family::<F16>("binary16", &family, levels, total);
+        sweep_family::<Bf16>("bfloat16", &family, levels, total);
     }
 }
 

@@ -32,6 +32,7 @@ pub fn oracle_format(format: &Format) -> oracle::OracleFormat {
             Specials::P3109Extended => oracle::Specials::P3109Extended,
             Specials::P3109Finite => oracle::Specials::P3109Finite,
             Specials::E8m0 => oracle::Specials::E8m0,
+            other => panic!("no oracle for {other:?}"),
         },
         subnormals: match format.subnormals() {
             // The scale format has no field of zero to read in one way or the other.
@@ -40,6 +41,7 @@ pub fn oracle_format(format: &Format) -> oracle::OracleFormat {
             Subnormals::Tesla => oracle::Subnormals::Tesla,
             Subnormals::Flush => oracle::Subnormals::Flush,
             Subnormals::None => oracle::Subnormals::None,
+            other => panic!("no oracle for {other:?}"),
         },
     }
 }
@@ -111,22 +113,26 @@ pub fn oracle_policy(projection: &Projection) -> oracle::Policy {
             NanRule::Quiet => oracle::NanCode::Canonical,
             NanRule::QuietSigned => oracle::NanCode::SignedQuiet,
             NanRule::AllOnes => oracle::NanCode::AllOnes,
+            other => panic!("no oracle for {other:?}"),
         },
         no_nan: match rules.missing_nan {
             MissingNan::Max => oracle::NoNanRule::Max,
             MissingNan::SignMax => oracle::NoNanRule::SignMax,
             MissingNan::Zero => oracle::NoNanRule::Zero,
             MissingNan::OppositeZero => oracle::NoNanRule::MlDtypes,
+            other => panic!("no oracle for {other:?}"),
         },
         negative: match rules.negative {
             NegativeRule::BySaturation => oracle::NegativeRule::BySaturation,
             NegativeRule::Nan => oracle::NegativeRule::Nan,
             NegativeRule::Zero => oracle::NegativeRule::Zero,
             NegativeRule::Magnitude => oracle::NegativeRule::Magnitude,
+            other => panic!("no oracle for {other:?}"),
         },
         zero: match rules.missing_zero {
             MissingZero::Nan => oracle::ZeroRule::Nan,
             MissingZero::Min => oracle::ZeroRule::Min,
+            other => panic!("no oracle for {other:?}"),
         },
         negative_zero: match rules.negative_zero {
             NegativeZero::Keep => oracle::NegativeZero::Keep,
@@ -242,8 +248,8 @@ pub fn minifloats(width: u32, biases: &[i32]) -> Vec<Format> {
     let mut list = Vec::new();
     for precision in 1..=width {
         for signedness in [Signedness::Signed, Signedness::Unsigned] {
-            for (_, specials) in Specials::NAMED {
-                for (_, subnormals) in Subnormals::NAMED {
+            for &(_, specials) in Specials::NAMED {
+                for &(_, subnormals) in Subnormals::NAMED {
                     for &bias in biases {
                         let parameters =
                             Parameters { width, precision, bias, signedness, specials, subnormals };

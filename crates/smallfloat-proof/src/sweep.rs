@@ -155,7 +155,7 @@ fn sweep_piece<C: Code + PartialEq>(
     let format = encoder.format();
     // One set of buffers for a piece of the work, not for each slice.
     let mut source = vec![0_f32; SLICE];
-    let (mut codes, mut expected) = (vec![C::default(); SLICE], vec![C::default(); SLICE]);
+    let (mut codes, mut expected) = (vec![C::from_code(0); SLICE], vec![C::from_code(0); SLICE]);
     let mut found = Swept::default();
     for &first in piece {
         for (x, low) in source.iter_mut().zip(0_u32..) {

@@ -347,7 +347,7 @@ fn draw_modes(random: &mut Scramble) -> (Rounding, Saturation) {
         8 => Rounding::StochasticC(zero),
         i => modes[usize::try_from(i).expect("small")],
     };
-    (rounding, random.pick(&Saturation::ALL))
+    (rounding, random.pick(Saturation::ALL))
 }
 
 /// All operand tuples of a plan, words drawn.

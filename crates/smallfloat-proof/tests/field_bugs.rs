@@ -37,7 +37,7 @@ fn rounding(text: &str) -> Option<Rounding> {
             _ => panic!("{text}"),
         });
     }
-    let mode = Rounding::DETERMINISTIC.into_iter().find(|mode| mode.name() == text);
+    let mode = Rounding::DETERMINISTIC.iter().copied().find(|mode| mode.name() == text);
     Some(mode.unwrap_or_else(|| panic!("{text}")))
 }
 

@@ -103,7 +103,7 @@ fn every_row_of_the_catalogue() {
 
 #[test]
 fn every_name_and_alias_prints_and_parses_back() {
-    for row in CATALOGUE {
+    for &row in CATALOGUE {
         for name in row.aliases.iter().chain([&row.name]) {
             let spec: FormatSpec = name.parse().unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(spec.to_string(), row.name, "{name}");

@@ -37,7 +37,7 @@ fn values(count: usize, seed: u64) -> Vec<f32> {
 fn stochastic(name: &str, count: u32, mode: Mode) -> (Format, Encoder<f32>) {
     let format: Format = name.parse().unwrap();
     let projection = format.default_projection().with_rounding(mode(RandomBits::new(count, 0).unwrap()));
-    (format, Encoder::<f32>::new(&format, &projection).unwrap())
+    (format, Encoder::<f32>::for_length(&format, &projection, usize::MAX).unwrap())
 }
 
 /// The core with Philox's words, element by element.
@@ -95,7 +95,7 @@ fn random_encoding_does_not_depend_on_threads_or_pieces() {
 /// What the kernels count, counted from the core's results.
 fn count_by_core<T: Element>(source: &[T], format: &Format) -> (Vec<u16>, EventCounts) {
     let projection = format.default_projection();
-    let mut events = EventCounts { elements: source.len() as u64, ..EventCounts::default() };
+    let mut events = EventCounts::new(source.len() as u64);
     let codes = source
         .iter()
         .map(|x| {

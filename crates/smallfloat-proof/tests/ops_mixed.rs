@@ -197,7 +197,7 @@ fn draw_projection(random: &mut Scramble, to: &Format) -> Projection {
         8 => Rounding::StochasticC(random.random_bits(bits)),
         _ => return to.default_projection(),
     };
-    let saturation = random.pick(&Saturation::ALL);
+    let saturation = random.pick(Saturation::ALL);
     to.default_projection().with_rounding(rounding).with_saturation(saturation)
 }
 
@@ -422,7 +422,7 @@ fn mixed_comparisons() {
         if a.table.format().is_subnormal(x) || b.table.format().is_subnormal(y) {
             flags |= oracle::Flags::DENORMAL;
         }
-        for (name, which) in Comparison::NAMED {
+        for &(name, which) in Comparison::NAMED {
             let expected = order.is_some_and(|order| match which {
                 Comparison::Less => order.is_lt(),
                 Comparison::LessEqual => order.is_le(),

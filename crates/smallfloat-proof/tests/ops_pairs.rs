@@ -62,7 +62,7 @@ struct How {
 /// Roundings × SatFinite, SatPropagate, SatNone.
 fn projections(format: &Format, semantics: Semantics) -> Vec<How> {
     let mut list = Vec::new();
-    for rounding in Rounding::DETERMINISTIC {
+    for &rounding in Rounding::DETERMINISTIC {
         for saturation in [Saturation::SatFinite, Saturation::SatPropagate, Saturation::SatNone] {
             let core = format.default_projection().with_rounding(rounding).with_saturation(saturation);
             list.push(How { core, oracle: policy(&core, semantics) });
@@ -247,7 +247,7 @@ impl Sheet {
         for y in &self.items {
             let flags = core_flags(operand_flags(&[x, y]));
             let order = selection::compare(&x.exact, &y.exact);
-            for (name, which) in Comparison::NAMED {
+            for &(name, which) in Comparison::NAMED {
                 let expected = match order {
                     None => false,
                     Some(order) => match name {

@@ -63,7 +63,7 @@ fn sums_do_not_depend_on_order() {
             sum.add_exact(Exact::finite(negative, significand, exponent));
         }
         for (to, table) in &formats {
-            for rounding in Rounding::DETERMINISTIC {
+            for &rounding in Rounding::DETERMINISTIC {
                 let projection = to.default_projection().with_rounding(rounding);
                 let expected = table.round(&exact, &oracle_policy(&projection));
                 let got = project(sum.exact(), to, &projection);

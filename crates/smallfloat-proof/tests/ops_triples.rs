@@ -194,7 +194,7 @@ fn faa_of_random_triples() {
         .iter()
         .flat_map(|name| {
             let format: Format = name.parse().expect("a format's name");
-            Rounding::DETERMINISTIC.map(|rounding| Sheet::new(format, rounding))
+            Rounding::DETERMINISTIC.iter().map(move |&rounding| Sheet::new(format, rounding))
         })
         .collect();
     let blocks: Vec<u64> = (0..256).collect();
@@ -226,7 +226,7 @@ fn special_values_of_every_format() {
     }
     let sheets: Vec<Sheet> = formats
         .iter()
-        .flat_map(|&format| Rounding::DETERMINISTIC.map(|rounding| Sheet::new(format, rounding)))
+        .flat_map(|&format| Rounding::DETERMINISTIC.iter().map(move |&rounding| Sheet::new(format, rounding)))
         .collect();
     let results = sheets
         .par_iter()

@@ -3,7 +3,7 @@
 
 use smallfloat::{
     Exact, Format, MissingNan, MissingZero, NanRule, NegativeRule, NegativeZero, Preset, Projection,
-    Rounding, Saturation, Unrepresentable, formats, project,
+    Rounding, Saturation, formats, project,
 };
 use smallfloat_oracle::{self as oracle, Dyadic, OracleFormat, Table, preset};
 use smallfloat_proof::{
@@ -41,8 +41,8 @@ fn small_formats() -> Vec<Format> {
 /// The different policies that the presets make, with each of the four saturation modes.
 fn policies(format: &Format) -> Vec<Projection> {
     let mut list: Vec<Projection> = Vec::new();
-    for named in Preset::ALL {
-        for saturation in Saturation::ALL {
+    for &named in Preset::ALL {
+        for &saturation in Saturation::ALL {
             let projection = named.projection(format).with_saturation(saturation);
             if !list.iter().any(|other| {
                 other.unrepresentable == projection.unrepresentable && other.saturation == saturation
@@ -139,7 +139,7 @@ fn check_format(format: &Format) -> (u64, Vec<String>) {
         for x in [x, negated(x)] {
             let exact = oracle_exact(x, 1);
             for policy in &policies {
-                for rounding in Rounding::DETERMINISTIC {
+                for &rounding in Rounding::DETERMINISTIC {
                     compared += 1;
                     wrong.extend(compare(format, &table, &policy.with_rounding(rounding), x, &exact));
                 }
@@ -277,7 +277,7 @@ fn random_exact(format: &Format, scramble: &mut Scramble) -> Exact {
 
 fn random_rounding(scramble: &mut Scramble) -> Rounding {
     if scramble.below(3) > 0 {
-        return scramble.pick(&Rounding::DETERMINISTIC);
+        return scramble.pick(Rounding::DETERMINISTIC);
     }
     let n = u32::try_from(1 + scramble.below(60)).unwrap();
     let bits = scramble.random_bits(n);
@@ -296,22 +296,15 @@ fn check_random(seed: u64, negatives: &[NegativeRule], unsigned_only: bool) -> (
     for _ in 0..INPUTS {
         let x = random_exact(&format, &mut scramble);
         let rounding = random_rounding(&mut scramble);
-        let projection = Projection {
-            rounding,
-            saturation: scramble.pick(&Saturation::ALL),
-            unrepresentable: Unrepresentable {
-                nan: scramble.pick(&[NanRule::Quiet, NanRule::QuietSigned, NanRule::AllOnes]),
-                missing_nan: scramble.pick(&[
-                    MissingNan::Max,
-                    MissingNan::SignMax,
-                    MissingNan::Zero,
-                    MissingNan::OppositeZero,
-                ]),
-                negative: scramble.pick(negatives),
-                missing_zero: scramble.pick(&[MissingZero::Nan, MissingZero::Min]),
-                negative_zero: scramble.pick(&[NegativeZero::Keep, NegativeZero::Positive]),
-            },
-        };
+        let projection = format
+            .default_projection()
+            .with_rounding(rounding)
+            .with_saturation(scramble.pick(Saturation::ALL))
+            .with_nan(scramble.pick(NanRule::ALL))
+            .with_missing_nan(scramble.pick(MissingNan::ALL))
+            .with_negative(scramble.pick(negatives))
+            .with_missing_zero(scramble.pick(MissingZero::ALL))
+            .with_negative_zero(scramble.pick(NegativeZero::ALL));
         // What was cut off may be anything in (0, 1) of the last place.
         let exact = oracle_exact(x, 1 + i64::try_from(scramble.below(40)).unwrap());
         wrong.extend(compare(&format, &table, &projection, x, &exact));
@@ -348,7 +341,7 @@ fn presets_are_the_oracle_s() {
     list.extend(p3109(3..=8));
     let mut compared = 0;
     for format in &list {
-        for named in Preset::ALL {
+        for &named in Preset::ALL {
             let ours = oracle_policy(&named.projection(format));
             let theirs = preset(named.name(), &oracle_format(format));
             assert_eq!(ours, theirs, "{format} {}", named.name());

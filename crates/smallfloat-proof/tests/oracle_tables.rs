@@ -152,7 +152,7 @@ fn check_formats(what: &str, list: &[Format]) {
 
 #[test]
 fn the_catalogue_s_parameters_are_the_oracle_s() {
-    for row in formats::CATALOGUE {
+    for &row in formats::CATALOGUE {
         let known = oracle_by_name(row.name).unwrap_or_else(|| panic!("{} has no oracle", row.name));
         assert_eq!(oracle_format(&row.format), known, "{}", row.name);
         assert_eq!(

@@ -4,7 +4,7 @@
 //! Without `SMALLFLOAT_EXTENSIVE=1` a part of the P3109 family and some biases of Tesla's.
 
 use smallfloat::{Format, Rounding, Saturation, convert, formats};
-use smallfloat_kernels::{Element, Level, bf16, f16};
+use smallfloat_kernels::{Bf16, Element, F16, Level};
 use smallfloat_oracle::{self as oracle, Table};
 use smallfloat_proof::sweep::Located;
 use smallfloat_proof::{
@@ -98,7 +98,7 @@ fn sixteen_bit_inputs_by_the_kernels() {
         let format: Format = name.parse().expect("a format's name");
         let (located, mut compared, mut wrong) = (Located::<T>::new(&format), 0, Vec::new());
         let levels: Vec<Level> = Level::available().collect();
-        for rounding in Rounding::DETERMINISTIC {
+        for &rounding in Rounding::DETERMINISTIC {
             for saturation in [Saturation::SatFinite, Saturation::SatPropagate, Saturation::SatNone] {
                 let projection =
                     format.default_projection().with_rounding(rounding).with_saturation(saturation);
@@ -109,6 +109,6 @@ fn sixteen_bit_inputs_by_the_kernels() {
         }
         (compared, wrong)
     }
-    check_all("binary16 by the kernels", &NAMES, |name| from::<f16>(name));
-    check_all("bfloat16 by the kernels", &NAMES, |name| from::<bf16>(name));
+    check_all("binary16 by the kernels", &NAMES, |name| from::<F16>(name));
+    check_all("bfloat16 by the kernels", &NAMES, |name| from::<Bf16>(name));
 }

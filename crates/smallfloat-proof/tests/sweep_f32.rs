@@ -144,8 +144,9 @@ fn samples_of_the_other_formats() {
 fn run_ends_in_every_mode() {
     let start = Instant::now();
     let names = NAMES.iter().chain(&MORE_NAMES);
-    let cases: Vec<(&str, Rounding)> =
-        names.flat_map(|&name| Rounding::DETERMINISTIC.map(|rounding| (name, rounding))).collect();
+    let cases: Vec<(&str, Rounding)> = names
+        .flat_map(|&name| Rounding::DETERMINISTIC.iter().map(move |&rounding| (name, rounding)))
+        .collect();
     let compared: u64 = cases
         .par_iter()
         .map(|&(name, rounding)| {

@@ -180,7 +180,7 @@ fn check_parsed(seed: u64) -> (u64, Vec<String>) {
         } else {
             random_text(&format, &mut scramble)
         };
-        let rounding = scramble.pick(&smallfloat::Rounding::DETERMINISTIC);
+        let rounding = scramble.pick(smallfloat::Rounding::DETERMINISTIC);
         let projection = format.default_projection().with_rounding(rounding);
         let got = format.encode_text(&text, &projection).expect("a number");
         let exact = oracle::parse(&text).expect("a number");

@@ -129,7 +129,7 @@ fn deterministic_modes_of_every_result() {
         let targets: Vec<_> = others
             .iter()
             .chain([&own])
-            .map(|target| (target, target.policies(&Rounding::DETERMINISTIC, &saturations)))
+            .map(|target| (target, target.policies(Rounding::DETERMINISTIC, &saturations)))
             .collect();
         let (mut count, mut wrong) = (0, Vec::new());
         for (name, code, result) in all.each() {
@@ -162,7 +162,7 @@ fn stochastic_modes_and_the_older_saturation() {
     let sample = if extensive() { SAMPLE / 16 } else { SAMPLE };
     println!("LEFT OUT: {} of {sample} results", sample - 1);
     let others: Vec<Target> = OTHERS.map(|name| Target::new(name.parse().expect("a format"))).into();
-    let roundings: Vec<Rounding> = Rounding::DETERMINISTIC.into_iter().chain(stochastic()).collect();
+    let roundings: Vec<Rounding> = Rounding::DETERMINISTIC.iter().copied().chain(stochastic()).collect();
     check_all("all modes", &RESULTS, |all| {
         let format = &all.format;
         let own = Target::new(*format);
@@ -177,7 +177,7 @@ fn stochastic_modes_and_the_older_saturation() {
             let text = line(result);
             let expected = stand_in(&text);
             for target in others.iter().chain([&own]) {
-                for (projection, policy) in target.policies(&roundings, &Saturation::ALL) {
+                for (projection, policy) in target.policies(&roundings, Saturation::ALL) {
                     count += 1;
                     let (code_expected, _) = target.table.round(&expected, &policy);
                     let got = project(result, &target.format, &projection).value;
@@ -202,7 +202,7 @@ fn ascending(format: &Format) -> Vec<usize> {
 fn monotone_after_every_rounding() {
     let word = RandomBits::new(8, 77).expect("legal");
     let stochastic = [Rounding::StochasticA(word), Rounding::StochasticB(word), Rounding::StochasticC(word)];
-    let modes: Vec<Rounding> = Rounding::DETERMINISTIC.into_iter().chain(stochastic).collect();
+    let modes: Vec<Rounding> = Rounding::DETERMINISTIC.iter().copied().chain(stochastic).collect();
     check_all("monotone operations", &RESULTS, |all| {
         let format = &all.format;
         let (mut count, mut wrong) = (0, Vec::new());

@@ -36,7 +36,7 @@ impl Coders {
         let coder = Arc::new(Coder {
             format: *format,
             projection: *projection,
-            encoder: Encoder::new(format, projection)?,
+            encoder: Encoder::for_length(format, projection, usize::MAX)?,
             decoder: Decoder::new(format, None)?,
         });
         self.0.push(Arc::clone(&coder));

@@ -67,6 +67,44 @@ mod serde {
         assert!(E2M1Fn::deserialize(wide).is_err());
     }
 
+    /// Formats, projections, modes and flags are their text.
+    #[test]
+    fn text() {
+        use smallfloat::{Flags, Format, Preset, Projection, RandomBits, Rounding, formats};
+
+        fn round_trip<T>(x: T, text: &str)
+        where
+            T: Serialize + for<'de> Deserialize<'de> + PartialEq + fmt::Debug,
+        {
+            assert_eq!(Written(|f: &mut fmt::Formatter<'_>| x.serialize(f)).to_string(), text);
+            let text: StrDeserializer<'_, Error> = text.into_deserializer();
+            assert_eq!(T::deserialize(text), Ok(x));
+        }
+        fn unknown<T: for<'de> Deserialize<'de> + fmt::Debug>(text: &str) -> String {
+            let text: StrDeserializer<'_, Error> = text.into_deserializer();
+            T::deserialize(text).expect_err("unknown").to_string()
+        }
+        for row in formats::CATALOGUE {
+            round_trip(row.format, &row.format.to_string());
+        }
+        round_trip(Format::cfloat8_1_5_2(63).unwrap(), "cfloat8_1_5_2:bias=63");
+        let projection = Preset::Tesla.projection(&formats::UHP);
+        round_trip(projection, &projection.to_string());
+        round_trip(Rounding::ToOdd, "to-odd");
+        round_trip(Rounding::stochastic_a(16).unwrap(), "stochastic-a:16");
+        round_trip(Rounding::StochasticC(RandomBits::new(8, 37).unwrap()), "stochastic-c:8:37");
+        round_trip(Preset::OcpSaturate, "ocp-saturate");
+        round_trip(Flags::OVERFLOW | Flags::INEXACT, "OX");
+        round_trip(Flags::NONE, "-");
+        assert!(unknown::<Format>("e9m9").contains("e9m9"));
+        assert!(unknown::<Format>("cfloat8_1_4_3").contains("needs a bias"));
+        assert!(unknown::<Rounding>("upward").contains("nearest-even"));
+        assert!(unknown::<Projection>("nearest-even,satmost").contains("satfinite"));
+        assert!(unknown::<Flags>("Q").contains("letters"));
+        let number: U8Deserializer<Error> = 3_u8.into_deserializer();
+        assert!(Flags::deserialize(number).is_err());
+    }
+
     #[test]
     fn values() {
         let x = E4M3Fn::from_f32(1.5);

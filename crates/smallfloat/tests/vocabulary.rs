@@ -9,7 +9,7 @@ use smallfloat::formats::{BINARY16, BINARY32, BINARY64, CATALOGUE, E2M1FN, E4M3F
 use smallfloat::random::{Philox, philox4x32_10};
 use smallfloat::{
     Class, Datum, Exact, Flags, Format, FormatSpec, MissingNan, MissingZero, NegativeRule, NegativeZero,
-    Preset, Projection, RandomBits, Rounded, Rounding, Saturation, Unrepresentable, project, text,
+    Preset, Projection, RandomBits, Rounded, Rounding, Saturation, project, text,
 };
 
 fn format(name: &str) -> Format {
@@ -32,7 +32,7 @@ fn flags_are_a_set() {
     assert!(a.contains(Flags::INEXACT) && !a.contains(b) && a.contains(Flags::NONE));
     assert!(Flags::NONE.is_empty() && !a.is_empty());
     let mut all = Flags::NONE;
-    for (flag, _) in Flags::LETTERS {
+    for &(flag, _) in Flags::LETTERS {
         all |= flag;
     }
     assert_eq!((all, Flags::from_bits_truncate(0xff)), (Flags::ALL, Flags::ALL));
@@ -40,6 +40,52 @@ fn flags_are_a_set() {
     assert_eq!(format!("{:?}", Flags::OVERFLOW | Flags::INEXACT), "Flags(OX)");
     assert_eq!(Flags::ALL.tesla().to_string(), "IDOU");
     assert_eq!(Rounded { value: 2, flags: a }.map(|x| x + 1), Rounded { value: 3, flags: a });
+}
+
+#[test]
+fn flags_and_projections_read_back() {
+    for bits in 0..64 {
+        let flags = Flags::from_bits_truncate(bits);
+        assert_eq!(flags.to_string().parse(), Ok(flags));
+    }
+    assert_eq!(" xo ".parse(), Ok(Flags::OVERFLOW | Flags::INEXACT));
+    for text in ["", "-O", "Q", "O X"] {
+        assert!(text.parse::<Flags>().is_err(), "{text}");
+    }
+
+    let bits = |count, word| RandomBits::new(count, word).unwrap();
+    let stochastic = [Rounding::StochasticB(bits(16, 0)), Rounding::StochasticC(bits(60, 1 << 59))];
+    for rounding in Rounding::DETERMINISTIC.iter().copied().chain(stochastic) {
+        for preset in Preset::ALL {
+            for format in CATALOGUE {
+                let projection = preset.projection(&format.format).with_rounding(rounding);
+                assert_eq!(projection.to_string().parse(), Ok(projection), "{projection}");
+            }
+        }
+    }
+    let projection = Preset::MlDtypes.projection(&E4M3FN).with_rounding(stochastic[0]);
+    assert_eq!(
+        projection.to_string(),
+        "stochastic-b:16,satnone,nan=quiet-signed,missing-nan=opposite-zero,negative=nan,missing-zero=nan,\
+         negative-zero=keep"
+    );
+    assert_eq!("Stochastic-A:5:3".parse(), Ok(Rounding::StochasticA(bits(5, 3))));
+    for text in
+        ["stochastic-a", "stochastic-a:0", "stochastic-a:5:32", "nearest-even:3", "stochastic-d:3", "up"]
+    {
+        assert!(text.parse::<Rounding>().is_err(), "{text}");
+    }
+    let all = E5M2.default_projection().to_string();
+    for text in [
+        all.replace("nan=quiet,", ""),
+        all.replace("keep", "kept"),
+        all.replace("negative-zero", "minus-zero"),
+        format!("{all},nan=quiet"),
+        "nearest-even".into(),
+        String::new(),
+    ] {
+        assert!(text.parse::<Projection>().is_err(), "{text}");
+    }
 }
 
 #[test]
@@ -163,7 +209,7 @@ fn random_bits_have_bounds() {
 #[test]
 fn rounding_modes_at_every_eighth() {
     let bits = |count, word| RandomBits::new(count, word).expect("legal");
-    let modes = Rounding::DETERMINISTIC.into_iter().chain((0..4).flat_map(|word| {
+    let modes = Rounding::DETERMINISTIC.iter().copied().chain((0..4).flat_map(|word| {
         [
             Rounding::StochasticA(bits(2, word)),
             Rounding::StochasticB(bits(2, word)),
@@ -215,7 +261,7 @@ fn rounding_modes_at_every_eighth() {
             }
         }
     }
-    let names = Rounding::DETERMINISTIC.map(Rounding::name);
+    let names: Vec<_> = Rounding::DETERMINISTIC.iter().copied().map(Rounding::name).collect();
     assert_eq!(
         names,
         ["nearest-even", "nearest-away", "toward-positive", "toward-negative", "toward-zero", "to-odd"]
@@ -244,7 +290,7 @@ fn overflow_by_mode_and_saturation() {
         ("binary8p3ue", 0xfd, 0xfe, 0xfe, 0xfd),
     ] {
         let format = format(name);
-        for mode in Rounding::DETERMINISTIC {
+        for &mode in Rounding::DETERMINISTIC {
             for negative in [false, true] {
                 if negative && !format.is_signed() {
                     continue;
@@ -297,17 +343,10 @@ fn negative_values_in_unsigned_formats() {
         for rule in
             [NegativeRule::Nan, NegativeRule::BySaturation, NegativeRule::Zero, NegativeRule::Magnitude]
         {
-            for saturation in Saturation::ALL {
-                for rounding in Rounding::DETERMINISTIC {
+            for &saturation in Saturation::ALL {
+                for &rounding in Rounding::DETERMINISTIC {
                     let base = f.default_projection().with_rounding(rounding).with_saturation(saturation);
-                    let projection = Projection {
-                        unrepresentable: Unrepresentable {
-                            negative: rule,
-                            missing_zero: MissingZero::Min,
-                            ..base.unrepresentable
-                        },
-                        ..base
-                    };
+                    let projection = base.with_negative(rule).with_missing_zero(MissingZero::Min);
                     let none = matches!(saturation, Saturation::SatNone | Saturation::SatNoneV40);
                     // Toward zero and upward a value below the range stays at its end.
                     let stops = matches!(rounding, Rounding::TowardZero | Rounding::TowardPositive);
@@ -376,18 +415,13 @@ fn negative_values_in_unsigned_formats() {
 fn rules_meet() {
     let f = format("e8m0fnu");
     for (missing_zero, code) in [(MissingZero::Nan, 0xff), (MissingZero::Min, 0)] {
-        let base = f.default_projection();
-        let unrepresentable =
-            Unrepresentable { negative: NegativeRule::Zero, missing_zero, ..base.unrepresentable };
-        let found = project(Exact::finite(true, 1, 0), &f, &Projection { unrepresentable, ..base });
+        let projection = f.default_projection().with_negative(NegativeRule::Zero);
+        let found = project(Exact::finite(true, 1, 0), &f, &projection.with_missing_zero(missing_zero));
         assert_eq!((found.value, found.flags), (code, Flags::INVALID), "{missing_zero:?}");
     }
     let projection = E5M2.default_projection();
     let other = projection.with_negative_zero(NegativeZero::Positive);
-    assert_eq!(
-        other.unrepresentable,
-        Unrepresentable { negative_zero: NegativeZero::Positive, ..projection.unrepresentable }
-    );
+    assert_eq!(other.unrepresentable.negative_zero, NegativeZero::Positive);
     assert_eq!(
         (other.rounding, other.with_negative_zero(NegativeZero::Keep)),
         (projection.rounding, projection)
@@ -408,10 +442,7 @@ fn formats_without_nan_and_infinity() {
         (MissingNan::OppositeZero, 8, 0),
     ] {
         let base = E2M1FN.default_projection().with_saturation(Saturation::SatNone);
-        let projection = Projection {
-            unrepresentable: Unrepresentable { missing_nan: rule, ..base.unrepresentable },
-            ..base
-        };
+        let projection = base.with_missing_nan(rule);
         let codes =
             [false, true].map(|negative| project(Exact::Nan { negative }, &E2M1FN, &projection).value);
         assert_eq!(codes, [positive, negative], "{rule:?}");
@@ -458,7 +489,7 @@ fn rounding_in_tesla_s_hole() {
 
 #[test]
 fn presets_by_name_and_format() {
-    let names = Preset::ALL.map(Preset::name);
+    let names: Vec<_> = Preset::ALL.iter().copied().map(Preset::name).collect();
     assert_eq!(names[..5], ["tesla", "ieee", "ocp-saturate", "ocp-nosaturate", "ml-dtypes"]);
     assert_eq!(names[5..], ["p3109-satfinite", "p3109-satpropagate", "p3109-satnone", "p3109-satnone-v40"]);
     for (name, preset, saturation) in [

@@ -76,32 +76,30 @@ pub(crate) fn integer(text: &str) -> Result<u64, String> {
 }
 
 fn preset() -> impl TypedValueParser<Value = Preset> {
-    PossibleValuesParser::new(Preset::ALL.map(Preset::name)).try_map(|name| name.parse::<Preset>())
+    PossibleValuesParser::new(Preset::ALL.iter().copied().map(Preset::name))
+        .try_map(|name| name.parse::<Preset>())
 }
 
 pub(crate) fn saturation() -> impl TypedValueParser<Value = Saturation> {
-    PossibleValuesParser::new(Saturation::ALL.map(Saturation::name))
+    PossibleValuesParser::new(Saturation::ALL.iter().copied().map(Saturation::name))
         .try_map(|name| name.parse::<Saturation>())
 }
 
 pub(crate) fn rounding() -> impl TypedValueParser<Value = Rounding> {
     PossibleValuesParser::new(rounding_modes().map(Rounding::name)).try_map(|name| {
-        rounding_modes()
-            .into_iter()
-            .find(|mode| mode.name().eq_ignore_ascii_case(&name))
-            .ok_or("not a rounding mode")
+        rounding_modes().find(|mode| mode.name().eq_ignore_ascii_case(&name)).ok_or("not a rounding mode")
     })
 }
 
 /// The modes that need no random bits.
 pub(crate) fn deterministic() -> impl TypedValueParser<Value = Rounding> {
-    PossibleValuesParser::new(Rounding::DETERMINISTIC.map(Rounding::name))
+    PossibleValuesParser::new(Rounding::DETERMINISTIC.iter().copied().map(Rounding::name))
         .try_map(|name| name.parse::<Rounding>())
 }
 
 /// All nine modes, the stochastic ones with a bit to be replaced.
-fn rounding_modes() -> [Rounding; 9] {
-    let [a, b, c, d, e, f] = Rounding::DETERMINISTIC;
+fn rounding_modes() -> impl Iterator<Item = Rounding> {
     let bits = RandomBits::new(1, 0).expect("one bit that is 0");
-    [a, b, c, d, e, f, Rounding::StochasticA(bits), Rounding::StochasticB(bits), Rounding::StochasticC(bits)]
+    let stochastic = [Rounding::StochasticA(bits), Rounding::StochasticB(bits), Rounding::StochasticC(bits)];
+    Rounding::DETERMINISTIC.iter().copied().chain(stochastic)
 }

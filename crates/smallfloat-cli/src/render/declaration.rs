@@ -86,7 +86,7 @@ fn projection(saturations: &[Saturation]) -> Value {
     };
     json!({
         "RoundingModes": {
-            "deterministic": Rounding::DETERMINISTIC.map(name),
+            "deterministic": Rounding::DETERMINISTIC.iter().copied().map(name).collect::<Vec<_>>(),
             "stochastic": stochastic.map(name).collect::<Vec<_>>(),
         },
         "RandomBits": { "minimum": 1, "maximum": RandomBits::MAX_COUNT },
@@ -145,7 +145,7 @@ fn configurations() -> Value {
     if let Some(kinds) = drafts.as_object_mut() {
         kinds.remove("others");
     }
-    let all: Vec<_> = Saturation::ALL.into_iter().collect();
+    let all: Vec<_> = Saturation::ALL.iter().copied().collect();
     let mut map = Map::new();
     let both = [configuration(drafts, &SATURATIONS), configuration(formats(), &all)];
     for ((name, defined_by), mut configuration) in DEFINED_BY.into_iter().zip(both) {

@@ -237,9 +237,9 @@ mod tests {
     /// where a format has neither zero nor sign.
     #[test]
     fn every_format_has_ranks_for_ends() {
-        let minifloats = Specials::NAMED.into_iter().flat_map(|(_, specials)| {
+        let minifloats = Specials::NAMED.iter().copied().flat_map(|(_, specials)| {
             let signs = [Signedness::Signed, Signedness::Unsigned];
-            Subnormals::NAMED.into_iter().flat_map(move |(_, subnormals)| {
+            Subnormals::NAMED.iter().copied().flat_map(move |(_, subnormals)| {
                 signs.into_iter().flat_map(move |signedness| {
                     (1..=8).filter_map(move |precision| {
                         let parameters =

@@ -8,7 +8,7 @@ use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, CATALOGUE};
 use smallfloat::ops::Operation;
 use smallfloat::{
     Datum, Flags, Format, MissingNan, MissingZero, NegativeRule, Parameters, Preset, Projection, RandomBits,
-    Rounding, Saturation, Specials, Subnormals, Unrepresentable,
+    Rounding, Saturation, Specials, Subnormals,
 };
 
 use crate::vectors::mistake::{FlagMistake, Mistake, MistakeKind};
@@ -218,7 +218,7 @@ fn saturations(unit: &UnitUnderTest) -> Vec<Mistake> {
         Saturation::SatNone => "overflow gives infinity, or NaN where there is none, and does not clamp",
         _ => "overflow is that of P3109 version 4.0's SatNone",
     };
-    let others = Saturation::ALL.into_iter().filter(|saturation| *saturation != projection.saturation);
+    let others = Saturation::ALL.iter().copied().filter(|saturation| *saturation != projection.saturation);
     others
         .filter_map(|saturation| {
             let other = under(unit, |projection| projection.with_saturation(saturation))?;
@@ -249,14 +249,14 @@ fn missing(unit: &UnitUnderTest) -> Vec<Mistake> {
     let Some(to) = unit.operation().result() else { return Vec::new() };
     let Some(projection) = unit.operation().projection() else { return Vec::new() };
     let right = projection.unrepresentable;
-    let nans = NANS.map(|(missing_nan, name)| (Unrepresentable { missing_nan, ..right }, name.to_owned()));
-    let negatives =
-        NEGATIVES.map(|(negative, name)| (Unrepresentable { negative, ..right }, name.to_owned()));
-    let zeros =
-        ZEROS.map(|(missing_zero, name)| (Unrepresentable { missing_zero, ..right }, name.to_owned()));
+    let rules = |projection: Projection, name: String| (projection.unrepresentable, name);
+    let nans = NANS.map(|(rule, name)| rules(projection.with_missing_nan(rule), name.to_owned()));
+    let negatives = NEGATIVES.map(|(rule, name)| rules(projection.with_negative(rule), name.to_owned()));
+    let zeros = ZEROS.map(|(rule, name)| rules(projection.with_missing_zero(rule), name.to_owned()));
     let both = NEGATIVES.into_iter().flat_map(|(negative, name)| {
         ZEROS.map(|(missing_zero, zero)| {
-            (Unrepresentable { negative, missing_zero, ..right }, format!("{zero}, and {name}"))
+            let projection = projection.with_negative(negative).with_missing_zero(missing_zero);
+            rules(projection, format!("{zero}, and {name}"))
         })
     });
     let both = both.filter(|(rules, _)| {
@@ -269,7 +269,8 @@ fn missing(unit: &UnitUnderTest) -> Vec<Mistake> {
     rules
         .filter(|(unrepresentable, _)| *unrepresentable != right)
         .filter_map(|(unrepresentable, name)| {
-            Some(Mistake::unit(name, under(unit, |projection| Projection { unrepresentable, ..projection })?))
+            let other = under(unit, |projection| projection.with_unrepresentable(unrepresentable))?;
+            Some(Mistake::unit(name, other))
         })
         .collect()
 }
@@ -280,7 +281,7 @@ fn policies(unit: &UnitUnderTest) -> Vec<Mistake> {
     let Some(projection) = unit.operation().projection() else { return Vec::new() };
     let mut seen = vec![*projection];
     let mut all = Vec::new();
-    for preset in Preset::ALL {
+    for &preset in Preset::ALL {
         let theirs = preset.projection(to).with_rounding(projection.rounding);
         if seen.contains(&theirs) {
             continue;
@@ -341,16 +342,17 @@ fn readings(format: &Format) -> Vec<(String, Format)> {
     let has_field_0 = format.precision() > 1 && !matches!(format.min_positive(), Datum::Nan { .. });
     // Flushing is a way of computing, among `paths`.
     let others = [format.subnormals(), Subnormals::Flush];
-    let subnormals = Subnormals::NAMED.into_iter().filter(|row| !others.contains(&row.1) && has_field_0).map(
-        |(name, subnormals)| {
-            let (name, formula) = match subnormals {
-                Subnormals::Gradual => (name, "2^(1−bias) × 0.m"),
-                Subnormals::Tesla => (name, "2^−bias × 0.m"),
-                _ => ("no", "2^−bias × 1.m"),
-            };
-            (format!("{name} subnormals ({formula})"), Parameters { subnormals, ..parameters })
-        },
-    );
+    let subnormals =
+        Subnormals::NAMED.iter().copied().filter(|row| !others.contains(&row.1) && has_field_0).map(
+            |(name, subnormals)| {
+                let (name, formula) = match subnormals {
+                    Subnormals::Gradual => (name, "2^(1−bias) × 0.m"),
+                    Subnormals::Tesla => (name, "2^−bias × 0.m"),
+                    _ => ("no", "2^−bias × 1.m"),
+                };
+                (format!("{name} subnormals ({formula})"), Parameters { subnormals, ..parameters })
+            },
+        );
     let readings = biases.into_iter().chain(subnormals);
     let mut all: Vec<_> = readings.filter_map(|(what, p)| Some((what, Format::minifloat(p).ok()?))).collect();
     let same_shape = |other: &Format| {
@@ -364,7 +366,7 @@ fn readings(format: &Format) -> Vec<(String, Format)> {
 }
 
 fn flags() -> Vec<Mistake> {
-    let never = Flags::LETTERS.map(|(flag, _)| {
+    let never = Flags::LETTERS.iter().copied().map(|(flag, _)| {
         let name = match flag {
             Flags::INVALID => "the invalid flag is never raised",
             Flags::DENORMAL => "the denormal flag is never raised",

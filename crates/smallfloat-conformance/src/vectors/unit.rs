@@ -95,9 +95,8 @@ impl UnitUnderTest {
             Some(preset) => {
                 let projections = operation.projections();
                 let targets = &operation.formats()[operation.formats().len() - projections.len()..];
-                let with_preset = |(projection, to): (&Projection, &Format)| Projection {
-                    unrepresentable: preset.projection(to).unrepresentable,
-                    ..*projection
+                let with_preset = |(projection, to): (&Projection, &Format)| {
+                    projection.with_unrepresentable(preset.projection(to).unrepresentable)
                 };
                 let projections: Vec<_> = projections.iter().zip(targets).map(with_preset).collect();
                 operation.with_projections(&projections)?

@@ -28,7 +28,7 @@ pub enum Level {
 
 impl Level {
     /// All levels, from low to high.
-    pub const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512];
+    pub const ALL: &'static [Self] = &[Self::Portable, Self::Avx2, Self::Avx512];
 
     /// The environment variable that names a level.
     pub const VARIABLE: &'static str = "SMALLFLOAT_LEVEL";
@@ -49,7 +49,7 @@ impl Level {
 
     /// The levels this machine can run, from low to high.
     pub fn available() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(|level| level.is_available())
+        Self::ALL.iter().copied().filter(|level| level.is_available())
     }
 
     /// This level, or the highest the machine can run below it.
@@ -85,7 +85,7 @@ impl FromStr for Level {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let named = |level: &Self| level.name().eq_ignore_ascii_case(text);
-        Self::ALL.into_iter().find(named).ok_or(Error::Level)
+        Self::ALL.iter().copied().find(named).ok_or(Error::Level)
     }
 }
 
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn names_come_back() {
-        for level in Level::ALL {
+        for &level in Level::ALL {
             assert_eq!(level.name().parse::<Level>().ok(), Some(level));
         }
         assert_eq!("AVX2".parse::<Level>().ok(), Some(Level::Avx2));

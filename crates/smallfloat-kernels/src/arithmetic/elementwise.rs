@@ -11,10 +11,10 @@ use smallfloat::{Class, Exact, Flags, Format, Projection, RandomBits, Rounded};
 
 use crate::arch::level::Level;
 use crate::arithmetic::simd::SimdElementwise;
-use crate::element::Code;
+use crate::element::{Code, check_code, check_lengths, check_operand};
 use crate::error::Error;
 use crate::parallel;
-use crate::random::{RandomWords, WordByWord};
+use crate::random::{Generator, RandomWords, WordByWord};
 use crate::target::Target;
 
 /// One operation of one to three operands over slices of codes, with the results and flags of
@@ -45,6 +45,8 @@ pub struct Elementwise {
     vectors: Option<SimdElementwise>,
     /// Elements expected: tables larger than that are not worth their making.
     length: usize,
+    /// The words of a stochastic rounding, where calls bring none.
+    words: Option<RandomWords>,
     /// Found when it is first needed, which vectors may save.
     path: OnceLock<Path>,
 }
@@ -90,20 +92,46 @@ const TABLE_BITS: u32 = 16;
 const MAX_ROW_ENTRIES: usize = 1 << 22;
 
 impl Elementwise {
-    /// For slices of any length.
+    /// For slices of any length, with a deterministic rounding.
     ///
     /// # Errors
     /// A function that is not numeric (a comparison, a predicate, a query, a block operation), and
-    /// a stochastic rounding with more than 32 random bits.
+    /// a stochastic rounding, which [`seeded`](Self::seeded) takes.
     pub fn new(specialization: &Specialization) -> Result<Self, Error> {
-        Self::for_length(specialization, usize::MAX)
+        let projection = specialization.projection();
+        match projection.map(|projection| projection.rounding).filter(|rounding| rounding.is_stochastic()) {
+            Some(rounding) => Err(Error::NoRandomWords { mode: rounding.name() }),
+            None => Self::for_length(specialization, usize::MAX),
+        }
+    }
+
+    /// With a stochastic rounding, whose i-th element takes the generator's i-th word unless a call
+    /// brings others (a deterministic rounding ignores the words).
+    ///
+    /// ```
+    /// use smallfloat::random::Philox;
+    /// use smallfloat_kernels::Elementwise;
+    /// let sum = "Add<e5m2, e5m2, e5m2, (StochasticA<8>, SatNone)>".parse()?;
+    /// let sum = Elementwise::seeded(&sum, Philox { seed: 7, stream: 0 })?;
+    /// let mut results = [0_u8; 100];
+    /// // 1 + 1/8, halfway between 1 and 1.25.
+    /// sum.binary(&[0x3c_u8; 100], &[0x30_u8; 100], &mut results, None);
+    /// assert!(results.contains(&0x3c) && results.contains(&0x3d));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A function that is not numeric, and a stochastic rounding with more than 32 random bits.
+    pub fn seeded(specialization: &Specialization, generator: impl Into<Generator>) -> Result<Self, Error> {
+        let words = RandomWords { generator: generator.into(), first_element: 0 };
+        Ok(Self { words: Some(words), ..Self::for_length(specialization, usize::MAX)? })
     }
 
     /// For about this many elements: fewer than a table has entries go through the core, to the
-    /// same codes.
+    /// same codes. With a stochastic rounding each call brings its words.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// A function that is not numeric, and a stochastic rounding with more than 32 random bits.
     pub fn for_length(specialization: &Specialization, length: usize) -> Result<Self, Error> {
         Self::build(specialization, length, true)
     }
@@ -134,7 +162,8 @@ impl Elementwise {
             arithmetic: specialization.arithmetic(),
             flags,
         };
-        let this = Self { call, level: Level::Portable, vectors: None, length, path: OnceLock::new() };
+        let this =
+            Self { call, level: Level::Portable, vectors: None, length, words: None, path: OnceLock::new() };
         Ok(this.with_level(Level::detected()))
     }
 
@@ -158,12 +187,36 @@ impl Elementwise {
     ///
     /// # Panics
     /// If the operation is not unary, slices differ in length, a code type is too narrow for its
-    /// format, or a stochastic rounding gets no words. Bits of a code above its format's width are
-    /// ignored; so in the two others.
+    /// format or a scalar of another, or a stochastic rounding gets no words. Bits of a code above
+    /// its format's width are ignored; so in the others.
     pub fn unary<X: Code, R: Code>(&self, x: &[X], results: &mut [R], words: Option<RandomWords>) -> Flags {
-        self.check::<R>(&[(x.len(), X::BITS)], results.len(), words);
+        self.any_unary(x, results, None, words)
+    }
+
+    /// As [`unary`](Self::unary), with the flags of each element.
+    ///
+    /// # Panics
+    /// As [`unary`](Self::unary).
+    pub fn unary_with_flags<X: Code, R: Code>(
+        &self,
+        x: &[X],
+        results: &mut [R],
+        flags: &mut [Flags],
+        words: Option<RandomWords>,
+    ) -> Flags {
+        self.any_unary(x, results, Some(flags), words)
+    }
+
+    fn any_unary<X: Code, R: Code>(
+        &self,
+        x: &[X],
+        results: &mut [R],
+        flags: Option<&mut [Flags]>,
+        words: Option<RandomWords>,
+    ) -> Flags {
+        let words = self.check::<R>(&[Given::new(x)], results.len(), flags.as_deref(), words);
         let mask = self.call.masks();
-        self.run(results, words, None, self.call.join(), |at| {
+        self.run(results, flags, words, None, self.call.join(), |at| {
             x[at].iter().map(move |x| [x.widen() & mask[0], 0, 0])
         })
     }
@@ -179,15 +232,54 @@ impl Elementwise {
         results: &mut [R],
         words: Option<RandomWords>,
     ) -> Flags {
-        self.check::<R>(&[(x.len(), X::BITS), (y.len(), Y::BITS)], results.len(), words);
+        self.any_binary(x, y, results, None, words)
+    }
+
+    /// As [`binary`](Self::binary), with the flags of each element.
+    ///
+    /// ```
+    /// use smallfloat::{E4M3Fn, Flags};
+    /// use smallfloat_kernels::Elementwise;
+    /// let product = Elementwise::new(&"Multiply<e4m3fn, e4m3fn, e4m3fn>".parse()?)?;
+    /// let x = [1.5, 1.125, 448.0].map(E4M3Fn::from_f32);
+    /// let (mut squares, mut flags) = ([E4M3Fn::ZERO; 3], [Flags::NONE; 3]);
+    /// product.binary_with_flags(&x, &x, &mut squares, &mut flags, None);
+    /// assert_eq!([squares[0], squares[1]].map(E4M3Fn::to_f32), [2.25, 1.25]);
+    /// assert_eq!(flags, [Flags::NONE, Flags::INEXACT, Flags::OVERFLOW | Flags::INEXACT]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    /// As [`unary`](Self::unary).
+    pub fn binary_with_flags<X: Code, Y: Code, R: Code>(
+        &self,
+        x: &[X],
+        y: &[Y],
+        results: &mut [R],
+        flags: &mut [Flags],
+        words: Option<RandomWords>,
+    ) -> Flags {
+        self.any_binary(x, y, results, Some(flags), words)
+    }
+
+    fn any_binary<X: Code, Y: Code, R: Code>(
+        &self,
+        x: &[X],
+        y: &[Y],
+        results: &mut [R],
+        flags: Option<&mut [Flags]>,
+        words: Option<RandomWords>,
+    ) -> Flags {
+        let given = [Given::new(x), Given::new(y)];
+        let words = self.check::<R>(&given, results.len(), flags.as_deref(), words);
         let bytes = all_bytes([X::as_codes(x).bytes(), Y::as_codes(y).bytes(), Some(&[])]);
         if self.call.has_bytes::<X, Y>() {
-            return self.run(results, words, bytes, join_bytes, |at| {
+            return self.run(results, flags, words, bytes, join_bytes, |at| {
                 x[at.clone()].iter().zip(&y[at]).map(|(x, y)| [x.widen(), y.widen(), 0])
             });
         }
         let mask = self.call.masks();
-        self.run(results, words, bytes, self.call.join(), |at| {
+        self.run(results, flags, words, bytes, self.call.join(), |at| {
             let pairs = x[at.clone()].iter().zip(&y[at]);
             pairs.map(move |(x, y)| [x.widen() & mask[0], y.widen() & mask[1], 0])
         })
@@ -205,32 +297,70 @@ impl Elementwise {
         results: &mut [R],
         words: Option<RandomWords>,
     ) -> Flags {
-        let operands = [(x.len(), X::BITS), (y.len(), Y::BITS), (z.len(), Z::BITS)];
-        self.check::<R>(&operands, results.len(), words);
+        self.any_ternary((x, y, z), results, None, words)
+    }
+
+    /// As [`ternary`](Self::ternary), with the flags of each element.
+    ///
+    /// # Panics
+    /// As [`unary`](Self::unary).
+    pub fn ternary_with_flags<X: Code, Y: Code, Z: Code, R: Code>(
+        &self,
+        x: &[X],
+        y: &[Y],
+        z: &[Z],
+        results: &mut [R],
+        flags: &mut [Flags],
+        words: Option<RandomWords>,
+    ) -> Flags {
+        self.any_ternary((x, y, z), results, Some(flags), words)
+    }
+
+    fn any_ternary<X: Code, Y: Code, Z: Code, R: Code>(
+        &self,
+        (x, y, z): (&[X], &[Y], &[Z]),
+        results: &mut [R],
+        flags: Option<&mut [Flags]>,
+        words: Option<RandomWords>,
+    ) -> Flags {
+        let given = [Given::new(x), Given::new(y), Given::new(z)];
+        let words = self.check::<R>(&given, results.len(), flags.as_deref(), words);
         let mask = self.call.masks();
         let bytes = all_bytes([X::as_codes(x).bytes(), Y::as_codes(y).bytes(), Z::as_codes(z).bytes()]);
         if self.call.has_bytes::<X, Y>() {
-            return self.run(results, words, bytes, join_bytes, |at| {
+            return self.run(results, flags, words, bytes, join_bytes, |at| {
                 let triples = x[at.clone()].iter().zip(&y[at.clone()]).zip(&z[at]);
                 triples.map(move |((x, y), z)| [x.widen(), y.widen(), z.widen() & mask[2]])
             });
         }
-        self.run(results, words, bytes, self.call.join(), |at| {
+        self.run(results, flags, words, bytes, self.call.join(), |at| {
             let triples = x[at.clone()].iter().zip(&y[at.clone()]).zip(&z[at]);
             triples.map(move |((x, y), z)| [x.widen() & mask[0], y.widen() & mask[1], z.widen() & mask[2]])
         })
     }
 
-    fn check<R: Code>(&self, operands: &[(usize, u32)], results: usize, words: Option<RandomWords>) {
-        let name = self.call.operation.name();
-        assert_eq!(operands.len(), self.call.operands.len(), "{name} takes another number of operands");
-        for ((length, bits), format) in operands.iter().zip(&self.call.operands) {
-            assert_eq!(*length, results, "operands and results must have the same length");
-            assert!(format.width() <= *bits, "{format} needs codes wider than {bits} bits");
+    /// Panics unless operands and results fit the operation; the words that it takes.
+    fn check<R: Code>(
+        &self,
+        operands: &[Given],
+        results: usize,
+        flags: Option<&[Flags]>,
+        words: Option<RandomWords>,
+    ) -> Option<RandomWords> {
+        let (name, arity, given) = (self.call.operation.name(), self.call.operands.len(), operands.len());
+        assert!(given == arity, "{name} takes {arity} operands, another number of operands than {given}");
+        for (operand, format) in operands.iter().zip(&self.call.operands) {
+            check_lengths((operand.length, "operands"), (results, "results"));
+            (operand.check)(format);
         }
-        assert!(self.call.to.width() <= R::BITS, "{} needs codes wider than {} bits", self.call.to, R::BITS);
+        check_code::<R>(&self.call.to);
+        if let Some(flags) = flags {
+            check_lengths((flags.len(), "flags"), (results, "results"));
+        }
+        let words = words.or(self.words);
         let stochastic = self.call.projection.rounding.is_stochastic();
         assert!(!stochastic || words.is_some(), "stochastic rounding needs random words");
+        words
     }
 
     /// Fills the results from the codes of the elements' operands, which are `bytes` too if their
@@ -239,23 +369,42 @@ impl Elementwise {
     fn run<R: Code, I: Iterator<Item = [u64; 3]>>(
         &self,
         results: &mut [R],
+        flags: Option<&mut [Flags]>,
         words: Option<RandomWords>,
         bytes: Option<[&[u8]; 3]>,
         join: impl Fn(u64, u64) -> u64 + Sync,
         codes: impl Fn(Range<usize>) -> I + Sync,
     ) -> Flags {
-        if let (Some(vectors), Some(bytes), 8, true) =
-            (&self.vectors, bytes, R::BITS, SimdElementwise::is_usable())
+        if let (Some(vectors), Some(bytes), 8, true, None) =
+            (&self.vectors, bytes, R::BITS, SimdElementwise::is_usable(), &flags)
         {
             return parallel::fill(results, |start, results| {
                 let at = start..start + results.len();
                 let by_vectors = self.by_vectors(vectors, bytes, at.clone(), results);
-                by_vectors.unwrap_or_else(|| self.by_core(results, start, words, codes(at)))
+                by_vectors.unwrap_or_else(|| self.by_core(results, start, words, codes(at), |_| {}))
             });
         }
         let (join, pair_bits) = (&join, self.call.shifts()[1]);
         // Its making has threads of its own, so it comes before those of the work.
         let path = self.path.get_or_init(|| self.call.path(self.length));
+        if let Some(flags) = flags {
+            return parallel::fill_two(results, flags, |start, results, flags| {
+                let codes = codes(start..start + results.len());
+                let mut each = flags.iter_mut();
+                let mut seen = |raised| *each.next().expect("flags per element") = raised;
+                match path {
+                    Path::Table(entries) => {
+                        entries.each(results, codes.map(|[x, y, z]| index(join(x, y) | z << pair_bits)), seen)
+                    }
+                    Path::Classes { classes, rows } => {
+                        let third = self.call.operands[2].width();
+                        let row = |x: u64, y: u64| u64::from(classes[index(join(x, y))]) << third;
+                        rows.each(results, codes.map(|[x, y, z]| index(row(x, y) | z)), seen)
+                    }
+                    Path::Core => self.by_core(results, start, words, codes, &mut seen),
+                }
+            });
+        }
         parallel::fill(results, |start, results| {
             let codes = codes(start..start + results.len());
             match path {
@@ -267,7 +416,7 @@ impl Elementwise {
                     let row = |x: u64, y: u64| u64::from(classes[index(join(x, y))]) << third;
                     rows.look_up(results, codes.map(|[x, y, z]| index(row(x, y) | z)))
                 }
-                Path::Core => self.by_core(results, start, words, codes),
+                Path::Core => self.by_core(results, start, words, codes, |_| {}),
             }
         })
     }
@@ -289,6 +438,7 @@ impl Elementwise {
         start: usize,
         words: Option<RandomWords>,
         codes: impl Iterator<Item = [u64; 3]>,
+        mut seen: impl FnMut(Flags),
     ) -> Flags {
         let mut flags = Flags::NONE;
         let first = |words: RandomWords| words.first_element.wrapping_add(start as u64);
@@ -297,18 +447,33 @@ impl Elementwise {
         for (result, codes) in results.iter_mut().zip(codes) {
             let mut projection = self.call.projection;
             if let (Some(bits), Some(words)) = (projection.rounding.random_bits(), &mut words) {
-                // The constructor has checked that 32 bits are enough.
-                if let Ok(bits) = RandomBits::from_word32(bits.count(), words.next()) {
-                    projection = projection.with_rounding(projection.rounding.with_random_bits(bits));
-                }
+                let bits = RandomBits::from_word32(bits.count(), words.next());
+                let bits = bits.expect("the constructor checked the count");
+                projection = projection.with_rounding(projection.rounding.with_random_bits(bits));
             }
             let answer = self.call.evaluate(codes, &projection);
-            if self.call.flags {
-                flags = flags.union(answer.flags);
-            }
+            let raised = if self.call.flags { answer.flags } else { Flags::NONE };
+            flags = flags.union(raised);
+            seen(raised);
             *result = R::truncate(answer.value);
         }
         flags
+    }
+}
+
+/// An operand's length, and what panics unless its type can hold codes of a format.
+struct Given {
+    length: usize,
+    check: fn(&Format),
+}
+
+impl Given {
+    fn new<X: Code>(codes: &[X]) -> Self {
+        let check = |format: &Format| {
+            check_operand::<X>(format);
+            check_code::<X>(format);
+        };
+        Self { length: codes.len(), check }
     }
 }
 
@@ -465,6 +630,32 @@ impl Entries {
         };
         #[expect(clippy::cast_possible_truncation, reason = "flags have eight bits")]
         Flags::from_bits_truncate(flags as u8)
+    }
+}
+
+impl Entries {
+    /// As [`look_up`](Self::look_up), and `seen` gets the flags of each element.
+    fn each<R: Code>(
+        &self,
+        results: &mut [R],
+        at: impl Iterator<Item = usize>,
+        mut seen: impl FnMut(Flags),
+    ) -> Flags {
+        let mut all = Flags::NONE;
+        for (result, i) in results.iter_mut().zip(at) {
+            let (entry, bits) = match self {
+                Self::Bare(entries) => (u64::from(entries[i]), 8),
+                Self::Short(entries) => (u64::from(entries[i]), 8),
+                Self::Medium(entries) => (u64::from(entries[i]), 16),
+                Self::Long(entries) => (entries[i], 32),
+            };
+            #[expect(clippy::cast_possible_truncation, reason = "flags have eight bits")]
+            let flags = Flags::from_bits_truncate((entry >> bits) as u8);
+            *result = R::truncate(entry & ((1 << bits) - 1));
+            all = all.union(flags);
+            seen(flags);
+        }
+        all
     }
 }
 

@@ -7,7 +7,7 @@ use smallfloat::{Format, Projection, convert};
 
 use crate::arch::level::Level;
 use crate::decode::simd::SimdDecoder;
-use crate::element::{Code, Element};
+use crate::element::{Code, Element, check_lengths, check_operand};
 use crate::encode::streams;
 use crate::error::Error;
 use crate::event_counts::EventCounts;
@@ -19,6 +19,7 @@ use crate::plan::nibbles::NibblePlan;
 /// same values. Bytes have kernels to every `T`, half-words to f32 and f64.
 #[derive(Clone, Debug)]
 pub struct Decoder<T> {
+    format: Format,
     table: Vec<T>,
     plans: Option<DecodePlans>,
     level: Level,
@@ -50,7 +51,8 @@ impl<T: Element> Decoder<T> {
             .map(|code| T::from_bits(convert(code, format, &T::FORMAT, &projection).value))
             .collect::<Vec<T>>();
         let plans = words_of(&table).map(|words| DecodePlans::new(format, &words));
-        Ok(Self { table, plans, level: Level::Portable, fast: None }.with_level(Level::detected()))
+        Ok(Self { format: *format, table, plans, level: Level::Portable, fast: None }
+            .with_level(Level::detected()))
     }
 
     /// Returns this decoder with the kernels of another level; of a level that the machine can't
@@ -70,9 +72,10 @@ impl<T: Element> Decoder<T> {
     /// Decodes a slice. Bits of a code above the format's width are ignored.
     ///
     /// # Panics
-    /// If the slices differ in length.
+    /// If the slices differ in length, or the codes are scalars of another format.
     pub fn decode<C: Code>(&self, codes: &[C], values: &mut [T]) {
-        assert_eq!(codes.len(), values.len(), "codes and values must have the same length");
+        check_lengths((codes.len(), "codes"), (values.len(), "values"));
+        check_operand::<C>(&self.format);
         let mask = self.table.len() - 1;
         let stream = streams(codes, values);
         parallel::zip(codes, values, |_, codes, values| {
@@ -124,8 +127,8 @@ fn words_of<T: Element>(table: &[T]) -> Option<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use half::{bf16, f16};
     use smallfloat::formats::{BFLOAT16, E4M3FN, E5M2};
+    use smallfloat::{Bf16, F16};
 
     use super::{Decoder, Element, Format};
 
@@ -140,12 +143,12 @@ mod tests {
             let all = [
                 has_plans::<f32>(&format),
                 has_plans::<f64>(&format),
-                has_plans::<f16>(&format),
-                has_plans::<bf16>(&format),
+                has_plans::<F16>(&format),
+                has_plans::<Bf16>(&format),
             ];
             assert_eq!(all, [true; 4], "{format}");
         }
-        assert_eq!([has_plans::<f32>(&BFLOAT16), has_plans::<bf16>(&BFLOAT16)], [true; 2]);
+        assert_eq!([has_plans::<f32>(&BFLOAT16), has_plans::<Bf16>(&BFLOAT16)], [true; 2]);
         assert!(!has_plans::<f64>(&BFLOAT16), "its subnormals are those of binary32");
         for (bias, expected) in [(124, true), (125, false)] {
             // The smallest values are 2^-126 and 2^-127.

@@ -6,12 +6,13 @@ pub(crate) mod matmul;
 
 use smallfloat::formats::BINARY32;
 use smallfloat::ops::{Semantics, Sum};
-use smallfloat::{Datum, Exact, Flags, Format, Projection, Rounded, ops, project};
+use smallfloat::{Datum, Exact, Flags, Format, Projection, Rounded, SmallFloat, ops, project};
 
 use crate::arch::level::Level;
 use crate::arch::{Kernels, Machine};
 use crate::decode::Decoder;
 use crate::dot::matmul::Matrix;
+use crate::element::{Code, check_lengths, check_operand};
 use crate::encode::Encoder;
 use crate::error::Error;
 use crate::parallel;
@@ -41,6 +42,7 @@ const LANES: usize = 32;
 
 /// What a matrix's values are multiplied by, for [`Dot::matmul_f32`].
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Scales<'a> {
     /// One number for all.
     Tensor(f32),
@@ -73,7 +75,10 @@ impl Scales<'_> {
                 (rows * length.div_ceil(*block), scales.len())
             }
         };
-        assert_eq!(found, expected, "one scale for each row, or each block of each row");
+        assert!(
+            found == expected,
+            "{found} scales where {expected} are needed: one scale for each row, or each block of each row"
+        );
     }
 }
 
@@ -150,12 +155,31 @@ impl Dot {
         self
     }
 
-    /// Σ x·y in the accumulator, with the flags that rounding in it raised.
+    /// Dot products of two types of scalars, of at most 8 bits.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn between<X: SmallFloat, Y: SmallFloat>(accumulate: Accumulate) -> Result<Self, Error> {
+        Self::new(&X::FORMAT, &Y::FORMAT, accumulate)
+    }
+
+    /// Σ x·y in the accumulator, with the flags that rounding in it raised. The slices are bytes, or
+    /// scalars of the two formats.
     ///
     /// # Panics
-    /// If the slices differ in length.
-    pub fn sum(&self, x: &[u8], y: &[u8]) -> (Exact, Flags) {
-        assert_eq!(x.len(), y.len(), "both slices must have the same length");
+    /// If the slices differ in length, or are neither bytes nor scalars of the formats.
+    pub fn sum<X: Code, Y: Code>(&self, x: &[X], y: &[Y]) -> (Exact, Flags) {
+        check_lengths((x.len(), "codes"), (y.len(), "others"));
+        let [a, b] = &self.formats;
+        check_operand::<X>(a);
+        check_operand::<Y>(b);
+        let (Some(x), Some(y)) = (X::as_codes(x).bytes(), Y::as_codes(y).bytes()) else {
+            panic!("dot products take codes in bytes, not in {} and {} bits", X::BITS, Y::BITS)
+        };
+        self.sum_of_bytes(x, y)
+    }
+
+    fn sum_of_bytes(&self, x: &[u8], y: &[u8]) -> (Exact, Flags) {
         match (&self.accumulate, &self.integers, &self.wide) {
             (Accumulate::F32, _, [Some(decode_x), Some(decode_y)]) => {
                 let sum = f32_sum(self.level, decode_x, decode_y, x, y);
@@ -173,8 +197,14 @@ impl Dot {
     /// Σ x·y, projected once into a format.
     ///
     /// # Panics
-    /// If the slices differ in length.
-    pub fn dot(&self, x: &[u8], y: &[u8], to: &Format, projection: &Projection) -> Rounded<u64> {
+    /// As [`sum`](Self::sum).
+    pub fn dot<X: Code, Y: Code>(
+        &self,
+        x: &[X],
+        y: &[Y],
+        to: &Format,
+        projection: &Projection,
+    ) -> Rounded<u64> {
         let (exact, raised) = self.sum(x, y);
         let Rounded { value, flags } = project(exact, to, projection);
         Rounded { value, flags: flags | raised }
@@ -368,7 +398,10 @@ fn check_rows([a, b]: [&[u8]; 2], length: usize, results: usize) -> (usize, usiz
     assert!(length > 0, "rows must have elements");
     assert!(a.len().is_multiple_of(length) && b.len().is_multiple_of(length), "slices must hold whole rows");
     let (rows, columns) = (a.len() / length, b.len() / length);
-    assert_eq!(results, rows * columns, "one result for each pair of rows");
+    assert!(
+        results == rows * columns,
+        "{results} results for {rows} and {columns} rows: there must be one result for each pair of rows"
+    );
     (rows, columns)
 }
 

@@ -118,6 +118,13 @@ impl RoundingClasses {
         })
     }
 
+    /// Returns whether a source code is subnormal.
+    #[inline(always)]
+    pub(crate) fn is_subnormal(&self, code: u64) -> bool {
+        let magnitude = code & ((1 << self.sign) - 1);
+        magnitude != 0 && magnitude < self.min_normal
+    }
+
     /// The bits of a magnitude that only count as sticky.
     pub(crate) fn trailing(&self, magnitude: u64) -> u64 {
         magnitude & ((1 << self.shift) - 1)
@@ -207,13 +214,17 @@ macro_rules! classify {
 
 classify!(f32, i32);
 classify!(f64, i64);
+classify!(smallfloat::F16, i32);
+classify!(smallfloat::Bf16, i32);
+#[cfg(feature = "half")]
 classify!(half::f16, i32);
+#[cfg(feature = "half")]
 classify!(half::bf16, i32);
 
 #[cfg(test)]
 mod tests {
-    use half::{bf16, f16};
     use smallfloat::formats::{BINARY16, BINARY32, BINARY64, E4M3FN, E5M2};
+    use smallfloat::{Bf16, F16};
 
     use super::{BATCH, Datum, Format, RoundingClasses, index};
     use crate::element::Element;
@@ -254,13 +265,13 @@ mod tests {
         for to in [E4M3FN, E5M2, "cfloat8_1_4_3:bias=63".parse().expect("a format")] {
             check::<f32>(&to);
             check::<f64>(&to);
-            check::<f16>(&to);
-            check::<bf16>(&to);
+            check::<F16>(&to);
+            check::<Bf16>(&to);
         }
         check::<f32>(&BINARY16);
         // As precise as the source and beyond its range: no class lies between two codes, and the
         // last is the largest.
-        check_ends::<f16>(&"ieee:k=16,p=10".parse().expect("a format"));
+        check_ends::<F16>(&"ieee:k=16,p=10".parse().expect("a format"));
     }
 
     /// Their number, counted by hand: two for each of 2^P ranges of a binade, one more at the last,

@@ -1,14 +1,17 @@
 //! The element types of slices: wide floats, and codes.
 
 pub(crate) mod classes;
+#[cfg(feature = "half")]
+mod half;
+pub(crate) mod views;
 
-use half::{bf16, f16};
-use smallfloat::{Format, formats};
+use smallfloat::{Bf16, F16, Format, SmallFloat, formats};
 
 use crate::element::classes::Classify;
 
 mod sealed {
-    pub trait Sealed {}
+    pub trait Element {}
+    pub trait Code {}
 }
 
 /// A slice of wide floats by type.
@@ -17,9 +20,9 @@ pub enum Lanes<'a> {
     /// binary32 itself.
     F32(&'a [f32]),
     /// binary16.
-    F16(&'a [f16]),
+    F16(&'a [F16]),
     /// bfloat16.
-    Bf16(&'a [bf16]),
+    Bf16(&'a [Bf16]),
     /// binary64.
     F64(&'a [f64]),
 }
@@ -72,15 +75,16 @@ pub enum LanesMut<'a> {
     /// binary32.
     F32(&'a mut [f32]),
     /// binary16.
-    F16(&'a mut [f16]),
+    F16(&'a mut [F16]),
     /// bfloat16.
-    Bf16(&'a mut [bf16]),
+    Bf16(&'a mut [Bf16]),
     /// binary64.
     F64(&'a mut [f64]),
 }
 
-/// A wide float: `f32`, `f64`, [`f16`](struct@f16) or [`bf16`].
-pub trait Element: sealed::Sealed + Classify + Copy + Default + Send + Sync + 'static {
+/// A wide float: `f32`, `f64`, [`F16`] or [`Bf16`]; with the feature `half` also that crate's `f16`
+/// and `bf16`.
+pub trait Element: sealed::Element + Classify + Copy + Default + Send + Sync + 'static {
     /// Its format.
     const FORMAT: Format;
     /// Its bytes in a file.
@@ -103,7 +107,7 @@ pub trait Element: sealed::Sealed + Classify + Copy + Default + Send + Sync + 's
 
 macro_rules! element {
     ($type:ty, $bits:ty, $format:expr, $to_f64:expr, $lanes:expr, $lanes_mut:expr) => {
-        impl sealed::Sealed for $type {}
+        impl sealed::Element for $type {}
         impl Element for $type {
             const FORMAT: Format = $format;
             const SIZE: usize = size_of::<$bits>();
@@ -154,14 +158,37 @@ macro_rules! element {
 
 element!(f32, u32, formats::BINARY32, f64::from, Lanes::F32, LanesMut::F32);
 element!(f64, u64, formats::BINARY64, core::convert::identity, Lanes::F64, LanesMut::F64);
-element!(f16, u16, formats::BINARY16, f16::to_f64, Lanes::F16, LanesMut::F16);
-element!(bf16, u16, formats::BFLOAT16, bf16::to_f64, Lanes::Bf16, LanesMut::Bf16);
+element!(F16, u16, formats::BINARY16, f16_to_f64, Lanes::F16, LanesMut::F16);
+element!(Bf16, u16, formats::BFLOAT16, bf16_to_f64, Lanes::Bf16, LanesMut::Bf16);
+
+/// The value of a binary16, exactly, in a few instructions.
+#[inline]
+fn f16_to_f64(x: F16) -> f64 {
+    let bits = u64::from(x.to_bits());
+    let (sign, magnitude) = ((bits & 0x8000) << 48, bits & 0x7fff);
+    let wide = match magnitude {
+        // Subnormals: steps of 2^−24.
+        0..0x0400 => (f64::from(x.to_bits() & 0x7fff) / f64::from(1 << 24)).to_bits(),
+        // The exponent's bias is 1023 instead of 15.
+        0x0400..0x7c00 => (magnitude << 42) + ((1023 - 15) << 52),
+        _ => (magnitude << 42) | 0x7ff << 52,
+    };
+    f64::from_bits(sign | wide)
+}
+
+/// The value of a bfloat16, exactly: the upper half of a binary32.
+#[inline]
+fn bf16_to_f64(x: Bf16) -> f64 {
+    f64::from(f32::from_bits(u32::from(x.to_bits()) << 16))
+}
 
 /// The storage of a code: `u8` for formats of up to 8 bits, `u16` for any small one, `u32` and
-/// `u64` for wide ones.
-pub trait Code: sealed::Sealed + Copy + Default + Send + Sync + 'static {
+/// `u64` for wide ones; and every typed scalar, which stores codes of its own format only.
+pub trait Code: sealed::Code + Copy + Send + Sync + 'static {
     /// Its width in bits.
     const BITS: u32;
+    /// The format whose codes it stores, for a typed scalar; `None` for an integer.
+    const SCALAR: Option<Format>;
     /// The low bits of a code.
     fn from_code(code: u32) -> Self;
     /// The code.
@@ -178,7 +205,7 @@ pub trait Code: sealed::Sealed + Copy + Default + Send + Sync + 'static {
 
 macro_rules! code {
     ($type:ty, $codes:expr, $codes_mut:expr) => {
-        impl sealed::Sealed for $type {}
+        impl sealed::Code for $type {}
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_lossless,
@@ -187,6 +214,7 @@ macro_rules! code {
         )]
         impl Code for $type {
             const BITS: u32 = Self::BITS;
+            const SCALAR: Option<Format> = None;
 
             #[inline]
             fn from_code(code: u32) -> Self {
@@ -226,9 +254,103 @@ code!(u16, Codes::Halves, CodesMut::Halves);
 code!(u32, |_| Codes::Other, |_| CodesMut::Other);
 code!(u64, |_| Codes::Other, |_| CodesMut::Other);
 
+/// Codes of typed scalars are seen as the integers that hold them.
+macro_rules! scalar {
+    ($(#[$doc:meta])* $name:ident $(<$parameter:ident: $kind:ty>)? ($bits:ident, $($row:tt)*) $($rest:tt)*) => {
+        impl $(<const $parameter: $kind>)? sealed::Code for smallfloat::$name $(<$parameter>)? {}
+        impl $(<const $parameter: $kind>)? Code for smallfloat::$name $(<$parameter>)? {
+            const BITS: u32 = $bits::BITS;
+            const SCALAR: Option<Format> = Some(<Self as SmallFloat>::FORMAT);
+
+            #[inline]
+            fn from_code(code: u32) -> Self {
+                SmallFloat::from_code(code.into())
+            }
+
+            #[inline]
+            fn code(self) -> usize {
+                self.to_bits().into()
+            }
+
+            #[inline]
+            fn truncate(code: u64) -> Self {
+                SmallFloat::from_code(code)
+            }
+
+            #[inline]
+            fn widen(self) -> u64 {
+                self.to_bits().into()
+            }
+
+            #[inline]
+            fn as_codes(codes: &[Self]) -> Codes<'_> {
+                scalar!(@codes $bits Codes)(views::codes(codes))
+            }
+
+            #[inline]
+            fn as_codes_mut(codes: &mut [Self]) -> CodesMut<'_> {
+                scalar!(@codes $bits CodesMut)(views::codes_mut(codes))
+            }
+        }
+    };
+    (@codes u8 $slices:ident) => {
+        $slices::Bytes
+    };
+    (@codes u16 $slices:ident) => {
+        $slices::Halves
+    };
+}
+
+smallfloat::__for_each_scalar!(scalar);
+
+/// Panics if codes of a format can't be stored in a type.
+#[track_caller]
+pub(crate) fn check_code<C: Code>(format: &Format) {
+    assert!(format.width() <= C::BITS, "{format} needs codes wider than {} bits", C::BITS);
+    if let Some(scalar) = C::SCALAR {
+        assert!(scalar == *format, "codes of {format} are no scalars of {scalar}");
+    }
+}
+
+/// Panics if codes that are read are scalars of another format.
+#[track_caller]
+pub(crate) fn check_operand<C: Code>(format: &Format) {
+    if let Some(scalar) = C::SCALAR {
+        assert!(scalar == *format, "scalars of {scalar} are no codes of {format}");
+    }
+}
+
+/// Panics if slices that belong together differ in length.
+#[track_caller]
+pub(crate) fn check_lengths(first: (usize, &str), second: (usize, &str)) {
+    let ((n, things), (m, others)) = (first, second);
+    assert!(n == m, "{n} {things} and {m} {others}: both slices must have the same length");
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Code;
+    use smallfloat::{Bf16, E4M3Fn, F16};
+
+    use super::{Code, Element};
+
+    #[test]
+    fn halves_are_exact() {
+        for bits in 0..=u16::MAX {
+            let (x, y) = (F16::from_bits(bits), Bf16::from_bits(bits));
+            for (fast, exact) in [(Element::to_f64(x), x.to_f64()), (Element::to_f64(y), y.to_f64())] {
+                assert!(fast.to_bits() == exact.to_bits() || fast.is_nan() && exact.is_nan(), "{bits:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn scalars_are_their_codes() {
+        let mut x = [E4M3Fn::ONE, E4M3Fn::NAN];
+        assert_eq!(E4M3Fn::as_codes(&x).bytes(), Some(&[0x38, 0x7f][..]));
+        E4M3Fn::as_codes_mut(&mut x).bytes().expect("bytes")[1] = 0x40;
+        assert_eq!(x.map(E4M3Fn::to_bits), [0x38, 0x40]);
+        assert!(F16::as_codes(&[F16::ONE]).bytes().is_none());
+    }
 
     #[test]
     fn which_codes_are_bytes() {

@@ -11,7 +11,7 @@ use smallfloat::{Class, Datum, Flags, Format, Projection, RandomBits, Rounded, c
 
 use crate::arch::level::Level;
 use crate::element::classes::{BATCH, RoundingClasses};
-use crate::element::{Code, Element};
+use crate::element::{Code, Element, check_code, check_lengths};
 use crate::encode::simd::SimdEncoder;
 use crate::encode::stochastic_table::StochasticTable;
 use crate::error::Error;
@@ -43,6 +43,8 @@ pub struct Encoder<T> {
     chances: OnceLock<Option<StochasticTable>>,
     /// For about how many elements the tables are.
     length: usize,
+    /// The words of a stochastic rounding, where calls bring none.
+    words: Option<RandomWords>,
     element: PhantomData<T>,
 }
 
@@ -56,19 +58,50 @@ pub(crate) const fn streams<A, B>(read: &[A], written: &[B]) -> bool {
 const MAX_CLASSES: usize = 1 << 21;
 
 impl<T: Element> Encoder<T> {
-    /// An encoder for a format of at most 16 bits.
+    /// An encoder for a format of at most 16 bits, with a deterministic rounding.
     ///
     /// # Errors
-    /// A wider format, or a stochastic rounding that asks for more than 32 random bits.
+    /// A wider format, or a stochastic rounding, which [`seeded`](Self::seeded) takes.
     pub fn new(format: &Format, projection: &Projection) -> Result<Self, Error> {
+        if projection.rounding.is_stochastic() {
+            return Err(Error::NoRandomWords { mode: projection.rounding.name() });
+        }
         Self::for_length(format, projection, usize::MAX)
     }
 
-    /// An encoder for about this many elements: few of them go through the core one by one, to the
-    /// same codes.
+    /// An encoder with a stochastic rounding, whose i-th element takes the generator's i-th word (a
+    /// deterministic rounding ignores the words).
+    ///
+    /// ```
+    /// use smallfloat::{Rounding, formats::E4M3FN, random::Philox};
+    /// use smallfloat_kernels::Encoder;
+    /// let projection = E4M3FN.default_projection().with_rounding(Rounding::stochastic_a(16)?);
+    /// let encoder = Encoder::<f32>::seeded(&E4M3FN, &projection, Philox { seed: 7, stream: 0 })?;
+    /// let mut codes = [0_u8; 1000];
+    /// encoder.encode(&[1.03125; 1000], &mut codes);
+    /// // A quarter of the way from 1 to 1.125.
+    /// let up = codes.iter().filter(|&&code| code == 0x39).count();
+    /// assert!(codes.iter().all(|code| [0x38, 0x39].contains(code)) && (200..300).contains(&up));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// A wider format, or a stochastic rounding that asks for more than 32 random bits.
+    pub fn seeded(
+        format: &Format,
+        projection: &Projection,
+        generator: impl Into<Generator>,
+    ) -> Result<Self, Error> {
+        Self::for_length(format, projection, usize::MAX)
+            .map(|encoder| encoder.with_words(RandomWords { generator: generator.into(), first_element: 0 }))
+    }
+
+    /// An encoder for about this many elements: few of them go through the core one by one, to the
+    /// same codes. With a stochastic rounding it is for [`encode_random`](Self::encode_random), or
+    /// [`with_words`](Self::with_words) gives it words.
+    ///
+    /// # Errors
+    /// A wider format, or a stochastic rounding that asks for more than 32 random bits.
     pub fn for_length(format: &Format, projection: &Projection, length: usize) -> Result<Self, Error> {
         if format.is_wide() {
             return Err(Error::TooWide { format: *format });
@@ -90,9 +123,17 @@ impl<T: Element> Encoder<T> {
             classes,
             chances: OnceLock::new(),
             length,
+            words: None,
             element: PhantomData,
         };
         Ok(encoder.with_level(Level::detected()))
+    }
+
+    /// Returns this encoder with the words that a stochastic rounding takes where a call brings none.
+    #[must_use]
+    pub fn with_words(mut self, words: RandomWords) -> Self {
+        self.words = Some(words);
+        self
     }
 
     /// Returns this encoder with the kernels of another level; of a level that the machine can't
@@ -114,16 +155,15 @@ impl<T: Element> Encoder<T> {
         &self.format
     }
 
-    /// Encodes a slice with a deterministic rounding mode; counts what happened.
+    /// Encodes a slice and counts what happened. Typed scalars take codes of their own format.
     ///
     /// # Panics
-    /// If the slices differ in length, the code type is too narrow, or the rounding mode is
-    /// stochastic.
+    /// If the slices differ in length, the code type is too narrow or a scalar of another format, or
+    /// the rounding mode is stochastic and the encoder has no words.
     pub fn encode<C: Code>(&self, source: &[T], codes: &mut [C]) -> EventCounts {
-        assert!(
-            !self.projection.rounding.is_stochastic(),
-            "stochastic rounding needs random words: encode_random"
-        );
+        if let Some(words) = self.needed_words() {
+            return self.encode_random(source, codes, words);
+        }
         self.check(source, codes);
         let stream = streams(source, codes);
         parallel::zip(source, codes, |_, source, codes| {
@@ -134,16 +174,73 @@ impl<T: Element> Encoder<T> {
         })
     }
 
+    /// As [`encode`](Self::encode), with the flags of each element, which are those of
+    /// [`smallfloat::convert`].
+    ///
+    /// ```
+    /// use smallfloat::{Flags, formats::E5M2};
+    /// use smallfloat_kernels::Encoder;
+    /// let encoder = Encoder::<f32>::new(&E5M2, &E5M2.default_projection())?;
+    /// let (mut codes, mut flags) = ([0_u8; 3], [Flags::NONE; 3]);
+    /// encoder.encode_with_flags(&[1.0, 1.1, 1e9], &mut codes, &mut flags);
+    /// assert_eq!(codes, [0x3c, 0x3c, 0x7c]);
+    /// assert_eq!(flags, [Flags::NONE, Flags::INEXACT, Flags::OVERFLOW | Flags::INEXACT]);
+    /// # Ok::<(), smallfloat_kernels::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// As [`encode`](Self::encode).
+    pub fn encode_with_flags<C: Code>(
+        &self,
+        source: &[T],
+        codes: &mut [C],
+        flags: &mut [Flags],
+    ) -> EventCounts {
+        self.check(source, codes);
+        check_lengths((source.len(), "elements"), (flags.len(), "flags"));
+        let words = self.needed_words();
+        parallel::zip_two(source, codes, flags, |start, source, codes, flags| {
+            let mut each = source.iter().zip(flags);
+            let seen = |entry: u32| {
+                let (x, flags) = each.next().expect("an entry per element");
+                let [raised, ..] = (entry >> bit::FLAGS).to_le_bytes();
+                let denormal =
+                    if self.rounding_classes.is_subnormal(x.bits()) { Flags::DENORMAL } else { Flags::NONE };
+                *flags = Flags::from_bits_truncate(raised).union(denormal);
+            };
+            match words {
+                Some(words) => {
+                    let first = words.first_element.wrapping_add(start as u64);
+                    self.by_words(source, codes, &words.generator, first, seen)
+                }
+                None if self.classes == 0 => {
+                    self.element_by_element(source, codes, |_| self.projection, seen)
+                }
+                None => self.by_table(source, codes, seen),
+            }
+        })
+    }
+
+    /// The words of a stochastic rounding; `None` with a deterministic one.
+    fn needed_words(&self) -> Option<RandomWords> {
+        if !self.projection.rounding.is_stochastic() {
+            return None;
+        }
+        let words = self.words;
+        assert!(words.is_some(), "stochastic rounding needs random words: Encoder::seeded or encode_random");
+        words
+    }
+
     /// As [`encode`](Self::encode), but tells nothing about what happened: some kernels are faster
     /// for it.
     ///
     /// # Panics
     /// As [`encode`](Self::encode).
     pub fn encode_uncounted<C: Code>(&self, source: &[T], codes: &mut [C]) {
-        assert!(
-            !self.projection.rounding.is_stochastic(),
-            "stochastic rounding needs random words: encode_random"
-        );
+        if let Some(words) = self.needed_words() {
+            self.encode_random(source, codes, words);
+            return;
+        }
         self.check(source, codes);
         let stream = streams(source, codes);
         parallel::zip(source, codes, |_, source, codes| {
@@ -156,13 +253,17 @@ impl<T: Element> Encoder<T> {
 
     /// The portable way: the table, or the core where there is none.
     fn portable<C: Code>(&self, source: &[T], codes: &mut [C]) -> EventCounts {
-        if self.classes == 0 { self.by_core(source, codes) } else { self.by_table(source, codes) }
+        if self.classes == 0 {
+            self.element_by_element(source, codes, |_| self.projection, |_| {})
+        } else {
+            self.by_table(source, codes, |_| {})
+        }
     }
 
     /// Encodes a slice with a stochastic rounding mode (a deterministic one ignores the words).
     ///
     /// # Panics
-    /// If the slices differ in length or the code type is too narrow.
+    /// If the slices differ in length, or the code type is too narrow or a scalar of another format.
     pub fn encode_random<C: Code>(&self, source: &[T], codes: &mut [C], words: RandomWords) -> EventCounts {
         if !self.projection.rounding.is_stochastic() {
             return self.encode(source, codes);
@@ -175,16 +276,17 @@ impl<T: Element> Encoder<T> {
             let fast = self
                 .fast
                 .and_then(|fast| fast.encode_random(source, codes, (&generator, self.level), first, count));
-            fast.unwrap_or_else(|| self.by_words(source, codes, &generator, first))
+            fast.unwrap_or_else(|| self.by_words(source, codes, &generator, first, |_| {}))
         })
     }
 
     fn check<C: Code>(&self, source: &[T], codes: &[C]) {
-        assert_eq!(source.len(), codes.len(), "source and codes must have the same length");
-        assert!(self.format.width() <= C::BITS, "{} needs codes wider than {} bits", self.format, C::BITS);
+        check_lengths((source.len(), "elements"), (codes.len(), "codes"));
+        check_code::<C>(&self.format);
     }
 
-    fn by_table<C: Code>(&self, source: &[T], codes: &mut [C]) -> EventCounts {
+    /// By the table of all classes; `seen` gets the entry of each element.
+    fn by_table<C: Code>(&self, source: &[T], codes: &mut [C], mut seen: impl FnMut(u32)) -> EventCounts {
         let table = self.table.get_or_init(|| {
             let code = |class| {
                 entry(self.rounding_classes.representative(class), &T::FORMAT, &self.format, &self.projection)
@@ -198,16 +300,12 @@ impl<T: Element> Encoder<T> {
             for (class, code) in classes.iter().zip(codes) {
                 let entry = table[*class as usize];
                 counter.add(entry);
-                *code = C::from_code(entry);
+                seen(entry);
+                *code = C::from_code(entry & CODE);
             }
             counter.empty_lanes();
         }
         counter.finish(source.len(), denormal)
-    }
-
-    /// The reference of every faster path: the core, element by element.
-    fn by_core<C: Code>(&self, source: &[T], codes: &mut [C]) -> EventCounts {
-        self.element_by_element(source, codes, |_| self.projection)
     }
 
     fn by_words<C: Code>(
@@ -216,6 +314,7 @@ impl<T: Element> Encoder<T> {
         codes: &mut [C],
         generator: &Generator,
         first: u64,
+        seen: impl FnMut(u32),
     ) -> EventCounts {
         let count = self.projection.rounding.random_bits().map_or(0, RandomBits::count);
         let mut words = WordByWord::new(*generator, first);
@@ -223,36 +322,41 @@ impl<T: Element> Encoder<T> {
             .chances
             .get_or_init(|| StochasticTable::new(&T::FORMAT, &self.format, &self.projection, self.length));
         if let Some(chances) = chances {
-            return chances.encode(source, codes, || words.next());
+            return chances.encode(source, codes, || words.next(), seen);
         }
-        self.element_by_element(source, codes, |_| {
-            // `new` has checked that 32 bits are enough.
-            match RandomBits::from_word32(count, words.next()) {
-                Ok(bits) => self.projection.with_rounding(self.projection.rounding.with_random_bits(bits)),
-                Err(_) => self.projection,
-            }
-        })
+        let drawn = |_| {
+            let bits =
+                RandomBits::from_word32(count, words.next()).expect("the constructor checked the count");
+            self.projection.with_rounding(self.projection.rounding.with_random_bits(bits))
+        };
+        self.element_by_element(source, codes, drawn, seen)
     }
 
+    /// The reference of every faster path: the core, element by element.
     fn element_by_element<C: Code>(
         &self,
         source: &[T],
         codes: &mut [C],
         mut projection: impl FnMut(usize) -> Projection,
+        mut seen: impl FnMut(u32),
     ) -> EventCounts {
         let (mut counter, mut denormal) = (Counter::default(), false);
         for (i, (x, code)) in source.iter().zip(codes).enumerate() {
             let entry = entry(x.bits(), &T::FORMAT, &self.format, &projection(i));
             denormal |= T::FORMAT.classify(x.bits()) == Class::Subnormal;
             counter.add(entry);
+            seen(entry);
             if i % BATCH == BATCH - 1 {
                 counter.empty_lanes();
             }
-            *code = C::from_code(entry);
+            *code = C::from_code(entry & CODE);
         }
         counter.finish(source.len(), denormal)
     }
 }
+
+/// The code in a table's entry.
+pub(crate) const CODE: u32 = (1 << bit::FLAGS) - 1;
 
 /// Code, flags (but for the denormal one) and events of one element, by the core.
 pub(crate) fn entry(bits: u64, from: &Format, format: &Format, projection: &Projection) -> u32 {
@@ -305,6 +409,9 @@ mod tests {
         assert!(classes::<f64>(&BFLOAT16, usize::MAX) > 100_000);
         let bits = RandomBits::new(8, 0).expect("eight bits");
         let projection = E4M3FN.default_projection().with_rounding(Rounding::StochasticA(bits));
-        assert_eq!(Encoder::<f32>::new(&E4M3FN, &projection).expect("an encoder").classes, 0);
+        assert_eq!(
+            Encoder::<f32>::for_length(&E4M3FN, &projection, usize::MAX).expect("an encoder").classes,
+            0
+        );
     }
 }

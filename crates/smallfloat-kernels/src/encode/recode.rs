@@ -4,9 +4,9 @@ use smallfloat::{Class, Flags, Format, Projection, Rounded};
 
 use crate::arch::level::Level;
 use crate::arch::{Kernels, Machine};
-use crate::element::Code;
 use crate::element::classes::BATCH;
-use crate::encode::entry;
+use crate::element::{Code, check_code, check_lengths, check_operand};
+use crate::encode::{CODE, entry};
 use crate::error::Error;
 use crate::event_counts::{Counter, EventCounts, bit};
 use crate::parallel;
@@ -85,10 +85,12 @@ impl Recode {
     /// ignored.
     ///
     /// # Panics
-    /// If the slices differ in length or the results' type is narrower than their format.
+    /// If the slices differ in length, the results' type is narrower than their format, or scalars are
+    /// of other formats.
     pub fn recode<X: Code, R: Code>(&self, codes: &[X], results: &mut [R]) -> EventCounts {
-        assert_eq!(codes.len(), results.len(), "codes and results must have the same length");
-        assert!(self.to.width() <= R::BITS, "{} needs codes wider than {} bits", self.to, R::BITS);
+        check_lengths((codes.len(), "codes"), (results.len(), "results"));
+        check_operand::<X>(&self.from);
+        check_code::<R>(&self.to);
         parallel::zip(codes, results, |_, codes, results| {
             let fast = self.fast.as_ref().and_then(|fast| fast.recode(codes, results));
             fast.unwrap_or_else(|| self.by_table(codes, results))
@@ -102,7 +104,7 @@ impl Recode {
             for (code, result) in codes.iter().zip(results) {
                 let entry = self.table[code.code() & mask];
                 counter.add(entry);
-                *result = R::from_code(entry);
+                *result = R::from_code(entry & CODE);
             }
             counter.empty_lanes();
         }
@@ -113,7 +115,7 @@ impl Recode {
     pub fn value(&self, code: usize) -> Rounded<u64> {
         let entry = self.table[code & (self.table.len() - 1)];
         let [flags, _, _, _] = (entry >> bit::FLAGS).to_le_bytes();
-        Rounded { value: u64::from(entry) & ((1 << bit::FLAGS) - 1), flags: Flags::from_bits_truncate(flags) }
+        Rounded { value: u64::from(entry & CODE), flags: Flags::from_bits_truncate(flags) }
     }
 }
 

@@ -12,7 +12,7 @@ use smallfloat::{Datum, Format, Projection, RandomBits, Rounding, Subnormals};
 
 use crate::element::classes::{BATCH, RoundingClasses};
 use crate::element::{Code, Element};
-use crate::encode::entry;
+use crate::encode::{CODE, entry};
 use crate::event_counts::{Counter, EventCounts};
 
 /// A class's two codes and how likely the second is.
@@ -65,12 +65,13 @@ impl StochasticTable {
         })
     }
 
-    /// Encodes with the upper N bits of a word for each element.
+    /// Encodes with the upper N bits of a word for each element; `seen` gets the entry of each.
     pub(crate) fn encode<T: Element, C: Code>(
         &self,
         source: &[T],
         codes: &mut [C],
         mut words: impl FnMut() -> u32,
+        mut seen: impl FnMut(u32),
     ) -> EventCounts {
         let (mut classes, mut trailing) = ([0; BATCH], [0; BATCH]);
         let (mut counter, mut denormal) = (Counter::default(), false);
@@ -84,7 +85,8 @@ impl StochasticTable {
                 let random = u128::from(words() >> (u32::BITS - self.bits));
                 let entry = chance.entries[usize::from((away + random) >> self.bits != 0)];
                 counter.add(entry);
-                *code = C::from_code(entry);
+                seen(entry);
+                *code = C::from_code(entry & CODE);
             }
             counter.empty_lanes();
         }

@@ -189,7 +189,7 @@ impl EncodePlan {
             Subnormals::Gradual => (SubnormalGrid::Gradual, lowest),
             Subnormals::Tesla => (SubnormalGrid::Hole, lowest - 1),
             Subnormals::Flush => (SubnormalGrid::Flush, lowest),
-            Subnormals::None => return None,
+            _ => return None,
         };
         let m = trailing.cast_signed();
         let joined = if low == SubnormalGrid::Hole { 1 << trailing } else { 0 };

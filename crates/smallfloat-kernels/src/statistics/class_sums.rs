@@ -42,6 +42,7 @@ pub struct ClassSums<T> {
 
 /// One class that occurs: its elements are (first + trailing) · 2^exponent.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct ClassSum {
     /// A value of the class: all of them round alike.
     pub representative: Datum,
@@ -108,7 +109,7 @@ impl<T: Element> ClassSums<T> {
     /// If the precisions differ.
     #[must_use]
     pub fn joined(mut self, later: Self) -> Self {
-        assert_eq!(self.rounding_classes, later.rounding_classes, "statistics must be of one precision");
+        assert!(self.rounding_classes == later.rounding_classes, "statistics must be of one precision");
         self.merge(later);
         self
     }

@@ -2,7 +2,7 @@
 
 use crate::arch::level::Level;
 use crate::arch::{Kernels, Machine};
-use crate::element::Element;
+use crate::element::{Element, check_lengths};
 use crate::parallel;
 
 /// Sums of squares of values and of errors, for signal-to-noise ratios.
@@ -97,7 +97,7 @@ impl ErrorSums {
     /// # Panics
     /// If the slices differ in length.
     pub fn of<T: Element, U: Element>(x: &[T], quantized: &[U]) -> Self {
-        assert_eq!(x.len(), quantized.len(), "both slices must have the same length");
+        check_lengths((x.len(), "elements"), (quantized.len(), "quantized ones"));
         parallel::map_blocks(BLOCK, x, |start, x| Self::of_block(x, &quantized[start..start + x.len()]))
             .into_iter()
             .fold(Self::default(), Self::then)

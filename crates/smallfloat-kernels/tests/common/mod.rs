@@ -100,7 +100,7 @@ pub(crate) fn projections(format: &Format) -> Vec<Projection> {
     ];
     let mut list = vec![format.default_projection()];
     list.extend(presets.map(|preset| preset.projection(format)));
-    for saturation in Saturation::ALL {
+    for &saturation in Saturation::ALL {
         list.push(format.default_projection().with_saturation(saturation));
     }
     list.dedup();

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use smallfloat::random::Philox;
-use smallfloat_kernels::{bf16, f16};
+use smallfloat_kernels::{Bf16, F16};
 use smallfloat_tensor::{Dtype, Source};
 
 use crate::error::Error;
@@ -171,8 +171,8 @@ fn wide(dtype: Dtype, bytes: &[u8]) -> Vec<f64> {
     }
     match dtype {
         Dtype::F64 => each(bytes, f64::from_le_bytes),
-        Dtype::F16 => each(bytes, |b| f16::from_le_bytes(b).to_f64()),
-        Dtype::BF16 => each(bytes, |b| bf16::from_le_bytes(b).to_f64()),
+        Dtype::F16 => each(bytes, |b| F16::from_le_bytes(b).to_f64()),
+        Dtype::BF16 => each(bytes, |b| Bf16::from_le_bytes(b).to_f64()),
         _ => each(bytes, |b| f32::from_le_bytes(b).into()),
     }
 }

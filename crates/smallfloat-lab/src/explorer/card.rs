@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use smallfloat::formats::CATALOGUE;
-use smallfloat::{Datum, Family, Format, FormatSpec, Preset, Rounding, Saturation, Subnormals};
+use smallfloat::{Datum, Format, FormatSpec, Preset, Rounding, Saturation, Subnormals};
 
 use crate::describe;
 use crate::explorer::dyadic::Dyadic;
@@ -91,16 +91,6 @@ pub struct Card {
     pub note: Option<String>,
 }
 
-fn family(family: Family) -> &'static str {
-    match family {
-        Family::Tesla => "tesla",
-        Family::Ieee => "ieee",
-        Family::P3109 => "p3109",
-        Family::MlDtypes => "ml-dtypes",
-        Family::Minifloat => "minifloat",
-    }
-}
-
 /// What there is to choose from.
 pub(super) fn catalogue() -> Catalogue {
     Catalogue {
@@ -108,13 +98,13 @@ pub(super) fn catalogue() -> Catalogue {
             .iter()
             .map(|row| CatalogueEntry {
                 name: row.format.to_string(),
-                family: family(row.format.family()),
+                family: row.format.family().name(),
                 source: row.source,
             })
             .collect(),
-        presets: Preset::ALL.map(Preset::name).to_vec(),
-        saturations: Saturation::ALL.map(Saturation::name).to_vec(),
-        roundings: Rounding::DETERMINISTIC.map(Rounding::name).to_vec(),
+        presets: Preset::ALL.iter().copied().map(Preset::name).collect(),
+        saturations: Saturation::ALL.iter().copied().map(Saturation::name).collect(),
+        roundings: Rounding::DETERMINISTIC.iter().copied().map(Rounding::name).collect(),
     }
 }
 
@@ -136,7 +126,7 @@ pub(super) fn card(format: &Format) -> Card {
     Card {
         row: CATALOGUE.iter().find(|row| name.split(':').next() == Some(row.name)).map(|row| row.name),
         name,
-        family: family(format.family()),
+        family: format.family().name(),
         source: describe::source(format),
         width: format.width(),
         precision: format.precision(),

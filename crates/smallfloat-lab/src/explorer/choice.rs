@@ -40,14 +40,14 @@ impl PolicyChoice {
         let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
         let preset = match given(&self.preset) {
             None => Preset::default_for(format),
-            Some(name) => named("preset", &name, &Preset::ALL, Preset::name)?,
+            Some(name) => named("preset", &name, Preset::ALL, Preset::name)?,
         };
         let mut projection = preset.projection(format);
         if let Some(name) = given(&self.rounding) {
             projection = projection.with_rounding(named(
                 "rounding mode",
                 &name,
-                &Rounding::DETERMINISTIC,
+                Rounding::DETERMINISTIC,
                 Rounding::name,
             )?);
         }
@@ -55,7 +55,7 @@ impl PolicyChoice {
             projection = projection.with_saturation(named(
                 "saturation mode",
                 &name,
-                &Saturation::ALL,
+                Saturation::ALL,
                 Saturation::name,
             )?);
         }

@@ -82,6 +82,7 @@ pub(super) fn last_kept(x: Exact, format: &Format) -> Option<i32> {
         (true, Subnormals::None) => None,
         (true, Subnormals::Tesla) => Some(lowest - 1).map(|top| top.saturating_sub_unsigned(trailing)),
         (true, Subnormals::Gradual | Subnormals::Flush) => Some(lowest.saturating_sub_unsigned(trailing)),
+        (true, other) => panic!("subnormals {other} have no last place here"),
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn code_at(bytes: &[u8]) -> u16 {
 }
 
 /// A code type with its bytes in a file.
-pub(crate) trait StoredCode: Code {
+pub(crate) trait StoredCode: Code + Default {
     /// Appends the bytes of codes.
     fn append(codes: &[Self], out: &mut Vec<u8>);
     /// Replaces a buffer's content by the codes of bytes.

@@ -85,10 +85,7 @@ impl Negative {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Refuse => "refuse",
-            Self::Apply(NegativeRule::BySaturation) => "by-saturation",
-            Self::Apply(NegativeRule::Nan) => "nan",
-            Self::Apply(NegativeRule::Zero) => "zero",
-            Self::Apply(NegativeRule::Magnitude) => "magnitude",
+            Self::Apply(rule) => rule.name(),
         }
     }
 }

@@ -192,7 +192,7 @@ impl Activations {
 pub(crate) fn rounding(name: &str, random_bits: Option<u32>) -> Result<Option<Rounding>> {
     let bits = RandomBits::from_word32(random_bits.unwrap_or(1), 0).map_err(refuse)?;
     let stochastic = [Rounding::StochasticA(bits), Rounding::StochasticB(bits), Rounding::StochasticC(bits)];
-    Ok(Rounding::DETERMINISTIC.into_iter().chain(stochastic).find(|rounding| rounding.name() == name))
+    Ok(Rounding::DETERMINISTIC.iter().copied().chain(stochastic).find(|rounding| rounding.name() == name))
 }
 
 #[cfg(test)]
@@ -245,7 +245,7 @@ mod tests {
         for negative in Negative::ALL {
             survives(&Options { negative, ..base.clone() });
         }
-        for rounding in Rounding::DETERMINISTIC {
+        for &rounding in Rounding::DETERMINISTIC {
             survives(&Options { rounding: Some(rounding), ..base.clone() });
         }
     }

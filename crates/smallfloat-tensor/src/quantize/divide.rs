@@ -197,7 +197,7 @@ mod tests {
             divisors.extend([448.0, 1.0, 0.1015625, 15.0, 2.0_f64.powi(-9)].map(ratio));
         }
         for format in [E4M3FN, E5M2, E2M1FN, Format::cfloat8_1_4_3(0).unwrap()] {
-            for rounding in Rounding::DETERMINISTIC {
+            for &rounding in Rounding::DETERMINISTIC {
                 let projection = format.default_projection().with_rounding(rounding);
                 let projection = projection.with_saturation(Saturation::SatFinite);
                 let short = Quotients::new(&format, &projection, usize::MAX, true).unwrap();

@@ -104,8 +104,8 @@ mod tests {
             named("binary8p3se"),
             named("binary8p1ue"),
         ] {
-            for rounding in Rounding::DETERMINISTIC {
-                for saturation in smallfloat::Saturation::ALL {
+            for &rounding in Rounding::DETERMINISTIC {
+                for &saturation in smallfloat::Saturation::ALL {
                     let projection =
                         format.default_projection().with_rounding(rounding).with_saturation(saturation);
                     let code_of = |x: f64| format.encode_f64(x, &projection).value;

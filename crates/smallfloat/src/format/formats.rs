@@ -59,6 +59,7 @@ pub const E8M0FNU: Format =
 
 /// A named row of the catalogue.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Named {
     /// The name it prints as.
     pub name: &'static str,
@@ -84,7 +85,7 @@ const TESLA: &str = "Tesla Dojo Technology paper";
 
 /// Every named format. The P3109 family and `ieee:`/`minifloat:` are built from parameters instead.
 #[rustfmt::skip]
-pub const CATALOGUE: [Named; 19] = [
+pub const CATALOGUE: &[Named] = &[
     Named { name: "cfloat8_1_4_3", aliases: &["cfloat8-1-4-3", "cfloat_1_4_3"], format: with_bias(Format::cfloat8_1_4_3(7)), source: TESLA },
     Named { name: "cfloat8_1_5_2", aliases: &["cfloat8-1-5-2", "cfloat_1_5_2"], format: with_bias(Format::cfloat8_1_5_2(15)), source: TESLA },
     Named { name: "shp", aliases: &["cfloat16_shp"], format: with_bias(Format::shp(15)), source: TESLA },

@@ -34,6 +34,7 @@ pub enum Domain {
 
 /// Which codes of a format are not finite numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum Specials {
     /// None: every code is a number (Tesla's CFloat8 and SHP, OCP's FP6 and FP4).
     Finite,
@@ -53,6 +54,7 @@ pub enum Specials {
 
 /// What the codes with exponent field 0 and a non-zero trailing significand mean.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum Subnormals {
     /// 2^(1−bias) · 0.m: the spacing of the smallest normal binade goes on down to zero (IEEE 754).
     Gradual,
@@ -69,6 +71,7 @@ pub enum Subnormals {
 /// Which family of standards a format belongs to: it decides the name, the default preset and the
 /// semantics.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum Family {
     /// Tesla's CFloat8, SHP and UHP.
     Tesla,
@@ -683,7 +686,7 @@ impl Format {
 
 impl Specials {
     /// All of them, with the names they have in `minifloat:specials=…`.
-    pub const NAMED: [(&'static str, Self); 7] = [
+    pub const NAMED: &'static [(&'static str, Self)] = &[
         ("finite", Self::Finite),
         ("ieee", Self::Ieee),
         ("nan-allones", Self::NanAllOnes),
@@ -709,8 +712,8 @@ impl Specials {
 
 impl Subnormals {
     /// All of them, with the names they have in `subnormals=…`.
-    pub const NAMED: [(&'static str, Self); 4] =
-        [("gradual", Self::Gradual), ("tesla", Self::Tesla), ("flush", Self::Flush), ("none", Self::None)];
+    pub const NAMED: &'static [(&'static str, Self)] =
+        &[("gradual", Self::Gradual), ("tesla", Self::Tesla), ("flush", Self::Flush), ("none", Self::None)];
 
     /// The name in `subnormals=…`.
     pub const fn name(self) -> &'static str {
@@ -722,6 +725,24 @@ impl Subnormals {
         }
     }
 }
+
+impl Family {
+    /// All families.
+    pub const ALL: &'static [Self] = &[Self::Tesla, Self::Ieee, Self::P3109, Self::MlDtypes, Self::Minifloat];
+
+    /// The name: `tesla`, `ieee`, `p3109`, `ml-dtypes` or `minifloat`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tesla => "tesla",
+            Self::Ieee => "ieee",
+            Self::P3109 => "p3109",
+            Self::MlDtypes => "ml-dtypes",
+            Self::Minifloat => "minifloat",
+        }
+    }
+}
+
+by_name!(Family, Self::ALL.iter().copied(), "family", "tesla, ieee, p3109, ml-dtypes or minifloat");
 
 /// The code of an index, unless it lies beyond the range.
 #[expect(clippy::inline_always, reason = "a few instructions of the typed scalars' short path")]
@@ -736,8 +757,13 @@ pub(crate) const fn signed_code(index: u64, negative: bool, to: &Format) -> Opti
 
 by_name!(
     Specials,
-    Self::NAMED.map(|(_, value)| value),
+    Self::NAMED.iter().map(|&(_, value)| value),
     "specials",
     "finite, ieee, nan-allones, nan-negzero, p3109-extended, p3109-finite or e8m0"
 );
-by_name!(Subnormals, Self::NAMED.map(|(_, value)| value), "subnormals", "gradual, tesla, flush or none");
+by_name!(
+    Subnormals,
+    Self::NAMED.iter().map(|&(_, value)| value),
+    "subnormals",
+    "gradual, tesla, flush or none"
+);

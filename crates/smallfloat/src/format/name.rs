@@ -178,7 +178,7 @@ impl<'a> Keys<'a> {
 
     fn subnormals(&self) -> Result<Option<Subnormals>, Error> {
         self.get("subnormals")
-            .map(|value| choose(&Subnormals::NAMED, "subnormals", value, "gradual, tesla, flush or none"))
+            .map(|value| choose(Subnormals::NAMED, "subnormals", value, "gradual, tesla, flush or none"))
             .transpose()
     }
 }
@@ -240,7 +240,7 @@ fn minifloat(keys: &Keys<'_>) -> Result<Format, Error> {
     let specials = match keys.get("specials") {
         None => Specials::Finite,
         Some(value) => choose(
-            &Specials::NAMED,
+            Specials::NAMED,
             "specials",
             value,
             "finite, ieee, nan-allones, nan-negzero, p3109-extended, p3109-finite or e8m0",

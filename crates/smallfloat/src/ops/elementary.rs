@@ -136,8 +136,8 @@ macro_rules! elementary {
 
         impl Elementary {
             /// All functions with P3109's names.
-            pub const NAMED: [(&'static str, Self); [$(stringify!($name)),*].len()] =
-                [$((stringify!($name), Self::$name)),*];
+            pub const NAMED: &'static [(&'static str, Self)] =
+                &[$((stringify!($name), Self::$name)),*];
 
             /// The values at −∞, ±0 and +∞.
             pub(crate) const fn limits(self) -> [Limit; 3] {

@@ -35,7 +35,7 @@ pub enum Extremum {
 
 impl Extremum {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: &'static [Self] = &[
         Self::Minimum,
         Self::Maximum,
         Self::MinimumNumber,

@@ -81,7 +81,7 @@ impl Outcome {
 
 impl Semantics {
     /// Both semantics.
-    pub const ALL: [Self; 2] = [Self::Ieee, Self::P3109];
+    pub const ALL: &'static [Self] = &[Self::Ieee, Self::P3109];
 
     /// Returns the name: `ieee` or `p3109`.
     pub const fn name(self) -> &'static str {
@@ -100,4 +100,4 @@ impl Semantics {
     }
 }
 
-by_name!(Semantics, Self::ALL, "semantics", "ieee or p3109");
+by_name!(Semantics, Self::ALL.iter().copied(), "semantics", "ieee or p3109");

@@ -296,7 +296,7 @@ impl Operation {
 /// subnormal operand.
 impl Comparison {
     /// All comparisons with P3109's names.
-    pub const NAMED: [(&'static str, Self); 5] = [
+    pub const NAMED: &'static [(&'static str, Self)] = &[
         ("CompareLess", Self::Less),
         ("CompareLessEqual", Self::LessEqual),
         ("CompareEqual", Self::Equal),

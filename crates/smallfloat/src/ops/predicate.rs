@@ -31,7 +31,7 @@ pub enum Predicate {
 
 impl Predicate {
     /// All predicates with their names.
-    pub const NAMED: [(&'static str, Self); 8] = [
+    pub const NAMED: &'static [(&'static str, Self)] = &[
         ("IsZero", Self::IsZero),
         ("IsOne", Self::IsOne),
         ("IsNaN", Self::IsNaN),

@@ -40,6 +40,7 @@ pub enum Function {
 /// What is computed from blocks: a scale with a sequence of elements, each element standing for
 /// scale × element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum BlockFunction {
     /// A numeric operation element by element; the result's elements are divided by a result scale,
     /// an operand.
@@ -197,14 +198,14 @@ impl Function {
         }
         match self {
             Self::Numeric(operation) => operation.name(),
-            Self::Compare(which) => of(&Comparison::NAMED, &which),
-            Self::Predicate(which) => of(&Predicate::NAMED, &which),
+            Self::Compare(which) => of(Comparison::NAMED, &which),
+            Self::Predicate(which) => of(Predicate::NAMED, &which),
             Self::TotalOrder => "TotalOrder",
             Self::Class => "Class",
             Self::NextGreaterThan => "NextGreaterThan",
             Self::NextLessThan => "NextLessThan",
-            Self::FormatQuery(which) => of(&FormatQuery::NAMED, &which),
-            Self::ProjectionQuery(which) => of(&ProjectionQuery::NAMED, &which),
+            Self::FormatQuery(which) => of(FormatQuery::NAMED, &which),
+            Self::ProjectionQuery(which) => of(ProjectionQuery::NAMED, &which),
             Self::Scaled(operation) => row(operation).map_or("", |row| row.scaled),
             Self::Block(function) => function.name(),
         }

@@ -63,13 +63,13 @@ pub fn mandatory_minimum(external: &[Format]) -> Result<Vec<Specialization>, Err
         for operation in [Operation::Negate, Operation::Abs] {
             list.rounded(Function::Numeric(operation), &[*x, *x])?;
         }
-        for extremum in Extremum::ALL {
+        for extremum in Extremum::ALL.iter().copied() {
             list.rounded(Function::Numeric(Operation::Extremum(extremum)), &[*x, *x, *x])?;
         }
-        for (_, which) in Comparison::NAMED {
+        for &(_, which) in Comparison::NAMED {
             list.exact(Function::Compare(which), &[*x, *x])?;
         }
-        for (_, which) in Predicate::NAMED {
+        for &(_, which) in Predicate::NAMED {
             list.exact(Function::Predicate(which), &[*x])?;
         }
         for next in [Function::NextGreaterThan, Function::NextLessThan] {
@@ -92,7 +92,7 @@ pub fn mandatory_minimum(external: &[Format]) -> Result<Vec<Specialization>, Err
         }
     }
     for format in &all {
-        for (_, query) in FormatQuery::NAMED {
+        for &(_, query) in FormatQuery::NAMED {
             list.exact(Function::FormatQuery(query), &[*format])?;
         }
     }

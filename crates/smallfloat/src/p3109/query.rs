@@ -93,7 +93,7 @@ pub(super) enum Found {
 
 impl FormatQuery {
     /// All queries with P3109's names.
-    pub const NAMED: [(&'static str, Self); 12] = [
+    pub const NAMED: &'static [(&'static str, Self)] = &[
         ("BitwidthOf", Self::BitwidthOf),
         ("PrecisionOf", Self::PrecisionOf),
         ("SignednessOf", Self::SignednessOf),
@@ -154,7 +154,7 @@ impl FormatQuery {
 
 impl ProjectionQuery {
     /// Both queries with P3109's names.
-    pub const NAMED: [(&'static str, Self); 2] = [("RoundOf", Self::RoundOf), ("SatOf", Self::SatOf)];
+    pub const NAMED: &'static [(&'static str, Self)] = &[("RoundOf", Self::RoundOf), ("SatOf", Self::SatOf)];
 
     pub(super) const fn answer(self, projection: &Projection) -> Property {
         match self {

@@ -40,7 +40,7 @@ impl Flags {
     pub const ALL: Self = Self(0x3f);
 
     /// The flags in the order of their letters, `I D O U X Z`.
-    pub const LETTERS: [(Self, char); 6] = [
+    pub const LETTERS: &'static [(Self, char)] = &[
         (Self::INVALID, 'I'),
         (Self::DENORMAL, 'D'),
         (Self::OVERFLOW, 'O'),
@@ -121,7 +121,7 @@ impl fmt::Display for Flags {
         if self.is_empty() {
             return f.write_str("-");
         }
-        for (flag, letter) in Self::LETTERS {
+        for &(flag, letter) in Self::LETTERS {
             if self.contains(flag) {
                 fmt::Write::write_char(f, letter)?;
             }

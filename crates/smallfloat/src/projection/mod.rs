@@ -12,6 +12,10 @@ pub(crate) mod neighbours;
 pub(crate) mod preset;
 pub mod random;
 pub(crate) mod rounding;
+mod rules;
+#[cfg(feature = "serde")]
+mod serde;
+mod text;
 
 use crate::cast::signed;
 use crate::format::named::by_name;
@@ -42,6 +46,7 @@ pub enum Saturation {
 
 /// Which code a NaN gets in a format that has NaNs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum NanRule {
     /// The quiet NaN with sign 0 and no other significand bit.
     Quiet,
@@ -54,6 +59,7 @@ pub enum NanRule {
 /// What a NaN becomes in a format that has none; always with [`Flags::INVALID`], which tells it
 /// from a number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum MissingNan {
     /// The largest finite value.
     Max,
@@ -67,6 +73,7 @@ pub enum MissingNan {
 
 /// What a negative value becomes in an unsigned format if it does not round to zero.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum NegativeRule {
     /// What the saturation mode says: 0 or NaN (P3109).
     BySaturation,
@@ -80,6 +87,7 @@ pub enum NegativeRule {
 
 /// What zero becomes in a format without zero (E8M0).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum MissingZero {
     /// NaN.
     Nan,
@@ -98,6 +106,7 @@ pub enum NegativeZero {
 
 /// What becomes of data that the destination does not have.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub struct Unrepresentable {
     /// The code of a NaN.
     pub nan: NanRule,
@@ -114,6 +123,8 @@ pub struct Unrepresentable {
 /// How exact results become codes: rounding × saturation × what to do with the unrepresentable.
 ///
 /// Most callers start from a [`Preset`] or from [`Format::default_projection`] and change a part.
+/// `Display` and `FromStr` write and read all of it, as in
+/// `nearest-even,satfinite,nan=quiet,missing-nan=max,negative=nan,missing-zero=min,negative-zero=keep`.
 ///
 /// ```
 /// use smallfloat::{Preset, Rounding, Saturation, formats::E4M3FN};
@@ -123,6 +134,7 @@ pub struct Unrepresentable {
 /// assert_eq!(E4M3FN.encode_f32(1e9, &how).value, 0x7f); // NaN
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub struct Projection {
     /// How a value between two neighbours is rounded.
     pub rounding: Rounding,
@@ -146,7 +158,38 @@ impl Projection {
     }
 }
 
+/// Rules for what a format does not have.
 impl Projection {
+    /// Returns the projection with other rules for what the destination does not have.
+    #[must_use]
+    pub const fn with_unrepresentable(self, unrepresentable: Unrepresentable) -> Self {
+        Self { unrepresentable, ..self }
+    }
+
+    /// Returns the projection with another code for a NaN.
+    #[must_use]
+    pub const fn with_nan(self, nan: NanRule) -> Self {
+        Self { unrepresentable: Unrepresentable { nan, ..self.unrepresentable }, ..self }
+    }
+
+    /// Returns the projection with another rule for a NaN in a format without NaN.
+    #[must_use]
+    pub const fn with_missing_nan(self, missing_nan: MissingNan) -> Self {
+        Self { unrepresentable: Unrepresentable { missing_nan, ..self.unrepresentable }, ..self }
+    }
+
+    /// Returns the projection with another rule for negative values in an unsigned format.
+    #[must_use]
+    pub const fn with_negative(self, negative: NegativeRule) -> Self {
+        Self { unrepresentable: Unrepresentable { negative, ..self.unrepresentable }, ..self }
+    }
+
+    /// Returns the projection with another rule for zero in a format without zero.
+    #[must_use]
+    pub const fn with_missing_zero(self, missing_zero: MissingZero) -> Self {
+        Self { unrepresentable: Unrepresentable { missing_zero, ..self.unrepresentable }, ..self }
+    }
+
     /// Returns the projection with another rule for −0.
     #[must_use]
     pub const fn with_negative_zero(self, negative_zero: NegativeZero) -> Self {
@@ -166,7 +209,7 @@ impl Saturation {
     }
 
     /// All modes.
-    pub const ALL: [Self; 4] = [Self::SatFinite, Self::SatPropagate, Self::SatNone, Self::SatNoneV40];
+    pub const ALL: &'static [Self] = &[Self::SatFinite, Self::SatPropagate, Self::SatNone, Self::SatNoneV40];
 }
 
 /// Rounds an exact value once, applies the range policy and gives the destination's code.
@@ -417,4 +460,9 @@ impl Format {
     }
 }
 
-by_name!(Saturation, Self::ALL, "saturation", "satfinite, satpropagate, satnone or satnone-v40");
+by_name!(
+    Saturation,
+    Self::ALL.iter().copied(),
+    "saturation",
+    "satfinite, satpropagate, satnone or satnone-v40"
+);

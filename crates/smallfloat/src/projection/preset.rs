@@ -42,7 +42,7 @@ pub enum Preset {
 
 impl Preset {
     /// All presets.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: &'static [Self] = &[
         Self::Tesla,
         Self::Ieee,
         Self::OcpSaturate,
@@ -116,7 +116,7 @@ impl Preset {
 
 by_name!(
     Preset,
-    Self::ALL,
+    Self::ALL.iter().copied(),
     "preset",
     "tesla, ieee, ocp-saturate, ocp-nosaturate, ml-dtypes, p3109-satfinite, p3109-satpropagate, p3109-satnone or \
      p3109-satnone-v40"

@@ -1,7 +1,6 @@
 //! The nine rounding modes of the P3109 draft (section "Rounding"), on grids that need not be even.
 
 use crate::format::error::{Error, ErrorKind};
-use crate::format::named::by_name;
 
 /// How a value between two neighbours of a format is rounded.
 ///
@@ -110,7 +109,7 @@ impl Position {
 
 impl Rounding {
     /// The modes that need no random bits.
-    pub const DETERMINISTIC: [Self; 6] = [
+    pub const DETERMINISTIC: &'static [Self] = &[
         Self::NearestEven,
         Self::NearestAway,
         Self::TowardPositive,
@@ -257,10 +256,9 @@ const fn is_half(at: &Position) -> bool {
     at.fraction == at.steps && !at.sticky
 }
 
-// Stochastic modes need their random bits beside the name.
-by_name!(
-    Rounding,
-    Self::DETERMINISTIC,
-    "rounding",
-    "nearest-even, nearest-away, toward-positive, toward-negative, toward-zero or to-odd"
-);
+/// The name; a stochastic mode's without its random bits.
+impl core::fmt::Display for Rounding {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -12,8 +12,8 @@ const FURTHEST: i32 = 1 << 15;
 /// Every way to read the codes of K bits, with P significant ones, legal or not.
 fn readings(width: u32, precision: u32, bias: i32) -> impl Iterator<Item = Parameters> {
     SIDES.into_iter().flat_map(move |signedness| {
-        Specials::NAMED.into_iter().flat_map(move |(_, specials)| {
-            Subnormals::NAMED.into_iter().map(move |(_, subnormals)| Parameters {
+        Specials::NAMED.iter().copied().flat_map(move |(_, specials)| {
+            Subnormals::NAMED.iter().copied().map(move |(_, subnormals)| Parameters {
                 width,
                 precision,
                 bias,
@@ -42,6 +42,7 @@ fn is_legal(p: Parameters) -> bool {
         Specials::E8m0 => (!signed && p.precision == 1, 1),
         Specials::P3109Extended => (true, if signed { 1 } else { 2 }),
         Specials::P3109Finite => (true, u64::from(!signed)),
+        other => panic!("{other:?} has no rule here"),
     };
     let below_normals = match (p.specials, p.subnormals) {
         (Specials::E8m0, _) => 0,
@@ -136,7 +137,7 @@ fn standards_fix_biases_and_subnormals() {
             let fits = range.is_some_and(|(lo, hi)| (lo..=hi).contains(&bias));
             assert_eq!(f.with_bias(bias).map(|g| g.bias()).ok(), fits.then_some(bias), "{name} {bias}");
         }
-        for ((word, reading), free) in Subnormals::NAMED.into_iter().zip(subnormals) {
+        for ((word, reading), free) in Subnormals::NAMED.iter().copied().zip(subnormals) {
             let found = f.with_subnormals(reading);
             assert_eq!(found.map(|g| g.subnormals()).ok(), free.then_some(reading), "{name} {word}");
         }
@@ -149,10 +150,10 @@ fn standards_fix_biases_and_subnormals() {
 
 #[test]
 fn words_of_parameters() {
-    for (word, specials) in Specials::NAMED {
+    for &(word, specials) in Specials::NAMED {
         assert_eq!(specials.name(), word);
     }
-    for (word, subnormals) in Subnormals::NAMED {
+    for &(word, subnormals) in Subnormals::NAMED {
         assert_eq!(subnormals.name(), word);
     }
     let f: Format =

@@ -210,7 +210,8 @@ fn one_rounding_of_the_exact_quotient() {
             }
             let bits = RandomBits::from_word32(32, (next(&mut state) >> 32) as u32).unwrap();
             let modes = Rounding::DETERMINISTIC
-                .into_iter()
+                .iter()
+                .copied()
                 .chain([Rounding::StochasticA(bits), Rounding::StochasticC(bits)]);
             for rounding in modes {
                 let projection = format.default_projection().with_rounding(rounding);

@@ -230,7 +230,7 @@ fn no_operand_takes_long() {
         slowest = slowest.max((start.elapsed(), Some(operation.name())));
     };
     for x in &operands {
-        for (_, which) in Elementary::NAMED {
+        for &(_, which) in Elementary::NAMED {
             call(Operation::Elementary(which), x, x);
         }
         call(Operation::RSqrt, x, x);

@@ -74,7 +74,7 @@ fn values_have_the_known_digits() {
 
 #[test]
 fn every_function_has_a_value_here() {
-    for (name, _) in crate::ops::elementary::Elementary::NAMED {
+    for &(name, _) in crate::ops::elementary::Elementary::NAMED {
         assert!(VALUES.iter().any(|row| row.0 == name), "{name}");
     }
 }

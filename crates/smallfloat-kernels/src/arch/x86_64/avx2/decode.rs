@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
-use half::{bf16, f16};
+use smallfloat::{Bf16, F16};
 
 use crate::arch::machine::Avx2;
 use crate::arch::machine::avx2::decode_wide::{put, widen};
@@ -69,7 +69,7 @@ impl Destination for f64 {
     }
 }
 
-impl Destination for f16 {
+impl Destination for F16 {
     const ORDER: [i32; 8] = f32::ORDER;
 
     #[inline]
@@ -94,7 +94,7 @@ pub(super) fn values(code: &[u8; STEP], k: &Constants) -> [__m256; 4] {
     [_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), _mm256_castsi256_ps(c), _mm256_castsi256_ps(d)]
 }
 
-impl Destination for bf16 {
+impl Destination for Bf16 {
     const ORDER: [i32; 8] = [0, 1, 4, 5, 2, 3, 6, 7];
 
     #[inline]

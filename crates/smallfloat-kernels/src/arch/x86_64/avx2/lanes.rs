@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use half::{bf16, f16};
+use smallfloat::{Bf16, F16};
 
 use crate::plan::encode::INFINITY;
 
@@ -51,9 +51,9 @@ macro_rules! half_source {
     };
 }
 
-half_source!(bf16, 0x0080_0000, |halves| _mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(halves)));
+half_source!(Bf16, 0x0080_0000, |halves| _mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(halves)));
 // The conversion is exact, subnormals included, whatever the host's denormal settings.
-half_source!(f16, 0x3880_0000, |halves| _mm256_castps_si256(_mm256_cvtph_ps(halves)));
+half_source!(F16, 0x3880_0000, |halves| _mm256_castps_si256(_mm256_cvtph_ps(halves)));
 
 /// Rounds to odd, so that the rounding to a narrower format afterwards is the only one: `plan.rs`
 /// says where that holds. Magnitudes below binary32's normal ones, which are below every place that

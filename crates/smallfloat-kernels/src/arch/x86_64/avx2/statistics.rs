@@ -7,7 +7,7 @@
 
 use std::arch::x86_64::*;
 
-use half::{bf16, f16};
+use smallfloat::{Bf16, F16};
 
 use crate::arch::machine::Avx2;
 use crate::arch::machine::avx2::lanes::{STEP, words};
@@ -47,8 +47,8 @@ macro_rules! half_bits {
     };
 }
 
-half_bits!(f16);
-half_bits!(bf16);
+half_bits!(F16);
+half_bits!(Bf16);
 
 /// Adds elements to the sums of their classes; at most
 /// [`CAPACITY`](crate::plan::class_table::CAPACITY) since the sums were zero.

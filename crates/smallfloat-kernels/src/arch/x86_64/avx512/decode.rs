@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
-use half::{bf16, f16};
+use smallfloat::{Bf16, F16};
 
 use crate::arch::machine::Avx512;
 use crate::arch::machine::avx2::decode::Destination as NarrowClasses;
@@ -94,7 +94,7 @@ impl Destination for f64 {
     }
 }
 
-impl Destination for f16 {
+impl Destination for F16 {
     const PLACES: [u8; STEP] = f32::PLACES;
 
     #[inline]
@@ -112,7 +112,7 @@ impl Destination for f16 {
     }
 }
 
-impl Destination for bf16 {
+impl Destination for Bf16 {
     /// The lower halves of 128-bit lanes make the first vector, the upper ones the second.
     const PLACES: [u8; STEP] = {
         let mut places = [0; STEP];

@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use half::{bf16, f16};
+use smallfloat::{Bf16, F16};
 
 use crate::arch::machine::avx2::lanes;
 
@@ -58,9 +58,9 @@ impl Source for f64 {
     }
 }
 
-half_source!(bf16, |halves| _mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(halves)));
+half_source!(Bf16, |halves| _mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(halves)));
 // The conversion is exact, subnormals included, whatever the host's denormal settings.
-half_source!(f16, |halves| _mm512_castps_si512(_mm512_cvtph_ps(halves)));
+half_source!(F16, |halves| _mm512_castps_si512(_mm512_cvtph_ps(halves)));
 
 /// 16-bit lanes of two vectors from 32-bit lanes of four, with signed saturation.
 #[inline]
