@@ -71,9 +71,9 @@ pub fn encode(
 ///
 /// ```
 /// use smallfloat::Format;
-/// let shp = Format::shp(31)?;
+/// let shp = Format::shp(15)?;
 /// let (codes, _) = smallfloat_kernels::encode_u16(&[1.0_f32, -2.5], &shp, &shp.default_projection())?;
-/// assert_eq!(codes, [0x7c00, 0x8100 | 0x8000]);
+/// assert_eq!(codes, [0x3c00, 0xc100]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

@@ -70,7 +70,8 @@
 //!
 //! * `num-traits` 0.2: `Bounded`, `NumCast`, `FromPrimitive`, `ToPrimitive`, `One`, `MulAdd`, where
 //!   the format has it `Zero`; with `alloc` also `Num`, `Signed`, and `FloatCore` for the types
-//!   after IEEE 754's model.
+//!   after IEEE 754's model; these have `Float` too with `std` and `math`, every function correctly
+//!   rounded.
 //! * `serde` 1: scalars as their codes; [`scalar`]'s modules `as_value` and `as_string` write
 //!   values.
 //! * `bytemuck` 1: `Pod` for types whose every byte is a code, `NoUninit` and `Zeroable` for all.

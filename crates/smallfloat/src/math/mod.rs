@@ -42,6 +42,8 @@ pub(crate) mod ball;
 pub(crate) mod exponential;
 pub(crate) mod functions;
 pub(crate) mod hyperbolic;
+#[cfg(all(feature = "num-traits", feature = "std"))]
+pub(crate) mod powers;
 pub(crate) mod real;
 pub(crate) mod rows;
 pub(crate) mod series;

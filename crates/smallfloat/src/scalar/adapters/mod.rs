@@ -2,6 +2,8 @@
 
 #[cfg(feature = "arbitrary")]
 mod arbitrary;
+#[cfg(all(feature = "num-traits", feature = "math", feature = "std"))]
+mod float;
 #[cfg(feature = "half")]
 mod half;
 #[cfg(feature = "num-traits")]

@@ -2,8 +2,8 @@
 //!
 //! Every type: `Bounded`, `ToPrimitive`, `FromPrimitive`, `NumCast`, `One`, `MulAdd`. Types with
 //! zero: `Zero`, and with the feature `alloc` `Num`; signed ones `Signed`. `FloatCore` promises ±∞,
-//! NaN and −0, so that only the types after IEEE 754's model have it. `Float` wants logarithms and
-//! sines, which this crate does not have.
+//! NaN and −0, so that only the types after IEEE 754's model have it: `E5M2`, `E4M3`, `E3M4`, `F16`
+//! and `Bf16`. `Float` stands in `float.rs`.
 
 use ::num_traits::{Bounded, FromPrimitive, MulAdd, One, ToPrimitive, Zero};
 #[cfg(feature = "alloc")]
