@@ -222,7 +222,7 @@ fn check_boundaries(format: &Format) -> (u64, Vec<String>) {
             ] {
                 let exact = oracle::parse(&text).expect("a number");
                 for rounding in smallfloat::Rounding::DETERMINISTIC {
-                    let projection = format.default_projection().with_rounding(rounding);
+                    let projection = format.default_projection().with_rounding(*rounding);
                     let got = format.encode_text(&text, &projection).expect("a number");
                     let (code, flags) = table.round(&exact, &oracle_policy(&projection));
                     compared += 1;

@@ -41,7 +41,7 @@ fn codes(format: &Format, stride: usize) -> impl Iterator<Item = u64> {
 
 #[test]
 fn values_of_the_catalogue_are_binary64s() {
-    for row in &CATALOGUE {
+    for row in CATALOGUE {
         assert!(row.format.fits_in(&BINARY64), "{}", row.name);
     }
 }
@@ -290,7 +290,7 @@ fn boundaries_are_told_from_what_lies_beside_them() {
                 texts.extend(less.map(|less| (less, beside(scaled - 1))));
                 for (text, exact) in texts {
                     for rounding in Rounding::DETERMINISTIC {
-                        let projection = format.default_projection().with_rounding(rounding);
+                        let projection = format.default_projection().with_rounding(*rounding);
                         let expected = project(exact, &format, &projection);
                         let found = format.encode_text(&text, &projection);
                         assert_eq!(found, Ok(expected), "{format} {rounding} {text}");
