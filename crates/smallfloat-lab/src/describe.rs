@@ -25,6 +25,10 @@ pub fn specials(format: &Format) -> String {
 }
 
 /// Which codes are not numbers.
+///
+/// # Panics
+/// Of specials that the core has learnt and this function not yet; so in
+/// [`subnormals_rule`].
 pub fn specials_rule(format: &Format) -> &'static str {
     match format.specials() {
         Specials::Finite => "none: every code is a number",
@@ -39,6 +43,9 @@ pub fn specials_rule(format: &Format) -> &'static str {
 }
 
 /// What the codes with exponent field 0 mean.
+///
+/// # Panics
+/// As [`specials_rule`].
 pub fn subnormals_rule(format: &Format) -> String {
     if format.precision() == 1 {
         return "none: there is no trailing significand".into();

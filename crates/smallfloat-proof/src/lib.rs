@@ -18,6 +18,9 @@ use smallfloat::{
 use smallfloat_oracle as oracle;
 
 /// The format of the same parameters in the oracle.
+///
+/// # Panics
+/// If the oracle has none of its specials or subnormals.
 pub fn oracle_format(format: &Format) -> oracle::OracleFormat {
     oracle::OracleFormat {
         k: format.width(),

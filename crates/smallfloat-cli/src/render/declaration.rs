@@ -145,7 +145,7 @@ fn configurations() -> Value {
     if let Some(kinds) = drafts.as_object_mut() {
         kinds.remove("others");
     }
-    let all: Vec<_> = Saturation::ALL.iter().copied().collect();
+    let all: Vec<_> = Saturation::ALL.to_vec();
     let mut map = Map::new();
     let both = [configuration(drafts, &SATURATIONS), configuration(formats(), &all)];
     for ((name, defined_by), mut configuration) in DEFINED_BY.into_iter().zip(both) {

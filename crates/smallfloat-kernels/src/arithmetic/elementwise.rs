@@ -10,6 +10,7 @@ use smallfloat::p3109::{Function, Specialization};
 use smallfloat::{Class, Exact, Flags, Format, Projection, RandomBits, Rounded};
 
 use crate::arch::level::Level;
+use crate::arithmetic::entries::Entries;
 use crate::arithmetic::simd::SimdElementwise;
 use crate::element::{Code, check_code, check_lengths, check_operand};
 use crate::error::Error;
@@ -71,19 +72,6 @@ enum Path {
     Classes { classes: Vec<u16>, rows: Entries },
     /// The core, element by element.
     Core,
-}
-
-/// Codes with their flags above them, in the narrowest cells that hold both.
-#[derive(Clone, Debug)]
-enum Entries {
-    /// Codes of up to 8 bits without flags.
-    Bare(Vec<u8>),
-    /// Codes of up to 8 bits.
-    Short(Vec<u16>),
-    /// Codes of up to 16 bits.
-    Medium(Vec<u32>),
-    /// Codes of up to 32 bits.
-    Long(Vec<u64>),
 }
 
 /// Operand bits that a table of all results may have.
@@ -592,70 +580,6 @@ impl Call {
             9..=16 => Entries::Medium(parallel::collect(count, |i| entry(i, 16) as u32)),
             _ => Entries::Long(parallel::collect(count, |i| entry(i, 32))),
         }
-    }
-}
-
-impl Entries {
-    /// Fills the results with the entries' codes and joins the flags.
-    #[inline(always)]
-    fn look_up<R: Code>(&self, results: &mut [R], at: impl Iterator<Item = usize>) -> Flags {
-        // The usual lengths are known to the compiler, which then needs no check of bounds.
-        macro_rules! look_up {
-            ($entries:expr, $bits:literal) => {
-                match ($entries.first_chunk::<{ 1 << 8 }>(), $entries.first_chunk::<{ 1 << 16 }>()) {
-                    (Some(entries), _) if $entries.len() == entries.len() => {
-                        look_up!(@loop |i| entries[i % (1 << 8)], $bits)
-                    }
-                    (_, Some(entries)) if $entries.len() == entries.len() => {
-                        look_up!(@loop |i| entries[i % (1 << 16)], $bits)
-                    }
-                    _ => look_up!(@loop |i| $entries[i], $bits),
-                }
-            };
-            (@loop |$i:ident| $entry:expr, $bits:literal) => {{
-                let mut flags = 0;
-                for (result, $i) in results.iter_mut().zip(at) {
-                    let entry = $entry;
-                    flags |= entry;
-                    *result = R::truncate(u64::from(entry) & ((1 << $bits) - 1));
-                }
-                u64::from(flags) >> $bits
-            }};
-        }
-        let flags = match self {
-            Self::Bare(entries) => look_up!(entries, 8),
-            Self::Short(entries) => look_up!(entries, 8),
-            Self::Medium(entries) => look_up!(entries, 16),
-            Self::Long(entries) => look_up!(entries, 32),
-        };
-        #[expect(clippy::cast_possible_truncation, reason = "flags have eight bits")]
-        Flags::from_bits_truncate(flags as u8)
-    }
-}
-
-impl Entries {
-    /// As [`look_up`](Self::look_up), and `seen` gets the flags of each element.
-    fn each<R: Code>(
-        &self,
-        results: &mut [R],
-        at: impl Iterator<Item = usize>,
-        mut seen: impl FnMut(Flags),
-    ) -> Flags {
-        let mut all = Flags::NONE;
-        for (result, i) in results.iter_mut().zip(at) {
-            let (entry, bits) = match self {
-                Self::Bare(entries) => (u64::from(entries[i]), 8),
-                Self::Short(entries) => (u64::from(entries[i]), 8),
-                Self::Medium(entries) => (u64::from(entries[i]), 16),
-                Self::Long(entries) => (entries[i], 32),
-            };
-            #[expect(clippy::cast_possible_truncation, reason = "flags have eight bits")]
-            let flags = Flags::from_bits_truncate((entry >> bits) as u8);
-            *result = R::truncate(entry & ((1 << bits) - 1));
-            all = all.union(flags);
-            seen(flags);
-        }
-        all
     }
 }
 

@@ -1,4 +1,5 @@
 //! Operations on slices of codes.
 
 pub(crate) mod elementwise;
+mod entries;
 pub(crate) mod simd;

@@ -4,5 +4,6 @@
 mod format_rules;
 mod names_and_texts;
 mod operations;
+mod policies;
 mod printed;
 mod scalar_words;

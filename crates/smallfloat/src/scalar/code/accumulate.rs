@@ -12,7 +12,7 @@ const UNIT: i32 = -300;
 const LIMBS: usize = 10;
 
 /// A sum in two's complement, least significant limb first.
-pub(in crate::scalar) struct Accumulator {
+pub(crate) struct Accumulator {
     limbs: [u64; LIMBS],
     nan: bool,
     infinite: [bool; 2],
@@ -21,7 +21,7 @@ pub(in crate::scalar) struct Accumulator {
 }
 
 impl Accumulator {
-    pub(in crate::scalar) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             limbs: [0; LIMBS],
             nan: false,
@@ -32,7 +32,7 @@ impl Accumulator {
     }
 
     /// Adds an exact value whose significand has at most 64 bits.
-    pub(in crate::scalar) fn add(&mut self, x: Exact) {
+    pub(crate) fn add(&mut self, x: Exact) {
         let negative_zero = matches!(x, Exact::Finite { negative: true, significand: 0, .. });
         self.only_negative_zeros = Some(negative_zero && self.only_negative_zeros.unwrap_or(true));
         match x {
@@ -65,7 +65,7 @@ impl Accumulator {
 
     /// The sum, exact or truncated toward zero to more than 64 bits and marked. A sum of nothing
     /// but −0 is −0.
-    pub(in crate::scalar) fn exact(mut self) -> Exact {
+    pub(crate) fn exact(mut self) -> Exact {
         match (self.nan, self.infinite) {
             (true, _) | (_, [true, true]) => return Exact::Nan { negative: false },
             (_, [true, false]) => return Exact::Infinite { negative: false },
