@@ -342,7 +342,7 @@ fn nan_infinity_and_negatives_are_refused_unless_a_rule_is_given() {
     values[60] = f32::INFINITY;
     place.tensors("n.safetensors", &[("layer.w", Dtype::F32, &[100], f32s(&values))]);
     let args = ["quantize", "--tensors", "all", "n.safetensors", "-o", "q.safetensors"];
-    place.refuses(&args, &["n.safetensors", "tensor `layer.w`", "element 37 is NaN", "--nonfinite preset"]);
+    place.refuses(&args, &["n.safetensors", "tensor `layer.w`", "element 37 is NaN", "the preset's rule"]);
     let report = place.json(&[&args[..], &["--nonfinite", "preset", "--json"]].concat());
     assert_eq!((&report["totals"]["nan"], &report["totals"]["inf"]), (&1.into(), &1.into()));
 

@@ -121,6 +121,8 @@ pub use decode::Decoder;
 pub use dot::{Accumulate, Dot, Scales};
 pub use element::views::{AsCodes, AsScalars};
 pub use element::{Code, Element};
+#[doc(hidden)]
+pub use element::{Lanes, LanesMut};
 pub use encode::Encoder;
 pub use encode::recode::Recode;
 pub use error::Error;

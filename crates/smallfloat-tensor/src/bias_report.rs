@@ -95,7 +95,7 @@ fn of_tensor(
     let info = &tensor.info;
     progress(Progress::Tensor(&info.name));
     let precision = spec.with_bias(0).map_err(refuse)?.precision();
-    let weights = calibration.map_or(Ok(None), |calibration| calibration.weights(info))?;
+    let weights = calibration.map_or(Ok(None), |calibration| calibration.weights(&info.name, &info.shape))?;
     let mut cells = ClassSums::<f64>::new(precision);
     let mut weighted = weights.as_ref().map(|_| WeightedClassSums::new(precision));
     let mut columns = weights.iter().flat_map(|weights| weights.iter()).cycle();

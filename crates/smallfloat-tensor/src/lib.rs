@@ -1,6 +1,20 @@
-//! Tensors in files: read strictly, choose biases, quantize, verify, write durably.
+//! Tensors in memory and in files: choose biases and scales, quantize, read strictly, verify, write
+//! durably.
 //!
-//! Data flows one way: a [`Source`] is opened and checked, its tensors are streamed in bounded
+//! In memory a [`Quantizer`] makes codes and scales of slices, by any scheme or format:
+//!
+//! ```
+//! use smallfloat_tensor::{Quantizer, Scheme};
+//!
+//! let x = vec![0.5_f32; 4096];
+//! let quantizer = Quantizer::new("mxfp4".parse::<Scheme>()?.options())?;
+//! let q = quantizer.quantize("x", &[64, 64], &x)?;
+//! assert_eq!((q.codes().len(), q.scales().len()), (4096, 128));
+//! assert_eq!(q.to_vec::<f32>(), x);
+//! # Ok::<(), smallfloat_tensor::Error>(())
+//! ```
+//!
+//! In files data flows one way: a [`Source`] is opened and checked, its tensors are streamed in bounded
 //! memory, and a [`Sink`] writes the results to a temporary file that replaces the output at the
 //! very end.
 //!
@@ -8,11 +22,12 @@
 //!   forbid is refused, with the name and the byte of the fault.
 //! * Writing: [`Sink`] (safetensors), [`NpyWriter`], [`write_file_durably`] (reports, pictures). An
 //!   output is either the old file or the new one, whole; see [`DurableFile`].
-//! * Quantizing: [`quantize`] in one process; [`plan`], [`apply`] and [`finalize`] do the same in
-//!   shards, for schedulers.
+//! * Quantizing: [`quantize`] in one process, by the engines that a [`Quantizer`] has; [`plan`],
+//!   [`apply`] and [`finalize`] do the same in shards, for schedulers.
 //! * Errors: one opaque [`Error`] that says what was wrong, where, and what would be right.
 //!
 //! All data is little-endian and in C order, in files and in the bytes handed to callers.
+#![expect(clippy::inline_always, reason = "loops must melt into those that are made vectors of")]
 
 mod bias_report;
 mod dequantize;
@@ -52,6 +67,7 @@ pub use options::tensors::Tensors;
 pub use options::{Container, Negative, Nonfinite, Options};
 pub use progress::{Progress, stream_of_name};
 pub use quantize::quantize;
+pub use quantize::quantizer::Quantizer;
 pub use report::{BiasRange, Report, ScaleReport, TensorReport, Totals};
 pub use scale::bias::controller::{BiasController, CodeUse, Observation};
 pub use scale::bias::magnitudes::Magnitudes;
@@ -62,7 +78,9 @@ pub use shard::finalize::finalize;
 pub use shard::partition::Sharding;
 pub use shard::plan::{Plan, plan};
 pub use stored::calibration::Calibration;
+pub use stored::numbers::Numbers;
 pub use stored::open::open_checkpoint;
+pub use stored::quantized::Quantized;
 pub use stored::scaled::Scaled;
 pub use stored::view::{Stored, TensorView, View};
 pub use verify::compare::{TensorComparison, compare};

@@ -26,6 +26,11 @@ pub fn stream_of_name(name: &str) -> u64 {
 
 /// The bytes of some of a tensor's elements; of packed ones they need not be whole.
 pub(crate) fn share_of(info: &TensorInfo, elements: u64) -> u64 {
-    let share = u128::from(info.len) * u128::from(elements) / u128::from(info.elements().max(1));
-    u64::try_from(share).unwrap_or(info.len)
+    part_of(info.len, elements, info.elements())
+}
+
+/// Of so many bytes of all elements those of some.
+pub(crate) fn part_of(bytes: u64, elements: u64, all: u64) -> u64 {
+    let part = u128::from(bytes) * u128::from(elements) / u128::from(all.max(1));
+    u64::try_from(part).unwrap_or(bytes)
 }

@@ -42,6 +42,16 @@ impl Level {
         }
     }
 
+    /// Runs a loop of plain Rust compiled for the level's instructions, as far as all of it is
+    /// `#[inline(always)]`: compilers make wider vectors of it. Results do not depend on it.
+    #[inline(always)]
+    pub fn vectorize<R>(self, run: impl FnOnce() -> R) -> R {
+        match Machine::new(self) {
+            Some(machine) => machine.vectorize(run),
+            None => run(),
+        }
+    }
+
     /// Returns whether this machine can run the level.
     pub fn is_available(self) -> bool {
         self == Self::Portable || Machine::supports(self)

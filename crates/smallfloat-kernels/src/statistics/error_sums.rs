@@ -1,7 +1,6 @@
 //! [`ErrorSums`]: how far a quantized slice is from its source.
 
 use crate::arch::level::Level;
-use crate::arch::{Kernels, Machine};
 use crate::element::{Element, check_lengths};
 use crate::parallel;
 
@@ -104,13 +103,10 @@ impl ErrorSums {
     }
 
     fn of_block<T: Element, U: Element>(x: &[T], quantized: &[U]) -> Self {
-        match Machine::new(Level::detected()) {
-            Some(machine) => machine.vectorize(
-                #[inline(always)]
-                || Self::in_lanes(x, quantized),
-            ),
-            None => Self::in_lanes(x, quantized),
-        }
+        Level::detected().vectorize(
+            #[inline(always)]
+            || Self::in_lanes(x, quantized),
+        )
     }
 
     /// The sums of a block. Inlined, so that a caller's instructions are used.

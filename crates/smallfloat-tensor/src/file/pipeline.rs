@@ -97,7 +97,8 @@ pub(crate) fn ordered<S: Send, R: Send>(
     work: impl Fn(&mut S, u64) -> Result<R> + Sync,
     mut fold: impl FnMut(R) -> Result<()>,
 ) -> Result<Vec<S>> {
-    let threads = count.min(rayon::current_num_threads() as u64);
+    // The pool is not asked, and so not begun, for what one thread does.
+    let threads = if count < 2 { 1 } else { count.min(rayon::current_num_threads() as u64) };
     if threads < 2 {
         let mut scratch = scratch();
         for piece in 0..count {

@@ -1,6 +1,6 @@
 //! Bytes of files ⇄ slices of numbers.
 
-use smallfloat_kernels::{Code, Element};
+use smallfloat_kernels::Code;
 
 /// Runs a block with `$type` standing for the element type of a dtype, or `else` for dtypes that
 /// are no wide floats.
@@ -29,12 +29,6 @@ macro_rules! with_element {
 }
 pub(crate) use with_element;
 
-/// Replaces a buffer's content by the numbers of little-endian bytes.
-pub(crate) fn from_bytes<T: Element>(bytes: &[u8], values: &mut Vec<T>) {
-    values.clear();
-    values.extend(bytes.chunks_exact(T::SIZE).map(T::from_le_slice));
-}
-
 /// The code in one or two little-endian bytes.
 pub(crate) fn code_at(bytes: &[u8]) -> u16 {
     match *bytes {
@@ -50,6 +44,8 @@ pub(crate) trait StoredCode: Code + Default {
     fn append(codes: &[Self], out: &mut Vec<u8>);
     /// Replaces a buffer's content by the codes of bytes.
     fn from_bytes(bytes: &[u8], codes: &mut Vec<Self>);
+    /// The codes, if each is a byte.
+    fn bytes(codes: &[Self]) -> Option<&[u8]>;
 }
 
 impl StoredCode for u8 {
@@ -61,6 +57,10 @@ impl StoredCode for u8 {
         codes.clear();
         codes.extend_from_slice(bytes);
     }
+
+    fn bytes(codes: &[Self]) -> Option<&[u8]> {
+        Some(codes)
+    }
 }
 
 impl StoredCode for u16 {
@@ -71,5 +71,9 @@ impl StoredCode for u16 {
     fn from_bytes(bytes: &[u8], codes: &mut Vec<Self>) {
         codes.clear();
         codes.extend(bytes.chunks_exact(2).map(code_at));
+    }
+
+    fn bytes(_: &[Self]) -> Option<&[u8]> {
+        None
     }
 }

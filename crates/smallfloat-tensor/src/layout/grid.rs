@@ -215,6 +215,7 @@ impl Grid {
 
     /// Calls `each` with the groups that a piece reaches into, row by row: the group's index within
     /// `groups` and the place of its elements in the piece.
+    #[inline(always)]
     pub(crate) fn each_group(&self, piece: &Tile, groups: &Tile, mut each: impl FnMut(usize, Range<usize>)) {
         let mut at = 0;
         // Groups are small: nothing is divided for each of them.
@@ -229,6 +230,23 @@ impl Grid {
                 each(index(group), at..at + count);
                 (at, column, group) = (at + count, stop, group + 1);
                 stop = stop.saturating_add(self.block_columns).min(end);
+            }
+        }
+    }
+
+    /// Calls `each` with the runs of elements of one group that so many elements from `first` on, in
+    /// row-major order, are made of: the group's row and column, and the places of the run.
+    #[inline(always)]
+    pub(crate) fn each_run(&self, first: u64, count: usize, mut each: impl FnMut((u64, u64), Range<usize>)) {
+        let (mut row, mut column) = (first / self.columns.max(1), first % self.columns.max(1));
+        let mut done = 0;
+        while done < count {
+            let stop = (column / self.block_columns + 1).saturating_mul(self.block_columns);
+            let run = index(stop.min(self.columns) - column).min(count - done);
+            each((row / self.block_rows, column / self.block_columns), done..done + run);
+            (done, column) = (done + run, column + run as u64);
+            if column == self.columns {
+                (row, column) = (row + 1, 0);
             }
         }
     }

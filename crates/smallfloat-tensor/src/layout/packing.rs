@@ -12,8 +12,10 @@
 //! are filled up with zeros.
 
 use smallfloat::Format;
+use smallfloat_kernels::{Level, Nibbles, pack4, pack6, unpack4, unpack6};
 
-use crate::error::by_name;
+use crate::error::{Result, by_name, refuse};
+use crate::file::stream::StoredCode;
 
 /// How codes lie in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -67,23 +69,38 @@ impl Packing {
         codes.div_ceil(unit) * bytes
     }
 
+    /// Refuses a format whose codes do not fit the packing.
+    pub(crate) fn check(self, format: &Format) -> Result<()> {
+        if self.suits(format) {
+            return Ok(());
+        }
+        Err(refuse(format!("codes of {format} can't be packed as {}", self.name())))
+    }
+
     /// Appends the bytes of codes that begin at a whole byte of a row.
-    pub(crate) fn pack(self, format: &Format, codes: &[u16], bytes: &mut Vec<u8>) {
-        let byte = |code: &u16| code.to_le_bytes()[0];
+    pub(crate) fn pack<C: StoredCode>(self, codes: &[C], bytes: &mut Vec<u8>) {
+        if self == Self::Bytes {
+            return C::append(codes, bytes);
+        }
+        let codes = C::bytes(codes).expect("codes of 4 and 6 bits are bytes");
+        let (begin, (unit, size)) = (bytes.len(), if self == Self::SixBit { (4, 3) } else { (2, 1) });
+        bytes.resize(begin + codes.len().div_ceil(unit) * size, 0);
+        let (level, bytes) = (Level::detected(), &mut bytes[begin..]);
         match self {
-            Self::Bytes if format.width() > 8 => {
-                bytes.extend(codes.iter().flat_map(|code| code.to_le_bytes()));
-            }
-            Self::Bytes => bytes.extend(codes.iter().map(byte)),
-            Self::NibblesLow | Self::NibblesHigh => bytes.extend(codes.chunks(2).map(|pair| {
-                let (first, second) = (byte(&pair[0]), pair.get(1).map_or(0, byte));
-                if self == Self::NibblesLow { first | second << 4 } else { first << 4 | second }
-            })),
-            Self::SixBit => bytes.extend(codes.chunks(4).flat_map(|four| {
-                let word = four.iter().rev().fold(0_u32, |word, &code| word << 6 | u32::from(code));
-                let [a, b, c, _] = word.to_le_bytes();
-                [a, b, c]
-            })),
+            Self::SixBit => pack6(level, codes, bytes),
+            Self::NibblesHigh => pack4(level, codes, bytes, Nibbles::HighFirst),
+            Self::NibblesLow | Self::Bytes => pack4(level, codes, bytes, Nibbles::LowFirst),
+        }
+    }
+
+    /// Fills in the codes that a row was packed of.
+    pub(crate) fn unpack_row(self, bytes: &[u8], codes: &mut [u8]) {
+        let level = Level::detected();
+        match self {
+            Self::Bytes => codes.copy_from_slice(bytes),
+            Self::NibblesLow => unpack4(level, bytes, codes, Nibbles::LowFirst),
+            Self::NibblesHigh => unpack4(level, bytes, codes, Nibbles::HighFirst),
+            Self::SixBit => unpack6(level, bytes, codes),
         }
     }
 
@@ -117,7 +134,11 @@ mod tests {
     fn bytes_are_as_the_picture_says() {
         let packed = |packing: Packing, format: &Format, codes: &[u16]| {
             let mut bytes = Vec::new();
-            packing.pack(format, codes, &mut bytes);
+            if format.width() > 8 {
+                packing.pack(codes, &mut bytes);
+            } else {
+                packing.pack(&codes.iter().map(|code| code.to_le_bytes()[0]).collect::<Vec<_>>(), &mut bytes);
+            }
             let mut back = Vec::new();
             packing.unpack(format, &bytes, &mut back);
             assert_eq!(back[..codes.len()], *codes);

@@ -9,9 +9,6 @@ use std::sync::Arc;
 use smallfloat::{Exact, FormatSpec, NegativeRule, Preset, Projection, Rounding, Saturation, project};
 
 use crate::error::{Error, Result, by_name, refuse};
-use crate::file::dtype::Dtype;
-use crate::file::input::TensorInfo;
-use crate::file::sink::TensorSpec;
 use crate::layout::container::Entry;
 use crate::layout::fp8_remap::Fp8Remap;
 use crate::layout::grid::Granularity;
@@ -23,7 +20,6 @@ use crate::options::tensors::Tensors;
 use crate::scale::bias::policy::BiasPolicy;
 use crate::scale::rule::{ScaleRule, ScaleSpec};
 use crate::stored::calibration::Calibration;
-use crate::stored::view::TensorView;
 
 /// What to do with NaN and infinities in the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -222,10 +218,15 @@ impl Options {
         })
     }
 
+    /// Returns whether random words are asked for.
+    pub(crate) fn rounds_randomly(&self) -> bool {
+        self.rounding.is_some_and(Rounding::is_stochastic)
+    }
+
     /// Refuses contradictions before anything is read.
     pub(crate) fn check(&self) -> Result<()> {
         let refused = |what: String| Err(Error::option(what));
-        if self.rounding.is_some_and(Rounding::is_stochastic) && self.seed.is_none() {
+        if self.rounds_randomly() && self.seed.is_none() {
             return refused("stochastic rounding needs a seed, so that it can be reproduced".to_owned());
         }
         self.check_scales()?;
@@ -260,8 +261,8 @@ impl Options {
 
     /// How much errors in the columns of a tensor, its last dimension, weigh; `None` if all weigh
     /// the same.
-    pub(crate) fn weights(&self, info: &TensorInfo) -> Result<Option<Arc<[u32]>>> {
-        self.calibration.as_ref().map_or(Ok(None), |calibration| calibration.weights(info))
+    pub(crate) fn weights(&self, name: &str, shape: &[u64]) -> Result<Option<Arc<[u32]>>> {
+        self.calibration.as_ref().map_or(Ok(None), |calibration| calibration.weights(name, shape))
     }
 
     /// Granularity, scales, packing and container must make sense together.
@@ -314,6 +315,11 @@ impl Options {
 }
 
 impl Options {
+    /// Returns whether a tensor has something that is decided for all of its elements.
+    pub(crate) fn decides_whole(&self) -> bool {
+        self.granularity == Granularity::Tensor || self.scale.is_some_and(|scale| scale.global.is_some())
+    }
+
     /// Returns whether every tensor gets a look before it is encoded.
     pub(crate) fn needs_scan(&self) -> bool {
         let free = self.format.has_free_bias() && self.bias.needs_statistics();
@@ -327,27 +333,25 @@ impl Options {
         if self.layout.is_native() { stored.native() } else { stored.packed() }
     }
 
-    /// What a native container says of a tensor.
-    pub(crate) fn entry(&self, tensor: &TensorView, stored: &TensorSpec) -> Result<Entry> {
+    /// What a native container says of a tensor whose numbers were of this dtype. The digest is that
+    /// of nothing, zeros, until there are codes.
+    ///
+    /// # Errors
+    /// A format that is none of codes.
+    pub fn entry(&self, shape: &[u64], source_dtype: &str) -> Result<Entry> {
         let layout = self.layout()?;
         let rounding = self.projection(&layout).rounding;
         let random_bits = rounding.random_bits().map(smallfloat::RandomBits::count);
-        let source_dtype = match tensor.entry() {
-            Some(entry) => entry.source_dtype.clone(),
-            None if tensor.info.dtype.is_wide_float() => tensor.info.dtype.name().to_owned(),
-            // Values of codes and scales of other programs are F32 to their readers.
-            None => Dtype::F32.name().to_owned(),
-        };
         Ok(Entry {
             format: Entry::format_name(&layout),
             subnormals: layout.subnormals().name().to_owned(),
-            source_dtype,
+            source_dtype: source_dtype.to_owned(),
             granularity: self.granularity.to_string(),
             scale: self.scale.map(|scale| scale.format.to_string()),
             scale_rule: self.scale.map(|scale| scale.rule.to_string()),
             global_scale: self.scale.is_some_and(|scale| scale.global.is_some()),
             packing: (self.packing != Packing::Bytes).then(|| self.packing.name().to_owned()),
-            shape: (stored.shape != tensor.info.shape).then(|| tensor.info.shape.clone()),
+            shape: (self.stored_shape(&layout, shape) != shape).then(|| shape.to_vec()),
             rounding: rounding.name().to_owned(),
             random_bits,
             seed: random_bits.and(self.seed),

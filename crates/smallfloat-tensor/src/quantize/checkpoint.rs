@@ -13,16 +13,16 @@ use crate::file::safetensors::byte_len;
 use crate::file::sink::{Sealed, Sink, SinkOptions, TensorSpec};
 use crate::file::source::SourceKind;
 use crate::layout::container::{Entry, Recorded, bias_name, foreign_metadata, metadata};
-use crate::layout::grid::{Granularity, Grid, Tile};
+use crate::layout::grid::Granularity;
 use crate::layout::scheme::{FLOAT_QUANTIZED, FP8, Layout};
 use crate::options::tensors::Tensors;
 use crate::options::{Container, Options};
 use crate::progress::Progress;
-use crate::quantize::global::Statistics;
+use crate::quantize::global::TensorScale;
 use crate::quantize::loader::Loader;
-use crate::quantize::per_group::{OutputSlots, PerGroup, TensorScale};
+use crate::quantize::output::OutputSlots;
+use crate::quantize::per_group::PerGroup;
 use crate::quantize::per_tensor::{Decoders, PerTensor};
-use crate::quantize::search::Searcher;
 use crate::report::TensorReport;
 use crate::stored::view::{Stored, TensorView, View};
 use crate::verify::verify_at;
@@ -111,18 +111,13 @@ impl<'a> Checkpoint<'a> {
         Ok(checkpoint)
     }
 
-    /// Returns whether a tensor has something that is decided for all of its elements.
-    fn decides_whole(&self) -> bool {
-        self.options.granularity == Granularity::Tensor
-            || self.options.scale.is_some_and(|scale| scale.global.is_some())
-    }
-
     /// Activations that are for none of the tensors are a mistake.
     fn check_calibration(&self) -> Result<()> {
         let Some(calibration) = &self.options.calibration else { return Ok(()) };
         let mut used = false;
         for place in self.places().into_iter().filter(|&place| self.is_chosen(place)) {
-            used |= calibration.weights(&self.tensor(place).info)?.is_some();
+            let info = &self.tensor(place).info;
+            used |= calibration.weights(&info.name, &info.shape)?.is_some();
         }
         if used {
             return Ok(());
@@ -133,7 +128,7 @@ impl<'a> Checkpoint<'a> {
     }
 
     fn find_shared(&mut self) {
-        if !self.decides_whole() {
+        if !self.options.decides_whole() {
             return;
         }
         let mut places = Vec::new();
@@ -214,7 +209,7 @@ impl<'a> Checkpoint<'a> {
     pub(crate) fn bytes(&self, places: &[TensorPosition]) -> u64 {
         let bytes = |&place: &TensorPosition| {
             let tensor = self.tensor(place);
-            let whole = || !self.is_plain(tensor, place) && self.decides_whole();
+            let whole = || !self.is_plain(tensor, place) && self.options.decides_whole();
             let twice = self.is_chosen(place) && (self.options.needs_scan() || whole());
             tensor.info.len.saturating_mul(1 + u64::from(twice))
         };
@@ -257,45 +252,16 @@ impl<'a> Checkpoint<'a> {
         place: TensorPosition,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<TensorScale> {
-        if !self.decides_whole() {
-            return Ok(TensorScale { scale: None, global: 1.0 });
-        }
         let group = self.shared.get(&place).copied();
         if let Some(whole) = group.and_then(|group| self.groups[group].whole) {
             return Ok(whole);
         }
         let members = group.map_or_else(|| vec![place], |group| self.groups[group].members.clone());
-        let mut statistics = Statistics::new(self.options)?;
-        let fixed = self.options.scale.is_none() && !self.options.bias.needs_statistics();
-        for &(file, i) in members.iter().filter(|_| !fixed) {
-            let loader = Loader::new(&self.views[file], &self.views[file].tensors()[i], self.options)?;
-            let Grid { rows, columns, .. } = loader.grid;
-            if rows * columns > 0 {
-                statistics.add(&loader, Tile { row: 0, rows, column: 0, columns }, progress)?;
-            }
-        }
-        let by_bias = self.options.scale.is_none() && self.options.format.has_free_bias();
-        let layout = self.options.layout()?;
-        let global = self.options.scale.map_or(1.0, |scale| scale.global_of(&layout, statistics.extent.amax));
-        let scale =
-            if self.options.granularity == Granularity::Tensor && (by_bias || self.options.scale.is_some()) {
-                match Searcher::new(self.options)? {
-                    None => Some(statistics.choose(self.options, &layout, global)?),
-                    Some(searcher) => {
-                        let mut search = searcher.search(&statistics.extent, global);
-                        for &(file, i) in &members {
-                            let tensor = &self.views[file].tensors()[i];
-                            let loader = Loader::new(&self.views[file], tensor, self.options)?;
-                            let Grid { rows, columns, .. } = loader.grid;
-                            search.read(&loader, Tile { row: 0, rows, column: 0, columns }, progress)?;
-                        }
-                        Some(search.best())
-                    }
-                }
-            } else {
-                None
-            };
-        let whole = TensorScale { scale, global };
+        let loaders = members.iter().map(|&(file, i)| {
+            let view = &self.views[file];
+            Loader::of_file(view, &view.tensors()[i], self.options)
+        });
+        let whole = TensorScale::decide(self.options, &loaders.collect::<Result<Vec<_>>>()?, progress)?;
         if let Some(group) = group {
             self.groups[group].whole = Some(whole);
         }
@@ -321,7 +287,8 @@ impl<'a> Checkpoint<'a> {
             let slots = if self.is_chosen(place) {
                 let slots = self.specs(tensor, &mut specs)?;
                 if native {
-                    entries.insert(tensor.info.name.clone(), options.entry(tensor, &specs[slots.codes])?);
+                    let entry = options.entry(&tensor.info.shape, tensor.source_dtype())?;
+                    entries.insert(tensor.info.name.clone(), entry);
                 }
                 Some(slots)
             } else {
@@ -388,14 +355,14 @@ impl<'a> Checkpoint<'a> {
     ) -> Result<ErrorSums> {
         let (view, tensor, options) = (&self.views[place.0], self.tensor(place), self.options);
         report.format = Some(Entry::format_name(&options.layout()?));
+        let loader = Loader::of_file(view, tensor, options)?;
+        let output = &mut (sink, slots);
         if self.is_plain(tensor, place) {
-            let job =
-                PerTensor { source: view.source(), info: &tensor.info, options, decoders: &self.decoders };
-            return job.run(sink, slots.codes, report, progress);
+            let job = PerTensor { loader: &loader, options, decoders: &self.decoders, reports: true };
+            return job.run(output, report, progress);
         }
         let whole = self.whole(place, progress)?;
-        let loader = Loader::new(view, tensor, options)?;
-        PerGroup::new(loader, options, whole, sink, slots)?.run(report, progress)
+        PerGroup::new(loader, options, whole, true)?.run(output, report, progress)
     }
 
     /// Does a tensor take the way of one bias a tensor, without scales, company or other

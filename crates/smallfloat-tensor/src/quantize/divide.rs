@@ -26,6 +26,8 @@ use smallfloat::{Format, Projection};
 use smallfloat_kernels::{Element, Encoder, EventCounts, RandomWords};
 
 use crate::error::{Result, refuse};
+use crate::file::stream::StoredCode;
+use crate::quantize::per_tensor::encoded;
 use crate::scale::rule::Divisor;
 
 /// How the elements of a tensor are divided and encoded.
@@ -42,7 +44,6 @@ pub(crate) enum Quotients {
 pub(crate) struct Division {
     short: Vec<f32>,
     long: Vec<f64>,
-    bytes: Vec<u8>,
 }
 
 impl Quotients {
@@ -65,15 +66,13 @@ impl Quotients {
     /// Makes room for so many quotients.
     pub(crate) fn begin(&self, division: &mut Division, count: usize) {
         match self {
-            Self::Short(_) => {
-                division.short.resize(count, 0.0);
-                division.bytes.resize(count, 0);
-            }
+            Self::Short(_) => division.short.resize(count, 0.0),
             Self::Long(_) => division.long.resize(count, 0.0),
         }
     }
 
     /// Puts the quotients of these values at these places.
+    #[inline(always)]
     pub(crate) fn divide<T: Element>(
         &self,
         division: &mut Division,
@@ -91,27 +90,25 @@ impl Quotients {
         }
     }
 
-    /// Encodes the quotients from `at` on.
-    pub(crate) fn encode(
+    /// Encodes the quotients from `at` on; what happened is told if it is counted, which random
+    /// words need.
+    pub(crate) fn encode<C: StoredCode>(
         &self,
-        division: &mut Division,
+        division: &Division,
         at: usize,
-        codes: &mut [u16],
+        codes: &mut [C],
         words: RandomWords,
+        counted: bool,
     ) -> EventCounts {
         let places = at..at + codes.len();
         match self {
-            Self::Short(encoder) => {
-                let bytes = &mut division.bytes[places.clone()];
-                let events = encoder.encode(&division.short[places], bytes);
-                codes.iter_mut().zip(bytes).for_each(|(code, byte)| *code = u16::from(*byte));
-                events
-            }
-            Self::Long(encoder) => encoder.encode_random(&division.long[places], codes, words),
+            Self::Short(encoder) => encoded(encoder, &division.short[places], codes, words, counted),
+            Self::Long(encoder) => encoded(encoder, &division.long[places], codes, words, counted),
         }
     }
 }
 
+#[inline(always)]
 fn divide_short<T: Element>(values: &[T], divisor: Divisor, quotients: &mut [f32]) {
     #[expect(clippy::cast_possible_truncation, reason = "short operands are f32 numbers")]
     let short = |x: &T| x.to_f64() as f32;
@@ -147,6 +144,7 @@ fn divide_short<T: Element>(values: &[T], divisor: Divisor, quotients: &mut [f32
 }
 
 /// The number itself if it is an f32; else the one of the f32 around it whose last bit is 1.
+#[inline(always)]
 fn to_odd(x: f64) -> f32 {
     #[expect(clippy::cast_possible_truncation, reason = "mended below")]
     let near = x as f32;
@@ -219,7 +217,7 @@ mod tests {
                         quotients.divide(&mut division, 0..values.len(), &values, divisor);
                         let generator = smallfloat::random::Philox { seed: 0, stream: 0 }.into();
                         let words = RandomWords { generator, first_element: 0 };
-                        quotients.encode(&mut division, 0, &mut codes, words);
+                        quotients.encode(&division, 0, &mut codes, words, true);
                         codes
                     };
                     assert_eq!(coded(&short), coded(&long), "{format} {rounding:?} {scale:e}");

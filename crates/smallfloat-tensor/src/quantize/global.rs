@@ -1,16 +1,63 @@
-//! [`Statistics`]: what the scale or the bias of many elements follows from, in one pass over them.
+//! [`Statistics`]: what the scale or the bias of many elements follows from, in one pass over them;
+//! [`TensorScale`]: what is decided for whole tensors.
 
 use smallfloat::Format;
 use smallfloat_kernels::ClassSums;
 
 use crate::error::Result;
 use crate::file::pipeline::ordered;
-use crate::layout::grid::{Grid, PIECE_ELEMENTS, Tile, index};
+use crate::layout::grid::{Granularity, Grid, PIECE_ELEMENTS, Tile, index};
 use crate::options::Options;
 use crate::progress::Progress;
-use crate::quantize::loader::Loader;
+use crate::quantize::loader::{Loader, Room};
+use crate::quantize::search::Searcher;
 use crate::scale::bias::magnitudes::{Magnitudes, WeightedClassSums};
-use crate::scale::rule::{Extent, Scale};
+use crate::scale::rule::{Extent, Scale, ScaledElement};
+
+/// What a whole tensor, or several that share, have decided before the work on groups begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TensorScale {
+    /// The scale, where there is one for the tensor.
+    pub(crate) scale: Option<Scale>,
+    /// What divides all scales.
+    pub(crate) global: f64,
+}
+
+impl TensorScale {
+    /// Decides for a tensor, or for several that share.
+    pub(crate) fn decide(
+        options: &Options,
+        tensors: &[Loader<'_>],
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Self> {
+        if !options.decides_whole() {
+            return Ok(Self { scale: None, global: 1.0 });
+        }
+        let whole = |grid: &Grid| Tile { row: 0, rows: grid.rows, column: 0, columns: grid.columns };
+        let mut statistics = Statistics::new(options)?;
+        let fixed = options.scale.is_none() && !options.bias.needs_statistics();
+        for tensor in tensors.iter().filter(|tensor| !fixed && tensor.elements() > 0) {
+            statistics.add(tensor, whole(&tensor.grid), progress)?;
+        }
+        let by_bias = options.scale.is_none() && options.format.has_free_bias();
+        let layout = options.layout()?;
+        let global = options.scale.map_or(1.0, |scale| scale.global_of(&layout, statistics.extent.amax));
+        if options.granularity != Granularity::Tensor || !(by_bias || options.scale.is_some()) {
+            return Ok(Self { scale: None, global });
+        }
+        let scale = match Searcher::new(options)? {
+            None => statistics.choose(options, &layout, global)?,
+            Some(searcher) => {
+                let mut search = searcher.search(&statistics.extent, global);
+                for tensor in tensors {
+                    search.read(tensor, whole(&tensor.grid), progress)?;
+                }
+                search.best()
+            }
+        };
+        Ok(Self { scale: Some(scale), global })
+    }
+}
 
 /// Statistics of elements that go by.
 pub(crate) struct Statistics {
@@ -47,11 +94,10 @@ impl Statistics {
         let keep = self.classes.is_some();
         ordered(
             pieces.len() as u64,
-            Vec::<f64>::new,
-            |values, i| {
-                tensor.load(&pieces[index(i)], values)?;
-                let extent = Extent::of(values);
-                Ok((i, extent, if keep { std::mem::take(values) } else { Vec::new() }))
+            Room::<f64>::default,
+            |room, i| {
+                let values = tensor.load(&pieces[index(i)], room)?;
+                Ok((i, Extent::of(values), if keep { values.to_vec() } else { Vec::new() }))
             },
             |(i, extent, values)| {
                 let piece = &pieces[index(i)];
@@ -65,7 +111,7 @@ impl Statistics {
                     }
                     None => {}
                 }
-                progress(Progress::Bytes(tensor.share_of(piece)));
+                progress(Progress::Bytes(tensor.share(piece.elements())));
                 Ok(())
             },
         )?;
@@ -75,7 +121,7 @@ impl Statistics {
     /// The scale of all of them.
     pub(crate) fn choose(&self, options: &Options, element: &Format, global: f64) -> Result<Scale> {
         if let Some(spec) = &options.scale {
-            return Ok(spec.choose(element, &self.extent, global));
+            return Ok(spec.choose(&ScaledElement::new(element), &self.extent, global));
         }
         let magnitudes = self.classes.as_ref().map(|classes| match classes {
             Classes::Equal(cells) => Magnitudes::from(cells),

@@ -1,41 +1,76 @@
-//! [`Loader`]: a tensor's elements by tiles, and how much each of them weighs.
+//! [`Loader`]: a tensor's elements by pieces and tiles, and how much each of them weighs.
 
+use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
+
+use smallfloat::Format;
+use smallfloat_kernels::Level;
 
 use crate::error::{Error, Result};
 use crate::layout::grid::{Grid, Tile, index};
 use crate::options::{Negative, Nonfinite, Options};
-use crate::progress::share_of;
-use crate::scale::range::Scan;
-use crate::stored::reader::Reader;
+use crate::progress::part_of;
+use crate::stored::numbers::{Held, Numbers};
 use crate::stored::view::{TensorView, View};
 
-/// A tensor's elements by tiles, checked against what the options refuse.
+/// A tensor's elements by pieces and tiles, checked against what the options refuse.
 pub(crate) struct Loader<'a> {
-    pub(crate) view: &'a View,
-    pub(crate) tensor: &'a TensorView,
+    pub(crate) name: &'a str,
+    /// The file that it is in, if it is in one.
+    path: Option<&'a Path>,
+    /// The bytes of all elements where they lie.
+    bytes: u64,
+    pub(crate) numbers: Numbers<'a>,
     pub(crate) grid: Grid,
-    reader: Reader<'a>,
     options: &'a Options,
-    signed: bool,
+    element: Format,
     /// How much errors in the columns weigh.
     weights: Option<Arc<[u32]>>,
 }
 
+/// Where a thread puts elements that do not lie in memory as they are wanted.
+#[derive(Default)]
+pub(crate) struct Room<T> {
+    bytes: Vec<u8>,
+    values: Vec<T>,
+}
+
 impl<'a> Loader<'a> {
-    pub(crate) fn new(view: &'a View, tensor: &'a TensorView, options: &'a Options) -> Result<Self> {
-        let grid = Grid::new(&tensor.info.shape, options.granularity);
-        let signed = options.layout()?.is_signed();
-        let weights = options.weights(&tensor.info)?;
+    /// Of a tensor of a file.
+    pub(crate) fn of_file(view: &'a View, tensor: &'a TensorView, options: &'a Options) -> Result<Self> {
+        let numbers = Numbers::stored(view.reader(tensor)?.rounding_to_odd());
+        let loader = Self::new(&tensor.info.name, &tensor.info.shape, numbers, options)?;
+        Ok(Self { path: Some(view.source().path()), bytes: tensor.info.len, ..loader })
+    }
+
+    /// Of numbers anywhere; the shape has as many elements.
+    pub(crate) fn new(
+        name: &'a str,
+        shape: &[u64],
+        numbers: Numbers<'a>,
+        options: &'a Options,
+    ) -> Result<Self> {
         Ok(Self {
-            view,
-            tensor,
-            grid,
-            reader: view.reader(tensor)?.rounding_to_odd(),
+            name,
+            path: None,
+            bytes: 0,
+            numbers,
+            grid: Grid::new(shape, options.granularity),
             options,
-            signed,
-            weights,
+            element: options.layout()?,
+            weights: options.weights(name, shape)?,
         })
+    }
+
+    /// How many elements there are.
+    pub(crate) fn elements(&self) -> u64 {
+        self.grid.rows * self.grid.columns
+    }
+
+    /// How much errors in the columns weigh, where there are activations.
+    pub(crate) fn weights(&self) -> Option<&[u32]> {
+        self.weights.as_deref()
     }
 
     /// How much the error of a tile's element weighs.
@@ -47,71 +82,86 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// Fills `values` with the elements of a tile, which must be numbers of `T`.
-    pub(crate) fn load<T: TileElement>(&self, tile: &Tile, values: &mut Vec<T>) -> Result<()> {
-        values.resize(index(tile.elements()), T::default());
-        if tile.columns == self.grid.columns {
-            T::read(&self.reader, tile.row * self.grid.columns, values)?;
-        } else {
-            for (i, row) in values.chunks_exact_mut(index(tile.columns)).enumerate() {
-                T::read(&self.reader, (tile.row + i as u64) * self.grid.columns + tile.column, row)?;
-            }
+    /// Elements from `first` on, which must be numbers of `T`, in row-major order. They lie in
+    /// memory already or are put into `room`.
+    pub(crate) fn read<'s, T: Held>(
+        &'s self,
+        first: u64,
+        count: usize,
+        room: &'s mut Room<T>,
+    ) -> Result<&'s [T]> {
+        if let Some(all) = T::lying(&self.numbers) {
+            return Ok(&all[index(first)..][..count]);
         }
-        self.check(tile, values)
+        room.values.resize(count, T::default());
+        self.numbers.fill(first, &mut room.values, &mut room.bytes)?;
+        Ok(&room.values)
     }
 
-    /// Refuses what the options say must not be in the data, naming the first element.
-    fn check<T: TileElement>(&self, tile: &Tile, values: &[T]) -> Result<()> {
-        let refuse = |i: usize, advice: &str| {
+    /// The same, to be kept.
+    pub(crate) fn take<T: Held>(&self, first: u64, count: usize, room: &mut Room<T>) -> Result<Cow<'_, [T]>> {
+        if let Some(all) = T::lying(&self.numbers) {
+            return Ok(Cow::Borrowed(&all[index(first)..][..count]));
+        }
+        self.read(first, count, room)?;
+        Ok(Cow::Owned(std::mem::take(&mut room.values)))
+    }
+
+    /// The elements of a tile, which must be numbers of `T`, checked.
+    pub(crate) fn load<'s, T: Held>(&'s self, tile: &Tile, room: &'s mut Room<T>) -> Result<&'s [T]> {
+        let columns = self.grid.columns;
+        let values = if tile.columns == columns || tile.rows == 1 {
+            self.read(tile.row * columns + tile.column, index(tile.elements()), room)?
+        } else {
+            room.values.resize(index(tile.elements()), T::default());
+            for (i, row) in room.values.chunks_exact_mut(index(tile.columns)).enumerate() {
+                let first = (tile.row + i as u64) * columns + tile.column;
+                self.numbers.fill(first, row, &mut room.bytes)?;
+            }
+            &room.values
+        };
+        self.check(values, |i| {
             let (row, column) = (i as u64 / tile.columns, i as u64 % tile.columns);
-            let element = (tile.row + row) * self.grid.columns + tile.column + column;
-            Err(self.refused(format!("element {element} is {}: {advice}", values[i].to_f64())))
+            (tile.row + row) * columns + tile.column + column
+        })?;
+        Ok(values)
+    }
+
+    /// Refuses what the options say must not be in the data, naming the first element; `place` tells
+    /// where in the tensor one is.
+    pub(crate) fn check<T: Held>(&self, values: &[T], place: impl Fn(usize) -> u64) -> Result<()> {
+        let refuse = |i: usize, advice: &str| {
+            Err(self.refused(format!("element {} is {}: {advice}", place(i), values[i].to_f64())))
         };
         // A look at all is faster than a search that may stop anywhere.
         if self.options.nonfinite == Nonfinite::Refuse
-            && !T::all_finite(values)
+            && !Level::detected().vectorize(
+                #[inline(always)]
+                || T::all_finite(values),
+            )
             && let Some(i) = values.iter().position(|x| !x.to_f64().is_finite())
         {
-            return refuse(i, "ask for the preset's rule (--nonfinite preset) or mend the data");
+            return refuse(i, "take the preset's rule for values that are not finite, or mend the data");
         }
-        if !self.signed
+        if !self.element.is_signed()
             && self.options.negative == Negative::Refuse
             && let Some(i) = values.iter().position(|x| x.to_f64() < 0.0)
         {
-            return refuse(i, "the format is unsigned; choose a rule (--negative nan, zero or magnitude)");
+            let advice = format!(
+                "{} is unsigned; choose a rule for negative values: nan, zero or magnitude",
+                self.element
+            );
+            return refuse(i, &advice);
         }
         Ok(())
     }
 
-    /// Returns whether there are activations for it.
-    pub(crate) fn is_weighed(&self) -> bool {
-        self.weights.is_some()
-    }
-
-    /// The bytes of a tile in the file.
-    pub(crate) fn share_of(&self, tile: &Tile) -> u64 {
-        share_of(&self.tensor.info, tile.elements())
+    /// The bytes of some elements where they lie.
+    pub(crate) fn share(&self, elements: u64) -> u64 {
+        part_of(self.bytes, elements, self.elements())
     }
 
     pub(crate) fn refused(&self, what: String) -> Error {
-        Error::refused(Some(self.view.source().path()), Some(&self.tensor.info.name), what)
-    }
-}
-
-/// A type that elements are held in.
-pub(crate) trait TileElement: Scan {
-    /// Reads the elements of a tensor from `first` on, all of which the type must hold.
-    fn read(reader: &Reader<'_>, first: u64, values: &mut [Self]) -> Result<()>;
-}
-
-impl TileElement for f32 {
-    fn read(reader: &Reader<'_>, first: u64, values: &mut [Self]) -> Result<()> {
-        reader.read_short(first, values)
-    }
-}
-
-impl TileElement for f64 {
-    fn read(reader: &Reader<'_>, first: u64, values: &mut [Self]) -> Result<()> {
-        reader.read(first, values)
+        Error::refused(self.path, Some(self.name), what)
     }
 }

@@ -11,8 +11,10 @@ pub(crate) mod divide;
 pub(crate) mod folder;
 pub(crate) mod global;
 pub(crate) mod loader;
+pub(crate) mod output;
 pub(crate) mod per_group;
 pub(crate) mod per_tensor;
+pub(crate) mod quantizer;
 pub(crate) mod search;
 
 use std::path::Path;

@@ -10,42 +10,28 @@ use std::ops::Range;
 
 use smallfloat::random::Philox;
 use smallfloat::{Flags, Format};
-use smallfloat_kernels::{Decoder, ErrorSums, EventCounts, RandomWords};
+use smallfloat_kernels::{Decoder, ErrorSums, EventCounts, Level, RandomWords};
 
 use crate::error::{Result, refuse};
 use crate::file::dtype::Dtype;
 use crate::file::pipeline::ordered;
-use crate::file::sink::Sink;
+use crate::file::stream::StoredCode;
 use crate::layout::fp8_remap::{Counts, Fp8Remap, Table};
 use crate::layout::grid::{Grid, PIECE_ELEMENTS, TILE_ELEMENTS, Tile, index};
 use crate::options::{Container, Nonfinite, Options};
 use crate::progress::{Progress, stream_of_name};
 use crate::quantize::divide::{Division, Quotients};
-use crate::quantize::global::Statistics;
-use crate::quantize::loader::{Loader, TileElement};
+use crate::quantize::global::{Statistics, TensorScale};
+use crate::quantize::loader::{Loader, Room};
+use crate::quantize::output::{Output, Part};
+use crate::quantize::per_tensor::errors;
 use crate::quantize::search::Searcher;
 use crate::report::{BiasRange, ScaleReport, TensorReport};
 use crate::scale::bias::choose::BiasLadder;
 use crate::scale::range::MagnitudeRange;
-use crate::scale::rule::{Divisor, Extent, Scale};
-use crate::stored::view::{Stored, f64_decoder};
-
-/// What a whole tensor, or several that share, have decided before the work on groups begins.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TensorScale {
-    /// The scale, where there is one for the tensor.
-    pub(crate) scale: Option<Scale>,
-    /// What divides all scales.
-    pub(crate) global: f64,
-}
-
-/// Where the parts of a tensor go in a file.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OutputSlots {
-    pub(crate) codes: usize,
-    pub(crate) scale: Option<usize>,
-    pub(crate) global: Option<usize>,
-}
+use crate::scale::rule::{Divisor, Extent, Scale, ScaledElement};
+use crate::stored::numbers::Held;
+use crate::stored::view::f64_decoder;
 
 /// The work on one tensor: what it depends on, and nothing that it changes.
 pub(crate) struct PerGroup<'a> {
@@ -63,16 +49,21 @@ pub(crate) struct PerGroup<'a> {
     philox: Philox,
     whole: TensorScale,
     ladder: BiasLadder,
-    sink: &'a Sink,
-    slots: OutputSlots,
+    /// Whether errors and events are counted.
+    reports: bool,
 }
 
 /// What a thread holds.
 #[derive(Default)]
-struct Scratch<T> {
-    /// The elements of a tile, and their codes.
-    held: Vec<T>,
-    codes: Vec<u16>,
+struct Scratch<T, C> {
+    room: Room<T>,
+    work: Work<C>,
+}
+
+/// What is made of the elements of a tile.
+#[derive(Default)]
+struct Work<C> {
+    codes: Vec<C>,
     division: Division,
     decoded: Vec<f64>,
 }
@@ -87,18 +78,38 @@ struct TileResult {
     scales: Vec<f64>,
     biases: Vec<i32>,
     rounded_again: u64,
-    /// Tensor of the sink, offset, bytes.
-    writes: Vec<(usize, u64, Vec<u8>)>,
+    writes: Vec<(Part, u64, Vec<u8>)>,
 }
 
 /// What became of all tiles.
-struct Outcome {
+struct Outcome<'a> {
+    output: &'a mut dyn Output,
     events: EventCounts,
     sums: ErrorSums,
     scales: ScaleReport,
     biases: Vec<i32>,
     bias_range: Option<BiasRange>,
     rounded_again: u64,
+}
+
+impl Outcome<'_> {
+    /// Writes what became of a tile and adds it to what became of those before.
+    fn take(&mut self, done: TileResult) -> Result<()> {
+        for (part, offset, bytes) in &done.writes {
+            self.output.write_at(*part, *offset, bytes)?;
+        }
+        self.events = self.events.merge(done.events);
+        self.sums = self.sums.then(done.sums);
+        self.rounded_again += done.rounded_again;
+        done.scales.into_iter().for_each(|scale| self.scales.add(scale));
+        self.bias_range = match (self.bias_range, BiasRange::of(&done.biases)) {
+            (Some(before), Some(range)) => Some(before.with(range)),
+            (before, range) => before.or(range),
+        };
+        let room = MAX_BIASES.saturating_sub(self.biases.len());
+        self.biases.extend(done.biases.into_iter().take(room));
+        Ok(())
+    }
 }
 
 /// Longer lists of biases are not kept for the report.
@@ -112,15 +123,14 @@ impl<'a> PerGroup<'a> {
         loader: Loader<'a>,
         options: &'a Options,
         whole: TensorScale,
-        sink: &'a Sink,
-        slots: OutputSlots,
+        reports: bool,
     ) -> Result<Self> {
         // Biases are scales here, so that elements are encoded at bias 0.
         let by_bias = options.scale.is_none() && options.format.has_free_bias();
         let element =
             if by_bias { options.format.with_bias(0).map_err(refuse)? } else { options.layout()? };
         let projection = options.projection(&element);
-        let length = usize::try_from(loader.tensor.info.elements()).unwrap_or(usize::MAX);
+        let length = usize::try_from(loader.elements()).unwrap_or(usize::MAX);
         let relabel = match options.container {
             Container::Fp8 { .. } => {
                 let relabel = Fp8Remap::new(&element)?;
@@ -133,8 +143,8 @@ impl<'a> PerGroup<'a> {
             Nonfinite::Refuse => None,
             Nonfinite::Preset => options.infinities(&element),
         };
-        let stream = stream_of_name(&loader.tensor.info.name);
-        let is_short = loader.tensor.stored == Stored::Wide && loader.tensor.info.dtype != Dtype::F64;
+        let stream = stream_of_name(loader.name);
+        let is_short = loader.numbers.dtype().is_some_and(|dtype| dtype != Dtype::F64);
         Ok(Self {
             quotients: Quotients::new(&element, &projection, length, is_short)?,
             decoder: f64_decoder(&element)?,
@@ -148,23 +158,22 @@ impl<'a> PerGroup<'a> {
             options,
             element,
             whole,
-            sink,
-            slots,
+            reports,
         })
     }
 
     /// Writes codes and scales, and completes the report.
     pub(crate) fn run(
         self,
+        output: &mut dyn Output,
         report: &mut TensorReport,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<ErrorSums> {
-        if let Some(slot) = self.slots.global {
-            #[expect(clippy::cast_possible_truncation, reason = "a number of F32")]
-            let global = self.whole.global as f32;
-            self.sink.append(slot, &global.to_le_bytes())?;
-        }
+        #[expect(clippy::cast_possible_truncation, reason = "a number of F32")]
+        let global = self.whole.global as f32;
+        output.write_at(Part::Global, 0, &global.to_le_bytes())?;
         let mut outcome = Outcome {
+            output,
             events: EventCounts::default(),
             sums: ErrorSums::default(),
             scales: ScaleReport::new(self.options),
@@ -172,10 +181,11 @@ impl<'a> PerGroup<'a> {
             bias_range: None,
             rounded_again: 0,
         };
-        if self.is_short {
-            self.all::<f32>(&mut outcome, progress)?;
-        } else {
-            self.all::<f64>(&mut outcome, progress)?;
+        match (self.is_short, self.element.width() <= 8) {
+            (true, true) => self.all::<f32, u8>(&mut outcome, progress)?,
+            (true, false) => self.all::<f32, u16>(&mut outcome, progress)?,
+            (false, true) => self.all::<f64, u8>(&mut outcome, progress)?,
+            (false, false) => self.all::<f64, u16>(&mut outcome, progress)?,
         }
         if self.options.scale.is_none() && !self.options.format.has_free_bias() {
             outcome.biases = vec![self.element.bias()];
@@ -183,7 +193,7 @@ impl<'a> PerGroup<'a> {
         }
         report.biases = outcome.biases;
         report.bias_range = outcome.bias_range;
-        report.calibrated = self.loader.is_weighed();
+        report.calibrated = self.loader.weights().is_some();
         report.scales = self.options.scale.is_some().then_some(outcome.scales);
         report.rounded_again = self.relabel.is_some().then_some(outcome.rounded_again);
         report.count(&outcome.events, &outcome.sums, self.options.saturates());
@@ -191,76 +201,67 @@ impl<'a> PerGroup<'a> {
     }
 
     /// The work on all tiles, with elements held as `T`.
-    fn all<T: TileElement>(
+    fn all<T: Held, C: StoredCode>(
         &self,
-        outcome: &mut Outcome,
+        outcome: &mut Outcome<'_>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<()> {
         let grid = self.loader.grid;
         if grid.rows * grid.columns == 0 {
             // Without elements there are scales even so.
             let none = Tile { row: 0, rows: grid.rows, column: 0, columns: grid.columns };
-            return self.take(self.tile(&mut Scratch::<T>::default(), none)?, outcome);
+            return outcome.take(self.tile(&mut Scratch::<T, C>::default(), none)?);
         }
         if grid.block_rows.saturating_mul(grid.block_columns) <= TILE_ELEMENTS {
             ordered(
                 grid.tile_count(),
-                Scratch::<T>::default,
+                Scratch::<T, C>::default,
                 |scratch, i| self.tile(scratch, grid.tile(i)),
                 |done| {
                     progress(Progress::Bytes(done.bytes_in));
-                    self.take(done, outcome)
+                    outcome.take(done)
                 },
             )?;
             return Ok(());
         }
         for i in 0..grid.tile_count() {
-            self.large::<T>(grid.tile(i), outcome, progress)?;
+            self.large::<T, C>(grid.tile(i), outcome, progress)?;
         }
-        Ok(())
-    }
-
-    /// Writes what became of a tile and adds it to what became of those before.
-    fn take(&self, done: TileResult, outcome: &mut Outcome) -> Result<()> {
-        for (slot, offset, bytes) in &done.writes {
-            self.sink.write_at(*slot, *offset, bytes)?;
-        }
-        outcome.events = outcome.events.merge(done.events);
-        outcome.sums = outcome.sums.then(done.sums);
-        outcome.rounded_again += done.rounded_again;
-        done.scales.into_iter().for_each(|scale| outcome.scales.add(scale));
-        outcome.bias_range = match (outcome.bias_range, BiasRange::of(&done.biases)) {
-            (Some(before), Some(range)) => Some(before.with(range)),
-            (before, range) => before.or(range),
-        };
-        let room = MAX_BIASES.saturating_sub(outcome.biases.len());
-        outcome.biases.extend(done.biases.into_iter().take(room));
         Ok(())
     }
 
     /// The work on whole groups.
-    fn tile<T: TileElement>(&self, scratch: &mut Scratch<T>, tile: Tile) -> Result<TileResult> {
+    fn tile<T: Held, C: StoredCode>(&self, scratch: &mut Scratch<T, C>, tile: Tile) -> Result<TileResult> {
         let groups = self.groups(&tile);
-        let mut done = TileResult { bytes_in: self.load(scratch, &tile)?, ..TileResult::default() };
-        let scales = self.scales_of(&tile, &groups, &scratch.held)?;
-        done.events = self.encode(scratch, &tile, &groups, &scales);
+        let mut done = self.begun(&tile);
+        let Scratch { room, work } = scratch;
+        let held = self.loader.load(&tile, room)?;
+        let scales = self.scales_of(&tile, &groups, held)?;
+        done.events = self.encode(held, work, &tile, &groups, &scales);
         let mut tables = Vec::new();
         if self.relabel.is_some() {
             let mut counts: Vec<Counts> = scales.iter().map(|_| Box::new([0; 256])).collect();
-            self.count(scratch, &tile, &groups, &mut counts);
+            self.count(work, &tile, &groups, &mut counts);
             tables = self.tables(&groups, &counts, &mut done)?;
         }
         let stored = self.write_scales(&groups, &scales, &tables, &mut done);
-        self.write(scratch, &tile, &groups, &stored, &tables, &mut done)?;
-        done.scales = stored;
+        self.write(held, work, (&tile, &groups), &stored, &tables, &mut done)?;
+        if self.reports {
+            done.scales = stored;
+        }
         Ok(done)
     }
 
+    /// The result of a tile on which work begins.
+    fn begun(&self, tile: &Tile) -> TileResult {
+        TileResult { bytes_in: self.loader.share(tile.elements()), ..TileResult::default() }
+    }
+
     /// The work on one group that is too large to be held.
-    fn large<T: TileElement>(
+    fn large<T: Held, C: StoredCode>(
         &self,
         tile: Tile,
-        outcome: &mut Outcome,
+        outcome: &mut Outcome<'_>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<()> {
         let groups = self.groups(&tile);
@@ -286,13 +287,13 @@ impl<'a> PerGroup<'a> {
             let mut counts: Vec<Counts> = vec![Box::new([0; 256])];
             ordered(
                 count,
-                Scratch::<T>::default,
-                |scratch, i| {
-                    let bytes_in = self.load(scratch, &piece(i))?;
-                    self.encode(scratch, &piece(i), &groups, &scales);
+                Scratch::<T, C>::default,
+                |Scratch { room, work }, i| {
+                    let held = self.loader.load(&piece(i), room)?;
+                    self.encode(held, work, &piece(i), &groups, &scales);
                     let mut counts: Vec<Counts> = vec![Box::new([0; 256])];
-                    self.count(scratch, &piece(i), &groups, &mut counts);
-                    Ok((bytes_in, counts))
+                    self.count(work, &piece(i), &groups, &mut counts);
+                    Ok((self.begun(&piece(i)).bytes_in, counts))
                 },
                 |(bytes_in, piece_counts)| {
                     progress(Progress::Bytes(bytes_in));
@@ -307,28 +308,23 @@ impl<'a> PerGroup<'a> {
         }
         let stored = self.write_scales(&groups, &scales, &tables, &mut all);
         all.scales.clone_from(&stored);
-        self.take(all, outcome)?;
+        outcome.take(all)?;
         ordered(
             count,
-            Scratch::<T>::default,
-            |scratch, i| {
-                let mut done =
-                    TileResult { bytes_in: self.load(scratch, &piece(i))?, ..TileResult::default() };
-                done.events = self.encode(scratch, &piece(i), &groups, &scales);
-                self.write(scratch, &piece(i), &groups, &stored, &tables, &mut done)?;
+            Scratch::<T, C>::default,
+            |Scratch { room, work }, i| {
+                let mut done = self.begun(&piece(i));
+                let held = self.loader.load(&piece(i), room)?;
+                done.events = self.encode(held, work, &piece(i), &groups, &scales);
+                self.write(held, work, (&piece(i), &groups), &stored, &tables, &mut done)?;
                 Ok(done)
             },
             |done| {
                 progress(Progress::Bytes(done.bytes_in));
-                self.take(done, outcome)
+                outcome.take(done)
             },
         )?;
         Ok(())
-    }
-
-    fn load<T: TileElement>(&self, scratch: &mut Scratch<T>, tile: &Tile) -> Result<u64> {
-        self.loader.load(tile, &mut scratch.held)?;
-        Ok(self.loader.share_of(tile))
     }
 
     /// The parts of a tile that are encoded at once, and the places of their elements in it.
@@ -365,22 +361,31 @@ impl<'a> PerGroup<'a> {
         Ok(Some(Scale::of_bias(self.ladder.given()?.bias())))
     }
 
-    fn scales_of<T: TileElement>(&self, tile: &Tile, groups: &Tile, held: &[T]) -> Result<Vec<Scale>> {
+    fn scales_of<T: Held>(&self, tile: &Tile, groups: &Tile, held: &[T]) -> Result<Vec<Scale>> {
         let count = index(groups.elements());
         if let Some(scale) = self.known_scale()? {
             return Ok(vec![scale; count]);
         }
         if let Some(spec) = &self.options.scale {
             let mut extents = vec![Extent::default(); count];
-            self.loader.grid.each_group(tile, groups, |group, range| {
-                extents[group].merge(&Extent::of(&held[range]));
-            });
+            Level::detected().vectorize(
+                #[inline(always)]
+                || {
+                    self.loader.grid.each_group(
+                        tile,
+                        groups,
+                        #[inline(always)]
+                        |group, range| extents[group].merge(&Extent::of(&held[range])),
+                    );
+                },
+            );
             if let Some(searcher) = &self.searcher {
                 return Ok(self.searched(searcher, tile, groups, held, &extents));
             }
+            let element = ScaledElement::new(&self.element);
             return Ok(extents
                 .iter()
-                .map(|extent| spec.choose(&self.element, extent, self.whole.global))
+                .map(|extent| spec.choose(&element, extent, self.whole.global))
                 .collect());
         }
         // The range of magnitudes decides most groups; it is found in the order of the tile's rows.
@@ -401,7 +406,7 @@ impl<'a> PerGroup<'a> {
     }
 
     /// The scales of least error for the groups of a tile that is at hand.
-    fn searched<T: TileElement>(
+    fn searched<T: Held>(
         &self,
         searcher: &Searcher,
         tile: &Tile,
@@ -423,23 +428,35 @@ impl<'a> PerGroup<'a> {
     }
 
     /// The codes of a tile, and what happened.
-    fn encode<T: TileElement>(
+    fn encode<T: Held, C: StoredCode>(
         &self,
-        scratch: &mut Scratch<T>,
+        held: &[T],
+        work: &mut Work<C>,
         tile: &Tile,
         groups: &Tile,
         scales: &[Scale],
     ) -> EventCounts {
         let divisors: Vec<Divisor> = scales.iter().map(|scale| self.divisor(scale)).collect();
-        let Scratch { held, codes, division, .. } = scratch;
-        codes.resize(held.len(), 0);
+        let Work { codes, division, .. } = work;
+        codes.resize(held.len(), C::default());
         let mut events = EventCounts::default();
         for (strip, range) in Self::strips(tile) {
             let (values, codes) = (&held[range.clone()], &mut codes[range]);
             self.quotients.begin(division, values.len());
-            self.loader.grid.each_group(&strip, groups, |group, range| {
-                self.quotients.divide(division, range.clone(), &values[range], divisors[group]);
-            });
+            Level::detected().vectorize(
+                #[inline(always)]
+                || {
+                    self.loader.grid.each_group(
+                        &strip,
+                        groups,
+                        #[inline(always)]
+                        |group, range| {
+                            let values = &values[range.clone()];
+                            self.quotients.divide(division, range, values, divisors[group]);
+                        },
+                    );
+                },
+            );
             // Random words belong to places in the tensor, and only whole rows follow each other
             // there.
             let columns = self.loader.grid.columns;
@@ -447,29 +464,31 @@ impl<'a> PerGroup<'a> {
             for (i, codes) in codes.chunks_mut(run.max(1)).enumerate() {
                 let first_element = (strip.row + i as u64) * columns + strip.column;
                 let words = RandomWords { generator: self.philox.into(), first_element };
-                events = events.merge(self.quotients.encode(division, i * run, codes, words));
+                let counted = self.reports || self.options.rounds_randomly();
+                events = events.merge(self.quotients.encode(division, i * run, codes, words, counted));
             }
         }
         if let Some(infinities) = self.infinities {
             let held = held.iter().map(|x| x.to_f64());
             for (x, code) in held.zip(&mut *codes).filter(|(x, _)| x.is_infinite()) {
-                #[expect(clippy::cast_possible_truncation, reason = "codes have at most 16 bits")]
-                let infinity = infinities[usize::from(x < 0.0)] as u16;
-                *code = infinity;
+                *code = C::from_code(infinities[usize::from(x < 0.0)]);
             }
+        }
+        if !self.reports {
+            return events;
         }
         // The encoder sees quotients; whether an operand is subnormal is a matter of the source.
         events.flags = events.flags & Flags::from_bits_truncate(!Flags::DENORMAL.bits());
-        if T::any_positive_below(held, smallest_normal(self.loader.tensor.info.dtype)) {
+        if T::any_positive_below(held, smallest_normal(self.loader.numbers.dtype())) {
             events.flags |= Flags::DENORMAL;
         }
         events
     }
 
     /// How often each code occurs in the groups of a tile.
-    fn count<T>(&self, scratch: &Scratch<T>, tile: &Tile, groups: &Tile, counts: &mut [Counts]) {
+    fn count<C: StoredCode>(&self, work: &Work<C>, tile: &Tile, groups: &Tile, counts: &mut [Counts]) {
         self.loader.grid.each_group(tile, groups, |group, range| {
-            scratch.codes[range].iter().for_each(|&code| counts[group][usize::from(code & 255)] += 1);
+            work.codes[range].iter().for_each(|&code| counts[group][code.code() & 255] += 1);
         });
     }
 
@@ -525,57 +544,54 @@ impl<'a> PerGroup<'a> {
                 (Some(_), _) => bytes.extend((value as f32).to_le_bytes()),
                 (None, None) => bytes.push(scale.code.to_le_bytes()[0]),
                 (None, Some(spec)) => {
-                    let size = index(u64::from(spec.format.width()).div_ceil(8));
-                    bytes.extend(&scale.code.to_le_bytes()[..size]);
+                    bytes.extend(&scale.code.to_le_bytes()[..spec.code_size()]);
                 }
             }
         }
-        if let Some(slot) = self.slots.scale {
-            let size = bytes.len() / scales.len().max(1);
-            let across = self.loader.grid.group_columns;
-            // Scales of whole rows of groups follow each other.
-            let row = if groups.columns == across { bytes.len() } else { index(groups.columns) * size };
-            for (i, row) in bytes.chunks(row.max(1)).enumerate() {
-                let group = (groups.row + i as u64) * across + groups.column;
-                done.writes.push((slot, group * size as u64, row.to_vec()));
-            }
+        let size = bytes.len() / scales.len().max(1);
+        let across = self.loader.grid.group_columns;
+        // Scales of whole rows of groups follow each other.
+        let row = if groups.columns == across { bytes.len() } else { index(groups.columns) * size };
+        for (i, row) in bytes.chunks(row.max(1)).enumerate() {
+            let group = (groups.row + i as u64) * across + groups.column;
+            done.writes.push((Part::Scales, group * size as u64, row.to_vec()));
         }
         stored
     }
 
     /// The codes of a tile in the form that the container asks for, and the errors.
-    fn write<T: TileElement>(
+    fn write<T: Held, C: StoredCode>(
         &self,
-        scratch: &mut Scratch<T>,
-        tile: &Tile,
-        groups: &Tile,
+        held: &[T],
+        work: &mut Work<C>,
+        (tile, groups): (&Tile, &Tile),
         scales: &[f64],
         tables: &[bool],
         done: &mut TileResult,
     ) -> Result<()> {
-        let Scratch { held, codes, decoded, .. } = scratch;
+        let Work { codes, decoded, .. } = work;
         for (strip, range) in Self::strips(tile) {
             let (values, codes) = (&held[range.clone()], &mut codes[range]);
-            decoded.resize(values.len(), 0.0);
             if let Some((relabel, _)) = &self.relabel {
                 self.loader.grid.each_group(&strip, groups, |group, range| {
                     let table: &Table = relabel.table(tables[group]);
-                    codes[range].iter_mut().for_each(|code| *code = table.code(*code).0);
+                    codes[range].iter_mut().for_each(|code| {
+                        let (fp8, _) = table.code(u16::try_from(code.code()).expect("at most 16 bits"));
+                        *code = C::from_code(fp8.into());
+                    });
                 });
             }
+            if !self.reports {
+                continue;
+            }
+            decoded.resize(values.len(), 0.0);
             let decoder = self.relabel.as_ref().map_or(&self.decoder, |(_, decoder)| decoder);
             decoder.decode(codes, decoded);
             self.loader.grid.each_group(&strip, groups, |group, range| {
                 let scale = scales[group];
                 decoded[range].iter_mut().for_each(|value| *value *= scale);
             });
-            let mut part = ErrorSums::of(values, decoded);
-            if part.not_finite > 0 {
-                // A finite value that became infinite counts too.
-                let finite = values.iter().map(|x| x.to_f64().abs()).filter(|x| x.is_finite());
-                part.amax = finite.fold(part.amax, f64::max);
-            }
-            done.sums = done.sums.then(part);
+            done.sums = done.sums.then(errors(values, decoded));
             if self.options.container == Container::Bf16 {
                 self.write_bf16(&strip, decoded, done)?;
             }
@@ -586,7 +602,7 @@ impl<'a> PerGroup<'a> {
         Ok(())
     }
 
-    fn write_codes(&self, tile: &Tile, codes: &[u16], done: &mut TileResult) {
+    fn write_codes<C: StoredCode>(&self, tile: &Tile, codes: &[C], done: &mut TileResult) {
         let element = self.relabel.as_ref().map_or(self.element, |(relabel, _)| relabel.to);
         let packing = self.options.packing;
         let columns = self.loader.grid.columns;
@@ -595,9 +611,9 @@ impl<'a> PerGroup<'a> {
         let run = if whole { codes.len() } else { index(tile.columns) };
         for (i, codes) in codes.chunks(run.max(1)).enumerate() {
             let mut bytes = Vec::new();
-            packing.pack(&element, codes, &mut bytes);
+            packing.pack(codes, &mut bytes);
             let row = (tile.row + i as u64) * packing.row_bytes(&element, columns);
-            done.writes.push((self.slots.codes, row + tile.column / unit * unit_bytes, bytes));
+            done.writes.push((Part::Codes, row + tile.column / unit * unit_bytes, bytes));
         }
     }
 
@@ -621,17 +637,17 @@ impl<'a> PerGroup<'a> {
         let run = if strip.columns == columns { bytes.len() } else { 2 * index(strip.columns) };
         for (i, bytes) in bytes.chunks(run.max(1)).enumerate() {
             let first = (strip.row + i as u64) * columns + strip.column;
-            done.writes.push((self.slots.codes, 2 * first, bytes.to_vec()));
+            done.writes.push((Part::Codes, 2 * first, bytes.to_vec()));
         }
         Ok(())
     }
 }
 
-fn smallest_normal(dtype: Dtype) -> f64 {
+fn smallest_normal(dtype: Option<Dtype>) -> f64 {
     match dtype {
-        Dtype::F64 => f64::MIN_POSITIVE,
-        Dtype::F32 | Dtype::BF16 => f64::from(f32::MIN_POSITIVE),
-        Dtype::F16 => f64::from_bits((1023 - 14) << 52),
+        Some(Dtype::F64) => f64::MIN_POSITIVE,
+        Some(Dtype::F32 | Dtype::BF16) => f64::from(f32::MIN_POSITIVE),
+        Some(Dtype::F16) => f64::from_bits((1023 - 14) << 52),
         _ => 0.0,
     }
 }

@@ -10,31 +10,32 @@ use smallfloat::Format;
 use smallfloat::random::Philox;
 use smallfloat_kernels::{ClassSums, Decoder, Element, Encoder, ErrorSums, EventCounts, RandomWords, f16};
 
-use crate::error::{Error, Result, refuse};
+use crate::error::{Result, refuse};
 use crate::file::dtype::Dtype;
-use crate::file::input::TensorInfo;
 use crate::file::pipeline::ordered;
-use crate::file::sink::Sink;
-use crate::file::source::Source;
-use crate::file::stream::{StoredCode, code_at, from_bytes};
+use crate::file::stream::StoredCode;
 use crate::layout::container::Entry;
 use crate::layout::grid::index;
-use crate::options::{Negative, Nonfinite, Options};
+use crate::options::{Nonfinite, Options};
 use crate::progress::{Progress, stream_of_name};
+use crate::quantize::loader::{Loader, Room};
+use crate::quantize::output::{Output, Part};
 use crate::report::{BiasRange, TensorReport};
 use crate::scale::bias::choose::{BiasLadder, MOST_CLASSES, MOST_SMALL, Rung};
 use crate::scale::bias::magnitudes::{LARGEST, Magnitudes, SMALLEST, WeightedClassSums};
 use crate::scale::bias::small_group::BiasDecision;
-use crate::scale::range::{MagnitudeRange, Scan, gather_below};
+use crate::scale::range::{MagnitudeRange, gather_below};
 use crate::scale::rule::Scale;
+use crate::stored::numbers::Held;
 use crate::stored::view::f64_decoder;
 
 /// The work on one tensor.
 pub(crate) struct PerTensor<'a> {
-    pub(crate) source: &'a Source,
-    pub(crate) info: &'a TensorInfo,
+    pub(crate) loader: &'a Loader<'a>,
     pub(crate) options: &'a Options,
     pub(crate) decoders: &'a Decoders,
+    /// Whether errors and events are counted.
+    pub(crate) reports: bool,
 }
 
 /// The last decoder of 16-bit codes that tensors of a job have used: its table takes longer to fill
@@ -71,13 +72,13 @@ impl Piece {
     /// made of its elements on the way stays in the cache.
     const STRIP: usize = ErrorSums::BLOCK;
 
-    fn count(info: &TensorInfo) -> u64 {
-        info.elements().div_ceil(Self::ELEMENTS)
+    fn count(elements: u64) -> u64 {
+        elements.div_ceil(Self::ELEMENTS)
     }
 
-    fn new(info: &TensorInfo, i: u64) -> Self {
+    fn new(elements: u64, i: u64) -> Self {
         let first = i * Self::ELEMENTS;
-        let elements = (info.elements() - first).min(Self::ELEMENTS);
+        let elements = (elements - first).min(Self::ELEMENTS);
         Self { first, elements: index(elements) }
     }
 
@@ -90,36 +91,27 @@ impl Piece {
     }
 }
 
-/// What a thread holds of a tensor.
-#[derive(Default)]
-struct Buffers<T> {
-    bytes: Vec<u8>,
-    values: Vec<T>,
-}
-
 impl PerTensor<'_> {
     /// Writes codes and bias, and completes the report.
     pub(crate) fn run(
         &self,
-        sink: &Sink,
-        slot: usize,
+        output: &mut dyn Output,
         report: &mut TensorReport,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<ErrorSums> {
-        match self.info.dtype {
-            Dtype::F64 => self.tensor::<f64>(sink, slot, report, progress),
+        match self.loader.numbers.dtype() {
+            Some(Dtype::F64) => self.tensor::<f64>(output, report, progress),
             // As F32 its numbers are the same, subnormal ones included, and the kernels are at
             // their best.
-            Dtype::F32 | Dtype::BF16 => self.tensor::<f32>(sink, slot, report, progress),
-            Dtype::F16 => self.tensor::<f16>(sink, slot, report, progress),
+            Some(Dtype::F32 | Dtype::BF16) => self.tensor::<f32>(output, report, progress),
+            Some(Dtype::F16) => self.tensor::<f16>(output, report, progress),
             _ => Ok(ErrorSums::default()),
         }
     }
 
-    fn tensor<T: Scan>(
+    fn tensor<T: Held>(
         &self,
-        sink: &Sink,
-        slot: usize,
+        output: &mut dyn Output,
         report: &mut TensorReport,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<ErrorSums> {
@@ -127,33 +119,31 @@ impl PerTensor<'_> {
         report.format = Some(Entry::format_name(&format));
         report.biases = vec![format.bias()];
         report.bias_range = BiasRange::of(&report.biases);
-        let length = usize::try_from(self.info.elements()).unwrap_or(usize::MAX);
+        let length = usize::try_from(self.loader.elements()).unwrap_or(usize::MAX);
         let encoder =
             Encoder::<T>::for_length(&format, &self.options.projection(&format), length).map_err(refuse)?;
         let (events, sums) = if format.width() <= 8 {
-            self.encode::<T, u8>(&encoder, sink, slot, progress)?
+            self.encode::<T, u8>(&encoder, output, progress)?
         } else {
-            self.encode::<T, u16>(&encoder, sink, slot, progress)?
+            self.encode::<T, u16>(&encoder, output, progress)?
         };
         report.count(&events, &sums, self.options.saturates());
         if format.has_free_bias() {
             let bias = u8::try_from(format.bias()).map_err(refuse)?;
-            sink.append(slot + 1, &[bias])?;
+            output.write_at(Part::Scales, 0, &[bias])?;
         }
         Ok(sums)
     }
 
     /// Chooses the format's bias, and puts into the report what was seen on the way.
-    fn choose<T: Scan>(
+    fn choose<T: Held>(
         &self,
         report: &mut TensorReport,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Format> {
-        let refused = |what: &dyn std::fmt::Display| {
-            Error::refused(Some(self.source.path()), Some(&self.info.name), what.to_string())
-        };
+        let refused = |what: &dyn std::fmt::Display| self.loader.refused(what.to_string());
         let spec = &self.options.format;
-        let weights = if spec.has_free_bias() { self.options.weights(self.info)? } else { None };
+        let weights = if spec.has_free_bias() { self.loader.weights() } else { None };
         report.calibrated = weights.is_some();
         let ladder = BiasLadder::new(spec, self.options.bias, weights.is_some());
         // A histogram is made of class sums, and class sums give every bias too.
@@ -164,10 +154,10 @@ impl PerTensor<'_> {
         } else {
             None
         };
-        let rung = ladder.rung(self.info.elements(), || Self::classes::<T>(&ladder))?;
+        let rung = ladder.rung(self.loader.elements(), || Self::classes::<T>(&ladder))?;
         let magnitudes = match (rung, weights, histogram) {
             (Rung::Given, ..) => return ladder.given().map_err(|e| refused(&e)),
-            (_, Some(weights), _) => self.weighed::<T>(&weights, progress)?,
+            (_, Some(weights), _) => self.weighed::<T>(weights, progress)?,
             (_, None, Some(histogram)) => histogram,
             (Rung::Elements, ..) => self.magnitudes::<T>(&ladder, progress)?,
             (Rung::Range, ..) => match self.by_range::<T>(&ladder, progress)? {
@@ -181,7 +171,7 @@ impl PerTensor<'_> {
     }
 
     /// Statistics in which errors weigh as much as their columns.
-    fn weighed<T: Element>(
+    fn weighed<T: Held>(
         &self,
         weights: &[u32],
         progress: &mut dyn FnMut(Progress<'_>),
@@ -195,21 +185,21 @@ impl PerTensor<'_> {
     }
 
     /// Loads all elements on all threads and calls `add` with piece after piece.
-    fn in_order<T: Element>(
+    fn in_order<T: Held>(
         &self,
         progress: &mut dyn FnMut(Progress<'_>),
         mut add: impl FnMut(&[T]),
     ) -> Result<()> {
         ordered(
-            Piece::count(self.info),
-            Buffers::<T>::default,
-            |buffers, piece| {
-                let bytes = self.load(Piece::new(self.info, piece), buffers)?;
-                Ok((bytes, std::mem::take(&mut buffers.values)))
+            Piece::count(self.loader.elements()),
+            Room::<T>::default,
+            |room, i| {
+                let Piece { first, elements } = self.piece(i);
+                self.loader.take(first, elements, room)
             },
-            |(bytes, values)| {
+            |values| {
                 add(&values);
-                progress(Progress::Bytes(bytes));
+                progress(Progress::Bytes(self.loader.share(values.len() as u64)));
                 Ok(())
             },
         )?;
@@ -217,7 +207,7 @@ impl PerTensor<'_> {
     }
 
     /// Statistics of a tensor of few elements, for which no table of classes is filled.
-    fn magnitudes<T: Element>(
+    fn magnitudes<T: Held>(
         &self,
         ladder: &BiasLadder,
         progress: &mut dyn FnMut(Progress<'_>),
@@ -228,28 +218,29 @@ impl PerTensor<'_> {
     }
 
     /// Returns how many rounding classes the elements have.
-    fn classes<T: Element>(ladder: &BiasLadder) -> Result<usize> {
+    fn classes<T: Held>(ladder: &BiasLadder) -> Result<usize> {
         Ok(ClassSums::<T>::new(ladder.precision()?).classes())
     }
 
     /// The bias by the tensor's ends and perhaps its lowest elements, for which parts of it are
     /// read again; `None` where these leave it open.
-    fn by_range<T: Scan>(
+    fn by_range<T: Held>(
         &self,
         ladder: &BiasLadder,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Option<i32>> {
         let Some(small) = ladder.small() else { return Ok(None) };
-        let (mut pieces, load) = (Vec::<MagnitudeRange>::new(), |buffers: &mut Buffers<T>, piece| {
-            self.load(Piece::new(self.info, piece), buffers)
-        });
+        let mut pieces = Vec::<MagnitudeRange>::new();
         ordered(
-            Piece::count(self.info),
-            Buffers::<T>::default,
-            |buffers, piece| Ok((load(buffers, piece)?, T::range(&buffers.values))),
-            |(bytes, range)| {
+            Piece::count(self.loader.elements()),
+            Room::<T>::default,
+            |room, i| {
+                let values = self.read(self.piece(i), room)?;
+                Ok((values.len(), T::range(values)))
+            },
+            |(elements, range)| {
                 pieces.push(range);
-                progress(Progress::Bytes(bytes));
+                progress(Progress::Bytes(self.loader.share(elements as u64)));
                 Ok(())
             },
         )?;
@@ -264,11 +255,10 @@ impl PerTensor<'_> {
         let mut low: Vec<f64> = Vec::new();
         ordered(
             with_low.len() as u64,
-            Buffers::<T>::default,
-            |buffers, i| {
-                load(buffers, with_low[index(i)])?;
+            Room::<T>::default,
+            |room, i| {
                 let mut found = Vec::new();
-                gather_below(&buffers.values, limit, &mut found);
+                gather_below(self.read(self.piece(with_low[index(i)]), room)?, limit, &mut found);
                 Ok(found)
             },
             |found| {
@@ -282,7 +272,7 @@ impl PerTensor<'_> {
     }
 
     /// Class sums of all elements: by all threads where each may have a table, else in one table.
-    fn class_sums<T: Element>(
+    fn class_sums<T: Held>(
         &self,
         ladder: &BiasLadder,
         progress: &mut dyn FnMut(Progress<'_>),
@@ -294,15 +284,15 @@ impl PerTensor<'_> {
             return Ok(class_sums);
         }
         let parts = ordered(
-            Piece::count(self.info),
-            || (Buffers::<T>::default(), ClassSums::<T>::new(precision)),
-            |(buffers, class_sums), piece| {
-                let bytes = self.load(Piece::new(self.info, piece), buffers)?;
-                class_sums.add(&buffers.values);
-                Ok(bytes)
+            Piece::count(self.loader.elements()),
+            || (Room::<T>::default(), ClassSums::<T>::new(precision)),
+            |(room, class_sums), i| {
+                let values = self.read(self.piece(i), room)?;
+                class_sums.add(values);
+                Ok(values.len())
             },
-            |bytes| {
-                progress(Progress::Bytes(bytes));
+            |elements| {
+                progress(Progress::Bytes(self.loader.share(elements as u64)));
                 Ok(())
             },
         )?;
@@ -311,115 +301,107 @@ impl PerTensor<'_> {
         Ok(parts.reduce(ClassSums::joined).unwrap_or_else(|| ClassSums::new(precision)))
     }
 
-    /// Reads a piece and tells how many bytes it has.
-    fn load<T: Element>(&self, piece: Piece, buffers: &mut Buffers<T>) -> Result<u64> {
-        let Buffers { bytes, values } = buffers;
-        let half = self.info.dtype == Dtype::BF16;
-        bytes.resize(piece.elements * if half { 2 } else { T::SIZE }, 0);
-        self.source.read_range(self.info, piece.first, bytes)?;
-        if half {
-            values.clear();
-            values.extend(bytes.chunks_exact(2).map(|half| T::from_bits(u64::from(code_at(half)) << 16)));
-        } else {
-            from_bytes::<T>(bytes, values);
-        }
-        Ok(bytes.len() as u64)
+    fn piece(&self, i: u64) -> Piece {
+        Piece::new(self.loader.elements(), i)
     }
 
-    fn encode<T: Scan, C: StoredCode>(
+    fn read<'s, T: Held>(&'s self, piece: Piece, room: &'s mut Room<T>) -> Result<&'s [T]> {
+        self.loader.read(piece.first, piece.elements, room)
+    }
+
+    fn encode<T: Held, C: StoredCode>(
         &self,
         encoder: &Encoder<T>,
-        sink: &Sink,
-        slot: usize,
+        output: &mut dyn Output,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(EventCounts, ErrorSums)> {
         // 16-bit codes of all biases share a table, and the scale 2^−bias is multiplied in, which
         // is exact.
         let format = encoder.format();
         let shared = C::BITS > 8 && self.options.format.has_free_bias();
-        let (decoder, scale) = if shared {
-            let at_zero = self.options.format.with_bias(0).map_err(refuse)?;
-            (self.decoders.of(&at_zero)?, Scale::of_bias(format.bias()).value)
-        } else if C::BITS > 8 {
-            (self.decoders.of(format)?, 1.0)
-        } else {
-            (Arc::new(f64_decoder(format)?), 1.0)
+        let scale = if shared { Scale::of_bias(format.bias()).value } else { 1.0 };
+        let decoder = match () {
+            () if !self.reports => None,
+            () if shared => Some(self.decoders.of(&self.options.format.with_bias(0).map_err(refuse)?)?),
+            () if C::BITS > 8 => Some(self.decoders.of(format)?),
+            () => Some(Arc::new(f64_decoder(format)?)),
         };
         let infinities = match self.options.nonfinite {
             Nonfinite::Refuse => None,
             Nonfinite::Preset => self.options.infinities(encoder.format()),
         };
-        let philox = Philox { seed: self.options.seed.unwrap_or(0), stream: stream_of_name(&self.info.name) };
-        let (mut events, mut sums) = (EventCounts::default(), ErrorSums::default());
+        let seed = self.options.seed.unwrap_or(0);
+        let philox = Philox { seed, stream: stream_of_name(self.loader.name) };
+        let counted = self.reports || self.options.rounds_randomly();
+        let (mut events, mut sums, mut offset) = (EventCounts::default(), ErrorSums::default(), 0);
         ordered(
-            Piece::count(self.info),
-            || (Buffers::<T>::default(), Vec::<C>::new(), Vec::new()),
-            |(buffers, codes, decoded), piece| {
-                let piece = Piece::new(self.info, piece);
-                let (mut bytes_in, mut events, mut sums) = (0, EventCounts::default(), ErrorSums::default());
-                let mut bytes_out = Vec::with_capacity(piece.elements * size_of::<C>());
+            Piece::count(self.loader.elements()),
+            || (Room::<T>::default(), Vec::<C>::new(), Vec::new()),
+            |(room, codes, decoded), i| {
+                let piece = self.piece(i);
+                let (mut events, mut sums) = (EventCounts::default(), ErrorSums::default());
+                let mut bytes = Vec::with_capacity(piece.elements * size_of::<C>());
                 for strip in piece.strips() {
-                    bytes_in += self.load(strip, buffers)?;
-                    let values = &buffers.values;
-                    self.check_values(encoder.format(), strip.first, values)?;
+                    let values = self.read(strip, room)?;
+                    self.loader.check(values, |i| strip.first + i as u64)?;
                     codes.resize(values.len(), C::default());
-                    decoded.resize(values.len(), 0.0);
                     let words = RandomWords { generator: philox.into(), first_element: strip.first };
-                    events = events.merge(encoder.encode_random(values, codes, words));
+                    events = events.merge(encoded(encoder, values, codes, words, counted));
                     if let Some(infinities) = infinities {
                         let infinite = |x: f64| x.is_infinite().then(|| infinities[usize::from(x < 0.0)]);
                         for (x, code) in values.iter().zip(&mut *codes) {
                             *code = infinite(x.to_f64()).map_or(*code, C::from_code);
                         }
                     }
-                    decoder.decode(codes, decoded);
-                    if shared {
-                        for x in &mut *decoded {
-                            *x *= scale;
+                    if let Some(decoder) = &decoder {
+                        decoded.resize(values.len(), 0.0);
+                        decoder.decode(codes, decoded);
+                        if shared {
+                            for x in &mut *decoded {
+                                *x *= scale;
+                            }
                         }
+                        sums = sums.then(errors(values, decoded));
                     }
-                    let mut part = ErrorSums::of(values, decoded);
-                    if part.not_finite > 0 {
-                        // A finite value that became infinite counts too.
-                        let finite = values.iter().map(|x| x.to_f64().abs()).filter(|x| x.is_finite());
-                        part.amax = finite.fold(part.amax, f64::max);
-                    }
-                    sums = sums.then(part);
-                    C::append(codes, &mut bytes_out);
+                    C::append(codes, &mut bytes);
                 }
-                Ok((bytes_in, events, sums, bytes_out))
+                Ok((piece.elements as u64, events, sums, bytes))
             },
-            |(bytes_in, piece_events, piece_sums, bytes_out)| {
+            |(elements, piece_events, piece_sums, bytes)| {
                 events = events.merge(piece_events);
                 sums = sums.then(piece_sums);
-                progress(Progress::Bytes(bytes_in));
-                sink.append(slot, &bytes_out)
+                progress(Progress::Bytes(self.loader.share(elements)));
+                output.write_at(Part::Codes, offset, &bytes)?;
+                offset += bytes.len() as u64;
+                Ok(())
             },
         )?;
         Ok((events, sums))
     }
+}
 
-    /// Refuses what the options say must not be in the data, naming the first element.
-    fn check_values<T: Scan>(&self, format: &Format, first: u64, values: &[T]) -> Result<()> {
-        let refuse = |i: usize, value: f64, advice: &str| {
-            let what = format!("element {} is {value}: {advice}", first + i as u64);
-            Err(Error::refused(Some(self.source.path()), Some(&self.info.name), what))
-        };
-        // A look at all is faster than a search that may stop anywhere.
-        if self.options.nonfinite == Nonfinite::Refuse
-            && !T::all_finite(values)
-            && let Some(i) = values.iter().position(|x| !x.to_f64().is_finite())
-        {
-            let advice = "ask for the preset's rule (--nonfinite preset) or mend the data";
-            return refuse(i, values[i].to_f64(), advice);
-        }
-        if !format.is_signed()
-            && self.options.negative == Negative::Refuse
-            && let Some(i) = values.iter().position(|x| x.to_f64() < 0.0)
-        {
-            let advice = format!("{format} is unsigned; choose a rule (--negative nan, zero or magnitude)");
-            return refuse(i, values[i].to_f64(), &advice);
-        }
-        Ok(())
+/// Encodes values; what happened is told if it is counted, which random words need.
+pub(crate) fn encoded<T: Element, C: StoredCode>(
+    encoder: &Encoder<T>,
+    values: &[T],
+    codes: &mut [C],
+    words: RandomWords,
+    counted: bool,
+) -> EventCounts {
+    if counted {
+        return encoder.encode_random(values, codes, words);
     }
+    encoder.encode_uncounted(values, codes);
+    EventCounts::default()
+}
+
+/// How far values are from what was decoded.
+pub(crate) fn errors<T: Element>(values: &[T], decoded: &[f64]) -> ErrorSums {
+    let mut sums = ErrorSums::of(values, decoded);
+    if sums.not_finite > 0 {
+        // A finite value that became infinite counts too.
+        let finite = values.iter().map(|x| x.to_f64().abs()).filter(|x| x.is_finite());
+        sums.amax = finite.fold(sums.amax, f64::max);
+    }
+    sums
 }

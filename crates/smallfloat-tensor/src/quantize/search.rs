@@ -12,7 +12,7 @@
 //! Errors are summed in f64 in the order of the elements, those of a large group piece by piece, so
 //! that the choice is the same on every machine and for any number of threads.
 
-use smallfloat::{Format, Rounding};
+use smallfloat::Rounding;
 use smallfloat_kernels::{Decoder, Encoder};
 
 use crate::error::{Result, refuse};
@@ -20,8 +20,8 @@ use crate::file::pipeline::ordered;
 use crate::layout::grid::{Grid, PIECE_ELEMENTS, Tile, index};
 use crate::options::Options;
 use crate::progress::Progress;
-use crate::quantize::loader::Loader;
-use crate::scale::rule::{Divisor, Extent, Scale, ScaleRule, ScaleSpec};
+use crate::quantize::loader::{Loader, Room};
+use crate::scale::rule::{Divisor, Extent, Scale, ScaleRule, ScaleSpec, ScaledElement};
 use crate::stored::view::f64_decoder;
 
 /// Binades below and above the scale of `rceil`.
@@ -32,7 +32,7 @@ const HUNDREDTHS: std::ops::RangeInclusive<u32> = 10..=120;
 /// What all searches of a job have in common.
 pub(crate) struct Searcher {
     spec: ScaleSpec,
-    element: Format,
+    element: ScaledElement,
     encoder: Encoder<f64>,
     decoder: Decoder<f64>,
 }
@@ -50,7 +50,12 @@ impl Searcher {
             projection = projection.with_rounding(Rounding::NearestEven);
         }
         let encoder = Encoder::new(&element, &projection).map_err(refuse)?;
-        Ok(Some(Self { spec, element, encoder, decoder: f64_decoder(&element)? }))
+        Ok(Some(Self {
+            spec,
+            element: ScaledElement::new(&element),
+            encoder,
+            decoder: f64_decoder(&element)?,
+        }))
     }
 
     /// A search for elements of this extent; `global` is 1 where there is none.
@@ -80,7 +85,6 @@ pub(crate) struct Search<'a> {
 
 #[derive(Default)]
 struct Scratch {
-    values: Vec<f64>,
     quotients: Vec<f64>,
     codes: Vec<u16>,
 }
@@ -94,7 +98,7 @@ impl Searcher {
         values: &[f64],
         weight: impl Fn(usize) -> u32,
     ) -> Vec<f64> {
-        let Scratch { quotients, codes, .. } = scratch;
+        let Scratch { quotients, codes } = scratch;
         codes.resize(values.len(), 0);
         let error = |scale: &Scale| {
             let divisor = Divisor::of(scale);
@@ -136,14 +140,12 @@ impl Search<'_> {
         let (of, candidates, all) = (self.of, &self.candidates, &mut self.errors);
         ordered(
             pieces.len() as u64,
-            Scratch::default,
-            |scratch, i| {
+            <(Room<f64>, Scratch)>::default,
+            |(room, scratch), i| {
                 let piece = &pieces[index(i)];
-                let mut values = std::mem::take(&mut scratch.values);
-                tensor.load(piece, &mut values)?;
-                let errors = of.errors(candidates, scratch, &values, |i| tensor.weight(piece, i));
-                scratch.values = values;
-                Ok((tensor.share_of(piece), errors))
+                let values = tensor.load(piece, room)?;
+                let errors = of.errors(candidates, scratch, values, |i| tensor.weight(piece, i));
+                Ok((tensor.share(piece.elements()), errors))
             },
             |(bytes, errors)| {
                 add_all(all, &errors);

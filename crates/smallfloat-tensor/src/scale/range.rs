@@ -24,6 +24,11 @@ pub(crate) trait Scan: Element {
 
     /// Whether none is NaN or infinite.
     fn all_finite(values: &[Self]) -> bool;
+
+    /// The greatest magnitude, if none is NaN or infinite.
+    fn greatest_if_finite(values: &[Self]) -> Option<f64> {
+        Self::all_finite(values).then(|| Self::range(values).greatest)
+    }
 }
 
 /// What bounds the magnitudes of the finite elements that are not zero.
@@ -50,7 +55,7 @@ impl MagnitudeRange {
 
 /// By lanes of a type that holds every element, and how an element becomes one.
 macro_rules! look {
-    ($type:ty, $lane:ident, $short:expr) => {
+    ($type:ty, $lane:ident, $short:expr $(, $more:item)?) => {
         #[allow(
             clippy::cast_possible_truncation,
             trivial_numeric_casts,
@@ -94,14 +99,38 @@ macro_rules! look {
                 values.iter().map(|&x| $short(x).abs()).fold(false, |any, x| any | ((x > 0.0) & (x < limit)))
             }
 
+            #[inline(always)]
             fn all_finite(values: &[Self]) -> bool {
                 values.iter().fold(true, |all, x| all & x.is_finite())
             }
+
+            $($more)?
         }
     };
 }
 
-look!(f32, f32, identity);
+look!(
+    f32,
+    f32,
+    identity,
+    /// In one pass: bits of magnitudes are in the order of the numbers, and the rest above them.
+    #[inline(always)]
+    fn greatest_if_finite(values: &[Self]) -> Option<f64> {
+        const LANES: usize = 16;
+        let mut lanes = [0; LANES];
+        let (whole, rest) = values.as_chunks::<LANES>();
+        for values in whole {
+            for (lane, x) in lanes.iter_mut().zip(values) {
+                *lane = (x.to_bits() & !(1 << 31)).max(*lane);
+            }
+        }
+        for (lane, x) in lanes.iter_mut().zip(rest) {
+            *lane = (x.to_bits() & !(1 << 31)).max(*lane);
+        }
+        let greatest = Self::from_bits(lanes.into_iter().fold(0, u32::max));
+        greatest.is_finite().then_some(greatest.into())
+    }
+);
 look!(f64, f64, identity);
 look!(f16, f32, f16::to_f32);
 

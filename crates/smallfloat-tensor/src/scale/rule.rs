@@ -120,18 +120,28 @@ pub(crate) struct Extent {
 
 impl Extent {
     /// Of a group's elements.
+    #[inline(always)]
     pub(crate) fn of<T: Scan>(values: &[T]) -> Self {
-        let amax = T::range(values).greatest;
-        if T::all_finite(values) {
-            return Self { amax, finite: !values.is_empty(), nan: false, infinite: false };
+        match T::greatest_if_finite(values) {
+            Some(amax) => Self { amax, finite: !values.is_empty(), nan: false, infinite: false },
+            None => Self::of_some_not_finite(values),
         }
+    }
+
+    #[cold]
+    fn of_some_not_finite<T: Scan>(values: &[T]) -> Self {
         let some = |is: fn(f64) -> bool| values.iter().any(|x| is(x.to_f64()));
-        Self { amax, finite: some(f64::is_finite), nan: some(f64::is_nan), infinite: some(f64::is_infinite) }
+        Self {
+            amax: T::range(values).greatest,
+            finite: some(f64::is_finite),
+            nan: some(f64::is_nan),
+            infinite: some(f64::is_infinite),
+        }
     }
 
     /// amax / max, rounded to odd; `global` is 1 where there is none.
-    pub(crate) fn over_max(&self, element: &Format, global: f64) -> f64 {
-        divide_to_odd(multiply_to_odd(self.amax, global), magnitude(element))
+    pub(crate) fn over_max(&self, element: &ScaledElement, global: f64) -> f64 {
+        divide_to_odd(multiply_to_odd(self.amax, global), element.max)
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
@@ -139,6 +149,22 @@ impl Extent {
         self.finite |= other.finite;
         self.nan |= other.nan;
         self.infinite |= other.infinite;
+    }
+}
+
+/// What of an element format decides scales.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScaledElement {
+    /// The largest finite value.
+    max: f64,
+    trailing_bits: u32,
+    has_nan: bool,
+}
+
+impl ScaledElement {
+    pub(crate) fn new(format: &Format) -> Self {
+        let (trailing_bits, has_nan) = (format.trailing_bits(), format.has_nan());
+        Self { max: magnitude(format), trailing_bits, has_nan }
     }
 }
 
@@ -167,6 +193,14 @@ impl Scale {
     /// Whether all values of elements are numbers of f64.
     pub(crate) fn is_exact(&self) -> bool {
         is_power_of_two(self.over)
+    }
+
+    /// The scale as a positive f32 number, if it is one.
+    pub(crate) fn as_f32(&self) -> Option<f32> {
+        #[expect(clippy::cast_possible_truncation, reason = "checked right below")]
+        let short = self.value as f32;
+        let exact = self.is_exact() && f64::from(short).to_bits() == self.value.to_bits();
+        (exact && short > 0.0 && short.is_finite()).then_some(short)
     }
 
     /// The value of an element, to nearest even, or to odd for what will be rounded again.
@@ -218,8 +252,8 @@ impl ScaleSpec {
     }
 
     /// The scale of a group, or that which a search begins at; `global` is 1 where there is none.
-    pub(crate) fn choose(&self, element: &Format, extent: &Extent, global: f64) -> Scale {
-        let (max, amax) = (magnitude(element), extent.amax);
+    pub(crate) fn choose(&self, element: &ScaledElement, extent: &Extent, global: f64) -> Scale {
+        let (max, amax) = (element.max, extent.amax);
         let rule = match self.rule {
             ScaleRule::LeastError if self.format.precision() == 1 => ScaleRule::Rceil,
             ScaleRule::LeastError => ScaleRule::Amax,
@@ -231,13 +265,13 @@ impl ScaleSpec {
             ScaleRule::MaxAbsFinite if !extent.finite && extent.nan => f64::NAN,
             ScaleRule::MaxAbsFinite => return self.scale(amax, global, false),
             // Elements that can't say NaN leave it to their block.
-            _ if self.format.has_nan() && !element.has_nan() && (extent.nan || extent.infinite) => f64::NAN,
+            _ if (extent.nan || extent.infinite) && self.format.has_nan() && !element.has_nan => f64::NAN,
             ScaleRule::Amax if amax == 0.0 => 1.0,
             ScaleRule::Amax => extent.over_max(element, global),
             _ if amax == 0.0 => 0.0,
             rule => {
                 let (amax, max) = (Split::of(amax), Split::of(max));
-                let stored = element.trailing_bits();
+                let stored = element.trailing_bits;
                 let up = match rule {
                     ScaleRule::Ceil => amax.fraction > 0,
                     ScaleRule::Even => amax.fraction + (1 << (51 - stored)) >= 1 << 52,
@@ -282,10 +316,17 @@ impl ScaleSpec {
         self.stored(code, global)
     }
 
+    /// The bytes of a stored scale.
+    pub(crate) fn code_size(&self) -> usize {
+        usize::try_from(self.format.width().div_ceil(8)).expect("a few bytes")
+    }
+
     /// What a stored scale means.
     pub(crate) fn stored(&self, code: u64, global: f64) -> Scale {
         let unit = if self.format == E8M0FNU && code < 255 {
             power(i32::try_from(code).expect("E8M0 codes are bytes") - 127)
+        } else if self.format == BINARY32 {
+            f64::from(f32::from_bits(u32::try_from(code).expect("binary32 codes have 32 bits")))
         } else {
             self.format.decode_f64(code).value
         };

@@ -24,7 +24,6 @@ use smallfloat::Datum;
 use smallfloat_kernels::Element;
 
 use crate::error::{Error, Result, quoted};
-use crate::file::input::TensorInfo;
 use crate::file::source::SourceKind;
 use crate::layout::grid::index;
 use crate::scale::bias::magnitudes::Long;
@@ -86,20 +85,20 @@ impl Calibration {
 
     /// The weights of a tensor's columns, its last dimension; `None` if there are no activations
     /// for it.
-    pub(crate) fn weights(&self, info: &TensorInfo) -> Result<Option<Arc<[u32]>>> {
-        let columns = usize::try_from(info.shape.last().copied().unwrap_or(1)).unwrap_or(usize::MAX);
+    pub(crate) fn weights(&self, name: &str, shape: &[u64]) -> Result<Option<Arc<[u32]>>> {
+        let columns = usize::try_from(shape.last().copied().unwrap_or(1)).unwrap_or(usize::MAX);
         if let Some(any) = &self.any {
             return Ok((any.len() == columns).then(|| Arc::clone(any)));
         }
-        let module = info.name.strip_suffix(".weight").and_then(|module| self.weights.get(module));
-        let Some(weights) = self.weights.get(&info.name).or(module) else { return Ok(None) };
+        let module = name.strip_suffix(".weight").and_then(|module| self.weights.get(module));
+        let Some(weights) = self.weights.get(name).or(module) else { return Ok(None) };
         if weights.len() != columns {
             let what = format!(
                 "has {columns} columns, its activations in {} have {} channels in their last dimension",
                 quoted(&self.path.to_string_lossy()),
                 weights.len()
             );
-            return Err(Error::refused(None, Some(&info.name), what));
+            return Err(Error::refused(None, Some(name), what));
         }
         Ok(Some(Arc::clone(weights)))
     }

@@ -2,7 +2,9 @@
 
 pub(crate) mod calibration;
 pub(crate) mod foreign;
+pub(crate) mod numbers;
 pub(crate) mod open;
+pub(crate) mod quantized;
 pub(crate) mod reader;
 pub(crate) mod scaled;
 pub(crate) mod view;

@@ -1,13 +1,14 @@
 //! [`Reader`]: the elements of any stored tensor as numbers.
 
-use smallfloat_kernels::{Decoder, Element};
+use smallfloat_kernels::{Decoder, bf16, f16};
 
 use crate::error::{Error, Result};
 use crate::file::dtype::Dtype;
 use crate::file::source::Source;
-use crate::file::stream::{code_at, with_element};
+use crate::file::stream::code_at;
 use crate::layout::grid::index;
 use crate::scale::rule::Scale;
+use crate::stored::numbers::Held;
 use crate::stored::scaled::Scaled;
 use crate::stored::view::{Stored, TensorView, f64_decoder};
 
@@ -40,67 +41,61 @@ impl<'a> Reader<'a> {
         Self { odd: true, ..self }
     }
 
+    /// How many elements there are.
+    pub(crate) fn len(&self) -> usize {
+        usize::try_from(self.tensor.info.elements()).unwrap_or(usize::MAX)
+    }
+
+    /// The type of the elements; `None` where they are products of codes and scales.
+    pub(crate) fn dtype(&self) -> Option<Dtype> {
+        matches!(self.tensor.stored, Stored::Wide).then_some(self.tensor.info.dtype)
+    }
+
     /// Reads elements `first..first + values.len()` in row-major order. A value is the exact
     /// product of element and scale, where f64 holds it: always, but for an NVFP4 scale whose
     /// divisor is no power of two, where it is rounded once.
     pub(crate) fn read(&self, first: u64, values: &mut [f64]) -> Result<()> {
+        self.fill(first, values, &mut Vec::new())
+    }
+
+    /// The same in any type that holds the elements; `bytes` is room for those of the file.
+    pub(crate) fn fill<T: Held>(&self, first: u64, values: &mut [T], bytes: &mut Vec<u8>) -> Result<()> {
         let info = &self.tensor.info;
         match (&self.tensor.stored, &self.decoder) {
             (Stored::Codes(codes), Some(decoder)) => {
                 let size = usize::from(codes.0.width() > 8) + 1;
-                let mut bytes = vec![0; values.len() * size];
-                self.source.read_range(info, first, &mut bytes)?;
+                bytes.resize(values.len() * size, 0);
+                self.source.read_range(info, first, bytes)?;
                 for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(size)) {
-                    *value = decoder.value(usize::from(code_at(bytes)));
+                    *value = T::of_f64(decoder.value(usize::from(code_at(bytes))));
                 }
-                Ok(())
+                return Ok(());
             }
             (Stored::Scaled(scaled), Some(_)) => {
-                self.read_products(scaled, first, values, &|scale, element| scale.times(element, self.odd))
+                return self.read_products(scaled, first, values, &|scale, element| {
+                    T::of_f64(scale.times(element, self.odd))
+                });
             }
-            _ => self.read_wide(first, values, f64::from, |x| x),
+            _ => {}
         }
-    }
-
-    /// Reads elements that are f32 numbers: those of F32, BF16 and F16.
-    pub(crate) fn read_short(&self, first: u64, values: &mut [f32]) -> Result<()> {
-        #[expect(clippy::cast_possible_truncation, reason = "an f32 number")]
-        self.read_wide(first, values, |x| x, |x| x as f32)
-    }
-
-    fn read_wide<N>(
-        &self,
-        first: u64,
-        values: &mut [N],
-        short: impl Fn(f32) -> N,
-        long: impl Fn(f64) -> N,
-    ) -> Result<()> {
-        let info = &self.tensor.info;
-        if info.dtype == Dtype::BF16 {
-            let mut bytes = vec![0; values.len() * 2];
-            self.source.read_range(info, first, &mut bytes)?;
-            for (value, half) in values.iter_mut().zip(bytes.chunks_exact(2)) {
-                *value = short(f32::from_bits(u32::from(code_at(half)) << 16));
-            }
-            return Ok(());
+        bytes.resize(values.len() * usize::try_from(info.dtype.bits() / 8).expect("a few bytes"), 0);
+        self.source.read_range(info, first, bytes)?;
+        match info.dtype {
+            Dtype::F64 => each(bytes, values, |x| T::of_f64(f64::from_le_bytes(x))),
+            Dtype::F32 => each(bytes, values, |x| T::of_f32(f32::from_le_bytes(x))),
+            Dtype::F16 => each(bytes, values, |x| T::of_f16(f16::from_le_bytes(x))),
+            _ => each(bytes, values, |x| T::of_f32(bf16::from_le_bytes(x).to_f32())),
         }
-        with_element!(info.dtype, T => {
-            let mut bytes = vec![0; values.len() * T::SIZE];
-            self.source.read_range(info, first, &mut bytes)?;
-            for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(T::SIZE)) {
-                *value = long(T::from_le_slice(bytes).to_f64());
-            }
-        }, else ());
         Ok(())
     }
 
     /// Reads elements as whatever `product` makes of a scale and an element.
-    pub(crate) fn read_products(
+    pub(crate) fn read_products<T>(
         &self,
         scaled: &Scaled,
         first: u64,
-        values: &mut [f64],
-        product: &impl Fn(&Scale, f64) -> f64,
+        values: &mut [T],
+        product: &impl Fn(&Scale, f64) -> T,
     ) -> Result<()> {
         let (Some(decoder), false) = (&self.decoder, values.is_empty()) else { return Ok(()) };
         // Ranges that reach over the end of long rows are read in two parts: scales of whole rows
@@ -124,19 +119,17 @@ impl<'a> Reader<'a> {
             (0, grid.group_columns)
         };
         let scales = scaled.read_scales(self.source, group_row, group_rows, column, group_columns)?;
-        let (mut at, mut done) = (first, 0);
-        while at < end {
-            let (i, j) = (at / columns, at % columns);
-            let stop = (j / grid.block_columns + 1).saturating_mul(grid.block_columns).min(columns);
-            let count = index((stop - j).min(end - at));
-            let group = (i / grid.block_rows - group_row) * group_columns + j / grid.block_columns - column;
-            let scale = scales[index(group)];
-            for (value, &code) in values[done..done + count].iter_mut().zip(&codes[done..]) {
+        grid.each_run(first, values.len(), |(i, j), range| {
+            let scale = scales[index((i - group_row) * group_columns + j - column)];
+            for (value, &code) in values[range.clone()].iter_mut().zip(&codes[range]) {
                 *value = product(&scale, decoder.value(usize::from(code)));
             }
-            at += count as u64;
-            done += count;
-        }
+        });
         Ok(())
     }
+}
+
+/// Sets each value to what `of` makes of its bytes.
+fn each<const N: usize, T>(bytes: &[u8], values: &mut [T], of: impl Fn([u8; N]) -> T) {
+    values.iter_mut().zip(bytes.as_chunks().0).for_each(|(value, &bytes)| *value = of(bytes));
 }

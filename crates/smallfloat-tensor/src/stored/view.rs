@@ -72,6 +72,16 @@ impl TensorView {
         }
     }
 
+    /// The dtype of the numbers before anything was quantized.
+    pub(crate) fn source_dtype(&self) -> &str {
+        match self.entry() {
+            Some(entry) => &entry.source_dtype,
+            None if self.info.dtype.is_wide_float() => self.info.dtype.name(),
+            // Values of codes and scales of other programs are F32 to their readers.
+            None => Dtype::F32.name(),
+        }
+    }
+
     pub(crate) fn has_numbers(&self) -> bool {
         !matches!(self.stored, Stored::Other)
     }

@@ -14,7 +14,7 @@ fn spec(format: Format, rule: ScaleRule) -> ScaleSpec {
 
 fn exponent_of(rule: ScaleRule, element: &Format, amax: f64) -> i32 {
     let extent = Extent::of(&[amax, -amax / 2.0, 0.0]);
-    let scale = spec(E8M0FNU, rule).choose(element, &extent, 1.0);
+    let scale = spec(E8M0FNU, rule).choose(&ScaledElement::new(element), &extent, 1.0);
     assert_eq!(scale.value.to_bits(), power(i32::try_from(scale.code).unwrap() - 127).to_bits());
     i32::try_from(scale.code).unwrap() - 127
 }
@@ -54,8 +54,9 @@ fn power_of_two_rules_are_what_they_say() {
 
 #[test]
 fn zeros_ends_and_specials() {
-    let choose =
-        |spec: ScaleSpec, element: &Format, values: &[f64]| spec.choose(element, &Extent::of(values), 1.0);
+    let choose = |spec: ScaleSpec, element: &Format, values: &[f64]| {
+        spec.choose(&ScaledElement::new(element), &Extent::of(values), 1.0)
+    };
     let floor = spec(E8M0FNU, ScaleRule::Floor);
     assert_eq!(choose(floor, &E4M3FN, &[0.0, -0.0]).code, 0);
     assert_eq!(choose(floor, &E4M3FN, &[1e300]).code, 254);
@@ -82,7 +83,7 @@ fn the_divisor_of_nvfp4_is_the_largest_power_of_two_in_range() {
     {
         assert_eq!(nvfp4.global_of(&E2M1FN, amax).to_bits(), f64::to_bits(expected), "{amax}");
     }
-    let scale = nvfp4.choose(&E2M1FN, &Extent::of(&[1.0]), 2048.0);
+    let scale = nvfp4.choose(&ScaledElement::new(&E2M1FN), &Extent::of(&[1.0]), 2048.0);
     // 2048 / 6 = 341.3 is 352 in E4M3: 1.375 · 2^8, code 0x7b.
     assert_eq!((scale.code, scale.value.to_bits()), (0x7b, (352.0_f64 / 2048.0).to_bits()));
 }
@@ -107,8 +108,11 @@ fn the_divisor_of_nvidia_s_recipe() {
     // The block of the largest magnitude gets 448, code 0x7e; half of that magnitude gets 224, code
     // 0x76.
     let global = nvfp4.global_of(&E2M1FN, 5.0);
-    let scale = nvfp4.choose(&E2M1FN, &Extent::of(&[-5.0, 1.0]), global);
-    assert_eq!((scale.code, nvfp4.choose(&E2M1FN, &Extent::of(&[2.5]), global).code), (0x7e, 0x76));
+    let scale = nvfp4.choose(&ScaledElement::new(&E2M1FN), &Extent::of(&[-5.0, 1.0]), global);
+    assert_eq!(
+        (scale.code, nvfp4.choose(&ScaledElement::new(&E2M1FN), &Extent::of(&[2.5]), global).code),
+        (0x7e, 0x76)
+    );
 }
 
 /// x · global / unit against every place of rounding to E2M1: the middles 0.25, 0.75, 1.25, … as
@@ -150,10 +154,10 @@ fn the_maximum_of_p3109_blocks() {
     let of = |name: &str| name.parse::<Format>().unwrap();
     let blocks = spec(of("binary8p1uf"), ScaleRule::MaxAbsFinite);
     let element = of("binary4p2sf");
-    let scale = blocks.choose(&element, &Extent::of(&[3.0, -1.0]), 1.0);
+    let scale = blocks.choose(&ScaledElement::new(&element), &Extent::of(&[3.0, -1.0]), 1.0);
     assert_eq!((scale.code, scale.value.to_bits()), (0x82, 4_f64.to_bits()));
     let blocks = spec(of("binary8p4se"), ScaleRule::MaxAbsFinite);
-    let value = |values: &[f64]| blocks.choose(&element, &Extent::of(values), 1.0).value;
+    let value = |values: &[f64]| blocks.choose(&ScaledElement::new(&element), &Extent::of(values), 1.0).value;
     assert_eq!(value(&[f64::INFINITY, 2.0, f64::NAN]).to_bits(), 2_f64.to_bits());
     assert!(value(&[f64::NEG_INFINITY, f64::NAN]).is_infinite());
     assert!(value(&[f64::NAN]).is_nan());

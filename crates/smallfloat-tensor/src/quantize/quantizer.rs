@@ -1,0 +1,272 @@
+//! [`Quantizer`]: tensors in memory → codes with scales or biases, by the engines that quantize
+//! files.
+
+use std::borrow::Cow;
+
+use smallfloat::Format;
+use smallfloat_kernels::Encoder;
+
+use crate::error::{Error, Result, refuse};
+use crate::file::dtype::elements;
+use crate::layout::container::Entry;
+use crate::layout::grid::{Granularity, Grid, index};
+use crate::layout::packing::Packing;
+use crate::layout::scheme::NATIVE;
+use crate::options::{Container, Options};
+use crate::quantize::global::TensorScale;
+use crate::quantize::loader::Loader;
+use crate::quantize::output::Memory;
+use crate::quantize::per_group::PerGroup;
+use crate::quantize::per_tensor::{Decoders, PerTensor};
+use crate::report::TensorReport;
+use crate::stored::numbers::Numbers;
+use crate::stored::quantized::{Quantized, wrong_length};
+
+/// Quantizes tensors in memory, to the codes and scales that [`quantize`](crate::quantize()) writes
+/// into files.
+///
+/// ```
+/// use smallfloat_tensor::{Quantizer, Scheme};
+///
+/// let x: Vec<f32> = (0..64).map(|i| 0.1 * i as f32).collect();
+/// let quantizer = Quantizer::new("mxfp4".parse::<Scheme>()?.options())?;
+/// let q = quantizer.quantize("w", &[2, 32], &x)?;
+/// assert_eq!((q.codes().len(), q.scales()), (64, &[126, 127][..]));
+/// let back: Vec<f32> = q.to_vec();
+/// # assert_eq!(back.len(), 64);
+/// # Ok::<(), smallfloat_tensor::Error>(())
+/// ```
+///
+/// Numbers are slices of `f32`, `f64`, `f16` and `bf16`, and tensors that are [`Quantized`]: of
+/// those each value is rounded once more, from code times scale. A tensor is seen as rows and
+/// columns as in files ([`Granularity`]); one without dimensions, or with one, is a row. Blocks may
+/// have any size.
+///
+/// Of the [`Options`] those about files are not asked: layout, packing (a code has a byte or two;
+/// [`Quantized::packed`] packs them), which tensors, and what to do with outputs.
+#[derive(Debug)]
+pub struct Quantizer {
+    options: Options,
+    /// Where biases are data, at bias 0.
+    element: Format,
+    decoders: Decoders,
+    reports: bool,
+}
+
+impl Quantizer {
+    /// A quantizer with these options.
+    ///
+    /// # Errors
+    /// Options that contradict each other, and containers other than the native one, which are
+    /// files.
+    pub fn new(options: Options) -> Result<Self> {
+        let options = Options { packing: Packing::Bytes, layout: NATIVE, ..options };
+        if options.container != Container::Native {
+            let what =
+                format!("the container {} is a file's: tensors in memory have none", options.container);
+            return Err(Error::option(what));
+        }
+        options.check()?;
+        let element = options.layout()?;
+        let by_bias = options.scale.is_none() && options.format.has_free_bias();
+        let element = if by_bias { element.with_bias(0).map_err(refuse)? } else { element };
+        // Refuses what no encoder can do.
+        Encoder::<f64>::for_length(&element, &options.projection(&element), 0).map_err(refuse)?;
+        Ok(Self { options, element, decoders: Decoders::default(), reports: false })
+    }
+
+    /// Returns this quantizer with reports: errors and counts of events, which take about as long
+    /// as the codes.
+    #[must_use]
+    pub fn with_report(self) -> Self {
+        Self { reports: true, ..self }
+    }
+
+    /// The options.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// How many bytes codes and scales take.
+    ///
+    /// # Errors
+    /// A shape of more elements than can be counted.
+    pub fn lengths(&self, shape: &[u64]) -> Result<(usize, usize)> {
+        let grid = self.grid(shape)?;
+        let codes = grid.rows * grid.columns * (1 + u64::from(self.element.width() > 8));
+        let scale = match &self.options.scale {
+            Some(spec) => spec.code_size() as u64,
+            None => u64::from(self.element.has_free_bias()),
+        };
+        let length = |bytes: u64| usize::try_from(bytes).map_err(refuse);
+        Ok((length(codes)?, length(grid.group_rows * grid.group_columns * scale)?))
+    }
+
+    fn grid(&self, shape: &[u64]) -> Result<Grid> {
+        // Two bytes a code, four a scale.
+        match elements(shape).and_then(|elements| elements.checked_mul(4)) {
+            Some(_) => Ok(Grid::new(shape, self.options.granularity)),
+            None => Err(refuse(format!("the shape {shape:?} has more elements than can be counted"))),
+        }
+    }
+
+    /// Quantizes a tensor. Its name is for errors, for the stream of random words, and for the
+    /// choice of its activations.
+    ///
+    /// # Errors
+    /// Numbers of another count than the shape's, and values that the options refuse.
+    pub fn quantize<'n>(
+        &self,
+        name: &str,
+        shape: &[u64],
+        numbers: impl Into<Numbers<'n>>,
+    ) -> Result<Quantized<'static>> {
+        let (codes, scales) = self.lengths(shape)?;
+        let numbers = numbers.into();
+        check_length(shape, &numbers)?;
+        let (mut codes, mut scales) = (vec![0; codes], vec![0; scales]);
+        let memory = Memory { codes: &mut codes, scales: &mut scales };
+        let (global, report) = self.run(name, shape, numbers, memory)?;
+        self.assemble(shape, codes.into(), scales.into(), global, report)
+    }
+
+    /// Quantizes a tensor into memory of the [right lengths](Self::lengths), which the result
+    /// borrows.
+    ///
+    /// # Errors
+    /// As [`quantize`](Self::quantize), and memory of other lengths.
+    pub fn quantize_into<'n, 'a>(
+        &self,
+        name: &str,
+        shape: &[u64],
+        numbers: impl Into<Numbers<'n>>,
+        codes: &'a mut [u8],
+        scales: &'a mut [u8],
+    ) -> Result<Quantized<'a>> {
+        let numbers = numbers.into();
+        check_length(shape, &numbers)?;
+        self.check_lengths(shape, codes, scales)?;
+        let memory = Memory { codes: &mut *codes, scales: &mut *scales };
+        let (global, report) = self.run(name, shape, numbers, memory)?;
+        self.assemble(shape, Cow::Borrowed(codes), Cow::Borrowed(scales), global, report)
+    }
+
+    /// The tensor of these codes and scales, such as [`Quantized::codes`] and
+    /// [`Quantized::scales`] gave.
+    ///
+    /// # Errors
+    /// Other lengths than the [right ones](Self::lengths), biases above 63, and a global scale that
+    /// is no positive number.
+    pub fn restore<'a>(
+        &self,
+        shape: &[u64],
+        codes: impl Into<Cow<'a, [u8]>>,
+        scales: impl Into<Cow<'a, [u8]>>,
+        global_scale: f32,
+    ) -> Result<Quantized<'a>> {
+        let (codes, scales) = (codes.into(), scales.into());
+        self.check_lengths(shape, &codes, &scales)?;
+        if !(global_scale > 0.0 && global_scale.is_finite()) {
+            return Err(refuse(format!("the global scale {global_scale} is no positive number")));
+        }
+        let by_bias = self.options.scale.is_none() && self.element.has_free_bias();
+        if let Some(bias) = scales.iter().find(|&&bias| by_bias && bias > 63) {
+            return Err(refuse(format!("there is a bias {bias}, legal are 0 to 63")));
+        }
+        self.assemble(shape, codes, scales, f64::from(global_scale), None)
+    }
+
+    /// The codes that [`Quantized::packed`] packed so.
+    ///
+    /// # Errors
+    /// A packing that is not for the format, and bytes of another length.
+    pub fn unpacked(&self, shape: &[u64], packing: Packing, bytes: &[u8]) -> Result<Vec<u8>> {
+        packing.check(&self.element)?;
+        let (grid, length) = (self.grid(shape)?, self.lengths(shape)?.0);
+        let row = packing.row_bytes(&self.element, grid.columns);
+        let expected = index(row * grid.rows);
+        if bytes.len() != expected {
+            return Err(wrong_length("bytes of packed codes", shape, expected, bytes.len()));
+        }
+        let mut codes = vec![0; length];
+        if packing == Packing::Bytes {
+            codes.copy_from_slice(bytes);
+        } else if length > 0 {
+            let rows = codes.chunks_mut(index(grid.columns)).zip(bytes.chunks(index(row)));
+            rows.for_each(|(codes, bytes)| packing.unpack_row(bytes, codes));
+        }
+        Ok(codes)
+    }
+
+    fn check_lengths(&self, shape: &[u64], codes: &[u8], scales: &[u8]) -> Result<()> {
+        let expected = self.lengths(shape)?;
+        if codes.len() != expected.0 {
+            return Err(wrong_length("bytes of codes", shape, expected.0, codes.len()));
+        }
+        if scales.len() != expected.1 {
+            return Err(wrong_length("bytes of scales", shape, expected.1, scales.len()));
+        }
+        Ok(())
+    }
+
+    fn assemble<'a>(
+        &self,
+        shape: &[u64],
+        codes: Cow<'a, [u8]>,
+        scales: Cow<'a, [u8]>,
+        global: f64,
+        report: Option<TensorReport>,
+    ) -> Result<Quantized<'a>> {
+        Ok(Quantized {
+            element: self.element,
+            scale: self.options.scale,
+            granularity: self.options.granularity,
+            shape: shape.to_vec(),
+            grid: self.grid(shape)?,
+            codes,
+            scales,
+            global,
+            report,
+        })
+    }
+
+    /// Fills memory with codes and scales; what divides all scales, and the report.
+    fn run(
+        &self,
+        name: &str,
+        shape: &[u64],
+        numbers: Numbers<'_>,
+        mut memory: Memory<'_>,
+    ) -> Result<(f64, Option<TensorReport>)> {
+        let options = &self.options;
+        let mut report = TensorReport::copied(name, shape);
+        report.format = Some(Entry::format_name(&self.element));
+        let progress = &mut |_: crate::Progress<'_>| ();
+        let is_plain = options.scale.is_none() && options.granularity == Granularity::Tensor;
+        let is_wide = numbers.dtype().is_some();
+        let loader = Loader::new(name, shape, numbers, options)?;
+        let mut global = 1.0;
+        if is_plain && is_wide {
+            let job = PerTensor { loader: &loader, options, decoders: &self.decoders, reports: self.reports };
+            job.run(&mut memory, &mut report, progress)?;
+        } else {
+            let loaders = [loader];
+            let whole = TensorScale::decide(options, &loaders, progress)?;
+            global = whole.global;
+            let [loader] = loaders;
+            let job = PerGroup::new(loader, options, whole, self.reports)?;
+            job.run(&mut memory, &mut report, progress)?;
+        }
+        Ok((global, self.reports.then_some(report)))
+    }
+}
+
+/// Refuses numbers of another count than the shape's, which can be counted.
+fn check_length(shape: &[u64], numbers: &Numbers<'_>) -> Result<()> {
+    let expected = index(shape.iter().product());
+    if numbers.len() == expected {
+        Ok(())
+    } else {
+        Err(wrong_length("elements", shape, expected, numbers.len()))
+    }
+}

@@ -1,0 +1,159 @@
+//! [`Numbers`]: the elements of a tensor as numbers, in a file, in memory, or as codes with scales.
+
+use smallfloat_kernels::{Element, Lanes, bf16, f16};
+
+use crate::error::Result;
+use crate::file::dtype::Dtype;
+use crate::scale::range::Scan;
+use crate::stored::quantized::{Products, Quantized};
+use crate::stored::reader::Reader;
+
+/// The numbers that are quantized: a slice of `f32`, `f64`, `f16` or `bf16`, or a tensor that is
+/// quantized already.
+///
+/// ```
+/// use smallfloat_tensor::Numbers;
+///
+/// let x = vec![1.0_f32; 32];
+/// assert_eq!(Numbers::from(&x).len(), 32);
+/// ```
+#[derive(Debug)]
+pub struct Numbers<'a>(Kind<'a>);
+
+#[derive(Debug)]
+enum Kind<'a> {
+    F64(&'a [f64]),
+    F32(&'a [f32]),
+    F16(&'a [f16]),
+    Bf16(&'a [bf16]),
+    Codes(Products<'a>),
+    /// Of a tensor of a file.
+    Stored(Reader<'a>),
+}
+
+impl<'a, T: Element> From<&'a [T]> for Numbers<'a> {
+    fn from(values: &'a [T]) -> Self {
+        Self(match T::lanes(values) {
+            Lanes::F64(values) => Kind::F64(values),
+            Lanes::F32(values) => Kind::F32(values),
+            Lanes::F16(values) => Kind::F16(values),
+            Lanes::Bf16(values) => Kind::Bf16(values),
+        })
+    }
+}
+
+impl<'a, T: Element> From<&'a Vec<T>> for Numbers<'a> {
+    fn from(values: &'a Vec<T>) -> Self {
+        values.as_slice().into()
+    }
+}
+
+impl<'a, T: Element, const N: usize> From<&'a [T; N]> for Numbers<'a> {
+    fn from(values: &'a [T; N]) -> Self {
+        values.as_slice().into()
+    }
+}
+
+impl<'a> From<&'a Quantized<'_>> for Numbers<'a> {
+    fn from(quantized: &'a Quantized<'_>) -> Self {
+        Self(Kind::Codes(Products::new(quantized)))
+    }
+}
+
+impl<'a> Numbers<'a> {
+    /// Of a tensor of a file.
+    pub(crate) fn stored(reader: Reader<'a>) -> Self {
+        Self(Kind::Stored(reader))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Kind::F64(values) => values.len(),
+            Kind::F32(values) => values.len(),
+            Kind::F16(values) => values.len(),
+            Kind::Bf16(values) => values.len(),
+            Kind::Codes(products) => products.len(),
+            Kind::Stored(reader) => reader.len(),
+        }
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The type of the numbers; `None` where they are products of codes and scales, which are
+    /// numbers of f64 or rounded to odd.
+    pub(crate) fn dtype(&self) -> Option<Dtype> {
+        match &self.0 {
+            Kind::F64(_) => Some(Dtype::F64),
+            Kind::F32(_) => Some(Dtype::F32),
+            Kind::F16(_) => Some(Dtype::F16),
+            Kind::Bf16(_) => Some(Dtype::BF16),
+            Kind::Codes(_) => None,
+            Kind::Stored(reader) => reader.dtype(),
+        }
+    }
+
+    /// Fills `values` with the numbers from `first` on, all of which the type must hold; `bytes` is
+    /// room for those of a file.
+    pub(crate) fn fill<T: Held>(&self, first: u64, values: &mut [T], bytes: &mut Vec<u8>) -> Result<()> {
+        /// Numbers from `first` on in another type.
+        fn convert<S: Copy, T>(source: &[S], first: u64, values: &mut [T], to: impl Fn(S) -> T) {
+            let first = usize::try_from(first).expect("slices are shorter");
+            values.iter_mut().zip(&source[first..]).for_each(|(value, &x)| *value = to(x));
+        }
+        match &self.0 {
+            Kind::F64(source) => convert(source, first, values, T::of_f64),
+            Kind::F32(source) => convert(source, first, values, T::of_f32),
+            Kind::F16(source) => convert(source, first, values, T::of_f16),
+            Kind::Bf16(source) => convert(source, first, values, |x| T::of_f32(x.to_f32())),
+            Kind::Codes(products) => products.fill(first, values),
+            Kind::Stored(reader) => return reader.fill(first, values, bytes),
+        }
+        Ok(())
+    }
+}
+
+/// A type that elements are held in while they are quantized.
+pub(crate) trait Held: Scan {
+    /// The same number, which the type holds.
+    fn of_f16(x: f16) -> Self;
+    /// The same number, which the type holds.
+    fn of_f32(x: f32) -> Self;
+    /// The same number, which the type holds.
+    fn of_f64(x: f64) -> Self;
+    /// All elements, where they lie in memory as this type.
+    fn lying<'a>(numbers: &'a Numbers<'_>) -> Option<&'a [Self]>;
+}
+
+macro_rules! held {
+    ($type:ty, $variant:ident, $of_f16:expr, $of_f32:expr, $of_f64:expr) => {
+        #[allow(clippy::cast_possible_truncation, reason = "numbers of the type")]
+        impl Held for $type {
+            fn of_f16(x: f16) -> Self {
+                $of_f16(x)
+            }
+
+            fn of_f32(x: f32) -> Self {
+                $of_f32(x)
+            }
+
+            fn of_f64(x: f64) -> Self {
+                $of_f64(x)
+            }
+
+            fn lying<'a>(numbers: &'a Numbers<'_>) -> Option<&'a [Self]> {
+                match numbers.0 {
+                    Kind::$variant(values) => Some(values),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+held!(f16, F16, |x| x, f16::from_f32, f16::from_f64);
+held!(f32, F32, f16::to_f32, |x| x, |x| x as f32);
+held!(f64, F64, f16::to_f64, f64::from, |x| x);

@@ -1,0 +1,337 @@
+//! [`Quantized`]: a tensor in memory as codes with scales or biases, and what it stands for.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use rayon::prelude::*;
+use smallfloat::formats::BINARY32;
+use smallfloat::{Format, Rounding};
+use smallfloat_kernels::{Decoder, Element, Encoder, LanesMut, Level};
+
+use crate::error::{Error, Result, refuse};
+use crate::file::stream::{StoredCode, code_at};
+use crate::layout::grid::{Granularity, Grid, PIECE_ELEMENTS, index};
+use crate::layout::packing::Packing;
+use crate::report::TensorReport;
+use crate::scale::rule::{Scale, ScaleSpec};
+use crate::stored::numbers::Held;
+use crate::stored::view::f64_decoder;
+
+/// A tensor in memory as codes with scales or biases; [`Quantizer`](crate::Quantizer) makes it.
+///
+/// ```
+/// use smallfloat_tensor::{Quantizer, Scheme};
+///
+/// let quantizer = Quantizer::new("mxfp4".parse::<Scheme>()?.options())?;
+/// let q = quantizer.quantize("w", &[2, 4], &[7.0_f32, 1.0, -0.5, 0.25, 0.75, 5.0, 0.0, 1e-9])?;
+/// assert_eq!(q.codes(), [7, 2, 9, 0, 1, 6, 0, 0]);
+/// assert_eq!(q.scales(), [127, 127]);
+/// assert_eq!(q.to_vec::<f32>()[..4], [6.0, 1.0, -0.5, 0.0]);
+/// # Ok::<(), smallfloat_tensor::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct Quantized<'a> {
+    pub(crate) element: Format,
+    pub(crate) scale: Option<ScaleSpec>,
+    pub(crate) granularity: Granularity,
+    pub(crate) shape: Vec<u64>,
+    pub(crate) grid: Grid,
+    pub(crate) codes: Cow<'a, [u8]>,
+    pub(crate) scales: Cow<'a, [u8]>,
+    /// What divides all scales.
+    pub(crate) global: f64,
+    pub(crate) report: Option<TensorReport>,
+}
+
+impl Quantized<'_> {
+    /// The format of the elements. Where there are [`biases`](Self::biases), at bias 0.
+    pub fn format(&self) -> &Format {
+        &self.element
+    }
+
+    /// The shape of the tensor.
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        index(self.grid.rows * self.grid.columns)
+    }
+
+    /// Returns whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The codes in row-major order, each a byte; two, little-endian, of formats above 8 bits.
+    pub fn codes(&self) -> &[u8] {
+        &self.codes
+    }
+
+    /// The codes as a file packs them: row by row, the last byte of a row filled up with zeros.
+    ///
+    /// # Errors
+    /// A packing that is not for the format.
+    pub fn packed(&self, packing: Packing) -> Result<Vec<u8>> {
+        packing.check(&self.element)?;
+        let mut bytes = Vec::new();
+        if packing == Packing::Bytes {
+            bytes.extend_from_slice(&self.codes);
+        } else if !self.is_empty() {
+            // Only codes of 4 and of 6 bits are packed.
+            for row in self.codes.chunks(index(self.grid.columns)) {
+                packing.pack(row, &mut bytes);
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// What shares a scale or a bias.
+    pub fn granularity(&self) -> Granularity {
+        self.granularity
+    }
+
+    /// The shape of [`scales`](Self::scales): [] | [channels, 1] | [block rows, block columns].
+    pub fn scale_shape(&self) -> Vec<u64> {
+        self.granularity.scale_shape(&self.shape)
+    }
+
+    /// The format and the rule of the scales; `None` where there are none.
+    pub fn scale(&self) -> Option<&ScaleSpec> {
+        self.scale.as_ref()
+    }
+
+    /// The codes of the scales, row by row, little-endian; biases, a byte each, where the format's
+    /// bias is data; nothing where there is neither.
+    pub fn scales(&self) -> &[u8] {
+        &self.scales
+    }
+
+    /// The biases, where these take the place of scales.
+    pub fn biases(&self) -> Option<&[u8]> {
+        self.has_biases().then_some(&*self.scales)
+    }
+
+    fn has_biases(&self) -> bool {
+        self.scale.is_none() && self.element.has_free_bias()
+    }
+
+    /// The F32 number that divides all scales; 1 where there is none.
+    #[expect(clippy::cast_possible_truncation, reason = "a number of F32")]
+    pub fn global_scale(&self) -> f32 {
+        self.global as f32
+    }
+
+    /// What quantizing found, where that was [asked for](crate::Quantizer::with_report).
+    pub fn report(&self) -> Option<&TensorReport> {
+        self.report.as_ref()
+    }
+
+    /// The elements' values: code times scale, rounded once, to nearest even, where `T` does not
+    /// have it.
+    ///
+    /// # Panics
+    /// If there is no memory for them.
+    pub fn to_vec<T: Element>(&self) -> Vec<T> {
+        let mut values = vec![T::default(); self.len()];
+        self.decode_into(&mut values).expect("the length is right");
+        values
+    }
+
+    /// Fills `values` with what [`to_vec`](Self::to_vec) gives.
+    ///
+    /// # Errors
+    /// A slice of another length than the tensor's.
+    pub fn decode_into<T: Element>(&self, values: &mut [T]) -> Result<()> {
+        if values.len() != self.len() {
+            return Err(wrong_length("elements", &self.shape, self.len(), values.len()));
+        }
+        if values.is_empty() {
+            return Ok(());
+        }
+        let decoding = Decoding::<T>::new(self)?;
+        let piece = index(PIECE_ELEMENTS);
+        let each = |(i, values): (usize, &mut [T])| decoding.fill(i * piece, values);
+        if values.len() > piece && rayon::current_num_threads() > 1 {
+            values.par_chunks_mut(piece).enumerate().for_each(each);
+        } else {
+            values.chunks_mut(piece).enumerate().for_each(each);
+        }
+        Ok(())
+    }
+
+    fn code(&self, element: usize) -> usize {
+        let size = self.code_size();
+        usize::from(code_at(&self.codes[element * size..][..size]))
+    }
+
+    fn code_size(&self) -> usize {
+        usize::from(self.element.width() > 8) + 1
+    }
+
+    /// The scale of a group.
+    fn scale_of(&self, (row, column): (u64, u64)) -> Scale {
+        let group = index(row * self.grid.group_columns + column);
+        let Some(spec) = &self.scale else {
+            if !self.has_biases() {
+                return Scale::new(0, 1.0, 1.0);
+            }
+            return Scale::of_bias(i32::from(self.scales[group]));
+        };
+        let size = spec.code_size();
+        let bytes = self.scales[group * size..][..size].iter().rev();
+        spec.stored(bytes.fold(0, |code, &byte| code << 8 | u64::from(byte)), self.global)
+    }
+
+    /// The format at the bias of all elements, where there is one bias or no scale at all.
+    fn format_of_all(&self) -> Option<Format> {
+        if self.scale.is_some() {
+            return None;
+        }
+        match (self.has_biases(), &*self.scales) {
+            (false, _) => Some(self.element),
+            (true, &[bias]) => self.element.with_bias(i32::from(bias)).ok(),
+            (true, _) => None,
+        }
+    }
+}
+
+/// The values of codes as products with their scales.
+#[derive(Debug)]
+pub(crate) struct Products<'a> {
+    quantized: &'a Quantized<'a>,
+    decoder: Decoder<f64>,
+}
+
+impl<'a> Products<'a> {
+    pub(crate) fn new(quantized: &'a Quantized<'_>) -> Self {
+        let decoder = f64_decoder(&quantized.element).expect("codes have at most 16 bits");
+        Self { quantized, decoder }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.quantized.len()
+    }
+
+    /// Fills `values` with products for another rounding: exact, or rounded to odd.
+    pub(crate) fn fill<T: Held>(&self, first: u64, values: &mut [T]) {
+        self.each(index(first), values, |scale, element| T::of_f64(scale.times(element, true)));
+    }
+
+    fn each<T>(&self, first: usize, values: &mut [T], product: impl Fn(&Scale, f64) -> T) {
+        self.quantized.grid.each_run(first as u64, values.len(), |group, range| {
+            let scale = self.quantized.scale_of(group);
+            for (i, value) in (first + range.start..).zip(&mut values[range]) {
+                *value = product(&scale, self.decoder.value(self.quantized.code(i)));
+            }
+        });
+    }
+}
+
+/// How codes become values of `T`.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
+enum Decoding<'a, T> {
+    /// Codes of one format.
+    Codes(&'a Quantized<'a>, Decoder<T>),
+    /// Elements that are f32 numbers, and all of them as f64.
+    Short(Products<'a>, Decoder<f32>),
+    /// Products in f64, and how these are rounded to `T`.
+    Long(Products<'a>, Option<Encoder<f64>>),
+}
+
+impl<'a, T: Element> Decoding<'a, T> {
+    fn new(quantized: &'a Quantized<'_>) -> Result<Self> {
+        let nearest = T::FORMAT.default_projection().with_rounding(Rounding::NearestEven);
+        if let Some(format) = quantized.format_of_all() {
+            let decoder = Decoder::new(&format, Some(&nearest)).map_err(refuse)?;
+            return Ok(Self::Codes(quantized, decoder));
+        }
+        let products = Products::new(quantized);
+        if T::FORMAT == BINARY32
+            && let Ok(decoder) = Decoder::new(&quantized.element, None)
+        {
+            return Ok(Self::Short(products, decoder));
+        }
+        let encoder = Encoder::for_length(&T::FORMAT, &nearest, quantized.len());
+        Ok(Self::Long(products, if T::FORMAT.is_wide() { None } else { Some(encoder.map_err(refuse)?) }))
+    }
+
+    /// The values of elements from `first` on.
+    fn fill(&self, first: usize, values: &mut [T]) {
+        match self {
+            Self::Codes(quantized, decoder) => quantized.decode(decoder, first, values),
+            Self::Short(products, decoder) => {
+                let LanesMut::F32(values) = T::lanes_mut(values) else { return };
+                products.fill_f32(decoder, first, values);
+            }
+            Self::Long(products, encoder) => match T::lanes_mut(values) {
+                LanesMut::F64(values) => products.each(first, values, |scale, element| {
+                    let value = scale.times(element, false);
+                    if value.is_nan() { f64::NAN } else { value }
+                }),
+                LanesMut::F32(values) => products.each(first, values, to_f32),
+                LanesMut::F16(_) | LanesMut::Bf16(_) => {
+                    let Some(encoder) = encoder else { return };
+                    let (mut long, mut bits) = (vec![0.0; values.len()], vec![0_u16; values.len()]);
+                    products.fill(first as u64, &mut long);
+                    encoder.encode_uncounted(&long, &mut bits);
+                    let all = values.iter_mut().zip(bits);
+                    all.for_each(|(value, bits)| *value = T::from_bits(u64::from(bits)));
+                }
+            },
+        }
+    }
+}
+
+/// The product, rounded once.
+fn to_f32(scale: &Scale, element: f64) -> f32 {
+    #[expect(clippy::cast_possible_truncation, reason = "rounded to nearest even, from the exact or to odd")]
+    let value = scale.times(element, true) as f32;
+    if value.is_nan() { f32::NAN } else { value }
+}
+
+impl Quantized<'_> {
+    fn decode<T: Element>(&self, decoder: &Decoder<T>, first: usize, values: &mut [T]) {
+        let size = self.code_size();
+        let bytes = &self.codes[first * size..][..values.len() * size];
+        if size == 1 {
+            decoder.decode(bytes, values);
+        } else {
+            let mut codes = Vec::new();
+            u16::from_bytes(bytes, &mut codes);
+            decoder.decode(&codes, values);
+        }
+    }
+}
+
+impl Products<'_> {
+    fn fill_f32(&self, decoder: &Decoder<f32>, first: usize, values: &mut [f32]) {
+        self.quantized.decode(decoder, first, values);
+        let (grid, count) = (&self.quantized.grid, values.len());
+        Level::detected().vectorize(
+            #[inline(always)]
+            || {
+                grid.each_run(
+                    first as u64,
+                    count,
+                    #[inline(always)]
+                    |group, range: Range<usize>| {
+                        let scale = self.quantized.scale_of(group);
+                        // A product of two f32 numbers is rounded once, to nearest even.
+                        if let Some(factor) = scale.as_f32() {
+                            values[range].iter_mut().for_each(|value| *value *= factor);
+                        } else {
+                            self.each(first + range.start, &mut values[range], to_f32);
+                        }
+                    },
+                );
+            },
+        );
+    }
+}
+
+/// The error of a length that is not the shape's.
+pub(crate) fn wrong_length(what: &str, shape: &[u64], expected: usize, found: usize) -> Error {
+    refuse(format!("a tensor of shape {shape:?} has {expected} {what}, given are {found}"))
+}
