@@ -241,13 +241,16 @@ impl Grid {
         let (mut row, mut column) = (first / self.columns.max(1), first % self.columns.max(1));
         let mut done = 0;
         while done < count {
-            let stop = (column / self.block_columns + 1).saturating_mul(self.block_columns);
-            let run = index(stop.min(self.columns) - column).min(count - done);
-            each((row / self.block_rows, column / self.block_columns), done..done + run);
-            (done, column) = (done + run, column + run as u64);
-            if column == self.columns {
-                (row, column) = (row + 1, 0);
+            // Groups are small: nothing is divided for each of them.
+            let (group_row, mut group) = (row / self.block_rows, column / self.block_columns);
+            let mut stop = (group + 1).saturating_mul(self.block_columns).min(self.columns);
+            while column < self.columns && done < count {
+                let run = index(stop - column).min(count - done);
+                each((group_row, group), done..done + run);
+                (done, column, group) = (done + run, column + run as u64, group + 1);
+                stop = stop.saturating_add(self.block_columns).min(self.columns);
             }
+            (row, column) = (row + 1, 0);
         }
     }
 

@@ -90,6 +90,12 @@ impl Quotients {
         }
     }
 
+    /// Where quotients go, if they are short ones.
+    #[inline(always)]
+    pub(crate) fn short(division: &mut Division, places: Range<usize>) -> &mut [f32] {
+        &mut division.short[places]
+    }
+
     /// Encodes the quotients from `at` on; what happened is told if it is counted, which random
     /// words need.
     pub(crate) fn encode<C: StoredCode>(

@@ -2,7 +2,7 @@
 //! [`TensorScale`]: what is decided for whole tensors.
 
 use smallfloat::Format;
-use smallfloat_kernels::ClassSums;
+use smallfloat_kernels::{ClassSums, Level};
 
 use crate::error::Result;
 use crate::file::pipeline::ordered;
@@ -13,6 +13,7 @@ use crate::quantize::loader::{Loader, Room};
 use crate::quantize::search::Searcher;
 use crate::scale::bias::magnitudes::{Magnitudes, WeightedClassSums};
 use crate::scale::rule::{Extent, Scale, ScaledElement};
+use crate::stored::numbers::Held;
 
 /// What a whole tensor, or several that share, have decided before the work on groups begins.
 #[derive(Clone, Copy, Debug)]
@@ -90,14 +91,32 @@ impl Statistics {
         tile: Tile,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<()> {
+        if tensor.is_short() {
+            self.add_held::<f32>(tensor, tile, progress)
+        } else {
+            self.add_held::<f64>(tensor, tile, progress)
+        }
+    }
+
+    fn add_held<T: Held>(
+        &mut self,
+        tensor: &Loader<'_>,
+        tile: Tile,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<()> {
         let pieces: Vec<Tile> = Grid::pieces(tile, PIECE_ELEMENTS).collect();
         let keep = self.classes.is_some();
         ordered(
             pieces.len() as u64,
-            Room::<f64>::default,
+            Room::<T>::default,
             |room, i| {
                 let values = tensor.load(&pieces[index(i)], room)?;
-                Ok((i, Extent::of(values), if keep { values.to_vec() } else { Vec::new() }))
+                let extent = Level::detected().vectorize(
+                    #[inline(always)]
+                    || Extent::of(values),
+                );
+                let kept: Vec<f64> = values.iter().filter(|_| keep).map(|x| x.to_f64()).collect();
+                Ok((i, extent, kept))
             },
             |(i, extent, values)| {
                 let piece = &pieces[index(i)];

@@ -8,6 +8,7 @@ use smallfloat::Format;
 use smallfloat_kernels::Level;
 
 use crate::error::{Error, Result};
+use crate::file::dtype::Dtype;
 use crate::layout::grid::{Grid, Tile, index};
 use crate::options::{Negative, Nonfinite, Options};
 use crate::progress::part_of;
@@ -68,6 +69,11 @@ impl<'a> Loader<'a> {
         self.grid.rows * self.grid.columns
     }
 
+    /// Returns whether all elements are numbers of f32.
+    pub(crate) fn is_short(&self) -> bool {
+        self.numbers.dtype().is_some_and(|dtype| dtype != Dtype::F64)
+    }
+
     /// How much errors in the columns weigh, where there are activations.
     pub(crate) fn weights(&self) -> Option<&[u32]> {
         self.weights.as_deref()
@@ -109,22 +115,32 @@ impl<'a> Loader<'a> {
 
     /// The elements of a tile, which must be numbers of `T`, checked.
     pub(crate) fn load<'s, T: Held>(&'s self, tile: &Tile, room: &'s mut Room<T>) -> Result<&'s [T]> {
+        let values = self.tile(tile, room)?;
+        self.check_tile(tile, values)?;
+        Ok(values)
+    }
+
+    /// The elements of a tile, which must be numbers of `T`.
+    pub(crate) fn tile<'s, T: Held>(&'s self, tile: &Tile, room: &'s mut Room<T>) -> Result<&'s [T]> {
         let columns = self.grid.columns;
-        let values = if tile.columns == columns || tile.rows == 1 {
-            self.read(tile.row * columns + tile.column, index(tile.elements()), room)?
+        if tile.columns == columns || tile.rows == 1 {
+            self.read(tile.row * columns + tile.column, index(tile.elements()), room)
         } else {
             room.values.resize(index(tile.elements()), T::default());
             for (i, row) in room.values.chunks_exact_mut(index(tile.columns)).enumerate() {
                 let first = (tile.row + i as u64) * columns + tile.column;
                 self.numbers.fill(first, row, &mut room.bytes)?;
             }
-            &room.values
-        };
+            Ok(&room.values)
+        }
+    }
+
+    /// Refuses what the options say must not be in a tile.
+    pub(crate) fn check_tile<T: Held>(&self, tile: &Tile, values: &[T]) -> Result<()> {
         self.check(values, |i| {
             let (row, column) = (i as u64 / tile.columns, i as u64 % tile.columns);
-            (tile.row + row) * columns + tile.column + column
-        })?;
-        Ok(values)
+            (tile.row + row) * self.grid.columns + tile.column + column
+        })
     }
 
     /// Refuses what the options say must not be in the data, naming the first element; `place` tells

@@ -14,6 +14,7 @@ pub(crate) mod loader;
 pub(crate) mod output;
 pub(crate) mod per_group;
 pub(crate) mod per_tensor;
+pub(crate) mod powers;
 pub(crate) mod quantizer;
 pub(crate) mod search;
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use smallfloat::random::Philox;
 use smallfloat::{Flags, Format};
-use smallfloat_kernels::{Decoder, ErrorSums, EventCounts, Level, RandomWords};
+use smallfloat_kernels::{Decoder, ErrorSums, EventCounts, Lanes, Level, RandomWords};
 
 use crate::error::{Result, refuse};
 use crate::file::dtype::Dtype;
@@ -25,11 +25,12 @@ use crate::quantize::global::{Statistics, TensorScale};
 use crate::quantize::loader::{Loader, Room};
 use crate::quantize::output::{Output, Part};
 use crate::quantize::per_tensor::errors;
+use crate::quantize::powers::PowerScales;
 use crate::quantize::search::Searcher;
 use crate::report::{BiasRange, ScaleReport, TensorReport};
 use crate::scale::bias::choose::BiasLadder;
 use crate::scale::range::MagnitudeRange;
-use crate::scale::rule::{Divisor, Extent, Scale, ScaledElement};
+use crate::scale::rule::{Divisor, Extent, Scale, ScaleSpec, ScaledElement, power};
 use crate::stored::numbers::Held;
 use crate::stored::view::f64_decoder;
 
@@ -46,11 +47,20 @@ pub(crate) struct PerGroup<'a> {
     relabel: Option<(Fp8Remap, Decoder<f64>)>,
     infinities: Option<[u32; 2]>,
     searcher: Option<Searcher>,
+    powers: Option<PowerScales>,
     philox: Philox,
     whole: TensorScale,
     ladder: BiasLadder,
     /// Whether errors and events are counted.
     reports: bool,
+}
+
+/// The scales that elements of a tile are divided by.
+#[derive(Clone, Copy)]
+enum Scales<'a> {
+    /// Codes of E8M0, for elements of f32.
+    Powers(&'a [u8]),
+    Any(&'a [Scale]),
 }
 
 /// What a thread holds.
@@ -144,9 +154,17 @@ impl<'a> PerGroup<'a> {
             Nonfinite::Preset => options.infinities(&element),
         };
         let stream = stream_of_name(loader.name);
-        let is_short = loader.numbers.dtype().is_some_and(|dtype| dtype != Dtype::F64);
+        let is_short = loader.is_short();
+        let quotients = Quotients::new(&element, &projection, length, is_short)?;
+        let powers = match (&quotients, &options.scale) {
+            (Quotients::Short(_), Some(spec)) if element.is_signed() && whole.scale.is_none() => {
+                PowerScales::new(spec, &ScaledElement::new(&element))
+            }
+            _ => None,
+        };
         Ok(Self {
-            quotients: Quotients::new(&element, &projection, length, is_short)?,
+            powers,
+            quotients,
             decoder: f64_decoder(&element)?,
             is_short,
             relabel,
@@ -235,9 +253,21 @@ impl<'a> PerGroup<'a> {
         let groups = self.groups(&tile);
         let mut done = self.begun(&tile);
         let Scratch { room, work } = scratch;
-        let held = self.loader.load(&tile, room)?;
+        let held = self.loader.tile(&tile, room)?;
+        if let Some(codes) = self.powers_of(&tile, &groups, held) {
+            done.events = self.encode(held, work, &tile, &groups, Scales::Powers(&codes));
+            if self.reports {
+                let value = |&code: &u8| power(i32::from(code) - 127);
+                done.scales = codes.iter().map(value).collect();
+            }
+            self.write_scale_bytes(&groups, &codes, 1, &mut done);
+            let scales = std::mem::take(&mut done.scales);
+            self.write(held, work, (&tile, &groups), &scales, &[], &mut done)?;
+            return Ok(TileResult { scales, ..done });
+        }
+        self.loader.check_tile(&tile, held)?;
         let scales = self.scales_of(&tile, &groups, held)?;
-        done.events = self.encode(held, work, &tile, &groups, &scales);
+        done.events = self.encode(held, work, &tile, &groups, Scales::Any(&scales));
         let mut tables = Vec::new();
         if self.relabel.is_some() {
             let mut counts: Vec<Counts> = scales.iter().map(|_| Box::new([0; 256])).collect();
@@ -250,6 +280,13 @@ impl<'a> PerGroup<'a> {
             done.scales = stored;
         }
         Ok(done)
+    }
+
+    /// The codes of the scales of groups where that is quick: all elements then are what the options
+    /// take.
+    fn powers_of<T: Held>(&self, tile: &Tile, groups: &Tile, held: &[T]) -> Option<Vec<u8>> {
+        let (Some(powers), Lanes::F32(held)) = (self.powers, T::lanes(held)) else { return None };
+        powers.codes(&self.loader.grid, (tile, groups), index(groups.elements()), held)
     }
 
     /// The result of a tile on which work begins.
@@ -290,7 +327,7 @@ impl<'a> PerGroup<'a> {
                 Scratch::<T, C>::default,
                 |Scratch { room, work }, i| {
                     let held = self.loader.load(&piece(i), room)?;
-                    self.encode(held, work, &piece(i), &groups, &scales);
+                    self.encode(held, work, &piece(i), &groups, Scales::Any(&scales));
                     let mut counts: Vec<Counts> = vec![Box::new([0; 256])];
                     self.count(work, &piece(i), &groups, &mut counts);
                     Ok((self.begun(&piece(i)).bytes_in, counts))
@@ -315,7 +352,7 @@ impl<'a> PerGroup<'a> {
             |Scratch { room, work }, i| {
                 let mut done = self.begun(&piece(i));
                 let held = self.loader.load(&piece(i), room)?;
-                done.events = self.encode(held, work, &piece(i), &groups, &scales);
+                done.events = self.encode(held, work, &piece(i), &groups, Scales::Any(&scales));
                 self.write(held, work, (&piece(i), &groups), &stored, &tables, &mut done)?;
                 Ok(done)
             },
@@ -434,9 +471,8 @@ impl<'a> PerGroup<'a> {
         work: &mut Work<C>,
         tile: &Tile,
         groups: &Tile,
-        scales: &[Scale],
+        scales: Scales<'_>,
     ) -> EventCounts {
-        let divisors: Vec<Divisor> = scales.iter().map(|scale| self.divisor(scale)).collect();
         let Work { codes, division, .. } = work;
         codes.resize(held.len(), C::default());
         let mut events = EventCounts::default();
@@ -452,7 +488,17 @@ impl<'a> PerGroup<'a> {
                         #[inline(always)]
                         |group, range| {
                             let values = &values[range.clone()];
-                            self.quotients.divide(division, range, values, divisors[group]);
+                            match (scales, T::lanes(values)) {
+                                (Scales::Powers(codes), Lanes::F32(values)) => {
+                                    let quotients = Quotients::short(division, range);
+                                    PowerScales::divide(codes[group], values, quotients);
+                                }
+                                (Scales::Powers(_), _) => {}
+                                (Scales::Any(scales), _) => {
+                                    let divisor = self.divisor(&scales[group]);
+                                    self.quotients.divide(division, range, values, divisor);
+                                }
+                            }
                         },
                     );
                 },
@@ -492,6 +538,7 @@ impl<'a> PerGroup<'a> {
         });
     }
 
+    #[inline(always)]
     fn divisor(&self, scale: &Scale) -> Divisor {
         if scale.value.is_nan() && !self.element.has_nan() {
             // The scale alone says NaN; the elements are zeros.
@@ -525,7 +572,11 @@ impl<'a> PerGroup<'a> {
         tables: &[bool],
         done: &mut TileResult,
     ) -> Vec<f64> {
-        let mut bytes = Vec::new();
+        let scale_bytes = match &self.options.scale {
+            _ if self.relabel.is_some() => 4,
+            scale => scale.as_ref().map_or(1, ScaleSpec::code_size),
+        };
+        let mut bytes = Vec::with_capacity(scales.len() * scale_bytes);
         let mut stored = Vec::with_capacity(scales.len());
         let by_bias = self.options.scale.is_none() && self.options.format.has_free_bias();
         for (i, scale) in scales.iter().enumerate() {
@@ -543,12 +594,18 @@ impl<'a> PerGroup<'a> {
                 #[expect(clippy::cast_possible_truncation, reason = "a power of two within F32's range")]
                 (Some(_), _) => bytes.extend((value as f32).to_le_bytes()),
                 (None, None) => bytes.push(scale.code.to_le_bytes()[0]),
+                (None, Some(_)) if scale_bytes == 1 => bytes.push(scale.code.to_le_bytes()[0]),
                 (None, Some(spec)) => {
                     bytes.extend(&scale.code.to_le_bytes()[..spec.code_size()]);
                 }
             }
         }
-        let size = bytes.len() / scales.len().max(1);
+        self.write_scale_bytes(groups, &bytes, scale_bytes, done);
+        stored
+    }
+
+    /// The bytes of a tile's scales, `size` each, where they go.
+    fn write_scale_bytes(&self, groups: &Tile, bytes: &[u8], size: usize, done: &mut TileResult) {
         let across = self.loader.grid.group_columns;
         // Scales of whole rows of groups follow each other.
         let row = if groups.columns == across { bytes.len() } else { index(groups.columns) * size };
@@ -556,7 +613,6 @@ impl<'a> PerGroup<'a> {
             let group = (groups.row + i as u64) * across + groups.column;
             done.writes.push((Part::Scales, group * size as u64, row.to_vec()));
         }
-        stored
     }
 
     /// The codes of a tile in the form that the container asks for, and the errors.

@@ -53,6 +53,23 @@ impl MagnitudeRange {
     }
 }
 
+/// The bits of the largest magnitude; those of numbers that are not finite are above all others.
+#[inline(always)]
+pub(crate) fn largest_bits(values: &[f32]) -> u32 {
+    const LANES: usize = 16;
+    let mut lanes = [0; LANES];
+    let (whole, rest) = values.as_chunks::<LANES>();
+    for values in whole {
+        for (lane, x) in lanes.iter_mut().zip(values) {
+            *lane = (x.to_bits() & !(1 << 31)).max(*lane);
+        }
+    }
+    for (lane, x) in lanes.iter_mut().zip(rest) {
+        *lane = (x.to_bits() & !(1 << 31)).max(*lane);
+    }
+    lanes.into_iter().fold(0, u32::max)
+}
+
 /// By lanes of a type that holds every element, and how an element becomes one.
 macro_rules! look {
     ($type:ty, $lane:ident, $short:expr $(, $more:item)?) => {
@@ -116,18 +133,7 @@ look!(
     /// In one pass: bits of magnitudes are in the order of the numbers, and the rest above them.
     #[inline(always)]
     fn greatest_if_finite(values: &[Self]) -> Option<f64> {
-        const LANES: usize = 16;
-        let mut lanes = [0; LANES];
-        let (whole, rest) = values.as_chunks::<LANES>();
-        for values in whole {
-            for (lane, x) in lanes.iter_mut().zip(values) {
-                *lane = (x.to_bits() & !(1 << 31)).max(*lane);
-            }
-        }
-        for (lane, x) in lanes.iter_mut().zip(rest) {
-            *lane = (x.to_bits() & !(1 << 31)).max(*lane);
-        }
-        let greatest = Self::from_bits(lanes.into_iter().fold(0, u32::max));
+        let greatest = Self::from_bits(largest_bits(values));
         greatest.is_finite().then_some(greatest.into())
     }
 );

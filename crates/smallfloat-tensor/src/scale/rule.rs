@@ -63,6 +63,19 @@ impl ScaleRule {
     }
 }
 
+impl ScaleRule {
+    /// The least fraction of amax, in 52 bits, at which the scale is twice 2^(e(amax) − e(max)).
+    #[inline(always)]
+    fn threshold(self, element: &ScaledElement) -> u64 {
+        match self {
+            Self::Ceil => 1,
+            Self::Even => (1 << 52) - (1 << (51 - element.trailing_bits)),
+            Self::Rceil => Split::of(element.max).fraction + 1,
+            _ => 1 << 52,
+        }
+    }
+}
+
 by_name!(ScaleRule, Self::ALL, "scale rule");
 
 /// The F32 number that divides all block scales of a tensor (NVFP4): with it the block of the
@@ -186,8 +199,10 @@ impl Scale {
         Self::new(u64::from(bias.unsigned_abs()), power(-bias), 1.0)
     }
 
+    #[inline(always)]
     pub(crate) fn new(code: u64, unit: f64, over: f64) -> Self {
-        Self { code, unit, over, value: unit / over }
+        let value = if over.to_bits() == 1.0_f64.to_bits() { unit } else { unit / over };
+        Self { code, unit, over, value }
     }
 
     /// Whether all values of elements are numbers of f64.
@@ -252,6 +267,7 @@ impl ScaleSpec {
     }
 
     /// The scale of a group, or that which a search begins at; `global` is 1 where there is none.
+    #[inline(always)]
     pub(crate) fn choose(&self, element: &ScaledElement, extent: &Extent, global: f64) -> Scale {
         let (max, amax) = (element.max, extent.amax);
         let rule = match self.rule {
@@ -271,17 +287,23 @@ impl ScaleSpec {
             _ if amax == 0.0 => 0.0,
             rule => {
                 let (amax, max) = (Split::of(amax), Split::of(max));
-                let stored = element.trailing_bits;
-                let up = match rule {
-                    ScaleRule::Ceil => amax.fraction > 0,
-                    ScaleRule::Even => amax.fraction + (1 << (51 - stored)) >= 1 << 52,
-                    ScaleRule::Rceil => amax.fraction > max.fraction,
-                    _ => false,
-                };
+                let up = amax.fraction >= rule.threshold(element);
                 power(amax.exponent - max.exponent + i32::from(up))
             }
         };
         self.scale(wanted, global, true)
+    }
+
+    /// Of E8M0's rules that need no search and look at finite elements alone: ⌊log2 max⌋, and the
+    /// least fraction of amax, in 23 bits, at which the scale is twice as large.
+    pub(crate) fn power_rule(&self, element: &ScaledElement) -> Option<(i32, u32)> {
+        let by_power =
+            matches!(self.rule, ScaleRule::Floor | ScaleRule::Ceil | ScaleRule::Even | ScaleRule::Rceil);
+        if self.format != E8M0FNU || self.global.is_some() || !by_power {
+            return None;
+        }
+        let threshold = self.rule.threshold(element).div_ceil(1 << (52 - 23));
+        Some((Split::of(element.max).exponent, u32::try_from(threshold).ok()?))
     }
 
     /// The scale nearest to a wanted positive one.
@@ -290,12 +312,25 @@ impl ScaleSpec {
     }
 
     /// The scale nearest to a wanted one; never zero unless the rule allows it.
+    #[inline(always)]
     fn scale(&self, wanted: f64, global: f64, positive: bool) -> Scale {
         if self.format == E8M0FNU && wanted.is_normal() && is_power_of_two(wanted) {
             // What most rules want is a number of the format, or beyond its ends.
             let field = (wanted.to_bits() >> 52) as i32 - 1023 + 127;
-            return self.stored(u64::from(field.clamp(0, 254).unsigned_abs()), global);
+            let field = field.clamp(0, 254);
+            return Scale::new(u64::from(field.unsigned_abs()), power(field - 127), global);
         }
+        if self.format == BINARY32 && positive && wanted.is_finite() {
+            // A subnormal scale would be zero to readers that flush.
+            #[expect(clippy::cast_possible_truncation, reason = "rounded to nearest even")]
+            let nearest = (wanted as f32).clamp(f32::MIN_POSITIVE, f32::MAX);
+            return Scale::new(nearest.to_bits().into(), nearest.into(), global);
+        }
+        self.rounded(wanted, global, positive)
+    }
+
+    /// The same in any format.
+    fn rounded(&self, wanted: f64, global: f64, positive: bool) -> Scale {
         let mut projection = Preset::default_for(&self.format).projection(&self.format);
         projection = projection.with_rounding(Rounding::NearestEven);
         projection = projection.with_saturation(if wanted.is_finite() {
@@ -322,6 +357,7 @@ impl ScaleSpec {
     }
 
     /// What a stored scale means.
+    #[inline]
     pub(crate) fn stored(&self, code: u64, global: f64) -> Scale {
         let unit = if self.format == E8M0FNU && code < 255 {
             power(i32::try_from(code).expect("E8M0 codes are bytes") - 127)
@@ -438,6 +474,7 @@ pub(crate) enum Divisor {
 }
 
 impl Divisor {
+    #[inline(always)]
     pub(crate) fn new(scale: f64) -> Self {
         if scale.is_nan() {
             Self::Nan
@@ -453,6 +490,7 @@ impl Divisor {
     }
 
     /// Of a scale that may be divided.
+    #[inline(always)]
     pub(crate) fn of(scale: &Scale) -> Self {
         match Self::new(scale.value) {
             Self::Power(_) | Self::Value(_) if !is_power_of_two(scale.over) => {

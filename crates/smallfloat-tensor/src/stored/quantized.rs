@@ -173,15 +173,20 @@ impl Quantized<'_> {
     /// The scale of a group.
     fn scale_of(&self, (row, column): (u64, u64)) -> Scale {
         let group = index(row * self.grid.group_columns + column);
-        let Some(spec) = &self.scale else {
-            if !self.has_biases() {
-                return Scale::new(0, 1.0, 1.0);
-            }
-            return Scale::of_bias(i32::from(self.scales[group]));
+        let size = match &self.scale {
+            None if !self.has_biases() => return Scale::new(0, 1.0, 1.0),
+            scale => scale.as_ref().map_or(1, ScaleSpec::code_size),
         };
-        let size = spec.code_size();
         let bytes = self.scales[group * size..][..size].iter().rev();
-        spec.stored(bytes.fold(0, |code, &byte| code << 8 | u64::from(byte)), self.global)
+        self.meaning(bytes.fold(0, |code, &byte| code << 8 | u64::from(byte)))
+    }
+
+    /// What the code of a scale, or a bias, means.
+    fn meaning(&self, code: u64) -> Scale {
+        match &self.scale {
+            None => Scale::of_bias(i32::try_from(code).expect("a bias is a byte")),
+            Some(spec) => spec.stored(code, self.global),
+        }
     }
 
     /// The format at the bias of all elements, where there is one bias or no scale at all.
@@ -202,12 +207,27 @@ impl Quantized<'_> {
 pub(crate) struct Products<'a> {
     quantized: &'a Quantized<'a>,
     decoder: Decoder<f64>,
+    /// What many scales of a byte mean.
+    scales: Vec<Scale>,
 }
 
 impl<'a> Products<'a> {
     pub(crate) fn new(quantized: &'a Quantized<'_>) -> Self {
         let decoder = f64_decoder(&quantized.element).expect("codes have at most 16 bits");
-        Self { quantized, decoder }
+        let is_byte = quantized.scale.is_none_or(|spec| spec.code_size() == 1);
+        let many = is_byte && quantized.scales.len() > 256;
+        let scales = (0..256).filter(|_| many).map(|code| quantized.meaning(code)).collect();
+        Self { quantized, decoder, scales }
+    }
+
+    /// The scale of a group.
+    #[inline(always)]
+    fn scale(&self, (row, column): (u64, u64)) -> Scale {
+        if self.scales.is_empty() {
+            return self.quantized.scale_of((row, column));
+        }
+        let group = index(row * self.quantized.grid.group_columns + column);
+        self.scales[usize::from(self.quantized.scales[group])]
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -221,13 +241,16 @@ impl<'a> Products<'a> {
 
     fn each<T>(&self, first: usize, values: &mut [T], product: impl Fn(&Scale, f64) -> T) {
         self.quantized.grid.each_run(first as u64, values.len(), |group, range| {
-            let scale = self.quantized.scale_of(group);
+            let scale = self.scale(group);
             for (i, value) in (first + range.start..).zip(&mut values[range]) {
                 *value = product(&scale, self.decoder.value(self.quantized.code(i)));
             }
         });
     }
 }
+
+/// Elements that are decoded at once.
+const STRIP: usize = 1 << 12;
 
 /// How codes become values of `T`.
 #[expect(clippy::large_enum_variant, reason = "there is one at a time")]
@@ -263,7 +286,10 @@ impl<'a, T: Element> Decoding<'a, T> {
             Self::Codes(quantized, decoder) => quantized.decode(decoder, first, values),
             Self::Short(products, decoder) => {
                 let LanesMut::F32(values) = T::lanes_mut(values) else { return };
-                products.fill_f32(decoder, first, values);
+                // What is decoded is still in the first cache when it is multiplied.
+                for (i, values) in values.chunks_mut(STRIP).enumerate() {
+                    products.fill_f32(decoder, first + i * STRIP, values);
+                }
             }
             Self::Long(products, encoder) => match T::lanes_mut(values) {
                 LanesMut::F64(values) => products.each(first, values, |scale, element| {
@@ -317,7 +343,7 @@ impl Products<'_> {
                     count,
                     #[inline(always)]
                     |group, range: Range<usize>| {
-                        let scale = self.quantized.scale_of(group);
+                        let scale = self.scale(group);
                         // A product of two f32 numbers is rounded once, to nearest even.
                         if let Some(factor) = scale.as_f32() {
                             values[range].iter_mut().for_each(|value| *value *= factor);

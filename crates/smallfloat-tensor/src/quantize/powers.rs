@@ -1,0 +1,128 @@
+//! [`PowerScales`]: the scales of E8M0 for elements of f32, in integers: the everyday case of
+//! MX formats, many groups a microsecond.
+//!
+//! With amax = 2^e · (1 + f) the rules give 2^(e − e(max)), or twice that where f reaches a
+//! threshold ([`ScaleSpec::choose`] has them all). So a code is the exponent field of amax, plus
+//! one if adding 1 − threshold to its fraction carries, minus e(max), kept in range. Subnormal
+//! amax and zero get the smallest scale, as they do by the rules.
+
+use smallfloat_kernels::Level;
+
+use crate::layout::grid::{Grid, Tile};
+use crate::scale::range::largest_bits;
+use crate::scale::rule::{ScaleSpec, ScaledElement};
+
+/// How codes of scales follow from the largest magnitudes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PowerScales {
+    /// ⌊log2 max⌋ of the element format.
+    exponent: u32,
+    /// What carries from fractions at which the scale is the next one.
+    carry: u32,
+}
+
+/// The bits of ∞.
+const INFINITY: u32 = f32::INFINITY.to_bits();
+
+impl PowerScales {
+    /// `None` where scales are others.
+    pub(crate) fn new(spec: &ScaleSpec, element: &ScaledElement) -> Option<Self> {
+        let (exponent, threshold) = spec.power_rule(element)?;
+        // From 4 on, no scale is beyond E8M0 and no inverse is subnormal.
+        let exponent = u32::try_from(exponent).ok().filter(|exponent| (2..64).contains(exponent))?;
+        Some(Self { exponent, carry: (1 << 23) - threshold })
+    }
+
+    /// The codes of the scales of a tile's groups; `None` if an element is not finite.
+    pub(crate) fn codes(
+        self,
+        grid: &Grid,
+        (tile, groups): (&Tile, &Tile),
+        count: usize,
+        values: &[f32],
+    ) -> Option<Vec<u8>> {
+        let mut largest = vec![0; count];
+        Level::detected().vectorize(
+            #[inline(always)]
+            || {
+                grid.each_group(
+                    tile,
+                    groups,
+                    #[inline(always)]
+                    |group, range| largest[group] = largest_bits(&values[range]).max(largest[group]),
+                );
+            },
+        );
+        let all = largest.iter().fold(0, |all, &bits| bits.max(all));
+        let code = |bits: &u32| {
+            let field = (bits + self.carry) >> 23;
+            field.saturating_sub(self.exponent).to_le_bytes()[0]
+        };
+        (all < INFINITY).then(|| largest.iter().map(code).collect())
+    }
+
+    /// Puts the quotients of a group by its scale into place: exact, or where they underflow on the
+    /// side of zero that they are on. None is beyond the element's next binade.
+    #[inline(always)]
+    pub(crate) fn divide(code: u8, values: &[f32], quotients: &mut [f32]) {
+        let inverse = f32::from_bits((254 - u32::from(code)) << 23);
+        let pairs = quotients.iter_mut().zip(values);
+        if inverse >= 1.0 {
+            pairs.for_each(|(q, x)| *q = x * inverse);
+            return;
+        }
+        for (q, &x) in pairs {
+            let product = x * inverse;
+            let tiny = product.abs() < f32::MIN_POSITIVE && x != 0.0;
+            *q = if tiny { f32::MIN_POSITIVE.copysign(x) } else { product };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::grid::Granularity;
+    use crate::scale::rule::{Extent, ScaleRule};
+    use smallfloat::formats::{E2M1FN, E2M3FN, E3M2FN, E4M3FN, E5M2, E8M0FNU};
+
+    /// Around every power of two, and where fractions decide.
+    #[test]
+    fn codes_are_those_of_the_rules() {
+        let mut values = vec![0.0, f32::from_bits(1), f32::MAX, f32::MIN_POSITIVE];
+        for exponent in 1..255_u32 {
+            for fraction in
+                [0, 1, 0x40_0000, 0x5f_ffff, 0x60_0000, 0x60_0001, 0x70_0000, 0x78_0000, 0x7f_ffff]
+            {
+                values.push(f32::from_bits(exponent << 23 | fraction));
+            }
+        }
+        let grid = Grid::new(&[values.len() as u64], Granularity::Block { rows: 1, columns: 1 });
+        let tile = Tile { row: 0, rows: 1, column: 0, columns: values.len() as u64 };
+        for rule in ScaleRule::ALL {
+            let spec = ScaleSpec { format: E8M0FNU, rule, global: None };
+            for format in [E2M1FN, E2M3FN, E3M2FN, E4M3FN, E5M2] {
+                let element = ScaledElement::new(&format);
+                let Some(powers) = PowerScales::new(&spec, &element) else {
+                    assert!(matches!(
+                        rule,
+                        ScaleRule::Amax | ScaleRule::MaxAbsFinite | ScaleRule::LeastError
+                    ));
+                    continue;
+                };
+                let codes = powers.codes(&grid, (&tile, &tile), values.len(), &values).unwrap();
+                for (&x, code) in values.iter().zip(codes) {
+                    let scale = spec.choose(&element, &Extent::of(&[x]), 1.0);
+                    assert_eq!(u64::from(code), scale.code, "{format} {rule} {x:e}");
+                    let mut q = [0.0];
+                    PowerScales::divide(code, &[x], &mut q);
+                    let exact = f64::from(x) / scale.value;
+                    assert!(f64::from(q[0]).to_bits() == exact.to_bits() || exact < 2.0_f64.powi(-126));
+                }
+                let mut odd = values.clone();
+                odd[7] = f32::NAN;
+                assert_eq!(powers.codes(&grid, (&tile, &tile), values.len(), &odd), None);
+            }
+        }
+    }
+}
