@@ -46,7 +46,7 @@ recipes = {
 print(f"{'recipe':34}{'bytes':>8}{'SQNR dB':>10}{'error':>9}   (error in float32: {error(hidden, output):.4f})")
 errors = {}
 for name, how in recipes.items():
-    first, last = sf.quantize(hidden, name="hidden", **how), sf.quantize(output, name="output", **how)
+    first, last = (sf.quantize(x, name=name, report=True, **how) for x, name in ((hidden, "hidden"), (output, "output")))
     errors[name] = error(first.dequantize(), last.dequantize())
     sqnr = np.mean([q.report["sqnr_db"] for q in (first, last)])
     print(f"{name:34}{first.nbytes + last.nbytes:8}{sqnr:10.2f}{errors[name]:9.4f}")

@@ -61,6 +61,16 @@ const FLOAT64: i32 = NPY_TYPES::NPY_DOUBLE as i32;
 static BFLOAT16: AtomicI32 = AtomicI32::new(i32::MIN);
 
 impl Kind {
+    /// The name in files.
+    pub(crate) fn dtype(self) -> smallfloat_tensor::Dtype {
+        match self {
+            Self::F16 => smallfloat_tensor::Dtype::F16,
+            Self::Bf16 => smallfloat_tensor::Dtype::BF16,
+            Self::F32 => smallfloat_tensor::Dtype::F32,
+            Self::F64 => smallfloat_tensor::Dtype::F64,
+        }
+    }
+
     /// The kind of a dtype, byte order aside.
     pub(crate) fn of(dtype: &Bound<'_, PyArrayDescr>) -> PyResult<Option<Self>> {
         let number = dtype.num();
@@ -184,6 +194,11 @@ impl<'py> Input<'py> {
     /// The size of an element in bytes.
     pub(crate) fn itemsize(&self) -> usize {
         self.array.dtype().itemsize()
+    }
+
+    /// Bytes.
+    pub(crate) fn bytes(x: &Bound<'py, PyAny>) -> PyResult<Self> {
+        Self::enter(x)?.behaved()
     }
 
     /// Codes of any width.
@@ -316,6 +331,11 @@ impl<'py> Output<'py> {
             // Every bit pattern is a `T`.
             unsafe { std::slice::from_raw_parts_mut(start, length) }
         })
+    }
+
+    /// The new array as it is.
+    pub(crate) fn into_array(self) -> Bound<'py, PyUntypedArray> {
+        self.array
     }
 
     /// What the caller gets: the array given, a scalar instead of an array without dimensions, or

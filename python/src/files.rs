@@ -25,7 +25,7 @@ const EEXIST: i32 = 17;
 
 /// An error about files: an `OSError` with errno and filename where it is the operating system's or
 /// the output exists, such as `FileNotFoundError` and `FileExistsError`; else a `ValueError`.
-fn file_error(error: &tensor::Error) -> PyErr {
+pub(crate) fn file_error(error: &tensor::Error) -> PyErr {
     let mut text = error.to_string();
     let cause = error.source().and_then(|source| source.downcast_ref::<io::Error>());
     if !error.is_io() && !error.is_exists() {
@@ -42,7 +42,7 @@ fn file_error(error: &tensor::Error) -> PyErr {
     }
 }
 
-fn json(value: &impl serde::Serialize) -> PyResult<String> {
+pub(crate) fn json(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(value_error)
 }
 
@@ -93,7 +93,7 @@ fn customary(format: &Format) -> ScaleRule {
 }
 
 impl QuantizeKeywords<'_> {
-    fn options(&self) -> PyResult<Options> {
+    pub(crate) fn options(&self) -> PyResult<Options> {
         let name: Option<String> = self.fmt.extract().ok();
         let scheme = name.as_deref().and_then(|name| name.parse::<Scheme>().ok());
         let mut options = match scheme {
@@ -106,7 +106,8 @@ impl QuantizeKeywords<'_> {
         }
         if let Some(granularity) = &self.granularity {
             options.granularity = granularity.parse().map_err(refused)?;
-            if let Some(scheme) = scheme {
+            // Tensors in memory have no readers.
+            if let Some(scheme) = scheme.filter(|_| !self.native) {
                 scheme.check_granularity(options.granularity).map_err(refused)?;
             }
         }

@@ -13,6 +13,7 @@ mod convert;
 mod events;
 mod files;
 mod format;
+mod memory;
 mod numerics;
 mod operations;
 mod policy;
@@ -46,6 +47,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::format::{PyFormat, catalogue};
+    #[pymodule_export]
+    use super::memory::{dequantize_array, quantize_array};
     #[pymodule_export]
     use super::numerics::{choose_bias, kappa, variants};
     #[pymodule_export]

@@ -296,6 +296,21 @@ def row_products(
     saturation: str | None,
     threads: int | None,
 ) -> Any: ...
+def quantize_array(
+    x: Any, name: str, recipe: dict[str, Any], report: bool, threads: int | None
+) -> tuple[np.ndarray, np.ndarray, list[int], float, str, str | None]: ...
+def dequantize_array(
+    codes: np.ndarray,
+    scales: np.ndarray,
+    global_scale: float,
+    shape: Sequence[int],
+    fmt: Any,
+    scale_format: str | None,
+    granularity: str,
+    packing: str,
+    dtype: Any,
+    threads: int | None,
+) -> np.ndarray: ...
 def quantize_path(input: str, output: str, recipe: dict[str, Any], threads: int | None) -> str: ...
 def dequantize_path(
     input: str, output: str, dtype: str, rounding: str | None, overwrite: bool, threads: int | None

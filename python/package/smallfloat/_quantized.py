@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from . import _core
 from ._core import Format
-from ._interop import enter, number_dtype, numbers
+from ._interop import number_dtype
 
 _DTYPES = {
     "F64": "float64",
@@ -58,15 +57,13 @@ def recipe(
     return found
 
 
-def _scratch(size: int) -> tempfile.TemporaryDirectory[str]:
-    """A folder for files of so many bytes together, in memory where the system has the room."""
-    memory = "/dev/shm"
-    fits = os.path.isdir(memory) and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free >= size
-    return tempfile.TemporaryDirectory(prefix="smallfloat-", dir=memory if fits else None)
-
-
 def _array(dtype: str, shape: Sequence[int], data: bytes) -> np.ndarray:
     return np.frombuffer(data, number_dtype(_DTYPES[dtype]) if dtype == "BF16" else _DTYPES[dtype]).reshape(shape)
+
+
+def _bytes(array: np.ndarray) -> np.ndarray:
+    """The bytes of an array, in order, without a copy where they lie so."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def _raw(name: str, array: np.ndarray) -> tuple[str, str, list[int], bytes]:
@@ -75,7 +72,9 @@ def _raw(name: str, array: np.ndarray) -> tuple[str, str, list[int], bytes]:
 
 def _columns(shape: Sequence[int], granularity: str) -> int:
     """The codes of a row, which packing fills up to whole bytes."""
-    return math.prod(shape[1:]) if granularity == "channel" else shape[-1] if shape else 1
+    if len(shape) < 2:
+        return math.prod(shape)
+    return math.prod(shape[1:]) if granularity == "channel" else shape[-1]
 
 
 def _packed_shape(entry: Mapping[str, Any], shape: Sequence[int]) -> tuple[int, ...]:
@@ -90,12 +89,18 @@ def _packed_shape(entry: Mapping[str, Any], shape: Sequence[int]) -> tuple[int, 
     return (*rows, row)
 
 
+def _native_shape(entry: Mapping[str, Any], shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape of codes in a container: with dimensions of 1 at the end there is one more than the tensor has, so that
+    no program takes them for its weights."""
+    packed = _packed_shape(entry, shape)
+    return packed + (1,) * (max(len(packed), len(shape), 1) + 1 - len(packed))
+
+
 def _check_shape(codes: np.ndarray, entry: Mapping[str, Any], place: str) -> None:
-    """Refuses codes of another shape than the container's: with dimensions of 1 at the end there is one more than the
-    tensor has, so that no program takes them for its weights. Files from before that have none."""
+    """Refuses codes of another shape than the container's; in files from before it was that of the packed codes."""
     shape = entry.get("shape")
     before = _packed_shape(entry, codes.shape if shape is None else shape)
-    now = before if shape is None else before + (1,) * (max(len(before), len(shape), 1) + 1 - len(before))
+    now = before if shape is None else _native_shape(entry, shape)
     if codes.shape not in (before, now):
         raise ValueError(f"{place}: codes of a tensor of shape {shape} have the shape {now}, these have {codes.shape}")
 
@@ -122,7 +127,7 @@ class QuantizedTensor:
     granularity : str
         'tensor', 'channel', 'block:N' or 'block:RxC'.
     report : dict or None
-        What quantizing found: error, saturated elements, ….
+        What quantizing found, if that was asked for: error, saturated elements, ….
     """
 
     def __init__(self, parts: Mapping[str, np.ndarray], entry: Mapping[str, Any], report: Any = None) -> None:
@@ -159,52 +164,28 @@ class QuantizedTensor:
         codes = codes.astype(np.uint8).reshape(*stored.shape[:-1], math.prod(codes.shape[-2:]))
         return codes[..., :columns].reshape(self.shape)
 
-    def _factors(self) -> Any:
-        """What elements are multiplied by, in binary64."""
-        if self.biases is not None:
-            return np.ldexp(1.0, -self.biases.astype(np.int32))
-        if self.scales is None:
-            return np.float64(1)
-        if self.scale_format == "binary32":
-            scales = self.scales.astype(np.float64)
-        else:
-            scales = self.scales.view(np.uint16) if self.scales.dtype.itemsize == 2 else self.scales
-            scales = _core.decode(scales, self.scale_format, dtype=np.float64)
-        return scales / self.global_scale
-
-    def _element_format(self) -> Format:
-        # A bias beside the codes is a scale of elements at bias 0.
-        return Format(self.format) if self.biases is None else Format(self.format, bias=0)
-
-    def dequantize(self, dtype: Any = np.float32) -> np.ndarray:
+    def dequantize(self, dtype: Any = np.float32, *, threads: int | None = None) -> np.ndarray:
         """The elements' values: code times scale, rounded once to nearest even where `dtype` does not have it.
 
         Parameters
         ----------
         dtype : dtype
             float16, float32, float64 or ml_dtypes.bfloat16.
+        threads : int, optional
         """
-        dtype = number_dtype(dtype)
-        values = np.asarray(_core.decode(self.codes, self._element_format(), dtype=np.float64))
-        factors = np.asarray(self._factors())
-        if self.granularity == "channel":
-            rows = self.shape[0] if self.shape else 1
-            values = (values.reshape(rows, _columns(self.shape, self.granularity)) * factors).reshape(self.shape)
-        elif self.granularity.startswith("block:"):
-            size = [int(part) for part in self.granularity[6:].split("x")]
-            rows, columns = size if len(size) == 2 else (1, size[0])
-            flat = values.reshape(-1, self.shape[-1] if self.shape else 1)
-            spread = factors.repeat(rows, axis=0)[: flat.shape[0]].repeat(columns, axis=1)[:, : flat.shape[1]]
-            values = (flat * spread).reshape(self.shape)
-        else:
-            values = values * factors.reshape(())
-        if dtype == np.float64:
-            return values
-        if dtype.name == "bfloat16":
-            # A cast from binary64 would round to binary32 first.
-            return np.asarray(_core.encode(values, "bfloat16", preset="ieee")).view(dtype)
-        with np.errstate(over="ignore"):
-            return values.astype(dtype)
+        scales = self.scales if self.biases is None else self.biases
+        return _core.dequantize_array(
+            _bytes(self._parts[""]),
+            _bytes(np.empty(0, np.uint8) if scales is None else scales),
+            self.global_scale,
+            self.shape,
+            self.format,
+            self.scale_format,
+            self.granularity,
+            self._entry.get("packing") or "bytes",
+            dtype,
+            threads,
+        )
 
     def save(self, path: Any, name: str = "tensor", *, overwrite: bool = False) -> None:
         """Writes a safetensors file with this tensor; the file is whole or absent."""
@@ -225,7 +206,15 @@ class QuantizedTensor:
         return f"QuantizedTensor({self.shape}, {self.format}, {self.granularity}{scales}, {self.nbytes} bytes)"
 
 
-def quantize(x: Any, fmt: Any = "cfloat8_1_4_3", *, name: str = "tensor", threads: int | None = None, **how: Any) -> Any:
+def quantize(
+    x: Any,
+    fmt: Any = "cfloat8_1_4_3",
+    *,
+    name: str = "tensor",
+    report: bool = False,
+    threads: int | None = None,
+    **how: Any,
+) -> QuantizedTensor:
     """A tensor as codes of a small format, with the bias or the scales that suit it: as ``smallfloat quantize`` does it.
 
     Parameters
@@ -233,13 +222,16 @@ def quantize(x: Any, fmt: Any = "cfloat8_1_4_3", *, name: str = "tensor", thread
     x : array_like
         float16, float32, float64 or ml_dtypes.bfloat16, finite unless `nonfinite` is given.
     fmt : str or Format
-        A format, or a scheme: `smallfloat.schemes` lists 'mxfp8-e4m3', 'nvfp4', … Scales need two dimensions at least.
+        A format, or a scheme: `smallfloat.schemes` lists 'mxfp8-e4m3', 'nvfp4', … An array without dimensions, or with
+        one, is a row.
     name : str
         The tensor's name, from which stochastic rounding takes its stream.
+    report : bool
+        Measure errors and count events too: `QuantizedTensor.report`. This takes about as long as the codes.
     bias : str or int
         Of formats whose bias is data: 'auto' (default), 'amax', 'percentile:99.9', or a number.
     granularity : str
-        What shares a bias or a scale: 'tensor', 'channel', 'block:32', 'block:128x128'.
+        What shares a bias or a scale: 'tensor', 'channel', 'block:32', 'block:128x128'; blocks of any size.
     scale_format, scale_rule : str
         Scales of formats whose bias is fixed, and how they follow from the largest magnitude.
     rounding, random_bits, seed, saturation, preset : optional
@@ -264,23 +256,28 @@ def quantize(x: Any, fmt: Any = "cfloat8_1_4_3", *, name: str = "tensor", thread
     >>> bool(np.abs(q.dequantize() - x).max() < 0.04)
     True
     """
-    x = enter(x)[0]
-    if x.dtype.name not in ("float16", "bfloat16", "float32", "float64"):
-        x = numbers(x, "x")
-    x = np.asarray(x, x.dtype.newbyteorder("="))
-    how = recipe(fmt, native=True, verify=False, tensors="all", **how)
-    # The tensor, its codes with their scales, and half as much again for what others write meanwhile.
-    with _scratch(3 * x.nbytes + 2**20) as folder:
-        source, result = os.path.join(folder, "x.safetensors"), os.path.join(folder, "q.safetensors")
-        _core.write_tensors(source, [_raw(name, x)], [], False)
-        report = json.loads(_core.quantize_path(source, result, how, threads))
-        if report["tensors"][0]["format"] is None:
-            raise ValueError(
-                f"x has the shape {x.shape}: scales of {fmt} need two dimensions at least; reshape it, for example to (1, {x.size})"
-            )
-        found = load(result)[name]
-    found.report = report["tensors"][0]
-    return found
+    how = recipe(fmt, native=True, **how)
+    codes, scales, shape, global_scale, entry, found = _core.quantize_array(x, name, how, report, threads)
+    entry = json.loads(entry)
+    # There are neither biases nor scales in some formats, and none at all in some shapes.
+    biased = entry.get("scale") is None and (scales.size > 0 or 0 in shape)
+    width = (Format(entry["format"], bias=0) if biased else Format(entry["format"])).width
+    codes = codes.view(np.uint16) if width > 8 else codes
+    parts = {"": codes.reshape(_native_shape(entry, entry["shape"]))}
+    if biased:
+        parts["_bias"] = scales.reshape(shape)
+    elif entry.get("scale") is not None:
+        parts["_scale"] = scales.view(_scale_dtype(entry["scale"])).reshape(shape)
+    if entry.get("global_scale"):
+        parts["_global_scale"] = np.float32(global_scale).reshape(())
+    return QuantizedTensor(parts, entry, None if found is None else json.loads(found))
+
+
+def _scale_dtype(fmt: str) -> Any:
+    """The dtype of scales in a container."""
+    if fmt in ("binary32", "bfloat16"):
+        return number_dtype("float32" if fmt == "binary32" else fmt)
+    return np.uint16 if Format(fmt).width > 8 else np.uint8
 
 
 def load(path: Any) -> dict[str, QuantizedTensor]:
@@ -314,8 +311,9 @@ def save(path: Any, tensors: Mapping[str, QuantizedTensor | np.ndarray], *, over
     raw, entries = [], {}
     for name, tensor in tensors.items():
         if isinstance(tensor, QuantizedTensor):
-            entries[name] = tensor._entry
             raw += [_raw(name + suffix, part) for suffix, part in tensor._parts.items()]
+            digest = hashlib.sha256(_bytes(tensor._parts[""])).hexdigest()
+            entries[name] = {**tensor._entry, "sha256": digest}
         else:
             raw.append(_raw(name, np.asarray(tensor)))
     metadata = [("smallfloat.version", "1"), ("smallfloat.tensors", json.dumps(entries))] if entries else []
