@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use smallfloat_kernels::{ErrorSums, EventCounts};
 
-use crate::options::Options;
+use crate::layout::grid::Granularity;
 use crate::scale::rule::ScaleSpec;
 
 /// One tensor of a [`Report`].
@@ -96,10 +96,10 @@ pub struct ScaleReport {
 }
 
 impl ScaleReport {
-    pub(crate) fn new(options: &Options) -> Self {
+    pub(crate) fn new(scale: Option<&ScaleSpec>, granularity: Granularity) -> Self {
         let word = |spec: &ScaleSpec| (spec.format.to_string(), spec.rule.to_string());
-        let (format, rule) = options.scale.as_ref().map(word).unwrap_or_default();
-        Self { format, rule, granularity: options.granularity.to_string(), count: 0, min: None, max: None }
+        let (format, rule) = scale.map(word).unwrap_or_default();
+        Self { format, rule, granularity: granularity.to_string(), count: 0, min: None, max: None }
     }
 
     pub(crate) fn add(&mut self, scale: f64) {

@@ -5,8 +5,7 @@ mod common;
 
 use common::{File, Fixture, Random, Tensor, WIDE, wide_format};
 use safetensors::Dtype;
-use smallfloat::{Format, NegativeRule, RandomBits, Rounding, convert};
-use smallfloat_kernels::{bf16, f16};
+use smallfloat::{Bf16, F16, Format, NegativeRule, RandomBits, Rounding, convert};
 use smallfloat_tensor::{
     BiasPolicy, Container, GlobalScale, Granularity, Negative, Nonfinite, Numbers, Options, Packing,
     Quantized, Quantizer, Result, ScaleRule, ScaleSpec, Scheme, Share,
@@ -24,20 +23,20 @@ fn format(name: &str) -> Options {
 fn in_memory(quantizer: &Quantizer, name: &str, tensor: &Tensor) -> Result<Quantized<'static>> {
     let shape: Vec<u64> = tensor.shape.iter().map(|&n| n as u64).collect();
     macro_rules! slice {
-        ($type:ty) => {{
+        ($type:ty, $of:expr) => {{
             let values: Vec<$type> = tensor
                 .bytes
                 .chunks_exact(size_of::<$type>())
-                .map(|bytes| <$type>::from_le_bytes(bytes.try_into().unwrap()))
+                .map(|bytes| $of(bytes.try_into().unwrap()))
                 .collect();
             quantizer.quantize(name, &shape, &values)
         }};
     }
     match tensor.dtype {
-        Dtype::F64 => slice!(f64),
-        Dtype::F32 => slice!(f32),
-        Dtype::F16 => slice!(f16),
-        _ => slice!(bf16),
+        Dtype::F64 => slice!(f64, f64::from_le_bytes),
+        Dtype::F32 => slice!(f32, f32::from_le_bytes),
+        Dtype::F16 => slice!(F16, |bytes| F16::from_bits(u16::from_le_bytes(bytes))),
+        _ => slice!(Bf16, |bytes| Bf16::from_bits(u16::from_le_bytes(bytes))),
     }
 }
 
@@ -90,7 +89,7 @@ fn matrix(random: &mut Random, dtype: Dtype, rows: usize, columns: usize) -> Ten
 fn every_scheme_rounding_and_type_as_in_files() {
     let mut random = Random(1);
     let stochastic = Rounding::StochasticA(RandomBits::from_word32(32, 0).unwrap());
-    let mut roundings = Rounding::DETERMINISTIC.map(Some).to_vec();
+    let mut roundings = Rounding::DETERMINISTIC.iter().copied().map(Some).collect::<Vec<_>>();
     roundings.extend([None, Some(stochastic)]);
     for scheme in Scheme::all() {
         let tensors = WIDE.map(|dtype| matrix(&mut random, dtype, 5, 64));
@@ -215,8 +214,8 @@ fn check_values(q: &Quantized<'_>) -> Vec<f64> {
     };
     let expected = |dtype| exact.iter().map(|x| rounded(wide_format(dtype), x)).collect::<Vec<_>>();
     let f32s: Vec<u64> = q.to_vec::<f32>().iter().map(|x| x.to_bits().into()).collect();
-    let f16s: Vec<u64> = q.to_vec::<f16>().iter().map(|x| x.to_bits().into()).collect();
-    let bf16s: Vec<u64> = q.to_vec::<bf16>().iter().map(|x| x.to_bits().into()).collect();
+    let f16s: Vec<u64> = q.to_vec::<F16>().iter().map(|x| x.to_bits().into()).collect();
+    let bf16s: Vec<u64> = q.to_vec::<Bf16>().iter().map(|x| x.to_bits().into()).collect();
     assert!(f32s == expected(Dtype::F32) && f16s == expected(Dtype::F16) && bf16s == expected(Dtype::BF16));
     exact
 }

@@ -16,11 +16,11 @@ macro_rules! with_element {
                 $body
             }
             $crate::file::dtype::Dtype::F16 => {
-                type $type = smallfloat_kernels::f16;
+                type $type = smallfloat::F16;
                 $body
             }
             $crate::file::dtype::Dtype::BF16 => {
-                type $type = smallfloat_kernels::bf16;
+                type $type = smallfloat::Bf16;
                 $body
             }
             _ => $other,

@@ -194,7 +194,7 @@ impl<'a> PerGroup<'a> {
             output,
             events: EventCounts::default(),
             sums: ErrorSums::default(),
-            scales: ScaleReport::new(self.options),
+            scales: ScaleReport::new(self.options.scale.as_ref(), self.options.granularity),
             biases: Vec::new(),
             bias_range: None,
             rounded_again: 0,

@@ -6,9 +6,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use smallfloat::Format;
 use smallfloat::random::Philox;
-use smallfloat_kernels::{ClassSums, Decoder, Element, Encoder, ErrorSums, EventCounts, RandomWords, f16};
+use smallfloat::{F16, Format};
+use smallfloat_kernels::{ClassSums, Decoder, Element, Encoder, ErrorSums, EventCounts, RandomWords};
 
 use crate::error::{Result, refuse};
 use crate::file::dtype::Dtype;
@@ -104,7 +104,7 @@ impl PerTensor<'_> {
             // As F32 its numbers are the same, subnormal ones included, and the kernels are at
             // their best.
             Some(Dtype::F32 | Dtype::BF16) => self.tensor::<f32>(output, report, progress),
-            Some(Dtype::F16) => self.tensor::<f16>(output, report, progress),
+            Some(Dtype::F16) => self.tensor::<F16>(output, report, progress),
             _ => Ok(ErrorSums::default()),
         }
     }

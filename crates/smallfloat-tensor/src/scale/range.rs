@@ -5,7 +5,8 @@
 
 use std::convert::identity;
 
-use smallfloat_kernels::{Element, f16};
+use smallfloat::F16;
+use smallfloat_kernels::Element;
 
 /// Elements looked at side by side.
 const LANES: usize = 8;
@@ -138,7 +139,7 @@ look!(
     }
 );
 look!(f64, f64, identity);
-look!(f16, f32, f16::to_f32);
+look!(F16, f32, F16::to_f32);
 
 /// Appends the magnitudes below a limit that the type holds, zeros left out.
 pub(crate) fn gather_below<T: Scan>(values: &[T], limit: f64, found: &mut Vec<f64>) {
@@ -165,9 +166,9 @@ mod tests {
                 greatest: counting.iter().copied().fold(0.0, f64::max),
             };
             assert_eq!(<f32 as Scan>::range(&some[..length]), range, "{length}");
-            let narrow: Vec<f16> = some[..length].iter().map(|&x| f16::from_f32(x)).collect();
+            let narrow: Vec<F16> = some[..length].iter().map(|&x| F16::from_f32(x)).collect();
             if !range.least.is_finite() || range.least > 0.1 {
-                assert_eq!(f16::range(&narrow), range, "{length}");
+                assert_eq!(F16::range(&narrow), range, "{length}");
             }
             let wide: Vec<f64> = some[..length].iter().map(|&x| x.into()).collect();
             assert_eq!(<f64 as Scan>::range(&wide), range, "{length}");

@@ -1,6 +1,7 @@
 //! [`Numbers`]: the elements of a tensor as numbers, in a file, in memory, or as codes with scales.
 
-use smallfloat_kernels::{Element, Lanes, bf16, f16};
+use smallfloat::{Bf16, F16};
+use smallfloat_kernels::{Element, Lanes};
 
 use crate::error::Result;
 use crate::file::dtype::Dtype;
@@ -8,7 +9,7 @@ use crate::scale::range::Scan;
 use crate::stored::quantized::{Products, Quantized};
 use crate::stored::reader::Reader;
 
-/// The numbers that are quantized: a slice of `f32`, `f64`, `f16` or `bf16`, or a tensor that is
+/// The numbers that are quantized: a slice of `f32`, `f64`, [`F16`] or [`Bf16`], or a tensor that is
 /// quantized already.
 ///
 /// ```
@@ -24,8 +25,8 @@ pub struct Numbers<'a>(Kind<'a>);
 enum Kind<'a> {
     F64(&'a [f64]),
     F32(&'a [f32]),
-    F16(&'a [f16]),
-    Bf16(&'a [bf16]),
+    F16(&'a [F16]),
+    Bf16(&'a [Bf16]),
     Codes(Products<'a>),
     /// Of a tensor of a file.
     Stored(Reader<'a>),
@@ -119,7 +120,7 @@ impl<'a> Numbers<'a> {
 /// A type that elements are held in while they are quantized.
 pub(crate) trait Held: Scan {
     /// The same number, which the type holds.
-    fn of_f16(x: f16) -> Self;
+    fn of_f16(x: F16) -> Self;
     /// The same number, which the type holds.
     fn of_f32(x: f32) -> Self;
     /// The same number, which the type holds.
@@ -132,7 +133,7 @@ macro_rules! held {
     ($type:ty, $variant:ident, $of_f16:expr, $of_f32:expr, $of_f64:expr) => {
         #[allow(clippy::cast_possible_truncation, reason = "numbers of the type")]
         impl Held for $type {
-            fn of_f16(x: f16) -> Self {
+            fn of_f16(x: F16) -> Self {
                 $of_f16(x)
             }
 
@@ -154,6 +155,6 @@ macro_rules! held {
     };
 }
 
-held!(f16, F16, |x| x, f16::from_f32, f16::from_f64);
-held!(f32, F32, f16::to_f32, |x| x, |x| x as f32);
-held!(f64, F64, f16::to_f64, f64::from, |x| x);
+held!(F16, F16, |x| x, F16::from_f32, F16::from_f64);
+held!(f32, F32, F16::to_f32, |x| x, |x| x as f32);
+held!(f64, F64, |x: F16| x.to_f32().into(), f64::from, |x| x);

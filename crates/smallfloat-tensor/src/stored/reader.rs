@@ -1,6 +1,7 @@
 //! [`Reader`]: the elements of any stored tensor as numbers.
 
-use smallfloat_kernels::{Decoder, bf16, f16};
+use smallfloat::{Bf16, F16};
+use smallfloat_kernels::Decoder;
 
 use crate::error::{Error, Result};
 use crate::file::dtype::Dtype;
@@ -83,8 +84,8 @@ impl<'a> Reader<'a> {
         match info.dtype {
             Dtype::F64 => each(bytes, values, |x| T::of_f64(f64::from_le_bytes(x))),
             Dtype::F32 => each(bytes, values, |x| T::of_f32(f32::from_le_bytes(x))),
-            Dtype::F16 => each(bytes, values, |x| T::of_f16(f16::from_le_bytes(x))),
-            _ => each(bytes, values, |x| T::of_f32(bf16::from_le_bytes(x).to_f32())),
+            Dtype::F16 => each(bytes, values, |x| T::of_f16(F16::from_bits(u16::from_le_bytes(x)))),
+            _ => each(bytes, values, |x| T::of_f32(Bf16::from_bits(u16::from_le_bytes(x)).to_f32())),
         }
         Ok(())
     }

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use half::{bf16, f16};
 use safetensors::tensor::TensorView;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use smallfloat::{Class, Flags, Format, Projection, convert, formats};
-use smallfloat_kernels::{bf16, f16};
 use smallfloat_tensor::{Error, Options, Report, quantize};
 
 /// The four element types that are quantized.
