@@ -269,7 +269,7 @@ fn products<T: Element>(
             let (value, inexact) = narrow::<T>(value, &projection);
             if inexact && rounding.is_none() {
                 let what = format!(
-                    "element {} is {:e}, which is not exact in {}: give a rounding (--rounding) or another dtype",
+                    "element {} is {:e}, which is not exact in {}: give a rounding or another type",
                     first + i as u64,
                     values[i],
                     T::FORMAT

@@ -407,7 +407,7 @@ fn the_fp8_container_has_the_codes_values_or_refuses() {
     let error = Fixture::new(&file).quantize(&fp8("cfloat8_1_4_3:bias=7", false)).unwrap_err();
     assert!(
         error.to_string().contains("1 elements of the group in block row 0")
-            && error.to_string().contains("--requantize"),
+            && error.to_string().contains("`requantize`"),
         "{error}"
     );
     let (report, _) = quantized(&file, &fp8("cfloat8_1_4_3:bias=7", true));

@@ -99,7 +99,7 @@ impl Fp8Remap {
     pub(crate) fn refusal(&self, group: &Tile, elements: u64) -> String {
         format!(
             "{elements} elements of the group in block row {}, block column {} have no {} code of the same value \
-             at either scale; store them as bf16 or native, or let them be rounded again (--requantize)",
+             at either scale; store them as bf16 or native, or let them be rounded again (`requantize`)",
             group.row, group.column, self.to
         )
     }
