@@ -40,7 +40,8 @@ pub(crate) struct PerGroup<'a> {
     options: &'a Options,
     element: Format,
     quotients: Quotients,
-    decoder: Decoder<f64>,
+    /// Of codes, where errors are counted.
+    decoder: Option<Decoder<f64>>,
     /// Whether all elements are numbers of f32.
     is_short: bool,
     /// Tables and the decoder of FP8 codes, where those are stored.
@@ -125,8 +126,11 @@ impl Outcome<'_> {
 /// Longer lists of biases are not kept for the report.
 const MAX_BIASES: usize = 1 << 16;
 
-/// Elements that are encoded at once: what is made of them on the way stays in the cache.
-const STRIP_ELEMENTS: u64 = 1 << 14;
+/// Elements that are divided and encoded at once: their quotients stay in the first cache.
+const ENCODED_ELEMENTS: u64 = 1 << 12;
+
+/// Elements whose errors are added up at once.
+const SUMMED_ELEMENTS: u64 = 1 << 14;
 
 impl<'a> PerGroup<'a> {
     pub(crate) fn new(
@@ -165,7 +169,7 @@ impl<'a> PerGroup<'a> {
         Ok(Self {
             powers,
             quotients,
-            decoder: f64_decoder(&element)?,
+            decoder: if reports { Some(f64_decoder(&element)?) } else { None },
             is_short,
             relabel,
             infinities,
@@ -365,9 +369,9 @@ impl<'a> PerGroup<'a> {
     }
 
     /// The parts of a tile that are encoded at once, and the places of their elements in it.
-    fn strips(tile: &Tile) -> impl Iterator<Item = (Tile, Range<usize>)> {
+    fn strips(tile: &Tile, elements: u64) -> impl Iterator<Item = (Tile, Range<usize>)> {
         let mut at = 0;
-        Grid::pieces(*tile, STRIP_ELEMENTS).map(move |strip| {
+        Grid::pieces(*tile, elements).map(move |strip| {
             let range = at..at + index(strip.elements());
             at = range.end;
             (strip, range)
@@ -476,7 +480,7 @@ impl<'a> PerGroup<'a> {
         let Work { codes, division, .. } = work;
         codes.resize(held.len(), C::default());
         let mut events = EventCounts::default();
-        for (strip, range) in Self::strips(tile) {
+        for (strip, range) in Self::strips(tile, ENCODED_ELEMENTS) {
             let (values, codes) = (&held[range.clone()], &mut codes[range]);
             self.quotients.begin(division, values.len());
             Level::detected().vectorize(
@@ -626,7 +630,7 @@ impl<'a> PerGroup<'a> {
         done: &mut TileResult,
     ) -> Result<()> {
         let Work { codes, decoded, .. } = work;
-        for (strip, range) in Self::strips(tile) {
+        for (strip, range) in Self::strips(tile, SUMMED_ELEMENTS) {
             let (values, codes) = (&held[range.clone()], &mut codes[range]);
             if let Some((relabel, _)) = &self.relabel {
                 self.loader.grid.each_group(&strip, groups, |group, range| {
@@ -637,11 +641,9 @@ impl<'a> PerGroup<'a> {
                     });
                 });
             }
-            if !self.reports {
-                continue;
-            }
+            let relabeled = self.relabel.as_ref().map(|(_, decoder)| decoder);
+            let Some(decoder) = relabeled.or(self.decoder.as_ref()) else { continue };
             decoded.resize(values.len(), 0.0);
-            let decoder = self.relabel.as_ref().map_or(&self.decoder, |(_, decoder)| decoder);
             decoder.decode(codes, decoded);
             self.loader.grid.each_group(&strip, groups, |group, range| {
                 let scale = scales[group];

@@ -207,8 +207,8 @@ impl Quantized<'_> {
 pub(crate) struct Products<'a> {
     quantized: &'a Quantized<'a>,
     decoder: Decoder<f64>,
-    /// What many scales of a byte mean.
-    scales: Vec<Scale>,
+    /// What many scales of a byte mean, and those that are f32 numbers; NaN for the others.
+    scales: Vec<(Scale, f32)>,
 }
 
 impl<'a> Products<'a> {
@@ -216,18 +216,27 @@ impl<'a> Products<'a> {
         let decoder = f64_decoder(&quantized.element).expect("codes have at most 16 bits");
         let is_byte = quantized.scale.is_none_or(|spec| spec.code_size() == 1);
         let many = is_byte && quantized.scales.len() > 256;
-        let scales = (0..256).filter(|_| many).map(|code| quantized.meaning(code)).collect();
+        let meaning = |code| {
+            let scale = quantized.meaning(code);
+            (scale, scale.as_f32().unwrap_or(f32::NAN))
+        };
+        let scales = (0..256).filter(|_| many).map(meaning).collect();
         Self { quantized, decoder, scales }
     }
 
     /// The scale of a group.
     #[inline(always)]
-    fn scale(&self, (row, column): (u64, u64)) -> Scale {
-        if self.scales.is_empty() {
-            return self.quantized.scale_of((row, column));
+    fn scale(&self, group: (u64, u64)) -> Scale {
+        match self.known(group) {
+            Some((scale, _)) => *scale,
+            None => self.quantized.scale_of(group),
         }
+    }
+
+    #[inline(always)]
+    fn known(&self, (row, column): (u64, u64)) -> Option<&(Scale, f32)> {
         let group = index(row * self.quantized.grid.group_columns + column);
-        self.scales[usize::from(self.quantized.scales[group])]
+        self.scales.get(usize::from(*self.quantized.scales.get(group)?))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -343,12 +352,15 @@ impl Products<'_> {
                     count,
                     #[inline(always)]
                     |group, range: Range<usize>| {
-                        let scale = self.scale(group);
+                        let factor = match self.known(group) {
+                            Some((_, factor)) => *factor,
+                            None => self.quantized.scale_of(group).as_f32().unwrap_or(f32::NAN),
+                        };
                         // A product of two f32 numbers is rounded once, to nearest even.
-                        if let Some(factor) = scale.as_f32() {
-                            values[range].iter_mut().for_each(|value| *value *= factor);
-                        } else {
+                        if factor.is_nan() {
                             self.each(first + range.start, &mut values[range], to_f32);
+                        } else {
+                            values[range].iter_mut().for_each(|value| *value *= factor);
                         }
                     },
                 );
