@@ -1,12 +1,10 @@
 //! `verify --source` as a user runs it: files, folders and shards that are right, one number that
 //! is not, and how it is told.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::command;
+use crate::common::command;
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use serde_json::Value;
 

@@ -1,12 +1,10 @@
 //! Schemes through the command: files, folders, messages. Expected values follow from the formats'
 //! definitions.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{command, object, run};
+use crate::common::{command, object, run};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use serde_json::{Value, json};
 

@@ -2,14 +2,12 @@
 //! standard error, all of them to be read side by side. `BLESS=1` writes the file anew.
 #![cfg(unix)]
 
-mod common;
-
 use std::fmt::Write as _;
 use std::fs;
 use std::process::{Command, Stdio};
 
+use crate::common::{Place, f32s, npy, numbers};
 use assert_cmd::cargo::cargo_bin;
-use common::{Place, f32s, npy, numbers};
 use safetensors::tensor::Dtype;
 
 /// The calls stand in this file, behind `$ `; the rest of it is compared.

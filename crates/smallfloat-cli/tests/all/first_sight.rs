@@ -1,15 +1,13 @@
 //! What someone sees first: the help's groups, names that moved, completions, manual pages, and
 //! output that nobody reads to its end.
 
-mod common;
-
 use std::fs;
 use std::io::pipe;
 use std::process::{Command, Stdio};
 
 use assert_cmd::cargo::cargo_bin;
 
-use common::{Place, refuses};
+use crate::common::{Place, refuses};
 
 #[test]
 fn the_help_has_every_command_under_a_heading() {
@@ -105,7 +103,8 @@ const PRINTING: &[&[&str]] = &[
 #[test]
 fn a_closed_pipe_is_success_for_every_command() {
     let place = Place::new();
-    fs::write(place.path("x.npy"), common::npy(&common::numbers(1000, 1.0))).expect("the file is written");
+    fs::write(place.path("x.npy"), crate::common::npy(&crate::common::numbers(1000, 1.0)))
+        .expect("the file is written");
     place.run(&["quantize", "x.npy", "-o", "q.safetensors", "--format", "e4m3fn"]);
     place.run(&["shard", "plan", "x.npy", "-o", "shards", "--plan", "plan.json"]);
     place.run(&[

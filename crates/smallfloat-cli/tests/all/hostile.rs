@@ -1,14 +1,12 @@
 //! Inputs that were made to mislead: control characters in every text of every file, streams that
 //! never end, side files that are pipes or devices, reports that would replace what they are about.
 
-mod common;
-
 use std::fs;
 use std::io::Write as _;
 use std::process::{Command as Process, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Place, f32s, numbers, refuses};
+use crate::common::{Place, f32s, numbers, refuses};
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use serde_json::{Value, json};
 

@@ -1,15 +1,13 @@
 //! The commands on files of tensors, end to end: contract, messages, exit statuses, bytes. Expected
 //! values are those of Tesla's tables and of the formats' definitions.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command as Process, Stdio};
 
-use common::{Place, f32s, numbers};
+use crate::common::{Place, f32s, numbers};
 use safetensors::tensor::{Dtype, SafeTensors};
 use serde_json::Value;
 
@@ -323,7 +321,7 @@ fn include_and_exclude_choose_by_name() {
     assert_eq!(formats(&[]).len(), 2);
     assert_eq!(formats(&["--include", "big*"]), ["big.weight".to_owned()].into());
     assert_eq!(formats(&["--include", "*", "--exclude", "big*"]), ["small.weight".to_owned()].into());
-    assert_eq!(formats(&["--include", "big*", "--include", "{small,x}.*"]).len(), 2);
+    assert_eq!(formats(&["--include", "big*", "--include", "small.*", "--include", "x.*"]).len(), 2);
     place.refuses(
         &["quantize", "--tensors", "all", "model.safetensors", "-o", "x.safetensors", "--include", "conv*"],
         &["--include", "no tensor", "`"],
@@ -358,7 +356,7 @@ fn nan_infinity_and_negatives_are_refused_unless_a_rule_is_given() {
         "binary8p3ue",
         "--force",
     ];
-    place.refuses(&args, &["tensor `w`", "element 1 is -1", "unsigned", "--negative"]);
+    place.refuses(&args, &["tensor `w`", "element 1 is -1", "unsigned", "nan, zero or magnitude"]);
     // 1 is 0x80 and 1/2 is 0x7c: two significand bits, bias 32.
     for (rule, code) in [("zero", 0x00), ("magnitude", 0x80), ("nan", 0xff)] {
         place.run(&[&args[..], &["--negative", rule]].concat());

@@ -1,12 +1,10 @@
 //! What biases would cost, and activations that weigh errors, through the command. Expected values
 //! follow from the formats' definitions.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{object, refuses, run};
+use crate::common::{object, refuses, run};
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use serde_json::{Value, json};
 

@@ -6,8 +6,6 @@
 //! `<!-- output not compared: WHY -->` the output.
 #![cfg(unix)]
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
+use crate::common::{Place, f32s, numbers};
 use assert_cmd::cargo::cargo_bin;
-use common::{Place, f32s, numbers};
 use safetensors::tensor::Dtype;
 
 /// A fenced block of a document.

@@ -1,12 +1,10 @@
 //! `plan`, `apply` and `finalize` as a user runs them: by hand, as tasks of an array, and after
 //! mistakes.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{command, refuses, run};
+use crate::common::{command, refuses, run};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use serde_json::Value;
 

@@ -1,0 +1,25 @@
+//! The command as its users see it: one binary, so that tests are linked once and run side by side.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod against;
+mod bias_report;
+mod checkpoint;
+mod command;
+mod documents;
+mod errors;
+mod eval;
+mod eval_blocks;
+mod explore;
+mod first_sight;
+mod formats;
+mod hostile;
+mod kappa;
+mod lab;
+mod operands;
+mod schemes;
+mod shards;
+mod supports;
+mod train;
+mod vectors;
