@@ -76,6 +76,10 @@ python-bench:
 evidence *options:
     scripts/evidence/page {{options}}
 
+# How long the first command and the tests take from nothing (an idle machine, half an hour).
+build-times *runs:
+    scripts/evidence/build-times {{runs}}
+
 # κ of exponentials as others compute them; `just kappa --all` also tries all 2^32 binary32 operands.
 kappa *options:
     cargo run --release -p smallfloat-conformance --example kappa_evidence -- "$(date +%F)" {{options}} > target/kappa.md
