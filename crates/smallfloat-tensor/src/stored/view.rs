@@ -203,6 +203,27 @@ impl View {
         self.reader(tensor)?.read(first, values)
     }
 
+    /// The elements of the tensor of this name, in row-major order, as [`read`](Self::read) gives
+    /// them.
+    ///
+    /// ```no_run
+    /// use smallfloat_tensor::View;
+    /// let weight: Vec<f64> = View::open("model.safetensors")?.values("layer.weight")?;
+    /// # Ok::<(), smallfloat_tensor::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A name that the file does not have, and as `read`.
+    pub fn values(&self, name: &str) -> Result<Vec<f64>> {
+        let refused = |what| Error::refused(Some(self.source.path()), Some(name), what);
+        let tensor = self.tensor(name).ok_or_else(|| refused("is not in the file"))?;
+        let length = usize::try_from(tensor.info.elements())
+            .map_err(|_| refused("has more elements than this machine can hold"))?;
+        let mut values = vec![0.0; length];
+        self.read(tensor, 0, &mut values)?;
+        Ok(values)
+    }
+
     /// A reader of a tensor's elements.
     pub(crate) fn reader<'a>(&'a self, tensor: &'a TensorView) -> Result<Reader<'a>> {
         Reader::new(&self.source, tensor)

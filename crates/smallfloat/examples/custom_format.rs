@@ -1,0 +1,28 @@
+//! A format of one's own as a type.
+#![expect(clippy::float_cmp, reason = "results are exact")]
+
+use smallfloat::{Format, Parameters, Signedness, SmallFloat, Specials, Subnormals};
+
+smallfloat::define_format! {
+    /// Eight bits with six of precision, every code a number.
+    pub type E2M5(u8) = Format::minifloat(Parameters {
+        width: 8,
+        precision: 6,
+        bias: 1,
+        signedness: Signedness::Signed,
+        specials: Specials::Finite,
+        subnormals: Subnormals::Gradual,
+    });
+}
+
+fn main() {
+    // The largest is 2^(3 − 1) · (2 − 2^−5), the smallest 2^(1 − 1) · 2^−5.
+    assert_eq!((E2M5::MAX.to_f32(), E2M5::from_bits(1).to_f32()), (7.875, 0.03125));
+    assert_eq!(E2M5::values().count(), 255);
+
+    let x = E2M5::from_f32(1.1);
+    assert_eq!((x.to_f32(), x.to_bits()), (1.09375, 0x23));
+    assert_eq!((x * x).to_f32(), 1.1875);
+
+    println!("{x} * {x} = {}, largest {}", x * x, E2M5::MAX);
+}
