@@ -2,6 +2,8 @@
 //! with small files under the names that documents use. What a `console` block shows as output is
 //! compared; a line `…` stands for any lines.
 //!
+//! The guide's programs in Rust are the text of the crates' examples.
+//!
 //! A comment directly above a block excuses it: `<!-- not run: WHY -->` all of it,
 //! `<!-- output not compared: WHY -->` the output.
 #![cfg(unix)]
@@ -235,6 +237,23 @@ fn commands_in_documents_do_what_they_show() {
     let wrong: Vec<String> = counts.into_iter().flat_map(|count| count.wrong).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     assert!(commands > 30, "only {commands} commands were found");
+}
+
+/// The programs of the guide are the examples that the lines above them link to, from `use` on.
+#[test]
+fn programs_of_the_guide_are_the_examples() {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"));
+    let guide = fs::read_to_string(folder.join("how-to-rust.md")).expect("the guide");
+    let mut shown = 0;
+    for block in blocks(&guide).iter().filter(|block| block.language == "rust") {
+        let link = block.above.split_once("](").and_then(|(_, rest)| rest.split_once(')'));
+        let path = link.unwrap_or_else(|| panic!("line {}: no link above the block", block.line)).0;
+        let example = fs::read_to_string(folder.join(path)).expect(path);
+        let start = example.find("\nuse ").expect("an example uses its crate") + 1;
+        assert_eq!(block.lines.join("\n"), example[start..].trim_end(), "line {} and {path}", block.line);
+        shown += 1;
+    }
+    assert_eq!(shown, 8, "tasks");
 }
 
 #[test]
