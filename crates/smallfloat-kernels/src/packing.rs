@@ -6,9 +6,11 @@
 //! pack6               bytes 3i..3i+2, as a little-endian number of 24 bits: code 4i+j in bits 6j+5..6j
 //! ```
 //!
-//! These are the orders of `docs/schemes.md`; `LowFirst` and six bits are those of
-//! compressed-tensors (`pack_fp4_to_uint8`, `pack_fp6_to_uint8`, version 0.20). Higher bits of a
-//! code are ignored. A last byte, or the last three, are filled up with zeros.
+//! These are the orders of
+//! [schemes](https://github.com/smallfloat/smallfloat/blob/main/docs/schemes.md); `LowFirst` and
+//! six bits are those of compressed-tensors (`pack_fp4_to_uint8`, `pack_fp6_to_uint8`, version
+//! 0.20). Higher bits of a code are ignored. A last byte, or the last three, are filled up with
+//! zeros.
 
 use crate::arch::level::Level;
 use crate::arch::{Kernels, Machine};

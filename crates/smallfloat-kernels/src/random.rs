@@ -2,7 +2,7 @@
 //!
 //! Both generators are functions of a key (the seed), a counter (four elements share a block) and
 //! nothing else, so chunks, threads and machines never change a word. Element i takes word i mod 4
-//! of block ⌊i/4⌋ (`docs/semantics.md` S5).
+//! of block ⌊i/4⌋ ([semantics](smallfloat::semantics) S5).
 
 use smallfloat::random::Philox;
 

@@ -14,7 +14,29 @@
 //! # Ok::<(), smallfloat_tensor::Error>(())
 //! ```
 //!
-//! In files data flows one way: a [`Source`] is opened and checked, its tensors are streamed in bounded
+//! In files [`quantize`] does the same, and a [`View`] reads any tensor as numbers, quantized or not:
+//!
+//! ```
+//! # use smallfloat_tensor::{Dtype, Sink, SinkOptions, TensorSpec};
+//! use smallfloat_tensor::{Options, View, quantize};
+//!
+//! # let dir = std::env::temp_dir().join(format!("smallfloat-tensor-{}", std::process::id()));
+//! # std::fs::create_dir(&dir)?;
+//! # let (model, small) = (dir.join("model.safetensors"), dir.join("small.safetensors"));
+//! # let tensors = vec![TensorSpec::new("layer.weight", Dtype::BF16, [2, 2])];
+//! # let sink = Sink::create(&model, tensors, Vec::new(), SinkOptions::default())?;
+//! # sink.append(0, &[0x80, 0x3f, 0x8d, 0x3f, 0x9a, 0xbe, 0xe0, 0x43])?;
+//! # sink.finish()?;
+//! // Tesla's format, the bias chosen for each tensor; all tensors, and nobody watches the progress.
+//! let options = Options::new("cfloat8_1_4_3".parse()?);
+//! quantize(&model, &small, &options, &|_| true, &mut |_| {})?;
+//! assert_eq!(View::open(&model)?.values("layer.weight")?, [1.0, 1.1015625, -0.30078125, 448.0]);
+//! assert_eq!(View::open(&small)?.values("layer.weight")?, [1.0, 1.125, -0.3125, 448.0]);
+//! # std::fs::remove_dir_all(dir)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Data flows one way: a [`Source`] is opened and checked, its tensors are streamed in bounded
 //! memory, and a [`Sink`] writes the results to a temporary file that replaces the output at the
 //! very end.
 //!

@@ -38,6 +38,7 @@
 //! | [`scalar`] | types with operators: listed below |
 //! | `math` | exponentials, logarithms, trigonometric and hyperbolic functions, correctly rounded (feature `math`) |
 //! | [`text`] | how values print; decimal and hexadecimal text, rounded once (feature `alloc`) |
+//! | [`semantics`] | what every result has to be, in words: the project's specification |
 //!
 //! # Typed scalars
 //!
@@ -108,6 +109,8 @@ pub mod ops;
 pub mod p3109;
 mod projection;
 pub mod scalar;
+#[doc = include_str!("semantics.md")]
+pub mod semantics {}
 pub mod text;
 
 #[cfg(feature = "math")]

@@ -1,6 +1,6 @@
 //! [`Dot`]: sums of products of codes, each accumulated in a way with a name and projected once.
 //!
-//! `docs/semantics.md` S9 says what each accumulator promises.
+//! [semantics](smallfloat::semantics) S9 says what each accumulator promises.
 
 pub(crate) mod matmul;
 

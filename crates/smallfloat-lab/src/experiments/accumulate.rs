@@ -1,6 +1,6 @@
-//! Many tiny updates (`docs/semantics.md`, S5; Fitzgibbon and Felix, "On stochastic rounding with
-//! few random bits"): a number at 1 to which the same small step is added again and again, under
-//! nearest and stochastic rounding.
+//! Many tiny updates ([semantics](smallfloat::semantics), S5; Fitzgibbon and Felix, "On stochastic
+//! rounding with few random bits"): a number at 1 to which the same small step is added again and
+//! again, under nearest and stochastic rounding.
 //!
 //! Expected values are exact up to `f64` sums: a stochastic rounding has two results and the number
 //! of random words that give each, so the distribution after every step follows from the one

@@ -40,8 +40,8 @@ pub struct ArithmeticUnit {
 }
 
 impl ArithmeticUnit {
-    /// A unit for a format. Special cases are those of the format's semantics (`docs/semantics.md`,
-    /// S1).
+    /// A unit for a format. Special cases are those of the format's semantics
+    /// ([semantics](smallfloat::semantics), S1).
     pub fn new(format: &Format, overflow: Overflow) -> Self {
         let saturation = match overflow {
             Overflow::Saturate => Saturation::SatFinite,

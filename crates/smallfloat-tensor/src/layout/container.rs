@@ -4,7 +4,7 @@
 //! `NAME` holds the codes in the original shape with one dimension of 1 after it
 //! ([`stored_shape`](crate::layout::stored_shape) says why), `NAME_bias` the bias (U8) where the
 //! format's bias is data, and the metadata key `smallfloat.tensors` a JSON object that says for
-//! each tensor how to read it (`docs/semantics.md` S8).
+//! each tensor how to read it ([semantics](smallfloat::semantics) S8).
 //!
 //! `smallfloat.record` is a digest of the whole file: names, dtypes, shapes and data of all
 //! tensors, those that are copied included, and what the metadata says of them. Free text of others

@@ -1,5 +1,5 @@
-//! Names ⇄ formats. The grammar is `name[:key=value[,key=value…]]` (`docs/semantics.md` S6); case
-//! does not matter.
+//! Names ⇄ formats. The grammar is `name[:key=value[,key=value…]]` ([semantics](crate::semantics)
+//! S6); case does not matter.
 
 use core::fmt;
 use core::str::FromStr;

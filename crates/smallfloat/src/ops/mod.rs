@@ -5,7 +5,7 @@
 //! computes, and projects once.
 //!
 //! Sources: IEEE 754-2019, sections 5.3–5.7, 6 and 9.6; the P3109 draft, section "Operations";
-//! `docs/semantics.md` S1, S3.
+//! [semantics](crate::semantics) S1, S3.
 
 pub(crate) mod add;
 pub(crate) mod compare;
@@ -39,7 +39,7 @@ use crate::projection::flags::Flags;
 #[cfg(doc)]
 use crate::projection::project;
 
-/// Which special cases hold (`docs/semantics.md` S1).
+/// Which special cases hold ([semantics](crate::semantics) S1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Semantics {
     /// IEEE 754's: zeros have signs, a pole gives an infinity and raises "division by zero".

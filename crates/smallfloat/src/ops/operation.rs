@@ -135,8 +135,8 @@ pub enum Operation {
 pub struct OperationOptions {
     /// Which special cases hold.
     pub semantics: Semantics,
-    /// Multiply the exact result by 2^scale before it is rounded (`docs/semantics.md` S9); from
-    /// −2^20 to 2^20, what a text may say.
+    /// Multiply the exact result by 2^scale before it is rounded ([semantics](crate::semantics)
+    /// S9); from −2^20 to 2^20, what a text may say.
     pub scale: i32,
     /// The literal reading of Tesla's "any Infinity or NaN operand will clamp the result": such an
     /// operand gives the largest value, with the overflow or invalid flag, where the destination
@@ -153,7 +153,7 @@ impl OperationOptions {
 
     /// What holds for values of formats where nothing is said: P3109's if one format is P3109's and
     /// the others are too or are its external formats (binary16, binary32, binary64, bfloat16),
-    /// IEEE's otherwise (`docs/semantics.md` S1).
+    /// IEEE's otherwise ([semantics](crate::semantics) S1).
     pub fn default_for<'a, I: IntoIterator<Item = &'a Format>>(formats: I) -> Self
     where
         I::IntoIter: Clone,
@@ -168,7 +168,7 @@ impl OperationOptions {
 
     /// What holds for a call by P3109's name where nothing is said: P3109's if every format is
     /// P3109's or external, so that a call among external formats alone is the draft's too; IEEE's
-    /// otherwise (`docs/semantics.md` S1).
+    /// otherwise ([semantics](crate::semantics) S1).
     pub fn default_for_call<'a>(formats: impl IntoIterator<Item = &'a Format>) -> Self {
         const EXTERNAL: [Format; 4] = [BINARY16, BINARY32, BINARY64, BFLOAT16];
         let is_p3109 = |format: &Format| format.family() == Family::P3109 || EXTERNAL.contains(format);

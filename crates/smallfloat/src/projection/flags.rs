@@ -2,7 +2,7 @@
 //!
 //! Tesla's standard names four (section "Exception Status Flags"): invalid, denormal, overflow,
 //! underflow. Inexact and division by zero complete IEEE 754's five. The rules are those of
-//! `docs/semantics.md` S3.
+//! [semantics](crate::semantics) S3.
 
 use core::fmt;
 use core::ops::{BitAnd, BitOr, BitOrAssign};

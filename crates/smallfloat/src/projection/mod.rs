@@ -2,7 +2,7 @@
 //! rounds.
 //!
 //! Sources: the P3109 draft, sections "Rounding to precision", "Saturation" and "Projection";
-//! Tesla's paper for what clamps; `docs/semantics.md` S2–S4 where these leave a choice.
+//! Tesla's paper for what clamps; [semantics](crate::semantics) S2–S4 where these leave a choice.
 
 pub(crate) mod convert;
 pub(crate) mod encode;
@@ -214,8 +214,8 @@ impl Saturation {
 
 /// Rounds an exact value once, applies the range policy and gives the destination's code.
 ///
-/// Flags follow `docs/semantics.md` S3; [`Flags::DENORMAL`] belongs to operands, so callers that
-/// know them add it.
+/// Flags follow [semantics](crate::semantics) S3; [`Flags::DENORMAL`] belongs to operands, so
+/// callers that know them add it.
 pub const fn project(x: Exact, format: &Format, projection: &Projection) -> Rounded<u64> {
     let keeps_magnitude = matches!(projection.unrepresentable.negative, NegativeRule::Magnitude);
     if x.is_negative() && !x.is_zero() && !x.is_nan() && !format.is_signed() && keeps_magnitude {
@@ -454,7 +454,7 @@ const fn with_sign(format: &Format, index: u64, negative: bool) -> u64 {
 }
 
 impl Format {
-    /// The projection of the format's default preset (`docs/semantics.md` S2).
+    /// The projection of the format's default preset ([semantics](crate::semantics) S2).
     pub const fn default_projection(&self) -> Projection {
         Preset::default_for(self).projection(self)
     }

@@ -1,4 +1,4 @@
-//! Presets: projections with well-known names (`docs/semantics.md` S2).
+//! Presets: projections with well-known names ([semantics](crate::semantics) S2).
 
 use crate::format::named::by_name;
 use crate::format::{Family, Format, Specials};

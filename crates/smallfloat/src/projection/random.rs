@@ -2,7 +2,7 @@
 //!
 //! Philox4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011): a
 //! counter-based generator, so any chunking and any number of threads give the same bits.
-//! Addressing follows `docs/semantics.md` S5.
+//! Addressing follows [semantics](crate::semantics) S5.
 
 const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
 const KEY_STEPS: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];

@@ -15,7 +15,7 @@
 //! | [`Gradient`](BiasPolicy::Gradient) | `gradient:patience=4` | the loss's slope along the bias in earlier steps | Jain et al., "Trained Quantization Thresholds" (arXiv 1903.08066), section 3: power-of-two scales by straight-through gradients; by signs here |
 //! | [`Flags`](BiasPolicy::Flags) | `flags:patience=16` | overflows and codes of earlier steps | Tesla's paper on CFloat formats: biases "learnt during the training" (formats), the overflow flag (exceptions and status flags) |
 //!
-//! Rules for tensors of a file: `docs/semantics.md` S7.
+//! Rules for tensors of a file: [semantics](smallfloat::semantics) S7.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -76,7 +76,7 @@ pub(super) mod narrow {
     }
 }
 
-/// The special cases of operations on one format (`docs/semantics.md` S1).
+/// The special cases of operations on one format ([semantics](crate::semantics) S1).
 pub(super) const fn semantics(format: &Format) -> Semantics {
     match format.family() {
         Family::P3109 => Semantics::P3109,
