@@ -68,6 +68,10 @@ python:
 python-torch:
     scripts/evidence/python-torch
 
+# The same tasks with other libraries: programs run, results compared, lines counted (fetches ml_dtypes with pip).
+compare *options:
+    scripts/evidence/compare {{options}}
+
 # Its speed beside the kernels and other packages.
 python-bench:
     scripts/python-bench
