@@ -1,18 +1,11 @@
 //! A format of one's own as a type.
 #![expect(clippy::float_cmp, reason = "results are exact")]
 
-use smallfloat::{Format, Parameters, Signedness, SmallFloat, Specials, Subnormals};
+use smallfloat::{Format, Parameters, SmallFloat, Specials};
 
 smallfloat::define_format! {
     /// Eight bits with six of precision, every code a number.
-    pub type E2M5(u8) = Format::minifloat(Parameters {
-        width: 8,
-        precision: 6,
-        bias: 1,
-        signedness: Signedness::Signed,
-        specials: Specials::Finite,
-        subnormals: Subnormals::Gradual,
-    });
+    pub type E2M5(u8) = Format::minifloat(Parameters::signed(8, 6, Specials::Finite));
 }
 
 fn main() {

@@ -1,15 +1,8 @@
-use smallfloat::{Format, Parameters, Signedness, Specials, Subnormals};
+use smallfloat::{Format, Parameters, Specials};
 use smallfloat_compare::{data, show};
 
 smallfloat::define_format! {
-    type E2M5(u8) = Format::minifloat(Parameters {
-        width: 8,
-        precision: 6,
-        bias: 1,
-        signedness: Signedness::Signed,
-        specials: Specials::Finite,
-        subnormals: Subnormals::Gradual,
-    });
+    type E2M5(u8) = Format::minifloat(Parameters::signed(8, 6, Specials::Finite));
 }
 
 fn main() {

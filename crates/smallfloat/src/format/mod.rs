@@ -102,6 +102,29 @@ pub struct Parameters {
     pub subnormals: Subnormals,
 }
 
+impl Parameters {
+    /// Parameters of a signed format with gradual subnormals and the bias that puts 1 where IEEE
+    /// 754's formats have it, 2^(E − 1) − 1 for E exponent bits.
+    ///
+    /// ```
+    /// use smallfloat::{Format, Parameters, Specials};
+    /// let e2m5 = Format::minifloat(Parameters::signed(8, 6, Specials::Finite))?;
+    /// assert_eq!((e2m5.bias(), e2m5.max_finite().to_f64()), (1, Some(7.875)));
+    /// let shifted = Parameters { bias: 3, ..Parameters::signed(8, 6, Specials::Finite) };
+    /// assert_eq!(Format::minifloat(shifted)?.max_finite().to_f64(), Some(1.96875));
+    /// # Ok::<(), smallfloat::Error>(())
+    /// ```
+    pub const fn signed(width: u32, precision: u32, specials: Specials) -> Self {
+        let bias = match width.saturating_sub(precision) {
+            exponent @ 1..=16 => (1 << (exponent - 1)) - 1,
+            // No format has so many, or none: `Format::minifloat` says so.
+            _ => 0,
+        };
+        let (signedness, subnormals) = (Signedness::Signed, Subnormals::Gradual);
+        Self { width, precision, bias, signedness, specials, subnormals }
+    }
+}
+
 /// A number format: a finite set of exact values and their codes.
 ///
 /// Plain data, cheap to copy. A format holds no policy; what happens to values it does not have is

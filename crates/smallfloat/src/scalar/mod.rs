@@ -50,18 +50,11 @@
 //! this:
 //!
 //! ```
-//! use smallfloat::{Format, Parameters, Signedness, Specials, Subnormals};
+//! use smallfloat::{Format, Parameters, Specials};
 //!
 //! smallfloat::define_format! {
 //!     /// Eight bits with five of precision, every code a number.
-//!     pub type E3M4Fn(u8) = Format::minifloat(Parameters {
-//!         width: 8,
-//!         precision: 5,
-//!         bias: 3,
-//!         signedness: Signedness::Signed,
-//!         specials: Specials::Finite,
-//!         subnormals: Subnormals::Gradual,
-//!     });
+//!     pub type E3M4Fn(u8) = Format::minifloat(Parameters::signed(8, 5, Specials::Finite));
 //! }
 //! assert_eq!(E3M4Fn::MAX.to_f32(), 31.0);
 //! assert_eq!((E3M4Fn::from_f32(1.1) * E3M4Fn::from_f32(2.0)).to_f32(), 2.25);
