@@ -24,7 +24,7 @@ use crate::stored::view::f64_decoder;
 ///
 /// let quantizer = Quantizer::new("mxfp4".parse::<Scheme>()?.options())?;
 /// let q = quantizer.quantize("w", &[2, 4], &[7.0_f32, 1.0, -0.5, 0.25, 0.75, 5.0, 0.0, 1e-9])?;
-/// assert_eq!(q.codes(), [7, 2, 9, 0, 1, 6, 0, 0]);
+/// assert_eq!(q.codes(), [7, 2, 9, 0, 2, 6, 0, 0]);
 /// assert_eq!(q.scales(), [127, 127]);
 /// assert_eq!(q.to_vec::<f32>()[..4], [6.0, 1.0, -0.5, 0.0]);
 /// # Ok::<(), smallfloat_tensor::Error>(())
