@@ -100,6 +100,29 @@ fn every_scheme_rounding_and_type_as_in_files() {
     }
 }
 
+/// Tensors that are large enough for tables of scales, with whole and with broken blocks.
+#[test]
+fn float_scales_as_in_files() {
+    let mut random = Random(7);
+    let block = |rows, columns| Granularity::Block { rows, columns };
+    let cases = [
+        ("nvfp4", GlobalScale::PowerOfTwo, block(1, 16), 64),
+        ("nvfp4-pack-quantized", GlobalScale::Amax, block(1, 16), 64),
+        ("nvfp4", GlobalScale::Amax, block(3, 6), 74),
+    ];
+    for (name, global, granularity, columns) in cases {
+        let tensors = WIDE.map(|dtype| matrix(&mut random, dtype, 40, columns));
+        for rounding in [None, Some(Rounding::TowardZero), Some(Rounding::TowardPositive)] {
+            for rule in [ScaleRule::Amax, ScaleRule::MaxAbsFinite] {
+                let mut options = Options { granularity, rounding, ..scheme(name) };
+                let spec = options.scale.as_mut().unwrap();
+                (spec.global, spec.rule) = (Some(global), rule);
+                as_in_files(&tensors, &options, &format!("{name} {granularity} {rounding:?} {rule}"));
+            }
+        }
+    }
+}
+
 #[test]
 fn biases_scales_and_rules_as_in_files() {
     let mut random = Random(2);

@@ -114,8 +114,10 @@ impl Quotients {
     }
 }
 
+/// The quotients of short operands, which an encoder to a format of at most 8 bits rounds as the
+/// exact ones.
 #[inline(always)]
-fn divide_short<T: Element>(values: &[T], divisor: Divisor, quotients: &mut [f32]) {
+pub(crate) fn divide_short<T: Element>(values: &[T], divisor: Divisor, quotients: &mut [f32]) {
     #[expect(clippy::cast_possible_truncation, reason = "short operands are f32 numbers")]
     let short = |x: &T| x.to_f64() as f32;
     let pairs = quotients.iter_mut().zip(values);

@@ -115,7 +115,8 @@ impl Statistics {
                     #[inline(always)]
                     || Extent::of(values),
                 );
-                let kept: Vec<f64> = values.iter().filter(|_| keep).map(|x| x.to_f64()).collect();
+                let kept: Vec<f64> =
+                    if keep { values.iter().map(|x| x.to_f64()).collect() } else { Vec::new() };
                 Ok((i, extent, kept))
             },
             |(i, extent, values)| {

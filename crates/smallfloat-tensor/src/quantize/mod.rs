@@ -8,6 +8,7 @@
 pub(crate) mod checkpoint;
 pub(crate) mod config;
 pub(crate) mod divide;
+pub(crate) mod floats;
 pub(crate) mod folder;
 pub(crate) mod global;
 pub(crate) mod loader;

@@ -21,6 +21,7 @@ use crate::layout::grid::{Grid, PIECE_ELEMENTS, TILE_ELEMENTS, Tile, index};
 use crate::options::{Container, Nonfinite, Options};
 use crate::progress::{Progress, stream_of_name};
 use crate::quantize::divide::{Division, Quotients};
+use crate::quantize::floats::{FloatScales, Steps};
 use crate::quantize::global::{Statistics, TensorScale};
 use crate::quantize::loader::{Loader, Room};
 use crate::quantize::output::{Output, Part};
@@ -49,6 +50,7 @@ pub(crate) struct PerGroup<'a> {
     infinities: Option<[u32; 2]>,
     searcher: Option<Searcher>,
     powers: Option<PowerScales>,
+    floats: Option<FloatScales>,
     philox: Philox,
     whole: TensorScale,
     ladder: BiasLadder,
@@ -61,6 +63,8 @@ pub(crate) struct PerGroup<'a> {
 enum Scales<'a> {
     /// Codes of E8M0, for elements of f32.
     Powers(&'a [u8]),
+    /// Codes of a small float, for elements of f32.
+    Floats(&'a FloatScales, &'a [u8]),
     Any(&'a [Scale]),
 }
 
@@ -160,14 +164,17 @@ impl<'a> PerGroup<'a> {
         let stream = stream_of_name(loader.name);
         let is_short = loader.is_short();
         let quotients = Quotients::new(&element, &projection, length, is_short)?;
-        let powers = match (&quotients, &options.scale) {
-            (Quotients::Short(_), Some(spec)) if element.is_signed() && whole.scale.is_none() => {
-                PowerScales::new(spec, &ScaledElement::new(&element))
-            }
-            _ => None,
-        };
+        let (mut powers, mut floats) = (None, None);
+        if let (Quotients::Short(encoder), Some(spec)) = (&quotients, &options.scale)
+            && element.is_signed()
+            && whole.scale.is_none()
+        {
+            powers = PowerScales::new(spec, &ScaledElement::new(&element));
+            floats = FloatScales::new(spec, encoder, whole.global, length)?;
+        }
         Ok(Self {
             powers,
+            floats,
             quotients,
             decoder: if reports { Some(f64_decoder(&element)?) } else { None },
             is_short,
@@ -258,10 +265,17 @@ impl<'a> PerGroup<'a> {
         let mut done = self.begun(&tile);
         let Scratch { room, work } = scratch;
         let held = self.loader.tile(&tile, room)?;
-        if let Some(codes) = self.powers_of(&tile, &groups, held) {
-            done.events = self.encode(held, work, &tile, &groups, Scales::Powers(&codes));
+        if let Some(codes) = self.quick_codes(&tile, &groups, held) {
+            let scales = match &self.floats {
+                Some(floats) => Scales::Floats(floats, &codes),
+                None => Scales::Powers(&codes),
+            };
+            done.events = self.encode(held, work, &tile, &groups, scales);
             if self.reports {
-                let value = |&code: &u8| power(i32::from(code) - 127);
+                let value = |&code: &u8| match &self.floats {
+                    Some(floats) => floats.scale(code).value,
+                    None => power(i32::from(code) - 127),
+                };
                 done.scales = codes.iter().map(value).collect();
             }
             self.write_scale_bytes(&groups, &codes, 1, &mut done);
@@ -288,9 +302,13 @@ impl<'a> PerGroup<'a> {
 
     /// The codes of the scales of groups where that is quick: all elements then are what the options
     /// take.
-    fn powers_of<T: Held>(&self, tile: &Tile, groups: &Tile, held: &[T]) -> Option<Vec<u8>> {
-        let (Some(powers), Lanes::F32(held)) = (self.powers, T::lanes(held)) else { return None };
-        powers.codes(&self.loader.grid, (tile, groups), index(groups.elements()), held)
+    fn quick_codes<T: Held>(&self, tile: &Tile, groups: &Tile, held: &[T]) -> Option<Vec<u8>> {
+        let Lanes::F32(held) = T::lanes(held) else { return None };
+        let (grid, count) = (&self.loader.grid, index(groups.elements()));
+        match (&self.floats, self.powers) {
+            (Some(floats), _) => floats.codes(grid, (tile, groups), count, held),
+            (None, powers) => powers?.codes(grid, (tile, groups), count, held),
+        }
     }
 
     /// The result of a tile on which work begins.
@@ -479,6 +497,12 @@ impl<'a> PerGroup<'a> {
     ) -> EventCounts {
         let Work { codes, division, .. } = work;
         codes.resize(held.len(), C::default());
+        if let (Scales::Floats(floats, of_groups), Lanes::F32(held)) = (scales, T::lanes(held))
+            && let Some(steps) = floats.steps().filter(|_| !self.reports)
+        {
+            self.encode_by_steps(steps, of_groups, held, codes, (tile, groups));
+            return EventCounts::default();
+        }
         let mut events = EventCounts::default();
         for (strip, range) in Self::strips(tile, ENCODED_ELEMENTS) {
             let (values, codes) = (&held[range.clone()], &mut codes[range]);
@@ -498,6 +522,10 @@ impl<'a> PerGroup<'a> {
                                     PowerScales::divide(codes[group], values, quotients);
                                 }
                                 (Scales::Powers(_), _) => {}
+                                (Scales::Floats(floats, codes), _) => {
+                                    let divisor = self.divisor(floats.scale(codes[group]));
+                                    self.quotients.divide(division, range, values, divisor);
+                                }
                                 (Scales::Any(scales), _) => {
                                     let divisor = self.divisor(&scales[group]);
                                     self.quotients.divide(division, range, values, divisor);
@@ -533,6 +561,28 @@ impl<'a> PerGroup<'a> {
             events.flags |= Flags::DENORMAL;
         }
         events
+    }
+
+    /// The codes of a tile of finite elements, of which nothing is counted.
+    fn encode_by_steps<C: StoredCode>(
+        &self,
+        steps: &Steps,
+        scales: &[u8],
+        held: &[f32],
+        codes: &mut [C],
+        (tile, groups): (&Tile, &Tile),
+    ) {
+        Level::detected().vectorize(
+            #[inline(always)]
+            || {
+                self.loader.grid.each_group(
+                    tile,
+                    groups,
+                    #[inline(always)]
+                    |group, range| steps.encode(scales[group], &held[range.clone()], &mut codes[range]),
+                );
+            },
+        );
     }
 
     /// How often each code occurs in the groups of a tile.

@@ -21,9 +21,6 @@ pub(crate) struct PowerScales {
     carry: u32,
 }
 
-/// The bits of ∞.
-const INFINITY: u32 = f32::INFINITY.to_bits();
-
 impl PowerScales {
     /// `None` where scales are others.
     pub(crate) fn new(spec: &ScaleSpec, element: &ScaledElement) -> Option<Self> {
@@ -37,28 +34,15 @@ impl PowerScales {
     pub(crate) fn codes(
         self,
         grid: &Grid,
-        (tile, groups): (&Tile, &Tile),
+        tiles: (&Tile, &Tile),
         count: usize,
         values: &[f32],
     ) -> Option<Vec<u8>> {
-        let mut largest = vec![0; count];
-        Level::detected().vectorize(
-            #[inline(always)]
-            || {
-                grid.each_group(
-                    tile,
-                    groups,
-                    #[inline(always)]
-                    |group, range| largest[group] = largest_bits(&values[range]).max(largest[group]),
-                );
-            },
-        );
-        let all = largest.iter().fold(0, |all, &bits| bits.max(all));
-        let code = |bits: &u32| {
-            let field = (bits + self.carry) >> 23;
+        let code = |amax: &f32| {
+            let field = (amax.to_bits() + self.carry) >> 23;
             field.saturating_sub(self.exponent).to_le_bytes()[0]
         };
-        (all < INFINITY).then(|| largest.iter().map(code).collect())
+        Some(largest_of_groups(grid, tiles, count, values)?.iter().map(code).collect())
     }
 
     /// Puts the quotients of a group by its scale into place: exact, or where they underflow on the
@@ -77,6 +61,33 @@ impl PowerScales {
             *q = if tiny { f32::MIN_POSITIVE.copysign(x) } else { product };
         }
     }
+}
+
+/// The largest magnitudes of a tile's groups; `None` if an element is not finite.
+pub(crate) fn largest_of_groups(
+    grid: &Grid,
+    (tile, groups): (&Tile, &Tile),
+    count: usize,
+    values: &[f32],
+) -> Option<Vec<f32>> {
+    let mut largest = vec![0.0_f32; count];
+    Level::detected().vectorize(
+        #[inline(always)]
+        || {
+            grid.each_group(
+                tile,
+                groups,
+                #[inline(always)]
+                |group, range| {
+                    let bits = largest_bits(&values[range]).max(largest[group].to_bits());
+                    largest[group] = f32::from_bits(bits);
+                },
+            );
+        },
+    );
+    // NaN and infinities are above all others in the order of bits.
+    let all = largest.iter().fold(0, |all, amax| amax.to_bits().max(all));
+    (all < f32::INFINITY.to_bits()).then_some(largest)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@
 //! under all.
 
 use smallfloat::formats::{BINARY32, E8M0FNU};
-use smallfloat::{Datum, Format, Preset, Rounding, Saturation};
+use smallfloat::{Datum, Format, Preset, Projection, Rounding, Saturation};
 
 use crate::error::{Error, Result, by_name};
 use crate::scale::range::Scan;
@@ -331,14 +331,7 @@ impl ScaleSpec {
 
     /// The same in any format.
     fn rounded(&self, wanted: f64, global: f64, positive: bool) -> Scale {
-        let mut projection = Preset::default_for(&self.format).projection(&self.format);
-        projection = projection.with_rounding(Rounding::NearestEven);
-        projection = projection.with_saturation(if wanted.is_finite() {
-            Saturation::SatFinite
-        } else {
-            Saturation::SatPropagate
-        });
-        let mut code = self.format.encode_f64(wanted, &projection).value;
+        let mut code = self.format.encode_f64(wanted, &self.projection(wanted.is_finite())).value;
         // A subnormal F32 scale would be zero to readers that flush; no other format has so small
         // ones.
         let least =
@@ -349,6 +342,25 @@ impl ScaleSpec {
             code = self.format.encode(least).unwrap_or(code);
         }
         self.stored(code, global)
+    }
+
+    /// How wanted scales are rounded.
+    pub(crate) fn projection(&self, is_finite: bool) -> Projection {
+        let saturation = if is_finite { Saturation::SatFinite } else { Saturation::SatPropagate };
+        let preset = Preset::default_for(&self.format).projection(&self.format);
+        preset.with_rounding(Rounding::NearestEven).with_saturation(saturation)
+    }
+
+    /// Of rules that look at finite elements alone, need no search and round one quotient to a
+    /// format of bytes with zero: what divides the largest magnitude, and whether all scales are
+    /// positive.
+    pub(crate) fn float_rule(&self, element: &ScaledElement, global: f64) -> Option<(Divisor, bool)> {
+        let is_small = self.format.width() <= 8 && self.format.has_zero();
+        match self.rule {
+            ScaleRule::Amax if is_small => Some((Divisor::Ratio { unit: element.max, over: global }, true)),
+            ScaleRule::MaxAbsFinite if is_small => Some((Divisor::Ratio { unit: 1.0, over: 1.0 }, false)),
+            _ => None,
+        }
     }
 
     /// The bytes of a stored scale.

@@ -1,0 +1,340 @@
+//! [`FloatScales`]: the scales of small floats (E4M3 in NVFP4) for elements of f32, many at once,
+//! and elements of four bits without a division.
+//!
+//! *Scales are quotients too*: amax · global / max, rounded once. Operands have at most 24 bits
+//! each, and max is a number of the element format, so that [`divide_short`] and the encoder of f32
+//! give the codes that [`ScaleSpec::choose`] gives.
+//!
+//! *Elements of four bits are compared*, not divided. With at most seven places where the rounding
+//! of magnitudes changes, x / scale reaches a place p if |x| · global ≥ p · unit, both of which are
+//! exact in f64. For each code of a scale the least f32 that does so is in a table, and the code of
+//! an element is how many of them |x| reaches. Where places are, and on which side of them the
+//! change is, is asked of the encoder; formats and roundings that treat signs differently are left
+//! to it.
+
+use smallfloat::Format;
+use smallfloat_kernels::{Encoder, Level};
+
+use crate::error::{Result, refuse};
+use crate::file::stream::StoredCode;
+use crate::layout::grid::{Grid, Tile};
+use crate::quantize::divide::divide_short;
+use crate::quantize::powers::largest_of_groups;
+use crate::scale::rule::{Divisor, Scale, ScaleSpec, ScaledElement};
+
+/// Fewer elements are not worth the tables.
+const LEAST_ELEMENTS: usize = 1 << 11;
+
+/// Scales that are chosen at once.
+const CHOSEN_SCALES: usize = 1 << 10;
+
+/// How codes of scales follow from the largest magnitudes, and what they mean.
+#[derive(Debug)]
+pub(crate) struct FloatScales {
+    encoder: Encoder<f32>,
+    /// What divides the largest magnitudes.
+    divisor: Divisor,
+    /// Of a group of zeros, and the least of others.
+    ends: (u8, u8),
+    /// By code.
+    scales: Vec<Scale>,
+    steps: Option<Steps>,
+}
+
+/// By codes of scales the bits of the least magnitudes of elements that have at least the codes 1
+/// to 7.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    rows: Vec<[i32; MAGNITUDES]>,
+    /// Where elements have their sign.
+    sign: u32,
+}
+
+/// The most codes of magnitudes but zero.
+const MAGNITUDES: usize = 7;
+
+impl FloatScales {
+    /// For so many elements, which this encoder encodes; `None` where scales are others, or
+    /// elements few.
+    pub(crate) fn new(
+        spec: &ScaleSpec,
+        elements: &Encoder<f32>,
+        global: f64,
+        length: usize,
+    ) -> Result<Option<Self>> {
+        let format = elements.format();
+        let Some((divisor, positive)) = spec.float_rule(&ScaledElement::new(format), global) else {
+            return Ok(None);
+        };
+        if length < LEAST_ELEMENTS {
+            return Ok(None);
+        }
+        let encoder = Encoder::for_length(&spec.format, &spec.projection(true), length).map_err(refuse)?;
+        let code = |scale: Scale| scale.code.to_le_bytes()[0];
+        let ends = if positive {
+            (code(spec.nearest(1.0, global)), code(spec.nearest(f64::MIN_POSITIVE, global)))
+        } else {
+            (0, 0)
+        };
+        let largest = code(spec.nearest(f64::MAX, global));
+        let scales: Vec<_> = (0..=largest).map(|code| spec.stored(code.into(), global)).collect();
+        let steps = if positive { Steps::new(elements, &scales) } else { None };
+        Ok(Some(Self { encoder, divisor, ends, scales, steps }))
+    }
+
+    /// The codes of the scales of a tile's groups; `None` if an element is not finite.
+    pub(crate) fn codes(
+        &self,
+        grid: &Grid,
+        tiles: (&Tile, &Tile),
+        count: usize,
+        values: &[f32],
+    ) -> Option<Vec<u8>> {
+        let largest = largest_of_groups(grid, tiles, count, values)?;
+        let mut codes = vec![0; count];
+        let mut quotients = vec![0.0; count.min(CHOSEN_SCALES)];
+        for (largest, codes) in largest.chunks(CHOSEN_SCALES).zip(codes.chunks_mut(CHOSEN_SCALES)) {
+            let quotients = &mut quotients[..codes.len()];
+            Level::detected().vectorize(
+                #[inline(always)]
+                || divide_short(largest, self.divisor, quotients),
+            );
+            self.encoder.encode_uncounted(quotients, codes);
+            let (zeros, least) = self.ends;
+            for (code, &amax) in codes.iter_mut().zip(largest) {
+                *code = if amax == 0.0 { zeros } else { (*code).max(least) };
+            }
+        }
+        Some(codes)
+    }
+
+    /// The scale of a code.
+    #[inline(always)]
+    pub(crate) fn scale(&self, code: u8) -> &Scale {
+        &self.scales[usize::from(code)]
+    }
+
+    /// How elements are encoded without a division, if they can be.
+    pub(crate) fn steps(&self) -> Option<&Steps> {
+        self.steps.as_ref()
+    }
+}
+
+/// A place where the code of a quotient changes, and whether it is among those above.
+#[derive(Clone, Copy)]
+struct Place {
+    at: f64,
+    reached: bool,
+}
+
+impl Place {
+    /// The places from which on magnitudes have at least the codes 1 to 7, as this encoder has them.
+    fn all(encoder: &Encoder<f32>) -> Option<[Self; MAGNITUDES]> {
+        let format: &Format = encoder.format();
+        if format.width() > 4 || !format.is_signed() {
+            return None;
+        }
+        let sign = 1_u8 << (format.width() - 1);
+        let mut values: Vec<f64> = (0..u64::from(sign)).map(|code| format.decode_f64(code).value).collect();
+        values.retain(|value| value.is_finite());
+        values.sort_by(f64::total_cmp);
+        let halves = values.windows(2).map(|pair| f64::midpoint(pair[0], pair[1]));
+        let mut places: Vec<f64> = halves.collect();
+        places.extend(values.iter().filter(|value| **value > 0.0));
+        places.sort_by(f64::total_cmp);
+        // Magnitudes around all of them, and which place is known where the code changes.
+        let mut probes = vec![(0.0, None), (f32::from_bits(1), Some(Self { at: 0.0, reached: false }))];
+        for at in places {
+            #[expect(clippy::cast_possible_truncation, reason = "a number of a few bits")]
+            let near = at as f32;
+            probes.push((near.next_down(), None));
+            probes.push((near, Some(Self { at, reached: true })));
+            probes.push((near.next_up(), Some(Self { at, reached: false })));
+        }
+        probes.push((f32::MAX, None));
+        let coded = |negative: bool| {
+            let values: Vec<f32> = probes.iter().map(|&(x, _)| if negative { -x } else { x }).collect();
+            let mut codes = vec![0_u8; values.len()];
+            encoder.encode_uncounted(&values, &mut codes);
+            codes
+        };
+        let (codes, opposite) = (coded(false), coded(true));
+        let mirrored = codes.iter().zip(&opposite).all(|(code, other)| *code < sign && *other == code | sign);
+        if codes[0] != 0 || !mirrored || !codes.is_sorted() {
+            return None;
+        }
+        let mut found = [Self { at: f64::INFINITY, reached: true }; MAGNITUDES];
+        for (least, place) in (1..).zip(&mut found) {
+            if let Some(i) = codes.iter().position(|&code| code >= least) {
+                *place = probes[i].1?;
+            }
+        }
+        Some(found)
+    }
+
+    /// The bits of the least f32 whose quotient by a scale is above.
+    fn least(self, scale: &Scale) -> i32 {
+        let limit = self.at * scale.unit;
+        let above = |x: f32| {
+            let product = f64::from(x) * scale.over;
+            product > limit || (self.reached && product >= limit)
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "mended below")]
+        let mut x = (limit / scale.over) as f32;
+        while x > 0.0 && above(x.next_down()) {
+            x = x.next_down();
+        }
+        while !above(x) {
+            x = x.next_up();
+        }
+        x.to_bits().cast_signed()
+    }
+}
+
+impl Steps {
+    /// `None` where elements are to be divided.
+    fn new(encoder: &Encoder<f32>, scales: &[Scale]) -> Option<Self> {
+        let places = Place::all(encoder)?;
+        let row = |scale: &Scale| {
+            // No group has the scale zero.
+            let never = f32::INFINITY.to_bits().cast_signed();
+            if scale.unit > 0.0 { places.map(|place| place.least(scale)) } else { [never; MAGNITUDES] }
+        };
+        Some(Self { rows: scales.iter().map(row).collect(), sign: encoder.format().width() - 1 })
+    }
+
+    /// Encodes the elements of a group, which are finite, by its scale's code.
+    #[inline(always)]
+    pub(crate) fn encode<C: StoredCode>(&self, scale: u8, values: &[f32], codes: &mut [C]) {
+        const LANES: usize = 16;
+        let row = &self.rows[usize::from(scale)];
+        let (whole, rest) = values.as_chunks::<LANES>();
+        let (whole_codes, rest_codes) = codes.as_chunks_mut::<LANES>();
+        for (codes, values) in whole_codes.iter_mut().zip(whole) {
+            for (code, &x) in codes.iter_mut().zip(values) {
+                *code = C::from_code(self.code(row, x));
+            }
+        }
+        for (code, &x) in rest_codes.iter_mut().zip(rest) {
+            *code = C::from_code(self.code(row, x));
+        }
+    }
+
+    #[inline(always)]
+    fn code(&self, row: &[i32; MAGNITUDES], x: f32) -> u32 {
+        let magnitude = (x.to_bits() & !(1 << 31)).cast_signed();
+        let mut code = x.to_bits() >> 31 << self.sign;
+        for &least in row {
+            code += u32::from(magnitude >= least);
+        }
+        code
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::grid::Granularity;
+    use crate::scale::rule::{Extent, GlobalScale, ScaleRule};
+    use smallfloat::formats::{E2M1FN, E2M3FN, E3M2FN, E4M3FN, E5M2};
+    use smallfloat::{Rounding, Saturation};
+
+    const GLOBALS: [f32; 8] =
+        [1.0, 0.5, 1.0 / f32::MIN_POSITIVE, f32::MIN_POSITIVE, 2688.0 / 3.3, 0.3, 1.1e-30, f32::MAX];
+
+    fn encoder(format: &Format, rounding: Rounding) -> Encoder<f32> {
+        let projection = format.default_projection().with_rounding(rounding);
+        Encoder::new(format, &projection.with_saturation(Saturation::SatFinite)).unwrap()
+    }
+
+    /// Around each place where the rule's code changes, and at ends.
+    #[test]
+    fn codes_of_scales_are_those_of_the_rules() {
+        for (format, element) in
+            [(E4M3FN, E2M1FN), (E5M2, E2M1FN), (E3M2FN, E2M1FN), (E4M3FN, E4M3FN), (E2M3FN, E5M2)]
+        {
+            for (rule, global) in [ScaleRule::Amax, ScaleRule::MaxAbsFinite]
+                .into_iter()
+                .flat_map(|rule| GLOBALS.map(|global| (rule, f64::from(global))))
+            {
+                let spec = ScaleSpec { format, rule, global: Some(GlobalScale::Amax) };
+                let nearest = encoder(&element, Rounding::NearestEven);
+                let floats = FloatScales::new(&spec, &nearest, global, usize::MAX).unwrap().unwrap();
+                let scaled = ScaledElement::new(&element);
+                let mut values = vec![0.0, f32::from_bits(1), f32::MIN_POSITIVE, f32::MAX];
+                let top = element.max_finite().to_f64().unwrap() / global;
+                let factor = if rule == ScaleRule::Amax { top } else { 1.0 };
+                for pair in floats.scales.windows(2) {
+                    for place in [pair[1].unit, f64::midpoint(pair[0].unit, pair[1].unit)] {
+                        #[expect(clippy::cast_possible_truncation, reason = "near it")]
+                        let near = ((place * factor) as f32).min(f32::MAX);
+                        let near = [near.next_down().next_down(), near.next_down(), near, near.next_up()];
+                        values.extend(near.map(|x| x.clamp(0.0, f32::MAX)));
+                    }
+                }
+                let grid = Grid::new(&[values.len() as u64], Granularity::Block { rows: 1, columns: 1 });
+                let tile = Tile { row: 0, rows: 1, column: 0, columns: values.len() as u64 };
+                let codes = floats.codes(&grid, (&tile, &tile), values.len(), &values).unwrap();
+                for (&x, code) in values.iter().zip(codes) {
+                    let scale = spec.choose(&scaled, &Extent::of(&[x]), global);
+                    assert_eq!(u64::from(code), scale.code, "{format} {element} {rule} {global:e} {x:e}");
+                    assert_eq!(*floats.scale(code), scale);
+                }
+                values[5] = f32::INFINITY;
+                assert_eq!(floats.codes(&grid, (&tile, &tile), values.len(), &values), None);
+            }
+        }
+    }
+
+    /// By every positive code of E4M3, at each place and its neighbours: the code of the exact
+    /// quotient in the core.
+    #[test]
+    fn steps_round_exact_quotients() {
+        let spec = ScaleSpec { format: E4M3FN, rule: ScaleRule::Amax, global: Some(GlobalScale::Amax) };
+        let mut stepping = 0;
+        for &rounding in Rounding::DETERMINISTIC {
+            let elements = encoder(&E2M1FN, rounding);
+            let core = E2M1FN.default_projection().with_rounding(rounding);
+            let core = core.with_saturation(Saturation::SatFinite);
+            for global in GLOBALS.map(f64::from) {
+                let floats = FloatScales::new(&spec, &elements, global, usize::MAX).unwrap().unwrap();
+                let Some(steps) = floats.steps() else { continue };
+                stepping += 1;
+                assert_eq!(floats.scales.len(), 127);
+                for code in 1..=126 {
+                    let scale = floats.scale(code);
+                    let mut values = vec![0.0, f32::from_bits(1), f32::MAX];
+                    for quarters in 1..=28 {
+                        #[expect(clippy::cast_possible_truncation, reason = "near it")]
+                        let near = (f64::from(quarters) / 4.0 * scale.unit / global) as f32;
+                        values.extend([near.next_down(), near, near.next_up()].map(|x| x.min(f32::MAX)));
+                    }
+                    let opposite: Vec<f32> = values.iter().map(|x| -x).collect();
+                    values.extend(opposite);
+                    let mut codes = vec![0_u8; values.len()];
+                    steps.encode(code, &values, &mut codes);
+                    for (&x, coded) in values.iter().zip(codes) {
+                        let exact = Divisor::of(scale).apply(x.into());
+                        let expected = E2M1FN.encode_f64(exact, &core).value;
+                        assert_eq!(u64::from(coded), expected, "{rounding:?} {global:e} {code} {x:e}");
+                    }
+                }
+            }
+        }
+        assert!(stepping >= 3 * GLOBALS.len(), "{stepping}");
+    }
+
+    #[test]
+    fn what_is_left_to_the_rest() {
+        let amax = ScaleSpec { format: E4M3FN, rule: ScaleRule::Amax, global: None };
+        let new = |spec: &ScaleSpec, format: &Format, rounding, length| {
+            FloatScales::new(spec, &encoder(format, rounding), 1.0, length).unwrap()
+        };
+        let nearest = Rounding::NearestEven;
+        assert!(new(&amax, &E2M1FN, nearest, 16).is_none());
+        assert!(new(&ScaleSpec { rule: ScaleRule::Floor, ..amax }, &E2M1FN, nearest, 1 << 20).is_none());
+        assert!(new(&amax, &E2M1FN, Rounding::TowardPositive, 1 << 20).unwrap().steps().is_none());
+        assert!(new(&amax, &E3M2FN, nearest, 1 << 20).unwrap().steps().is_none());
+        assert!(new(&amax, &E2M1FN, nearest, 1 << 20).unwrap().steps().is_some());
+    }
+}
