@@ -284,6 +284,7 @@ impl Grid {
 }
 
 /// Tiles are held in memory, so their sizes fit.
+#[inline(always)]
 pub(crate) fn index(n: u64) -> usize {
     usize::try_from(n).expect("tiles and groups are held in memory")
 }

@@ -58,17 +58,15 @@ impl MagnitudeRange {
 #[inline(always)]
 pub(crate) fn largest_bits(values: &[f32]) -> u32 {
     const LANES: usize = 16;
-    let mut lanes = [0; LANES];
+    let magnitude = |x: &f32| x.to_bits() & !(1 << 31);
     let (whole, rest) = values.as_chunks::<LANES>();
+    let mut lanes = [0; LANES];
     for values in whole {
-        for (lane, x) in lanes.iter_mut().zip(values) {
-            *lane = (x.to_bits() & !(1 << 31)).max(*lane);
-        }
+        lanes.iter_mut().zip(values).for_each(|(lane, x)| *lane = magnitude(x).max(*lane));
     }
-    for (lane, x) in lanes.iter_mut().zip(rest) {
-        *lane = (x.to_bits() & !(1 << 31)).max(*lane);
-    }
-    lanes.into_iter().fold(0, u32::max)
+    // The rest apart, so that lanes stay in registers: most groups have none.
+    let largest = lanes.into_iter().fold(0, u32::max);
+    rest.iter().fold(largest, |largest, x| magnitude(x).max(largest))
 }
 
 /// By lanes of a type that holds every element, and how an element becomes one.
