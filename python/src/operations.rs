@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use rayon::prelude::*;
 use smallfloat::p3109::{Answer, Argument, Block, Function, Parameter, Specialization};
-use smallfloat::{Flags, Format, RandomBits, Rounded};
+use smallfloat::{FlagPolicy, Flags, Format, RandomBits, Rounded};
 use smallfloat_kernels::{Code, Elementwise, RandomWords};
 
 use crate::array::{Input, Output, interop, result_dtype};
@@ -79,7 +79,10 @@ struct Call {
 impl PyOperation {
     #[new]
     fn new(text: &str) -> PyResult<Self> {
-        let specialization = text.parse().map_err(value_error)?;
+        // The rules of flags that slices have hold for comparisons and blocks too.
+        let specialization: Specialization = text.parse().map_err(value_error)?;
+        let tesla = specialization.arithmetic().with_flags(FlagPolicy::TESLA);
+        let specialization = specialization.with_arithmetic(tesla);
         Ok(Self { specialization, short: OnceLock::new(), long: OnceLock::new() })
     }
 

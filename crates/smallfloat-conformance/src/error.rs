@@ -151,7 +151,7 @@ pub enum Error {
         text: String,
     },
     /// No such set of flags.
-    #[error("flags `{text}` are not understood: write idou, all or none")]
+    #[error("flags `{text}` are not understood: write idou, iouxz, all or none")]
     FlagSet {
         /// The set as given.
         text: String,

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use smallfloat::{Format, Preset, RandomBits, Rounding};
+use smallfloat::{FlagOrder, FlagPolicy, Flags, Format, Preset, RandomBits, Rounding};
 use smallfloat_conformance::Error;
 use smallfloat_conformance::vectors::{
     CheckOptions, CoverageLevel, FlagSet, LineLayout, Nearer, Report, UnitUnderTest, VectorPlan, VectorSet,
@@ -143,7 +143,9 @@ fn digests_are_stable() {
     ] {
         let unit = unit(operation);
         let plan = VectorPlan::new(&unit, Some(CoverageLevel::One), 7, Some(3000)).expect("a plan");
-        assert_eq!(digest(VectorSet::new(unit, plan, None)), expected, "{operation}");
+        // By the rules for flags that there were.
+        let unit = unit.with_flag_policy(FlagPolicy::TESLA, true);
+        assert_eq!(digest(VectorSet::new(unit, plan, Some(FlagSet::All))), expected, "{operation}");
     }
 }
 const NEGATE: &str = "5d4c9bca08a7fb585fb040d33dbb73143390c2039c0242e8d7e7452dcfa57dda";
@@ -389,4 +391,54 @@ fn another_nan_is_no_difference_where_that_is_asked_for() {
     assert_eq!(tried(&other, true).0, 0);
     assert!(tried(&other, true).1 > 0);
     assert_eq!(tried(&given(["7c", "7e", "7e"]), true).0, 2);
+}
+
+/// Units of every policy agree with vectors of their own, in every order of flags; by other rules
+/// they differ in flags or in the codes of NaNs.
+#[test]
+fn vectors_have_a_policy() {
+    let operation = "Multiply<e5m2, semantics=ieee>";
+    let plan =
+        |unit: &UnitUnderTest| VectorPlan::new(unit, Some(CoverageLevel::One), 3, Some(500)).expect("a plan");
+    let mut digests = Vec::new();
+    for &(name, policy) in FlagPolicy::NAMED {
+        let unit = unit(operation).with_flag_policy(policy, true);
+        let set = VectorSet::new(unit.clone(), plan(&unit), None);
+        let digest = set.digest().expect("a digest");
+        for &order in FlagOrder::ALL {
+            let text = text(&set.clone().with_order(order), LineLayout::TestFloat);
+            assert!(text.contains(&format!("# flag policy: {name}\n# flags: ")), "{text}");
+            let report = run(&text).expect(name);
+            assert!(report.passes(), "{name} {order}");
+            assert_eq!((report.unit.flag_policy(), &report.sha256), (policy, &digest));
+        }
+        // Tesla's rules, where no header names others.
+        let is_kept =
+            |line: &&str| !["# flag policy", "# flags", "# sha256"].iter().any(|key| line.starts_with(key));
+        let own = text(&set, LineLayout::TestFloat);
+        let without = own.lines().filter(is_kept).collect::<Vec<_>>().join("\n");
+        let report = run(&without).expect(name);
+        let agrees = name == "tesla";
+        assert_eq!(report.unit.flag_policy(), FlagPolicy::TESLA);
+        assert!(report.mismatches > 0 || agrees, "{name}");
+        let by_own = CheckOptions { policy: Some(policy), ..CheckOptions::default() };
+        let report = check(without.as_bytes(), &by_own).expect(name);
+        assert_eq!((report.mismatches, report.flags), (0, FlagSet::of(policy)), "{name}");
+        digests.push(digest);
+    }
+    digests.sort_unstable();
+    digests.dedup();
+    assert_eq!(digests.len(), FlagPolicy::NAMED.len());
+}
+
+/// A processor's policy means ieee semantics, unless others are asked for.
+#[test]
+fn processors_divide_by_zero() {
+    let quotient = |operation: &str, keeps: bool| {
+        let unit = unit(operation).with_flag_policy(FlagPolicy::RISCV, keeps);
+        let outcome = unit.evaluate(&[0x3f80_0000, 0]).expect("a quotient");
+        (outcome[0], outcome.flags)
+    };
+    assert_eq!(quotient("Divide<binary32>", false), (0x7f80_0000, Flags::DIVISION_BY_ZERO));
+    assert_eq!(quotient("Divide<binary32, semantics=p3109>", true), (0x7fc0_0000, Flags::INVALID));
 }

@@ -4,7 +4,9 @@
 
 use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64, CATALOGUE, E4M3FN, E5M2};
 use smallfloat::ops::{Operation, OperationOptions};
-use smallfloat::{Flags, Format, NegativeZero, Preset, Projection, Rounding, Saturation, convert};
+use smallfloat::{
+    FlagPolicy, Flags, Format, NegativeZero, Preset, Projection, Rounding, Saturation, convert_with,
+};
 
 use crate::encode::stochastic_table::StochasticTable;
 use crate::plan::arithmetic::ArithmeticPlan;
@@ -88,7 +90,14 @@ fn negative_values_up_to_a_bound_become_zero() {
             let plan = EncodePlan::new(&BINARY32, &format, &projection)
                 .unwrap_or_else(|| panic!("{name} {rounding:?}"));
             let refused = |magnitude: u32| {
-                let flags = convert(u64::from(magnitude | 1 << 31), &BINARY32, &format, &projection).flags;
+                let flags = convert_with(
+                    u64::from(magnitude | 1 << 31),
+                    &BINARY32,
+                    &format,
+                    &projection,
+                    FlagPolicy::TESLA,
+                )
+                .flags;
                 !flags.intersection(Flags::INVALID | Flags::OVERFLOW).is_empty()
             };
             let first = plan.to_zero + 1;

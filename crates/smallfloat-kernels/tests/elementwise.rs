@@ -1,13 +1,15 @@
 //! Operations over slices against the core's calls, one by one.
 
-use smallfloat::Flags;
-use smallfloat::RandomBits;
 use smallfloat::p3109::{Answer, Specialization};
 use smallfloat::random::Philox;
+use smallfloat::{FlagPolicy, Flags, RandomBits};
 use smallfloat_kernels::{Ars5, Code, Elementwise, Generator, RandomWords};
 
+/// An operation with flags by Tesla's rules, as the kernels have them.
 fn parse(text: &str) -> Specialization {
-    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+    let operation: Specialization = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+    let tesla = operation.arithmetic().with_flags(FlagPolicy::TESLA);
+    operation.with_arithmetic(tesla)
 }
 
 /// Codes that go through all values several times, in an order without pattern.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{narrow_formats, projections, wide_formats};
-use smallfloat::{Class, Flags, Format, Projection, Rounding, convert};
+use smallfloat::{Class, FlagPolicy, Flags, Format, Projection, Rounding, convert_with};
 use smallfloat_kernels::{Code, Error, EventCounts, Level, Recode};
 
 /// Codes and events by the core.
@@ -17,7 +17,8 @@ fn expected<X: Code, R: Code>(
     let mut results = Vec::new();
     for code in codes {
         let code = code.widen() & from.max_code();
-        let (answer, class) = (convert(code, from, to, projection), from.classify(code));
+        let (answer, class) =
+            (convert_with(code, from, to, projection, FlagPolicy::TESLA), from.classify(code));
         let zero = to.classify(answer.value) == Class::Zero;
         let denormal = if class == Class::Subnormal { Flags::DENORMAL } else { Flags::NONE };
         let infinite = !from.decode(code).is_finite() && !from.decode(code).is_nan();

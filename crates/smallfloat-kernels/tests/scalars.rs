@@ -4,8 +4,8 @@
 use smallfloat::ops::{Operand, Operation, OperationOptions};
 use smallfloat::random::Philox;
 use smallfloat::{
-    Binary8p3se, CFloat8_1_4_3, E2M1Fn, E4M3Fn, E5M2, E8M0Fnu, Flags, Format, Projection, RandomBits,
-    Rounding, ScalarSlice, SmallFloat, Uhp, convert, formats,
+    Binary8p3se, CFloat8_1_4_3, E2M1Fn, E4M3Fn, E5M2, E8M0Fnu, FlagPolicy, Flags, Format, Projection,
+    RandomBits, Rounding, ScalarSlice, SmallFloat, Uhp, convert_with, formats,
 };
 use smallfloat_kernels::{
     Accumulate, AsCodes, AsScalars, Bf16, Code, Decoder, Dot, Element, Elementwise, Encoder, Error,
@@ -47,7 +47,7 @@ fn encodes<T: Element, S: Scalar + PartialEq>() {
             let counts = encoder.encode_with_flags(&x, &mut y, &mut flags);
             let mut joined = Flags::NONE;
             for ((x, y), flags) in x.iter().zip(&y).zip(&flags) {
-                let expected = convert(x.bits(), &T::FORMAT, &format, &projection);
+                let expected = convert_with(x.bits(), &T::FORMAT, &format, &projection, FlagPolicy::TESLA);
                 assert_eq!(
                     (Code::widen(*y), *flags),
                     (expected.value, expected.flags),
@@ -97,7 +97,7 @@ fn flags_of_stochastic_roundings() {
         for (i, ((x, y), flags)) in x.iter().zip(&y).zip(&flags).enumerate() {
             let bits = RandomBits::from_word32(count, philox.word(i as u64)).unwrap();
             let drawn = projection.with_rounding(mode.with_random_bits(bits));
-            let expected = convert(x.to_bits().into(), &F16::FORMAT, &format, &drawn);
+            let expected = convert_with(x.to_bits().into(), &F16::FORMAT, &format, &drawn, FlagPolicy::TESLA);
             assert_eq!((u64::from(y.to_bits()), *flags), (expected.value, expected.flags), "{x} {mode:?}");
         }
         let mut again = vec![0_u8; x.len()];
@@ -136,7 +136,8 @@ fn operations_give_flags_of_each_element() {
         assert!(others == results && other_flags == flags);
         assert_eq!(kernel.binary(&x, &y, &mut others, None), joined);
         assert_eq!(others, results);
-        let options = OperationOptions::default_for([&formats::E4M3FN, &formats::E5M2, &to]);
+        let options = OperationOptions::default_for([&formats::E4M3FN, &formats::E5M2, &to])
+            .with_flags(FlagPolicy::TESLA);
         let mut expected_flags = Flags::NONE;
         for (i, (&x, &y)) in x.iter().zip(&y).enumerate() {
             let operands = [Operand::new(x.into(), &formats::E4M3FN), Operand::new(y.into(), &formats::E5M2)];
@@ -165,7 +166,8 @@ fn flags_of_other_arities() {
     let operand = |which: usize| -> Vec<u8> { triples.iter().map(|codes| codes[which]).collect() };
     let (mut sums, mut fma_flags) = (vec![E2M1Fn::ZERO; 1 << 12], vec![Flags::NONE; 1 << 12]);
     fma.ternary_with_flags(&operand(0), &operand(1), &operand(2), &mut sums, &mut fma_flags, None);
-    let options = OperationOptions::default_for([&formats::E4M3FN, &formats::E5M2]);
+    let options =
+        OperationOptions::default_for([&formats::E4M3FN, &formats::E5M2]).with_flags(FlagPolicy::TESLA);
     for ((x, result), flags) in x.iter().zip(&results).zip(&flags) {
         let (e4m3fn, to) = (formats::E4M3FN, formats::E5M2);
         let operand = [Operand::new(x.to_bits().into(), &e4m3fn)];
@@ -216,7 +218,13 @@ fn long_slices_in_one_call() {
     let projection = E5M2::FORMAT.default_projection();
     let (codes, flags, counts) = encode_with_flags(&x, &E5M2::FORMAT, &projection).unwrap();
     for (i, &x) in x.iter().enumerate() {
-        let expected = E5M2::FORMAT.encode_f32(x, &projection);
+        let expected = convert_with(
+            x.to_bits().into(),
+            &formats::BINARY32,
+            &E5M2::FORMAT,
+            &projection,
+            FlagPolicy::TESLA,
+        );
         assert_eq!((u64::from(codes[i]), flags[i]), (expected.value, expected.flags), "{x:e}");
     }
     assert_eq!(encode(&x, &E5M2::FORMAT, &projection).unwrap(), (codes, counts));

@@ -3,7 +3,7 @@
 #![expect(clippy::missing_panics_doc, reason = "tests panic where they fail")]
 
 use smallfloat::p3109::{Answer, Specialization};
-use smallfloat::{Flags, Format};
+use smallfloat::{FlagPolicy, Flags, Format};
 
 /// A format by name.
 pub fn format(name: &str) -> Format {
@@ -15,10 +15,11 @@ pub fn hex(text: &str) -> u64 {
     u64::from_str_radix(text, 16).unwrap_or_else(|e| panic!("{text}: {e}"))
 }
 
-/// A call in P3109's spelling.
+/// A call in P3109's spelling, with flags by Tesla's rules, as the tables have them.
 pub fn call(text: &str, codes: &[u64]) -> Answer {
     let call: Specialization = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
-    call.call(codes).unwrap_or_else(|e| panic!("{text}: {e}"))
+    let tesla = call.arithmetic().with_flags(FlagPolicy::TESLA);
+    call.with_arithmetic(tesla).call(codes).unwrap_or_else(|e| panic!("{text}: {e}"))
 }
 
 /// The code and flags that a call gives.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
-use smallfloat::{Flags, Format, Projection, formats};
+use smallfloat::{FlagPolicy, Flags, Format, Projection, convert_with, formats};
 use smallfloat_kernels::{Code, Element, Encoder, EventCounts, Level};
 use smallfloat_oracle::fast::{Grid, Spot};
 use smallfloat_oracle::{self as oracle, Run, Value};
@@ -293,7 +293,8 @@ pub fn run_ends(format: &Format, projection: &Projection, runs: &[Run]) -> (u64,
             [run.start, run.start.saturating_add(1), run.end_inclusive.saturating_sub(1), run.end_inclusive]
         {
             if (run.start..=run.end_inclusive).contains(&bits) {
-                let got = smallfloat::convert(bits.into(), &formats::BINARY32, format, projection);
+                let got =
+                    convert_with(bits.into(), &formats::BINARY32, format, projection, FlagPolicy::TESLA);
                 compared += 1;
                 if (got.value, got.flags) != (run.code, flags) && wrong.is_none() {
                     wrong = Some(format!(

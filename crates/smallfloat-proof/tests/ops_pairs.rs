@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 use rayon::prelude::*;
 use smallfloat::ops::{Comparison, Operand, Operation, OperationOptions, Semantics};
-use smallfloat::{Format, Projection, Rounding, Saturation};
+use smallfloat::{FlagPolicy, Format, Projection, Rounding, Saturation};
 use smallfloat_oracle::fast::{Grid, Item, Spot};
 use smallfloat_oracle::ops as slow;
 use smallfloat_oracle::selection::{self, Extremum};
@@ -176,7 +176,9 @@ impl Sheet {
             selection::compare(&selection::absolute(&x.exact), &selection::absolute(&y.exact))
                 .expect("no NaN")
         });
-        Self { format, grid, items, arithmetic: OperationOptions::default_for([&format]), values, magnitudes }
+        // The oracle's flags are Tesla's.
+        let arithmetic = OperationOptions::default_for([&format]).with_flags(FlagPolicy::TESLA);
+        Self { format, grid, items, arithmetic, values, magnitudes }
     }
 
     /// Returns whether a code is the expected one. IEEE 754 leaves the sign of a NaN open where an
@@ -259,8 +261,8 @@ impl Sheet {
                         other => panic!("no oracle for {other}"),
                     },
                 };
-                let got =
-                    which.evaluate(Operand::new(x.code, &self.format), Operand::new(y.code, &self.format));
+                let (left, right) = (Operand::new(x.code, &self.format), Operand::new(y.code, &self.format));
+                let got = which.evaluate_with(left, right, FlagPolicy::TESLA);
                 if (got.value, got.flags) != (expected, flags) {
                     wrong.push(format!(
                         "{} {name} {:02x} {:02x}: got {} {}, expected {expected} {flags}",

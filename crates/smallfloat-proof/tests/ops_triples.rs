@@ -7,7 +7,7 @@
 
 use rayon::prelude::*;
 use smallfloat::ops::{Operand, Operation, OperationOptions, Semantics};
-use smallfloat::{Format, Projection, Rounded, Rounding};
+use smallfloat::{FlagPolicy, Format, Projection, Rounded, Rounding};
 use smallfloat_oracle::fast::{Grid, Item, Spot};
 use smallfloat_oracle::{self as oracle, Policy, ops as slow, selection};
 use smallfloat_proof::{
@@ -45,7 +45,8 @@ struct Sheet {
 impl Sheet {
     fn new(format: Format, rounding: Rounding) -> Self {
         let grid = Grid::new(&oracle_format(&format));
-        let arithmetic = OperationOptions::default_for([&format]);
+        // The oracle's flags are Tesla's.
+        let arithmetic = OperationOptions::default_for([&format]).with_flags(FlagPolicy::TESLA);
         let projection = format.default_projection().with_rounding(rounding);
         let mut policy = oracle_policy(&projection);
         let semantics = match arithmetic.semantics {

@@ -34,6 +34,7 @@
 //! | [`Datum`], [`Exact`] | what a code means; an operation's result before rounding |
 //! | [`Projection`], [`Preset`], [`project`] | rounding × saturation × what to do with the unrepresentable |
 //! | [`Flags`], [`Rounded`] | exception flags, returned with every result |
+//! | [`FlagPolicy`] | when they are raised, and which NaN a result is |
 //! | [`random`] | Philox4x32-10, addressed by (seed, stream, element) |
 //! | [`scalar`] | types with operators: listed below |
 //! | `math` | exponentials, logarithms, trigonometric and hyperbolic functions, correctly rounded (feature `math`) |
@@ -122,8 +123,11 @@ pub use format::formats;
 pub use format::key::key_of as __key_of;
 pub use format::name::FormatSpec;
 pub use format::{Domain, Family, Format, Parameters, Signedness, Specials, Subnormals};
-pub use projection::convert::convert;
+pub use projection::convert::{convert, convert_with, project_with};
 pub use projection::exact::Exact;
+pub use projection::flag_policy::{
+    DenormalRule, FlagOrder, FlagPolicy, InvalidRule, LostInfinity, NanResult, Tininess, ZeroTimesInfinity,
+};
 pub use projection::flags::{Flags, Rounded};
 pub use projection::preset::Preset;
 pub use projection::random;

@@ -1,6 +1,7 @@
 //! Arguments that several commands share.
 
 pub(crate) mod files;
+pub(crate) mod flags;
 pub(crate) mod input;
 pub(crate) mod operands;
 pub(crate) mod quantize;

@@ -130,7 +130,12 @@ fn convert_hex_prints_code_and_flags() {
     assert_eq!(output(&args, "bf800000\n7f800000\nff800000\n80000000\n"), "fe00 I\nfc00 -\nfe00 I\n0000 -\n");
     // Sources of 16 bits and less come from a table: the same twice, and from arguments.
     let args = ["convert", "--from", "e4m3fn", "--to", "e5m2", "--hex", "7e", "01", "7e"];
-    assert_eq!(output(&args, ""), "5f -\n18 D\n5f -\n");
+    assert_eq!(output(&args, ""), "5f -\n18 -\n5f -\n");
+    // By the rules of a unit, and as its register has them.
+    let tesla = [&args[..], &["--flags", "tesla"]].concat();
+    assert_eq!(output(&tesla, ""), "5f -\n18 D\n5f -\n");
+    let x86 = [&args[..], &["--flags", "x86", "--flag-order", "mxcsr"]].concat();
+    assert_eq!(output(&x86, ""), "5f 00\n18 02\n5f 00\n");
     let args = ["convert", "--from", "e4m3fn", "--to", "binary64", "--hex", "-"];
     assert_eq!(output(&args, "38\n"), "3ff0000000000000 -\n");
 }

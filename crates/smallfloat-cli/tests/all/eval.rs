@@ -147,3 +147,35 @@ fn options_round_and_saturate() {
         eval(args).assert().code(1).stderr(contains(part));
     }
 }
+
+/// Flags by the rules of a unit: two products that every x86 gives, and what RISC-V says of them.
+#[test]
+fn flags_by_the_rules_of_a_unit() {
+    let multiply = ["multiply", "--format", "binary32", "--hex"];
+    for (operands, unit, expected) in [
+        (["3f7ffffe", "00800001"], "x86", "00800000 X\n"),
+        (["3f7ffffe", "00800001"], "arm", "00800000 UX\n"),
+        (["7fc00000", "00800001"], "x86", "7fc00000 -\n"),
+        (["7f800001", "00000001"], "x86", "7fc00001 I\n"),
+        (["7f800001", "00000001"], "riscv", "7fc00000 I\n"),
+        (["7f800001", "00000001"], "tesla", "7fc00000 ID\n"),
+        (["7f800001", "00000001"], "all", "7fc00000 I\n"),
+    ] {
+        eval(&[&multiply[..], &["--flags", unit], &operands].concat()).assert().success().stdout(expected);
+    }
+    // Without flags asked for the line is the code alone.
+    let operands = ["7fc00000", "00800001"];
+    eval(&[&multiply[..], &operands].concat()).assert().success().stdout("7fc00000\n");
+    let json = [&multiply[..], &["--json"], &operands].concat();
+    eval(&json).assert().success().stdout(contains(r#""code":"0x7fc00000""#).and(contains(r#""flags":"-""#)));
+    // As bits of a register.
+    for (order, expected) in [("fflags", "08"), ("fpsr", "02"), ("mxcsr", "04")] {
+        let divide = ["divide", "--format", "binary32", "--flags", "x86", "--flag-order", order, "1", "0"];
+        eval(&divide).assert().success().stdout(format!("0x7f800000 Inf {expected}\n"));
+    }
+    // A processor has ieee semantics, unless others are named.
+    eval(&["Divide<binary32, semantics=p3109>", "--hex", "--flags", "arm", "3f800000", "0"])
+        .assert()
+        .success()
+        .stdout("7fc00000 I\n");
+}

@@ -4,9 +4,10 @@ use std::io::Read;
 
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
+use smallfloat::{FlagOrder, FlagPolicy};
 
 use crate::error::Error;
-use crate::vectors::generate::hex;
+use crate::vectors::generate::{CANONICAL, hex};
 use crate::vectors::header::{FlagSet, VectorHeader};
 use crate::vectors::layout::{LineLayout, LineWriter};
 use crate::vectors::mistake::{Compared, Mistake};
@@ -21,8 +22,13 @@ pub struct CheckOptions {
     pub unit: Option<UnitUnderTest>,
     /// The layout; the header's, or that of the first vector, if left out.
     pub layout: Option<LineLayout>,
-    /// The flags that are compared; the header's, or the unit's default, if left out.
+    /// The flags that are compared; the header's, or those of the policy, if left out.
     pub flags: Option<FlagSet>,
+    /// When flags are raised; if left out as the header says. A header that does not say means
+    /// Tesla's rules, and without a header the unit's hold.
+    pub policy: Option<FlagPolicy>,
+    /// The order of the flags' bits; the header's, or `fflags`, if left out.
+    pub order: Option<FlagOrder>,
     /// Any NaN is as good as another; the draft and IEEE 754 leave its code open in many places.
     pub any_nan: bool,
     /// How many mismatches are kept.
@@ -67,6 +73,8 @@ pub struct Report {
     pub header: VectorHeader,
     /// The flags that were compared.
     pub flags: FlagSet,
+    /// Whether flags were compared by other rules than the header's.
+    pub has_other_flags: bool,
     /// Vectors read.
     pub vectors: u64,
     /// Vectors that differ.
@@ -96,9 +104,10 @@ impl Report {
     }
 
     /// Returns whether the operands are those that the header's digest was made of, in their order.
-    /// True where there is no digest.
+    /// True where there is no digest, and where flags are compared by other rules than those that
+    /// it was made by.
     pub fn has_digest(&self) -> bool {
-        self.header.sha256.as_ref().is_none_or(|digest| *digest == self.sha256)
+        self.has_other_flags || self.header.sha256.as_ref().is_none_or(|digest| *digest == self.sha256)
     }
 
     /// Returns whether everything is right and complete.
@@ -135,17 +144,31 @@ pub fn check(input: impl Read, options: &CheckOptions) -> Result<Report, Error> 
     let mut block = blocks.next()?;
     let mut header = VectorHeader::default();
     let start = read_header(block.as_deref().unwrap_or(&[]), &mut header)?;
-    let unit = match &options.unit {
-        Some(unit) => unit.clone(),
-        None => header.unit()?,
+    let of_header = header.operation.is_some().then(|| header.flag_policy());
+    let unit = match (&options.unit, options.policy.or(of_header)) {
+        (Some(unit), Some(policy)) => unit.clone().with_flag_policy(policy, true),
+        (Some(unit), None) => unit.clone(),
+        (None, Some(policy)) => header.unit_with(policy)?,
+        (None, None) => header.unit()?,
     };
-    let flags = options.flags.or(header.flags).unwrap_or(FlagSet::default_for(&unit));
+    let given = options.flags.or(options.policy.map(FlagSet::of));
+    // Files that name no policy had all flags of formats that are not Tesla's.
+    let is_older = header.policy.is_none() && header.operation.is_some();
+    let implied = match FlagPolicy::default_for(unit.operation().formats()) {
+        FlagPolicy::TESLA => FlagSet::Idou,
+        _ if is_older => FlagSet::All,
+        _ => FlagSet::of(unit.flag_policy()),
+    };
+    let flags = given.or(header.flags).unwrap_or(implied);
+    let order = options.order.or(header.order).unwrap_or(FlagOrder::Fflags);
+    let has_other_flags = of_header.is_some_and(|policy| policy != unit.flag_policy())
+        || header.flags.is_some_and(|of_header| of_header != flags);
     let first = block.as_deref().and_then(|block| block[start.byte..].split(|c| *c == b'\n').next());
     let first = first.map(|line| String::from_utf8_lossy(line).into_owned()).unwrap_or_default();
     let layout = options.layout.or(header.layout).unwrap_or_else(|| guess_layout(&first));
     let checker = Checker {
-        reader: LineReader::new(&unit, layout, flags),
-        writer: LineWriter::new(&unit, LineLayout::TestFloat, flags.mask()),
+        reader: LineReader::new(&unit, layout, flags, order),
+        writer: LineWriter::new(&unit, CANONICAL.0, flags.mask(), CANONICAL.1),
         mistakes: Mistake::all(&unit),
         compared: Compared { mask: flags.mask(), any_nan: options.any_nan },
         show: options.show,
@@ -167,7 +190,8 @@ pub fn check(input: impl Read, options: &CheckOptions) -> Result<Report, Error> 
     if findings.of.vectors == 0 {
         return Err(Error::Empty { lines: findings.of.lines });
     }
-    Ok(findings.report(&checker, header, flags))
+    let report = findings.report(&checker, header, flags);
+    Ok(Report { has_other_flags, ..report })
 }
 
 /// Where vectors begin.
@@ -458,6 +482,7 @@ impl Findings {
             unit: checker.unit.clone(),
             header,
             flags,
+            has_other_flags: false,
             vectors: self.of.vectors,
             mismatches: self.of.mismatches,
             flags_only: self.of.flags_only,

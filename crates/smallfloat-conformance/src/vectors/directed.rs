@@ -3,7 +3,7 @@
 
 use smallfloat::ops::Operation;
 use smallfloat::p3109::Parameter;
-use smallfloat::{Datum, Exact, Format, Preset, Projection, Rounding, project};
+use smallfloat::{Datum, Exact, FlagPolicy, Format, Preset, Projection, Rounding, project};
 
 use crate::error::Error;
 use crate::monotone::{Runs, is_monotone};
@@ -165,7 +165,8 @@ fn conversions(from: &Format, to: &Format, level: CoverageLevel) -> Vec<u64> {
 /// Functions without an inverse here: the ends of the runs of operands that have one result.
 fn boundaries_of_runs(unit: &UnitUnderTest, operation: Operation, to: &Format) -> Result<Vec<u64>, Error> {
     let from = unit.operation().operands()[0];
-    let arithmetic = unit.operation().arithmetic();
+    // Of NaNs that keep their payloads every code would be a run.
+    let arithmetic = unit.operation().arithmetic().with_flags(FlagPolicy::TESLA);
     let mut codes = Vec::new();
     for rounding in [Rounding::NearestEven, Rounding::TowardZero] {
         let projection = nearest(to).with_rounding(rounding);

@@ -7,6 +7,7 @@ use std::{io, thread};
 
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
+use smallfloat::FlagOrder;
 
 use crate::error::Error;
 use crate::vectors::header;
@@ -24,6 +25,8 @@ const CHUNKS: usize = 8;
 /// Bytes that are kept in memory rather than computed twice, where a digest has to stand before
 /// them.
 const KEPT: u64 = 1 << 28;
+/// The layout and the order of flags that digests are made of.
+pub(super) const CANONICAL: (LineLayout, FlagOrder) = (LineLayout::TestFloat, FlagOrder::Fflags);
 
 /// A unit, its operands and its flags: all that determines a file of vectors.
 #[derive(Clone, Debug)]
@@ -31,6 +34,7 @@ pub struct VectorSet {
     unit: UnitUnderTest,
     plan: VectorPlan,
     flags: FlagSet,
+    order: FlagOrder,
 }
 
 /// Where generating stopped.
@@ -45,10 +49,17 @@ pub enum WriteError {
 }
 
 impl VectorSet {
-    /// The vectors of a unit for a plan; without flags given, those of [`FlagSet::default_for`].
+    /// The vectors of a unit for a plan; without flags given, those that units with its
+    /// policy have.
     pub fn new(unit: UnitUnderTest, plan: VectorPlan, flags: Option<FlagSet>) -> Self {
-        let flags = flags.unwrap_or(FlagSet::default_for(&unit));
-        Self { unit, plan, flags }
+        let flags = flags.unwrap_or(FlagSet::of(unit.flag_policy()));
+        Self { unit, plan, flags, order: FlagOrder::Fflags }
+    }
+
+    /// Returns the set with the flags' bits in another order.
+    #[must_use]
+    pub fn with_order(self, order: FlagOrder) -> Self {
+        Self { order, ..self }
     }
 
     /// The unit.
@@ -66,13 +77,14 @@ impl VectorSet {
         self.flags
     }
 
-    /// SHA-256 of the lines in the testfloat layout, in hexadecimal: the same for every layout.
+    /// SHA-256 of the lines in the testfloat layout with the order `fflags`, in hexadecimal: the
+    /// same for every layout and order.
     ///
     /// # Errors
     /// None for a plan of this unit.
     pub fn digest(&self) -> Result<String, WriteError> {
         let mut digest = Sha256::new();
-        generate(self, LineLayout::TestFloat, |lines| {
+        pieces(self, [CANONICAL], |[lines]| {
             digest.update(lines);
             Ok(())
         })?;
@@ -85,6 +97,7 @@ impl VectorSet {
         let facts = Facts {
             layout,
             flags: self.flags,
+            order: self.order,
             level: self.plan.level(),
             seed: self.plan.seed(),
             lines: self.plan.lines(),
@@ -100,7 +113,7 @@ impl VectorSet {
     /// # Errors
     /// What the output refuses.
     pub fn write(&self, layout: LineLayout, out: &mut dyn Write) -> Result<(), WriteError> {
-        let line = LineWriter::new(&self.unit, layout, self.flags.mask()).length() as u64;
+        let line = LineWriter::new(&self.unit, layout, self.flags.mask(), self.order).length() as u64;
         if self.plan.lines().saturating_mul(line) > KEPT {
             out.write_all(&self.header(layout, &self.digest()?))?;
             return generate(self, layout, |lines| out.write_all(lines));
@@ -121,13 +134,13 @@ impl VectorSet {
         mut deliver: impl FnMut(Vec<u8>) -> io::Result<()>,
     ) -> Result<String, WriteError> {
         let mut digest = Sha256::new();
-        if layout == LineLayout::TestFloat {
-            pieces(self, [layout], |[lines]| {
+        if (layout, self.order) == CANONICAL {
+            pieces(self, [CANONICAL], |[lines]| {
                 digest.update(&lines);
                 deliver(lines)
             })?;
         } else {
-            pieces(self, [layout, LineLayout::TestFloat], |[lines, canonical]| {
+            pieces(self, [(layout, self.order), CANONICAL], |[lines, canonical]| {
                 digest.update(&canonical);
                 deliver(lines)
             })?;
@@ -170,16 +183,16 @@ pub fn generate(
     layout: LineLayout,
     mut deliver: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<(), WriteError> {
-    pieces(set, [layout], |[lines]| deliver(&lines))
+    pieces(set, [(layout, set.order)], |[lines]| deliver(&lines))
 }
 
 /// [`generate`] in several layouts at once: of each piece, its lines in every one.
 fn pieces<const N: usize>(
     set: &VectorSet,
-    layouts: [LineLayout; N],
+    layouts: [(LineLayout, FlagOrder); N],
     mut deliver: impl FnMut([Vec<u8>; N]) -> io::Result<()>,
 ) -> Result<(), WriteError> {
-    let writers = layouts.map(|layout| LineWriter::new(&set.unit, layout, set.flags.mask()));
+    let writers = layouts.map(|(layout, order)| LineWriter::new(&set.unit, layout, set.flags.mask(), order));
     let lines = set.plan.lines();
     let at_once = CHUNKS * rayon::current_num_threads();
     let (sender, receiver) = sync_channel(1);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
-use smallfloat::{Flags, Format, Preset};
+use smallfloat::{FlagOrder, FlagPolicy, Flags, Format, Preset};
 
 use crate::error::Error;
 use crate::named::by_name;
@@ -18,27 +18,32 @@ pub enum FlagSet {
     Idou,
     /// All six.
     All,
+    /// IEEE 754's five: all but denormal.
+    Iouxz,
     /// None: a unit that has no flags.
     None,
 }
 
 impl FlagSet {
     /// All sets with their names.
-    pub const NAMED: [(&'static str, Self); 3] =
-        [("idou", Self::Idou), ("all", Self::All), ("none", Self::None)];
+    pub const NAMED: [(&'static str, Self); 4] =
+        [("idou", Self::Idou), ("iouxz", Self::Iouxz), ("all", Self::All), ("none", Self::None)];
 
     /// The flags themselves.
     pub fn mask(self) -> Flags {
         match self {
             Self::Idou => Flags::ALL.tesla(),
+            Self::Iouxz => Flags::ALL.without(Flags::DENORMAL),
             Self::All => Flags::ALL,
             Self::None => Flags::NONE,
         }
     }
 
-    /// What holds where nothing is said: Tesla's four if one of the formats is Tesla's, else all.
-    pub fn default_for(unit: &UnitUnderTest) -> Self {
-        if unit.is_tesla() { Self::Idou } else { Self::All }
+    /// What holds where nothing is said: the flags that a unit with the policy has, which are one of
+    /// these sets, or the smallest set with all of them.
+    pub fn of(policy: FlagPolicy) -> Self {
+        let sets = [Self::None, Self::Idou, Self::Iouxz];
+        sets.into_iter().find(|set| set.mask().contains(policy.bits)).unwrap_or(Self::All)
     }
 }
 
@@ -58,6 +63,10 @@ pub struct VectorHeader {
     pub layout: Option<LineLayout>,
     /// The flags that lines have.
     pub flags: Option<FlagSet>,
+    /// When flags are raised; a file that does not say has Tesla's rules.
+    pub policy: Option<FlagPolicy>,
+    /// The order of the flags' bits.
+    pub order: Option<FlagOrder>,
     /// How many vectors follow.
     pub lines: Option<u64>,
     /// SHA-256 of the vectors as the testfloat layout writes them, in hexadecimal.
@@ -75,6 +84,10 @@ impl VectorHeader {
             "operation" => self.operation = Some(value.to_owned()),
             "preset" => self.preset = Some(value.parse().map_err(|e: smallfloat::Error| text(&e))?),
             "layout" => self.layout = Some(value.parse().map_err(|e: Error| text(&e))?),
+            "flag policy" => {
+                self.policy = Some(value.parse().map_err(|e: smallfloat::Error| text(&e))?);
+            }
+            "flag order" => self.order = Some(value.parse().map_err(|e: smallfloat::Error| text(&e))?),
             "flags" => self.flags = Some(value.parse().map_err(|e: Error| text(&e))?),
             "lines" => {
                 self.lines = Some(value.parse().map_err(|_| text(&"a number of lines is expected"))?);
@@ -95,7 +108,23 @@ impl VectorHeader {
     /// No operation, or one that is not understood.
     pub fn unit(&self) -> Result<UnitUnderTest, Error> {
         let operation = self.operation.as_deref().ok_or(Error::NoOperation)?;
-        UnitUnderTest::new(operation.parse()?, self.preset)
+        self.unit_under(self.flag_policy(), operation)
+    }
+
+    /// The policy that holds for a file with a header.
+    pub(super) fn flag_policy(&self) -> FlagPolicy {
+        self.policy.unwrap_or(FlagPolicy::TESLA)
+    }
+
+    /// The unit that the header names, under a policy.
+    fn unit_under(&self, policy: FlagPolicy, operation: &str) -> Result<UnitUnderTest, Error> {
+        let unit = UnitUnderTest::new(operation.parse()?, self.preset)?;
+        Ok(unit.with_flag_policy(policy, operation.contains("semantics=")))
+    }
+
+    /// The unit that the header names, under another policy.
+    pub(super) fn unit_with(&self, policy: FlagPolicy) -> Result<UnitUnderTest, Error> {
+        self.unit_under(policy, self.operation.as_deref().ok_or(Error::NoOperation)?)
     }
 }
 
@@ -103,6 +132,7 @@ impl VectorHeader {
 pub(super) struct Facts<'a> {
     pub(super) layout: LineLayout,
     pub(super) flags: FlagSet,
+    pub(super) order: FlagOrder,
     pub(super) level: CoverageLevel,
     pub(super) seed: u64,
     pub(super) lines: u64,
@@ -123,11 +153,10 @@ fn rows(unit: &UnitUnderTest, facts: &Facts<'_>) -> Vec<(&'static str, String)> 
     }
     rows.push(("fields", fields(unit, facts.layout)));
     rows.extend([
+        ("flag policy", unit.flag_policy().to_string()),
         ("flags", facts.flags.to_string()),
-        (
-            "flag bits",
-            "0 inexact, 1 underflow, 2 overflow, 3 division by zero, 4 invalid, 5 denormal".to_owned(),
-        ),
+        ("flag order", facts.order.to_string()),
+        ("flag bits", flag_bits(facts.order)),
         ("layout", facts.layout.to_string()),
         ("level", facts.level.to_string()),
         ("models", facts.models.clone()),
@@ -137,6 +166,16 @@ fn rows(unit: &UnitUnderTest, facts: &Facts<'_>) -> Vec<(&'static str, String)> 
         ("tool", concat!("smallfloat ", env!("CARGO_PKG_VERSION")).to_owned()),
     ]);
     rows
+}
+
+/// The names of the flags in the order of [`Flags::LETTERS`].
+const FLAGS: [&str; 6] = ["invalid", "denormal", "overflow", "underflow", "inexact", "division by zero"];
+
+/// The bits of the flags, from the lowest.
+fn flag_bits(order: FlagOrder) -> String {
+    let mut bits: Vec<_> = order.places().into_iter().zip(FLAGS).collect();
+    bits.sort_unstable();
+    bits.into_iter().map(|(place, name)| format!("{place} {name}")).collect::<Vec<_>>().join(", ")
 }
 
 /// A format's fields, so that a reader without our catalogue can decode its codes.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use smallfloat::Flags;
+use smallfloat::{FlagOrder, Flags};
 
 use crate::named::by_name;
 use crate::vectors::outcome::CallOutcome;
@@ -93,10 +93,11 @@ pub(super) struct LineWriter {
     /// Where digits stand: of operands, then results, then flags.
     places: Vec<Range<usize>>,
     mask: Flags,
+    order: FlagOrder,
 }
 
 impl LineWriter {
-    pub(super) fn new(unit: &UnitUnderTest, layout: LineLayout, mask: Flags) -> Self {
+    pub(super) fn new(unit: &UnitUnderTest, layout: LineLayout, mask: Flags, order: FlagOrder) -> Self {
         let (mut blank, mut places) = (Vec::new(), Vec::new());
         let mut push = |lead: &str, digits: usize| {
             blank.extend_from_slice(lead.as_bytes());
@@ -129,7 +130,7 @@ impl LineWriter {
         };
         push(lead, 2);
         blank.extend_from_slice(end);
-        Self { blank, places, mask }
+        Self { blank, places, mask, order }
     }
 
     /// The bytes of a line.
@@ -144,7 +145,7 @@ impl LineWriter {
 
     /// Fills a blank line.
     pub(super) fn fill(&self, line: &mut [u8], operands: &[u64], outcome: &CallOutcome) {
-        let flags = u64::from((outcome.flags & self.mask).bits());
+        let flags = u64::from((outcome.flags & self.mask).bits_in(self.order));
         let (of_operands, rest) = self.places.split_at(operands.len());
         let (of_results, of_flags) = rest.split_at(outcome.results().len());
         let numbers = [(of_operands, operands), (of_results, outcome.results()), (of_flags, &[flags])];

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use smallfloat::ops::{Operand, Operation, OperationOptions};
-use smallfloat::{Class, Exact, Flags, Format, Preset, Projection, Rounded, project};
+use smallfloat::{Class, Exact, Flags, Format, Preset, Projection, Rounded, project, project_with};
 
 use crate::vectors::catalogue;
 use crate::vectors::outcome::CallOutcome;
@@ -235,7 +235,7 @@ fn finish(
     expected: &CallOutcome,
 ) -> Option<CallOutcome> {
     let Rounded { value, flags } =
-        project(exact, unit.operation().result()?, &unit.projection(operands).ok()?);
+        project_with(exact, unit.operation().result()?, &unit.projection(operands).ok()?, unit.flag_policy());
     let of_operands = Flags::DENORMAL | Flags::INVALID | Flags::DIVISION_BY_ZERO;
     Some(CallOutcome::one(value, flags | (expected.flags & of_operands)))
 }

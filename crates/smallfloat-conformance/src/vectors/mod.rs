@@ -50,4 +50,4 @@ pub use level::CoverageLevel;
 pub use mistake::Mistake;
 pub use outcome::CallOutcome;
 pub use plan::{Section, VectorPlan};
-pub use unit::{CLASSES, Field, UnitUnderTest};
+pub use unit::{CLASSES, Field, UnitUnderTest, under};

@@ -1,6 +1,6 @@
 //! Lines of vectors, read back in any layout.
 
-use smallfloat::Flags;
+use smallfloat::{FlagOrder, Flags};
 
 use crate::vectors::header;
 use crate::vectors::header::{FlagSet, VectorHeader};
@@ -24,6 +24,7 @@ pub(super) struct LineReader {
     results: Vec<Field>,
     layout: LineLayout,
     flags: FlagSet,
+    order: FlagOrder,
 }
 
 /// One number as it is written.
@@ -94,8 +95,9 @@ pub(super) fn guess_layout(line: &str) -> LineLayout {
 }
 
 impl LineReader {
-    pub(super) fn new(unit: &UnitUnderTest, layout: LineLayout, flags: FlagSet) -> Self {
-        Self { operands: unit.operands().to_vec(), results: unit.results().to_vec(), layout, flags }
+    pub(super) fn new(unit: &UnitUnderTest, layout: LineLayout, flags: FlagSet, order: FlagOrder) -> Self {
+        let (operands, results) = (unit.operands().to_vec(), unit.results().to_vec());
+        Self { operands, results, layout, flags, order }
     }
 
     /// Reads a line; `ends` where a line feed followed. The error says what is wrong and what would
@@ -249,9 +251,9 @@ impl LineReader {
         }
         let mut flags = Flags::NONE;
         if let Some(word) = words.last().filter(|_| has_flags) {
-            match number(word, u64::from(Flags::ALL.bits()), "flags")? {
+            match number(word, u64::from(Flags::ALL.bits_in(self.order)), "flags")? {
                 Number::Known(bits) => {
-                    flags = Flags::from_bits_truncate(u8::try_from(bits).expect("at most six bits"));
+                    flags = Flags::from_bits_in(u8::try_from(bits).expect("a byte"), self.order);
                 }
                 Number::Unknown if self.flags == FlagSet::None => {}
                 Number::Unknown => results = None,
@@ -285,7 +287,7 @@ mod tests {
 
     fn reader(operation: &str, layout: LineLayout, flags: FlagSet) -> LineReader {
         let unit = UnitUnderTest::new(operation.parse().expect("an operation"), None).expect("a unit");
-        LineReader::new(&unit, layout, flags)
+        LineReader::new(&unit, layout, flags, FlagOrder::Fflags)
     }
 
     const ADD: &str = "Add<e4m3fn, e2m1fn, bfloat16>";

@@ -1,10 +1,10 @@
 //! [`UnitUnderTest`]: an operation under test, its operands and results as fields of so many bits.
 
-use smallfloat::ops::{Operand, Operation, OperationOptions};
+use smallfloat::ops::{Operand, Operation, OperationOptions, Semantics};
 use smallfloat::p3109::{Answer, Argument, Block, Function, Parameter, Specialization};
 use smallfloat::{
-    Class, Exact, Family, Flags, Format, Preset, Projection, RandomBits, Rounded, Rounding, Saturation,
-    convert,
+    Class, Exact, FlagPolicy, Flags, Format, Preset, Projection, RandomBits, Rounded, Rounding, Saturation,
+    convert_with,
 };
 
 use crate::error::Error;
@@ -158,6 +158,9 @@ impl UnitUnderTest {
     }
 
     pub(super) fn from_operation(operation: Specialization, preset: Option<Preset>) -> Self {
+        // What follows from the formats stays where a mistake changes these.
+        let arithmetic = operation.arithmetic().with_flags(operation.flag_policy());
+        let operation = operation.with_arithmetic(arithmetic);
         let length = || length(&operation);
         let mut operands = Vec::new();
         for (i, parameter) in operation.parameters().iter().enumerate() {
@@ -228,9 +231,17 @@ impl UnitUnderTest {
         self.operands.iter().rev().take_while(|field| field.format.is_none()).count()
     }
 
-    /// Returns whether one of the formats is Tesla's. These have four flags.
-    pub fn is_tesla(&self) -> bool {
-        self.operation.formats().iter().any(|format| format.family() == Family::Tesla)
+    /// When its flags are raised.
+    pub fn flag_policy(&self) -> FlagPolicy {
+        self.operation.flag_policy()
+    }
+
+    /// Returns the unit with another policy for flags and NaN results. A processor's policy implies
+    /// ieee semantics, unless those that the operation has were asked for.
+    #[must_use]
+    pub fn with_flag_policy(self, policy: FlagPolicy, keeps_semantics: bool) -> Self {
+        let arithmetic = under(self.operation.arithmetic(), policy, keeps_semantics);
+        Self { operation: self.operation.with_arithmetic(arithmetic), ..self }
     }
 
     /// The numeric operation, if that is what it is.
@@ -280,9 +291,11 @@ impl UnitUnderTest {
                 return self.call(operands);
             };
             let arithmetic = self.operation.arithmetic();
-            if operation == Operation::Convert && arithmetic == OperationOptions::IEEE {
+            let is_plain = OperationOptions { flags: None, ..arithmetic } == OperationOptions::IEEE;
+            if operation == Operation::Convert && is_plain {
+                let (projection, policy) = (self.projection(operands)?, self.flag_policy());
                 let Rounded { value, flags } =
-                    convert(operands[0], &formats[0], to, &self.projection(operands)?);
+                    convert_with(operands[0], &formats[0], to, &projection, policy);
                 return Ok(CallOutcome::one(value, flags));
             }
             let mut calls = [Operand::new(0, &formats[0]); 3];
@@ -354,6 +367,14 @@ impl UnitUnderTest {
             }
         })
     }
+}
+
+/// An operation's options under a policy for flags. A processor's implies ieee semantics, unless
+/// those of the options were asked for.
+pub fn under(options: OperationOptions, policy: FlagPolicy, keeps_semantics: bool) -> OperationOptions {
+    let implies_ieee = policy.is_of_hardware() && !keeps_semantics;
+    let semantics = if implies_ieee { Semantics::Ieee } else { options.semantics };
+    OperationOptions { semantics, ..options.with_flags(policy) }
 }
 
 /// How many elements the operation's sequences and blocks have.

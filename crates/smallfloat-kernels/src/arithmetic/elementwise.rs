@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use smallfloat::ops::{Operand, Operation, OperationOptions};
 use smallfloat::p3109::{Function, Specialization};
-use smallfloat::{Class, Exact, Flags, Format, Projection, RandomBits, Rounded};
+use smallfloat::{Class, Exact, FlagPolicy, Flags, Format, Projection, RandomBits, Rounded};
 
 use crate::arch::level::Level;
 use crate::arithmetic::entries::Entries;
@@ -19,7 +19,8 @@ use crate::random::{Generator, RandomWords, WordByWord};
 use crate::target::Target;
 
 /// One operation of one to three operands over slices of codes, with the results and flags of
-/// [`Specialization::call`].
+/// [`Specialization::call`]; the flags are always by the rules of [`FlagPolicy::TESLA`], which those
+/// of IEEE 754 differ from in NaN and subnormal operands.
 ///
 /// Sums, differences, products and FMA of codes of up to 8 bits are computed by vectors where
 /// binary32 is wide enough and there is an encoder by vectors; minima and maxima where operands and
@@ -147,7 +148,7 @@ impl Elementwise {
             operands: specialization.operands().to_vec(),
             to: *to,
             projection: *projection,
-            arithmetic: specialization.arithmetic(),
+            arithmetic: specialization.arithmetic().with_flags(FlagPolicy::TESLA),
             flags,
         };
         let this =

@@ -7,7 +7,7 @@ pub(crate) mod stochastic_table;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
-use smallfloat::{Class, Datum, Flags, Format, Projection, RandomBits, Rounded, convert};
+use smallfloat::{Class, Datum, FlagPolicy, Flags, Format, Projection, RandomBits, Rounded, convert_with};
 
 use crate::arch::level::Level;
 use crate::element::classes::{BATCH, RoundingClasses};
@@ -175,7 +175,7 @@ impl<T: Element> Encoder<T> {
     }
 
     /// As [`encode`](Self::encode), with the flags of each element, which are those of
-    /// [`smallfloat::convert`].
+    /// [`smallfloat::convert_with`] by [`FlagPolicy::TESLA`], whatever the formats.
     ///
     /// ```
     /// use smallfloat::{Flags, formats::E5M2};
@@ -358,9 +358,9 @@ impl<T: Element> Encoder<T> {
 /// The code in a table's entry.
 pub(crate) const CODE: u32 = (1 << bit::FLAGS) - 1;
 
-/// Code, flags (but for the denormal one) and events of one element, by the core.
+/// Code, flags by Tesla's rules (but for the denormal one) and events of one element, by the core.
 pub(crate) fn entry(bits: u64, from: &Format, format: &Format, projection: &Projection) -> u32 {
-    let Rounded { value, flags } = convert(bits, from, format, projection);
+    let Rounded { value, flags } = convert_with(bits, from, format, projection, FlagPolicy::TESLA);
     let source = from.decode(bits);
     let zero = format.classify(value) == Class::Zero;
     let events = u32::from(flags.contains(Flags::OVERFLOW)) << bit::OVERFLOWED

@@ -15,7 +15,7 @@
 use smallfloat::Subnormals::Gradual;
 use smallfloat::formats::BINARY32;
 use smallfloat::ops::{Extremum, Operand, Operation, OperationOptions, Semantics};
-use smallfloat::{Class, Datum, Flags, Format, convert};
+use smallfloat::{Class, Datum, FlagPolicy, Flags, Format, convert};
 
 use crate::plan::decode::DecodePlan;
 use crate::target::Target;
@@ -240,7 +240,7 @@ impl OrderPlan {
                 &[Operand::new(u64::from(code), to)],
                 to,
                 target.projection,
-                arithmetic,
+                arithmetic.with_flags(FlagPolicy::TESLA),
             );
             Some((u8::try_from(answer.value).ok()?, answer.flags.without(Flags::DENORMAL)))
         };

@@ -62,7 +62,8 @@
 
 use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32};
 use smallfloat::{
-    Class, Datum, Flags, Format, NegativeRule, Projection, RandomBits, Rounded, Rounding, Subnormals, convert,
+    Class, Datum, FlagPolicy, Flags, Format, NegativeRule, Projection, RandomBits, Rounded, Rounding,
+    Subnormals, convert_with,
 };
 
 /// Magnitude bits of binary32's ∞.
@@ -297,7 +298,8 @@ impl EncodePlan {
             None => projection,
         };
         let of = |bits: u64| -> Option<(u16, Flags)> {
-            let Rounded { value, flags } = convert(bits, &BINARY32, format, projection);
+            let Rounded { value, flags } =
+                convert_with(bits, &BINARY32, format, projection, FlagPolicy::TESLA);
             Some((u16::try_from(value).ok()?, flags.without(Flags::DENORMAL)))
         };
         let (positive, negative) = (of(positive)?, of(positive | 1 << 31)?);

@@ -8,6 +8,7 @@ use crate::format::datum::Datum;
 use crate::ops::operation::{Operand, Operation, OperationOptions};
 use crate::ops::{Outcome, Semantics};
 use crate::projection::exact::Exact;
+use crate::projection::flag_policy::FlagPolicy;
 use crate::projection::flags::{Flags, Rounded};
 use crate::projection::{MissingNan, NegativeZero, Projection, project};
 
@@ -32,9 +33,9 @@ impl Operation {
 
     /// Decodes the operands, computes exactly, and rounds once to a code of `to`.
     ///
-    /// Flags: those of the projection; "denormal" for an operand that is subnormal in its format;
-    /// "invalid" for a NaN operand, also where the result is a number. Negate, Abs and CopySign
-    /// raise what rounding raises and nothing for their operands.
+    /// Flags and the code of a NaN result are those of [`OperationOptions::flags`]. Negate, Abs and
+    /// CopySign raise what rounding raises and nothing for their operands. In ieee semantics they
+    /// leave a NaN of the result's format as it is, but for its sign, where that is a bit.
     ///
     /// ```
     /// use smallfloat::{Format, ops::{OperationOptions, Operand, Operation}};
@@ -91,9 +92,12 @@ impl Operation {
 
 /// An evaluation before and after its exact result.
 struct Call<'a> {
+    operation: Operation,
+    operands: &'a [Operand<'a>],
     data: [Datum; 3],
-    /// What the operands raise.
-    flags: Flags,
+    /// Facts of the operands, and what they raise before there is a result.
+    raised: Flags,
+    policy: FlagPolicy,
     /// A NaN operand, or else an infinite one.
     special: Option<Datum>,
     /// Whether the operation touches nothing but signs.
@@ -106,24 +110,23 @@ struct Call<'a> {
 impl<'a> Call<'a> {
     const fn new(
         operation: Operation,
-        operands: &[Operand<'_>],
+        operands: &'a [Operand<'a>],
         to: &'a Format,
         projection: &Projection,
         arithmetic: OperationOptions,
     ) -> Self {
         let mut data = [Datum::ZERO; 3];
-        let mut flags = Flags::NONE;
+        let mut raised = Flags::NONE;
         let mut special = None;
+        let mut is_tesla = FlagPolicy::is_tesla(to);
         let mut i = 0;
         while i < operands.len() && i < 3 {
             let operand = &operands[i];
             data[i] = operand.datum();
-            flags = flags.union(operand.format.denormal_flag(operand.code));
+            raised = raised.union(operand.format.facts(operand.code, &data[i]));
+            is_tesla = is_tesla || FlagPolicy::is_tesla(operand.format);
             match data[i] {
-                Datum::Nan { .. } => {
-                    flags = flags.union(Flags::INVALID);
-                    special = Some(data[i]);
-                }
+                Datum::Nan { .. } => special = Some(data[i]),
                 Datum::Infinite { .. } if special.is_none() => special = Some(data[i]),
                 _ => {}
             }
@@ -134,7 +137,20 @@ impl<'a> Call<'a> {
             Semantics::Ieee => *projection,
         };
         let quiet = matches!(operation, Operation::Negate | Operation::Abs | Operation::CopySign);
-        Self { data, flags, special, quiet, to, projection, arithmetic }
+        let policy = match arithmetic.flags {
+            Some(policy) => policy,
+            None => FlagPolicy::default_where(is_tesla),
+        };
+        match operation {
+            Operation::Convert if !operands.is_empty() => {
+                raised = policy.facts_of_conversion(raised, operands[0].format, to);
+            }
+            Operation::Fma if data[2].is_nan() => {
+                raised = raised.union(policy.flags_of_product(&data[0], &data[1]));
+            }
+            _ => {}
+        }
+        Self { operation, operands, data, raised, policy, special, quiet, to, projection, arithmetic }
     }
 
     /// The result: clamped where an infinite or NaN operand does so, else the exact one, rounded.
@@ -143,7 +159,10 @@ impl<'a> Call<'a> {
         match self.special {
             Some(special) if clamps => {
                 let clamped = clamp_to_max(special, &outcome.exact, self.to, &self.projection);
-                Rounded { value: clamped.value, flags: clamped.flags.union(outcome.flags).union(self.flags) }
+                let flags = self.raise(outcome.flags, &outcome.exact, clamped.flags);
+                // A NaN that becomes a number is invalid by every policy.
+                let invalid = clamped.flags.intersection(Flags::INVALID);
+                Rounded { value: clamped.value, flags: flags.union(invalid) }
             }
             _ => self.rounded(outcome),
         }
@@ -152,13 +171,52 @@ impl<'a> Call<'a> {
     /// The exact result, rounded, with all flags.
     const fn rounded(&self, outcome: Outcome) -> Rounded<u64> {
         let Outcome { exact, flags: raised } = outcome;
-        let result = project(exact.scaled(self.arithmetic.scale), self.to, &self.projection);
+        let exact = exact.scaled(self.arithmetic.scale);
+        let result = project(exact, self.to, &self.projection);
         if self.quiet {
-            let invalid = matches!(exact, Exact::Nan { .. }) && self.to.has_nan();
+            if let Some(value) = self.nan_with_sign() {
+                return Rounded { value, flags: Flags::NONE };
+            }
+            let invalid = exact.is_nan() && self.to.has_nan();
             let kept = if invalid { result.flags.without(Flags::INVALID) } else { result.flags };
-            return Rounded { value: result.value, flags: kept };
+            let rounding = self.projection.rounding;
+            let flags = self.policy.raise(Flags::NONE, &exact, kept, self.to, rounding);
+            return Rounded { value: result.value, flags };
         }
-        Rounded { value: result.value, flags: result.flags.union(raised).union(self.flags) }
+        let flags = self.raise(raised, &exact, result.flags);
+        if exact.is_nan() && matches!(self.arithmetic.semantics, Semantics::Ieee) {
+            let code = self.policy.nan_code(self.operands, self.raised, self.to, &self.projection);
+            if let Some(value) = code {
+                return Rounded { value, flags };
+            }
+        }
+        Rounded { value: result.value, flags }
+    }
+
+    /// The flags of a result, with those of the operation and of its rounding.
+    const fn raise(&self, of_operation: Flags, exact: &Exact, projected: Flags) -> Flags {
+        let raised = self.raised.union(of_operation);
+        self.policy.raise(raised, exact, projected, self.to, self.projection.rounding)
+    }
+
+    /// A NaN operand with the sign that an operation on signs gives it, and nothing else changed,
+    /// where the result has its format and the sign is a bit.
+    const fn nan_with_sign(&self) -> Option<u64> {
+        let [x, y, _] = &self.data;
+        if !x.is_nan() || !matches!(self.arithmetic.semantics, Semantics::Ieee) {
+            return None;
+        }
+        let Operand { code, format } = self.operands[0];
+        if !format.sign_is_a_bit() || !format.has_codes_of(self.to) {
+            return None;
+        }
+        let sign = 1 << (format.width() - 1);
+        let code = code & format.max_code();
+        Some(match self.operation {
+            Operation::Negate => code ^ sign,
+            Operation::CopySign if y.is_negative() => code | sign,
+            _ => code & !sign,
+        })
     }
 }
 

@@ -10,7 +10,10 @@ use crate::ops::compare::Comparison;
 use crate::ops::elementary::Elementary;
 use crate::ops::extrema::Extremum;
 use crate::ops::{Outcome, Semantics};
+use crate::projection::exact::Exact;
+use crate::projection::flag_policy::{FlagPolicy, InvalidRule};
 use crate::projection::flags::{Flags, Rounded};
+use crate::projection::rounding::Rounding;
 
 /// A code and the format it belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -143,13 +146,22 @@ pub struct OperationOptions {
     /// has no infinity. Its sign is that of the exact result; where that is NaN, it is that of what
     /// a NaN becomes.
     pub operand_clamp: bool,
+    /// When flags are raised, and which NaN a result is; nothing for what
+    /// [`FlagPolicy::default_for`] says of the formats.
+    pub flags: Option<FlagPolicy>,
 }
 
 impl OperationOptions {
     /// IEEE 754's special cases, no scale.
-    pub const IEEE: Self = Self { semantics: Semantics::Ieee, scale: 0, operand_clamp: false };
+    pub const IEEE: Self = Self { semantics: Semantics::Ieee, scale: 0, operand_clamp: false, flags: None };
     /// P3109's special cases, no scale.
-    pub const P3109: Self = Self { semantics: Semantics::P3109, scale: 0, operand_clamp: false };
+    pub const P3109: Self = Self { semantics: Semantics::P3109, ..Self::IEEE };
+
+    /// Returns the options with a policy for flags.
+    #[must_use]
+    pub const fn with_flags(self, policy: FlagPolicy) -> Self {
+        Self { flags: Some(policy), ..self }
+    }
 
     /// What holds for values of formats where nothing is said: P3109's if one format is P3109's and
     /// the others are too or are its external formats (binary16, binary32, binary64, bfloat16),
@@ -292,8 +304,7 @@ impl Operation {
     }
 }
 
-/// A comparison of two codes of any formats, with its flags: "invalid" for a NaN, "denormal" for a
-/// subnormal operand.
+/// A comparison of two codes of any formats, with its flags.
 impl Comparison {
     /// All comparisons with P3109's names.
     pub const NAMED: &'static [(&'static str, Self)] = &[
@@ -304,12 +315,25 @@ impl Comparison {
         ("CompareGreaterEqual", Self::GreaterEqual),
     ];
 
-    /// Compares.
+    /// Compares. The flags are those of [`FlagPolicy::TESLA`] if one of the formats is Tesla's, else
+    /// of [`FlagPolicy::IEEE_BEFORE`].
     pub const fn evaluate(self, x: Operand<'_>, y: Operand<'_>) -> Rounded<bool> {
-        let nan = x.datum().is_nan() || y.datum().is_nan();
-        let invalid = if nan { Flags::INVALID } else { Flags::NONE };
-        let denormal = x.format.denormal_flag(x.code).union(y.format.denormal_flag(y.code));
-        Rounded { value: ops::compare(self, x.datum(), y.datum()), flags: invalid.union(denormal) }
+        let is_tesla = FlagPolicy::is_tesla(x.format) || FlagPolicy::is_tesla(y.format);
+        self.evaluate_with(x, y, FlagPolicy::default_where(is_tesla))
+    }
+
+    /// Compares, with flags by a policy: where signaling NaNs alone are invalid, the four
+    /// comparisons of order are invalid for quiet ones too (IEEE 754, section 5.11).
+    pub const fn evaluate_with(self, x: Operand<'_>, y: Operand<'_>, policy: FlagPolicy) -> Rounded<bool> {
+        let (a, b) = (x.datum(), y.datum());
+        let facts = x.format.facts(x.code, &a).union(y.format.facts(y.code, &b));
+        let orders = matches!(policy.invalid, InvalidRule::Signaling) && !matches!(self, Self::Equal);
+        let is_invalid = orders && facts.contains(Flags::NAN_OPERAND);
+        let raised = if is_invalid { facts.union(Flags::INVALID) } else { facts };
+        // A truth value is exact and not rounded.
+        let exact = Exact::finite(false, 0, 0);
+        let flags = policy.raise(raised, &exact, Flags::NONE, x.format, Rounding::NearestEven);
+        Rounded { value: ops::compare(self, a, b), flags }
     }
 }
 

@@ -17,6 +17,7 @@ use crate::p3109::function::{BlockFunction, Function};
 use crate::p3109::reader::{Read, Reader};
 use crate::p3109::specialization::{Answer, Parameter, Specialization, check_operand};
 use crate::projection::exact::Exact;
+use crate::projection::flag_policy::FlagPolicy;
 use crate::projection::flags::{Flags, Rounded};
 use crate::projection::rounding::RandomBits;
 use crate::projection::{NegativeZero, Projection, project};
@@ -66,24 +67,27 @@ impl BlockResult {
     }
 }
 
-/// Where results go: a format, how they are rounded, and the semantics' rule for −0.
+/// Where results go: a format, how they are rounded, the semantics' rule for −0, and when flags are
+/// raised.
 struct Target<'a> {
     format: &'a Format,
     projection: Projection,
+    policy: FlagPolicy,
 }
 
 impl<'a> Target<'a> {
-    fn new(format: &'a Format, projection: &Projection, semantics: Semantics) -> Self {
+    fn new(format: &'a Format, projection: &Projection, semantics: Semantics, policy: FlagPolicy) -> Self {
         let projection = match semantics {
             Semantics::P3109 => projection.with_negative_zero(NegativeZero::Positive),
             Semantics::Ieee => *projection,
         };
-        Self { format, projection }
+        Self { format, projection, policy }
     }
 
     fn project(&self, (x, raised): (Exact, Flags)) -> Rounded<u64> {
         let Rounded { value, flags } = project(x, self.format, &self.projection);
-        Rounded { value, flags: flags.union(raised) }
+        let rounding = self.projection.rounding;
+        Rounded { value, flags: self.policy.raise(raised, &x, flags, self.format, rounding) }
     }
 
     /// Each element with its own random word, if the rounding is stochastic.
@@ -116,13 +120,14 @@ pub(super) fn scaled(
     to: &Format,
     projection: &Projection,
     semantics: Semantics,
+    policy: FlagPolicy,
 ) -> Rounded<u64> {
     let mut products = [Product::UNUSED; 3];
     let pairs = codes.chunks_exact(2).zip(readers.chunks_exact(2));
     for (product, (code, of)) in products.iter_mut().zip(pairs) {
         *product = Product::new(of[0].read(code[0]), of[1].read(code[1]), semantics);
     }
-    Target::new(to, projection, semantics).project(element(operation, products, Read::ONE, semantics))
+    Target::new(to, projection, semantics, policy).project(element(operation, products, Read::ONE, semantics))
 }
 
 /// What a function of blocks takes, from its operands' formats.
@@ -307,7 +312,11 @@ impl Specialization {
     ) -> Result<Answer, Error> {
         let semantics = self.arithmetic().semantics;
         let (formats, projections) = (self.formats(), self.projections());
-        let to = Target::new(&formats[formats.len() - 1], &projections[projections.len() - 1], semantics);
+        let policy = self.flag_policy();
+        let target = |format: usize, projection: usize| {
+            Target::new(&formats[format], &projections[projection], semantics, policy)
+        };
+        let to = target(formats.len() - 1, projections.len() - 1);
         let [x, y, _] = columns;
         let length = x.elements.len();
         let operation = match function {
@@ -340,7 +349,7 @@ impl Specialization {
         } else {
             let elements = (0..length).map(|at| x.product(at, semantics).exact);
             let largest = largest_magnitude(elements, semantics);
-            let scale = Target::new(&formats[1], &projections[0], semantics).project((largest, Flags::NONE));
+            let scale = target(1, 0).project((largest, Flags::NONE));
             (scale, Read::quiet(formats[1].decode(scale.value)))
         };
         let elements = (0..length).map(|at| {

@@ -347,7 +347,7 @@ impl fmt::Display for Specialization {
             write!(f, "{separator}({rounding}, {saturation})")?;
             separator = ", ";
         }
-        let OperationOptions { semantics, scale, operand_clamp } = self.arithmetic();
+        let OperationOptions { semantics, scale, operand_clamp, .. } = self.arithmetic();
         if semantics != OperationOptions::default_for_call(self.formats()).semantics {
             let name = if semantics == Semantics::Ieee { "ieee" } else { "p3109" };
             write!(f, "{separator}semantics={name}")?;

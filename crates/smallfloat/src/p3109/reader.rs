@@ -8,7 +8,7 @@ use crate::format::Format;
 use crate::format::datum::Datum;
 use crate::projection::flags::Flags;
 
-/// What a code means, with the flags that it raises as an operand.
+/// What a code means, with its facts as an operand, of which a policy makes flags.
 #[derive(Clone, Copy)]
 pub(super) struct Read {
     pub(super) datum: Datum,
@@ -24,8 +24,7 @@ impl Read {
 
     pub(super) fn code(code: u64, format: &Format) -> Self {
         let datum = format.decode(code);
-        let invalid = if datum.is_nan() { Flags::INVALID } else { Flags::NONE };
-        Self { datum, flags: format.denormal_flag(code).union(invalid) }
+        Self { datum, flags: format.facts(code, &datum) }
     }
 }
 

@@ -17,6 +17,7 @@ use crate::p3109::function::Function;
 use crate::p3109::query::{Found, Property};
 use crate::p3109::reader::Reader;
 use crate::projection::Projection;
+use crate::projection::flag_policy::FlagPolicy;
 use crate::projection::flags::{Flags, Rounded};
 use crate::projection::rounding::RandomBits;
 
@@ -222,9 +223,21 @@ impl Specialization {
         &self.projections
     }
 
-    /// Semantics, scale and clamping.
+    /// Semantics, scale, clamping and the policy for flags.
     pub fn arithmetic(&self) -> OperationOptions {
         self.arithmetic
+    }
+
+    /// When its flags are raised.
+    pub fn flag_policy(&self) -> FlagPolicy {
+        self.arithmetic.flags.unwrap_or_else(|| FlagPolicy::default_for(&self.formats))
+    }
+
+    /// Returns the specialization with other semantics, scale, clamping and policy for flags. Its
+    /// text has all of these but the policy.
+    #[must_use]
+    pub fn with_arithmetic(self, arithmetic: OperationOptions) -> Self {
+        Self { arithmetic, ..self }
     }
 
     /// What each operand is.
@@ -313,7 +326,7 @@ impl Specialization {
                 &self.projections[0],
                 self.arithmetic,
             )),
-            Function::Compare(which) => Answer::Truth(which.evaluate(x, y)),
+            Function::Compare(which) => Answer::Truth(which.evaluate_with(x, y, self.flag_policy())),
             Function::Predicate(which) => Answer::Truth(quiet(which.holds(x.format, x.code, semantics))),
             Function::TotalOrder => Answer::Truth(quiet(ops::is_total_ordered(x.datum(), y.datum()))),
             Function::Class => Answer::Class(ops::class_name(x.format, x.code)),
@@ -339,6 +352,7 @@ impl Specialization {
                     to,
                     &self.projections[0],
                     semantics,
+                    self.flag_policy(),
                 ))
             }
             Function::Block(_) => {

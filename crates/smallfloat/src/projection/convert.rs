@@ -2,14 +2,17 @@
 
 use crate::format::Format;
 use crate::format::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64};
+use crate::ops::operation::Operand;
 use crate::projection::exact::Exact;
-use crate::projection::flags::Rounded;
+use crate::projection::flag_policy::FlagPolicy;
+use crate::projection::flags::{Flags, Rounded};
 use crate::projection::{Projection, project};
 
 /// Converts a code of one format into a code of another, rounding once.
 ///
-/// Raises what [`project`] raises, and [`Flags::DENORMAL`](crate::Flags::DENORMAL) for a source
-/// that is subnormal in its format. Bits of `code` above the source's width are ignored.
+/// The flags are those of [`FlagPolicy::TESLA`] if one of the formats is Tesla's, else of
+/// [`FlagPolicy::IEEE_BEFORE`]; [`convert_with`] takes another policy. Bits of `code` above the
+/// source's width are ignored.
 ///
 /// ```
 /// use smallfloat::{convert, formats::{E4M3FN, E5M2}};
@@ -17,8 +20,48 @@ use crate::projection::{Projection, project};
 /// assert_eq!(r.value, 0x5f); // 448
 /// ```
 pub const fn convert(code: u64, from: &Format, to: &Format, projection: &Projection) -> Rounded<u64> {
-    let Rounded { value, flags } = project(Exact::from_datum(from.decode(code)), to, projection);
-    Rounded { value, flags: flags.union(from.denormal_flag(code)) }
+    let policy = FlagPolicy::default_where(FlagPolicy::is_tesla(from) || FlagPolicy::is_tesla(to));
+    convert_with(code, from, to, projection, policy)
+}
+
+/// [`convert`], with flags and NaN results by a policy of the caller's.
+///
+/// ```
+/// use smallfloat::{FlagPolicy, Flags, convert_with, formats::{BINARY32, E5M2}};
+/// let nan = |policy| convert_with(0x7fc0_0000, &BINARY32, &E5M2, &E5M2.default_projection(), policy).flags;
+/// assert_eq!(nan(FlagPolicy::TESLA), Flags::INVALID);
+/// assert_eq!(nan(FlagPolicy::IEEE_AFTER), Flags::NONE);
+/// ```
+pub const fn convert_with(
+    code: u64,
+    from: &Format,
+    to: &Format,
+    projection: &Projection,
+    policy: FlagPolicy,
+) -> Rounded<u64> {
+    let datum = from.decode(code);
+    let exact = Exact::from_datum(datum);
+    let Rounded { value, flags } = project(exact, to, projection);
+    let facts = policy.facts_of_conversion(from.facts(code, &datum), from, to);
+    let flags = policy.raise(facts, &exact, flags, to, projection.rounding);
+    if datum.is_nan() {
+        if let Some(value) = policy.nan_code(&[Operand::new(code, from)], facts, to, projection) {
+            return Rounded { value, flags };
+        }
+    }
+    Rounded { value, flags }
+}
+
+/// [`project`], with flags by a policy of the caller's. A NaN is taken for a quiet one.
+pub const fn project_with(
+    x: Exact,
+    format: &Format,
+    projection: &Projection,
+    policy: FlagPolicy,
+) -> Rounded<u64> {
+    let Rounded { value, flags } = project(x, format, projection);
+    let facts = if x.is_nan() { Flags::NAN_OPERAND } else { Flags::NONE };
+    Rounded { value, flags: policy.raise(facts, &x, flags, format, projection.rounding) }
 }
 
 impl Format {

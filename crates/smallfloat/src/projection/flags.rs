@@ -1,8 +1,8 @@
 //! Exception flags, as values.
 //!
 //! Tesla's standard names four (section "Exception Status Flags"): invalid, denormal, overflow,
-//! underflow. Inexact and division by zero complete IEEE 754's five. The rules are those of
-//! [semantics](crate::semantics) S3.
+//! underflow. Inexact and division by zero complete IEEE 754's five. When they are raised is a
+//! matter of the caller's [`FlagPolicy`](crate::FlagPolicy) ([semantics](crate::semantics) S3).
 
 use core::fmt;
 use core::ops::{BitAnd, BitOr, BitOrAssign};
@@ -24,20 +24,24 @@ impl Flags {
     pub const NONE: Self = Self(0);
     /// The result differs from the exact value.
     pub const INEXACT: Self = Self(1);
-    /// A non-zero value below the smallest normal one, whose result is inexact (tininess before
-    /// rounding).
+    /// A non-zero value below the smallest normal one, before or after rounding, whose result is
+    /// inexact.
     pub const UNDERFLOW: Self = Self(1 << 1);
     /// A finite value beyond the range after rounding, or an infinity that the result could not
     /// keep.
     pub const OVERFLOW: Self = Self(1 << 2);
     /// An infinite result from finite operands (a pole).
     pub const DIVISION_BY_ZERO: Self = Self(1 << 3);
-    /// A NaN operand, or no useful definable result.
+    /// No useful definable result, a signaling NaN operand, or by Tesla's rules any NaN operand.
     pub const INVALID: Self = Self(1 << 4);
     /// A subnormal operand.
     pub const DENORMAL: Self = Self(1 << 5);
     /// Every flag.
     pub const ALL: Self = Self(0x3f);
+    /// A fact that a policy makes flags of: a signaling NaN operand. No result has it.
+    pub(crate) const SIGNALING_OPERAND: Self = Self(1 << 6);
+    /// A fact that a policy makes flags of: a NaN operand. No result has it.
+    pub(crate) const NAN_OPERAND: Self = Self(1 << 7);
 
     /// The flags in the order of their letters, `I D O U X Z`.
     pub const LETTERS: &'static [(Self, char)] = &[

@@ -7,9 +7,11 @@
 pub(crate) mod convert;
 pub(crate) mod encode;
 pub(crate) mod exact;
+pub(crate) mod flag_policy;
 pub(crate) mod flags;
 pub(crate) mod neighbours;
 pub(crate) mod preset;
+mod raise;
 pub mod random;
 pub(crate) mod rounding;
 mod rules;
@@ -214,8 +216,10 @@ impl Saturation {
 
 /// Rounds an exact value once, applies the range policy and gives the destination's code.
 ///
-/// Flags follow [semantics](crate::semantics) S3; [`Flags::DENORMAL`] belongs to operands, so
-/// callers that know them add it.
+/// The flags are those of [`FlagPolicy::TESLA`](crate::FlagPolicy): a NaN raises "invalid", for an
+/// exact value does not say whether it came from a quiet one, and tininess is that of the exact
+/// value. [`Flags::DENORMAL`] belongs to operands. [`convert`](crate::convert) and
+/// [`Operation::evaluate`](crate::ops::Operation::evaluate) know the operands and have a policy.
 pub const fn project(x: Exact, format: &Format, projection: &Projection) -> Rounded<u64> {
     let keeps_magnitude = matches!(projection.unrepresentable.negative, NegativeRule::Magnitude);
     if x.is_negative() && !x.is_zero() && !x.is_nan() && !format.is_signed() && keeps_magnitude {

@@ -7,7 +7,7 @@ use smallfloat::ops::{
     add_add, clamp, class_name, divide, extremum, fma, fmod, is_total_ordered, multiply, next_down,
     next_greater_than, next_less_than, next_up, recip, remainder, sqrt,
 };
-use smallfloat::{Datum, Exact, Flags, Format, project};
+use smallfloat::{Datum, Exact, FlagPolicy, Flags, Format, project};
 
 const NAN: Datum = Datum::Nan { negative: false };
 const INFINITY: Datum = Datum::Infinite { negative: false };
@@ -400,8 +400,11 @@ fn comparisons_raise_flags() {
         (0x01, 0x3c, true, Flags::DENORMAL),
         (0x3c, 0x01, false, Flags::DENORMAL),
     ] {
-        let found = Comparison::Less.evaluate(of(x), of(y));
+        let found = Comparison::Less.evaluate_with(of(x), of(y), FlagPolicy::TESLA);
         assert_eq!((found.value, found.flags), (less, flags), "{x:#x} {y:#x}");
+        let found = Comparison::Less.evaluate(of(x), of(y));
+        let ieee = flags.without(Flags::DENORMAL);
+        assert_eq!((found.value, found.flags), (less, ieee), "{x:#x} {y:#x}");
     }
 }
 

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
-use smallfloat::{RandomBits, Rounding};
+use smallfloat::{FlagOrder, RandomBits, Rounding};
 use smallfloat_conformance::vectors::{
-    CoverageLevel, FlagSet, LineLayout, UnitUnderTest, VectorPlan, VectorSet, WriteError,
+    CoverageLevel, LineLayout, UnitUnderTest, VectorPlan, VectorSet, WriteError,
 };
 use smallfloat_tensor::DurableFile;
 
 use crate::arguments::files::check_outputs;
+use crate::arguments::flags::FlagArgs;
 use crate::arguments::operands;
 use crate::arguments::rounding::ProjectionArgs;
 use crate::commands::conformance::vectors_check;
@@ -59,9 +60,8 @@ pub(super) struct UnitArgs {
     #[arg(long, value_name = "FORMAT", conflicts_with = "from", requires = "op")]
     format: Option<String>,
 
-    /// The flags in each line: idou (the default if a format is Tesla's), all (else) or none
-    #[arg(long, value_name = "FLAGS")]
-    pub(super) flags: Option<FlagSet>,
+    #[command(flatten)]
+    pub(super) flags: FlagArgs,
 
     #[command(flatten)]
     pub(super) projection: ProjectionArgs,
@@ -75,11 +75,13 @@ Examples:
   smallfloat vectors gen --op convert --from binary32 --to cfloat8_1_4_3:bias=7 \\
       --rounding stochastic-a --random-bits 8 --layout readmemh -o sr.hex
   smallfloat vectors gen --op 'BlockDotProduct<2, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>'
+  smallfloat vectors gen --op FMA --format binary16 --flags riscv
 
 A line has the operands' codes, a random word where the rounding takes one, the result's code,
-and flags: bit 0 inexact, 1 underflow, 2 overflow, 3 division by zero, 4 invalid, 5 denormal.
+and flags: bit 0 inexact, 1 underflow, 2 overflow, 3 division by zero, 4 invalid, 5 denormal, or
+in the order of another register (--flag-order). --flags names the unit's rules for them.
 Blocks are a scale and its elements, one after the other; their flags are those of all elements.
-The header names operation, formats, flags, seed, number of lines and the SHA-256 of the lines as
+The header names operation, formats, rules and flags, seed, number of lines and the SHA-256 of the lines as
 the testfloat layout has them.
 
 Levels: exhaustive is every combination of operands, up to 2^32 (the default up to 2^24); 1 and 2
@@ -133,7 +135,11 @@ impl UnitArgs {
             }
             let from = operands::format(from).context("--from")?;
             let to = operands::format(to).context("--to")?;
-            return Ok(Some(UnitUnderTest::convert(&from, &to, preset, rounding, saturation)?));
+            let unit = UnitUnderTest::convert(&from, &to, preset, rounding, saturation)?;
+            return Ok(Some(match self.flags.policy() {
+                Some(policy) => unit.with_flag_policy(policy, true),
+                None => unit,
+            }));
         }
         let Some(op) = &self.op else {
             if preset.is_some() || rounding.is_some() || saturation.is_some() {
@@ -145,6 +151,7 @@ impl UnitArgs {
             bail!("--op convert needs --from and --to");
         }
         let operation = operands::operation(op, self.format.as_deref()).context("--op")?;
+        let operation = self.flags.apply(operation, op);
         Ok(Some(UnitUnderTest::new(operation, None)?.with_policy(preset, rounding, saturation)?))
     }
 
@@ -162,7 +169,8 @@ fn generate(args: &GenArgs, out: &mut Output) -> Result<()> {
     };
     let seed = args.unit.projection.seed.unwrap_or(0);
     let plan = VectorPlan::new(&unit, args.level, seed, args.random)?;
-    let set = VectorSet::new(unit, plan, args.unit.flags);
+    let order = args.unit.flags.flag_order.unwrap_or(FlagOrder::Fflags);
+    let set = VectorSet::new(unit, plan, args.unit.flags.set()).with_order(order);
     let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
     let Some(path) = path else {
         return set.write(args.layout, out).map_err(unwrapped);

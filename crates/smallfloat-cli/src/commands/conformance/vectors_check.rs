@@ -25,8 +25,8 @@ Examples:
   smallfloat vectors check dump.hex --op convert --from binary32 --to e4m3fn --flags none
 
 Reads operands and the results that an implementation gave, in any layout of `vectors gen`, and
-computes the right results itself. The header says what is tested; without one, or for another
-policy, name it as for `gen`. Digits that a simulator does not know (x, z) count as wrong.
+computes the right results itself. The header says what is tested and whose rules flags follow (an
+older file's are Tesla's); without one, or for another policy, name it as for `gen`. Digits that a simulator does not know (x, z) count as wrong.
 
 Every vector that differs is tried against a catalogue of mistakes: other rounding modes, rounding
 twice, no sticky bit, flushing, a bias off by one, another reading of subnormals, another policy for
@@ -71,7 +71,9 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<bool> {
     let options = CheckOptions {
         unit: args.unit.unit()?,
         layout: args.layout,
-        flags: args.unit.flags,
+        flags: args.unit.flags.set(),
+        policy: args.unit.flags.policy(),
+        order: args.unit.flags.flag_order,
         any_nan: args.any_nan,
         show: args.show,
     };
@@ -347,6 +349,7 @@ fn to_json(report: &Report, passes: bool) -> Value {
     };
     json!({
         "operation": unit.operation().to_string(),
+        "flag_policy": unit.flag_policy().to_string(),
         "passes": passes,
         "vectors": report.vectors,
         "mismatches": report.mismatches,

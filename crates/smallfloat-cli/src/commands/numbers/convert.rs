@@ -6,8 +6,9 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::json;
 use smallfloat::random::Philox;
 use smallfloat::text::Literal;
-use smallfloat::{Exact, Format, Projection, RandomBits, Rounded, convert, project};
+use smallfloat::{Exact, FlagPolicy, Format, Projection, RandomBits, Rounded, convert_with, project_with};
 
+use crate::arguments::flags::FlagArgs;
 use crate::arguments::input::InputLine;
 use crate::arguments::rounding::ProjectionArgs;
 use crate::arguments::{input, operands};
@@ -28,7 +29,7 @@ have to be values of that format, or its codes: code:0x39, '#39' in a shell. A l
 that were raised: I invalid, D denormal, O overflow, U underflow, X inexact, or `-`.
 
 With --hex, input is codes of --from in hexadecimal, one a line, and a line of output is
-`<code> <flags>`, the flags those of I D O U. A stochastic rounding takes its random word
+`<code> <flags>`, the flags those of I D O U, or those that --flags names. A stochastic rounding takes its random word
 from --seed (0 by default); with --hex and no seed, in hexadecimal from a second column.
 
 Blank lines and lines that start with # are passed over, but for codes as #39.";
@@ -58,6 +59,9 @@ pub(crate) struct Args {
     json: bool,
 
     #[command(flatten)]
+    flags: FlagArgs,
+
+    #[command(flatten)]
     projection: ProjectionArgs,
 }
 
@@ -66,6 +70,8 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let from = args.from.as_deref().map(|name| operands::format(name).context("--from")).transpose()?;
     let projection = args.projection.projection(&to);
     let words = Words::new(&args.projection, args.hex)?;
+    let policy = args.flags.policy().unwrap_or_else(|| FlagPolicy::default_for(from.iter().chain([&to])));
+    let (to, projection) = (Target { format: to, policy }, projection);
     if args.json {
         return json(args, from.as_ref(), &to, &projection, &words, out);
     }
@@ -77,11 +83,18 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         _ => input::for_each(&args.values, out, |datum, out| {
             let x = Source::text(&datum, from.as_ref())?;
             let Rounded { value: code, flags } = x.into(&to, &words.fill(&projection, &datum, None)?);
-            let (hex, value) = (words::code(&to, code), words::value(&to, code));
+            let (hex, value) = (words::code(&to.format, code), words::value(&to.format, code));
+            let flags = args.flags.text(flags);
             writeln!(out, "{:<12} -> {hex} {value:<12} {flags}", datum.text)?;
             Ok(())
         }),
     }
+}
+
+/// What is converted into.
+struct Target {
+    format: Format,
+    policy: FlagPolicy,
 }
 
 /// Where the random words of a stochastic rounding come from.
@@ -186,10 +199,10 @@ impl<'a> Source<'a> {
         Ok((Self::Code(parsed, from), second))
     }
 
-    fn into(self, to: &Format, projection: &Projection) -> Rounded<u64> {
+    fn into(self, Target { format, policy }: &Target, projection: &Projection) -> Rounded<u64> {
         match self {
-            Self::Code(code, from) => convert(code, from, to, projection),
-            Self::Value(x) => project(x, to, projection),
+            Self::Code(code, from) => convert_with(code, from, format, projection, *policy),
+            Self::Value(x) => project_with(x, format, projection, *policy),
         }
     }
 }
@@ -205,12 +218,12 @@ pub(super) fn parse_hex(text: &str) -> Option<u64> {
 fn hex(
     args: &Args,
     from: &Format,
-    to: &Format,
+    to: &Target,
     projection: &Projection,
     words: &Words<'_>,
     out: &mut Output,
 ) -> Result<()> {
-    let digits = to.hex_digits();
+    let digits = to.format.hex_digits();
     let cached = matches!(words, Words::None) && !from.is_wide();
     let mut lines = if cached { vec![Line::EMPTY; 1 << from.width()] } else { vec![Line::EMPTY] };
     input::for_each(&args.values, out, |datum, out| {
@@ -222,28 +235,30 @@ fn hex(
         };
         let line = &mut lines[slot];
         if !cached || line.length == 0 {
-            *line = Line::new(x.into(to, &projection), digits);
+            *line = Line::new(x.into(to, &projection), digits, &args.flags);
         }
         out.write_all(line.as_bytes())?;
         Ok(())
     })
 }
 
-/// `<code> <flags>` and a line feed: at most 16 digits, a blank, four letters.
+/// `<code> <flags>` and a line feed: at most 16 digits, a blank, six letters.
 #[derive(Clone, Copy)]
 struct Line {
-    bytes: [u8; 23],
+    bytes: [u8; 25],
     length: u8,
 }
 
 impl Line {
-    const EMPTY: Self = Self { bytes: [0; 23], length: 0 };
+    const EMPTY: Self = Self { bytes: [0; 25], length: 0 };
 
-    fn new(result: Rounded<u64>, digits: usize) -> Self {
+    /// The flags are Tesla's four unless others are asked for.
+    fn new(result: Rounded<u64>, digits: usize, how: &FlagArgs) -> Self {
+        let flags = if how.set().is_some() { result.flags } else { result.flags.tesla() };
+        let flags = how.text(flags);
         let mut line = Self::EMPTY;
         let mut rest = &mut line.bytes[..];
-        writeln!(rest, "{:0digits$x} {}", result.value, result.flags.tesla())
-            .expect("a line has room for all");
+        writeln!(rest, "{:0digits$x} {flags}", result.value).expect("a line has room for all");
         let free = rest.len();
         line.length = u8::try_from(line.bytes.len() - free).expect("a line is short");
         line
@@ -257,7 +272,7 @@ impl Line {
 fn json(
     args: &Args,
     from: Option<&Format>,
-    to: &Format,
+    to: &Target,
     projection: &Projection,
     words: &Words<'_>,
     out: &mut Output,
@@ -270,9 +285,11 @@ fn json(
         };
         let result = x.into(to, &words.fill(projection, &datum, column)?);
         let mut object = json!({ "input": datum.text });
-        if let (Some(object), Some(code)) = (object.as_object_mut(), js::code(to, result.value).as_object()) {
+        if let (Some(object), Some(code)) =
+            (object.as_object_mut(), js::code(&to.format, result.value).as_object())
+        {
             object.extend(code.clone());
-            object.insert("flags".into(), result.flags.to_string().into());
+            object.insert("flags".into(), args.flags.text(result.flags).into());
             if let Some(seed) = words.seed() {
                 object.insert("seed".into(), seed.into());
             }

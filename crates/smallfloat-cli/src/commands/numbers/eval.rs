@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use smallfloat::p3109::{Answer, Property, Sequence, Specialization};
 use smallfloat::{Flags, Format, Projection, Rounding, Saturation};
 
+use crate::arguments::flags::FlagArgs;
 use crate::arguments::input::InputLine;
 use crate::arguments::rounding::{deterministic, saturation};
 use crate::arguments::{input, operands};
@@ -27,6 +28,7 @@ Examples:
   smallfloat eval 'Add<uhp, uhp, uhp, (StochasticA<8>)>' 1 1p-12 R=0x7f
   smallfloat eval 'BlockDotProduct<2, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>' '2 [3 -1] 1 [4 0.5]'
   smallfloat eval 'MaxFiniteOf<Binary8p3se>'
+  smallfloat eval multiply --format binary32 --hex --flags x86 3f7ffffe 00800001
 
 Formats are the operands', then the result's; one alone, or --format, is that of all. The
 projection (rounding, saturation) may be left out for the result's default, or be given by options.
@@ -36,7 +38,11 @@ After it may follow semantics=ieee or p3109, scale=L (the exact result times 2^L
 Operands are values (1.1, 1/3, 0x1.8p-3, inf) or codes ('#39', code:0x39; with --hex all), separated
 by blanks. A value that its format lacks is rounded, and a note says so; --exact refuses it. Without
 operands each line of standard input is a call. A stochastic rounding takes its word R last, as R=…
-in hexadecimal. With --hex the output is the result's code, or true, false or a class.
+in hexadecimal. With --hex the output is the result's code, or true, false or a class, and with
+--flags or --flag-order the flags after it.
+
+--flags x86 (or riscv, arm, ieee-after, …) raises flags and makes NaNs as such a unit does, with
+ieee semantics unless semantics= says otherwise.
 
 Blocks are written `scale [x x x]`, sequences `[x x x]`; operands stand in the order of the
 signature, a result's scale last. A stochastic rounding to a sequence takes a word an element,
@@ -92,13 +98,16 @@ pub(crate) struct Args {
     hex: bool,
 
     /// Print a JSON array with an object a call
-    #[arg(long, conflicts_with = "hex")]
+    #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    flags: FlagArgs,
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let operation = operands::operation(&args.operation, args.format.as_deref())?;
-    let operation = projected(operation, args)?;
+    let operation = args.flags.apply(projected(operation, args)?, &args.operation);
     let json = args.json;
     let mut caller = Caller::new(operation, args.hex, args.exact);
     let calls = match &args.operands[..] {
@@ -114,10 +123,10 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         let answer = caller.call(&call)?;
         rounded = note(caller.rounded(), rounded);
         if json {
-            write!(out, "{start}{}", to_json(&caller, &call, &answer))?;
+            write!(out, "{start}{}", to_json(&caller, &args.flags, &call, &answer))?;
             start = ",\n  ";
         } else {
-            writeln!(out, "{}", to_text(&caller, &answer))?;
+            writeln!(out, "{}", to_text(&caller, &args.flags, &answer))?;
         }
         Ok(())
     });
@@ -166,8 +175,24 @@ fn note(rounded: &[RoundedOperand], before: usize) -> usize {
     before + rounded.len()
 }
 
-/// The answer in a line: with `--hex` the codes; else codes, values and flags.
-fn to_text(caller: &Caller, answer: &Answer) -> String {
+/// The answer in a line: with `--hex` the codes, and flags if these were asked for; else codes,
+/// values and flags.
+fn to_text(caller: &Caller, how: &FlagArgs, answer: &Answer) -> String {
+    let text = answer_text(caller, how, answer);
+    let flags = match answer {
+        _ if !caller.is_hex() || !how.are_given() => return text,
+        Answer::Code(result) => result.flags,
+        Answer::Truth(result) => result.flags,
+        Answer::Sequence(sequence) => union(&sequence.flags),
+        Answer::Block(block) => union(&block.elements.flags) | block.scale.flags,
+        // A class or a property is no computed result.
+        _ => return text,
+    };
+    format!("{text} {}", how.text(flags))
+}
+
+/// The answer without the flags that `--hex` adds.
+fn answer_text(caller: &Caller, how: &FlagArgs, answer: &Answer) -> String {
     let operation = caller.operation();
     let hex = |format: &Format, code: u64| format!("{code:0digits$x}", digits = format.hex_digits());
     let all = |show: &dyn Fn(u64) -> String, codes: &[u64]| {
@@ -176,7 +201,12 @@ fn to_text(caller: &Caller, answer: &Answer) -> String {
     match (answer, operation.result(), operation.result_scale()) {
         (Answer::Code(result), Some(to), _) if caller.is_hex() => hex(to, result.value),
         (Answer::Code(result), Some(to), _) => {
-            format!("{} {} {}", words::code(to, result.value), words::value(to, result.value), result.flags)
+            format!(
+                "{} {} {}",
+                words::code(to, result.value),
+                words::value(to, result.value),
+                how.text(result.flags)
+            )
         }
         (Answer::Sequence(sequence), Some(to), _) if caller.is_hex() => {
             all(&|code| hex(to, code), &sequence.codes)
@@ -184,7 +214,7 @@ fn to_text(caller: &Caller, answer: &Answer) -> String {
         (Answer::Sequence(sequence), Some(to), _) => {
             let codes = all(&|code| words::code(to, code), &sequence.codes);
             let values = all(&|code| words::value(to, code), &sequence.codes);
-            format!("{codes} {values} {}", union(&sequence.flags))
+            format!("{codes} {values} {}", how.text(union(&sequence.flags)))
         }
         (Answer::Block(block), Some(to), Some(scale)) if caller.is_hex() => {
             format!("{} {}", hex(scale, block.scale.value), all(&|code| hex(to, code), &block.elements.codes))
@@ -193,7 +223,7 @@ fn to_text(caller: &Caller, answer: &Answer) -> String {
             let (s, elements) = (block.scale.value, &block.elements.codes);
             let codes = all(&|code| words::code(to, code), elements);
             let values = all(&|code| words::value(to, code), elements);
-            let flags = union(&block.elements.flags) | block.scale.flags;
+            let flags = how.text(union(&block.elements.flags) | block.scale.flags);
             format!("{} {codes} {} {values} {flags}", words::code(scale, s), words::value(scale, s))
         }
         (Answer::Truth(result), ..) => result.value.to_string(),
@@ -208,7 +238,7 @@ fn union(flags: &[Flags]) -> Flags {
     flags.iter().fold(Flags::NONE, |all, flags| all | *flags)
 }
 
-fn to_json(caller: &Caller, call: &InputLine<'_>, answer: &Answer) -> Value {
+fn to_json(caller: &Caller, how: &FlagArgs, call: &InputLine<'_>, answer: &Answer) -> Value {
     let operation = caller.operation();
     let mut object = Map::new();
     if !call.text.is_empty() {
@@ -225,7 +255,7 @@ fn to_json(caller: &Caller, call: &InputLine<'_>, answer: &Answer) -> Value {
     }
     let result = |format: &Format, code: u64, flags: Flags| {
         let mut object = js::code(format, code);
-        object["flags"] = flags.to_string().into();
+        object["flags"] = how.text(flags).into();
         object
     };
     let all = |format: &Format, sequence: &Sequence| -> Value {
@@ -251,13 +281,13 @@ fn to_json(caller: &Caller, call: &InputLine<'_>, answer: &Answer) -> Value {
         }
         (Answer::Truth(truth), ..) => {
             object.insert("result".into(), truth.value.into());
-            object.insert("flags".into(), truth.flags.to_string().into());
+            object.insert("flags".into(), how.text(truth.flags).into());
         }
         (Answer::Property(Property::Integer(n)), ..) => {
             object.insert("result".into(), (*n).into());
         }
         _ => {
-            object.insert("result".into(), to_text(caller, answer).into());
+            object.insert("result".into(), answer_text(caller, how, answer).into());
         }
     }
     object.into()

@@ -8,7 +8,7 @@ use core::num::FpCategory;
 
 use crate::format::datum::{Class, Datum};
 use crate::format::error::Error;
-use crate::format::{Family, Format, Specials};
+use crate::format::{Family, Format};
 use crate::ops;
 use crate::ops::Semantics;
 use crate::ops::operation::{Operand, Operation, OperationOptions};
@@ -167,7 +167,7 @@ pub(super) fn evaluate(
 
 /// The special cases of one format's own operations.
 const fn arithmetic(format: &Format) -> OperationOptions {
-    OperationOptions { semantics: semantics(format), scale: 0, operand_clamp: false }
+    OperationOptions { semantics: semantics(format), ..OperationOptions::IEEE }
 }
 
 /// An exact value by the format's default projection.
@@ -240,29 +240,23 @@ pub(super) const fn max_10_exponent(format: &Format) -> i32 {
     power
 }
 
-/// Whether the sign of every datum, NaN included, is the code's highest bit.
-const fn sign_is_a_bit(format: &Format) -> bool {
-    format.is_signed()
-        && matches!(format.specials(), Specials::Finite | Specials::Ieee | Specials::NanAllOnes)
-}
-
 const fn sign_mask(format: &Format) -> u64 {
     1 << (format.width() - 1)
 }
 
 /// −x. Where a sign is a bit, also a NaN's changes (IEEE 754, section 5.5.1).
 pub(super) const fn negate(format: &Format, x: u64) -> u64 {
-    if sign_is_a_bit(format) { x ^ sign_mask(format) } else { compute(Operation::Negate, format, [x, 0, 0]) }
+    if format.sign_is_a_bit() { x ^ sign_mask(format) } else { compute(Operation::Negate, format, [x, 0, 0]) }
 }
 
 /// |x|.
 pub(super) const fn abs(format: &Format, x: u64) -> u64 {
-    if sign_is_a_bit(format) { x & !sign_mask(format) } else { compute(Operation::Abs, format, [x, 0, 0]) }
+    if format.sign_is_a_bit() { x & !sign_mask(format) } else { compute(Operation::Abs, format, [x, 0, 0]) }
 }
 
 /// x with y's sign.
 pub(super) const fn copy_sign(format: &Format, x: u64, y: u64) -> u64 {
-    if sign_is_a_bit(format) {
+    if format.sign_is_a_bit() {
         x & !sign_mask(format) | y & sign_mask(format)
     } else {
         compute(Operation::CopySign, format, [x, y, 0])
