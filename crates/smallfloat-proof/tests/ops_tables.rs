@@ -641,7 +641,7 @@ fn semantics_s1() {
 fn semantics_s3() {
     let rows = "
         Negate<e5m2, e5m2>                    | 01       | 81   | -
-        Negate<e5m2, e5m2>                    | 7f       | fe   | -
+        Negate<e5m2, e5m2>                    | 7f       | ff   | -
         Abs<e5m2, e5m2>                       | 81       | 01   | -
         CopySign<e5m2, e5m2, e5m2>            | 01 81    | 81   | -
         CopySign<binary16, binary16, e5m2>    | 3c01 8000 | bc  | X

@@ -7,6 +7,7 @@ pub mod formats;
 pub(crate) mod key;
 pub(crate) mod name;
 pub(crate) mod named;
+pub(crate) mod operand;
 mod values;
 
 use crate::cast::signed;

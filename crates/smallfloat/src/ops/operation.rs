@@ -3,6 +3,7 @@
 use crate::format::datum::Datum;
 use crate::format::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64};
 use crate::format::named::by_name;
+pub use crate::format::operand::Operand;
 use crate::format::{Family, Format};
 use crate::ops;
 use crate::ops::compare::Comparison;
@@ -14,27 +15,6 @@ use crate::projection::exact::Exact;
 use crate::projection::flag_policy::{FlagPolicy, InvalidRule};
 use crate::projection::flags::{Flags, Rounded};
 use crate::projection::rounding::Rounding;
-
-/// A code and the format it belongs to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Operand<'a> {
-    /// The code; bits above the format's width are ignored.
-    pub code: u64,
-    /// Its format.
-    pub format: &'a Format,
-}
-
-impl<'a> Operand<'a> {
-    /// A code of a format.
-    pub const fn new(code: u64, format: &'a Format) -> Self {
-        Self { code, format }
-    }
-
-    /// What the code means.
-    pub const fn datum(&self) -> Datum {
-        self.format.decode(self.code)
-    }
-}
 
 /// A numeric operation with one to three operands, in P3109's names where it has one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -2,7 +2,7 @@
 
 use crate::format::Format;
 use crate::format::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64};
-use crate::ops::operation::Operand;
+use crate::format::operand::Operand;
 use crate::projection::exact::Exact;
 use crate::projection::flag_policy::FlagPolicy;
 use crate::projection::flags::{Flags, Rounded};

@@ -2,8 +2,8 @@
 
 use crate::cast::signed;
 use crate::format::datum::Datum;
+use crate::format::operand::Operand;
 use crate::format::{Format, Specials};
-use crate::ops::operation::Operand;
 use crate::projection::exact::Exact;
 use crate::projection::flag_policy::{
     DenormalRule, FlagPolicy, InvalidRule, LostInfinity, NanResult, Tininess, ZeroTimesInfinity,
