@@ -10,6 +10,9 @@ fn main() -> Result<(), smallfloat_tensor::Error> {
     let back: Vec<f32> = q.to_vec();
 
     let worst = x.iter().zip(&back).map(|(x, y)| (x - y).abs()).fold(0.0, f32::max);
+    // Blocks of 32 share a scale; the largest elements, just below 1, become 0.75.
+    assert_eq!((q.codes().len(), q.scales().len()), (4096, 128));
+    assert!(worst <= 0.25);
     println!("{} codes, {} scales, the largest error is {worst}", q.codes().len(), q.scales().len());
     println!("{} bytes with two codes a byte", q.packed(Packing::NibblesLow)?.len() + q.scales().len());
     Ok(())
