@@ -235,6 +235,12 @@ impl OracleFormat {
         }
     }
 
+    /// A NaN's code with this sign and the same payload; none where NaN has no sign.
+    pub fn nan_with_sign(&self, code: u64, negative: bool) -> Option<u64> {
+        let magnitude = code & self.magnitude_mask();
+        self.has_signed_nan().then_some(if negative { magnitude | self.sign_bit() } else { magnitude })
+    }
+
     /// Whether NaN exists with both signs.
     pub fn has_signed_nan(&self) -> bool {
         self.signed && matches!(self.specials, Specials::Ieee | Specials::NanAllOnes)

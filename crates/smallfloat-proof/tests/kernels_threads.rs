@@ -3,7 +3,9 @@
 
 use rayon::ThreadPoolBuilder;
 use smallfloat::random::Philox;
-use smallfloat::{Flags, Format, RandomBits, Rounding, convert, formats};
+use smallfloat::{
+    FlagPolicy, Flags, Format, Projection, RandomBits, Rounded, Rounding, convert, convert_with, formats,
+};
 use smallfloat_kernels::{ClassSum, ClassSums, Decoder, Element, Encoder, EventCounts, RandomWords};
 use smallfloat_proof::Scramble;
 
@@ -41,6 +43,11 @@ fn stochastic(name: &str, count: u32, mode: Mode) -> (Format, Encoder<f32>) {
 }
 
 /// The core with Philox's words, element by element.
+/// The core's conversion with the flags that kernels have.
+fn by_tesla<T: Element>(x: T, format: &Format, projection: &Projection) -> Rounded<u64> {
+    convert_with(x.bits(), &T::FORMAT, format, projection, FlagPolicy::TESLA)
+}
+
 fn by_core(source: &[f32], format: &Format, mode: Mode, count: u32, random: RandomWords) -> (Vec<u8>, Flags) {
     let mut flags = Flags::NONE;
     let codes = source
@@ -49,7 +56,8 @@ fn by_core(source: &[f32], format: &Format, mode: Mode, count: u32, random: Rand
         .map(|(&x, element)| {
             let word = random.generator.block(element / 4)[usize::try_from(element % 4).unwrap()];
             let bits = RandomBits::from_word32(count, word).unwrap();
-            let result = format.encode_f32(x, &format.default_projection().with_rounding(mode(bits)));
+            let projection = format.default_projection().with_rounding(mode(bits));
+            let result = by_tesla(x, format, &projection);
             flags |= result.flags;
             u8::try_from(result.value).unwrap()
         })
@@ -99,7 +107,7 @@ fn count_by_core<T: Element>(source: &[T], format: &Format) -> (Vec<u16>, EventC
     let codes = source
         .iter()
         .map(|x| {
-            let result = convert(x.bits(), &T::FORMAT, format, &projection);
+            let result = by_tesla(*x, format, &projection);
             let (datum, zero) = (T::FORMAT.decode(x.bits()), format.decode(result.value).is_zero());
             events.flags |= result.flags;
             events.overflowed += u64::from(result.flags.contains(Flags::OVERFLOW));

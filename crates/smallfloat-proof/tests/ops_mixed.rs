@@ -129,6 +129,14 @@ fn check(
     let (result, mut flags) = slow::scaled(outcome, arithmetic.scale.into());
     let (code, rounded) = to.table.round(&result, &policy);
     let quiet = matches!(operation, Operation::Negate | Operation::Abs | Operation::CopySign);
+    // With IEEE's semantics the sign of a NaN changes and nothing else.
+    let keeps = quiet && arithmetic.semantics == Semantics::Ieee && values[0].is_nan();
+    let code = match operands[0] {
+        (x, sheet) if keeps && sheet.table.format() == to.table.format() => {
+            to.table.format().nan_with_sign(x, result.is_negative()).unwrap_or(code)
+        }
+        _ => code,
+    };
     let mut nan = false;
     flags |= rounded;
     for ((code, sheet), value) in operands.iter().zip(&values) {

@@ -188,6 +188,16 @@ impl Sheet {
         got == expected || (nan_operand && free && (got ^ expected) == self.grid.format().sign_bit())
     }
 
+    /// The code of a NaN operand with the sign of the result: with IEEE's semantics nothing else changes.
+    fn nan_with_sign(&self, x: &Item, result: Spot) -> Option<u64> {
+        match result {
+            Spot::Nan { negative } if x.exact.is_nan() && self.arithmetic.semantics == Semantics::Ieee => {
+                self.grid.format().nan_with_sign(x.code, negative)
+            }
+            _ => None,
+        }
+    }
+
     fn text(&self, what: &str, x: u64, y: u64, projection: &Projection, got: &str, expected: &str) -> String {
         format!(
             "{} {what} {x:02x} {y:02x} ({:?}, {:?}) {:?}: got {got}, expected {expected}",
@@ -223,6 +233,7 @@ impl Sheet {
             };
             for projection in hows {
                 let (code, rounded) = self.grid.project(spot, &projection.oracle);
+                let code = if quiet { self.nan_with_sign(x, spot).unwrap_or(code) } else { code };
                 // A sign operation says nothing of a NaN that it passes on.
                 let silent = quiet && matches!(spot, Spot::Nan { .. }) && self.format.has_nan();
                 let flags = core_flags(if silent { oracle::Flags::NONE } else { rounded | raised });
@@ -373,6 +384,7 @@ fn unary_operations_of_all_codes() {
             let hows = projections(&sheet.format, sheet.arithmetic.semantics);
             for projection in &hows {
                 let (code, rounded) = sheet.grid.project(spot, &projection.oracle);
+                let code = if quiet { sheet.nan_with_sign(x, spot).unwrap_or(code) } else { code };
                 let silent = quiet && exact.is_nan() && sheet.format.has_nan();
                 let flags = match (silent, quiet) {
                     (true, _) => oracle::Flags::NONE,

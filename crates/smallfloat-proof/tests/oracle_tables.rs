@@ -1,7 +1,7 @@
 //! Every code of every small format: value, class and the queries that follow from them, against
 //! the oracle.
 
-use smallfloat::{Class, Datum, Flags, Format, formats};
+use smallfloat::{Class, Datum, FlagPolicy, Flags, Format, convert_with, formats};
 use smallfloat_oracle::{self as oracle, Dyadic, OracleFormat, Value};
 use smallfloat_proof::{
     catalogue, check_all, minifloats, oracle_by_name, oracle_format, p3109, same_value, tesla,
@@ -106,7 +106,10 @@ fn check(format: &Format, oracle: &OracleFormat) -> (u64, Vec<String>) {
             wrong.push(format!("{format} {code:#x}: encode(decode) gave {:x?}", format.encode(datum)));
         }
         let denormal = if oracle.is_subnormal(code) { Flags::DENORMAL } else { Flags::NONE };
-        if format.decode_f64(code).flags & Flags::DENORMAL != denormal {
+        let binary64 = formats::BINARY64;
+        let projection = binary64.default_projection();
+        let decoded = convert_with(code, format, &binary64, &projection, FlagPolicy::TESLA);
+        if decoded.flags & Flags::DENORMAL != denormal {
             wrong.push(format!("{format} {code:#x}: D is wrong"));
         }
     }

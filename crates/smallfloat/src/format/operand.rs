@@ -23,3 +23,20 @@ impl<'a> Operand<'a> {
         self.format.decode(self.code)
     }
 }
+
+impl Format {
+    /// Returns whether the sign of every datum, NaN included, is the code's highest bit.
+    pub(crate) const fn sign_is_a_bit(&self) -> bool {
+        self.has_negative_zero()
+    }
+
+    /// Returns whether codes of the other format mean the same in this one.
+    pub(crate) const fn has_codes_of(&self, other: &Self) -> bool {
+        self.width == other.width
+            && self.precision == other.precision
+            && self.bias == other.bias
+            && self.signed == other.signed
+            && self.specials as u8 == other.specials as u8
+            && self.subnormals as u8 == other.subnormals as u8
+    }
+}
