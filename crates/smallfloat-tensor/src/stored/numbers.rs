@@ -109,7 +109,7 @@ impl<'a> Numbers<'a> {
             Kind::F64(source) => convert(source, first, values, T::of_f64),
             Kind::F32(source) => convert(source, first, values, T::of_f32),
             Kind::F16(source) => convert(source, first, values, T::of_f16),
-            Kind::Bf16(source) => convert(source, first, values, |x| T::of_f32(x.to_f32())),
+            Kind::Bf16(source) => convert(source, first, values, |x| T::of_f32(of_bf16(x))),
             Kind::Codes(products) => products.fill(first, values),
             Kind::Stored(reader) => return reader.fill(first, values, bytes),
         }
@@ -156,5 +156,15 @@ macro_rules! held {
 }
 
 held!(F16, F16, |x| x, F16::from_f32, F16::from_f64);
-held!(f32, F32, F16::to_f32, |x| x, |x| x as f32);
-held!(f64, F64, |x: F16| x.to_f32().into(), f64::from, |x| x);
+held!(f32, F32, of_f16, |x| x, |x| x as f32);
+held!(f64, F64, |x| of_f16(x).into(), f64::from, |x| x);
+
+/// The same number; a NaN keeps its sign, which some presets keep in codes.
+fn of_f16(x: F16) -> f32 {
+    x.to_f32().copysign(if x.to_bits() >> 15 == 0 { 1.0 } else { -1.0 })
+}
+
+/// The same number, NaN with its sign and payload.
+pub(crate) fn of_bf16(x: Bf16) -> f32 {
+    f32::from_bits(u32::from(x.to_bits()) << 16)
+}

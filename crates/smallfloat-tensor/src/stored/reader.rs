@@ -9,7 +9,7 @@ use crate::file::source::Source;
 use crate::file::stream::code_at;
 use crate::layout::grid::index;
 use crate::scale::rule::Scale;
-use crate::stored::numbers::Held;
+use crate::stored::numbers::{Held, of_bf16};
 use crate::stored::scaled::Scaled;
 use crate::stored::view::{Stored, TensorView, f64_decoder};
 
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
             Dtype::F64 => each(bytes, values, |x| T::of_f64(f64::from_le_bytes(x))),
             Dtype::F32 => each(bytes, values, |x| T::of_f32(f32::from_le_bytes(x))),
             Dtype::F16 => each(bytes, values, |x| T::of_f16(F16::from_bits(u16::from_le_bytes(x)))),
-            _ => each(bytes, values, |x| T::of_f32(Bf16::from_bits(u16::from_le_bytes(x)).to_f32())),
+            _ => each(bytes, values, |x| T::of_f32(of_bf16(Bf16::from_bits(u16::from_le_bytes(x))))),
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use half::{bf16, f16};
 use safetensors::tensor::TensorView;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use smallfloat::{Class, Flags, Format, Projection, convert, formats};
+use smallfloat::{Class, FlagPolicy, Flags, Format, Projection, convert_with, formats};
 use smallfloat_tensor::{Error, Options, Report, quantize};
 
 /// The four element types that are quantized.
@@ -206,7 +206,10 @@ impl Expected {
     ) -> Self {
         let mut all = Self::default();
         for (i, bits) in tensor.bits().into_iter().enumerate() {
-            let rounded = convert(bits, &wide_format(tensor.dtype), format, &projection(i as u64));
+            // Kernels have Tesla's flags.
+            let source = wide_format(tensor.dtype);
+            let projection = projection(i as u64);
+            let rounded = convert_with(bits, &source, format, &projection, FlagPolicy::TESLA);
             let (x, q) = (number(tensor.dtype, bits), format.decode_f64(rounded.value).value);
             let zero = format.classify(rounded.value) == Class::Zero;
             let size = if format.width() <= 8 { 1 } else { 2 };

@@ -12,7 +12,6 @@ use crate::format::{Family, Format};
 use crate::ops;
 use crate::ops::Semantics;
 use crate::ops::operation::{Operand, Operation, OperationOptions};
-use crate::projection::convert::convert;
 use crate::projection::exact::Exact;
 use crate::projection::flags::Rounded;
 use crate::projection::rounding::Rounding;
@@ -113,7 +112,7 @@ pub(super) const fn to_f32(format: &Format, code: u64) -> f32 {
 
 #[cold]
 const fn convert_exactly(bits: u64, from: &Format, format: &Format) -> u64 {
-    convert(bits, from, format, &format.default_projection()).value
+    project(Exact::from_datum(from.decode(bits)), format, &format.default_projection()).value
 }
 
 /// The way of all basic operations, for what the short way leaves: specials, overflow, unusual
