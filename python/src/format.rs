@@ -62,17 +62,10 @@ pub(crate) fn spec_of(fmt: &Bound<'_, PyAny>) -> PyResult<FormatSpec> {
     }
 }
 
-const SPECIALS: [Specials; 7] = [
-    Specials::Finite,
-    Specials::Ieee,
-    Specials::NanAllOnes,
-    Specials::NanNegativeZero,
-    Specials::P3109Extended,
-    Specials::P3109Finite,
-    Specials::E8m0,
-];
-const SUBNORMALS: [Subnormals; 4] =
-    [Subnormals::Gradual, Subnormals::Tesla, Subnormals::Flush, Subnormals::None];
+/// Returns the reading of subnormal codes with a name.
+fn named_subnormals(name: &str) -> PyResult<Subnormals> {
+    policy::named("subnormals", name, Subnormals::NAMED.iter().map(|&(_, s)| s), |s| s.name())
+}
 
 impl PyFormat {
     fn number(&self, what: &str, datum: Datum) -> PyResult<f64> {
@@ -135,8 +128,10 @@ impl PyFormat {
             precision: p,
             bias,
             signedness: signedness(signed),
-            specials: policy::named("specials", specials, SPECIALS.into_iter(), |s| s.name())?,
-            subnormals: policy::named("subnormals", subnormals, SUBNORMALS.into_iter(), |s| s.name())?,
+            specials: policy::named("specials", specials, Specials::NAMED.iter().map(|&(_, s)| s), |s| {
+                s.name()
+            })?,
+            subnormals: named_subnormals(subnormals)?,
         };
         Ok(Self { format: Format::minifloat(parameters).map_err(value_error)? })
     }
@@ -149,7 +144,7 @@ impl PyFormat {
     /// Return the format with another reading of its subnormal codes: 'tesla' or 'gradual' for
     /// Tesla's, any for minifloat.
     fn with_subnormals(&self, subnormals: &str) -> PyResult<Self> {
-        let subnormals = policy::named("subnormals", subnormals, SUBNORMALS.into_iter(), |s| s.name())?;
+        let subnormals = named_subnormals(subnormals)?;
         Ok(Self { format: self.format.with_subnormals(subnormals).map_err(value_error)? })
     }
 

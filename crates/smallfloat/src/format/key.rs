@@ -10,20 +10,6 @@ const SPECIALS: u32 = 49;
 const SUBNORMALS: u32 = 52;
 const FAMILY: u32 = 54;
 
-const SPECIALS_OF_KEY: [Specials; 7] = [
-    Specials::Finite,
-    Specials::Ieee,
-    Specials::NanAllOnes,
-    Specials::NanNegativeZero,
-    Specials::P3109Extended,
-    Specials::P3109Finite,
-    Specials::E8m0,
-];
-const SUBNORMALS_OF_KEY: [Subnormals; 4] =
-    [Subnormals::Gradual, Subnormals::Tesla, Subnormals::Flush, Subnormals::None];
-const FAMILY_OF_KEY: [Family; 5] =
-    [Family::Tesla, Family::Ieee, Family::P3109, Family::MlDtypes, Family::Minifloat];
-
 /// Bits of a field of a key.
 const fn field(key: u64, at: u32, width: u32) -> u64 {
     key >> at & ((1 << width) - 1)
@@ -61,11 +47,11 @@ impl Format {
             precision: field(key, PRECISION, 8) as u32,
             bias: field(key, BIAS, 32) as u32 as i32,
             signedness,
-            specials: SPECIALS_OF_KEY[field(key, SPECIALS, 3) as usize],
-            subnormals: SUBNORMALS_OF_KEY[field(key, SUBNORMALS, 2) as usize],
+            specials: Specials::NAMED[field(key, SPECIALS, 3) as usize].1,
+            subnormals: Subnormals::NAMED[field(key, SUBNORMALS, 2) as usize].1,
         };
         assert!(parameters.width >= 2, "KEY is no format's key: use define_format!");
-        let Ok(format) = Self::checked(FAMILY_OF_KEY[field(key, FAMILY, 3) as usize], parameters) else {
+        let Ok(format) = Self::checked(Family::ALL[field(key, FAMILY, 3) as usize], parameters) else {
             panic!("KEY is no format's key: use define_format!")
         };
         assert!(format.key() == key, "KEY is no format's key: use define_format!");
