@@ -263,6 +263,10 @@ impl fmt::Display for Error {
                 write!(f, "`{name}` needs a bias, 0..=63: write `{name}:bias=7`")
             }
             ErrorKind::UnknownKey { key, keys } => write!(f, "unknown key `{key}`, this format takes {keys}"),
+            // A name of several words is no key that can be written.
+            ErrorKind::BadValue { key, value, expected } if key.as_str().contains(' ') => {
+                write!(f, "{key} `{value}` is not understood, expected {expected}")
+            }
             ErrorKind::BadValue { key, value, expected } => {
                 write!(f, "`{key}={value}` is not understood, expected {expected}")
             }
