@@ -12,7 +12,7 @@ use smallfloat_tensor::{Dtype, Result, Sink, SinkOptions, TensorSpec, stream_of_
 enum Kind {
     /// About normal, with this standard deviation.
     Normal(f64),
-    /// The same, and one element in 997 is 25 times as large.
+    /// About normal, with one element in 997 25 times as large.
     Outliers(f64),
     /// Around 1, with this standard deviation.
     NearOne(f64),

@@ -30,7 +30,7 @@ fn sparse(path: &Path, sizes: &[u64]) {
     write_sparse(path, &entries.join(","), begin);
 }
 
-/// The same of matrices with names.
+/// Writes a sparse file of matrices with names.
 fn sparse_matrices(path: &Path, matrices: &[(&str, [u64; 2])]) {
     let mut begin = 0;
     let entry = |(name, [rows, columns]): &(&str, [u64; 2])| {

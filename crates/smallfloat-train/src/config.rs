@@ -178,7 +178,7 @@ impl Class {
         Ok(())
     }
 
-    /// The same for tensors that are kept between steps.
+    /// Checks the settings of a tensor that is kept between steps.
     fn check_kept(&self, name: &str) -> Result<()> {
         if let Some(policy) = self.bias.filter(|policy| policy.is_for_training()) {
             let what = format!(

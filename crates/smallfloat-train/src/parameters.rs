@@ -112,7 +112,7 @@ pub struct Parameters {
 /// What a parameter is before the first step.
 #[derive(Clone, Copy, Debug)]
 pub enum First {
-    /// The same everywhere.
+    /// One number everywhere.
     Constant(f32),
     /// Normally distributed with mean 0 and this standard deviation.
     Normal(f32),

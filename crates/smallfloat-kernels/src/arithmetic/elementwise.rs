@@ -584,7 +584,7 @@ impl Call {
     }
 }
 
-/// The same value written in one way: an odd significand.
+/// Returns the value with an odd significand, so that equal values are equal in every field.
 fn canonical(exact: Exact) -> Exact {
     match exact {
         Exact::Finite { negative, significand, exponent, sticky: false } if significand != 0 => {

@@ -105,7 +105,7 @@ impl RoundingClasses {
         magnitude | (negative as u64) << self.sign
     }
 
-    /// The same numbers in 32 bits, if they fit.
+    /// Returns these boundaries in 32 bits, if they fit.
     pub(crate) fn narrow(&self) -> Option<NarrowClasses> {
         let narrow = |bits: u64| u32::try_from(bits).ok();
         let (low, high, infinity) = (narrow(self.low)?, narrow(self.high)?, narrow(self.infinity)?);

@@ -48,7 +48,7 @@ impl<'a> Codes<'a> {
     }
 }
 
-/// The same to be written.
+/// Room for codes.
 #[derive(Debug)]
 pub enum CodesMut<'a> {
     /// Bytes.
@@ -69,7 +69,7 @@ impl<'a> CodesMut<'a> {
     }
 }
 
-/// The same to be written.
+/// Room for elements.
 #[derive(Debug)]
 pub enum LanesMut<'a> {
     /// binary32.

@@ -39,7 +39,7 @@ pub struct Encoder<T> {
     table: OnceLock<Vec<u32>>,
     /// How many classes the table has.
     classes: usize,
-    /// The same for StochasticA: two codes for each class.
+    /// Two codes and their probability for each class, for StochasticA.
     chances: OnceLock<Option<StochasticTable>>,
     /// For about how many elements the tables are.
     length: usize,

@@ -136,7 +136,7 @@ impl DecodePlan {
         self.index_mask & 0xf0
     }
 
-    /// The same for the last codes with a sign.
+    /// Which entry of the table an index with its sign has, for the last codes.
     pub(crate) fn flip_signed(&self) -> u8 {
         (self.index_mask | self.sign_mask) & 0xf0
     }

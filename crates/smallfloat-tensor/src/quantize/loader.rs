@@ -104,7 +104,8 @@ impl<'a> Loader<'a> {
         Ok(&room.values)
     }
 
-    /// The same, to be kept.
+    /// Returns elements `first..first + count`, owned by the caller where the source does not hold
+    /// them in this type.
     pub(crate) fn take<T: Held>(&self, first: u64, count: usize, room: &mut Room<T>) -> Result<Cow<'_, [T]>> {
         if let Some(all) = T::lying(&self.numbers) {
             return Ok(Cow::Borrowed(&all[index(first)..][..count]));

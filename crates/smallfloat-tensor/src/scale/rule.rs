@@ -329,7 +329,8 @@ impl ScaleSpec {
         self.rounded(wanted, global, positive)
     }
 
-    /// The same in any format.
+    /// Returns the scale rounded to the format of scales, at least its smallest normal number where
+    /// `positive`.
     fn rounded(&self, wanted: f64, global: f64, positive: bool) -> Scale {
         let mut code = self.format.encode_f64(wanted, &self.projection(wanted.is_finite())).value;
         // A subnormal F32 scale would be zero to readers that flush; no other format has so small

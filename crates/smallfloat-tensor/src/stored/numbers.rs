@@ -119,11 +119,11 @@ impl<'a> Numbers<'a> {
 
 /// A type that elements are held in while they are quantized.
 pub(crate) trait Held: Scan {
-    /// The same number, which the type holds.
+    /// Returns the number of a binary16 source, which every type holds.
     fn of_f16(x: F16) -> Self;
-    /// The same number, which the type holds.
+    /// Returns the number of a binary32 source, exact where this type was chosen for the source.
     fn of_f32(x: f32) -> Self;
-    /// The same number, which the type holds.
+    /// Returns the number of a binary64 source, exact where this type was chosen for the source.
     fn of_f64(x: f64) -> Self;
     /// All elements, where they lie in memory as this type.
     fn lying<'a>(numbers: &'a Numbers<'_>) -> Option<&'a [Self]>;
@@ -159,12 +159,12 @@ held!(F16, F16, |x| x, F16::from_f32, F16::from_f64);
 held!(f32, F32, of_f16, |x| x, |x| x as f32);
 held!(f64, F64, |x| of_f16(x).into(), f64::from, |x| x);
 
-/// The same number; a NaN keeps its sign, which some presets keep in codes.
+/// Returns the number in binary32; a NaN keeps its sign, which some presets keep in codes.
 fn of_f16(x: F16) -> f32 {
     x.to_f32().copysign(if x.to_bits() >> 15 == 0 { 1.0 } else { -1.0 })
 }
 
-/// The same number, NaN with its sign and payload.
+/// Returns the number in binary64, a NaN with its sign and payload.
 pub(crate) fn of_bf16(x: Bf16) -> f32 {
     f32::from_bits(u32::from(x.to_bits()) << 16)
 }

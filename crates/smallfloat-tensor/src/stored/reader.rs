@@ -59,7 +59,8 @@ impl<'a> Reader<'a> {
         self.fill(first, values, &mut Vec::new())
     }
 
-    /// The same in any type that holds the elements; `bytes` is room for those of the file.
+    /// Reads elements `first..first + values.len()` into a type that holds them, as `read` does;
+    /// `bytes` is room for those of the file.
     pub(crate) fn fill<T: Held>(&self, first: u64, values: &mut [T], bytes: &mut Vec<u8>) -> Result<()> {
         let info = &self.tensor.info;
         match (&self.tensor.stored, &self.decoder) {

@@ -72,7 +72,7 @@ impl Corpus {
         self.add(name, file(header, data), Verdict::Malformed { tensor, at, part });
     }
 
-    /// The same for the one tensor `t`.
+    /// Adds a file of one tensor `t` with a malformed layout.
     fn t_layout(&mut self, name: &'static str, text: &str, data: usize, at: u64, part: &'static str) {
         self.layout(name, Some("t"), format!("{{\"t\":{text}}}"), data, at, part);
     }

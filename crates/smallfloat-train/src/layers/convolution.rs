@@ -35,7 +35,8 @@ impl Convolution {
         Ok(Self { size, linear, passes_on: true })
     }
 
-    /// The same at the beginning of a model, where nobody wants the gradient of its input.
+    /// Returns the layer for the beginning of a model, where the gradient of the input is not
+    /// computed.
     #[must_use]
     pub fn first(mut self) -> Self {
         self.linear = self.linear.first();

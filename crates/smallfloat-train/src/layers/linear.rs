@@ -62,7 +62,7 @@ impl Linear {
         })
     }
 
-    /// The same at the beginning of a model: nobody wants the gradient of its input, so it is not
+    /// Returns the layer for the beginning of a model, where the gradient of the input is not
     /// computed.
     #[must_use]
     pub fn first(mut self) -> Self {

@@ -132,7 +132,7 @@ pub(crate) const fn add_exact(x: Exact, y: Exact) -> Exact {
     Exact::Finite { negative, significand, exponent: p, sticky }
 }
 
-/// The same value with the leading bit at 126.
+/// Returns the value with its leading bit at 126.
 const fn normalized(significand: u128, exponent: i32) -> (u128, i32) {
     let leading = significand.leading_zeros();
     if leading == 0 {

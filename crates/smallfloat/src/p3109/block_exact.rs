@@ -81,7 +81,7 @@ fn narrow_element(
 /// random bits.
 const QUOTIENT_BITS: u32 = 128;
 
-/// The same with operands and divisors of any size.
+/// Returns an element's exact outcome for operands and divisors of any size.
 fn wide_element(operation: Operation, operands: [Exact; 3], divisor: Datum, semantics: Semantics) -> Outcome {
     let n = match divisor {
         Datum::Finite { significand, .. } => significand.max(1),

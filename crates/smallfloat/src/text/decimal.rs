@@ -47,7 +47,7 @@ impl From<f64> for Decimal {
 pub(crate) enum Style {
     /// An exponent where the value is small or large.
     Display,
-    /// The same, and `.0` behind an integer.
+    /// An exponent where the value is small or large, and `.0` behind an integer.
     Debug,
     /// An exponent behind `e` everywhere.
     LowerExp,

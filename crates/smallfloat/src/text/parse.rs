@@ -363,7 +363,8 @@ fn digits<'a>(mut digits: u64, mut text: &'a [u8], whole: &[u8]) -> (u64, &'a [u
     few_digits(digits, text)
 }
 
-/// The same, one by one.
+/// Returns the number with the digits at the beginning of the text appended one by one, and the
+/// rest of the text.
 #[inline]
 const fn few_digits(mut digits: u64, mut text: &[u8]) -> (u64, &[u8]) {
     while let [digit @ b'0'..=b'9', rest @ ..] = text {

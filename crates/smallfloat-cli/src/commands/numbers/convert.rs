@@ -253,9 +253,9 @@ impl Line {
     const EMPTY: Self = Self { bytes: [0; 25], length: 0 };
 
     /// The flags are Tesla's four unless others are asked for.
-    fn new(result: Rounded<u64>, digits: usize, how: &FlagArgs) -> Self {
-        let flags = if how.set().is_some() { result.flags } else { result.flags.tesla() };
-        let flags = how.text(flags);
+    fn new(result: Rounded<u64>, digits: usize, flag_args: &FlagArgs) -> Self {
+        let flags = if flag_args.set().is_some() { result.flags } else { result.flags.tesla() };
+        let flags = flag_args.text(flags);
         let mut line = Self::EMPTY;
         let mut rest = &mut line.bytes[..];
         writeln!(rest, "{:0digits$x} {flags}", result.value).expect("a line has room for all");

@@ -177,10 +177,10 @@ fn note(rounded: &[RoundedOperand], before: usize) -> usize {
 
 /// The answer in a line: with `--hex` the codes, and flags if these were asked for; else codes,
 /// values and flags.
-fn to_text(caller: &Caller, how: &FlagArgs, answer: &Answer) -> String {
-    let text = answer_text(caller, how, answer);
+fn to_text(caller: &Caller, flag_args: &FlagArgs, answer: &Answer) -> String {
+    let text = answer_text(caller, flag_args, answer);
     let flags = match answer {
-        _ if !caller.is_hex() || !how.are_given() => return text,
+        _ if !caller.is_hex() || !flag_args.are_given() => return text,
         Answer::Code(result) => result.flags,
         Answer::Truth(result) => result.flags,
         Answer::Sequence(sequence) => union(&sequence.flags),
@@ -188,11 +188,11 @@ fn to_text(caller: &Caller, how: &FlagArgs, answer: &Answer) -> String {
         // A class or a property is no computed result.
         _ => return text,
     };
-    format!("{text} {}", how.text(flags))
+    format!("{text} {}", flag_args.text(flags))
 }
 
 /// The answer without the flags that `--hex` adds.
-fn answer_text(caller: &Caller, how: &FlagArgs, answer: &Answer) -> String {
+fn answer_text(caller: &Caller, flag_args: &FlagArgs, answer: &Answer) -> String {
     let operation = caller.operation();
     let hex = |format: &Format, code: u64| format!("{code:0digits$x}", digits = format.hex_digits());
     let all = |show: &dyn Fn(u64) -> String, codes: &[u64]| {
@@ -205,7 +205,7 @@ fn answer_text(caller: &Caller, how: &FlagArgs, answer: &Answer) -> String {
                 "{} {} {}",
                 words::code(to, result.value),
                 words::value(to, result.value),
-                how.text(result.flags)
+                flag_args.text(result.flags)
             )
         }
         (Answer::Sequence(sequence), Some(to), _) if caller.is_hex() => {
@@ -214,7 +214,7 @@ fn answer_text(caller: &Caller, how: &FlagArgs, answer: &Answer) -> String {
         (Answer::Sequence(sequence), Some(to), _) => {
             let codes = all(&|code| words::code(to, code), &sequence.codes);
             let values = all(&|code| words::value(to, code), &sequence.codes);
-            format!("{codes} {values} {}", how.text(union(&sequence.flags)))
+            format!("{codes} {values} {}", flag_args.text(union(&sequence.flags)))
         }
         (Answer::Block(block), Some(to), Some(scale)) if caller.is_hex() => {
             format!("{} {}", hex(scale, block.scale.value), all(&|code| hex(to, code), &block.elements.codes))
@@ -223,7 +223,7 @@ fn answer_text(caller: &Caller, how: &FlagArgs, answer: &Answer) -> String {
             let (s, elements) = (block.scale.value, &block.elements.codes);
             let codes = all(&|code| words::code(to, code), elements);
             let values = all(&|code| words::value(to, code), elements);
-            let flags = how.text(union(&block.elements.flags) | block.scale.flags);
+            let flags = flag_args.text(union(&block.elements.flags) | block.scale.flags);
             format!("{} {codes} {} {values} {flags}", words::code(scale, s), words::value(scale, s))
         }
         (Answer::Truth(result), ..) => result.value.to_string(),
@@ -238,7 +238,7 @@ fn union(flags: &[Flags]) -> Flags {
     flags.iter().fold(Flags::NONE, |all, flags| all | *flags)
 }
 
-fn to_json(caller: &Caller, how: &FlagArgs, call: &InputLine<'_>, answer: &Answer) -> Value {
+fn to_json(caller: &Caller, flag_args: &FlagArgs, call: &InputLine<'_>, answer: &Answer) -> Value {
     let operation = caller.operation();
     let mut object = Map::new();
     if !call.text.is_empty() {
@@ -255,7 +255,7 @@ fn to_json(caller: &Caller, how: &FlagArgs, call: &InputLine<'_>, answer: &Answe
     }
     let result = |format: &Format, code: u64, flags: Flags| {
         let mut object = js::code(format, code);
-        object["flags"] = how.text(flags).into();
+        object["flags"] = flag_args.text(flags).into();
         object
     };
     let all = |format: &Format, sequence: &Sequence| -> Value {
@@ -281,13 +281,13 @@ fn to_json(caller: &Caller, how: &FlagArgs, call: &InputLine<'_>, answer: &Answe
         }
         (Answer::Truth(truth), ..) => {
             object.insert("result".into(), truth.value.into());
-            object.insert("flags".into(), how.text(truth.flags).into());
+            object.insert("flags".into(), flag_args.text(truth.flags).into());
         }
         (Answer::Property(Property::Integer(n)), ..) => {
             object.insert("result".into(), (*n).into());
         }
         _ => {
-            object.insert("result".into(), answer_text(caller, how, answer).into());
+            object.insert("result".into(), answer_text(caller, flag_args, answer).into());
         }
     }
     object.into()

@@ -197,7 +197,7 @@ pub(super) fn split_table(halves: &[u16; 16]) -> [__m256i; 2] {
     [repeat(&low), repeat(&high)]
 }
 
-/// The same 16 bytes in both halves.
+/// Returns a vector with these 16 bytes in both halves.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn repeat(table: &[u8; 16]) -> __m256i {

@@ -340,8 +340,9 @@ pub(super) struct Sums {
     pub(super) refused: __m256i,
     pub(super) nan: u64,
     pub(super) exact_zero: u64,
-    /// The same two, counted by lanes.
+    /// NaNs, counted by lanes.
     pub(super) nans: __m256i,
+    /// Exact zeros, counted by lanes.
     pub(super) exact_zeros: __m256i,
     pub(super) negative_infinite: __m256i,
     /// The least |x| − 1, zeros last.
@@ -419,7 +420,7 @@ fn join_hole<T: Target>(grid: __m256i, k: &Constants) -> __m256i {
     subtract::<T>(add::<T>(subnormal, above), upper)
 }
 
-/// The same in the rarer modes; `away` are the elements that a directed rounding moves away from
+/// Joins the two in the rarer modes; `away` are the elements that a directed rounding moves away from
 /// zero.
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -553,7 +554,7 @@ impl Eights {
     }
 }
 
-/// The same for 32 elements in lanes of 16 bits: narrowed as soon as they are known, they need
+/// Sums of 32 elements in lanes of 16 bits: narrowed as soon as they are known, they need
 /// fewer registers.
 pub(super) struct Lanes {
     x: [__m256i; 2],

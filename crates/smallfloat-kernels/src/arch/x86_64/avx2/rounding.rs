@@ -61,7 +61,7 @@ pub(super) fn round<T: Target, H: Shape, M: Rounds, D: Detail>(
     }
 }
 
-/// The same where a code is the upper part of a magnitude.
+/// Rounds where a code is the upper part of a magnitude.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn round_integer<M: Rounds, D: Detail>(x: __m256i, capped: __m256i, k: &Constants) -> (__m256i, __m256i) {

@@ -1,4 +1,4 @@
-//! The same kernels with vectors of 64 bytes.
+//! The kernels of the AVX2 level with vectors of 64 bytes.
 //!
 //! Comparisons give masks of a bit an element here, so that counts are population counts and
 //! special codes masked moves.
