@@ -68,6 +68,10 @@ python:
 python-torch:
     scripts/evidence/python-torch
 
+# Speed of quantizing in memory beside the kernels, on one thread.
+quantize-bench:
+    RAYON_NUM_THREADS=1 cargo bench -p smallfloat-tensor --bench quantize
+
 # The same tasks with other libraries: programs run, results compared, lines counted (fetches ml_dtypes with pip).
 compare *options:
     scripts/evidence/compare {{options}}

@@ -46,6 +46,8 @@ pub(crate) trait StoredCode: Code + Default {
     fn from_bytes(bytes: &[u8], codes: &mut Vec<Self>);
     /// The codes, if each is a byte.
     fn bytes(codes: &[Self]) -> Option<&[u8]>;
+    /// Memory for codes, if each is a byte.
+    fn of_bytes_mut(bytes: &mut [u8]) -> Option<&mut [Self]>;
 }
 
 impl StoredCode for u8 {
@@ -61,6 +63,10 @@ impl StoredCode for u8 {
     fn bytes(codes: &[Self]) -> Option<&[u8]> {
         Some(codes)
     }
+
+    fn of_bytes_mut(bytes: &mut [u8]) -> Option<&mut [Self]> {
+        Some(bytes)
+    }
 }
 
 impl StoredCode for u16 {
@@ -74,6 +80,10 @@ impl StoredCode for u16 {
     }
 
     fn bytes(_: &[Self]) -> Option<&[u8]> {
+        None
+    }
+
+    fn of_bytes_mut(_: &mut [u8]) -> Option<&mut [Self]> {
         None
     }
 }

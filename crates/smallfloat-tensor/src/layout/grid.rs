@@ -163,6 +163,13 @@ impl Grid {
         (bands.saturating_mul(self.block_rows), across.saturating_mul(self.block_columns))
     }
 
+    /// Returns whether the elements of each of these rectangles follow each other in the tensor, and
+    /// those of the next one follow them.
+    pub(crate) fn tiles_are_runs(&self) -> bool {
+        let (height, width) = self.tile_size();
+        width >= self.columns || height == 1
+    }
+
     /// How many of these rectangles there are.
     pub(crate) fn tile_count(&self) -> u64 {
         let (height, width) = self.tile_size();
@@ -211,6 +218,14 @@ impl Grid {
         let across = self.columns.div_ceil(width).max(1);
         let (row, column) = (i / across * height, i % across * width);
         Tile { row, rows: height.min(self.rows - row), column, columns: width.min(self.columns - column) }
+    }
+
+    /// The length of a piece's groups if these are whole parts of single rows: its elements are
+    /// theirs, one group after the other.
+    pub(crate) fn group_length(&self, piece: &Tile) -> Option<usize> {
+        let whole = |column: u64| column.is_multiple_of(self.block_columns);
+        let are_whole = self.block_rows == 1 && whole(piece.column) && whole(piece.columns);
+        are_whole.then(|| index(self.block_columns))
     }
 
     /// Calls `each` with the groups that a piece reaches into, row by row: the group's index within

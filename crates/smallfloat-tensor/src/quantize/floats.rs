@@ -50,6 +50,9 @@ pub(crate) struct Steps {
     sign: u32,
 }
 
+/// Elements that are compared at once.
+const LANES: usize = 16;
+
 /// The most codes of magnitudes but zero.
 const MAGNITUDES: usize = 7;
 
@@ -203,17 +206,38 @@ impl Steps {
         Some(Self { rows: scales.iter().map(row).collect(), sign: encoder.format().width() - 1 })
     }
 
+    /// Encodes the elements of groups of this length, which follow each other and are finite, by the
+    /// codes of their scales.
+    #[inline(always)]
+    pub(crate) fn encode_groups<C: StoredCode>(
+        &self,
+        length: usize,
+        scales: &[u8],
+        values: &[f32],
+        codes: &mut [C],
+    ) {
+        if length == LANES {
+            // Loops of a known length stay in registers.
+            let groups = values.as_chunks::<LANES>().0.iter().zip(codes.as_chunks_mut::<LANES>().0);
+            for ((values, codes), &scale) in groups.zip(scales) {
+                self.encode(scale, values, codes);
+            }
+        } else {
+            let groups = values.chunks(length).zip(codes.chunks_mut(length));
+            for ((values, codes), &scale) in groups.zip(scales) {
+                self.encode(scale, values, codes);
+            }
+        }
+    }
+
     /// Encodes the elements of a group, which are finite, by its scale's code.
     #[inline(always)]
     pub(crate) fn encode<C: StoredCode>(&self, scale: u8, values: &[f32], codes: &mut [C]) {
-        const LANES: usize = 16;
         let row = &self.rows[usize::from(scale)];
         let (whole, rest) = values.as_chunks::<LANES>();
         let (whole_codes, rest_codes) = codes.as_chunks_mut::<LANES>();
         for (codes, values) in whole_codes.iter_mut().zip(whole) {
-            for (code, &x) in codes.iter_mut().zip(values) {
-                *code = C::from_code(self.code(row, x));
-            }
+            *codes = values.map(|x| self.code(row, x)).map(C::from_code);
         }
         for (code, &x) in rest_codes.iter_mut().zip(rest) {
             *code = C::from_code(self.code(row, x));

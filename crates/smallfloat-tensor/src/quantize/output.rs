@@ -1,5 +1,7 @@
 //! [`Output`]: where the parts of a quantized tensor go, in a file or in memory.
 
+use std::sync::{Mutex, MutexGuard};
+
 use crate::error::Result;
 use crate::file::sink::Sink;
 use crate::layout::grid::index;
@@ -16,8 +18,13 @@ pub(crate) enum Part {
 
 /// Takes the little-endian bytes of a tensor's parts, each byte once, in any order. What a tensor
 /// does not have is dropped.
-pub(crate) trait Output {
+pub(crate) trait Output<'a> {
     fn write_at(&mut self, part: Part, offset: u64, bytes: &[u8]) -> Result<()>;
+
+    /// Gives away the memory for all codes, if there is any. Who takes it fills it and writes no codes.
+    fn take_codes(&mut self) -> Option<&'a mut [u8]> {
+        None
+    }
 }
 
 /// The tensors of a file that the parts of one are.
@@ -28,7 +35,7 @@ pub(crate) struct OutputSlots {
     pub(crate) global: Option<usize>,
 }
 
-impl Output for (&Sink, OutputSlots) {
+impl Output<'_> for (&Sink, OutputSlots) {
     fn write_at(&mut self, part: Part, offset: u64, bytes: &[u8]) -> Result<()> {
         let (sink, slots) = *self;
         let slot = match part {
@@ -47,7 +54,7 @@ pub(crate) struct Memory<'a> {
     pub(crate) scales: &'a mut [u8],
 }
 
-impl Output for Memory<'_> {
+impl<'a> Output<'a> for Memory<'a> {
     fn write_at(&mut self, part: Part, offset: u64, bytes: &[u8]) -> Result<()> {
         let place = index(offset)..index(offset) + bytes.len();
         match part {
@@ -57,5 +64,30 @@ impl Output for Memory<'_> {
             Part::Scales | Part::Global => {}
         }
         Ok(())
+    }
+
+    fn take_codes(&mut self) -> Option<&'a mut [u8]> {
+        Some(std::mem::take(&mut self.codes))
+    }
+}
+
+/// The memory for codes, by the parts that threads fill.
+#[derive(Debug, Default)]
+pub(crate) struct CodeParts<'a>(Vec<Mutex<&'a mut [u8]>>);
+
+impl<'a> CodeParts<'a> {
+    /// Of parts that follow each other, with so many codes each.
+    pub(crate) fn new(mut codes: &'a mut [u8], lengths: impl Iterator<Item = u64>) -> Self {
+        let part = |length| {
+            let (part, rest) = std::mem::take(&mut codes).split_at_mut(index(length));
+            codes = rest;
+            Mutex::new(part)
+        };
+        Self(lengths.map(part).collect())
+    }
+
+    /// One of them, which nobody else fills; `None` if codes are written.
+    pub(crate) fn lock(&self, i: u64) -> Option<MutexGuard<'_, &'a mut [u8]>> {
+        Some(self.0.get(index(i))?.try_lock().expect("a part is filled once"))
     }
 }

@@ -95,7 +95,7 @@ impl PerTensor<'_> {
     /// Writes codes and bias, and completes the report.
     pub(crate) fn run(
         &self,
-        output: &mut dyn Output,
+        output: &mut dyn Output<'_>,
         report: &mut TensorReport,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<ErrorSums> {
@@ -111,7 +111,7 @@ impl PerTensor<'_> {
 
     fn tensor<T: Held>(
         &self,
-        output: &mut dyn Output,
+        output: &mut dyn Output<'_>,
         report: &mut TensorReport,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<ErrorSums> {
@@ -312,7 +312,7 @@ impl PerTensor<'_> {
     fn encode<T: Held, C: StoredCode>(
         &self,
         encoder: &Encoder<T>,
-        output: &mut dyn Output,
+        output: &mut dyn Output<'_>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(EventCounts, ErrorSums)> {
         // 16-bit codes of all biases share a table, and the scale 2^−bias is multiplied in, which

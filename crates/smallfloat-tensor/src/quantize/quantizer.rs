@@ -2,6 +2,7 @@
 //! files.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use smallfloat::Format;
 use smallfloat_kernels::Encoder;
@@ -20,7 +21,7 @@ use crate::quantize::per_group::PerGroup;
 use crate::quantize::per_tensor::{Decoders, PerTensor};
 use crate::report::TensorReport;
 use crate::stored::numbers::Numbers;
-use crate::stored::quantized::{Quantized, wrong_length};
+use crate::stored::quantized::{Quantized, Tables, wrong_length};
 
 /// Quantizes tensors in memory, to the codes and scales that [`quantize`](crate::quantize()) writes
 /// into files.
@@ -50,6 +51,7 @@ pub struct Quantizer {
     /// Where biases are data, at bias 0.
     element: Format,
     decoders: Decoders,
+    tables: Arc<Tables>,
     reports: bool,
 }
 
@@ -72,7 +74,7 @@ impl Quantizer {
         let element = if by_bias { element.with_bias(0).map_err(refuse)? } else { element };
         // Refuses what no encoder can do.
         Encoder::<f64>::for_length(&element, &options.projection(&element), 0).map_err(refuse)?;
-        Ok(Self { options, element, decoders: Decoders::default(), reports: false })
+        Ok(Self { options, element, decoders: Decoders::default(), tables: Arc::default(), reports: false })
     }
 
     /// Returns this quantizer with reports: errors and counts of events, which take about as long
@@ -227,6 +229,7 @@ impl Quantizer {
             scales,
             global,
             report,
+            tables: Arc::clone(&self.tables),
         })
     }
 

@@ -3,6 +3,7 @@
 //!
 //! Loops have lanes that do not wait for each other: compilers turn them into vectors.
 
+use std::array::from_fn;
 use std::convert::identity;
 
 use smallfloat::F16;
@@ -64,8 +65,11 @@ pub(crate) fn largest_bits(values: &[f32]) -> u32 {
     for values in whole {
         lanes.iter_mut().zip(values).for_each(|(lane, x)| *lane = magnitude(x).max(*lane));
     }
+    // Halves of vectors: a chain of lanes would be put together from several groups.
+    let lanes: [u32; 8] = from_fn(|i| lanes[i].max(lanes[i + 8]));
+    let lanes: [u32; 4] = from_fn(|i| lanes[i].max(lanes[i + 4]));
+    let largest = lanes[0].max(lanes[2]).max(lanes[1].max(lanes[3]));
     // The rest apart, so that lanes stay in registers: most groups have none.
-    let largest = lanes.into_iter().fold(0, u32::max);
     rest.iter().fold(largest, |largest, x| magnitude(x).max(largest))
 }
 

@@ -22,6 +22,7 @@ use crate::stored::reader::Reader;
 pub struct Numbers<'a>(Kind<'a>);
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a tensor has one")]
 enum Kind<'a> {
     F64(&'a [f64]),
     F32(&'a [f32]),

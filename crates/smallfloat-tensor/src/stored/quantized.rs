@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 use smallfloat::formats::BINARY32;
@@ -41,6 +42,38 @@ pub struct Quantized<'a> {
     /// What divides all scales.
     pub(crate) global: f64,
     pub(crate) report: Option<TensorReport>,
+    pub(crate) tables: Arc<Tables>,
+}
+
+/// What decoding looks up: it follows from the element format and the scale's, is made when it is
+/// first asked for, and serves all tensors of a quantizer.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    short: OnceLock<Option<Decoder<f32>>>,
+    long: OnceLock<Decoder<f64>>,
+    /// Where nothing divides the scales.
+    scales: OnceLock<ScaleTable>,
+}
+
+/// By codes of a byte the scales, and those that are f32 numbers; NaN for the others.
+type ScaleTable = Vec<(Scale, f32)>;
+
+impl PartialEq for Tables {
+    /// Formats are compared elsewhere.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Tables {
+    /// A decoder to f32, if that has all elements.
+    fn short(&self, element: &Format) -> Option<&Decoder<f32>> {
+        self.short.get_or_init(|| Decoder::new(element, None).ok()).as_ref()
+    }
+
+    fn long(&self, element: &Format) -> &Decoder<f64> {
+        self.long.get_or_init(|| f64_decoder(element).expect("codes have at most 16 bits"))
+    }
 }
 
 impl Quantized<'_> {
@@ -206,22 +239,26 @@ impl Quantized<'_> {
 #[derive(Debug)]
 pub(crate) struct Products<'a> {
     quantized: &'a Quantized<'a>,
-    decoder: Decoder<f64>,
-    /// What many scales of a byte mean, and those that are f32 numbers; NaN for the others.
-    scales: Vec<(Scale, f32)>,
+    /// Where there are many scales of a byte.
+    scales: Cow<'a, [(Scale, f32)]>,
 }
 
 impl<'a> Products<'a> {
     pub(crate) fn new(quantized: &'a Quantized<'_>) -> Self {
-        let decoder = f64_decoder(&quantized.element).expect("codes have at most 16 bits");
         let is_byte = quantized.scale.is_none_or(|spec| spec.code_size() == 1);
-        let many = is_byte && quantized.scales.len() > 256;
         let meaning = |code| {
             let scale = quantized.meaning(code);
             (scale, scale.as_f32().unwrap_or(f32::NAN))
         };
-        let scales = (0..256).filter(|_| many).map(meaning).collect();
-        Self { quantized, decoder, scales }
+        let table = || -> ScaleTable { (0..256).map(meaning).collect() };
+        let scales = match () {
+            () if !is_byte || quantized.scales.len() <= 256 => Cow::default(),
+            () if quantized.global.to_bits() == 1.0_f64.to_bits() => {
+                Cow::Borrowed(&quantized.tables.scales.get_or_init(table)[..])
+            }
+            () => Cow::Owned(table()),
+        };
+        Self { quantized, scales }
     }
 
     /// The scale of a group.
@@ -249,10 +286,11 @@ impl<'a> Products<'a> {
     }
 
     fn each<T>(&self, first: usize, values: &mut [T], product: impl Fn(&Scale, f64) -> T) {
+        let decoder = self.quantized.tables.long(&self.quantized.element);
         self.quantized.grid.each_run(first as u64, values.len(), |group, range| {
             let scale = self.scale(group);
             for (i, value) in (first + range.start..).zip(&mut values[range]) {
-                *value = product(&scale, self.decoder.value(self.quantized.code(i)));
+                *value = product(&scale, decoder.value(self.quantized.code(i)));
             }
         });
     }
@@ -267,7 +305,7 @@ enum Decoding<'a, T> {
     /// Codes of one format.
     Codes(&'a Quantized<'a>, Decoder<T>),
     /// Elements that are f32 numbers, and all of them as f64.
-    Short(Products<'a>, Decoder<f32>),
+    Short(Products<'a>, &'a Decoder<f32>),
     /// Products in f64, and how these are rounded to `T`.
     Long(Products<'a>, Option<Encoder<f64>>),
 }
@@ -281,7 +319,7 @@ impl<'a, T: Element> Decoding<'a, T> {
         }
         let products = Products::new(quantized);
         if T::FORMAT == BINARY32
-            && let Ok(decoder) = Decoder::new(&quantized.element, None)
+            && let Some(decoder) = quantized.tables.short(&quantized.element)
         {
             return Ok(Self::Short(products, decoder));
         }
@@ -341,12 +379,36 @@ impl Quantized<'_> {
 }
 
 impl Products<'_> {
+    /// The codes of the scales from an element on, in the order of the elements: of groups of 16 or
+    /// of 32, none in two rows.
+    fn in_order(&self, first: usize) -> Option<&[u8]> {
+        let grid = &self.quantized.grid;
+        let length = grid.block_columns;
+        let whole = |elements: u64| elements.is_multiple_of(length);
+        let suits = matches!(length, 16 | 32) && grid.block_rows == 1 && !self.scales.is_empty();
+        let suits =
+            suits && whole(grid.columns) && whole(first as u64) && STRIP.is_multiple_of(index(length));
+        suits.then(|| &self.quantized.scales[first / index(length)..])
+    }
+
     fn fill_f32(&self, decoder: &Decoder<f32>, first: usize, values: &mut [f32]) {
         self.quantized.decode(decoder, first, values);
         let (grid, count) = (&self.quantized.grid, values.len());
         Level::detected().vectorize(
             #[inline(always)]
             || {
+                if let Some(scales) = self.in_order(first) {
+                    let factors = scales.iter().map(|&code| self.scales[usize::from(code)].1);
+                    // Loops of a known length stay in registers.
+                    let odd = match grid.block_columns {
+                        16 => multiply_all(values.as_chunks_mut::<16>().0, factors),
+                        _ => multiply_all(values.as_chunks_mut::<32>().0, factors),
+                    };
+                    if !odd {
+                        return;
+                    }
+                    self.quantized.decode(decoder, first, values);
+                }
                 grid.each_run(
                     first as u64,
                     count,
@@ -360,12 +422,36 @@ impl Products<'_> {
                         if factor.is_nan() {
                             self.each(first + range.start, &mut values[range], to_f32);
                         } else {
-                            values[range].iter_mut().for_each(|value| *value *= factor);
+                            multiply(&mut values[range], factor);
                         }
                     },
                 );
             },
         );
+    }
+}
+
+/// Multiplies groups of values by their factors; says whether one of these is NaN.
+#[inline(always)]
+fn multiply_all<const N: usize>(groups: &mut [[f32; N]], factors: impl Iterator<Item = f32>) -> bool {
+    let mut odd = false;
+    for (values, factor) in groups.iter_mut().zip(factors) {
+        *values = values.map(|x| x * factor);
+        odd |= factor.is_nan();
+    }
+    odd
+}
+
+/// Multiplies values, a vector at once.
+#[inline(always)]
+fn multiply(values: &mut [f32], factor: f32) {
+    const LANES: usize = 16;
+    let (whole, rest) = values.as_chunks_mut::<LANES>();
+    for values in whole {
+        *values = values.map(|x| x * factor);
+    }
+    for value in rest {
+        *value *= factor;
     }
 }
 

@@ -6,32 +6,34 @@
 //! of F32, F16 and BF16 are held as f32, all others as f64. Memory is that of a few tiles a thread;
 //! a group larger than a tile is read twice, and its parts are what threads share.
 
+mod encode;
+mod write;
+
 use std::ops::Range;
 
+use smallfloat::Format;
 use smallfloat::random::Philox;
-use smallfloat::{Flags, Format};
-use smallfloat_kernels::{Decoder, ErrorSums, EventCounts, Lanes, Level, RandomWords};
+use smallfloat_kernels::{Decoder, ErrorSums, EventCounts, Level};
 
 use crate::error::{Result, refuse};
-use crate::file::dtype::Dtype;
 use crate::file::pipeline::ordered;
 use crate::file::stream::StoredCode;
-use crate::layout::fp8_remap::{Counts, Fp8Remap, Table};
+use crate::layout::fp8_remap::{Counts, Fp8Remap};
 use crate::layout::grid::{Grid, PIECE_ELEMENTS, TILE_ELEMENTS, Tile, index};
+use crate::layout::packing::Packing;
 use crate::options::{Container, Nonfinite, Options};
 use crate::progress::{Progress, stream_of_name};
 use crate::quantize::divide::{Division, Quotients};
-use crate::quantize::floats::{FloatScales, Steps};
+use crate::quantize::floats::FloatScales;
 use crate::quantize::global::{Statistics, TensorScale};
 use crate::quantize::loader::{Loader, Room};
-use crate::quantize::output::{Output, Part};
-use crate::quantize::per_tensor::errors;
+use crate::quantize::output::{CodeParts, Output, Part};
 use crate::quantize::powers::PowerScales;
 use crate::quantize::search::Searcher;
 use crate::report::{BiasRange, ScaleReport, TensorReport};
 use crate::scale::bias::choose::BiasLadder;
 use crate::scale::range::MagnitudeRange;
-use crate::scale::rule::{Divisor, Extent, Scale, ScaleSpec, ScaledElement, power};
+use crate::scale::rule::{Extent, Scale, ScaledElement, power};
 use crate::stored::numbers::Held;
 use crate::stored::view::f64_decoder;
 
@@ -72,15 +74,42 @@ enum Scales<'a> {
 #[derive(Default)]
 struct Scratch<T, C> {
     room: Room<T>,
-    work: Work<C>,
+    /// For codes that are written.
+    codes: Vec<C>,
+    work: Work,
 }
 
-/// What is made of the elements of a tile.
+/// What is made of the elements of a tile on the way to codes and back.
 #[derive(Default)]
-struct Work<C> {
-    codes: Vec<C>,
+struct Work {
     division: Division,
     decoded: Vec<f64>,
+}
+
+/// Where the codes of a tile are.
+struct Place<'s, C> {
+    codes: &'s mut [C],
+    /// Whether that is where they stay.
+    stay: bool,
+}
+
+impl<'s, C: StoredCode> Place<'s, C> {
+    /// The part of a result that lies in memory, or else `room`.
+    fn new(part: Option<&'s mut [u8]>, room: &'s mut Vec<C>, count: usize) -> Self {
+        if let Some(codes) = part.and_then(C::of_bytes_mut) {
+            return Self { codes, stay: true };
+        }
+        room.resize(count, C::default());
+        Self { codes: room, stay: false }
+    }
+}
+
+/// By groups of a tile what elements are multiplied by when they are read, and which table of FP8
+/// codes stands for them, where there are such tables.
+#[derive(Clone, Copy)]
+struct Stored<'s> {
+    scales: &'s [f64],
+    tables: &'s [bool],
 }
 
 /// What became of a tile.
@@ -97,8 +126,8 @@ struct TileResult {
 }
 
 /// What became of all tiles.
-struct Outcome<'a> {
-    output: &'a mut dyn Output,
+struct Outcome<'a, 'o> {
+    output: &'a mut dyn Output<'o>,
     events: EventCounts,
     sums: ErrorSums,
     scales: ScaleReport,
@@ -107,7 +136,7 @@ struct Outcome<'a> {
     rounded_again: u64,
 }
 
-impl Outcome<'_> {
+impl Outcome<'_, '_> {
     /// Writes what became of a tile and adds it to what became of those before.
     fn take(&mut self, done: TileResult) -> Result<()> {
         for (part, offset, bytes) in &done.writes {
@@ -169,7 +198,7 @@ impl<'a> PerGroup<'a> {
             && element.is_signed()
             && whole.scale.is_none()
         {
-            powers = PowerScales::new(spec, &ScaledElement::new(&element));
+            powers = PowerScales::new(spec, &ScaledElement::new(&element), projection.rounding);
             floats = FloatScales::new(spec, encoder, whole.global, length)?;
         }
         Ok(Self {
@@ -194,7 +223,7 @@ impl<'a> PerGroup<'a> {
     /// Writes codes and scales, and completes the report.
     pub(crate) fn run(
         self,
-        output: &mut dyn Output,
+        output: &mut dyn Output<'_>,
         report: &mut TensorReport,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<ErrorSums> {
@@ -232,20 +261,23 @@ impl<'a> PerGroup<'a> {
     /// The work on all tiles, with elements held as `T`.
     fn all<T: Held, C: StoredCode>(
         &self,
-        outcome: &mut Outcome<'_>,
+        outcome: &mut Outcome<'_, '_>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<()> {
         let grid = self.loader.grid;
         if grid.rows * grid.columns == 0 {
             // Without elements there are scales even so.
             let none = Tile { row: 0, rows: grid.rows, column: 0, columns: grid.columns };
-            return outcome.take(self.tile(&mut Scratch::<T, C>::default(), none)?);
+            return outcome.take(self.tile(&mut Scratch::<T, C>::default(), none, None)?);
         }
+        let parts = self.code_parts::<C>(outcome);
         if grid.block_rows.saturating_mul(grid.block_columns) <= TILE_ELEMENTS {
             ordered(
                 grid.tile_count(),
                 Scratch::<T, C>::default,
-                |scratch, i| self.tile(scratch, grid.tile(i)),
+                |scratch, i| {
+                    self.tile(scratch, grid.tile(i), parts.lock(i).as_deref_mut().map(|part| &mut **part))
+                },
                 |done| {
                     progress(Progress::Bytes(done.bytes_in));
                     outcome.take(done)
@@ -254,61 +286,66 @@ impl<'a> PerGroup<'a> {
             return Ok(());
         }
         for i in 0..grid.tile_count() {
-            self.large::<T, C>(grid.tile(i), outcome, progress)?;
+            let mut part = parts.lock(i);
+            let part = part.as_deref_mut().map(|part| &mut **part);
+            self.large::<T, C>(grid.tile(i), part, outcome, progress)?;
         }
         Ok(())
     }
 
-    /// The work on whole groups.
-    fn tile<T: Held, C: StoredCode>(&self, scratch: &mut Scratch<T, C>, tile: Tile) -> Result<TileResult> {
+    /// The memory where the codes of tiles may be put right away, if there is any.
+    fn code_parts<'o, C: StoredCode>(&self, outcome: &mut Outcome<'_, 'o>) -> CodeParts<'o> {
+        let grid = self.loader.grid;
+        let bytes = C::BITS == 8 && self.options.packing == Packing::Bytes;
+        if !bytes || self.options.container == Container::Bf16 || !grid.tiles_are_runs() {
+            return CodeParts::default();
+        }
+        let lengths = (0..grid.tile_count()).map(|i| grid.tile(i).elements());
+        outcome.output.take_codes().map_or_else(CodeParts::default, |codes| CodeParts::new(codes, lengths))
+    }
+
+    /// The work on whole groups, whose codes go to `part` if they lie in memory.
+    fn tile<T: Held, C: StoredCode>(
+        &self,
+        scratch: &mut Scratch<T, C>,
+        tile: Tile,
+        part: Option<&mut [u8]>,
+    ) -> Result<TileResult> {
         let groups = self.groups(&tile);
         let mut done = self.begun(&tile);
-        let Scratch { room, work } = scratch;
+        let Scratch { room, codes, work } = scratch;
         let held = self.loader.tile(&tile, room)?;
-        if let Some(codes) = self.quick_codes(&tile, &groups, held) {
-            let scales = match &self.floats {
-                Some(floats) => Scales::Floats(floats, &codes),
-                None => Scales::Powers(&codes),
-            };
-            done.events = self.encode(held, work, &tile, &groups, scales);
+        let mut place = Place::new(part, codes, held.len());
+        if let Some(of_scales) = self.encode_quickly(held, &mut place, work, (&tile, &groups), &mut done) {
             if self.reports {
                 let value = |&code: &u8| match &self.floats {
                     Some(floats) => floats.scale(code).value,
                     None => power(i32::from(code) - 127),
                 };
-                done.scales = codes.iter().map(value).collect();
+                done.scales = of_scales.iter().map(value).collect();
             }
-            self.write_scale_bytes(&groups, &codes, 1, &mut done);
+            self.write_scale_bytes(&groups, &of_scales, 1, &mut done);
             let scales = std::mem::take(&mut done.scales);
-            self.write(held, work, (&tile, &groups), &scales, &[], &mut done)?;
+            let stored = Stored { scales: &scales, tables: &[] };
+            self.write(held, place, work, (&tile, &groups), stored, &mut done)?;
             return Ok(TileResult { scales, ..done });
         }
         self.loader.check_tile(&tile, held)?;
         let scales = self.scales_of(&tile, &groups, held)?;
-        done.events = self.encode(held, work, &tile, &groups, Scales::Any(&scales));
+        done.events = self.encode(held, &mut place, work, (&tile, &groups), Scales::Any(&scales));
         let mut tables = Vec::new();
         if self.relabel.is_some() {
             let mut counts: Vec<Counts> = scales.iter().map(|_| Box::new([0; 256])).collect();
-            self.count(work, &tile, &groups, &mut counts);
+            self.count(&place, &tile, &groups, &mut counts);
             tables = self.tables(&groups, &counts, &mut done)?;
         }
         let stored = self.write_scales(&groups, &scales, &tables, &mut done);
-        self.write(held, work, (&tile, &groups), &stored, &tables, &mut done)?;
+        let read = Stored { scales: &stored, tables: &tables };
+        self.write(held, place, work, (&tile, &groups), read, &mut done)?;
         if self.reports {
             done.scales = stored;
         }
         Ok(done)
-    }
-
-    /// The codes of the scales of groups where that is quick: all elements then are what the options
-    /// take.
-    fn quick_codes<T: Held>(&self, tile: &Tile, groups: &Tile, held: &[T]) -> Option<Vec<u8>> {
-        let Lanes::F32(held) = T::lanes(held) else { return None };
-        let (grid, count) = (&self.loader.grid, index(groups.elements()));
-        match (&self.floats, self.powers) {
-            (Some(floats), _) => floats.codes(grid, (tile, groups), count, held),
-            (None, powers) => powers?.codes(grid, (tile, groups), count, held),
-        }
     }
 
     /// The result of a tile on which work begins.
@@ -320,7 +357,8 @@ impl<'a> PerGroup<'a> {
     fn large<T: Held, C: StoredCode>(
         &self,
         tile: Tile,
-        outcome: &mut Outcome<'_>,
+        part: Option<&mut [u8]>,
+        outcome: &mut Outcome<'_, '_>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<()> {
         let groups = self.groups(&tile);
@@ -347,11 +385,12 @@ impl<'a> PerGroup<'a> {
             ordered(
                 count,
                 Scratch::<T, C>::default,
-                |Scratch { room, work }, i| {
+                |Scratch { room, codes, work }, i| {
                     let held = self.loader.load(&piece(i), room)?;
-                    self.encode(held, work, &piece(i), &groups, Scales::Any(&scales));
+                    let mut place = Place::new(None, codes, held.len());
+                    self.encode(held, &mut place, work, (&piece(i), &groups), Scales::Any(&scales));
                     let mut counts: Vec<Counts> = vec![Box::new([0; 256])];
-                    self.count(work, &piece(i), &groups, &mut counts);
+                    self.count(&place, &piece(i), &groups, &mut counts);
                     Ok((self.begun(&piece(i)).bytes_in, counts))
                 },
                 |(bytes_in, piece_counts)| {
@@ -368,14 +407,19 @@ impl<'a> PerGroup<'a> {
         let stored = self.write_scales(&groups, &scales, &tables, &mut all);
         all.scales.clone_from(&stored);
         outcome.take(all)?;
+        let lengths = pieces.iter().map(Tile::elements);
+        let parts = part.map_or_else(CodeParts::default, |codes| CodeParts::new(codes, lengths));
         ordered(
             count,
             Scratch::<T, C>::default,
-            |Scratch { room, work }, i| {
+            |Scratch { room, codes, work }, i| {
                 let mut done = self.begun(&piece(i));
                 let held = self.loader.load(&piece(i), room)?;
-                done.events = self.encode(held, work, &piece(i), &groups, Scales::Any(&scales));
-                self.write(held, work, (&piece(i), &groups), &stored, &tables, &mut done)?;
+                let mut part = parts.lock(i);
+                let mut place = Place::new(part.as_deref_mut().map(|part| &mut **part), codes, held.len());
+                done.events = self.encode(held, &mut place, work, (&piece(i), &groups), Scales::Any(&scales));
+                let read = Stored { scales: &stored, tables: &tables };
+                self.write(held, place, work, (&piece(i), &groups), read, &mut done)?;
                 Ok(done)
             },
             |done| {
@@ -484,278 +528,5 @@ impl<'a> PerGroup<'a> {
             search.best()
         };
         elements.iter().zip(extents).map(best).collect()
-    }
-
-    /// The codes of a tile, and what happened.
-    fn encode<T: Held, C: StoredCode>(
-        &self,
-        held: &[T],
-        work: &mut Work<C>,
-        tile: &Tile,
-        groups: &Tile,
-        scales: Scales<'_>,
-    ) -> EventCounts {
-        let Work { codes, division, .. } = work;
-        codes.resize(held.len(), C::default());
-        if let (Scales::Floats(floats, of_groups), Lanes::F32(held)) = (scales, T::lanes(held))
-            && let Some(steps) = floats.steps().filter(|_| !self.reports)
-        {
-            self.encode_by_steps(steps, of_groups, held, codes, (tile, groups));
-            return EventCounts::default();
-        }
-        let mut events = EventCounts::default();
-        for (strip, range) in Self::strips(tile, ENCODED_ELEMENTS) {
-            let (values, codes) = (&held[range.clone()], &mut codes[range]);
-            self.quotients.begin(division, values.len());
-            Level::detected().vectorize(
-                #[inline(always)]
-                || {
-                    self.loader.grid.each_group(
-                        &strip,
-                        groups,
-                        #[inline(always)]
-                        |group, range| {
-                            let values = &values[range.clone()];
-                            match (scales, T::lanes(values)) {
-                                (Scales::Powers(codes), Lanes::F32(values)) => {
-                                    let quotients = Quotients::short(division, range);
-                                    PowerScales::divide(codes[group], values, quotients);
-                                }
-                                (Scales::Powers(_), _) => {}
-                                (Scales::Floats(floats, codes), _) => {
-                                    let divisor = self.divisor(floats.scale(codes[group]));
-                                    self.quotients.divide(division, range, values, divisor);
-                                }
-                                (Scales::Any(scales), _) => {
-                                    let divisor = self.divisor(&scales[group]);
-                                    self.quotients.divide(division, range, values, divisor);
-                                }
-                            }
-                        },
-                    );
-                },
-            );
-            // Random words belong to places in the tensor, and only whole rows follow each other
-            // there.
-            let columns = self.loader.grid.columns;
-            let run = if strip.columns == columns { values.len() } else { index(strip.columns) };
-            for (i, codes) in codes.chunks_mut(run.max(1)).enumerate() {
-                let first_element = (strip.row + i as u64) * columns + strip.column;
-                let words = RandomWords { generator: self.philox.into(), first_element };
-                let counted = self.reports || self.options.rounds_randomly();
-                events = events.merge(self.quotients.encode(division, i * run, codes, words, counted));
-            }
-        }
-        if let Some(infinities) = self.infinities {
-            let held = held.iter().map(|x| x.to_f64());
-            for (x, code) in held.zip(&mut *codes).filter(|(x, _)| x.is_infinite()) {
-                *code = C::from_code(infinities[usize::from(x < 0.0)]);
-            }
-        }
-        if !self.reports {
-            return events;
-        }
-        // The encoder sees quotients; whether an operand is subnormal is a matter of the source.
-        events.flags = events.flags & Flags::from_bits_truncate(!Flags::DENORMAL.bits());
-        if T::any_positive_below(held, smallest_normal(self.loader.numbers.dtype())) {
-            events.flags |= Flags::DENORMAL;
-        }
-        events
-    }
-
-    /// The codes of a tile of finite elements, of which nothing is counted.
-    fn encode_by_steps<C: StoredCode>(
-        &self,
-        steps: &Steps,
-        scales: &[u8],
-        held: &[f32],
-        codes: &mut [C],
-        (tile, groups): (&Tile, &Tile),
-    ) {
-        Level::detected().vectorize(
-            #[inline(always)]
-            || {
-                self.loader.grid.each_group(
-                    tile,
-                    groups,
-                    #[inline(always)]
-                    |group, range| steps.encode(scales[group], &held[range.clone()], &mut codes[range]),
-                );
-            },
-        );
-    }
-
-    /// How often each code occurs in the groups of a tile.
-    fn count<C: StoredCode>(&self, work: &Work<C>, tile: &Tile, groups: &Tile, counts: &mut [Counts]) {
-        self.loader.grid.each_group(tile, groups, |group, range| {
-            work.codes[range].iter().for_each(|&code| counts[group][code.code() & 255] += 1);
-        });
-    }
-
-    #[inline(always)]
-    fn divisor(&self, scale: &Scale) -> Divisor {
-        if scale.value.is_nan() && !self.element.has_nan() {
-            // The scale alone says NaN; the elements are zeros.
-            return Divisor::Silent;
-        }
-        Divisor::of(scale)
-    }
-
-    fn tables(&self, groups: &Tile, counts: &[Counts], done: &mut TileResult) -> Result<Vec<bool>> {
-        let Some((relabel, _)) = &self.relabel else { return Ok(Vec::new()) };
-        let mut tables = Vec::new();
-        for (i, counts) in counts.iter().enumerate() {
-            let (second, changed) = relabel.choose(counts);
-            if changed > 0 && self.options.container != (Container::Fp8 { requantize: true }) {
-                let (row, column) = (i as u64 / groups.columns, i as u64 % groups.columns);
-                let group = Tile { row: groups.row + row, column: groups.column + column, ..*groups };
-                return Err(self.loader.refused(relabel.refusal(&group, changed)));
-            }
-            done.rounded_again += changed;
-            tables.push(second);
-        }
-        Ok(tables)
-    }
-
-    /// The scales of a tile's groups as bytes, and what elements are multiplied by when they are
-    /// read.
-    fn write_scales(
-        &self,
-        groups: &Tile,
-        scales: &[Scale],
-        tables: &[bool],
-        done: &mut TileResult,
-    ) -> Vec<f64> {
-        let scale_bytes = match &self.options.scale {
-            _ if self.relabel.is_some() => 4,
-            scale => scale.as_ref().map_or(1, ScaleSpec::code_size),
-        };
-        let mut bytes = Vec::with_capacity(scales.len() * scale_bytes);
-        let mut stored = Vec::with_capacity(scales.len());
-        let by_bias = self.options.scale.is_none() && self.options.format.has_free_bias();
-        for (i, scale) in scales.iter().enumerate() {
-            if by_bias {
-                done.biases.push(i32::try_from(scale.code).expect("a bias has 6 bits"));
-            }
-            let value = match (&self.relabel, tables.get(i)) {
-                (Some((relabel, _)), Some(&second)) => {
-                    relabel.table(second).scale(i32::try_from(scale.code).expect("a bias has 6 bits"))
-                }
-                _ => scale.value,
-            };
-            stored.push(value);
-            match (&self.relabel, &self.options.scale) {
-                #[expect(clippy::cast_possible_truncation, reason = "a power of two within F32's range")]
-                (Some(_), _) => bytes.extend((value as f32).to_le_bytes()),
-                (None, None) => bytes.push(scale.code.to_le_bytes()[0]),
-                (None, Some(_)) if scale_bytes == 1 => bytes.push(scale.code.to_le_bytes()[0]),
-                (None, Some(spec)) => {
-                    bytes.extend(&scale.code.to_le_bytes()[..spec.code_size()]);
-                }
-            }
-        }
-        self.write_scale_bytes(groups, &bytes, scale_bytes, done);
-        stored
-    }
-
-    /// The bytes of a tile's scales, `size` each, where they go.
-    fn write_scale_bytes(&self, groups: &Tile, bytes: &[u8], size: usize, done: &mut TileResult) {
-        let across = self.loader.grid.group_columns;
-        // Scales of whole rows of groups follow each other.
-        let row = if groups.columns == across { bytes.len() } else { index(groups.columns) * size };
-        for (i, row) in bytes.chunks(row.max(1)).enumerate() {
-            let group = (groups.row + i as u64) * across + groups.column;
-            done.writes.push((Part::Scales, group * size as u64, row.to_vec()));
-        }
-    }
-
-    /// The codes of a tile in the form that the container asks for, and the errors.
-    fn write<T: Held, C: StoredCode>(
-        &self,
-        held: &[T],
-        work: &mut Work<C>,
-        (tile, groups): (&Tile, &Tile),
-        scales: &[f64],
-        tables: &[bool],
-        done: &mut TileResult,
-    ) -> Result<()> {
-        let Work { codes, decoded, .. } = work;
-        for (strip, range) in Self::strips(tile, SUMMED_ELEMENTS) {
-            let (values, codes) = (&held[range.clone()], &mut codes[range]);
-            if let Some((relabel, _)) = &self.relabel {
-                self.loader.grid.each_group(&strip, groups, |group, range| {
-                    let table: &Table = relabel.table(tables[group]);
-                    codes[range].iter_mut().for_each(|code| {
-                        let (fp8, _) = table.code(u16::try_from(code.code()).expect("at most 16 bits"));
-                        *code = C::from_code(fp8.into());
-                    });
-                });
-            }
-            let relabeled = self.relabel.as_ref().map(|(_, decoder)| decoder);
-            let Some(decoder) = relabeled.or(self.decoder.as_ref()) else { continue };
-            decoded.resize(values.len(), 0.0);
-            decoder.decode(codes, decoded);
-            self.loader.grid.each_group(&strip, groups, |group, range| {
-                let scale = scales[group];
-                decoded[range].iter_mut().for_each(|value| *value *= scale);
-            });
-            done.sums = done.sums.then(errors(values, decoded));
-            if self.options.container == Container::Bf16 {
-                self.write_bf16(&strip, decoded, done)?;
-            }
-        }
-        if self.options.container != Container::Bf16 {
-            self.write_codes(tile, codes, done);
-        }
-        Ok(())
-    }
-
-    fn write_codes<C: StoredCode>(&self, tile: &Tile, codes: &[C], done: &mut TileResult) {
-        let element = self.relabel.as_ref().map_or(self.element, |(relabel, _)| relabel.to);
-        let packing = self.options.packing;
-        let columns = self.loader.grid.columns;
-        let (unit, unit_bytes) = packing.unit(&element);
-        let whole = tile.columns == columns && columns.is_multiple_of(unit);
-        let run = if whole { codes.len() } else { index(tile.columns) };
-        for (i, codes) in codes.chunks(run.max(1)).enumerate() {
-            let mut bytes = Vec::new();
-            packing.pack(codes, &mut bytes);
-            let row = (tile.row + i as u64) * packing.row_bytes(&element, columns);
-            done.writes.push((Part::Codes, row + tile.column / unit * unit_bytes, bytes));
-        }
-    }
-
-    fn write_bf16(&self, strip: &Tile, decoded: &[f64], done: &mut TileResult) -> Result<()> {
-        let columns = self.loader.grid.columns;
-        let mut bytes = Vec::with_capacity(2 * decoded.len());
-        for &value in decoded {
-            #[expect(clippy::cast_possible_truncation, reason = "checked right below")]
-            let narrow = value as f32;
-            let bits = narrow.to_bits();
-            if value.is_finite() && (f64::from(narrow).to_bits() != value.to_bits() || bits & 0xffff != 0) {
-                let what = format!(
-                    "the quantized value {value:e} is not exact in bfloat16: choose the container native"
-                );
-                return Err(self.loader.refused(what));
-            }
-            // A NaN keeps a bit in the upper half.
-            let high = (bits >> 16).to_le_bytes();
-            bytes.extend(if value.is_nan() { [0xc0, 0x7f] } else { [high[0], high[1]] });
-        }
-        let run = if strip.columns == columns { bytes.len() } else { 2 * index(strip.columns) };
-        for (i, bytes) in bytes.chunks(run.max(1)).enumerate() {
-            let first = (strip.row + i as u64) * columns + strip.column;
-            done.writes.push((Part::Codes, 2 * first, bytes.to_vec()));
-        }
-        Ok(())
-    }
-}
-
-fn smallest_normal(dtype: Option<Dtype>) -> f64 {
-    match dtype {
-        Some(Dtype::F64) => f64::MIN_POSITIVE,
-        Some(Dtype::F32 | Dtype::BF16) => f64::from(f32::MIN_POSITIVE),
-        Some(Dtype::F16) => f64::from_bits((1023 - 14) << 52),
-        _ => 0.0,
     }
 }

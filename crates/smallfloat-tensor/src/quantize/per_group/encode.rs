@@ -1,0 +1,204 @@
+//! Elements of tiles → codes: quotients by their groups' scales, rounded by an encoder.
+
+use smallfloat::Flags;
+use smallfloat_kernels::{EventCounts, Lanes, Level, RandomWords};
+
+use super::{ENCODED_ELEMENTS, PerGroup, Place, Scales, TileResult, Work};
+use crate::file::dtype::Dtype;
+use crate::file::stream::StoredCode;
+use crate::layout::fp8_remap::Counts;
+use crate::layout::grid::{Tile, index};
+use crate::quantize::divide::Quotients;
+use crate::quantize::floats::Steps;
+use crate::quantize::powers::PowerScales;
+use crate::scale::rule::{Divisor, Scale};
+use crate::stored::numbers::Held;
+
+impl PerGroup<'_> {
+    /// The codes of a tile and of its scales, where both are quickly found: all elements then are
+    /// what the options take.
+    pub(super) fn encode_quickly<T: Held, C: StoredCode>(
+        &self,
+        held: &[T],
+        place: &mut Place<'_, C>,
+        work: &mut Work,
+        (tile, groups): (&Tile, &Tile),
+        done: &mut TileResult,
+    ) -> Option<Vec<u8>> {
+        let Lanes::F32(short) = T::lanes(held) else { return None };
+        let (grid, count) = (&self.loader.grid, index(groups.elements()));
+        if let Some(floats) = &self.floats {
+            let of_scales = floats.codes(grid, (tile, groups), count, short)?;
+            if let (false, Some(steps)) = (self.reports, floats.steps()) {
+                self.encode_by_steps(steps, &of_scales, short, place.codes, (tile, groups));
+            } else {
+                let scales = Scales::Floats(floats, &of_scales);
+                done.events = self.encode(held, place, work, (tile, groups), scales);
+            }
+            return Some(of_scales);
+        }
+        let powers = self.powers?;
+        if let (false, Some(length)) = (self.reports, grid.group_length(tile)) {
+            return self.encode_by_powers(powers, length, short, place.codes, work);
+        }
+        let of_scales = powers.codes(grid, (tile, groups), count, short)?;
+        done.events = self.encode(held, place, work, (tile, groups), Scales::Powers(&of_scales));
+        Some(of_scales)
+    }
+
+    /// The codes of groups that follow each other and of their scales, which are powers of two.
+    fn encode_by_powers<C: StoredCode>(
+        &self,
+        powers: PowerScales,
+        length: usize,
+        held: &[f32],
+        codes: &mut [C],
+        work: &mut Work,
+    ) -> Option<Vec<u8>> {
+        let mut scales = vec![0; held.len() / length];
+        let groups = (index(ENCODED_ELEMENTS) / length).max(1);
+        let strips = held.chunks(groups * length).zip(codes.chunks_mut(groups * length));
+        for ((values, codes), scales) in strips.zip(scales.chunks_mut(groups)) {
+            self.quotients.begin(&mut work.division, values.len());
+            let quotients = Quotients::short(&mut work.division, 0..values.len());
+            let all_finite = Level::detected().vectorize(
+                #[inline(always)]
+                || powers.divide_groups(length, values, scales, quotients),
+            );
+            if !all_finite {
+                return None;
+            }
+            let words = RandomWords { generator: self.philox.into(), first_element: 0 };
+            self.quotients.encode(&work.division, 0, codes, words, false);
+        }
+        Some(scales)
+    }
+
+    /// The codes of a tile, and what happened.
+    pub(super) fn encode<T: Held, C: StoredCode>(
+        &self,
+        held: &[T],
+        place: &mut Place<'_, C>,
+        work: &mut Work,
+        (tile, groups): (&Tile, &Tile),
+        scales: Scales<'_>,
+    ) -> EventCounts {
+        let (codes, division) = (&mut *place.codes, &mut work.division);
+        let mut events = EventCounts::default();
+        for (strip, range) in Self::strips(tile, ENCODED_ELEMENTS) {
+            let (values, codes) = (&held[range.clone()], &mut codes[range]);
+            self.quotients.begin(division, values.len());
+            Level::detected().vectorize(
+                #[inline(always)]
+                || {
+                    self.loader.grid.each_group(
+                        &strip,
+                        groups,
+                        #[inline(always)]
+                        |group, range| {
+                            let values = &values[range.clone()];
+                            match (scales, T::lanes(values)) {
+                                (Scales::Powers(codes), Lanes::F32(values)) => {
+                                    let quotients = Quotients::short(division, range);
+                                    self.powers.expect("scales are of it").divide(
+                                        codes[group],
+                                        values,
+                                        quotients,
+                                    );
+                                }
+                                (Scales::Powers(_), _) => {}
+                                (Scales::Floats(floats, codes), _) => {
+                                    let divisor = self.divisor(floats.scale(codes[group]));
+                                    self.quotients.divide(division, range, values, divisor);
+                                }
+                                (Scales::Any(scales), _) => {
+                                    let divisor = self.divisor(&scales[group]);
+                                    self.quotients.divide(division, range, values, divisor);
+                                }
+                            }
+                        },
+                    );
+                },
+            );
+            // Random words belong to places in the tensor, and only whole rows follow each other
+            // there.
+            let columns = self.loader.grid.columns;
+            let run = if strip.columns == columns { values.len() } else { index(strip.columns) };
+            for (i, codes) in codes.chunks_mut(run.max(1)).enumerate() {
+                let first_element = (strip.row + i as u64) * columns + strip.column;
+                let words = RandomWords { generator: self.philox.into(), first_element };
+                let counted = self.reports || self.options.rounds_randomly();
+                events = events.merge(self.quotients.encode(division, i * run, codes, words, counted));
+            }
+        }
+        if let Some(infinities) = self.infinities {
+            let held = held.iter().map(|x| x.to_f64());
+            for (x, code) in held.zip(&mut *codes).filter(|(x, _)| x.is_infinite()) {
+                *code = C::from_code(infinities[usize::from(x < 0.0)]);
+            }
+        }
+        if !self.reports {
+            return events;
+        }
+        // The encoder sees quotients; whether an operand is subnormal is a matter of the source.
+        events.flags = events.flags & Flags::from_bits_truncate(!Flags::DENORMAL.bits());
+        if T::any_positive_below(held, smallest_normal(self.loader.numbers.dtype())) {
+            events.flags |= Flags::DENORMAL;
+        }
+        events
+    }
+
+    /// The codes of a tile of finite elements, of which nothing is counted.
+    fn encode_by_steps<C: StoredCode>(
+        &self,
+        steps: &Steps,
+        scales: &[u8],
+        held: &[f32],
+        codes: &mut [C],
+        (tile, groups): (&Tile, &Tile),
+    ) {
+        Level::detected().vectorize(
+            #[inline(always)]
+            || match self.loader.grid.group_length(tile) {
+                Some(length) => steps.encode_groups(length, scales, held, codes),
+                None => self.loader.grid.each_group(
+                    tile,
+                    groups,
+                    #[inline(always)]
+                    |group, range| steps.encode(scales[group], &held[range.clone()], &mut codes[range]),
+                ),
+            },
+        );
+    }
+
+    /// How often each code occurs in the groups of a tile.
+    pub(super) fn count<C: StoredCode>(
+        &self,
+        place: &Place<'_, C>,
+        tile: &Tile,
+        groups: &Tile,
+        counts: &mut [Counts],
+    ) {
+        self.loader.grid.each_group(tile, groups, |group, range| {
+            place.codes[range].iter().for_each(|&code| counts[group][code.code() & 255] += 1);
+        });
+    }
+
+    #[inline(always)]
+    fn divisor(&self, scale: &Scale) -> Divisor {
+        if scale.value.is_nan() && !self.element.has_nan() {
+            // The scale alone says NaN; the elements are zeros.
+            return Divisor::Silent;
+        }
+        Divisor::of(scale)
+    }
+}
+
+fn smallest_normal(dtype: Option<Dtype>) -> f64 {
+    match dtype {
+        Some(Dtype::F64) => f64::MIN_POSITIVE,
+        Some(Dtype::F32 | Dtype::BF16) => f64::from(f32::MIN_POSITIVE),
+        Some(Dtype::F16) => f64::from_bits((1023 - 14) << 52),
+        _ => 0.0,
+    }
+}
