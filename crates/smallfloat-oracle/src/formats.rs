@@ -29,6 +29,10 @@ pub const UHP: OracleFormat =
 pub const BINARY16: OracleFormat = signed(16, 11, 15, Specials::Ieee);
 /// bfloat16.
 pub const BFLOAT16: OracleFormat = signed(16, 8, 127, Specials::Ieee);
+/// NVIDIA's TensorFloat-32: a sign, 8 exponent bits and 10 more.
+pub const TF32: OracleFormat = signed(19, 11, 127, Specials::Ieee);
+/// The 24 bits of ATI's R300: a sign, 7 exponent bits and 16 more.
+pub const FP24: OracleFormat = signed(24, 17, 63, Specials::Ieee);
 /// IEEE 754 binary32.
 pub const BINARY32: OracleFormat = signed(32, 24, 127, Specials::Ieee);
 /// IEEE 754 binary64.

@@ -34,11 +34,24 @@ pub(crate) struct Place {
     pub(crate) beyond: bool,
 }
 
+/// How many codes of a wide format, from 0 on, are numbers that are not negative.
+fn finite_codes(format: &OracleFormat) -> u64 {
+    match format.specials {
+        Specials::Ieee => format.inf_code(false).expect("IEEE formats have an infinity"),
+        // The others have at most two codes above the largest number.
+        _ => {
+            let top = format.magnitude_mask();
+            let is_number = |code: &u64| matches!(format.value(*code), Value::Finite(..));
+            1 + (top - 2..=top).rev().find(is_number).expect("a number among the last three codes")
+        }
+    }
+}
+
 impl Table {
     /// Enumerates and sorts the numbers of a format.
     ///
     /// # Panics
-    /// If a format wider than 16 bits is not an IEEE one, or if two codes have the same number.
+    /// If two codes have the same number.
     pub fn new(format: &OracleFormat) -> Self {
         let points = if format.k <= 16 {
             let mut sorted: Vec<(Dyadic, u64)> = (0..format.code_count())
@@ -52,8 +65,7 @@ impl Table {
             assert!(sorted.windows(2).all(|pair| pair[0].0 < pair[1].0), "a number with two codes");
             Points::Sorted(sorted)
         } else {
-            assert_eq!(format.specials, Specials::Ieee, "wide formats are external ones");
-            Points::Codes { count: format.inf_code(false).expect("IEEE formats have an infinity") }
+            Points::Codes { count: finite_codes(format) }
         };
         let mut table = Self {
             format: *format,

@@ -60,6 +60,8 @@ pub fn oracle_by_name(name: &str) -> Option<oracle::OracleFormat> {
         "uhp" => known::UHP,
         "binary16" => known::BINARY16,
         "bfloat16" => known::BFLOAT16,
+        "tf32" => known::TF32,
+        "fp24" => known::FP24,
         "binary32" => known::BINARY32,
         "binary64" => known::BINARY64,
         "e4m3fn" => known::E4M3FN,
@@ -231,7 +233,7 @@ pub fn tesla(biases: impl IntoIterator<Item = u32>) -> Vec<Format> {
 /// All formats of the P3109 draft with widths K in a range.
 ///
 /// # Panics
-/// If a width is outside 3..=16.
+/// If a width is outside 3..=16, those with every P.
 pub fn p3109(widths: std::ops::RangeInclusive<u32>) -> Vec<Format> {
     let mut list = Vec::new();
     for k in widths {
@@ -244,6 +246,42 @@ pub fn p3109(widths: std::ops::RangeInclusive<u32>) -> Vec<Format> {
         }
     }
     list
+}
+
+/// Formats of 17 to 32 bits: the narrowest and the widest, few and many exponent bits, every kind of
+/// special code and every reading of the subnormal ones.
+///
+/// # Panics
+/// Never: a test parses every name.
+pub fn wide() -> Vec<Format> {
+    const NAMES: [&str; 25] = [
+        "tf32",
+        "fp24",
+        "ieee:k=17,p=6",
+        "ieee:k=24,p=16",
+        "ieee:k=32,p=21",
+        "ieee:k=32,p=30",
+        "binary17p6se",
+        "binary17p17uf",
+        "binary20p10ue",
+        "binary24p17sf",
+        "binary32p21se",
+        "binary32p21sf",
+        "binary32p22ue",
+        "binary32p31se",
+        "binary32p32ue",
+        "binary32p32uf",
+        "minifloat:k=32,p=24,bias=127,specials=finite,subnormals=tesla",
+        "minifloat:k=32,p=24,bias=127,specials=nan-allones,subnormals=none",
+        "minifloat:k=32,p=22,bias=-700,specials=nan-negzero",
+        "minifloat:k=31,p=31,bias=5,signed=false,specials=finite",
+        "minifloat:k=24,p=16,bias=63,signed=false,specials=ieee,subnormals=flush",
+        "minifloat:k=19,p=11,bias=127,specials=p3109-extended,subnormals=flush",
+        "minifloat:k=18,p=18,bias=3,signed=false,specials=p3109-finite,subnormals=none",
+        "minifloat:k=27,p=17,bias=30000,signed=false,specials=nan-allones,subnormals=tesla",
+        "minifloat:k=32,p=22,bias=-32768,specials=ieee,subnormals=none",
+    ];
+    NAMES.iter().map(|name| name.parse().unwrap_or_else(|error| panic!("{name}: {error}"))).collect()
 }
 
 /// Every legal minifloat of a width, for these biases.

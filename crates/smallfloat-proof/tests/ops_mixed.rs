@@ -12,7 +12,7 @@ use smallfloat::{FlagPolicy, Format, Projection, RandomBits, Rounding, Saturatio
 use smallfloat_oracle::selection::{self, Extremum};
 use smallfloat_oracle::{self as oracle, Exact, Table, ops as slow};
 use smallfloat_proof::{
-    Scramble, catalogue, core_flags, extensive, oracle_format, oracle_policy, p3109, tell, tesla,
+    Scramble, catalogue, core_flags, extensive, oracle_format, oracle_policy, p3109, tell, tesla, wide,
 };
 
 /// 2^20 by default, 2^26 in the extensive run, a sixteenth of that without optimization.
@@ -225,7 +225,7 @@ const ARITHMETIC: [Operation; 7] = [
 /// stay.
 #[test]
 fn wide_formats_of_one_kind() {
-    let sheets = sheets(&[
+    let mut sheets = sheets(&[
         "shp:bias=15",
         "shp:bias=31,subnormals=gradual",
         "uhp",
@@ -234,6 +234,7 @@ fn wide_formats_of_one_kind() {
         "binary32",
         "binary64",
     ]);
+    sheets.extend(wide().into_iter().map(Sheet::new));
     run("16 to 64 bits", count(), |random| {
         let sheet = &sheets[usize::try_from(random.below(sheets.len() as u64)).expect("small")];
         let operation = random.pick(&ARITHMETIC);
@@ -249,9 +250,11 @@ fn wide_formats_of_one_kind() {
     });
 }
 
-/// The catalogue, Tesla's formats at several biases, P3109 up to 16 bits, other minifloats.
+/// The catalogue, Tesla's formats at several biases, P3109, other minifloats, formats of 17 to 32
+/// bits.
 fn pool() -> Vec<Sheet> {
     let mut formats = catalogue(64);
+    formats.extend(wide());
     formats.extend(tesla([0, 7, 31, 63]));
     // Every width, every precision of the small ones, and the extremes of the large ones.
     formats.extend(p3109(3..=16).into_iter().filter(|f| {

@@ -201,6 +201,42 @@ fn catalogue_values() {
 }
 
 #[test]
+fn tf32_at_every_code() {
+    check_formats("tf32", &[formats::TF32]);
+}
+
+/// The draft's parameters of the formats of 17 to 32 bits that have at most 11 exponent bits.
+#[test]
+fn wide_p3109_names_give_the_draft_s_parameters() {
+    let mut count = 0;
+    for k in 17..=32 {
+        for p in 1..=k {
+            for (letter, signed, domain, extended) in [
+                ('s', true, 'f', false),
+                ('s', true, 'e', true),
+                ('u', false, 'f', false),
+                ('u', false, 'e', true),
+            ] {
+                let name = format!("binary{k}p{p}{letter}{domain}");
+                let exponent_bits = k - p + u32::from(!signed);
+                let found = name.parse::<Format>();
+                let is_legal = (1..=11).contains(&exponent_bits);
+                assert_eq!(found.is_ok(), is_legal, "{name}");
+                if let Ok(format) = found {
+                    assert_eq!(
+                        oracle_format(&format),
+                        oracle::formats::p3109(k, p, signed, extended),
+                        "{name}"
+                    );
+                    count += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(count, 16 * 44);
+}
+
+#[test]
 fn tesla_values_at_every_bias() {
     check_formats("Tesla, 64 biases, both readings", &tesla(0..=63));
 }

@@ -3,6 +3,13 @@
 
 use smallfloat::formats::{BINARY32, BINARY64};
 use smallfloat::ops::{Operand, Operation, OperationOptions};
+use smallfloat::{Format, Parameters, Specials};
+
+/// binary32 from its parameters, in a family of its own.
+const MINIFLOAT: Format = match Format::minifloat(Parameters::signed(32, 24, Specials::Ieee)) {
+    Ok(format) => format,
+    Err(_) => panic!("32 bits are legal"),
+};
 
 /// Bit patterns near each other in exponent, so that sums cancel and products meet the edges.
 fn patterns(count: usize) -> impl Iterator<Item = u64> {
@@ -61,4 +68,5 @@ macro_rules! against_host {
 }
 
 against_host!(binary32_as_the_host, f32, BINARY32, 32);
+against_host!(the_minifloat_of_32_bits_as_the_host, f32, MINIFLOAT, 32);
 against_host!(binary64_as_the_host, f64, BINARY64, 0);

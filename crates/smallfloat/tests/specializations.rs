@@ -329,7 +329,7 @@ fn what_is_not_legal_is_said() {
         (format!("BlockAdd<8, {p}, {p}, {ff}, scale=3>"), "expected semantics=ieee or semantics=p3109"),
         (format!("ConvertToBlockMaxAbsFinite<8, {ff}, Binary4p2sf, (ToOdd, SatNone)>"), "2 projections"),
         ("Add<Binary8p8se, Binary8p4se, Binary8p4se>".into(), "P must be 1..=7"),
-        ("Add<Binary2p1se, Binary8p4se, Binary8p4se>".into(), "K must be 3..=16"),
+        ("Add<Binary2p1se, Binary8p4se, Binary8p4se>".into(), "K must be 3..=32"),
         ("TotalOrder<Binary8p4se, binary32>".into(), "NaNs have many codes"),
         ("BitwidthOf<Binary8p4se, Binary8p4se>".into(), "takes 1 format, 2 are given"),
         ("RoundOf<(ToOdd)>".into(), "both"),

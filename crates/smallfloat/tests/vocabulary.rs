@@ -689,7 +689,7 @@ fn errors_say_what_would_be_right() {
     for (name, says) in [
         ("binary8p8se", "P = 8 is out of range, P must be 1..=7"),
         ("binary8p9ue", "P = 9 is out of range, P must be 1..=8"),
-        ("binary17p3se", "K = 17 is out of range, K must be 3..=16"),
+        ("binary33p23se", "K = 33 is out of range, K must be 3..=32"),
         ("cfloat8_1_4_3:bias=64", "bias = 64 is out of range, bias must be 0..=63"),
         ("minifloat:k=8,p=8,bias=7", "p = 8 is out of range, p must be 1..=7"),
         ("minifloat:k=8,p=4,bias=32769", "bias = 32769 is out of range, bias must be -32768..=32768"),

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::format::MAX_WIDE_EXPONENT;
+
 /// What a name, a parameter or a text got wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Error {
@@ -22,6 +24,15 @@ pub enum ErrorKind {
         min: i64,
         /// The largest legal value.
         max: i64,
+    },
+    /// An exponent of more bits than formats of more than 16 bits have here.
+    ExponentBits {
+        /// The format's width.
+        width: u32,
+        /// Its precision.
+        precision: u32,
+        /// The bits of its exponent.
+        exponent: u32,
     },
     /// A random word that needs more bits than its rounding mode has.
     RandomWord {
@@ -243,6 +254,12 @@ impl fmt::Display for Error {
             ErrorKind::OutOfRange { what, given, min, max } => {
                 write!(f, "{what} = {given} is out of range, {what} must be {min}..={max}")
             }
+            ErrorKind::ExponentBits { width, precision, exponent } => write!(
+                f,
+                "k = {width}, p = {precision} gives {exponent} exponent bits, formats of 17 to 32 bits have at most \
+                 {MAX_WIDE_EXPONENT}: p must be at least {}",
+                precision + exponent - MAX_WIDE_EXPONENT
+            ),
             ErrorKind::RandomWord { word, count } => {
                 write!(f, "random word {word:#x} does not fit in {count} bits, it must be below 2^{count}")
             }

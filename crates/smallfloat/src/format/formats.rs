@@ -28,6 +28,11 @@ pub const UHP: Format =
 pub const BINARY16: Format = signed(Family::Ieee, (16, 11, 15), Specials::Ieee);
 /// bfloat16: binary32's exponent, 8 bits of precision.
 pub const BFLOAT16: Format = signed(Family::Ieee, (16, 8, 127), Specials::Ieee);
+/// NVIDIA's TensorFloat-32: binary32's exponent and binary16's precision, 19 bits.
+pub const TF32: Format = signed(Family::Ieee, (19, 11, 127), Specials::Ieee);
+/// The 24 bits of ATI's R300 and R420 shaders: 7 exponent bits and 17 bits of precision, here with
+/// IEEE 754's special values and subnormals.
+pub const FP24: Format = signed(Family::Ieee, (24, 17, 63), Specials::Ieee);
 /// IEEE 754 binary32, single precision.
 pub const BINARY32: Format = signed(Family::Ieee, (32, 24, 127), Specials::Ieee);
 /// IEEE 754 binary64, double precision.
@@ -103,6 +108,8 @@ pub const CATALOGUE: &[Named] = &[
     Named { name: "e8m0fnu", aliases: &["e8m0", "float8_e8m0fnu", "f8e8m0fnu", "f8_e8m0"], format: E8M0FNU, source: MX },
     Named { name: "binary16", aliases: &["f16", "float16", "half"], format: BINARY16, source: IEEE },
     Named { name: "bfloat16", aliases: &["bf16"], format: BFLOAT16, source: "Google Brain; Tesla paper, Table 2" },
+    Named { name: "tf32", aliases: &["tensorfloat32", "tensorfloat-32"], format: TF32, source: "NVIDIA; LLVM APFloat" },
+    Named { name: "fp24", aliases: &["float24", "e7m16"], format: FP24, source: "ATI R300, Direct3D 9" },
     Named { name: "binary32", aliases: &["f32", "float32"], format: BINARY32, source: IEEE },
     Named { name: "binary64", aliases: &["f64", "float64"], format: BINARY64, source: IEEE },
 ];

@@ -89,7 +89,7 @@ pub enum Family {
 /// The parameters of [`Format::minifloat`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Parameters {
-    /// Width of a code in bits, 2..=16.
+    /// Width of a code in bits, 2..=32. Above 16 the exponent has at most 11 bits.
     pub width: u32,
     /// Precision in bits, hidden bit included.
     pub precision: u32,
@@ -153,6 +153,22 @@ pub struct Format {
 /// The largest bias in magnitude: that of P3109's widest exponent (K = 16, P = 1, unsigned).
 const MAX_BIAS: i32 = 32768;
 
+/// The largest width of a format from parameters; binary64 is wider.
+const MAX_WIDTH: u32 = 32;
+/// Up to this width an exponent may have any number of bits: codes can be listed and tabulated.
+pub(crate) const MAX_NARROW_WIDTH: u32 = 16;
+/// The most exponent bits of wider formats, binary64's.
+pub(crate) const MAX_WIDE_EXPONENT: u32 = 11;
+
+/// Refuses exponents of more bits than binary64's in formats of more than 16 bits.
+const fn check_exponent_bits(width: u32, precision: u32, signedness: Signedness) -> Result<(), Error> {
+    let exponent = width - precision + matches!(signedness, Signedness::Unsigned) as u32;
+    if width > MAX_NARROW_WIDTH && exponent > MAX_WIDE_EXPONENT {
+        return Err(Error::new(ErrorKind::ExponentBits { width, precision, exponent }));
+    }
+    Ok(())
+}
+
 /// Constructors.
 impl Format {
     /// A row of the catalogue, whose legality a test checks.
@@ -175,8 +191,8 @@ impl Format {
     /// A parameter outside its legal range, or a combination that leaves no normal value; the error
     /// states the range.
     pub const fn minifloat(p: Parameters) -> Result<Self, Error> {
-        if p.width < 2 || p.width > 16 {
-            return Err(Error::range("k", p.width as i64, 2, 16));
+        if p.width < 2 || p.width > MAX_WIDTH {
+            return Err(Error::range("k", p.width as i64, 2, MAX_WIDTH as i64));
         }
         Self::checked(Family::Minifloat, p)
     }
@@ -187,6 +203,9 @@ impl Format {
         let max_precision = if is_signed { p.width - 1 } else { p.width };
         if p.precision < 1 || p.precision > max_precision {
             return Err(Error::range("p", p.precision as i64, 1, max_precision as i64));
+        }
+        if let Err(error) = check_exponent_bits(p.width, p.precision, p.signedness) {
+            return Err(error);
         }
         if p.bias < -MAX_BIAS || p.bias > MAX_BIAS {
             return Err(Error::range("bias", p.bias as i64, -MAX_BIAS as i64, MAX_BIAS as i64));
@@ -245,13 +264,14 @@ impl Format {
         Self::tesla(16, 11, bias)
     }
 
-    /// The P3109 draft's `Binary{K, P, Σ, Δ}` (section "Formats"), K = 3..=16.
+    /// The P3109 draft's `Binary{K, P, Σ, Δ}` (section "Formats"), K = 3..=32.
     ///
     /// # Errors
-    /// K or P outside its range: 1 ≤ P < K for signed formats, 1 ≤ P ≤ K for unsigned ones.
+    /// K or P outside its range: 1 ≤ P < K for signed formats, 1 ≤ P ≤ K for unsigned ones, and at
+    /// most 11 exponent bits where K > 16.
     pub const fn p3109(k: u32, p: u32, signedness: Signedness, domain: Domain) -> Result<Self, Error> {
-        if k < 3 || k > 16 {
-            return Err(Error::range("K", k as i64, 3, 16));
+        if k < 3 || k > MAX_WIDTH {
+            return Err(Error::range("K", k as i64, 3, MAX_WIDTH as i64));
         }
         let exponent_bits = match signedness {
             Signedness::Signed if p >= 1 && p < k => k - p - 1,
@@ -259,6 +279,9 @@ impl Format {
             Signedness::Signed => return Err(Error::range("P", p as i64, 1, k as i64 - 1)),
             Signedness::Unsigned => return Err(Error::range("P", p as i64, 1, k as i64)),
         };
+        if let Err(error) = check_exponent_bits(k, p, signedness) {
+            return Err(error);
+        }
         Ok(Self::row(
             Family::P3109,
             Parameters {
@@ -276,17 +299,21 @@ impl Format {
     }
 
     /// A signed format after IEEE 754's model, with bias 2^(w−1) − 1 for w = `k` − `p` exponent
-    /// bits: 4 ≤ `k` ≤ 16, or binary32 and binary64.
+    /// bits: 4 ≤ `k` ≤ 32, or binary64.
     ///
     /// # Errors
-    /// A width or precision outside its range: 2 ≤ `p` ≤ `k` − 2.
+    /// A width or precision outside its range: 2 ≤ `p` ≤ `k` − 2, and at most 11 exponent bits where
+    /// `k` > 16.
     pub const fn ieee(k: u32, p: u32) -> Result<Self, Error> {
-        let wide = (k == 32 && p == 24) || (k == 64 && p == 53);
-        if !wide && (k < 4 || k > 16) {
-            return Err(Error::range("k", k as i64, 4, 16));
+        let is_binary64 = k == 64 && p == 53;
+        if !is_binary64 && (k < 4 || k > MAX_WIDTH) {
+            return Err(Error::range("k", k as i64, 4, MAX_WIDTH as i64));
         }
         if p < 2 || p + 2 > k {
             return Err(Error::range("p", p as i64, 2, k as i64 - 2));
+        }
+        if let Err(error) = check_exponent_bits(k, p, Signedness::Signed) {
+            return Err(error);
         }
         Ok(Self::row(
             Family::Ieee,
@@ -383,11 +410,11 @@ impl Format {
         self.family
     }
 
-    /// Returns whether the values are those of IEEE 754's model in a format wider than 16 bits.
-    /// Such formats are sources and destinations, not small floats.
+    /// Returns whether codes have more than 16 bits. Such formats have all operations and
+    /// conversions; tables, slices of codes and tensors take narrower ones.
     #[inline]
     pub const fn is_wide(&self) -> bool {
-        self.width > 16
+        self.width() > MAX_NARROW_WIDTH
     }
 
     /// Returns whether the bias is data that may differ from tensor to tensor (Tesla's CFloat8 and
@@ -649,10 +676,10 @@ impl Format {
         let range = (!self.signed || wider.signed) && (!self.has_zero() || wider.has_zero());
         let zero = !self.has_negative_zero() || wider.has_negative_zero();
         // The hole of Tesla's denormals and binades at field 0 are odd grids: compare such formats
-        // value by value.
+        // binade by binade.
         let even_grid = matches!(wider.subnormals, Subnormals::Gradual);
         if !range || !zero || !even_grid {
-            return range && zero && self.fits_by_enumeration(wider);
+            return range && zero && self.fits_by_binade(wider);
         }
         let (_, top) = self.exponent_range();
         let (wide_lowest, wide_top) = wider.exponent_range();
@@ -665,19 +692,29 @@ impl Format {
             None => self.magnitude(self.first_normal_index()),
         };
         self.precision <= wider.precision && fits_above && step >= wide_step
-            || fits_above && self.fits_by_enumeration(wider)
+            || fits_above && self.fits_by_binade(wider)
     }
 
-    const fn fits_by_enumeration(&self, wider: &Self) -> bool {
-        if self.is_wide() {
-            return false;
-        }
-        let mut index = 0;
-        while index <= self.max_index() {
-            if wider.encode(self.decode(index)).is_none() {
+    /// Decides where no formula does. In one binade the values of either format are equally spaced,
+    /// so the lowest two and the highest of this one tell for all between.
+    const fn fits_by_binade(&self, wider: &Self) -> bool {
+        let (normal, last) = (1 << self.trailing_bits(), self.max_index());
+        let mut low = 0;
+        while low <= last {
+            let above = match low {
+                0 => 1,
+                subnormal if subnormal < normal => 2 * low,
+                _ => low + normal,
+            };
+            let high = if above > last { last } else { above - 1 };
+            let second = if low < high { low + 1 } else { high };
+            let has_all = wider.encode(self.decode(low)).is_some()
+                && wider.encode(self.decode(second)).is_some()
+                && wider.encode(self.decode(high)).is_some();
+            if !has_all {
                 return false;
             }
-            index += 1;
+            low = above;
         }
         true
     }

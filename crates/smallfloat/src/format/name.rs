@@ -311,7 +311,7 @@ fn take_digits(text: &str) -> (&str, &str) {
 }
 
 /// Names that say too little, or that other programs have for other things, and the format to take.
-const KNOWN_ELSEWHERE: [(&str, &str); 17] = [
+const KNOWN_ELSEWHERE: [(&str, &str); 18] = [
     ("fp4", "e2m1fn"),
     ("float4", "e2m1fn"),
     ("mxfp4", "e2m1fn"),
@@ -326,6 +326,7 @@ const KNOWN_ELSEWHERE: [(&str, &str); 17] = [
     ("cfloat8", "cfloat8_1_4_3"),
     ("cfloat16", "shp"),
     ("fp16", "binary16"),
+    ("pxr24", "ieee:k=24,p=16"),
     ("fp32", "binary32"),
     ("fp64", "binary64"),
     ("double", "binary64"),
@@ -333,9 +334,9 @@ const KNOWN_ELSEWHERE: [(&str, &str); 17] = [
 
 /// Names that other programs have for what is no format here, and why it is none.
 const NO_FORMATS: [(&str, &str); 6] = [
-    ("tf32", "it has 19 bits; formats have at most 16, or are binary32 and binary64"),
-    ("binary128", "it has 128 bits; formats have at most 16, or are binary32 and binary64"),
-    ("float128", "it has 128 bits; formats have at most 16, or are binary32 and binary64"),
+    ("binary128", "it has 128 bits; formats have at most 32, or are binary64"),
+    ("float128", "it has 128 bits; formats have at most 32, or are binary64"),
+    ("fp80", "it has 80 bits; formats have at most 32, or are binary64"),
     ("int8", "its codes are integers"),
     ("int4", "its codes are integers"),
     ("uint8", "its codes are integers"),

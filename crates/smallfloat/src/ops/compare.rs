@@ -49,7 +49,7 @@ pub const fn total_cmp(format: &Format, x: u64, y: u64) -> Ordering {
     }
 }
 
-#[expect(clippy::cast_possible_wrap, reason = "magnitudes have at most 63 bits, unsigned codes at most 16")]
+#[expect(clippy::cast_possible_wrap, reason = "magnitudes have at most 63 bits, unsigned codes at most 32")]
 const fn total_key(format: &Format, code: u64) -> i64 {
     let code = code & format.max_code();
     let magnitude = (code & (format.max_code() >> format.is_signed() as u32)) as i64;

@@ -34,6 +34,9 @@ fn is_legal(p: Parameters) -> bool {
     }
     let binade = 1_u64 << (p.precision - 1);
     let exponent_bits = magnitude_bits - (p.precision - 1);
+    if p.width > 16 && exponent_bits > 11 {
+        return false;
+    }
     let (possible, taken) = match p.specials {
         Specials::Finite => (true, 0),
         Specials::Ieee => (p.precision >= 2 && exponent_bits >= 2, binade),
@@ -55,10 +58,10 @@ fn is_legal(p: Parameters) -> bool {
 #[test]
 fn minifloats_are_those_with_a_normal_value() {
     let mut legal = 0;
-    for width in 0..=18 {
-        for precision in 0..=18 {
+    for width in 0..=34 {
+        for precision in 0..=34 {
             for p in readings(width, precision, 1) {
-                let expected = (2..=16).contains(&width) && is_legal(p);
+                let expected = (2..=32).contains(&width) && is_legal(p);
                 legal += u32::from(expected);
                 assert_eq!(Format::minifloat(p).is_ok(), expected, "{p:?}");
             }
@@ -76,7 +79,11 @@ fn minifloats_are_those_with_a_normal_value() {
         let p = readings(width, precision, 0).next().expect("the first");
         Format::minifloat(p).expect_err("out of range").to_string()
     };
-    assert_eq!(message(17, 3), "k = 17 is out of range, k must be 2..=16");
+    assert_eq!(message(33, 23), "k = 33 is out of range, k must be 2..=32");
+    assert_eq!(
+        message(17, 3),
+        "k = 17, p = 3 gives 14 exponent bits, formats of 17 to 32 bits have at most 11: p must be at least 6"
+    );
     assert_eq!(message(8, 8), "p = 8 is out of range, p must be 1..=7");
 }
 
@@ -84,8 +91,10 @@ fn minifloats_are_those_with_a_normal_value() {
 fn ieee_formats_are_those_of_its_model() {
     for k in 0..=130 {
         for p in 0..=130 {
-            let small = (4..=16).contains(&k) && p >= 2 && p + 2 <= k;
-            let expected = small || (k, p) == (32, 24) || (k, p) == (64, 53);
+            let fields = p >= 2 && p + 2 <= k;
+            let small = (4..=16).contains(&k) && fields;
+            let wide = (17..=32).contains(&k) && fields && k - p <= 11;
+            let expected = small || wide || (k, p) == (64, 53);
             let found = Format::ieee(k, p);
             assert_eq!(found.is_ok(), expected, "k = {k}, p = {p}");
             if let Ok(f) = found {
@@ -96,17 +105,21 @@ fn ieee_formats_are_those_of_its_model() {
     }
     assert_eq!(Format::ieee(32, 24), Ok(BINARY32));
     let message = |k, p| Format::ieee(k, p).expect_err("out of range").to_string();
-    assert_eq!(message(17, 3), "k = 17 is out of range, k must be 4..=16");
+    assert_eq!(message(33, 24), "k = 33 is out of range, k must be 4..=32");
+    assert!(message(32, 20).ends_with("at most 11: p must be at least 21"), "{}", message(32, 20));
     assert_eq!(message(8, 7), "p = 7 is out of range, p must be 2..=6");
 }
 
 #[test]
 fn p3109_formats_are_those_of_its_section() {
-    for k in 0..=20 {
-        for p in 0..=20 {
+    for k in 0..=34 {
+        for p in 0..=34 {
             for side in SIDES {
-                let signed = matches!(side, Signedness::Signed);
-                let expected = (3..=16).contains(&k) && p >= 1 && p < k + u32::from(!signed);
+                let unsigned = u32::from(matches!(side, Signedness::Unsigned));
+                let expected = (3..=32).contains(&k)
+                    && p >= 1
+                    && p < k + unsigned
+                    && (k <= 16 || k - p + unsigned <= 11);
                 let found = Format::p3109(k, p, side, Domain::Finite);
                 assert_eq!(found.is_ok(), expected, "K = {k}, P = {p}, {side:?}");
             }
@@ -199,6 +212,42 @@ fn formats_fit_where_their_values_are() {
     }
     assert!(BINARY16.fits_in(&BINARY32) && BINARY32.fits_in(&BINARY64) && !BINARY64.fits_in(&BINARY32));
     assert!(BINARY64.fits_in(&BINARY64) && !BINARY32.fits_in(&BINARY16));
+}
+
+/// Formats of more than 16 bits and odd grids, where the answer follows from the formulas of values:
+/// 2^−bias · 1.m where there are no subnormals, whose first value is the second after the power of
+/// two; 2^−bias · 0.m below Tesla's hole.
+#[test]
+fn wide_formats_fit_where_their_values_are() {
+    let f = |name: &str| name.parse::<Format>().unwrap_or_else(|error| panic!("{name}: {error}"));
+    let rows = [
+        ("tf32", "binary32", true),
+        ("binary32", "tf32", false),
+        ("fp24", "binary32", true),
+        ("tf32", "fp24", false),
+        ("binary16", "tf32", true),
+        ("binary16", "fp24", true),
+        ("bfloat16", "tf32", true),
+        ("binary32p21se", "binary64", true),
+        // The lowest binade has no 2^−bias: that code is zero.
+        ("fp24", "minifloat:k=25,p=17,bias=79,subnormals=none", true),
+        ("fp24", "minifloat:k=25,p=17,bias=78,subnormals=none", false),
+        (
+            "minifloat:k=24,p=17,bias=63,subnormals=none",
+            "minifloat:k=25,p=18,bias=63,subnormals=tesla",
+            false,
+        ),
+        // Below the hole Tesla's steps are half of what the smallest normal binade has.
+        ("minifloat:k=20,p=13,bias=10", "minifloat:k=28,p=20,bias=30,subnormals=tesla", true),
+        ("minifloat:k=20,p=13,bias=30", "minifloat:k=28,p=20,bias=30,subnormals=tesla", false),
+        ("minifloat:k=28,p=20,bias=30,subnormals=tesla", "binary64", true),
+        ("minifloat:k=28,p=20,bias=30,subnormals=tesla", "minifloat:k=28,p=20,bias=30", false),
+        ("minifloat:k=28,p=20,bias=30,subnormals=flush", "minifloat:k=28,p=20,bias=30", true),
+        ("minifloat:k=28,p=20,bias=30", "minifloat:k=28,p=20,bias=30,subnormals=flush", false),
+    ];
+    for (narrow, wide, expected) in rows {
+        assert_eq!(f(narrow).fits_in(&f(wide)), expected, "{narrow} in {wide}");
+    }
 }
 
 /// Every code decoded, in a set by value: what `values` has to give, for every legal format of up

@@ -64,7 +64,11 @@ fn wrong_names_say_what_would_be_right() {
         ("fp4", "did you mean `e2m1fn`"),
         ("FP8", "did you mean `e4m3fn`"),
         ("double", "did you mean `binary64`"),
-        ("tf32", "`tf32` is no format here: it has 19 bits"),
+        (
+            "float128",
+            "`float128` is no format here: it has 128 bits; formats have at most 32, or are binary64",
+        ),
+        ("pxr24", "did you mean `ieee:k=24,p=16`"),
         ("int8", "`int8` is no format here: its codes are integers"),
         ("quince", "unknown format `quince`: names are"),
         ("cfloat8_1_4_3:bais=3", "bias and subnormals"),
