@@ -36,15 +36,13 @@ pub(crate) struct Place {
 
 /// How many codes of a wide format, from 0 on, are numbers that are not negative.
 fn finite_codes(format: &OracleFormat) -> u64 {
-    match format.specials {
-        Specials::Ieee => format.inf_code(false).expect("IEEE formats have an infinity"),
-        // The others have at most two codes above the largest number.
-        _ => {
-            let top = format.magnitude_mask();
-            let is_number = |code: &u64| matches!(format.value(*code), Value::Finite(..));
-            1 + (top - 2..=top).rev().find(is_number).expect("a number among the last three codes")
-        }
+    if format.specials == Specials::Ieee {
+        return format.inf_code(false).expect("IEEE formats have an infinity");
     }
+    // The others have at most two codes above the largest number.
+    let top = format.magnitude_mask();
+    let is_number = |code: &u64| matches!(format.value(*code), Value::Finite(..));
+    1 + (top - 2..=top).rev().find(is_number).expect("a number among the last three codes")
 }
 
 impl Table {

@@ -23,7 +23,7 @@ fn formats_up_to_16_bits() -> Vec<Format> {
 /// differ.
 fn stride(format: &Format, samples: usize) -> usize {
     if format.is_wide() {
-        usize::try_from(format.max_code()).expect("at most 32 bits") / samples | 1
+        (usize::try_from(format.max_code()).expect("at most 32 bits") / samples) | 1
     } else {
         1
     }

@@ -214,7 +214,7 @@ fn verify_refuses_metadata_that_does_not_fit() {
     spoiled.refused(name, "write tensor, channel, block:N", change("granularity", "row".into()));
     spoiled.refused(name, "the subnormals of e4m3fn are `gradual`", change("format", "e4m3fn".into()));
     for wide in ["f32", "binary64"] {
-        spoiled.refused(name, "is no small format: codes have at most 16 bits", |file| {
+        spoiled.refused(name, "bits, codes in tensors have at most 16", |file| {
             file.tensors.insert("w.F16".into(), Tensor::new(U16, &[2], vec![0; 4]));
             entry(file, "w.F16", "format", wide);
             entry(file, "w.F16", "subnormals", "gradual");

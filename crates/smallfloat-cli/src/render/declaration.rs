@@ -109,6 +109,7 @@ pub(crate) fn formats() -> Value {
             "smallest bitwidth": narrowest,
             "largest bitwidth": widest,
             "count": p3109().len(),
+            "also": "bitwidths to 32 with at most 11 exponent bits",
         },
         "external": external(),
         "others": others,

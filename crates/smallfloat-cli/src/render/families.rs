@@ -13,7 +13,7 @@ pub(crate) struct FormatFamily {
     pub(crate) meaning: &'static str,
     /// A member.
     pub(crate) example: &'static str,
-    /// All members, where they can be listed.
+    /// All members of up to 16 bits, where they can be listed.
     members: Option<fn() -> Vec<Format>>,
 }
 
@@ -22,21 +22,21 @@ pub(crate) const FAMILIES: [FormatFamily; 3] = [
     FormatFamily {
         names: &["P3109", "binary"],
         spelling: "binary<K>p<P><s|u><e|f>",
-        meaning: "P3109: K = 3..16, signed or unsigned, extended or finite",
+        meaning: "P3109: K = 3..16 (32 if E ≤ 11), signed or unsigned, extended or finite",
         example: "binary8p3se, or Binary{8, 3, Signed, Extended}",
         members: Some(p3109),
     },
     FormatFamily {
         names: &["ieee"],
         spelling: "ieee:k=<K>,p=<P>",
-        meaning: "after IEEE 754's model: K = 4..16, P = 2..K−2",
+        meaning: "after IEEE 754's model: K = 4..16 (32 if E ≤ 11), P = 2..K−2",
         example: "ieee:k=6,p=3",
         members: Some(ieee),
     },
     FormatFamily {
         names: &["minifloat"],
         spelling: "minifloat:<key>=<value>,…",
-        meaning: "any: k, p, bias; if wanted signed, specials, subnormals",
+        meaning: "any, K = 2..16 (32 if E ≤ 11): k, p, bias; signed, specials, subnormals",
         example: "minifloat:k=8,p=4,bias=7,specials=nan-allones",
         members: None,
     },
@@ -59,16 +59,16 @@ impl FormatFamily {
         self.example.split(", or ").next().expect("a split has a part")
     }
 
-    /// All members, the narrowest first; none where they are too many.
+    /// All members of up to 16 bits, the narrowest first; none where they are too many.
     pub(crate) fn members(&self) -> Option<Vec<Format>> {
         self.members.map(|members| members())
     }
 }
 
-/// The widths of P3109's formats.
+/// The widths of the P3109 formats that are listed: those of the draft's own tables.
 pub(crate) const P3109_WIDTHS: (u32, u32) = (3, 16);
 
-/// All formats of P3109.
+/// All formats of P3109 of these widths.
 pub(crate) fn p3109() -> Vec<Format> {
     let (narrowest, widest) = P3109_WIDTHS;
     let mut all = Vec::new();
@@ -87,7 +87,7 @@ pub(crate) fn p3109() -> Vec<Format> {
     all
 }
 
-/// All formats after IEEE 754's model that are named by parameters.
+/// All formats of up to 16 bits after IEEE 754's model that are named by parameters.
 fn ieee() -> Vec<Format> {
     (4..=16).flat_map(|k| (2..=k - 2).filter_map(move |p| Format::ieee(k, p).ok())).collect()
 }

@@ -417,7 +417,7 @@ fn contradictions_and_what_is_not_built_are_refused() {
     refuses(&["--bias", "64"], &["--bias", "63"]);
     refuses(&["--bias", "percentile:101"], &["--bias", "percentile:P"]);
     refuses(&["--bias", "best"], &["--bias", "auto, amax"]);
-    refuses(&["--format", "binary32"], &["16 bits"]);
+    refuses(&["--format", "binary32"], &["32 bits", "at most 16"]);
     refuses(&["--seed", "1"], &["--rounding stochastic-a"]);
     refuses(&["--rounding", "stochastic-a", "--seed", "1", "--random-bits", "40"], &["--random-bits", "32"]);
     refuses(&["--granularity", "row"], &["--granularity", "block:RxC"]);

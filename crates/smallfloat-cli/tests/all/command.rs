@@ -241,7 +241,7 @@ fn bad_lines_are_named_and_earlier_ones_stand() {
 fn formats_that_do_not_exist_say_what_does() {
     refuses(&["table", "cfloat8_1_4_3:bias=64"], "", &["bias = 64", "0..=63"]);
     refuses(&["table", "e4m3fm"], "", &["unknown format `e4m3fm`", "did you mean `e4m3fn`"]);
-    refuses(&["table", "binary2p1se"], "", &["K = 2", "3..=16"]);
+    refuses(&["table", "binary2p1se"], "", &["K = 2", "3..=32"]);
     refuses(&["table", "binary8p8se"], "", &["P = 8", "1..=7"]);
     refuses(&["table", "e3m2"], "", &["ambiguous", "e3m2fn", "ieee:k=6,p=3"]);
     refuses(&["convert", "--from", "nonsense", "--to", "e5m2"], "", &["--from", "`smallfloat formats`"]);

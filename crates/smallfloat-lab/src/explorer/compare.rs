@@ -2,7 +2,7 @@
 //! each.
 
 use serde::{Deserialize, Serialize};
-use smallfloat::{Datum, Exact, Flags, Format, project};
+use smallfloat::{Exact, Flags, Format, project};
 
 use crate::explorer::card::Card;
 use crate::explorer::choice::{Reading, Typed};
@@ -95,7 +95,7 @@ fn outcome(x: Exact, format: &Format) -> RoundingOutcome {
 
 /// How many values each binade has.
 fn density(format: &Format) -> Vec<Run> {
-    let counts = if format.is_wide() { by_formula(format) } else { by_enumeration(format) };
+    let counts = if format.is_wide() { by_binade(format) } else { by_enumeration(format) };
     let mut runs: Vec<Run> = Vec::new();
     for (exponent, bits) in counts {
         match runs.last_mut() {
@@ -123,12 +123,47 @@ fn by_enumeration(format: &Format) -> Vec<(i32, f64)> {
     counts.into_iter().map(|(exponent, count)| (exponent, f64::from(count).log2())).collect()
 }
 
-/// Returns the counts of binary32 and binary64, which have gradual subnormals and too many values
-/// to count.
-fn by_formula(format: &Format) -> Vec<(i32, f64)> {
-    let lowest = format.min_positive().exponent_of_leading_bit();
-    let (_, highest) = format.exponent_range();
-    let full = format.trailing_bits().cast_signed();
-    debug_assert!(matches!(format.min_positive(), Datum::Finite { significand: 1, .. }), "the last place");
-    (lowest..=highest).map(|e| (e, f64::from((e - lowest).min(full)))).collect()
+/// Counts the positive values of each binade of a format with too many codes to decode: those of a
+/// binade follow each other from a power of two on.
+#[expect(clippy::cast_precision_loss, reason = "a picture needs less")]
+fn by_binade(format: &Format) -> Vec<(i32, f64)> {
+    let normal = 1 << format.trailing_bits();
+    let last = format.encode(format.max_finite()).expect("the largest value has a code");
+    let mut counts: Vec<(i32, u64)> = Vec::new();
+    let mut low = 1;
+    while low <= last {
+        let above = if low < normal { 2 * low } else { low + normal };
+        let (datum, codes) = (format.decode(low), above.min(last + 1) - low);
+        let exponent = datum.exponent_of_leading_bit();
+        match counts.last_mut() {
+            _ if datum.is_zero() => {}
+            Some((previous, count)) if *previous == exponent => *count += codes,
+            _ => counts.push((exponent, codes)),
+        }
+        low = above;
+    }
+    counts.into_iter().map(|(exponent, count)| (exponent, (count as f64).log2())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Formats of few codes, of which the lowest binade is short or missing, some of them flushed.
+    #[test]
+    fn binades_count_what_enumeration_counts() {
+        for name in [
+            "e4m3fn",
+            "e5m2",
+            "cfloat8_1_4_3:bias=7",
+            "uhp",
+            "binary8p1ue",
+            "binary8p8uf",
+            "minifloat:k=8,p=4,bias=7,subnormals=none",
+            "minifloat:k=8,p=1,bias=7,subnormals=none",
+        ] {
+            let format: Format = name.parse().expect("a format");
+            assert_eq!(by_binade(&format), by_enumeration(&format), "{name}");
+        }
+    }
 }

@@ -270,7 +270,10 @@ impl Options {
         let refused = |what: String| Err(Error::option(what));
         let layout = self.layout()?;
         if layout.is_wide() {
-            return refused(format!("{layout} is no small format: codes have at most 16 bits"));
+            return refused(format!(
+                "{layout} has {} bits, codes in tensors have at most 16",
+                layout.width()
+            ));
         }
         if !self.packing.suits(&layout) {
             return refused(format!("codes of {layout} can't be packed as {}", self.packing.name()));

@@ -368,7 +368,7 @@ fn check_shape(codes: &[u64], stored: &Stored, tensor: &[u64], is_named: bool) -
 
 fn check_format(format: &Format, entry: &Entry) -> Result<(), String> {
     if format.is_wide() {
-        return Err(format!("{format} is no small format: codes have at most 16 bits"));
+        return Err(format!("{format} has {} bits, codes in tensors have at most 16", format.width()));
     }
     if format.subnormals().name() != entry.subnormals {
         return Err(format!(

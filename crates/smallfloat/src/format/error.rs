@@ -254,12 +254,9 @@ impl fmt::Display for Error {
             ErrorKind::OutOfRange { what, given, min, max } => {
                 write!(f, "{what} = {given} is out of range, {what} must be {min}..={max}")
             }
-            ErrorKind::ExponentBits { width, precision, exponent } => write!(
-                f,
-                "k = {width}, p = {precision} gives {exponent} exponent bits, formats of 17 to 32 bits have at most \
-                 {MAX_WIDE_EXPONENT}: p must be at least {}",
-                precision + exponent - MAX_WIDE_EXPONENT
-            ),
+            ErrorKind::ExponentBits { width, precision, exponent } => {
+                exponent_bits(f, width, precision, exponent)
+            }
             ErrorKind::RandomWord { word, count } => {
                 write!(f, "random word {word:#x} does not fit in {count} bits, it must be below 2^{count}")
             }
@@ -395,6 +392,15 @@ fn unknown_format(f: &mut fmt::Formatter<'_>, name: Snippet, suggestion: Option<
              ieee:k=6,p=3 or minifloat:k=8,p=4,bias=7 with other numbers",
         ),
     }
+}
+
+fn exponent_bits(f: &mut fmt::Formatter<'_>, width: u32, precision: u32, exponent: u32) -> fmt::Result {
+    write!(
+        f,
+        "k = {width}, p = {precision} gives {exponent} exponent bits, formats of 17 to 32 bits have at most \
+         {MAX_WIDE_EXPONENT}: p must be at least {}",
+        precision + exponent - MAX_WIDE_EXPONENT
+    )
 }
 
 fn code_too_large(f: &mut fmt::Formatter<'_>, code: u64, width: u32) -> fmt::Result {

@@ -109,9 +109,10 @@ fn described(named: &[Named]) -> Result<Vec<Value>> {
 fn tell(family: &FormatFamily, out: &mut Output) -> Result<()> {
     let name = family.name();
     let (count, list) = match family.members() {
-        Some(members) => {
-            (format!(" of {} formats", members.len()), format!("smallfloat formats {name} --csv, or --json"))
-        }
+        Some(members) => (
+            format!(" with {} formats of up to 16 bits", members.len()),
+            format!("smallfloat formats {name} --csv, or --json"),
+        ),
         None => (String::new(), "any parameters make one, too many to list".into()),
     };
     writeln!(out, "{} is a family{count}", out.bold(name))?;

@@ -166,7 +166,8 @@ fn groups(out: &mut Output) -> Result<()> {
 
 const WHERE: &str = "\
 Any format stands anywhere, as operand, scale, element or result: the P3109 formats of 3 to 16
-bits, binary16, bfloat16, binary32, binary64, and all others that `smallfloat formats` lists.
+bits, and to 32 with at most 11 exponent bits, binary16, bfloat16, binary32, binary64, and all
+others that `smallfloat formats` lists.
 Only TotalOrder takes none of binary16, bfloat16, binary32 and binary64, and MaxSubnormalOf no
 format that has neither subnormals nor a NaN. Every rounding mode goes with every saturation
 mode; stochastic ones take 1 to 60 random bits, given with each call. SatNone-V40 is version
