@@ -163,6 +163,53 @@ fn wide_operands_and_results() {
     check!("Multiply<binary64, binary64, Binary8p4se>", [u64; 64], [u64; 64] => u8);
 }
 
+#[test]
+fn operands_and_results_of_17_to_32_bits() {
+    check!("Multiply<tf32, tf32, tf32>", [u32; 19], [u32; 19] => u32);
+    check!("FMA<e5m2, fp24, fp24, fp24>", [u8; 8], [u32; 24], [u32; 24] => u32);
+    check!("Divide<e4m3fn, e4m3fn, Binary32p21se>", [u8; 8], [u8; 8] => u32);
+}
+
+/// Every policy over all pairs, by a table and through the core: the same codes and flags as call by
+/// call, element by element.
+#[test]
+fn policies_for_flags() {
+    let pairs: Vec<[u8; 2]> = (0..=0xff).flat_map(|x| (0..=0xff).map(move |y| [x, y])).collect();
+    let [x, y] = [0, 1].map(|i| pairs.iter().map(|pair| pair[i]).collect::<Vec<u8>>());
+    for text in ["Multiply<e5m2, e5m2, e5m2>", "Add<e4m3fn, e5m2, Binary8p3se>", "Divide<e5m2, e5m2, e4m3fn>"]
+    {
+        for &(name, policy) in FlagPolicy::NAMED {
+            let operation: Specialization = text.parse().unwrap();
+            let kernel = Elementwise::for_length(&operation, usize::MAX).unwrap().with_policy(policy);
+            let short = Elementwise::for_length(&operation, 0).unwrap().with_policy(policy);
+            let operation = operation.clone().with_arithmetic(operation.arithmetic().with_flags(policy));
+            let (mut results, mut each) = (vec![0_u8; pairs.len()], vec![Flags::NONE; pairs.len()]);
+            kernel.binary_with_flags(&x, &y, &mut results, &mut each, None);
+            let mut by_core = results.clone();
+            let few = 1 << 12;
+            short.binary(&x[..few], &y[..few], &mut by_core[..few], None);
+            assert!(results == by_core, "{text} {name}");
+            for (at, [x, y]) in pairs.iter().enumerate() {
+                let mut flags = Flags::NONE;
+                let expected = call(&operation, &[(*x).into(), (*y).into()], &mut flags);
+                let found = (u64::from(results[at]), each[at]);
+                assert_eq!(found, (expected, flags), "{text} {name} {x:02x} {y:02x}");
+            }
+        }
+    }
+}
+
+/// The third operand sees the first two as they are, not by their sum alone: of x86's NaNs the first
+/// operand's is the result.
+#[test]
+fn policies_take_no_classes() {
+    let kernel = Elementwise::new(&"FMA<e5m2, e5m2, e5m2, e5m2>".parse().unwrap()).unwrap();
+    let kernel = kernel.with_policy(FlagPolicy::X86);
+    let mut results = [0_u8; 2];
+    kernel.ternary(&[0xfe_u8, 0x3c], &[0x3c_u8, 0x7f], &[0x7e_u8, 0xff], &mut results, None);
+    assert_eq!(results, [0xfe, 0x7f]);
+}
+
 /// Words belong to elements: a slice in two pieces gives the bytes of the whole.
 #[test]
 fn stochastic_words_by_element() {

@@ -19,8 +19,9 @@ use crate::random::{Generator, RandomWords, WordByWord};
 use crate::target::Target;
 
 /// One operation of one to three operands over slices of codes, with the results and flags of
-/// [`Specialization::call`]; the flags are always by the rules of [`FlagPolicy::TESLA`], which those
-/// of IEEE 754 differ from in NaN and subnormal operands.
+/// [`Specialization::call`]; the flags are by the rules of [`FlagPolicy::TESLA`], which those of IEEE
+/// 754 differ from in NaN and subnormal operands, unless [`with_policy`](Self::with_policy) names
+/// others.
 ///
 /// Sums, differences, products and FMA of codes of up to 8 bits are computed by vectors where
 /// binary32 is wide enough and there is an encoder by vectors; minima and maxima where operands and
@@ -163,8 +164,33 @@ impl Elementwise {
         let Call { operation, operands, to, projection, arithmetic, .. } = &self.call;
         self.level = level.at_most_available();
         let target = Target { format: to, projection };
-        self.vectors = SimdElementwise::new(self.level, *operation, operands, target, *arithmetic);
+        self.vectors = if self.call.is_tesla() {
+            SimdElementwise::new(self.level, *operation, operands, target, *arithmetic)
+        } else {
+            None
+        };
         self
+    }
+
+    /// Returns this with flags and NaN results by another policy, as
+    /// [`OperationOptions::with_flags`](smallfloat::ops::OperationOptions::with_flags) has it: through
+    /// tables and the core, without vectors, whose flags are Tesla's.
+    ///
+    /// ```
+    /// use smallfloat::{FlagPolicy, Flags, formats::E5M2};
+    /// use smallfloat_kernels::Elementwise;
+    /// let sum = Elementwise::new(&"Add<e5m2, e5m2, e5m2>".parse()?)?.with_policy(FlagPolicy::RISCV);
+    /// let (mut results, quiet) = ([0_u8], 0xfe_u8);
+    /// assert_eq!(sum.binary(&[quiet], &[0x3c], &mut results, None), Flags::NONE);
+    /// assert_eq!(results, [0x7e]); // the canonical NaN
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_policy(mut self, policy: FlagPolicy) -> Self {
+        self.call.arithmetic = self.call.arithmetic.with_flags(policy);
+        self.path = OnceLock::new();
+        let level = self.level;
+        self.with_level(level)
     }
 
     /// The level of the kernels this operation uses.
@@ -467,6 +493,11 @@ impl Given {
 }
 
 impl Call {
+    /// Returns whether flags and NaN results are those that vectors and classes of pairs know.
+    fn is_tesla(&self) -> bool {
+        self.arithmetic.flags == Some(FlagPolicy::TESLA)
+    }
+
     fn evaluate(&self, codes: [u64; 3], projection: &Projection) -> Rounded<u64> {
         let first = &self.operands[0];
         let mut operands = [Operand::new(0, first); 3];
@@ -519,7 +550,10 @@ impl Call {
             _ => return Path::Core,
         };
         // Clamping operands is the core's: what an infinity becomes depends on the exact result.
-        let worth = pair_bits <= TABLE_BITS && 1 << pair_bits <= length && !self.arithmetic.operand_clamp;
+        let worth = pair_bits <= TABLE_BITS
+            && 1 << pair_bits <= length
+            && !self.arithmetic.operand_clamp
+            && self.is_tesla();
         if !worth {
             return Path::Core;
         }
