@@ -16,6 +16,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
+use smallfloat::Format;
+use smallfloat::formats::BINARY32;
 
 /// The types of numbers that kernels take.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -53,6 +55,7 @@ pub(crate) use with_kind;
 
 const UINT8: i32 = NPY_TYPES::NPY_UBYTE as i32;
 const UINT16: i32 = NPY_TYPES::NPY_USHORT as i32;
+const UINT32: i32 = NPY_TYPES::NPY_UINT as i32;
 const FLOAT16: i32 = NPY_TYPES::NPY_HALF as i32;
 const FLOAT32: i32 = NPY_TYPES::NPY_FLOAT as i32;
 const FLOAT64: i32 = NPY_TYPES::NPY_DOUBLE as i32;
@@ -173,11 +176,16 @@ impl<'py> Input<'py> {
         Ok((input.behaved()?, kind))
     }
 
-    /// Codes of a format, as unsigned integers as wide as it needs; dtypes of ml_dtypes are codes
-    /// too.
-    pub(crate) fn codes(x: &Bound<'py, PyAny>, fmt: &Bound<'py, PyAny>, wide: bool) -> PyResult<Self> {
+    /// Codes of a format of so many bits, as unsigned integers as wide as it needs; dtypes of
+    /// ml_dtypes are codes too.
+    pub(crate) fn codes(x: &Bound<'py, PyAny>, fmt: &Bound<'py, PyAny>, width: u32) -> PyResult<Self> {
         let mut input = Self::enter(x)?;
-        if input.array.dtype().num() != if wide { UINT16 } else { UINT8 } {
+        let dtype = match width {
+            ..=8 => UINT8,
+            9..=16 => UINT16,
+            _ => UINT32,
+        };
+        if input.array.dtype().num() != dtype {
             input.replaced_by("codes", Some(fmt))?;
         }
         input.behaved()
@@ -249,21 +257,20 @@ pub(crate) struct Output<'py> {
     given: Option<(Bound<'py, PyAny>, Option<Bound<'py, PyUntypedArray>>)>,
 }
 
-/// The dtype of codes.
-pub(crate) fn code_dtype(py: Python<'_>, wide: bool) -> Bound<'_, PyArrayDescr> {
-    if wide { numpy::dtype::<u16>(py) } else { numpy::dtype::<u8>(py) }
+/// The dtype of a format's codes; floats where it is binary32 or binary64.
+pub(crate) fn code_dtype<'py>(py: Python<'py>, format: &Format) -> Bound<'py, PyArrayDescr> {
+    match format.width() {
+        _ if *format == BINARY32 => numpy::dtype::<f32>(py),
+        ..=8 => numpy::dtype::<u8>(py),
+        9..=16 => numpy::dtype::<u16>(py),
+        17..=32 => numpy::dtype::<u32>(py),
+        _ => numpy::dtype::<f64>(py),
+    }
 }
 
-/// The dtype of results: codes of up to 16 bits, floats where the format is binary32 or binary64,
-/// bools for `None`.
-pub(crate) fn result_dtype(py: Python<'_>, width: Option<u32>) -> Bound<'_, PyArrayDescr> {
-    match width {
-        None => numpy::dtype::<bool>(py),
-        Some(..=8) => numpy::dtype::<u8>(py),
-        Some(9..=16) => numpy::dtype::<u16>(py),
-        Some(17..=32) => numpy::dtype::<f32>(py),
-        Some(_) => numpy::dtype::<f64>(py),
-    }
+/// The dtype of results: that of a format's codes, bools for `None`.
+pub(crate) fn result_dtype<'py>(py: Python<'py>, format: Option<&Format>) -> Bound<'py, PyArrayDescr> {
+    format.map_or_else(|| numpy::dtype::<bool>(py), |format| code_dtype(py, format))
 }
 
 /// A new array with elements of any value.

@@ -192,7 +192,8 @@ impl PyBiasController {
     fn code_use(&self, codes: &Bound<'_, PyAny>, events: &Bound<'_, EventCounts>) -> PyResult<Counts> {
         let format = self.format();
         let (format, wide, events) = (format.format, format.format.width() > 8, &events.get().0.events);
-        let codes = Input::codes(codes, PyFormat { format }.into_pyobject(codes.py())?.as_any(), wide)?;
+        let codes =
+            Input::codes(codes, PyFormat { format }.into_pyobject(codes.py())?.as_any(), format.width())?;
         let used = if wide {
             CodeUse::of(&format, events, codes.slice::<u16>()?)
         } else {

@@ -1,17 +1,20 @@
 //! `encode`, `decode` and `round`.
 
+use std::sync::Arc;
+
 use numpy::{PyArrayDescr, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use rayon::prelude::*;
-use smallfloat::{Format, Projection, Rounding};
+use smallfloat::formats::{BINARY32, BINARY64};
+use smallfloat::{FlagPolicy, Flags, Format, Projection, RandomBits, Rounded, Rounding, convert_with};
 use smallfloat_kernels::{Code, Decoder, Element, Encoder, RandomWords};
 
 use crate::array::{Input, Kind, Output, code_dtype, interop, with_kind};
 use crate::cache::{PIECE, decoder, encoder, with_threads};
 use crate::events::{Counts, EventCounts};
 use crate::format::format_of;
-use crate::policy;
+use crate::{policy, value_error};
 
 /// Elements that are rounded at once: their codes stay in the first cache.
 const CHUNK: usize = 1 << 13;
@@ -20,6 +23,7 @@ const CHUNK: usize = 1 << 13;
 struct Task {
     format: Format,
     projection: Projection,
+    policy: FlagPolicy,
     words: Option<RandomWords>,
     /// Whether flags and counts are wanted.
     counted: bool,
@@ -38,6 +42,7 @@ struct Keywords<'a, 'py> {
     generator: &'a str,
     first_element: u64,
     nonfinite: Option<&'a str>,
+    flags: Option<&'a str>,
     return_flags: bool,
     threads: Option<usize>,
 }
@@ -57,9 +62,17 @@ impl Task {
                 )));
             }
         };
+        if [BINARY32, BINARY64].contains(format) {
+            return Err(PyValueError::new_err(format!(
+                "{format} has no codes here: its numbers are NumPy's own, which astype rounds to"
+            )));
+        }
+        // No type of numbers is Tesla's.
+        let policy = keywords.flags.map(policy::flags).transpose()?;
         Ok(Self {
             format: *format,
             projection,
+            policy: policy.unwrap_or_else(|| FlagPolicy::default_for([format])),
             words: policy::words(projection.rounding, seed, stream, generator, first_element)?,
             counted: keywords.return_flags || refuses_nonfinite,
             refuses_nonfinite,
@@ -67,7 +80,25 @@ impl Task {
         })
     }
 
-    fn encode<T: Element, C: Code>(&self, encoder: &Encoder<T>, x: &[T], codes: &mut [C]) -> Counts {
+    /// Returns whether the core does it, element by element: kernels have formats of up to 16 bits,
+    /// Tesla's flags, from which those of `ieee-before` follow, and the projection's NaNs.
+    fn is_for_core(&self) -> bool {
+        let has_kernels = [FlagPolicy::TESLA, FlagPolicy::IEEE_BEFORE].contains(&self.policy)
+            || !(self.counted || self.policy.is_of_hardware());
+        self.format.is_wide() || !has_kernels
+    }
+
+    /// The encoder, where kernels do it.
+    fn encoder<T: Element>(&self, kind: Kind, length: usize) -> PyResult<Option<Arc<Encoder<T>>>> {
+        if self.is_for_core() {
+            return Ok(None);
+        }
+        encoder::<T>(&self.format, &self.projection, kind, length).map(Some)
+    }
+
+    /// Encodes by the encoder, or without one by the core.
+    fn encode<T: Element, C: Code>(&self, encoder: Option<&Encoder<T>>, x: &[T], codes: &mut [C]) -> Counts {
+        let Some(encoder) = encoder else { return self.encode_by_core(x, codes) };
         let size = piece_size(self.threads, x.len());
         let mut counts = Counts::default();
         for (start, (x, codes)) in (0..).step_by(size).zip(x.chunks(size).zip(codes.chunks_mut(size))) {
@@ -85,7 +116,58 @@ impl Task {
                 None => encoder.encode_uncounted(x, codes),
             }
         }
+        if self.policy != FlagPolicy::TESLA {
+            counts.events.flags = self.ieee_before(counts.events.flags, x);
+        }
         counts
+    }
+
+    /// The flags of `ieee-before` from Tesla's: none for subnormal operands, nor for quiet NaNs that
+    /// the format has.
+    fn ieee_before<T: Element>(&self, tesla: Flags, x: &[T]) -> Flags {
+        let flags = tesla.without(Flags::DENORMAL);
+        // Without NaNs all others are the same.
+        let is_nan = |x: &T| T::FORMAT.decode(x.bits()).is_nan();
+        if !flags.contains(Flags::INVALID) || !x.iter().any(is_nan) {
+            return flags;
+        }
+        let invalid = |(i, &x): (usize, &T)| self.convert(i, x).flags.contains(Flags::INVALID);
+        if x.iter().enumerate().any(invalid) { flags } else { flags.without(Flags::INVALID) }
+    }
+
+    /// One element by the core.
+    fn convert<T: Element>(&self, i: usize, x: T) -> Rounded<u64> {
+        let mut projection = self.projection;
+        if let (Some(words), Some(bits)) = (self.words_from(i), projection.rounding.random_bits()) {
+            let word = words.generator.block(words.first_element / 4)[(words.first_element % 4) as usize];
+            let bits = RandomBits::from_word32(bits.count(), word).expect("the count is at most 32");
+            projection = projection.with_rounding(projection.rounding.with_random_bits(bits));
+        }
+        convert_with(x.bits(), &T::FORMAT, &self.format, &projection, self.policy)
+    }
+
+    fn encode_by_core<T: Element, C: Code>(&self, x: &[T], codes: &mut [C]) -> Counts {
+        let piece = |(i, (x, codes)): (usize, (&[T], &mut [C]))| {
+            let mut events = smallfloat_kernels::EventCounts::new(x.len() as u64);
+            for (at, (&x, code)) in (i * PIECE..).zip(x.iter().zip(&mut *codes)) {
+                let Rounded { value, flags } = self.convert(at, x);
+                *code = C::truncate(value);
+                events.flags |= flags;
+                let (given, result) = (T::FORMAT.decode(x.bits()), self.format.decode(value));
+                events.overflowed += u64::from(flags.contains(Flags::OVERFLOW));
+                events.zeros += u64::from(result.is_zero());
+                events.underflowed += u64::from(result.is_zero() && given.is_finite() && !given.is_zero());
+                events.nans += u64::from(given.is_nan());
+                events.infinities += u64::from(!given.is_nan() && !given.is_finite());
+            }
+            Counts::of(events, &self.format, codes)
+        };
+        if runs_here(self.threads, x.len()) {
+            let pieces = x.chunks(PIECE).zip(codes.chunks_mut(PIECE)).enumerate();
+            return pieces.map(piece).fold(Counts::default(), Counts::merge);
+        }
+        let pieces = x.par_chunks(PIECE).zip(codes.par_chunks_mut(PIECE)).enumerate();
+        pieces.map(piece).reduce(Counts::default, Counts::merge)
     }
 
     /// The random words of an element and those after it.
@@ -99,7 +181,7 @@ impl Task {
     /// Encodes and decodes, piece by piece.
     fn round<T: Element, C: Code + Default>(
         &self,
-        (encoder, decoder): (&Encoder<T>, &Decoder<T>),
+        (encoder, decoder): (Option<&Encoder<T>>, Option<&Decoder<T>>),
         x: &[T],
         results: &mut [T],
     ) -> Counts {
@@ -111,7 +193,10 @@ impl Task {
                 let codes = &mut codes[..x.len()];
                 let chunk = Self { words: self.words_from(start), ..*self };
                 counts = counts.merge(chunk.encode(encoder, x, codes));
-                decoder.decode(codes, results);
+                match decoder {
+                    Some(decoder) => decoder.decode(codes, results),
+                    None => decode_by_core(&self.format, &T::FORMAT.default_projection(), codes, results),
+                }
             }
             counts
         };
@@ -183,7 +268,7 @@ macro_rules! conversion {
         $(#[$doc])*
         #[pyfunction]
         #[pyo3(signature = (x, fmt, *, preset=None, rounding=None, saturation=None, seed=None, stream=None, random_bits=32,
-            generator="philox", first_element=0, nonfinite=None, return_flags=false, out=None, threads=None))]
+            generator="philox", first_element=0, nonfinite=None, flags=None, return_flags=false, out=None, threads=None))]
         #[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
         pub(crate) fn $name<'py>(
             py: Python<'py>,
@@ -198,6 +283,7 @@ macro_rules! conversion {
             generator: &str,
             first_element: u64,
             nonfinite: Option<&str>,
+            flags: Option<&str>,
             return_flags: bool,
             out: Option<&Bound<'py, PyAny>>,
             threads: Option<usize>,
@@ -213,6 +299,7 @@ macro_rules! conversion {
                 generator,
                 first_element,
                 nonfinite,
+                flags,
                 return_flags,
                 threads,
             };
@@ -249,13 +336,15 @@ conversion! {
     /// words come from: `smallfloat.generators`. first_element : int The row-major index of ``x``'s
     /// first element in the whole tensor, so that pieces get the words of the whole. nonfinite :
     /// str, optional ``'preset'`` (default): NaN and infinities become what the preset makes of
-    /// them. ``'refuse'``: a ValueError. return_flags : bool Return `EventCounts` too. out : array,
-    /// optional Where codes go: of ``x``'s shape and the codes' dtype. threads : int, optional At
+    /// them. ``'refuse'``: a ValueError. flags : str, optional Whose rules decide when flags are
+    /// raised and which NaN a result is: one of `smallfloat.flag_policies`, perhaps with changes. By
+    /// default ``'tesla'`` for Tesla's formats, else ``'ieee-before'``; others are slower.
+    /// return_flags : bool Return `EventCounts` too. out : array, optional Where codes go: of ``x``'s shape and the codes' dtype. threads : int, optional At
     /// most so many; by default one a core. Results never depend on it.
     ///
     /// Returns
     /// -------
-    /// codes : uint8 (formats of up to 8 bits) or uint16, of ``x``'s shape
+    /// codes : uint8 (formats of up to 8 bits), uint16 (16) or uint32 (32), of ``x``'s shape
     ///     A scalar if ``x`` has no dimensions, a torch tensor if ``x`` is one.
     /// events : EventCounts
     ///     If ``return_flags``.
@@ -267,21 +356,29 @@ conversion! {
     /// array([ 56,  57, 170, 127], dtype=uint8)
     /// >>> int(sf.encode(1.1, sf.formats.e5m2, rounding="toward-positive"))
     /// 61
+    /// >>> sf.encode(np.array([1.1, -0.3], np.float32), "tf32")
+    /// array([130150, 390349], dtype=uint32)
     fn encode(py, x, fmt, out, keywords) {
         let format = format_of(fmt)?;
         let task = Task::new(&format, &keywords)?;
         let (x, kind) = Input::numbers(x, "x")?;
-        let wide = format.width() > 8;
-        let mut output = Output::new(py, out, x.shape(), code_dtype(py, wide), &[&x])?;
+        let mut output = Output::new(py, out, x.shape(), code_dtype(py, &format), &[&x])?;
         let counts = with_kind!(kind, T => {
-            let encoder = encoder::<T>(&format, &task.projection, kind, x.len())?;
-            let x = x.slice::<T>()?;
-            if wide {
-                let codes = output.slice::<u16>()?;
-                converted(py, task.threads, x.len(), || task.encode(&encoder, x, codes))
-            } else {
-                let codes = output.slice::<u8>()?;
-                converted(py, task.threads, x.len(), || task.encode(&encoder, x, codes))
+            let encoder = task.encoder::<T>(kind, x.len())?;
+            let (encoder, x) = (encoder.as_deref(), x.slice::<T>()?);
+            match format.width() {
+                ..=8 => {
+                    let codes = output.slice::<u8>()?;
+                    converted(py, task.threads, x.len(), || task.encode(encoder, x, codes))
+                }
+                9..=16 => {
+                    let codes = output.slice::<u16>()?;
+                    converted(py, task.threads, x.len(), || task.encode(encoder, x, codes))
+                }
+                _ => {
+                    let codes = output.slice::<u32>()?;
+                    converted(py, task.threads, x.len(), || task.encode(encoder, x, codes))
+                }
             }
         })?;
         task.check(&counts)?;
@@ -297,7 +394,7 @@ conversion! {
     /// do to ``x``, simulated.
     ///
     /// Parameters ---------- x, fmt, preset, rounding, saturation, seed, stream, random_bits,
-    /// generator, first_element, nonfinite, return_flags, threads As of `encode`. Every value of
+    /// generator, first_element, nonfinite, flags, return_flags, threads As of `encode`. Every value of
     /// ``fmt`` must be exact in ``x``'s dtype. out : array, optional Where results go: of ``x``'s
     /// shape and dtype. It may be ``x`` itself.
     ///
@@ -318,13 +415,14 @@ conversion! {
         let (x, kind) = Input::numbers(x, "x")?;
         let mut output = Output::new(py, out, x.shape(), x.array.dtype(), &[&x])?;
         let counts = with_kind!(kind, T => {
-            let encoder = encoder::<T>(&format, &task.projection, kind, x.len())?;
-            let decoder = decoder::<T>(&format, None, kind)?;
-            let (both, x, results) = ((&*encoder, &*decoder), x.slice::<T>()?, output.slice::<T>()?);
-            if format.width() > 8 {
-                converted(py, task.threads, x.len(), || task.round::<T, u16>(both, x, results))
-            } else {
-                converted(py, task.threads, x.len(), || task.round::<T, u8>(both, x, results))
+            let encoder = task.encoder::<T>(kind, x.len())?;
+            let decoder = narrow_decoder::<T>(&format, None, kind)?;
+            let both = (encoder.as_deref(), decoder.as_deref());
+            let (x, results) = (x.slice::<T>()?, output.slice::<T>()?);
+            match format.width() {
+                ..=8 => converted(py, task.threads, x.len(), || task.round::<T, u8>(both, x, results)),
+                9..=16 => converted(py, task.threads, x.len(), || task.round::<T, u16>(both, x, results)),
+                _ => converted(py, task.threads, x.len(), || task.round::<T, u32>(both, x, results)),
             }
         })?;
         task.check(&counts)?;
@@ -373,35 +471,74 @@ pub(crate) fn decode<'py>(
     let format = format_of(fmt)?;
     let (dtype, kind) = number_dtype(py, dtype)?;
     let threads = check_threads(threads)?;
-    let wide = format.width() > 8;
-    let codes = Input::codes(codes, fmt, wide)?;
+    let codes = Input::codes(codes, fmt, format.width())?;
     let mut output = Output::new(py, out, codes.shape(), dtype, &[&codes])?;
     with_kind!(kind, T => {
         let projection = rounding.map(decode_rounding::<T>).transpose()?;
-        let decoder = decoder::<T>(&format, projection.as_ref(), kind)?;
-        let x = output.slice::<T>()?;
-        if wide {
-            let codes = codes.slice::<u16>()?;
-            check_codes(&format, codes)?;
-            converted(py, threads, x.len(), || decode_all(&decoder, threads, codes, x))?;
-        } else {
-            let codes = codes.slice::<u8>()?;
-            check_codes(&format, codes)?;
-            converted(py, threads, x.len(), || decode_all(&decoder, threads, codes, x))?;
+        let decoder = narrow_decoder::<T>(&format, projection.as_ref(), kind)?;
+        let projection = projection.unwrap_or_else(|| T::FORMAT.default_projection());
+        let (decoder, x) = (decoder.as_deref(), output.slice::<T>()?);
+        match format.width() {
+            ..=8 => {
+                let codes = codes.slice::<u8>()?;
+                check_codes(&format, codes)?;
+                converted(py, threads, x.len(), || decode_all((&format, &projection), decoder, threads, codes, x))?;
+            }
+            9..=16 => {
+                let codes = codes.slice::<u16>()?;
+                check_codes(&format, codes)?;
+                converted(py, threads, x.len(), || decode_all((&format, &projection), decoder, threads, codes, x))?;
+            }
+            _ => {
+                let codes = codes.slice::<u32>()?;
+                check_codes(&format, codes)?;
+                converted(py, threads, x.len(), || decode_all((&format, &projection), decoder, threads, codes, x))?;
+            }
         }
     });
     output.finish(&codes)
 }
 
+/// The decoder of a format of up to 16 bits; without one the core decodes.
+fn narrow_decoder<T: Element>(
+    format: &Format,
+    projection: Option<&Projection>,
+    kind: Kind,
+) -> PyResult<Option<Arc<Decoder<T>>>> {
+    if !format.is_wide() {
+        return decoder::<T>(format, projection, kind).map(Some);
+    }
+    if projection.is_none() && !format.fits_in(&T::FORMAT) {
+        let error = smallfloat_kernels::Error::Inexact { format: *format, destination: T::FORMAT };
+        return Err(value_error(error));
+    }
+    Ok(None)
+}
+
 fn decode_all<T: Element, C: Code>(
-    decoder: &Decoder<T>,
+    (format, projection): (&Format, &Projection),
+    decoder: Option<&Decoder<T>>,
     threads: Option<usize>,
     codes: &[C],
     values: &mut [T],
 ) {
     let size = piece_size(threads, codes.len());
     for (codes, values) in codes.chunks(size).zip(values.chunks_mut(size)) {
-        decoder.decode(codes, values);
+        match decoder {
+            Some(decoder) => decoder.decode(codes, values),
+            None => decode_by_core(format, projection, codes, values),
+        }
+    }
+}
+
+fn decode_by_core<T: Element, C: Code>(
+    format: &Format,
+    projection: &Projection,
+    codes: &[C],
+    values: &mut [T],
+) {
+    for (code, value) in codes.iter().zip(values) {
+        *value = T::from_bits(smallfloat::convert(code.widen(), format, &T::FORMAT, projection).value);
     }
 }
 

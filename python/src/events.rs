@@ -42,8 +42,10 @@ pub(crate) struct Counts {
 impl Counts {
     /// Of the codes that elements became.
     pub(crate) fn of<C: Code>(events: smallfloat_kernels::EventCounts, format: &Format, codes: &[C]) -> Self {
-        // Every NaN result raises one of them.
-        let any = events.flags.contains(Flags::INVALID) || events.flags.contains(Flags::OVERFLOW);
+        // Every NaN result comes from one of them, or raises a flag.
+        let any = events.nans + events.infinities > 0
+            || events.flags.contains(Flags::INVALID)
+            || events.flags.contains(Flags::OVERFLOW);
         let is_nan = |code: &&C| format.decode(code.widen()).is_nan();
         let nan_results =
             if format.has_nan() && any { codes.iter().filter(is_nan).count() as u64 } else { 0 };

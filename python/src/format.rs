@@ -10,7 +10,7 @@ use smallfloat::{
 };
 use smallfloat_kernels::Decoder;
 
-use crate::array::{interop, result_dtype};
+use crate::array::{code_dtype, interop};
 use crate::{policy, value_error};
 
 /// A number format: a finite set of exact values and their codes.
@@ -288,10 +288,10 @@ impl PyFormat {
         self.format.has_subnormals()
     }
 
-    /// The dtype of codes in arrays: uint8, uint16, or float32 and float64 for these two.
+    /// The dtype of codes in arrays: uint8, uint16 or uint32; float32 and float64 for these two.
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        result_dtype(py, Some(self.format.width())).into_any()
+        code_dtype(py, &self.format).into_any()
     }
 
     /// The dtype of ml_dtypes that arrays of codes may be viewed as; None if there is none, or

@@ -54,7 +54,7 @@ mod _core {
     #[pymodule_export]
     use super::operations::{PyOperation, operation_names, operation_shape};
     #[pymodule_export]
-    use super::policy::{generators, presets, roundings, saturations};
+    use super::policy::{flag_policies, generators, presets, roundings, saturations};
     #[pymodule_export]
     use super::products::row_products;
 

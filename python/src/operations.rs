@@ -10,6 +10,7 @@ use pyo3::types::{PyString, PyTuple};
 use rayon::prelude::*;
 use smallfloat::p3109::{Answer, Argument, Block, Function, Parameter, Specialization};
 use smallfloat::{FlagPolicy, Flags, Format, RandomBits, Rounded};
+use smallfloat_conformance::vectors::under;
 use smallfloat_kernels::{Code, Elementwise, RandomWords};
 
 use crate::array::{Input, Output, interop, result_dtype};
@@ -25,10 +26,15 @@ const SHORT: usize = 1 << 12;
 ///
 /// Parameters ---------- text : str ``'Add<binary8p3se, e5m2, binary32, (NearestTiesToEven,
 /// SatFinite)>'``: operands' formats, the result's, and how it is rounded; any format may stand
-/// anywhere. `docs/p3109.md` has the grammar, `smallfloat.ops` functions for the usual.
+/// anywhere. `docs/p3109.md` has the grammar, `smallfloat.ops` functions for the usual. flags : str,
+/// optional Whose rules decide when flags are raised and which NaN a result is: one of
+/// `smallfloat.flag_policies`, perhaps with changes, as ``'arm,nan=canonical'``. By default
+/// ``'tesla'`` if a format is Tesla's, else ``'ieee-before'``. A processor's policy means IEEE 754's
+/// special cases, unless the text names semantics.
 ///
 /// Calling it takes an array of codes an operand, broadcast against each other. Operands of
-/// binary32 and binary64 are arrays of float32 and float64; so are results. Comparisons and
+/// binary32 and binary64 are arrays of float32 and float64, of other formats of more than 16 bits of
+/// uint32; so are results. Comparisons and
 /// predicates give bools, Class gives names. A block is a pair (scales, elements), with the
 /// elements along the last axis; queries take nothing.
 ///
@@ -40,11 +46,17 @@ const SHORT: usize = 1 << 12;
 /// array([ 93, 126], dtype=uint8)
 /// >>> sf.Operation("CompareLess<e4m3fn, e5m2>")([0x38, 0x40], 0x3d)
 /// array([ True, False])
+/// >>> sf.Operation("Multiply<tf32, tf32, tf32>", flags="riscv")([0x00001], [0x1fbff], return_flags=True)
+/// (array([1], dtype=uint32), <Flags.INEXACT|UNDERFLOW: 3>)
 #[pyclass(frozen, module = "smallfloat", name = "Operation")]
 pub(crate) struct PyOperation {
     specialization: Specialization,
-    short: OnceLock<Elementwise>,
-    long: OnceLock<Elementwise>,
+    /// The policy that was asked for.
+    asked: Option<FlagPolicy>,
+    /// The policy that holds.
+    policy: FlagPolicy,
+    /// For codes alone and for codes with flags, of few elements and of many.
+    kernels: [[OnceLock<Elementwise>; 2]; 2],
 }
 
 /// The names of all functions.
@@ -78,12 +90,19 @@ struct Call {
 #[pymethods]
 impl PyOperation {
     #[new]
-    fn new(text: &str) -> PyResult<Self> {
-        // The rules of flags that slices have hold for comparisons and blocks too.
+    #[pyo3(signature = (text, flags=None))]
+    fn new(text: &str, flags: Option<&str>) -> PyResult<Self> {
         let specialization: Specialization = text.parse().map_err(value_error)?;
-        let tesla = specialization.arithmetic().with_flags(FlagPolicy::TESLA);
-        let specialization = specialization.with_arithmetic(tesla);
-        Ok(Self { specialization, short: OnceLock::new(), long: OnceLock::new() })
+        let asked = flags.map(policy::flags).transpose()?;
+        let (operands, results) = (
+            specialization.operands().iter(),
+            specialization.result_scale().into_iter().chain(specialization.result()),
+        );
+        let policy = asked.unwrap_or_else(|| FlagPolicy::default_for(operands.chain(results)));
+        let keeps_semantics = asked.is_none() || text.contains("semantics=");
+        let arithmetic = under(specialization.arithmetic(), policy, keeps_semantics);
+        let specialization = specialization.with_arithmetic(arithmetic);
+        Ok(Self { specialization, asked, policy, kernels: Default::default() })
     }
 
     /// The function's name.
@@ -104,16 +123,25 @@ impl PyOperation {
         self.specialization.result().map(|&format| PyFormat { format })
     }
 
+    /// Whose rules decide when flags are raised and which NaN a result is.
+    #[getter]
+    fn flags(&self) -> String {
+        self.policy.to_string()
+    }
+
     fn __repr__(&self) -> String {
-        format!("Operation('{}')", self.specialization)
+        let flags = self.asked.map(|policy| format!(", flags='{policy}'")).unwrap_or_default();
+        format!("Operation('{}'{flags})", self.specialization)
     }
 
     fn __str__(&self) -> String {
         self.specialization.to_string()
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (String,)) {
-        (slf.get_type().into_any(), (slf.get().specialization.to_string(),))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (String, Option<String>)) {
+        let this = slf.get();
+        let flags = this.asked.map(|policy| policy.to_string());
+        (slf.get_type().into_any(), (this.specialization.to_string(), flags))
     }
 
     #[pyo3(signature = (*operands, seed=None, stream=None, generator="philox", first_element=0, return_flags=false,
@@ -161,12 +189,17 @@ impl PyOperation {
         }
     }
 
-    fn elementwise(&self, length: usize) -> PyResult<&Elementwise> {
-        let (cell, length) = if length <= SHORT { (&self.short, SHORT) } else { (&self.long, usize::MAX) };
+    fn elementwise(&self, length: usize, wants_flags: bool) -> PyResult<&Elementwise> {
+        // Where a NaN result is the projection's matter, codes depend on no policy, and Tesla's has
+        // vectors.
+        let by_policy = wants_flags || self.policy.is_of_hardware();
+        let length = if length <= SHORT { SHORT } else { usize::MAX };
+        let cell = &self.kernels[usize::from(by_policy)][usize::from(length > SHORT)];
         if let Some(ready) = cell.get() {
             return Ok(ready);
         }
         let built = Elementwise::for_length(&self.specialization, length).map_err(value_error)?;
+        let built = if by_policy { built.with_policy(self.policy) } else { built };
         Ok(cell.get_or_init(|| built))
     }
 
@@ -192,7 +225,7 @@ impl PyOperation {
             let names: Vec<_> = names.into_iter().map(|(name, _)| name).collect();
             return interop(py)?.call_method1("names", (names, first.shape().to_vec()));
         }
-        let dtype = result_dtype(py, self.specialization.result().map(Format::width));
+        let dtype = result_dtype(py, self.specialization.result());
         let mut output = Output::new(py, None, first.shape(), dtype, &[])?;
         let seen = match self.specialization.result().map_or(8, Format::width) {
             ..=8 => self.fill::<u8>(py, &arrays, &mut output, call),
@@ -243,7 +276,7 @@ impl PyOperation {
     ) -> PyResult<Flags> {
         let results = output.slice::<R>()?;
         let length = results.len();
-        let kernel = self.elementwise(length)?;
+        let kernel = self.elementwise(length, call.return_flags)?;
         let slices = operands.iter().map(Input::slice::<X>).collect::<PyResult<Vec<_>>>()?;
         let words = call.words;
         detached(py, call.threads, length, || match slices[..] {

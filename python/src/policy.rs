@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use smallfloat::random::Philox;
-use smallfloat::{Format, Preset, Projection, RandomBits, Rounding, Saturation};
+use smallfloat::{FlagPolicy, Format, Preset, Projection, RandomBits, Rounding, Saturation};
 use smallfloat_kernels::{Ars5, Generator, RandomWords};
 use smallfloat_tensor::stream_of_name;
 
@@ -64,6 +64,11 @@ pub(crate) fn projection(
                 .with_saturation(named("saturation", text, Saturation::ALL.iter().copied(), |s| s.name())?);
     }
     Ok(projection)
+}
+
+/// Whose rules decide when flags are raised.
+pub(crate) fn flags(text: &str) -> PyResult<FlagPolicy> {
+    text.parse().map_err(value_error)
 }
 
 /// A stream: a number, or the name of a tensor.
@@ -129,6 +134,12 @@ pub(crate) fn roundings() -> PyResult<Vec<&'static str>> {
 #[pyfunction]
 pub(crate) fn saturations() -> Vec<&'static str> {
     Saturation::ALL.iter().copied().map(Saturation::name).collect()
+}
+
+/// The names of the policies for flags and NaN results.
+#[pyfunction]
+pub(crate) fn flag_policies() -> Vec<&'static str> {
+    FlagPolicy::NAMED.iter().map(|&(name, _)| name).collect()
 }
 
 /// The names of the generators of random words.

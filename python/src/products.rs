@@ -64,10 +64,10 @@ pub(crate) fn row_products<'py>(
     let rounding = rounding.map(|text| policy::rounding(text, 32)).transpose()?;
     let projection = policy::projection(&to, preset, rounding, saturation)?;
     policy::words(projection.rounding, None, None, "philox", 0)?;
-    let (a, b) = (Input::codes(a, &formats.0, false)?, Input::codes(b, &formats.1, false)?);
+    let (a, b) = (Input::codes(a, &formats.0, 8)?, Input::codes(b, &formats.1, 8)?);
     let shape = [a.shape()[0], b.shape()[0]];
     let results = Results { to, projection, length: a.shape()[1] };
-    let mut output = Output::new(py, None, &shape, result_dtype(py, Some(to.width())), &[])?;
+    let mut output = Output::new(py, None, &shape, result_dtype(py, Some(&to)), &[])?;
     let (x, y) = (a.slice::<u8>()?, b.slice::<u8>()?);
     check_codes(&x_format, x)?;
     check_codes(&y_format, y)?;

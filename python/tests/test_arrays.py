@@ -139,10 +139,101 @@ def test_flags_and_counts():
     assert (events.elements, events.overflowed, events.underflowed) == (7, 2, 1)
     assert (events.zeros, events.nans, events.infinities) == (2, 1, 1)
     assert events.nan_results == 1 and type(events) is sf.EventCounts
-    assert events.flags == sf.Flags.INVALID | sf.Flags.OVERFLOW | sf.Flags.UNDERFLOW | sf.Flags.INEXACT
+    # A quiet NaN stays one: by IEEE 754's rules, not by Tesla's, it raises nothing.
+    assert events.flags == sf.Flags.OVERFLOW | sf.Flags.UNDERFLOW | sf.Flags.INEXACT
+    _, tesla = sf.encode(x, "e4m3fn", saturation="satfinite", flags="tesla", return_flags=True)
+    assert tesla.flags == events.flags | sf.Flags.INVALID
     rounded, again = sf.round(x, "e4m3fn", saturation="satfinite", return_flags=True)
     assert again == events
     assert sf.encode([1.0, 2.0], "e4m3fn", return_flags=True)[1].flags == sf.Flags(0)
+
+
+def flags_of(bits, fmt, **how):
+    """The flags and the code of one binary32, given as its bits."""
+    code, events = sf.encode(np.array([bits], np.uint32).view(np.float32), fmt, return_flags=True, **how)
+    return events.flags, int(code[0])
+
+
+def test_policies_for_flags():
+    inexact, tiny, invalid = sf.Flags.INEXACT, sf.Flags.UNDERFLOW, sf.Flags.INVALID
+    assert sf.flag_policies == ["tesla", "ieee-before", "ieee-after", "riscv", "arm", "x86"]
+    # Just below e5m2's smallest normal number, 2**-14, to which it rounds: tiny before rounding alone.
+    below = int(np.float32(6.103e-5).view(np.uint32))
+    for policy, flags in {
+        None: tiny | inexact,
+        "arm": tiny | inexact,
+        "tesla": tiny | inexact,
+        "ieee-after": inexact,
+        "riscv": inexact,
+        "x86": inexact,
+        "arm,tininess=after": inexact,
+    }.items():
+        assert flags_of(below, "e5m2", flags=policy) == (flags, 0x04), policy
+    # A quiet and a signaling NaN with their sign set; the payload's upper bits are 0 and 1.
+    for bits, by_ieee in ((0xFFC00000, sf.Flags(0)), (0xFFA00000, invalid)):
+        for policy, flags, code in (
+            ("tesla", invalid, 0xFE),
+            ("ieee-before", by_ieee, 0xFE),
+            ("riscv", by_ieee, 0x7E),
+            ("arm", by_ieee, 0xFE if bits == 0xFFC00000 else 0xFF),
+            ("x86", by_ieee, 0xFE if bits == 0xFFC00000 else 0xFF),
+        ):
+            assert flags_of(bits, "e5m2", flags=policy) == (flags, code), (policy, hex(bits))
+    # A subnormal operand, and an infinity that clamps.
+    assert flags_of(1, "e5m2", flags="x86")[0] == sf.Flags.DENORMAL | tiny | inexact
+    assert flags_of(1, "e5m2")[0] == tiny | inexact
+    lost = {"preset": "ocp-saturate"}
+    assert flags_of(0x7F800000, "e4m3fn", **lost) == (sf.Flags.OVERFLOW | inexact, 0x7E)
+    assert flags_of(0x7F800000, "e4m3fn", flags="riscv", **lost) == (sf.Flags(0), 0x7E)
+    # Tesla's formats have Tesla's rules where nothing is said.
+    assert flags_of(0x7FC00000, "cfloat8_1_4_3:bias=7")[0] == invalid
+    with pytest.raises(ValueError, match="ieee-before"):
+        sf.encode([1.0], "e5m2", flags="ieee")
+
+
+@pytest.mark.parametrize("policy", ["riscv", "x86"])
+def test_other_policies_give_the_same_codes_and_counts(policy):
+    x = random_bits(150_000, np.float32)
+    x = x[~np.isnan(x)]
+    for how in ({}, {"rounding": "stochastic-a", "seed": 3, "first_element": 77}):
+        for fmt in ("e5m2", "e4m3fn", "binary16"):
+            codes, events = sf.encode(x, fmt, flags="tesla", return_flags=True, **how)
+            others, again = sf.encode(x, fmt, flags=policy, return_flags=True, **how)
+            assert np.array_equal(codes, others)
+            for count in ("elements", "underflowed", "zeros", "nans", "infinities", "nan_results"):
+                assert getattr(events, count) == getattr(again, count), count
+
+
+def test_formats_of_17_to_32_bits():
+    x = random_bits(100_000, np.float32)
+    x = x[~np.isnan(x)]
+    codes = sf.encode(x, "tf32")
+    assert codes.dtype == np.uint32 == sf.formats.tf32.dtype
+    # binary32 without its last 13 bits, to nearest even; the carry runs into the exponent as it should.
+    bits = x.view(np.uint32).astype(np.uint64)
+    assert np.array_equal(codes, (bits + 0xFFF + (bits >> 13 & 1)) >> 13)
+    toward_zero = sf.encode(x, "tf32", rounding="toward-zero")
+    finite = np.isfinite(x)
+    assert np.array_equal(toward_zero[finite], bits[finite] >> 13)
+    back = sf.decode(codes, "tf32")
+    assert back.dtype == np.float32 and np.array_equal(back.view(np.uint32), codes << 13)
+    assert np.array_equal(sf.round(x, "tf32"), back)
+    assert isinstance(sf.encode(1.5, "fp24"), np.uint32)
+    # fp24 has 16 bits behind the point and exponents from -62 to 63.
+    y = np.random.default_rng(5).uniform(1, 2, 10_000) * 2.0 ** np.random.default_rng(6).integers(-62, 63, 10_000)
+    _, exponent = np.frexp(y)
+    step = np.ldexp(1.0, exponent - 17)
+    assert np.array_equal(sf.decode(sf.encode(y, "fp24"), "fp24", dtype=np.float64), np.rint(y / step) * step)
+    # P3109 with 32 bits: 1 is 2**30, one step more the next code.
+    assert list(sf.encode([1.0, 1 + 2.0**-20, np.nan], "binary32p21se")) == [1 << 30, (1 << 30) + 1, 1 << 31]
+    with pytest.raises(ValueError, match="exact"):
+        sf.decode(codes, "tf32", dtype=np.float16)
+    with pytest.raises(ValueError, match="at most 16"):
+        sf.formats.tf32.values()
+    with pytest.raises(ValueError, match="no codes here"):
+        sf.encode(x, "binary32")
+    with pytest.raises(ValueError, match="at most 11"):
+        sf.Format.p3109(20, 4)
 
 
 def test_wide_codes():

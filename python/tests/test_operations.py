@@ -103,6 +103,40 @@ def test_flags():
     assert sf.Flags.DIVISION_BY_ZERO in flags
 
 
+def test_policies_for_flags():
+    # What every x86 gives for these products of binary32: tiny before, not after rounding; a quiet NaN raises nothing.
+    x = np.array([0x3F7FFFFE], np.uint32).view(np.float32)
+    y = np.array([0x00800001], np.uint32).view(np.float32)
+    inexact = sf.Flags.INEXACT
+    for policy, raised in (("x86", inexact), ("riscv", inexact), ("arm", inexact | sf.Flags.UNDERFLOW)):
+        product, flags = sf.ops.multiply(x, y, "binary32", flags=policy, return_flags=True)
+        assert (product.view(np.uint32), flags) == (0x00800000, raised), policy
+    quiet = np.array([0xFFC00001], np.uint32).view(np.float32)
+    for policy, result in (("x86", 0xFFC00001), ("arm", 0xFFC00001), ("riscv", 0x7FC00000)):
+        product, flags = sf.ops.multiply(quiet, y, "binary32", flags=policy, return_flags=True)
+        assert (product.view(np.uint32), flags) == (result, sf.Flags(0)), policy
+    # Without a policy: Tesla's where a format is Tesla's. e5m2's 0x01 is subnormal.
+    for fmt, flags in (("e5m2", sf.Flags(0)), ("cfloat8_1_5_2:bias=15", sf.Flags.DENORMAL)):
+        assert sf.ops.add([0x01], [0x01], fmt, return_flags=True)[1] == flags, fmt
+    operation = sf.Operation("Add<e5m2, e5m2, e5m2>", flags="arm,denormal=raised")
+    assert operation.flags == "arm,denormal=raised" and sf.Operation("Add<e5m2, e5m2, e5m2>").flags == "ieee-before"
+    again = pickle.loads(pickle.dumps(operation))
+    assert (again.flags, repr(again)) == (operation.flags, repr(operation)) and "flags='arm" in repr(operation)
+    # A processor's rules are IEEE 754's: 1 / 0 is infinite, and NaN in P3109's.
+    quotient = {policy: int(sf.ops.divide([0x40], [0], "binary8p3se", flags=policy)[0]) for policy in (None, "riscv")}
+    assert quotient == {None: 0x80, "riscv": 0x7F}
+
+
+def test_operations_of_17_to_32_bits():
+    # Products of 11-bit significands are exact in binary32, so one rounding is left.
+    x, y = (np.random.default_rng(seed).integers(110 << 10, 140 << 10, 50_000).astype(np.uint32) for seed in (1, 2))
+    product = sf.ops.multiply(x, y, "tf32")
+    exact = (x << 13).view(np.float32) * (y << 13).view(np.float32)
+    assert product.dtype == np.uint32 and np.array_equal(product, sf.encode(exact, "tf32"))
+    assert np.array_equal(sf.ops.multiply(x, y, "tf32", to="binary32"), exact)
+    assert sf.ops.compare_less([1], [2], "fp24").tolist() == [True]
+
+
 def test_blocks():
     # The P3109 draft's own rounding of a block: [3, -1] is about 4 * [3/4, -1/4].
     to_block = sf.Operation(

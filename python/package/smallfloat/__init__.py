@@ -23,10 +23,11 @@ from ._quantized import QuantizedTensor, dequantize_file, load, quantize, quanti
 
 __version__: str = _core.__version__
 
-#: The names of the presets, rounding modes, saturation modes and generators of random words.
+#: The names of the presets, rounding modes, saturation modes, policies for flags and generators of random words.
 presets: list[str] = _core.presets()
 roundings: list[str] = _core.roundings()
 saturations: list[str] = _core.saturations()
+flag_policies: list[str] = _core.flag_policies()
 generators: list[str] = _core.generators()
 #: Schemes of scaled tensors, and approximate implementations for `kappa`, with what they are.
 schemes: dict[str, str] = dict(_core.schemes())
@@ -47,6 +48,7 @@ __all__ = [
     "encode",
     "finfo",
     "formats",
+    "flag_policies",
     "generators",
     "kappa",
     "load",

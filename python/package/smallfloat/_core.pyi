@@ -140,13 +140,15 @@ class EventCounts:
 
 @final
 class Operation:
-    def __new__(cls, text: str) -> Self: ...
+    def __new__(cls, text: str, flags: str | None = None) -> Self: ...
     @property
     def name(self) -> str: ...
     @property
     def operands(self) -> list[Format]: ...
     @property
     def result(self) -> Format | None: ...
+    @property
+    def flags(self) -> str: ...
     def __call__(
         self,
         *operands: Any,
@@ -199,6 +201,7 @@ def encode(
     generator: _Generator = "philox",
     first_element: int = 0,
     nonfinite: Literal["preset", "refuse"] | None = None,
+    flags: str | None = None,
     return_flags: Literal[False] = False,
     out: Any = None,
     threads: int | None = None,
@@ -217,6 +220,7 @@ def encode(
     generator: _Generator = "philox",
     first_element: int = 0,
     nonfinite: Literal["preset", "refuse"] | None = None,
+    flags: str | None = None,
     return_flags: Literal[True],
     out: Any = None,
     threads: int | None = None,
@@ -235,6 +239,7 @@ def round(
     generator: _Generator = "philox",
     first_element: int = 0,
     nonfinite: Literal["preset", "refuse"] | None = None,
+    flags: str | None = None,
     return_flags: Literal[False] = False,
     out: Any = None,
     threads: int | None = None,
@@ -253,6 +258,7 @@ def round(
     generator: _Generator = "philox",
     first_element: int = 0,
     nonfinite: Literal["preset", "refuse"] | None = None,
+    flags: str | None = None,
     return_flags: Literal[True],
     out: Any = None,
     threads: int | None = None,
@@ -279,6 +285,7 @@ def verify(path: str | PathLike[str]) -> tuple[int, int, int, list[str]]: ...
 def presets() -> list[str]: ...
 def roundings() -> list[str]: ...
 def saturations() -> list[str]: ...
+def flag_policies() -> list[str]: ...
 def generators() -> list[str]: ...
 def schemes() -> list[tuple[str, str]]: ...
 def variants() -> list[tuple[str, str]]: ...

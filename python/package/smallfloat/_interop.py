@@ -173,7 +173,7 @@ def copy_into(out: np.ndarray, result: np.ndarray) -> None:
 
 def _bits(x: np.ndarray, fmt: Format) -> np.ndarray:
     """Codes of any format; those of binary32 and binary64 are written as floats."""
-    if fmt.width <= 16:
+    if fmt.dtype.kind == "u":
         return codes(x, fmt)
     wide, unsigned = (np.float32, np.uint32) if fmt.width == 32 else (np.float64, np.uint64)
     if x.dtype == unsigned:
@@ -233,7 +233,7 @@ def block_result(
     """Arrays of the results of functions of blocks."""
 
     def array(found: list[int], fmt: Format, shape: list[int]) -> Any:
-        if fmt.width <= 16:
+        if fmt.dtype.kind == "u":
             return np.array(found, fmt.dtype).reshape(shape)[()]
         return np.array(found, f"u{fmt.dtype.itemsize}").view(fmt.dtype).reshape(shape)[()]
 

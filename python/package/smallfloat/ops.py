@@ -42,8 +42,8 @@ _SATURATIONS = {
 
 
 @functools.lru_cache(maxsize=256)
-def _operation(text: str) -> Operation:
-    return Operation(text)
+def _operation(text: str, flags: str | None) -> Operation:
+    return Operation(text, flags)
 
 
 def _word(what: str, given: str, words: dict[str, str]) -> str:
@@ -79,13 +79,14 @@ def _function(name: str, rounds: bool, arity: int) -> Callable[..., Any]:
         rounding: str | None = None,
         saturation: str | None = None,
         random_bits: int = 32,
+        flags: str | None = None,
         **call: Any,
     ) -> Any:
         if len(operands) != arity + 1:
             raise TypeError(f"{name} takes {arity} operands and their format, {len(operands)} arguments are given")
         *codes, fmt = operands
         text = _spelling(name, arity, rounds, fmt, to, rounding, saturation, random_bits)
-        return _operation(text)(*codes, **call)
+        return _operation(text, flags)(*codes, **call)
 
     listed = ", ".join("xyz"[:arity])
     operation.__name__ = operation.__qualname__ = _python_name(name)
@@ -108,6 +109,9 @@ def _function(name: str, rounds: bool, arity: int) -> Callable[..., Any]:
         Broadcast against each other; float32 and float64 for binary32 and binary64.
     fmt : Format or str, or a tuple of them
         The format of all operands, or one of each.{more}
+    flags : str, optional
+        Whose rules decide when flags are raised and which NaN a result is: one of `smallfloat.flag_policies`. By
+        default 'tesla' if a format is Tesla's, else 'ieee-before'.
     return_flags : bool
         Return the `Flags` that were raised too.
     threads : int, optional
