@@ -238,17 +238,14 @@ def example(finding):
 def cause(finding):
     """What would explain the differences: one mistake, or the likeliest ones with what each explains."""
     one = finding["cause"]
-    if one and not one["contradicted"]:
-        return one["mistake"]
     if one:
-        share = f"{one['contradicted']:,} of {finding['sampled_agreeing']:,}"
-        return f"{one['mistake']}; but {share} agreeing vectors speak against it"
-    likely = [s for s in finding["suspects"] if s["explained"] < s["tried"] or s["contradicted"]][:2]
+        return one["mistake"]
     if finding["unknown"] == finding["mismatches"]:
         return "refuses, or gives what is no code of the format"
+    likely = ((finding["values"] or finding["flags"])["hypotheses"])[:2]
     if not likely:
         return "no known mistake"
-    shares = [f"{s['mistake']} ({s['explained']:,} of {s['tried']:,})" for s in likely]
+    shares = [f"{s['mistake']} ({s['explained']:,} of {finding['mismatches']:,}, and {s['contradicted']:,} that agree speak against it)" for s in likely]
     return "no single mistake; nearest: " + "; ".join(shares)
 
 

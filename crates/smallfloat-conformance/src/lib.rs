@@ -2,13 +2,15 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`vectors`] | test vectors for hardware and libraries: generated, checked, mistakes named |
+//! | [`vectors`] | test vectors for hardware and libraries: generated and checked |
+//! | [`diagnosis`] | which mistake explains what differs, and where it differs |
 //! | [`kappa`] | how far an implementation is from the defined results, in steps from value to value (κ of the P3109 draft) |
 //! | [`implementation`] | implementations in common use, to be measured: through `f32`, through bfloat16, flushing, polynomials, tables |
 //!
 //! A converter's results are checked, and its mistake is named:
 //!
 //! ```
+//! use smallfloat_conformance::diagnosis::diagnose;
 //! use smallfloat_conformance::vectors::{CheckOptions, FlagSet, UnitUnderTest, check};
 //!
 //! // 1.5, 1.1, -1.1 and 1.1875 in binary32, and what it made of them.
@@ -17,8 +19,9 @@
 //! let options = CheckOptions { unit: Some(unit), flags: Some(FlagSet::None), ..CheckOptions::default() };
 //! let report = check(given.as_bytes(), &options)?;
 //! assert_eq!((report.vectors, report.mismatches), (4, 3));
-//! let cause = report.cause().expect("one mistake explains all");
-//! assert!(report.mistakes[cause.mistake].to_string().contains("truncates"));
+//! let diagnosis = diagnose(&report);
+//! let cause = diagnosis.cause().expect("one mistake explains all");
+//! assert!(cause.mistake.to_string().contains("truncates"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -28,6 +31,7 @@
 //! Results depend neither on the machine nor on the number of threads.
 #![forbid(unsafe_code)]
 
+pub mod diagnosis;
 mod error;
 pub mod implementation;
 pub mod kappa;

@@ -9,9 +9,9 @@ use smallfloat::{FlagOrder, FlagPolicy};
 use crate::error::Error;
 use crate::vectors::generate::{CANONICAL, hex};
 use crate::vectors::header::{FlagSet, VectorHeader};
+use crate::vectors::kept::{KeptVectors, Thinning};
 use crate::vectors::layout::{LineLayout, LineWriter};
-use crate::vectors::mistake::{Compared, Mistake};
-use crate::vectors::outcome::CallOutcome;
+use crate::vectors::outcome::{CallOutcome, Compared};
 use crate::vectors::read::{LineReader, VectorLine, excerpt, guess_layout, take_header};
 use crate::vectors::unit::UnitUnderTest;
 
@@ -46,25 +46,9 @@ pub struct Mismatch {
     pub expected: CallOutcome,
     /// What was given; nothing where it has unknown digits.
     pub given: Option<CallOutcome>,
-    /// Mistakes that would give it, as places in [`Report::mistakes`].
-    pub mistakes: Vec<usize>,
 }
 
-/// A mistake and how well it explains what was given.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Hypothesis {
-    /// Its place in [`Report::mistakes`].
-    pub mistake: usize,
-    /// Mismatches that it explains.
-    pub explained: u64,
-    /// Mismatches that it was tried on.
-    pub tried: u64,
-    /// Vectors of a sample of those that agree which would differ if the mistake were made
-    /// everywhere.
-    pub contradicted: u64,
-}
-
-/// What was found.
+/// What was found; [`diagnose`](crate::diagnosis::diagnose) says what may have caused it.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// What was under test.
@@ -87,12 +71,10 @@ pub struct Report {
     pub other_nan: u64,
     /// The first that differ.
     pub first: Vec<Mismatch>,
-    /// All mistakes that were tried.
-    pub mistakes: Vec<Mistake>,
-    /// The mistakes that explain something, the best first.
-    pub suspects: Vec<Hypothesis>,
-    /// How many agreeing vectors the suspects were tried on.
-    pub sampled: u64,
+    /// What is compared.
+    pub(crate) compared: Compared,
+    /// The vectors that causes are tried on.
+    pub(crate) kept: KeptVectors,
     /// SHA-256 of the vectors read, with the right results.
     pub sha256: String,
 }
@@ -114,24 +96,14 @@ impl Report {
     pub fn passes(&self) -> bool {
         self.mismatches == 0 && self.is_complete() && self.has_digest()
     }
-
-    /// The mistake that explains every mismatch and contradicts no vector that agrees, or only as
-    /// many as explain all do.
-    pub fn cause(&self) -> Option<&Hypothesis> {
-        self.suspects.first().filter(|suspect| suspect.explained == self.mismatches && self.mismatches > 0)
-    }
 }
 
 /// Bytes that a thread takes at once, and how many such pieces are read before threads share them:
-/// a fixed number, since what is tried on a block depends on the blocks before it.
+/// a fixed number, since what is kept of a block depends on the blocks before it.
 const BATCH: usize = 1 << 18;
 const PIECES: usize = 64;
 /// A line may not be longer.
 const LONGEST_LINE: usize = 1 << 20;
-/// Mismatches that all mistakes are tried on; later ones only by those that explained all before.
-const TRIED: u64 = 10_000;
-/// Agreeing vectors that suspects are tried on, at most.
-const SAMPLE: usize = 1 << 14;
 
 /// Reads vectors and compares them with the defined results, on all threads; findings do not depend
 /// on their number.
@@ -169,7 +141,6 @@ pub fn check(input: impl Read, options: &CheckOptions) -> Result<Report, Error> 
     let checker = Checker {
         reader: LineReader::new(&unit, layout, flags, order),
         writer: LineWriter::new(&unit, CANONICAL.0, flags.mask(), CANONICAL.1),
-        mistakes: Mistake::all(&unit),
         compared: Compared { mask: flags.mask(), any_nan: options.any_nan },
         show: options.show,
         unit,
@@ -177,13 +148,12 @@ pub fn check(input: impl Read, options: &CheckOptions) -> Result<Report, Error> 
     let mut findings = Findings::new(&checker, start.line);
     let mut from = start.byte;
     while let Some(bytes) = block {
-        let (alive, thin) = (&findings.alive, findings.thin);
+        let thinning = findings.kept.thinning();
         let pieces: Vec<Piece> =
-            split(&bytes[from..]).into_par_iter().map(|piece| checker.piece(piece, alive, thin)).collect();
+            split(&bytes[from..]).into_par_iter().map(|piece| checker.piece(piece, thinning)).collect();
         for piece in pieces {
             findings.add(piece)?;
         }
-        findings.narrow();
         from = 0;
         block = blocks.next()?;
     }
@@ -267,18 +237,10 @@ fn split(mut block: &[u8]) -> Vec<&[u8]> {
     pieces
 }
 
-/// A number of a vector by which samples are drawn: the same vectors, whatever came before and on
-/// however many threads.
-fn lot(operands: &[u64]) -> u64 {
-    let mix = |sum: u64, operand: &u64| (sum ^ operand).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-    operands.iter().fold(1, mix).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
-}
-
 struct Checker {
     unit: UnitUnderTest,
     reader: LineReader,
     writer: LineWriter,
-    mistakes: Vec<Mistake>,
     compared: Compared,
     show: usize,
 }
@@ -310,23 +272,21 @@ impl Counts {
 struct Piece {
     of: Counts,
     first: Vec<Mismatch>,
-    /// For each mistake that was tried, how many mismatches it explains.
-    explained: Vec<u64>,
-    /// Vectors that agree.
-    agreeing: Vec<(Vec<u64>, CallOutcome)>,
+    kept: KeptVectors,
     /// The vectors with the right results, as the testfloat layout has them.
     canonical: Vec<u8>,
     error: Option<Error>,
 }
 
 impl Checker {
-    /// Compares a piece; `alive` are the mistakes to be tried on what differs, `thin` says which
-    /// agreeing vectors are kept. Line numbers count within the piece.
-    fn piece(&self, bytes: &[u8], alive: &[usize], thin: u64) -> Piece {
-        let mut piece = Piece { explained: vec![0; alive.len()], ..Piece::default() };
+    /// Compares a piece; `thinning` says which vectors are kept. Line numbers count within the
+    /// piece.
+    fn piece(&self, bytes: &[u8], thinning: Thinning) -> Piece {
+        let kept = KeptVectors::new(self.unit.operands().len(), thinning);
+        let mut piece = Piece { kept, ..Piece::default() };
         for line in bytes.split_inclusive(|c| *c == b'\n') {
             piece.of.lines += 1;
-            if let Err(problem) = self.line(line, (alive, thin), &mut piece) {
+            if let Err(problem) = self.line(line, &mut piece) {
                 let text = String::from_utf8_lossy(&line[..line.len().min(400)]);
                 let text = excerpt(text.trim());
                 piece.error = Some(Error::Vector { line: piece.of.lines, text, problem });
@@ -336,7 +296,7 @@ impl Checker {
         piece
     }
 
-    fn line(&self, line: &[u8], (alive, thin): (&[usize], u64), piece: &mut Piece) -> Result<(), String> {
+    fn line(&self, line: &[u8], piece: &mut Piece) -> Result<(), String> {
         if line.len() > LONGEST_LINE {
             return Err("a line of more than a megabyte".into());
         }
@@ -355,25 +315,15 @@ impl Checker {
             .is_some_and(|given| given.flags & self.compared.mask == expected.flags & self.compared.mask);
         if same_results && same_flags {
             piece.of.other_nan += u64::from(!same_codes);
-            if same_codes && lot(&operands) & thin == 0 {
-                piece.agreeing.push((operands, expected));
-            }
+            piece.kept.push_agreeing(&operands);
             return Ok(());
         }
         piece.of.mismatches += 1;
         piece.of.flags_only += u64::from(same_results);
         piece.of.unknown += u64::from(given.is_none());
-        let mut mistakes = Vec::new();
-        if let Some(given) = &given {
-            for (count, &at) in piece.explained.iter_mut().zip(alive) {
-                if self.mistakes[at].explains(&self.unit, &operands, (&expected, given), self.compared) {
-                    *count += 1;
-                    mistakes.push(at);
-                }
-            }
-        }
+        piece.kept.push_failing(&operands, given.as_ref());
         if piece.first.len() < self.show {
-            piece.first.push(Mismatch { line: piece.of.lines, operands, expected, given, mistakes });
+            piece.first.push(Mismatch { line: piece.of.lines, operands, expected, given });
         }
         Ok(())
     }
@@ -384,13 +334,7 @@ struct Findings {
     of: Counts,
     first: Vec<Mismatch>,
     show: usize,
-    /// Mistakes that are still tried.
-    alive: Vec<usize>,
-    /// For every mistake, explained and tried.
-    counts: Vec<(u64, u64)>,
-    agreeing: Vec<(Vec<u64>, CallOutcome)>,
-    /// Of agreeing vectors those are kept whose lot has none of these bits.
-    thin: u64,
+    kept: KeptVectors,
     digest: Sha256,
 }
 
@@ -400,10 +344,7 @@ impl Findings {
             of: Counts { lines, ..Counts::default() },
             first: Vec::new(),
             show: checker.show,
-            alive: (0..checker.mistakes.len()).collect(),
-            counts: vec![(0, 0); checker.mistakes.len()],
-            agreeing: Vec::new(),
-            thin: 0,
+            kept: KeptVectors::new(checker.unit.operands().len(), Thinning::default()),
             digest: Sha256::new(),
         }
     }
@@ -416,10 +357,6 @@ impl Findings {
             }
             return Err(error);
         }
-        for (explained, &at) in piece.explained.iter().zip(&self.alive) {
-            self.counts[at].0 += explained;
-            self.counts[at].1 += piece.of.mismatches;
-        }
         let room = self.show.saturating_sub(self.first.len());
         let lines = self.of.lines;
         self.first.extend(
@@ -429,55 +366,13 @@ impl Findings {
                 .take(room)
                 .map(|mismatch| Mismatch { line: mismatch.line + lines, ..mismatch }),
         );
-        self.agreeing.extend(piece.agreeing);
-        self.agreeing.retain(|(operands, _)| lot(operands) & self.thin == 0);
-        while self.agreeing.len() > SAMPLE && self.thin < u64::from(u32::MAX) {
-            self.thin = 2 * self.thin + 1;
-            self.agreeing.retain(|(operands, _)| lot(operands) & self.thin == 0);
-        }
+        self.kept.add(piece.kept);
         self.digest.update(&piece.canonical);
         self.of.add(piece.of);
         Ok(())
     }
 
-    /// After enough mismatches only mistakes that explain all of them are tried any more.
-    fn narrow(&mut self) {
-        if self.of.mismatches >= TRIED {
-            let counts = &self.counts;
-            self.alive.retain(|&at| counts[at].0 == counts[at].1);
-        }
-    }
-
     fn report(self, checker: &Checker, header: VectorHeader, flags: FlagSet) -> Report {
-        let mut suspects: Vec<Hypothesis> = self
-            .counts
-            .par_iter()
-            .enumerate()
-            .filter(|(_, (explained, _))| *explained > 0)
-            .map(|(mistake, &(explained, tried))| {
-                let suspect = &checker.mistakes[mistake];
-                let differs = |(operands, expected): &&(Vec<u64>, CallOutcome)| {
-                    suspect.predict(&checker.unit, operands, expected).is_some_and(|wrong| {
-                        // A suspect of results may still have flags computed apart.
-                        !checker.unit.agree(&wrong, expected, checker.compared.any_nan)
-                            || suspect.is_about_flags()
-                                && wrong.flags & checker.compared.mask
-                                    != expected.flags & checker.compared.mask
-                    })
-                };
-                let contradicted = self.agreeing.iter().filter(differs).count() as u64;
-                Hypothesis { mistake, explained, tried, contradicted }
-            })
-            .collect();
-        // The best explains the largest share, contradicts least, and is likeliest.
-        suspects.sort_by(|a, b| {
-            let share = |s: &Hypothesis| u128::from(s.explained);
-            (share(b) * u128::from(a.tried), a.contradicted, a.mistake).cmp(&(
-                share(a) * u128::from(b.tried),
-                b.contradicted,
-                b.mistake,
-            ))
-        });
         Report {
             unit: checker.unit.clone(),
             header,
@@ -489,9 +384,8 @@ impl Findings {
             unknown: self.of.unknown,
             other_nan: self.of.other_nan,
             first: self.first,
-            mistakes: checker.mistakes.clone(),
-            suspects,
-            sampled: self.agreeing.len() as u64,
+            compared: checker.compared,
+            kept: self.kept,
             sha256: hex(&self.digest.finalize()),
         }
     }

@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 
 use smallfloat::{Datum, Exact, Preset, Rounding, project};
 
-use crate::vectors::mistake::below_tie;
 use crate::vectors::unit::UnitUnderTest;
 
 /// Which neighbour an exact result is nearer to.
@@ -58,5 +57,20 @@ impl UnitUnderTest {
             }
         });
         Some(Neighbours { below, above, nearer })
+    }
+}
+
+/// The exact result moved by less than any spacing, so that a tie is none: toward zero, or toward
+/// +∞.
+pub(crate) fn below_tie(exact: Exact, up: bool) -> Exact {
+    match exact {
+        Exact::Finite { negative, significand, exponent, sticky: false } if significand != 0 => {
+            let spare = significand.leading_zeros();
+            let (significand, exponent) = (significand << spare, exponent - spare.cast_signed());
+            let outward = up && !negative;
+            let significand = if outward { significand } else { significand - 1 };
+            Exact::Finite { negative, significand, exponent, sticky: true }
+        }
+        other => other,
     }
 }

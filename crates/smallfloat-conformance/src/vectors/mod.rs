@@ -3,8 +3,8 @@
 //! A [`UnitUnderTest`] is what is under test: an operation with its formats and policies. A
 //! [`VectorPlan`] says which operands it is given, [`generate`] writes a line for each with the
 //! defined result and flags in one of four [`LineLayout`]s, and [`check`] reads what a simulator or
-//! a library gave for the same operands, counts what differs and names the [`Mistake`] that would
-//! explain it.
+//! a library gave for the same operands and counts what differs. [`crate::diagnosis`] says which
+//! mistake would explain it.
 //!
 //! Coverage models, in the words of the literature: *levels* and weighted operands as in TestFloat
 //! (J. Hauser, Berkeley TestFloat, "Testing"); boundaries of binades, special significands,
@@ -25,15 +25,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod catalogue;
 mod check;
 mod directed;
 mod explain;
 mod generate;
 mod header;
+mod kept;
 mod layout;
 mod level;
-mod mistake;
 mod outcome;
 mod plan;
 mod pools;
@@ -41,13 +40,13 @@ mod random;
 mod read;
 mod unit;
 
-pub use check::{CheckOptions, Hypothesis, Mismatch, Report, check};
+pub use check::{CheckOptions, Mismatch, Report, check};
+pub(crate) use explain::below_tie;
 pub use explain::{Nearer, Neighbours};
 pub use generate::{VectorSet, WriteError, generate};
 pub use header::{FlagSet, VectorHeader};
 pub use layout::LineLayout;
 pub use level::CoverageLevel;
-pub use mistake::Mistake;
 pub use outcome::CallOutcome;
 pub use plan::{Section, VectorPlan};
 pub use unit::{CLASSES, Field, UnitUnderTest, under};

@@ -4,6 +4,15 @@ use std::ops::Deref;
 
 use smallfloat::Flags;
 
+/// What counts as a difference.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Compared {
+    /// The flags that are compared.
+    pub(crate) mask: Flags,
+    /// Any NaN is as good as another.
+    pub(crate) any_nan: bool,
+}
+
 /// What a unit gives for one line of operands. A single result, the usual case, takes no memory of
 /// its own.
 #[derive(Clone, PartialEq, Eq, Debug)]

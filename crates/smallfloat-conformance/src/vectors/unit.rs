@@ -36,7 +36,7 @@ impl Field {
     }
 
     /// Returns whether these codes are the same, or both NaN where any NaN is as good as another.
-    pub(super) fn agrees(&self, this: u64, that: u64, any_nan: bool) -> bool {
+    pub(crate) fn agrees(&self, this: u64, that: u64, any_nan: bool) -> bool {
         let is_nan = |code| self.format.is_some_and(|format| format.classify(code) == Class::Nan);
         this == that || any_nan && is_nan(this) && is_nan(that)
     }
@@ -157,7 +157,7 @@ impl UnitUnderTest {
         Self::new(self.operation.with_projections(&replaced)?, preset.or(self.preset))
     }
 
-    pub(super) fn from_operation(operation: Specialization, preset: Option<Preset>) -> Self {
+    pub(crate) fn from_operation(operation: Specialization, preset: Option<Preset>) -> Self {
         // What follows from the formats stays where a mistake changes these.
         let arithmetic = operation.arithmetic().with_flags(operation.flag_policy());
         let operation = operation.with_arithmetic(arithmetic);
@@ -217,17 +217,17 @@ impl UnitUnderTest {
     }
 
     /// What the operands are, blocks as wholes.
-    pub(super) fn parameters(&self) -> &[Parameter] {
+    pub(crate) fn parameters(&self) -> &[Parameter] {
         self.operation.parameters()
     }
 
     /// The bits of a word that rounds a single result.
-    pub(super) fn word_bits(&self) -> Option<u32> {
+    pub(crate) fn word_bits(&self) -> Option<u32> {
         self.word
     }
 
     /// How many operands are random words.
-    pub(super) fn word_count(&self) -> usize {
+    pub(crate) fn word_count(&self) -> usize {
         self.operands.iter().rev().take_while(|field| field.format.is_none()).count()
     }
 
@@ -245,12 +245,12 @@ impl UnitUnderTest {
     }
 
     /// The numeric operation, if that is what it is.
-    pub(super) fn numeric(&self) -> Option<Operation> {
+    pub(crate) fn numeric(&self) -> Option<Operation> {
         self.numeric.map(|(operation, _)| operation)
     }
 
     /// The projection with the random word of these operands.
-    pub(super) fn projection(&self, operands: &[u64]) -> Result<Projection, Error> {
+    pub(crate) fn projection(&self, operands: &[u64]) -> Result<Projection, Error> {
         let projection = self.operation.projections()[0];
         Ok(match (self.word, operands.last()) {
             (Some(bits), Some(&word)) => {
@@ -261,7 +261,7 @@ impl UnitUnderTest {
     }
 
     /// Returns whether these results are the same. `any_nan` takes one NaN for another.
-    pub(super) fn agree(&self, these: &CallOutcome, those: &CallOutcome, any_nan: bool) -> bool {
+    pub(crate) fn agree(&self, these: &CallOutcome, those: &CallOutcome, any_nan: bool) -> bool {
         let fields = self.results().iter().zip(these.results().iter().zip(those.results()));
         fields.into_iter().all(|(field, (&this, &that))| field.agrees(this, that, any_nan))
     }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use smallfloat::formats::BINARY64;
-use smallfloat::{Class, Datum, Exact, Flags, Format, Preset, project};
+use smallfloat::{Class, Datum, Exact, Flags, Format, project};
+use smallfloat_conformance::diagnosis::{Diagnosis, Finding, Hypothesis, Mistake, Rules, diagnose};
 use smallfloat_conformance::vectors::{
-    CLASSES, CallOutcome, CheckOptions, Field, Hypothesis, LineLayout, Mismatch, Nearer, Report,
-    UnitUnderTest, check,
+    CLASSES, CallOutcome, CheckOptions, Field, LineLayout, Mismatch, Nearer, Report, UnitUnderTest, check,
 };
 use smallfloat_tensor::open_regular;
 
@@ -30,7 +30,9 @@ older file's are Tesla's); without one, or for another policy, name it as for `g
 
 Every vector that differs is tried against a catalogue of mistakes: other rounding modes, rounding
 twice, no sticky bit, flushing, a bias off by one, another reading of subnormals, another policy for
-overflow, infinities and NaN, signs, flags. The mistake that explains all of them is named.
+overflow, infinities and NaN, signs, flags; alone, and two together. A mistake is named as the cause
+only if it explains every vector that differs and changes none that agrees; other rules for flags,
+and other presets, are named as such.
 
 Exit status 1 if a vector differs, if there are fewer or more than the header says, or if their
 operands are not the ones that were generated (--partial allows the last two).";
@@ -86,11 +88,12 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<bool> {
     };
     let report = report.with_context(|| if from_stdin { name.clone() } else { format!("`{name}`") })?;
     let passes = report.mismatches == 0 && (args.partial || report.passes());
+    let diagnosis = diagnose(&report);
     if args.json {
-        serde_json::to_writer_pretty(&mut *out, &to_json(&report, passes))?;
+        serde_json::to_writer_pretty(&mut *out, &to_json(&report, &diagnosis, passes))?;
         writeln!(out)?;
     } else {
-        print(&name, &report, args.partial, out)?;
+        print(&name, &report, &diagnosis, args.partial, out)?;
     }
     Ok(passes)
 }
@@ -109,7 +112,13 @@ fn faults(report: &Report) -> Option<String> {
     }
 }
 
-fn print(name: &str, report: &Report, is_partial: bool, out: &mut Output) -> Result<()> {
+fn print(
+    name: &str,
+    report: &Report,
+    diagnosis: &Diagnosis,
+    is_partial: bool,
+    out: &mut Output,
+) -> Result<()> {
     writeln!(out, "{}", out.bold(report.unit.operation()))?;
     let agree = words::count(report.vectors - report.mismatches);
     let differ = words::count(report.mismatches);
@@ -133,10 +142,10 @@ fn print(name: &str, report: &Report, is_partial: bool, out: &mut Output) -> Res
         return Ok(());
     }
     writeln!(out)?;
-    print_suspects(report, out)?;
+    print_diagnosis(report, diagnosis, out)?;
     for mismatch in &report.first {
         writeln!(out)?;
-        print_mismatch(report, mismatch, out)?;
+        print_mismatch(report, diagnosis, mismatch, out)?;
     }
     let more = report.mismatches - report.first.len() as u64;
     if more > 0 {
@@ -145,59 +154,118 @@ fn print(name: &str, report: &Report, is_partial: bool, out: &mut Output) -> Res
     Ok(())
 }
 
-/// Suspects worth a line where none explains everything.
-const SUSPECTS: usize = 5;
+/// Hypotheses and symptoms worth a line where there is no cause.
+const HYPOTHESES: usize = 5;
+const SYMPTOMS: usize = 3;
 
-fn contradiction(suspect: &Hypothesis, report: &Report) -> String {
-    if suspect.contradicted == 0 {
-        return String::new();
+fn print_diagnosis(report: &Report, diagnosis: &Diagnosis, out: &mut Output) -> Result<()> {
+    let all = match (report.mismatches, report.unknown) {
+        (1, 0) => "the mismatch",
+        (_, 0) => "all mismatches",
+        _ => "all mismatches with known digits",
+    };
+    if !diagnosis.rules.is_empty() {
+        let rules = diagnosis.rules.iter().map(|rules| rules_name(&rules.mistake));
+        let rules: Vec<_> = rules.collect();
+        writeln!(out, "Everything agrees by other rules: {}", out.bold(rules.join(", ")))?;
+        writeln!(out, "  so the unit may be right, and the vectors another unit's (--flags, --preset)")?;
     }
-    let agreeing = words::count(report.sampled);
-    let would = words::count(suspect.contradicted);
-    format!("; not always: {would} of {agreeing} agreeing vectors would differ")
-}
-
-fn print_suspects(report: &Report, out: &mut Output) -> Result<()> {
-    let name = |suspect: &Hypothesis| report.mistakes[suspect.mistake].to_string();
-    if let Some(cause) = report.cause() {
-        let all = if report.mismatches == 1 { "the mismatch" } else { "all mismatches" };
-        let cause_name = name(cause);
-        let cause_name = out.bold(&cause_name);
-        writeln!(out, "One mistake explains {all}: {cause_name}{}", contradiction(cause, report))?;
-        let equals = |s: &&Hypothesis| {
-            s.explained == cause.explained
-                && s.contradicted == cause.contradicted
-                && s.mistake != cause.mistake
-                && !report.mistakes[s.mistake].is_symptom()
-        };
-        let (presets, others): (Vec<_>, Vec<_>) = report
-            .suspects
-            .iter()
-            .filter(equals)
-            .partition(|s| report.mistakes[s.mistake].preset().is_some());
-        for other in others.into_iter().take(SUSPECTS) {
-            writeln!(out, "  as well: {}", name(other))?;
-        }
-        let presets: Vec<_> =
-            presets.iter().filter_map(|s| report.mistakes[s.mistake].preset()).map(Preset::name).collect();
-        if !presets.is_empty() {
-            writeln!(out, "  as well: the policy of another preset, any of {}", presets.join(", "))?;
-        }
+    // Mistakes beside rules are worth a line, the same rules again are not.
+    let is_known = |cause: &Hypothesis| cause.mistake.rules().is_some() && !diagnosis.rules.is_empty();
+    if diagnosis.cause().is_some_and(is_known) {
         return Ok(());
     }
-    if report.suspects.is_empty() {
-        writeln!(out, "No known mistake explains any of them.")?;
-        return Ok(());
+    match (diagnosis.cause(), &diagnosis.values, &diagnosis.flags) {
+        (Some(cause), values, flags) => {
+            let finding = values.as_ref().or(flags.as_ref()).expect("a cause is of one of them");
+            print_cause(&format!("explains {all}"), &cause.mistake, finding, out)?;
+        }
+        (None, values, flags) => {
+            let findings = [("results", values), ("flags", flags)];
+            let has_both = values.is_some() && flags.is_some();
+            for (what, finding) in
+                findings.iter().filter_map(|(what, finding)| Some((what, finding.as_ref()?)))
+            {
+                let wrong = match has_both || *what == "flags" {
+                    true => format!("all wrong {what}"),
+                    false => all.to_owned(),
+                };
+                match finding.causes.first() {
+                    Some(cause) => print_cause(&format!("explains {wrong}"), &cause.mistake, finding, out)?,
+                    None => print_hypotheses(&wrong, finding, out)?,
+                }
+            }
+        }
     }
-    writeln!(out, "No single mistake explains all of them. Nearest:")?;
-    for suspect in report.suspects.iter().take(SUSPECTS) {
-        let (explained, tried) = (words::count(suspect.explained), words::count(suspect.tried));
-        writeln!(out, "  {explained} of {tried}: {}{}", name(suspect), contradiction(suspect, report))?;
+    if report.unknown > 0 {
+        let unknown = words::plural(report.unknown, "vector");
+        writeln!(out, "{unknown} with unknown digits are not explained.")?;
     }
     Ok(())
 }
 
-fn print_mismatch(report: &Report, mismatch: &Mismatch, out: &mut Output) -> Result<()> {
+fn rules_name(rules: &Mistake) -> String {
+    match rules.rules() {
+        Some(Rules::Preset(preset)) => format!("the preset {}", preset.name()),
+        _ => rules.to_string(),
+    }
+}
+
+fn print_cause(explains: &str, cause: &Mistake, finding: &Finding, out: &mut Output) -> Result<()> {
+    let count = match cause.count() {
+        1 if cause.rules().is_some() => "Another rule",
+        1 => "One mistake",
+        _ => "Two mistakes together",
+    };
+    let name = cause.to_string();
+    let explains =
+        if cause.count() > 1 { explains.replacen("explains", "explain", 1) } else { explains.into() };
+    writeln!(out, "{count} {explains}: {}", out.bold(&name))?;
+    let others = finding.causes.iter().filter(|other| other.mistake.to_string() != name);
+    let (presets, others): (Vec<_>, Vec<_>) =
+        others.partition(|other| matches!(other.mistake.rules(), Some(Rules::Preset(_))));
+    for other in others.iter().take(HYPOTHESES) {
+        writeln!(out, "  as well: {}", other.mistake)?;
+    }
+    if !presets.is_empty() {
+        let presets: Vec<_> = presets.iter().map(|preset| rules_name(&preset.mistake)).collect();
+        writeln!(out, "  as well: {}", presets.join(", "))?;
+    }
+    let agreeing = words::plural(finding.agreeing, "vector");
+    writeln!(out, "  nothing speaks against it in the {agreeing} that agree")?;
+    Ok(())
+}
+
+fn print_hypotheses(all: &str, finding: &Finding, out: &mut Output) -> Result<()> {
+    writeln!(out, "No known mistake explains {all}.")?;
+    if !finding.hypotheses.is_empty() {
+        writeln!(
+            out,
+            "Nearest, of {} that differ and {} that agree:",
+            words::count(finding.differing),
+            words::count(finding.agreeing)
+        )?;
+    }
+    for hypothesis in finding.hypotheses.iter().take(HYPOTHESES) {
+        let (explained, mistake) = (words::count(hypothesis.explained), &hypothesis.mistake);
+        let against = match hypothesis.contradicted {
+            0 => String::new(),
+            count => format!("; would change {} that agree", words::count(count)),
+        };
+        writeln!(out, "  explains {explained}: {mistake}{against}")?;
+    }
+    for symptom in finding.symptoms.iter().take(SYMPTOMS) {
+        writeln!(out, "Symptom of {}: {}", words::count(symptom.count), symptom.name)?;
+    }
+    Ok(())
+}
+
+fn print_mismatch(
+    report: &Report,
+    diagnosis: &Diagnosis,
+    mismatch: &Mismatch,
+    out: &mut Output,
+) -> Result<()> {
     let unit = &report.unit;
     writeln!(out, "{}", out.bold(format!("line {}", mismatch.line)))?;
     for (field, code) in unit.operands().iter().zip(&mismatch.operands) {
@@ -215,10 +283,9 @@ fn print_mismatch(report: &Report, mismatch: &Mismatch, out: &mut Output) -> Res
         None => writeln!(out, "  {:<9}unknown digits (x or z)", "given")?,
     }
     // With one cause for all, that one; else what explains most of the others too comes first.
-    let likely =
-        report.suspects.iter().map(|suspect| suspect.mistake).filter(|at| mismatch.mistakes.contains(at));
-    for mistake in likely.take(if report.cause().is_some() { 1 } else { 3 }) {
-        writeln!(out, "  {:<9}{}", "as if", report.mistakes[mistake])?;
+    let shown = if diagnosis.cause().is_some() { 1 } else { 3 };
+    for mistake in diagnosis.explanations(report, mismatch).into_iter().take(shown) {
+        writeln!(out, "  {:<9}{mistake}", "as if")?;
     }
     Ok(())
 }
@@ -310,13 +377,27 @@ fn place(unit: &UnitUnderTest, operands: &[u64]) -> Option<String> {
     })
 }
 
-fn to_json(report: &Report, passes: bool) -> Value {
-    let suspect = |suspect: &Hypothesis| {
+fn to_json(report: &Report, diagnosis: &Diagnosis, passes: bool) -> Value {
+    let hypothesis = |hypothesis: &Hypothesis| {
         json!({
-            "mistake": report.mistakes[suspect.mistake].to_string(),
-            "explained": suspect.explained,
-            "tried": suspect.tried,
-            "contradicted": suspect.contradicted,
+            "mistake": hypothesis.mistake.to_string(),
+            "count": hypothesis.mistake.count(),
+            "rules": hypothesis.mistake.rules().map(|rules| match rules {
+                Rules::Preset(preset) => format!("preset {}", preset.name()),
+                Rules::Flags(policy) => format!("flags {policy}"),
+            }),
+            "explained": hypothesis.explained,
+            "contradicted": hypothesis.contradicted,
+        })
+    };
+    let finding = |finding: &Finding| {
+        let symptoms = finding.symptoms.iter().map(|s| json!({ "name": s.name, "count": s.count }));
+        json!({
+            "differing": finding.differing,
+            "agreeing": finding.agreeing,
+            "causes": finding.causes.iter().map(hypothesis).collect::<Vec<_>>(),
+            "hypotheses": finding.hypotheses.iter().map(hypothesis).collect::<Vec<_>>(),
+            "symptoms": symptoms.collect::<Vec<_>>(),
         })
     };
     let unit = &report.unit;
@@ -336,7 +417,7 @@ fn to_json(report: &Report, passes: bool) -> Value {
         json!({ "results": codes(unit.results(), outcome.results()), "flags": flags })
     };
     let mismatch = |mismatch: &Mismatch| {
-        let mistakes = mismatch.mistakes.iter().map(|at| report.mistakes[*at].to_string());
+        let mistakes = diagnosis.explanations(report, mismatch).into_iter().map(Mistake::to_string);
         json!({
             "line": mismatch.line,
             "operands": codes(unit.operands(), &mismatch.operands),
@@ -359,9 +440,11 @@ fn to_json(report: &Report, passes: bool) -> Value {
         "complete": report.is_complete(),
         "digest_matches": report.has_digest(),
         "sha256": report.sha256,
-        "cause": report.cause().map(suspect),
-        "sampled_agreeing": report.sampled,
-        "suspects": report.suspects.iter().map(suspect).collect::<Vec<_>>(),
+        "cause": diagnosis.cause().map(hypothesis),
+        "rules": diagnosis.rules.iter().map(hypothesis).collect::<Vec<_>>(),
+        "values": diagnosis.values.as_ref().map(finding),
+        "flags": diagnosis.flags.as_ref().map(finding),
+        "flags_follow": diagnosis.flags_follow,
         "first": report.first.iter().map(mismatch).collect::<Vec<_>>(),
     })
 }

@@ -1,0 +1,265 @@
+//! Which mistakes explain what differs and agree with what agrees.
+
+use rayon::prelude::*;
+
+use crate::diagnosis::mistake::{Mistake, Vector};
+use crate::diagnosis::symptoms::symptoms;
+use crate::diagnosis::{Diagnosis, Finding, Hypothesis, catalogue, rules};
+use crate::vectors::{CallOutcome, Report};
+
+/// Vectors that differ and vectors that agree by which mistakes are ranked.
+const DIFFERING: usize = 1 << 10;
+const AGREEING: usize = 1 << 12;
+/// Hypotheses whose vectors are all counted.
+const COUNTED: usize = 12;
+/// The best mistakes, each of which is tried together with every other one.
+const PAIRED: usize = 12;
+/// Pairs that are named, at most.
+const PAIRS: usize = 6;
+
+/// A vector with the right outcome and the given one.
+struct Case<'a> {
+    operands: &'a [u64],
+    expected: CallOutcome,
+    given: CallOutcome,
+}
+
+/// What is compared: results, flags, or both.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Aspect {
+    Values,
+    Flags,
+    Both,
+}
+
+/// The vectors of a report, sorted.
+pub(super) struct Judge<'a> {
+    report: &'a Report,
+    /// All vectors whose outcome is known; those that differ first.
+    cases: Vec<Case<'a>>,
+}
+
+/// The vectors on which hypotheses about one aspect are judged.
+struct Court<'a> {
+    judge: &'a Judge<'a>,
+    aspect: Aspect,
+    /// Vectors that differ and that agree, as places among the cases, and samples of them.
+    differing: Vec<u32>,
+    agreeing: Vec<u32>,
+    few_differing: Vec<u32>,
+    few_agreeing: Vec<u32>,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(report: &'a Report) -> Self {
+        let failing = report.kept.failing().par_iter().filter_map(|vector| {
+            let expected = report.unit.evaluate(&vector.operands).ok()?;
+            Some(Case { operands: &vector.operands, expected, given: vector.given.clone()? })
+        });
+        let agreeing: Vec<&[u64]> = report.kept.agreeing().collect();
+        let agreeing = agreeing.into_par_iter().filter_map(|operands| {
+            let expected = report.unit.evaluate(operands).ok()?;
+            Some(Case { operands, given: expected.clone(), expected })
+        });
+        Self { report, cases: failing.chain(agreeing).collect() }
+    }
+
+    fn agrees(&self, aspect: Aspect, these: &CallOutcome, those: &CallOutcome) -> bool {
+        let compared = self.report.compared;
+        let values = aspect == Aspect::Flags || self.report.unit.agree(these, those, compared.any_nan);
+        let flags = aspect == Aspect::Values || these.flags & compared.mask == those.flags & compared.mask;
+        values && flags
+    }
+
+    /// The vectors that differ in an aspect; `None` where none does.
+    fn court(&self, aspect: Aspect) -> Option<Court<'_>> {
+        let places = 0..u32::try_from(self.cases.len()).expect("some hundred thousand vectors are kept");
+        let (agreeing, differing): (Vec<u32>, Vec<u32>) = places.partition(|at| {
+            let case = &self.cases[*at as usize];
+            self.agrees(aspect, &case.expected, &case.given)
+        });
+        (!differing.is_empty()).then(|| Court {
+            judge: self,
+            aspect,
+            few_differing: sample(&differing, DIFFERING),
+            few_agreeing: sample(&agreeing, AGREEING),
+            differing,
+            agreeing,
+        })
+    }
+
+    pub(super) fn diagnosis(&self) -> Diagnosis {
+        let unit = &self.report.unit;
+        let policies = rules::flag_policies(unit);
+        let presets = rules::presets(unit);
+        let both = self.court(Aspect::Both);
+        let of_rules = both.iter().flat_map(|court| {
+            let rules = policies.iter().chain(&presets);
+            rules.filter_map(|rules| court.cause(rules)).collect::<Vec<_>>()
+        });
+        let of_rules: Vec<_> = of_rules.collect();
+
+        let values = self.court(Aspect::Values).map(|court| {
+            let mut mistakes = catalogue::of_values(unit);
+            mistakes.extend(policies.iter().cloned());
+            court.finding(&mistakes)
+        });
+        let cause = values.as_ref().map(|finding| finding.causes.as_slice());
+        let (flags, follower) = match self.court(Aspect::Flags) {
+            None => (None, None),
+            Some(court) => court.flags(&policies, cause.unwrap_or_default()),
+        };
+        let mut diagnosis = Diagnosis { rules: of_rules, values, flags, flags_follow: follower.is_some() };
+        // The cause that explains the flags too comes first.
+        if let (Some(values), Some(at)) = (&mut diagnosis.values, follower) {
+            values.causes[..=at].rotate_right(1);
+        }
+        diagnosis
+    }
+}
+
+/// Some of the places, the same for the same number of them; all if there are few.
+fn sample(places: &[u32], count: usize) -> Vec<u32> {
+    if places.len() <= count {
+        return places.to_vec();
+    }
+    // Neighbours have operands in common, so every n-th vector would be a bad sample.
+    let draw = |i: usize| {
+        let lot = (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (lot ^ lot >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32
+    };
+    (0..count).map(|i| places[usize::try_from(draw(i)).expect("32 bits") % places.len()]).collect()
+}
+
+impl Court<'_> {
+    fn case(&self, at: u32) -> &Case<'_> {
+        &self.judge.cases[at as usize]
+    }
+
+    /// Returns whether a mistake gives what was given: it explains a vector that differs, and does
+    /// not contradict one that agrees.
+    fn gives(&self, mistake: &Mistake, at: u32) -> bool {
+        let case = self.case(at);
+        let vector = Vector { operands: case.operands, expected: &case.expected };
+        let predicted = mistake.predict(&self.judge.report.unit, vector);
+        predicted.is_some_and(|predicted| self.judge.agrees(self.aspect, &predicted, &case.given))
+    }
+
+    /// A cause, if it explains all and contradicts nothing.
+    fn cause(&self, mistake: &Mistake) -> Option<Hypothesis> {
+        let all = |places: &[u32]| places.iter().all(|at| self.gives(mistake, *at));
+        let all_of_many = |places: &[u32]| places.par_iter().all(|at| self.gives(mistake, *at));
+        let is_cause = all(&self.few_differing)
+            && all(&self.few_agreeing)
+            && all_of_many(&self.differing)
+            && all_of_many(&self.agreeing);
+        is_cause.then(|| Hypothesis {
+            mistake: mistake.clone(),
+            explained: self.differing.len() as u64,
+            contradicted: 0,
+        })
+    }
+
+    /// How many vectors a mistake explains and contradicts, of those given.
+    fn count(&self, mistake: &Mistake, differing: &[u32], agreeing: &[u32]) -> Hypothesis {
+        let explained = differing.par_iter().filter(|at| self.gives(mistake, **at)).count();
+        let contradicted = match explained {
+            0 => 0,
+            _ => agreeing.par_iter().filter(|at| !self.gives(mistake, **at)).count(),
+        };
+        Hypothesis {
+            mistake: mistake.clone(),
+            explained: explained as u64,
+            contradicted: contradicted as u64,
+        }
+    }
+
+    /// Mistakes that explain something, with the difference of what they explain and contradict:
+    /// the best first, and of equals the one that the catalogue has first.
+    fn ranked<'m>(&self, mistakes: &'m [Mistake]) -> Vec<&'m Mistake> {
+        let mut ranks: Vec<_> = mistakes
+            .par_iter()
+            .filter_map(|mistake| {
+                let found = self.count(mistake, &self.few_differing, &self.few_agreeing);
+                let share = |count: u64, few: &[u32], all: &[u32]| {
+                    u128::from(count) * all.len() as u128 * 1000 / few.len().max(1) as u128
+                };
+                let explained = share(found.explained, &self.few_differing, &self.differing);
+                let contradicted = share(found.contradicted, &self.few_agreeing, &self.agreeing);
+                (found.explained > 0).then(|| (explained.cast_signed() - contradicted.cast_signed(), mistake))
+            })
+            .collect();
+        ranks.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
+        ranks.into_iter().map(|(_, mistake)| mistake).collect()
+    }
+
+    /// What may have caused the differences in this aspect.
+    fn finding(&self, mistakes: &[Mistake]) -> Finding {
+        let unit = &self.judge.report.unit;
+        let causes: Vec<_> = mistakes.par_iter().filter_map(|mistake| self.cause(mistake)).collect();
+        let ranked = if causes.is_empty() { self.ranked(mistakes) } else { Vec::new() };
+        let causes = if causes.is_empty() {
+            let pairs: Vec<_> = ranked
+                .iter()
+                .take(PAIRED)
+                .enumerate()
+                .flat_map(|(i, first)| {
+                    let before = &ranked[..i];
+                    let is_new = |other: &&Mistake| {
+                        !std::ptr::eq(*first, *other)
+                            && !before.iter().any(|known| std::ptr::eq(*known, *other))
+                    };
+                    mistakes.iter().filter(is_new).map(|other| (*first, other)).collect::<Vec<_>>()
+                })
+                .collect();
+            let mut pairs: Vec<_> =
+                pairs.par_iter().filter_map(|(one, other)| self.cause(&one.and(other, unit)?)).collect();
+            pairs.truncate(PAIRS);
+            pairs
+        } else {
+            causes
+        };
+        let mut hypotheses = Vec::new();
+        if causes.is_empty() {
+            hypotheses.extend(
+                ranked
+                    .iter()
+                    .take(COUNTED)
+                    .map(|mistake| self.count(mistake, &self.differing, &self.agreeing)),
+            );
+            let rank = |h: &Hypothesis| h.explained.cast_signed() - h.contradicted.cast_signed();
+            hypotheses.sort_by_key(|hypothesis| std::cmp::Reverse(rank(hypothesis)));
+        }
+        let pairs = self.differing.iter().map(|at| (&self.case(*at).expected, &self.case(*at).given));
+        let symptoms = match self.aspect {
+            Aspect::Values => symptoms(unit, pairs, self.judge.report.compared.any_nan),
+            _ => Vec::new(),
+        };
+        Finding {
+            differing: self.differing.len() as u64,
+            agreeing: self.agreeing.len() as u64,
+            causes,
+            hypotheses,
+            symptoms,
+        }
+    }
+
+    /// What may have caused differences of flags, and the place of the cause of the values that
+    /// causes them too.
+    fn flags(&self, policies: &[Mistake], causes: &[Hypothesis]) -> (Option<Finding>, Option<usize>) {
+        let unit = &self.judge.report.unit;
+        if let Some(at) = causes.iter().position(|cause| self.cause(&cause.mistake).is_some()) {
+            let (differing, agreeing) = (self.differing.len() as u64, self.agreeing.len() as u64);
+            let finding = Finding { differing, agreeing, ..Finding::default() };
+            return (Some(finding), Some(at));
+        }
+        // Flags of a unit that computes as the cause of the values says come second.
+        let own = catalogue::of_flags();
+        let mut mistakes: Vec<Mistake> = own.iter().chain(policies).cloned().collect();
+        if let Some(cause) = causes.first() {
+            let alone: Vec<_> = mistakes.clone();
+            mistakes.extend(alone.iter().filter_map(|mistake| cause.mistake.and(mistake, unit)));
+        }
+        (Some(self.finding(&mistakes)), None)
+    }
+}
