@@ -186,10 +186,8 @@ fn print_diagnosis(report: &Report, diagnosis: &Diagnosis, out: &mut Output) -> 
             for (what, finding) in
                 findings.iter().filter_map(|(what, finding)| Some((what, finding.as_ref()?)))
             {
-                let wrong = match has_both || *what == "flags" {
-                    true => format!("all wrong {what}"),
-                    false => all.to_owned(),
-                };
+                let is_all = !has_both && *what == "results";
+                let wrong = if is_all { all.to_owned() } else { format!("all wrong {what}") };
                 match finding.causes.first() {
                     Some(cause) => print_cause(&format!("explains {wrong}"), &cause.mistake, finding, out)?,
                     None => print_hypotheses(&wrong, finding, out)?,
