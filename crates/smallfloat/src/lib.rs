@@ -129,6 +129,7 @@ pub use projection::flag_policy::{
     DenormalRule, FlagOrder, FlagPolicy, InvalidRule, LostInfinity, NanResult, Tininess, ZeroTimesInfinity,
 };
 pub use projection::flags::{Flags, Rounded};
+pub use projection::grid::{GridPosition, Remainder};
 pub use projection::preset::Preset;
 pub use projection::random;
 pub use projection::rounding::{RandomBits, Rounding};

@@ -8,6 +8,7 @@ use smallfloat::{
 };
 
 use crate::error::Error;
+use crate::features::{FeatureSet, OperandField};
 use crate::vectors::outcome::CallOutcome;
 
 /// One number of a line: an operand, a random word, or a result.
@@ -229,6 +230,13 @@ impl UnitUnderTest {
     /// How many operands are random words.
     pub(crate) fn word_count(&self) -> usize {
         self.operands.iter().rev().take_while(|field| field.format.is_none()).count()
+    }
+
+    /// The features of its vectors.
+    #[cfg_attr(not(test), expect(dead_code, reason = "diagnosis and coverage follow"))]
+    pub(crate) fn features(&self) -> FeatureSet {
+        let field = |field: &Field| OperandField { name: field.name.clone(), bits: field.bits };
+        FeatureSet::new(&self.operation, self.operands.iter().map(field).collect())
     }
 
     /// When its flags are raised.

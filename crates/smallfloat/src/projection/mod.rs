@@ -9,6 +9,7 @@ pub(crate) mod encode;
 pub(crate) mod exact;
 pub(crate) mod flag_policy;
 pub(crate) mod flags;
+pub(crate) mod grid;
 pub(crate) mod neighbours;
 pub(crate) mod preset;
 mod raise;

@@ -168,7 +168,7 @@ const fn quieted(operand: Operand<'_>, to: &Format) -> Option<u64> {
 
 /// Returns whether a value below the smallest normal one rounds to it or above, as if the exponent
 /// were unbounded.
-const fn rounds_to_normal(exact: &Exact, to: &Format, rounding: Rounding) -> bool {
+pub(super) const fn rounds_to_normal(exact: &Exact, to: &Format, rounding: Rounding) -> bool {
     let Exact::Finite { negative, significand: significand @ 1.., exponent, sticky } = *exact else {
         return false;
     };

@@ -96,6 +96,16 @@ impl Position {
         self.fraction == 0 && !self.sticky
     }
 
+    /// ν > ½, for deterministic modes (N = 0).
+    pub(crate) const fn is_above_half(&self) -> bool {
+        self.fraction > self.steps || (self.fraction == self.steps && self.sticky)
+    }
+
+    /// ν = ½, for deterministic modes (N = 0).
+    pub(crate) const fn is_half(&self) -> bool {
+        self.fraction == self.steps && !self.sticky
+    }
+
     /// Quotient and remainder of the fraction by `factor` intervals. Only the hole needs a
     /// division.
     const fn divided(&self, factor: u128) -> (u128, u128) {
@@ -223,8 +233,8 @@ impl Rounding {
         }
         // `fraction` counts in 2^-(N+1) of a step; a whole interval is `steps << (N+1)`.
         match self {
-            Self::NearestEven => above_half(at) || (is_half(at) && !at.lo_is_even),
-            Self::NearestAway => above_half(at) || is_half(at),
+            Self::NearestEven => at.is_above_half() || (at.is_half() && !at.lo_is_even),
+            Self::NearestAway => at.is_above_half() || at.is_half(),
             Self::TowardPositive => !negative,
             Self::TowardNegative => negative,
             Self::TowardZero => false,
@@ -244,16 +254,6 @@ impl Rounding {
             }
         }
     }
-}
-
-/// ν > ½, for deterministic modes (N = 0).
-const fn above_half(at: &Position) -> bool {
-    at.fraction > at.steps || (at.fraction == at.steps && at.sticky)
-}
-
-/// ν = ½, for deterministic modes (N = 0).
-const fn is_half(at: &Position) -> bool {
-    at.fraction == at.steps && !at.sticky
 }
 
 /// The name; a stochastic mode's without its random bits.
