@@ -165,4 +165,18 @@ pub enum Error {
         /// The lines read.
         lines: u64,
     },
+    /// Vectors of another unit than those before them.
+    #[error("the vectors are of {given}, not of {expected}: coverage is counted of one unit")]
+    OtherUnit {
+        /// The operation that the header names.
+        given: String,
+        /// The operation whose coverage is counted.
+        expected: String,
+    },
+    /// JSON that is not what counts of coverage are merged from.
+    #[error("{problem}")]
+    Coverage {
+        /// What is wrong.
+        problem: String,
+    },
 }

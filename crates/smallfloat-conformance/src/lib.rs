@@ -31,9 +31,9 @@
 //! Results depend neither on the machine nor on the number of threads.
 #![forbid(unsafe_code)]
 
+pub mod coverage;
 pub mod diagnosis;
 mod error;
-#[cfg_attr(not(test), expect(dead_code, reason = "diagnosis and coverage follow"))]
 mod features;
 pub mod implementation;
 pub mod kappa;

@@ -10,9 +10,10 @@ mod result;
 
 use smallfloat::ops::Operation;
 use smallfloat::p3109::{BlockFunction, Function, Parameter, Specialization};
-use smallfloat::{Flags, Format};
+use smallfloat::{Exact, Flags, Format, Rounded, Rounding};
 
 use operands::Layout;
+pub(crate) use operands::element_values;
 use result::Arithmetic;
 
 /// The value of a feature that a vector does not have: the exponent of a NaN, the carry of a result
@@ -181,6 +182,22 @@ impl Feature {
         Self { name: format!("{subject} {}", self.name), subject: Some(subject.to_owned()), ..self }
     }
 
+    /// The largest value.
+    pub(crate) fn last(&self) -> i32 {
+        match self.kind {
+            FeatureKind::Named(words) => i32::try_from(words.len()).expect("few words") - 1,
+            FeatureKind::Number { high, .. } => high,
+        }
+    }
+
+    /// The smallest value.
+    pub(crate) fn first(&self) -> i32 {
+        match self.kind {
+            FeatureKind::Named(_) => 0,
+            FeatureKind::Number { low, .. } => low,
+        }
+    }
+
     /// A value in words: `negative`, `x subnormal`, `exponent 3`.
     pub(crate) fn describe(&self, value: i32) -> String {
         match self.kind {
@@ -285,6 +302,27 @@ impl FeatureSet {
         self.layout.values(operands, values);
         values.extend(self.flags.iter().map(|flag| i32::from(flags.contains(*flag))));
         debug_assert_eq!(values.len(), self.features.len(), "a value for each feature");
+    }
+}
+
+impl FeatureSet {
+    /// Computes those features that an exact result and what it is rounded to decide, whatever the
+    /// operands; all others are [`ABSENT`].
+    pub(crate) fn of_result(
+        &self,
+        exact: Exact,
+        (rounded, rounding): (Rounded<u64>, Rounding),
+        values: &mut Vec<i32>,
+    ) {
+        values.clear();
+        if let Some(to) = &self.result {
+            result::code_values(to, rounded.value, values);
+            if self.arithmetic.is_some() {
+                values.extend(result::rounding(exact, to, rounding, (rounded.value, rounded.flags)));
+            }
+        }
+        values.resize(self.features.len() - self.flags.len(), ABSENT);
+        values.extend(self.flags.iter().map(|flag| i32::from(rounded.flags.contains(*flag))));
     }
 }
 

@@ -171,7 +171,7 @@ pub(super) fn pattern(format: &Format, code: u64) -> i32 {
 }
 
 /// Classes and signs of a sequence's elements.
-fn element_values(format: &Format, codes: &[u64]) -> [i32; 2] {
+pub(crate) fn element_values(format: &Format, codes: &[u64]) -> [i32; 2] {
     let has = |class: Class| codes.iter().any(|code| format.classify(*code) == class);
     let classes = match () {
         () if has(Class::Nan) => 0,

@@ -20,7 +20,7 @@ pub(super) fn of_code(to: &Format) -> Vec<Feature> {
         features.push(Feature::number(Aspect::ResultField, "result exponent field", 0, last_field(to)));
     }
     if to.trailing_bits() > 0 {
-        features.push(Feature::named(Aspect::ResultPattern, "result significand", PATTERNS).of("result"));
+        features.push(Feature::named(Aspect::ResultPattern, "significand", PATTERNS).of("result"));
     }
     features
 }
@@ -283,7 +283,12 @@ fn leading(x: Exact) -> Option<i32> {
 }
 
 /// Exponent, remainder, guard, sticky, last bit, direction, carry and range.
-fn rounding(exact: Exact, to: &Format, rounding: Rounding, (code, flags): (u64, Flags)) -> [i32; 8] {
+pub(super) fn rounding(
+    exact: Exact,
+    to: &Format,
+    rounding: Rounding,
+    (code, flags): (u64, Flags),
+) -> [i32; 8] {
     let mut values = [ABSENT; 8];
     let Some(exponent) = leading(exact) else { return values };
     if exact.is_negative() && !to.is_signed() {

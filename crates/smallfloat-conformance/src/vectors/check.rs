@@ -103,7 +103,7 @@ impl Report {
 const BATCH: usize = 1 << 18;
 const PIECES: usize = 64;
 /// A line may not be longer.
-const LONGEST_LINE: usize = 1 << 20;
+pub(super) const LONGEST_LINE: usize = 1 << 20;
 
 /// Reads vectors and compares them with the defined results, on all threads; findings do not depend
 /// on their number.
@@ -112,7 +112,7 @@ const LONGEST_LINE: usize = 1 << 20;
 /// Lines that are not understood, with their numbers; a file that does not say what it tests, and
 /// no unit given; no vector at all; what the reader refuses.
 pub fn check(input: impl Read, options: &CheckOptions) -> Result<Report, Error> {
-    let mut blocks = Blocks { input, rest: Vec::new(), line: 0, is_done: false };
+    let mut blocks = Blocks::new(input);
     let mut block = blocks.next()?;
     let mut header = VectorHeader::default();
     let start = read_header(block.as_deref().unwrap_or(&[]), &mut header)?;
@@ -165,12 +165,12 @@ pub fn check(input: impl Read, options: &CheckOptions) -> Result<Report, Error> 
 }
 
 /// Where vectors begin.
-struct Start {
-    byte: usize,
-    line: u64,
+pub(super) struct Start {
+    pub(super) byte: usize,
+    pub(super) line: u64,
 }
 
-fn read_header(block: &[u8], header: &mut VectorHeader) -> Result<Start, Error> {
+pub(super) fn read_header(block: &[u8], header: &mut VectorHeader) -> Result<Start, Error> {
     let mut start = Start { byte: 0, line: 0 };
     for line in block.split_inclusive(|c| *c == b'\n') {
         let number = start.line + 1;
@@ -189,7 +189,7 @@ fn read_header(block: &[u8], header: &mut VectorHeader) -> Result<Start, Error> 
 }
 
 /// The input in blocks of whole lines.
-struct Blocks<R> {
+pub(super) struct Blocks<R> {
     input: R,
     rest: Vec<u8>,
     /// Lines delivered, for messages.
@@ -198,7 +198,11 @@ struct Blocks<R> {
 }
 
 impl<R: Read> Blocks<R> {
-    fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
+    pub(super) fn new(input: R) -> Self {
+        Self { input, rest: Vec::new(), line: 0, is_done: false }
+    }
+
+    pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
         let size = BATCH * PIECES;
         let mut block = std::mem::take(&mut self.rest);
         while !self.is_done && block.len() < size {
@@ -225,7 +229,7 @@ impl<R: Read> Blocks<R> {
 }
 
 /// A block in pieces of whole lines.
-fn split(mut block: &[u8]) -> Vec<&[u8]> {
+pub(super) fn split(mut block: &[u8]) -> Vec<&[u8]> {
     let mut pieces = Vec::new();
     while !block.is_empty() {
         let cut = block.len().min(BATCH);

@@ -48,7 +48,7 @@ fn nearest(format: &Format) -> Projection {
 }
 
 /// The code nearest to a value and its neighbours up to `reach` codes away, in both directions.
-fn around(format: &Format, x: Exact, reach: u64) -> impl Iterator<Item = u64> + use<> {
+pub(crate) fn around(format: &Format, x: Exact, reach: u64) -> impl Iterator<Item = u64> + use<> {
     let sign_bit = if format.is_signed() { 1 << (format.width() - 1) } else { 0 };
     let code = project(x, format, &nearest(format)).value;
     let (sign, magnitude) = (code & sign_bit, code & !sign_bit);
@@ -59,7 +59,7 @@ fn around(format: &Format, x: Exact, reach: u64) -> impl Iterator<Item = u64> + 
 /// A line's first operands are `x` and `y`; `t` is a value where the destination's rounding may
 /// change: `operation` of them and the last operand should come out at `t`. `None` where nothing
 /// solves it.
-fn last_operand(operation: Operation, x: Datum, y: Datum, t: Datum) -> Option<Exact> {
+pub(crate) fn last_operand(operation: Operation, x: Datum, y: Datum, t: Datum) -> Option<Exact> {
     let exact = |operation: Operation, data| operation.exact(data, smallfloat::ops::Semantics::Ieee).exact;
     let none = Datum::ZERO;
     Some(match operation {

@@ -26,16 +26,17 @@
 //! ```
 
 mod check;
-mod directed;
+pub(crate) mod directed;
 mod explain;
 mod generate;
 mod header;
 mod kept;
 mod layout;
 mod level;
+mod operands;
 mod outcome;
 mod plan;
-mod pools;
+pub(crate) mod pools;
 mod random;
 mod read;
 mod unit;
@@ -47,6 +48,7 @@ pub use generate::{VectorSet, WriteError, generate};
 pub use header::{FlagSet, VectorHeader};
 pub use layout::LineLayout;
 pub use level::CoverageLevel;
+pub(crate) use operands::OperandFile;
 pub use outcome::CallOutcome;
 pub use plan::{Section, VectorPlan};
 pub use unit::{CLASSES, Field, UnitUnderTest, under};

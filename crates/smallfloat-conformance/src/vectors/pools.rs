@@ -6,7 +6,7 @@ use crate::vectors::unit::Field;
 
 /// At most `cap` interesting numbers of a field, the most interesting first; all there are, if they
 /// are no more.
-pub(super) fn pool(field: &Field, cap: usize) -> Vec<u64> {
+pub(crate) fn pool(field: &Field, cap: usize) -> Vec<u64> {
     if field.bits < 32 && 1_usize << field.bits <= cap {
         return (0..=field.max()).collect();
     }
@@ -52,7 +52,7 @@ impl Distinct {
 }
 
 /// At most `count` elements, evenly spread from the first to the last.
-pub(super) fn sample<T: Copy>(all: &[T], count: usize) -> Vec<T> {
+pub(crate) fn sample<T: Copy>(all: &[T], count: usize) -> Vec<T> {
     match (all.len(), count) {
         (_, 0) => Vec::new(),
         (n, count) if n <= count => all.to_vec(),

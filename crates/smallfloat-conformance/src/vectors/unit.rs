@@ -233,7 +233,6 @@ impl UnitUnderTest {
     }
 
     /// The features of its vectors.
-    #[cfg_attr(not(test), expect(dead_code, reason = "diagnosis and coverage follow"))]
     pub(crate) fn features(&self) -> FeatureSet {
         let field = |field: &Field| OperandField { name: field.name.clone(), bits: field.bits };
         FeatureSet::new(&self.operation, self.operands.iter().map(field).collect())

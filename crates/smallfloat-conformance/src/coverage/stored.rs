@@ -1,0 +1,106 @@
+//! Coverage as JSON, and read back to be merged.
+
+use serde_json::{Map, Value, json};
+use smallfloat::Preset;
+
+use crate::coverage::tally::{Bin, Coverage};
+use crate::error::Error;
+
+/// What the JSON of a coverage is called, with the version of its crosses.
+const TITLE: &str = "smallfloat coverage 1";
+
+impl Coverage {
+    /// All counts as JSON: of each cross the bins with their words and how often they were reached,
+    /// those that are missing with operands that reach them, and those that are not known to be
+    /// reachable.
+    pub fn to_json(&self) -> Value {
+        let codes = |operands: &[u64]| -> Vec<String> {
+            let fields = self.unit.operands();
+            fields
+                .iter()
+                .zip(operands)
+                .map(|(field, code)| format!("{code:0width$x}", width = field.digits()))
+                .collect()
+        };
+        let missing = |bin: Bin<'_>| json!({ "bin": bin.words, "operands": bin.operands.map(codes) });
+        let crosses: Vec<Value> = self
+            .crosses()
+            .map(|cross| {
+                json!({
+                    "name": cross.name(),
+                    "axes": cross.axes().collect::<Vec<_>>(),
+                    "hit": cross.hit(),
+                    "reachable": cross.reachable(),
+                    "unreachable": cross.unreachable(),
+                    "percent": cross.percent(),
+                    "reached": cross.reached().map(|bin| json!({ "bin": bin.words, "hits": bin.hits })).collect::<Vec<_>>(),
+                    "missing": cross.missing().map(missing).collect::<Vec<_>>(),
+                    "not_known_to_be_reachable": cross.unknown().map(|bin| bin.words).collect::<Vec<_>>(),
+                })
+            })
+            .collect();
+        let (hit, reachable) = self.total();
+        json!({
+            "title": TITLE,
+            "operation": self.unit.operation().to_string(),
+            "preset": self.unit.preset().map(Preset::name),
+            "flag_policy": self.unit.flag_policy().to_string(),
+            "exhaustive": self.is_exhaustive(),
+            "vectors": self.vectors,
+            "hit": hit,
+            "reachable": reachable,
+            "percent": self.percent(),
+            "crosses": crosses,
+        })
+    }
+
+    /// Returns whether a text is the JSON of a coverage, and of what unit if so: its operation, its
+    /// preset and its flag policy.
+    pub fn unit_of_json(json: &Value) -> Option<[Option<&str>; 3]> {
+        let text = |key: &str| json.get(key).and_then(Value::as_str);
+        (text("title")? == TITLE).then(|| [text("operation"), text("preset"), text("flag_policy")])
+    }
+
+    /// Adds what an earlier run counted.
+    ///
+    /// # Errors
+    /// JSON that is not a coverage's, or that of another unit.
+    pub fn merge_json(&mut self, json: &Value) -> Result<u64, Error> {
+        let wrong = |problem: &str| Error::Coverage { problem: problem.to_owned() };
+        let Some([operation, _, policy]) = Self::unit_of_json(json) else {
+            return Err(wrong("not the JSON of `vectors cover --json`"));
+        };
+        let (own, own_policy) = (self.unit.operation().to_string(), self.unit.flag_policy().to_string());
+        if operation != Some(&own) || policy != Some(&own_policy) {
+            let (operation, policy) = (operation.unwrap_or("nothing"), policy.unwrap_or("no"));
+            return Err(wrong(&format!(
+                "it is of {operation} with {policy} flags, not of {own} with {own_policy} flags"
+            )));
+        }
+        let list = |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned();
+        let crosses = list(json, "crosses").ok_or_else(|| wrong("`crosses` is missing"))?;
+        let mut added = self.hits.clone();
+        for cross in crosses.iter().filter_map(Value::as_object) {
+            let name = cross.get("name").and_then(Value::as_str).unwrap_or_default();
+            let at = self.model.crosses.iter().position(|known| known.name == name);
+            let at = at.ok_or_else(|| wrong(&format!("no cross is called `{name}` here")))?;
+            for bin in reached(cross) {
+                let words = bin.get("bin").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+                let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+                let place = self.model.crosses[at].named(&words);
+                let place =
+                    place.ok_or_else(|| wrong(&format!("{name} has no bin `{}`", words.join(", "))))?;
+                added[at][place] += bin.get("hits").and_then(Value::as_u64).unwrap_or(0);
+            }
+        }
+        let vectors = json.get("vectors").and_then(Value::as_u64).unwrap_or(0);
+        self.hits = added;
+        self.vectors += vectors;
+        self.take_in_news();
+        Ok(vectors)
+    }
+}
+
+fn reached(cross: &Map<String, Value>) -> &[Value] {
+    cross.get("reached").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}

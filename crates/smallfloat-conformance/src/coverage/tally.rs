@@ -1,0 +1,267 @@
+//! [`Coverage`]: bins with how often vectors reached them.
+
+use std::io::Read;
+
+use rayon::prelude::*;
+use smallfloat::ops::Operation;
+use smallfloat::p3109::{BlockFunction, Function};
+
+use crate::coverage::model::{Cross, Model};
+use crate::coverage::reach::{Probe, Reach, Reached};
+use crate::error::Error;
+use crate::vectors::{CheckOptions, OperandFile, UnitUnderTest};
+
+/// The coverage of a unit: which bins there are, which of them can be reached, and how often vectors
+/// reached each.
+#[derive(Clone, Debug)]
+pub struct Coverage {
+    pub(super) unit: UnitUnderTest,
+    pub(super) model: Model,
+    pub(super) reached: Reached,
+    /// Of each cross, of each bin.
+    pub(super) hits: Vec<Vec<u64>>,
+    pub(super) vectors: u64,
+}
+
+/// The coverage of one cross.
+#[derive(Clone, Copy, Debug)]
+pub struct CrossCoverage<'a> {
+    of: &'a Coverage,
+    at: usize,
+}
+
+/// One bin of a cross.
+#[derive(Clone, Debug)]
+pub struct Bin<'a> {
+    /// The values of its features, in words.
+    pub words: Vec<&'a str>,
+    /// How often vectors reached it.
+    pub hits: u64,
+    /// Operands that reach it, if any are known.
+    pub operands: Option<&'a [u64]>,
+}
+
+impl Coverage {
+    /// The bins of a unit. Where its operands have at most 24 bits together, all are tried to see
+    /// what can be reached; where they have more, operands are searched for and proofs are sought.
+    ///
+    /// # Errors
+    /// None for units that exist; the signature is that of evaluating.
+    pub fn new(unit: UnitUnderTest) -> Result<Self, Error> {
+        let has_poles = match unit.operation().function() {
+            Function::Numeric(operation)
+            | Function::Scaled(operation)
+            | Function::Block(BlockFunction::Elementwise(operation)) => {
+                matches!(operation, Operation::Divide | Operation::Recip) || !operation.is_basic()
+            }
+            _ => false,
+        };
+        let model = Model::new(unit.features(), has_poles);
+        let reached = Reached::new(&unit, &model)?;
+        let hits = model.crosses.iter().map(|cross| vec![0; cross.size()]).collect();
+        Ok(Self { unit, model, reached, hits, vectors: 0 })
+    }
+
+    /// The unit.
+    pub fn unit(&self) -> &UnitUnderTest {
+        &self.unit
+    }
+
+    /// How many vectors were counted.
+    pub fn vectors(&self) -> u64 {
+        self.vectors
+    }
+
+    /// Whether all operands were tried, so that every bin is known to be reachable or not.
+    pub fn is_exhaustive(&self) -> bool {
+        self.reached.is_exhaustive
+    }
+
+    /// The crosses.
+    pub fn crosses(&self) -> impl Iterator<Item = CrossCoverage<'_>> {
+        (0..self.model.crosses.len()).map(|at| CrossCoverage { of: self, at })
+    }
+
+    /// Counts a vector.
+    ///
+    /// # Errors
+    /// Operands of another number.
+    pub fn count(&mut self, operands: &[u64]) -> Result<(), Error> {
+        let (given, expected) = (operands.len(), self.unit.operands().len());
+        if given != expected {
+            return Err(Error::Count { what: "operands", given, expected });
+        }
+        let (hits, mut values) = (&mut self.hits, Vec::new());
+        let probe = Probe { unit: &self.unit, model: &self.model };
+        probe.bins(operands, &mut values, |at, bin| hits[at][bin] += 1);
+        self.vectors += 1;
+        self.take_in_news();
+        Ok(())
+    }
+
+    /// The coverage of the unit that a file's header names, or of that of the options, by the file.
+    ///
+    /// # Errors
+    /// A header that is not understood or names no unit; what [`read`](Self::read) refuses.
+    pub fn of_vectors(input: impl Read, options: &CheckOptions) -> Result<Self, Error> {
+        let file = OperandFile::open(input, options)?;
+        let mut coverage = Self::new(file.unit.clone())?;
+        coverage.read_file(file)?;
+        Ok(coverage)
+    }
+
+    /// Counts the vectors of a file of this unit, and returns how many there are. What their results
+    /// are does not matter: the right ones decide.
+    ///
+    /// # Errors
+    /// Lines that are not understood, with their numbers; a file of another unit; no vector at all.
+    pub fn read(&mut self, input: impl Read, options: &CheckOptions) -> Result<u64, Error> {
+        let options = CheckOptions { unit: Some(self.unit.clone()), ..options.clone() };
+        self.read_file(OperandFile::open(input, &options)?)
+    }
+
+    fn read_file(&mut self, file: OperandFile<impl Read>) -> Result<u64, Error> {
+        let width = self.unit.operands().len();
+        let before = self.vectors;
+        let (unit, model, hits, vectors) = (&self.unit, &self.model, &mut self.hits, &mut self.vectors);
+        file.read(|operands| {
+            let none =
+                || -> Vec<Vec<u64>> { model.crosses.iter().map(|cross| vec![0; cross.size()]).collect() };
+            let counted = operands
+                .par_chunks(width << 12)
+                .fold(none, |mut hits, lines| {
+                    let (probe, mut values) = (Probe { unit, model }, Vec::new());
+                    for operands in lines.chunks_exact(width) {
+                        probe.bins(operands, &mut values, |at, bin| hits[at][bin] += 1);
+                    }
+                    hits
+                })
+                .reduce(none, sum);
+            *hits = sum(std::mem::take(hits), counted);
+            *vectors += (operands.len() / width) as u64;
+        })?;
+        self.take_in_news();
+        Ok(self.vectors - before)
+    }
+
+    /// What vectors reached is reachable, whether or not a search had found it.
+    pub(super) fn take_in_news(&mut self) {
+        for (hits, status) in self.hits.iter().zip(&mut self.reached.status) {
+            for (hits, status) in hits.iter().zip(status) {
+                if *hits > 0 {
+                    *status = Reach::Reachable;
+                }
+            }
+        }
+    }
+
+    /// Operands that reach every missing bin, one after the other, each at least one that those
+    /// before it do not reach.
+    pub fn closing(&self) -> Vec<Vec<u64>> {
+        let (mut closed, mut lines, mut values) = (self.hits.clone(), Vec::new(), Vec::new());
+        let probe = Probe { unit: &self.unit, model: &self.model };
+        for (at, witnesses) in self.reached.witnesses.of.iter().enumerate() {
+            for (bin, witness) in witnesses.iter().enumerate() {
+                let Some(operands) = witness.as_deref().filter(|_| closed[at][bin] == 0) else { continue };
+                probe.bins(operands, &mut values, |at, bin| closed[at][bin] += 1);
+                lines.push(operands.to_vec());
+            }
+        }
+        lines
+    }
+
+    /// Reached bins and reachable ones, of all crosses.
+    pub fn total(&self) -> (usize, usize) {
+        self.crosses().fold((0, 0), |(hit, all), cross| (hit + cross.hit(), all + cross.reachable()))
+    }
+
+    /// Reached bins of 100 reachable ones.
+    pub fn percent(&self) -> f64 {
+        let (hit, all) = self.total();
+        percent(hit, all)
+    }
+}
+
+fn sum(mut a: Vec<Vec<u64>>, b: Vec<Vec<u64>>) -> Vec<Vec<u64>> {
+    for (a, b) in a.iter_mut().flatten().zip(b.into_iter().flatten()) {
+        *a += b;
+    }
+    a
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bins are few")]
+fn percent(hit: usize, all: usize) -> f64 {
+    if all == 0 { 100.0 } else { 100.0 * hit as f64 / all as f64 }
+}
+
+impl<'a> CrossCoverage<'a> {
+    fn cross(&self) -> &'a Cross {
+        &self.of.model.crosses[self.at]
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'a str {
+        &self.cross().name
+    }
+
+    /// What it is for.
+    pub fn about(&self) -> &'static str {
+        self.cross().about
+    }
+
+    /// The features that it crosses.
+    pub fn axes(&self) -> impl Iterator<Item = &'a str> {
+        self.cross().axes.iter().map(|axis| axis.name.as_str())
+    }
+
+    /// How many reachable bins vectors reached.
+    pub fn hit(&self) -> usize {
+        self.of.hits[self.at].iter().filter(|hits| **hits > 0).count()
+    }
+
+    /// How many bins can be reached.
+    pub fn reachable(&self) -> usize {
+        self.of_reach(Reach::Reachable).count()
+    }
+
+    /// How many combinations of values are proved to be unreachable.
+    pub fn unreachable(&self) -> usize {
+        self.of_reach(Reach::Unreachable).count()
+    }
+
+    /// Reached bins of 100 reachable ones.
+    pub fn percent(&self) -> f64 {
+        percent(self.hit(), self.reachable())
+    }
+
+    /// The bins that vectors reached.
+    pub fn reached(&self) -> impl Iterator<Item = Bin<'a>> {
+        let this = *self;
+        self.of_reach(Reach::Reachable).map(move |bin| this.bin(bin)).filter(|bin| bin.hits > 0)
+    }
+
+    /// The bins that can be reached and were not.
+    pub fn missing(&self) -> impl Iterator<Item = Bin<'a>> {
+        let this = *self;
+        self.of_reach(Reach::Reachable).map(move |bin| this.bin(bin)).filter(|bin| bin.hits == 0)
+    }
+
+    /// The bins that are not known to be reachable.
+    pub fn unknown(&self) -> impl Iterator<Item = Bin<'a>> {
+        let this = *self;
+        self.of_reach(Reach::Unknown).map(move |bin| this.bin(bin))
+    }
+
+    fn of_reach(&self, reach: Reach) -> impl Iterator<Item = usize> + use<'a> {
+        let status = self.of.reached.status[self.at].iter().enumerate();
+        status.filter(move |(_, status)| **status == reach).map(|(bin, _)| bin)
+    }
+
+    fn bin(&self, bin: usize) -> Bin<'a> {
+        Bin {
+            words: self.cross().words(bin),
+            hits: self.of.hits[self.at][bin],
+            operands: self.of.reached.witnesses.of[self.at][bin].as_deref(),
+        }
+    }
+}
