@@ -108,7 +108,7 @@ fn every_layout_passes_and_has_one_digest() {
     ] {
         let unit = unit(operation);
         let level = VectorPlan::new(&unit, None, 1, None).expect(operation).level();
-        let random = if level == CoverageLevel::Exhaustive { 0 } else { 500 };
+        let random = if level == Some(CoverageLevel::Exhaustive) { 0 } else { 500 };
         let set = set(unit, None, random);
         let digest = set.digest().expect(operation);
         for (name, layout) in LineLayout::NAMED {

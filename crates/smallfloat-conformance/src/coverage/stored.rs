@@ -5,6 +5,7 @@ use smallfloat::Preset;
 
 use crate::coverage::tally::{Bin, Coverage};
 use crate::error::Error;
+use crate::vectors::VectorHeader;
 
 /// What the JSON of a coverage is called, with the version of its crosses.
 const TITLE: &str = "smallfloat coverage 1";
@@ -54,11 +55,23 @@ impl Coverage {
         })
     }
 
-    /// Returns whether a text is the JSON of a coverage, and of what unit if so: its operation, its
-    /// preset and its flag policy.
-    pub fn unit_of_json(json: &Value) -> Option<[Option<&str>; 3]> {
+    /// The coverage that the JSON of an earlier run has.
+    ///
+    /// # Errors
+    /// JSON that is not a coverage's.
+    pub fn of_json(json: &Value) -> Result<Self, Error> {
+        let wrong = |problem: String| Error::Coverage { problem };
         let text = |key: &str| json.get(key).and_then(Value::as_str);
-        (text("title")? == TITLE).then(|| [text("operation"), text("preset"), text("flag_policy")])
+        let mut header =
+            VectorHeader { operation: text("operation").map(str::to_owned), ..Default::default() };
+        for (key, name) in [("preset", "preset"), ("flag_policy", "flag policy")] {
+            if let Some(value) = text(key) {
+                header.take(name, value).map_err(wrong)?;
+            }
+        }
+        let mut coverage = Self::new(header.unit()?)?;
+        coverage.merge_json(json)?;
+        Ok(coverage)
     }
 
     /// Adds what an earlier run counted.
@@ -67,9 +80,11 @@ impl Coverage {
     /// JSON that is not a coverage's, or that of another unit.
     pub fn merge_json(&mut self, json: &Value) -> Result<u64, Error> {
         let wrong = |problem: &str| Error::Coverage { problem: problem.to_owned() };
-        let Some([operation, _, policy]) = Self::unit_of_json(json) else {
+        let text = |key: &str| json.get(key).and_then(Value::as_str);
+        if text("title") != Some(TITLE) {
             return Err(wrong("not the JSON of `vectors cover --json`"));
-        };
+        }
+        let (operation, policy) = (text("operation"), text("flag_policy"));
         let (own, own_policy) = (self.unit.operation().to_string(), self.unit.flag_policy().to_string());
         if operation != Some(&own) || policy != Some(&own_policy) {
             let (operation, policy) = (operation.unwrap_or("nothing"), policy.unwrap_or("no"));

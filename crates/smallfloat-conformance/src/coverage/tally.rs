@@ -9,7 +9,7 @@ use smallfloat::p3109::{BlockFunction, Function};
 use crate::coverage::model::{Cross, Model};
 use crate::coverage::reach::{Probe, Reach, Reached};
 use crate::error::Error;
-use crate::vectors::{CheckOptions, OperandFile, UnitUnderTest};
+use crate::vectors::{CheckOptions, OperandFile, UnitUnderTest, VectorPlan};
 
 /// The coverage of a unit: which bins there are, which of them can be reached, and how often vectors
 /// reached each.
@@ -170,6 +170,12 @@ impl Coverage {
         lines
     }
 
+    /// Vectors for every missing bin; `None` where none is missing.
+    pub fn closing_plan(&self) -> Option<VectorPlan> {
+        let lines = self.closing();
+        (!lines.is_empty()).then(|| VectorPlan::of_lines("missing bins", &lines, self.unit.operands().len()))
+    }
+
     /// Reached bins and reachable ones, of all crosses.
     pub fn total(&self) -> (usize, usize) {
         self.crosses().fold((0, 0), |(hit, all), cross| (hit + cross.hit(), all + cross.reachable()))
@@ -210,7 +216,7 @@ impl<'a> CrossCoverage<'a> {
     }
 
     /// The features that it crosses.
-    pub fn axes(&self) -> impl Iterator<Item = &'a str> {
+    pub fn axes(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.cross().axes.iter().map(|axis| axis.name.as_str())
     }
 
@@ -235,19 +241,19 @@ impl<'a> CrossCoverage<'a> {
     }
 
     /// The bins that vectors reached.
-    pub fn reached(&self) -> impl Iterator<Item = Bin<'a>> {
+    pub fn reached(&self) -> impl Iterator<Item = Bin<'a>> + use<'a> {
         let this = *self;
         self.of_reach(Reach::Reachable).map(move |bin| this.bin(bin)).filter(|bin| bin.hits > 0)
     }
 
     /// The bins that can be reached and were not.
-    pub fn missing(&self) -> impl Iterator<Item = Bin<'a>> {
+    pub fn missing(&self) -> impl Iterator<Item = Bin<'a>> + use<'a> {
         let this = *self;
         self.of_reach(Reach::Reachable).map(move |bin| this.bin(bin)).filter(|bin| bin.hits == 0)
     }
 
     /// The bins that are not known to be reachable.
-    pub fn unknown(&self) -> impl Iterator<Item = Bin<'a>> {
+    pub fn unknown(&self) -> impl Iterator<Item = Bin<'a>> + use<'a> {
         let this = *self;
         self.of_reach(Reach::Unknown).map(move |bin| this.bin(bin))
     }

@@ -78,7 +78,7 @@ impl VectorHeader {
     ///
     /// # Errors
     /// A value that is not one of its key's.
-    pub(super) fn take(&mut self, key: &str, value: &str) -> Result<(), String> {
+    pub(crate) fn take(&mut self, key: &str, value: &str) -> Result<(), String> {
         let text = |error: &dyn std::fmt::Display| format!("{key}: {error}");
         match key {
             "operation" => self.operation = Some(value.to_owned()),
@@ -133,7 +133,7 @@ pub(super) struct Facts<'a> {
     pub(super) layout: LineLayout,
     pub(super) flags: FlagSet,
     pub(super) order: FlagOrder,
-    pub(super) level: CoverageLevel,
+    pub(super) level: Option<CoverageLevel>,
     pub(super) seed: u64,
     pub(super) lines: u64,
     pub(super) models: String,
@@ -158,7 +158,9 @@ fn rows(unit: &UnitUnderTest, facts: &Facts<'_>) -> Vec<(&'static str, String)> 
         ("flag order", facts.order.to_string()),
         ("flag bits", flag_bits(facts.order)),
         ("layout", facts.layout.to_string()),
-        ("level", facts.level.to_string()),
+    ]);
+    rows.extend(facts.level.map(|level| ("level", level.to_string())));
+    rows.extend([
         ("models", facts.models.clone()),
         ("seed", facts.seed.to_string()),
         ("lines", facts.lines.to_string()),

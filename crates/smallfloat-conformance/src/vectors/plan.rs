@@ -38,7 +38,7 @@ enum SectionKind {
 /// The operands of a vector file, by line.
 #[derive(Clone, Debug)]
 pub struct VectorPlan {
-    level: CoverageLevel,
+    level: Option<CoverageLevel>,
     seed: u64,
     width: usize,
     sections: Vec<Section>,
@@ -87,11 +87,22 @@ impl VectorPlan {
             let kind = SectionKind::Random(Weighted::new(fields, seed));
             sections.push(Section { model: "weighted random", lines: random, kind });
         }
-        Ok(Self { level, seed, width: fields.len(), sections })
+        Ok(Self { level: Some(level), seed, width: fields.len(), sections })
     }
 
-    /// The level.
-    pub fn level(&self) -> CoverageLevel {
+    /// The plan of operands that are given, line after line.
+    pub(crate) fn of_lines(model: &'static str, lines: &[Vec<u64>], width: usize) -> Self {
+        let kind = SectionKind::List(lines.concat());
+        Self {
+            level: None,
+            seed: 0,
+            width,
+            sections: vec![Section { model, lines: lines.len() as u64, kind }],
+        }
+    }
+
+    /// The level; `None` where the operands were chosen otherwise.
+    pub fn level(&self) -> Option<CoverageLevel> {
         self.level
     }
 

@@ -16,18 +16,19 @@ use crate::arguments::files::check_outputs;
 use crate::arguments::flags::FlagArgs;
 use crate::arguments::operands;
 use crate::arguments::rounding::ProjectionArgs;
-use crate::commands::conformance::vectors_check;
+use crate::commands::conformance::{vectors_check, vectors_cover};
 use crate::render::output::Output;
 use crate::render::text as words;
 
 const AFTER_HELP: &str = "\
 Examples:
   smallfloat vectors gen --op convert --from binary32 --to cfloat8_1_4_3:bias=7 > vectors.txt
-  my-simulator vectors.txt | smallfloat vectors check -
+    my-simulator vectors.txt | smallfloat vectors check -
+  smallfloat vectors cover vectors.txt
 
-`smallfloat vectors gen --help` and `smallfloat vectors check --help` have more.";
+`smallfloat vectors gen --help`, `check --help` and `cover --help` have more.";
 
-/// Generate test vectors, and check what others made of them.
+/// Generate test vectors, check what others made of them, and say what they cover.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -39,6 +40,7 @@ pub(crate) struct Args {
 enum Command {
     Gen(Box<GenArgs>),
     Check(Box<vectors_check::Args>),
+    Cover(Box<vectors_cover::Args>),
 }
 
 /// What is under test.
@@ -75,7 +77,8 @@ Examples:
   smallfloat vectors gen --op convert --from binary32 --to cfloat8_1_4_3:bias=7 \\
       --rounding stochastic-a --random-bits 8 --layout readmemh -o sr.hex
   smallfloat vectors gen --op 'BlockDotProduct<2, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>'
-  smallfloat vectors gen --op FMA --format binary16 --flags riscv
+    smallfloat vectors gen --op FMA --format binary16 --flags riscv
+  smallfloat vectors gen --close vectors.txt -o missing.txt
 
 A line has the operands' codes, a random word where the rounding takes one, the result's code,
 and flags: bit 0 inexact, 1 underflow, 2 overflow, 3 division by zero, 4 invalid, 5 denormal, or
@@ -107,6 +110,10 @@ struct GenArgs {
     #[arg(long, value_name = "N")]
     random: Option<u64>,
 
+    /// Instead of a level, vectors for the bins that these files leave out (see `vectors cover`)
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["level", "random"])]
+    close: Vec<PathBuf>,
+
     /// The file to write; without it, or with `-`, standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -120,6 +127,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<bool> {
     match &args.command {
         Command::Gen(args) => generate(args, out).map(|()| true),
         Command::Check(args) => vectors_check::run(args, out),
+        Command::Cover(args) => vectors_cover::run(args, out),
     }
 }
 
@@ -163,12 +171,25 @@ impl UnitArgs {
     }
 }
 
-fn generate(args: &GenArgs, out: &mut Output) -> Result<()> {
+/// What is under test, and its operands.
+fn plan(args: &GenArgs) -> Result<(UnitUnderTest, VectorPlan)> {
+    if !args.close.is_empty() {
+        let coverage = vectors_cover::count(&args.close, &args.unit, None)?;
+        let plan = coverage.closing_plan();
+        let plan =
+            plan.context("--close: nothing is missing, all bins that are known to be reachable are reached")?;
+        return Ok((coverage.unit().clone(), plan));
+    }
     let Some(unit) = args.unit.unit()? else {
         bail!("name what is under test: --op OPERATION, or --from FORMAT --to FORMAT");
     };
     let seed = args.unit.projection.seed.unwrap_or(0);
     let plan = VectorPlan::new(&unit, args.level, seed, args.random)?;
+    Ok((unit, plan))
+}
+
+fn generate(args: &GenArgs, out: &mut Output) -> Result<()> {
+    let (unit, plan) = plan(args)?;
     let order = args.unit.flags.flag_order.unwrap_or(FlagOrder::Fflags);
     let set = VectorSet::new(unit, plan, args.unit.flags.set()).with_order(order);
     let path = args.output.as_deref().filter(|path| *path != Path::new("-"));

@@ -1,0 +1,265 @@
+//! `smallfloat vectors cover`: which bins of a unit vectors reach, and which are missing.
+
+use std::fs::File;
+use std::io;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use smallfloat_conformance::coverage::{Bin, Coverage};
+use smallfloat_conformance::vectors::{CheckOptions, LineLayout, UnitUnderTest};
+use smallfloat_tensor::{DurableFile, open_regular};
+
+use crate::arguments::files::check_outputs;
+use crate::commands::conformance::vectors::UnitArgs;
+use crate::render::output::{Output, table};
+use crate::render::text as words;
+
+const AFTER_HELP: &str = "\
+Examples:
+  smallfloat vectors cover results.txt --goal 100
+  smallfloat vectors cover directed.txt random.txt --json > coverage.json
+  smallfloat vectors cover coverage.json more.txt
+  smallfloat vectors gen --close results.txt > missing.txt
+  smallfloat vectors cover results.hex --systemverilog coverage.sv --samples bins.hex
+
+Counts in which bins the operands of vectors fall. A bin is a combination of features: of the
+operands' classes, signs, exponents and significands, of the exact result, and of its rounding. The
+results in the file do not matter; `vectors check` judges them.
+
+What is unreachable is left out, so that 100 % is 100 %: of units whose operands have at most 24 bits
+together all are tried, of wider ones operands are searched for and proofs sought. Bins for which
+there is neither are counted apart, as not known to be reachable.
+
+Several files are counted together, those of earlier runs with --json too. Exit status 1 if less than
+--goal is reached.";
+
+/// Say which bins of a unit vectors reach, and which are missing.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Args {
+    /// Vectors, with results or as they were generated, and the JSON of earlier runs; `-` is
+    /// standard input
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    unit: UnitArgs,
+
+    /// testfloat, readmemh, csv or jsonl [default: as the header or the first line says]
+    #[arg(long, value_name = "LAYOUT")]
+    layout: Option<LineLayout>,
+
+    /// The percentage of the reachable bins that is enough
+    #[arg(long, value_name = "PERCENT")]
+    goal: Option<f64>,
+
+    /// How many missing bins are listed
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    show: usize,
+
+    /// Print all counts as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Write a SystemVerilog covergroup of the reachable bins
+    #[arg(long, value_name = "FILE")]
+    systemverilog: Option<PathBuf>,
+
+    /// Write what the covergroup samples: for each vector of the one file its bins, for $readmemh
+    #[arg(long, value_name = "FILE")]
+    samples: Option<PathBuf>,
+
+    /// Replace files that exist
+    #[arg(long, visible_alias = "force")]
+    overwrite: bool,
+}
+
+pub(super) fn run(args: &Args, out: &mut Output) -> Result<bool> {
+    if args.goal.is_some_and(|goal| !(0.0..=100.0).contains(&goal)) {
+        bail!("--goal: a percentage is from 0 to 100");
+    }
+    let outputs =
+        [("--systemverilog", args.systemverilog.as_deref()), ("--samples", args.samples.as_deref())];
+    let inputs = args.files.iter().map(PathBuf::as_path).filter(|path| *path != Path::new("-"));
+    check_outputs(&outputs, inputs, args.overwrite)?;
+    let coverage = count(&args.files, &args.unit, args.layout)?;
+    if let Some(path) = &args.systemverilog {
+        write(path, args.overwrite, |file| Ok(file.append(coverage.system_verilog().as_bytes())?))?;
+    }
+    if let Some(path) = &args.samples {
+        let ([file], true) = (&args.files[..], args.files[0] != Path::new("-")) else {
+            bail!("--samples: name one file of vectors; its bins are in the order of its vectors");
+        };
+        let options = options(&args.unit, args.layout);
+        write(path, args.overwrite, |output| {
+            let mut written = Ok(());
+            coverage.samples(open_regular(file)?.0, &options, |words| {
+                if written.is_ok() {
+                    written = output.append(words.as_bytes());
+                }
+            })?;
+            Ok(written?)
+        })?;
+    }
+    if args.json {
+        serde_json::to_writer_pretty(&mut *out, &coverage.to_json())?;
+        writeln!(out)?;
+    } else {
+        print(&coverage, args, out)?;
+    }
+    Ok(args.goal.is_none_or(|goal| coverage.percent() >= goal))
+}
+
+fn write(path: &Path, overwrite: bool, fill: impl FnOnce(&mut DurableFile) -> Result<()>) -> Result<()> {
+    let mut file = DurableFile::create(path, overwrite)?;
+    fill(&mut file)?;
+    Ok(file.commit()?)
+}
+
+fn options(unit: &UnitArgs, layout: Option<LineLayout>) -> CheckOptions {
+    let (flags, order) = (unit.flags.set(), unit.flags.flag_order);
+    CheckOptions { layout, flags, order, ..CheckOptions::default() }
+}
+
+/// Counts files together: vectors, and what earlier runs counted.
+pub(super) fn count(files: &[PathBuf], unit: &UnitArgs, layout: Option<LineLayout>) -> Result<Coverage> {
+    let given = unit.unit()?;
+    let options = options(unit, layout);
+    let mut coverage = None;
+    for path in files {
+        let from_stdin = path == Path::new("-");
+        let name = if from_stdin { "standard input".into() } else { format!("`{}`", path.display()) };
+        let counted = if from_stdin {
+            add(BufReader::new(io::stdin().lock()), coverage.take(), given.as_ref(), &options)
+        } else {
+            let file: File = open_regular(path)?.0;
+            add(BufReader::with_capacity(1 << 16, file), coverage.take(), given.as_ref(), &options)
+        };
+        coverage = Some(counted.context(name)?);
+    }
+    coverage.context("no file is named")
+}
+
+/// Counts a file; the first one says what the unit is, if the arguments do not.
+fn add(
+    mut input: impl BufRead,
+    coverage: Option<Coverage>,
+    given: Option<&UnitUnderTest>,
+    options: &CheckOptions,
+) -> Result<Coverage> {
+    let start = input.fill_buf()?;
+    let is_coverage = start.first() == Some(&b'{') && contains(start, b"\"crosses\"");
+    let coverage = match (coverage, given) {
+        (None, Some(unit)) => Some(Coverage::new(unit.clone())?),
+        (coverage, _) => coverage,
+    };
+    if is_coverage {
+        let mut text = String::new();
+        input.read_to_string(&mut text)?;
+        let json: Value = serde_json::from_str(&text)?;
+        return Ok(match coverage {
+            None => Coverage::of_json(&json)?,
+            Some(mut coverage) => {
+                coverage.merge_json(&json)?;
+                coverage
+            }
+        });
+    }
+    Ok(match coverage {
+        None => Coverage::of_vectors(input, options)?,
+        Some(mut coverage) => {
+            coverage.read(input, options)?;
+            coverage
+        }
+    })
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+/// A percentage that says 100 where nothing is missing and nowhere else.
+fn percent(percent: f64) -> String {
+    if percent < 100.0 { format!("{:.1}", percent.min(99.9)) } else { "100".into() }
+}
+
+fn print(coverage: &Coverage, args: &Args, out: &mut Output) -> Result<()> {
+    writeln!(out, "{}", out.bold(coverage.unit().operation()))?;
+    let files = if let [file] = &args.files[..] {
+        if file == Path::new("-") { "standard input".into() } else { file.display().to_string() }
+    } else {
+        words::plural(args.files.len() as u64, "file")
+    };
+    writeln!(out, "{files}: {}", words::plural(coverage.vectors(), "vector"))?;
+    let mut rows = table(&["cross", "reached", "bins", "%", "of"], &[1, 2, 3]);
+    for cross in coverage.crosses() {
+        let axes = cross.axes().collect::<Vec<_>>().join(" × ");
+        let (hit, all) = (words::count(cross.hit() as u64), words::count(cross.reachable() as u64));
+        rows.add_row([cross.name().to_owned(), hit, all, percent(cross.percent()), axes]);
+    }
+    let (hit, all) = coverage.total();
+    let all_bins = [words::count(hit as u64), words::count(all as u64)];
+    let [hit_text, all_text] = all_bins;
+    rows.add_row(["all".to_owned(), hit_text, all_text, percent(coverage.percent()), String::new()]);
+    out.rows(&rows)?;
+    let unreachable: usize = coverage.crosses().map(|cross| cross.unreachable()).sum();
+    let unreachable = words::count(unreachable as u64);
+    if coverage.is_exhaustive() {
+        writeln!(out, "{unreachable} combinations are unreachable: all operands were tried.")?;
+    } else {
+        let unknown: usize = coverage.crosses().map(|cross| cross.unknown().count()).sum();
+        let unknown = words::count(unknown as u64);
+        writeln!(
+            out,
+            "{unreachable} combinations are proved unreachable, {unknown} not known to be reachable."
+        )?;
+    }
+    let missing = all - hit;
+    if missing == 0 {
+        return Ok(());
+    }
+    writeln!(out, "\n{} missing, as these operands reach:", words::plural(missing as u64, "bin"))?;
+    let bins = coverage.crosses().flat_map(|cross| cross.missing().map(move |bin| (cross.name(), bin)));
+    for (name, bin) in bins.take(args.show) {
+        writeln!(out, "  {name}: {}", bin.words.join(", "))?;
+        if let Some(operands) = operands(coverage.unit(), &bin) {
+            writeln!(out, "    {operands}")?;
+        }
+    }
+    if missing > args.show {
+        writeln!(
+            out,
+            "{} more (--show N); `vectors gen --close FILE` makes vectors for all",
+            words::count((missing - args.show) as u64)
+        )?;
+    }
+    Ok(())
+}
+
+/// More operands than this are codes alone.
+const NAMED: usize = 4;
+/// How many codes of a block are shown.
+const SHOWN: usize = 16;
+
+/// Operands that reach a bin: with names and values, of blocks the first codes.
+fn operands(unit: &UnitUnderTest, bin: &Bin<'_>) -> Option<String> {
+    let operands = bin.operands?;
+    let fields = unit.operands().iter().zip(operands);
+    if operands.len() > NAMED {
+        let mut codes: Vec<String> = fields
+            .map(|(field, code)| format!("{code:0width$x}", width = field.digits()))
+            .take(SHOWN)
+            .collect();
+        codes.extend((operands.len() > SHOWN).then(|| "…".into()));
+        return Some(codes.join(" "));
+    }
+    let all = fields.map(|(field, code)| match &field.format {
+        Some(format) => {
+            format!("{} {} ({})", field.name, words::code(format, *code), words::value(format, *code))
+        }
+        None => format!("{} {code:#x}", field.name),
+    });
+    Some(all.collect::<Vec<_>>().join(", "))
+}
