@@ -60,12 +60,12 @@ impl Coverage {
         let _ = write!(
             text,
             "// Coverage of {} with {} flags: {reachable} bins.\n\
-             // Made by `smallfloat vectors cover --systemverilog`. `bins` is a word of its `--samples` for the\n\
+             // Made by `smallfloat vectors cover --systemverilog`. `reached` is a word of its `--samples` for the\n\
              // vector whose result is there when `valid` is high.\n\
              module smallfloat_coverage (\n    \
                  input wire clock,\n    \
                  input wire valid,\n    \
-                 input wire [{}:0] bins\n\
+                 input wire [{}:0] reached\n\
              );\n    \
                  covergroup unit_coverage @(posedge clock iff valid);\n        \
                      option.per_instance = 1;\n",
@@ -81,7 +81,7 @@ impl Coverage {
             let axes: Vec<&str> = cross.axes.iter().map(|axis| axis.name.as_str()).collect();
             let _ = writeln!(text, "\n        // {}: {}", axes.join(" x "), cross.about);
             let name = identifier(&[&cross.name]);
-            let _ = writeln!(text, "        {name}_bins: coverpoint bins[{top}:{low}] {{");
+            let _ = writeln!(text, "        {name}_bins: coverpoint reached[{top}:{low}] {{");
             let mut seen = HashSet::new();
             let reachable = self.reached.status[at].iter().enumerate();
             for (bin, _) in reachable.filter(|(_, reach)| **reach == Reach::Reachable) {
@@ -164,7 +164,7 @@ mod tests {
         coverage.samples("2 3 4 0\n".as_bytes(), &CheckOptions::default(), deliver).expect("a vector");
         let word = u128::from_str_radix(sample.trim(), 16).expect("a word");
         let mut reached = Vec::new();
-        for coverpoint in text.split("coverpoint bins[").skip(1) {
+        for coverpoint in text.split("coverpoint reached[").skip(1) {
             let (range, rest) = coverpoint.split_once(']').expect("a range");
             let (top, low) = range.split_once(':').expect("two ends");
             let (top, low): (u32, u32) = (top.parse().expect("a bit"), low.parse().expect("a bit"));
