@@ -7,6 +7,7 @@ mod against;
 mod bias_report;
 mod checkpoint;
 mod command;
+mod coverage;
 mod documents;
 mod errors;
 mod eval;

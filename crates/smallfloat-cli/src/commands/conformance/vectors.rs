@@ -28,7 +28,7 @@ Examples:
 
 `smallfloat vectors gen --help`, `check --help` and `cover --help` have more.";
 
-/// Generate test vectors, check what others made of them, and say what they cover.
+/// Generate test vectors, check answers to them, and measure coverage.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -77,15 +77,15 @@ Examples:
   smallfloat vectors gen --op convert --from binary32 --to cfloat8_1_4_3:bias=7 \\
       --rounding stochastic-a --random-bits 8 --layout readmemh -o sr.hex
   smallfloat vectors gen --op 'BlockDotProduct<2, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>'
-    smallfloat vectors gen --op FMA --format binary16 --flags riscv
+  smallfloat vectors gen --op FMA --format binary16 --flags riscv
   smallfloat vectors gen --close vectors.txt -o missing.txt
 
 A line has the operands' codes, a random word where the rounding takes one, the result's code,
 and flags: bit 0 inexact, 1 underflow, 2 overflow, 3 division by zero, 4 invalid, 5 denormal, or
 in the order of another register (--flag-order). --flags names the unit's rules for them.
 Blocks are a scale and its elements, one after the other; their flags are those of all elements.
-The header names operation, formats, rules and flags, seed, number of lines and the SHA-256 of the lines as
-the testfloat layout has them.
+The header names operation, formats, rules and flags, seed, number of lines and the SHA-256 of the
+lines as the testfloat layout has them.
 
 Levels: exhaustive is every combination of operands, up to 2^32 (the default up to 2^24); 1 and 2
 are extremes, binades and special significands, each with each, operands solved for so that

@@ -1,0 +1,82 @@
+//! `smallfloat vectors cover` and `vectors gen --close`.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::common::{Place, command, object, refuses, run};
+
+/// Writes the lines of a file of vectors that `keep` takes, below its header.
+fn kept(place: &Place, from: &str, to: &str, keep: impl Fn(usize, &str) -> bool) {
+    let text = fs::read_to_string(place.path(from)).expect("vectors");
+    let (header, lines): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with('#'));
+    let lines = lines.into_iter().enumerate().filter(|(i, line)| keep(*i, line)).map(|(_, line)| line);
+    let text: Vec<&str> = header.into_iter().chain(lines).collect();
+    fs::write(place.path(to), text.join("\n") + "\n").expect("the file");
+}
+
+#[test]
+fn what_is_missing_is_named_and_closed() {
+    let place = Place::new();
+    let folder = place.folder();
+    run(folder, &["vectors", "gen", "--op", "Multiply", "--format", "e5m2", "--level", "1", "-o", "all.txt"]);
+    let whole = object(folder, &["vectors", "cover", "all.txt", "--goal", "100", "--json"]);
+    assert_eq!((&whole["percent"], &whole["exhaustive"]), (&100.0.into(), &true.into()));
+
+    // All that have an infinite operand, ±inf being 7c and fc.
+    let is_infinite =
+        |line: &str| line.split(' ').take(2).any(|code| matches!(code, "7C" | "FC" | "7c" | "fc"));
+    kept(&place, "all.txt", "finite.txt", |_, line| !is_infinite(line));
+    let finite = object(folder, &["vectors", "cover", "finite.txt", "--json"]);
+    let crosses = finite["crosses"].as_array().expect("crosses");
+    let operands = crosses.iter().find(|cross| cross["name"] == "operands").expect("a cross");
+    let missing = operands["missing"].as_array().expect("bins");
+    let has_infinity = |bin: &Value| {
+        bin["bin"]
+            .as_array()
+            .expect("words")
+            .iter()
+            .any(|word| word.as_str().is_some_and(|word| word.ends_with(" infinite")))
+    };
+    assert!(!missing.is_empty());
+    for bin in missing {
+        assert!(has_infinity(bin), "{bin}");
+    }
+    let met = operands["reached"].as_array().expect("bins");
+    assert!(!met.iter().any(has_infinity));
+    command(folder, &["vectors", "cover", "finite.txt", "--goal", "100"]).assert().code(1);
+
+    run(folder, &["vectors", "gen", "--close", "finite.txt", "-o", "rest.txt"]);
+    run(folder, &["vectors", "check", "rest.txt"]);
+    run(folder, &["vectors", "cover", "finite.txt", "rest.txt", "--goal", "100"]);
+    refuses(folder, &["vectors", "gen", "--close", "all.txt", "-o", "none.txt"], 1, &["nothing is missing"]);
+}
+
+#[test]
+fn parts_are_the_whole() {
+    let place = Place::new();
+    let folder = place.folder();
+    let gen_ = ["vectors", "gen", "--from", "binary32", "--to", "e4m3fn", "--level", "1", "--random", "2000"];
+    run(folder, &[&gen_[..], &["-o", "all.txt"]].concat());
+    kept(&place, "all.txt", "even.txt", |i, _| i % 2 == 0);
+    kept(&place, "all.txt", "odd.txt", |i, _| i % 2 == 1);
+    let whole = run(folder, &["vectors", "cover", "all.txt", "--json"]);
+    assert_eq!(run(folder, &["vectors", "cover", "even.txt", "odd.txt", "--json"]), whole);
+    fs::write(place.path("even.json"), run(folder, &["vectors", "cover", "even.txt", "--json"]))
+        .expect("JSON");
+    assert_eq!(run(folder, &["vectors", "cover", "even.json", "odd.txt", "--json"]), whole);
+}
+
+#[test]
+fn a_covergroup_has_the_bins() {
+    let place = Place::new();
+    let folder = place.folder();
+    run(folder, &["vectors", "gen", "--op", "Add", "--format", "e4m3fn", "--level", "1", "-o", "all.txt"]);
+    run(folder, &["vectors", "cover", "all.txt", "--systemverilog", "bins.sv"]);
+    let text = String::from_utf8(place.read("bins.sv")).expect("text");
+    let cover = object(folder, &["vectors", "cover", "all.txt", "--json"]);
+    let reachable = cover["reachable"].as_u64().expect("a count");
+    let bins = text.lines().filter(|line| line.trim_start().starts_with("bins ")).count();
+    assert_eq!(bins as u64, reachable, "{text}");
+    assert_eq!((text.matches("covergroup ").count() > 0, text.matches("endgroup").count() > 0), (true, true));
+}
