@@ -8,6 +8,7 @@ mod bias_report;
 mod checkpoint;
 mod command;
 mod coverage;
+mod diagnosis;
 mod documents;
 mod errors;
 mod eval;

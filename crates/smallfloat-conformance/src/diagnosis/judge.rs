@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use crate::diagnosis::condition::condition;
 use crate::diagnosis::mistake::{Mistake, Vector};
 use crate::diagnosis::symptoms::symptoms;
 use crate::diagnosis::{Diagnosis, Finding, Hypothesis, catalogue, rules};
@@ -16,6 +17,9 @@ const COUNTED: usize = 12;
 const PAIRED: usize = 12;
 /// Pairs that are named, at most.
 const PAIRS: usize = 6;
+
+/// Hypotheses that explain all that differs and are located.
+const LOCATED: usize = 3;
 
 /// A vector with the right outcome and the given one.
 struct Case<'a> {
@@ -157,6 +161,7 @@ impl Court<'_> {
             mistake: mistake.clone(),
             explained: self.differing.len() as u64,
             contradicted: 0,
+            condition: None,
         })
     }
 
@@ -171,6 +176,7 @@ impl Court<'_> {
             mistake: mistake.clone(),
             explained: explained as u64,
             contradicted: contradicted as u64,
+            condition: None,
         }
     }
 
@@ -230,6 +236,20 @@ impl Court<'_> {
             let rank = |h: &Hypothesis| h.explained.cast_signed() - h.contradicted.cast_signed();
             hypotheses.sort_by_key(|hypothesis| std::cmp::Reverse(rank(hypothesis)));
         }
+        let mut place = None;
+        if causes.is_empty() {
+            let features = unit.features();
+            let seen = |at: &u32| (self.case(*at).operands, &self.case(*at).expected);
+            let differing: Vec<_> = self.differing.iter().map(seen).collect();
+            let agreeing: Vec<_> = self.agreeing.iter().map(seen).collect();
+            place = condition(&features, &differing, &agreeing);
+            let is_local = |hypothesis: &&mut Hypothesis| hypothesis.explained == differing.len() as u64;
+            for hypothesis in hypotheses.iter_mut().filter(is_local).take(LOCATED) {
+                let shows = self.agreeing.iter().filter(|at| !self.gives(&hypothesis.mistake, **at));
+                let agreeing: Vec<_> = shows.map(seen).collect();
+                hypothesis.condition = condition(&features, &differing, &agreeing);
+            }
+        }
         let pairs = self.differing.iter().map(|at| (&self.case(*at).expected, &self.case(*at).given));
         let symptoms = match self.aspect {
             Aspect::Values => symptoms(unit, pairs, self.judge.report.compared.any_nan),
@@ -241,6 +261,7 @@ impl Court<'_> {
             causes,
             hypotheses,
             symptoms,
+            condition: place,
         }
     }
 

@@ -27,6 +27,7 @@
 //! ```
 
 mod catalogue;
+mod condition;
 mod edit;
 mod judge;
 mod mistake;
@@ -40,6 +41,7 @@ use smallfloat::Flags;
 use crate::diagnosis::judge::Judge;
 use crate::vectors::{CallOutcome, Mismatch, Report};
 
+pub use condition::Condition;
 pub use mistake::{Mistake, Rules};
 pub use symptoms::Symptom;
 
@@ -52,6 +54,9 @@ pub struct Hypothesis {
     pub explained: u64,
     /// Vectors that agree and would differ if the mistake were made everywhere.
     pub contradicted: u64,
+    /// Where the mistake is made, if it explains everything that differs and not everywhere: of the
+    /// vectors where it would show, this holds for those that differ.
+    pub condition: Option<Condition>,
 }
 
 /// What may have caused the differences of results, or those of flags.
@@ -68,6 +73,8 @@ pub struct Finding {
     pub hypotheses: Vec<Hypothesis>,
     /// What wrong results look like.
     pub symptoms: Vec<Symptom>,
+    /// Where there is no cause, where the differences are.
+    pub condition: Option<Condition>,
 }
 
 /// What may have caused the differences that a check found.

@@ -8,7 +8,9 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use smallfloat::formats::BINARY64;
 use smallfloat::{Class, Datum, Exact, Flags, Format, project};
-use smallfloat_conformance::diagnosis::{Diagnosis, Finding, Hypothesis, Mistake, Rules, diagnose};
+use smallfloat_conformance::diagnosis::{
+    Condition, Diagnosis, Finding, Hypothesis, Mistake, Rules, diagnose,
+};
 use smallfloat_conformance::vectors::{
     CLASSES, CallOutcome, CheckOptions, Field, LineLayout, Mismatch, Nearer, Report, UnitUnderTest, check,
 };
@@ -251,11 +253,27 @@ fn print_hypotheses(all: &str, finding: &Finding, out: &mut Output) -> Result<()
             count => format!("; would change {} that agree", words::count(count)),
         };
         writeln!(out, "  explains {explained}: {mistake}{against}")?;
+        if let Some(condition) = &hypothesis.condition {
+            writeln!(out, "    where: {}", condition_text(condition))?;
+        }
+    }
+    if let Some(condition) = &finding.condition {
+        let differing = words::count(condition.differing);
+        writeln!(out, "All {differing} are where: {}", out.bold(condition_text(condition)))?;
     }
     for symptom in finding.symptoms.iter().take(SYMPTOMS) {
         writeln!(out, "Symptom of {}: {}", words::count(symptom.count), symptom.name)?;
     }
     Ok(())
+}
+
+/// A condition, and how many vectors that agree meet it too.
+fn condition_text(condition: &Condition) -> String {
+    match condition.agreeing {
+        0 => condition.to_string(),
+        1 => format!("{condition} (1 that agrees is there too)"),
+        count => format!("{condition} ({} that agree are there too)", words::count(count)),
+    }
 }
 
 fn print_mismatch(
@@ -376,6 +394,15 @@ fn place(unit: &UnitUnderTest, operands: &[u64]) -> Option<String> {
 }
 
 fn to_json(report: &Report, diagnosis: &Diagnosis, passes: bool) -> Value {
+    let condition = |condition: &Option<Condition>| {
+        condition.as_ref().map(|condition| {
+            json!({
+                "literals": condition.literals,
+                "differing": condition.differing,
+                "agreeing": condition.agreeing,
+            })
+        })
+    };
     let hypothesis = |hypothesis: &Hypothesis| {
         json!({
             "mistake": hypothesis.mistake.to_string(),
@@ -386,6 +413,7 @@ fn to_json(report: &Report, diagnosis: &Diagnosis, passes: bool) -> Value {
             }),
             "explained": hypothesis.explained,
             "contradicted": hypothesis.contradicted,
+            "condition": condition(&hypothesis.condition),
         })
     };
     let finding = |finding: &Finding| {
@@ -396,6 +424,7 @@ fn to_json(report: &Report, diagnosis: &Diagnosis, passes: bool) -> Value {
             "causes": finding.causes.iter().map(hypothesis).collect::<Vec<_>>(),
             "hypotheses": finding.hypotheses.iter().map(hypothesis).collect::<Vec<_>>(),
             "symptoms": symptoms.collect::<Vec<_>>(),
+            "condition": condition(&finding.condition),
         })
     };
     let unit = &report.unit;
