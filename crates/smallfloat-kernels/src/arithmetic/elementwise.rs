@@ -181,7 +181,7 @@ impl Elementwise {
     /// use smallfloat_kernels::Elementwise;
     /// let sum = Elementwise::new(&"Add<e5m2, e5m2, e5m2>".parse()?)?.with_policy(FlagPolicy::RISCV);
     /// let (mut results, quiet) = ([0_u8], 0xfe_u8);
-    /// assert_eq!(sum.binary(&[quiet], &[0x3c], &mut results, None), Flags::NONE);
+    /// assert_eq!(sum.binary(&[quiet], &[0x3c_u8], &mut results, None), Flags::NONE);
     /// assert_eq!(results, [0x7e]); // the canonical NaN
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
