@@ -25,7 +25,7 @@ module cfloat8_to_f32 #(
 
     wire [7:0] one       = 8'd127 - {2'b0, bias} + ((MUTATION == 2) ? 8'd1 : 8'd0);
     wire [7:0] normal    = one + {{(8-EXPONENT){1'b0}}, field};
-    wire [7:0] subnormal = one + {6'b0, leading} - M + {7'b0, is_ieee};
+    wire [7:0] subnormal = one + {6'b0, leading} - M[7:0] + {7'b0, is_ieee};
 
     assign f32 = !(|code[6:0]) ? {code[7], 31'b0}
                : is_denormal   ? {code[7], subnormal, after}

@@ -1,9 +1,10 @@
 // Runs the vectors of a $readmemh file through a converter and prints each word again, with what the converter gave.
 //
-//   iverilog -g2012 -P testbench.LINES=N -P testbench.ENCODE=1 ... && vvp ... +vectors=FILE +bias=B [+gradual]
+//   iverilog -g2012 -P testbench.LINES=N -P testbench.ENCODE=1 ... && vvp -n ... +vectors=FILE +bias=B [+gradual]
+//   or: verilator --binary --timing --top-module testbench -GLINES=N ... && ./Vtestbench +vectors=FILE +bias=B [+gradual]
 module testbench;
     parameter LINES = 1;
-    parameter ENCODE = 1;      // 1: binary32 to CFloat8, 0: the way back
+    parameter [0:0] ENCODE = 1'b1; // 1: binary32 to CFloat8, 0: the way back
     parameter EXPONENT = 4;
     parameter MUTATION = 0;
 
@@ -23,7 +24,9 @@ module testbench;
 
     initial begin
         ok = $value$plusargs("vectors=%s", path);
+        if (ok == 0) $fatal(1, "+vectors=FILE is missing: the file of `smallfloat vectors gen --layout readmemh`");
         ok = $value$plusargs("bias=%d", bias);
+        if (ok == 0) $fatal(1, "+bias=B is missing: the bias of the CFloat8 format, 0 to 63");
         gradual = $test$plusargs("gradual");
         $readmemh(path, vectors);
         for (i = 0; i < LINES; i = i + 1) begin
@@ -33,6 +36,6 @@ module testbench;
             if (ENCODE) $display("%h%h%h", operand, code, encode_flags);
             else $display("%h%h%h", operand[7:0], f32, decode_flags);
         end
-        $finish;
+        // The simulation ends here by itself: $finish would print a line among the results.
     end
 endmodule
