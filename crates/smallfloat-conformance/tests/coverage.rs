@@ -1,6 +1,7 @@
 //! Coverage against arithmetic of its own: bins of all pairs of 8-bit operands, counted in f64.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use smallfloat_conformance::coverage::Coverage;
 use smallfloat_conformance::vectors::{CheckOptions, UnitUnderTest};
@@ -24,6 +25,7 @@ fn rounding_of(x: f64) -> Option<[&'static str; 4]> {
     // Steps of 2^-9 below 2^-6, of 2^(e - 3) from there on; the index counts all of them.
     let exponent = ((x.abs().to_bits() >> 52) as i32 - 1023).max(-6);
     let steps = x.abs() / 2.0_f64.powi(exponent - 3);
+    #[expect(clippy::cast_possible_truncation, reason = "far below 2^63")]
     let below = i64::from(exponent + 6) * 8 + steps.floor() as i64;
     if below > 126 {
         return Some(["beyond the range", "no result sign", "no rounding", "no last bit"]);
@@ -160,10 +162,10 @@ fn nothing_reaches_what_is_unreachable() {
         for i in 0..40_000 {
             for (column, width) in columns.iter().zip(widths) {
                 let digits = (*width / 4) as usize;
-                lines += &format!("{:0digits$X} ", column[i]);
+                write!(lines, "{:0digits$X} ", column[i]).expect("a string grows");
             }
             // What the results are does not matter.
-            lines += &format!("{result}\n");
+            writeln!(lines, "{result}").expect("a string grows");
         }
         let options = CheckOptions { unit: Some(unit(name)), ..CheckOptions::default() };
         coverage.read(lines.as_bytes(), &options).unwrap();
