@@ -33,6 +33,11 @@ fn found(unit: impl Fn(u32, u32, u32) -> u32) -> Value {
     serde_json::from_slice(&check.get_output().stdout).expect("JSON")
 }
 
+/// The exponent field of a code of E5M2.
+fn field(code: u32) -> u32 {
+    code >> 2 & 31
+}
+
 fn is_finite(code: u32) -> bool {
     code & 0x7f < 0x7c
 }
@@ -40,8 +45,8 @@ fn is_finite(code: u32) -> bool {
 #[test]
 fn a_subnormal_operand_beside_one_exponent() {
     let found = found(|x, y, result| {
-        let is_subnormal = x >> 2 & 31 == 0 && x & 3 != 0;
-        if is_subnormal && y >> 2 & 31 == 20 { result & 0x80 } else { result }
+        let is_subnormal = field(x) == 0 && x & 3 != 0;
+        if is_subnormal && field(y) == 20 { result & 0x80 } else { result }
     });
     assert_eq!(found["cause"], Value::Null);
     let finding = &found["values"];
@@ -57,7 +62,7 @@ fn a_subnormal_operand_beside_one_exponent() {
 #[test]
 fn a_sign_between_equal_magnitudes() {
     let found = found(|x, y, result| {
-        let wrong = x & 0x7f == y & 0x7f && is_finite(x) && x >> 2 & 31 > 15;
+        let wrong = x & 0x7f == y & 0x7f && is_finite(x) && field(x) > 15;
         if wrong { result ^ 0x80 } else { result }
     });
     let finding = &found["values"];
@@ -72,7 +77,7 @@ fn a_carry_that_is_lost_in_one_binade() {
     let found = found(|x, y, result| {
         let product = e5m2(x) * e5m2(y);
         let is_up = is_finite(x) && is_finite(y) && e5m2(result).abs() > product.abs();
-        if is_up && result >> 7 == 1 && result >> 2 & 31 == 3 { result - 1 } else { result }
+        if is_up && result >> 7 == 1 && field(result) == 3 { result - 1 } else { result }
     });
     let finding = &found["values"];
     assert_eq!((&found["cause"], &finding["condition"]["agreeing"]), (&Value::Null, &json!(0)));
