@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use smallfloat::Rounding;
 use smallfloat_tensor::{Dtype, dequantize};
@@ -17,7 +17,7 @@ use crate::render::text as words;
 const AFTER_HELP: &str = "\
 Examples:
   smallfloat dequantize model.cf8.safetensors -o model.f32.safetensors
-  smallfloat dequantize model.shp.safetensors -o out.safetensors --dtype bf16 --rounding nearest-even
+  smallfloat dequantize q.safetensors -o out.safetensors --dtype bf16 --rounding to-odd
   smallfloat dequantize w.safetensors -o w.npy
   smallfloat dequantize checkpoint-fp8/ -o checkpoint-bf16/ --dtype bf16
 
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     dtype: Dtype,
 
     /// The rounding of values that the dtype does not have [default: refuse them]
-    #[arg(long, value_name = "MODE", value_parser = options::rounding(), ignore_case = true)]
+    #[arg(long, value_name = "MODE", value_parser = options::deterministic(), ignore_case = true)]
     rounding: Option<Rounding>,
 
     /// Replace an output that exists
@@ -57,9 +57,6 @@ fn dtype() -> impl TypedValueParser<Value = Dtype> {
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
-    if args.rounding.is_some_and(Rounding::is_stochastic) {
-        bail!("--rounding: dequantizing rounds deterministically");
-    }
     let output = (!args.input.is_dir()).then_some(&*args.output);
     check_outputs(&[("-o", output)], [], args.overwrite)?;
     if args.input.is_dir() {
