@@ -32,9 +32,13 @@ pub fn specials(format: &Format) -> String {
 pub fn specials_rule(format: &Format) -> &'static str {
     match format.specials() {
         Specials::Finite => "none: every code is a number",
+        Specials::Ieee if !format.is_signed() => "one infinity and NaN in the exponent field of ones",
         Specials::Ieee => "infinities and NaN in the exponent field of ones",
         Specials::NanAllOnes => "NaN where exponent and significand are all ones, no infinity",
         Specials::NanNegativeZero => "NaN on the code of −0, no infinity",
+        Specials::P3109Extended if !format.is_signed() => {
+            "one NaN, one infinity next to the largest value, no −0"
+        }
         Specials::P3109Extended => "one NaN, infinities next to the largest values, no −0",
         Specials::P3109Finite => "one NaN, no infinity, no −0",
         Specials::E8m0 => "NaN on the code of all ones, no zero",

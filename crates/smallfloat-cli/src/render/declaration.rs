@@ -8,8 +8,8 @@
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64, CATALOGUE};
-use smallfloat::p3109::{Function, Group, Property, Specialization, mandatory_minimum};
-use smallfloat::{Format, RandomBits, Rounding, Saturation};
+use smallfloat::p3109::{Function, Group, Property, mandatory_minimum};
+use smallfloat::{RandomBits, Rounding, Saturation};
 
 use crate::render::families::{P3109_WIDTHS, p3109};
 use crate::render::yaml::to_yaml;
@@ -99,7 +99,7 @@ pub(crate) fn formats() -> Value {
     let (narrowest, widest) = P3109_WIDTHS;
     let others: Vec<_> = CATALOGUE
         .iter()
-        .filter(|row| !external().contains(&row.name.to_owned()))
+        .filter(|row| !external().iter().any(|name| name.eq_ignore_ascii_case(row.name)))
         .map(|row| row.name)
         .chain(["ieee:k=…,p=…", "minifloat:k=…,p=…,bias=…"])
         .collect();
@@ -117,7 +117,19 @@ pub(crate) fn formats() -> Value {
 }
 
 fn external() -> Vec<String> {
-    [BINARY64, BINARY32, BINARY16, BFLOAT16].iter().map(Format::to_string).collect()
+    [BINARY64, BINARY32, BINARY16, BFLOAT16].iter().map(in_drafts_spelling).collect()
+}
+
+/// Prints with the draft's spelling of formats: `Binary8p4se`, `BFloat16`, but `binary32`.
+fn in_drafts_spelling(what: &impl ToString) -> String {
+    // `binary` before the digits of a width and a `p` is P3109's.
+    let text = what.to_string().replace("bfloat16", "BFloat16");
+    let mut parts = text.split("binary");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let is_p3109 = part.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('p');
+        text + if is_p3109 { "Binary" } else { "binary" } + part
+    })
 }
 
 /// The configuration of what the draft defines, and that of everything else.
@@ -166,9 +178,8 @@ fn configurations() -> Value {
 fn profiles() -> Result<Value> {
     let mut profiles = Map::new();
     for external in [&[BINARY32][..], &[BINARY16], &[BFLOAT16], &[BINARY32, BINARY16, BFLOAT16]] {
-        let specializations: Vec<_> =
-            mandatory_minimum(external)?.iter().map(Specialization::to_string).collect();
-        let names: Vec<_> = external.iter().map(Format::to_string).collect();
+        let specializations: Vec<_> = mandatory_minimum(external)?.iter().map(in_drafts_spelling).collect();
+        let names: Vec<_> = external.iter().map(in_drafts_spelling).collect();
         let profile = json!({
             "external formats": names,
             "count": specializations.len(),

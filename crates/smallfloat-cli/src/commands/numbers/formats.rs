@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use comfy_table::ColumnConstraint;
 use serde_json::{Value, json};
 use smallfloat::formats::CATALOGUE;
-use smallfloat::{Datum, Family, Format, Preset, formats};
+use smallfloat::{Datum, Family, Format, Preset, Subnormals, formats};
 
 use crate::arguments::operands;
 use crate::render::families::{FAMILIES, FormatFamily};
@@ -391,7 +391,7 @@ fn card(format: &Format, out: &mut Output) -> Result<()> {
                 count(format.has_negative_zero(), "−0"),
                 count(format.has_infinity(), "infinity"),
                 count(format.has_nan(), "NaN"),
-                count(format.has_subnormals(), "subnormals"),
+                count(format.has_subnormals() && format.subnormals() != Subnormals::Flush, "subnormals"),
             ]
             .join(", "),
         ),
