@@ -113,6 +113,11 @@ fn roundings(unit: &UnitUnderTest) -> Vec<Mistake> {
             }
         }
     } else if unit.numeric().is_some() && projection.rounding == Rounding::NearestEven {
+        // A directed increment in front of logic for overflow that knows rounding to nearest alone.
+        for rounding in [Rounding::TowardZero, Rounding::TowardPositive, Rounding::TowardNegative] {
+            let name = format!("{}, overflow apart", rounding_name(rounding));
+            all.push(Mistake::of_exact(name, ExactStep::Rounded(rounding)));
+        }
         all.push(Mistake::of_exact("ties go toward zero", ExactStep::Ties { up: false }));
         all.push(Mistake::of_exact("ties go toward +∞", ExactStep::Ties { up: true }));
     }
@@ -176,6 +181,8 @@ fn paths(unit: &UnitUnderTest) -> Vec<Mistake> {
     if to.has_subnormals() {
         let name = "rounds subnormal results twice: first to the precision of normal ones";
         all.push(Mistake::of_exact(name, ExactStep::TwiceBelowNormal));
+        let name = "flushes results below the normal ones, before they are rounded";
+        all.push(Mistake::of_exact(name, ExactStep::FlushBelowNormal));
     }
     let longer = smallfloat::Parameters { width: 16, specials: Specials::Finite, ..parameters(to) };
     if let Some(longer) = Format::minifloat(longer).ok().filter(|longer| longer.width() > to.width()) {
@@ -259,7 +266,14 @@ fn signs(unit: &UnitUnderTest) -> Vec<Mistake> {
     let count = unit.operation().operands().len();
     let rules =
         SIGNS.into_iter().filter(|(name, _)| count > 1 || !name.contains('y') && !name.contains("operand"));
-    all.extend(rules.map(|(name, rule)| Mistake::of_results(name, ResultStep::Sign(rule))));
+    let is_sum = matches!(operation, Operation::Add | Operation::Subtract | Operation::Fma | Operation::Faa);
+    for (name, rule) in rules {
+        all.push(Mistake::of_results(name, ResultStep::Sign { rule, of_infinities: true }));
+        if is_sum {
+            let name = format!("{name}, but for infinite operands");
+            all.push(Mistake::of_results(name, ResultStep::Sign { rule, of_infinities: false }));
+        }
+    }
     if to.has_negative_zero() {
         let lost = ResultStep::SignOfZero(false);
         all.push(Mistake::of_results("zeros have no sign: −0 becomes +0", lost));

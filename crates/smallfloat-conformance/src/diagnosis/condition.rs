@@ -36,6 +36,7 @@ impl fmt::Display for Condition {
 #[derive(Clone, Debug)]
 enum Claim {
     OneOf(Vec<i32>),
+    Not(i32),
     AtLeast(i32),
     AtMost(i32),
 }
@@ -52,6 +53,7 @@ impl Literal {
         let value = values[self.feature];
         match &self.claim {
             Claim::OneOf(known) => known.contains(&value),
+            Claim::Not(other) => value != *other && value != ABSENT,
             Claim::AtLeast(low) => value >= *low && value != ABSENT,
             Claim::AtMost(high) => value <= *high && value != ABSENT,
         }
@@ -64,6 +66,7 @@ impl Literal {
                 let words: Vec<_> = known.iter().map(|value| feature.describe(*value)).collect();
                 words.join(" or ")
             }
+            Claim::Not(other) => format!("not {}", feature.describe(*other)),
             Claim::AtLeast(low) => format!("{} ≥ {low}", feature.name),
             Claim::AtMost(high) => format!("{} ≤ {high}", feature.name),
         }
@@ -146,10 +149,13 @@ fn literals(
         if known.contains(&ABSENT) {
             continue;
         }
-        // Flags follow from the rest, and the last bit of a code says little.
+        // Flags follow from the rest, the last bit of a code says little, and what is said of the
+        // exact result is nearer to the cause than what is said of its code.
         let base = match of.aspect {
+            Aspect::Order | Aspect::MagnitudeOrder => 15,
             Aspect::Flag(_) => 13,
-            Aspect::LowBit(_) | Aspect::Order | Aspect::MagnitudeOrder => 12,
+            Aspect::LowBit(_) | Aspect::ResultLowBit => 12,
+            Aspect::ResultField | Aspect::Away => 11,
             _ => 10,
         };
         let mut add = |claim: Claim, cost: u32| literals.push(Literal { feature, claim, cost });
@@ -164,6 +170,11 @@ fn literals(
                 }
             }
             (FeatureKind::Named(words), several) => {
+                if of.aspect == Aspect::Range {
+                    let all = 0..=of.last();
+                    let others = all.filter(|value| !several.contains(value));
+                    others.for_each(|value| add(Claim::Not(value), base + 6));
+                }
                 if several.len() <= WORDS && several.len() < words.len() {
                     let more = 4 * u32::try_from(several.len() - 1).expect("few words");
                     add(Claim::OneOf(known), base + more);

@@ -41,6 +41,8 @@ pub(super) struct Judge<'a> {
     report: &'a Report,
     /// All vectors whose outcome is known; those that differ first.
     cases: Vec<Case<'a>>,
+    /// Flags alone differ.
+    values_agree: bool,
 }
 
 /// The vectors on which hypotheses about one aspect are judged.
@@ -65,7 +67,10 @@ impl<'a> Judge<'a> {
             let expected = report.unit.evaluate(operands).ok()?;
             Some(Case { operands, given: expected.clone(), expected })
         });
-        Self { report, cases: failing.chain(agreeing).collect() }
+        let mut judge = Self { report, cases: failing.chain(agreeing).collect(), values_agree: false };
+        judge.values_agree =
+            judge.cases.iter().all(|case| judge.agrees(Aspect::Values, &case.expected, &case.given));
+        judge
     }
 
     fn agrees(&self, aspect: Aspect, these: &CallOutcome, those: &CallOutcome) -> bool {
@@ -145,8 +150,11 @@ impl Court<'_> {
     fn gives(&self, mistake: &Mistake, at: u32) -> bool {
         let case = self.case(at);
         let vector = Vector { operands: case.operands, expected: &case.expected };
+        // Rules of others are about NaN results too, and results that all agree speak against them.
+        let is_whole = mistake.rules().is_some() && self.judge.values_agree;
+        let aspect = if is_whole { Aspect::Both } else { self.aspect };
         let predicted = mistake.predict(&self.judge.report.unit, vector);
-        predicted.is_some_and(|predicted| self.judge.agrees(self.aspect, &predicted, &case.given))
+        predicted.is_some_and(|predicted| self.judge.agrees(aspect, &predicted, &case.given))
     }
 
     /// A cause, if it explains all and contradicts nothing.

@@ -1,5 +1,7 @@
 //! The steps of a unit, from operands to flags, as mistakes change them.
 
+use std::cmp::Ordering;
+
 use smallfloat::ops::Operation;
 use smallfloat::{Class, Datum, Exact, Flags, Format, Preset, Rounding, Saturation, project};
 
@@ -92,12 +94,16 @@ pub(super) enum ExactStep {
     Through(Format),
     /// A result below the normal values is first rounded to the full precision.
     TwiceBelowNormal,
+    /// What is below the normal values becomes zero.
+    FlushBelowNormal,
     /// What is above the largest value counts as overflow before it is rounded.
     EarlyOverflow,
     /// Terms that cancel leave −0.
     NegativeCancelled,
     /// Ties go toward zero, or toward +∞.
     Ties { up: bool },
+    /// Brought to the destination's grid by another rounding, as if it had no largest value.
+    Rounded(Rounding),
 }
 
 /// What takes the place of a NaN.
@@ -119,8 +125,9 @@ impl ExactStep {
             Self::Through(_) => 5,
             Self::TwiceBelowNormal => 6,
             Self::NegativeCancelled => 7,
-            Self::Ties { .. } => 8,
+            Self::Ties { .. } | Self::Rounded(_) => 8,
             Self::EarlyOverflow => 9,
+            Self::FlushBelowNormal => 10,
         }
     }
 
@@ -158,6 +165,15 @@ impl ExactStep {
                 other => other,
             },
             Self::TwiceBelowNormal => twice_below_normal(unit, operands, to, exact)?,
+            Self::FlushBelowNormal => match exact {
+                Exact::Finite { negative, significand: significand @ 1.., exponent, .. }
+                    if exponent + significand.ilog2().cast_signed()
+                        < to.min_normal().exponent_of_leading_bit() =>
+                {
+                    Exact::finite(negative, 0, 0)
+                }
+                other => other,
+            },
             Self::EarlyOverflow => match exact {
                 Exact::Finite { .. } if is_beyond(to, exact) => exact.scaled(8),
                 other => other,
@@ -167,6 +183,7 @@ impl ExactStep {
                 other => other,
             },
             Self::Ties { up } => below_tie(exact, up),
+            Self::Rounded(rounding) => on_grid(to, exact, rounding),
         })
     }
 }
@@ -201,6 +218,30 @@ fn kept_below(to: &Format, exact: Exact, bits: u32) -> Exact {
     let cut = (last - exponent).cast_unsigned();
     let kept = if cut < 128 { significand >> cut << cut } else { 0 };
     Exact::finite(negative, kept, exponent)
+}
+
+/// An exact result brought to the destination's grid in a directed rounding, with a little more that
+/// rounding to nearest drops again, so that it stays inexact.
+fn on_grid(to: &Format, exact: Exact, rounding: Rounding) -> Exact {
+    let Exact::Finite { negative, significand: significand @ 1.., exponent, sticky } = exact else {
+        return exact;
+    };
+    let last = last_place(to, exponent + significand.ilog2().cast_signed());
+    let (kept, is_inexact) = match u32::try_from(last - exponent) {
+        // What is on the grid has no bits below that a rounding could look at, or those of `sticky`.
+        Err(_) => (significand << (exponent - last).cast_unsigned(), sticky),
+        Ok(cut @ 0..128) => (significand >> cut, sticky || significand >> cut << cut != significand),
+        Ok(_) => (0, true),
+    };
+    if !is_inexact {
+        return exact;
+    }
+    let away = match rounding {
+        Rounding::TowardPositive => !negative,
+        Rounding::TowardNegative => negative,
+        _ => false,
+    };
+    Exact::finite(negative, (kept + u128::from(away)) << 2 | 1, last - 2)
 }
 
 /// A sum whose smaller term lost what lies more than so many bits below the larger one's last
@@ -289,8 +330,8 @@ pub(super) enum ResultStep {
     LostCarry { is_made: bool },
     /// What would round to zero is the smallest value.
     NeverZero,
-    /// The sign of numbers, from those of the operands.
-    Sign(fn(&[bool]) -> bool),
+    /// The sign of numbers, from those of the operands; that of infinite operands may stay.
+    Sign { rule: fn(&[bool]) -> bool, of_infinities: bool },
     /// Zeros have this sign.
     SignOfZero(bool),
     /// NaNs have the other sign.
@@ -305,7 +346,7 @@ impl ResultStep {
             Self::LostCarry { .. } => 1,
             Self::NeverZero => 2,
             Self::Flush => 3,
-            Self::Sign(_) => 4,
+            Self::Sign { .. } => 4,
             Self::SignOfZero(_) => 5,
             Self::OtherNan => 6,
         }
@@ -340,17 +381,23 @@ impl ResultStep {
                 let to = unit.operation().result()?;
                 let code = outcome.results()[0];
                 let step = 1 << to.trailing_bits();
-                let magnitude = code & (to.max_code() >> u32::from(to.is_signed()));
-                let projection = unit.projection(operands).ok()?;
-                let projection = projection.with_rounding(Rounding::TowardZero);
-                let projection = projection.with_saturation(Saturation::SatFinite);
-                let below = project(exact?, to, &projection).value;
-                // The right result is a power of two, or lies beyond the largest value.
-                let beyond = exact?.magnitude();
-                let is_finite = matches!(beyond, Exact::Finite { .. }) && !is_far(to, beyond);
-                let carries =
-                    to.trailing_bits() > 0 && below % step == step - 1 && below != code && is_finite;
-                match (carries && magnitude != 0, is_made) {
+                let right = unit.projection(operands).ok()?;
+                let toward_zero = right.with_rounding(Rounding::TowardZero);
+                let toward_zero = toward_zero.with_saturation(Saturation::SatFinite);
+                let below = project(exact?, to, &toward_zero).value;
+                let Exact::Finite { significand: significand @ 1.., exponent, .. } = exact? else {
+                    return Some(outcome);
+                };
+                // What the result is as if the format had one binade more: of the highest one, which
+                // may carry into an overflow, the index follows from the binade below.
+                let leading = exponent + significand.ilog2().cast_signed();
+                let reached = match leading.cmp(&to.max_finite().exponent_of_leading_bit()) {
+                    Ordering::Less => code,
+                    Ordering::Equal => project(exact?.scaled(-1), to, &right).value + step,
+                    Ordering::Greater => return Some(outcome),
+                };
+                let carries = to.trailing_bits() > 0 && below % step == step - 1 && below != reached;
+                match (carries, is_made) {
                     (true, true) => CallOutcome::one(below - (step - 1), outcome.flags),
                     (true, false) => CallOutcome::one(below, outcome.flags),
                     (false, _) => outcome,
@@ -363,7 +410,8 @@ impl ResultStep {
                     if is_lost { code + 1 } else { code }
                 })
             }
-            Self::Sign(rule) => {
+            Self::Sign { of_infinities: false, .. } if matches!(exact?, Exact::Infinite { .. }) => outcome,
+            Self::Sign { rule, .. } => {
                 let formats = unit.operation().operands();
                 let signs: Vec<bool> =
                     formats.iter().zip(operands).map(|(format, code)| format.sign_bit(*code)).collect();
@@ -379,11 +427,6 @@ impl ResultStep {
             }),
         })
     }
-}
-
-/// Returns whether a magnitude lies two binades or more above the largest one of a format.
-fn is_far(to: &Format, exact: Exact) -> bool {
-    is_beyond(to, exact.scaled(-1))
 }
 
 /// A number with a sign, where its format has one and does not mean something else by it.

@@ -31,6 +31,8 @@ pub(crate) enum Aspect {
     ResultField,
     /// The pattern of a finite result's trailing significand, [`PATTERNS`].
     ResultPattern,
+    /// The last bit of a finite result's code.
+    ResultLowBit,
     /// The truth value of a comparison or a predicate.
     Truth,
     /// The exponent of the exact result's leading bit.

@@ -6,8 +6,8 @@ use smallfloat::{Class, Datum, Exact, Flags, Format, Remainder, Rounding};
 
 use crate::features::operands::{Layout, Part, field, last_field, pattern};
 use crate::features::{
-    ABSENT, AWAY, Aspect, CARRY, EFFECTIVE, Exactly, Feature, GUARD, LAST_BIT, PATTERNS, RANGES, REMAINDERS,
-    RESULT_CLASSES, SIGNS, STICKY, exact_of,
+    ABSENT, AWAY, Aspect, CARRY, EFFECTIVE, Exactly, Feature, GUARD, LAST_BIT, LOW_BIT, PATTERNS, RANGES,
+    REMAINDERS, RESULT_CLASSES, SIGNS, STICKY, exact_of,
 };
 
 /// The features of a result's code.
@@ -22,6 +22,7 @@ pub(super) fn of_code(to: &Format) -> Vec<Feature> {
     if to.trailing_bits() > 0 {
         features.push(Feature::named(Aspect::ResultPattern, "significand", PATTERNS).of("result"));
     }
+    features.push(Feature::named(Aspect::ResultLowBit, "last bit", LOW_BIT).of("result"));
     features
 }
 
@@ -45,6 +46,7 @@ pub(super) fn code_values(to: &Format, code: u64, values: &mut Vec<i32>) {
     if to.trailing_bits() > 0 {
         values.push(where_finite(pattern(to, code)));
     }
+    values.push(where_finite(i32::from(code & 1 == 1)));
 }
 
 /// What a result's arithmetic is, where its exact value is known.
