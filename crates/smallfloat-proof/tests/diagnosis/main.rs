@@ -1,0 +1,228 @@
+//! Mistakes made in a multiplier, adders and converters of bits are named, or where they show is said;
+//! and units of every policy for flags agree with their own vectors and are told from others.
+
+mod cases;
+mod datapath;
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
+use std::fs;
+
+use cases::{Base, CASES, Case, Truth};
+use datapath::{Datapath, FlagRules, NanKind};
+use rayon::prelude::*;
+use smallfloat::FlagPolicy;
+use smallfloat_conformance::diagnosis::{Diagnosis, Finding, Rules, diagnose};
+use smallfloat_conformance::vectors::{
+    CheckOptions, CoverageLevel, LineLayout, Report, UnitUnderTest, VectorPlan, VectorSet, check,
+};
+
+/// Vectors of a unit as text.
+fn vectors(base: Base, policy: &str) -> String {
+    let (operation, preset, _) = base.unit();
+    let preset = preset.map(|name| name.parse().expect(name));
+    let unit = UnitUnderTest::new(operation.parse().expect(operation), preset).expect(operation);
+    let unit = unit.with_flag_policy(policy.parse().expect(policy), true);
+    let bits: u32 = unit.operands().iter().map(|field| field.bits).sum();
+    let level = if bits <= 16 { CoverageLevel::Exhaustive } else { CoverageLevel::One };
+    let plan = VectorPlan::new(&unit, Some(level), 1, None).expect(operation);
+    let mut text = Vec::new();
+    VectorSet::new(unit, plan, None)
+        .write(LineLayout::TestFloat, &mut text)
+        .expect("memory takes everything");
+    String::from_utf8(text).expect("text")
+}
+
+/// The lines with what a datapath gives.
+fn simulated(vectors: &str, unit: &Datapath, mask: u32) -> String {
+    let lines: Vec<&str> = vectors.lines().collect();
+    let line = |line: &&str| {
+        if line.starts_with('#') {
+            return format!("{line}\n");
+        }
+        let words: Vec<&str> = line.split(' ').collect();
+        let number = |text: &str| u64::from_str_radix(text, 16).expect("hexadecimal digits");
+        let (operands, results) = words.split_at(words.len() - 2);
+        let x = number(operands[0]);
+        let second = operands.get(1).map_or(0, |text| number(text));
+        let (code, flags) = unit.run(x, second, second);
+        let digits = results[0].len();
+        format!("{} {code:0digits$x} {:02x}\n", operands.join(" "), flags & mask)
+    };
+    lines.par_iter().map(line).collect()
+}
+
+fn judged(text: &str) -> (Report, Diagnosis) {
+    let report =
+        check(text.as_bytes(), &CheckOptions { show: 3, ..CheckOptions::default() }).expect("vectors");
+    let diagnosis = diagnose(&report);
+    (report, diagnosis)
+}
+
+/// The flags that are compared for a policy, in RISC-V's order.
+fn mask(policy: &str) -> u32 {
+    FlagPolicy::NAMED.iter().find(|(name, _)| *name == policy).expect(policy).1.bits.bits().into()
+}
+
+/// The first finding: that of results, or of flags.
+fn finding(diagnosis: &Diagnosis) -> Option<&Finding> {
+    diagnosis.values.as_ref().or(diagnosis.flags.as_ref())
+}
+
+/// What the diagnosis said of a case.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    /// The true mistake is named.
+    True,
+    /// Another is named, and the true one is not.
+    False,
+    /// None is named, and where it differs is said exactly.
+    Exact,
+    /// None is named, and where it differs is not said, or in other words.
+    Elsewhere,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::True => "named",
+            Self::False => "wrong",
+            Self::Exact => "located",
+            Self::Elsewhere => "elsewhere",
+        })
+    }
+}
+
+struct Judged {
+    case: &'static Case,
+    verdict: Verdict,
+    differing: u64,
+    said: String,
+}
+
+fn judge(case: &'static Case, vectors: &str) -> Judged {
+    let unit = Datapath { bugs: case.bugs.to_vec(), ..case.base.datapath() };
+    let text = simulated(vectors, &unit, mask(case.base.unit().2));
+    let (report, diagnosis) = judged(&text);
+    assert!(report.mismatches > 0, "{}: no vector shows it", case.name);
+    let finding = finding(&diagnosis).expect("something differs");
+    let named: Vec<String> = finding.causes.iter().map(|cause| cause.mistake.to_string()).collect();
+    let is_true = |name: &String| match case.truth {
+        Truth::Mistakes(parts) => {
+            let known: BTreeSet<&str> = name.split("; and ").collect();
+            known == parts.iter().copied().collect()
+        }
+        Truth::Where(_) => false,
+    };
+    let condition = finding.condition.as_ref();
+    let is_exact = condition.is_some_and(|condition| {
+        let said: BTreeSet<&str> = condition.literals.iter().map(String::as_str).collect();
+        let is_said = match case.truth {
+            Truth::Where([]) | Truth::Mistakes(_) => true,
+            Truth::Where(literals) => said == literals.iter().copied().collect(),
+        };
+        is_said && condition.agreeing == 0
+    });
+    let verdict = match () {
+        () if named.iter().any(is_true) => Verdict::True,
+        () if !named.is_empty() => Verdict::False,
+        () if is_exact => Verdict::Exact,
+        () => Verdict::Elsewhere,
+    };
+    let said = match (named.is_empty(), condition) {
+        (false, _) => named.join(" | "),
+        (true, Some(condition)) => {
+            let nearest = finding.hypotheses.first().map(|h| h.mistake.to_string()).unwrap_or_default();
+            format!("where: {condition} ({} agree); nearest: {nearest}", condition.agreeing)
+        }
+        (true, None) => "nothing".into(),
+    };
+    Judged { case, verdict, differing: report.mismatches, said }
+}
+
+/// The rates are those that the evidence gives.
+#[test]
+fn mistakes_are_named_or_located() {
+    let mut found: Vec<Judged> = Vec::new();
+    let only = std::env::var("SMALLFLOAT_CASE").ok();
+    for base in [
+        Base::Multiply8,
+        Base::Add8,
+        Base::Add16,
+        Base::Convert16,
+        Base::Convert32,
+        Base::Convert32X86,
+        Base::Stochastic,
+    ] {
+        let vectors = vectors(base, base.unit().2);
+        let (report, _) = judged(&simulated(&vectors, &base.datapath(), mask(base.unit().2)));
+        assert_eq!(report.mismatches, 0, "{base:?} as it should be: {:#?}", report.first);
+        let is_meant =
+            |case: &&Case| case.base == base && only.as_ref().is_none_or(|name| case.name.contains(name));
+        found.extend(CASES.iter().filter(is_meant).map(|case| judge(case, &vectors)));
+    }
+    let count = |verdict: Verdict| found.iter().filter(|judged| judged.verdict == verdict).count();
+    let mut rows = String::from("unit,mistake,verdict,differing,said\n");
+    for Judged { case, verdict, differing, said } in &found {
+        writeln!(rows, "{:?},\"{}\",{verdict},{differing},\"{said}\"", case.base, case.name)
+            .expect("a string takes everything");
+    }
+    print!("{rows}");
+    let known = found.iter().filter(|judged| matches!(judged.case.truth, Truth::Mistakes(_))).count();
+    let (named, wrong, exact) = (count(Verdict::True), count(Verdict::False), count(Verdict::Exact));
+    let rest = found.len() - named - wrong;
+    println!("mistakes {} known {known} named {named} false {wrong} rest {rest} exact {exact}", found.len());
+    if let Ok(path) = std::env::var("SMALLFLOAT_ROWS") {
+        fs::write(&path, rows).expect(&path);
+    }
+    if only.is_some() {
+        return;
+    }
+    assert!(found.len() >= 60, "{} mistakes", found.len());
+    assert_eq!(wrong, 0, "wrong mistakes are named");
+    assert!(named * 10 >= known * 9, "{named} of {known} are named");
+    assert!(exact * 5 >= rest * 4, "{exact} of {rest} are located");
+}
+
+/// The rules of a bundle, as the datapath has them.
+fn rules(policy: &str) -> (FlagRules, NanKind) {
+    match policy {
+        "tesla" => (cases::TESLA, NanKind::Canonical),
+        "ieee-before" => (cases::BEFORE, NanKind::Canonical),
+        "ieee-after" => (cases::AFTER, NanKind::Canonical),
+        "riscv" => (cases::RISCV, NanKind::Canonical),
+        "arm" => (cases::BEFORE, NanKind::Arm),
+        _ => (cases::X86, NanKind::X86),
+    }
+}
+
+/// A correct unit of each bundle agrees with vectors of its own; with vectors of another one it
+/// agrees too, or is told whose rules it follows.
+#[test]
+fn units_of_other_policies_are_told_which() {
+    for base in [Base::Multiply8, Base::Add8, Base::Convert32] {
+        for (asked, _) in FlagPolicy::NAMED {
+            let vectors = vectors(base, asked);
+            for (policy, _) in FlagPolicy::NAMED {
+                let (rules, nan) = rules(policy);
+                let unit = Datapath { nan, rules, ..base.datapath() };
+                // A unit gives the flags that it has; the file's others are 0.
+                let text = simulated(&vectors, &unit, mask(policy) & mask(asked));
+                let (report, diagnosis) = judged(&text);
+                if asked == policy {
+                    assert_eq!(report.mismatches, 0, "{base:?} {policy}: {:#?}", report.first);
+                }
+                if report.mismatches == 0 {
+                    continue;
+                }
+                let named: Vec<_> =
+                    diagnosis.rules.iter().filter_map(|rules| rules.mistake.rules()).collect();
+                let own: FlagPolicy = policy.parse().expect(policy);
+                assert!(
+                    named.contains(&Rules::Flags(own)),
+                    "{base:?}: vectors of {asked}, a unit of {policy}: {named:?}"
+                );
+            }
+        }
+    }
+}
