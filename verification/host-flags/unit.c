@@ -122,6 +122,53 @@ UNARY(s_to_d, "fcvt", "d", f64, "s", f32)
 UNARY(d_to_s, "fcvt", "s", f32, "d", f64)
 UNARY(h_to_s, "fcvt", "s", f32, "h", f32)
 UNARY(s_to_h, "fcvt", "h", f32, "s", f32)
+#define HALF /* FEAT_FP16 */
+__asm__(".arch_extension fp16");
+UNARY(h_to_d, "fcvt", "d", f64, "h", f32)
+UNARY(d_to_h, "fcvt", "h", f32, "d", f64)
+BINARY(add_h, "fadd", "h", f32)
+BINARY(sub_h, "fsub", "h", f32)
+BINARY(mul_h, "fmul", "h", f32)
+BINARY(div_h, "fdiv", "h", f32)
+TERNARY(fma_h, "h", f32)
+UNARY(sqrt_h, "fsqrt", "h", f32, "h", f32)
+#elif defined(__riscv)
+static const unsigned MODES[] = {0, 1, 2, 3}; /* nearest, toward zero, down, up */
+static void start(unsigned mode) {
+    __asm__ volatile("fscsr %0" : : "r"(MODES[mode] << 5));
+}
+static unsigned raised(void) {
+    unsigned flags;
+    __asm__ volatile("frflags %0" : "=r"(flags));
+    return flags;
+}
+#define HALF /* Zfh */
+__asm__(".option arch, +zfh");
+/* The moves put ones above a number that is shorter than its register. */
+#define CALL(name, in, out, instruction) \
+    static Word name(Word x, Word y, Word z) { \
+        Word r = {.d = 0}; \
+        __asm__ volatile("fmv." in ".x ft0, %1\n\tfmv." in ".x ft1, %2\n\tfmv." in ".x ft2, %3\n\t" \
+                         instruction "\n\tfmv.x." out " %0, ft3" \
+                         : "=r"(r.d) : "r"(x.d), "r"(y.d), "r"(z.d) : "ft0", "ft1", "ft2", "ft3"); \
+        return r; \
+    }
+#define ALL(of, width, move) \
+    CALL(add_##of, move, move, "fadd." width " ft3, ft0, ft1") \
+    CALL(sub_##of, move, move, "fsub." width " ft3, ft0, ft1") \
+    CALL(mul_##of, move, move, "fmul." width " ft3, ft0, ft1") \
+    CALL(div_##of, move, move, "fdiv." width " ft3, ft0, ft1") \
+    CALL(fma_##of, move, move, "fmadd." width " ft3, ft0, ft1, ft2") \
+    CALL(sqrt_##of, move, move, "fsqrt." width " ft3, ft0")
+ALL(h, "h", "h")
+ALL(s, "s", "w")
+ALL(d, "d", "d")
+CALL(h_to_s, "h", "w", "fcvt.s.h ft3, ft0")
+CALL(h_to_d, "h", "d", "fcvt.d.h ft3, ft0")
+CALL(s_to_h, "w", "h", "fcvt.h.s ft3, ft0")
+CALL(s_to_d, "w", "d", "fcvt.d.s ft3, ft0")
+CALL(d_to_h, "d", "h", "fcvt.h.d ft3, ft0")
+CALL(d_to_s, "d", "w", "fcvt.s.d ft3, ft0")
 #else
 #error "no instructions for this machine"
 #endif
@@ -137,6 +184,11 @@ static const struct {
     {"Divide-binary64", div_d, 2, 16}, {"FMA-binary64", fma_d, 3, 16},     {"Sqrt-binary64", sqrt_d, 1, 16},
     {"binary32-binary64", s_to_d, 1, 16}, {"binary64-binary32", d_to_s, 1, 8},
     {"binary16-binary32", h_to_s, 1, 8},  {"binary32-binary16", s_to_h, 1, 4},
+#ifdef HALF
+    {"Add-binary16", add_h, 2, 4},     {"Subtract-binary16", sub_h, 2, 4}, {"Multiply-binary16", mul_h, 2, 4},
+    {"Divide-binary16", div_h, 2, 4},  {"FMA-binary16", fma_h, 3, 4},      {"Sqrt-binary16", sqrt_h, 1, 4},
+    {"binary16-binary64", h_to_d, 1, 16}, {"binary64-binary16", d_to_h, 1, 4},
+#endif
 };
 
 int main(int argc, char **argv) {
