@@ -51,6 +51,7 @@ pub(crate) enum Denormal {
 pub(crate) const X: u32 = 1;
 pub(crate) const U: u32 = 2;
 pub(crate) const O: u32 = 4;
+pub(crate) const Z: u32 = 8;
 pub(crate) const I: u32 = 16;
 pub(crate) const D: u32 = 32;
 

@@ -1,6 +1,7 @@
 //! Mistakes made in a multiplier, adders and converters of bits are named, or where they show is said;
 //! and units of every policy for flags agree with their own vectors and are told from others.
 
+mod bundles;
 mod cases;
 mod datapath;
 
@@ -8,10 +9,12 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use std::fs;
 
+use bundles::{Bundle, Row};
 use cases::{Base, CASES, Case, Truth};
 use datapath::{Datapath, FlagRules, NanKind};
 use rayon::prelude::*;
 use smallfloat::FlagPolicy;
+use smallfloat::p3109::Function;
 use smallfloat_conformance::diagnosis::{Diagnosis, Finding, Rules, diagnose};
 use smallfloat_conformance::vectors::{
     CheckOptions, CoverageLevel, LineLayout, Report, UnitUnderTest, VectorPlan, VectorSet, check,
@@ -225,4 +228,79 @@ fn units_of_other_policies_are_told_which() {
             }
         }
     }
+}
+
+/// All combinations are tried, and all operations; else a part.
+fn is_extensive() -> bool {
+    std::env::var_os("SMALLFLOAT_EXTENSIVE").is_some()
+}
+
+/// What `vectors check` finds in the results of one bundle's unit, asked for another's.
+fn checked(row: &Row, operands: &[Vec<u64>], asked: &str, policy: &str) -> Report {
+    let (rules, nan) = rules(policy);
+    let bundle = Bundle::new(rules, nan);
+    let call = format!("{}<ieee:k=8,p=4, semantics=ieee>", row.name);
+    let unit = UnitUnderTest::new(call.parse().expect(&call), None).expect(&call);
+    let unit = unit.with_flag_policy(asked.parse().expect(asked), true);
+    // A unit gives the flags that it has; others are 0.
+    let mask = mask(policy) & mask(asked);
+    let digits = unit.results()[0].digits();
+    let line = |codes: &Vec<u64>| {
+        let (code, flags) = bundle.run(row, codes);
+        let words: Vec<String> = codes.iter().map(|code| format!("{code:02x}")).collect();
+        format!("{} {code:0digits$x} {:02x}\n", words.join(" "), flags & mask)
+    };
+    let text: String = operands.par_iter().map(line).collect();
+    let options = CheckOptions { unit: Some(unit), show: 1, ..CheckOptions::default() };
+    check(text.as_bytes(), &options).expect("vectors")
+}
+
+#[test]
+fn every_scalar_operation_has_a_unit() {
+    let is_scalar = |function: &Function| {
+        !matches!(function, Function::Block(_) | Function::Scaled(_))
+            && !matches!(function, Function::FormatQuery(_) | Function::ProjectionQuery(_))
+    };
+    let names: BTreeSet<_> = Function::all().filter(is_scalar).map(Function::name).collect();
+    assert_eq!(names, bundles::ROWS.iter().map(|row| row.name).collect());
+}
+
+/// Units of every bundle give what vectors say, for every scalar operation.
+#[test]
+fn units_of_every_policy_agree_for_every_operation() {
+    for row in bundles::ROWS {
+        let operands = row.vectors(is_extensive());
+        for (policy, _) in FlagPolicy::NAMED {
+            let report = checked(row, &operands, policy, policy);
+            assert_eq!(report.vectors, operands.len() as u64);
+            assert_eq!(report.mismatches, 0, "{} of {policy}: {:#?}", row.name, report.first);
+        }
+    }
+}
+
+/// Operations whose units differ in all that policies decide.
+const TOLD: [&str; 5] = ["Convert", "Multiply", "FMA", "Sqrt", "CompareEqual"];
+
+/// A unit of one bundle that is asked for another's rules agrees, or is told whose rules it follows.
+#[test]
+fn units_of_other_policies_are_told_which_for_every_operation() {
+    let mut told = 0;
+    for row in bundles::ROWS.iter().filter(|row| is_extensive() || TOLD.contains(&row.name)) {
+        let operands = row.vectors(false);
+        for (asked, _) in FlagPolicy::NAMED {
+            for (policy, own) in FlagPolicy::NAMED {
+                let report = checked(row, &operands, asked, policy);
+                if report.mismatches == 0 {
+                    continue;
+                }
+                let diagnosis = diagnose(&report);
+                let mut named = diagnosis.rules.iter().filter_map(|rules| rules.mistake.rules());
+                let is_told = named.any(|rules| rules == Rules::Flags(*own));
+                assert!(is_told, "{}, a unit of {policy} asked for {asked}", row.name);
+                told += 1;
+            }
+        }
+    }
+    println!("{told} units were told whose rules they follow");
+    assert!(told >= 100, "{told}");
 }
