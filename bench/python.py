@@ -35,6 +35,8 @@ def peers(x, codes, out, back):
     f, c = sf.formats.e4m3fn, sf.formats.cfloat8_1_4_3(7)
     typed = codes.view(ml_dtypes.float8_e4m3fn)
     how = {"rounding": "stochastic-a", "seed": 1, "threads": 1}
+    rows = x.reshape(-1, 4096)
+    blocks = sf.quantize(rows, "mxfp8-e4m3", threads=1)
     found = {
         ("encode e4m3fn", "smallfloat, out="): lambda: sf.encode(x, f, out=out, threads=1),
         ("encode e4m3fn", "smallfloat"): lambda: sf.encode(x, f, threads=1),
@@ -44,6 +46,8 @@ def peers(x, codes, out, back):
         ("decode e4m3fn", "smallfloat"): lambda: sf.decode(codes, f, threads=1),
         ("decode e4m3fn", "ml_dtypes 0.6"): lambda: typed.astype(np.float32),
         ("stochastic e4m3fn", "smallfloat, out="): lambda: sf.encode(x, f, out=out, **how),
+        ("quantize mxfp8-e4m3", "smallfloat"): lambda: sf.quantize(rows, "mxfp8-e4m3", threads=1),
+        ("dequantize mxfp8-e4m3", "smallfloat"): lambda: blocks.dequantize(threads=1),
         ("round e4m3fn", "smallfloat, out="): lambda: sf.round(x, f, out=back, threads=1),
         ("round e4m3fn", "gfloat 0.5"): lambda: gfloat.round_ndarray(format_info_ocp_e4m3, x, sat=True),
     }
@@ -80,6 +84,9 @@ KERNELS = {
     "encode cfloat8_1_4_3": ("encode", "cfloat8_1_4_3:bias=7"),
     "decode e4m3fn": ("decode", "e4m3fn"),
     "stochastic e4m3fn": ("stochastic", "e4m3fn"),
+    # Codes alone, without scales.
+    "quantize mxfp8-e4m3": ("encode", "e4m3fn"),
+    "dequantize mxfp8-e4m3": ("decode", "e4m3fn"),
 }
 
 
