@@ -160,10 +160,12 @@ pub enum Error {
     #[error("no header names the operation; give it, or the two formats of a conversion")]
     NoOperation,
     /// Vectors without a single line of them.
-    #[error("no vector was found, {lines} lines of comments; a line has operands, results and flags")]
+    #[error("no vector was found among {lines} lines; one has operands, results and flags{}", prefixed(prefix.as_ref()))]
     Empty {
         /// The lines read.
         lines: u64,
+        /// How lines with vectors were to begin.
+        prefix: Option<String>,
     },
     /// Vectors of another unit than those before them.
     #[error("the vectors are of {given}, not of {expected}: coverage is counted of one unit")]
@@ -179,4 +181,9 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+}
+
+/// What lines with vectors begin with, for a message.
+fn prefixed(prefix: Option<&String>) -> String {
+    prefix.map(|prefix| format!(", and begins with `{prefix}`")).unwrap_or_default()
 }

@@ -69,6 +69,29 @@ fn a_part_is_accepted_only_if_asked() {
     run(&["--partial"]).success().stdout(contains("allowed by --partial"));
 }
 
+/// A simulator's own lines stop nothing where results have a prefix, and count as lines.
+#[test]
+fn lines_without_the_prefix_are_passed_over() {
+    let unit = ["check", "-", "--op", "Add", "--format", "e2m1fn", "--partial"];
+    let prefixed = [&unit[..], &["--prefix", "RESULT "]].concat();
+    // 1 + 1 = 2 and 1 + 1.5 = 2.5, a tie that goes to 2.
+    let log = "VCD info: dumpfile a.vcd opened\n# a log: of ours\n// flags: none of your business\n\
+               RESULT 2 2 4 00\n[10 ns] \u{fffd} warning\nRESULT 2 3 5 01\n\
+               tb.sv:40: $finish called at 500 (1s)\n";
+    vectors(&unit).write_stdin(log).assert().code(1).stderr(contains("line 1: `VCD info"));
+    let found = vectors(&prefixed).write_stdin(log).assert().code(1);
+    found.stdout(contains("2 vectors: 1 agree, 1 differ").and(contains("line 6\n")));
+    let none = log.replace("RESULT ", "result ");
+    vectors(&prefixed).write_stdin(none).assert().code(1).stderr(contains("begins with `RESULT `"));
+    // A header that a script copied, and one that the simulator printed.
+    let header = "# operation: Add<e2m1fn>\n# flag policy: ieee-before\n";
+    for header in [header.to_owned(), header.replace("# ", "RESULT # ")] {
+        let log = format!("a simulator, version 1\n{header}{log}");
+        let run = vectors(&["check", "-", "--prefix", "RESULT "]).write_stdin(log).assert().code(1);
+        run.stdout(contains("2 vectors: 1 agree, 1 differ"));
+    }
+}
+
 #[test]
 fn policies_are_the_callers() {
     let all =

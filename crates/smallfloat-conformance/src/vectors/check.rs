@@ -12,7 +12,7 @@ use crate::vectors::header::{FlagSet, VectorHeader};
 use crate::vectors::kept::{KeptVectors, Thinning};
 use crate::vectors::layout::{LineLayout, LineWriter};
 use crate::vectors::outcome::{CallOutcome, Compared};
-use crate::vectors::read::{LineReader, VectorLine, excerpt, guess_layout, take_header};
+use crate::vectors::read::{LineReader, VectorLine, excerpt, guess_layout, is_header, take_header};
 use crate::vectors::unit::UnitUnderTest;
 
 /// What the caller knows of a file; the rest its header says.
@@ -31,6 +31,9 @@ pub struct CheckOptions {
     pub order: Option<FlagOrder>,
     /// Any NaN is as good as another; the draft and IEEE 754 leave its code open in many places.
     pub any_nan: bool,
+    /// How lines with results begin, for what a simulator prints among other lines: these are passed
+    /// over, but for those of a header.
+    pub prefix: Option<String>,
     /// How many mismatches are kept.
     pub show: usize,
 }
@@ -112,7 +115,7 @@ pub(super) const LONGEST_LINE: usize = 1 << 20;
 /// Lines that are not understood, with their numbers; a file that does not say what it tests, and
 /// no unit given; no vector at all; what the reader refuses.
 pub fn check(input: impl Read, options: &CheckOptions) -> Result<Report, Error> {
-    let mut blocks = Blocks::new(input);
+    let mut blocks = Blocks::new(input, options);
     let mut block = blocks.next()?;
     let mut header = VectorHeader::default();
     let start = read_header(block.as_deref().unwrap_or(&[]), &mut header)?;
@@ -158,7 +161,7 @@ pub fn check(input: impl Read, options: &CheckOptions) -> Result<Report, Error> 
         block = blocks.next()?;
     }
     if findings.of.vectors == 0 {
-        return Err(Error::Empty { lines: findings.of.lines });
+        return Err(Error::Empty { lines: findings.of.lines, prefix: options.prefix.clone() });
     }
     let report = findings.report(&checker, header, flags);
     Ok(Report { has_other_flags, ..report })
@@ -191,6 +194,7 @@ pub(super) fn read_header(block: &[u8], header: &mut VectorHeader) -> Result<Sta
 /// The input in blocks of whole lines.
 pub(super) struct Blocks<R> {
     input: R,
+    prefix: Option<String>,
     rest: Vec<u8>,
     /// Lines delivered, for messages.
     line: u64,
@@ -198,8 +202,8 @@ pub(super) struct Blocks<R> {
 }
 
 impl<R: Read> Blocks<R> {
-    pub(super) fn new(input: R) -> Self {
-        Self { input, rest: Vec::new(), line: 0, is_done: false }
+    pub(super) fn new(input: R, options: &CheckOptions) -> Self {
+        Self { input, prefix: options.prefix.clone(), rest: Vec::new(), line: 0, is_done: false }
     }
 
     pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
@@ -224,8 +228,25 @@ impl<R: Read> Blocks<R> {
             }
         }
         self.line += block.split(|c| *c == b'\n').count() as u64 - 1;
-        Ok(Some(block))
+        Ok(Some(match &self.prefix {
+            Some(prefix) => without_other_lines(&block, prefix.as_bytes()),
+            None => block,
+        }))
     }
+}
+
+/// The lines that begin with a prefix, without it, and those of a header. All others are blank, so
+/// that lines keep their numbers.
+fn without_other_lines(block: &[u8], prefix: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(block.len());
+    for line in block.split_inclusive(|c| *c == b'\n') {
+        match line.strip_prefix(prefix) {
+            Some(line) => kept.extend_from_slice(line),
+            None if str::from_utf8(line).is_ok_and(is_header) => kept.extend_from_slice(line),
+            None => kept.push(b'\n'),
+        }
+    }
+    kept
 }
 
 /// A block in pieces of whole lines.

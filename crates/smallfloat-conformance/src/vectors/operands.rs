@@ -26,6 +26,7 @@ pub(crate) struct OperandFile<R> {
     blocks: Blocks<R>,
     block: Option<Vec<u8>>,
     start: Start,
+    prefix: Option<String>,
 }
 
 impl<R: Read> OperandFile<R> {
@@ -35,7 +36,7 @@ impl<R: Read> OperandFile<R> {
     /// A header that is not understood, that is of another unit, or that names none while the
     /// options do not either.
     pub(crate) fn open(input: R, options: &CheckOptions) -> Result<Self, Error> {
-        let mut blocks = Blocks::new(input);
+        let mut blocks = Blocks::new(input, options);
         let block = blocks.next()?;
         let mut header = VectorHeader::default();
         let start = read_header(block.as_deref().unwrap_or(&[]), &mut header)?;
@@ -57,7 +58,7 @@ impl<R: Read> OperandFile<R> {
         let first = first.map(|line| String::from_utf8_lossy(line).into_owned()).unwrap_or_default();
         let layout = options.layout.or(header.layout).unwrap_or_else(|| guess_layout(&first));
         let reader = LineReader::new(&unit, layout, flags, order);
-        Ok(Self { unit, reader, blocks, block, start })
+        Ok(Self { unit, reader, blocks, block, start, prefix: options.prefix.clone() })
     }
 
     /// Delivers the operands of all vectors, many lines at once, in their order.
@@ -83,7 +84,7 @@ impl<R: Read> OperandFile<R> {
             from = 0;
             self.block = self.blocks.next()?;
         }
-        if numbers == 0 { Err(Error::Empty { lines }) } else { Ok(()) }
+        if numbers == 0 { Err(Error::Empty { lines, prefix: self.prefix }) } else { Ok(()) }
     }
 }
 

@@ -83,6 +83,18 @@ pub(super) fn take_header(line: &str, header: &mut VectorHeader) -> Result<bool,
     Ok(true)
 }
 
+/// Returns whether a line is one of our headers' that says something, not just any comment.
+pub(super) fn is_header(line: &str) -> bool {
+    let mut header = VectorHeader::default();
+    match comment(line.trim()).map(key_and_value) {
+        Some(row) => {
+            row.is_some_and(|(key, value)| header.take(key, value).is_ok())
+                && header != VectorHeader::default()
+        }
+        None => line.starts_with('{') && take_header(line, &mut header) == Ok(true),
+    }
+}
+
 /// The layout of a file without a header, by its first vector.
 pub(super) fn guess_layout(line: &str) -> LineLayout {
     let line = line.trim();

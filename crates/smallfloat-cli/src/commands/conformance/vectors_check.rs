@@ -24,11 +24,14 @@ const AFTER_HELP: &str = "\
 Examples:
   smallfloat vectors check results.txt
   my-simulator | smallfloat vectors check - --show 20
+  my-simulator | smallfloat vectors check - --prefix 'RESULT '
   smallfloat vectors check dump.hex --op convert --from binary32 --to e4m3fn --flags none
 
 Reads operands and the results that an implementation gave, in any layout of `vectors gen`, and
 computes the right results itself. The header says what is tested and whose rules flags follow (an
-older file's are Tesla's); without one, or for another policy, name it as for `gen`. Digits that a simulator does not know (x, z) count as wrong.
+older file's are Tesla's); without one, or for another policy, name it as for `gen`. Digits that a
+simulator does not know (x, z) count as wrong. With --prefix TEXT, lines with results begin with TEXT,
+which is removed; of other lines only those of a header count.
 
 Every vector that differs is tried against a catalogue of mistakes: other rounding modes, rounding
 twice, no sticky bit, flushing, a bias off by one, another reading of subnormals, another policy for
@@ -53,6 +56,10 @@ pub(super) struct Args {
     /// testfloat, readmemh, csv or jsonl [default: as the header or the first line says]
     #[arg(long, value_name = "LAYOUT")]
     layout: Option<LineLayout>,
+
+    /// How lines with results begin; other lines, such as a simulator's own, are passed over
+    #[arg(long, value_name = "TEXT")]
+    prefix: Option<String>,
 
     /// How many differing vectors are explained
     #[arg(long, value_name = "N", default_value_t = 5)]
@@ -79,6 +86,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<bool> {
         policy: args.unit.flags.policy(),
         order: args.unit.flags.flag_order,
         any_nan: args.any_nan,
+        prefix: args.prefix.clone(),
         show: args.show,
     };
     let from_stdin = args.file == Path::new("-");
