@@ -129,7 +129,7 @@ fn digests_are_stable() {
                   c 4 00\nd 5 00\ne 6 00\nf 7 00\n";
     let all = text(&set(unit("Negate<e2m1fn, e2m1fn>"), None, 0), LineLayout::TestFloat);
     // Subnormal operands raise nothing where only the sign changes.
-    assert!(all.ends_with(negate), "{all}");
+    assert!(all.ends_with(&format!("{negate}# sha256: {NEGATE}\n")), "{all}");
     // printf of these 16 lines | sha256sum
     assert_eq!(digest(set(unit("Negate<e2m1fn, e2m1fn>"), None, 0)), NEGATE);
     // With random lines, as they were when they were first made.
@@ -189,11 +189,12 @@ fn stochastic_lines_have_the_words_that_decide() {
 
 /// The lines of a unit with results of another, as a mistaken implementation prints them.
 fn given_by(right: &VectorSet, wrong: UnitUnderTest) -> String {
-    let header = right.header(LineLayout::TestFloat, &right.digest().expect("a digest"));
+    let header = right.header(LineLayout::TestFloat);
     let wrong = VectorSet::new(wrong, right.plan().clone(), Some(right.flags()));
     let lines = text(&wrong, LineLayout::TestFloat);
     let lines = lines.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n"));
-    String::from_utf8(header).expect("text") + &lines.collect::<String>()
+    let digest = right.digest().expect("a digest");
+    String::from_utf8(header).expect("text") + &lines.collect::<String>() + &format!("# sha256: {digest}\n")
 }
 
 #[test]
@@ -342,12 +343,22 @@ fn places_are_explained() {
 fn tampered_and_broken_files() {
     let whole = text(&set(unit("Add<e2m1fn, e2m1fn, e4m3fn>"), None, 0), LineLayout::TestFloat);
     let lines: Vec<&str> = whole.lines().collect();
-    // A line less, two lines swapped, an operand changed.
-    let without = lines[..lines.len() - 1].join("\n") + "\n";
-    let report = run(&without).expect("255 lines");
+    let last = lines.len() - 1;
+    // A line less, the digest less, two lines swapped, an operand changed.
+    let without = |line: usize| [&lines[..line], &lines[line + 1..]].concat().join("\n") + "\n";
+    let report = run(&without(last - 1)).expect("255 lines");
     assert!(!report.passes() && !report.is_complete() && report.mismatches == 0);
+    let report = run(&without(last)).expect("256 lines");
+    assert!(report.vectors == 256 && report.lacks_trailer() && !report.is_complete() && !report.passes());
+    // The digest before the lines, as older files have it, and as copied comments do.
+    let copied = lines.iter().filter(|line| line.starts_with('#'));
+    let copied: Vec<&str> =
+        copied.chain(lines.iter().filter(|line| !line.starts_with('#'))).copied().collect();
+    for digest_first in [copied.join("\n"), copied.join("\n").replace("# digest: in the last line\n", "")] {
+        assert!(run(&(digest_first + "\n")).expect("256 lines").passes());
+    }
     let mut swapped = lines.clone();
-    swapped.swap(lines.len() - 1, lines.len() - 2);
+    swapped.swap(last - 1, last - 2);
     let report = run(&(swapped.join("\n") + "\n")).expect("256 lines");
     assert!(report.is_complete() && !report.has_digest() && !report.passes());
     // 1 + 1 = 2 is 0x40; 2.25 is 0x41.
@@ -355,11 +366,14 @@ fn tampered_and_broken_files() {
     assert_eq!((report.mismatches, report.first[0].given.as_ref().map(|given| given[0])), (1, Some(0x41)));
     assert!(lines[usize::try_from(report.first[0].line).expect("a line") - 1].starts_with("2 2 "));
     // Broken lines have their numbers.
-    let at = lines.len();
     for (broken, words) in [
-        (whole.replace("\nf f ", "\nf g "), format!("line {at}: ")),
-        (whole[..whole.len() - 2].to_owned(), format!("line {at}: ")),
-        (format!("{whole}1 2\n"), format!("line {}: ", at + 1)),
+        (whole.replace("\nf f ", "\nf g "), format!("line {last}: ")),
+        (whole[..whole.len() - 2].to_owned(), format!("line {}: ", last + 1)),
+        (
+            lines[..last].join("\n")[..whole.len() - lines[last].len() - 4].to_owned(),
+            format!("line {last}: "),
+        ),
+        (format!("{whole}1 2\n"), format!("line {}: ", last + 2)),
         ("# operation: Ad<e5m2>\n0 0 0\n".into(), "did you mean".into()),
         ("0 0 0\n".into(), "no header".into()),
         ("# lines: many\n".into(), "line 1: ".into()),

@@ -1,7 +1,9 @@
 //! `smallfloat vectors`: files, pipes, what is explained, and what is refused.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::process::{Command as Process, Stdio};
+use std::time::Instant;
 
 use assert_cmd::Command;
 use predicates::prelude::PredicateBooleanExt as _;
@@ -164,4 +166,23 @@ fn a_closed_pipe_is_success() {
     drop(child.stdout.take());
     let output = child.wait_with_output().expect("it ends");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// All pairs of binary16 are 2^32 lines; the first ones come while the others are computed.
+#[test]
+fn an_exhaustive_run_streams_from_its_start() {
+    let start = Instant::now();
+    let mut child = Process::new(assert_cmd::cargo::cargo_bin("smallfloat"))
+        .args(["vectors", "gen", "--op", "Add", "--format", "binary16", "--level", "exhaustive"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the command runs");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    let first = lines.find(|line| !line.starts_with('#'));
+    let seconds = start.elapsed().as_secs_f64();
+    drop(lines);
+    assert!(child.wait().expect("it ends").success());
+    assert_eq!(first.as_deref(), Some("0000 0000 0000 00"));
+    // On a machine that others use too; the dev profile takes some 0.1 s.
+    assert!(seconds < 5.0, "{seconds} s");
 }

@@ -12,7 +12,9 @@ use crate::vectors::header::{FlagSet, VectorHeader};
 use crate::vectors::kept::{KeptVectors, Thinning};
 use crate::vectors::layout::{LineLayout, LineWriter};
 use crate::vectors::outcome::{CallOutcome, Compared};
-use crate::vectors::read::{LineReader, VectorLine, excerpt, guess_layout, is_header, take_header};
+use crate::vectors::read::{
+    LineReader, VectorLine, digest_in, excerpt, guess_layout, is_header, take_header,
+};
 use crate::vectors::unit::UnitUnderTest;
 
 /// What the caller knows of a file; the rest its header says.
@@ -83,9 +85,15 @@ pub struct Report {
 }
 
 impl Report {
-    /// Returns whether there are as many vectors as the header says.
+    /// Returns whether there are as many vectors as the header says, and the digest if it was to
+    /// follow them.
     pub fn is_complete(&self) -> bool {
-        self.header.lines.is_none_or(|lines| lines == self.vectors)
+        self.header.lines.is_none_or(|lines| lines == self.vectors) && !self.lacks_trailer()
+    }
+
+    /// Returns whether the digest is missing that the header promises in the last line.
+    pub fn lacks_trailer(&self) -> bool {
+        self.header.has_trailer && self.header.sha256.is_none()
     }
 
     /// Returns whether the operands are those that the header's digest was made of, in their order.
@@ -300,6 +308,8 @@ struct Piece {
     kept: KeptVectors,
     /// The vectors with the right results, as the testfloat layout has them.
     canonical: Vec<u8>,
+    /// The digest, if it stands behind lines.
+    sha256: Option<String>,
     error: Option<Error>,
 }
 
@@ -327,6 +337,7 @@ impl Checker {
         }
         let text = str::from_utf8(line).map_err(|_| "not text")?;
         let VectorLine::Vector { operands, given } = self.reader.read(text, line.ends_with(b"\n"))? else {
+            piece.sha256 = digest_in(text)?.or(piece.sha256.take());
             return Ok(());
         };
         let expected = self.unit.evaluate(&operands).map_err(|error| error.to_string())?;
@@ -361,6 +372,8 @@ struct Findings {
     show: usize,
     kept: KeptVectors,
     digest: Sha256,
+    /// The digest that stands behind the lines.
+    sha256: Option<String>,
 }
 
 impl Findings {
@@ -371,6 +384,7 @@ impl Findings {
             show: checker.show,
             kept: KeptVectors::new(checker.unit.operands().len(), Thinning::default()),
             digest: Sha256::new(),
+            sha256: None,
         }
     }
 
@@ -393,6 +407,7 @@ impl Findings {
         );
         self.kept.add(piece.kept);
         self.digest.update(&piece.canonical);
+        self.sha256 = piece.sha256.or(self.sha256.take());
         self.of.add(piece.of);
         Ok(())
     }
@@ -400,7 +415,7 @@ impl Findings {
     fn report(self, checker: &Checker, header: VectorHeader, flags: FlagSet) -> Report {
         Report {
             unit: checker.unit.clone(),
-            header,
+            header: VectorHeader { sha256: self.sha256.or(header.sha256), ..header },
             flags,
             has_other_flags: false,
             vectors: self.of.vectors,

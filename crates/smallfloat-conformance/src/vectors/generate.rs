@@ -22,9 +22,6 @@ const CHUNK: u64 = 1 << 13;
 pub(super) const LINES: usize = 256;
 /// Chunks that are made before they are handed on, per thread.
 const CHUNKS: usize = 8;
-/// Bytes that are kept in memory rather than computed twice, where a digest has to stand before
-/// them.
-const KEPT: u64 = 1 << 28;
 /// The layout and the order of flags that digests are made of.
 pub(super) const CANONICAL: (LineLayout, FlagOrder) = (LineLayout::TestFloat, FlagOrder::Fflags);
 
@@ -91,9 +88,8 @@ impl VectorSet {
         Ok(hex(&digest.finalize()))
     }
 
-    /// The header of a file in this layout with this digest; its length does not depend on the
-    /// digest's digits.
-    pub fn header(&self, layout: LineLayout, sha256: &str) -> Vec<u8> {
+    /// The header of a file in this layout; it says that the digest stands in the last line.
+    pub fn header(&self, layout: LineLayout) -> Vec<u8> {
         let facts = Facts {
             layout,
             flags: self.flags,
@@ -102,65 +98,30 @@ impl VectorSet {
             seed: self.plan.seed(),
             lines: self.plan.lines(),
             models: self.plan.to_string(),
-            sha256,
         };
         header::write(&self.unit, &facts)
     }
 
-    /// Writes header and lines. The digest stands before the lines: these are kept up to 256 MiB,
-    /// and computed twice where they are more.
+    /// Writes the header, the lines as they are computed, and the digest of all of them in a last
+    /// line.
     ///
     /// # Errors
     /// What the output refuses.
     pub fn write(&self, layout: LineLayout, out: &mut dyn Write) -> Result<(), WriteError> {
-        let line = LineWriter::new(&self.unit, layout, self.flags.mask(), self.order).length() as u64;
-        if self.plan.lines().saturating_mul(line) > KEPT {
-            out.write_all(&self.header(layout, &self.digest()?))?;
-            return generate(self, layout, |lines| out.write_all(lines));
-        }
-        let mut kept = Vec::new();
-        let digest = self.digested(layout, |lines| {
-            kept.push(lines);
-            Ok(())
-        })?;
-        out.write_all(&self.header(layout, &digest))?;
-        kept.iter().try_for_each(|lines| Ok(out.write_all(lines)?))
-    }
-
-    /// Delivers all lines of a layout and gives the digest.
-    fn digested(
-        &self,
-        layout: LineLayout,
-        mut deliver: impl FnMut(Vec<u8>) -> io::Result<()>,
-    ) -> Result<String, WriteError> {
+        out.write_all(&self.header(layout))?;
         let mut digest = Sha256::new();
         if (layout, self.order) == CANONICAL {
             pieces(self, [CANONICAL], |[lines]| {
                 digest.update(&lines);
-                deliver(lines)
+                out.write_all(&lines)
             })?;
         } else {
             pieces(self, [(layout, self.order), CANONICAL], |[lines, canonical]| {
                 digest.update(&canonical);
-                deliver(lines)
+                out.write_all(&lines)
             })?;
         }
-        Ok(hex(&digest.finalize()))
-    }
-
-    /// Writes a header without a digest, then the lines, and gives the header that belongs in its
-    /// place: computed once, for outputs that can be written at any position.
-    ///
-    /// # Errors
-    /// What the output refuses.
-    pub fn write_lines(
-        &self,
-        layout: LineLayout,
-        mut out: impl FnMut(&[u8]) -> io::Result<()>,
-    ) -> Result<Vec<u8>, WriteError> {
-        out(&self.header(layout, &"0".repeat(64)))?;
-        let digest = self.digested(layout, |lines| out(&lines))?;
-        Ok(self.header(layout, &digest))
+        Ok(out.write_all(header::trailer(layout, &hex(&digest.finalize())).as_bytes())?)
     }
 }
 

@@ -71,7 +71,13 @@ pub struct VectorHeader {
     pub lines: Option<u64>,
     /// SHA-256 of the vectors as the testfloat layout writes them, in hexadecimal.
     pub sha256: Option<String>,
+    /// Whether the digest follows in the last line, as it does where lines are written while they
+    /// are computed. Lines without it are incomplete.
+    pub has_trailer: bool,
 }
+
+/// What the header says of the digest where it follows the lines.
+const LAST_LINE: &str = "in the last line";
 
 impl VectorHeader {
     /// Takes one `key: value`; keys that checking does not need are passed over.
@@ -97,6 +103,7 @@ impl VectorHeader {
                 let digest = legal.then(|| value.to_ascii_lowercase());
                 self.sha256 = Some(digest.ok_or_else(|| text(&"64 hexadecimal digits are expected"))?);
             }
+            "digest" => self.has_trailer = value == LAST_LINE,
             _ => {}
         }
         Ok(())
@@ -129,7 +136,7 @@ impl VectorHeader {
 }
 
 /// What a header says besides its unit.
-pub(super) struct Facts<'a> {
+pub(super) struct Facts {
     pub(super) layout: LineLayout,
     pub(super) flags: FlagSet,
     pub(super) order: FlagOrder,
@@ -137,11 +144,10 @@ pub(super) struct Facts<'a> {
     pub(super) seed: u64,
     pub(super) lines: u64,
     pub(super) models: String,
-    pub(super) sha256: &'a str,
 }
 
 /// The lines of a header as keys and values, in their order.
-fn rows(unit: &UnitUnderTest, facts: &Facts<'_>) -> Vec<(&'static str, String)> {
+fn rows(unit: &UnitUnderTest, facts: &Facts) -> Vec<(&'static str, String)> {
     let mut rows = vec![("operation", unit.operation().to_string())];
     rows.extend(unit.preset().map(|preset| ("preset", preset.name().to_owned())));
     let mut seen: Vec<Format> = Vec::new();
@@ -164,7 +170,7 @@ fn rows(unit: &UnitUnderTest, facts: &Facts<'_>) -> Vec<(&'static str, String)> 
         ("models", facts.models.clone()),
         ("seed", facts.seed.to_string()),
         ("lines", facts.lines.to_string()),
-        ("sha256", facts.sha256.to_owned()),
+        ("digest", LAST_LINE.to_owned()),
         ("tool", concat!("smallfloat ", env!("CARGO_PKG_VERSION")).to_owned()),
     ]);
     rows
@@ -214,7 +220,7 @@ fn fields(unit: &UnitUnderTest, layout: LineLayout) -> String {
 }
 
 /// The header as text.
-pub(super) fn write(unit: &UnitUnderTest, facts: &Facts<'_>) -> Vec<u8> {
+pub(super) fn write(unit: &UnitUnderTest, facts: &Facts) -> Vec<u8> {
     let rows = rows(unit, facts);
     if facts.layout == LineLayout::JsonLines {
         let mut object = Map::new();
@@ -244,4 +250,12 @@ pub(super) fn write(unit: &UnitUnderTest, facts: &Facts<'_>) -> Vec<u8> {
         let _ = writeln!(text, "{}", titles.join(","));
     }
     text.into_bytes()
+}
+
+/// The last line, with the digest.
+pub(super) fn trailer(layout: LineLayout, sha256: &str) -> String {
+    match layout {
+        LineLayout::JsonLines => format!("{{\"title\":\"{TITLE}\",\"sha256\":\"{sha256}\"}}\n"),
+        _ => format!("{} sha256: {sha256}\n", layout.comment()),
+    }
 }

@@ -21,7 +21,7 @@
 //! let mut text = Vec::new();
 //! VectorSet::new(unit, plan, None).write(LineLayout::TestFloat, &mut text)?;
 //! let text = String::from_utf8(text)?;
-//! assert!(text.ends_with("\ne 6 00\nf 7 00\n"));
+//! assert!(text.contains("\ne 6 00\nf 7 00\n# sha256: "));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

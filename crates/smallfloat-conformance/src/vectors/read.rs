@@ -83,6 +83,15 @@ pub(super) fn take_header(line: &str, header: &mut VectorHeader) -> Result<bool,
     Ok(true)
 }
 
+/// The digest of the lines before, if this is the line that has it.
+pub(super) fn digest_in(line: &str) -> Result<Option<String>, String> {
+    let mut header = VectorHeader::default();
+    if line.contains("sha256") {
+        take_header(line, &mut header)?;
+    }
+    Ok(header.sha256)
+}
+
 /// Returns whether a line is one of our headers' that says something, not just any comment.
 pub(super) fn is_header(line: &str) -> bool {
     let mut header = VectorHeader::default();

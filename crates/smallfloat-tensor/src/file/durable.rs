@@ -189,6 +189,18 @@ impl DurableFile {
     }
 }
 
+/// Appends, as [`append`](DurableFile::append) does.
+impl io::Write for DurableFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.append(bytes).map_err(io::Error::other)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Writes a small file, such as a report or a picture, so that it appears whole or not at all.
 ///
 /// # Errors

@@ -1,6 +1,5 @@
 //! `smallfloat vectors`: test vectors for hardware and other implementations.
 
-use std::io;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -84,8 +83,8 @@ A line has the operands' codes, a random word where the rounding takes one, the 
 and flags: bit 0 inexact, 1 underflow, 2 overflow, 3 division by zero, 4 invalid, 5 denormal, or
 in the order of another register (--flag-order). --flags names the unit's rules for them.
 Blocks are a scale and its elements, one after the other; their flags are those of all elements.
-The header names operation, formats, rules and flags, seed, number of lines and the SHA-256 of the
-lines as the testfloat layout has them.
+The header names operation, formats, rules and flags, seed and number of lines; the last line is a
+comment with the SHA-256 of the lines as the testfloat layout has them.
 
 Levels: exhaustive is every combination of operands, up to 2^32 (the default up to 2^24); 1 and 2
 are extremes, binades and special significands, each with each, operands solved for so that
@@ -198,9 +197,7 @@ fn generate(args: &GenArgs, out: &mut Output) -> Result<()> {
     };
     check_outputs(&[("-o", Some(path))], [], args.overwrite)?;
     let mut file = DurableFile::create(path, args.overwrite)?;
-    let written = set.write_lines(args.layout, |bytes| file.append(bytes).map_err(io::Error::other));
-    let header = written.map_err(unwrapped)?;
-    file.write_at(0, &header)?;
+    set.write(args.layout, &mut file).map_err(unwrapped)?;
     file.commit()?;
     let lines = words::plural(set.plan().lines(), "vector");
     writeln!(out, "{}: {lines} of {} ({})", path.display(), set.unit().operation(), set.plan())?;

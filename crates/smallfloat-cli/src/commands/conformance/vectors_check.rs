@@ -115,6 +115,9 @@ fn faults(report: &Report) -> Option<String> {
             let found = words::plural(report.vectors, "vector");
             Some(format!("{found} of {} that the header promises", words::count(lines)))
         }
+        _ if report.lacks_trailer() => {
+            Some("the digest that the header promises in the last line is missing".into())
+        }
         _ if !report.has_digest() => {
             Some("the operands are not the ones that were generated, or in another order".into())
         }
