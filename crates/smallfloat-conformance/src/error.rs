@@ -138,6 +138,27 @@ pub enum Error {
         /// The most that are tried.
         limit: u32,
     },
+    /// One kind of lines where all operands are tried.
+    #[error("all operands are neither directed nor random lines: {kind} ones are of level 1 or 2")]
+    NoKinds {
+        /// The kind asked for.
+        kind: String,
+    },
+    /// A selection that leaves no line.
+    #[error("no line is left to write: ask for more than 0")]
+    NoLines,
+    /// No such part of vectors.
+    #[error("shard `{text}` is not understood: write I/N, with I from 1 to N, as in 2/8")]
+    Shard {
+        /// The part as given.
+        text: String,
+    },
+    /// No such kind of lines.
+    #[error("lines `{text}` are not understood: write directed or random")]
+    LineKind {
+        /// The kind as given.
+        text: String,
+    },
     /// No such level of vectors.
     #[error("level `{text}` is not understood: write exhaustive, 1 or 2")]
     Level {

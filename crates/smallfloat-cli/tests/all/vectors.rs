@@ -94,6 +94,26 @@ fn lines_without_the_prefix_are_passed_over() {
     }
 }
 
+/// The lines of all shards, one after the other, are those of the whole, and each file says which it is.
+#[test]
+fn shards_are_the_whole() {
+    let unit = ["gen", "--op", "Add", "--format", "e4m3fn", "--level", "1", "--random", "100"];
+    let lines = |text: String| -> Vec<String> {
+        text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+    };
+    let mut parts = Vec::new();
+    for shard in ["1/3", "2/3", "3/3"] {
+        let text = stdout(&[&unit[..], &["--shard", shard]].concat());
+        assert!(text.contains(&format!("# shard: {shard}, lines {} to ", parts.len() + 1)), "{shard}");
+        vectors(&["check", "-"]).write_stdin(text.clone()).assert().success();
+        parts.extend(lines(text));
+    }
+    assert!(parts == lines(stdout(&unit)));
+    let some = stdout(&["gen", "--op", "Add", "--format", "e4m3fn", "--only", "random", "--count", "7"]);
+    assert!(some.contains("# models: weighted random 7\n# seed: 0\n# lines: 7\n"), "{some}");
+    assert_eq!(lines(some).len(), 7);
+}
+
 #[test]
 fn policies_are_the_callers() {
     let all =
@@ -141,6 +161,11 @@ fn mistakes_of_the_caller_are_named() {
         (&["gen", "--op", "MaxFiniteOf<e5m2>"], "no operands"),
         (&["gen", "--op", "CompareLess", "--format", "e5m2", "--rounding", "to-odd"], "rounds nothing"),
         (&["gen", "--op", "Add", "--format", "binary32", "--level", "exhaustive"], "level 1 or 2"),
+        (
+            &["gen", "--op", "Add", "--format", "e5m2", "--level", "exhaustive", "--only", "random"],
+            "level 1 or 2",
+        ),
+        (&["gen", "--op", "Add", "--format", "e5m2", "--count", "0"], "more than 0"),
         (&["check", "-", "--rounding", "to-odd"], "needs --op"),
         (&["check", "/nowhere/vectors"], "/nowhere/vectors"),
     ] {
@@ -150,6 +175,7 @@ fn mistakes_of_the_caller_are_named() {
         .assert()
         .code(2)
         .stderr(contains("testfloat, readmemh, csv or jsonl"));
+    vectors(&["gen", "--shard", "3/2"]).assert().code(2).stderr(contains("write I/N"));
     vectors(&["gen", "--level", "3"]).assert().code(2).stderr(contains("exhaustive, 1 or 2"));
     let unit = ["check", "-", "--op", "Add", "--format", "e2m1fn"];
     vectors(&unit).write_stdin("1 1 2 00\n1 1\n").assert().code(1).stderr(contains("standard input: line 2"));

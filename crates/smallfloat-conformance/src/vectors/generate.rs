@@ -98,6 +98,10 @@ impl VectorSet {
             seed: self.plan.seed(),
             lines: self.plan.lines(),
             models: self.plan.to_string(),
+            part: self.plan.shard().map(|shard| {
+                let lines = self.plan.range();
+                format!("{shard}, lines {} to {} of {}", lines.start + 1, lines.end, self.plan.all_lines())
+            }),
         };
         header::write(&self.unit, &facts)
     }

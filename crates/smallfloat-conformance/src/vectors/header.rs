@@ -144,6 +144,8 @@ pub(super) struct Facts {
     pub(super) seed: u64,
     pub(super) lines: u64,
     pub(super) models: String,
+    /// Which part of all lines these are.
+    pub(super) part: Option<String>,
 }
 
 /// The lines of a header as keys and values, in their order.
@@ -166,9 +168,9 @@ fn rows(unit: &UnitUnderTest, facts: &Facts) -> Vec<(&'static str, String)> {
         ("layout", facts.layout.to_string()),
     ]);
     rows.extend(facts.level.map(|level| ("level", level.to_string())));
+    rows.extend([("models", facts.models.clone()), ("seed", facts.seed.to_string())]);
+    rows.extend(facts.part.clone().map(|part| ("shard", part)));
     rows.extend([
-        ("models", facts.models.clone()),
-        ("seed", facts.seed.to_string()),
         ("lines", facts.lines.to_string()),
         ("digest", LAST_LINE.to_owned()),
         ("tool", concat!("smallfloat ", env!("CARGO_PKG_VERSION")).to_owned()),

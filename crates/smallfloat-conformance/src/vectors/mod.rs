@@ -50,5 +50,5 @@ pub use layout::LineLayout;
 pub use level::CoverageLevel;
 pub(crate) use operands::OperandFile;
 pub use outcome::CallOutcome;
-pub use plan::{Section, VectorPlan};
+pub use plan::{LineKind, Section, Selection, Shard, VectorPlan};
 pub use unit::{CLASSES, Field, UnitUnderTest, under};

@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::str::FromStr;
 
 use crate::error::Error;
+use crate::named::by_name;
 use crate::vectors::level::CoverageLevel;
 use crate::vectors::random::Weighted;
 use crate::vectors::unit::{Field, UnitUnderTest};
@@ -21,7 +23,76 @@ pub struct Section {
     pub model: &'static str,
     /// How many lines it has.
     pub lines: u64,
+    /// How many the model has; the section's are evenly spread among them.
+    pub of: u64,
     kind: SectionKind,
+}
+
+/// Which part of a level's lines a plan has.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Selection {
+    /// How many random lines; the level's number if left out.
+    pub random: Option<u64>,
+    /// Lines of one kind only.
+    pub only: Option<LineKind>,
+    /// How many lines: of more directed ones some evenly spread, of fewer these and random ones. All
+    /// operands, and directed lines alone, are not filled up.
+    pub count: Option<u64>,
+}
+
+/// How the operands of a line are chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LineKind {
+    /// For what they reach.
+    Directed,
+    /// By weighted chance.
+    Random,
+}
+
+impl LineKind {
+    /// Both kinds with their names.
+    pub const NAMED: [(&'static str, Self); 2] = [("directed", Self::Directed), ("random", Self::Random)];
+}
+
+by_name!(LineKind, LineKind);
+
+/// One of so many parts of a plan, which are pieces of about equal length in the order of its lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shard {
+    number: u64,
+    of: u64,
+}
+
+impl Shard {
+    /// The lines of this part, of a plan with so many.
+    fn lines(self, all: u64) -> Range<u64> {
+        let cut = |number: u64| share(all, number, self.of);
+        cut(self.number - 1)..cut(self.number)
+    }
+}
+
+/// ⌊all · part / of⌋.
+fn share(all: u64, part: u64, of: u64) -> u64 {
+    u64::try_from(u128::from(all) * u128::from(part) / u128::from(of)).expect("part ≤ of")
+}
+
+/// `2/4`.
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        match numbers {
+            Some((number, of)) if (1..=of).contains(&number) => Ok(Self { number, of }),
+            _ => Err(Error::Shard { text: text.to_owned() }),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -42,6 +113,7 @@ pub struct VectorPlan {
     seed: u64,
     width: usize,
     sections: Vec<Section>,
+    shard: Option<Shard>,
 }
 
 impl VectorPlan {
@@ -56,9 +128,27 @@ impl VectorPlan {
         seed: u64,
         random: Option<u64>,
     ) -> Result<Self, Error> {
+        Self::with_selection(unit, level, seed, Selection { random, ..Selection::default() })
+    }
+
+    /// The plan of a part of a level's lines. Where one kind of lines is asked for, the level is 1
+    /// unless it is given.
+    ///
+    /// # Errors
+    /// All operands where there are more than 2^32, or where one kind of lines is asked for; a
+    /// selection without lines.
+    pub fn with_selection(
+        unit: &UnitUnderTest,
+        level: Option<CoverageLevel>,
+        seed: u64,
+        Selection { random, only, count }: Selection,
+    ) -> Result<Self, Error> {
         let fields = unit.operands();
         let bits = fields.iter().fold(0_u32, |sum, field| sum.saturating_add(field.bits));
-        let level = level.unwrap_or(if bits <= EXHAUSTIVE_BITS {
+        if let (Some(CoverageLevel::Exhaustive), Some(kind)) = (level, only) {
+            return Err(Error::NoKinds { kind: kind.to_string() });
+        }
+        let level = level.unwrap_or(if bits <= EXHAUSTIVE_BITS && only.is_none() {
             CoverageLevel::Exhaustive
         } else {
             CoverageLevel::One
@@ -70,24 +160,40 @@ impl VectorPlan {
                 return Err(Error::TooManyVectors { name, bits, limit: MAX_BITS });
             }
             let kind = SectionKind::All(fields.iter().map(|field| field.bits).collect());
-            sections.push(Section { model: "all operands", lines: 1 << bits, kind });
-        } else {
+            sections.push(Section::whole("all operands", 1 << bits, kind));
+        } else if only != Some(LineKind::Random) {
             sections.extend(product(fields, level));
             for model in directed::models(unit, level)? {
                 let lines = (model.operands.len() / fields.len()) as u64;
-                sections.push(Section { model: model.name, lines, kind: SectionKind::List(model.operands) });
+                sections.push(Section::whole(model.name, lines, SectionKind::List(model.operands)));
             }
         }
-        let random = random.unwrap_or(match level {
-            CoverageLevel::Exhaustive => 0,
-            CoverageLevel::One => 10_000,
-            CoverageLevel::Two => 1_000_000,
-        });
+        let directed: u64 = sections.iter().map(|section| section.lines).sum();
+        let random = match (only, level, count) {
+            (Some(LineKind::Directed), ..) => 0,
+            (None, CoverageLevel::Exhaustive, _) => random.unwrap_or(0),
+            (.., Some(count)) => count.saturating_sub(directed),
+            (_, CoverageLevel::Two, None) => random.unwrap_or(1_000_000),
+            _ => random.unwrap_or(10_000),
+        };
+        if let Some(count) = count.filter(|count| *count < directed) {
+            sections = thinned(sections, directed, count);
+        }
         if random > 0 {
             let kind = SectionKind::Random(Weighted::new(fields, seed));
-            sections.push(Section { model: "weighted random", lines: random, kind });
+            sections.push(Section::whole("weighted random", random, kind));
         }
-        Ok(Self { level: Some(level), seed, width: fields.len(), sections })
+        if sections.is_empty() {
+            return Err(Error::NoLines);
+        }
+        Ok(Self { level: Some(level), seed, width: fields.len(), sections, shard: None })
+    }
+
+    /// Returns one part of the plan; all parts of one number are together exactly the plan, in its
+    /// order.
+    #[must_use]
+    pub fn with_shard(self, shard: Shard) -> Self {
+        Self { shard: Some(shard), ..self }
     }
 
     /// The plan of operands that are given, line after line.
@@ -97,7 +203,8 @@ impl VectorPlan {
             level: None,
             seed: 0,
             width,
-            sections: vec![Section { model, lines: lines.len() as u64, kind }],
+            sections: vec![Section::whole(model, lines.len() as u64, kind)],
+            shard: None,
         }
     }
 
@@ -113,10 +220,27 @@ impl VectorPlan {
 
     /// How many lines there are.
     pub fn lines(&self) -> u64 {
+        let range = self.range();
+        range.end - range.start
+    }
+
+    /// The part of all lines that this is, if it is one.
+    pub fn shard(&self) -> Option<Shard> {
+        self.shard
+    }
+
+    /// The lines among those of all parts.
+    pub fn range(&self) -> Range<u64> {
+        let all = self.all_lines();
+        self.shard.map_or(0..all, |shard| shard.lines(all))
+    }
+
+    /// The lines of all parts.
+    pub fn all_lines(&self) -> u64 {
         self.sections.iter().map(|section| section.lines).sum()
     }
 
-    /// The models with their lines.
+    /// The models with their lines, those of other parts included.
     pub fn sections(&self) -> &[Section] {
         &self.sections
     }
@@ -129,6 +253,8 @@ impl VectorPlan {
     /// The operands of these lines, counted from 0, line by line. What one line has does not depend
     /// on the others.
     pub fn fill(&self, lines: Range<u64>, mut operands: &mut [u64]) {
+        let before = self.range().start;
+        let lines = before + lines.start..before + lines.end;
         let mut start = 0;
         for section in &self.sections {
             let [first, end] =
@@ -140,9 +266,37 @@ impl VectorPlan {
     }
 }
 
+/// So many of all directed lines, each section's share of them; sections without any are left out.
+fn thinned(sections: Vec<Section>, directed: u64, count: u64) -> Vec<Section> {
+    let mut before = 0;
+    let mut kept = Vec::new();
+    for section in sections {
+        let cut = |line: u64| share(line, count, directed);
+        let lines = cut(before + section.lines) - cut(before);
+        before += section.lines;
+        kept.extend((lines > 0).then_some(Section { lines, ..section }));
+    }
+    kept
+}
+
 impl Section {
+    /// All lines of a model.
+    fn whole(model: &'static str, lines: u64, kind: SectionKind) -> Self {
+        Self { model, lines, of: lines, kind }
+    }
+
     /// The operands of as many lines as there is room for, `width` a line.
     fn fill(&self, first: u64, operands: &mut [u64], width: usize) {
+        if self.lines == self.of {
+            return self.fill_from(first, operands, width);
+        }
+        for (operands, line) in operands.chunks_exact_mut(width).zip(first..) {
+            self.fill_from(share(self.of, line, self.lines), operands, width);
+        }
+    }
+
+    /// The operands of neighbouring lines of the model.
+    fn fill_from(&self, first: u64, operands: &mut [u64], width: usize) {
         let lines = operands.chunks_exact_mut(width).zip(first..);
         match &self.kind {
             SectionKind::All(bits) => lines.for_each(|(operands, mut i)| {
@@ -184,19 +338,18 @@ fn product(fields: &[Field], level: CoverageLevel) -> Option<Section> {
     }
     let pools: Vec<_> = fields.iter().map(|field| pools::pool(field, cap)).collect();
     let lines = pools.iter().map(|pool| pool.len() as u64).product();
-    Some(Section {
-        model: "extremes, binades, special significands",
-        lines,
-        kind: SectionKind::Product(pools),
-    })
+    Some(Section::whole("extremes, binades, special significands", lines, SectionKind::Product(pools)))
 }
 
-/// `all operands 65536`, models separated by semicolons.
+/// `all operands 65536`, models separated by semicolons; `1000 of 65536` where lines are left out.
 impl fmt::Display for VectorPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, section) in self.sections.iter().enumerate() {
             let separator = if i == 0 { "" } else { "; " };
             write!(f, "{separator}{} {}", section.model, section.lines)?;
+            if section.lines < section.of {
+                write!(f, " of {}", section.of)?;
+            }
         }
         Ok(())
     }
@@ -204,7 +357,7 @@ impl fmt::Display for VectorPlan {
 
 #[cfg(test)]
 mod tests {
-    use super::{CoverageLevel, UnitUnderTest, VectorPlan};
+    use super::{CoverageLevel, LineKind, Selection, Shard, UnitUnderTest, VectorPlan};
 
     /// What a line has depends on its number alone: lines together, in pieces across sections, and
     /// one by one.
@@ -233,5 +386,57 @@ mod tests {
             }
             assert!(fill(lines..lines).is_empty());
         }
+    }
+
+    fn lines(plan: &VectorPlan) -> Vec<Vec<u64>> {
+        let mut operands = vec![0; usize::try_from(plan.lines()).expect("few") * plan.width()];
+        plan.fill(0..plan.lines(), &mut operands);
+        operands.chunks(plan.width()).map(<[u64]>::to_vec).collect()
+    }
+
+    #[test]
+    fn shards_are_the_whole() {
+        let unit = UnitUnderTest::new("Add<e4m3fn, e2m1fn, e4m3fn>".parse().expect("text"), None);
+        let plan =
+            VectorPlan::new(&unit.expect("a unit"), Some(CoverageLevel::One), 3, Some(100)).expect("a plan");
+        for of in [1, 2, 7, 1000] {
+            let shard = |i: u64| plan.clone().with_shard(format!("{i}/{of}").parse().expect("a shard"));
+            let parts: Vec<_> = (1..=of).flat_map(|i| lines(&shard(i))).collect();
+            assert!(parts == lines(&plan), "{of} parts");
+        }
+        for wrong in ["", "1", "0/4", "5/4", "1/0", "-1/4", "1/4/2", "a/b"] {
+            assert!(wrong.parse::<Shard>().is_err(), "{wrong}");
+        }
+    }
+
+    /// Lines of one kind, and so many of them, are lines of the whole in its order.
+    #[test]
+    fn selections_are_parts_of_the_whole() {
+        let unit = UnitUnderTest::new("Add<e4m3fn, e2m1fn, e4m3fn>".parse().expect("text"), None);
+        let unit = unit.expect("a unit");
+        let plan = |level, random, only, count| {
+            VectorPlan::with_selection(&unit, level, 3, Selection { random, only, count }).expect("a plan")
+        };
+        let (one, directed, random) =
+            (Some(CoverageLevel::One), Some(LineKind::Directed), Some(LineKind::Random));
+        let whole = lines(&plan(one, None, None, None));
+        let of_directed = lines(&plan(None, None, directed, None));
+        assert_eq!([of_directed.clone(), lines(&plan(None, None, random, None))].concat(), whole);
+        assert_eq!(whole.len() - of_directed.len(), 10_000);
+        assert_eq!(lines(&plan(None, None, random, Some(77))), whole[of_directed.len()..][..77]);
+        let filled = of_directed.len() as u64 + 5;
+        assert_eq!(lines(&plan(one, None, None, Some(filled))), whole[..of_directed.len() + 5]);
+        for count in [1, 10, 999] {
+            let some = plan(one, None, None, Some(count));
+            assert_eq!(some.lines(), count);
+            let mut rest = whole.iter();
+            assert!(lines(&some).iter().all(|line| rest.any(|other| other == line)), "{count} lines");
+        }
+        // Every fourth of 2^12.
+        let all = plan(None, None, None, Some(1024));
+        assert_eq!(all.to_string(), "all operands 1024 of 4096");
+        assert!(lines(&all).iter().zip((0..).step_by(4)).all(|(line, i)| *line == [i >> 4, i & 15]));
+        let none = Selection { count: Some(0), ..Selection::default() };
+        assert!(VectorPlan::with_selection(&unit, one, 3, none).is_err());
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 use smallfloat::{FlagOrder, RandomBits, Rounding};
 use smallfloat_conformance::vectors::{
-    CoverageLevel, LineLayout, UnitUnderTest, VectorPlan, VectorSet, WriteError,
+    CoverageLevel, LineKind, LineLayout, Selection, Shard, UnitUnderTest, VectorPlan, VectorSet, WriteError,
 };
 use smallfloat_tensor::DurableFile;
 
@@ -77,6 +77,7 @@ Examples:
       --rounding stochastic-a --random-bits 8 --layout readmemh -o sr.hex
   smallfloat vectors gen --op 'BlockDotProduct<2, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>'
   smallfloat vectors gen --op FMA --format binary16 --flags riscv
+  smallfloat vectors gen --op FMA --format binary32 --only random --count 1000000 --shard 2/8
   smallfloat vectors gen --close vectors.txt -o missing.txt
 
 A line has the operands' codes, a random word where the rounding takes one, the result's code,
@@ -109,8 +110,20 @@ struct GenArgs {
     #[arg(long, value_name = "N")]
     random: Option<u64>,
 
+    /// One part of N of the same lines, from 1/N to N/N
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+
+    /// Lines of one kind only: directed or random
+    #[arg(long, value_name = "KIND")]
+    only: Option<LineKind>,
+
+    /// How many lines: of more directed ones some evenly spread, of fewer these and random ones
+    #[arg(long, value_name = "N", conflicts_with = "random")]
+    count: Option<u64>,
+
     /// Instead of a level, vectors for the bins that these files leave out (see `vectors cover`)
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["level", "random"])]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["level", "random", "only", "count"])]
     close: Vec<PathBuf>,
 
     /// The file to write; without it, or with `-`, standard output
@@ -183,12 +196,16 @@ fn plan(args: &GenArgs) -> Result<(UnitUnderTest, VectorPlan)> {
         bail!("name what is under test: --op OPERATION, or --from FORMAT --to FORMAT");
     };
     let seed = args.unit.projection.seed.unwrap_or(0);
-    let plan = VectorPlan::new(&unit, args.level, seed, args.random)?;
-    Ok((unit, plan))
+    let selection = Selection { random: args.random, only: args.only, count: args.count };
+    Ok((unit.clone(), VectorPlan::with_selection(&unit, args.level, seed, selection)?))
 }
 
 fn generate(args: &GenArgs, out: &mut Output) -> Result<()> {
     let (unit, plan) = plan(args)?;
+    let plan = match args.shard {
+        Some(shard) => plan.with_shard(shard),
+        None => plan,
+    };
     let order = args.unit.flags.flag_order.unwrap_or(FlagOrder::Fflags);
     let set = VectorSet::new(unit, plan, args.unit.flags.set()).with_order(order);
     let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
