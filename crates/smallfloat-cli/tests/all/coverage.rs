@@ -80,3 +80,37 @@ fn a_covergroup_has_the_bins() {
     assert_eq!(bins as u64, reachable, "{text}");
     assert_eq!((text.matches("covergroup ").count() > 0, text.matches("endgroup").count() > 0), (true, true));
 }
+
+/// What a simulator would count from the samples of some vectors is what `cover` counts.
+#[test]
+fn samples_are_in_the_bins_of_the_covergroup() {
+    let place = Place::new();
+    let folder = place.folder();
+    let some = ["--only", "random", "--count", "50", "-o", "some.txt"];
+    run(folder, &[&["vectors", "gen", "--op", "Add", "--format", "e2m1fn"], &some[..]].concat());
+    let files = ["--systemverilog", "bins.sv", "--samples", "bins.hex"];
+    run(folder, &[&["vectors", "cover", "some.txt"], &files[..]].concat());
+    let words = String::from_utf8(place.read("bins.hex")).expect("text");
+    let words: Vec<u128> = words
+        .lines()
+        .map(|word| u128::from_str_radix(word, 16).expect("a word of at most 128 bits"))
+        .collect();
+    assert_eq!(words.len(), 50);
+    let text = String::from_utf8(place.read("bins.sv")).expect("text");
+    let (mut bits, mut reached, mut all) = (0..0, 0, 0);
+    for line in text.lines() {
+        let number = |text: &str| text.parse::<u32>().expect("a number");
+        if let Some((_, range)) = line.split_once("coverpoint reached[") {
+            let (top, low) = range.split_once(']').and_then(|(range, _)| range.split_once(':')).expect(line);
+            bits = number(low)..number(top) + 1;
+        } else if let Some((_, value)) = line.split_once("'d") {
+            let value = u128::from(number(value.trim_end_matches("};")));
+            let mask = (1 << (bits.end - bits.start)) - 1;
+            all += 1;
+            reached += u64::from(words.iter().any(|word| word >> bits.start & mask == value));
+        }
+    }
+    let cover = object(folder, &["vectors", "cover", "some.txt", "--json"]);
+    assert!(reached < all, "fifty vectors do not reach all {all}");
+    assert_eq!((Some(reached), Some(all)), (cover["hit"].as_u64(), cover["reachable"].as_u64()));
+}
