@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`vectors`] | test vectors for hardware and libraries: generated and checked |
 //! | [`diagnosis`] | which mistake explains what differs, and where it differs |
+//! | [`explain`](mod@explain) | one wrong result, in words |
 //! | [`kappa`] | how far an implementation is from the defined results, in steps from value to value (κ of the P3109 draft) |
 //! | [`implementation`] | implementations in common use, to be measured: through `f32`, through bfloat16, flushing, polynomials, tables |
 //!
@@ -34,6 +35,7 @@
 pub mod coverage;
 pub mod diagnosis;
 mod error;
+pub mod explain;
 mod features;
 pub mod implementation;
 pub mod kappa;

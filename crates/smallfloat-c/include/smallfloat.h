@@ -1,0 +1,422 @@
+/* smallfloat: small floating-point formats, exactly. C11, and C++ from C++11 on; smallfloat.hpp has types.
+ *
+ * Operations, formats and projections are handles, made by name and freed by the function of that name. A
+ * handle never changes: any number of threads may use one at the same time. There is no global state.
+ *
+ * Handles, results and texts may be NULL where a function says so; elsewhere NULL is SF_STATUS_NULL and
+ * nothing else happens. What has to be right: handles come from this library and are not yet freed, texts
+ * end with a 0, arrays and buffers are as long as is said. Texts are UTF-8.
+ *
+ * Written by cbindgen from crates/smallfloat-c; a test fails where this is not up to date. */
+#ifndef SMALLFLOAT_H
+#define SMALLFLOAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Flags are sets of these bits, in the order of RISC-V's fflags. */
+#define SF_INEXACT 1u
+#define SF_UNDERFLOW 2u
+#define SF_OVERFLOW 4u
+#define SF_DIVISION_BY_ZERO 8u
+#define SF_INVALID 16u
+#define SF_DENORMAL 32u
+
+
+// The bytes of an error's text, the final 0 among them.
+#define SF_ERROR_SIZE 252
+
+// What became of a call.
+enum sf_status
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // All is well.
+    SF_STATUS_OK = 0,
+    // A pointer is NULL that must not be.
+    SF_STATUS_NULL = 1,
+    // A text is not UTF-8.
+    SF_STATUS_TEXT = 2,
+    // A name is not understood: of a format, an operation, a mode or a policy.
+    SF_STATUS_NAME = 3,
+    // Another number of operands or results than the operation has.
+    SF_STATUS_COUNT = 4,
+    // A code or a random word has more bits than its format.
+    SF_STATUS_CODE = 5,
+    // The operation is understood, and can't be done in this way.
+    SF_STATUS_UNSUPPORTED = 6,
+    // The results' array overlaps an operand's, or an array is not aligned.
+    SF_STATUS_ARRAY = 7,
+    // A mistake of this library, which its authors would like to hear of.
+    SF_STATUS_INTERNAL = 8,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum sf_status sf_status;
+#else
+typedef int32_t sf_status;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// What kind of number a code is.
+enum sf_class
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // No number.
+    SF_CLASS_NAN = 0,
+    // ±∞.
+    SF_CLASS_INFINITE = 1,
+    // ±0.
+    SF_CLASS_ZERO = 2,
+    // A number below the smallest normal one.
+    SF_CLASS_SUBNORMAL = 3,
+    // Any other number.
+    SF_CLASS_NORMAL = 4,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum sf_class sf_class;
+#else
+typedef int32_t sf_class;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// A number format.
+typedef struct sf_format sf_format;
+
+// An operation with its formats, its projection, and its rules for flags.
+typedef struct sf_operation sf_operation;
+
+// How results become values of a format: rounding, saturation, and what a format does not have.
+typedef struct sf_projection sf_projection;
+
+// Where a stochastic rounding takes its random words from: element i of the arrays takes word
+// `first` + i of Philox4x32-10, as `sf_random_word` gives it.
+typedef struct sf_random {
+    // The same seed gives the same words, always and everywhere.
+    uint64_t seed;
+    // Which of 2^64 independent sequences.
+    uint64_t stream;
+    // The word of the arrays' first element.
+    uint64_t first;
+} sf_random;
+
+// A status with its text, in memory of the caller's.
+typedef struct sf_error {
+    // What went wrong.
+    sf_status status;
+    // The same in words, as UTF-8 with a final 0; cut where it is too long, empty if all is well.
+    char text[SF_ERROR_SIZE];
+} sf_error;
+
+// What a format is.
+typedef struct sf_format_info {
+    // The bits of a code.
+    uint32_t width;
+    // The bits of a significand, the implicit one among them.
+    uint32_t precision;
+    // The bits of the exponent field.
+    uint32_t exponent_bits;
+    // The exponent's bias.
+    int32_t bias;
+    // Whether it has negative numbers.
+    bool is_signed;
+    // Whether it has a zero.
+    bool has_zero;
+    // Whether −0 is another code than 0.
+    bool has_negative_zero;
+    // Whether it has subnormal numbers.
+    bool has_subnormals;
+    // Whether it has infinities.
+    bool has_infinity;
+    // Whether it has a NaN.
+    bool has_nan;
+    // The code of the largest finite number.
+    uint64_t max_finite;
+    // The code of the smallest positive number.
+    uint64_t min_positive;
+    // The code of the smallest normal number.
+    uint64_t min_normal;
+} sf_format_info;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// Computes `length` elements. Arrays hold codes as integers of 1, 2, 4 or 8 bytes, the smallest that the
+// format fits in (so binary32 is `float` and binary64 `double`), truth values and classes as bytes.
+// Operands that the operation does not have are NULL; so may be `flags`, a byte for each element, and
+// `random`, if the rounding is not stochastic. Bits of a code above its format's width are ignored. The
+// results may not overlap operands.
+//
+// Long arrays are shared between threads; the results do not depend on how many.
+sf_status sf_batch(const struct sf_operation *op,
+                   size_t length,
+                   const void *x,
+                   const void *y,
+                   const void *z,
+                   void *results,
+                   uint8_t *flags,
+                   const struct sf_random *random);
+
+// Writes what a unit under test should have given for these operands, between which values the exact
+// result lies, and which mistakes would give what it gave; an empty text if that is right. Flags are
+// compared where `mask` has them: 0 for values alone. Returns the length of the whole text, as
+// `snprintf` does; 0 where an argument can't be used.
+size_t sf_explain(const struct sf_operation *op,
+                  const uint64_t *operands,
+                  size_t operand_count,
+                  uint64_t given_result,
+                  uint32_t given_flags,
+                  uint32_t mask,
+                  char *buffer,
+                  size_t size);
+
+// Makes a format by its name, as `e4m3fn`, `cfloat8_1_4_3:bias=11` or `binary8p3se`. Returns NULL where
+// there is no such format; `error` (or NULL) says why.
+struct sf_format *sf_format_new(const char *name, struct sf_error *error);
+
+// Frees a format; nothing for NULL. Operations made from it live on.
+void sf_format_free(struct sf_format *format);
+
+// Says what a format is.
+sf_status sf_format_describe(const struct sf_format *format, struct sf_format_info *info);
+
+// Writes the format's full name with a final 0, cut to `size` bytes. Returns the length of the whole
+// name, as `snprintf` does; 0 for NULL.
+size_t sf_format_name(const struct sf_format *format, char *buffer, size_t size);
+
+// Writes the value of a code in decimal, as `sf_format_name` writes.
+size_t sf_format_text(const struct sf_format *format, uint64_t code, char *buffer, size_t size);
+
+// Gives the value of a code, rounded to nearest even where binary64 can't hold it.
+sf_status sf_format_decode(const struct sf_format *format, uint64_t code, double *value);
+
+// Rounds a binary64 to a code, by the format's default projection where `projection` is NULL. `flags`
+// may be NULL.
+sf_status sf_format_encode(const struct sf_format *format,
+                           const struct sf_projection *projection,
+                           double value,
+                           uint64_t *code,
+                           uint32_t *flags);
+
+// Says what kind of number a code is.
+sf_status sf_format_classify(const struct sf_format *format, uint64_t code, sf_class *kind);
+
+// Makes a projection for results in a format from a preset (`ieee`, `ocp-saturate`, `tesla`, …), a
+// rounding (`nearest-even`, `toward-zero`, `stochastic-a:16`, …) and a saturation (`SatFinite`,
+// `SatPropagate`, `SatNone`). Each may be NULL: the format's own preset, and the preset's modes.
+struct sf_projection *sf_projection_new(const struct sf_format *format,
+                                        const char *preset,
+                                        const char *rounding,
+                                        const char *saturation,
+                                        struct sf_error *error);
+
+// Frees a projection; nothing for NULL. Operations made with it live on.
+void sf_projection_free(struct sf_projection *projection);
+
+// Makes an operation from its text in the P3109 draft's spelling, with any formats: `FMA<e4m3fn>`,
+// `Add<e5m2, e5m2, binary32, (TowardZero, SatFinite)>`, `Exp<binary8p3se>`. Returns NULL where the text
+// is not understood; `error` (or NULL) says why.
+struct sf_operation *sf_op(const char *text, struct sf_error *error);
+
+// `sf_op` with a projection for the result, and with rules for flags: `tesla`, `ieee-before`,
+// `ieee-after`, `riscv`, `arm` or `x86`, perhaps with changes as in `arm,nan=canonical`. Both may be
+// NULL: the text's projection, and Tesla's rules for Tesla's formats and `ieee-before` for others.
+struct sf_operation *sf_op_with(const char *text,
+                                const struct sf_projection *projection,
+                                const char *flags,
+                                struct sf_error *error);
+
+// Makes a conversion. `projection` and `flags` may be NULL, as for `sf_op_with`.
+struct sf_operation *sf_op_convert(const struct sf_format *from,
+                                   const struct sf_format *to,
+                                   const struct sf_projection *projection,
+                                   const char *flags,
+                                   struct sf_error *error);
+
+// Frees an operation; nothing for NULL.
+void sf_op_free(struct sf_operation *op);
+
+// Writes the operation's full text with a final 0, cut to `size` bytes. Returns the length of the whole
+// text, as `snprintf` does; 0 for NULL.
+size_t sf_op_text(const struct sf_operation *op, char *buffer, size_t size);
+
+// Returns how many operands a call takes, blocks element by element and random words counted; 0 for
+// NULL.
+size_t sf_op_operands(const struct sf_operation *op);
+
+// Returns how many results a call gives: 1, or as many as a block has codes; 0 for NULL.
+size_t sf_op_results(const struct sf_operation *op);
+
+// Returns the bits of an operand from 0, or of the results (all of one width) for `operand` = −1; 0
+// where there is none.
+uint32_t sf_op_bits(const struct sf_operation *op, int32_t operand);
+
+// Calls an operation of one operand. The result is a code, 0 or 1 of a comparison, the place in the
+// draft's list of classes for Class. `flags` may be NULL, here and below.
+sf_status sf_call1(const struct sf_operation *op, uint64_t x, uint64_t *result, uint32_t *flags);
+
+// Calls an operation of two operands, or of one that is rounded stochastically: the random word comes
+// last, here and below.
+sf_status sf_call2(const struct sf_operation *op, uint64_t x, uint64_t y, uint64_t *result, uint32_t *flags);
+
+// Calls an operation of three operands, or of two and a random word.
+sf_status sf_call3(const struct sf_operation *op,
+                   uint64_t x,
+                   uint64_t y,
+                   uint64_t z,
+                   uint64_t *result,
+                   uint32_t *flags);
+
+// Calls an operation of three operands and a random word.
+sf_status sf_call4(const struct sf_operation *op,
+                   uint64_t x,
+                   uint64_t y,
+                   uint64_t z,
+                   uint64_t word,
+                   uint64_t *result,
+                   uint32_t *flags);
+
+// Calls any operation, those on blocks too: a block is its scale and then its elements, and random
+// words come last.
+sf_status sf_call_all(const struct sf_operation *op,
+                      const uint64_t *operands,
+                      size_t operand_count,
+                      uint64_t *results,
+                      size_t result_count,
+                      uint32_t *flags);
+
+// Returns the 32-bit random word of an element, by Philox4x32-10: a stochastic rounding with N bits
+// takes the upper N of it, so `word >> (32 - N)` is the operand of a call.
+uint32_t sf_random_word(uint64_t seed, uint64_t stream, uint64_t element);
+
+// Returns what a status means, in a few words that are never freed.
+const char *sf_status_text(int32_t status);
+
+// Returns the version of the library, which is that of the header it was built with.
+const char *sf_version(void);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+/* Functions with the format in their name: codes in, codes out, rounded once by the format's default
+ * projection. For e4m3fn, whose codes are uint8_t:
+ *
+ *     uint8_t sf_e4m3fn_mul(uint8_t x, uint8_t y)      add sub mul div rem min max
+ *     uint8_t sf_e4m3fn_fma(uint8_t x, uint8_t y, uint8_t z)
+ *     uint8_t sf_e4m3fn_sqrt(uint8_t x)                sqrt neg abs
+ *     uint8_t sf_f32_to_e4m3fn(float x)                f32 f64, and f16 bf16 as uint16_t
+ *     float   sf_e4m3fn_to_f32(uint8_t x)              f32 f64
+ *     bool    sf_e4m3fn_lt(uint8_t x, uint8_t y)       eq lt le
+ *     bool    sf_e4m3fn_is_nan(uint8_t x)
+ *
+ * Those that give a code are there with `_flags` at the end, too: uint32_t *flags comes last, may be NULL, and
+ * what is raised is added to the set. Tesla's formats take their bias after the operands, as in
+ * sf_f32_to_cfloat8_1_4_3(x, bias); of it the lowest six bits count. Min and max are IEEE 754's minimum and
+ * maximum, rem its remainder. Bits of a code above its format's width are ignored. */
+#define SF_DECLARE_(name, code, BIAS) \
+    code sf_##name##_add(code x, code y BIAS); \
+    code sf_##name##_sub(code x, code y BIAS); \
+    code sf_##name##_mul(code x, code y BIAS); \
+    code sf_##name##_div(code x, code y BIAS); \
+    code sf_##name##_rem(code x, code y BIAS); \
+    code sf_##name##_min(code x, code y BIAS); \
+    code sf_##name##_max(code x, code y BIAS); \
+    code sf_##name##_fma(code x, code y, code z BIAS); \
+    code sf_##name##_sqrt(code x BIAS); \
+    code sf_##name##_neg(code x BIAS); \
+    code sf_##name##_abs(code x BIAS); \
+    code sf_f32_to_##name(float x BIAS); \
+    code sf_f64_to_##name(double x BIAS); \
+    code sf_f16_to_##name(uint16_t x BIAS); \
+    code sf_bf16_to_##name(uint16_t x BIAS); \
+    float sf_##name##_to_f32(code x BIAS); \
+    double sf_##name##_to_f64(code x BIAS); \
+    bool sf_##name##_eq(code x, code y BIAS); \
+    bool sf_##name##_lt(code x, code y BIAS); \
+    bool sf_##name##_le(code x, code y BIAS); \
+    bool sf_##name##_is_nan(code x BIAS); \
+    code sf_##name##_add_flags(code x, code y BIAS, uint32_t *flags); \
+    code sf_##name##_sub_flags(code x, code y BIAS, uint32_t *flags); \
+    code sf_##name##_mul_flags(code x, code y BIAS, uint32_t *flags); \
+    code sf_##name##_div_flags(code x, code y BIAS, uint32_t *flags); \
+    code sf_##name##_rem_flags(code x, code y BIAS, uint32_t *flags); \
+    code sf_##name##_min_flags(code x, code y BIAS, uint32_t *flags); \
+    code sf_##name##_max_flags(code x, code y BIAS, uint32_t *flags); \
+    code sf_##name##_fma_flags(code x, code y, code z BIAS, uint32_t *flags); \
+    code sf_##name##_sqrt_flags(code x BIAS, uint32_t *flags); \
+    code sf_##name##_neg_flags(code x BIAS, uint32_t *flags); \
+    code sf_##name##_abs_flags(code x BIAS, uint32_t *flags); \
+    code sf_f32_to_##name##_flags(float x BIAS, uint32_t *flags); \
+    code sf_f64_to_##name##_flags(double x BIAS, uint32_t *flags); \
+    code sf_f16_to_##name##_flags(uint16_t x BIAS, uint32_t *flags); \
+    code sf_bf16_to_##name##_flags(uint16_t x BIAS, uint32_t *flags);
+
+#define SF_FIXED_FORMATS(X) \
+    X(e4m3fn, uint8_t) \
+    X(e5m2, uint8_t) \
+    X(e4m3fnuz, uint8_t) \
+    X(e5m2fnuz, uint8_t) \
+    X(e4m3b11fnuz, uint8_t) \
+    X(e4m3, uint8_t) \
+    X(e3m4, uint8_t) \
+    X(e3m2fn, uint8_t) \
+    X(e2m3fn, uint8_t) \
+    X(e2m1fn, uint8_t) \
+    X(e8m0fnu, uint8_t) \
+    X(f16, uint16_t) \
+    X(bf16, uint16_t) \
+    X(uhp, uint16_t) \
+    X(tf32, uint32_t) \
+    X(fp24, uint32_t) \
+    X(binary8p1se, uint8_t) \
+    X(binary8p2se, uint8_t) \
+    X(binary8p3se, uint8_t) \
+    X(binary8p4se, uint8_t) \
+    X(binary8p5se, uint8_t) \
+    X(binary8p6se, uint8_t) \
+    X(binary8p7se, uint8_t) \
+    X(binary8p3sf, uint8_t) \
+    X(binary8p4sf, uint8_t) \
+    X(binary8p5sf, uint8_t) \
+    X(binary8p1ue, uint8_t) \
+    X(binary8p1uf, uint8_t) \
+    X(binary6p3se, uint8_t) \
+    X(binary6p4se, uint8_t) \
+    X(binary6p3sf, uint8_t) \
+    X(binary6p4sf, uint8_t) \
+    X(binary4p2se, uint8_t) \
+    X(binary4p2sf, uint8_t)
+
+#define SF_BIASED_FORMATS(X) \
+    X(cfloat8_1_4_3, uint8_t) \
+    X(cfloat8_1_5_2, uint8_t) \
+    X(shp, uint16_t)
+
+#define SF_PLAIN_(name, code) SF_DECLARE_(name, code, )
+#define SF_COMMA_BIAS_ , uint32_t bias
+#define SF_BIASED_(name, code) SF_DECLARE_(name, code, SF_COMMA_BIAS_)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+SF_FIXED_FORMATS(SF_PLAIN_)
+SF_BIASED_FORMATS(SF_BIASED_)
+
+#ifdef __cplusplus
+}
+#endif
+
+#undef SF_PLAIN_
+#undef SF_BIASED_
+#undef SF_COMMA_BIAS_
+#undef SF_DECLARE_
+
+#endif /* SMALLFLOAT_H */

@@ -1,0 +1,46 @@
+//! What is wrong with a result, in words.
+
+use std::ffi::c_char;
+use std::slice;
+
+use smallfloat::Flags;
+use smallfloat_conformance::explain::explain;
+use smallfloat_conformance::vectors::CallOutcome;
+
+use crate::operation::sf_operation;
+use crate::status::{Failure, border, given, sf_status, write};
+
+/// Writes what a unit under test should have given for these operands, between which values the exact
+/// result lies, and which mistakes would give what it gave; an empty text if that is right. Flags are
+/// compared where `mask` has them: 0 for values alone. Returns the length of the whole text, as
+/// `snprintf` does; 0 where an argument can't be used.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sf_explain(
+    op: Option<&sf_operation>,
+    operands: *const u64,
+    operand_count: usize,
+    given_result: u64,
+    given_flags: u32,
+    mask: u32,
+    buffer: *mut c_char,
+    size: usize,
+) -> usize {
+    let text = || {
+        let op = given(op, "the operation")?;
+        if operands.is_null() {
+            return Err(Failure::null("the operands"));
+        }
+        // SAFETY: the header asks for an array of this length.
+        let operands = unsafe { slice::from_raw_parts(operands, operand_count) };
+        op.check(operands)?;
+        if op.unit.results().len() != 1 {
+            return Err(Failure::new(sf_status::Unsupported, "operations on blocks are not explained"));
+        }
+        let flags = |bits: u32| Flags::from_bits_truncate(bits.to_le_bytes()[0]);
+        let found = CallOutcome::one(given_result, flags(given_flags));
+        let text = explain(&op.unit, operands, &found, flags(mask))?.unwrap_or_default();
+        // SAFETY: the header asks for a buffer of this size or NULL.
+        Ok(unsafe { write(&text, buffer, size) })
+    };
+    border(text).unwrap_or(0)
+}

@@ -1,0 +1,300 @@
+//! Operations, and calls one by one.
+
+use std::ffi::c_char;
+use std::mem::MaybeUninit;
+use std::slice;
+use std::sync::OnceLock;
+
+use smallfloat::p3109::{Function, Specialization};
+use smallfloat::random::Philox;
+use smallfloat::{FlagPolicy, Flags};
+use smallfloat_conformance::vectors::{CallOutcome, UnitUnderTest, under};
+
+use crate::batch::Kernels;
+use crate::format::{sf_format, sf_projection};
+use crate::memo::Memo;
+use crate::status::{Failure, border, given, handle, read, read_optional, sf_error, sf_status, status, write};
+
+/// An operation with its formats, its projection, and its rules for flags.
+pub struct sf_operation {
+    pub(crate) unit: UnitUnderTest,
+    /// The largest value of each operand, random words among them.
+    limits: Vec<u64>,
+    memo: Option<Memo>,
+    pub(crate) kernels: OnceLock<Kernels>,
+}
+
+impl sf_operation {
+    fn new(unit: UnitUnderTest) -> Self {
+        let widths: Vec<u32> = unit.operands().iter().map(|field| field.bits).collect();
+        let memo = match unit.results() {
+            [result] => Memo::new(&widths, result.bits),
+            _ => None,
+        };
+        let limits = unit.operands().iter().map(smallfloat_conformance::vectors::Field::max).collect();
+        Self { unit, limits, memo, kernels: OnceLock::new() }
+    }
+
+    /// Refuses operands that the operation does not have.
+    pub(crate) fn check(&self, operands: &[u64]) -> Result<(), Failure> {
+        let (name, expected) = (self.unit.operation().function().name(), self.limits.len());
+        if operands.len() != expected {
+            let given = operands.len();
+            return Err(Failure::new(
+                sf_status::Count,
+                format_args!("{name} takes {expected} operands, random words among them; {given} are given"),
+            ));
+        }
+        if let Some(i) = (0..expected).find(|&i| operands[i] > self.limits[i]) {
+            let (code, field) = (operands[i], &self.unit.operands()[i]);
+            return Err(Failure::new(
+                sf_status::Code,
+                format_args!("operand {} of {name}, {code:#x}, has more than {} bits", field.name, field.bits),
+            ));
+        }
+        Ok(())
+    }
+
+    /// All results of one call.
+    fn outcome(&self, operands: &[u64]) -> Result<CallOutcome, Failure> {
+        self.check(operands)?;
+        Ok(self.unit.evaluate(operands)?)
+    }
+
+    /// The single result of one call.
+    pub(crate) fn call(&self, operands: &[u64]) -> Result<(u64, Flags), Failure> {
+        let compute = || {
+            let outcome = self.unit.evaluate(operands)?;
+            match outcome.results() {
+                [result] => Ok((*result, outcome.flags)),
+                results => {
+                    let count = results.len();
+                    let text = format_args!("the operation has {count} results: sf_call_all gives them");
+                    Err(Failure::new(sf_status::Count, text))
+                }
+            }
+        };
+        self.check(operands)?;
+        match &self.memo {
+            Some(memo) => memo.get(operands, compute),
+            None => compute(),
+        }
+    }
+}
+
+/// Makes an operation from its text in the P3109 draft's spelling, with any formats: `FMA<e4m3fn>`,
+/// `Add<e5m2, e5m2, binary32, (TowardZero, SatFinite)>`, `Exp<binary8p3se>`. Returns NULL where the text
+/// is not understood; `error` (or NULL) says why.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sf_op(
+    text: *const c_char,
+    error: Option<&mut MaybeUninit<sf_error>>,
+) -> Option<Box<sf_operation>> {
+    // SAFETY: the caller's promise is the same.
+    unsafe { sf_op_with(text, None, std::ptr::null(), error) }
+}
+
+/// `sf_op` with a projection for the result, and with rules for flags: `tesla`, `ieee-before`,
+/// `ieee-after`, `riscv`, `arm` or `x86`, perhaps with changes as in `arm,nan=canonical`. Both may be
+/// NULL: the text's projection, and Tesla's rules for Tesla's formats and `ieee-before` for others.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sf_op_with(
+    text: *const c_char,
+    projection: Option<&sf_projection>,
+    flags: *const c_char,
+    error: Option<&mut MaybeUninit<sf_error>>,
+) -> Option<Box<sf_operation>> {
+    handle(error, || {
+        // SAFETY: the header asks for C strings or NULL; so for the next one.
+        let text = unsafe { read(text, "the operation's text") }?;
+        // SAFETY: as above.
+        let flags = unsafe { read_optional(flags, "the policy for flags") }?;
+        let mut operation: Specialization = text.parse()?;
+        if let Some(projection) = projection {
+            operation = operation.with_projections(&[projection.0])?;
+        }
+        if let Some(flags) = flags {
+            let policy: FlagPolicy = flags.parse()?;
+            let arithmetic = under(operation.arithmetic(), policy, text.contains("semantics="));
+            operation = operation.with_arithmetic(arithmetic);
+        }
+        Ok(sf_operation::new(UnitUnderTest::new(operation, None)?))
+    })
+}
+
+/// Makes a conversion. `projection` and `flags` may be NULL, as for `sf_op_with`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sf_op_convert(
+    from: Option<&sf_format>,
+    to: Option<&sf_format>,
+    projection: Option<&sf_projection>,
+    flags: *const c_char,
+    error: Option<&mut MaybeUninit<sf_error>>,
+) -> Option<Box<sf_operation>> {
+    handle(error, || {
+        let (from, to) = (&given(from, "the source's format")?.0, &given(to, "the result's format")?.0);
+        // SAFETY: the header asks for a C string or NULL.
+        let flags = unsafe { read_optional(flags, "the policy for flags") }?;
+        let mut unit = UnitUnderTest::convert(from, to, None, None, None)?;
+        if let Some(projection) = projection {
+            unit = UnitUnderTest::new(unit.operation().with_projections(&[projection.0])?, None)?;
+        }
+        if let Some(flags) = flags {
+            unit = unit.with_flag_policy(flags.parse()?, true);
+        }
+        Ok(sf_operation::new(unit))
+    })
+}
+
+/// Frees an operation; nothing for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn sf_op_free(op: Option<Box<sf_operation>>) {
+    drop(op);
+}
+
+/// Writes the operation's full text with a final 0, cut to `size` bytes. Returns the length of the whole
+/// text, as `snprintf` does; 0 for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sf_op_text(op: Option<&sf_operation>, buffer: *mut c_char, size: usize) -> usize {
+    // SAFETY: the header asks for a buffer of this size or NULL.
+    let write = |text: &str| unsafe { write(text, buffer, size) };
+    border(|| Ok(write(&given(op, "the operation")?.unit.operation().to_string()))).unwrap_or(0)
+}
+
+/// Returns how many operands a call takes, blocks element by element and random words counted; 0 for
+/// NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn sf_op_operands(op: Option<&sf_operation>) -> usize {
+    op.map_or(0, |op| op.limits.len())
+}
+
+/// Returns how many results a call gives: 1, or as many as a block has codes; 0 for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn sf_op_results(op: Option<&sf_operation>) -> usize {
+    op.map_or(0, |op| op.unit.results().len())
+}
+
+/// Returns the bits of an operand from 0, or of the results (all of one width) for `operand` = −1; 0
+/// where there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn sf_op_bits(op: Option<&sf_operation>, operand: i32) -> u32 {
+    let Some(op) = op else { return 0 };
+    let field = match usize::try_from(operand) {
+        Ok(i) => op.unit.operands().get(i),
+        Err(_) => op.unit.results().last(),
+    };
+    field.map_or(0, |field| field.bits)
+}
+
+fn call(
+    op: Option<&sf_operation>,
+    operands: &[u64],
+    result: Option<&mut MaybeUninit<u64>>,
+    flags: Option<&mut MaybeUninit<u32>>,
+) -> sf_status {
+    status(|| {
+        let (op, result) = (given(op, "the operation")?, given(result, "the result")?);
+        let (code, raised) = op.call(operands)?;
+        result.write(code);
+        if let Some(flags) = flags {
+            flags.write(raised.bits().into());
+        }
+        Ok(())
+    })
+}
+
+/// Calls an operation of one operand. The result is a code, 0 or 1 of a comparison, the place in the
+/// draft's list of classes for Class. `flags` may be NULL, here and below.
+#[unsafe(no_mangle)]
+pub extern "C" fn sf_call1(
+    op: Option<&sf_operation>,
+    x: u64,
+    result: Option<&mut MaybeUninit<u64>>,
+    flags: Option<&mut MaybeUninit<u32>>,
+) -> sf_status {
+    call(op, &[x], result, flags)
+}
+
+/// Calls an operation of two operands, or of one that is rounded stochastically: the random word comes
+/// last, here and below.
+#[unsafe(no_mangle)]
+pub extern "C" fn sf_call2(
+    op: Option<&sf_operation>,
+    x: u64,
+    y: u64,
+    result: Option<&mut MaybeUninit<u64>>,
+    flags: Option<&mut MaybeUninit<u32>>,
+) -> sf_status {
+    call(op, &[x, y], result, flags)
+}
+
+/// Calls an operation of three operands, or of two and a random word.
+#[unsafe(no_mangle)]
+pub extern "C" fn sf_call3(
+    op: Option<&sf_operation>,
+    x: u64,
+    y: u64,
+    z: u64,
+    result: Option<&mut MaybeUninit<u64>>,
+    flags: Option<&mut MaybeUninit<u32>>,
+) -> sf_status {
+    call(op, &[x, y, z], result, flags)
+}
+
+/// Calls an operation of three operands and a random word.
+#[unsafe(no_mangle)]
+pub extern "C" fn sf_call4(
+    op: Option<&sf_operation>,
+    x: u64,
+    y: u64,
+    z: u64,
+    word: u64,
+    result: Option<&mut MaybeUninit<u64>>,
+    flags: Option<&mut MaybeUninit<u32>>,
+) -> sf_status {
+    call(op, &[x, y, z, word], result, flags)
+}
+
+/// Calls any operation, those on blocks too: a block is its scale and then its elements, and random
+/// words come last.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sf_call_all(
+    op: Option<&sf_operation>,
+    operands: *const u64,
+    operand_count: usize,
+    results: *mut u64,
+    result_count: usize,
+    flags: Option<&mut MaybeUninit<u32>>,
+) -> sf_status {
+    status(|| {
+        let op = given(op, "the operation")?;
+        if operands.is_null() || results.is_null() {
+            return Err(Failure::null("operands or results"));
+        }
+        if result_count != op.unit.results().len() {
+            return Err(Failure::new(sf_status::Count, "another number of results than the operation has"));
+        }
+        // SAFETY: the header asks for arrays of these lengths.
+        let outcome = op.outcome(unsafe { slice::from_raw_parts(operands, operand_count) })?;
+        for (i, code) in outcome.results().iter().enumerate() {
+            // SAFETY: as above; the outcome has as many results as the operation.
+            unsafe { results.add(i).write(*code) };
+        }
+        if let Some(flags) = flags {
+            flags.write(outcome.flags.bits().into());
+        }
+        Ok(())
+    })
+}
+
+/// Returns whether it is a numeric operation on scalars.
+pub(crate) fn is_numeric(operation: &Specialization) -> bool {
+    matches!(operation.function(), Function::Numeric(_))
+}
+
+/// Returns the 32-bit random word of an element, by Philox4x32-10: a stochastic rounding with N bits
+/// takes the upper N of it, so `word >> (32 - N)` is the operand of a call.
+#[unsafe(no_mangle)]
+pub extern "C" fn sf_random_word(seed: u64, stream: u64, element: u64) -> u32 {
+    Philox { seed, stream }.word(element)
+}

@@ -1,0 +1,398 @@
+/* The C library against binary64 arithmetic and the host's own floats. */
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "check.h"
+#include "smallfloat.h"
+
+/* Every function of the table is there: this does not link otherwise. */
+typedef void (*function)(void);
+#define ALL(name, code) \
+    (function)sf_##name##_add, (function)sf_##name##_sub, (function)sf_##name##_mul, (function)sf_##name##_div, \
+        (function)sf_##name##_rem, (function)sf_##name##_min, (function)sf_##name##_max, \
+        (function)sf_##name##_fma, (function)sf_##name##_sqrt, (function)sf_##name##_neg, \
+        (function)sf_##name##_abs, (function)sf_f32_to_##name, (function)sf_f64_to_##name, \
+        (function)sf_f16_to_##name, (function)sf_bf16_to_##name, (function)sf_##name##_to_f32, \
+        (function)sf_##name##_to_f64, (function)sf_##name##_eq, (function)sf_##name##_lt, \
+        (function)sf_##name##_le, (function)sf_##name##_is_nan, (function)sf_##name##_add_flags, \
+        (function)sf_##name##_sub_flags, (function)sf_##name##_mul_flags, (function)sf_##name##_div_flags, \
+        (function)sf_##name##_rem_flags, (function)sf_##name##_min_flags, (function)sf_##name##_max_flags, \
+        (function)sf_##name##_fma_flags, (function)sf_##name##_sqrt_flags, (function)sf_##name##_neg_flags, \
+        (function)sf_##name##_abs_flags, (function)sf_f32_to_##name##_flags, \
+        (function)sf_f64_to_##name##_flags, (function)sf_f16_to_##name##_flags, \
+        (function)sf_bf16_to_##name##_flags,
+static const function functions[] = {SF_FIXED_FORMATS(ALL) SF_BIASED_FORMATS(ALL)};
+
+/* --- OCP E4M3, from its definition ------------------------------------------------------------------- */
+
+static double e4m3fn_value(unsigned code) {
+    unsigned field = code >> 3 & 15, digits = code & 7;
+    double magnitude = field == 0 ? ldexp(digits, -9) : ldexp(8 + digits, (int)field - 10);
+    if ((code & 0x7f) == 0x7f) return NAN;
+    return code & 0x80 ? -magnitude : magnitude;
+}
+
+/* The right code and flags of an exact result: to nearest, ties to even; beyond the range NaN. */
+static unsigned e4m3fn_right(double exact, uint32_t *flags) {
+    unsigned sign = signbit(exact) ? 0x80 : 0, best = 0;
+    double x = fabs(exact);
+    *flags = 0;
+    if (isnan(exact)) return 0x7f;
+    /* 464 is in the middle of 448, which is even, and 480. */
+    if (x > 464) {
+        *flags = SF_OVERFLOW | SF_INEXACT;
+        return 0x7f;
+    }
+    for (unsigned code = 1; code < 0x7f; code++) {
+        double here = fabs(e4m3fn_value(code) - x), there = fabs(e4m3fn_value(best) - x);
+        if (here < there || (here == there && code % 2 == 0)) best = code;
+    }
+    if (e4m3fn_value(best) != x) *flags = SF_INEXACT | (x < 0.015625 ? SF_UNDERFLOW : 0u);
+    return sign | best;
+}
+
+/* Equal, or both NaN: the sign of a NaN is no matter of arithmetic. */
+static bool same(unsigned given, unsigned right) { return given == right || (right == 0x7f && given == 0xff); }
+
+enum { ADD, MULTIPLY };
+static uint8_t right_code[2][65536], right_flags[2][65536];
+static uint8_t x_of[65536], y_of[65536];
+
+static void pairs_of_e4m3fn(void) {
+    static const char *const texts[] = {"Add<e4m3fn>", "Multiply<e4m3fn>"};
+    static uint8_t results[65536], flags[65536];
+    for (unsigned pair = 0; pair < 65536; pair++) {
+        x_of[pair] = (uint8_t)pair, y_of[pair] = (uint8_t)(pair >> 8);
+        double x = e4m3fn_value(x_of[pair]), y = e4m3fn_value(y_of[pair]);
+        for (int which = 0; which < 2; which++) {
+            uint32_t raised;
+            right_code[which][pair] = (uint8_t)e4m3fn_right(which == ADD ? x + y : x * y, &raised);
+            right_flags[which][pair] = (uint8_t)raised;
+        }
+    }
+    for (int which = 0; which < 2; which++) {
+        sf_error error;
+        sf_operation *op = sf_op(texts[which], &error);
+        CHECK(op != NULL && error.status == SF_STATUS_OK && error.text[0] == 0, "%s", error.text);
+        CHECK(sf_op_operands(op) == 2 && sf_op_results(op) == 1, "%s", texts[which]);
+        CHECK(sf_batch(op, 65536, x_of, y_of, NULL, results, flags, NULL) == SF_STATUS_OK, "%s", texts[which]);
+        for (unsigned pair = 0; pair < 65536; pair++) {
+            uint8_t x = x_of[pair], y = y_of[pair], right = right_code[which][pair];
+            uint32_t expected = right_flags[which][pair], raised = 99, sticky = SF_DENORMAL;
+            uint64_t result = 99;
+            CHECK(sf_call2(op, x, y, &result, &raised) == SF_STATUS_OK, "%x %x", x, y);
+            CHECK(same((unsigned)result, right) && raised == expected, "%x %x: %" PRIx64 " %x, right %x %x", x, y,
+                  result, raised, right, expected);
+            /* Again: from memory. */
+            CHECK(sf_call2(op, x, y, &result, NULL) == SF_STATUS_OK && same((unsigned)result, right), "%x %x", x, y);
+            CHECK(same(results[pair], right) && flags[pair] == expected, "batch %x %x", x, y);
+            uint8_t fixed = which == ADD ? sf_e4m3fn_add(x, y) : sf_e4m3fn_mul(x, y);
+            CHECK(same(fixed, right), "fixed %x %x: %x, right %x", x, y, fixed, right);
+            fixed = which == ADD ? sf_e4m3fn_add_flags(x, y, &sticky) : sf_e4m3fn_mul_flags(x, y, &sticky);
+            CHECK(same(fixed, right) && sticky == (expected | SF_DENORMAL), "flags %x %x: %x", x, y, sticky);
+        }
+        memset(results, 0, sizeof results);
+        CHECK(sf_batch(op, 65536, x_of, y_of, NULL, results, NULL, NULL) == SF_STATUS_OK, "%s", texts[which]);
+        for (unsigned pair = 0; pair < 65536; pair++)
+            CHECK(same(results[pair], right_code[which][pair]), "batch without flags, %u", pair);
+        sf_op_free(op);
+    }
+    for (unsigned code = 0; code < 256; code++) {
+        double value = e4m3fn_value(code);
+        CHECK(isnan(value) ? isnan(sf_e4m3fn_to_f64((uint8_t)code)) : sf_e4m3fn_to_f64((uint8_t)code) == value,
+              "%x", code);
+        CHECK(sf_e4m3fn_is_nan((uint8_t)code) == isnan(value), "%x", code);
+        for (unsigned other = 0; other < 256; other++) {
+            double y = e4m3fn_value(other);
+            CHECK(sf_e4m3fn_lt((uint8_t)code, (uint8_t)other) == (value < y), "%x %x", code, other);
+            CHECK(sf_e4m3fn_le((uint8_t)code, (uint8_t)other) == (value <= y), "%x %x", code, other);
+            CHECK(sf_e4m3fn_eq((uint8_t)code, (uint8_t)other) == (value == y), "%x %x", code, other);
+        }
+    }
+}
+
+/* --- Tesla's CFloat8, from its definition, at every bias ----------------------------------------------- */
+
+static double cfloat8_value(unsigned code, unsigned bias) {
+    unsigned field = code >> 3 & 15, digits = code & 7;
+    return field == 0 ? ldexp(digits, -3 - (int)bias) : ldexp(8 + digits, (int)field - 3 - (int)bias);
+}
+
+static void conversions_to_cfloat8(void) {
+    uint64_t state = 1;
+    for (unsigned bias = 0; bias < 64; bias++) {
+        double values[128];
+        for (unsigned code = 0; code < 128; code++) values[code] = cfloat8_value(code, bias);
+        for (int i = 0; i < 4096; i++) {
+            /* Of exponents near the format's, of both signs. */
+            uint64_t word = next(&state);
+            int exponent = (int)(word % 24) - 6 - (int)bias;
+            float x = (float)ldexp(1 + (double)(word >> 40) / (1 << 24), exponent);
+            unsigned best = 0, sign = word >> 39 & 1 ? 0x80 : 0;
+            for (unsigned code = 1; code < 128; code++) {
+                double here = fabs(values[code] - x), there = fabs(values[best] - x);
+                if (here < there || (here == there && code % 2 == 0)) best = code;
+            }
+            unsigned given = sf_f32_to_cfloat8_1_4_3(sign ? -x : x, bias);
+            CHECK(given == (sign | best), "bias %u, %a: %x, right %x", bias, x, given, sign | best);
+            uint32_t flags = 0;
+            CHECK(sf_f32_to_cfloat8_1_4_3_flags(sign ? -x : x, bias, &flags) == given, "%a", x);
+            CHECK(((flags & SF_OVERFLOW) != 0) == (x >= values[127] + (values[127] - values[126]) / 2), "%a %x", x, flags);
+            CHECK(sf_cfloat8_1_4_3_to_f32((uint8_t)best, bias) == (float)values[best], "%x", best);
+        }
+        CHECK(sf_f32_to_cfloat8_1_4_3(NAN, bias) == 0x7f, "NaN clamps");
+    }
+}
+
+/* --- binary32, beside the host ------------------------------------------------------------------------- */
+
+static float float_of(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static uint32_t bits_of(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static void binary32_as_the_host(size_t count) {
+    sf_operation *add = sf_op("Add<binary32, semantics=ieee>", NULL), *fma = sf_op("FMA<binary32, semantics=ieee>", NULL);
+    sf_operation *less = sf_op("CompareLess<binary32, binary32>", NULL);
+    sf_format *binary32 = sf_format_new("f32", NULL), *e4m3fn = sf_format_new("ocp-e4m3", NULL);
+    sf_operation *convert = sf_op_convert(binary32, e4m3fn, NULL, NULL, NULL);
+    sf_operation *back = sf_op_convert(e4m3fn, binary32, NULL, NULL, NULL);
+    CHECK(add && fma && less && convert && back, "the operations are there");
+    sf_format_free(binary32);
+    sf_format_free(e4m3fn);
+    float *x = malloc(count * sizeof *x), *y = malloc(count * sizeof *y), *z = malloc(count * sizeof *z);
+    float *sums = malloc(count * sizeof *sums), *fmas = malloc(count * sizeof *fmas), *wide = malloc(count * sizeof *wide);
+    uint8_t *codes = malloc(count), *flags = malloc(count), *flagged = malloc(count), *truths = malloc(count);
+    uint64_t state = 2;
+    for (size_t i = 0; i < count; i++) {
+        /* Exponents near each other, so that terms meet. */
+        uint32_t near = (uint32_t)(next(&state) % 40) << 23;
+        x[i] = float_of(((uint32_t)next(&state) & 0x807fffff) + near + (107u << 23));
+        y[i] = float_of(((uint32_t)next(&state) & 0x83ffffff) + near + (105u << 23));
+        z[i] = float_of(((uint32_t)next(&state) & 0x83ffffff) + 2 * near + (85u << 23));
+    }
+    CHECK(sf_batch(add, count, x, y, NULL, sums, NULL, NULL) == SF_STATUS_OK, "add");
+    CHECK(sf_batch(fma, count, x, y, z, fmas, NULL, NULL) == SF_STATUS_OK, "fma");
+    CHECK(sf_batch(less, count, x, y, NULL, truths, NULL, NULL) == SF_STATUS_OK, "less");
+    CHECK(sf_batch(convert, count, x, NULL, NULL, codes, NULL, NULL) == SF_STATUS_OK, "convert");
+    CHECK(sf_batch(convert, count, x, NULL, NULL, flagged, flags, NULL) == SF_STATUS_OK, "convert");
+    CHECK(sf_batch(back, count, codes, NULL, NULL, wide, NULL, NULL) == SF_STATUS_OK, "back");
+    for (size_t i = 0; i < count; i++) {
+        float product = fmaf(x[i], y[i], z[i]);
+        CHECK(bits_of(sums[i]) == bits_of(x[i] + y[i]), "%a + %a", x[i], y[i]);
+        CHECK(bits_of(fmas[i]) == bits_of(product), "fma of %a, %a, %a: %a", x[i], y[i], z[i], fmas[i]);
+        CHECK(truths[i] == (x[i] < y[i]), "%a < %a", x[i], y[i]);
+        uint64_t result;
+        CHECK(sf_call3(fma, bits_of(x[i]), bits_of(y[i]), bits_of(z[i]), &result, NULL) == SF_STATUS_OK &&
+                  result == bits_of(product), "call of fma");
+        uint32_t raised;
+        unsigned right = e4m3fn_right(x[i], &raised);
+        CHECK(same(codes[i], right) && same(flagged[i], right) && flags[i] == raised, "%a: %x %x, right %x %x", x[i],
+              codes[i], flags[i], right, raised);
+        CHECK(same(sf_f32_to_e4m3fn(x[i]), right) && same(sf_f64_to_e4m3fn(x[i]), right), "%a", x[i]);
+        if (right != 0x7f) CHECK((double)wide[i] == e4m3fn_value(right), "%x", right);
+    }
+    free(x), free(y), free(z), free(sums), free(fmas), free(wide);
+    free(codes), free(flags), free(flagged), free(truths);
+    sf_op_free(add), sf_op_free(fma), sf_op_free(less), sf_op_free(convert), sf_op_free(back);
+}
+
+/* --- rules for flags ------------------------------------------------------------------------------------ */
+
+static void policies(void) {
+    /* Two that every x86 gives: tiny before, not after rounding; and a quiet NaN. */
+    static const struct {
+        const char *policy;
+        uint32_t tiny, nan;
+    } rows[] = {{"x86", SF_INEXACT, 0}, {"riscv", SF_INEXACT, 0}, {"arm", SF_INEXACT | SF_UNDERFLOW, 0},
+                {"tesla", SF_INEXACT | SF_UNDERFLOW, SF_INVALID}, {NULL, SF_INEXACT | SF_UNDERFLOW, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sf_operation *op = sf_op_with("Multiply<binary32>", NULL, rows[i].policy, NULL);
+        uint64_t result;
+        uint32_t flags;
+        CHECK(op && sf_call2(op, 0x3f7ffffe, 0x00800001, &result, &flags) == SF_STATUS_OK, "row %zu", i);
+        CHECK(result == 0x00800000 && flags == rows[i].tiny, "row %zu: %x", i, flags);
+        CHECK(sf_call2(op, 0x7fc00000, 0x3f800000, &result, &flags) == SF_STATUS_OK, "row %zu", i);
+        CHECK(result == 0x7fc00000 && flags == rows[i].nan, "row %zu: %" PRIx64 " %x", i, result, flags);
+        sf_op_free(op);
+    }
+}
+
+/* --- stochastic rounding -------------------------------------------------------------------------------- */
+
+static void random_words(void) {
+    enum { COUNT = 40000 };
+    sf_operation *op = sf_op("Add<e5m2, e5m2, e5m2, (StochasticA<8>, SatNone)>", NULL);
+    static uint8_t x[COUNT], y[COUNT], results[COUNT], flags[COUNT];
+    sf_random random = {.seed = 7, .stream = 3, .first = 100};
+    memset(x, 0x3c, COUNT); /* 1 */
+    memset(y, 0x28, COUNT); /* 1/32: an eighth of the step */
+    CHECK(op && sf_op_operands(op) == 3 && sf_op_bits(op, 2) == 8, "the word is an operand");
+    CHECK(sf_batch(op, COUNT, x, y, NULL, results, NULL, NULL) == SF_STATUS_NULL, "words are needed");
+    CHECK(sf_batch(op, COUNT, x, y, NULL, results, NULL, &random) == SF_STATUS_OK, "batch");
+    unsigned up = 0;
+    for (unsigned i = 0; i < COUNT; i++) {
+        uint64_t result, word = sf_random_word(7, 3, 100 + i) >> 24;
+        CHECK(sf_call3(op, 0x3c, 0x28, word, &result, NULL) == SF_STATUS_OK && result == results[i], "element %u", i);
+        CHECK(result == 0x3c + (word >= 224), "an eighth of the words rounds up: %u", i);
+        up += result == 0x3d;
+    }
+    CHECK(up > COUNT / 8 - 300 && up < COUNT / 8 + 300, "%u of %u", up, COUNT);
+    CHECK(sf_batch(op, COUNT, x, y, NULL, results, flags, &random) == SF_STATUS_OK && flags[0] == SF_INEXACT, "flags");
+    CHECK(sf_call3(op, 0x3c, 0x28, 256, &(uint64_t){0}, NULL) == SF_STATUS_CODE, "a word of 8 bits");
+    /* The first known answer of the Random123 distribution. */
+    CHECK(sf_random_word(0, 0, 0) == 0x6627e8d5, "Philox");
+    sf_op_free(op);
+}
+
+/* --- blocks, texts and what a format is ------------------------------------------------------------------ */
+
+static void descriptions(void) {
+    char text[400], cut[4];
+    sf_error error;
+    sf_format *format = sf_format_new("cfloat8_1_4_3:bias=11", &error);
+    sf_format_info info;
+    CHECK(format && sf_format_describe(format, &info) == SF_STATUS_OK, "%s", error.text);
+    CHECK(info.width == 8 && info.precision == 4 && info.bias == 11 && info.exponent_bits == 4, "parameters");
+    CHECK(info.is_signed && info.has_negative_zero && !info.has_nan && !info.has_infinity, "what there is");
+    CHECK(info.max_finite == 0x7f && info.min_positive == 1 && info.min_normal == 8, "codes");
+    CHECK(sf_format_name(format, text, sizeof text) == strlen(text), "%s", text);
+    CHECK(strcmp(text, "cfloat8_1_4_3:bias=11") == 0, "%s", text);
+    CHECK(sf_format_name(format, cut, sizeof cut) == 21 && strcmp(cut, "cfl") == 0, "%s", cut);
+    CHECK(sf_format_text(format, 0x7f, text, sizeof text) == 2 && strcmp(text, "30") == 0, "%s", text);
+    double value;
+    uint64_t code;
+    uint32_t flags;
+    sf_class class;
+    CHECK(sf_format_decode(format, 0x50, &value) == SF_STATUS_OK && value == 0.5, "%g", value);
+    CHECK(sf_format_encode(format, NULL, 1e9, &code, &flags) == SF_STATUS_OK && code == 0x7f, "clamps");
+    CHECK(flags == (SF_OVERFLOW | SF_INEXACT), "%x", flags);
+    CHECK(sf_format_classify(format, 3, &class) == SF_STATUS_OK && class == SF_CLASS_SUBNORMAL, "%d", (int)class);
+    sf_projection *up = sf_projection_new(format, NULL, "toward-positive", NULL, &error);
+    CHECK(up && sf_format_encode(format, up, 0.51, &code, NULL) == SF_STATUS_OK && code == 0x51, "rounds up");
+    sf_operation *op = sf_op_with("Multiply<cfloat8_1_4_3:bias=11>", up, "tesla", &error);
+    CHECK(op && sf_call2(op, 0x51, 0x51, &code, NULL) == SF_STATUS_OK, "%s", error.text);
+    CHECK(code == 0x4b, "0.5625 squared is 0.31640625, between 0.3125 and 0.34375: %" PRIx64, code);
+    sf_projection_free(up);
+    sf_op_free(op);
+    sf_format_free(format);
+
+    op = sf_op("Multiply<e4m3fn>", NULL);
+    uint64_t operands[] = {0x39, 0x39};
+    CHECK(sf_explain(op, operands, 2, 0x3a, 0, SF_INVALID, text, sizeof text) == 0 && text[0] == 0, "it is right");
+    size_t length = sf_explain(op, operands, 2, 0x3b, 0, 0, text, sizeof text);
+    CHECK(length == strlen(text) && strstr(text, "right    0x3a  1.25") && strstr(text, "1.265625"), "%s", text);
+    CHECK(strstr(text, "as if"), "%s", text);
+    CHECK(sf_op_text(op, text, sizeof text) > 0 && strncmp(text, "Multiply<e4m3fn", 15) == 0, "%s", text);
+    sf_op_free(op);
+
+    /* A scale of 2 for elements 1, 1.5, 2, 3, added up: 2·(1 + 1.5 + 2 + 3) = 15. */
+    op = sf_op("BlockReduceAdd<4, (e8m0fnu, e2m1fn), binary32>", &error);
+    CHECK(op && sf_op_operands(op) == 5, "%s", error.text);
+    uint64_t block[] = {128, 2, 3, 4, 5}, sum;
+    CHECK(sf_call_all(op, block, 5, &sum, 1, &flags) == SF_STATUS_OK && sum == 0x41700000, "%" PRIx64, sum);
+    CHECK(sf_call_all(op, block, 4, &sum, 1, &flags) == SF_STATUS_COUNT, "too few");
+    CHECK(sf_call_all(op, block, 5, &sum, 2, &flags) == SF_STATUS_COUNT, "too many results");
+    sf_op_free(op);
+    CHECK(strcmp(sf_version(), sf_version()) == 0 && sf_version()[0] != 0, "a version");
+}
+
+/* --- what is refused ------------------------------------------------------------------------------------- */
+
+static void refusals(void) {
+    sf_error error;
+    char text[8];
+    uint64_t result = 77;
+    uint8_t array[64] = {0};
+    CHECK(sf_format_new("e4m3gn", &error) == NULL && error.status == SF_STATUS_NAME, "%s", error.text);
+    CHECK(strstr(error.text, "e4m3fn") != NULL, "the text helps: %s", error.text);
+    CHECK(sf_format_new(NULL, &error) == NULL && error.status == SF_STATUS_NULL, "%s", error.text);
+    CHECK(sf_format_new("\xff\xfe", &error) == NULL && error.status == SF_STATUS_TEXT, "%s", error.text);
+    CHECK(sf_format_new(NULL, NULL) == NULL, "nothing to write to");
+    CHECK(sf_op("Ad<e4m3fn>", &error) == NULL && error.status == SF_STATUS_NAME, "%s", error.text);
+    CHECK(sf_op("Add<e4m3fn, e4m3fn>", &error) == NULL && error.status == SF_STATUS_NAME, "%s", error.text);
+    CHECK(sf_op("MinFiniteOf<binary8p3se>", &error) == NULL, "a query has no operands");
+    CHECK(sf_op_with("Add<e4m3fn>", NULL, "riscw", &error) == NULL && error.status == SF_STATUS_NAME, "%s", error.text);
+    CHECK(sf_op_convert(NULL, NULL, NULL, NULL, &error) == NULL && error.status == SF_STATUS_NULL, "%s", error.text);
+    CHECK(sf_projection_new(NULL, NULL, NULL, NULL, &error) == NULL && error.status == SF_STATUS_NULL, "%s", error.text);
+    /* A text of any length is cut, in whole characters. */
+    char *longest = malloc(5000);
+    for (int i = 0; i < 4998; i += 3) memcpy(longest + i, "\xe2\x88\x9e", 3);
+    longest[4998] = 0;
+    CHECK(sf_op(longest, &error) == NULL && strlen(error.text) < SF_ERROR_SIZE, "%s", error.text);
+    free(longest);
+
+    sf_operation *add = sf_op("Add<e4m3fn>", NULL), *wide = sf_op("Add<binary16>", NULL);
+    CHECK(sf_call1(add, 1, &result, NULL) == SF_STATUS_COUNT && result == 77, "one operand");
+    CHECK(sf_call3(add, 1, 1, 1, &result, NULL) == SF_STATUS_COUNT, "three operands");
+    CHECK(sf_call4(add, 1, 1, 1, 1, &result, NULL) == SF_STATUS_COUNT, "four operands");
+    CHECK(sf_call2(add, 256, 1, &result, NULL) == SF_STATUS_CODE && result == 77, "nine bits");
+    CHECK(sf_call2(NULL, 1, 1, &result, NULL) == SF_STATUS_NULL, "no operation");
+    CHECK(sf_call2(add, 1, 1, NULL, NULL) == SF_STATUS_NULL, "no result");
+    CHECK(sf_call_all(add, NULL, 2, &result, 1, NULL) == SF_STATUS_NULL, "no operands");
+    CHECK(sf_batch(NULL, 1, array, array, NULL, array + 8, NULL, NULL) == SF_STATUS_NULL, "no operation");
+    CHECK(sf_batch(add, 8, array, NULL, NULL, array + 8, NULL, NULL) == SF_STATUS_COUNT, "one array");
+    CHECK(sf_batch(add, 8, array, array, array, array + 8, NULL, NULL) == SF_STATUS_COUNT, "three arrays");
+    CHECK(sf_batch(add, 8, array, array, NULL, NULL, NULL, NULL) == SF_STATUS_NULL, "no results");
+    CHECK(sf_batch(add, 9, array, array, NULL, array + 8, NULL, NULL) == SF_STATUS_ARRAY, "overlap");
+    CHECK(sf_batch(add, 8, array, array, NULL, array + 16, array + 7, NULL) == SF_STATUS_ARRAY, "flags over operands");
+    CHECK(sf_batch(wide, 2, array, array + 1, NULL, array + 16, NULL, NULL) == SF_STATUS_ARRAY, "not aligned");
+    CHECK(sf_batch(add, 0, array, array, NULL, array, NULL, NULL) == SF_STATUS_OK, "nothing to do");
+    CHECK(sf_explain(NULL, &result, 1, 0, 0, 0, text, sizeof text) == 0, "no operation");
+    CHECK(sf_explain(add, NULL, 2, 0, 0, 0, text, sizeof text) == 0, "no operands");
+    CHECK(sf_op_text(NULL, text, sizeof text) == 0 && sf_op_operands(NULL) == 0 && sf_op_bits(NULL, 0) == 0, "NULL");
+    CHECK(sf_op_bits(add, 2) == 0 && sf_op_bits(add, 0) == 8 && sf_op_bits(wide, -1) == 16, "bits");
+    sf_op_free(add);
+    sf_op_free(wide);
+    sf_op_free(NULL);
+    sf_format_free(NULL);
+    sf_projection_free(NULL);
+    for (int status = -1; status < 12; status++) CHECK(sf_status_text(status)[0] != 0, "%d", status);
+}
+
+/* --- threads ---------------------------------------------------------------------------------------------- */
+
+static void *all_pairs(void *op) {
+    for (unsigned pair = 0; pair < 65536; pair++) {
+        uint64_t result;
+        uint32_t flags;
+        CHECK(sf_call2(op, x_of[pair], y_of[pair], &result, &flags) == SF_STATUS_OK, "%u", pair);
+        CHECK(same((unsigned)result, right_code[MULTIPLY][pair]) && flags == right_flags[MULTIPLY][pair], "%u", pair);
+    }
+    static _Thread_local uint8_t results[65536];
+    CHECK(sf_batch(op, 65536, x_of, y_of, NULL, results, NULL, NULL) == SF_STATUS_OK, "batch");
+    for (unsigned pair = 0; pair < 65536; pair++) CHECK(same(results[pair], right_code[MULTIPLY][pair]), "%u", pair);
+    return NULL;
+}
+
+static void threads(void) {
+    pthread_t all[8];
+    sf_operation *op = sf_op("Multiply<e4m3fn>", NULL);
+    for (int i = 0; i < 8; i++) CHECK(pthread_create(&all[i], NULL, all_pairs, op) == 0, "thread %d", i);
+    for (int i = 0; i < 8; i++) CHECK(pthread_join(all[i], NULL) == 0, "thread %d", i);
+    sf_op_free(op);
+}
+
+int main(int argc, char **argv) {
+    size_t count = argc > 1 ? strtoul(argv[1], NULL, 10) : 200000;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) CHECK(functions[i] != NULL, "%zu", i);
+    pairs_of_e4m3fn();
+    conversions_to_cfloat8();
+    binary32_as_the_host(count);
+    policies();
+    random_words();
+    descriptions();
+    refusals();
+    threads();
+    printf("C: %zu functions of formats, all pairs of e4m3fn, %zu of binary32: all right\n",
+           sizeof functions / sizeof *functions, count);
+    return 0;
+}
