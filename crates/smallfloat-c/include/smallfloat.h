@@ -176,6 +176,17 @@ size_t sf_explain(const struct sf_operation *op,
                   char *buffer,
                   size_t size);
 
+// Prints the text of `sf_explain` to standard output, for simulators that have no buffers: of the operands
+// as many as the operation has.
+void sf_print_mismatch(const struct sf_operation *op,
+                       uint64_t x,
+                       uint64_t y,
+                       uint64_t z,
+                       uint64_t word,
+                       uint64_t given_result,
+                       uint32_t given_flags,
+                       uint32_t mask);
+
 // Makes a format by its name, as `e4m3fn`, `cfloat8_1_4_3:bias=11` or `binary8p3se`. Returns NULL where
 // there is no such format; `error` (or NULL) says why.
 struct sf_format *sf_format_new(const char *name, struct sf_error *error);

@@ -8,7 +8,7 @@ use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64};
 use smallfloat::ops::{Operation, OperationOptions};
 use smallfloat::p3109::Function;
 use smallfloat::random::Philox;
-use smallfloat::{Bf16, F16, FlagPolicy, Flags, RandomBits};
+use smallfloat::{Bf16, DenormalRule, F16, FlagPolicy, Flags, RandomBits, convert_with};
 use smallfloat_kernels::{Code, Decoder, Element, Elementwise, Encoder, RandomWords, Recode};
 
 use crate::operation::{is_numeric, sf_operation};
@@ -64,10 +64,15 @@ impl Kernel {
         };
         let policy = op.unit.flag_policy();
         let is_plain = OperationOptions { flags: None, ..operation.arithmetic() } == OperationOptions::IEEE;
-        // Encoders and decoders have no flags that a policy asks for, nor NaNs that one chooses.
-        if numeric == Operation::Convert && is_plain && !has_flags && !policy.is_of_hardware() {
+        // No kernel has NaNs that a policy chooses. Encoders have Tesla's flags, from which those that differ
+        // in NaN and subnormal operands alone follow.
+        if numeric == Operation::Convert && is_plain && !policy.is_of_hardware() {
             let from = &operation.operands()[0];
-            if !to.is_wide() {
+            let tesla = FlagPolicy::TESLA.with_invalid(policy.invalid).with_denormal(policy.denormal);
+            let follows = policy.with_bits(tesla.bits) == tesla
+                && policy.denormal != DenormalRule::X86
+                && !projection.rounding.is_stochastic();
+            if !to.is_wide() && (!has_flags || follows) {
                 match *from {
                     BINARY32 => return Ok(Self::FromBinary32(Encoder::for_length(to, projection, length)?)),
                     BINARY64 => return Ok(Self::FromBinary64(Encoder::for_length(to, projection, length)?)),
@@ -76,13 +81,15 @@ impl Kernel {
                     _ => {}
                 }
             }
-            let is_exact = from.fits_in(to) && !from.is_wide() && *projection == to.default_projection();
+            let is_exact =
+                !has_flags && from.fits_in(to) && !from.is_wide() && *projection == to.default_projection();
             match *to {
                 BINARY32 if is_exact => return Ok(Self::ToBinary32(Decoder::new(from, None)?)),
                 BINARY64 if is_exact => return Ok(Self::ToBinary64(Decoder::new(from, None)?)),
                 BINARY16 if is_exact => return Ok(Self::ToBinary16(Decoder::new(from, None)?)),
                 BFLOAT16 if is_exact => return Ok(Self::ToBfloat16(Decoder::new(from, None)?)),
-                _ if [from, to].iter().all(|format| format.width() <= 8)
+                _ if !has_flags
+                    && [from, to].iter().all(|format| format.width() <= 8)
                     && !projection.rounding.is_stochastic() =>
                 {
                     return Ok(Self::Recode(Recode::new(from, to, projection)?));
@@ -126,10 +133,14 @@ pub unsafe extern "C" fn sf_batch(
         let pointers = [x, y, z];
         for (i, pointer) in pointers.iter().enumerate() {
             if pointer.is_null() == (i < arity) {
-                return Err(Failure::new(sf_status::Count, format_args!("the operation takes {arity} arrays")));
+                return Err(Failure::new(
+                    sf_status::Count,
+                    format_args!("the operation takes {arity} arrays"),
+                ));
             }
         }
-        let is_stochastic = operation.projection().is_some_and(|projection| projection.rounding.is_stochastic());
+        let is_stochastic =
+            operation.projection().is_some_and(|projection| projection.rounding.is_stochastic());
         let words = random.map(|random| RandomWords {
             generator: Philox { seed: random.seed, stream: random.stream }.into(),
             first_element: random.first,
@@ -163,13 +174,12 @@ pub unsafe extern "C" fn sf_batch(
         let kernels = op.kernels.get_or_init(Kernels::default);
         let of_flags = if flags.is_some() { &kernels.flagged } else { &kernels.bare };
         let cell = &of_flags[usize::from(length > SHORT)];
-        let kernel = match cell.get() {
-            Some(kernel) => kernel,
-            None => {
-                let length = if length > SHORT { usize::MAX } else { SHORT };
-                let made = Kernel::new(op, length, flags.is_some())?;
-                cell.get_or_init(|| made)
-            }
+        let kernel = if let Some(kernel) = cell.get() {
+            kernel
+        } else {
+            let length = if length > SHORT { usize::MAX } else { SHORT };
+            let made = Kernel::new(op, length, flags.is_some())?;
+            cell.get_or_init(|| made)
         };
         let job = Job { op, kernel, operands, words };
         // SAFETY: as above, for the results; their width is that of the integer.
@@ -267,19 +277,15 @@ const PIECE: usize = 1 << 14;
 impl Job<'_> {
     /// # Safety
     /// The operands are arrays of the caller's that stay as they are, of integers of their sizes.
-    unsafe fn run<R: Code>(
-        &self,
-        results: &mut [R],
-        flags: Option<&mut Raised<'_>>,
-    ) -> Result<(), Failure> {
+    unsafe fn run<R: Code>(&self, results: &mut [R], flags: Option<&mut Raised<'_>>) -> Result<(), Failure> {
         let x = self.operands[0];
         // SAFETY: the caller's promise; every bit pattern is a float or an integer.
         unsafe {
             match self.kernel {
-                Kernel::FromBinary32(encoder) => self.encode(encoder, x.read(), results),
-                Kernel::FromBinary64(encoder) => self.encode(encoder, x.read(), results),
-                Kernel::FromBinary16(encoder) => self.encode(encoder, x.read(), results),
-                Kernel::FromBfloat16(encoder) => self.encode(encoder, x.read(), results),
+                Kernel::FromBinary32(encoder) => return self.encode(encoder, x.read(), results, flags),
+                Kernel::FromBinary64(encoder) => return self.encode(encoder, x.read(), results, flags),
+                Kernel::FromBinary16(encoder) => return self.encode(encoder, x.read(), results, flags),
+                Kernel::FromBfloat16(encoder) => return self.encode(encoder, x.read(), results, flags),
                 Kernel::ToBinary32(decoder) => decode(decoder, x, results),
                 Kernel::ToBinary64(decoder) => decode(decoder, x, results),
                 Kernel::ToBinary16(decoder) => decode(decoder, x, results),
@@ -294,13 +300,43 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn encode<T: Element, R: Code>(&self, encoder: &Encoder<T>, x: &[T], results: &mut [R]) {
-        match self.words {
-            Some(words) => {
-                encoder.encode_random(x, results, words);
+    fn encode<T: Element, R: Code>(
+        &self,
+        encoder: &Encoder<T>,
+        x: &[T],
+        results: &mut [R],
+        flags: Option<&mut Raised<'_>>,
+    ) -> Result<(), Failure> {
+        let Some(flags) = flags else {
+            match self.words {
+                Some(words) => {
+                    encoder.encode_random(x, results, words);
+                }
+                None => encoder.encode_uncounted(x, results),
             }
-            None => encoder.encode_uncounted(x, results),
+            return Ok(());
+        };
+        let policy = self.op.unit.flag_policy();
+        let kept = if policy.denormal == DenormalRule::Never {
+            Flags::ALL.without(Flags::DENORMAL)
+        } else {
+            Flags::ALL
+        };
+        let (to, projection) = (encoder.format(), self.op.unit.operation().projection());
+        let projection = given(projection, "the projection")?;
+        for (i, (x, results)) in x.chunks(PIECE).zip(results.chunks_mut(PIECE)).enumerate() {
+            let room = flags.room(x.len());
+            encoder.encode_with_flags(x, results, room);
+            for (x, flags) in x.iter().zip(room) {
+                *flags = if x.to_f64().is_nan() {
+                    convert_with(x.bits(), &T::FORMAT, to, projection, policy).flags
+                } else {
+                    *flags & kept
+                };
+            }
+            flags.keep(i * PIECE);
         }
+        Ok(())
     }
 
     /// # Safety

@@ -32,15 +32,50 @@ pub unsafe extern "C" fn sf_explain(
         }
         // SAFETY: the header asks for an array of this length.
         let operands = unsafe { slice::from_raw_parts(operands, operand_count) };
-        op.check(operands)?;
-        if op.unit.results().len() != 1 {
-            return Err(Failure::new(sf_status::Unsupported, "operations on blocks are not explained"));
-        }
-        let flags = |bits: u32| Flags::from_bits_truncate(bits.to_le_bytes()[0]);
-        let found = CallOutcome::one(given_result, flags(given_flags));
-        let text = explain(&op.unit, operands, &found, flags(mask))?.unwrap_or_default();
+        let text = text(op, operands, given_result, given_flags, mask)?;
         // SAFETY: the header asks for a buffer of this size or NULL.
         Ok(unsafe { write(&text, buffer, size) })
     };
     border(text).unwrap_or(0)
+}
+
+/// Prints the text of `sf_explain` to standard output, for simulators that have no buffers: of the operands
+/// as many as the operation has.
+#[unsafe(no_mangle)]
+pub extern "C" fn sf_print_mismatch(
+    op: Option<&sf_operation>,
+    x: u64,
+    y: u64,
+    z: u64,
+    word: u64,
+    given_result: u64,
+    given_flags: u32,
+    mask: u32,
+) {
+    let print = || {
+        let op = given(op, "the operation")?;
+        let operands = [x, y, z, word];
+        let operands = operands.get(..op.unit.operands().len());
+        let operands = given(operands, "an operation of blocks")?;
+        print!("{}", text(op, operands, given_result, given_flags, mask)?);
+        Ok(())
+    };
+    // There is nobody to tell.
+    let _ = border(print);
+}
+
+fn text(
+    op: &sf_operation,
+    operands: &[u64],
+    given_result: u64,
+    given_flags: u32,
+    mask: u32,
+) -> Result<String, Failure> {
+    op.check(operands)?;
+    if op.unit.results().len() != 1 {
+        return Err(Failure::new(sf_status::Unsupported, "operations on blocks are not explained"));
+    }
+    let flags = |bits: u32| Flags::from_bits_truncate(bits.to_le_bytes()[0]);
+    let found = CallOutcome::one(given_result, flags(given_flags));
+    Ok(explain(&op.unit, operands, &found, flags(mask))?.unwrap_or_default())
 }

@@ -7,6 +7,8 @@
 //! Nothing here can panic: operations on any codes are defined, and a bias has six bits. A panic would
 //! end the program at the border, not unwind through C.
 
+#![expect(clippy::inline_always, reason = "with a constant format everything folds, if it is inlined")]
+
 use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64};
 use smallfloat::ops::{Comparison, Extremum, Operand, Operation, OperationOptions};
 use smallfloat::{Flags, Format, Rounded, SmallFloat, convert};
@@ -31,19 +33,19 @@ trait Fixed: Copy {
         self.rounded(operation, codes).value
     }
 
-    fn from_binary32(self, x: f32) -> u64 {
+    fn encode32(self, x: f32) -> u64 {
         self.converted(x.to_bits().into(), &BINARY32).value
     }
 
-    fn from_binary64(self, x: f64) -> u64 {
+    fn encode64(self, x: f64) -> u64 {
         self.converted(x.to_bits(), &BINARY64).value
     }
 
-    fn to_binary32(self, code: u64) -> f32 {
+    fn decode32(self, code: u64) -> f32 {
         self.format().decode_f32(code).value
     }
 
-    fn to_binary64(self, code: u64) -> f64 {
+    fn decode64(self, code: u64) -> f64 {
         self.format().decode_f64(code).value
     }
 
@@ -85,22 +87,22 @@ impl<S: SmallFloat> Fixed for Typed<S> {
     }
 
     #[inline(always)]
-    fn from_binary32(self, x: f32) -> u64 {
+    fn encode32(self, x: f32) -> u64 {
         S::from_f32(x).code()
     }
 
     #[inline(always)]
-    fn from_binary64(self, x: f64) -> u64 {
+    fn encode64(self, x: f64) -> u64 {
         S::from_f64(x).code()
     }
 
     #[inline(always)]
-    fn to_binary32(self, code: u64) -> f32 {
+    fn decode32(self, code: u64) -> f32 {
         S::from_code(code).to_f32()
     }
 
     #[inline(always)]
-    fn to_binary64(self, code: u64) -> f64 {
+    fn decode64(self, code: u64) -> f64 {
         S::from_code(code).to_f64()
     }
 }
@@ -113,6 +115,53 @@ impl Fixed for Any {
     fn format(self) -> Format {
         self.0
     }
+}
+
+/// One of Tesla's formats with its bias: conversions have a function for each bias, which the compiler
+/// folds as those of typed scalars; the rest is the core's.
+#[derive(Clone, Copy)]
+struct Biased {
+    format: fn(u32) -> Result<Format, smallfloat::Error>,
+    conversions: &'static [Conversions; 64],
+    bias: u32,
+}
+
+/// Conversions from and to binary32 at one bias.
+struct Conversions {
+    from: fn(f32) -> u64,
+    to: fn(u64) -> f32,
+}
+
+impl Fixed for Biased {
+    fn format(self) -> Format {
+        (self.format)(self.bias & 63)
+            .unwrap_or_else(|_| unreachable!("every bias of six bits is one of Tesla's"))
+    }
+
+    #[inline(always)]
+    fn encode32(self, x: f32) -> u64 {
+        (self.conversions[(self.bias & 63) as usize].from)(x)
+    }
+
+    #[inline(always)]
+    fn decode32(self, code: u64) -> f32 {
+        (self.conversions[(self.bias & 63) as usize].to)(code)
+    }
+}
+
+/// The conversions of a typed scalar at every bias.
+macro_rules! every_bias {
+    ($scalar:ident: $($bias:literal)*) => {
+        &[$({
+            type At = smallfloat::$scalar<$bias>;
+            Conversions { from: |x| At::from_f32(x).code(), to: |code| At::from_code(code).to_f32() }
+        }),*]
+    };
+    ($scalar:ident) => {
+        every_bias!($scalar:
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63)
+    };
 }
 
 fn typed<S: SmallFloat>() -> Typed<S> {
@@ -194,9 +243,9 @@ macro_rules! functions {
             function!($name, "sqrt", sqrt, $integer, $way, Operation::Sqrt, (x) $(, $bias)?);
             function!($name, "neg", neg, $integer, $way, Operation::Negate, (x) $(, $bias)?);
             function!($name, "abs", abs, $integer, $way, Operation::Abs, (x) $(, $bias)?);
-            from!($name, "f32", from_f32, f32, $integer, $way, Fixed::from_binary32, BINARY32,
+            from!($name, "f32", from_f32, f32, $integer, $way, Fixed::encode32, BINARY32,
                 |x: f32| u64::from(x.to_bits()) $(, $bias)?);
-            from!($name, "f64", from_f64, f64, $integer, $way, Fixed::from_binary64, BINARY64,
+            from!($name, "f64", from_f64, f64, $integer, $way, Fixed::encode64, BINARY64,
                 |x: f64| x.to_bits() $(, $bias)?);
             from!($name, "f16", from_f16, u16, $integer, $way,
                 |way, x: u16| Fixed::converted(way, x.into(), &BINARY16).value, BINARY16, u64::from $(, $bias)?);
@@ -205,12 +254,12 @@ macro_rules! functions {
 
             #[unsafe(export_name = concat!("sf_", stringify!($name), "_to_f32"))]
             extern "C" fn to_f32(x: $integer $(, $bias: u32)?) -> f32 {
-                $way.to_binary32(x.into())
+                $way.decode32(x.into())
             }
 
             #[unsafe(export_name = concat!("sf_", stringify!($name), "_to_f64"))]
             extern "C" fn to_f64(x: $integer $(, $bias: u32)?) -> f64 {
-                $way.to_binary64(x.into())
+                $way.decode64(x.into())
             }
 
             #[unsafe(export_name = concat!("sf_", stringify!($name), "_eq"))]
@@ -236,17 +285,13 @@ macro_rules! functions {
     };
 }
 
-/// A bias has six bits, as in Tesla's register; higher ones are ignored.
-fn biased<E>(format: fn(u32) -> Result<Format, E>, bias: u32) -> Any {
-    Any(format(bias & 63).unwrap_or_else(|_| unreachable!("every bias of six bits is one of Tesla's")))
-}
-
 /// The table: name, integer, and how it computes; then Tesla's formats whose bias is an argument.
 macro_rules! table {
     (without bias { $($name:ident: $integer:ident = $way:expr;)* }
-        with bias { $($of_bias:ident: $wide:ident = $make:expr;)* }) => {
+        with bias { $($of_bias:ident: $wide:ident = $scalar:ident;)* }) => {
         $(functions!($name, $integer, $way);)*
-        $(functions!($of_bias, $wide, biased($make, bias), bias);)*
+        $(functions!($of_bias, $wide,
+            Biased { format: Format::$of_bias, conversions: every_bias!($scalar), bias }, bias);)*
 
         /// Formats with their integers, for the header: those without a bias, those with one.
         pub const FORMATS: [&[(&str, &str)]; 2] = [
@@ -294,8 +339,8 @@ table! {
         binary4p2sf: u8 = typed::<smallfloat::Binary4p2sf>();
     }
     with bias {
-        cfloat8_1_4_3: u8 = Format::cfloat8_1_4_3;
-        cfloat8_1_5_2: u8 = Format::cfloat8_1_5_2;
-        shp: u16 = Format::shp;
+        cfloat8_1_4_3: u8 = CFloat8_1_4_3;
+        cfloat8_1_5_2: u8 = CFloat8_1_5_2;
+        shp: u16 = Shp;
     }
 }

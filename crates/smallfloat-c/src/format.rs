@@ -6,7 +6,9 @@ use std::mem::MaybeUninit;
 use smallfloat::formats::BINARY64;
 use smallfloat::{Class, Datum, Format, Preset, Projection, convert};
 
-use crate::status::{Failure, border, given, handle, read, read_optional, sf_error, sf_status, status, write};
+use crate::status::{
+    Failure, border, given, handle, read, read_optional, sf_error, sf_status, status, write,
+};
 
 /// A number format.
 pub struct sf_format(pub(crate) Format);

@@ -13,7 +13,9 @@ use smallfloat_conformance::vectors::{CallOutcome, UnitUnderTest, under};
 use crate::batch::Kernels;
 use crate::format::{sf_format, sf_projection};
 use crate::memo::Memo;
-use crate::status::{Failure, border, given, handle, read, read_optional, sf_error, sf_status, status, write};
+use crate::status::{
+    Failure, border, given, handle, read, read_optional, sf_error, sf_status, status, write,
+};
 
 /// An operation with its formats, its projection, and its rules for flags.
 pub struct sf_operation {
@@ -49,7 +51,10 @@ impl sf_operation {
             let (code, field) = (operands[i], &self.unit.operands()[i]);
             return Err(Failure::new(
                 sf_status::Code,
-                format_args!("operand {} of {name}, {code:#x}, has more than {} bits", field.name, field.bits),
+                format_args!(
+                    "operand {} of {name}, {code:#x}, has more than {} bits",
+                    field.name, field.bits
+                ),
             ));
         }
         Ok(())

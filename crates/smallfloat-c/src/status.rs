@@ -81,7 +81,8 @@ impl From<smallfloat_kernels::Error> for Failure {
 
 /// Runs what a function does. A panic, which would be a mistake of ours, ends here.
 pub(crate) fn border<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    let panicked = |_| Err(Failure::new(sf_status::Internal, "smallfloat has made a mistake: please report it"));
+    let panicked =
+        |_| Err(Failure::new(sf_status::Internal, "smallfloat has made a mistake: please report it"));
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(panicked)
 }
 
@@ -190,9 +191,10 @@ pub extern "C" fn sf_status_text(status: i32) -> *const c_char {
 /// Returns the version of the library, which is that of the header it was built with.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_version() -> *const c_char {
-    const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
-        Ok(version) => version,
-        Err(_) => panic!("a version has no zero byte"),
-    };
+    const VERSION: &CStr =
+        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+            Ok(version) => version,
+            Err(_) => panic!("a version has no zero byte"),
+        };
     VERSION.as_ptr()
 }

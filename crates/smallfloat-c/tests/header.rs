@@ -14,7 +14,8 @@ fn fixed() -> String {
     let mut text = format!("{FIXED}\n");
     let [plain, biased] = smallfloat_c::fixed::FORMATS;
     for (list, rows) in [("SF_FIXED_FORMATS", plain), ("SF_BIASED_FORMATS", biased)] {
-        let rows = rows.iter().map(|(name, integer)| format!("X({name}, {}_t)", integer.replace('u', "uint")));
+        let rows =
+            rows.iter().map(|(name, integer)| format!("X({name}, {}_t)", integer.replace('u', "uint")));
         writeln!(text, "#define {list}(X) \\\n    {}\n", rows.collect::<Vec<_>>().join(" \\\n    "))
             .expect("a string takes all");
     }

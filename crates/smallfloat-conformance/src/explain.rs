@@ -40,7 +40,8 @@ pub fn explain(
         return Ok(None);
     }
     let mut text = format!("{}\n", unit.operation());
-    let mut line = |title: &str, what: &str| writeln!(text, "  {title:<9}{what}").expect("a string takes all");
+    let mut line =
+        |title: &str, what: &str| writeln!(text, "  {title:<9}{what}").expect("a string takes all");
     for (field, code) in unit.operands().iter().zip(operands) {
         line(&field.name, &number(field, *code));
     }
@@ -113,7 +114,9 @@ fn mistakes(
 fn number(field: &Field, code: u64) -> String {
     let digits = field.digits();
     match &field.format {
-        Some(format) if code <= format.max_code() => format!("0x{code:0digits$x}  {}", format.decode_text(code)),
+        Some(format) if code <= format.max_code() => {
+            format!("0x{code:0digits$x}  {}", format.decode_text(code))
+        }
         Some(format) => format!("0x{code:x}, which has more than {} bits", format.width()),
         None if field.name == "class" => {
             let name = usize::try_from(code).ok().and_then(|i| CLASSES.get(i));

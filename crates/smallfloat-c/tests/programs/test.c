@@ -295,7 +295,7 @@ static void descriptions(void) {
     sf_op_free(op);
 
     /* A scale of 2 for elements 1, 1.5, 2, 3, added up: 2·(1 + 1.5 + 2 + 3) = 15. */
-    op = sf_op("BlockReduceAdd<4, (e8m0fnu, e2m1fn), binary32>", &error);
+    op = sf_op("BlockReduceAdd<4, e8m0fnu, e2m1fn, binary32>", &error);
     CHECK(op && sf_op_operands(op) == 5, "%s", error.text);
     uint64_t block[] = {128, 2, 3, 4, 5}, sum;
     CHECK(sf_call_all(op, block, 5, &sum, 1, &flags) == SF_STATUS_OK && sum == 0x41700000, "%" PRIx64, sum);

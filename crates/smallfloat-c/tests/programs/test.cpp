@@ -22,9 +22,10 @@ template <class T> static bool same(T given, const sf::result &right, T right_va
 // Every pair of codes; of formats of more than 8 bits a sample.
 template <class T> static void operators(const std::string &name) {
     const unsigned width = sf::format(name).info().width, step = width > 8 ? (1u << (width - 8)) + 1 : 1;
-    // An operation of one format of P3109's has P3109's special cases, as the types have.
-    const sf::operation add("Add<" + name + ">"), subtract("Subtract<" + name + ">"), multiply("Multiply<" + name + ">"),
-        divide("Divide<" + name + ">"), fma("FMA<" + name + ">"), root("Sqrt<" + name + ">"),
+    // By the draft's names operations among its external formats have its special cases; the types have IEEE 754's.
+    const std::string all = "<" + name + (name == "f16" || name == "bf16" ? ", semantics=ieee>" : ">");
+    const sf::operation add("Add" + all), subtract("Subtract" + all), multiply("Multiply" + all),
+        divide("Divide" + all), multiply_add("FMA" + all), root("Sqrt" + all),
         less("CompareLess<" + name + ", " + name + ">");
     const sf::format format(name);
     using code = typename T::code_type;
@@ -49,7 +50,7 @@ template <class T> static void operators(const std::string &name) {
             z += y;
             CHECK(z.bits() == (x + y).bits(), "%s +=", name.c_str());
             CHECK((x < y) == (less(a, b).code == 1) && (x > y) == (y < x), "%s <", name.c_str());
-            if (b % 16 == 0) check("fma", sf::fma(x, y, x), fma(a, b, a), a, b);
+            if (b % 16 == 0) check("fma", fma(x, y, x), multiply_add(a, b, a), a, b);
             pairs++;
         }
     }
