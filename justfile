@@ -153,6 +153,19 @@ instructions *options:
 bench-operations:
     scripts/bench/operations
 
+# Install the C library, its headers and its SystemVerilog package.
+install-c prefix="/usr/local":
+    scripts/install-c {{prefix}}
+
+# The C library's programs and examples, under sanitizers and valgrind; then the scoreboard under Verilator.
+c count="200000":
+    scripts/ci/c {{count}}
+    scripts/ci/sv
+
+# Calls per second of the C library; SOFTFLOAT names a built Berkeley SoftFloat to be compared with.
+c-bench:
+    scripts/bench/c
+
 # The SystemVerilog converters of examples/rtl, simulated on test vectors (needs Debian's iverilog).
 rtl:
     scripts/ci/rtl

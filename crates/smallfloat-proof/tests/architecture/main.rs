@@ -12,11 +12,12 @@ use serde_json::Value;
 use source::{code_only, files};
 
 /// The crates in their order: each may use those before it, and none of its own rank or after it.
-const RANKS: [(&str, u32); 9] = [
+const RANKS: [(&str, u32); 10] = [
     ("smallfloat", 0),
     ("smallfloat-kernels", 1),
     ("smallfloat-conformance", 2),
     ("smallfloat-tensor", 2),
+    ("smallfloat-c", 3),
     ("smallfloat-lab", 3),
     ("smallfloat-train", 3),
     ("smallfloat-cli", 4),
@@ -27,7 +28,8 @@ const ORACLE: &str = "smallfloat-oracle";
 const PROOF: &str = "smallfloat-proof";
 
 /// Crates that may contain `unsafe`.
-const UNSAFE_ALLOWED: [&str; 3] = ["smallfloat-kernels", "smallfloat-python", "smallfloat-explorer"];
+const UNSAFE_ALLOWED: [&str; 4] =
+    ["smallfloat-kernels", "smallfloat-python", "smallfloat-explorer", "smallfloat-c"];
 
 const LONGEST_FILE: usize = 800;
 
