@@ -21,11 +21,12 @@ module scoreboard;
     int          given;
     chandle      op;
 
-    // Every second operand has an exponent near the format's, where rounding has something to do.
+    // Every second operand has an exponent near the format's, where rounding has something to do, and half of these
+    // few digits, so that there are ties.
     function automatic logic [31:0] operand(int unsigned i);
         logic [31:0] word = $urandom();
         logic [7:0]  exponent = 8'(8'd127 - 8'(bias) - 8'd6 + 8'(word[30:23] % 24));
-        return i[0] ? word : {word[31], exponent, word[22:0]};
+        return i[0] ? word : {word[31], exponent, i[1] ? word[22:0] : {word[22:19], 19'b0}};
     endfunction
 
     initial begin
