@@ -19,6 +19,7 @@ pub mod batch;
 pub mod explain;
 pub mod fixed;
 pub mod format;
+mod kernel;
 mod memo;
 pub mod operation;
 pub mod status;

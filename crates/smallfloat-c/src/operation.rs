@@ -5,13 +5,14 @@ use std::mem::MaybeUninit;
 use std::slice;
 use std::sync::OnceLock;
 
+use smallfloat::ops::{Operand, Operation, OperationOptions};
 use smallfloat::p3109::{Function, Specialization};
 use smallfloat::random::Philox;
-use smallfloat::{FlagPolicy, Flags};
+use smallfloat::{FlagPolicy, Flags, Format, Projection, Rounded};
 use smallfloat_conformance::vectors::{CallOutcome, UnitUnderTest, under};
 
-use crate::batch::Kernels;
 use crate::format::{sf_format, sf_projection};
+use crate::kernel::Kernels;
 use crate::memo::Memo;
 use crate::status::{
     Failure, border, given, handle, read, read_optional, sf_error, sf_status, status, write,
@@ -23,7 +24,46 @@ pub struct sf_operation {
     /// The largest value of each operand, random words among them.
     limits: Vec<u64>,
     memo: Option<Memo>,
+    /// For scalars that are rounded without a random word: no more than the core needs.
+    direct: Option<Direct>,
     pub(crate) kernels: OnceLock<Kernels>,
+}
+
+/// A numeric operation with its formats and projection.
+struct Direct {
+    operation: Operation,
+    operands: [Format; 3],
+    to: Format,
+    projection: Projection,
+    options: OperationOptions,
+}
+
+impl Direct {
+    fn new(unit: &UnitUnderTest) -> Option<Self> {
+        let call = unit.operation();
+        let (Function::Numeric(operation), Some(to), Some(projection)) =
+            (call.function(), call.result(), call.projection())
+        else {
+            return None;
+        };
+        if projection.rounding.is_stochastic() {
+            return None;
+        }
+        let mut operands = [*to; 3];
+        operands[..call.operands().len()].copy_from_slice(call.operands());
+        Some(Self { operation, operands, to: *to, projection: *projection, options: call.arithmetic() })
+    }
+
+    fn call(&self, codes: &[u64]) -> (u64, Flags) {
+        let mut operands = [Operand::new(0, &self.to); 3];
+        for ((operand, format), code) in operands.iter_mut().zip(&self.operands).zip(codes) {
+            *operand = Operand::new(*code, format);
+        }
+        let operands = &operands[..codes.len()];
+        let Rounded { value, flags } =
+            self.operation.evaluate(operands, &self.to, &self.projection, self.options);
+        (value, flags)
+    }
 }
 
 impl sf_operation {
@@ -34,7 +74,8 @@ impl sf_operation {
             _ => None,
         };
         let limits = unit.operands().iter().map(smallfloat_conformance::vectors::Field::max).collect();
-        Self { unit, limits, memo, kernels: OnceLock::new() }
+        let direct = Direct::new(&unit);
+        Self { unit, limits, memo, direct, kernels: OnceLock::new() }
     }
 
     /// Refuses operands that the operation does not have.
@@ -69,6 +110,9 @@ impl sf_operation {
     /// The single result of one call.
     pub(crate) fn call(&self, operands: &[u64]) -> Result<(u64, Flags), Failure> {
         let compute = || {
+            if let Some(direct) = &self.direct {
+                return Ok(direct.call(operands));
+            }
             let outcome = self.unit.evaluate(operands)?;
             match outcome.results() {
                 [result] => Ok((*result, outcome.flags)),
@@ -290,11 +334,6 @@ pub unsafe extern "C" fn sf_call_all(
         }
         Ok(())
     })
-}
-
-/// Returns whether it is a numeric operation on scalars.
-pub(crate) fn is_numeric(operation: &Specialization) -> bool {
-    matches!(operation.function(), Function::Numeric(_))
 }
 
 /// Returns the 32-bit random word of an element, by Philox4x32-10: a stochastic rounding with N bits
