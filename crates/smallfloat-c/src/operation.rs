@@ -69,12 +69,15 @@ impl Direct {
 impl sf_operation {
     fn new(unit: UnitUnderTest) -> Self {
         let widths: Vec<u32> = unit.operands().iter().map(|field| field.bits).collect();
-        let memo = match unit.results() {
-            [result] => Memo::new(&widths, result.bits),
+        let direct = Direct::new(&unit);
+        let memo = match (unit.results(), &direct) {
+            (_, Some(direct)) if direct.operation == Operation::Fma => {
+                Memo::for_fma(direct.operands, &direct.to, direct.options.semantics)
+            }
+            ([result], _) => Memo::new(&widths, result.bits),
             _ => None,
         };
         let limits = unit.operands().iter().map(smallfloat_conformance::vectors::Field::max).collect();
-        let direct = Direct::new(&unit);
         Self { unit, limits, memo, direct, kernels: OnceLock::new() }
     }
 

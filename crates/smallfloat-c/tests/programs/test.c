@@ -112,6 +112,31 @@ static void pairs_of_e4m3fn(void) {
     }
 }
 
+/* Products and sums of three are exact in binary64: 36 bits between the largest and the smallest. Often enough
+ * that the library has begun to remember. */
+static void triples_of_e4m3fn(size_t count) {
+    sf_operation *op = sf_op("FMA<e4m3fn>", NULL), *tesla = sf_op_with("FMA<e4m3fn>", NULL, "tesla", NULL);
+    uint64_t state = 3;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t word = next(&state), result;
+        uint8_t x = (uint8_t)word, y = (uint8_t)(word >> 8), z = (uint8_t)(word >> 16);
+        uint32_t expected, raised;
+        double vx = e4m3fn_value(x), vy = e4m3fn_value(y), vz = e4m3fn_value(z), exact = vx * vy + vz;
+        unsigned right = e4m3fn_right(exact, &expected);
+        CHECK(sf_call3(op, x, y, z, &result, &raised) == SF_STATUS_OK, "%x %x %x", x, y, z);
+        CHECK(same((unsigned)result, right) && raised == expected, "%x %x %x: %x %x, right %x %x", x, y, z,
+              (unsigned)result, raised, right, expected);
+        if (isnan(vx) || isnan(vy) || isnan(vz))
+            expected |= SF_INVALID;
+        if ((fabs(vx) < 0.015625 && vx != 0) || (fabs(vy) < 0.015625 && vy != 0) || (fabs(vz) < 0.015625 && vz != 0))
+            expected |= SF_DENORMAL;
+        CHECK(sf_call3(tesla, x, y, z, &result, &raised) == SF_STATUS_OK && same((unsigned)result, right) &&
+                  raised == expected,
+              "Tesla's flags of %x %x %x: %x, right %x", x, y, z, raised, expected);
+    }
+    sf_op_free(op), sf_op_free(tesla);
+}
+
 /* --- Tesla's CFloat8, from its definition, at every bias ----------------------------------------------- */
 
 static double cfloat8_value(unsigned code, unsigned bias) {
@@ -385,6 +410,7 @@ int main(int argc, char **argv) {
     size_t count = argc > 1 ? strtoul(argv[1], NULL, 10) : 200000;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) CHECK(functions[i] != NULL, "%zu", i);
     pairs_of_e4m3fn();
+    triples_of_e4m3fn(2 * count);
     conversions_to_cfloat8();
     binary32_as_the_host(count);
     policies();
