@@ -1,4 +1,5 @@
 // The C++ types: operators beside handles, for all codes of every format of at most 8 bits.
+#include <atomic>
 #include <cstring>
 #include <set>
 #include <string>
@@ -13,7 +14,7 @@
 
 namespace sf = smallfloat;
 
-static std::size_t pairs = 0;
+static std::atomic<std::size_t> pairs{0};
 
 template <class T> static bool same(T given, const sf::result &right, T right_value) {
     return given.bits() == right.code || (given.is_nan() && right_value.is_nan());
@@ -108,5 +109,5 @@ int main() {
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; i++) threads.emplace_back([] { operators<sf::e2m3fn>("e2m3fn"); });
     for (auto &thread : threads) thread.join();
-    std::printf("C++: %zu pairs, operators and handles agree\n", pairs);
+    std::printf("C++: %zu pairs, operators and handles agree\n", pairs.load());
 }
