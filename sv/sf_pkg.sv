@@ -2,7 +2,7 @@
 // smallfloat.h; link libsmallfloat to the simulator (`scripts/install-c`).
 //
 //     chandle op = sf_pkg::make("FMA<e4m3fn, e4m3fn, binary32, binary32>", "riscv");
-//     sf_pkg::check3(op, x, y, z, dut_result, dut_flags);
+//     if (!sf_pkg::check3(op, x, y, z, dut_result, dut_flags, 32'h1f)) errors++;
 package sf_pkg;
 
   // Statuses of calls.
