@@ -21,8 +21,13 @@ fn work<R: Send>(
     length: usize,
     run: impl FnOnce() -> tensor::Result<R> + Send,
 ) -> PyResult<R> {
+    let threads = check_threads(threads)?;
+    if threads == Some(1) {
+        // A pool of one would be another thread.
+        return py.detach(|| smallfloat_kernels::on_this_thread(run)).map_err(|e| file_error(&e));
+    }
     let length = if length < PIECE / 2 { length } else { usize::MAX };
-    detached(py, check_threads(threads)?, length, run)?.map_err(|e| file_error(&e))
+    detached(py, threads, length, run)?.map_err(|e| file_error(&e))
 }
 
 /// Codes as they are stored, in bytes; biases or the codes of scales, in bytes, and their shape;

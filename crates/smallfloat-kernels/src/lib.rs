@@ -130,6 +130,7 @@ pub use event_counts::EventCounts;
 #[cfg(feature = "half")]
 pub use half::{bf16, f16};
 pub use packing::{pack4, pack6, unpack4, unpack6};
+pub use parallel::{on_this_thread, threads};
 pub use plan::nibbles::Nibbles;
 pub use random::{Generator, RandomWords};
 pub use smallfloat::{Bf16, F16};

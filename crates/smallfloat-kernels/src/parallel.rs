@@ -1,5 +1,7 @@
 //! One place for threads: the same work on one or many.
 
+use std::cell::Cell;
+
 use smallfloat::Flags;
 
 use crate::event_counts::EventCounts;
@@ -15,7 +17,7 @@ pub(crate) fn zip<T: Sync, C: Send>(
     work: impl Fn(usize, &[T], &mut [C]) -> EventCounts + Sync,
 ) -> EventCounts {
     #[cfg(feature = "rayon")]
-    if source.len() > BLOCK {
+    if source.len() > BLOCK && !is_alone() {
         use rayon::prelude::*;
         return source
             .par_chunks(BLOCK)
@@ -35,7 +37,7 @@ pub(crate) fn zip_two<T: Sync, C: Send, F: Send>(
     work: impl Fn(usize, &[T], &mut [C], &mut [F]) -> EventCounts + Sync,
 ) -> EventCounts {
     #[cfg(feature = "rayon")]
-    if source.len() > BLOCK {
+    if source.len() > BLOCK && !is_alone() {
         use rayon::prelude::*;
         let pieces =
             source.par_chunks(BLOCK).zip(codes.par_chunks_mut(BLOCK)).zip(flags.par_chunks_mut(BLOCK));
@@ -54,7 +56,7 @@ pub(crate) fn fill_two<R: Send, F: Send>(
     work: impl Fn(usize, &mut [R], &mut [F]) -> Flags + Sync,
 ) -> Flags {
     #[cfg(feature = "rayon")]
-    if results.len() > BLOCK {
+    if results.len() > BLOCK && !is_alone() {
         use rayon::prelude::*;
         return results
             .par_chunks_mut(BLOCK)
@@ -69,7 +71,7 @@ pub(crate) fn fill_two<R: Send, F: Send>(
 /// Fills pieces of a slice by `work(start, piece)` and joins the flags.
 pub(crate) fn fill<R: Send>(results: &mut [R], work: impl Fn(usize, &mut [R]) -> Flags + Sync) -> Flags {
     #[cfg(feature = "rayon")]
-    if results.len() > BLOCK {
+    if results.len() > BLOCK && !is_alone() {
         use rayon::prelude::*;
         return results
             .par_chunks_mut(BLOCK)
@@ -80,18 +82,43 @@ pub(crate) fn fill<R: Send>(results: &mut [R], work: impl Fn(usize, &mut [R]) ->
     work(0, results)
 }
 
-/// Threads that work is shared among.
-pub(crate) fn threads() -> usize {
+thread_local! {
+    static ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `work` on the calling thread alone: kernels, and what asks for [`threads`], start no threads
+/// in it and ask no pool of rayon's, which would hand the work to another thread even if it has only one.
+pub fn on_this_thread<R>(work: impl FnOnce() -> R) -> R {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            ALONE.set(self.0);
+        }
+    }
+    let _restore = Restore(ALONE.replace(true));
+    work()
+}
+
+/// Whether this is within [`on_this_thread`].
+#[cfg(feature = "rayon")]
+fn is_alone() -> bool {
+    ALONE.get()
+}
+
+/// How many threads work is shared among: those of rayon's current pool, or one within
+/// [`on_this_thread`] and without the feature `rayon`.
+pub fn threads() -> usize {
     #[cfg(feature = "rayon")]
-    return rayon::current_num_threads();
-    #[cfg(not(feature = "rayon"))]
+    if !is_alone() {
+        return rayon::current_num_threads();
+    }
     1
 }
 
 /// Applies `work(number, chunk)` to the chunks of `size` elements of a slice.
 pub(crate) fn chunks<R: Send>(slice: &mut [R], size: usize, work: impl Fn(usize, &mut [R]) + Sync) {
     #[cfg(feature = "rayon")]
-    if slice.len() > size {
+    if slice.len() > size && !is_alone() {
         use rayon::prelude::*;
         slice.par_chunks_mut(size).enumerate().for_each(|(i, chunk)| work(i, chunk));
         return;
@@ -102,11 +129,10 @@ pub(crate) fn chunks<R: Send>(slice: &mut [R], size: usize, work: impl Fn(usize,
 /// The values of `each` for 0..count, in order.
 pub(crate) fn collect<T: Send>(count: usize, each: impl Fn(usize) -> T + Sync) -> Vec<T> {
     #[cfg(feature = "rayon")]
-    {
+    if !is_alone() {
         use rayon::prelude::*;
-        (0..count).into_par_iter().map(&each).collect()
+        return (0..count).into_par_iter().map(&each).collect();
     }
-    #[cfg(not(feature = "rayon"))]
     (0..count).map(each).collect()
 }
 
@@ -117,11 +143,10 @@ pub(crate) fn map_blocks<T: Sync, R: Send>(
     work: impl Fn(usize, &[T]) -> R + Sync,
 ) -> Vec<R> {
     #[cfg(feature = "rayon")]
-    {
+    if !is_alone() {
         use rayon::prelude::*;
-        source.par_chunks(block).enumerate().map(|(i, piece)| work(i * block, piece)).collect()
+        return source.par_chunks(block).enumerate().map(|(i, piece)| work(i * block, piece)).collect();
     }
-    #[cfg(not(feature = "rayon"))]
     source.chunks(block).enumerate().map(|(i, piece)| work(i * block, piece)).collect()
 }
 
@@ -134,7 +159,7 @@ pub(crate) fn in_parts<T: Sync, R: Send>(
 ) -> Option<Vec<R>> {
     #[cfg(feature = "rayon")]
     {
-        let parts = rayon::current_num_threads();
+        let parts = threads();
         if parts > 1 && source.len() >= parts * least.max(BLOCK) {
             return Some(map_blocks(source.len().div_ceil(parts), source, work));
         }
@@ -150,7 +175,9 @@ mod tests {
     use rayon::ThreadPoolBuilder;
     use smallfloat::Flags;
 
-    use super::{BLOCK, EventCounts, chunks, collect, fill, in_parts, map_blocks, threads, zip};
+    use super::{
+        BLOCK, EventCounts, chunks, collect, fill, in_parts, map_blocks, on_this_thread, threads, zip,
+    };
 
     fn with_threads<T: Send>(count: usize, work: impl FnOnce() -> T + Send) -> T {
         ThreadPoolBuilder::new().num_threads(count).build().expect("a pool").install(work)
@@ -195,6 +222,27 @@ mod tests {
             assert_eq!(blocks.into_iter().flat_map(|(_, block)| block).collect::<Vec<_>>(), numbers);
             assert_eq!(collect(length, |i| i), numbers);
         }
+    }
+
+    #[test]
+    fn alone_means_on_this_thread() {
+        let here = std::thread::current().id();
+        let numbers = vec![0_u8; 3 * BLOCK];
+        let ids = || map_blocks(BLOCK / 4, &numbers, |_, _| std::thread::current().id());
+        assert!(on_this_thread(ids).iter().all(|&id| id == here));
+        on_this_thread(|| {
+            assert_eq!((threads(), in_parts(&numbers, 1, |_, _| ())), (1, None));
+            assert!(collect(100, |_| std::thread::current().id()).iter().all(|&id| id == here));
+            chunks(&mut numbers.clone(), 7, |_, _| assert_eq!(std::thread::current().id(), here));
+            fill(&mut numbers.clone(), |start, results| {
+                assert_eq!((start, results.len(), std::thread::current().id()), (0, 3 * BLOCK, here));
+                Flags::NONE
+            });
+        });
+        // A pool's threads are asked again afterwards, even after a panic.
+        assert!(std::panic::catch_unwind(|| on_this_thread(|| panic!("on purpose"))).is_err());
+        assert!(ids().iter().all(|&id| id != here));
+        assert_eq!(with_threads(3, threads), 3);
     }
 
     #[test]

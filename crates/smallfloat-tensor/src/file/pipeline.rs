@@ -98,7 +98,7 @@ pub(crate) fn ordered<S: Send, R: Send>(
     mut fold: impl FnMut(R) -> Result<()>,
 ) -> Result<Vec<S>> {
     // The pool is not asked, and so not begun, for what one thread does.
-    let threads = if count < 2 { 1 } else { count.min(rayon::current_num_threads() as u64) };
+    let threads = if count < 2 { 1 } else { count.min(smallfloat_kernels::threads() as u64) };
     if threads < 2 {
         let mut scratch = scratch();
         for piece in 0..count {
@@ -223,6 +223,30 @@ mod tests {
         let fold = |piece| Err(Error::option(format!("fold {piece}")));
         let error = with_threads(3, || ordered(50, || (), |(), piece| Ok(piece), fold).unwrap_err());
         assert!(error.to_string().contains("fold 0"), "{error}");
+    }
+
+    #[test]
+    fn one_thread_is_the_callers() {
+        let here = std::thread::current().id();
+        let of_pieces = || {
+            let mut ids = Vec::new();
+            let work = |(): &mut (), _| {
+                std::thread::sleep(std::time::Duration::from_micros(100));
+                Ok(std::thread::current().id())
+            };
+            let fold = |id| {
+                ids.push(id);
+                Ok(())
+            };
+            ordered(100, || (), work, fold).unwrap();
+            ids
+        };
+        assert!(smallfloat_kernels::on_this_thread(of_pieces).iter().all(|&id| id == here));
+        // A panic does not leave it so.
+        let panicked =
+            std::panic::catch_unwind(|| smallfloat_kernels::on_this_thread(|| panic!("on purpose")));
+        assert!(panicked.is_err());
+        assert!(with_threads(3, of_pieces).iter().any(|&id| id != here));
     }
 
     #[test]

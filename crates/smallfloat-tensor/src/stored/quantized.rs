@@ -186,7 +186,7 @@ impl Quantized<'_> {
         let decoding = Decoding::<T>::new(self)?;
         let piece = index(PIECE_ELEMENTS);
         let each = |(i, values): (usize, &mut [T])| decoding.fill(i * piece, values);
-        if values.len() > piece && rayon::current_num_threads() > 1 {
+        if values.len() > piece && smallfloat_kernels::threads() > 1 {
             values.par_chunks_mut(piece).enumerate().for_each(each);
         } else {
             values.chunks_mut(piece).enumerate().for_each(each);
