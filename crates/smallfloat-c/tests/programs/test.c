@@ -251,6 +251,44 @@ static void policies(void) {
     }
 }
 
+/* A quiet NaN, a signaling one, infinity, a subnormal; into a format with NaN and into one without, which is
+ * an invalid operation (IEEE 754, section 7.2). Arrays long enough for a table, and not. */
+static void special_operands(void) {
+    static const uint32_t operands[] = {0x7fc00000, 0x7f800001, 0x7f800000, 0x00000001};
+    static const struct {
+        const char *to, *policy;
+        uint32_t flags[4];
+    } rows[] = {
+        {"e4m3fn", "ieee-before", {0, SF_INVALID, SF_OVERFLOW | SF_INEXACT, SF_UNDERFLOW | SF_INEXACT}},
+        {"e4m3fn", "tesla",
+         {SF_INVALID, SF_INVALID, SF_OVERFLOW | SF_INEXACT, SF_UNDERFLOW | SF_INEXACT | SF_DENORMAL}},
+        {"e2m3fn", "ieee-before",
+         {SF_INVALID, SF_INVALID, SF_OVERFLOW | SF_INEXACT, SF_UNDERFLOW | SF_INEXACT}},
+        {"e5m2", "ieee-before", {0, SF_INVALID, 0, SF_UNDERFLOW | SF_INEXACT}},
+    };
+    enum { MANY = 5000 };
+    static uint32_t x[MANY];
+    static uint8_t codes[MANY], flags[MANY];
+    for (size_t i = 0; i < MANY; i++) x[i] = operands[i % 4];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sf_format *from = sf_format_new("binary32", NULL), *to = sf_format_new(rows[i].to, NULL);
+        sf_operation *op = sf_op_convert(from, to, NULL, rows[i].policy, NULL);
+        for (size_t length = 4; length <= MANY; length += MANY - 4) {
+            CHECK(op && sf_batch(op, length, x, NULL, NULL, codes, flags, NULL) == SF_STATUS_OK, "row %zu", i);
+            for (size_t j = 0; j < length; j++)
+                CHECK(flags[j] == rows[i].flags[j % 4], "row %zu, %x: %x", i, x[j], flags[j]);
+        }
+        for (size_t j = 0; j < 4; j++) {
+            uint64_t code;
+            uint32_t raised;
+            CHECK(sf_call1(op, operands[j], &code, &raised) == SF_STATUS_OK && raised == rows[i].flags[j],
+                  "row %zu, %x: %x", i, operands[j], raised);
+            CHECK(code == codes[j], "row %zu, %x: %" PRIx64 " and %x", i, operands[j], code, codes[j]);
+        }
+        sf_op_free(op), sf_format_free(from), sf_format_free(to);
+    }
+}
+
 /* --- stochastic rounding -------------------------------------------------------------------------------- */
 
 static void random_words(void) {
@@ -414,6 +452,7 @@ int main(int argc, char **argv) {
     conversions_to_cfloat8();
     binary32_as_the_host(count);
     policies();
+    special_operands();
     random_words();
     descriptions();
     refusals();
