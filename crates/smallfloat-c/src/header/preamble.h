@@ -1,7 +1,8 @@
 /* smallfloat: small floating-point formats, exactly. C11, and C++ from C++11 on; smallfloat.hpp has types.
  *
  * Operations, formats and projections are handles, made by name and freed by the function of that name. A
- * handle never changes: any number of threads may use one at the same time. There is no global state.
+ * handle never changes: any number of threads may use one at the same time. No result depends on what other
+ * calls leave behind; long arrays share one pool of threads.
  *
  * Handles, results and texts may be NULL where a function says so; elsewhere NULL is SF_STATUS_NULL and
  * nothing else happens. What has to be right: handles come from this library and are not yet freed, texts
