@@ -1,5 +1,5 @@
-//! The picture beside the tables: shares of the limit of our kernels and of peers that do the same, one
-//! mark for each footprint.
+//! The picture beside the tables: shares of the limit of our kernels and of peers that do the same,
+//! one mark for each footprint.
 
 use std::error::Error;
 
@@ -36,7 +36,8 @@ fn place(ratio: f64) -> i32 {
     LEFT + (share * f64::from(RIGHT - LEFT)).round() as i32
 }
 
-/// Draws marks, ours first: kernels in the order of their first mark, under the names of the footprints.
+/// Draws marks, ours first: kernels in the order of their first mark, under the names of the
+/// footprints.
 pub fn draw(marks: &[Mark], footprints: &[&str]) -> Result<String, Box<dyn Error>> {
     // A row for each group's title, with an empty kernel, and one for each kernel.
     let mut kernels: Vec<(&str, &str)> = Vec::new();

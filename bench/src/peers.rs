@@ -41,7 +41,7 @@ fn cast<'a, S: numkong::CastDtype + Copy, D: numkong::CastDtype + Copy + Default
     )
 }
 
-/// The same bytes as numkong's E4M3.
+/// Returns the codes as numkong's E4M3, in place.
 fn e4m3(codes: &[u8]) -> &[numkong::e4m3] {
     // SAFETY: `e4m3` is `repr(transparent)` over `u8`, and every byte is one.
     unsafe { std::slice::from_raw_parts(codes.as_ptr().cast(), codes.len()) }

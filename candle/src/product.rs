@@ -9,7 +9,7 @@ use crate::Quantize;
 use crate::elements::{elements, with_elements};
 
 /// Y = Q(X)·Q(W)ᵀ. Backward: dX = Q(dY)·Q(W), dW = Q(dY)ᵀ·Q(X), of the very codes of the forward
-/// pass. These codes, a byte an element for 8-bit formats, are what it keeps.
+/// pass. These codes, one byte per element for 8-bit formats, are what it keeps.
 pub(crate) struct Product {
     pub(crate) input: Quantize,
     pub(crate) weight: Quantize,

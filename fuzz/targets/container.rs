@@ -1,9 +1,9 @@
 //! Native containers: what is opened can be read to its last element, and what is verified can be
 //! dequantized to as many elements as are stored.
 //!
-//! The first byte chooses: below 128 the rest is a whole file; else it is the entries of a file with
-//! the tensors `a` (32 bytes of codes) and `a_bias`, and with scales, so that mutations of the text
-//! meet tensors that could fit.
+//! The first byte chooses: below 128 the rest is a whole file; else it is the entries of a file
+//! with the tensors `a` (32 bytes of codes) and `a_bias`, and with scales, so that mutations of the
+//! text meet tensors that could fit.
 #![no_main]
 
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
-//! Checkpoint folders: configurations, indexes and plans that are mutated make errors, never a panic,
-//! and a plan that is read is written as it was read.
+//! Checkpoint folders: configurations, indexes and plans that are mutated make errors, never a
+//! panic, and a plan that is read is written as it was read.
 //!
-//! The first byte chooses the file; the rest is its text. The folder has two shards of a scheme whose
-//! blocks `config.json` names.
+//! The first byte chooses the file; the rest is its text. The folder has two shards of a scheme
+//! whose blocks `config.json` names.
 #![no_main]
 
 use std::path::PathBuf;

@@ -24,7 +24,7 @@ type Counts = (u64, u64, u64, u64);
 /// A bias that follows the data of one kind of tensor, such as the gradients of a layer, step by
 /// step.
 ///
-/// The same observations in the same order give the same biases. A step without a finite magnitude
+/// Equal observations in equal order give equal biases. A step without a finite magnitude
 /// other than zero leaves the bias as it is.
 ///
 /// Parameters
@@ -34,8 +34,8 @@ type Counts = (u64, u64, u64, u64);
 /// policy : str or int
 ///     What the bias follows:
 ///
-///     * ``'delayed:history=16,margin=0'`` (``'delayed'`` for short): the largest bias that held the largest magnitude of the
-///       last steps, with so many binades to spare;
+///     * ``'delayed:history=16,margin=0'`` (``'delayed'`` for short): the largest bias that held
+///       the largest magnitude of the last steps, with so many binades to spare;
 ///     * ``'flags:patience=16'``: overflow flags and unused binades of the codes; no look at wide data;
 ///     * ``'gradient:patience=4'``: the loss's slope along the bias, which ``observe`` is told: a lead of so many votes for one
 ///       direction moves the bias by one;

@@ -13,7 +13,7 @@ pub fn data() -> Vec<f32> {
     (0..4096).map(number).collect()
 }
 
-/// The same, their magnitudes spread over 25 binades.
+/// Returns `data` with magnitudes spread over 25 binades.
 pub fn wide_data() -> Vec<f32> {
     data().iter().zip((0..25).cycle()).map(|(x, i)| x * 2_f32.powi(i - 12)).collect()
 }

@@ -1,8 +1,8 @@
 //! Times all kernels in one run and writes its section of `docs/evidence/performance.md` with its
 //! picture. `report FOOTPRINTS [GROUP]` prints a part instead: footprints of `l1,l2,l3,memory`,
 //! groups `encode`, `decode`, `stochastic`, `operations`, `statistics`, `products`, and those of
-//! `breadth.rs`: `modes`, `half-words`, `packing`. `report --from-page` only draws the picture again,
-//! from the figures on the page.
+//! `breadth.rs`: `modes`, `half-words`, `packing`. `report --from-page` only draws the picture
+//! again, from the figures on the page.
 
 use std::hint::black_box;
 

@@ -150,8 +150,8 @@ fn with_group(mut error: clap::Error, command: &clap::Command) -> clap::Error {
     error
 }
 
-/// What std says of a number that it can't read ("invalid digit found in string", "number would be zero
-/// for non-zero type") becomes what would be right.
+/// What std says of a number that it can't read ("invalid digit found in string", "number would be
+/// zero for non-zero type") becomes what would be right.
 fn plain_number(error: clap::Error, command: &clap::Command) -> clap::Error {
     use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
     let right = match error.source() {

@@ -84,8 +84,8 @@ fn survive_file_size_limits() {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, seen);
 }
 
-/// The shards of a large checkpoint are open all together, on both sides: takes as many open files as
-/// the system lets the process have.
+/// The shards of a large checkpoint are open all together, on both sides: takes as many open files
+/// as the system lets the process have.
 #[cfg(unix)]
 fn allow_many_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

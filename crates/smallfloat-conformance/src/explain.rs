@@ -11,8 +11,9 @@ use crate::vectors::{
     CLASSES, CallOutcome, CheckOptions, Field, FlagSet, LineLayout, Nearer, UnitUnderTest, check,
 };
 
-/// Says what a unit should have given for these operands, between which values the exact result lies,
-/// and which mistakes would give what it gave; `None` if that is right. The flags of `mask` are compared.
+/// Says what a unit should have given for these operands, between which values the exact result
+/// lies, and which mistakes would give what it gave; `None` if that is right. The flags of `mask`
+/// are compared.
 ///
 /// ```
 /// use smallfloat::Flags;

@@ -29,8 +29,8 @@ pub extern "C" fn allocate(length: usize) -> *mut u8 {
     Box::into_raw(vec![0_u8; length].into_boxed_slice()).cast()
 }
 
-/// Answers a message and takes its room back: a question in JSON or, with `has_file` other than 0, a
-/// line of JSON and a file.
+/// Answers a message and takes its room back: a question in JSON or, with `has_file` other than 0,
+/// a line of JSON and a file.
 ///
 /// # Safety
 /// `message` comes from [`allocate`], with the same length, and is not used again.
@@ -79,7 +79,8 @@ mod tests {
 
     fn answered(message: &[u8], has_file: u32) -> (u32, Value) {
         let room = allocate(message.len());
-        // SAFETY: the room is as long as the message; `respond` and `release` get what they expect once.
+        // SAFETY: the room is as long as the message; `respond` and `release` get what they expect
+        // once.
         unsafe {
             ptr::copy_nonoverlapping(message.as_ptr(), room, message.len());
             let response = respond(room, message.len(), has_file);

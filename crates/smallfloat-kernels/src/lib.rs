@@ -55,8 +55,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Wherever codes are read or written, slices of the typed scalars of `smallfloat` may stand instead
-//! of integers:
+//! Wherever codes are read or written, slices of the typed scalars of `smallfloat` may stand
+//! instead of integers:
 //!
 //! ```
 //! use smallfloat::{Bf16, E2M1Fn, SmallFloat};
@@ -78,8 +78,8 @@
 //!
 //! # Features
 //!
-//! `rayon` (default): threads. `half`: the types of that crate as elements, beside our own [`F16`] and
-//! [`Bf16`].
+//! `rayon` (default): threads. `half`: the types of that crate as elements, beside our own [`F16`]
+//! and [`Bf16`].
 //!
 //! Results are those of [`smallfloat::convert`], element by element: encoders and decoders are
 //! tables that the core fills, or vector kernels that tests hold to these tables. Nothing depends

@@ -86,8 +86,9 @@ thread_local! {
     static ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `work` on the calling thread alone: kernels, and what asks for [`threads`], start no threads
-/// in it and ask no pool of rayon's, which would hand the work to another thread even if it has only one.
+/// Runs `work` on the calling thread alone: kernels, and what asks for [`threads`], start no
+/// threads in it and ask no pool of rayon's, which would hand the work to another thread even if it
+/// has only one.
 pub fn on_this_thread<R>(work: impl FnOnce() -> R) -> R {
     struct Restore(bool);
     impl Drop for Restore {

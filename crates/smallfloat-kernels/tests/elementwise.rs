@@ -170,8 +170,8 @@ fn operands_and_results_of_17_to_32_bits() {
     check!("Divide<e4m3fn, e4m3fn, Binary32p21se>", [u8; 8], [u8; 8] => u32);
 }
 
-/// Every policy over all pairs, by a table and through the core: the same codes and flags as call by
-/// call, element by element.
+/// Every policy over all pairs, by a table and through the core: the same codes and flags as call
+/// by call, element by element.
 #[test]
 fn policies_for_flags() {
     let pairs: Vec<[u8; 2]> = (0..=0xff).flat_map(|x| (0..=0xff).map(move |y| [x, y])).collect();
@@ -199,8 +199,8 @@ fn policies_for_flags() {
     }
 }
 
-/// The third operand sees the first two as they are, not by their sum alone: of x86's NaNs the first
-/// operand's is the result.
+/// The third operand sees the first two as they are, not by their sum alone: of x86's NaNs the
+/// first operand's is the result.
 #[test]
 fn policies_take_no_classes() {
     let kernel = Elementwise::new(&"FMA<e5m2, e5m2, e5m2, e5m2>".parse().unwrap()).unwrap();

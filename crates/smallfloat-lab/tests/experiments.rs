@@ -299,8 +299,8 @@ fn updates_are_lost_and_kept() {
     assert!((mean - expected).abs() < 5.0 * error, "{last:?}");
 }
 
-/// By default a step is 5/32 of the spacing at 1: of sixteen words A and C keep two, B three. From 4
-/// on it is 5/128, of sixteen words 0.625: A keeps none, B and C one.
+/// By default a step is 5/32 of the spacing at 1: of sixteen words A and C keep two, B three. From
+/// 4 on it is 5/128, of sixteen words 0.625: A keeps none, B and C one.
 #[test]
 fn modes_of_stochastic_rounding_differ_by_default() {
     let options = ExperimentOptions { trials: Some(2), ..ExperimentOptions::default() };

@@ -248,8 +248,8 @@ pub fn p3109(widths: std::ops::RangeInclusive<u32>) -> Vec<Format> {
     list
 }
 
-/// Formats of 17 to 32 bits: the narrowest and the widest, few and many exponent bits, every kind of
-/// special code and every reading of the subnormal ones.
+/// Formats of 17 to 32 bits: the narrowest and the widest, few and many exponent bits, every kind
+/// of special code and every reading of the subnormal ones.
 ///
 /// # Panics
 /// Never: a test parses every name.

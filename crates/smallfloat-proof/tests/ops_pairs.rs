@@ -188,7 +188,8 @@ impl Sheet {
         got == expected || (nan_operand && free && (got ^ expected) == self.grid.format().sign_bit())
     }
 
-    /// The code of a NaN operand with the sign of the result: with IEEE's semantics nothing else changes.
+    /// The code of a NaN operand with the sign of the result: with IEEE's semantics nothing else
+    /// changes.
     fn nan_with_sign(&self, x: &Item, result: Spot) -> Option<u64> {
         match result {
             Spot::Nan { negative } if x.exact.is_nan() && self.arithmetic.semantics == Semantics::Ieee => {

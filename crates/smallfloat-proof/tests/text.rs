@@ -213,7 +213,8 @@ fn check_parsed(seed: u64) -> (u64, Vec<String>) {
 }
 
 /// On every value and every midpoint of a format, and so little beside it that binary64 does not
-/// tell, in every rounding mode without random bits: the code and the flags of the oracle's rounding.
+/// tell, in every rounding mode without random bits: the code and the flags of the oracle's
+/// rounding.
 fn check_boundaries(format: &Format) -> (u64, Vec<String>) {
     let oracle = oracle_format(format);
     let table = Table::new(&oracle);

@@ -14,7 +14,8 @@
 //! # Ok::<(), smallfloat_tensor::Error>(())
 //! ```
 //!
-//! In files [`quantize`] does the same, and a [`View`] reads any tensor as numbers, quantized or not:
+//! In files [`quantize`] does the same, and a [`View`] reads any tensor as numbers, quantized or
+//! not:
 //!
 //! ```
 //! # use smallfloat_tensor::{Dtype, Sink, SinkOptions, TensorSpec};

@@ -302,8 +302,8 @@ fn biases_of_channels_and_blocks() {
     }
 }
 
-/// One bias over a block that is the tensor: the same codes as one bias a tensor, from other code,
-/// for every policy.
+/// One bias over a block that is the tensor: the same codes as one bias per tensor, from other
+/// code, for every policy.
 #[test]
 fn a_block_as_large_as_the_tensor_is_the_tensor() {
     let mut random = Random(11);

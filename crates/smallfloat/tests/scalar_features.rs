@@ -226,8 +226,8 @@ fn rand_is_uniform_and_below_one() {
     assert_eq!(counts[0..8], [128; 8]);
 }
 
-/// `Float` of every value of the 8-bit types and many of binary16, against binary64 where that decides: its
-/// results are far nearer than the places where a rounding changes.
+/// `Float` of every value of the 8-bit types and many of binary16, against binary64 where that
+/// decides: its results are far nearer than the places where a rounding changes.
 #[cfg(all(feature = "num-traits", feature = "math", feature = "std"))]
 mod float {
     use num_traits::Float;

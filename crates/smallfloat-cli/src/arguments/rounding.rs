@@ -28,7 +28,7 @@ pub(crate) struct ProjectionArgs {
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=60))]
     pub(crate) random_bits: u32,
 
-    /// The key of the random words of stochastic rounding (Philox4x32-10, one word a value)
+    /// The key of the random words of stochastic rounding (Philox4x32-10, one word per value)
     /// [default: 0; `verify` has none]
     #[arg(long, value_name = "S", value_parser = integer)]
     pub(crate) seed: Option<u64>,

@@ -46,7 +46,7 @@ pub(crate) struct SchemeArgs {
     nibble_order: Option<String>,
 
     /// In what form CFloat8 codes are stored: as they are, as FP8 with F32 scales (vLLM reads them
-    /// with a scale a tensor, transformers by channel or block), or as bfloat16 values
+    /// with one scale per tensor, transformers by channel or block), or as bfloat16 values
     #[arg(long, value_name = "KIND", default_value = "native", value_parser = ["native", "fp8", "bf16"])]
     container: String,
 

@@ -55,8 +55,8 @@ async fn until_interrupted(port: Option<u16>, ready: impl FnOnce(SocketAddr) -> 
     })?;
     let address = listener.local_addr().context("the server's address")?;
     let accepting = tokio::spawn(accept(listener, Arc::new(Routes::new(Guard::new(address.port())))));
-    // The handler is in place once it has been asked for the first time: whoever reads the address may
-    // press Ctrl-C at once.
+    // The handler is in place once it has been asked for the first time: whoever reads the address
+    // may press Ctrl-C at once.
     let mut interrupted = pin!(ctrl_c());
     let first = poll_fn(|context| Poll::Ready(interrupted.as_mut().poll(context))).await;
     #[cfg(unix)]

@@ -82,6 +82,7 @@ fn a_carry_that_is_lost_in_one_binade() {
     let finding = &found["values"];
     assert_eq!((&found["cause"], &finding["condition"]["agreeing"]), (&Value::Null, &json!(0)));
     let literals = finding["condition"]["literals"].as_array().expect("literals");
-    // Products of 3 by 3 bits round up into the next binade alone: into 2^(3 − 15) from the one below.
+    // Products of 3 by 3 bits round up into the next binade alone: into 2^(3 − 15) from the one
+    // below.
     assert_eq!(*literals, ["negative", "exponent -13", "carry out of the significand"]);
 }

@@ -22,7 +22,8 @@ fn one_call_by_codes_or_by_values() {
     eval(&["Class<e5m2>", "--hex", "01"]).assert().success().stdout("ClsPositiveSubnormal\n");
 }
 
-/// What is printed can be typed: also a decimal of 17 digits, which is not the value to the last one.
+/// What is printed can be typed: also a decimal of 17 digits, which is not the value to the last
+/// one.
 #[test]
 fn printed_values_are_operands() {
     eval(&["Exp<binary32, binary32>", "1"]).assert().success().stdout(contains(" 2.7182817459106445 "));

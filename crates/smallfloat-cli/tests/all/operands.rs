@@ -1,5 +1,5 @@
-//! One language of operands: the same text means the same to every command. Expected codes are those
-//! of e4m3fn by hand: 9/8 is 0x39, 40 = 1.25 · 2^5 is 0x62, 1/3 is nearest 11/32, 0x2b.
+//! One language of operands: the same text means the same to every command. Expected codes are
+//! those of e4m3fn by hand: 9/8 is 0x39, 40 = 1.25 · 2^5 is 0x62, 1/3 is nearest 11/32, 0x2b.
 
 use assert_cmd::Command;
 use predicates::prelude::*;

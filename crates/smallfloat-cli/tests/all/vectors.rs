@@ -94,7 +94,8 @@ fn lines_without_the_prefix_are_passed_over() {
     }
 }
 
-/// The lines of all shards, one after the other, are those of the whole, and each file says which it is.
+/// The lines of all shards, one after the other, are those of the whole, and each file says which
+/// it is.
 #[test]
 fn shards_are_the_whole() {
     let unit = ["gen", "--op", "Add", "--format", "e4m3fn", "--level", "1", "--random", "100"];

@@ -1,9 +1,9 @@
 //! Which classes finite operands of given classes can give: what lies between the results at the
 //! ends of the classes.
 //!
-//! With fixed signs, a product, a quotient, a root, a selection and a conversion are monotone in the
-//! magnitude of each operand, and so is rounding. A sum of terms of one sign is too, and of opposite
-//! signs it is at most as large, down to zero.
+//! With fixed signs, a product, a quotient, a root, a selection and a conversion are monotone in
+//! the magnitude of each operand, and so is rounding. A sum of terms of one sign is too, and of
+//! opposite signs it is at most as large, down to zero.
 
 use std::collections::{HashMap, HashSet};
 
@@ -75,7 +75,8 @@ impl Corners {
         }
     }
 
-    /// Returns whether operands of these classes can't give a result of this class with these flags.
+    /// Returns whether operands of these classes can't give a result of this class with these
+    /// flags.
     pub(super) fn exclude(&self, values: &[(Aspect, Option<i32>)], flags: Option<usize>) -> bool {
         let classes = values.iter().filter(|(of, _)| matches!(of, Aspect::Class(_)));
         let classes: Option<Vec<i32>> = classes.map(|(_, value)| *value).collect();

@@ -1,9 +1,9 @@
 //! Which bins can be reached, with operands that do.
 //!
 //! Units with operands of up to 24 bits together are tried with all of them. Of wider ones, bins
-//! that the operands' codes decide are combined from representatives of each operand; for all others
-//! operands are searched: vectors of level 1, operands solved for, and changes of operands that
-//! reached something new. A bin that no search reached is unreachable if there is a proof
+//! that the operands' codes decide are combined from representatives of each operand; for all
+//! others operands are searched: vectors of level 1, operands solved for, and changes of operands
+//! that reached something new. A bin that no search reached is unreachable if there is a proof
 //! ([`results`](super::results)), else it is not known to be reachable.
 
 use std::collections::HashSet;

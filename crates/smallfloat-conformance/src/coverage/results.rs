@@ -2,11 +2,11 @@
 //!
 //! Whatever its operands, a sum is a multiple of the smallest step of its terms' formats; a product
 //! has no more bits than its factors together; a quotient that ends has no more bits than the
-//! dividend, and a root that ends half as many as its operand; and each has a largest and a smallest
-//! magnitude. Between two neighbours of the destination's grid, features change at quarters alone.
-//! So the quarters, and between two of them the value with the fewest bits, decide for every bin
-//! whether such a result exists. Exact zeros, infinities and NaNs are not among them: they follow
-//! from the operands' classes, each combination of which is tried.
+//! dividend, and a root that ends half as many as its operand; and each has a largest and a
+//! smallest magnitude. Between two neighbours of the destination's grid, features change at
+//! quarters alone. So the quarters, and between two of them the value with the fewest bits, decide
+//! for every bin whether such a result exists. Exact zeros, infinities and NaNs are not among them:
+//! they follow from the operands' classes, each combination of which is tried.
 
 use std::cmp::Ordering;
 
@@ -435,7 +435,8 @@ impl Terms {
     }
 }
 
-/// Returns whether NaN operands decide the result by their class alone, and whether infinite ones do.
+/// Returns whether NaN operands decide the result by their class alone, and whether infinite ones
+/// do.
 pub(super) fn specials_decide(operation: &Specialization) -> (bool, bool) {
     if reduces(operation) || matches!(operation.function(), Function::Compare(_)) {
         return (true, false);

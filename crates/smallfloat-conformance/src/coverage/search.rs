@@ -286,8 +286,8 @@ fn aligned(probe: &Probe<'_>) -> Vec<u64> {
     lines
 }
 
-/// Every code of each operand that stands for a class, a sign, an exponent field or a pattern, beside
-/// usual others; and classes with signs, each with each.
+/// Every code of each operand that stands for a class, a sign, an exponent field or a pattern,
+/// beside usual others; and classes with signs, each with each.
 fn codes(probe: &Probe<'_>) -> Vec<u64> {
     let unit = probe.unit;
     let fields = unit.operands();

@@ -1,8 +1,8 @@
 //! Coverage as a SystemVerilog covergroup, and the bins of vectors as words that it samples.
 //!
 //! A cross is a coverpoint whose values are its bins, so that what is unreachable has no bin and
-//! 100 % of the simulator is 100 % here. Which bins a vector reaches takes exact arithmetic; so they
-//! come from a memory beside that of the vectors, one word a vector.
+//! 100 % of the simulator is 100 % here. Which bins a vector reaches takes exact arithmetic; so
+//! they come from a memory beside that of the vectors, one word per vector.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -50,8 +50,8 @@ impl Coverage {
         self.model.crosses.iter().map(|cross| bits(cross.size())).sum()
     }
 
-    /// A SystemVerilog module with a covergroup of all bins that can be reached. It samples the words
-    /// of [`samples`](Self::samples).
+    /// Returns a SystemVerilog module with a covergroup of all bins that can be reached. It samples
+    /// the words of [`samples`](Self::samples).
     pub fn system_verilog(&self) -> String {
         let mut text = String::new();
         let width = self.sample_bits();

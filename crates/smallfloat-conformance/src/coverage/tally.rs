@@ -11,8 +11,8 @@ use crate::coverage::reach::{Probe, Reach, Reached};
 use crate::error::Error;
 use crate::vectors::{CheckOptions, OperandFile, UnitUnderTest, VectorPlan};
 
-/// The coverage of a unit: which bins there are, which of them can be reached, and how often vectors
-/// reached each.
+/// The coverage of a unit: which bins there are, which of them can be reached, and how often
+/// vectors reached each.
 #[derive(Clone, Debug)]
 pub struct Coverage {
     pub(super) unit: UnitUnderTest,
@@ -110,8 +110,8 @@ impl Coverage {
         Ok(coverage)
     }
 
-    /// Counts the vectors of a file of this unit, and returns how many there are. What their results
-    /// are does not matter: the right ones decide.
+    /// Counts the vectors of a file of this unit, and returns how many there are. What their
+    /// results are does not matter: the right ones decide.
     ///
     /// # Errors
     /// Lines that are not understood, with their numbers; a file of another unit; no vector at all.

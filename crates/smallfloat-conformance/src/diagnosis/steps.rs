@@ -220,15 +220,16 @@ fn kept_below(to: &Format, exact: Exact, bits: u32) -> Exact {
     Exact::finite(negative, kept, exponent)
 }
 
-/// An exact result brought to the destination's grid in a directed rounding, with a little more that
-/// rounding to nearest drops again, so that it stays inexact.
+/// An exact result brought to the destination's grid in a directed rounding, with a little more
+/// that rounding to nearest drops again, so that it stays inexact.
 fn on_grid(to: &Format, exact: Exact, rounding: Rounding) -> Exact {
     let Exact::Finite { negative, significand: significand @ 1.., exponent, sticky } = exact else {
         return exact;
     };
     let last = last_place(to, exponent + significand.ilog2().cast_signed());
     let (kept, is_inexact) = match u32::try_from(last - exponent) {
-        // What is on the grid has no bits below that a rounding could look at, or those of `sticky`.
+        // What is on the grid has no bits below that a rounding could look at, or those of
+        // `sticky`.
         Err(_) => (significand << (exponent - last).cast_unsigned(), sticky),
         Ok(cut @ 0..128) => (significand >> cut, sticky || significand >> cut << cut != significand),
         Ok(_) => (0, true),
@@ -388,8 +389,8 @@ impl ResultStep {
                 let Exact::Finite { significand: significand @ 1.., exponent, .. } = exact? else {
                     return Some(outcome);
                 };
-                // What the result is as if the format had one binade more: of the highest one, which
-                // may carry into an overflow, the index follows from the binade below.
+                // What the result is as if the format had one binade more: of the highest one,
+                // which may carry into an overflow, the index follows from the binade below.
                 let leading = exponent + significand.ilog2().cast_signed();
                 let reached = match leading.cmp(&to.max_finite().exponent_of_leading_bit()) {
                     Ordering::Less => code,

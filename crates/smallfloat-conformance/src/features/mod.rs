@@ -1,9 +1,9 @@
 //! Features of a vector: what its operands, its exact result and its rounding are, as small numbers
 //! that a condition or a bin of a coverage model is stated in.
 //!
-//! A [`FeatureSet`] is made for an operation. All arithmetic is the core's and exact: where a result
-//! lies on its format's grid comes from [`Format::grid_position`], and terms, products and quotients
-//! are compared by the exponents of their exact values.
+//! A [`FeatureSet`] is made for an operation. All arithmetic is the core's and exact: where a
+//! result lies on its format's grid comes from [`Format::grid_position`], and terms, products and
+//! quotients are compared by the exponents of their exact values.
 
 mod operands;
 mod result;

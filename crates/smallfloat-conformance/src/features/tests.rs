@@ -67,8 +67,9 @@ fn a_conversion_has_a_place_on_its_grid() {
             ["tie", "guard 1", "sticky 0", "even", "not rounded up", "no carry"],
             ["result zero", "exponent -10", "rounds to zero"],
         ),
-        // The largest subnormal is 0.875 · 2^-6. 0.9375 · 2^-6, half way to the smallest normal value,
-        // has four bits; 0.96875 · 2^-6 has five, and rounds to 2^-6 as if the exponent went on.
+        // The largest subnormal is 0.875 · 2^-6. 0.9375 · 2^-6, half way to the smallest normal
+        // value, has four bits; 0.96875 · 2^-6 has five, and rounds to 2^-6 as if the exponent went
+        // on.
         (
             0x3c70_0000,
             ["tie", "guard 1", "sticky 0", "odd", "rounded up", "carry out of the significand"],

@@ -33,8 +33,8 @@ pub struct CheckOptions {
     pub order: Option<FlagOrder>,
     /// Any NaN is as good as another; the draft and IEEE 754 leave its code open in many places.
     pub any_nan: bool,
-    /// How lines with results begin, for what a simulator prints among other lines: these are passed
-    /// over, but for those of a header.
+    /// How lines with results begin, for what a simulator prints among other lines: these are
+    /// passed over, but for those of a header.
     pub prefix: Option<String>,
     /// How many mismatches are kept.
     pub show: usize,

@@ -39,8 +39,8 @@ impl FlagSet {
         }
     }
 
-    /// What holds where nothing is said: the flags that a unit with the policy has, which are one of
-    /// these sets, or the smallest set with all of them.
+    /// What holds where nothing is said: the flags that a unit with the policy has, which are one
+    /// of these sets, or the smallest set with all of them.
     pub fn of(policy: FlagPolicy) -> Self {
         let sets = [Self::None, Self::Idou, Self::Iouxz];
         sets.into_iter().find(|set| set.mask().contains(policy.bits)).unwrap_or(Self::All)

@@ -11,7 +11,8 @@ use crate::vectors::header::{FlagSet, VectorHeader};
 use crate::vectors::read::{LineReader, VectorLine, excerpt, guess_layout};
 use crate::vectors::unit::UnitUnderTest;
 
-/// What the lines of a piece have: operands, one line after the other, and how many lines there are.
+/// What the lines of a piece have: operands, one line after the other, and how many lines there
+/// are.
 struct Piece {
     operands: Vec<u64>,
     lines: u64,

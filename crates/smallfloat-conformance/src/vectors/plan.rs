@@ -35,8 +35,8 @@ pub struct Selection {
     pub random: Option<u64>,
     /// Lines of one kind only.
     pub only: Option<LineKind>,
-    /// How many lines: of more directed ones some evenly spread, of fewer these and random ones. All
-    /// operands, and directed lines alone, are not filled up.
+    /// How many lines: of more directed ones some evenly spread, of fewer these and random ones.
+    /// All operands, and directed lines alone, are not filled up.
     pub count: Option<u64>,
 }
 
@@ -56,7 +56,8 @@ impl LineKind {
 
 by_name!(LineKind, LineKind);
 
-/// One of so many parts of a plan, which are pieces of about equal length in the order of its lines.
+/// One of so many parts of a plan, which are pieces of about equal length in the order of its
+/// lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shard {
     number: u64,

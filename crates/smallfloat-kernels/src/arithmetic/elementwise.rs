@@ -19,9 +19,9 @@ use crate::random::{Generator, RandomWords, WordByWord};
 use crate::target::Target;
 
 /// One operation of one to three operands over slices of codes, with the results and flags of
-/// [`Specialization::call`]; the flags are by the rules of [`FlagPolicy::TESLA`], which those of IEEE
-/// 754 differ from in NaN and subnormal operands, unless [`with_policy`](Self::with_policy) names
-/// others.
+/// [`Specialization::call`]; the flags are by the rules of [`FlagPolicy::TESLA`], which those of
+/// IEEE 754 differ from in NaN and subnormal operands, unless [`with_policy`](Self::with_policy)
+/// names others.
 ///
 /// Sums, differences, products and FMA of codes of up to 8 bits are computed by vectors where
 /// binary32 is wide enough and there is an encoder by vectors; minima and maxima where operands and
@@ -173,8 +173,8 @@ impl Elementwise {
     }
 
     /// Returns this with flags and NaN results by another policy, as
-    /// [`OperationOptions::with_flags`](smallfloat::ops::OperationOptions::with_flags) has it: through
-    /// tables and the core, without vectors, whose flags are Tesla's.
+    /// [`OperationOptions::with_flags`](smallfloat::ops::OperationOptions::with_flags) has it:
+    /// through tables and the core, without vectors, whose flags are Tesla's.
     ///
     /// ```
     /// use smallfloat::{FlagPolicy, Flags, formats::E5M2};

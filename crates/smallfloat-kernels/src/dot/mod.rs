@@ -163,8 +163,8 @@ impl Dot {
         Self::new(&X::FORMAT, &Y::FORMAT, accumulate)
     }
 
-    /// Σ x·y in the accumulator, with the flags that rounding in it raised. The slices are bytes, or
-    /// scalars of the two formats.
+    /// Σ x·y in the accumulator, with the flags that rounding in it raised. The slices are bytes,
+    /// or scalars of the two formats.
     ///
     /// # Panics
     /// If the slices differ in length, or are neither bytes nor scalars of the formats.

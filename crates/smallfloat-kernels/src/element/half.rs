@@ -39,8 +39,8 @@ macro_rules! element {
 
             #[inline]
             fn lanes(values: &[Self]) -> Lanes<'_> {
-                // SAFETY: both types are `repr(transparent)` over `u16`, so that each is valid where
-                // the other is; address, length and lifetime are those of the slice.
+                // SAFETY: both types are `repr(transparent)` over `u16`, so that each is valid
+                // where the other is; address, length and lifetime are those of the slice.
                 Lanes::$ours(unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), values.len()) })
             }
 

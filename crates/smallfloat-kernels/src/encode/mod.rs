@@ -129,7 +129,8 @@ impl<T: Element> Encoder<T> {
         Ok(encoder.with_level(Level::detected()))
     }
 
-    /// Returns this encoder with the words that a stochastic rounding takes where a call brings none.
+    /// Returns this encoder with the words that a stochastic rounding takes where a call brings
+    /// none.
     #[must_use]
     pub fn with_words(mut self, words: RandomWords) -> Self {
         self.words = Some(words);
@@ -158,8 +159,8 @@ impl<T: Element> Encoder<T> {
     /// Encodes a slice and counts what happened. Typed scalars take codes of their own format.
     ///
     /// # Panics
-    /// If the slices differ in length, the code type is too narrow or a scalar of another format, or
-    /// the rounding mode is stochastic and the encoder has no words.
+    /// If the slices differ in length, the code type is too narrow or a scalar of another format,
+    /// or the rounding mode is stochastic and the encoder has no words.
     pub fn encode<C: Code>(&self, source: &[T], codes: &mut [C]) -> EventCounts {
         if let Some(words) = self.needed_words() {
             return self.encode_random(source, codes, words);
@@ -263,7 +264,8 @@ impl<T: Element> Encoder<T> {
     /// Encodes a slice with a stochastic rounding mode (a deterministic one ignores the words).
     ///
     /// # Panics
-    /// If the slices differ in length, or the code type is too narrow or a scalar of another format.
+    /// If the slices differ in length, or the code type is too narrow or a scalar of another
+    /// format.
     pub fn encode_random<C: Code>(&self, source: &[T], codes: &mut [C], words: RandomWords) -> EventCounts {
         if !self.projection.rounding.is_stochastic() {
             return self.encode(source, codes);

@@ -85,8 +85,8 @@ impl Recode {
     /// ignored.
     ///
     /// # Panics
-    /// If the slices differ in length, the results' type is narrower than their format, or scalars are
-    /// of other formats.
+    /// If the slices differ in length, the results' type is narrower than their format, or scalars
+    /// are of other formats.
     pub fn recode<X: Code, R: Code>(&self, codes: &[X], results: &mut [R]) -> EventCounts {
         check_lengths((codes.len(), "codes"), (results.len(), "results"));
         check_operand::<X>(&self.from);

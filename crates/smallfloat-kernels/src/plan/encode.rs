@@ -22,19 +22,19 @@
 //! ```
 //!
 //! 1. **Pick c.** The word of 0.3 is `0 01111101 00110011001100110011010`. Its exponent alone is
-//!    2^−2, and c = 2^(−2 + 20) = 2^18. The last place of numbers in 2^18..2^19 is 2^(18 − 23) = 2^−5,
-//!    which is E4M3FN's last place in 2^−2..2^−1.
-//! 2. **Add.** c + 0.3 is rounded by the processor to a multiple of 2^−5, to nearest even. 0.3 is 9.6
-//!    of these steps, so the sum is c + 10 · 2^−5 = 262144.3125:
+//!    2^−2, and c = 2^(−2 + 20) = 2^18. The last place of numbers in 2^18..2^19 is 2^(18 − 23) =
+//!    2^−5, which is E4M3FN's last place in 2^−2..2^−1.
+//! 2. **Add.** c + 0.3 is rounded by the processor to a multiple of 2^−5, to nearest even. 0.3 is
+//!    9.6 of these steps, so the sum is c + 10 · 2^−5 = 262144.3125:
 //!
 //!    ```text
 //!    c        0 10010001 00000000000000000000000   0x48800000
 //!    c + 0.3  0 10010001 00000000000000000001010   0x4880000a
 //!                                           ^^^^ 1010 = the leading one and three stored bits
 //!    ```
-//! 3. **Join.** The upper half-word, 0x4880, is the exponent field of c above seven zeros; the lower
-//!    half-word, 0x000a, is the significand. One multiply-add of half-words (`pmaddwd`) with the
-//!    weights 1 and 2^(7 − m) = 16 puts the significand right below the exponent field:
+//! 3. **Join.** The upper half-word, 0x4880, is the exponent field of c above seven zeros; the
+//!    lower half-word, 0x000a, is the significand. One multiply-add of half-words (`pmaddwd`) with
+//!    the weights 1 and 2^(7 − m) = 16 puts the significand right below the exponent field:
 //!
 //!    ```text
 //!    0x4880 · 1 + 0x000a · 16 = 0x4920
@@ -45,19 +45,20 @@
 //!    The leading one of 1010 carries into the exponent field, which is why the base is one binade
 //!    lower than the lowest normal exponent's code. 0x2a is 2^(5 − 7) · 1.010b = 0.3125.
 //!
-//! **Subnormals** need nothing of their own: below 2^−6, c stays 2^(−6 + 20) = 2^14, so the sum's last
-//! place stays 2^−9, E4M3FN's smallest value. 0.005 is 2.56 of these; the sum's word is 0x46800003,
-//! and 0x4680 + 3 · 16 − 0x4680 = 0x30, the code 3. No leading one, no carry, exponent field 0.
+//! **Subnormals** need nothing of their own: below 2^−6, c stays 2^(−6 + 20) = 2^14, so the sum's
+//! last place stays 2^−9, E4M3FN's smallest value. 0.005 is 2.56 of these; the sum's word is
+//! 0x46800003, and 0x4680 + 3 · 16 − 0x4680 = 0x30, the code 3. No leading one, no carry, exponent
+//! field 0.
 //!
 //! **Overflow into the next binade** works too: 0.49 rounds to 16 steps of 2^−5, and 10000b carries
 //! once more, to 0x30, which is 0.5.
 //!
-//! **Other modes** ask where the sum landed. (c + 0.3) − c = 0.3125 is exact and above 0.3, so toward
-//! zero the sum's word is one too large: 0x48800009 gives 0x29 = 0.28125. Words of positive numbers
-//! are in the order of the numbers, so one step of the word is one step of the destination.
+//! **Other modes** ask where the sum landed. (c + 0.3) − c = 0.3125 is exact and above 0.3, so
+//! toward zero the sum's word is one too large: 0x48800009 gives 0x29 = 0.28125. Words of positive
+//! numbers are in the order of the numbers, so one step of the word is one step of the destination.
 //!
-//! **Tesla's hole**: the grid starts one binade lower than the format's lowest normal value, at half
-//! its step. The codes of that binade are no values: the lower half of them joins the largest
+//! **Tesla's hole**: the grid starts one binade lower than the format's lowest normal value, at
+//! half its step. The codes of that binade are no values: the lower half of them joins the largest
 //! subnormal, the upper half the smallest normal value, by two byte-wise minima and additions.
 
 use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32};

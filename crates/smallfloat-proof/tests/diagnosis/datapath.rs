@@ -1,5 +1,5 @@
-//! A multiplier, an adder and a converter at the level of bits, as a designer would write them, with
-//! places where mistakes can be made.
+//! A multiplier, an adder and a converter at the level of bits, as a designer would write them,
+//! with places where mistakes can be made.
 //!
 //! Nothing here comes from the core: fields are cut out of codes, significands are integers that
 //! are shifted, and rounding looks at a guard bit and a sticky bit.
@@ -686,7 +686,8 @@ impl Datapath {
         (code, O | X)
     }
 
-    /// Whether a value just below the normal ones rounds to the smallest of them with full precision.
+    /// Whether a value just below the normal ones rounds to the smallest of them with full
+    /// precision.
     fn reaches_normal(&self, significand: u128, exponent: i32, word: u64) -> bool {
         let last = leading_of(significand, exponent) - i32::try_from(self.to.trailing).expect("few bits");
         let shift = last - exponent;

@@ -1,5 +1,5 @@
-//! Mistakes made in a multiplier, adders and converters of bits are named, or where they show is said;
-//! and units of every policy for flags agree with their own vectors and are told from others.
+//! Mistakes made in a multiplier, adders and converters of bits are named, or where they show is
+//! said; and units of every policy for flags agree with their own vectors and are told from others.
 
 mod bundles;
 mod cases;
@@ -281,7 +281,8 @@ fn units_of_every_policy_agree_for_every_operation() {
 /// Operations whose units differ in all that policies decide.
 const TOLD: [&str; 5] = ["Convert", "Multiply", "FMA", "Sqrt", "CompareEqual"];
 
-/// A unit of one bundle that is asked for another's rules agrees, or is told whose rules it follows.
+/// A unit of one bundle that is asked for another's rules agrees, or is told whose rules it
+/// follows.
 #[test]
 fn units_of_other_policies_are_told_which_for_every_operation() {
     let mut told = 0;

@@ -336,8 +336,8 @@ impl Options {
         if self.layout.is_native() { stored.native() } else { stored.packed() }
     }
 
-    /// What a native container says of a tensor whose numbers were of this dtype. The digest is that
-    /// of nothing, zeros, until there are codes.
+    /// What a native container says of a tensor whose numbers were of this dtype. The digest is
+    /// that of nothing, zeros, until there are codes.
     ///
     /// # Errors
     /// A format that is none of codes.

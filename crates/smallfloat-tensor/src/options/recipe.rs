@@ -146,8 +146,8 @@ impl Recipe {
     /// [`overwrite`](Options::overwrite), have their defaults.
     ///
     /// # Errors
-    /// A rounding mode that is not known, activations that changed, and options that contradict each
-    /// other.
+    /// A rounding mode that is not known, activations that changed, and options that contradict
+    /// each other.
     pub(crate) fn options(&self) -> Result<Options> {
         let rounding = self.rounding.as_deref().map(|name| {
             let unknown = || refuse(format!("rounding mode `{name}` is not known"));

@@ -79,8 +79,8 @@ impl<'a> Checkpoint<'a> {
             };
             for tensor in view.tensors() {
                 let (name, shape) = (&tensor.info.name, &tensor.info.shape);
-                // Few bits with a scale a block are for matrices; biases and norms stay as they
-                // are.
+                // Few bits with one scale per block are for matrices; biases and norms stay as
+                // they are.
                 let fits = layout.holds(name, shape) && (options.scale.is_none() || shape.len() >= 2);
                 let takes = tensor.has_numbers() && fits && tensors.take(name, shape) && select(name);
                 if !takes && tensor.format().is_some() {
@@ -365,8 +365,8 @@ impl<'a> Checkpoint<'a> {
         PerGroup::new(loader, options, whole, true)?.run(output, report, progress)
     }
 
-    /// Does a tensor take the way of one bias a tensor, without scales, company or other
-    /// containers?
+    /// Returns whether a tensor has one bias, without scales, tensors that share them, or other
+    /// containers.
     fn is_plain(&self, tensor: &TensorView, place: TensorPosition) -> bool {
         let options = self.options;
         options.scale.is_none()

@@ -131,7 +131,8 @@ struct Place {
 }
 
 impl Place {
-    /// The places from which on magnitudes have at least the codes 1 to 7, as this encoder has them.
+    /// The places from which on magnitudes have at least the codes 1 to 7, as this encoder has
+    /// them.
     fn all(encoder: &Encoder<f32>) -> Option<[Self; MAGNITUDES]> {
         let format: &Format = encoder.format();
         if format.width() > 4 || !format.is_signed() {
@@ -206,8 +207,8 @@ impl Steps {
         Some(Self { rows: scales.iter().map(row).collect(), sign: encoder.format().width() - 1 })
     }
 
-    /// Encodes the elements of groups of this length, which follow each other and are finite, by the
-    /// codes of their scales.
+    /// Encodes the elements of groups of this length, which follow each other and are finite, by
+    /// the codes of their scales.
     #[inline(always)]
     pub(crate) fn encode_groups<C: StoredCode>(
         &self,

@@ -144,8 +144,8 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// Refuses what the options say must not be in the data, naming the first element; `place` tells
-    /// where in the tensor one is.
+    /// Refuses what the options say must not be in the data, naming the first element; `place`
+    /// tells where in the tensor one is.
     pub(crate) fn check<T: Held>(&self, values: &[T], place: impl Fn(usize) -> u64) -> Result<()> {
         let refuse = |i: usize, advice: &str| {
             Err(self.refused(format!("element {} is {}: {advice}", place(i), values[i].to_f64())))

@@ -21,7 +21,8 @@ pub(crate) enum Part {
 pub(crate) trait Output<'a> {
     fn write_at(&mut self, part: Part, offset: u64, bytes: &[u8]) -> Result<()>;
 
-    /// Gives away the memory for all codes, if there is any. Who takes it fills it and writes no codes.
+    /// Gives away the memory for all codes, if there is any. Who takes it fills it and writes no
+    /// codes.
     fn take_codes(&mut self) -> Option<&'a mut [u8]> {
         None
     }

@@ -105,7 +105,7 @@ impl Quantizer {
     }
 
     fn grid(&self, shape: &[u64]) -> Result<Grid> {
-        // Two bytes a code, four a scale.
+        // Two bytes per code, four per scale.
         match elements(shape).and_then(|elements| elements.checked_mul(4)) {
             Some(_) => Ok(Grid::new(shape, self.options.granularity)),
             None => Err(refuse(format!("the shape {shape:?} has more elements than can be counted"))),

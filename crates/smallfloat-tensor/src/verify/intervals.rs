@@ -75,8 +75,9 @@ impl Intervals {
         scale.is_normal() && scale > 0.0 && self.smallest * scale >= f64::MIN_POSITIVE
     }
 
-    /// Does x / scale surely have this code? A scale that [`suit`](Self::suit)s; ends have few
-    /// bits, so that products are exact and the comparison is one of the exact quotient.
+    /// Returns whether x / scale is known to have this code. The scale must be one that
+    /// [`suit`](Self::suit)s; ends have few bits, so that products are exact and the comparison is
+    /// that of the exact quotient.
     #[inline]
     pub(crate) fn hold(&self, code: u16, x: f64, scale: f64) -> bool {
         self.of.get(usize::from(code)).is_some_and(|(low, high)| low * scale < x && x < high * scale)

@@ -303,8 +303,8 @@ impl Format {
     /// bits: 4 ≤ `k` ≤ 32, or binary64.
     ///
     /// # Errors
-    /// A width or precision outside its range: 2 ≤ `p` ≤ `k` − 2, and at most 11 exponent bits where
-    /// `k` > 16.
+    /// A width or precision outside its range: 2 ≤ `p` ≤ `k` − 2, and at most 11 exponent bits
+    /// where `k` > 16.
     pub const fn ieee(k: u32, p: u32) -> Result<Self, Error> {
         let is_binary64 = k == 64 && p == 53;
         if !is_binary64 && (k < 4 || k > MAX_WIDTH) {

@@ -45,9 +45,9 @@ impl FormatSpec {
         }
     }
 
-    /// The format named; where the bias is missing, with the one that puts 1 where IEEE 754's formats
-    /// have it, 2^(E−1) − 1 for E exponent bits: 7 for `cfloat8_1_4_3`, 15 for `cfloat8_1_5_2` and
-    /// `shp`.
+    /// The format named; where the bias is missing, with the one that puts 1 where IEEE 754's
+    /// formats have it, 2^(E−1) − 1 for E exponent bits: 7 for `cfloat8_1_4_3`, 15 for
+    /// `cfloat8_1_5_2` and `shp`.
     ///
     /// ```
     /// use smallfloat::FormatSpec;

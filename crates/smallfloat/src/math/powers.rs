@@ -1,5 +1,5 @@
-//! Powers, logarithms of any base, cube roots and degrees, correctly rounded: what `num_traits::Float`
-//! asks for beyond [`Elementary`](crate::ops::elementary::Elementary).
+//! Powers, logarithms of any base, cube roots and degrees, correctly rounded: what
+//! `num_traits::Float` asks for beyond [`Elementary`](crate::ops::elementary::Elementary).
 //!
 //! For values of typed scalars: significands of at most 24 bits, exponents within binary32's.
 
@@ -86,7 +86,8 @@ fn is_above_one(x: Datum) -> bool {
 }
 
 /// (m·2^e)^±(k·2^f) with odd m and k, where that is a dyadic number of few bits: m must be a power
-/// 2^−f and 2^e with it. A number of more bits is met by no rounding place, so that refinement ends.
+/// 2^−f and 2^e with it. A number of more bits is met by no rounding place, so that refinement
+/// ends.
 fn dyadic_power((m, e): (u64, i32), (k, f): (u64, i32), negative: bool) -> Option<Real> {
     let (mut m, mut e) = (m, i64::from(e));
     for _ in f..0 {

@@ -295,8 +295,8 @@ impl Comparison {
         ("CompareGreaterEqual", Self::GreaterEqual),
     ];
 
-    /// Compares. The flags are those of [`FlagPolicy::TESLA`] if one of the formats is Tesla's, else
-    /// of [`FlagPolicy::IEEE_BEFORE`].
+    /// Compares. The flags are those of [`FlagPolicy::TESLA`] if one of the formats is Tesla's,
+    /// else of [`FlagPolicy::IEEE_BEFORE`].
     pub const fn evaluate(self, x: Operand<'_>, y: Operand<'_>) -> Rounded<bool> {
         let is_tesla = FlagPolicy::is_tesla(x.format) || FlagPolicy::is_tesla(y.format);
         self.evaluate_with(x, y, FlagPolicy::default_where(is_tesla))

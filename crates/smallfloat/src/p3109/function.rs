@@ -146,7 +146,7 @@ impl BlockFunction {
     }
 
     /// Returns whether the result is a sequence or a block. Then a stochastic rounding takes a
-    /// random word an element.
+    /// random word per element.
     pub const fn gives_sequence(self) -> bool {
         !matches!(self, Self::ReduceAdd | Self::ReduceMultiply | Self::DotProduct)
     }

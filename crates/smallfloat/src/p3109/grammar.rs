@@ -2,11 +2,11 @@
 //!
 //! `Name<parameters>`, in this order, as far as the function has them: the block length; pairs
 //! `(scale format, element format)`; formats; projections `(rounding, saturation)`, which may be
-//! left out for the formats' defaults. Where a scalar function has several formats, one may stand for
-//! all. Inside the brackets a comma followed by `key=` goes on with
-//! the name before it ([semantics](crate::semantics) S6). Last may follow, each once,
-//! `semantics=ieee` or `p3109`, and for scalar operations that round `scale=L`, |L| ≤ 2^20, and
-//! `clamp=operands`. Case does not matter.
+//! left out for the formats' defaults. Where a scalar function has several formats, one may stand
+//! for all. Inside the brackets a comma followed by `key=` goes on with the name before it
+//! ([semantics](crate::semantics) S6). Last may follow, each once, `semantics=ieee` or `p3109`, and
+//! for scalar operations that round `scale=L`, |L| ≤ 2^20, and `clamp=operands`. Case does not
+//! matter.
 
 use alloc::vec::Vec;
 use core::fmt;

@@ -103,8 +103,8 @@ impl FlagPolicy {
         }
     }
 
-    /// The code of a NaN result; nothing where the projection's holds. `raised` are the facts of the
-    /// operands with what 0 · ∞ raised.
+    /// The code of a NaN result; nothing where the projection's holds. `raised` are the facts of
+    /// the operands with what 0 · ∞ raised.
     pub(crate) const fn nan_code(
         self,
         operands: &[Operand<'_>],

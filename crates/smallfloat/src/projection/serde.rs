@@ -1,5 +1,5 @@
-//! `serde`: formats, projections, rounding modes, saturation modes, presets and flags as the text that
-//! `Display` and `FromStr` have, in every data format.
+//! `serde`: formats, projections, rounding modes, saturation modes, presets and flags as the text
+//! that `Display` and `FromStr` have, in every data format.
 
 use core::fmt;
 use core::marker::PhantomData;

@@ -17,12 +17,12 @@
 /// ```
 ///
 /// Each row is `type Name(integer) = format;`, where the integer that holds a code is `u8` or `u16`
-/// and the format is what a `const` constructor of [`Format`](crate::Format) returns, a `Result`. The
-/// name is an alias of [`Custom8`](crate::Custom8) or [`Custom16`](crate::Custom16): types of equal
-/// formats are one type.
+/// and the format is what a `const` constructor of [`Format`](crate::Format) returns, a `Result`.
+/// The name is an alias of [`Custom8`](crate::Custom8) or [`Custom16`](crate::Custom16): types of
+/// equal formats are one type.
 ///
-/// It does not compile if the parameters are no format's, if codes are wider than the integer, or if
-/// a value is not exact in `f32`:
+/// It does not compile if the parameters are no format's, if codes are wider than the integer, or
+/// if a value is not exact in `f32`:
 ///
 /// ```compile_fail,E0080
 /// smallfloat::define_format! { type TooWide(u8) = smallfloat::Format::ieee(9, 4); }

@@ -36,18 +36,19 @@
 //!   does.
 //! * **`Iterator::sum` is exact and rounds once** at the end, in any order the same; `product`
 //!   rounds after each factor.
-//! * **`Display` and `Debug` print the value as it is**: the shortest decimal that reads back as the
-//!   same `f64` (`448`, `0.0999755859375`; `{:?}` has `448.0`), or with a precision (`{:.3}`) the
-//!   exact value rounded to it; [`text::Decimal`](crate::text::Decimal) says all of it. `shortest()`
-//!   is the shortest decimal that rounds to the value within the type (`450`, `0.1`). `{:x}` and
-//!   `{:b}` print the code, as with `half`. Parsing and `shortest()` need the feature `alloc`.
+//! * **`Display` and `Debug` print the value as it is**: the shortest decimal that reads back as
+//!   the same `f64` (`448`, `0.0999755859375`; `{:?}` has `448.0`), or with a precision (`{:.3}`)
+//!   the exact value rounded to it; [`text::Decimal`](crate::text::Decimal) says all of it.
+//!   `shortest()` is the shortest decimal that rounds to the value within the type (`450`, `0.1`).
+//!   `{:x}` and `{:b}` print the code, as with `half`. Parsing and `shortest()` need the feature
+//!   `alloc`.
 //! * **4- and 6-bit types live in a byte** whose high bits are always 0: `from_bits` drops them,
 //!   `try_from_bits` refuses.
 //!
 //! # A format of your own
 //!
-//! [`define_format!`](crate::define_format) gives any [`Format`](crate::Format) of at most 16 bits a type with all of
-//! this:
+//! [`define_format!`](crate::define_format) gives any [`Format`](crate::Format) of at most 16 bits
+//! a type with all of this:
 //!
 //! ```
 //! use smallfloat::{Format, Parameters, Specials};

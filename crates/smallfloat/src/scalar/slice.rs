@@ -13,8 +13,8 @@ use crate::scalar::traits::SmallFloat;
 
 /// What an exact result can be rounded to: every scalar, `f32` and `f64`.
 pub trait FromExact: Copy {
-    /// Rounds once: a scalar by its format's default projection, `f32` and `f64` to nearest, ties to
-    /// even.
+    /// Rounds once: a scalar by its format's default projection, `f32` and `f64` to nearest, ties
+    /// to even.
     fn rounded_from(x: Exact) -> Self;
 }
 

@@ -117,7 +117,7 @@ fn codes<T: Scalar>() -> impl Iterator<Item = T> {
     (0..=T::FORMAT.max_code()).map(T::from_code)
 }
 
-/// The same or both NaN.
+/// Returns whether two codes are equal, or both NaN.
 fn same<T: Scalar>(x: T, y: T) -> bool {
     x.code() == y.code() || (x.is_nan() && y.is_nan())
 }

@@ -16,9 +16,9 @@ use crate::text::powers::{FIVES, TENS};
 /// [`Datum`] does, an odd integer times a power of two: `3p-16385`. What is not finite is `NaN`,
 /// `Inf` or `-Inf`. [`text::parse`](crate::text::parse) reads all of it.
 ///
-/// Width, fill, alignment, `+` and `0` act as for `f64`, and so does a precision, to which the exact
-/// value is rounded once, to nearest even; `{:e}` has an exponent everywhere, `{:?}` has `.0` behind
-/// an integer. Only `3p-16385` has neither precision nor exponent.
+/// Width, fill, alignment, `+` and `0` act as for `f64`, and so does a precision, to which the
+/// exact value is rounded once, to nearest even; `{:e}` has an exponent everywhere, `{:?}` has `.0`
+/// behind an integer. Only `3p-16385` has neither precision nor exponent.
 ///
 /// ```
 /// use smallfloat::text::Decimal;

@@ -22,8 +22,8 @@ const DECIMAL_LIMIT: i64 = 50_000;
 const BINARY_LIMIT: i64 = 500_000;
 
 /// Parses a number exactly: decimal (`-1.5e-3`), hexadecimal (`0x1.8p-3`), integer times a power of
-/// two (`3p-4`, the form that [`Datum`] prints), fraction of two integers (`1/3`), `inf`, `infinity`
-/// or `nan`, each with a sign if wanted.
+/// two (`3p-4`, the form that [`Datum`] prints), fraction of two integers (`1/3`), `inf`,
+/// `infinity` or `nan`, each with a sign if wanted.
 ///
 /// The result is exact or truncated toward zero to 128 bits and marked, so that [`project`] rounds
 /// it once.
@@ -343,9 +343,9 @@ fn from_wide(negative: bool, significand: u128, exponent: i32, sticky: bool, to:
     from_parts(negative, kept, exponent + signed(cut), sticky || rest != 0, to)
 }
 
-/// The digits at the beginning of `text`, the end of `whole`, behind others, as an integer that wraps
-/// around, and what follows them. Nothing predicts how many digits there are, so there is no loop over
-/// the last seven.
+/// The digits at the beginning of `text`, the end of `whole`, behind others, as an integer that
+/// wraps around, and what follows them. Nothing predicts how many digits there are, so there is no
+/// loop over the last seven.
 #[inline]
 fn digits<'a>(mut digits: u64, mut text: &'a [u8], whole: &[u8]) -> (u64, &'a [u8]) {
     while let Some((eight, rest)) = text.split_first_chunk() {
@@ -415,9 +415,9 @@ fn short_power(text: &[u8]) -> Option<i32> {
 /// bits: a boundary. Those in binary64's range are binary64s, P + 1 ≤ 53. Rounding to nearest is
 /// monotonic and keeps a binary64 as it is; so a decimal below a boundary gives `x` at or below it,
 /// a decimal above gives `x` at or above it, and a decimal on it gives `x` on it. If `x` is no
-/// boundary, decimal and `x` lie between the same two, on the same side of each: they round alike in
-/// every mode without random bits, with the same flags. If `x` may be one, the decimal is compared
-/// exactly. `x` is normal, so that boundaries beyond binary64's range are far from both.
+/// boundary, decimal and `x` lie between the same two, on the same side of each: they round alike
+/// in every mode without random bits, with the same flags. If `x` may be one, the decimal is
+/// compared exactly. `x` is normal, so that boundaries beyond binary64's range are far from both.
 struct Near {
     x: f64,
     datum: Datum,

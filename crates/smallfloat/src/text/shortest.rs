@@ -10,8 +10,8 @@ use crate::format::datum::Datum;
 use crate::natural::Natural;
 use crate::text::Decimal;
 
-/// Prints the shortest decimal that rounds to nearest even to a code's value, and the closest of the
-/// shortest; of two as close the one whose last digit is even.
+/// Prints the shortest decimal that rounds to nearest even to a code's value, and the closest of
+/// the shortest; of two as close the one whose last digit is even.
 ///
 /// [`Format::shortest`] and the scalars' `shortest` give it. It has an exponent where
 /// [`Decimal`](crate::text::Decimal) has one; a precision rounds the exact value.

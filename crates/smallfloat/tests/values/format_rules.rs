@@ -214,9 +214,9 @@ fn formats_fit_where_their_values_are() {
     assert!(BINARY64.fits_in(&BINARY64) && !BINARY32.fits_in(&BINARY16));
 }
 
-/// Formats of more than 16 bits and odd grids, where the answer follows from the formulas of values:
-/// 2^−bias · 1.m where there are no subnormals, whose first value is the second after the power of
-/// two; 2^−bias · 0.m below Tesla's hole.
+/// Formats of more than 16 bits and odd grids, where the answer follows from the formulas of
+/// values: 2^−bias · 1.m where there are no subnormals, whose first value is the second after the
+/// power of two; 2^−bias · 0.m below Tesla's hole.
 #[test]
 fn wide_formats_fit_where_their_values_are() {
     let f = |name: &str| name.parse::<Format>().unwrap_or_else(|error| panic!("{name}: {error}"));

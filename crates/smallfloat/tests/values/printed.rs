@@ -46,8 +46,8 @@ fn values_of_the_catalogue_are_binary64s() {
     }
 }
 
-/// As the standard library prints the `f64`, whose values come from integers and powers of two here;
-/// with an exponent where the rule says so.
+/// As the standard library prints the `f64`, whose values come from integers and powers of two
+/// here; with an exponent where the rule says so.
 fn expected(x: f64) -> String {
     if x == 0.0 || (1e-5..1e17).contains(&x.abs()) { format!("{x}") } else { format!("{x:e}") }
 }
@@ -238,9 +238,9 @@ fn decimal(significand: u64, exponent: i32) -> (String, i32) {
     (digits.iter().rev().map(|digit| char::from(b'0' + digit)).collect(), exponent.min(0))
 }
 
-/// Around every value and every midpoint: on it, and so little beside it that binary64 does not tell,
-/// in every rounding mode. What the number rounds to is known without decimals: the boundary as an
-/// integer times a power of two, and a sticky bit.
+/// Around every value and every midpoint: on it, and so little beside it that binary64 does not
+/// tell, in every rounding mode. What the number rounds to is known without decimals: the boundary
+/// as an integer times a power of two, and a sticky bit.
 #[test]
 fn boundaries_are_told_from_what_lies_beside_them() {
     const BELOW: u32 = 64;

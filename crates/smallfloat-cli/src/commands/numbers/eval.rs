@@ -163,8 +163,8 @@ fn projected(operation: Specialization, args: &Args) -> Result<Specialization> {
 /// So many rounded operands are told one by one.
 const NOTES: usize = 8;
 
-/// Says on standard error which operands were rounded, after `before` others; returns how many there
-/// are now.
+/// Says on standard error which operands were rounded, after `before` others; returns how many
+/// there are now.
 fn note(rounded: &[RoundedOperand], before: usize) -> usize {
     for operand in rounded.iter().take(NOTES.saturating_sub(before)) {
         let RoundedOperand { place, text, format, code, .. } = operand;

@@ -32,7 +32,8 @@ pub(crate) struct Args {
     /// The format
     format: String,
 
-    /// Values (1.1, -3p-4, 1/3, inf) and codes (code:0x39, '#39'); `-` reads them from standard input
+    /// Values (1.1, -3p-4, 1/3, inf) and codes (code:0x39, '#39'); `-` reads them from standard
+    /// input
     #[arg(value_name = "OPERAND", required = true)]
     items: Vec<String>,
 

@@ -55,8 +55,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE.json")]
     plan: Option<PathBuf>,
 
-    /// Count exponents, so that `shard finalize --plot` can draw them; costs a look at the data where the
-    /// bias is given
+    /// Count exponents, so that `shard finalize --plot` can draw them; costs a look at the data
+    /// where the bias is given
     #[arg(long)]
     histograms: bool,
 

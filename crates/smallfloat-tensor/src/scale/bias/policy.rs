@@ -183,8 +183,8 @@ impl From<BiasPolicy> for String {
 }
 
 impl BiasPolicy {
-    /// Does the policy learn from one step for the next, so that it has no answer for a tensor that
-    /// is seen once?
+    /// Returns whether the policy learns from one step for the next, so that it has no answer for a
+    /// tensor that is seen once.
     pub fn is_for_training(self) -> bool {
         matches!(self, Self::Delayed { .. } | Self::Flags { .. } | Self::Gradient { .. })
     }

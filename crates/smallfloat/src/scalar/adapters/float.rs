@@ -1,8 +1,9 @@
-//! `num_traits::Float`, for the types after IEEE 754's model: `E5M2`, `E4M3`, `E3M4`, `F16` and `Bf16`.
+//! `num_traits::Float`, for the types after IEEE 754's model: `E5M2`, `E4M3`, `E3M4`, `F16` and
+//! `Bf16`.
 //!
-//! Its generic code counts on ±∞, NaN, −0 and signed results, which the other types lack: E4M3FN would
-//! answer `infinity()` with NaN or its maximum. Every function is exact, then rounded once by the
-//! type's default projection, but for `fract` and the like, which are exact by nature.
+//! Its generic code counts on ±∞, NaN, −0 and signed results, which the other types lack: E4M3FN
+//! would answer `infinity()` with NaN or its maximum. Every function is exact, then rounded once by
+//! the type's default projection, but for `fract` and the like, which are exact by nature.
 
 use core::num::FpCategory;
 

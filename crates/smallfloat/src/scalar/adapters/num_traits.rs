@@ -57,7 +57,7 @@ macro_rules! implement {
             }
         }
 
-        /// Does not compile where a bias leaves no 1.
+        /// Compiles only where the bias leaves a 1.
         impl $(<const $bias: $kind>)? One for crate::scalar::$name $(<$bias>)? {
             fn one() -> Self {
                 Self::ONE

@@ -420,8 +420,8 @@ fn join_hole<T: Target>(grid: __m256i, k: &Constants) -> __m256i {
     subtract::<T>(add::<T>(subnormal, above), upper)
 }
 
-/// Joins the two in the rarer modes; `away` are the elements that a directed rounding moves away from
-/// zero.
+/// Joins the two in the rarer modes; `away` are the elements that a directed rounding moves away
+/// from zero.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn join_hole_rarely<T: Target, M: Rounds>(grid: __m256i, away: __m256i, k: &Constants) -> __m256i {

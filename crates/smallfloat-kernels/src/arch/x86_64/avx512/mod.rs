@@ -1,6 +1,6 @@
 //! The kernels of the AVX2 level with vectors of 64 bytes.
 //!
-//! Comparisons give masks of a bit an element here, so that counts are population counts and
+//! Comparisons give masks of one bit per element here, so that counts are population counts and
 //! special codes masked moves.
 
 pub(super) mod decode;
