@@ -98,7 +98,7 @@ typedef struct sf_projection sf_projection;
 // Where a stochastic rounding takes its random words from: element i of the arrays takes word
 // `first` + i of Philox4x32-10, as `sf_random_word` gives it.
 typedef struct sf_random {
-    // The same seed gives the same words, always and everywhere.
+    // Equal seeds give equal words, always and everywhere.
     uint64_t seed;
     // Which of 2^64 independent sequences.
     uint64_t stream;
@@ -110,7 +110,8 @@ typedef struct sf_random {
 typedef struct sf_error {
     // What went wrong.
     sf_status status;
-    // The same in words, as UTF-8 with a final 0; cut where it is too long, empty if all is well.
+    // What went wrong in words, as UTF-8 with a final 0; cut where it is too long, empty if all is
+    // well.
     char text[SF_ERROR_SIZE];
 } sf_error;
 
@@ -148,11 +149,11 @@ typedef struct sf_format_info {
 extern "C" {
 #endif // __cplusplus
 
-// Computes `length` elements. Arrays hold codes as integers of 1, 2, 4 or 8 bytes, the smallest that the
-// format fits in (so binary32 is `float` and binary64 `double`), truth values and classes as bytes.
-// Operands that the operation does not have are NULL; so may be `flags`, a byte for each element, and
-// `random`, if the rounding is not stochastic. Bits of a code above its format's width are ignored. The
-// results may not overlap operands.
+// Computes `length` elements. Arrays hold codes as integers of 1, 2, 4 or 8 bytes, the smallest
+// that the format fits in (so binary32 is `float` and binary64 `double`), truth values and classes
+// as bytes. Operands that the operation does not have are NULL; so may be `flags`, a byte for each
+// element, and `random`, if the rounding is not stochastic. Bits of a code above its format's
+// width are ignored. The results may not overlap operands.
 //
 // Long arrays are shared between threads; the results do not depend on how many.
 sf_status sf_batch(const struct sf_operation *op,
@@ -164,10 +165,10 @@ sf_status sf_batch(const struct sf_operation *op,
                    uint8_t *flags,
                    const struct sf_random *random);
 
-// Writes what a unit under test should have given for these operands, between which values the exact
-// result lies, and which mistakes would give what it gave; an empty text if that is right. Flags are
-// compared where `mask` has them: 0 for values alone. Returns the length of the whole text, as
-// `snprintf` does; 0 where an argument can't be used.
+// Writes what a unit under test should have given for these operands, between which values the
+// exact result lies, and which mistakes would give what it gave; an empty text if that is right.
+// Flags are compared where `mask` has them: 0 for values alone. Returns the length of the whole
+// text, as `snprintf` does; 0 where an argument can't be used.
 size_t sf_explain(const struct sf_operation *op,
                   const uint64_t *operands,
                   size_t operand_count,
@@ -177,8 +178,8 @@ size_t sf_explain(const struct sf_operation *op,
                   char *buffer,
                   size_t size);
 
-// Prints the text of `sf_explain` to standard output, for simulators that have no buffers: of the operands
-// as many as the operation has.
+// Prints the text of `sf_explain` to standard output, for simulators that have no buffers: of the
+// operands as many as the operation has.
 void sf_print_mismatch(const struct sf_operation *op,
                        uint64_t x,
                        uint64_t y,
@@ -188,8 +189,8 @@ void sf_print_mismatch(const struct sf_operation *op,
                        uint32_t given_flags,
                        uint32_t mask);
 
-// Makes a format by its name, as `e4m3fn`, `cfloat8_1_4_3:bias=11` or `binary8p3se`. Returns NULL where
-// there is no such format; `error` (or NULL) says why.
+// Makes a format by its name, as `e4m3fn`, `cfloat8_1_4_3:bias=11` or `binary8p3se`. Returns NULL
+// where there is no such format; `error` (or NULL) says why.
 struct sf_format *sf_format_new(const char *name, struct sf_error *error);
 
 // Frees a format; nothing for NULL. Operations made from it live on.
@@ -198,8 +199,8 @@ void sf_format_free(struct sf_format *format);
 // Says what a format is.
 sf_status sf_format_describe(const struct sf_format *format, struct sf_format_info *info);
 
-// Writes the format's full name with a final 0, cut to `size` bytes. Returns the length of the whole
-// name, as `snprintf` does; 0 for NULL.
+// Writes the format's full name with a final 0, cut to `size` bytes. Returns the length of the
+// whole name, as `snprintf` does; 0 for NULL.
 size_t sf_format_name(const struct sf_format *format, char *buffer, size_t size);
 
 // Writes the value of a code in decimal, as `sf_format_name` writes.
@@ -208,8 +209,8 @@ size_t sf_format_text(const struct sf_format *format, uint64_t code, char *buffe
 // Gives the value of a code, rounded to nearest even where binary64 can't hold it.
 sf_status sf_format_decode(const struct sf_format *format, uint64_t code, double *value);
 
-// Rounds a binary64 to a code, by the format's default projection where `projection` is NULL. `flags`
-// may be NULL.
+// Rounds a binary64 to a code, by the format's default projection where `projection` is NULL.
+// `flags` may be NULL.
 sf_status sf_format_encode(const struct sf_format *format,
                            const struct sf_projection *projection,
                            double value,
@@ -232,13 +233,14 @@ struct sf_projection *sf_projection_new(const struct sf_format *format,
 void sf_projection_free(struct sf_projection *projection);
 
 // Makes an operation from its text in the P3109 draft's spelling, with any formats: `FMA<e4m3fn>`,
-// `Add<e5m2, e5m2, binary32, (TowardZero, SatFinite)>`, `Exp<binary8p3se>`. Returns NULL where the text
-// is not understood; `error` (or NULL) says why.
+// `Add<e5m2, e5m2, binary32, (TowardZero, SatFinite)>`, `Exp<binary8p3se>`. Returns NULL where the
+// text is not understood; `error` (or NULL) says why.
 struct sf_operation *sf_op(const char *text, struct sf_error *error);
 
 // `sf_op` with a projection for the result, and with rules for flags: `tesla`, `ieee-before`,
-// `ieee-after`, `riscv`, `arm` or `x86`, perhaps with changes as in `arm,nan=canonical`. Both may be
-// NULL: the text's projection, and Tesla's rules for Tesla's formats and `ieee-before` for others.
+// `ieee-after`, `riscv`, `arm` or `x86`, perhaps with changes as in `arm,nan=canonical`. Both may
+// be NULL: the text's projection, and Tesla's rules for Tesla's formats and `ieee-before` for
+// others.
 struct sf_operation *sf_op_with(const char *text,
                                 const struct sf_projection *projection,
                                 const char *flags,
@@ -254,27 +256,27 @@ struct sf_operation *sf_op_convert(const struct sf_format *from,
 // Frees an operation; nothing for NULL.
 void sf_op_free(struct sf_operation *op);
 
-// Writes the operation's full text with a final 0, cut to `size` bytes. Returns the length of the whole
-// text, as `snprintf` does; 0 for NULL.
+// Writes the operation's full text with a final 0, cut to `size` bytes. Returns the length of the
+// whole text, as `snprintf` does; 0 for NULL.
 size_t sf_op_text(const struct sf_operation *op, char *buffer, size_t size);
 
-// Returns how many operands a call takes, blocks element by element and random words counted; 0 for
-// NULL.
+// Returns how many operands a call takes, blocks element by element and random words counted; 0
+// for NULL.
 size_t sf_op_operands(const struct sf_operation *op);
 
 // Returns how many results a call gives: 1, or as many as a block has codes; 0 for NULL.
 size_t sf_op_results(const struct sf_operation *op);
 
-// Returns the bits of an operand from 0, or of the results (all of one width) for `operand` = −1; 0
-// where there is none.
+// Returns the bits of an operand from 0, or of the results (all of one width) for `operand` = −1;
+// 0 where there is none.
 uint32_t sf_op_bits(const struct sf_operation *op, int32_t operand);
 
-// Calls an operation of one operand. The result is a code, 0 or 1 of a comparison, the place in the
-// draft's list of classes for Class. `flags` may be NULL, here and below.
+// Calls an operation of one operand. The result is a code, 0 or 1 of a comparison, the place in
+// the draft's list of classes for Class. `flags` may be NULL, here and below.
 sf_status sf_call1(const struct sf_operation *op, uint64_t x, uint64_t *result, uint32_t *flags);
 
-// Calls an operation of two operands, or of one that is rounded stochastically: the random word comes
-// last, here and below.
+// Calls an operation of two operands, or of one that is rounded stochastically: the random word
+// comes last, here and below.
 sf_status sf_call2(const struct sf_operation *op, uint64_t x, uint64_t y, uint64_t *result, uint32_t *flags);
 
 // Calls an operation of three operands, or of two and a random word.
@@ -303,8 +305,8 @@ sf_status sf_call_all(const struct sf_operation *op,
                       size_t result_count,
                       uint32_t *flags);
 
-// Returns the 32-bit random word of an element, by Philox4x32-10: a stochastic rounding with N bits
-// takes the upper N of it, so `word >> (32 - N)` is the operand of a call.
+// Returns the 32-bit random word of an element, by Philox4x32-10: a stochastic rounding with N
+// bits takes the upper N of it, so `word >> (32 - N)` is the operand of a call.
 uint32_t sf_random_word(uint64_t seed, uint64_t stream, uint64_t element);
 
 // Returns what a status means, in a few words that are never freed.

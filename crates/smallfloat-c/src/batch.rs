@@ -16,7 +16,7 @@ use crate::status::{Failure, given, sf_status, status};
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct sf_random {
-    /// The same seed gives the same words, always and everywhere.
+    /// Equal seeds give equal words, always and everywhere.
     pub seed: u64,
     /// Which of 2^64 independent sequences.
     pub stream: u64,
@@ -24,11 +24,11 @@ pub struct sf_random {
     pub first: u64,
 }
 
-/// Computes `length` elements. Arrays hold codes as integers of 1, 2, 4 or 8 bytes, the smallest that the
-/// format fits in (so binary32 is `float` and binary64 `double`), truth values and classes as bytes.
-/// Operands that the operation does not have are NULL; so may be `flags`, a byte for each element, and
-/// `random`, if the rounding is not stochastic. Bits of a code above its format's width are ignored. The
-/// results may not overlap operands.
+/// Computes `length` elements. Arrays hold codes as integers of 1, 2, 4 or 8 bytes, the smallest
+/// that the format fits in (so binary32 is `float` and binary64 `double`), truth values and classes
+/// as bytes. Operands that the operation does not have are NULL; so may be `flags`, a byte for each
+/// element, and `random`, if the rounding is not stochastic. Bits of a code above its format's
+/// width are ignored. The results may not overlap operands.
 ///
 /// Long arrays are shared between threads; the results do not depend on how many.
 #[unsafe(no_mangle)]
@@ -84,8 +84,8 @@ pub unsafe extern "C" fn sf_batch(
         if !apart || result.overlaps(&flag) {
             return Err(Failure::new(sf_status::Array, "the results overlap an operand"));
         }
-        // SAFETY: the header asks for arrays of these lengths; they are aligned, and those that are written
-        // overlap no other. The bytes are given a value before they are read.
+        // SAFETY: the header asks for arrays of these lengths; they are aligned, and those that are
+        // written overlap no other. The bytes are given a value before they are read.
         let flags = (!flags.is_null()).then(|| unsafe {
             flags.write_bytes(0, length);
             slice::from_raw_parts_mut(flags, length)
@@ -143,7 +143,8 @@ impl Array {
     /// The elements.
     ///
     /// # Safety
-    /// The array has them, nobody writes them meanwhile, and their type has its size and takes any bits.
+    /// The array has them, nobody writes them meanwhile, and their type has its size and takes any
+    /// bits.
     unsafe fn read<'a, T>(&self) -> &'a [T] {
         // SAFETY: the caller's promise; `check` has seen to the alignment.
         unsafe { slice::from_raw_parts(self.at.cast(), self.length) }

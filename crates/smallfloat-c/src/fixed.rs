@@ -1,11 +1,12 @@
-//! Functions with the format in their name, as `sf_e4m3fn_mul`: values as codes, no handle, no status.
+//! Functions with the format in their name, as `sf_e4m3fn_mul`: values as codes, no handle, no
+//! status.
 //!
-//! The table at the end has a row for each format; `include/fixed.h` declares what a row means. Results
-//! are by the format's default projection. The functions that end in `_flags` add what they raise to the
-//! caller's set, by Tesla's rules for Tesla's formats and by `ieee-before` for others.
+//! The table at the end has a row for each format; `include/fixed.h` declares what a row means.
+//! Results are by the format's default projection. The functions that end in `_flags` add what they
+//! raise to the caller's set, by Tesla's rules for Tesla's formats and by `ieee-before` for others.
 //!
-//! Nothing here can panic: operations on any codes are defined, and a bias has six bits. A panic would
-//! end the program at the border, not unwind through C.
+//! Nothing here can panic: operations on any codes are defined, and a bias has six bits. A panic
+//! would end the program at the border, not unwind through C.
 
 #![expect(clippy::inline_always, reason = "with a constant format everything folds, if it is inlined")]
 
@@ -117,8 +118,8 @@ impl Fixed for Any {
     }
 }
 
-/// One of Tesla's formats with its bias: conversions have a function for each bias, which the compiler
-/// folds as those of typed scalars; the rest is the core's.
+/// One of Tesla's formats with its bias: conversions have a function for each bias, which the
+/// compiler folds as those of typed scalars; the rest is the core's.
 #[derive(Clone, Copy)]
 struct Biased {
     format: fn(u32) -> Result<Format, smallfloat::Error>,

@@ -63,8 +63,8 @@ pub enum sf_class {
     Normal = 4,
 }
 
-/// Makes a format by its name, as `e4m3fn`, `cfloat8_1_4_3:bias=11` or `binary8p3se`. Returns NULL where
-/// there is no such format; `error` (or NULL) says why.
+/// Makes a format by its name, as `e4m3fn`, `cfloat8_1_4_3:bias=11` or `binary8p3se`. Returns NULL
+/// where there is no such format; `error` (or NULL) says why.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sf_format_new(
     name: *const c_char,
@@ -108,8 +108,8 @@ pub extern "C" fn sf_format_describe(
     })
 }
 
-/// Writes the format's full name with a final 0, cut to `size` bytes. Returns the length of the whole
-/// name, as `snprintf` does; 0 for NULL.
+/// Writes the format's full name with a final 0, cut to `size` bytes. Returns the length of the
+/// whole name, as `snprintf` does; 0 for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sf_format_name(
     format: Option<&sf_format>,
@@ -151,8 +151,8 @@ pub extern "C" fn sf_format_decode(
     })
 }
 
-/// Rounds a binary64 to a code, by the format's default projection where `projection` is NULL. `flags`
-/// may be NULL.
+/// Rounds a binary64 to a code, by the format's default projection where `projection` is NULL.
+/// `flags` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_format_encode(
     format: Option<&sf_format>,

@@ -49,8 +49,8 @@ impl Kernel {
         };
         let policy = unit.flag_policy();
         let is_plain = OperationOptions { flags: None, ..operation.arithmetic() } == OperationOptions::IEEE;
-        // No kernel has NaNs that a policy chooses. Encoders have Tesla's flags, from which those that differ
-        // in NaN and subnormal operands alone follow.
+        // No kernel has NaNs that a policy chooses. Encoders have Tesla's flags, from which those
+        // that differ in NaN and subnormal operands alone follow.
         if numeric == Operation::Convert && is_plain && !policy.is_of_hardware() {
             let from = &operation.operands()[0];
             let tesla = FlagPolicy::TESLA.with_invalid(policy.invalid).with_denormal(policy.denormal);

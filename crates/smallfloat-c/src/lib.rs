@@ -1,8 +1,8 @@
 //! The C library: what `include/smallfloat.h` declares.
 //!
-//! Formats, projections and operations are made by the names that the rest of smallfloat has, and are
-//! opaque. Nothing is global: a handle may be used from any number of threads at once, and what went
-//! wrong is a status with a text that goes where the caller says. No panic leaves this crate.
+//! Formats, projections and operations are made by the names that the rest of smallfloat has, and
+//! are opaque. Nothing is global: a handle may be used from any number of threads at once, and what
+//! went wrong is a status with a text that goes where the caller says. No panic leaves this crate.
 //!
 //! | module | what |
 //! | --- | --- |

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use smallfloat::ops::{Operation, Semantics};
 use smallfloat::{Class, Exact, Flags, Format};
 
-/// Results by the operands' codes, found one by one as they are asked for. Threads may find the same
-/// result at the same time; it is the same.
+/// Results by the operands' codes, found one by one as they are asked for. Threads may find the
+/// same result at the same time; it is the same.
 pub(crate) struct Memo {
     shifts: [u32; 4],
     entries: usize,
@@ -19,8 +19,8 @@ pub(crate) struct Memo {
 
 /// Operand bits that are worth a cell for each value: half a megabyte.
 const MOST_BITS: u32 = 16;
-/// Cells that are worth their memory where an FMA's operands are more: 32 megabytes, which the system
-/// gives as they are touched.
+/// Cells that are worth their memory where an FMA's operands are more: 32 megabytes, which the
+/// system gives as they are touched.
 const MOST_CELLS: usize = 1 << 22;
 const KNOWN: u64 = 1 << 63;
 const FLAGS_AT: u32 = 32;
@@ -91,8 +91,8 @@ impl Memo {
     }
 }
 
-/// Numbers for pairs of codes, equal where the products are and where as many operands are subnormal or
-/// none is: that is all that the third operand and the flags see of two finite ones.
+/// Numbers for pairs of codes, equal where the products are and where as many operands are
+/// subnormal or none is: that is all that the third operand and the flags see of two finite ones.
 struct Products {
     x: Format,
     y: Format,

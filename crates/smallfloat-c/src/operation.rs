@@ -135,8 +135,8 @@ impl sf_operation {
 }
 
 /// Makes an operation from its text in the P3109 draft's spelling, with any formats: `FMA<e4m3fn>`,
-/// `Add<e5m2, e5m2, binary32, (TowardZero, SatFinite)>`, `Exp<binary8p3se>`. Returns NULL where the text
-/// is not understood; `error` (or NULL) says why.
+/// `Add<e5m2, e5m2, binary32, (TowardZero, SatFinite)>`, `Exp<binary8p3se>`. Returns NULL where the
+/// text is not understood; `error` (or NULL) says why.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sf_op(
     text: *const c_char,
@@ -147,8 +147,9 @@ pub unsafe extern "C" fn sf_op(
 }
 
 /// `sf_op` with a projection for the result, and with rules for flags: `tesla`, `ieee-before`,
-/// `ieee-after`, `riscv`, `arm` or `x86`, perhaps with changes as in `arm,nan=canonical`. Both may be
-/// NULL: the text's projection, and Tesla's rules for Tesla's formats and `ieee-before` for others.
+/// `ieee-after`, `riscv`, `arm` or `x86`, perhaps with changes as in `arm,nan=canonical`. Both may
+/// be NULL: the text's projection, and Tesla's rules for Tesla's formats and `ieee-before` for
+/// others.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sf_op_with(
     text: *const c_char,
@@ -204,8 +205,8 @@ pub extern "C" fn sf_op_free(op: Option<Box<sf_operation>>) {
     drop(op);
 }
 
-/// Writes the operation's full text with a final 0, cut to `size` bytes. Returns the length of the whole
-/// text, as `snprintf` does; 0 for NULL.
+/// Writes the operation's full text with a final 0, cut to `size` bytes. Returns the length of the
+/// whole text, as `snprintf` does; 0 for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sf_op_text(op: Option<&sf_operation>, buffer: *mut c_char, size: usize) -> usize {
     // SAFETY: the header asks for a buffer of this size or NULL.
@@ -213,8 +214,8 @@ pub unsafe extern "C" fn sf_op_text(op: Option<&sf_operation>, buffer: *mut c_ch
     border(|| Ok(write(&given(op, "the operation")?.unit.operation().to_string()))).unwrap_or(0)
 }
 
-/// Returns how many operands a call takes, blocks element by element and random words counted; 0 for
-/// NULL.
+/// Returns how many operands a call takes, blocks element by element and random words counted; 0
+/// for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_op_operands(op: Option<&sf_operation>) -> usize {
     op.map_or(0, |op| op.limits.len())
@@ -226,8 +227,8 @@ pub extern "C" fn sf_op_results(op: Option<&sf_operation>) -> usize {
     op.map_or(0, |op| op.unit.results().len())
 }
 
-/// Returns the bits of an operand from 0, or of the results (all of one width) for `operand` = −1; 0
-/// where there is none.
+/// Returns the bits of an operand from 0, or of the results (all of one width) for `operand` = −1;
+/// 0 where there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_op_bits(op: Option<&sf_operation>, operand: i32) -> u32 {
     let Some(op) = op else { return 0 };
@@ -255,8 +256,8 @@ fn call(
     })
 }
 
-/// Calls an operation of one operand. The result is a code, 0 or 1 of a comparison, the place in the
-/// draft's list of classes for Class. `flags` may be NULL, here and below.
+/// Calls an operation of one operand. The result is a code, 0 or 1 of a comparison, the place in
+/// the draft's list of classes for Class. `flags` may be NULL, here and below.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_call1(
     op: Option<&sf_operation>,
@@ -267,8 +268,8 @@ pub extern "C" fn sf_call1(
     call(op, &[x], result, flags)
 }
 
-/// Calls an operation of two operands, or of one that is rounded stochastically: the random word comes
-/// last, here and below.
+/// Calls an operation of two operands, or of one that is rounded stochastically: the random word
+/// comes last, here and below.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_call2(
     op: Option<&sf_operation>,
@@ -339,8 +340,8 @@ pub unsafe extern "C" fn sf_call_all(
     })
 }
 
-/// Returns the 32-bit random word of an element, by Philox4x32-10: a stochastic rounding with N bits
-/// takes the upper N of it, so `word >> (32 - N)` is the operand of a call.
+/// Returns the 32-bit random word of an element, by Philox4x32-10: a stochastic rounding with N
+/// bits takes the upper N of it, so `word >> (32 - N)` is the operand of a call.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_random_word(seed: u64, stream: u64, element: u64) -> u32 {
     Philox { seed, stream }.word(element)

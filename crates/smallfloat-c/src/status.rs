@@ -38,7 +38,8 @@ pub const SF_ERROR_SIZE: usize = 252;
 pub struct sf_error {
     /// What went wrong.
     pub status: sf_status,
-    /// The same in words, as UTF-8 with a final 0; cut where it is too long, empty if all is well.
+    /// What went wrong in words, as UTF-8 with a final 0; cut where it is too long, empty if all is
+    /// well.
     pub text: [c_char; SF_ERROR_SIZE],
 }
 
@@ -112,8 +113,8 @@ pub(crate) fn handle<T>(
     found
 }
 
-/// Copies a text with a final 0, cut at a character's end where there is no room, and returns its whole
-/// length.
+/// Copies a text with a final 0, cut at a character's end where there is no room, and returns its
+/// whole length.
 fn copy(text: &str, buffer: &mut [c_char]) -> usize {
     if let Some(room) = buffer.len().checked_sub(1) {
         let end = (0..=room.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);

@@ -1,4 +1,5 @@
-//! The headers are those that follow from the sources. `BLESS=1 cargo test -p smallfloat-c` writes them.
+//! The headers are those that follow from the sources. `BLESS=1 cargo test -p smallfloat-c` writes
+//! them.
 
 use std::fmt::Write;
 use std::path::Path;
