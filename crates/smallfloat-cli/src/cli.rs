@@ -12,8 +12,9 @@ use crate::arguments::results::ResultArgs;
 use crate::commands::checkpoint::{clean, compare, dequantize, inspect, quantize, sample, verify};
 use crate::commands::conformance::{kappa, vectors};
 use crate::commands::numbers::{convert, eval, formats, show, supports, table};
+use crate::commands::rtl::prove;
 use crate::commands::setup::{about, completions, man};
-use crate::commands::{lab, shard};
+use crate::commands::{lab, rtl, shard};
 use crate::render::output::Output;
 
 #[cfg(feature = "explore")]
@@ -29,7 +30,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Look at formats", &["explore", "formats", "show", "table"]),
     ("Compute", &["convert", "eval", "supports"]),
     ("Quantize files", &["quantize", "dequantize", "inspect", "compare", "verify", "clean", "shard"]),
-    ("Test hardware", &["vectors", "kappa"]),
+    ("Test hardware", &["vectors", "kappa", "prove", "rtl"]),
     ("Experiment", &["lab", "train"]),
     ("Set up", &["completions", "man"]),
 ];
@@ -90,6 +91,8 @@ enum Command {
     Clean(clean::Args),
     Shard(shard::Args),
     Vectors(vectors::Args),
+    Prove(Box<prove::Args>),
+    Rtl(rtl::Args),
     #[cfg(feature = "train")]
     Train(Box<train::Args>),
     Completions(completions::Args),
@@ -242,6 +245,8 @@ impl Cli {
             Some(Command::Clean(args)) => clean::run(&args, out),
             Some(Command::Shard(args)) => shard::run(&args, out),
             Some(Command::Vectors(args)) => return vectors::run(&args, out),
+            Some(Command::Prove(args)) => return prove::run(&args, out),
+            Some(Command::Rtl(args)) => rtl::run(&args, out),
             Some(Command::Verify(args)) => verify::run(&args, out),
             #[cfg(feature = "train")]
             Some(Command::Train(args)) => train::run(&args, out),

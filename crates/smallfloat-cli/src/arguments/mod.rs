@@ -8,3 +8,4 @@ pub(crate) mod quantize;
 pub(crate) mod results;
 pub(crate) mod rounding;
 pub(crate) mod schemes;
+pub(crate) mod unit;

@@ -6,6 +6,7 @@ pub(crate) mod conformance;
 pub(crate) mod explore;
 pub(crate) mod lab;
 pub(crate) mod numbers;
+pub(crate) mod rtl;
 pub(crate) mod setup;
 pub(crate) mod shard;
 #[cfg(feature = "train")]

@@ -12,13 +12,14 @@ use serde_json::Value;
 use source::{code_only, files};
 
 /// The crates in their order: each may use those before it, and none of its own rank or after it.
-const RANKS: [(&str, u32); 10] = [
+const RANKS: [(&str, u32); 11] = [
     ("smallfloat", 0),
     ("smallfloat-kernels", 1),
     ("smallfloat-conformance", 2),
     ("smallfloat-tensor", 2),
     ("smallfloat-c", 3),
     ("smallfloat-lab", 3),
+    ("smallfloat-rtl", 3),
     ("smallfloat-train", 3),
     ("smallfloat-cli", 4),
     ("smallfloat-explorer", 4),

@@ -5,16 +5,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
-use smallfloat::{FlagOrder, RandomBits, Rounding};
+use smallfloat::FlagOrder;
 use smallfloat_conformance::vectors::{
     CoverageLevel, LineKind, LineLayout, Selection, Shard, UnitUnderTest, VectorPlan, VectorSet, WriteError,
 };
 use smallfloat_tensor::DurableFile;
 
 use crate::arguments::files::check_outputs;
-use crate::arguments::flags::FlagArgs;
-use crate::arguments::operands;
-use crate::arguments::rounding::ProjectionArgs;
+use crate::arguments::unit::UnitArgs;
 use crate::commands::conformance::{vectors_check, vectors_cover};
 use crate::render::output::Output;
 use crate::render::text as words;
@@ -40,32 +38,6 @@ enum Command {
     Gen(Box<GenArgs>),
     Check(Box<vectors_check::Args>),
     Cover(Box<vectors_cover::Args>),
-}
-
-/// What is under test.
-#[derive(clap::Args)]
-pub(super) struct UnitArgs {
-    /// The operation: `convert`, a name with --format, or `Name<formats…, (rounding, saturation)>`
-    #[arg(long, value_name = "OPERATION")]
-    op: Option<String>,
-
-    /// The source format of `convert`
-    #[arg(long, value_name = "FORMAT", requires = "to")]
-    from: Option<String>,
-
-    /// The destination format of `convert`
-    #[arg(long, value_name = "FORMAT", requires = "from")]
-    to: Option<String>,
-
-    /// The format of all operands and of the result of a named operation
-    #[arg(long, value_name = "FORMAT", conflicts_with = "from", requires = "op")]
-    format: Option<String>,
-
-    #[command(flatten)]
-    pub(super) flags: FlagArgs,
-
-    #[command(flatten)]
-    pub(super) projection: ProjectionArgs,
 }
 
 const GEN_HELP: &str = "\
@@ -140,46 +112,6 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<bool> {
         Command::Gen(args) => generate(args, out).map(|()| true),
         Command::Check(args) => vectors_check::run(args, out),
         Command::Cover(args) => vectors_cover::run(args, out),
-    }
-}
-
-impl UnitArgs {
-    /// The unit, if the arguments name one.
-    pub(super) fn unit(&self) -> Result<Option<UnitUnderTest>> {
-        let rounding = self.rounding()?;
-        let (preset, saturation) = (self.projection.preset, self.projection.saturation);
-        let is_convert = self.op.as_deref().is_none_or(|op| op.eq_ignore_ascii_case("convert"));
-        if let (Some(from), Some(to)) = (&self.from, &self.to) {
-            if !is_convert {
-                bail!("--from and --to go with --op convert; other operations have their formats in <…>");
-            }
-            let from = operands::format(from).context("--from")?;
-            let to = operands::format(to).context("--to")?;
-            let unit = UnitUnderTest::convert(&from, &to, preset, rounding, saturation)?;
-            return Ok(Some(match self.flags.policy() {
-                Some(policy) => unit.with_flag_policy(policy, true),
-                None => unit,
-            }));
-        }
-        let Some(op) = &self.op else {
-            if preset.is_some() || rounding.is_some() || saturation.is_some() {
-                bail!("a rounding, saturation or preset needs --op, or --from and --to");
-            }
-            return Ok(None);
-        };
-        if self.format.is_none() && is_convert {
-            bail!("--op convert needs --from and --to");
-        }
-        let operation = operands::operation(op, self.format.as_deref()).context("--op")?;
-        let operation = self.flags.apply(operation, op);
-        Ok(Some(UnitUnderTest::new(operation, None)?.with_policy(preset, rounding, saturation)?))
-    }
-
-    /// The rounding mode with its number of random bits.
-    fn rounding(&self) -> Result<Option<Rounding>> {
-        let Some(rounding) = self.projection.rounding else { return Ok(None) };
-        let bits = RandomBits::new(self.projection.random_bits, 0).context("--random-bits")?;
-        Ok(Some(rounding.with_random_bits(bits)))
     }
 }
 

@@ -16,7 +16,7 @@ use smallfloat_conformance::vectors::{
 };
 use smallfloat_tensor::open_regular;
 
-use crate::commands::conformance::vectors::UnitArgs;
+use crate::arguments::unit::UnitArgs;
 use crate::render::output::Output;
 use crate::render::text as words;
 

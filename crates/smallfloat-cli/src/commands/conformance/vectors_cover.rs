@@ -12,7 +12,7 @@ use smallfloat_conformance::vectors::{CheckOptions, LineLayout, UnitUnderTest};
 use smallfloat_tensor::{DurableFile, open_regular};
 
 use crate::arguments::files::check_outputs;
-use crate::commands::conformance::vectors::UnitArgs;
+use crate::arguments::unit::UnitArgs;
 use crate::render::output::{Output, table};
 use crate::render::text as words;
 

@@ -1,0 +1,75 @@
+//! What is under test, as every command that tests hardware reads it.
+
+use anyhow::{Context, Result, bail};
+use smallfloat::{RandomBits, Rounding};
+use smallfloat_conformance::vectors::UnitUnderTest;
+
+use crate::arguments::flags::FlagArgs;
+use crate::arguments::operands;
+use crate::arguments::rounding::ProjectionArgs;
+
+/// What is under test.
+#[derive(clap::Args)]
+pub(crate) struct UnitArgs {
+    /// The operation: `convert`, a name with --format, or `Name<formats…, (rounding, saturation)>`
+    #[arg(long, value_name = "OPERATION")]
+    op: Option<String>,
+
+    /// The source format of `convert`
+    #[arg(long, value_name = "FORMAT", requires = "to")]
+    from: Option<String>,
+
+    /// The destination format of `convert`
+    #[arg(long, value_name = "FORMAT", requires = "from")]
+    to: Option<String>,
+
+    /// The format of all operands and of the result of a named operation
+    #[arg(long, value_name = "FORMAT", conflicts_with = "from", requires = "op")]
+    format: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) flags: FlagArgs,
+
+    #[command(flatten)]
+    pub(crate) projection: ProjectionArgs,
+}
+
+impl UnitArgs {
+    /// The unit, if the arguments name one.
+    pub(crate) fn unit(&self) -> Result<Option<UnitUnderTest>> {
+        let rounding = self.rounding()?;
+        let (preset, saturation) = (self.projection.preset, self.projection.saturation);
+        let is_convert = self.op.as_deref().is_none_or(|op| op.eq_ignore_ascii_case("convert"));
+        if let (Some(from), Some(to)) = (&self.from, &self.to) {
+            if !is_convert {
+                bail!("--from and --to go with --op convert; other operations have their formats in <…>");
+            }
+            let from = operands::format(from).context("--from")?;
+            let to = operands::format(to).context("--to")?;
+            let unit = UnitUnderTest::convert(&from, &to, preset, rounding, saturation)?;
+            return Ok(Some(match self.flags.policy() {
+                Some(policy) => unit.with_flag_policy(policy, true),
+                None => unit,
+            }));
+        }
+        let Some(op) = &self.op else {
+            if preset.is_some() || rounding.is_some() || saturation.is_some() {
+                bail!("a rounding, saturation or preset needs --op, or --from and --to");
+            }
+            return Ok(None);
+        };
+        if self.format.is_none() && is_convert {
+            bail!("--op convert needs --from and --to");
+        }
+        let operation = operands::operation(op, self.format.as_deref()).context("--op")?;
+        let operation = self.flags.apply(operation, op);
+        Ok(Some(UnitUnderTest::new(operation, None)?.with_policy(preset, rounding, saturation)?))
+    }
+
+    /// The rounding mode with its number of random bits.
+    fn rounding(&self) -> Result<Option<Rounding>> {
+        let Some(rounding) = self.projection.rounding else { return Ok(None) };
+        let bits = RandomBits::new(self.projection.random_bits, 0).context("--random-bits")?;
+        Ok(Some(rounding.with_random_bits(bits)))
+    }
+}
