@@ -170,6 +170,10 @@ c-bench:
 rtl:
     scripts/ci/rtl
 
+# The units of examples/fp8 from vectors to closed coverage, as docs/how-to-verify.md says (needs iverilog, verilator).
+fp8:
+    scripts/ci/fp8
+
 # Our test vectors through other libraries, into docs/peers.md: fetches torch for processors, some 200 MB.
 peers:
     scripts/peers/run
