@@ -20,37 +20,10 @@ const MODES: [Rounding; 6] = [
 ];
 
 // Target, exact operand, then a result for each of MODES: one code, or one for each of PRESETS.
-const VECTORS: &str = "
-    4p2sf  13/10  05       05       04 05       04       05
-    4p2sf  5/4    04       05       04 05       04       05
-    4p2sf  7/4    06       06       05 06       05       05
-    4p2sf  17/5   07       07       07 07/07/08 07       07
-    4p2sf  7/2    07/07/08 07/07/08 07 07/07/08 07       07
-    4p2sf  -7/2   0F/0F/08 0F/0F/08 0F 0F       0F/0F/08 0F
-    4p2sf  1/8    00       01       00 01       00       01
-    4p2sf  inf    07/07/08 07/07/08 07/07/08 07/07/08 07/07/08 07/07/08
-    4p2sf  -inf   0F/0F/08 0F/0F/08 0F/0F/08 0F/0F/08 0F/0F/08 0F/0F/08
-    8p4se  231    7E       7E       7E 7E/7E/7F 7E       7E/7E/7F
-    8p4se  232    7E       7E/7E/7F 7E 7E/7E/7F 7E       7E/7E/7F
-    8p4se  240    7E/7E/7F 7E/7E/7F 7E 7E/7E/7F 7E       7E/7E/7F
-    8p4se  1/2048 00       01       00 01       00       01
-    8p4se  3/2048 02       02       01 02       01       01
-    8p4se  inf    7E/7F/7F 7E/7F/7F 7E/7F/7F 7E/7F/7F 7E/7F/7F 7E/7F/7F
-    8p4se  -inf   FE/FF/FF FE/FF/FF FE/FF/FF FE/FF/FF FE/FF/FF FE/FF/FF
-    8p4se  1/3    33       33       32 33       32       33
-    8p1uf  3/2    80       81       80 81       80       81
-    8p1uf  3      82       82       81 82       81       81
-    8p1uf  -1     00/00/FF 00/00/FF 00 00       00/00/FF 00/00/FF
-    8p1uf  inf    FE/FE/FF FE/FE/FF FE/FE/FF FE/FE/FF FE/FE/FF FE/FE/FF
-    4p3ue  13/5   0D       0D       0D 0D/0D/0E 0D       0D
-    4p3ue  11/4   0D/0D/0E 0D/0D/0E 0D 0D/0D/0E 0D       0D
-    4p3ue  3      0D/0D/0E 0D/0D/0E 0D 0D/0D/0E 0D       0D/0D/0E
-    4p3ue  -1/100 00       00       00 00       00/00/0F 00/00/0F
-    4p3ue  -inf   00/00/0F 00/00/0F 00/00/0F 00/00/0F 00/00/0F 00/00/0F
-";
+const VECTORS: &str = include_str!("../data/p3109-vectors.txt");
 
 fn format(name: &str) -> OracleFormat {
-    let (k, rest) = name.split_once('p').expect("K, then p");
+    let (k, rest) = name.trim_start_matches("Binary").split_once('p').expect("K, then p");
     let (p, letters) = rest.split_at(rest.len() - 2);
     let (signed, extended) = (letters.starts_with('s'), letters.ends_with('e'));
     formats::p3109(k.parse().unwrap(), p.parse().unwrap(), signed, extended)

@@ -4,176 +4,54 @@ use smallfloat_oracle::{
     Dyadic, Exact, Flags, OracleFormat, Rounding, Subnormals, Table, Value, convert, formats, preset,
 };
 
-type Rows = &'static [(u32, u64, &'static str)];
+/// F32 bits, code, the paper's flags.
+type Row = (u32, u64, &'static str);
 
-// f32 bits, code, flags of the paper (I, D, O, U); nearest, ties to even.
-#[rustfmt::skip]
-const FROM_F32: &[(OracleFormat, Rows)] = &[
-    (formats::cfloat8_1_4_3(7), &[
-        (0x00000000, 0x00, "-"),
-        (0x80000000, 0x80, "-"),
-        (0x00000001, 0x00, "DU"),
-        (0x807FFFFF, 0x80, "DU"),
-        (0x3A000000, 0x00, "U"),
-        (0x3A000001, 0x01, "U"),
-        (0x39FFFFFF, 0x00, "U"),
-        (0x3A800000, 0x01, "-"),
-        (0x3AC00000, 0x02, "U"),
-        (0x3B200000, 0x02, "U"),
-        (0x3BE00000, 0x07, "-"),
-        (0x3BE00001, 0x07, "U"),
-        (0x3C000000, 0x07, "U"),
-        (0x3C37FFFF, 0x07, "U"),
-        (0x3C380000, 0x08, "U"),
-        (0x3C380001, 0x08, "U"),
-        (0x3C7FFFFF, 0x08, "U"),
-        (0x3C800000, 0x08, "-"),
-        (0x3F800000, 0x38, "-"),
-        (0x3C880000, 0x08, "-"),
-        (0x43F00000, 0x7F, "-"),
-        (0x43F00001, 0x7F, "-"),
-        (0x43F7FFFF, 0x7F, "-"),
-        (0x43F80000, 0x7F, "O"),
-        (0x44000000, 0x7F, "O"),
-        (0x7F7FFFFF, 0x7F, "O"),
-        (0x7F800000, 0x7F, "O"),
-        (0xFF800000, 0xFF, "O"),
-        (0x7FC00000, 0x7F, "I"),
-        (0xFFC00000, 0x7F, "I"),
-        (0x7F800001, 0x7F, "I"),
-    ]),
-    (formats::cfloat8_1_5_2(15), &[
-        (0x00000000, 0x00, "-"),
-        (0x80000000, 0x80, "-"),
-        (0x00000001, 0x00, "DU"),
-        (0x807FFFFF, 0x80, "DU"),
-        (0x36800000, 0x00, "U"),
-        (0x36800001, 0x01, "U"),
-        (0x367FFFFF, 0x00, "U"),
-        (0x37000000, 0x01, "-"),
-        (0x37400000, 0x02, "U"),
-        (0x37A00000, 0x02, "U"),
-        (0x37C00000, 0x03, "-"),
-        (0x37C00001, 0x03, "U"),
-        (0x38000000, 0x03, "U"),
-        (0x382FFFFF, 0x03, "U"),
-        (0x38300000, 0x04, "U"),
-        (0x38300001, 0x04, "U"),
-        (0x387FFFFF, 0x04, "U"),
-        (0x38800000, 0x04, "-"),
-        (0x3F800000, 0x3C, "-"),
-        (0x38900000, 0x04, "-"),
-        (0x47E00000, 0x7F, "-"),
-        (0x47E00001, 0x7F, "-"),
-        (0x47EFFFFF, 0x7F, "-"),
-        (0x47F00000, 0x7F, "O"),
-        (0x48000000, 0x7F, "O"),
-        (0x7F7FFFFF, 0x7F, "O"),
-        (0x7F800000, 0x7F, "O"),
-        (0xFF800000, 0xFF, "O"),
-        (0x7FC00000, 0x7F, "I"),
-        (0xFFC00000, 0x7F, "I"),
-        (0x7F800001, 0x7F, "I"),
-    ]),
-    (formats::cfloat8_1_4_3(0), &[
-        (0x3E000000, 0x01, "-"),
-        (0x3D800000, 0x00, "U"),
-        (0x3F600000, 0x07, "-"),
-        (0x40000000, 0x08, "-"),
-        (0x47700000, 0x7F, "-"),
-        (0x47F00000, 0x7F, "O"),
-    ]),
-    (formats::cfloat8_1_5_2(0), &[
-        (0x3E800000, 0x01, "-"),
-        (0x3E000000, 0x00, "U"),
-        (0x3F400000, 0x03, "-"),
-        (0x40000000, 0x04, "-"),
-        (0x4F600000, 0x7F, "-"),
-        (0x4FE00000, 0x7F, "O"),
-    ]),
-    (formats::cfloat8_1_4_3(63), &[
-        (0x1E800000, 0x01, "-"),
-        (0x1E000000, 0x00, "U"),
-        (0x1FE00000, 0x07, "-"),
-        (0x20800000, 0x08, "-"),
-        (0x27F00000, 0x7F, "-"),
-        (0x28700000, 0x7F, "O"),
-    ]),
-    (formats::cfloat8_1_5_2(63), &[
-        (0x1F000000, 0x01, "-"),
-        (0x1E800000, 0x00, "U"),
-        (0x1FC00000, 0x03, "-"),
-        (0x20800000, 0x04, "-"),
-        (0x2FE00000, 0x7F, "-"),
-        (0x30600000, 0x7F, "O"),
-    ]),
-    (formats::shp(15), &[
-        (0x3F800000, 0x3C00, "-"),
-        (0x477FE000, 0x7BFF, "-"),
-        (0x47800000, 0x7C00, "-"),
-        (0x47FFE000, 0x7FFF, "-"),
-        (0x47FFEF80, 0x7FFF, "-"),
-        (0x47FFF000, 0x7FFF, "O"),
-        (0x33000000, 0x0001, "-"),
-        (0x32800000, 0x0000, "U"),
-        (0x37FFC000, 0x03FF, "-"),
-        (0x38000000, 0x03FF, "U"),
-        (0x38800000, 0x0400, "-"),
-        (0x3F801000, 0x3C00, "-"),
-        (0x3F803000, 0x3C02, "-"),
-    ]),
-    (formats::UHP, &[
-        (0x00000000, 0x0000, "-"),
-        (0x80000000, 0x0000, "-"),
-        (0x3F800000, 0x7C00, "-"),
-        (0x30800000, 0x0400, "-"),
-        (0x307FE000, 0x0400, "U"),
-        (0x307FDFFF, 0x0000, "U"),
-        (0x2B800000, 0x0000, "U"),
-        (0x307FC000, 0x0000, "U"),
-        (0x4F7FE000, 0xFBFF, "-"),
-        (0x4F7FEFFF, 0xFBFF, "-"),
-        (0x4F7FF000, 0xFC00, "O"),
-        (0x4F800000, 0xFC00, "O"),
-        (0x7F800000, 0xFC00, "-"),
-        (0xFF800000, 0xFE00, "I"),
-        (0x7FC00000, 0xFE00, "I"),
-        (0x7F800001, 0xFE00, "I"),
-        (0xBF800000, 0xFE00, "I"),
-        (0x80000001, 0x0000, "DU"),
-        (0xA6800000, 0x0000, "U"),
-    ]),
-];
+/// A format by the name that the tables have for it.
+fn format(name: &str) -> OracleFormat {
+    let bias = |bias: &str| bias.parse().expect("a bias");
+    match name.split_once(":bias=") {
+        Some(("cfloat8_1_4_3", number)) => formats::cfloat8_1_4_3(bias(number)),
+        Some(("cfloat8_1_5_2", number)) => formats::cfloat8_1_5_2(bias(number)),
+        Some(("shp", number)) => formats::shp(bias(number)),
+        _ if name == "uhp" => formats::UHP,
+        _ => panic!("the tables have no format {name}"),
+    }
+}
+
+fn hex(digits: &str) -> u64 {
+    u64::from_str_radix(digits, 16).expect("hexadecimal digits")
+}
+
+/// The fields of a table's rows, without comments.
+fn fields(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
+    let row = |line: &'static str| line.split('#').next().expect("a line").split_whitespace().collect();
+    table.lines().map(row).filter(|row: &Vec<&str>| !row.is_empty())
+}
+
+/// Conversions from binary32 to nearest even, format by format.
+fn from_f32() -> Vec<(OracleFormat, Vec<Row>)> {
+    let mut groups: Vec<(&str, Vec<Row>)> = Vec::new();
+    for row in fields(include_str!("../data/tesla-conversions.txt")) {
+        let [name, bits, _, code, flags] = row[..] else { panic!("five columns: {row:?}") };
+        if groups.last().is_none_or(|(last, _)| *last != name) {
+            groups.push((name, Vec::new()));
+        }
+        let bits = u32::from_str_radix(bits, 16).expect("32 bits");
+        groups.last_mut().expect("it has a group").1.push((bits, hex(code), flags));
+    }
+    assert_eq!(groups.iter().map(|(_, rows)| rows.len()).sum::<usize>(), 118);
+    groups.into_iter().map(|(name, rows)| (format(name), rows)).collect()
+}
 
 // The rows of the first format that come out differently with gradual subnormals.
 #[rustfmt::skip]
-const GRADUAL: Rows = &[
+const GRADUAL: &[Row] = &[
     (0x3A000000, 0x00, "U"), (0x3A800000, 0x00, "U"), (0x3AC00000, 0x01, "U"), (0x3B200000, 0x01, "U"),
     (0x3BE00000, 0x04, "U"), (0x3C000000, 0x04, "-"), (0x3C380000, 0x06, "U"), (0x3C7FFFFF, 0x08, "U"),
 ];
 
-// Format, f32 bits, the two neighbours, whether the upper one is an overflow, and the first R that
-// goes up.
-#[rustfmt::skip]
-const THRESHOLDS: &[(OracleFormat, u32, u64, u64, bool, u64)] = &[
-    (formats::cfloat8_1_4_3(7), 0x3F840000, 0x38, 0x39, false, 0xC0000000),
-    (formats::cfloat8_1_4_3(7), 0x3F880000, 0x38, 0x39, false, 0x80000000),
-    (formats::cfloat8_1_4_3(7), 0x3F8CCCCD, 0x38, 0x39, false, 0x33333000),
-    (formats::cfloat8_1_4_3(7), 0x39800000, 0x00, 0x01, false, 0xC0000000),
-    (formats::cfloat8_1_4_3(7), 0x3C000000, 0x07, 0x08, false, 0xE38E38E4),
-    (formats::cfloat8_1_4_3(7), 0x3C3C6A7F, 0x07, 0x08, false, 0x78263AAB),
-    (formats::cfloat8_1_4_3(7), 0x3C75C28F, 0x07, 0x08, false, 0x1234571D),
-    (formats::cfloat8_1_4_3(7), 0x43F50000, 0x7F, 0x7F, true, 0xB0000000),
-    (formats::cfloat8_1_4_3(7), 0x43FA0000, 0x7F, 0x7F, true, 0x60000000),
-    (formats::cfloat8_1_5_2(15), 0x3F8CCCCD, 0x3C, 0x3D, false, 0x99999800),
-    (formats::cfloat8_1_5_2(15), 0x38000000, 0x03, 0x04, false, 0xCCCCCCCD),
-    (formats::cfloat8_1_5_2(15), 0x36000000, 0x00, 0x01, false, 0xC0000000),
-    (formats::cfloat8_1_5_2(15), 0x47EA6000, 0x7F, 0x7F, true, 0xAD000000),
-    (formats::shp(15), 0x3F800800, 0x3C00, 0x3C01, false, 0xC0000000),
-    (formats::shp(15), 0x38000000, 0x03FF, 0x0400, false, 0xFFC00FFD),
-];
-
-fn check_rows(format: &OracleFormat, rows: Rows) {
+fn check_rows(format: &OracleFormat, rows: &[Row]) {
     let table = Table::new(format);
     let policy = preset("tesla", format);
     for &(bits, code, letters) in rows {
@@ -188,17 +66,17 @@ fn check_rows(format: &OracleFormat, rows: Rows) {
 
 #[test]
 fn float32_to_each_format() {
-    for (format, rows) in FROM_F32 {
-        check_rows(format, rows);
+    for (format, rows) in from_f32() {
+        check_rows(&format, &rows);
     }
     check_rows(&OracleFormat { subnormals: Subnormals::Gradual, ..formats::cfloat8_1_4_3(7) }, GRADUAL);
 }
 
 #[test]
 fn inexact_is_set_exactly_when_the_value_changed() {
-    for (format, rows) in FROM_F32 {
-        let (table, policy) = (Table::new(format), preset("tesla", format));
-        for &(bits, ..) in *rows {
+    for (format, rows) in from_f32() {
+        let (table, policy) = (Table::new(&format), preset("tesla", &format));
+        for (bits, ..) in rows {
             let (code, flags) = convert(bits.into(), &formats::BINARY32, &table, &policy);
             let invalid = flags.contains(Flags::INVALID);
             let x = formats::BINARY32.value(bits.into());
@@ -214,12 +92,17 @@ fn inexact_is_set_exactly_when_the_value_changed() {
 
 #[test]
 fn stochastic_thresholds() {
-    for &(format, bits, lo, hi, overflow, threshold) in THRESHOLDS {
+    let rows: Vec<_> = fields(include_str!("../data/tesla-thresholds.txt")).collect();
+    assert_eq!(rows.len(), 15);
+    for row in rows {
+        let [name, bits, lo, hi, flag, threshold] = row[..] else { panic!("six columns: {row:?}") };
+        let (format, overflow) = (format(name), flag == "O");
+        let [bits, lo, hi, threshold] = [bits, lo, hi, threshold].map(hex);
         let table = Table::new(&format);
         for (r, code, over) in [(threshold - 1, lo, false), (threshold, hi, overflow)] {
             let policy = preset("tesla", &format).with_rounding(Rounding::StochasticA { n: 32, r });
             for (sign, sign_bit) in [(0, 0), (1 << 31, format.sign_bit())] {
-                let (got, flags) = convert(sign | u64::from(bits), &formats::BINARY32, &table, &policy);
+                let (got, flags) = convert(sign | bits, &formats::BINARY32, &table, &policy);
                 assert_eq!(got, code | sign_bit, "{format:?} {bits:08x} r={r:x}");
                 assert_eq!(flags.contains(Flags::OVERFLOW), over);
             }

@@ -47,34 +47,7 @@ fn operand(text: &str) -> Exact {
 }
 
 /// Target, operand, then a result for each of `MODES`: one code, or one for each of `PRESETS`.
-const VECTORS: &str = "
-    Binary4p2sf  13/10   05       05       04 05       04       05
-    Binary4p2sf  5/4     04       05       04 05       04       05
-    Binary4p2sf  7/4     06       06       05 06       05       05
-    Binary4p2sf  17/5    07       07       07 07/07/08 07       07
-    Binary4p2sf  7/2     07/07/08 07/07/08 07 07/07/08 07       07
-    Binary4p2sf  -7/2    0F/0F/08 0F/0F/08 0F 0F       0F/0F/08 0F
-    Binary4p2sf  1/8     00       01       00 01       00       01
-    Binary4p2sf  inf     07/07/08 07/07/08 07/07/08 07/07/08 07/07/08 07/07/08
-    Binary4p2sf  -inf    0F/0F/08 0F/0F/08 0F/0F/08 0F/0F/08 0F/0F/08 0F/0F/08
-    Binary8p4se  231     7E       7E       7E 7E/7E/7F 7E       7E/7E/7F
-    Binary8p4se  232     7E       7E/7E/7F 7E 7E/7E/7F 7E       7E/7E/7F
-    Binary8p4se  240     7E/7E/7F 7E/7E/7F 7E 7E/7E/7F 7E       7E/7E/7F
-    Binary8p4se  1/2048  00       01       00 01       00       01
-    Binary8p4se  3/2048  02       02       01 02       01       01
-    Binary8p4se  inf     7E/7F/7F 7E/7F/7F 7E/7F/7F 7E/7F/7F 7E/7F/7F 7E/7F/7F
-    Binary8p4se  -inf    FE/FF/FF FE/FF/FF FE/FF/FF FE/FF/FF FE/FF/FF FE/FF/FF
-    Binary8p4se  1/3     33       33       32 33       32       33
-    Binary8p1uf  3/2     80       81       80 81       80       81
-    Binary8p1uf  3       82       82       81 82       81       81
-    Binary8p1uf  -1      00/00/FF 00/00/FF 00 00       00/00/FF 00/00/FF
-    Binary8p1uf  inf     FE/FE/FF FE/FE/FF FE/FE/FF FE/FE/FF FE/FE/FF FE/FE/FF
-    Binary4p3ue  13/5    0D       0D       0D 0D/0D/0E 0D       0D
-    Binary4p3ue  11/4    0D/0D/0E 0D/0D/0E 0D 0D/0D/0E 0D       0D
-    Binary4p3ue  3       0D/0D/0E 0D/0D/0E 0D 0D/0D/0E 0D       0D/0D/0E
-    Binary4p3ue  -1/100  00       00       00 00       00/00/0F 00/00/0F
-    Binary4p3ue  -inf    00/00/0F 00/00/0F 00/00/0F 00/00/0F 00/00/0F 00/00/0F
-";
+const VECTORS: &str = include_str!("../../smallfloat-oracle/data/p3109-vectors.txt");
 
 fn hex(text: &str) -> u64 {
     u64::from_str_radix(text, 16).expect("a code")
