@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parent.parent / "crates/smallfloat-cli/src/explore"
+PAGE = Path(__file__).parent.parent / "crates/smallfloat-cli/src/explore/page"
 # What the server says in a header: nothing comes from elsewhere and nothing goes there.
 POLICY = (
     "default-src 'none'; script-src data: 'unsafe-inline' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src data:; "

@@ -2,7 +2,7 @@
 //! `scripts/bench/operations` times the peers between the rounds.
 //!
 //! The first line of output holds, in milliseconds, the first use of each unary function that has a
-//! table. Each round prints nanoseconds an element for each operation.
+//! table. Each round prints nanoseconds per element for each operation.
 
 use std::hint::black_box;
 use std::io::{self, BufRead, Write};

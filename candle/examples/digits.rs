@@ -6,8 +6,8 @@
 use candle_core::{D, DType, Device, Error, Result, Tensor};
 use candle_nn::{AdamW, Module, Optimizer, ParamsAdamW, VarBuilder, VarMap, linear, loss::cross_entropy};
 use smallfloat_candle::{LinearConfig, QuantizedLinear, preset};
-use smallfloat_train::data::{Batch, Data as _, Input, digits};
-use smallfloat_train::{Config, Sequence};
+use smallfloat_train::data::{Batch, Dataset as _, Input, digits};
+use smallfloat_train::{Config, RandomSequence};
 
 const SIZES: [usize; 4] = [64, 128, 64, 10];
 
@@ -21,7 +21,7 @@ fn tensors(batch: Batch) -> Result<(Tensor, Tensor)> {
 /// First weights that are the same for every run: √(2/inputs) times normal numbers.
 fn first_weights(variables: &VarMap) -> Result<()> {
     for (name, variable) in variables.data().lock().map_err(|e| Error::msg(e.to_string()))?.iter() {
-        let sequence = Sequence::new(0, name);
+        let sequence = RandomSequence::new(0, name);
         let inputs = u16::try_from(variable.dims()[variable.rank() - 1]).map_err(Error::wrap)?;
         let deviation = if variable.rank() == 2 { (2.0 / f32::from(inputs)).sqrt() } else { 0.0 };
         let values: Vec<f32> =

@@ -11,8 +11,8 @@ use candle_nn::ops::layer_norm_slow;
 use candle_nn::{AdamW, Init, Module, Optimizer, ParamsAdamW, VarBuilder, VarMap, linear};
 use cpu_time::ProcessTime;
 use smallfloat_candle::{LinearConfig, QuantizedLinear, preset};
-use smallfloat_train::data::{Data as _, Input, Text};
-use smallfloat_train::{Architecture, Options, Sequence, Trainer};
+use smallfloat_train::data::{Dataset as _, Input, Text};
+use smallfloat_train::{Architecture, RandomSequence, RunOptions, Trainer};
 
 const BATCH: usize = 32;
 const CONTEXT: usize = 64;
@@ -23,7 +23,7 @@ const LETTERS: usize = 65;
 
 /// Random characters: what a step costs does not depend on the text.
 fn text() -> std::result::Result<Text, smallfloat_train::Error> {
-    let sequence = Sequence::new(0, "text");
+    let sequence = RandomSequence::new(0, "text");
     let letter = |i| char::from_u32(32 + u32::try_from(sequence.below(i, LETTERS)).unwrap_or(0));
     let letters: String = (0..20_000).filter_map(letter).collect();
     Text::new("random", &letters, CONTEXT)
@@ -151,7 +151,8 @@ fn by_candle(config: Option<&LinearConfig>) -> std::result::Result<Runner, Box<d
 }
 
 fn by_trainer(name: &str) -> std::result::Result<Runner, Box<dyn Error>> {
-    let options = Options { steps: u64::MAX, ..Options::new(Architecture::CHAR_TRANSFORMER, preset(name)?) };
+    let options =
+        RunOptions { steps: u64::MAX, ..RunOptions::new(Architecture::CHAR_TRANSFORMER, preset(name)?) };
     let mut trainer = Trainer::new(options, Box::new(text()?))?;
     Ok(Box::new(move || Ok(trainer.step()?.ok_or("a run has more steps")?.loss)))
 }

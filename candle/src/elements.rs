@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use candle_core::{CpuStorage, DType, Layout, Result, Storage, Tensor, bail};
 use half::{bf16, f16};
-use smallfloat_train::{Codes, Data};
+use smallfloat_train::{Elements, EncodedTensor};
 
 /// Refuses what the kernels can't read, before anything has learnt from it.
 pub(crate) fn check(tensor: &Tensor, what: &str, types: &[DType]) -> Result<()> {
@@ -53,7 +53,7 @@ pub(crate) fn storage(values: Vec<f32>, dtype: DType) -> Result<CpuStorage> {
 
 /// Returns whether a type has all values that such codes can have. Else storing them would be a
 /// second rounding.
-pub(crate) fn holds(dtype: DType, codes: &Codes) -> bool {
+pub(crate) fn holds(dtype: DType, codes: &EncodedTensor) -> bool {
     let back: fn(f32) -> f32 = match dtype {
         DType::F16 => |x| f16::from_f32(x).to_f32(),
         DType::BF16 => |x| bf16::from_f32(x).to_f32(),
@@ -63,9 +63,9 @@ pub(crate) fn holds(dtype: DType, codes: &Codes) -> bool {
     let largest = u16::try_from(coder.format.max_code()).unwrap_or(u16::MAX);
     // A byte for formats of at most 8 bits, as the decoder wants it.
     let data = match u8::try_from(largest) {
-        Ok(largest) => Data::Bytes((0..=largest).collect()),
-        Err(_) => Data::Halves((0..=largest).collect()),
+        Ok(largest) => Elements::Bytes((0..=largest).collect()),
+        Err(_) => Elements::Halves((0..=largest).collect()),
     };
-    let all = Codes { coder: Some(coder.clone()), exponent: codes.exponent, data };
+    let all = EncodedTensor { coder: Some(coder.clone()), exponent: codes.exponent, data };
     all.values().into_iter().all(|x| x.is_nan() || back(x).to_bits() == x.to_bits())
 }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp1, DType, Layout, Result, Shape, Tensor};
-use smallfloat_train::Codes;
+use smallfloat_train::EncodedTensor;
 
 use crate::elements::{check, elements, storage};
 use crate::{Gradient, Quantize};
@@ -59,7 +59,7 @@ impl CustomOp1 for Rounding {
 }
 
 /// The finite range of a tensor's format, without its scale.
-fn range(codes: &Codes) -> Option<[f64; 2]> {
+fn range(codes: &EncodedTensor) -> Option<[f64; 2]> {
     let format = &codes.coder.as_ref()?.format;
     let scale = f64::from(-codes.exponent).exp2();
     let [least, largest] = [format.min_finite(), format.max_finite()].map(|end| end.to_f64());

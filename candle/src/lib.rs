@@ -12,9 +12,9 @@
 //!
 //! ```
 //! use candle_core::{Device, Tensor};
-//! use smallfloat_candle::{Class, Quantize, fake_quantize};
+//! use smallfloat_candle::{ClassConfig, Quantize, fake_quantize};
 //!
-//! let class = Class { format: "cfloat8_1_4_3:bias=7".parse()?, ..Class::default() };
+//! let class = ClassConfig { format: "cfloat8_1_4_3:bias=7".parse()?, ..ClassConfig::default() };
 //! let quantize = Quantize::new("x", &class)?;
 //! let x = Tensor::new(&[1.0_f32, 1.1, -0.3, 1e9], &Device::Cpu)?;
 //! assert_eq!(fake_quantize(&x, &quantize)?.to_vec1::<f32>()?, [1.0, 1.125, -0.3125, 480.0]);
@@ -30,7 +30,7 @@
 //! # What results depend on
 //!
 //! A quantizer's bias and random words follow from the tensors that it has seen, in their order;
-//! nothing depends on the number of threads. With [`Accumulate::Exact`] the products of
+//! nothing depends on the number of threads. With [`Accumulation::Exact`] the products of
 //! [`QuantizedLinear`] are exact sums, rounded once, and so the same on every machine; other
 //! operations are the framework's, which promises no order.
 //!
@@ -52,4 +52,4 @@ pub use fake::fake_quantize;
 pub use linear::{LinearConfig, LinearState, QuantizedLinear, quantized_linear, quantized_linear_no_bias};
 pub use quantize::{Gradient, Quantize, QuantizeState};
 pub use smallfloat_tensor::BiasPolicy;
-pub use smallfloat_train::{Accumulate, BiasChange, Class, Config, Round, Tally, preset};
+pub use smallfloat_train::{Accumulation, BiasChange, ClassConfig, Config, Round, Tally, preset};

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use candle_core::{DType, Error, Module, Result, Tensor, bail};
 use candle_nn::{Linear, VarBuilder};
-use smallfloat_train::{Accumulate, Class, Config, preset};
+use smallfloat_train::{Accumulation, ClassConfig, Config, preset};
 
 use crate::elements::check;
 use crate::product::Product;
@@ -14,13 +14,13 @@ use crate::quantize::{Quantize, QuantizeState};
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinearConfig {
     /// Of the input.
-    pub input: Class,
+    pub input: ClassConfig,
     /// Of the weight.
-    pub weight: Class,
+    pub weight: ClassConfig,
     /// Of the gradient of the product.
-    pub gradient: Class,
+    pub gradient: ClassConfig,
     /// How products accumulate.
-    pub accumulate: Accumulate,
+    pub accumulate: Accumulation,
     /// The seed of random words, for classes that round stochastically.
     pub seed: u64,
 }
@@ -45,7 +45,7 @@ impl From<&Config> for LinearConfig {
             input: config.activations.clone(),
             weight: config.weights.clone(),
             gradient: config.gradients.clone(),
-            accumulate: Accumulate::F32,
+            accumulate: Accumulation::F32,
             seed: 0,
         }
     }
@@ -65,7 +65,7 @@ pub struct QuantizedLinear {
     input: Quantize,
     weights: Quantize,
     gradient: Quantize,
-    accumulate: Accumulate,
+    accumulate: Accumulation,
 }
 
 /// The state of a layer's three quantizers, for checkpoints.

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use candle_core::{CpuStorage, CustomOp2, DType, Device, Error, Layout, Result, Shape, Tensor, bail};
-use smallfloat_train::{Accumulate, Codes, Operand, product};
+use smallfloat_train::{Accumulation, EncodedTensor, MatrixOperand, product};
 
 use crate::Quantize;
 use crate::elements::{elements, with_elements};
@@ -14,12 +14,12 @@ pub(crate) struct Product {
     pub(crate) input: Quantize,
     pub(crate) weight: Quantize,
     pub(crate) gradient: Quantize,
-    pub(crate) accumulate: Accumulate,
-    pub(crate) kept: OnceLock<[Codes; 2]>,
+    pub(crate) accumulate: Accumulation,
+    pub(crate) kept: OnceLock<[EncodedTensor; 2]>,
 }
 
 impl Product {
-    fn multiply(&self, a: &Operand<'_>, b: &Operand<'_>) -> Result<Vec<f32>> {
+    fn multiply(&self, a: &MatrixOperand<'_>, b: &MatrixOperand<'_>) -> Result<Vec<f32>> {
         product(a, b, self.accumulate).map_err(Error::wrap)
     }
 }
@@ -39,7 +39,8 @@ impl CustomOp2 for Product {
         let (outputs, inputs) = w_layout.shape().dims2()?;
         let x = self.input.encode(elements(x, x_layout)?, DType::F32)?;
         let w = self.weight.encode(elements(w, w_layout)?, DType::F32)?;
-        let y = self.multiply(&Operand::new(&x, inputs), &Operand::new(&w, inputs).transpose())?;
+        let y =
+            self.multiply(&MatrixOperand::new(&x, inputs), &MatrixOperand::new(&w, inputs).transpose())?;
         let mut shape = x_layout.dims().to_vec();
         if let Some(last) = shape.last_mut() {
             *last = outputs;
@@ -61,7 +62,7 @@ impl CustomOp2 for Product {
         };
         let (outputs, inputs) = w.dims2()?;
         let codes = with_elements(dy, |dy| self.gradient.encode(dy, DType::F32))?;
-        let dy = Operand::new(&codes, outputs);
+        let dy = MatrixOperand::new(&codes, outputs);
         // What nobody asks for is not computed: the data's gradient at the beginning of a model,
         // say.
         let of = |operand: &Tensor, product: &dyn Fn() -> Result<Vec<f32>>| {
@@ -71,8 +72,8 @@ impl CustomOp2 for Product {
                 .transpose()
         };
         Ok((
-            of(x, &|| self.multiply(&dy, &Operand::new(w_codes, inputs)))?,
-            of(w, &|| self.multiply(&dy.transpose(), &Operand::new(x_codes, inputs)))?,
+            of(x, &|| self.multiply(&dy, &MatrixOperand::new(w_codes, inputs)))?,
+            of(w, &|| self.multiply(&dy.transpose(), &MatrixOperand::new(x_codes, inputs)))?,
         ))
     }
 }

@@ -9,7 +9,8 @@ use smallfloat::{Format, Projection};
 use smallfloat_kernels::RandomWords;
 use smallfloat_tensor::{BiasPolicy, stream_of_name};
 use smallfloat_train::{
-    BiasChange, Class, Coders, Codes, Moment, Nonfinite, Quantizer, QuantizerState, Tally,
+    BiasChange, ClassConfig, Coders, EncodedTensor, Moment, OnNonfinite, QuantizerState, Tally,
+    TensorQuantizer,
 };
 
 use crate::elements::holds;
@@ -43,7 +44,7 @@ pub struct Quantize {
 
 #[derive(Debug)]
 struct State {
-    quantizer: Quantizer,
+    quantizer: TensorQuantizer,
     coders: Coders,
     learning: bool,
     tensors: u64,
@@ -66,9 +67,9 @@ impl Quantize {
     /// For tensors of a class. The name is for errors, reports and random words.
     ///
     /// # Errors
-    /// A class that does not go together ([`Class::check`]), a bias or policy that the format does
-    /// not take, `gradient`.
-    pub fn new(name: impl Into<String>, class: &Class) -> Result<Self> {
+    /// A class that does not go together ([`ClassConfig::check`]), a bias or policy that the format
+    /// does not take, `gradient`.
+    pub fn new(name: impl Into<String>, class: &ClassConfig) -> Result<Self> {
         let name = name.into();
         class.check(&name).map_err(Error::wrap)?;
         if let Some(policy @ BiasPolicy::Gradient { .. }) = class.bias {
@@ -79,7 +80,9 @@ impl Quantize {
         let state = State {
             random: Philox { seed: 0, stream: stream_of_name(&name) },
             // Tensors have what the projection makes of a NaN; the caller's loss tells.
-            quantizer: Quantizer::new(name, class).map_err(Error::wrap)?.with_nonfinite(Nonfinite::Preset),
+            quantizer: TensorQuantizer::new(name, class)
+                .map_err(Error::wrap)?
+                .with_nonfinite(OnNonfinite::Preset),
             coders: Coders::default(),
             learning: true,
             tensors: 0,
@@ -178,7 +181,7 @@ impl Quantize {
     }
 
     /// The codes of a tensor whose values go back into one of this type.
-    pub(crate) fn encode(&self, values: Cow<'_, [f32]>, dtype: DType) -> Result<Codes> {
+    pub(crate) fn encode(&self, values: Cow<'_, [f32]>, dtype: DType) -> Result<EncodedTensor> {
         let mut state = self.lock();
         let State { quantizer, coders, learning, tensors, random, words, held } = &mut *state;
         let count = values.len() as u64;

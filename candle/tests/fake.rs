@@ -5,17 +5,17 @@ use candle_core::{DType, Device, IndexOp, Tensor, Var};
 use half::{bf16, f16};
 use smallfloat::random::Philox;
 use smallfloat::{Format, Projection, RandomBits, Rounding, Saturation};
-use smallfloat_candle::{BiasPolicy, Class, Gradient, Quantize, Round, fake_quantize};
+use smallfloat_candle::{BiasPolicy, ClassConfig, Gradient, Quantize, Round, fake_quantize};
 use smallfloat_tensor::stream_of_name;
-use smallfloat_train::Sequence;
+use smallfloat_train::RandomSequence;
 
-fn class(format: &str) -> Class {
-    Class { format: format.parse().unwrap(), ..Class::default() }
+fn class(format: &str) -> ClassConfig {
+    ClassConfig { format: format.parse().unwrap(), ..ClassConfig::default() }
 }
 
 /// Normal numbers of all magnitudes from 2^−24 to 2^23, and the numbers that others get wrong.
 fn values(count: u64) -> Vec<f32> {
-    let sequence = Sequence::new(3, "values");
+    let sequence = RandomSequence::new(3, "values");
     let special = [0.0, -0.0, 1e-45, f32::MIN_POSITIVE, f32::MAX, -1e9, 480.0, 496.0, 0.001_953_125];
     let exponent = |i| i32::try_from(sequence.below(i, 48)).unwrap() - 24;
     let normal = (0..count).map(|i| sequence.normal(i) * 2.0_f32.powi(exponent(i)));
@@ -58,7 +58,7 @@ fn the_bits_are_the_cores() {
 fn random_words_are_those_of_the_name() {
     let (x, name) = (values(100), "layer.x");
     let format = Format::cfloat8_1_4_3(9).unwrap();
-    let class = Class { rounding: Round::StochasticA, ..class("cfloat8_1_4_3:bias=9") };
+    let class = ClassConfig { rounding: Round::StochasticA, ..class("cfloat8_1_4_3:bias=9") };
     let projection = Quantize::new(name, &class).unwrap().with_seed(5);
     let philox = Philox { seed: 5, stream: stream_of_name(name) };
     for tensors in 0..2 {
@@ -83,7 +83,7 @@ fn random_words_are_those_of_the_name() {
 
 #[test]
 fn a_policy_that_hears_of_no_loss_is_refused() {
-    let class = Class { bias: Some(BiasPolicy::Gradient { patience: 4 }), ..class("cfloat8_1_4_3") };
+    let class = ClassConfig { bias: Some(BiasPolicy::Gradient { patience: 4 }), ..class("cfloat8_1_4_3") };
     assert!(Quantize::new("x", &class).unwrap_err().to_string().contains("x: bias gradient"));
 }
 
@@ -127,7 +127,7 @@ fn gradients_are_as_defined() {
 #[test]
 fn clamping_moves_with_a_scale() {
     // E4M3FN ends at 448; a scale of 2^3 brings that to 56.
-    let class = Class { bias: Some(BiasPolicy::Fixed(3)), ..class("e4m3fn") };
+    let class = ClassConfig { bias: Some(BiasPolicy::Fixed(3)), ..class("e4m3fn") };
     let projection = Quantize::new("x", &class).unwrap().with_gradient(Gradient::ZeroWhereClamped);
     let x = Var::from_tensor(&tensor(&[56.0, 57.0, -56.0, -1e3])).unwrap();
     let y = fake_quantize(&x, &projection).unwrap();
@@ -146,7 +146,7 @@ fn holding(amax: f64) -> i32 {
 fn biases_follow_the_tensors() {
     let amaxes = [1.0_f32, 5.0, 0.3, 0.3, 0.3, 1.875, 1.876];
     let with = |policy| {
-        let class = Class { bias: Some(policy), ..class("cfloat8_1_4_3") };
+        let class = ClassConfig { bias: Some(policy), ..class("cfloat8_1_4_3") };
         Quantize::new("x", &class).unwrap()
     };
     let amax = with(BiasPolicy::Amax { margin: 0 });
@@ -217,6 +217,6 @@ fn what_can_not_be_is_said() {
     assert_eq!(projection.tally().elements, 0);
     let error = Quantize::new("h", &class("cfloat8_1_4_3")).unwrap_err();
     assert!(error.to_string().contains("bias"), "{error}");
-    let class = Class { bias: Some(BiasPolicy::Fixed(64)), ..class("cfloat8_1_4_3") };
+    let class = ClassConfig { bias: Some(BiasPolicy::Fixed(64)), ..class("cfloat8_1_4_3") };
     assert!(Quantize::new("h", &class).unwrap_err().to_string().contains("63"));
 }

@@ -6,18 +6,18 @@ use candle_core::{DType, Device, Module, Tensor, Var};
 use candle_nn::{VarBuilder, VarMap};
 use smallfloat::Format;
 use smallfloat_candle::{
-    Accumulate, BiasPolicy, Class, Config, LinearConfig, Quantize, QuantizedLinear, preset, quantized_linear,
-    quantized_linear_no_bias,
+    Accumulation, BiasPolicy, ClassConfig, Config, LinearConfig, Quantize, QuantizedLinear, preset,
+    quantized_linear, quantized_linear_no_bias,
 };
 use smallfloat_train::layers::{Layer, Linear, Pass, Saved};
-use smallfloat_train::{Matrix, Moment, Parameters, Sequence};
+use smallfloat_train::{Matrix, ModelParameters, Moment, RandomSequence};
 
 const ROWS: usize = 9;
 const INPUTS: usize = 12;
 const OUTPUTS: usize = 7;
 
 fn normal(name: &str, rows: usize, columns: usize) -> Matrix {
-    let sequence = Sequence::new(7, name);
+    let sequence = RandomSequence::new(7, name);
     Matrix { columns, values: (0..(rows * columns) as u64).map(|i| sequence.normal(i)).collect() }
 }
 
@@ -29,7 +29,7 @@ fn numbers(x: &Tensor) -> Vec<f32> {
     x.flatten_all().unwrap().to_vec1().unwrap()
 }
 
-fn cfloat8(accumulate: Accumulate) -> LinearConfig {
+fn cfloat8(accumulate: Accumulation) -> LinearConfig {
     LinearConfig { accumulate, ..LinearConfig::cfloat8().unwrap() }
 }
 
@@ -64,7 +64,7 @@ fn by_core(
 #[test]
 fn sums_of_the_cores_values() {
     let (x, w, dy) = (normal("x", ROWS, INPUTS), normal("w", OUTPUTS, INPUTS), normal("dy", ROWS, OUTPUTS));
-    for accumulate in [Accumulate::Exact, Accumulate::F32] {
+    for accumulate in [Accumulation::Exact, Accumulation::F32] {
         let [x_var, w_var] = [&x, &w].map(|m| Var::from_tensor(&tensor(m)).unwrap());
         let layer =
             QuantizedLinear::new("layer", w_var.as_tensor().clone(), None, &cfloat8(accumulate)).unwrap();
@@ -84,7 +84,7 @@ fn sums_of_the_cores_values() {
         for (found, expected) in found.iter().zip(&expected) {
             assert_eq!(found.len(), expected.len());
             for (found, exact) in found.iter().zip(expected) {
-                if accumulate == Accumulate::Exact {
+                if accumulate == Accumulation::Exact {
                     assert_eq!(found.to_bits(), (*exact as f32).to_bits(), "{exact}");
                 } else {
                     // A dozen additions, each of at most 2^−24 of a partial sum below 64.
@@ -132,7 +132,7 @@ fn without_formats_it_is_the_layer() {
     // and 2^−3 (1_5_2) of it, so sums of independent ones are well within a tenth of the gradient's
     // norm.
     let layer =
-        QuantizedLinear::new("layer", w_var.as_tensor().clone(), None, &cfloat8(Accumulate::F32)).unwrap();
+        QuantizedLinear::new("layer", w_var.as_tensor().clone(), None, &cfloat8(Accumulation::F32)).unwrap();
     let [_, near_dx, near_dw] = run(&layer, &x_var, &w_var, &tensor(&dy));
     for (exact, near) in [(dx, near_dx), (dw, near_dw)] {
         let norm = |x: &mut dyn Iterator<Item = f32>| x.map(|x| x * x).sum::<f32>().sqrt();
@@ -144,7 +144,7 @@ fn without_formats_it_is_the_layer() {
 #[test]
 fn it_is_the_trainers_layer() {
     let config = preset("cfloat8").unwrap();
-    let mut parameters = Parameters::new(&config, 5, false);
+    let mut parameters = ModelParameters::new(&config, 5, false);
     let mut ours = Linear::new(&mut parameters, "linear", [INPUTS, OUTPUTS], 0.2).unwrap();
     let weight = Matrix { columns: INPUTS, values: parameters.list[0].weights.values() };
     let (x, dy) = (normal("x", ROWS, INPUTS), normal("dy", ROWS, OUTPUTS));
@@ -156,7 +156,7 @@ fn it_is_the_trainers_layer() {
         let moment = Moment { step, learning: true, counting: false };
         let mut pass = Pass {
             parameters: &mut parameters,
-            accumulate: Accumulate::F32,
+            accumulate: Accumulation::F32,
             moment,
             saved: Saved::default(),
         };
@@ -172,7 +172,7 @@ fn it_is_the_trainers_layer() {
 #[test]
 fn any_shape_and_layout() {
     let w = normal("w", OUTPUTS, INPUTS);
-    let layer = |w: Tensor| QuantizedLinear::new("layer", w, None, &cfloat8(Accumulate::Exact)).unwrap();
+    let layer = |w: Tensor| QuantizedLinear::new("layer", w, None, &cfloat8(Accumulation::Exact)).unwrap();
     let x = tensor(&normal("x", 24, INPUTS));
     let flat = numbers(&layer(tensor(&w)).forward(&x).unwrap());
     let deep = layer(tensor(&w)).forward(&x.reshape((2, 3, 4, INPUTS)).unwrap()).unwrap();
@@ -245,10 +245,10 @@ fn what_does_not_fit_is_said() {
     assert!(refused(zeros(&[5, 3], DType::F64)).contains("layer.input: elements are f64, they must be f32"));
     assert_eq!(layer.quantizers()[0].tally().elements, 0);
     // Exact sums need formats of bounded range.
-    let plain = LinearConfig { accumulate: Accumulate::Exact, ..LinearConfig::from(&Config::default()) };
+    let plain = LinearConfig { accumulate: Accumulation::Exact, ..LinearConfig::from(&Config::default()) };
     let layer = QuantizedLinear::new("layer", zeros(&[2, 3], DType::F32), None, &plain).unwrap();
     assert!(layer.forward(&zeros(&[5, 3], DType::F32)).is_err());
-    let learnt = Class { bias: Some(BiasPolicy::Flags { patience: 0 }), ..config.input.clone() };
+    let learnt = ClassConfig { bias: Some(BiasPolicy::Flags { patience: 0 }), ..config.input.clone() };
     let config = LinearConfig { input: learnt, ..config };
     assert!(QuantizedLinear::new("layer", zeros(&[2, 3], DType::F32), None, &config).is_err());
 }

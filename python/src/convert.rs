@@ -340,7 +340,7 @@ conversion! {
     /// raised and which NaN a result is: one of `smallfloat.flag_policies`, perhaps with changes. By
     /// default ``'tesla'`` for Tesla's formats, else ``'ieee-before'``; others are slower.
     /// return_flags : bool Return `EventCounts` too. out : array, optional Where codes go: of ``x``'s shape and the codes' dtype. threads : int, optional At
-    /// most so many; by default one a core. Results never depend on it.
+    /// most so many; by default one per core. Results never depend on it.
     ///
     /// Returns
     /// -------
@@ -438,7 +438,7 @@ conversion! {
 /// ml_dtypes.bfloat16. Every value of ``fmt`` must be exact in it, or a rounding given. rounding :
 /// str, optional A deterministic rounding for values that ``dtype`` does not have. out : array,
 /// optional Where numbers go: of the codes' shape and of ``dtype``. threads : int, optional At most
-/// so many; by default one a core.
+/// so many; by default one per core.
 ///
 /// Returns
 /// -------

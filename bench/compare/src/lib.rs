@@ -18,7 +18,7 @@ pub fn wide_data() -> Vec<f32> {
     data().iter().zip((0..25).cycle()).map(|(x, i)| x * 2_f32.powi(i - 12)).collect()
 }
 
-/// Prints numbers, one a line in hexadecimal.
+/// Prints numbers, one per line in hexadecimal.
 pub fn show(name: &str, numbers: impl IntoIterator<Item = impl Into<u64>>) {
     println!("{name}");
     for number in numbers {

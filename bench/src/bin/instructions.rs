@@ -13,7 +13,7 @@ use smallfloat_kernels::{
     Accumulate, Ars5, ClassSums, Decoder, Dot, Elementwise, Encoder, Generator, RandomWords,
 };
 
-/// Elements a call.
+/// Elements per call.
 const LENGTH: usize = 4096;
 
 type Kernel = Box<dyn FnMut()>;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use smallfloat::formats::BINARY64;
-use smallfloat::{Exact, Flags, project};
+use smallfloat::{Exact, Flags, Format, project};
 
 use crate::diagnosis::diagnose;
 use crate::error::Error;
@@ -48,7 +48,7 @@ pub fn explain(
     }
     if let Some(exact) = unit.exact(operands) {
         line("exact", &approximate(&exact));
-        if let Some(place) = place(unit, operands) {
+        if let Some(place) = place_in_words(unit, operands, Format::decode_text) {
             line("", &place);
         }
     }
@@ -133,10 +133,15 @@ fn approximate(exact: &Exact) -> String {
     format!("{sign}{}", BINARY64.decode_text(rounded.value))
 }
 
-/// Between which values the exact result lies.
-fn place(unit: &UnitUnderTest, operands: &[u64]) -> Option<String> {
+/// Says between which values the exact result lies, each code by its name; `None` for operations
+/// whose results are not numbers of a format.
+pub fn place_in_words(
+    unit: &UnitUnderTest,
+    operands: &[u64],
+    name: impl Fn(&Format, u64) -> String,
+) -> Option<String> {
     let (place, to) = (unit.place(operands)?, unit.operation().result()?);
-    let name = |code: u64| to.decode_text(code);
+    let name = |code: u64| name(to, code);
     Some(match (place.below, place.above, place.nearer) {
         (Some(below), Some(above), Some(nearer)) => {
             let nearer = match nearer {

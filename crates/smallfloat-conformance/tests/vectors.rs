@@ -10,8 +10,8 @@ use smallfloat::{FlagOrder, FlagPolicy, Flags, Format, Preset, RandomBits, Round
 use smallfloat_conformance::Error;
 use smallfloat_conformance::diagnosis::{Hypothesis, diagnose};
 use smallfloat_conformance::vectors::{
-    CheckOptions, CoverageLevel, FlagSet, LineLayout, Nearer, Report, UnitUnderTest, VectorPlan, VectorSet,
-    check,
+    CheckOptions, CheckReport, CoverageLevel, FlagSet, LineLayout, Nearer, UnitUnderTest, VectorPlan,
+    VectorSet, check,
 };
 
 fn unit(operation: &str) -> UnitUnderTest {
@@ -35,11 +35,11 @@ fn text(set: &VectorSet, layout: LineLayout) -> String {
     String::from_utf8(text).expect("text")
 }
 
-fn run(text: &str) -> Result<Report, Error> {
+fn run(text: &str) -> Result<CheckReport, Error> {
     check(text.as_bytes(), &CheckOptions { show: 5, ..CheckOptions::default() })
 }
 
-fn cause(report: &Report) -> String {
+fn cause(report: &CheckReport) -> String {
     let diagnosis = diagnose(report);
     let cause = diagnosis.cause().unwrap_or_else(|| panic!("one mistake explains all: {diagnosis:#?}"));
     assert_eq!(cause.contradicted, 0, "{}", cause.mistake);
@@ -310,8 +310,8 @@ fn what_agrees_speaks_against_a_mistake() {
     // One tie of many goes the wrong way.
     let wrong = right.replacen("\n3f880000 38 00\n", "\n3f880000 39 00\n", 1);
     let report = run(&wrong).expect("vectors");
-    let values = |report: &Report| diagnose(report).values.expect("a wrong result");
-    let away = |report: &Report| {
+    let values = |report: &CheckReport| diagnose(report).values.expect("a wrong result");
+    let away = |report: &CheckReport| {
         let found = values(report);
         let name = |hypothesis: &&Hypothesis| hypothesis.mistake.to_string() == "ties go away from zero";
         let hypothesis = found.hypotheses.iter().find(name).expect("it explains the line");

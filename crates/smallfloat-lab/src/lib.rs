@@ -13,6 +13,7 @@ pub mod describe;
 mod error;
 pub mod experiments;
 pub mod explorer;
+mod instruments;
 mod named;
 
 pub use error::Error;

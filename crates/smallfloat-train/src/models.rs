@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::codes::quantizer::TensorQuantizer;
+use crate::config::named::named;
 use crate::data::{Batch, Input};
 use crate::error::{Error, Result};
 use crate::layers::attention::Attention;
@@ -13,9 +15,7 @@ use crate::layers::norm::Norm;
 use crate::layers::pointwise::{Gelu, Relu};
 use crate::layers::{Chain, Layer, Pass, Residual};
 use crate::matrix::Matrix;
-use crate::named::named;
-use crate::parameters::Parameters;
-use crate::quantizer::Quantizer;
+use crate::parameters::ModelParameters;
 
 /// A model and its size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -123,7 +123,7 @@ impl Model {
     ///
     /// # Errors
     /// Sizes that do not go together, and what the configuration refuses.
-    pub fn new(parameters: &mut Parameters, architecture: Architecture, classes: usize) -> Result<Self> {
+    pub fn new(parameters: &mut ModelParameters, architecture: Architecture, classes: usize) -> Result<Self> {
         architecture.check()?;
         match architecture {
             Architecture::Mlp { inputs } => Self::mlp(parameters, inputs, classes),
@@ -134,7 +134,7 @@ impl Model {
         }
     }
 
-    fn mlp(parameters: &mut Parameters, inputs: usize, classes: usize) -> Result<Self> {
+    fn mlp(parameters: &mut ModelParameters, inputs: usize, classes: usize) -> Result<Self> {
         let sizes = [inputs, 256, 128, 128, classes];
         let mut chain = Chain::default();
         for (i, pair) in sizes.windows(2).enumerate() {
@@ -148,7 +148,7 @@ impl Model {
         Ok(Self { embedding: None, chain, input: inputs })
     }
 
-    fn cnn(parameters: &mut Parameters, [height, width]: [usize; 2], classes: usize) -> Result<Self> {
+    fn cnn(parameters: &mut ModelParameters, [height, width]: [usize; 2], classes: usize) -> Result<Self> {
         let mut chain = Chain::default();
         let mut size = [height, width, 1];
         for (i, channels) in [16, 32].into_iter().enumerate() {
@@ -166,7 +166,7 @@ impl Model {
     }
 
     fn transformer(
-        parameters: &mut Parameters,
+        parameters: &mut ModelParameters,
         layers: usize,
         [channels, heads, context]: [usize; 3],
         classes: usize,
@@ -248,7 +248,7 @@ impl Model {
     }
 
     /// The quantizers of all layers, in an order that never changes.
-    pub fn quantizers(&mut self) -> Vec<&mut Quantizer> {
+    pub fn quantizers(&mut self) -> Vec<&mut TensorQuantizer> {
         self.chain.quantizers()
     }
 }

@@ -1,37 +1,37 @@
-//! [`Parameters`]: weights and optimizer state as codes, with no other copy of them.
+//! [`ModelParameters`]: weights and optimizer state as codes, with no other copy of them.
 
 use smallfloat_kernels::RandomWords;
 use smallfloat_tensor::stream_of_name;
 
-use crate::coder::{Coders, Codes, Data};
-use crate::config::{Class, Config, Nonfinite, Round};
+use crate::codes::coder::{Coders, Elements, EncodedTensor};
+use crate::codes::quantizer::{Moment, QuantizerState, TensorQuantizer};
+use crate::config::{ClassConfig, Config, OnNonfinite, Round};
 use crate::error::{Error, Result};
-use crate::quantizer::{Moment, Quantizer, QuantizerState};
-use crate::random::Sequence;
+use crate::random::RandomSequence;
 
 /// A tensor that is kept between steps.
 #[derive(Clone, Debug)]
 pub struct Kept {
-    quantizer: Quantizer,
+    quantizer: TensorQuantizer,
     round: Round,
     stream: u64,
-    codes: Codes,
+    codes: EncodedTensor,
     root: bool,
 }
 
 impl Kept {
     fn new(
         name: String,
-        (class, nonfinite): (&Class, Nonfinite),
+        (class, nonfinite): (&ClassConfig, OnNonfinite),
         values: Vec<f32>,
         seed: u64,
         coders: &mut Coders,
     ) -> Result<Self> {
         let mut kept = Self {
             stream: stream_of_name(&name),
-            quantizer: Quantizer::new(name, class)?.with_nonfinite(nonfinite),
+            quantizer: TensorQuantizer::new(name, class)?.with_nonfinite(nonfinite),
             round: class.rounding,
-            codes: Codes::plain(Vec::new()),
+            codes: EncodedTensor::plain(Vec::new()),
             root: class.root,
         };
         kept.store(values, 0, seed, coders)?;
@@ -50,12 +50,12 @@ impl Kept {
     }
 
     /// The elements as they lie in memory.
-    pub fn codes(&self) -> &Codes {
+    pub fn codes(&self) -> &EncodedTensor {
         &self.codes
     }
 
     /// Who encodes.
-    pub fn quantizer(&self) -> &Quantizer {
+    pub fn quantizer(&self) -> &TensorQuantizer {
         &self.quantizer
     }
 
@@ -63,7 +63,7 @@ impl Kept {
     /// t·n + i of the tensor's sequence, for a tensor of n elements.
     ///
     /// # Errors
-    /// As [`Quantizer::encode`].
+    /// As [`TensorQuantizer::encode`].
     pub fn store(&mut self, mut values: Vec<f32>, step: u64, seed: u64, coders: &mut Coders) -> Result<()> {
         if self.root {
             for value in &mut values {
@@ -82,7 +82,7 @@ impl Kept {
 
 /// A tensor that learns.
 #[derive(Clone, Debug)]
-pub struct Parameter {
+pub struct ModelParameter {
     /// Its name: that of the layer, and `weight`, `bias` or `gain`.
     pub name: String,
     /// Dimensions; a linear layer's weight has a row for each output.
@@ -99,9 +99,9 @@ pub struct Parameter {
 
 /// All parameters of a model.
 #[derive(Debug)]
-pub struct Parameters {
+pub struct ModelParameters {
     /// In the order in which layers were made.
-    pub list: Vec<Parameter>,
+    pub list: Vec<ModelParameter>,
     /// What all random words derive from.
     pub seed: u64,
     config: Config,
@@ -118,7 +118,7 @@ pub enum First {
     Normal(f32),
 }
 
-impl Parameters {
+impl ModelParameters {
     /// None yet.
     pub fn new(config: &Config, seed: u64, has_second: bool) -> Self {
         Self { list: Vec::new(), seed, config: config.clone(), has_second, coders: Coders::default() }
@@ -130,7 +130,7 @@ impl Parameters {
     /// A class of the configuration that does not go together.
     pub fn add(&mut self, name: &str, shape: &[usize], first: First) -> Result<usize> {
         let count = shape.iter().product();
-        let sequence = Sequence::new(self.seed, &format!("{name}.first"));
+        let sequence = RandomSequence::new(self.seed, &format!("{name}.first"));
         let values: Vec<f32> = match first {
             First::Constant(value) => vec![value; count],
             First::Normal(deviation) => (0..count as u64).map(|i| deviation * sequence.normal(i)).collect(),
@@ -144,7 +144,7 @@ impl Parameters {
         } else {
             None
         };
-        let parameter = Parameter {
+        let parameter = ModelParameter {
             name: name.into(),
             shape: shape.to_vec(),
             weights: kept("weights", &state.weights, values)?,
@@ -166,7 +166,7 @@ impl Parameters {
         &mut self.coders
     }
 
-    pub(crate) fn with_coders(&mut self) -> (&mut [Parameter], &mut Coders) {
+    pub(crate) fn with_coders(&mut self) -> (&mut [ModelParameter], &mut Coders) {
         (&mut self.list, &mut self.coders)
     }
 
@@ -187,7 +187,7 @@ impl Parameters {
     /// and a length.
     pub(crate) fn restore(
         &mut self,
-        mut each: impl FnMut(&str, usize) -> Result<(QuantizerState, Data)>,
+        mut each: impl FnMut(&str, usize) -> Result<(QuantizerState, Elements)>,
     ) -> Result<()> {
         let (list, coders) = self.with_coders();
         for parameter in list {

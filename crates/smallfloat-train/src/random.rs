@@ -6,9 +6,9 @@ use smallfloat_tensor::stream_of_name;
 
 /// A named sequence of Philox4x32-10 words.
 #[derive(Clone, Copy, Debug)]
-pub struct Sequence(pub Philox);
+pub struct RandomSequence(pub Philox);
 
-impl Sequence {
+impl RandomSequence {
     /// The sequence of this name under a seed; its stream is [`stream_of_name`].
     pub fn new(seed: u64, name: &str) -> Self {
         Self(Philox { seed, stream: stream_of_name(name) })

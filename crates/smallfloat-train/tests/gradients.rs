@@ -7,21 +7,23 @@ use smallfloat_train::layers::{
     Attention, Chain, Convolution, Gelu, Layer, Linear, Norm, Pass, Pool, Relu, Residual, Saved,
     cross_entropy,
 };
-use smallfloat_train::{Accumulate, Architecture, Config, Matrix, Model, Moment, Parameters, Sequence};
+use smallfloat_train::{
+    Accumulation, Architecture, Config, Matrix, Model, ModelParameters, Moment, RandomSequence,
+};
 
 const MOMENT: Moment = Moment { step: 1, learning: true, counting: false };
 
-fn pass(parameters: &mut Parameters, accumulate: Accumulate) -> Pass<'_> {
+fn pass(parameters: &mut ModelParameters, accumulate: Accumulation) -> Pass<'_> {
     Pass { parameters, accumulate, moment: MOMENT, saved: Saved::default() }
 }
 
 fn normal(name: &str, rows: usize, columns: usize) -> Matrix {
-    let sequence = Sequence::new(7, name);
+    let sequence = RandomSequence::new(7, name);
     Matrix { columns, values: (0..(rows * columns) as u64).map(|i| sequence.normal(i)).collect() }
 }
 
-fn plain() -> Parameters {
-    Parameters::new(&Config::default(), 3, false)
+fn plain() -> ModelParameters {
+    ModelParameters::new(&Config::default(), 3, false)
 }
 
 /// Σ y·c, in binary64.
@@ -42,22 +44,22 @@ fn slope(mut f: impl FnMut(f32) -> f64) -> f64 {
 
 /// Holds a layer's backward pass against differences of its forward pass, for its input and its
 /// parameters.
-fn check(name: &str, parameters: &mut Parameters, layer: &mut dyn Layer, x: &Matrix) {
+fn check(name: &str, parameters: &mut ModelParameters, layer: &mut dyn Layer, x: &Matrix) {
     // Gains of one and biases of zero would hide mistakes.
     for parameter in 0..parameters.list.len() {
         let noise = normal(&parameters.list[parameter].name, 1, parameters.list[parameter].gradient.len());
         add(parameters, parameter, |i| 0.3 * noise.values[i]);
     }
-    let y = layer.forward(&mut pass(parameters, Accumulate::F32), x.clone()).unwrap();
+    let y = layer.forward(&mut pass(parameters, Accumulation::F32), x.clone()).unwrap();
     let c = normal("direction", y.rows(), y.columns);
     parameters.clear_gradients();
-    let dx = layer.backward(&mut pass(parameters, Accumulate::F32), c.clone()).unwrap();
+    let dx = layer.backward(&mut pass(parameters, Accumulation::F32), c.clone()).unwrap();
     assert_eq!((dx.rows(), dx.columns), (x.rows(), x.columns), "{name}");
     for i in (0..x.values.len()).step_by(x.values.len().div_ceil(40)) {
         let slope = slope(|step| {
             let mut x = x.clone();
             x.values[i] += step;
-            along(&layer.forward(&mut pass(parameters, Accumulate::F32), x).unwrap(), &c)
+            along(&layer.forward(&mut pass(parameters, Accumulation::F32), x).unwrap(), &c)
         });
         close(&format!("{name}, input {i}"), dx.values[i], slope);
     }
@@ -66,7 +68,7 @@ fn check(name: &str, parameters: &mut Parameters, layer: &mut dyn Layer, x: &Mat
         for i in (0..gradient.len()).step_by(gradient.len().div_ceil(15)) {
             let slope = slope(|step| {
                 add(parameters, parameter, |j| if i == j { step } else { 0.0 });
-                let y = layer.forward(&mut pass(parameters, Accumulate::F32), x.clone()).unwrap();
+                let y = layer.forward(&mut pass(parameters, Accumulation::F32), x.clone()).unwrap();
                 add(parameters, parameter, |j| if i == j { -step } else { 0.0 });
                 along(&y, &c)
             });
@@ -76,7 +78,7 @@ fn check(name: &str, parameters: &mut Parameters, layer: &mut dyn Layer, x: &Mat
 }
 
 /// Moves a parameter.
-fn add(parameters: &mut Parameters, parameter: usize, by: impl Fn(usize) -> f32) {
+fn add(parameters: &mut ModelParameters, parameter: usize, by: impl Fn(usize) -> f32) {
     let kept = &parameters.list[parameter].weights;
     let values = kept.values().into_iter().enumerate().map(|(i, w)| w + by(i)).collect();
     let mut kept = kept.clone();
@@ -122,10 +124,10 @@ fn later_tokens_are_not_seen() {
     let mut attention = Attention::new(6, 1);
     let x = normal("qkv", 6, 12);
     let mut p = plain();
-    let y = attention.forward(&mut pass(&mut p, Accumulate::F32), x.clone()).unwrap();
+    let y = attention.forward(&mut pass(&mut p, Accumulation::F32), x.clone()).unwrap();
     let mut changed = x;
     changed.values[4 * 12..].fill(9.0);
-    let z = attention.forward(&mut pass(&mut p, Accumulate::F32), changed).unwrap();
+    let z = attention.forward(&mut pass(&mut p, Accumulation::F32), changed).unwrap();
     assert_eq!(y.range(0..4), z.range(0..4));
     assert_ne!(y.row(4), z.row(4));
 }
@@ -170,15 +172,15 @@ fn models_against_differences() {
             let noise = normal(&p.list[parameter].name, 1, p.list[parameter].gradient.len());
             add(&mut p, parameter, |i| 0.1 * noise.values[i]);
         }
-        let loss = model.loss(&mut pass(&mut p, Accumulate::F32), &batch, 1.0).unwrap();
-        model.backward(&mut pass(&mut p, Accumulate::F32), &batch, loss.gradient).unwrap();
+        let loss = model.loss(&mut pass(&mut p, Accumulation::F32), &batch, 1.0).unwrap();
+        model.backward(&mut pass(&mut p, Accumulation::F32), &batch, loss.gradient).unwrap();
         for parameter in 0..p.list.len() {
             let gradient = p.list[parameter].gradient.clone();
             let largest =
                 (0..gradient.len()).max_by(|a, b| gradient[*a].abs().total_cmp(&gradient[*b].abs())).unwrap();
             let slope = slope(|step| {
                 add(&mut p, parameter, |j| if j == largest { step } else { 0.0 });
-                let loss = model.loss(&mut pass(&mut p, Accumulate::F32), &batch, 1.0).unwrap();
+                let loss = model.loss(&mut pass(&mut p, Accumulation::F32), &batch, 1.0).unwrap();
                 add(&mut p, parameter, |j| if j == largest { -step } else { 0.0 });
                 loss.mean
             });
@@ -220,12 +222,12 @@ fn quantized_layers_are_straight_through() {
     .parse()
     .unwrap();
     let (inputs, outputs, rows) = (12, 7, 9);
-    let mut p = Parameters::new(&config, 5, false);
+    let mut p = ModelParameters::new(&config, 5, false);
     let mut linear = Linear::new(&mut p, "linear", [inputs, outputs], 0.2).unwrap();
     let (x, dy) = (normal("x", rows, inputs), normal("dy", rows, outputs));
     let weights = p.list[0].weights.values();
-    let y = linear.forward(&mut pass(&mut p, Accumulate::Exact), x.clone()).unwrap();
-    let dx = linear.backward(&mut pass(&mut p, Accumulate::Exact), dy.clone()).unwrap();
+    let y = linear.forward(&mut pass(&mut p, Accumulation::Exact), x.clone()).unwrap();
+    let dx = linear.backward(&mut pass(&mut p, Accumulation::Exact), dy.clone()).unwrap();
 
     let format = |name: &str| name.parse::<Format>().unwrap();
     let q_x = rounded(&x.values, &format("cfloat8_1_4_3:bias=9"));

@@ -4,24 +4,26 @@
 use smallfloat::ops::Sum;
 use smallfloat::{Format, formats::BINARY32, project};
 use smallfloat_kernels::{Accumulate as KernelAccumulate, Dot, Scales};
-use smallfloat_train::{Accumulate, Coders, Codes, Data, Operand, Round, Sequence, product};
+use smallfloat_train::{
+    Accumulation, Coders, Elements, EncodedTensor, MatrixOperand, RandomSequence, Round, product,
+};
 
 fn format(name: &str) -> Format {
     name.parse().unwrap()
 }
 
 /// All finite codes in a random order, again and again.
-fn codes(coders: &mut Coders, format: &Format, count: usize, seed: u64) -> Codes {
-    let sequence = Sequence::new(seed, "codes");
+fn codes(coders: &mut Coders, format: &Format, count: usize, seed: u64) -> EncodedTensor {
+    let sequence = RandomSequence::new(seed, "codes");
     let finite: Vec<u64> = (0..=format.max_code()).filter(|code| format.decode(*code).is_finite()).collect();
     let chosen = (0..count as u64).map(|i| finite[sequence.below(i, finite.len())]);
     let data = if format.width() <= 8 {
-        Data::Bytes(chosen.map(|code| u8::try_from(code).unwrap()).collect())
+        Elements::Bytes(chosen.map(|code| u8::try_from(code).unwrap()).collect())
     } else {
-        Data::Halves(chosen.map(|code| u16::try_from(code).unwrap()).collect())
+        Elements::Halves(chosen.map(|code| u16::try_from(code).unwrap()).collect())
     };
     let nearest = Round::NearestEven.projection(format).unwrap();
-    Codes { coder: Some(coders.get(format, &nearest).unwrap()), exponent: 0, data }
+    EncodedTensor { coder: Some(coders.get(format, &nearest).unwrap()), exponent: 0, data }
 }
 
 fn bits(values: &[f32]) -> Vec<u32> {
@@ -46,10 +48,15 @@ fn exact_products_are_the_kernels() {
         for [rows, depth, columns] in [[3, 1, 2], [5, 37, 9], [70, 16, 3], [4, 1500, 5]] {
             let a = codes(&mut coders, &x, rows * depth, 1);
             let b = codes(&mut coders, &y, columns * depth, 2);
-            let ours =
-                product(&Operand::new(&a, depth), &Operand::new(&b, depth).transpose(), Accumulate::Exact)
-                    .unwrap();
-            let (Data::Bytes(a_codes), Data::Bytes(b_codes)) = (&a.data, &b.data) else { panic!("bytes") };
+            let ours = product(
+                &MatrixOperand::new(&a, depth),
+                &MatrixOperand::new(&b, depth).transpose(),
+                Accumulation::Exact,
+            )
+            .unwrap();
+            let (Elements::Bytes(a_codes), Elements::Bytes(b_codes)) = (&a.data, &b.data) else {
+                panic!("bytes")
+            };
             let mut theirs = vec![0.0; rows * columns];
             let one = Scales::Tensor(1.0);
             let dot = Dot::new(&x, &y, KernelAccumulate::Exact).unwrap();
@@ -57,11 +64,11 @@ fn exact_products_are_the_kernels() {
             assert_eq!(bits(&ours), bits(&theirs), "{x} by {y}, {rows} × {depth} × {columns}");
             // Aᵀ of the transposed codes, and a scale that is a power of two.
             let turned: Vec<u8> = (0..depth * rows).map(|i| a_codes[i % rows * depth + i / rows]).collect();
-            let turned = Codes { data: Data::Bytes(turned), exponent: 3, coder: a.coder.clone() };
+            let turned = EncodedTensor { data: Elements::Bytes(turned), exponent: 3, coder: a.coder.clone() };
             let again = product(
-                &Operand::new(&turned, rows).transpose(),
-                &Operand::new(&b, depth).transpose(),
-                Accumulate::Exact,
+                &MatrixOperand::new(&turned, rows).transpose(),
+                &MatrixOperand::new(&b, depth).transpose(),
+                Accumulation::Exact,
             );
             let again: Vec<f32> = again.unwrap().iter().map(|x| x * 8.0).collect();
             // Only where nothing is subnormal can the scale be taken out again.
@@ -84,11 +91,13 @@ fn exact_products_of_halves_are_the_cores() {
         let (rows, depth, columns) = (3, 29, 4);
         let a = codes(&mut coders, &x, rows * depth, 3);
         let b = codes(&mut coders, &y, depth * columns, 4);
-        let ours = product(&Operand::new(&a, depth), &Operand::new(&b, columns), Accumulate::Exact).unwrap();
-        let code = |codes: &Codes, i: usize| match &codes.data {
-            Data::Bytes(codes) => u64::from(codes[i]),
-            Data::Halves(codes) => u64::from(codes[i]),
-            Data::Plain(_) => panic!("codes"),
+        let ours =
+            product(&MatrixOperand::new(&a, depth), &MatrixOperand::new(&b, columns), Accumulation::Exact)
+                .unwrap();
+        let code = |codes: &EncodedTensor, i: usize| match &codes.data {
+            Elements::Bytes(codes) => u64::from(codes[i]),
+            Elements::Halves(codes) => u64::from(codes[i]),
+            Elements::Plain(_) => panic!("codes"),
         };
         for row in 0..rows {
             for column in 0..columns {
@@ -114,10 +123,11 @@ fn products_in_binary32_are_near() {
     let (rows, depth, columns) = (33, 200, 17);
     let a = codes(&mut coders, &x, rows * depth, 5);
     let b = codes(&mut coders, &y, depth * columns, 6);
-    let multiply =
-        |projection| product(&Operand::new(&a, depth), &Operand::new(&b, columns), projection).unwrap();
-    let (near, exact) = (multiply(Accumulate::F32), multiply(Accumulate::Exact));
-    let magnitudes = |codes: &Codes| codes.values().iter().map(|x| x.abs()).fold(0.0, f32::max);
+    let multiply = |projection| {
+        product(&MatrixOperand::new(&a, depth), &MatrixOperand::new(&b, columns), projection).unwrap()
+    };
+    let (near, exact) = (multiply(Accumulation::F32), multiply(Accumulation::Exact));
+    let magnitudes = |codes: &EncodedTensor| codes.values().iter().map(|x| x.abs()).fold(0.0, f32::max);
     let bound = magnitudes(&a) * magnitudes(&b) * 200.0 * 200.0 * f32::EPSILON;
     for (near, exact) in near.iter().zip(&exact) {
         assert!((near - exact).abs() <= bound, "{near} and {exact}");
@@ -128,10 +138,10 @@ fn products_in_binary32_are_near() {
 fn what_can_not_be_exact_is_refused() {
     let mut coders = Coders::default();
     let wide = codes(&mut coders, &format("bf16"), 4, 1);
-    let plain = Codes::plain(vec![1.0; 4]);
+    let plain = EncodedTensor::plain(vec![1.0; 4]);
     for codes in [&wide, &plain] {
-        let operand = Operand::new(codes, 2);
-        assert!(product(&operand, &operand, Accumulate::Exact).is_err());
-        assert!(product(&operand, &operand, Accumulate::F32).is_ok());
+        let operand = MatrixOperand::new(codes, 2);
+        assert!(product(&operand, &operand, Accumulation::Exact).is_err());
+        assert!(product(&operand, &operand, Accumulation::F32).is_ok());
     }
 }

@@ -4,15 +4,15 @@
 use smallfloat::formats::E4M3FN;
 use smallfloat::{Preset, Saturation};
 use smallfloat_tensor::BiasPolicy;
-use smallfloat_train::data::{Data, Text, digits};
+use smallfloat_train::data::{Dataset, Text, digits};
 use smallfloat_train::{
-    Accumulate, Architecture, Class, Coders, Config, Error, Moment, Nonfinite, Optimizer, Options, Quantizer,
-    Sequence, Tally, Trainer, preset,
+    Accumulation, Architecture, ClassConfig, Coders, Config, Error, Moment, OnNonfinite, Optimizer,
+    RandomSequence, RunOptions, Tally, TensorQuantizer, Trainer, preset,
 };
 
 /// Sentences of a small made-up language: some forty words in a few patterns.
 fn sentences(characters: usize) -> String {
-    let pick = Sequence::new(1, "sentences");
+    let pick = RandomSequence::new(1, "sentences");
     let part = |i: u64, parts: &[&'static str]| parts[pick.below(i, parts.len())];
     let (mut text, mut i) = (String::new(), 0);
     while text.len() < characters {
@@ -32,18 +32,18 @@ fn sentences(characters: usize) -> String {
     text
 }
 
-fn small(preset_name: &str) -> Options {
+fn small(preset_name: &str) -> RunOptions {
     let architecture = Architecture::CharTransformer { layers: 1, channels: 32, heads: 2, context: 64 };
-    Options {
+    RunOptions {
         name: preset_name.into(),
         steps: 60,
         warm_up: 10,
         rate: 8e-3,
-        ..Options::new(architecture, preset(preset_name).unwrap())
+        ..RunOptions::new(architecture, preset(preset_name).unwrap())
     }
 }
 
-fn text(characters: usize) -> Box<dyn Data> {
+fn text(characters: usize) -> Box<dyn Dataset> {
     Box::new(Text::new("sentences", &sentences(characters), 64).unwrap())
 }
 
@@ -80,7 +80,7 @@ fn biases_learnt_by_gradient_come_from_far() {
             class.bias = Some(BiasPolicy::Gradient { patience: 1 });
             class.start = Some(start);
         }
-        let options = Options { config, steps: 80, ..small("gradient-learnt") };
+        let options = RunOptions { config, steps: 80, ..small("gradient-learnt") };
         let mut trainer = Trainer::new(options, text(20_000)).unwrap();
         while trainer.step().unwrap().is_some() {}
         for quantizer in trainer.quantizers() {
@@ -107,13 +107,13 @@ fn state(trainer: &mut Trainer) -> String {
     format!("{losses:?} {kept:?} {quantizers:?} {:x} {:x}", loss.to_bits(), right.to_bits())
 }
 
-fn exact(name: &str) -> Options {
-    Options { steps: 6, batch: 9, warm_up: 2, accumulate: Accumulate::Exact, ..small(name) }
+fn exact(name: &str) -> RunOptions {
+    RunOptions { steps: 6, batch: 9, warm_up: 2, accumulate: Accumulation::Exact, ..small(name) }
 }
 
 #[test]
 fn threads_change_nothing() {
-    for options in [exact("five-bytes"), Options { accumulate: Accumulate::F32, ..exact("cfloat8") }] {
+    for options in [exact("five-bytes"), RunOptions { accumulate: Accumulation::F32, ..exact("cfloat8") }] {
         let states: Vec<String> = [1, 2, 7]
             .into_iter()
             .map(|threads| {
@@ -133,8 +133,8 @@ fn threads_change_nothing() {
 fn a_run_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["five-bytes", "flag-driven", "gradient-learnt", "p3109", "f32"] {
-        let accumulate = if name == "f32" { Accumulate::F32 } else { Accumulate::Exact };
-        let options = Options { accumulate, ..exact(name) };
+        let accumulate = if name == "f32" { Accumulation::F32 } else { Accumulation::Exact };
+        let options = RunOptions { accumulate, ..exact(name) };
         let mut whole = Trainer::new(options.clone(), text(20_000)).unwrap();
         while whole.step().unwrap().is_some() {}
         let path = folder.path().join(format!("{name}.safetensors"));
@@ -157,7 +157,7 @@ fn checkpoints_are_checked() {
     let mut trainer = Trainer::new(exact("five-bytes"), text(20_000)).unwrap();
     trainer.step().unwrap();
     trainer.save(&path).unwrap();
-    let error = |data: Box<dyn Data>| {
+    let error = |data: Box<dyn Dataset>| {
         Trainer::resume(&path, data, 1 << 30).err().map(|e| e.to_string()).unwrap_or_default()
     };
     assert!(error(text(30_000)).contains("made with the data"));
@@ -178,14 +178,14 @@ fn every_flipped_bit_of_a_checkpoint_is_refused() {
     let path = folder.path().join("run.safetensors");
     let architecture = Architecture::CharTransformer { layers: 1, channels: 2, heads: 1, context: 4 };
     let letters = Text::new("letters", &"abc ".repeat(20), 4).unwrap();
-    let data = || -> Box<dyn Data> { Box::new(letters.clone()) };
-    let options = Options {
+    let data = || -> Box<dyn Dataset> { Box::new(letters.clone()) };
+    let options = RunOptions {
         architecture,
         steps: 3,
         batch: 2,
         // Neither a control character nor a letter of another alphabet has two spellings.
         name: "\u{1b}[1mf\u{fc}nf".into(),
-        ..Options::new(architecture, preset("five-bytes").unwrap())
+        ..RunOptions::new(architecture, preset("five-bytes").unwrap())
     };
     let mut trainer = Trainer::new(options, data()).unwrap();
     for _ in 0..2 {
@@ -210,7 +210,7 @@ fn every_flipped_bit_of_a_checkpoint_is_refused() {
 #[test]
 fn memory_is_what_the_report_says() {
     for (name, bytes) in [("f32", 12.0), ("cfloat8", 12.0), ("all-dojo", 6.0), ("five-bytes", 5.0)] {
-        let mut trainer = Trainer::new(Options { steps: 1, ..small(name) }, text(20_000)).unwrap();
+        let mut trainer = Trainer::new(RunOptions { steps: 1, ..small(name) }, text(20_000)).unwrap();
         trainer.step().unwrap();
         let report = trainer.report().unwrap();
         // A byte for each tensor's bias comes on top.
@@ -234,12 +234,12 @@ fn digits_are_learnt_by_both_nets() {
         (Architecture::Cnn { height: 8, width: 8 }, Optimizer::ADAM, 4e-3),
     ];
     for (architecture, optimizer, rate) in nets {
-        let options = Options {
+        let options = RunOptions {
             steps: 150,
             warm_up: 10,
             optimizer,
             rate,
-            ..Options::new(architecture, preset("flag-driven").unwrap())
+            ..RunOptions::new(architecture, preset("flag-driven").unwrap())
         };
         let mut trainer = Trainer::new(options, Box::new(digits().unwrap())).unwrap();
         while trainer.step().unwrap().is_some() {}
@@ -262,14 +262,15 @@ fn formats_without_a_sign_are_refused_where_tensors_have_one() {
     // A configuration that was never text is checked too.
     let mut config = Config::default();
     config.gradients.format = "uhp".parse().unwrap();
-    let options = Options { config: config.clone(), ..small("f32") };
+    let options = RunOptions { config: config.clone(), ..small("f32") };
     let error = Trainer::new(options, text(20_000)).err().unwrap().to_string();
     assert!(error.contains("gradients"), "{error}");
     // Activations are never negative behind rectifiers, and have a sign elsewhere.
     (config.gradients, config.activations) = (config.weights.clone(), config.gradients);
-    let error = Trainer::new(Options { config: config.clone(), ..small("f32") }, text(20_000)).err().unwrap();
+    let error =
+        Trainer::new(RunOptions { config: config.clone(), ..small("f32") }, text(20_000)).err().unwrap();
     assert!(error.to_string().contains("activations"), "{error}");
-    let mlp = Options { config, ..Options::new(Architecture::Mlp { inputs: 64 }, Config::default()) };
+    let mlp = RunOptions { config, ..RunOptions::new(Architecture::Mlp { inputs: 64 }, Config::default()) };
     assert!(Trainer::new(mlp, Box::new(digits().unwrap())).is_ok());
 }
 
@@ -282,12 +283,12 @@ fn runs_that_diverge_are_stopped() {
             let config = preset(name).unwrap();
             // Moments and weights in SHP end at ±max, however large the steps.
             let all_finite = name == "five-bytes";
-            let options = Options {
+            let options = RunOptions {
                 steps: 8,
                 warm_up: 0,
                 rate: 3e38,
                 optimizer: Optimizer::MOMENTUM,
-                ..Options::new(architecture, config)
+                ..RunOptions::new(architecture, config)
             };
             let run = |options| {
                 let mut trainer = Trainer::new(options, Box::new(digits().unwrap())).unwrap();
@@ -303,7 +304,7 @@ fn runs_that_diverge_are_stopped() {
                 other => panic!("{name}: {other:?}"),
             }
             let mut options = options;
-            options.config.nonfinite = Nonfinite::Preset;
+            options.config.nonfinite = OnNonfinite::Preset;
             run(options).unwrap();
         }
     }
@@ -315,9 +316,9 @@ fn nan_and_infinity_stop_at_their_step_and_place() {
     let moment = Moment { step: 7, learning: true, counting: false };
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let values = [1.0, -2.0, value, 0.0, value];
-        for class in [&class, &Class::default()] {
+        for class in [&class, &ClassConfig::default()] {
             let mut coders = Coders::default();
-            let mut quantizer = Quantizer::new("layer.activations", class).unwrap();
+            let mut quantizer = TensorQuantizer::new("layer.activations", class).unwrap();
             let error = quantizer.encode(&mut coders, &values[..], moment, None).unwrap_err();
             let text = error.to_string();
             assert!(
@@ -327,7 +328,7 @@ fn nan_and_infinity_stop_at_their_step_and_place() {
                 "{text}"
             );
             assert_eq!(quantizer.tally().elements, 0);
-            let mut quantizer = quantizer.with_nonfinite(Nonfinite::Preset);
+            let mut quantizer = quantizer.with_nonfinite(OnNonfinite::Preset);
             assert!(quantizer.encode(&mut coders, &values[..], moment, None).is_ok());
         }
     }
@@ -337,14 +338,14 @@ fn nan_and_infinity_stop_at_their_step_and_place() {
 /// NaN.
 #[test]
 fn values_that_became_nan_are_counted_as_such() {
-    let class = Class { format: "e4m3fn".parse().unwrap(), ..Class::default() };
+    let class = ClassConfig { format: "e4m3fn".parse().unwrap(), ..ClassConfig::default() };
     let moment = Moment { step: 1, learning: true, counting: false };
     let values = [448.0, 464.0, 465.0, -1e9, f32::INFINITY, f32::NAN, 1e-9, 0.0];
     for (saturation, overflowed, nans) in [(Saturation::SatNone, 0, 4), (Saturation::SatFinite, 3, 1)] {
         let projection = Preset::OcpNoSaturate.projection(&E4M3FN).with_saturation(saturation);
-        let mut quantizer = Quantizer::new("layer", &class)
+        let mut quantizer = TensorQuantizer::new("layer", &class)
             .unwrap()
-            .with_nonfinite(Nonfinite::Preset)
+            .with_nonfinite(OnNonfinite::Preset)
             .with_projection(projection);
         quantizer.encode(&mut Coders::default(), &values[..], moment, None).unwrap();
         let expected = Tally { elements: 8, overflowed, nans, underflowed: 1 };
@@ -368,9 +369,9 @@ fn what_does_not_go_together_is_refused() {
     assert!(refused("loss_scale = 3.0").contains("power of two"));
     let trainer =
         |options| Trainer::new(options, text(20_000)).err().map(|e: smallfloat_train::Error| e.to_string());
-    assert!(trainer(Options { steps: 0, ..small("f32") }).is_some());
-    assert!(trainer(Options { accumulate: Accumulate::Exact, ..small("f32") }).is_some());
-    assert!(trainer(Options { accumulate: Accumulate::Exact, ..small("bf16") }).is_some());
-    assert!(trainer(Options { architecture: Architecture::Mlp { inputs: 4 }, ..small("f32") }).is_none());
+    assert!(trainer(RunOptions { steps: 0, ..small("f32") }).is_some());
+    assert!(trainer(RunOptions { accumulate: Accumulation::Exact, ..small("f32") }).is_some());
+    assert!(trainer(RunOptions { accumulate: Accumulation::Exact, ..small("bf16") }).is_some());
+    assert!(trainer(RunOptions { architecture: Architecture::Mlp { inputs: 4 }, ..small("f32") }).is_none());
     assert!(Text::new("short", "abc", 64).is_err());
 }

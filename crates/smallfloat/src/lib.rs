@@ -109,6 +109,7 @@ pub mod ops;
 #[cfg(feature = "math")]
 pub mod p3109;
 mod projection;
+pub mod random;
 pub mod scalar;
 #[doc = include_str!("semantics.md")]
 pub mod semantics {}
@@ -131,7 +132,6 @@ pub use projection::flag_policy::{
 pub use projection::flags::{Flags, Rounded};
 pub use projection::grid::{GridPosition, Remainder};
 pub use projection::preset::Preset;
-pub use projection::random;
 pub use projection::rounding::{RandomBits, Rounding};
 pub use projection::{
     MissingNan, MissingZero, NanRule, NegativeRule, NegativeZero, Projection, Saturation, Unrepresentable,

@@ -6,7 +6,7 @@ use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 use smallfloat::{Format, FormatSpec};
-use smallfloat_train::{BiasReport, Report};
+use smallfloat_train::{BiasHistory, RunReport};
 
 use crate::charts::canvas;
 use crate::charts::canvas::{Area, DOT, Drawn, FAINT, GRID, INK, OUTLINE, WARN, dashed, line, outline, text};
@@ -44,14 +44,14 @@ const COLOURS: [RGBColor; 16] = [
 ];
 
 pub(crate) struct TrainPicture<'a> {
-    runs: &'a [Report],
+    runs: &'a [RunReport],
     /// Runs of distinct presets that have tensors with exponents, and those.
-    details: Vec<(&'a Report, Vec<&'a BiasReport>)>,
+    details: Vec<(&'a RunReport, Vec<&'a BiasHistory>)>,
 }
 
 impl<'a> TrainPicture<'a> {
-    pub(crate) fn new(runs: &'a [Report]) -> Result<Self> {
-        let mut details: Vec<(&Report, Vec<&BiasReport>)> = Vec::new();
+    pub(crate) fn new(runs: &'a [RunReport]) -> Result<Self> {
+        let mut details: Vec<(&RunReport, Vec<&BiasHistory>)> = Vec::new();
         for run in runs {
             let rows: Vec<_> = run.biases.iter().filter(|bias| bias.exponents.is_some()).collect();
             if !rows.is_empty() && details.iter().all(|(other, _)| other.preset != run.preset) {
@@ -66,8 +66,9 @@ impl<'a> TrainPicture<'a> {
 
     /// The picture as SVG text.
     pub(crate) fn svg(&self) -> Result<String> {
-        let rows =
-            |(_, rows): &(&Report, Vec<&BiasReport>)| HEAD + ROW * i32::try_from(rows.len()).unwrap_or(0);
+        let rows = |(_, rows): &(&RunReport, Vec<&BiasHistory>)| {
+            HEAD + ROW * i32::try_from(rows.len()).expect("rows of a picture fit 31 bits")
+        };
         let height = LOSSES[3] + 60 + self.details.iter().map(rows).sum::<i32>() + 20;
         canvas::svg(WIDTH, height, |area| self.draw(area))
     }
@@ -193,7 +194,7 @@ fn draw_steps(area: &Area<'_>, edges: (i32, i32), bottom: i32, steps: u64) -> Dr
     line(area, (edges.0, bottom), (edges.1, bottom), FAINT)
 }
 
-fn draw_run(area: &Area<'_>, run: &Report, rows: &[&BiasReport], top: i32) -> Drawn {
+fn draw_run(area: &Area<'_>, run: &RunReport, rows: &[&BiasHistory], top: i32) -> Drawn {
     let (one, many) = match Shift::of(rows.iter().copied()) {
         Shift::Biases => ("bias", "biases"),
         Shift::Scales => ("exponent of the scale", "scales"),
@@ -232,7 +233,7 @@ fn draw_run(area: &Area<'_>, run: &Report, rows: &[&BiasReport], top: i32) -> Dr
 }
 
 /// The bias as a line of steps between the least and the greatest it ever was.
-fn draw_biases(area: &Area<'_>, row: &BiasReport, steps: u64, top: i32) -> Drawn {
+fn draw_biases(area: &Area<'_>, row: &BiasHistory, steps: u64, top: i32) -> Drawn {
     let (Some(first), Some(last)) = (row.first, row.bias) else { return Ok(()) };
     let all = || row.changes.iter().map(|change| change.to).chain([first]);
     let (low, high) = (all().min().unwrap_or(last), all().max().unwrap_or(last));
@@ -254,13 +255,13 @@ fn draw_biases(area: &Area<'_>, row: &BiasReport, steps: u64, top: i32) -> Drawn
 }
 
 /// Exponents that occur, and how many elements have each.
-fn occupied(row: &BiasReport) -> impl Iterator<Item = (i32, u64)> {
+fn occupied(row: &BiasHistory) -> impl Iterator<Item = (i32, u64)> {
     let counts = row.exponents.iter().flatten();
     // Field 0 is zeros, field 255 what is not finite.
     (-127..).zip(counts.copied()).skip(1).take(254).filter(|(_, count)| *count > 0)
 }
 
-fn draw_exponents(area: &Area<'_>, row: &BiasReport, (low, high): (i32, i32), top: i32) -> Drawn {
+fn draw_exponents(area: &Area<'_>, row: &BiasHistory, (low, high): (i32, i32), top: i32) -> Drawn {
     let x_of = |exponent: i32| {
         pixel(EXPONENTS, f64::from(exponent.clamp(low, high + 1) - low) / f64::from(high + 1 - low))
     };
@@ -292,9 +293,9 @@ pub(crate) enum Shift {
 
 impl Shift {
     /// What these tensors have: a format with a free bias has that, any other a scale.
-    pub(crate) fn of<'a>(tensors: impl Iterator<Item = &'a BiasReport>) -> Self {
+    pub(crate) fn of<'a>(tensors: impl Iterator<Item = &'a BiasHistory>) -> Self {
         let free =
-            |tensor: &BiasReport| tensor.format.parse().is_ok_and(|spec: FormatSpec| spec.has_free_bias());
+            |tensor: &BiasHistory| tensor.format.parse().is_ok_and(|spec: FormatSpec| spec.has_free_bias());
         let (mut biases, mut scales) = (false, false);
         for tensor in tensors.filter(|tensor| tensor.bias.is_some()) {
             *(if free(tensor) { &mut biases } else { &mut scales }) = true;
@@ -308,7 +309,7 @@ impl Shift {
 }
 
 /// The format at its last bias, and the exponent of the scale where it has that instead.
-fn format_of(row: &BiasReport) -> Option<(Format, i32)> {
+fn format_of(row: &BiasHistory) -> Option<(Format, i32)> {
     let spec: FormatSpec = row.format.parse().ok()?;
     match row.bias {
         Some(bias) if spec.has_free_bias() => Some((spec.with_bias(bias).ok()?, 0)),
@@ -331,7 +332,7 @@ mod tests {
 
     #[test]
     fn formats_say_whether_they_have_biases_or_scales() {
-        let tensor = |format: &str, bias: Option<i32>| BiasReport {
+        let tensor = |format: &str, bias: Option<i32>| BiasHistory {
             tensor: "a".into(),
             format: format.into(),
             bias,

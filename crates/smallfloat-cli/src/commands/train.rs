@@ -10,10 +10,10 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 use smallfloat_tensor::write_file_durably;
-use smallfloat_train::data::{Data, DataSource, Images, Text, digits, read_idx_folder};
+use smallfloat_train::data::{DataSource, Dataset, Images, Text, digits, read_idx_folder};
 use smallfloat_train::{
-    Accumulate, Architecture, Config, ModelKind, Optimizer, Options, PRESETS, Report, Step, Tally, Trainer,
-    preset,
+    Accumulation, Architecture, Config, ModelKind, Optimizer, PRESETS, RunOptions, RunReport, Step, Tally,
+    Trainer, preset,
 };
 
 use crate::arguments::files::check_outputs;
@@ -93,10 +93,10 @@ pub(crate) struct Args {
     seeds: u64,
 
     /// How quantized products accumulate
-    #[arg(long, value_name = "HOW", default_value = "f32", value_parser = named::<Accumulate>(Accumulate::ALL.iter().map(|way| way.name())))]
-    accumulate: Accumulate,
+    #[arg(long, value_name = "HOW", default_value = "f32", value_parser = named::<Accumulation>(Accumulation::ALL.iter().map(|way| way.name())))]
+    accumulate: Accumulation,
 
-    /// How many threads [default: one a core]
+    /// How many threads [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 
@@ -169,7 +169,7 @@ impl Loaded {
         Ok(Self::Text(Text::read(path, context)?))
     }
 
-    fn data(&self) -> Box<dyn Data> {
+    fn data(&self) -> Box<dyn Dataset> {
         match self {
             Self::Text(text) => Box::new(text.clone()),
             Self::Images(images) => Box::new(images.clone()),
@@ -177,16 +177,16 @@ impl Loaded {
     }
 
     /// Options of a run with the defaults of the model.
-    fn options(&self, model: Option<ModelKind>, config: Config) -> Result<Options> {
-        let images = |data: &Images, architecture, optimizer, rate| Options {
+    fn options(&self, model: Option<ModelKind>, config: Config) -> Result<RunOptions> {
+        let images = |data: &Images, architecture, optimizer, rate| RunOptions {
             batch: data.len().min(128),
             optimizer,
             rate,
-            ..Options::new(architecture, config.clone())
+            ..RunOptions::new(architecture, config.clone())
         };
         Ok(match (self, model) {
             (Self::Text(_), None | Some(ModelKind::CharTransformer)) => {
-                Options::new(Architecture::CHAR_TRANSFORMER, config)
+                RunOptions::new(Architecture::CHAR_TRANSFORMER, config)
             }
             (Self::Images(data), None | Some(ModelKind::Mlp)) => {
                 let [height, width] = data.size();
@@ -260,7 +260,7 @@ fn configurations(args: &Args) -> Result<Vec<(String, Config)>> {
 }
 
 /// One run, from its beginning or from its checkpoint.
-fn train(args: &Args, loaded: &Loaded, options: Options) -> Result<Report> {
+fn train(args: &Args, loaded: &Loaded, options: RunOptions) -> Result<RunReport> {
     let file = args
         .checkpoint
         .as_ref()
@@ -297,7 +297,7 @@ fn train(args: &Args, loaded: &Loaded, options: Options) -> Result<Report> {
     Ok(trainer.report()?)
 }
 
-fn message(options: &Options, step: &Step, elements: usize, began: Instant) -> String {
+fn message(options: &RunOptions, step: &Step, elements: usize, began: Instant) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = elements as f64 / began.elapsed().as_secs_f64().max(1e-9);
     let what = if matches!(options.architecture, Architecture::CharTransformer { .. }) {
@@ -322,14 +322,14 @@ fn share(part: u64, whole: u64) -> String {
     if part == 0 { "0 %".into() } else { format!("{percent:.2} %") }
 }
 
-fn as_json(reports: &[Report]) -> serde_json::Value {
+fn as_json(reports: &[RunReport]) -> serde_json::Value {
     match reports {
         [report] => json!(report),
         reports => json!({ "runs": reports }),
     }
 }
 
-fn write_results(args: &Args, reports: &[Report]) -> Result<()> {
+fn write_results(args: &Args, reports: &[RunReport]) -> Result<()> {
     if let Some(path) = &args.report {
         let text = serde_json::to_string_pretty(&as_json(reports))? + "\n";
         write_file_durably(path, text.as_bytes(), args.overwrite)?;
@@ -348,7 +348,7 @@ fn write_results(args: &Args, reports: &[Report]) -> Result<()> {
 }
 
 /// A row for each configuration, with the mean and the range of its seeds.
-fn print(out: &mut Output, reports: &[Report]) -> Result<()> {
+fn print(out: &mut Output, reports: &[RunReport]) -> Result<()> {
     let shift = match Shift::of(reports.iter().flat_map(|report| &report.biases)) {
         Shift::Biases => "biases",
         Shift::Scales => "scales",
@@ -360,7 +360,7 @@ fn print(out: &mut Output, reports: &[Report]) -> Result<()> {
     let mut first = None;
     for group in reports.chunk_by(|a, b| a.preset == b.preset) {
         #[expect(clippy::cast_precision_loss, reason = "few seeds")]
-        let mean = |of: &dyn Fn(&Report) -> f64| group.iter().map(of).sum::<f64>() / group.len() as f64;
+        let mean = |of: &dyn Fn(&RunReport) -> f64| group.iter().map(of).sum::<f64>() / group.len() as f64;
         let losses = || group.iter().map(|report| report.validation_loss);
         let loss = mean(&|report| report.validation_loss);
         let range = losses().fold(f64::NEG_INFINITY, f64::max) - losses().fold(f64::INFINITY, f64::min);

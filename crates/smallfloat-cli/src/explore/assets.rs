@@ -9,7 +9,7 @@ pub(super) struct Asset {
 
 macro_rules! assets {
     ($($path:literal $kind:ident $file:literal;)*) => {
-        &[$(Asset { path: $path, kind: $kind, text: include_str!($file) }),*]
+        &[$(Asset { path: $path, kind: $kind, text: include_str!(concat!("page/", $file)) }),*]
     };
 }
 

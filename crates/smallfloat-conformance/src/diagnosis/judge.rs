@@ -6,7 +6,7 @@ use crate::diagnosis::condition::condition;
 use crate::diagnosis::mistake::{Mistake, Vector};
 use crate::diagnosis::symptoms::symptoms;
 use crate::diagnosis::{Diagnosis, Finding, Hypothesis, catalogue, rules};
-use crate::vectors::{CallOutcome, Report};
+use crate::vectors::{CallOutcome, CheckReport};
 
 /// Vectors that differ and vectors that agree by which mistakes are ranked.
 const DIFFERING: usize = 1 << 10;
@@ -38,7 +38,7 @@ enum Aspect {
 
 /// The vectors of a report, sorted.
 pub(super) struct Judge<'a> {
-    report: &'a Report,
+    report: &'a CheckReport,
     /// All vectors whose outcome is known; those that differ first.
     cases: Vec<Case<'a>>,
     /// Flags alone differ.
@@ -57,7 +57,7 @@ struct Court<'a> {
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(report: &'a Report) -> Self {
+    pub(super) fn new(report: &'a CheckReport) -> Self {
         let failing = report.kept.failing().par_iter().filter_map(|vector| {
             let expected = report.unit.evaluate(&vector.operands).ok()?;
             Some(Case { operands: &vector.operands, expected, given: vector.given.clone()? })

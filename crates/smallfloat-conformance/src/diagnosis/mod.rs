@@ -1,8 +1,8 @@
 //! What may have caused the differences that a check of vectors found, and where they are.
 //!
 //! [`diagnose`] tries a catalogue of mistakes, alone and two together, on the vectors that a
-//! [`Report`] kept: each mistake is computed as the mistaken unit would compute it. Results and
-//! flags are judged apart, since they are often computed apart.
+//! [`CheckReport`] kept: each mistake is computed as the mistaken unit would compute it. Results
+//! and flags are judged apart, since they are often computed apart.
 //!
 //! * A **cause** explains every vector that differs, and no vector that agrees speaks against it.
 //!   Where several do, the vectors can't tell them apart.
@@ -39,7 +39,7 @@ mod symptoms;
 use smallfloat::Flags;
 
 use crate::diagnosis::judge::Judge;
-use crate::vectors::{CallOutcome, Mismatch, Report};
+use crate::vectors::{CallOutcome, CheckReport, Mismatch};
 
 pub use condition::Condition;
 pub use mistake::{Mistake, Rules};
@@ -104,7 +104,7 @@ impl Diagnosis {
 
     /// Returns what would explain one vector that differs, the likeliest first: causes and
     /// hypotheses.
-    pub fn explanations(&self, report: &Report, mismatch: &Mismatch) -> Vec<&Mistake> {
+    pub fn explanations(&self, report: &CheckReport, mismatch: &Mismatch) -> Vec<&Mistake> {
         let Some(given) = &mismatch.given else { return Vec::new() };
         let vector = mistake::Vector { operands: &mismatch.operands, expected: &mismatch.expected };
         let agree = |these: &CallOutcome, those: &CallOutcome| {
@@ -128,7 +128,7 @@ impl Diagnosis {
 
 /// Says what may have caused the differences that a check found. Findings do not depend on the
 /// number of threads.
-pub fn diagnose(report: &Report) -> Diagnosis {
+pub fn diagnose(report: &CheckReport) -> Diagnosis {
     if report.mismatches == 0 {
         return Diagnosis::default();
     }

@@ -51,7 +51,7 @@ pub use line::{LinePlace, ValueLine};
 pub use measurement::{Case, HistogramBar, Measurement};
 pub use profile::Profile;
 pub use sweep::{MAX_OPERAND_BITS, operand_bits, sweep};
-pub use vectors::{Coverage, Vectors};
+pub use vectors::{OperandCoverage, Vectors};
 
 /// κ of a result or of many; the larger, the worse.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -14,7 +14,7 @@ const LONGEST_LINE: u64 = 1 << 20;
 
 /// How many of the possible operands vectors hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Coverage {
+pub struct OperandCoverage {
     /// Different operands seen.
     pub seen: u64,
     /// Possible operands.
@@ -103,8 +103,8 @@ impl Vectors {
     }
 
     /// How many of the possible operands there were, where these are at most 2^26.
-    pub fn coverage(&self) -> Option<Coverage> {
-        self.seen.as_ref().map(|seen| Coverage { seen: seen.count, possible: seen.possible })
+    pub fn coverage(&self) -> Option<OperandCoverage> {
+        self.seen.as_ref().map(|seen| OperandCoverage { seen: seen.count, possible: seen.possible })
     }
 }
 

@@ -55,7 +55,7 @@ pub struct Mismatch {
 
 /// What was found; [`diagnose`](crate::diagnosis::diagnose) says what may have caused it.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct CheckReport {
     /// What was under test.
     pub unit: UnitUnderTest,
     /// What the header says.
@@ -84,7 +84,7 @@ pub struct Report {
     pub sha256: String,
 }
 
-impl Report {
+impl CheckReport {
     /// Returns whether there are as many vectors as the header says, and the digest if it was to
     /// follow them.
     pub fn is_complete(&self) -> bool {
@@ -122,7 +122,7 @@ pub(super) const LONGEST_LINE: usize = 1 << 20;
 /// # Errors
 /// Lines that are not understood, with their numbers; a file that does not say what it tests, and
 /// no unit given; no vector at all; what the reader refuses.
-pub fn check(input: impl Read, options: &CheckOptions) -> Result<Report, Error> {
+pub fn check(input: impl Read, options: &CheckOptions) -> Result<CheckReport, Error> {
     let mut blocks = Blocks::new(input, options);
     let mut block = blocks.next()?;
     let mut header = VectorHeader::default();
@@ -172,7 +172,7 @@ pub fn check(input: impl Read, options: &CheckOptions) -> Result<Report, Error> 
         return Err(Error::Empty { lines: findings.of.lines, prefix: options.prefix.clone() });
     }
     let report = findings.report(&checker, header, flags);
-    Ok(Report { has_other_flags, ..report })
+    Ok(CheckReport { has_other_flags, ..report })
 }
 
 /// Where vectors begin.
@@ -412,8 +412,8 @@ impl Findings {
         Ok(())
     }
 
-    fn report(self, checker: &Checker, header: VectorHeader, flags: FlagSet) -> Report {
-        Report {
+    fn report(self, checker: &Checker, header: VectorHeader, flags: FlagSet) -> CheckReport {
+        CheckReport {
             unit: checker.unit.clone(),
             header: VectorHeader { sha256: self.sha256.or(header.sha256), ..header },
             flags,

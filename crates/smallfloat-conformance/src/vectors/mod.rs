@@ -41,7 +41,7 @@ mod random;
 mod read;
 mod unit;
 
-pub use check::{CheckOptions, Mismatch, Report, check};
+pub use check::{CheckOptions, CheckReport, Mismatch, check};
 pub(crate) use explain::below_tie;
 pub use explain::{Nearer, Neighbours};
 pub use generate::{VectorSet, WriteError, generate};

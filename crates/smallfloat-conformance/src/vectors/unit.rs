@@ -63,7 +63,7 @@ pub const CLASSES: [&str; 8] = [
 /// An operation with formats and policies, seen as a function from numbers to numbers and flags.
 ///
 /// Blocks are flattened: a scale, then its elements. Random words of stochastic roundings come last
-/// among the operands, one for a rounded scalar or scale, one an element for sequences.
+/// among the operands, one for a rounded scalar or scale, one per element for sequences.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnitUnderTest {
     operation: Specialization,

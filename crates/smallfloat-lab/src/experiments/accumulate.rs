@@ -13,10 +13,10 @@ use smallfloat::ops::{Operation, Semantics};
 use smallfloat::{Datum, Format, Projection, RandomBits, Rounding, Saturation, project};
 
 use crate::error::Error;
-use crate::experiments::data::Random;
-use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
-use crate::experiments::unit::{datum, float};
-use crate::experiments::{ExperimentOptions, row};
+use crate::experiments::ExperimentOptions;
+use crate::instruments::data::Random;
+use crate::instruments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series, row};
+use crate::instruments::unit::{datum, float};
 
 const LENGTH: usize = 256;
 /// 5/32 of the spacing at 1: there four bits of mode B keep three of sixteen words, of A and C two.

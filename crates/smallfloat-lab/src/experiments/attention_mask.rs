@@ -9,10 +9,10 @@ use smallfloat::math::Elementary;
 use smallfloat::{Datum, Format};
 
 use crate::error::Error;
-use crate::experiments::data::Random;
-use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
-use crate::experiments::unit::{ArithmeticUnit, Overflow, datum, float};
-use crate::experiments::{ExperimentOptions, row};
+use crate::experiments::ExperimentOptions;
+use crate::instruments::data::Random;
+use crate::instruments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series, row};
+use crate::instruments::unit::{ArithmeticUnit, Overflow, datum, float};
 
 const FORMATS: [&str; 6] = ["binary8p4sf", "e4m3fnuz", "binary8p4se", "e4m3fn", "e5m2", "binary8p3se"];
 const TEMPERATURES: [f64; 4] = [0.01, 0.03, 0.1, 0.3];

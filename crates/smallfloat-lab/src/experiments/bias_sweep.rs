@@ -7,9 +7,9 @@ use smallfloat::FormatSpec;
 use smallfloat_tensor::{BiasPolicy, Magnitudes};
 
 use crate::error::Error;
-use crate::experiments::data::{Role, Tensor};
-use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
-use crate::experiments::{ExperimentOption, ExperimentOptions, row};
+use crate::experiments::{ExperimentOption, ExperimentOptions};
+use crate::instruments::data::{Role, Tensor};
+use crate::instruments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series, row};
 
 const FORMATS: [&str; 4] = [
     "cfloat8_1_4_3",

@@ -4,8 +4,8 @@
 use smallfloat::{Family, Format};
 
 use crate::error::Error;
-use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
-use crate::experiments::{ExperimentOptions, row};
+use crate::experiments::ExperimentOptions;
+use crate::instruments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series, row};
 
 /// The slide's pairs of formats: its name for the pair, and the two formats.
 const PAIRS: [(&str, [&str; 2]); 4] = [

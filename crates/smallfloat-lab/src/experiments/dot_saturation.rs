@@ -10,11 +10,11 @@ use smallfloat::ops::Sum;
 use smallfloat::{Datum, Format};
 
 use crate::error::Error;
-use crate::experiments::data::{Random, Tensor, binade, scaled};
-use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series, ratio};
-use crate::experiments::tree::{Order, Tree};
-use crate::experiments::unit::{ArithmeticUnit, Overflow, float};
-use crate::experiments::{ExperimentOptions, row};
+use crate::experiments::ExperimentOptions;
+use crate::instruments::data::{Random, Tensor, binade, scaled};
+use crate::instruments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series, ratio, row};
+use crate::instruments::tree::{Order, Tree};
+use crate::instruments::unit::{ArithmeticUnit, Overflow, float};
 
 /// The standard deviation of the exact dot products, relative to the accumulator's largest value.
 const LOADS: [f64; 5] = [0.125, 0.25, 0.5, 1.0, 2.0];
@@ -341,8 +341,8 @@ fn histogram(runs: &[[DotOutcome; 3]], accumulator: &Format, tree: Tree) -> Plot
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::data::Role;
-    use crate::experiments::unit::datum;
+    use crate::instruments::data::Role;
+    use crate::instruments::unit::datum;
 
     #[test]
     fn real_weights_are_runs_of_the_file() {

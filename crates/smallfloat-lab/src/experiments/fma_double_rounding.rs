@@ -10,9 +10,9 @@ use smallfloat::ops::{Operation, Semantics};
 use smallfloat::{Datum, Exact, Flags, Format, project};
 
 use crate::error::Error;
-use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
-use crate::experiments::unit::{ArithmeticUnit, Overflow};
-use crate::experiments::{ExperimentOption, ExperimentOptions, row};
+use crate::experiments::{ExperimentOption, ExperimentOptions};
+use crate::instruments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series, row};
+use crate::instruments::unit::{ArithmeticUnit, Overflow};
 
 const FORMATS: [&str; 6] =
     ["binary8p2se", "binary8p3se", "binary8p4se", "e5m2", "e4m3fn", "cfloat8_1_5_2:bias=15"];

@@ -9,10 +9,10 @@ use smallfloat::ops::{Operation, Sum};
 use smallfloat::{Datum, Format};
 
 use crate::error::Error;
-use crate::experiments::data::{Random, binade, scaled};
-use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
-use crate::experiments::unit::{ArithmeticUnit, Overflow, float};
-use crate::experiments::{ExperimentOptions, row};
+use crate::experiments::ExperimentOptions;
+use crate::instruments::data::{Random, binade, scaled};
+use crate::instruments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series, row};
+use crate::instruments::unit::{ArithmeticUnit, Overflow, float};
 
 const LENGTHS: [u64; 5] = [16, 64, 256, 1024, 4096];
 

@@ -17,35 +17,31 @@
 mod accumulate;
 mod attention_mask;
 mod bias_sweep;
-mod data;
 mod decisions;
 mod dot_saturation;
-mod findings;
 mod fma_double_rounding;
 mod layer_norm;
 mod negative_zero;
 mod precision_range;
 mod softmax_loss;
 mod subnormals;
-mod survey;
-mod tree;
 mod underflow;
-mod unit;
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use findings::row;
 use smallfloat::{Format, FormatSpec};
 
 use crate::error::Error;
 use crate::named::by_name;
 
-pub use data::{Random, Role, Tensor, read, sample};
-pub use findings::{Axis, AxisScale, Cell, Findings, FindingsTable, Mark, Plot, Series, special};
-pub use tree::{Order, Tree};
-pub use unit::{ArithmeticUnit, Overflow, datum, float};
+pub use crate::instruments::data::{Random, Role, Tensor, read, sample};
+pub use crate::instruments::findings::{
+    Axis, AxisScale, Cell, Findings, FindingsTable, Mark, Plot, Series, special,
+};
+pub use crate::instruments::tree::{Order, Tree};
+pub use crate::instruments::unit::{ArithmeticUnit, Overflow, datum, float};
 
 /// Something that experiments can be told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

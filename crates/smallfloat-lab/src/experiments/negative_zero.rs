@@ -10,11 +10,11 @@ use smallfloat::ops::{Operation, Semantics};
 use smallfloat::{Class, Datum, Format};
 
 use crate::error::Error;
-use crate::experiments::data::Tensor;
-use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
-use crate::experiments::survey::{Scaling, codes};
-use crate::experiments::unit::{ArithmeticUnit, Overflow};
-use crate::experiments::{ExperimentOptions, row};
+use crate::experiments::ExperimentOptions;
+use crate::instruments::data::Tensor;
+use crate::instruments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series, row};
+use crate::instruments::survey::{Scaling, codes};
+use crate::instruments::unit::{ArithmeticUnit, Overflow};
 use crate::named::by_name;
 
 const FORMATS: [&str; 4] = ["binary8p3se", "binary8p4se", "e5m2", "e4m3fn"];
@@ -177,7 +177,7 @@ impl ZeroCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::data::Role;
+    use crate::instruments::data::Role;
 
     /// Half of Binary8p4se's smallest value is 2^−11; below it, ties included, negatives become −0.
     #[test]

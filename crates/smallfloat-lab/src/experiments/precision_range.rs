@@ -10,10 +10,10 @@ use smallfloat::{Domain, Format, Parameters, Signedness, Specials, Subnormals};
 use smallfloat_tensor::Magnitudes;
 
 use crate::error::Error;
-use crate::experiments::data::{Role, Tensor, binade};
-use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
-use crate::experiments::unit::float;
-use crate::experiments::{ExperimentOptions, row};
+use crate::experiments::ExperimentOptions;
+use crate::instruments::data::{Role, Tensor, binade};
+use crate::instruments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series, row};
+use crate::instruments::unit::float;
 
 const WIDTH: u32 = 8;
 const PRECISIONS: std::ops::RangeInclusive<u32> = 1..=7;

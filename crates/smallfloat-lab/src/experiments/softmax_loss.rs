@@ -11,10 +11,10 @@ use smallfloat::formats::BINARY32;
 use smallfloat::math::Elementary;
 
 use crate::error::Error;
-use crate::experiments::data::Random;
-use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
-use crate::experiments::unit::{ArithmeticUnit, Overflow, datum, float};
-use crate::experiments::{ExperimentOptions, row};
+use crate::experiments::ExperimentOptions;
+use crate::instruments::data::Random;
+use crate::instruments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series, row};
+use crate::instruments::unit::{ArithmeticUnit, Overflow, datum, float};
 use crate::named::by_name;
 
 /// The talk's sizes: inputs, hidden units, classes.
@@ -64,7 +64,7 @@ pub(super) fn run(options: &ExperimentOptions) -> Result<Findings, Error> {
                 let all: Vec<Vec<f64>> = scores.par_iter().map(losses).collect();
                 let bad = all.iter().flatten().filter(|loss| !loss.is_finite()).count() as u64;
                 let share = Cell::share(bad, trials * CLASSES as u64);
-                let height = share.number().unwrap_or(0.0);
+                let height = share.number().expect("there are trials and classes");
                 bars[which * LossForm::ALL.len() + name].push([f64::from(place), height]);
                 shares.push(share);
                 example.push(Cell::Measured(all[0][LABEL]));

@@ -4,9 +4,9 @@
 use smallfloat::{Class, Format, Parameters, Subnormals};
 
 use crate::error::Error;
-use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series};
-use crate::experiments::unit::float;
-use crate::experiments::{ExperimentOption, ExperimentOptions, row};
+use crate::experiments::{ExperimentOption, ExperimentOptions};
+use crate::instruments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series, row};
+use crate::instruments::unit::float;
 
 const FORMATS: [&str; 8] = [
     "binary8p4se",

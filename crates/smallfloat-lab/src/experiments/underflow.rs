@@ -5,11 +5,11 @@
 use smallfloat::{Format, Parameters, Subnormals};
 
 use crate::error::Error;
-use crate::experiments::data::binade;
-use crate::experiments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series, ratio};
-use crate::experiments::survey::{Scaling, survey, survey_all};
-use crate::experiments::unit::float;
-use crate::experiments::{ExperimentOptions, row};
+use crate::experiments::ExperimentOptions;
+use crate::instruments::data::{Role, Tensor, binade};
+use crate::instruments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series, ratio, row};
+use crate::instruments::survey::{Scaling, survey, survey_all};
+use crate::instruments::unit::float;
 
 const FORMATS: [&str; 6] =
     ["binary8p3se", "binary8p4se", "binary8p5se", "e5m2", "e4m3fn", "cfloat8_1_4_3:bias=7"];
@@ -92,7 +92,7 @@ fn without_subnormals(format: &Format) -> Result<Option<Format>, Error> {
     })?))
 }
 
-fn worst(tensors: &[super::Tensor], format: &Format) -> Result<FindingsTable, Error> {
+fn worst(tensors: &[Tensor], format: &Format) -> Result<FindingsTable, Error> {
     let mut rows = Vec::new();
     for tensor in tensors {
         let [plain, own] = Scaling::ALL.map(|scaling| survey(tensor, format, scaling));
@@ -119,12 +119,12 @@ fn worst(tensors: &[super::Tensor], format: &Format) -> Result<FindingsTable, Er
 }
 
 /// The share of elements in each binade, and where the first formats begin.
-fn exponents(tensors: &[super::Tensor], source: &str, formats: &[Format]) -> Plot {
+fn exponents(tensors: &[Tensor], source: &str, formats: &[Format]) -> Plot {
     /// Elements below this exponent are none that matters.
     const LOWEST: i32 = -64;
     const HIGHEST: i32 = 32;
     let mut series = Vec::new();
-    let mut roles: Vec<super::Role> = tensors.iter().map(|tensor| tensor.role).collect();
+    let mut roles: Vec<Role> = tensors.iter().map(|tensor| tensor.role).collect();
     roles.dedup();
     let mut most = 0.0_f64;
     for role in roles {

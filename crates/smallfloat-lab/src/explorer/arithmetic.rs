@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use smallfloat::ops::{Operand, Operation, OperationOptions, Semantics};
 use smallfloat::{Datum, Exact, Flags, Format, Projection, Rounding, project};
 
-use crate::explorer::choice::{Held, PolicyChoice, Reading, Typed};
+use crate::explorer::choice::{EffectivePolicy, PolicyChoice, Reading, Typed};
 use crate::explorer::digits::DigitPicture;
 use crate::explorer::error::{ExplorerError, named};
 use crate::explorer::number::{DecodedCode, Value};
-use crate::explorer::rounding::{GridPosition, RoundingOutcome};
+use crate::explorer::rounding::{RoundingOutcome, ValuePosition};
 use crate::explorer::{digits, listed, number, rounding};
 
 /// An operation to be shown.
@@ -44,7 +44,7 @@ pub struct Shown {
 
 /// A sentence about a step.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Step {
+pub struct OperationStep {
     /// The step's name.
     pub title: &'static str,
     /// What happens.
@@ -64,7 +64,7 @@ pub struct Separate {
 
 /// An operation step by step.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Steps {
+pub struct OperationSteps {
     /// The operation as a formula: `x × y + z`.
     pub formula: &'static str,
     /// The operands' format.
@@ -74,7 +74,7 @@ pub struct Steps {
     /// Whose special cases hold: `ieee` or `p3109`.
     pub semantics: &'static str,
     /// The policy that holds.
-    pub held: Held,
+    pub held: EffectivePolicy,
     /// The operands.
     pub operands: Vec<Shown>,
     /// The exact result.
@@ -82,11 +82,11 @@ pub struct Steps {
     /// The digits of operands, product and result under one another.
     pub picture: Option<DigitPicture>,
     /// Where the exact result lies.
-    pub place: GridPosition,
+    pub place: ValuePosition,
     /// The result.
     pub outcome: RoundingOutcome,
     /// What happens, in sentences.
-    pub steps: Vec<Step>,
+    pub steps: Vec<OperationStep>,
     /// For a fused operation: multiplying and adding one after the other.
     pub separate: Option<Separate>,
 }
@@ -100,7 +100,7 @@ const OPERATIONS: [(&str, &str, Operation); 4] = [
 ];
 
 /// An operation step by step.
-pub(super) fn steps(request: &ArithmeticRequest) -> Result<Steps, ExplorerError> {
+pub(super) fn steps(request: &ArithmeticRequest) -> Result<OperationSteps, ExplorerError> {
     let (_, formula, operation) = named("operation", &request.operation, &OPERATIONS, |(name, ..)| name)?;
     let arity = operation.arity();
     if request.operands.len() != arity {
@@ -136,7 +136,7 @@ pub(super) fn steps(request: &ArithmeticRequest) -> Result<Steps, ExplorerError>
         place: &place,
         result,
     });
-    Ok(Steps {
+    Ok(OperationSteps {
         formula,
         from: from.to_string(),
         to: to.to_string(),
@@ -174,7 +174,7 @@ fn picture(
     exact: Exact,
     to: &Format,
     code: u64,
-    place: &GridPosition,
+    place: &ValuePosition,
 ) -> Option<DigitPicture> {
     let mut values: Vec<(&str, Exact)> = match (operation, product) {
         (_, Some(product)) => vec![("x × y", product), ("z", (*z).into())],
@@ -217,11 +217,11 @@ struct Told<'a> {
     exact: Exact,
     to: &'a Format,
     projection: &'a Projection,
-    place: &'a GridPosition,
+    place: &'a ValuePosition,
     result: smallfloat::Rounded<u64>,
 }
 
-fn sentences(told: &Told<'_>) -> Vec<Step> {
+fn sentences(told: &Told<'_>) -> Vec<OperationStep> {
     let letters = ["x", "y", "z"];
     let operands: Vec<String> = letters
         .iter()
@@ -231,21 +231,21 @@ fn sentences(told: &Told<'_>) -> Vec<Step> {
             format!("{letter} = {} {}{rounded}", operand.code.hex, operand.code.equals())
         })
         .collect();
-    let mut steps = vec![Step { title: "Decode", text: operands.join(", ") }];
+    let mut steps = vec![OperationStep { title: "Decode", text: operands.join(", ") }];
     if let Some(product) = told.product {
         let text = format!("x × y = {}, with all its digits", both(product));
-        steps.push(Step { title: "Multiply", text });
+        steps.push(OperationStep { title: "Multiply", text });
     }
     let text = format!("{} = {}", told.formula, both(told.exact));
-    steps.push(Step { title: "Exact result", text });
-    steps.push(Step { title: "Place", text: lies(told.place) });
-    steps.push(Step { title: "Round", text: decision(told) });
+    steps.push(OperationStep { title: "Exact result", text });
+    steps.push(OperationStep { title: "Place", text: lies(told.place) });
+    steps.push(OperationStep { title: "Round", text: decision(told) });
     if let Some(text) = range(told) {
-        steps.push(Step { title: "Range", text });
+        steps.push(OperationStep { title: "Range", text });
     }
     let code = number::code(told.to, told.result.value);
     let text = format!("{} = {} {}", code.hex, code.bits, code.equals());
-    steps.push(Step { title: "Encode", text });
+    steps.push(OperationStep { title: "Encode", text });
     steps
 }
 
@@ -260,7 +260,7 @@ fn both(x: Exact) -> String {
 }
 
 /// Where the exact result lies.
-fn lies(place: &GridPosition) -> String {
+fn lies(place: &ValuePosition) -> String {
     let named = |code: &DecodedCode| format!("{} ({})", code.decimal, code.hex);
     match (&place.below, &place.above) {
         (Some(code), _) if place.exact => format!("it is a value of the format: {}", named(code)),

@@ -25,7 +25,7 @@ pub struct PolicyChoice {
 
 /// The policy that holds, by its names.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Held {
+pub struct EffectivePolicy {
     /// The preset.
     pub preset: &'static str,
     /// The rounding mode.
@@ -36,7 +36,7 @@ pub struct Held {
 
 impl PolicyChoice {
     /// The projection into a format, and its names.
-    pub(super) fn projection(&self, format: &Format) -> Result<(Projection, Held), ExplorerError> {
+    pub(super) fn projection(&self, format: &Format) -> Result<(Projection, EffectivePolicy), ExplorerError> {
         let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
         let preset = match given(&self.preset) {
             None => Preset::default_for(format),
@@ -59,7 +59,7 @@ impl PolicyChoice {
                 Saturation::name,
             )?);
         }
-        let held = Held {
+        let held = EffectivePolicy {
             preset: preset.name(),
             rounding: projection.rounding.name(),
             saturation: projection.saturation.name(),

@@ -12,7 +12,7 @@ use crate::explorer::{card, dyadic, number};
 pub struct CodeGrid {
     /// The format's name.
     pub format: String,
-    /// Cells a row.
+    /// Cells per row.
     pub columns: u32,
     /// How many pages there are; 1 for formats of up to 8 bits.
     pub pages: u32,

@@ -77,7 +77,7 @@ pub enum Reply {
     /// To [`Question::Compare`].
     Compare(compare::FormatComparison),
     /// To [`Question::Arithmetic`].
-    Arithmetic(Box<arithmetic::Steps>),
+    Arithmetic(Box<arithmetic::OperationSteps>),
 }
 
 /// Answers a question. The same question always has the same answer.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use smallfloat::{Exact, Flags, Format, Projection, RandomBits, Rounding, project};
 
 use crate::describe;
-use crate::explorer::choice::{Held, PolicyChoice, Reading, Typed};
+use crate::explorer::choice::{EffectivePolicy, PolicyChoice, Reading, Typed};
 use crate::explorer::dyadic::Dyadic;
 use crate::explorer::error::ExplorerError;
 use crate::explorer::number::{DecodedCode, Value};
@@ -34,9 +34,9 @@ pub struct RoundedInModes {
     /// What was typed.
     pub reading: Reading,
     /// The policy that holds.
-    pub held: Held,
+    pub held: EffectivePolicy,
     /// The neighbours.
-    pub place: GridPosition,
+    pub place: ValuePosition,
     /// The result of each mode that needs no random bits.
     pub modes: Vec<RoundingOutcome>,
     /// The results of the stochastic modes.
@@ -45,7 +45,7 @@ pub struct RoundedInModes {
 
 /// A value between its neighbours.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct GridPosition {
+pub struct ValuePosition {
     /// The next lower value; the value itself if the format has it.
     pub below: Option<DecodedCode>,
     /// The next higher value; the value itself if the format has it.
@@ -139,7 +139,7 @@ fn operand_flags(typed: Typed, format: &Format) -> Flags {
 }
 
 /// The neighbours of a value.
-pub(super) fn place(x: Exact, format: &Format) -> GridPosition {
+pub(super) fn place(x: Exact, format: &Format) -> ValuePosition {
     let itself = has(x, format);
     let (below, above) = match itself {
         Some(code) => (Some(code), Some(code)),
@@ -156,7 +156,7 @@ pub(super) fn place(x: Exact, format: &Format) -> GridPosition {
         let cut = matches!(x, Exact::Finite { sticky: true, .. });
         Some(twice.is_zero() && !cut)
     };
-    GridPosition {
+    ValuePosition {
         below: below.map(|code| number::code(format, code)),
         above: above.map(|code| number::code(format, code)),
         exact: itself.is_some(),

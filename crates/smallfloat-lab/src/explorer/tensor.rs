@@ -46,7 +46,7 @@ pub struct Overlap {
     /// For each binade, ascending: e, and how many elements have 2^e ≤ |x| < 2^(e+1).
     pub binades: Vec<(i32, u64)>,
     /// What each format would do to it.
-    pub formats: Vec<Quantized>,
+    pub formats: Vec<QuantizationPreview>,
 }
 
 /// A tensor of the file.
@@ -64,7 +64,7 @@ pub struct Listed {
 
 /// What a format would do to a tensor under its default preset, with finite overflow saturated.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Quantized {
+pub struct QuantizationPreview {
     /// The format's name.
     pub format: String,
     /// Elements beyond the range, infinities included.
@@ -236,7 +236,7 @@ impl Look {
         }
     }
 
-    fn finish(self) -> Result<Quantized, ExplorerError> {
+    fn finish(self) -> Result<QuantizationPreview, ExplorerError> {
         let best = match &self.cells {
             None => None,
             Some(cells) => {
@@ -245,7 +245,7 @@ impl Look {
                 Some((best.bias(), best.to_string()))
             }
         };
-        Ok(Quantized {
+        Ok(QuantizationPreview {
             format: self.format.to_string(),
             saturated: self.events.overflowed,
             lost: self.lost,

@@ -17,7 +17,7 @@ use smallfloat::FlagPolicy;
 use smallfloat::p3109::Function;
 use smallfloat_conformance::diagnosis::{Diagnosis, Finding, Rules, diagnose};
 use smallfloat_conformance::vectors::{
-    CheckOptions, CoverageLevel, LineLayout, Report, UnitUnderTest, VectorPlan, VectorSet, check,
+    CheckOptions, CheckReport, CoverageLevel, LineLayout, UnitUnderTest, VectorPlan, VectorSet, check,
 };
 
 /// Vectors of a unit as text.
@@ -55,7 +55,7 @@ fn simulated(vectors: &str, unit: &Datapath, mask: u32) -> String {
     lines.par_iter().map(line).collect()
 }
 
-fn judged(text: &str) -> (Report, Diagnosis) {
+fn judged(text: &str) -> (CheckReport, Diagnosis) {
     let report =
         check(text.as_bytes(), &CheckOptions { show: 3, ..CheckOptions::default() }).expect("vectors");
     let diagnosis = diagnose(&report);
@@ -236,7 +236,7 @@ fn is_extensive() -> bool {
 }
 
 /// What `vectors check` finds in the results of one bundle's unit, asked for another's.
-fn checked(row: &Row, operands: &[Vec<u64>], asked: &str, policy: &str) -> Report {
+fn checked(row: &Row, operands: &[Vec<u64>], asked: &str, policy: &str) -> CheckReport {
     let (rules, nan) = rules(policy);
     let bundle = Bundle::new(rules, nan);
     let call = format!("{}<ieee:k=8,p=4, semantics=ieee>", row.name);

@@ -26,7 +26,7 @@ macro_rules! dtypes {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// Bits an element.
+            /// Bits per element.
             pub const fn bits(self) -> u32 {
                 match self { $(Self::$variant => $bits,)* }
             }
@@ -37,7 +37,7 @@ macro_rules! dtypes {
 dtypes! {
     /// A truth value in a byte.
     Bool = "BOOL", 8;
-    /// OCP MX FP4 (E2M1), two elements a byte.
+    /// OCP MX FP4 (E2M1), two elements per byte.
     F4 = "F4", 4;
     /// OCP MX FP6 E2M3, four elements in three bytes.
     F6E2M3 = "F6_E2M3", 6;

@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::Result;
 
-/// Pieces a thread that are taken and not yet folded: they bound what waits in memory.
+/// Pieces per thread that are taken and not yet folded: they bound what waits in memory.
 const AHEAD: u64 = 4;
 
 struct State<R> {

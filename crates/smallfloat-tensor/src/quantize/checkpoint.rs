@@ -51,7 +51,7 @@ pub(crate) struct ScaleGroup {
 }
 
 /// What became of the tensors of one output file.
-pub(crate) struct Part {
+pub(crate) struct FileOutcome {
     pub(crate) reports: Vec<TensorReport>,
     /// Of each tensor, so that they add up in the input's order however the tensors are parted.
     pub(crate) sums: Vec<ErrorSums>,
@@ -276,7 +276,7 @@ impl<'a> Checkpoint<'a> {
         places: &[TensorPosition],
         output: &Path,
         progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<(Part, Sealed)> {
+    ) -> Result<(FileOutcome, Sealed)> {
         let options = self.options;
         let native = self.layout.is_native() && options.container == Container::Native;
         let mut entries = BTreeMap::new();
@@ -341,7 +341,7 @@ impl<'a> Checkpoint<'a> {
             progress(Progress::Verify);
             verify_at(sealed.temporary_path(), output, Some(options.granularity))?;
         }
-        Ok((Part { reports, sums, bytes_out }, sealed))
+        Ok((FileOutcome { reports, sums, bytes_out }, sealed))
     }
 
     /// Writes the codes of one tensor and what goes with them.

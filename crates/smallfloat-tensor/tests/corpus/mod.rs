@@ -98,7 +98,7 @@ pub(crate) fn export(kind: &str, cases: &[Case]) {
     std::fs::write(folder.join("index"), index).unwrap();
 }
 
-/// The names in the table of `docs/files.md` between two markers, one a row.
+/// The names in the table of `docs/files.md` between two markers, one per row.
 pub(crate) fn documented(marker: &str) -> Vec<String> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/files.md");
     let text = std::fs::read_to_string(path).unwrap();

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use crate::data::file::MOST_BYTES;
 use crate::data::idx::Idx;
-use crate::data::{Batch, Data, Digest, Input};
+use crate::data::{Batch, Dataset, Digest, Input};
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
-use crate::random::Sequence;
+use crate::random::RandomSequence;
 
 /// Images of a batch of an evaluation.
 const VALIDATION: usize = 500;
@@ -93,9 +93,9 @@ impl Images {
     }
 }
 
-impl Data for Images {
+impl Dataset for Images {
     fn batch(&self, seed: u64, step: u64, size: usize) -> Batch {
-        let sequence = Sequence::new(seed, "batches");
+        let sequence = RandomSequence::new(seed, "batches");
         let images = (0..size as u64).map(|i| sequence.below(step * size as u64 + i, self.len()));
         self.train.batch(images, self.size[0] * self.size[1], self.full())
     }

@@ -74,7 +74,7 @@ pub struct Batch {
 }
 
 /// Data in two parts, one to learn from and one to be judged by.
-pub trait Data: Send + Sync {
+pub trait Dataset: Send + Sync {
     /// The batch of a step, the same for the same seed and step.
     fn batch(&self, seed: u64, step: u64, size: usize) -> Batch;
 

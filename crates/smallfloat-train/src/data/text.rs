@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use crate::data::file::{DataFile, MOST_BYTES};
-use crate::data::{Batch, Data, Digest, Input};
+use crate::data::{Batch, Dataset, Digest, Input};
 use crate::error::{Error, Result};
-use crate::random::Sequence;
+use crate::random::RandomSequence;
 
 /// Evaluations: so many batches of so many windows.
 const BATCHES: usize = 20;
@@ -87,9 +87,9 @@ impl Text {
     }
 }
 
-impl Data for Text {
+impl Dataset for Text {
     fn batch(&self, seed: u64, step: u64, size: usize) -> Batch {
-        let sequence = Sequence::new(seed, "batches");
+        let sequence = RandomSequence::new(seed, "batches");
         self.windows((0..size as u64).map(|i| sequence.below(step * size as u64 + i, self.examples())))
     }
 

@@ -2,12 +2,12 @@
 
 use rayon::prelude::*;
 
+use crate::codes::quantizer::TensorQuantizer;
 use crate::error::Result;
 use crate::layers::linear::Linear;
 use crate::layers::{Layer, Pass};
 use crate::matrix::Matrix;
-use crate::parameters::Parameters;
-use crate::quantizer::Quantizer;
+use crate::parameters::ModelParameters;
 
 /// Height, width and channels of images that are rows, channels innermost.
 type Size = [usize; 3];
@@ -25,7 +25,7 @@ impl Convolution {
     /// # Errors
     /// A class of the configuration that does not go together.
     pub fn new(
-        parameters: &mut Parameters,
+        parameters: &mut ModelParameters,
         name: &str,
         size: Size,
         channels: usize,
@@ -101,7 +101,7 @@ impl Layer for Convolution {
         Ok(dx)
     }
 
-    fn quantizers(&mut self) -> Vec<&mut Quantizer> {
+    fn quantizers(&mut self) -> Vec<&mut TensorQuantizer> {
         self.linear.quantizers()
     }
 }

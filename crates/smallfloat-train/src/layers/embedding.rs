@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::layers::Pass;
 use crate::matrix::Matrix;
-use crate::parameters::{First, Parameters};
+use crate::parameters::{First, ModelParameters};
 
 /// The sum of a token's row and its place's row.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ impl Embedding {
     /// # Errors
     /// A class of the configuration that does not go together.
     pub fn new(
-        parameters: &mut Parameters,
+        parameters: &mut ModelParameters,
         [vocabulary, context, columns]: [usize; 3],
         deviation: f32,
     ) -> Result<Self> {

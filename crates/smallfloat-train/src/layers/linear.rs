@@ -1,13 +1,13 @@
 //! [`Linear`]: the layer whose products are of small floats.
 
-use crate::coder::Codes;
+use crate::arithmetic::operand::MatrixOperand;
+use crate::arithmetic::product::product;
+use crate::codes::coder::EncodedTensor;
+use crate::codes::quantizer::TensorQuantizer;
 use crate::error::Result;
 use crate::layers::{Layer, Pass};
 use crate::matrix::Matrix;
-use crate::operand::Operand;
-use crate::parameters::{First, Parameters};
-use crate::product::product;
-use crate::quantizer::Quantizer;
+use crate::parameters::{First, ModelParameters};
 
 /// y = Q(x)·Q(W)ᵀ + b. Backward: dx = Q(dy)·Q(W), dW = Q(dy)ᵀ·Q(x), db = sums of dy. Encoding
 /// counts as the identity there, which is the straight-through definition (Bengio et al., arXiv
@@ -17,17 +17,17 @@ pub struct Linear {
     bias: Option<usize>,
     outputs: usize,
     inputs: usize,
-    activations: Quantizer,
-    weights: Quantizer,
-    gradients: Quantizer,
+    activations: TensorQuantizer,
+    weights: TensorQuantizer,
+    gradients: TensorQuantizer,
     /// Whether there is a layer before it that wants a gradient.
     passes_on: bool,
     saved: Option<Saved>,
 }
 
 struct Saved {
-    activations: Codes,
-    weights: Codes,
+    activations: EncodedTensor,
+    weights: EncodedTensor,
 }
 
 impl Linear {
@@ -36,14 +36,14 @@ impl Linear {
     /// # Errors
     /// A class of the configuration that does not go together.
     pub fn new(
-        parameters: &mut Parameters,
+        parameters: &mut ModelParameters,
         name: &str,
         [inputs, outputs]: [usize; 2],
         deviation: f32,
     ) -> Result<Self> {
         let config = parameters.config().clone();
         let quantizer = |what: &str, class| {
-            Quantizer::new(format!("{name}.{what}"), class).map(|q| q.with_nonfinite(config.nonfinite))
+            TensorQuantizer::new(format!("{name}.{what}"), class).map(|q| q.with_nonfinite(config.nonfinite))
         };
         Ok(Self {
             weight: parameters.add(
@@ -93,8 +93,8 @@ impl Layer for Linear {
         let mut y = Matrix {
             columns: self.outputs,
             values: product(
-                &Operand::new(&activations, self.inputs),
-                &Operand::new(&weights, self.inputs).transpose(),
+                &MatrixOperand::new(&activations, self.inputs),
+                &MatrixOperand::new(&weights, self.inputs).transpose(),
                 pass.accumulate,
             )?,
         };
@@ -119,8 +119,8 @@ impl Layer for Linear {
         }
         let rows = gradient.rows();
         let codes = self.gradients.encode(pass.parameters.coders(), gradient.values, pass.moment, None)?;
-        let dy = Operand::new(&codes, self.outputs);
-        let dw = product(&dy.transpose(), &Operand::new(&activations, self.inputs), pass.accumulate)?;
+        let dy = MatrixOperand::new(&codes, self.outputs);
+        let dw = product(&dy.transpose(), &MatrixOperand::new(&activations, self.inputs), pass.accumulate)?;
         self.weights.learn(&weights, &dw, pass.moment)?;
         for (sum, dw) in pass.parameters.list[self.weight].gradient.iter_mut().zip(dw) {
             *sum += dw;
@@ -128,12 +128,12 @@ impl Layer for Linear {
         if !self.passes_on && !self.activations.learns_by_gradient() {
             return Ok(Matrix::zeros(rows, 0));
         }
-        let values = product(&dy, &Operand::new(&weights, self.inputs), pass.accumulate)?;
+        let values = product(&dy, &MatrixOperand::new(&weights, self.inputs), pass.accumulate)?;
         self.activations.learn(&activations, &values, pass.moment)?;
         Ok(if self.passes_on { Matrix { columns: self.inputs, values } } else { Matrix::zeros(rows, 0) })
     }
 
-    fn quantizers(&mut self) -> Vec<&mut Quantizer> {
+    fn quantizers(&mut self) -> Vec<&mut TensorQuantizer> {
         vec![&mut self.activations, &mut self.weights, &mut self.gradients]
     }
 }

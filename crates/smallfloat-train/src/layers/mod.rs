@@ -16,19 +16,19 @@ pub use loss::{Loss, cross_entropy};
 pub use norm::Norm;
 pub use pointwise::{Gelu, Relu};
 
+use crate::arithmetic::product::Accumulation;
+use crate::codes::quantizer::{Moment, TensorQuantizer};
 use crate::error::Result;
 use crate::matrix::Matrix;
-use crate::parameters::Parameters;
-use crate::product::Accumulate;
-use crate::quantizer::{Moment, Quantizer};
+use crate::parameters::ModelParameters;
 
 /// What a pass works with.
 #[derive(Debug)]
 pub struct Pass<'a> {
     /// Weights to read; gradients to add to.
-    pub parameters: &'a mut Parameters,
+    pub parameters: &'a mut ModelParameters,
     /// How products accumulate.
-    pub accumulate: Accumulate,
+    pub accumulate: Accumulation,
     /// Which step, and what it is for.
     pub moment: Moment,
     /// Bytes of activations kept for the backward pass.
@@ -68,7 +68,7 @@ pub trait Layer: Send {
     fn backward(&mut self, pass: &mut Pass<'_>, gradient: Matrix) -> Result<Matrix>;
 
     /// The quantizers of the layer, in an order that never changes.
-    fn quantizers(&mut self) -> Vec<&mut Quantizer> {
+    fn quantizers(&mut self) -> Vec<&mut TensorQuantizer> {
         Vec::new()
     }
 }
@@ -86,7 +86,7 @@ impl Layer for Chain {
         self.0.iter_mut().rev().try_fold(gradient, |gradient, layer| layer.backward(pass, gradient))
     }
 
-    fn quantizers(&mut self) -> Vec<&mut Quantizer> {
+    fn quantizers(&mut self) -> Vec<&mut TensorQuantizer> {
         self.0.iter_mut().flat_map(|layer| layer.quantizers()).collect()
     }
 }
@@ -107,7 +107,7 @@ impl Layer for Residual {
         Ok(inner)
     }
 
-    fn quantizers(&mut self) -> Vec<&mut Quantizer> {
+    fn quantizers(&mut self) -> Vec<&mut TensorQuantizer> {
         self.0.quantizers()
     }
 }

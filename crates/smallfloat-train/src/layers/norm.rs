@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::error::Result;
 use crate::layers::{Layer, Pass};
 use crate::matrix::{Matrix, ROWS};
-use crate::parameters::{First, Parameters};
+use crate::parameters::{First, ModelParameters};
 
 /// Each row less its mean, over its standard deviation, times a gain, plus a bias (Ba et al., arXiv
 /// 1607.06450), with 10^−5 added to the variance.
@@ -22,7 +22,7 @@ impl Norm {
     ///
     /// # Errors
     /// A class of the configuration that does not go together.
-    pub fn new(parameters: &mut Parameters, name: &str, columns: usize) -> Result<Self> {
+    pub fn new(parameters: &mut ModelParameters, name: &str, columns: usize) -> Result<Self> {
         Ok(Self {
             gain: parameters.add(&format!("{name}.gain"), &[columns], First::Constant(1.0))?,
             bias: parameters.add(&format!("{name}.bias"), &[columns], First::Constant(0.0))?,

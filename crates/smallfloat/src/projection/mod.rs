@@ -13,7 +13,6 @@ pub(crate) mod grid;
 pub(crate) mod neighbours;
 pub(crate) mod preset;
 mod raise;
-pub mod random;
 pub(crate) mod rounding;
 mod rules;
 #[cfg(feature = "serde")]

@@ -56,7 +56,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RULE", value_parser = NEGATIVE, requires = "source")]
     negative: Option<String>,
 
-    /// How many threads [default: one a core]
+    /// How many threads [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 

@@ -10,7 +10,7 @@ use smallfloat::Format;
 use smallfloat::p3109::Specialization;
 use smallfloat_conformance::implementation::{Implementation, ImplementationSpec, NAMED};
 use smallfloat_conformance::kappa::{
-    Cover, Coverage, Gauge, GaugeOptions, Interval, Kappa, Measurement, Vectors, operand_bits, sweep,
+    Cover, Gauge, GaugeOptions, Interval, Kappa, Measurement, OperandCoverage, Vectors, operand_bits, sweep,
 };
 use smallfloat_tensor::{open_regular, write_file_durably};
 
@@ -162,7 +162,7 @@ struct Findings {
     gauge: Gauge,
     /// Where the given results come from, as in `--variant` or `--vectors`.
     source: (&'static str, String),
-    coverage: Option<Coverage>,
+    coverage: Option<OperandCoverage>,
 }
 
 impl Findings {
@@ -172,7 +172,7 @@ impl Findings {
         let counter = Counter::new(1_u64.checked_shl(operand_bits(&operation)).unwrap_or(u64::MAX));
         let gauge = sweep(&operation, |codes| variant.call(codes), options, &|calls| counter.add(calls))?;
         let compared = gauge.total().compared();
-        let coverage = Some(Coverage { seen: compared, possible: compared });
+        let coverage = Some(OperandCoverage { seen: compared, possible: compared });
         Ok(Self { operation, gauge, source: ("variant", recipe.to_string()), coverage })
     }
 

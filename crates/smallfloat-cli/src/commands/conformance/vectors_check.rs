@@ -11,8 +11,9 @@ use smallfloat::{Class, Datum, Exact, Flags, Format, project};
 use smallfloat_conformance::diagnosis::{
     Condition, Diagnosis, Finding, Hypothesis, Mistake, Rules, diagnose,
 };
+use smallfloat_conformance::explain::place_in_words;
 use smallfloat_conformance::vectors::{
-    CLASSES, CallOutcome, CheckOptions, Field, LineLayout, Mismatch, Nearer, Report, UnitUnderTest, check,
+    CLASSES, CallOutcome, CheckOptions, CheckReport, Field, LineLayout, Mismatch, UnitUnderTest, check,
 };
 use smallfloat_tensor::open_regular;
 
@@ -109,7 +110,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<bool> {
 }
 
 /// What is missing or foreign, in words.
-fn faults(report: &Report) -> Option<String> {
+fn faults(report: &CheckReport) -> Option<String> {
     match report.header.lines {
         Some(lines) if lines != report.vectors => {
             let found = words::plural(report.vectors, "vector");
@@ -127,7 +128,7 @@ fn faults(report: &Report) -> Option<String> {
 
 fn print(
     name: &str,
-    report: &Report,
+    report: &CheckReport,
     diagnosis: &Diagnosis,
     is_partial: bool,
     out: &mut Output,
@@ -171,7 +172,7 @@ fn print(
 const HYPOTHESES: usize = 5;
 const SYMPTOMS: usize = 3;
 
-fn print_diagnosis(report: &Report, diagnosis: &Diagnosis, out: &mut Output) -> Result<()> {
+fn print_diagnosis(report: &CheckReport, diagnosis: &Diagnosis, out: &mut Output) -> Result<()> {
     let all = match (report.mismatches, report.unknown) {
         (1, 0) => "the mismatch",
         (_, 0) => "all mismatches",
@@ -288,7 +289,7 @@ fn condition_text(condition: &Condition) -> String {
 }
 
 fn print_mismatch(
-    report: &Report,
+    report: &CheckReport,
     diagnosis: &Diagnosis,
     mismatch: &Mismatch,
     out: &mut Output,
@@ -386,25 +387,11 @@ fn exact_text(exact: &Exact) -> String {
 
 /// Between which values the exact result lies.
 fn place(unit: &UnitUnderTest, operands: &[u64]) -> Option<String> {
-    let place = unit.place(operands)?;
-    let to: &Format = unit.operation().result()?;
-    let name = |code: u64| format!("{} ({})", words::value(to, code), words::code(to, code));
-    Some(match (place.below, place.above, place.nearer) {
-        (Some(below), Some(above), Some(nearer)) => {
-            let nearer = match nearer {
-                Nearer::Below => "nearer to the first",
-                Nearer::Tie => "in the middle: a tie",
-                Nearer::Above => "nearer to the second",
-            };
-            format!("between {} and {}, {nearer}", name(below), name(above))
-        }
-        (Some(below), _, _) => format!("beyond {}", name(below)),
-        (None, Some(above), _) => format!("below {}", name(above)),
-        (None, None, _) => return None,
-    })
+    let name = |to: &Format, code| format!("{} ({})", words::value(to, code), words::code(to, code));
+    place_in_words(unit, operands, name)
 }
 
-fn to_json(report: &Report, diagnosis: &Diagnosis, passes: bool) -> Value {
+fn to_json(report: &CheckReport, diagnosis: &Diagnosis, passes: bool) -> Value {
     let condition = |condition: &Option<Condition>| {
         condition.as_ref().map(|condition| {
             json!({

@@ -50,11 +50,11 @@ pub(crate) struct Args {
     #[arg(value_name = "VALUE")]
     values: Vec<String>,
 
-    /// Read codes in hexadecimal and print `<code> <flags>` a line
+    /// Read codes in hexadecimal and print `<code> <flags>` per line
     #[arg(long)]
     hex: bool,
 
-    /// Print a JSON array with an object a value
+    /// Print a JSON array with one object per value
     #[arg(long)]
     json: bool,
 

@@ -97,7 +97,7 @@ pub(crate) struct Args {
     #[arg(long)]
     hex: bool,
 
-    /// Print a JSON array with an object a call
+    /// Print a JSON array with one object per call
     #[arg(long)]
     json: bool,
 

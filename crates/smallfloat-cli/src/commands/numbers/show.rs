@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long)]
     hex: bool,
 
-    /// Print a JSON array with an object an item
+    /// Print a JSON array with one object per item
     #[arg(long)]
     json: bool,
 

@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "json")]
     csv: bool,
 
-    /// Print a JSON array with an object a code
+    /// Print a JSON array with one object per code
     #[arg(long)]
     json: bool,
 }

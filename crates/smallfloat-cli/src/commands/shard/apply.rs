@@ -41,7 +41,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "I")]
     shard: Option<usize>,
 
-    /// How many threads [default: one a core]
+    /// How many threads [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 

@@ -1,7 +1,7 @@
 //! `rand`: the standard uniform distribution on [0, 1).
 //!
 //! Only a bridge: `from_uniform_bits` takes the random word as an argument, and
-//! [`random`](crate::projection::random) addresses words that are the same everywhere. A sample is
+//! [`random`](crate::random) addresses words that are the same everywhere. A sample is
 //! an exact uniform number rounded down, so that every value has the probability that belongs to
 //! it; rounding a uniform `f32` instead would reach 1.
 

@@ -8,16 +8,16 @@ use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayViewMut2, Axis, Slice};
 use rayon::prelude::*;
 
-use crate::coder::power_of_two;
+use crate::arithmetic::exact;
+use crate::arithmetic::operand::MatrixOperand;
+use crate::codes::coder::power_of_two;
+use crate::config::named::named;
 use crate::error::Result;
-use crate::exact;
 use crate::matrix::ROWS;
-use crate::named::named;
-use crate::operand::Operand;
 
 /// How products of matrices accumulate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Accumulate {
+pub enum Accumulation {
     /// In binary32. The order is fixed on one machine; another with other instructions may have
     /// another.
     #[default]
@@ -27,7 +27,7 @@ pub enum Accumulate {
     Exact,
 }
 
-named! { Accumulate, "way to accumulate": F32 = "f32", Exact = "exact", }
+named! { Accumulation, "way to accumulate": F32 = "f32", Exact = "exact", }
 
 /// A·B.
 ///
@@ -36,11 +36,11 @@ named! { Accumulate, "way to accumulate": F32 = "f32", Exact = "exact", }
 ///
 /// # Panics
 /// If A's rows are not as long as B's columns.
-pub fn product(a: &Operand<'_>, b: &Operand<'_>, accumulate: Accumulate) -> Result<Vec<f32>> {
+pub fn product(a: &MatrixOperand<'_>, b: &MatrixOperand<'_>, accumulate: Accumulation) -> Result<Vec<f32>> {
     let ([rows, depth], [inner, columns]) = (a.shape(), b.shape());
     assert_eq!(depth, inner, "rows of A must be as long as columns of B");
     let mut result = vec![0.0; rows * columns];
-    if accumulate == Accumulate::Exact {
+    if accumulate == Accumulation::Exact {
         exact::product(a, b, &mut result)?;
         return Ok(result);
     }

@@ -12,9 +12,9 @@ use rayon::prelude::*;
 use smallfloat::formats::BINARY32;
 use smallfloat::{Exact, Format, project};
 
+use crate::arithmetic::operand::{MatrixOperand, view};
 use crate::error::{Error, Result};
 use crate::matrix::ROWS;
-use crate::operand::{Operand, view};
 
 /// Bits of a binary64 significand.
 const SIGNIFICAND: u32 = 53;
@@ -122,7 +122,7 @@ fn parts(values: &[f32], span: Span, count: u32) -> Vec<Part> {
 }
 
 /// A·B, exact but for one rounding to nearest even.
-pub(crate) fn product(a: &Operand<'_>, b: &Operand<'_>, result: &mut [f32]) -> Result<()> {
+pub(crate) fn product(a: &MatrixOperand<'_>, b: &MatrixOperand<'_>, result: &mut [f32]) -> Result<()> {
     let (Some(left), Some(right)) = (a.format(), b.format()) else {
         return Err(Error::config(
             "exact sums need formats on both sides: f32 has no bounded range of integers",

@@ -6,13 +6,13 @@ use smallfloat_kernels::Encoder;
 use smallfloat_tensor::headroom;
 
 use crate::error::Error;
-use crate::experiments::data::{Tensor, scaled};
-use crate::experiments::unit::{ArithmeticUnit, Overflow, datum, float};
+use crate::instruments::data::{Tensor, scaled};
+use crate::instruments::unit::{ArithmeticUnit, Overflow, datum, float};
 use crate::named::by_name;
 
 /// Whether a tensor is multiplied by a power of two before it is rounded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Scaling {
+pub(crate) enum Scaling {
     /// As it is.
     None,
     /// By the power of two that brings its largest element into the format's top binade.
@@ -20,12 +20,12 @@ pub(super) enum Scaling {
 }
 
 impl Scaling {
-    pub(super) const ALL: [Self; 2] = [Self::None, Self::Tensor];
+    pub(crate) const ALL: [Self; 2] = [Self::None, Self::Tensor];
 
     const NAMED: [(&'static str, Self); 2] = [("none", Self::None), ("power of two", Self::Tensor)];
 
     /// The exponent of the factor.
-    pub(super) fn exponent(self, tensor: &Tensor, format: &Format) -> i32 {
+    pub(crate) fn exponent(self, tensor: &Tensor, format: &Format) -> i32 {
         match self {
             Self::Tensor if tensor.amax() > 0.0 => headroom(format, &datum(tensor.amax())),
             _ => 0,
@@ -37,20 +37,20 @@ by_name!(Scaling);
 
 /// Counts over a tensor's finite elements.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Survey {
-    pub(super) elements: u64,
+pub(crate) struct Survey {
+    pub(crate) elements: u64,
     /// Elements that are not 0, and those of them that became 0.
-    pub(super) nonzero: u64,
-    pub(super) underflowed: u64,
+    pub(crate) nonzero: u64,
+    pub(crate) underflowed: u64,
     /// Results with a negative sign and no magnitude: from −0, and from negative elements.
-    pub(super) negative_zeros: u64,
-    pub(super) negative_underflowed: u64,
-    pub(super) subnormal: u64,
-    pub(super) saturated: u64,
+    pub(crate) negative_zeros: u64,
+    pub(crate) negative_underflowed: u64,
+    pub(crate) subnormal: u64,
+    pub(crate) saturated: u64,
 }
 
 impl Survey {
-    pub(super) fn joined(self, other: Self) -> Self {
+    pub(crate) fn joined(self, other: Self) -> Self {
         Self {
             elements: self.elements + other.elements,
             nonzero: self.nonzero + other.nonzero,
@@ -64,7 +64,7 @@ impl Survey {
 }
 
 /// A tensor's codes in a format, rounded to nearest even and saturating.
-pub(super) fn codes(tensor: &Tensor, format: &Format, scaling: Scaling) -> Result<Vec<u16>, Error> {
+pub(crate) fn codes(tensor: &Tensor, format: &Format, scaling: Scaling) -> Result<Vec<u16>, Error> {
     let e = scaling.exponent(tensor, format);
     let values: Vec<f64> = tensor.values.iter().map(|&x| scaled(x, e)).collect();
     let projection = ArithmeticUnit::new(format, Overflow::Saturate).projection();
@@ -76,7 +76,7 @@ pub(super) fn codes(tensor: &Tensor, format: &Format, scaling: Scaling) -> Resul
 }
 
 /// What becomes of a tensor in a format.
-pub(super) fn survey(tensor: &Tensor, format: &Format, scaling: Scaling) -> Result<Survey, Error> {
+pub(crate) fn survey(tensor: &Tensor, format: &Format, scaling: Scaling) -> Result<Survey, Error> {
     let e = scaling.exponent(tensor, format);
     let largest = float(format.max_finite());
     let classes: Vec<Class> = (0..=format.max_code()).map(|code| format.classify(code)).collect();
@@ -99,7 +99,7 @@ pub(super) fn survey(tensor: &Tensor, format: &Format, scaling: Scaling) -> Resu
 }
 
 /// Returns the counts of all tensors together.
-pub(super) fn survey_all(tensors: &[Tensor], format: &Format, scaling: Scaling) -> Result<Survey, Error> {
+pub(crate) fn survey_all(tensors: &[Tensor], format: &Format, scaling: Scaling) -> Result<Survey, Error> {
     let mut all = Survey::default();
     for tensor in tensors {
         all = all.joined(survey(tensor, format, scaling)?);

@@ -178,11 +178,11 @@ fn wide(dtype: Dtype, bytes: &[u8]) -> Vec<f64> {
 }
 
 /// The exponent of the power of two that brings a magnitude into [1, 2): ⌊log2 x⌋; 0 for zero.
-pub(super) fn binade(x: f64) -> i32 {
-    super::unit::datum(x).exponent_of_leading_bit()
+pub(crate) fn binade(x: f64) -> i32 {
+    crate::instruments::unit::datum(x).exponent_of_leading_bit()
 }
 
 /// x · 2^e.
-pub(super) fn scaled(x: f64, e: i32) -> f64 {
+pub(crate) fn scaled(x: f64, e: i32) -> f64 {
     libm::ldexp(x, e)
 }

@@ -1,7 +1,7 @@
 //! How much memory a run needs, by its options and data alone, so that one that needs too much is
 //! refused before anything is allocated.
 
-use crate::data::Data;
+use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::models::Architecture;
 
@@ -15,7 +15,7 @@ const ELEMENT: u128 = 8;
 ///
 /// # Errors
 /// As said; the message names what is too large.
-pub(crate) fn check(architecture: Architecture, batch: usize, data: &dyn Data, limit: u64) -> Result<()> {
+pub(crate) fn check(architecture: Architecture, batch: usize, data: &dyn Dataset, limit: u64) -> Result<()> {
     if batch > data.examples() {
         let what = format!(
             "a batch of {}: {} has {} images, or places where a sequence begins, to learn from; take no more",
@@ -121,7 +121,7 @@ impl Footprint {
 mod tests {
     use super::*;
     use crate::data::{Text, digits};
-    use crate::{Config, Options, Trainer};
+    use crate::{Config, RunOptions, Trainer};
 
     #[test]
     fn no_run_takes_more_than_was_foreseen() {
@@ -129,12 +129,12 @@ mod tests {
         for architecture in
             [Architecture::Mlp { inputs: 64 }, Architecture::Cnn { height: 8, width: 8 }, transformer]
         {
-            let data: Box<dyn Data> = if architecture == transformer {
+            let data: Box<dyn Dataset> = if architecture == transformer {
                 Box::new(Text::new("letters", &"some letters ".repeat(100), 16).unwrap())
             } else {
                 Box::new(digits().unwrap())
             };
-            let options = Options { steps: 1, ..Options::new(architecture, Config::default()) };
+            let options = RunOptions { steps: 1, ..RunOptions::new(architecture, Config::default()) };
             let foreseen = Footprint::of(architecture, data.classes());
             let mut trainer = Trainer::new(options, data).unwrap();
             trainer.step().unwrap();
@@ -152,12 +152,12 @@ mod tests {
         let transformer =
             |layers, channels, context| Architecture::CharTransformer { layers, channels, heads: 1, context };
         let text = |context| Text::new("letters", &"some letters ".repeat(50_000), context).unwrap();
-        let refused = |options: Options, data: Box<dyn Data>| {
+        let refused = |options: RunOptions, data: Box<dyn Dataset>| {
             Trainer::new(options, data).err().map(|e| e.to_string()).unwrap_or_default()
         };
-        let new = |architecture| Options::new(architecture, Config::default());
+        let new = |architecture| RunOptions::new(architecture, Config::default());
         for batch in [1_000_000_000, usize::MAX] {
-            let options = Options { batch, ..new(Architecture::Mlp { inputs: 64 }) };
+            let options = RunOptions { batch, ..new(Architecture::Mlp { inputs: 64 }) };
             let error = refused(options, Box::new(digits().unwrap()));
             assert!(error.contains("digits has 1437 images"), "{error}");
         }
@@ -175,7 +175,7 @@ mod tests {
             let error = refused(new(architecture), Box::new(digits().unwrap()));
             assert!(error.contains("MiB"), "{architecture:?}: {error}");
         }
-        let options = Options { memory_limit: 1 << 20, ..new(Architecture::Mlp { inputs: 64 }) };
+        let options = RunOptions { memory_limit: 1 << 20, ..new(Architecture::Mlp { inputs: 64 }) };
         assert!(refused(options, Box::new(digits().unwrap())).contains("limit of 1 MiB"));
     }
 }

@@ -9,15 +9,15 @@ use crate::error::{Error, Result};
 macro_rules! presets {
     ($($name:literal: $about:literal,)*) => {
         /// The presets: a name, what it shows, and its text.
-        pub const PRESETS: &[Preset] = &[
-            $(Preset { name: $name, about: $about, text: include_str!(concat!("../presets/", $name, ".toml")) },)*
+        pub const PRESETS: &[ConfigPreset] = &[
+            $(ConfigPreset { name: $name, about: $about, text: include_str!(concat!("../../presets/", $name, ".toml")) },)*
         ];
     };
 }
 
 /// A configuration with a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Preset {
+pub struct ConfigPreset {
     /// The name.
     pub name: &'static str,
     /// What it is for, in a line.
@@ -44,13 +44,13 @@ presets! {
     "p3109": "binary8p4se forward, binary8p3se backward, power-of-two scales by amax of the last 16 steps",
 }
 
-impl fmt::Display for Preset {
+impl fmt::Display for ConfigPreset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name)
     }
 }
 
-impl FromStr for Preset {
+impl FromStr for ConfigPreset {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
@@ -67,7 +67,7 @@ impl FromStr for Preset {
 /// # Errors
 /// A name that there is not; says which there are.
 pub fn preset(name: &str) -> Result<Config> {
-    name.parse::<Preset>()?.text.parse()
+    name.parse::<ConfigPreset>()?.text.parse()
 }
 
 #[cfg(test)]
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn all_presets_are_read_and_written() {
-        for Preset { name, .. } in PRESETS {
+        for ConfigPreset { name, .. } in PRESETS {
             let config = preset(name).unwrap();
             assert_eq!(config.to_string().parse::<Config>().unwrap(), config, "{name}");
         }

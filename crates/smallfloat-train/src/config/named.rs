@@ -56,7 +56,7 @@ mod tests {
     use std::str::FromStr;
 
     use crate::data::DataSource;
-    use crate::{Accumulate, Config, Error, ModelKind, Nonfinite, PRESETS, Preset, Round};
+    use crate::{Accumulation, Config, ConfigPreset, Error, ModelKind, OnNonfinite, PRESETS, Round};
 
     fn round_trips<T: Display + FromStr<Err = Error> + PartialEq + Debug>(all: &[T]) {
         for one in all {
@@ -67,16 +67,16 @@ mod tests {
     #[test]
     fn names_are_read_and_written() {
         round_trips(Round::ALL);
-        round_trips(Nonfinite::ALL);
-        round_trips(Accumulate::ALL);
+        round_trips(OnNonfinite::ALL);
+        round_trips(Accumulation::ALL);
         round_trips(ModelKind::ALL);
         round_trips(PRESETS);
         round_trips(&["digits".parse::<DataSource>().unwrap(), "some/text".parse().unwrap()]);
-        round_trips(&[Config::default(), super::super::preset("five-bytes").unwrap()]);
-        assert_eq!("EXACT".parse::<Accumulate>().unwrap(), Accumulate::Exact);
+        round_trips(&[Config::default(), crate::preset("five-bytes").unwrap()]);
+        assert_eq!("EXACT".parse::<Accumulation>().unwrap(), Accumulation::Exact);
         let error = "up".parse::<Round>().unwrap_err().to_string();
         assert_eq!(error, "no rounding mode `up`: there are nearest-even, stochastic-a");
-        assert!("cfloat9".parse::<Preset>().unwrap_err().to_string().contains("cfloat8-143"));
+        assert!("cfloat9".parse::<ConfigPreset>().unwrap_err().to_string().contains("cfloat8-143"));
         assert!("".parse::<DataSource>().is_err());
     }
 }

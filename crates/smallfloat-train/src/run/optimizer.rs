@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::parameters::Parameters;
+use crate::parameters::ModelParameters;
 
 /// How parameters follow their gradients.
 ///
@@ -44,8 +44,8 @@ impl Optimizer {
     /// One step, the `step`-th from 1 on, with gradients that are `scale` times too large.
     ///
     /// # Errors
-    /// As [`Quantizer::encode`](crate::Quantizer::encode).
-    pub fn step(self, parameters: &mut Parameters, step: u64, rate: f32, scale: f32) -> Result<()> {
+    /// As [`TensorQuantizer::encode`](crate::TensorQuantizer::encode).
+    pub fn step(self, parameters: &mut ModelParameters, step: u64, rate: f32, scale: f32) -> Result<()> {
         let seed = parameters.seed;
         let (list, coders) = parameters.with_coders();
         for parameter in list {

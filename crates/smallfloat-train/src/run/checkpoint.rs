@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use smallfloat_tensor::{Dtype, Sink, SinkOptions, Source, TensorSpec};
 
-use crate::coder::Data as Elements;
-use crate::data::Data;
+use crate::codes::coder::Elements;
+use crate::codes::quantizer::QuantizerState;
+use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::quantizer::QuantizerState;
-use crate::trainer::{Options, Trainer};
+use crate::run::trainer::{RunOptions, Trainer};
 
 /// The key of the header's text, with the version of its layout.
 const KEY: &str = "smallfloat.train.2";
@@ -24,7 +24,7 @@ const DIGEST_KEY: &str = "smallfloat.train.sha256";
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
-    options: Options,
+    options: RunOptions,
     data: DataIdentity,
     done: u64,
     seconds: f64,
@@ -75,7 +75,7 @@ struct DataIdentity {
 }
 
 impl DataIdentity {
-    fn of(data: &dyn Data) -> Self {
+    fn of(data: &dyn Dataset) -> Self {
         Self {
             name: data.name().to_owned(),
             classes: data.classes(),
@@ -155,12 +155,12 @@ impl Trainer {
     }
 
     /// Goes on from a checkpoint with the data it was made with, within a limit of memory as
-    /// [`Options`] has it.
+    /// [`RunOptions`] has it.
     ///
     /// # Errors
     /// A file that is no checkpoint, one that was changed, other data, or a run that needs more
     /// memory.
-    pub fn resume(path: &Path, data: Box<dyn Data>, memory_limit: u64) -> Result<Self> {
+    pub fn resume(path: &Path, data: Box<dyn Dataset>, memory_limit: u64) -> Result<Self> {
         let source = Source::open(path)?;
         let [(key, text), (digest_key, expected)] = source.metadata() else {
             return Err(no_checkpoint(path));
@@ -187,7 +187,7 @@ impl Trainer {
             let what = format!("made with the data {}, not with these: {}", text.data.name, identity.name);
             return Err(Error::data(path, what));
         }
-        let mut trainer = Self::new(Options { memory_limit, ..text.options }, data)?;
+        let mut trainer = Self::new(RunOptions { memory_limit, ..text.options }, data)?;
         let misfit = |what: &str| Error::data(path, format!("{what} are not those of the run it describes"));
         let mut states = text.kept.into_iter();
         trainer.parameters_mut().restore(|name, count| {

@@ -1,5 +1,5 @@
-//! [`Coders`] and [`Codes`]: encoders and decoders that are built once, and tensors as codes in
-//! memory.
+//! [`Coders`] and [`EncodedTensor`]: encoders and decoders that are built once, and tensors as
+//! codes in memory.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -46,18 +46,18 @@ impl Coders {
 
 /// A tensor's elements: codes, or binary32 where the class has no format.
 #[derive(Clone, Debug)]
-pub struct Codes {
+pub struct EncodedTensor {
     /// Who wrote the codes; none for plain elements.
     pub coder: Option<Arc<Coder>>,
     /// The exponent s of the scale: codes are those of x·2^s.
     pub exponent: i32,
     /// The elements.
-    pub data: Data,
+    pub data: Elements,
 }
 
 /// Elements as they lie in memory.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Data {
+pub enum Elements {
     /// Codes of at most 8 bits.
     Bytes(Vec<u8>),
     /// Codes of at most 16 bits.
@@ -66,7 +66,7 @@ pub enum Data {
     Plain(Vec<f32>),
 }
 
-impl Data {
+impl Elements {
     /// The number of elements.
     pub fn len(&self) -> usize {
         match self {
@@ -91,10 +91,10 @@ impl Data {
     }
 }
 
-impl Codes {
+impl EncodedTensor {
     /// Values as they are.
     pub fn plain(values: Vec<f32>) -> Self {
-        Self { coder: None, exponent: 0, data: Data::Plain(values) }
+        Self { coder: None, exponent: 0, data: Elements::Plain(values) }
     }
 
     /// The codes of values·2^exponent; `words` are for stochastic rounding.
@@ -118,14 +118,14 @@ impl Codes {
                 Some(words) => encoder.encode_random(&values, &mut codes, words),
                 None => encoder.encode(&values, &mut codes),
             };
-            (Data::Bytes(codes), events)
+            (Elements::Bytes(codes), events)
         } else {
             let mut codes = vec![0_u16; values.len()];
             let events = match words {
                 Some(words) => encoder.encode_random(&values, &mut codes, words),
                 None => encoder.encode(&values, &mut codes),
             };
-            (Data::Halves(codes), events)
+            (Elements::Halves(codes), events)
         };
         (Self { coder: Some(coder), exponent, data }, events)
     }
@@ -133,15 +133,15 @@ impl Codes {
     /// What the codes mean, times 2^exponent of the scale: the scale itself is still in.
     pub fn scaled_values(&self) -> Cow<'_, [f32]> {
         let decoder = match (&self.coder, &self.data) {
-            (_, Data::Plain(values)) => return Cow::Borrowed(values),
+            (_, Elements::Plain(values)) => return Cow::Borrowed(values),
             (Some(coder), _) => &coder.decoder,
             (None, _) => return Cow::Owned(Vec::new()),
         };
         let mut values = vec![0.0; self.data.len()];
         match &self.data {
-            Data::Bytes(codes) => decoder.decode(codes, &mut values),
-            Data::Halves(codes) => decoder.decode(codes, &mut values),
-            Data::Plain(_) => {}
+            Elements::Bytes(codes) => decoder.decode(codes, &mut values),
+            Elements::Halves(codes) => decoder.decode(codes, &mut values),
+            Elements::Plain(_) => {}
         }
         Cow::Owned(values)
     }

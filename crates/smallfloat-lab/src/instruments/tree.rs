@@ -6,7 +6,7 @@ use std::str::FromStr;
 use smallfloat::Datum;
 
 use crate::error::Error;
-use crate::experiments::unit::{ArithmeticUnit, float};
+use crate::instruments::unit::{ArithmeticUnit, float};
 use crate::named::by_name;
 
 /// In which order the terms of a sum are taken.

@@ -5,23 +5,23 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Config, Nonfinite};
-use crate::data::Data;
+use crate::arithmetic::product::Accumulation;
+use crate::codes::quantizer::{Moment, Tally, TensorQuantizer};
+use crate::config::{Config, OnNonfinite};
+use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::footprint;
 use crate::layers::loss::Loss;
 use crate::layers::{Pass, Saved};
 use crate::models::{Architecture, Model, ModelKind};
-use crate::optimizer::{Optimizer, Schedule};
-use crate::parameters::Parameters;
-use crate::product::Accumulate;
-use crate::quantizer::{Moment, Quantizer, Tally};
-use crate::report::{BiasReport, Memory, Report};
+use crate::parameters::ModelParameters;
+use crate::run::footprint;
+use crate::run::optimizer::{Optimizer, Schedule};
+use crate::run::report::{BiasHistory, Memory, RunReport};
 
 /// What a run is.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Options {
+pub struct RunOptions {
     /// A name for the configuration, for reports.
     pub name: String,
     /// Formats, rounding, biases.
@@ -41,19 +41,19 @@ pub struct Options {
     /// What all random numbers derive from.
     pub seed: u64,
     /// How quantized products accumulate.
-    pub accumulate: Accumulate,
+    pub accumulate: Accumulation,
     /// The most bytes of memory that the run may need, by an estimate that is made before it
     /// begins. Changes no result, so checkpoints do not have it.
     #[serde(skip, default = "default_memory_limit")]
     pub memory_limit: u64,
 }
 
-/// The limit of [`Options::new`]: 8 GiB.
+/// The limit of [`RunOptions::new`]: 8 GiB.
 fn default_memory_limit() -> u64 {
     8 << 30
 }
 
-impl Options {
+impl RunOptions {
     /// A run as the published tables have it: 500 steps of Adam at 0.002 with 50 steps of warm-up,
     /// batches of 32, seed 0, 8 GiB of memory at most.
     pub fn new(architecture: Architecture, config: Config) -> Self {
@@ -67,7 +67,7 @@ impl Options {
             rate: 2e-3,
             warm_up: 50,
             seed: 0,
-            accumulate: Accumulate::F32,
+            accumulate: Accumulation::F32,
             memory_limit: default_memory_limit(),
         }
     }
@@ -84,8 +84,8 @@ impl Options {
         if self.architecture.kind() == ModelKind::CharTransformer {
             self.config.activations.check_sign("activations")?;
         }
-        if self.accumulate == Accumulate::Exact {
-            let format = |class: &crate::Class| {
+        if self.accumulate == Accumulation::Exact {
+            let format = |class: &crate::ClassConfig| {
                 if class.format.is_plain() {
                     let what = "exact sums need formats for activations, weights and gradients: f32 has no bounded range";
                     return Err(Error::config(what));
@@ -95,9 +95,9 @@ impl Options {
             let [activations, weights, gradients] =
                 [&self.config.activations, &self.config.weights, &self.config.gradients].map(format);
             let (activations, weights, gradients) = (activations?, weights?, gradients?);
-            crate::exact::check(&activations, &weights)?;
-            crate::exact::check(&gradients, &weights)?;
-            crate::exact::check(&gradients, &activations)?;
+            crate::arithmetic::exact::check(&activations, &weights)?;
+            crate::arithmetic::exact::check(&gradients, &weights)?;
+            crate::arithmetic::exact::check(&gradients, &activations)?;
         }
         Ok(())
     }
@@ -118,9 +118,9 @@ pub struct Step {
 
 /// A run.
 pub struct Trainer {
-    options: Options,
-    data: Box<dyn Data>,
-    parameters: Parameters,
+    options: RunOptions,
+    data: Box<dyn Dataset>,
+    parameters: ModelParameters,
     model: Model,
     done: u64,
     losses: Vec<f64>,
@@ -134,11 +134,11 @@ impl Trainer {
     /// # Errors
     /// Options that do not go together, a batch larger than the data, and a run that needs more
     /// memory than its limit.
-    pub fn new(options: Options, data: Box<dyn Data>) -> Result<Self> {
+    pub fn new(options: RunOptions, data: Box<dyn Dataset>) -> Result<Self> {
         options.check()?;
         footprint::check(options.architecture, options.batch, data.as_ref(), options.memory_limit)?;
         let mut parameters =
-            Parameters::new(&options.config, options.seed, options.optimizer.has_second_moment());
+            ModelParameters::new(&options.config, options.seed, options.optimizer.has_second_moment());
         let model = Model::new(&mut parameters, options.architecture, data.classes())?;
         Ok(Self {
             options,
@@ -153,12 +153,12 @@ impl Trainer {
     }
 
     /// The options.
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &RunOptions {
         &self.options
     }
 
     /// The parameters and the optimizer's state.
-    pub fn parameters(&self) -> &Parameters {
+    pub fn parameters(&self) -> &ModelParameters {
         &self.parameters
     }
 
@@ -188,7 +188,7 @@ impl Trainer {
             saved: Saved::default(),
         };
         let Loss { mean, gradient, .. } = self.model.loss(&mut pass, &batch, scale)?;
-        if self.options.config.nonfinite == Nonfinite::Refuse && !mean.is_finite() {
+        if self.options.config.nonfinite == OnNonfinite::Refuse && !mean.is_finite() {
             #[expect(clippy::cast_possible_truncation, reason = "NaN and infinities stay what they are")]
             let value = mean as f32;
             let tensor = "loss".to_owned();
@@ -207,7 +207,7 @@ impl Trainer {
         Ok(Some(Step { number, loss: mean, operands, elements: batch.labels.len() }))
     }
 
-    pub(crate) fn data(&self) -> &dyn Data {
+    pub(crate) fn data(&self) -> &dyn Dataset {
         self.data.as_ref()
     }
 
@@ -215,12 +215,12 @@ impl Trainer {
         self.seconds
     }
 
-    pub(crate) fn parameters_mut(&mut self) -> &mut Parameters {
+    pub(crate) fn parameters_mut(&mut self) -> &mut ModelParameters {
         &mut self.parameters
     }
 
     /// The quantizers of all layers, in an order that never changes.
-    pub fn quantizers(&mut self) -> Vec<&mut Quantizer> {
+    pub fn quantizers(&mut self) -> Vec<&mut TensorQuantizer> {
         self.model.quantizers()
     }
 
@@ -268,9 +268,9 @@ impl Trainer {
     ///
     /// # Errors
     /// As [`validate`](Self::validate).
-    pub fn report(&mut self) -> Result<Report> {
+    pub fn report(&mut self) -> Result<RunReport> {
         let (validation_loss, validation_accuracy) = self.validate()?;
-        let mut biases: Vec<BiasReport> =
+        let mut biases: Vec<BiasHistory> =
             self.model.quantizers().into_iter().map(|q| bias_report(q)).collect();
         biases.extend(self.parameters.kept().map(|kept| bias_report(kept.quantizer())));
         biases.retain(|bias| bias.format != "binary32");
@@ -279,7 +279,7 @@ impl Trainer {
         let (state, parameters) = (self.parameters.kept_bytes(), self.parameters.count());
         #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53")]
         let bytes_per_parameter = state as f64 / parameters as f64;
-        Ok(Report {
+        Ok(RunReport {
             preset: self.options.name.clone(),
             data: self.data.name().to_owned(),
             seed: self.options.seed,
@@ -303,9 +303,9 @@ impl Trainer {
     }
 }
 
-fn bias_report(quantizer: &Quantizer) -> BiasReport {
+fn bias_report(quantizer: &TensorQuantizer) -> BiasHistory {
     let spec = quantizer.spec().to_string();
-    BiasReport {
+    BiasHistory {
         tensor: quantizer.name.clone(),
         format: spec.split(':').next().expect("a text has a first part").to_owned(),
         bias: quantizer.bias(),

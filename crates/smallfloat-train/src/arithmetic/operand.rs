@@ -1,15 +1,15 @@
-//! [`Operand`]: a decoded matrix with the format its values came from.
+//! [`MatrixOperand`]: a decoded matrix with the format its values came from.
 
 use std::borrow::Cow;
 
 use ndarray::ArrayView2;
 use smallfloat::Format;
 
-use crate::coder::Codes;
+use crate::codes::coder::EncodedTensor;
 
 /// A decoded matrix, as an operand.
 #[derive(Clone, Debug)]
-pub struct Operand<'a> {
+pub struct MatrixOperand<'a> {
     values: Cow<'a, [f32]>,
     columns: usize,
     transposed: bool,
@@ -17,9 +17,9 @@ pub struct Operand<'a> {
     exponent: i32,
 }
 
-impl<'a> Operand<'a> {
+impl<'a> MatrixOperand<'a> {
     /// A matrix with rows of this length. Decodes it.
-    pub fn new(codes: &'a Codes, columns: usize) -> Self {
+    pub fn new(codes: &'a EncodedTensor, columns: usize) -> Self {
         Self {
             values: codes.scaled_values(),
             columns,
@@ -30,8 +30,8 @@ impl<'a> Operand<'a> {
     }
 
     /// The transpose of the same matrix.
-    pub fn transpose(&self) -> Operand<'_> {
-        Operand {
+    pub fn transpose(&self) -> MatrixOperand<'_> {
+        MatrixOperand {
             values: Cow::Borrowed(&self.values),
             columns: self.columns,
             transposed: !self.transposed,

@@ -19,16 +19,16 @@ pub struct Findings {
 }
 
 impl Findings {
-    pub(super) fn new(experiment: &'static str) -> Self {
+    pub(crate) fn new(experiment: &'static str) -> Self {
         Self { experiment, settings: Vec::new(), tables: Vec::new(), plots: Vec::new(), notes: Vec::new() }
     }
 
-    pub(super) fn set(mut self, option: &'static str, value: impl AsRef<str>) -> Self {
+    pub(crate) fn set(mut self, option: &'static str, value: impl AsRef<str>) -> Self {
         self.settings.push((option, value.as_ref().to_owned()));
         self
     }
 
-    pub(super) fn note(&mut self, text: impl Into<String>) {
+    pub(crate) fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
     }
 }
@@ -45,7 +45,7 @@ pub struct FindingsTable {
 }
 
 impl FindingsTable {
-    pub(super) fn new<C: ToString>(title: impl Into<String>, columns: impl IntoIterator<Item = C>) -> Self {
+    pub(crate) fn new<C: ToString>(title: impl Into<String>, columns: impl IntoIterator<Item = C>) -> Self {
         let columns = columns.into_iter().map(|column| column.to_string()).collect();
         Self { title: title.into(), columns, rows: Vec::new() }
     }
@@ -96,7 +96,7 @@ impl Cell {
     }
 
     /// What a share is of, as a part; nothing of nothing.
-    pub(super) fn share(part: u64, whole: u64) -> Self {
+    pub(crate) fn share(part: u64, whole: u64) -> Self {
         if whole == 0 { Self::Empty } else { Self::Share(ratio(part, whole)) }
     }
 }
@@ -127,7 +127,7 @@ pub fn special(x: f64) -> &'static str {
 
 /// A part of a whole.
 #[expect(clippy::cast_precision_loss, reason = "counts are below 2^53")]
-pub(super) fn ratio(part: u64, whole: u64) -> f64 {
+pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
 }
 
@@ -160,9 +160,9 @@ impl<T: Into<Self>> From<Option<T>> for Cell {
 
 /// A row of a table from anything that becomes cells.
 macro_rules! row {
-    ($($cell:expr),* $(,)?) => { vec![$($crate::experiments::findings::Cell::from($cell)),*] };
+    ($($cell:expr),* $(,)?) => { vec![$($crate::instruments::findings::Cell::from($cell)),*] };
 }
-pub(super) use row;
+pub(crate) use row;
 
 /// A picture's data.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -187,15 +187,15 @@ pub struct Axis {
 }
 
 impl Axis {
-    pub(super) fn linear(label: impl Into<String>) -> Self {
+    pub(crate) fn linear(label: impl Into<String>) -> Self {
         Self { label: label.into(), scale: AxisScale::Linear }
     }
 
-    pub(super) fn log(label: impl Into<String>) -> Self {
+    pub(crate) fn log(label: impl Into<String>) -> Self {
         Self { label: label.into(), scale: AxisScale::Logarithmic }
     }
 
-    pub(super) fn categories<C: ToString>(
+    pub(crate) fn categories<C: ToString>(
         label: impl Into<String>,
         names: impl IntoIterator<Item = C>,
     ) -> Self {
@@ -242,7 +242,7 @@ pub enum Mark {
 }
 
 impl Series {
-    pub(super) fn new(
+    pub(crate) fn new(
         name: impl Into<String>,
         mark: Mark,
         points: impl IntoIterator<Item = [f64; 2]>,

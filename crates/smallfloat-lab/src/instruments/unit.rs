@@ -68,7 +68,7 @@ impl ArithmeticUnit {
     }
 
     /// How results are rounded, but for OvNAN's NaN.
-    pub(super) fn projection(&self) -> Projection {
+    pub(crate) fn projection(&self) -> Projection {
         self.projection
     }
 

@@ -1,4 +1,5 @@
-//! [`Quantizer`]: tensors of one kind to codes, step after step, with a bias that follows them.
+//! [`TensorQuantizer`]: tensors of one kind to codes, step after step, with a bias that follows
+//! them.
 
 use std::borrow::Cow;
 
@@ -7,11 +8,11 @@ use smallfloat::{Flags, Format, FormatSpec, Projection};
 use smallfloat_kernels::{EventCounts, Level, RandomWords, amax};
 use smallfloat_tensor::{BiasController, BiasPolicy, CodeUse, Magnitudes, Observation};
 
-use crate::coder::{Coders, Codes, Data};
-use crate::config::{Class, Nonfinite, Round};
+use crate::codes::coder::{Coders, Elements, EncodedTensor};
+use crate::codes::scale::ScaleController;
+use crate::codes::slope::slope;
+use crate::config::{ClassConfig, OnNonfinite, Round};
 use crate::error::{Error, Result};
-use crate::scale::ScaleController;
-use crate::slope::slope;
 
 /// Who chooses the bias.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -61,7 +62,7 @@ impl Tally {
 
     /// Of a tensor of an evaluation or a step: what the kernels counted, less what overflowed to
     /// NaN.
-    fn of(events: &EventCounts, codes: &Codes, values: impl Fn(usize) -> f32) -> Self {
+    fn of(events: &EventCounts, codes: &EncodedTensor, values: impl Fn(usize) -> f32) -> Self {
         let mut tally = Self {
             elements: events.elements,
             overflowed: events.overflowed,
@@ -84,9 +85,9 @@ impl Tally {
             }
         };
         match &codes.data {
-            Data::Bytes(codes) => codes.iter().enumerate().for_each(|(i, &code)| count(i, code.into())),
-            Data::Halves(codes) => codes.iter().enumerate().for_each(|(i, &code)| count(i, code.into())),
-            Data::Plain(_) => {}
+            Elements::Bytes(codes) => codes.iter().enumerate().for_each(|(i, &code)| count(i, code.into())),
+            Elements::Halves(codes) => codes.iter().enumerate().for_each(|(i, &code)| count(i, code.into())),
+            Elements::Plain(_) => {}
         }
         tally
     }
@@ -108,14 +109,14 @@ pub type Exponents = Vec<u64>;
 
 /// Encodes tensors of one kind: the inputs of a layer, say.
 #[derive(Clone, Debug)]
-pub struct Quantizer {
+pub struct TensorQuantizer {
     /// Where the tensors are: the layer's name and the class.
     pub name: String,
     round: Round,
     /// One that takes the place of the class's.
     projection: Option<Projection>,
     spec: FormatSpec,
-    nonfinite: Nonfinite,
+    nonfinite: OnNonfinite,
     /// None leaves tensors as they are.
     chooser: Option<Chooser>,
     first_bias: Option<i32>,
@@ -148,12 +149,12 @@ pub struct QuantizerState {
     total: Tally,
 }
 
-impl Quantizer {
+impl TensorQuantizer {
     /// A quantizer for tensors of a class.
     ///
     /// # Errors
     /// A bias or policy that the format does not take.
-    pub fn new(name: impl Into<String>, class: &Class) -> Result<Self> {
+    pub fn new(name: impl Into<String>, class: &ClassConfig) -> Result<Self> {
         let spec = class.format.0;
         let chooser = if class.format.is_plain() {
             None
@@ -176,7 +177,7 @@ impl Quantizer {
             round: class.rounding,
             projection: None,
             spec,
-            nonfinite: Nonfinite::default(),
+            nonfinite: OnNonfinite::default(),
             chooser,
             first_bias: None,
             changes: Vec::new(),
@@ -190,7 +191,7 @@ impl Quantizer {
 
     /// Sets the policy for NaN and infinities; without it they are refused.
     #[must_use]
-    pub fn with_nonfinite(mut self, nonfinite: Nonfinite) -> Self {
+    pub fn with_nonfinite(mut self, nonfinite: OnNonfinite) -> Self {
         self.nonfinite = nonfinite;
         self
     }
@@ -273,16 +274,16 @@ impl Quantizer {
         values: impl Into<Cow<'a, [f32]>>,
         moment: Moment,
         words: Option<RandomWords>,
-    ) -> Result<Codes> {
+    ) -> Result<EncodedTensor> {
         let values = values.into();
-        if self.nonfinite == Nonfinite::Refuse {
+        if self.nonfinite == OnNonfinite::Refuse {
             check_finite(&values, &self.name, moment.step)?;
         }
         if moment.counting {
             self.exponents = Some(count_exponents(&values));
         }
         if self.chooser.is_none() {
-            return Ok(Codes::plain(values.into_owned()));
+            return Ok(EncodedTensor::plain(values.into_owned()));
         }
         let before = self.bias();
         // An evaluation must leave no trace, though some policies look at each tensor.
@@ -295,7 +296,7 @@ impl Quantizer {
             self.unrounded = Some(values.to_vec());
         }
         let amax = self.learns_amax_after().then(|| amax(&values, Level::detected()));
-        let (codes, events) = Codes::encode(coder, &values, exponent, words);
+        let (codes, events) = EncodedTensor::encode(coder, &values, exponent, words);
         if let Some(chooser) = memory {
             self.chooser = chooser;
             return Ok(codes);
@@ -314,7 +315,7 @@ impl Quantizer {
     ///
     /// # Panics
     /// Never: formats whose bias is free lie within binary32's range.
-    pub fn learn(&mut self, codes: &Codes, gradient: &[f32], moment: Moment) -> Result<()> {
+    pub fn learn(&mut self, codes: &EncodedTensor, gradient: &[f32], moment: Moment) -> Result<()> {
         let Some(values) = self.unrounded.take() else { return Ok(()) };
         let before = self.bias();
         if let Some(Chooser::Bias(controller)) = self.chooser.as_mut() {
@@ -386,7 +387,7 @@ impl Quantizer {
         &mut self,
         amax: Option<f32>,
         format: &Format,
-        codes: &Codes,
+        codes: &EncodedTensor,
         events: &EventCounts,
     ) -> Result<()> {
         match (self.chooser.as_mut(), amax) {
@@ -399,9 +400,9 @@ impl Quantizer {
                 if matches!(controller.policy(), BiasPolicy::Flags { .. }) =>
             {
                 let used = match &codes.data {
-                    Data::Bytes(codes) => CodeUse::of(format, events, codes),
-                    Data::Halves(codes) => CodeUse::of(format, events, codes),
-                    Data::Plain(_) => return Ok(()),
+                    Elements::Bytes(codes) => CodeUse::of(format, events, codes),
+                    Elements::Halves(codes) => CodeUse::of(format, events, codes),
+                    Elements::Plain(_) => return Ok(()),
                 };
                 controller.observe(Observation::Codes(used))?;
                 Ok(())
@@ -411,12 +412,12 @@ impl Quantizer {
     }
 
     /// Codes that were written at the present bias.
-    pub(crate) fn adopt(&self, coders: &mut Coders, data: Data) -> Result<Codes> {
+    pub(crate) fn adopt(&self, coders: &mut Coders, data: Elements) -> Result<EncodedTensor> {
         if self.is_plain() {
-            return Ok(Codes { coder: None, exponent: 0, data });
+            return Ok(EncodedTensor { coder: None, exponent: 0, data });
         }
         let coder = coders.get(&self.format()?, &self.projection()?)?;
-        Ok(Codes { coder: Some(coder), exponent: self.exponent(), data })
+        Ok(EncodedTensor { coder: Some(coder), exponent: self.exponent(), data })
     }
 
     /// The exponent of the scale.

@@ -1,12 +1,12 @@
-//! [`Report`]: what a run did, for people and programs.
+//! [`RunReport`]: what a run did, for people and programs.
 
 use serde::{Deserialize, Serialize};
 
-use crate::quantizer::{BiasChange, Tally};
+use crate::codes::quantizer::{BiasChange, Tally};
 
 /// A run's results.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Report {
+pub struct RunReport {
     /// The name of the configuration.
     pub preset: String,
     /// The data's name.
@@ -32,7 +32,7 @@ pub struct Report {
     /// Distinct pairs of format and bias in use at the end.
     pub distinct_biases: usize,
     /// Bias by bias.
-    pub biases: Vec<BiasReport>,
+    pub biases: Vec<BiasHistory>,
     /// The loss of every step.
     pub losses: Vec<f64>,
 }
@@ -52,7 +52,7 @@ pub struct Memory {
 
 /// A tensor's bias through a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct BiasReport {
+pub struct BiasHistory {
     /// Layer and class.
     pub tensor: String,
     /// The format.

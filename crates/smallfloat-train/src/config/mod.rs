@@ -1,6 +1,9 @@
 //! [`Config`]: which format, rounding and bias policy every class of tensors has, as one readable
 //! TOML text.
 
+pub(crate) mod named;
+pub(crate) mod presets;
+
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -10,9 +13,9 @@ use smallfloat::formats::BINARY32;
 use smallfloat::{Format, FormatSpec, Projection, Rounding, Saturation};
 use smallfloat_tensor::BiasPolicy;
 
+use crate::config::named::named;
 use crate::data::file::DataFile;
 use crate::error::{Error, Result};
-use crate::named::named;
 
 /// A format's name in a configuration, with or without its bias.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -91,7 +94,7 @@ named! { Round, "rounding mode": NearestEven = "nearest-even", StochasticA = "st
 /// What a NaN or an infinity in a tensor does to a run. Small formats may have neither, so that
 /// encoding would hide that a run has diverged.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Nonfinite {
+pub enum OnNonfinite {
     /// Stops the run with [`Error::Nonfinite`], which names step and tensor.
     #[default]
     Refuse,
@@ -100,11 +103,11 @@ pub enum Nonfinite {
     Preset,
 }
 
-named! { Nonfinite, "policy for NaN and infinities": Refuse = "refuse", Preset = "preset", }
+named! { OnNonfinite, "policy for NaN and infinities": Refuse = "refuse", Preset = "preset", }
 
 impl Round {
     /// The projection into a format: finite overflow clamps, infinities too where they come so far
-    /// ([`Nonfinite`]).
+    /// ([`OnNonfinite`]).
     ///
     /// # Errors
     /// Never for the modes there are; the number of random bits is checked where it is made.
@@ -123,7 +126,7 @@ impl Round {
 /// and the policy chooses s: the same thing by another name. UHP, bfloat16 and f32 take neither.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Class {
+pub struct ClassConfig {
     /// The format; `f32` leaves the tensors as they are.
     pub format: Spec,
     /// The rounding mode.
@@ -139,7 +142,7 @@ pub struct Class {
     pub root: bool,
 }
 
-impl Class {
+impl ClassConfig {
     /// Returns whether it goes together, for the operands of products. The name is for the error.
     ///
     /// # Errors
@@ -200,11 +203,11 @@ fn refuse(name: &str, what: &str) -> Result<()> {
 #[serde(default, deny_unknown_fields)]
 pub struct StateConfig {
     /// The parameters themselves. There is no other copy.
-    pub weights: Class,
+    pub weights: ClassConfig,
     /// Adam's first moment, or the momentum.
-    pub first_moment: Class,
+    pub first_moment: ClassConfig,
     /// Adam's second moment.
-    pub second_moment: Class,
+    pub second_moment: ClassConfig,
 }
 
 /// How a run treats its tensors.
@@ -229,14 +232,14 @@ pub struct StateConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// What a NaN or an infinity in a tensor does.
-    pub nonfinite: Nonfinite,
+    pub nonfinite: OnNonfinite,
     /// The inputs of linear layers and convolutions.
-    pub activations: Class,
+    pub activations: ClassConfig,
     /// Their weights, as operands of products. Where the format is that of `state.weights`, the
     /// stored codes are the operand and nothing is rounded again.
-    pub weights: Class,
+    pub weights: ClassConfig,
     /// The gradients of their outputs.
-    pub gradients: Class,
+    pub gradients: ClassConfig,
     /// What is kept between steps.
     pub state: StateConfig,
     /// What the loss is multiplied by, and gradients divided by before the optimizer; a power of
@@ -273,7 +276,7 @@ impl Config {
     }
 
     /// The classes with the names they have in the text.
-    pub fn classes(&self) -> [(&'static str, &Class); 6] {
+    pub fn classes(&self) -> [(&'static str, &ClassConfig); 6] {
         let StateConfig { weights, first_moment, second_moment } = &self.state;
         [
             ("activations", &self.activations),
