@@ -57,6 +57,29 @@ pub enum Error {
         /// The format.
         format: smallfloat::Format,
     },
+    /// A name that no accumulator has.
+    #[error(
+        "no accumulator has this name: f32, exact, a format, a matrix unit (volta, turing, ampere, ada, hopper, blackwell, \
+         rtx-blackwell, cdna1, cdna2, cdna3; also hopper:output=f16 and hopper:promote=128), or its parameters \
+         (fused:k=32,fraction=13,output=e8m13)"
+    )]
+    Accumulate,
+    /// Parameters of a matrix unit that don't go together.
+    #[error("{0}")]
+    Fused(&'static str),
+    /// Formats that a matrix unit can't multiply.
+    #[error(
+        "{unit} has no instruction that takes all values of {} and {} and accumulates in {}", formats[0], formats[1],
+        if *half { "binary16" } else { "binary32" }
+    )]
+    NoInstruction {
+        /// The GPU.
+        unit: &'static str,
+        /// The accumulator asked for is binary16.
+        half: bool,
+        /// The formats.
+        formats: [smallfloat::Format; 2],
+    },
     /// A name that no level has.
     #[error("no level has this name: portable, avx2 or avx512")]
     Level,

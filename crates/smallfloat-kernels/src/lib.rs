@@ -33,6 +33,7 @@
 //! | [`Elementwise`] | a numeric operation on slices of codes: add, multiply, fma, exp, … |
 //! | [`ClassSums`] | one pass of statistics from which every bias's exact squared error follows |
 //! | [`Dot`] | dot products and matrix products of codes, with a named accumulator |
+//! | [`MatrixUnit`], [`Fused`] | accumulators as GPUs have them; [`FusedDot`] and [`ScaledDot`] take values |
 //! | [`pack4`], [`pack6`] | codes of 4 and 6 bits side by side in bytes, and back |
 //! | [`Level`] | which instructions are used; nothing else depends on it |
 //! | [`ErrorSums`] | signal and error of a quantized slice, the same for any number of threads |
@@ -118,6 +119,9 @@ pub use convert::{
     encode_with_flags,
 };
 pub use decode::Decoder;
+pub use dot::fused::scaled::ScaledDot;
+pub use dot::fused::unit::{Gpu, MatrixUnit};
+pub use dot::fused::{Fused, FusedDot, GroupSum, Output};
 pub use dot::{Accumulate, Dot, Scales};
 pub use element::views::{AsCodes, AsScalars};
 pub use element::{Code, Element};

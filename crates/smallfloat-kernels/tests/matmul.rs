@@ -257,7 +257,7 @@ fn modes_of_products_as_codes() {
         }
     }
     // 2 · 448² is a bfloat16, and 2^-18 more lies above it, but not in binary32.
-    let (to, x) = (format("bfloat16"), [0x7e, 0x7e, 0x01]);
+    let (to, x) = (format("bfloat16"), [0x7e_u8, 0x7e, 0x01]);
     for (rounding, exact) in [(Rounding::TowardZero, 0x48c4), (Rounding::TowardPositive, 0x48c5)] {
         for (accumulate, expected) in [(Accumulate::F32, 0x48c4), (Accumulate::Exact, exact)] {
             let projection = to.default_projection().with_rounding(rounding);

@@ -2,7 +2,11 @@
 //!
 //! [semantics](smallfloat::semantics) S9 says what each accumulator promises.
 
+pub(crate) mod fused;
 pub(crate) mod matmul;
+
+use std::fmt;
+use std::str::FromStr;
 
 use smallfloat::formats::BINARY32;
 use smallfloat::ops::{Semantics, Sum};
@@ -11,8 +15,10 @@ use smallfloat::{Datum, Exact, Flags, Format, Projection, Rounded, SmallFloat, o
 use crate::arch::level::Level;
 use crate::arch::{Kernels, Machine};
 use crate::decode::Decoder;
+use crate::dot::fused::unit::MatrixUnit;
+use crate::dot::fused::{Fused, FusedDot};
 use crate::dot::matmul::Matrix;
-use crate::element::{Code, check_lengths, check_operand};
+use crate::element::{Code, check_lengths, check_operand, check_rows};
 use crate::encode::Encoder;
 use crate::error::Error;
 use crate::parallel;
@@ -20,6 +26,10 @@ use crate::plan::decode::DecodePlan;
 use crate::target::Target;
 
 /// How a sum of products is accumulated.
+///
+/// As text: `f32`, `exact`, the name of a GPU's matrix unit (`hopper`, `ada:output=f16`,
+/// `hopper:promote=128`), the parameters of one (`fused:k=32,fraction=13,output=e8m13`), or a format,
+/// which is [`Rounded`](Self::Rounded) with its default projection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Accumulate {
@@ -35,6 +45,42 @@ pub enum Accumulate {
     /// In another format, from left to right: each sum x·y + s is exact and rounded once by the
     /// projection. For studies of narrow accumulators; slow.
     Rounded(Format, Projection),
+    /// As a GPU's matrix unit does for the two formats. Operands have at most 16 bits.
+    Unit(MatrixUnit),
+    /// As a matrix unit with these parameters does. Operands have at most 16 bits.
+    Fused(Fused),
+}
+
+impl fmt::Display for Accumulate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::F32 => f.write_str("f32"),
+            Self::Exact => f.write_str("exact"),
+            Self::Rounded(format, _) => format.fmt(f),
+            Self::Unit(unit) => unit.fmt(f),
+            Self::Fused(fused) => fused.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Accumulate {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "f32" => return Ok(Self::F32),
+            "exact" => return Ok(Self::Exact),
+            _ if text.starts_with("fused:") => return text.parse().map(Self::Fused),
+            _ => {}
+        }
+        match text.parse::<MatrixUnit>() {
+            Err(Error::Accumulate) => {
+                let format: Format = text.parse().map_err(|_| Error::Accumulate)?;
+                Ok(Self::Rounded(format, format.default_projection()))
+            }
+            unit => unit.map(Self::Unit),
+        }
+    }
 }
 
 /// Partial sums of a dot product by [`Accumulate::F32`].
@@ -82,7 +128,7 @@ impl Scales<'_> {
     }
 }
 
-/// Dot products of two formats of at most 8 bits.
+/// Dot products of two formats of at most 8 bits; of at most 16 as matrix units compute them.
 #[derive(Clone, Debug)]
 pub struct Dot {
     formats: [Format; 2],
@@ -91,6 +137,7 @@ pub struct Dot {
     wide: [Option<Decoder<f32>>; 2],
     /// Values as integers, and the exponent of the products' unit; where products fit 62 bits.
     integers: Option<Integers>,
+    fused: Option<FusedDot>,
 }
 
 #[derive(Clone, Debug)]
@@ -115,10 +162,16 @@ impl Dot {
     /// Dot products of codes of two formats.
     ///
     /// # Errors
-    /// A format of more than 8 bits; for [`Accumulate::F32`] one whose values or products binary32
-    /// can't hold exactly; for [`Accumulate::Rounded`] a stochastic rounding.
+    /// A format of more than 8 bits, for matrix units of more than 16; for [`Accumulate::F32`] one
+    /// whose values or products binary32 can't hold exactly; for [`Accumulate::Rounded`] a
+    /// stochastic rounding; formats for which a matrix unit has no instruction.
     pub fn new(x: &Format, y: &Format, accumulate: Accumulate) -> Result<Self, Error> {
-        if let Some(format) = [x, y].into_iter().find(|format| format.width() > 8) {
+        let fused = match accumulate {
+            Accumulate::Unit(unit) => Some(unit.dot(x, y)?),
+            Accumulate::Fused(fused) => Some(FusedDot::new(x, y, fused)?),
+            _ => None,
+        };
+        if let Some(format) = [x, y].into_iter().find(|format| fused.is_none() && format.width() > 8) {
             return Err(Error::WiderThanByte { format: *format });
         }
         let mut dot = Self {
@@ -127,6 +180,7 @@ impl Dot {
             level: Level::detected(),
             wide: [None, None],
             integers: None,
+            fused,
         };
         match accumulate {
             Accumulate::F32 => {
@@ -142,6 +196,9 @@ impl Dot {
                 return Err(Error::NoRandomWords { mode: projection.rounding.name() });
             }
             Accumulate::Rounded(..) => {}
+            Accumulate::Unit(_) | Accumulate::Fused(_) => {
+                dot.wide = [Some(Decoder::new(x, None)?), Some(Decoder::new(y, None)?)];
+            }
         }
         Ok(dot)
     }
@@ -152,10 +209,11 @@ impl Dot {
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level.at_most_available();
         self.wide = self.wide.map(|decoder| decoder.map(|decoder| decoder.with_level(level)));
+        self.fused = self.fused.map(|fused| fused.with_level(level));
         self
     }
 
-    /// Dot products of two types of scalars, of at most 8 bits.
+    /// Dot products of two types of scalars.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -163,20 +221,28 @@ impl Dot {
         Self::new(&X::FORMAT, &Y::FORMAT, accumulate)
     }
 
-    /// Σ x·y in the accumulator, with the flags that rounding in it raised. The slices are bytes,
-    /// or scalars of the two formats.
+    /// Σ x·y in the accumulator, with the flags that rounding in it raised; matrix units raise none.
+    /// The slices are bytes, for matrix units also half-words, or scalars of the two formats.
     ///
     /// # Panics
-    /// If the slices differ in length, or are neither bytes nor scalars of the formats.
+    /// If the slices differ in length, or are neither codes nor scalars of the formats.
     pub fn sum<X: Code, Y: Code>(&self, x: &[X], y: &[Y]) -> (Exact, Flags) {
         check_lengths((x.len(), "codes"), (y.len(), "others"));
         let [a, b] = &self.formats;
         check_operand::<X>(a);
         check_operand::<Y>(b);
-        let (Some(x), Some(y)) = (X::as_codes(x).bytes(), Y::as_codes(y).bytes()) else {
-            panic!("dot products take codes in bytes, not in {} and {} bits", X::BITS, Y::BITS)
-        };
-        self.sum_of_bytes(x, y)
+        if let Some((fused, [decode_x, decode_y])) = self.unit() {
+            let [x, y] = [decoded(decode_x, x), decoded(decode_y, y)];
+            let sum = fused.add(0.0, &x, &y);
+            return (Exact::from_datum(BINARY32.decode(u64::from(sum.to_bits()))), Flags::NONE);
+        }
+        self.sum_of_bytes(bytes(x), bytes(y))
+    }
+
+    /// The matrix unit, and what decodes operands for it.
+    fn unit(&self) -> Option<(&FusedDot, [&Decoder<f32>; 2])> {
+        let [Some(x), Some(y)] = &self.wide else { return None };
+        Some((self.fused.as_ref()?, [x, y]))
     }
 
     fn sum_of_bytes(&self, x: &[u8], y: &[u8]) -> (Exact, Flags) {
@@ -217,11 +283,17 @@ impl Dot {
     /// # Panics
     /// If `length` is zero or a slice's length is not a multiple of it, if `codes` has not one
     /// element for each pair of rows, or if the results' format has more than 16 bits.
-    pub fn matmul(&self, [a, b]: [&[u8]; 2], length: usize, target: Target<'_>, codes: &mut [u16]) -> Flags {
+    pub fn matmul<C: Code>(
+        &self,
+        [a, b]: [&[C]; 2],
+        length: usize,
+        target: Target<'_>,
+        codes: &mut [u16],
+    ) -> Flags {
         let Target { format: to, projection } = target;
-        let (_, columns) = check_rows([a, b], length, codes.len());
+        let (_, columns) = check_rows([a.len(), b.len()], length, codes.len());
         assert!(to.width() <= u16::BITS, "{to} needs codes wider than {} bits", u16::BITS);
-        if self.accumulate == Accumulate::F32
+        if (self.accumulate == Accumulate::F32 || self.fused.is_some())
             && !projection.rounding.is_stochastic()
             && let Ok(encoder) = Encoder::<f32>::for_length(to, projection, codes.len())
         {
@@ -263,14 +335,14 @@ impl Dot {
     /// # Panics
     /// As [`matmul`](Self::matmul) for lengths, and if scales are not one for each row or block, or
     /// blocks are of two sizes or of none.
-    pub fn matmul_f32(
+    pub fn matmul_f32<C: Code>(
         &self,
-        [a, b]: [&[u8]; 2],
+        [a, b]: [&[C]; 2],
         length: usize,
         scales: [Scales<'_>; 2],
         products: &mut [f32],
     ) {
-        let (rows, columns) = check_rows([a, b], length, products.len());
+        let (rows, columns) = check_rows([a.len(), b.len()], length, products.len());
         let [a_scales, b_scales] = scales;
         a_scales.check(rows, length);
         b_scales.check(columns, length);
@@ -304,13 +376,26 @@ impl Dot {
     }
 
     /// Sums over a part of all rows, in binary32.
-    fn f32_products(
+    fn f32_products<C: Code>(
         &self,
-        [a, b]: [&[u8]; 2],
+        [a, b]: [&[C]; 2],
         length: usize,
         part: std::ops::Range<usize>,
         sums: &mut [f32],
     ) {
+        if let Some((fused, decoders)) = self.unit() {
+            let rows = |codes: &[C], decoder: &Decoder<f32>| {
+                let mut values = vec![0.0; codes.len() / length * part.len()];
+                for (codes, values) in codes.chunks(length).zip(values.chunks_mut(part.len())) {
+                    decoder.decode(&codes[part.clone()], values);
+                }
+                values
+            };
+            let [a, b] = [rows(a, decoders[0]), rows(b, decoders[1])];
+            sums.fill(0.0);
+            return fused.add_matmul([&a, &b], part.len(), sums);
+        }
+        let [a, b] = [a, b].map(|codes| bytes(codes));
         if let (Accumulate::F32, [Some(x), Some(y)]) = (&self.accumulate, &self.wide) {
             let matrix = |codes, decoder| Matrix { codes, length, decoder };
             return matmul::product(self.level, matrix(a, x), matrix(b, y), &part, sums);
@@ -326,9 +411,9 @@ impl Dot {
     }
 
     /// One element of a matrix product.
-    fn element(
+    fn element<C: Code>(
         &self,
-        [a, b]: [&[u8]; 2],
+        [a, b]: [&[C]; 2],
         length: usize,
         row: usize,
         column: usize,
@@ -393,16 +478,20 @@ impl Dot {
     }
 }
 
-/// Rows of A and of B.
-fn check_rows([a, b]: [&[u8]; 2], length: usize, results: usize) -> (usize, usize) {
-    assert!(length > 0, "rows must have elements");
-    assert!(a.len().is_multiple_of(length) && b.len().is_multiple_of(length), "slices must hold whole rows");
-    let (rows, columns) = (a.len() / length, b.len() / length);
-    assert!(
-        results == rows * columns,
-        "{results} results for {rows} and {columns} rows: there must be one result for each pair of rows"
-    );
-    (rows, columns)
+/// The values of codes.
+fn decoded<C: Code>(decoder: &Decoder<f32>, codes: &[C]) -> Vec<f32> {
+    let mut values = vec![0.0; codes.len()];
+    decoder.decode(codes, &mut values);
+    values
+}
+
+/// Codes in bytes, which all but matrix units take.
+#[track_caller]
+fn bytes<C: Code>(codes: &[C]) -> &[u8] {
+    let Some(codes) = C::as_codes(codes).bytes() else {
+        panic!("dot products take codes in bytes, not in {} bits", C::BITS)
+    };
+    codes
 }
 
 /// The order that [`Accumulate::F32`] documents.

@@ -327,6 +327,19 @@ pub(crate) fn check_lengths(first: (usize, &str), second: (usize, &str)) {
     assert!(n == m, "{n} {things} and {m} {others}: both slices must have the same length");
 }
 
+/// Rows of A and of B in slices of these lengths.
+#[track_caller]
+pub(crate) fn check_rows([a, b]: [usize; 2], length: usize, results: usize) -> (usize, usize) {
+    assert!(length > 0, "rows must have elements");
+    assert!(a.is_multiple_of(length) && b.is_multiple_of(length), "slices must hold whole rows");
+    let (rows, columns) = (a / length, b / length);
+    assert!(
+        results == rows * columns,
+        "{results} results for {rows} and {columns} rows: there must be one result for each pair of rows"
+    );
+    (rows, columns)
+}
+
 #[cfg(test)]
 mod tests {
     use smallfloat::{Bf16, E4M3Fn, F16};

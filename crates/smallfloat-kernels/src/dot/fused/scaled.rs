@@ -1,0 +1,98 @@
+//! Groups with block scales, as the units for MX formats and NVFP4 take them.
+
+use smallfloat::formats::{E2M1FN, E4M3FN, E8M0FNU};
+use smallfloat::{Datum, Format};
+
+use super::integers::{self, Term, aligned};
+use super::{Fused, FusedDot, GroupSum, Output};
+use crate::element::check_lengths;
+use crate::error::Error;
+
+/// Sums of products of elements and of their blocks' scales, as Blackwell's units for MX formats
+/// and NVFP4 compute them.
+///
+/// Elements of E4M3 and E5M2 go in groups of 32, one block, whose scales (E8M0) move the exponents
+/// of all products; everything is aligned with 25 fraction bits. Of E2M1 a group is 64 elements:
+/// sums of sixteen products are exact, each times the significands of its scales (E8M0 or UE4M3,
+/// for blocks of 16 or 32) is aligned by their exponents with 35 fraction bits. The sum is cut
+/// toward zero into binary32.
+#[derive(Clone, Copy, Debug)]
+pub struct ScaledDot {
+    dot: FusedDot,
+    scales: Format,
+    block: usize,
+}
+
+/// Products of two E2M1 that are added exactly.
+const EXACT: usize = 16;
+
+impl ScaledDot {
+    /// Sums for two formats of elements, and one of scales for blocks of so many elements.
+    ///
+    /// # Errors
+    /// A combination that no such unit has.
+    pub fn new(x: &Format, y: &Format, scales: &Format, block: usize) -> Result<Self, Error> {
+        let is_byte = |format: &&Format| [E4M3FN, smallfloat::formats::E5M2].contains(format);
+        let fused = match (*scales, block) {
+            (E8M0FNU, 32) if [x, y].iter().all(is_byte) => Fused::aligned(32, 25, Output::Binary32),
+            (E8M0FNU | E4M3FN, 16 | 32) if *x == E2M1FN && *y == E2M1FN => {
+                Fused::aligned(64, 35, Output::Binary32)
+            }
+            _ => {
+                return Err(Error::Fused(
+                    "block scales go with e4m3fn and e5m2 (e8m0fnu, blocks of 32) and with e2m1fn (e8m0fnu or e4m3fn, \
+                     blocks of 16 or 32)",
+                ));
+            }
+        };
+        Ok(Self { dot: FusedDot::new(x, y, fused)?, scales: *scales, block })
+    }
+
+    /// c + Σ x·y·s·t with a scale s and t for each block: codes of the scales' format, whose sign is
+    /// ignored.
+    ///
+    /// # Panics
+    /// If lengths differ, or there is not one scale for each block of either slice.
+    pub fn add(&self, c: f32, [x, y]: [&[f32]; 2], [s, t]: [&[u8]; 2]) -> f32 {
+        check_lengths((x.len(), "values"), (y.len(), "others"));
+        let blocks = x.len().div_ceil(self.block);
+        assert!(s.len() == blocks && t.len() == blocks, "there must be one scale for each block");
+        let k = self.dot.fused.k;
+        let per_group = k / self.block;
+        let scales = s.chunks(per_group).zip(t.chunks(per_group));
+        x.chunks(k).zip(y.chunks(k)).zip(scales).fold(c, |c, ((x, y), (s, t))| self.group(c, [x, y], [s, t]))
+    }
+
+    fn group(&self, c: f32, [x, y]: [&[f32]; 2], [s, t]: [&[u8]; 2]) -> f32 {
+        let scale = |code: &u8| match self.scales.decode(u64::from(*code)) {
+            Datum::Finite { significand, exponent, .. } => {
+                let datum = Datum::finite(false, significand, exponent);
+                let lowest = self.scales.min_normal().exponent_of_leading_bit();
+                let aligned =
+                    if significand == 0 { -126 } else { datum.exponent_of_leading_bit().max(lowest) };
+                Some(Term { significand: significand.cast_signed(), unit: exponent, exponent: aligned })
+            }
+            _ => None,
+        };
+        let scales = |codes: &[u8]| codes.iter().map(scale).collect::<Option<Vec<Term>>>();
+        let (Some(s), Some(t)) = (scales(s), scales(t)) else { return f32::NAN };
+        if self.dot.fused.k == 32 {
+            return integers::group(&self.dot, c, x, y, s[0].exponent + t[0].exponent);
+        }
+        if !c.is_finite() {
+            return if c.is_nan() { f32::NAN } else { c };
+        }
+        let sums = x.chunks(EXACT).zip(y.chunks(EXACT)).enumerate().map(|(i, (x, y))| {
+            // Products are quarters, and at most 36.
+            let sum = x.iter().zip(y).map(|(x, y)| 4.0 * x * y).sum::<f32>();
+            #[expect(clippy::cast_possible_truncation, reason = "an integer of at most 2304")]
+            let sum = Term { significand: sum as i64, unit: -2, exponent: 0 };
+            let block = i * EXACT / self.block;
+            sum.times(s[block]).times(t[block])
+        });
+        let GroupSum::Aligned { fraction_bits } = self.dot.fused.sum else { unreachable!("`new` made it") };
+        let fraction_bits = fraction_bits.cast_signed();
+        let (sum, largest) = aligned(sums.chain([Term::new(c, -126)]), fraction_bits);
+        self.dot.rounded(sum, largest - fraction_bits)
+    }
+}
