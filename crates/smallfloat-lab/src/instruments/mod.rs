@@ -1,5 +1,5 @@
-//! What experiments share: tensors to start from, arithmetic of a given format, orders of sums, counts
-//! of what rounding does to a tensor, and tables and series as findings.
+//! What experiments share: tensors to start from, arithmetic of a given format, orders of sums,
+//! counts of what rounding does to a tensor, and tables and series as findings.
 
 pub(crate) mod data;
 pub(crate) mod findings;
