@@ -16,8 +16,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
-use smallfloat::Format;
 use smallfloat::formats::BINARY32;
+use smallfloat::{Flags, Format};
 
 /// The types of numbers that kernels take.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -104,6 +104,14 @@ pub(crate) fn interop(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
         .map(|module| module.bind(py))
 }
 
+/// Returns whether this is the Python class `Array`, of codes that know their format.
+pub(crate) fn is_typed(x: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if x.is_instance_of::<PyUntypedArray>() {
+        return Ok(false);
+    }
+    interop(x.py())?.call_method1(intern!(x.py(), "is_array"), (x,))?.extract()
+}
+
 fn flags(array: &Bound<'_, PyUntypedArray>) -> i32 {
     // SAFETY: an array's object is alive as long as `array`, and we are attached to the
     // interpreter.
@@ -179,6 +187,10 @@ impl<'py> Input<'py> {
     /// Codes of a format of so many bits, as unsigned integers as wide as it needs; dtypes of
     /// ml_dtypes are codes too.
     pub(crate) fn codes(x: &Bound<'py, PyAny>, fmt: &Bound<'py, PyAny>, width: u32) -> PyResult<Self> {
+        if is_typed(x)? {
+            let codes = interop(x.py())?.call_method1(intern!(x.py(), "codes_of"), (x, fmt))?;
+            return Self { array: codes.cast_into::<PyUntypedArray>()?, leave: None }.behaved();
+        }
         let mut input = Self::enter(x)?;
         let dtype = match width {
             ..=8 => UINT8,
@@ -207,6 +219,12 @@ impl<'py> Input<'py> {
     /// Bytes.
     pub(crate) fn bytes(x: &Bound<'py, PyAny>) -> PyResult<Self> {
         Self::enter(x)?.behaved()
+    }
+
+    /// Random words as `_interop.words` takes them, of the shape of `like`.
+    pub(crate) fn words(words: &Bound<'py, PyAny>, like: &Self, bits: u32) -> PyResult<Self> {
+        let array = interop(words.py())?.call_method1("words", (words, like.shape().to_vec(), bits))?;
+        Ok(Self { array: array.cast_into::<PyUntypedArray>()?, leave: None })
     }
 
     /// Codes of any width.
@@ -273,16 +291,40 @@ pub(crate) fn result_dtype<'py>(py: Python<'py>, format: Option<&Format>) -> Bou
     format.map_or_else(|| numpy::dtype::<bool>(py), |format| code_dtype(py, format))
 }
 
-/// A new array with elements of any value.
+/// A new array with elements of any value; a large one on memory that is kept for the next.
 fn empty<'py>(
     py: Python<'py>,
     shape: &[usize],
     dtype: Bound<'py, PyArrayDescr>,
 ) -> PyResult<Bound<'py, PyUntypedArray>> {
+    #[cfg(target_os = "linux")]
+    {
+        let bytes = shape.iter().try_fold(dtype.itemsize(), |bytes, &n| bytes.checked_mul(n));
+        if let Some(memory) = bytes.and_then(crate::pool::Memory::new) {
+            let memory = Bound::new(py, memory)?;
+            let array = create(py, shape, dtype, memory.get().start())?;
+            // SAFETY: the array has no base object yet; NumPy takes over the reference, and keeps the
+            // memory alive as long as the array.
+            let kept =
+                unsafe { PY_ARRAY_API.PyArray_SetBaseObject(py, array.as_array_ptr(), memory.into_ptr()) };
+            return if kept < 0 { Err(PyErr::fetch(py)) } else { Ok(array) };
+        }
+    }
+    create(py, shape, dtype, std::ptr::null_mut())
+}
+
+/// A new array on memory of NumPy's, or on memory that begins at `start` and has enough bytes.
+fn create<'py>(
+    py: Python<'py>,
+    shape: &[usize],
+    dtype: Bound<'py, PyArrayDescr>,
+    start: *mut u8,
+) -> PyResult<Bound<'py, PyUntypedArray>> {
+    const PLAIN: i32 = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE;
     let dimensions = i32::try_from(shape.len()).map_err(|_| PyValueError::new_err("too many dimensions"))?;
     // SAFETY: NumPy reads so many dimensions and takes over the dtype; it returns a new array, or
     // null with an exception set. It writes nothing through the pointer to the shape, and sizes of
-    // arrays fit in both types.
+    // arrays fit in both types. Memory that is given begins at a page.
     unsafe {
         let new = PY_ARRAY_API.PyArray_NewFromDescr(
             py,
@@ -291,8 +333,8 @@ fn empty<'py>(
             dimensions,
             shape.as_ptr().cast::<npy_intp>().cast_mut(),
             std::ptr::null_mut(),
-            std::ptr::null_mut(),
-            0,
+            start.cast(),
+            if start.is_null() { 0 } else { PLAIN },
             std::ptr::null_mut(),
         );
         Ok(Bound::from_owned_ptr_or_err(py, new)?.cast_into_unchecked())
@@ -367,6 +409,19 @@ impl<'py> Output<'py> {
             }
         }
     }
+}
+
+/// The flags of each element as an array of uint8.
+pub(crate) fn flags_of_each<'py>(
+    py: Python<'py>,
+    shape: &[usize],
+    each: &[Flags],
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut output = Output::new(py, None, shape, numpy::dtype::<u8>(py), &[])?;
+    for (byte, flags) in output.slice::<u8>()?.iter_mut().zip(each) {
+        *byte = flags.bits();
+    }
+    Ok(output.into_array().into_any())
 }
 
 /// Returns whether two arrays may have a byte in common.

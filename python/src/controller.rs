@@ -41,8 +41,9 @@ type Counts = (u64, u64, u64, u64);
 ///       direction moves the bias by one;
 ///     * ``'amax'``, ``'amax:margin=1'``, ``'auto'``, ``'percentile:99.9'``: the tensor to be encoded, as in `choose_bias`;
 ///     * a number: nothing.
-/// start : int, optional The first bias, 0..=63. By default that in ``fmt``, or that of IEEE 754's
-/// formats with as many exponent bits.
+/// start : int, optional
+///     The first bias, 0..=63. By default that in ``fmt``, or that of IEEE 754's formats with as many
+///     exponent bits.
 ///
 /// Attributes
 /// ----------
@@ -105,13 +106,18 @@ impl PyBiasController {
 
     /// Learns from a step, and returns the bias from now on.
     ///
-    /// Parameters ---------- x : array_like, optional The step's tensor; not for 'flags', which
-    /// learns from codes. amax : float, optional Instead of ``x``, its largest finite magnitude:
-    /// enough for 'amax' and 'delayed'. code_use : tuple of four ints, optional Instead of ``x``,
-    /// for 'flags', what `code_use` gave. Those of parts of a tensor add up. slope : float,
-    /// optional Instead of ``x``, for 'gradient', the derivative of the loss by the bias, of which
-    /// the sign counts: with the loss's gradient ``g`` by the rounded tensor ``y``, ``-sum(g * (y -
-    /// x))``, where ``y - x`` becomes ``y`` for elements that were clamped.
+    /// Parameters
+    /// ----------
+    /// x : array_like, optional
+    ///     The step's tensor; not for 'flags', which learns from codes.
+    /// amax : float, optional
+    ///     Instead of ``x``, its largest finite magnitude: enough for 'amax' and 'delayed'.
+    /// code_use : tuple of four ints, optional
+    ///     Instead of ``x``, for 'flags', what `code_use` gave. Those of parts of a tensor add up.
+    /// slope : float, optional
+    ///     Instead of ``x``, for 'gradient', the derivative of the loss by the bias, of which the sign
+    ///     counts: with the loss's gradient ``g`` by the rounded tensor ``y``, ``-sum(g * (y - x))``, where
+    ///     ``y - x`` becomes ``y`` for elements that were clamped.
     #[pyo3(signature = (x=None, *, amax=None, code_use=None, slope=None))]
     fn observe<'py>(
         &self,
@@ -187,8 +193,11 @@ impl PyBiasController {
     /// events : EventCounts
     ///     Of encoding them.
     ///
-    /// Returns ------- overflowed, topmost, second, nonzero : int Elements that overflowed, codes
-    /// in the topmost binade, codes in the one below it, elements that were not zero.
+    /// Returns
+    /// -------
+    /// overflowed, topmost, second, nonzero : int
+    ///     Elements that overflowed, codes in the topmost binade, codes in the one below it, elements
+    ///     that were not zero.
     fn code_use(&self, codes: &Bound<'_, PyAny>, events: &Bound<'_, EventCounts>) -> PyResult<Counts> {
         let format = self.format();
         let (format, wide, events) = (format.format, format.format.width() > 8, &events.get().0.events);

@@ -10,9 +10,9 @@ use smallfloat::formats::{BINARY32, BINARY64};
 use smallfloat::{FlagPolicy, Flags, Format, Projection, RandomBits, Rounded, Rounding, convert_with};
 use smallfloat_kernels::{Code, Decoder, Element, Encoder, RandomWords};
 
-use crate::array::{Input, Kind, Output, code_dtype, interop, with_kind};
+use crate::array::{Input, Kind, Output, code_dtype, flags_of_each, interop, is_typed, with_kind};
 use crate::cache::{PIECE, decoder, encoder, with_threads};
-use crate::events::{Counts, EventCounts};
+use crate::events::{Counts, EventCounts, Wanted};
 use crate::format::format_of;
 use crate::{policy, value_error};
 
@@ -20,11 +20,14 @@ use crate::{policy, value_error};
 const CHUNK: usize = 1 << 13;
 
 /// How elements are converted, apart from the format.
-struct Task {
+#[derive(Clone, Copy)]
+struct Task<'a> {
     format: Format,
     projection: Projection,
     policy: FlagPolicy,
     words: Option<RandomWords>,
+    /// The caller's random words, one for each element.
+    given_words: Option<&'a [u64]>,
     /// Whether flags and counts are wanted.
     counted: bool,
     refuses_nonfinite: bool,
@@ -39,16 +42,28 @@ struct Keywords<'a, 'py> {
     seed: Option<u64>,
     stream: Option<&'a Bound<'py, PyAny>>,
     random_bits: u32,
+    words: Option<&'a Bound<'py, PyAny>>,
     generator: &'a str,
     first_element: u64,
     nonfinite: Option<&'a str>,
     flags: Option<&'a str>,
-    return_flags: bool,
+    wanted: Wanted,
     threads: Option<usize>,
 }
 
-impl Task {
-    fn new(format: &Format, keywords: &Keywords<'_, '_>) -> PyResult<Self> {
+impl<'py> Keywords<'_, 'py> {
+    /// The caller's random words for these elements.
+    fn words_for(&self, x: &Input<'py>) -> PyResult<Option<Input<'py>>> {
+        self.words.map(|words| Input::words(words, x, self.random_bits)).transpose()
+    }
+}
+
+impl<'a> Task<'a> {
+    fn new(
+        format: &Format,
+        keywords: &Keywords<'_, '_>,
+        given_words: Option<&'a Input<'_>>,
+    ) -> PyResult<Self> {
         let &Keywords { preset, saturation, seed, stream, generator, first_element, .. } = keywords;
         let rounding =
             keywords.rounding.map(|text| policy::rounding(text, keywords.random_bits)).transpose()?;
@@ -67,14 +82,29 @@ impl Task {
                 "{format} has no codes here: its numbers are NumPy's own, which astype rounds to"
             )));
         }
+        let given_words = given_words.map(Input::slice::<u64>).transpose()?;
+        let words = match given_words {
+            None => policy::words(projection.rounding, seed, stream, generator, first_element)?,
+            Some(_) if seed.is_some() => {
+                return Err(PyValueError::new_err("words and seed exclude each other: leave one out"));
+            }
+            Some(_) if !projection.rounding.is_stochastic() => {
+                return Err(PyValueError::new_err(format!(
+                    "words are for stochastic rounding, and this rounding is '{}'",
+                    projection.rounding.name()
+                )));
+            }
+            Some(_) => None,
+        };
         // No type of numbers is Tesla's.
         let policy = keywords.flags.map(policy::flags).transpose()?;
         Ok(Self {
             format: *format,
             projection,
             policy: policy.unwrap_or_else(|| FlagPolicy::default_for([format])),
-            words: policy::words(projection.rounding, seed, stream, generator, first_element)?,
-            counted: keywords.return_flags || refuses_nonfinite,
+            words,
+            given_words,
+            counted: keywords.wanted != Wanted::Nothing || refuses_nonfinite,
             refuses_nonfinite,
             threads: check_threads(keywords.threads)?,
         })
@@ -85,7 +115,7 @@ impl Task {
     fn is_for_core(&self) -> bool {
         let has_kernels = [FlagPolicy::TESLA, FlagPolicy::IEEE_BEFORE].contains(&self.policy)
             || !(self.counted || self.policy.is_of_hardware());
-        self.format.is_wide() || !has_kernels
+        self.format.is_wide() || self.given_words.is_some() || !has_kernels
     }
 
     /// The encoder, where kernels do it.
@@ -138,12 +168,28 @@ impl Task {
     /// One element by the core.
     fn convert<T: Element>(&self, i: usize, x: T) -> Rounded<u64> {
         let mut projection = self.projection;
+        if let (Some(words), Some(bits)) = (self.given_words, projection.rounding.random_bits()) {
+            let bits = RandomBits::new(bits.count(), words[i]).expect("words were checked against the count");
+            projection = projection.with_rounding(projection.rounding.with_random_bits(bits));
+        }
         if let (Some(words), Some(bits)) = (self.words_from(i), projection.rounding.random_bits()) {
             let word = words.generator.block(words.first_element / 4)[(words.first_element % 4) as usize];
             let bits = RandomBits::from_word32(bits.count(), word).expect("the count is at most 32");
             projection = projection.with_rounding(projection.rounding.with_random_bits(bits));
         }
         convert_with(x.bits(), &T::FORMAT, &self.format, &projection, self.policy)
+    }
+
+    /// Encodes by the core, with the flags of each element.
+    fn encode_each<T: Element, C: Code>(&self, x: &[T], codes: &mut [C], each: &mut [Flags]) {
+        let element = |(i, ((&x, code), flags)): (usize, ((&T, &mut C), &mut Flags))| {
+            let Rounded { value, flags: raised } = self.convert(i, x);
+            (*code, *flags) = (C::truncate(value), raised);
+        };
+        if runs_here(self.threads, x.len()) {
+            return x.iter().zip(codes).zip(each).enumerate().for_each(element);
+        }
+        x.par_iter().zip(codes).zip(each).enumerate().for_each(element);
     }
 
     fn encode_by_core<T: Element, C: Code>(&self, x: &[T], codes: &mut [C]) -> Counts {
@@ -191,7 +237,8 @@ impl Task {
             let chunks = x.chunks(CHUNK).zip(results.chunks_mut(CHUNK));
             for (start, (x, results)) in (i * PIECE..).step_by(CHUNK).zip(chunks) {
                 let codes = &mut codes[..x.len()];
-                let chunk = Self { words: self.words_from(start), ..*self };
+                let given_words = self.given_words.map(|words| &words[start..start + x.len()]);
+                let chunk = Self { words: self.words_from(start), given_words, ..*self };
                 counts = counts.merge(chunk.encode(encoder, x, codes));
                 match decoder {
                     Some(decoder) => decoder.decode(codes, results),
@@ -268,7 +315,11 @@ macro_rules! conversion {
         $(#[$doc])*
         #[pyfunction]
         #[pyo3(signature = (x, fmt, *, preset=None, rounding=None, saturation=None, seed=None, stream=None, random_bits=32,
-            generator="philox", first_element=0, nonfinite=None, flags=None, return_flags=false, out=None, threads=None))]
+            words=None, generator="philox", first_element=0, nonfinite=None, flags=None, return_flags=None, out=None,
+            threads=None),
+            text_signature = "(x, fmt, *, preset=None, rounding=None, saturation=None, seed=None, stream=None, random_bits=32, \
+                words=None, generator='philox', first_element=0, nonfinite=None, flags=None, return_flags=False, out=None, \
+                threads=None)")]
         #[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
         pub(crate) fn $name<'py>(
             py: Python<'py>,
@@ -280,11 +331,12 @@ macro_rules! conversion {
             seed: Option<u64>,
             stream: Option<&Bound<'py, PyAny>>,
             random_bits: u32,
+            words: Option<&Bound<'py, PyAny>>,
             generator: &str,
             first_element: u64,
             nonfinite: Option<&str>,
             flags: Option<&str>,
-            return_flags: bool,
+            return_flags: Option<&Bound<'py, PyAny>>,
             out: Option<&Bound<'py, PyAny>>,
             threads: Option<usize>,
         ) -> PyResult<Bound<'py, PyAny>> {
@@ -296,11 +348,12 @@ macro_rules! conversion {
                 seed,
                 stream,
                 random_bits,
+                words,
                 generator,
                 first_element,
                 nonfinite,
                 flags,
-                return_flags,
+                wanted: Wanted::of(return_flags)?,
                 threads,
             };
             $body
@@ -313,9 +366,9 @@ fn results<'py>(
     py: Python<'py>,
     result: Bound<'py, PyAny>,
     counts: Counts,
-    return_flags: bool,
+    wanted: Wanted,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if !return_flags {
+    if wanted == Wanted::Nothing {
         return Ok(result);
     }
     Ok((result, EventCounts(counts)).into_pyobject(py)?.into_any())
@@ -324,23 +377,45 @@ fn results<'py>(
 conversion! {
     /// Numbers → codes of a small format, each rounded once.
     ///
-    /// Parameters ---------- x : array_like of float16, float32, float64 or ml_dtypes.bfloat16 Any
-    /// shape, strides and byte order; scalars, lists, torch tensors too. Integers are taken if they
-    /// are exact as float64. fmt : Format or str The format, or its name, or a dtype of ml_dtypes
-    /// or torch that is one. preset, rounding, saturation : str, optional `smallfloat.presets`,
-    /// `smallfloat.roundings` and `smallfloat.saturations` list the names. By default the format's
-    /// own preset; an explicit rounding or saturation replaces that part of it. seed : int,
-    /// optional Needed by stochastic rounding, 0..2**64. stream : int or str, optional Which of
-    /// 2**64 sequences of random words, 0 by default; a name stands for the sequence of the tensor
-    /// called so. random_bits : int N of stochastic rounding, 1..=32. generator : str Where random
-    /// words come from: `smallfloat.generators`. first_element : int The row-major index of ``x``'s
-    /// first element in the whole tensor, so that pieces get the words of the whole. nonfinite :
-    /// str, optional ``'preset'`` (default): NaN and infinities become what the preset makes of
-    /// them. ``'refuse'``: a ValueError. flags : str, optional Whose rules decide when flags are
-    /// raised and which NaN a result is: one of `smallfloat.flag_policies`, perhaps with changes. By
-    /// default ``'tesla'`` for Tesla's formats, else ``'ieee-before'``; others are slower.
-    /// return_flags : bool Return `EventCounts` too. out : array, optional Where codes go: of ``x``'s shape and the codes' dtype. threads : int, optional At
-    /// most so many; by default one per core. Results never depend on it.
+    /// Parameters
+    /// ----------
+    /// x : array_like of float16, float32, float64 or ml_dtypes.bfloat16
+    ///     Any shape, strides and byte order; scalars, lists, torch tensors and `Array` too. Integers are
+    ///     taken if they are exact as float64.
+    /// fmt : Format or str
+    ///     The format, or its name, or a dtype of ml_dtypes or torch that is one.
+    /// preset, rounding, saturation : str, optional
+    ///     `smallfloat.presets`, `smallfloat.roundings` and `smallfloat.saturations` list the names. By
+    ///     default the format's own preset; an explicit rounding or saturation replaces that part of it.
+    /// seed : int, optional
+    ///     Stochastic rounding needs it, or ``words``; 0..2**64.
+    /// stream : int or str, optional
+    ///     Which of 2**64 sequences of random words, 0 by default; a name stands for the sequence of the
+    ///     tensor with that name.
+    /// random_bits : int
+    ///     N of stochastic rounding, 1..=32.
+    /// words : array_like of unsigned integers, optional
+    ///     Instead of a seed, the random word R of each element, 0..2**random_bits, of ``x``'s shape or
+    ///     broadcast to it. Slower than a seed.
+    /// generator : str
+    ///     Where random words come from: `smallfloat.generators`.
+    /// first_element : int
+    ///     The row-major index of ``x``'s first element in the whole tensor, so that pieces get the words
+    ///     of the whole.
+    /// nonfinite : str, optional
+    ///     ``'preset'`` (default): NaN and infinities become what the preset makes of them. ``'refuse'``: a
+    ///     ValueError.
+    /// flags : str, optional
+    ///     Whose rules decide when flags are raised and which NaN a result is: one of
+    ///     `smallfloat.flag_policies`, perhaps with changes. By default ``'tesla'`` for Tesla's formats,
+    ///     else ``'ieee-before'``; others are slower.
+    /// return_flags : bool or 'each'
+    ///     Return `EventCounts` too; with ``'each'`` instead an array of uint8, the `Flags` of each element,
+    ///     which is slower.
+    /// out : array, optional
+    ///     Where codes go: of ``x``'s shape and the codes' dtype.
+    /// threads : int, optional
+    ///     At most so many; by default one per core. Results never depend on it.
     ///
     /// Returns
     /// -------
@@ -359,10 +434,42 @@ conversion! {
     /// >>> sf.encode(np.array([1.1, -0.3], np.float32), "tf32")
     /// array([130150, 390349], dtype=uint32)
     fn encode(py, x, fmt, out, keywords) {
-        let format = format_of(fmt)?;
-        let task = Task::new(&format, &keywords)?;
+        let (format, typed) = (format_of(fmt)?, is_typed(x)?);
         let (x, kind) = Input::numbers(x, "x")?;
+        let words = keywords.words_for(&x)?;
+        let task = Task::new(&format, &keywords, words.as_ref())?;
         let mut output = Output::new(py, out, x.shape(), code_dtype(py, &format), &[&x])?;
+        let leave = |output: Output<'py>| match (output.finish(&x)?, typed && out.is_none()) {
+            (codes, true) => interop(py)?.call_method1("typed", (codes, fmt)),
+            (codes, false) => Ok(codes),
+        };
+        if keywords.wanted == Wanted::Each {
+            if task.refuses_nonfinite {
+                return Err(PyValueError::new_err(
+                    "return_flags='each' tells of NaN and infinities itself: leave out nonfinite='refuse'",
+                ));
+            }
+            let mut each = vec![Flags::NONE; x.len()];
+            with_kind!(kind, T => {
+                let x = x.slice::<T>()?;
+                match format.width() {
+                    ..=8 => {
+                        let codes = output.slice::<u8>()?;
+                        converted(py, task.threads, x.len(), || task.encode_each(x, codes, &mut each))
+                    }
+                    9..=16 => {
+                        let codes = output.slice::<u16>()?;
+                        converted(py, task.threads, x.len(), || task.encode_each(x, codes, &mut each))
+                    }
+                    _ => {
+                        let codes = output.slice::<u32>()?;
+                        converted(py, task.threads, x.len(), || task.encode_each(x, codes, &mut each))
+                    }
+                }
+            })?;
+            let flags = flags_of_each(py, x.shape(), &each)?;
+            return Ok((leave(output)?, flags).into_pyobject(py)?.into_any());
+        }
         let counts = with_kind!(kind, T => {
             let encoder = task.encoder::<T>(kind, x.len())?;
             let (encoder, x) = (encoder.as_deref(), x.slice::<T>()?);
@@ -382,7 +489,7 @@ conversion! {
             }
         })?;
         task.check(&counts)?;
-        results(py, output.finish(&x)?, counts, keywords.return_flags)
+        results(py, leave(output)?, counts, keywords.wanted)
     }
 }
 
@@ -393,10 +500,13 @@ conversion! {
     /// ``decode(encode(x, fmt, ...), fmt, dtype=x.dtype)`` in one pass: what a small format would
     /// do to ``x``, simulated.
     ///
-    /// Parameters ---------- x, fmt, preset, rounding, saturation, seed, stream, random_bits,
-    /// generator, first_element, nonfinite, flags, return_flags, threads As of `encode`. Every value of
-    /// ``fmt`` must be exact in ``x``'s dtype. out : array, optional Where results go: of ``x``'s
-    /// shape and dtype. It may be ``x`` itself.
+    /// Parameters
+    /// ----------
+    /// x, fmt, preset, rounding, saturation, seed, stream, random_bits, words, generator, first_element,
+    /// nonfinite, flags, return_flags, threads
+    ///     As of `encode`. Every value of ``fmt`` must be exact in ``x``'s dtype.
+    /// out : array, optional
+    ///     Where results go: of ``x``'s shape and dtype. It may be ``x`` itself.
     ///
     /// Returns
     /// -------
@@ -411,8 +521,17 @@ conversion! {
     /// array([  1.   ,   1.125, 448.   ], dtype=float32)
     fn round(py, x, fmt, out, keywords) {
         let format = format_of(fmt)?;
-        let task = Task::new(&format, &keywords)?;
+        if is_typed(x)? {
+            return Err(PyTypeError::new_err(format!(
+                "x is an Array, whose numbers are rounded already: x.astype('{format}') rounds them again"
+            )));
+        }
+        if keywords.wanted == Wanted::Each {
+            return Err(PyValueError::new_err("return_flags='each' is for encode"));
+        }
         let (x, kind) = Input::numbers(x, "x")?;
+        let words = keywords.words_for(&x)?;
+        let task = Task::new(&format, &keywords, words.as_ref())?;
         let mut output = Output::new(py, out, x.shape(), x.array.dtype(), &[&x])?;
         let counts = with_kind!(kind, T => {
             let encoder = task.encoder::<T>(kind, x.len())?;
@@ -426,19 +545,27 @@ conversion! {
             }
         })?;
         task.check(&counts)?;
-        results(py, output.finish(&x)?, counts, keywords.return_flags)
+        results(py, output.finish(&x)?, counts, keywords.wanted)
     }
 }
 
 /// Codes of a small format → numbers.
 ///
-/// Parameters ---------- codes : array_like of unsigned integers, or of a dtype of ml_dtypes or
-/// torch that is the format Any shape and strides. fmt : Format or str, optional The format; may be
-/// left out where the codes' dtype says it. dtype : dtype float16, float32 (default), float64 or
-/// ml_dtypes.bfloat16. Every value of ``fmt`` must be exact in it, or a rounding given. rounding :
-/// str, optional A deterministic rounding for values that ``dtype`` does not have. out : array,
-/// optional Where numbers go: of the codes' shape and of ``dtype``. threads : int, optional At most
-/// so many; by default one per core.
+/// Parameters
+/// ----------
+/// codes : array_like of unsigned integers, or of a dtype of ml_dtypes or torch that is the format
+///     Any shape and strides; an `Array` too.
+/// fmt : Format or str, optional
+///     The format; may be left out where the codes say it.
+/// dtype : dtype
+///     float16, float32 (default), float64 or ml_dtypes.bfloat16. Every value of ``fmt`` must be exact
+///     in it, or a rounding given.
+/// rounding : str, optional
+///     A deterministic rounding for values that ``dtype`` does not have.
+/// out : array, optional
+///     Where numbers go: of the codes' shape and of ``dtype``.
+/// threads : int, optional
+///     At most so many; by default one per core.
 ///
 /// Returns
 /// -------

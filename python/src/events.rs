@@ -1,7 +1,9 @@
 //! `EventCounts`: what happened while an array was encoded.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyString;
 use smallfloat::{Flags, Format};
 use smallfloat_kernels::Code;
 
@@ -29,6 +31,33 @@ use smallfloat_kernels::Code;
 #[pyclass(frozen, eq, module = "smallfloat")]
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct EventCounts(pub(crate) Counts);
+
+/// What a caller wants to know beside results.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Nothing,
+    /// All flags together, and counts.
+    Together,
+    /// The flags of each element.
+    Each,
+}
+
+impl Wanted {
+    /// From the keyword `return_flags`.
+    pub(crate) fn of(keyword: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let Some(keyword) = keyword else { return Ok(Self::Nothing) };
+        if keyword.cast::<PyString>().is_ok_and(|word| word == "each") {
+            return Ok(Self::Each);
+        }
+        match keyword.extract() {
+            Ok(true) => Ok(Self::Together),
+            Ok(false) => Ok(Self::Nothing),
+            Err(_) => Err(PyValueError::new_err(
+                "return_flags must be True, False, or 'each' for an array with the flags of each element",
+            )),
+        }
+    }
+}
 
 /// What a call counted.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]

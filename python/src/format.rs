@@ -15,10 +15,16 @@ use crate::{policy, value_error};
 
 /// A number format: a finite set of exact values and their codes.
 ///
-/// Parameters ---------- name : str As ``smallfloat formats`` lists them: ``'e4m3fn'``,
-/// ``'cfloat8_1_4_3:bias=7'``, ``'binary8p3se'``, ``'minifloat:k=8,p=4,bias=7'``, …; a dtype of
-/// ml_dtypes or torch that is a small float will do. bias : int, optional For formats whose bias is
-/// data.
+/// Parameters
+/// ----------
+/// name : str
+///     As ``smallfloat formats`` lists them: ``'e4m3fn'``, ``'cfloat8_1_4_3:bias=7'``,
+///     ``'binary8p3se'``, ``'minifloat:k=8,p=4,bias=7'``, …; a dtype of ml_dtypes or torch that is a
+///     small float will do.
+/// bias : int, optional
+///     For formats whose bias is data.
+/// subnormals : str, optional
+///     Of Tesla's formats, ``'tesla'`` or ``'gradual'``.
 ///
 /// Examples
 /// --------

@@ -17,6 +17,8 @@ mod memory;
 mod numerics;
 mod operations;
 mod policy;
+#[cfg(target_os = "linux")]
+mod pool;
 mod products;
 
 use pyo3::exceptions::PyValueError;

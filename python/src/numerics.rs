@@ -17,12 +17,16 @@ use crate::value_error;
 
 /// The format with the bias that suits data.
 ///
-/// Parameters ---------- x : array_like Finite and infinite numbers and NaN; those that are not
-/// finite don't count. fmt : str or Format A format whose bias is data, with or without one:
-/// ``'cfloat8_1_4_3'``. policy : str or int ``'auto'``: the bias with the least squared error,
-/// exactly, over all; of equals the largest. ``'amax'``: the largest bias at which the largest
-/// magnitude does not exceed the format's. ``'percentile:99.9'``: the same for that percentile. A
-/// number: it.
+/// Parameters
+/// ----------
+/// x : array_like
+///     Finite and infinite numbers and NaN; those that are not finite don't count.
+/// fmt : str or Format
+///     A format whose bias is data, with or without one: ``'cfloat8_1_4_3'``.
+/// policy : str or int
+///     ``'auto'``: the bias with the least squared error, exactly, over all; of equals the largest.
+///     ``'amax'``: the largest bias at which the largest magnitude does not exceed the format's.
+///     ``'percentile:99.9'``: the same for that percentile. A number: that bias.
 ///
 /// Returns
 /// -------
@@ -84,16 +88,25 @@ impl<'py> FromPyObject<'_, 'py> for Policy {
 /// κ of an implementation of an operation: the largest number of steps from value to value between
 /// the defined and the given result, over all operands or over those given.
 ///
-/// Parameters ---------- operation : str As `Operation` takes it; its result is a number. variant :
-/// str, optional How the implementation computes, as ``smallfloat kappa --help`` lists it:
-/// ``'f32-libm,flush=zero'``. All operands are tried. operands : sequence of sequences of int,
-/// optional The operands' codes, a list of each operand's. given : sequence of int, optional The
-/// results' codes that the implementation gave for these operands.
+/// Parameters
+/// ----------
+/// operation : str
+///     As `Operation` takes it; its result is a number.
+/// variant : str, optional
+///     How the implementation computes, as ``smallfloat kappa --help`` lists it:
+///     ``'f32-libm,flush=zero'``. All operands are tried.
+/// operands : sequence of sequences of int, optional
+///     The operands' codes, a list for each operand.
+/// given : sequence of int, optional
+///     The results' codes that the implementation gave for these operands.
 ///
-/// Returns ------- dict ``kappa`` (an int; inf if an infinity does not match, nan if a NaN does
-/// not), ``compared``, ``differing``, ``nan_mismatches``, ``infinity_mismatches``,
-/// ``largest_steps``, ``histogram`` (steps from, to, count) and ``worst``: the first of the worst
-/// cases as (operands, defined, given), or None.
+/// Returns
+/// -------
+/// dict
+///     ``kappa`` (an int; inf if an infinity does not match, nan if a NaN does not), ``compared``,
+///     ``differing``, ``nan_mismatches``, ``infinity_mismatches``, ``largest_steps``, ``histogram``
+///     (steps from, to, count) and ``worst``: the first of the worst cases as (operands, defined,
+///     given), or None.
 ///
 /// Examples
 /// --------

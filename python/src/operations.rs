@@ -13,9 +13,9 @@ use smallfloat::{FlagPolicy, Flags, Format, RandomBits, Rounded};
 use smallfloat_conformance::vectors::under;
 use smallfloat_kernels::{Code, Elementwise, RandomWords};
 
-use crate::array::{Input, Output, interop, result_dtype};
+use crate::array::{Input, Output, flags_of_each, interop, result_dtype};
 use crate::convert::{check_threads, detached};
-use crate::events::flags;
+use crate::events::{Wanted, flags};
 use crate::format::PyFormat;
 use crate::{policy, value_error};
 
@@ -24,13 +24,17 @@ const SHORT: usize = 1 << 12;
 
 /// A function of the P3109 draft, by its spelling, over arrays of codes.
 ///
-/// Parameters ---------- text : str ``'Add<binary8p3se, e5m2, binary32, (NearestTiesToEven,
-/// SatFinite)>'``: operands' formats, the result's, and how it is rounded; any format may stand
-/// anywhere. `docs/p3109.md` has the grammar, `smallfloat.ops` functions for the usual. flags : str,
-/// optional Whose rules decide when flags are raised and which NaN a result is: one of
-/// `smallfloat.flag_policies`, perhaps with changes, as ``'arm,nan=canonical'``. By default
-/// ``'tesla'`` if a format is Tesla's, else ``'ieee-before'``. A processor's policy means IEEE 754's
-/// special cases, unless the text names semantics.
+/// Parameters
+/// ----------
+/// text : str
+///     ``'Add<binary8p3se, e5m2, binary32, (NearestTiesToEven, SatFinite)>'``: the operands' formats,
+///     the result's, and how it is rounded; any format may stand anywhere. `docs/p3109.md` has the
+///     grammar, `smallfloat.ops` functions for the usual.
+/// flags : str, optional
+///     Whose rules decide when flags are raised and which NaN a result is: one of
+///     `smallfloat.flag_policies`, perhaps with changes, as ``'arm,nan=canonical'``. By default
+///     ``'tesla'`` if a format is Tesla's, else ``'ieee-before'``. A processor's policy means IEEE
+///     754's special cases, unless the text names semantics.
 ///
 /// Calling it takes an array of codes an operand, broadcast against each other. Operands of
 /// binary32 and binary64 are arrays of float32 and float64, of other formats of more than 16 bits of
@@ -84,7 +88,7 @@ pub(crate) fn operation_shape(name: &str) -> PyResult<(bool, bool, usize)> {
 struct Call {
     words: Option<RandomWords>,
     threads: Option<usize>,
-    return_flags: bool,
+    wanted: Wanted,
 }
 
 #[pymethods]
@@ -144,7 +148,7 @@ impl PyOperation {
         (slf.get_type().into_any(), (this.specialization.to_string(), flags))
     }
 
-    #[pyo3(signature = (*operands, seed=None, stream=None, generator="philox", first_element=0, return_flags=false,
+    #[pyo3(signature = (*operands, seed=None, stream=None, generator="philox", first_element=0, return_flags=None,
         threads=None))]
     #[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
     fn __call__<'py>(
@@ -155,14 +159,14 @@ impl PyOperation {
         stream: Option<&Bound<'py, PyAny>>,
         generator: &str,
         first_element: u64,
-        return_flags: bool,
+        return_flags: Option<&Bound<'py, PyAny>>,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let words = match self.specialization.projection() {
             Some(projection) => policy::words(projection.rounding, seed, stream, generator, first_element)?,
             None => None,
         };
-        let call = Call { words, threads: check_threads(threads)?, return_flags };
+        let call = Call { words, threads: check_threads(threads)?, wanted: Wanted::of(return_flags)? };
         let arity = self.specialization.function().arity();
         if operands.len() != arity {
             return Err(PyTypeError::new_err(format!(
@@ -210,7 +214,8 @@ impl PyOperation {
         operands: &Bound<'py, PyTuple>,
         call: &Call,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let prepared = interop(py)?.call_method1(intern!(py, "operands"), (operands, self.operands()))?;
+        let prepared =
+            interop(py)?.call_method1(intern!(py, "operands"), (operands, self.operands(), self.result()))?;
         let (arrays, leave): (Vec<Bound<'py, PyAny>>, Bound<'py, PyAny>) = prepared.extract()?;
         let arrays = arrays
             .into_iter()
@@ -227,17 +232,20 @@ impl PyOperation {
         }
         let dtype = result_dtype(py, self.specialization.result());
         let mut output = Output::new(py, None, first.shape(), dtype, &[])?;
+        let mut each = vec![Flags::NONE; if call.wanted == Wanted::Each { first.len() } else { 0 }];
         let seen = match self.specialization.result().map_or(8, Format::width) {
-            ..=8 => self.fill::<u8>(py, &arrays, &mut output, call),
-            9..=16 => self.fill::<u16>(py, &arrays, &mut output, call),
-            17..=32 => self.fill::<u32>(py, &arrays, &mut output, call),
-            _ => self.fill::<u64>(py, &arrays, &mut output, call),
+            ..=8 => self.fill::<u8>(py, &arrays, &mut output, &mut each, call),
+            9..=16 => self.fill::<u16>(py, &arrays, &mut output, &mut each, call),
+            17..=32 => self.fill::<u32>(py, &arrays, &mut output, &mut each, call),
+            _ => self.fill::<u64>(py, &arrays, &mut output, &mut each, call),
         }?;
         let result = output.finish(first)?;
-        if call.return_flags {
-            return Ok((result, flags(py, seen)?).into_pyobject(py)?.into_any());
-        }
-        Ok(result)
+        let raised = match call.wanted {
+            Wanted::Nothing => return Ok(result),
+            Wanted::Together => flags(py, seen)?,
+            Wanted::Each => flags_of_each(py, first.shape(), &each)?,
+        };
+        Ok((result, raised).into_pyobject(py)?.into_any())
     }
 
     fn fill<R: Code>(
@@ -245,13 +253,14 @@ impl PyOperation {
         py: Python<'_>,
         operands: &[Input<'_>],
         output: &mut Output<'_>,
+        each: &mut [Flags],
         call: &Call,
     ) -> PyResult<Flags> {
         if matches!(self.specialization.function(), Function::Numeric(_)) {
             return match operands[0].itemsize() {
-                1 => self.numeric::<u8, R>(py, operands, output, call),
-                2 => self.numeric::<u16, R>(py, operands, output, call),
-                _ => self.numeric::<u64, R>(py, operands, output, call),
+                1 => self.numeric::<u8, R>(py, operands, output, each, call),
+                2 => self.numeric::<u16, R>(py, operands, output, each, call),
+                _ => self.numeric::<u64, R>(py, operands, output, each, call),
             };
         }
         let answers = self.by_call(py, operands, call, |answer| match answer {
@@ -260,9 +269,12 @@ impl PyOperation {
             _ => None,
         })?;
         let mut seen = Flags::NONE;
-        for (result, (value, flags)) in output.slice::<R>()?.iter_mut().zip(answers) {
+        for (i, (result, (value, flags))) in output.slice::<R>()?.iter_mut().zip(answers).enumerate() {
             *result = R::truncate(value);
             seen |= flags;
+            if let Some(own) = each.get_mut(i) {
+                *own = flags;
+            }
         }
         Ok(seen)
     }
@@ -272,13 +284,22 @@ impl PyOperation {
         py: Python<'_>,
         operands: &[Input<'_>],
         output: &mut Output<'_>,
+        each: &mut [Flags],
         call: &Call,
     ) -> PyResult<Flags> {
         let results = output.slice::<R>()?;
         let length = results.len();
-        let kernel = self.elementwise(length, call.return_flags)?;
+        let kernel = self.elementwise(length, call.wanted != Wanted::Nothing)?;
         let slices = operands.iter().map(Input::slice::<X>).collect::<PyResult<Vec<_>>>()?;
         let words = call.words;
+        if call.wanted == Wanted::Each {
+            return detached(py, call.threads, length, || match slices[..] {
+                [x] => kernel.unary_with_flags(x, results, each, words),
+                [x, y] => kernel.binary_with_flags(x, y, results, each, words),
+                [x, y, z] => kernel.ternary_with_flags(x, y, z, results, each, words),
+                _ => unreachable!("a numeric operation has one to three operands"),
+            });
+        }
         detached(py, call.threads, length, || match slices[..] {
             [x] => kernel.unary(x, results, words),
             [x, y] => kernel.binary(x, y, results, words),
@@ -362,10 +383,13 @@ impl PyOperation {
         let scale_format = self.specialization.result_scale().map(|&format| PyFormat { format });
         let result = (scales, scale_format, codes, self.result(), shape, length);
         let result = interop(py)?.call_method1("block_result", result)?;
-        if call.return_flags {
-            return Ok((result, flags(py, seen)?).into_pyobject(py)?.into_any());
+        match call.wanted {
+            Wanted::Nothing => Ok(result),
+            Wanted::Together => Ok((result, flags(py, seen)?).into_pyobject(py)?.into_any()),
+            Wanted::Each => {
+                Err(PyValueError::new_err("return_flags='each' is for operations on scalars, not on blocks"))
+            }
         }
-        Ok(result)
     }
 
     fn block(&self, lists: &[Vec<u64>], block: usize, length: usize, call: &Call) -> PyResult<Answer> {

@@ -14,6 +14,7 @@ Codes are arrays of uint8 or uint16; what they mean is a `Format`. Every result 
 import os as _os
 
 from . import _core, formats, ops
+from ._array import Array, array
 from ._core import BiasController, EventCounts, Format, Operation, choose_bias, decode, encode, kappa, round, verify
 from ._finfo import finfo
 from ._flags import Flags
@@ -34,6 +35,7 @@ schemes: dict[str, str] = dict(_core.schemes())
 variants: dict[str, str] = dict(_core.variants())
 
 __all__ = [
+    "Array",
     "BiasController",
     "EventCounts",
     "Flags",
@@ -41,6 +43,7 @@ __all__ = [
     "Operation",
     "Plan",
     "QuantizedTensor",
+    "array",
     "choose_bias",
     "decode",
     "dequantize_file",

@@ -22,10 +22,34 @@ def _is_torch(x: Any) -> bool:
     return torch is not None and isinstance(x, torch.Tensor)
 
 
+def is_array(x: Any) -> bool:
+    """Whether this is our `Array`, of codes that know their format."""
+    module = sys.modules.get("smallfloat._array.array")
+    return module is not None and isinstance(x, module.Array)
+
+
+def typed(codes: Any, fmt: Any) -> Any:
+    """An `Array` of codes."""
+    from ._array.array import Array
+
+    return Array._of(codes, fmt if isinstance(fmt, Format) else Format(fmt))
+
+
+def codes_of(x: Any, fmt: Format) -> np.ndarray:
+    """The codes of an `Array` of this format."""
+    from ._array.values import mixed
+
+    if x.format != fmt:
+        raise mixed(fmt, x.format)
+    return x.codes
+
+
 def enter(x: Any) -> tuple[np.ndarray, Callable[[Any], Any] | None]:
     """An array with the elements of `x`, and what makes `x`'s kind of tensor from a result."""
     if isinstance(x, np.ndarray):
         return x, None
+    if is_array(x):
+        return x._values(), None
     if _is_torch(x):
         return _from_torch(x), lambda result: _to_torch(result, x.device)
     if hasattr(x, "__dlpack__") and not isinstance(x, np.generic):
@@ -135,8 +159,24 @@ def _names_format(name: str) -> bool:
     return name.startswith(_SMALL_FLOATS) or name in ("float16", "bfloat16", "float32", "float64")
 
 
-def format_of_codes(x: Any) -> str:
-    """The format that an array's dtype is."""
+def words(given: Any, shape: list[int], bits: int) -> np.ndarray:
+    """Random words of elements, as unsigned integers of 64 bits."""
+    array = np.asarray(enter(given)[0])
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"words must be unsigned integers, not {array.dtype}")
+    if array.size and (array.min() < 0 or int(array.max()) >> bits):
+        raise ValueError(f"words have {bits} random bits, 0..{2**bits}, the array has {array.min()}..={array.max()}")
+    try:
+        array = np.broadcast_to(array, tuple(shape))
+    except ValueError:
+        raise ValueError(f"words have the shape {array.shape}, the elements {tuple(shape)}") from None
+    return np.require(array, np.uint64, ["C", "A"])
+
+
+def format_of_codes(x: Any) -> Any:
+    """The format that an array has, or that its dtype is."""
+    if is_array(x):
+        return x.format
     name = dtype_name(getattr(x, "dtype", None)) if getattr(x, "dtype", None) is not None else None
     if name is None:
         raise TypeError("fmt is missing: the codes' dtype does not say what they mean")
@@ -184,10 +224,17 @@ def _bits(x: np.ndarray, fmt: Format) -> np.ndarray:
     return np.asarray(exact).view(unsigned)
 
 
-def operands(xs: tuple[Any, ...], fmts: list[Format]) -> tuple[list[np.ndarray], Callable[[Any], Any] | None]:
-    """Operands as unsigned integers of one dtype and one shape."""
+def operands(
+    xs: tuple[Any, ...], fmts: list[Format], result: Format | None
+) -> tuple[list[np.ndarray], Callable[[Any], Any] | None]:
+    """Operands as unsigned integers of one dtype and one shape, and what makes the caller's kind of array of results."""
     arrays, leave = [], None
     for x, fmt in zip(xs, fmts, strict=True):
+        if is_array(x):
+            arrays.append(codes_of(x, fmt))
+            if result is not None and result.dtype.kind == "u":
+                leave = leave or (lambda codes: typed(codes, result))
+            continue
         array, back = enter(x)
         leave = leave or back
         arrays.append(_bits(array, fmt))

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from ._core import Format, row_products
-from ._interop import codes, enter
+from ._interop import codes, codes_of, enter, is_array, typed
 
 
 def matmul(
     a: Any,
     b: Any,
-    fmt: Any,
+    fmt: Any = None,
     fmt_b: Any = None,
     *,
     to: Any = "binary32",
@@ -30,9 +30,9 @@ def matmul(
     a, b : array_like of codes, (..., n, k) and (..., k, m)
         As `numpy.matmul` takes them: vectors are rows or columns, leading axes broadcast.
     fmt, fmt_b : Format or str
-        Formats of at most 8 bits; `fmt_b` is `fmt` if left out.
+        Formats of at most 8 bits; `fmt_b` is `fmt` if left out. An `Array` has its own.
     to : Format or str
-        The format of the results; binary32 and binary64 give floats.
+        The format of the results; binary32 and binary64 give floats, others codes, or an `Array` if an operand is one.
     accumulate : str or Format
         'f32': 32 partial sums in binary32, in an order that no machine changes. 'exact': without rounding, so there is one
         rounding in all. A format: every sum is rounded to nearest in it, from left to right; for studies, slow.
@@ -56,11 +56,15 @@ def matmul(
     array([[71, 73],
            [76, 78]], dtype=uint8)
     """
+    fmt_b = b.format if fmt_b is None and is_array(b) else fmt if fmt_b is None else fmt_b
+    fmt = a.format if fmt is None and is_array(a) else fmt
+    if fmt is None or fmt_b is None:
+        raise TypeError("fmt is missing: name the format of codes, or give Arrays")
     fmt = fmt if isinstance(fmt, Format) else Format(fmt)
-    fmt_b = fmt if fmt_b is None else fmt_b if isinstance(fmt_b, Format) else Format(fmt_b)
-    (a, leave), (b, leave_b) = enter(a), enter(b)
+    fmt_b = fmt_b if isinstance(fmt_b, Format) else Format(fmt_b)
+    to = to if isinstance(to, Format) else Format(to)
+    (a, leave), (b, leave_b) = _enter(a, fmt, to), _enter(b, fmt_b, to)
     leave = leave or leave_b or (lambda result: result)
-    a, b = codes(a, fmt), codes(b, fmt_b)
     if a.ndim == 0 or b.ndim == 0:
         raise ValueError("matmul needs at least one axis each; multiply by a scalar with smallfloat.ops.multiply")
     row, column = a.ndim == 1, b.ndim == 1
@@ -86,7 +90,15 @@ def matmul(
     return leave(result)
 
 
-def dot(a: Any, b: Any, fmt: Any, fmt_b: Any = None, **how: Any) -> Any:
+def _enter(x: Any, fmt: Format, to: Format) -> tuple[Any, Any]:
+    """Codes of an operand, and what makes the caller's kind of array of results."""
+    if is_array(x):
+        return codes_of(x, fmt), (lambda result: typed(result, to)) if to.dtype.kind == "u" else None
+    array, leave = enter(x)
+    return codes(array, fmt), leave
+
+
+def dot(a: Any, b: Any, fmt: Any = None, fmt_b: Any = None, **how: Any) -> Any:
     """Dot product of two vectors of codes; keyword arguments as of `matmul`.
 
     Examples

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from ._array import Array
 from ._core import Format
 from ._interop import number_dtype
 
@@ -164,6 +165,18 @@ class QuantizedTensor:
         codes = codes.astype(np.uint8).reshape(*stored.shape[:-1], math.prod(codes.shape[-2:]))
         return codes[..., :columns].reshape(self.shape)
 
+    @property
+    def array(self) -> Array:
+        """The codes as an `Array`, for a tensor without scales whose elements share one bias, or have none."""
+        if self.scales is not None or self.granularity != "tensor":
+            raise ValueError(f"a tensor with scales, or with several biases, is no Array: dequantize() gives values ({self!r})")
+        bias = None if self.biases is None else int(self.biases)
+        return Array(self.codes, Format(self.format, bias=bias, subnormals=self._subnormals(bias)))
+
+    def _subnormals(self, bias: int | None) -> str | None:
+        """The reading of subnormals, where the name of the format leaves it open."""
+        return self._entry.get("subnormals") if bias is not None else None
+
     def dequantize(self, dtype: Any = np.float32, *, threads: int | None = None) -> np.ndarray:
         """The elements' values: code times scale, rounded once to nearest even where `dtype` does not have it.
 
@@ -296,8 +309,34 @@ def load(path: Any) -> dict[str, QuantizedTensor]:
     }
 
 
-def save(path: Any, tensors: Mapping[str, QuantizedTensor | np.ndarray], *, overwrite: bool = False) -> None:
+def _of_array(name: str, array: Array) -> QuantizedTensor:
+    """A tensor in the container with an array's codes and format."""
+    fmt = array.format
+    if fmt.width > 16:
+        raise ValueError(f"{name!r}: the container has formats of at most 16 bits, not {fmt}: save its codes")
+    open_name = str(fmt).partition(":")[0] if fmt.family == "tesla" and fmt.bias_range is not None else str(fmt)
+    entry = {
+        "format": open_name,
+        "subnormals": fmt.subnormals,
+        "source_dtype": "F32",
+        "granularity": "tensor",
+        "shape": list(array.shape),
+        "rounding": "nearest-even",
+        "random_bits": None,
+        "seed": None,
+        "generator": None,
+        "sha256": "0" * 64,
+    }
+    parts = {"": array.codes.reshape(_native_shape(entry, array.shape))}
+    if open_name != str(fmt):
+        parts["_bias"] = np.array(fmt.bias, np.uint8)
+    return QuantizedTensor(parts, entry)
+
+
+def save(path: Any, tensors: Mapping[str, QuantizedTensor | Array | np.ndarray], *, overwrite: bool = False) -> None:
     """Writes quantized tensors and arrays into one safetensors file; the file is whole or absent.
+
+    An `Array` keeps its format: ``load(path)[name].array`` gives it back.
 
     Examples
     --------
@@ -310,6 +349,8 @@ def save(path: Any, tensors: Mapping[str, QuantizedTensor | np.ndarray], *, over
     """
     raw, entries = [], {}
     for name, tensor in tensors.items():
+        if isinstance(tensor, Array):
+            tensor = _of_array(name, tensor)
         if isinstance(tensor, QuantizedTensor):
             raw += [_raw(name + suffix, part) for suffix, part in tensor._parts.items()]
             digest = hashlib.sha256(_bytes(tensor._parts[""])).hexdigest()

@@ -1,8 +1,8 @@
 """Operations of the P3109 draft by name, as functions of arrays of codes.
 
 Every operation on scalars has a function here, in lower case with underscores: `add`, `fma`, `minimum_magnitude_number`,
-`exp2`, `compare_less`, `is_finite`, … They take an array of codes an operand, then the formats; `help(sf.ops.add)` tells the
-rest. `Operation` takes P3109's spelling, mixed projections and blocks too.
+`exp2`, `compare_less`, `is_finite`, … They take an array of codes per operand, then the formats; an `Array` brings its own, and
+the result is one. `help(sf.ops.add)` tells the rest. `Operation` takes P3109's spelling, mixed projections and blocks too.
 
 >>> import numpy as np, smallfloat as sf
 >>> sf.ops.add(np.array([0x38, 0x39], np.uint8), np.uint8(0x38), "e4m3fn")
@@ -11,6 +11,8 @@ array([64, 64], dtype=uint8)
 array([2.   , 2.125], dtype=float32)
 >>> sf.ops.is_subnormal([0, 1, 8], "e4m3fn")
 array([False,  True, False])
+>>> sf.ops.add(sf.array([1.0, 1.125], "e4m3fn"), sf.array([0.25, 0.25], "e5m2"), rounding="toward-zero")
+array([1.25, 1.25], format='e5m2')
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import re
 from typing import Any, Callable
 
 from ._core import Format, Operation, operation_names, operation_shape
+from ._interop import is_array
 
 #: P3109's names of the modes, by ours.
 _ROUNDINGS = {
@@ -33,6 +36,7 @@ _ROUNDINGS = {
     "stochastic-b": "StochasticB<{}>",
     "stochastic-c": "StochasticC<{}>",
 }
+_SEMANTICS = {"ieee": "ieee", "p3109": "p3109"}
 _SATURATIONS = {
     "satfinite": "SatFinite",
     "satpropagate": "SatPropagate",
@@ -53,7 +57,15 @@ def _word(what: str, given: str, words: dict[str, str]) -> str:
 
 
 def _spelling(
-    name: str, arity: int, rounds: bool, fmt: Any, to: Any, rounding: str | None, saturation: str | None, bits: int
+    name: str,
+    arity: int,
+    rounds: bool,
+    fmt: Any,
+    to: Any,
+    rounding: str | None,
+    saturation: str | None,
+    semantics: str | None,
+    bits: int,
 ) -> str:
     fmts = list(fmt) if isinstance(fmt, (tuple, list)) else [fmt] * arity
     if len(fmts) != arity:
@@ -67,8 +79,10 @@ def _spelling(
             rounding = _word("rounding", rounding or "nearest-even", _ROUNDINGS).format(bits)
             saturation = _word("saturation", saturation or "satnone", _SATURATIONS)
             parts.append(f"({rounding}, {saturation})")
-    elif to is not None or rounding is not None or saturation is not None:
-        raise TypeError(f"{name} does not round: leave out to, rounding and saturation")
+        if semantics is not None:
+            parts.append(f"semantics={_word('semantics', semantics, _SEMANTICS)}")
+    elif to is not None or rounding is not None or saturation is not None or semantics is not None:
+        raise TypeError(f"{name} does not round: leave out to, rounding, saturation and semantics")
     return f"{name}<{', '.join(parts)}>"
 
 
@@ -78,14 +92,20 @@ def _function(name: str, rounds: bool, arity: int) -> Callable[..., Any]:
         to: Any = None,
         rounding: str | None = None,
         saturation: str | None = None,
+        semantics: str | None = None,
         random_bits: int = 32,
         flags: str | None = None,
         **call: Any,
     ) -> Any:
-        if len(operands) != arity + 1:
-            raise TypeError(f"{name} takes {arity} operands and their format, {len(operands)} arguments are given")
-        *codes, fmt = operands
-        text = _spelling(name, arity, rounds, fmt, to, rounding, saturation, random_bits)
+        if len(operands) == arity and all(map(is_array, operands)):
+            codes, fmt = list(operands), tuple(x.format for x in operands)
+        elif len(operands) == arity + 1:
+            *codes, fmt = operands
+        else:
+            raise TypeError(
+                f"{name} takes {arity} operands and their format, or {arity} Arrays; {len(operands)} arguments are given"
+            )
+        text = _spelling(name, arity, rounds, fmt, to, rounding, saturation, semantics, random_bits)
         return _operation(text, flags)(*codes, **call)
 
     listed = ", ".join("xyz"[:arity])
@@ -96,6 +116,8 @@ def _function(name: str, rounds: bool, arity: int) -> Callable[..., Any]:
         The result's format; by default that of the last operand.
     rounding, saturation : str, optional
         As of `smallfloat.encode`; 'nearest-even' and 'satnone' beside the other. By default the format's own.
+    semantics : str, optional
+        'ieee' or 'p3109': whose special cases hold; by default P3109's where all formats are P3109's or IEEE 754's.
     random_bits, seed, stream, generator, first_element :
         Of stochastic rounding, as of `smallfloat.encode`."""
         if rounds
@@ -105,15 +127,15 @@ def _function(name: str, rounds: bool, arity: int) -> Callable[..., Any]:
 
     Parameters
     ----------
-    {listed} : array_like of codes
+    {listed} : array_like of codes, or Array
         Broadcast against each other; float32 and float64 for binary32 and binary64.
     fmt : Format or str, or a tuple of them
-        The format of all operands, or one of each.{more}
+        The format of all operands, or one of each; left out where all operands are Arrays.{more}
     flags : str, optional
         Whose rules decide when flags are raised and which NaN a result is: one of `smallfloat.flag_policies`. By
         default 'tesla' if a format is Tesla's, else 'ieee-before'.
-    return_flags : bool
-        Return the `Flags` that were raised too.
+    return_flags : bool or 'each'
+        Return the `Flags` that were raised too; with 'each' an array of uint8, those of each element.
     threads : int, optional
         At most so many.
     """
