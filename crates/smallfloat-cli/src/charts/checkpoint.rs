@@ -131,7 +131,7 @@ impl<'a> CheckpointPicture<'a> {
     }
 
     fn top_of(&self, row: usize) -> i32 {
-        i32::try_from(row).unwrap_or(0) * self.row_height()
+        i32::try_from(row).expect("rows of a picture fit 31 bits") * self.row_height()
     }
 
     /// The left edge of an exponent's column.

@@ -67,7 +67,7 @@ impl<'a> KappaPicture<'a> {
             })
             .collect();
         let narrowed = if narrowed.is_empty() { vec![(0, worst.len() - 1)] } else { narrowed };
-        let count = i32::try_from(narrowed.len()).unwrap_or(1);
+        let count = i32::try_from(narrowed.len()).expect("at most two ranges");
         let width = (RIGHT - LEFT - GAP * (count - 1)) / count;
         let lefts = (0..).map(|i| LEFT + i * (width + GAP));
         narrowed
@@ -116,7 +116,9 @@ impl<'a> KappaPicture<'a> {
     fn ticks(&self) -> Vec<u64> {
         if self.is_linear() {
             let step = self.most.div_ceil(8);
-            return (0..=self.most).step_by(usize::try_from(step).unwrap_or(1)).collect();
+            return (0..=self.most)
+                .step_by(usize::try_from(step).expect("a step of what one word counts"))
+                .collect();
         }
         let powers = (0..64).step_by(usize::try_from(self.most.ilog2() / 8 + 1).unwrap_or(1));
         std::iter::once(0).chain(powers.map(|e| 1 << e).take_while(|steps| *steps <= self.most)).collect()

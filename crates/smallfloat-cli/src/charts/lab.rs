@@ -81,7 +81,7 @@ impl<'a> Ruler<'a> {
         let ruler = Self { scale, low, high, from, to, step: 1.0 };
         match scale {
             AxisScale::Categories(names) => {
-                let last = f64::from(u32::try_from(names.len()).unwrap_or(1));
+                let last = f64::from(u32::try_from(names.len()).expect("categories with names fit 32 bits"));
                 Self { low: -0.5, high: last - 0.5, ..ruler }
             }
             AxisScale::Linear => Self { step: nice((high - low) / ticks), ..ruler },

@@ -1,6 +1,6 @@
 //! Coverage as JSON, and read back to be merged.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use smallfloat::Preset;
 
 use crate::coverage::tally::{Bin, Coverage};
@@ -95,27 +95,29 @@ impl Coverage {
         let list = |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned();
         let crosses = list(json, "crosses").ok_or_else(|| wrong("`crosses` is missing"))?;
         let mut added = self.hits.clone();
-        for cross in crosses.iter().filter_map(Value::as_object) {
-            let name = cross.get("name").and_then(Value::as_str).unwrap_or_default();
+        for cross in &crosses {
+            let name = cross.get("name").and_then(Value::as_str);
+            let name = name.ok_or_else(|| wrong("a cross has no `name`"))?;
             let at = self.model.crosses.iter().position(|known| known.name == name);
             let at = at.ok_or_else(|| wrong(&format!("no cross is called `{name}` here")))?;
-            for bin in reached(cross) {
-                let words = bin.get("bin").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            let missing = |key: &str| wrong(&format!("{name} has no `{key}`"));
+            let reached = cross.get("reached").and_then(Value::as_array).ok_or_else(|| missing("reached"))?;
+            for bin in reached {
+                let words = bin.get("bin").and_then(Value::as_array).ok_or_else(|| missing("bin"))?;
                 let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
                 let place = self.model.crosses[at].named(&words);
                 let place =
                     place.ok_or_else(|| wrong(&format!("{name} has no bin `{}`", words.join(", "))))?;
-                added[at][place] += bin.get("hits").and_then(Value::as_u64).unwrap_or(0);
+                let hits = bin.get("hits").and_then(Value::as_u64).ok_or_else(|| missing("hits"))?;
+                let sum = &mut added[at][place];
+                *sum = sum.checked_add(hits).ok_or_else(|| wrong("hits are more than 64 bits count"))?;
             }
         }
-        let vectors = json.get("vectors").and_then(Value::as_u64).unwrap_or(0);
+        let vectors = json.get("vectors").and_then(Value::as_u64);
+        let vectors = vectors.ok_or_else(|| wrong("`vectors` is missing"))?;
+        self.vectors = self.vectors.checked_add(vectors).ok_or_else(|| wrong("`vectors` is too large"))?;
         self.hits = added;
-        self.vectors += vectors;
         self.take_in_news();
         Ok(vectors)
     }
-}
-
-fn reached(cross: &Map<String, Value>) -> &[Value] {
-    cross.get("reached").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }

@@ -67,11 +67,11 @@ impl RoundingClasses {
         let high = match bits(high) {
             Some(bits) => aligned(bits),
             // Beyond the source's range: above it, or so far below that all its values are "above".
-            None if high > 0 => from.encode(from.max_finite()).unwrap_or_default(),
+            None if high > 0 => from.encode(from.max_finite()).expect("a format has its own largest value"),
             None => low,
         };
-        let infinity = from.encode(Datum::Infinite { negative: false }).unwrap_or_default();
-        let min_normal = from.encode(from.min_normal()).unwrap_or_default();
+        let infinity = from.encode(Datum::Infinite { negative: false }).expect("wide floats have infinities");
+        let min_normal = from.encode(from.min_normal()).expect("wide floats have normal values");
         Self { low, high, shift, infinity, min_normal, sign: from.width() - 1 }
     }
 

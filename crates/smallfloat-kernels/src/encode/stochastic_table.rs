@@ -131,10 +131,10 @@ fn chance(
     let (below, width) =
         if is_hole && leading <= lowest { (denormals - 1, denormals + 1) } else { (index, 1) };
     let places = first - below.checked_shl(step).unwrap_or(0);
-    chance.first = u64::try_from(places).unwrap_or(0);
-    let narrow = |shift: u32| u8::try_from(shift.min(u64::BITS - 1)).unwrap_or(u8::MAX);
+    chance.first = u64::try_from(places).expect("a wide float has at most 53 bits");
+    let narrow = |shift: u32| u8::try_from(shift.min(u64::BITS - 1)).expect("at most 63");
     (chance.left, chance.right) = (narrow(count.saturating_sub(step)), narrow(step.saturating_sub(count)));
-    chance.reciprocal = u64::try_from((1_u128 << 63).div_ceil(width)).unwrap_or(0);
+    chance.reciprocal = u64::try_from((1_u128 << 63).div_ceil(width)).expect("at most 2^63");
     // The value of the class with the largest ν moves away if any does.
     let is_exact = rounding_classes.trailing(code) == 0;
     let farthest = if is_exact {

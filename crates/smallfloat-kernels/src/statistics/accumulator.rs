@@ -49,7 +49,7 @@ impl ClassAccumulator {
 
     /// What one class has added up.
     pub(crate) fn of(&self, class: usize) -> Sums {
-        let pairs = self.sums.chunks(TABLES).nth(class).unwrap_or_default();
+        let pairs = self.sums.chunks(TABLES).nth(class).expect("every class has its sums");
         pairs.iter().fold([0; 3], |[count, sum, squares], [packed, more]| {
             let low = (1 << COUNT) - 1;
             [count + u128::from(packed >> COUNT), sum + u128::from(packed & low), squares + u128::from(*more)]

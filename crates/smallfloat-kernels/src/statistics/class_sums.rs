@@ -167,7 +167,8 @@ impl<T: Element> ClassSums<T> {
             self.negative |= seen.negative;
             self.amax_bits = self.amax_bits.max(seen.amax);
             if self.first_not_finite.is_none() && self.nans() + self.infinities() > 0 {
-                let first = batch.iter().position(|x| !x.to_f64().is_finite()).unwrap_or(0);
+                let first =
+                    batch.iter().position(|x| !x.to_f64().is_finite()).expect("this batch has the first");
                 self.first_not_finite = Some(self.elements + first as u64);
             }
             self.elements += batch.len() as u64;
@@ -178,7 +179,8 @@ impl<T: Element> ClassSums<T> {
     fn add_batch(&mut self, values: &[T]) -> Seen {
         let (mut classes, mut trailing) = ([0; BATCH], [0; BATCH]);
         let seen = T::classify(values, &self.rounding_classes, &mut classes, Some(&mut trailing));
-        let magnitudes = u32::try_from(self.rounding_classes.magnitudes()).unwrap_or(u32::MAX);
+        let magnitudes =
+            u32::try_from(self.rounding_classes.magnitudes()).expect("classes are numbered by 32 bits");
         let sums = self.all_sums();
         for (class, &trailing) in classes[..values.len()].iter().zip(&trailing) {
             // Errors are symmetric in sign: negative classes join the positive ones.
@@ -293,7 +295,7 @@ fn add_sums(sums: &mut Sums, other: Sums) {
 
 /// A count of elements, which are never more than memory holds.
 fn whole(count: u128) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
+    u64::try_from(count).expect("memory holds fewer than 2^64 elements")
 }
 
 /// Magnitude bits as an integer significand and the exponent of its last place.

@@ -10,7 +10,8 @@ use crate::math::series;
 /// 2^−precision of itself.
 pub(super) fn argument(x: &Real, precision: u32) -> Ball {
     let whole = if x.is_zero() { 0 } else { (x.leading() + 1).max(0) };
-    Ball::exact(x, precision.saturating_add(u32::try_from(whole).unwrap_or(u32::MAX)))
+    let whole = u32::try_from(whole).expect("exponents of operands have 32 bits");
+    Ball::exact(x, precision.saturating_add(whole))
 }
 
 /// e^x = 2^n · e^r with n near x / ln 2 and |r| below ½.
