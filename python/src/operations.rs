@@ -79,7 +79,12 @@ pub(crate) fn operation_shape(name: &str) -> PyResult<(bool, bool, usize)> {
     let rounds = matches!(function, Function::Numeric(_));
     let scalar = !matches!(
         function,
-        Function::Block(_) | Function::Scaled(_) | Function::FormatQuery(_) | Function::ProjectionQuery(_)
+        Function::Block(_)
+            | Function::Scaled(_)
+            | Function::FormatQuery(_)
+            | Function::ProjectionQuery(_)
+            | Function::ToInteger(_)
+            | Function::FromInteger(_)
     );
     Ok((scalar, rounds, function.arity()))
 }
@@ -97,6 +102,11 @@ impl PyOperation {
     #[pyo3(signature = (text, flags=None))]
     fn new(text: &str, flags: Option<&str>) -> PyResult<Self> {
         let specialization: Specialization = text.parse().map_err(value_error)?;
+        if specialization.integer().is_some() {
+            let name = specialization.function().name();
+            let message = format!("{name} is not for arrays: decode to float64 and convert with astype");
+            return Err(PyValueError::new_err(message));
+        }
         let asked = flags.map(policy::flags).transpose()?;
         let (operands, results) = (
             specialization.operands().iter(),
@@ -403,7 +413,7 @@ impl PyOperation {
             .parameters()
             .iter()
             .map(|parameter| match parameter {
-                Parameter::Code(_) => Argument::Code(next(1)[0]),
+                Parameter::Code(_) | Parameter::Integer(_) => Argument::Code(next(1)[0]),
                 Parameter::Sequence(_) => Argument::Sequence(next(length)),
                 Parameter::Block { .. } => {
                     let scale = next(1)[0];
@@ -429,6 +439,7 @@ impl PyOperation {
 fn kind(parameter: &Parameter) -> &'static str {
     match parameter {
         Parameter::Code(_) => "code",
+        Parameter::Integer(_) => "integer",
         Parameter::Sequence(_) => "sequence",
         Parameter::Block { .. } => "block",
     }

@@ -123,7 +123,10 @@ fn number(field: &Field, code: u64) -> String {
             let name = usize::try_from(code).ok().and_then(|i| CLASSES.get(i));
             name.map_or_else(|| format!("{code}, no class"), |name| (*name).to_owned())
         }
-        None => format!("0x{code:0digits$x}"),
+        None => match field.integer {
+            Some(integer) => format!("0x{code:0digits$x}  {}", integer.value(code)),
+            None => format!("0x{code:0digits$x}"),
+        },
     }
 }
 

@@ -462,3 +462,45 @@ fn processors_divide_by_zero() {
     assert_eq!(quotient("Divide<binary32>", false), (0x7f80_0000, Flags::DIVISION_BY_ZERO));
     assert_eq!(quotient("Divide<binary32, semantics=p3109>", true), (0x7fc0_0000, Flags::INVALID));
 }
+
+/// A unit whose results are those of Rust's casts, which truncate, saturate, and give 0 for a NaN
+/// as Arm's do.
+#[test]
+fn conversions_to_integers_are_judged_by_policy() {
+    let unit = |policy: &str| {
+        let operation = "ConvertToInt16<binary32, (TowardZero)>".parse().expect("an operation");
+        let unit = UnitUnderTest::new(operation, None).expect("a unit");
+        unit.with_flag_policy(policy.parse().expect(policy), false)
+    };
+    let plan = VectorPlan::new(&unit("arm"), Some(CoverageLevel::One), 0, None).expect("a plan");
+    let lines = text(&VectorSet::new(unit("arm"), plan, None), LineLayout::TestFloat);
+    let mut given = String::new();
+    let (mut inexact, mut invalid) = (0, 0);
+    for line in lines.lines().filter(|line| !line.starts_with('#')) {
+        let code = line.split(' ').next().expect("an operand");
+        let x = f32::from_bits(u32::from_str_radix(code, 16).expect("hexadecimal"));
+        #[expect(clippy::cast_possible_truncation, reason = "the cast under test saturates")]
+        let result = x as i16;
+        let is_in_range = x > -32769.0 && x < 32768.0;
+        let flags = match (is_in_range, x.fract() == 0.0) {
+            (false, _) => 0x10,
+            (true, true) => 0,
+            (true, false) => 1,
+        };
+        inexact += u32::from(flags == 1);
+        invalid += u32::from(flags == 0x10);
+        given += &[code, &format!("{:04x}", result.cast_unsigned()), &format!("{flags:02x}\n")].join(" ");
+    }
+    assert!(inexact > 1000 && invalid > 1000, "{inexact} inexact, {invalid} invalid");
+    let check_as = |policy: &str| {
+        let options = CheckOptions { unit: Some(unit(policy)), ..CheckOptions::default() };
+        check(given.as_bytes(), &options).expect("vectors")
+    };
+    assert_eq!(check_as("arm").mismatches, 0);
+    // RISC-V gives the largest integer for a NaN.
+    let report = check_as("riscv");
+    assert!(report.mismatches > 0);
+    let diagnosis = diagnose(&report);
+    let rules: Vec<_> = diagnosis.rules.iter().map(|rule| rule.mistake.to_string()).collect();
+    assert!(rules.iter().any(|rule| rule.contains("arm")), "{rules:?}");
+}

@@ -6,6 +6,7 @@ use std::fmt::Display;
 use std::sync::Mutex;
 
 use anyhow::{Context, Result, anyhow, bail};
+use smallfloat::ops::Integer;
 use smallfloat::p3109::{Function, Specialization};
 use smallfloat::text::Literal;
 use smallfloat::{
@@ -48,6 +49,16 @@ pub(crate) fn complete(spec: &FormatSpec) -> Format {
 /// An operation with its formats, `Name<formats…>`.
 pub(crate) fn specialization(text: &str) -> Result<Specialization, Error> {
     Specialization::parse_with(text, &mut |spec| Ok(complete(spec)))
+}
+
+/// The conversion of `--from` and `--to`, one of which is a type of integers.
+pub(crate) fn integers(from: &str, to: &str) -> Result<Specialization> {
+    let (function, format) = match (from.parse::<Integer>(), to.parse::<Integer>()) {
+        (Ok(integer), Err(_)) => (Function::FromInteger(integer), format(to).context("--to")?),
+        (Err(_), Ok(integer)) => (Function::ToInteger(integer), format(from).context("--from")?),
+        _ => bail!("--from and --to: one has to be a format; nothing is rounded between integers"),
+    };
+    Ok(Specialization::new(function, None, &[format], &[])?)
 }
 
 /// An operation: `Name<formats…>`, or a scalar one's name with the format of everything.

@@ -1,6 +1,7 @@
 //! What is under test, as every command that tests hardware reads it.
 
 use anyhow::{Context, Result, bail};
+use smallfloat::ops::Integer;
 use smallfloat::{RandomBits, Rounding};
 use smallfloat_conformance::vectors::UnitUnderTest;
 
@@ -43,6 +44,12 @@ impl UnitArgs {
         if let (Some(from), Some(to)) = (&self.from, &self.to) {
             if !is_convert {
                 bail!("--from and --to go with --op convert; other operations have their formats in <…>");
+            }
+            let integer = |name: &str| name.parse::<Integer>().ok();
+            if integer(from).is_some() || integer(to).is_some() {
+                let operation = self.flags.apply(operands::integers(from, to)?, "");
+                let unit = UnitUnderTest::new(operation, None)?;
+                return Ok(Some(unit.with_policy(preset, rounding, saturation)?));
             }
             let from = operands::format(from).context("--from")?;
             let to = operands::format(to).context("--to")?;

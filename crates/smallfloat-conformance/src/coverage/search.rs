@@ -172,7 +172,7 @@ impl Search<'_> {
 
     /// What stands in the fields of random words.
     fn words(&self) -> Vec<Vec<u64>> {
-        let fields = self.probe.unit.operands().iter().filter(|field| field.format.is_none());
+        let fields = self.probe.unit.operands().iter().filter(|field| field.is_word());
         let fields: Vec<&Field> = fields.collect();
         let all = |word: fn(u64) -> u64| fields.iter().map(|field| word(field.max())).collect();
         if fields.is_empty() {
@@ -195,7 +195,7 @@ fn solve(operation: Operation, formats: &[Format], goals: &[Exact]) -> Vec<Vec<u
         _ => None,
     };
     let numbers = |format: &Format, count: usize| -> Vec<(u64, Datum)> {
-        let field = Field { name: String::new(), format: Some(*format), bits: format.width() };
+        let field = Field::code(String::new(), format);
         let all = pool(&field, 1 << 10).into_iter().map(|code| (code, format.decode(code)));
         sample(&all.filter(|(_, x)| x.is_finite() && !x.is_zero()).collect::<Vec<_>>(), count)
     };
@@ -301,6 +301,11 @@ fn codes(probe: &Probe<'_>) -> Vec<u64> {
     for parameter in unit.parameters() {
         let (scale, element) = match parameter {
             Parameter::Code(format) => (Some(format), None),
+            Parameter::Integer(_) => {
+                parts.push((at, pool(&fields[at], 64).into_iter().map(|word| vec![word]).collect()));
+                at += 1;
+                continue;
+            }
             Parameter::Sequence(element) => (None, Some(element)),
             Parameter::Block { scale, element } => (Some(scale), Some(element)),
         };

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use smallfloat::ops::Integer;
 use smallfloat::p3109::{Parameter, Specialization};
 use smallfloat::{Class, Datum, Format};
 
@@ -18,6 +19,8 @@ pub(super) enum Part {
     Code { at: usize, name: String, format: Format },
     /// The elements of a sequence.
     Elements { at: Range<usize>, name: String, format: Format },
+    /// An integer.
+    Integer { at: usize, name: String, integer: Integer },
     /// A random word.
     Word { at: usize, name: String, bits: u32 },
 }
@@ -39,6 +42,11 @@ impl Layout {
             let element = match parameter {
                 Parameter::Code(format) => {
                     parts.push(code(at, format));
+                    at += 1;
+                    None
+                }
+                Parameter::Integer(integer) => {
+                    parts.push(Part::Integer { at, name: fields[at].name.clone(), integer: *integer });
                     at += 1;
                     None
                 }
@@ -82,6 +90,14 @@ impl Layout {
                     features.push(Feature::named(Aspect::Elements(at), "elements", ELEMENTS).of(name));
                     features.push(Feature::named(Aspect::Signs(at), "signs", MIXED).of(name));
                 }
+                Part::Integer { at, name, integer } => {
+                    if integer.is_signed() {
+                        features.push(Feature::named(Aspect::Sign(*at), "sign", SIGNS).of(name));
+                    }
+                    let bits = integer.bits().cast_signed();
+                    features.push(Feature::number(Aspect::Field(*at), "length", 0, bits).of(name));
+                    features.push(Feature::named(Aspect::LowBit(*at), "last bit", LOW_BIT).of(name));
+                }
                 Part::Word { at, name, .. } => {
                     features.push(Feature::named(Aspect::Word(*at), "word", WORDS).of(name));
                 }
@@ -99,6 +115,14 @@ impl Layout {
                 Part::Code { at, format, .. } => code_values(format, operands[*at], values),
                 Part::Elements { at, format, .. } => {
                     values.extend(element_values(format, &operands[at.clone()]));
+                }
+                Part::Integer { at, integer, .. } => {
+                    let value = integer.value(operands[*at]);
+                    if integer.is_signed() {
+                        values.push(i32::from(value < 0));
+                    }
+                    let length = 128 - value.unsigned_abs().leading_zeros();
+                    values.extend([length.cast_signed(), i32::from(operands[*at] & 1 == 1)]);
                 }
                 Part::Word { at, bits, .. } => values.push(word(operands[*at], *bits)),
             }

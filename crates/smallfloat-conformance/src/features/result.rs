@@ -240,7 +240,7 @@ impl Arithmetic {
                         operands[at.clone()].iter().map(|code| format.decode(*code)).collect();
                     blocks.push((scale, elements));
                 }
-                Part::Word { .. } => {}
+                Part::Integer { .. } | Part::Word { .. } => {}
             }
         }
         let scaled = |(scale, element): (Datum, Datum)| multiply(scale, element, semantics).exact;

@@ -1,8 +1,8 @@
 //! Operands made for the result: on rounding boundaries and beside them, near zero after
 //! cancellation, and random words where they turn a result.
 
-use smallfloat::ops::Operation;
-use smallfloat::p3109::Parameter;
+use smallfloat::ops::{Integer, Operation};
+use smallfloat::p3109::{Function, Parameter};
 use smallfloat::{Datum, Exact, FlagPolicy, Format, Preset, Projection, Rounding, project};
 
 use crate::error::Error;
@@ -36,7 +36,18 @@ pub(super) fn models(unit: &UnitUnderTest, level: CoverageLevel) -> Result<Vec<M
         }
         models.push(Model { name: "rounding boundaries", operands: lines });
     }
-    if unit.parameters().iter().any(|p| !matches!(p, Parameter::Code(_))) {
+    let is_block = |p: &Parameter| !matches!(p, Parameter::Code(_) | Parameter::Integer(_));
+    let integers = match unit.operation().function() {
+        Function::ToInteger(to) => to_integers(&unit.operation().formats()[0], to),
+        Function::FromInteger(from) => from_integers(from, &unit.operation().formats()[0]),
+        _ => Vec::new(),
+    };
+    let integers = match unit.word_bits() {
+        Some(bits) => turning_words(unit, bits, &integers, 4096 * effort)?,
+        None => integers,
+    };
+    models.push(Model { name: "rounding boundaries", operands: integers });
+    if unit.parameters().iter().any(is_block) {
         models.push(Model { name: "blocks", operands: blocks(unit, effort) });
     }
     models.retain(|model| !model.operands.is_empty());
@@ -162,6 +173,44 @@ fn conversions(from: &Format, to: &Format, level: CoverageLevel) -> Vec<u64> {
     codes
 }
 
+/// Codes beside integers and halves: all small ones, those beside powers of two, and the ends of
+/// the range.
+fn to_integers(from: &Format, to: Integer) -> Vec<u64> {
+    let near_powers = (0..=to.bits().cast_signed()).flat_map(|e| {
+        // In quarters, up to two units away.
+        (-8..=8).filter_map(move |quarters: i64| u64::try_from((4_i128 << e) + i128::from(quarters)).ok())
+    });
+    let mut codes = Vec::new();
+    for quarters in (0..256).chain(near_powers) {
+        for negative in [false, true].into_iter().take(if from.is_signed() { 2 } else { 1 }) {
+            codes.extend(around(from, Datum::finite(negative, quarters, -2).into(), 2));
+        }
+    }
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+/// Integers beside the places of the destination's grid.
+fn from_integers(from: Integer, to: &Format) -> Vec<u64> {
+    let mut words = Vec::new();
+    for place in places(to, 1 << 11) {
+        let Datum::Finite { significand, exponent, .. } = place else { continue };
+        let magnitude = match exponent {
+            ..0 => i128::from(significand.checked_shr(exponent.unsigned_abs()).unwrap_or(0)),
+            _ if exponent.cast_unsigned() + (64 - significand.leading_zeros()) > 65 => continue,
+            _ => i128::from(significand) << exponent,
+        };
+        for signed in [magnitude, -magnitude] {
+            let near = (-2..=2).map(|offset| from.word_of(signed + offset));
+            words.extend(near.flatten());
+        }
+    }
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
 /// Functions without an inverse here: the ends of the runs of operands that have one result.
 fn boundaries_of_runs(unit: &UnitUnderTest, operation: Operation, to: &Format) -> Result<Vec<u64>, Error> {
     let from = unit.operation().operands()[0];
@@ -183,7 +232,7 @@ fn boundaries_of_runs(unit: &UnitUnderTest, operation: Operation, to: &Format) -
 
 /// Lines whose last operand is solved for, so that the exact result lies at a goal or beside it.
 fn solved(operation: Operation, formats: &[Format], goals: &[Datum], effort: usize) -> Vec<u64> {
-    let field = |format: &Format| Field { name: String::new(), format: Some(*format), bits: format.width() };
+    let field = |format: &Format| Field::code(String::new(), format);
     let numbers = |format: &Format, count: usize| -> Vec<(u64, Datum)> {
         let all = pools::pool(&field(format), 1 << 10);
         let all: Vec<_> = all.into_iter().map(|code| (code, format.decode(code))).collect();
@@ -255,6 +304,7 @@ fn blocks(unit: &UnitUnderTest, effort: usize) -> Vec<u64> {
             for parameter in unit.parameters() {
                 let (scale, element) = match parameter {
                     Parameter::Code(format) => (Some(format), None),
+                    Parameter::Integer(_) => unreachable!("no function of blocks takes an integer"),
                     Parameter::Sequence(element) => (None, Some(element)),
                     Parameter::Block { scale, element } => (Some(scale), Some(element)),
                 };

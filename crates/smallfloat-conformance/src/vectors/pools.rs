@@ -1,5 +1,6 @@
 //! Interesting codes of one operand, by coverage model.
 
+use smallfloat::ops::Integer;
 use smallfloat::{Datum, Format};
 
 use crate::vectors::unit::Field;
@@ -9,6 +10,9 @@ use crate::vectors::unit::Field;
 pub(crate) fn pool(field: &Field, cap: usize) -> Vec<u64> {
     if field.bits < 32 && 1_usize << field.bits <= cap {
         return (0..=field.max()).collect();
+    }
+    if let Some(integer) = field.integer {
+        return integers(integer, cap);
     }
     let Some(format) = &field.format else { return words(field, cap) };
     let mut pool = Distinct::default();
@@ -21,6 +25,16 @@ pub(crate) fn pool(field: &Field, cap: usize) -> Vec<u64> {
     pool.extend(sample(&significands(format), room));
     pool.codes.truncate(cap);
     pool.codes
+}
+
+/// Integers: the ends, 0, and powers of two with their neighbours, of both signs.
+fn integers(integer: Integer, cap: usize) -> Vec<u64> {
+    let powers = (0..=integer.bits()).map(|bit| 1_i128 << bit);
+    let near = powers.flat_map(|power| [power, power - 1, power + 1, power + power / 2]);
+    let mut pool = Distinct::default();
+    pool.extend([0, integer.max_word(), 1 << (integer.bits() - 1), integer.max_word() >> 1]);
+    pool.extend(near.flat_map(|value| [integer.word_of(value), integer.word_of(-value)]).flatten());
+    sample(&pool.codes, cap)
 }
 
 /// Random words: both ends, and the middle where a fraction of one half decides.
@@ -133,7 +147,7 @@ mod tests {
     use smallfloat::formats::{BINARY32, BINARY64, E4M3FN, E8M0FNU};
 
     fn field(format: &Format) -> Field {
-        Field { name: "x".into(), format: Some(*format), bits: format.width() }
+        Field::code("x".into(), format)
     }
 
     #[test]

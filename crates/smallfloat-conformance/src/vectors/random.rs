@@ -61,6 +61,8 @@ fn draw(field: &Field, pool: &[u64], aim: Option<(Format, u64)>, [a, b, c, d]: [
             let first = aim.map(|(format, code)| format.decode(code));
             near(format, first, word, d).unwrap_or(word)
         }
+        // Integers of all lengths.
+        (0, None) if field.integer.is_some() => (word.cast_signed() >> (d % 64)).cast_unsigned(),
         _ => word,
     };
     code & field.max()

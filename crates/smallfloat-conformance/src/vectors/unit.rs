@@ -1,6 +1,6 @@
 //! [`UnitUnderTest`]: an operation under test, its operands and results as fields of so many bits.
 
-use smallfloat::ops::{Operand, Operation, OperationOptions, Semantics};
+use smallfloat::ops::{Integer, Operand, Operation, OperationOptions, Semantics};
 use smallfloat::p3109::{Answer, Argument, Block, Function, Parameter, Specialization};
 use smallfloat::{
     Class, Exact, FlagPolicy, Flags, Format, Preset, Projection, RandomBits, Rounded, Rounding, Saturation,
@@ -16,19 +16,30 @@ use crate::vectors::outcome::CallOutcome;
 pub struct Field {
     /// Its name, a column's title.
     pub name: String,
-    /// The format of its codes; none for random words, truth values and classes.
+    /// The format of its codes; none for integers, random words, truth values and classes.
     pub format: Option<Format>,
+    /// The type of an integer.
+    pub integer: Option<Integer>,
     /// Its width in bits, 1..=64.
     pub bits: u32,
 }
 
 impl Field {
-    fn code(name: String, format: &Format) -> Self {
-        Self { name, format: Some(*format), bits: format.width() }
+    pub(crate) fn code(name: String, format: &Format) -> Self {
+        Self { name, format: Some(*format), integer: None, bits: format.width() }
     }
 
     fn plain(name: &str, bits: u32) -> Self {
-        Self { name: name.to_owned(), format: None, bits }
+        Self { name: name.to_owned(), format: None, integer: None, bits }
+    }
+
+    fn integer(name: &str, integer: Integer) -> Self {
+        Self { integer: Some(integer), ..Self::plain(name, integer.bits()) }
+    }
+
+    /// Returns whether it is a random word, if it is an operand.
+    pub(crate) fn is_word(&self) -> bool {
+        self.format.is_none() && self.integer.is_none()
     }
 
     /// How many hexadecimal digits it takes, ⌈bits/4⌉.
@@ -171,6 +182,7 @@ impl UnitUnderTest {
             };
             match parameter {
                 Parameter::Code(format) => operands.push(Field::code(name, format)),
+                Parameter::Integer(integer) => operands.push(Field::integer(&name, *integer)),
                 Parameter::Sequence(format) => elements(format, &mut operands),
                 Parameter::Block { scale, element } => {
                     operands.push(Field::code(format!("{name}_scale"), scale));
@@ -186,9 +198,11 @@ impl UnitUnderTest {
         };
         let words = operation.projection().filter(|_| operation.random_words() > 0).and_then(bits_of);
         operands.extend(word.map(|bits| Field::plain("R", bits)));
-        operands.extend(words.into_iter().flat_map(|bits| {
-            (0..length()).map(move |i| Field { name: format!("R{i}"), format: None, bits })
-        }));
+        operands.extend(
+            words
+                .into_iter()
+                .flat_map(|bits| (0..length()).map(move |i| Field::plain(&format!("R{i}"), bits))),
+        );
         let results = result_fields(&operation);
         let numeric = match operation.function() {
             Function::Numeric(numeric) => Some((numeric, operation.operands().len())),
@@ -229,7 +243,7 @@ impl UnitUnderTest {
 
     /// How many operands are random words.
     pub(crate) fn word_count(&self) -> usize {
-        self.operands.iter().rev().take_while(|field| field.format.is_none()).count()
+        self.operands.iter().rev().take_while(|field| field.is_word()).count()
     }
 
     /// The features of its vectors.
@@ -331,7 +345,7 @@ impl UnitUnderTest {
         let arguments = &mut arguments[..self.parameters().len()];
         for (argument, parameter) in arguments.iter_mut().zip(self.parameters()) {
             *argument = match parameter {
-                Parameter::Code(_) => Argument::Code(take(1)[0]),
+                Parameter::Code(_) | Parameter::Integer(_) => Argument::Code(take(1)[0]),
                 Parameter::Sequence(_) => Argument::Sequence(take(length(&self.operation))),
                 Parameter::Block { .. } => {
                     let codes = take(length(&self.operation) + 1);
@@ -354,7 +368,7 @@ impl UnitUnderTest {
         };
         let union = |flags: &[Flags]| flags.iter().fold(Flags::NONE, |all, flags| all | *flags);
         Ok(match answer {
-            Answer::Code(result) => CallOutcome::one(result.value, result.flags),
+            Answer::Code(result) | Answer::Integer(result) => CallOutcome::one(result.value, result.flags),
             Answer::Truth(result) => CallOutcome::one(result.value.into(), result.flags),
             Answer::Class(name) => {
                 let place = CLASSES.iter().position(|known| *known == name);
@@ -392,6 +406,7 @@ fn length(operation: &Specialization) -> usize {
 fn result_fields(operation: &Specialization) -> Vec<Field> {
     match (operation.function(), operation.result_scale(), operation.result()) {
         (Function::Class, ..) => vec![Field::plain("class", 3)],
+        (Function::ToInteger(integer), ..) => vec![Field::integer("result", integer)],
         (Function::Block(function), Some(scale), Some(element)) if function.gives_sequence() => {
             let elements = (0..length(operation)).map(|i| Field::code(format!("result{i}"), element));
             [Field::code("result_scale".into(), scale)].into_iter().chain(elements).collect()

@@ -13,6 +13,7 @@ pub(crate) mod divide;
 #[cfg(feature = "math")]
 pub(crate) mod elementary;
 pub(crate) mod extrema;
+pub(crate) mod integer;
 pub(crate) mod neighbours;
 pub(crate) mod operation;
 pub(crate) mod predicate;
@@ -24,6 +25,7 @@ pub use add::{add, add_add, fma, multiply, subtract};
 pub use compare::{Comparison, compare, is_total_ordered, total_cmp};
 pub use divide::{divide, fmod, recip, remainder, sqrt};
 pub use extrema::{Extremum, clamp, extremum};
+pub use integer::Integer;
 pub use neighbours::{next_down, next_greater_than, next_less_than, next_up};
 pub use operation::{Operand, Operation, OperationOptions};
 pub use predicate::{Predicate, class_name};

@@ -276,7 +276,9 @@ impl Specialization {
                     readers = rest;
                     (Some((block.scale, scale)), block.elements, reader)
                 }
-                (_, Parameter::Code(_), _) => return Err(self.wrong_kind(i + 1, "a code")),
+                (_, Parameter::Code(_) | Parameter::Integer(_), _) => {
+                    return Err(self.wrong_kind(i + 1, "a code"));
+                }
                 (_, Parameter::Sequence(_), _) => {
                     return Err(self.wrong_kind(i + 1, "a sequence of elements"));
                 }

@@ -5,6 +5,7 @@
 
 use crate::format::named::by_name;
 use crate::ops::compare::Comparison;
+use crate::ops::integer::Integer;
 use crate::ops::operation::Operation;
 use crate::ops::predicate::Predicate;
 use crate::p3109::query::{FormatQuery, ProjectionQuery};
@@ -31,6 +32,10 @@ pub enum Function {
     FormatQuery(FormatQuery),
     /// A part of a projection.
     ProjectionQuery(ProjectionQuery),
+    /// One code, rounded to an integer (IEEE 754's; the draft has none).
+    ToInteger(Integer),
+    /// An integer, rounded into the result's format (IEEE 754's; the draft has none).
+    FromInteger(Integer),
     /// A number from operands that each have a scale, rounded into the result's format.
     Scaled(Operation),
     /// An operation on blocks.
@@ -180,7 +185,9 @@ impl Function {
             .chain(Predicate::NAMED.iter().map(|row| Self::Predicate(row.1)))
             .chain(single)
             .chain(FormatQuery::NAMED.iter().map(|row| Self::FormatQuery(row.1)))
-            .chain(ProjectionQuery::NAMED.iter().map(|row| Self::ProjectionQuery(row.1)));
+            .chain(ProjectionQuery::NAMED.iter().map(|row| Self::ProjectionQuery(row.1)))
+            .chain(Integer::ALL.iter().copied().map(Self::ToInteger))
+            .chain(Integer::ALL.iter().copied().map(Self::FromInteger));
 
         all.chain(BlockFunction::all().map(Self::Block))
             .chain(Operation::all().filter(|op| row(*op).is_some()).map(Self::Scaled))
@@ -206,12 +213,15 @@ impl Function {
             Self::NextLessThan => "NextLessThan",
             Self::FormatQuery(which) => of(FormatQuery::NAMED, &which),
             Self::ProjectionQuery(which) => of(ProjectionQuery::NAMED, &which),
+            Self::ToInteger(integer) => integer.convert_to_name(),
+            Self::FromInteger(integer) => integer.convert_from_name(),
             Self::Scaled(operation) => row(operation).map_or("", |row| row.scaled),
             Self::Block(function) => function.name(),
         }
     }
 
-    /// The draft's group; none for IEEE 754's remainders and for the queries of projections.
+    /// The draft's group; none for IEEE 754's remainders and conversions of integers, and for the
+    /// queries of projections.
     pub fn group(self) -> Option<Group> {
         let tier = |operation, groups: [Group; 3]| row(operation).map(|row| groups[row.group as usize]);
         match self {
@@ -219,7 +229,7 @@ impl Function {
             Self::Compare(_) | Self::Predicate(_) => Some(Group::A),
             Self::TotalOrder | Self::Class | Self::NextGreaterThan | Self::NextLessThan => Some(Group::B),
             Self::FormatQuery(_) => Some(Group::M),
-            Self::ProjectionQuery(_) => None,
+            Self::ProjectionQuery(_) | Self::ToInteger(_) | Self::FromInteger(_) => None,
             Self::Scaled(operation) => tier(operation, [Group::SA, Group::SB, Group::SC]),
             Self::Block(function) => match function {
                 BlockFunction::Elementwise(operation) => tier(operation, [Group::KA, Group::KB, Group::KC]),
@@ -254,6 +264,8 @@ impl Function {
             Self::Compare(_) | Self::TotalOrder => Shape::new(2, 2, 0),
             Self::FormatQuery(_) => Shape::new(0, 1, 0),
             Self::ProjectionQuery(_) => Shape::new(0, 0, 1),
+            Self::ToInteger(_) => Shape::new(1, 1, 1),
+            Self::FromInteger(_) => Shape::new(0, 1, 1),
             Self::Scaled(operation) => {
                 let pairs = operation.arity();
                 Shape { pairs, ..Shape::new(2 * pairs, 1, 1) }

@@ -11,6 +11,7 @@ use crate::format::error::{Error, ErrorKind};
 use crate::format::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64};
 use crate::ops;
 use crate::ops::Semantics;
+use crate::ops::integer::Integer;
 use crate::ops::operation::{Operand, OperationOptions};
 use crate::p3109::block;
 use crate::p3109::function::Function;
@@ -27,6 +28,8 @@ use crate::projection::rounding::RandomBits;
 pub enum Answer {
     /// A code of the result's format, with flags.
     Code(Rounded<u64>),
+    /// An integer as a word of its type, with flags.
+    Integer(Rounded<u64>),
     /// True or false, with flags.
     Truth(Rounded<bool>),
     /// The name of a class.
@@ -80,6 +83,8 @@ pub(super) struct Parts {
 pub enum Parameter {
     /// A code of a format.
     Code(Format),
+    /// A word of a type of integers.
+    Integer(Integer),
     /// As many codes as the block length says.
     Sequence(Format),
     /// A scale, and as many elements as the block length says.
@@ -198,8 +203,20 @@ impl Specialization {
     pub fn result(&self) -> Option<&Format> {
         match self.function {
             Function::FormatQuery(query) if !query.gives_code() => None,
-            Function::Compare(_) | Function::Predicate(_) | Function::TotalOrder | Function::Class => None,
+            Function::Compare(_)
+            | Function::Predicate(_)
+            | Function::TotalOrder
+            | Function::Class
+            | Function::ToInteger(_) => None,
             _ => self.formats.last(),
+        }
+    }
+
+    /// The type of integers that it converts to or from, if it does.
+    pub fn integer(&self) -> Option<Integer> {
+        match self.function {
+            Function::ToInteger(integer) | Function::FromInteger(integer) => Some(integer),
+            _ => None,
         }
     }
 
@@ -304,7 +321,7 @@ impl Specialization {
     /// Another number of codes than operands, codes that their formats do not have, and functions
     /// of blocks, which `call_blocks` takes.
     pub fn call(&self, codes: &[u64]) -> Result<Answer, Error> {
-        let (name, given, expected) = (self.function.name(), codes.len(), self.operands().len());
+        let (name, given, expected) = (self.function.name(), codes.len(), self.function.arity());
         if given != expected && self.length.is_none() {
             return Err(Error::new(ErrorKind::OperandCount { name, given, expected }));
         }
@@ -343,6 +360,15 @@ impl Specialization {
                 Found::Code(code) => Answer::Code(quiet(code)),
             },
             Function::ProjectionQuery(query) => Answer::Property(query.answer(&self.projections[0])),
+            Function::ToInteger(integer) => {
+                let rounding = self.projections[0].rounding;
+                Answer::Integer(integer.from_code(x.code, x.format, rounding, self.flag_policy()))
+            }
+            Function::FromInteger(integer) => {
+                check_word(codes[0], integer)?;
+                let projection = &self.projections[0];
+                Answer::Code(integer.to_code(codes[0], first, projection, self.flag_policy()))
+            }
             Function::Scaled(operation) => {
                 let to = &self.formats[codes.len()];
                 Answer::Code(block::scaled(
@@ -378,13 +404,24 @@ pub(super) fn check_operand(
     }
 }
 
+/// Returns whether this is a word of the type.
+pub(super) fn check_word(word: u64, integer: Integer) -> Result<(), Error> {
+    if word <= integer.max_word() {
+        Ok(())
+    } else {
+        let (operand, width) = (1, integer.bits());
+        Err(Error::new(ErrorKind::OperandCode { operand, element: None, code: word, width }))
+    }
+}
+
 /// What the operands are, from their formats in the order of the spelling.
 fn parameters(function: Function, formats: &[Format]) -> Vec<Parameter> {
     if let Function::Block(function) = function {
         return block::parameters(function, formats);
     }
-    #[cfg(not(feature = "math"))]
-    let _ = function;
+    if let Function::FromInteger(integer) = function {
+        return alloc::vec![Parameter::Integer(integer)];
+    }
     formats.iter().copied().map(Parameter::Code).collect()
 }
 

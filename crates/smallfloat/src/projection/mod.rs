@@ -318,7 +318,7 @@ impl Located {
 }
 
 /// `significand · 2^shift`, cut to an integer, and whether anything non-zero was cut.
-const fn shift_with_sticky(significand: u128, shift: i32, sticky: bool) -> (u128, bool) {
+pub(crate) const fn shift_with_sticky(significand: u128, shift: i32, sticky: bool) -> (u128, bool) {
     if shift >= 0 {
         return (significand << shift, sticky);
     }

@@ -345,6 +345,9 @@ fn outcome(
 /// A code with its fields and value.
 fn number(field: &Field, code: u64) -> String {
     let Some(format) = &field.format else {
+        if let Some(integer) = field.integer {
+            return format!("{code:#0width$x}  {}", integer.value(code), width = field.digits() + 2);
+        }
         return match (field.name.as_str(), usize::try_from(code).ok().and_then(|i| CLASSES.get(i))) {
             ("class", Some(class)) => (*class).to_owned(),
             ("result", _) => (code != 0).to_string(),
@@ -432,7 +435,10 @@ fn to_json(report: &CheckReport, diagnosis: &Diagnosis, passes: bool) -> Value {
             .iter()
             .zip(codes)
             .map(|(field, code)| {
-                let value = field.format.map(|format| words::value(&format, *code));
+                let value = match field.integer {
+                    Some(integer) => Some(integer.value(*code).to_string()),
+                    None => field.format.map(|format| words::value(&format, *code)),
+                };
                 json!({ "name": field.name, "code": digits(field, *code), "value": value })
             })
             .collect()

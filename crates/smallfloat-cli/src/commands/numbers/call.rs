@@ -5,6 +5,7 @@ use std::fmt;
 use std::fmt::Display;
 
 use anyhow::{Context, Result, anyhow, bail};
+use smallfloat::ops::Integer;
 use smallfloat::p3109::{Answer, Argument, Block, Parameter, Specialization};
 use smallfloat::text::Literal;
 use smallfloat::{Format, RandomBits};
@@ -75,6 +76,7 @@ impl Caller {
             let operand = i + 1;
             match self.parameters[i] {
                 Parameter::Code(format) => self.code(&mut tokens, &format, &Part::Whole(operand))?,
+                Parameter::Integer(integer) => self.integer(&mut tokens, integer, operand)?,
                 Parameter::Sequence(format) => self.sequence(&mut tokens, &format, operand)?,
                 Parameter::Block { scale, element } => {
                     self.code(&mut tokens, &scale, &Part::Scale(operand))?;
@@ -96,7 +98,7 @@ impl Caller {
                 let codes = &self.codes[start..end];
                 start = end;
                 match parameter {
-                    Parameter::Code(_) => Argument::Code(codes[0]),
+                    Parameter::Code(_) | Parameter::Integer(_) => Argument::Code(codes[0]),
                     Parameter::Sequence(_) => Argument::Sequence(codes),
                     Parameter::Block { .. } => {
                         Argument::Block(Block { scale: codes[0], elements: &codes[1..] })
@@ -113,7 +115,7 @@ impl Caller {
             .parameters
             .iter()
             .map(|parameter| match parameter {
-                Parameter::Code(_) => "x".into(),
+                Parameter::Code(_) | Parameter::Integer(_) => "x".into(),
                 Parameter::Sequence(_) => "[x …]".into(),
                 Parameter::Block { .. } => "scale [x …]".into(),
             })
@@ -183,6 +185,19 @@ impl Caller {
             }
         };
         self.codes.push(code);
+        Ok(())
+    }
+
+    /// Reads an integer, or its word.
+    fn integer(&mut self, tokens: &mut Tokens<'_>, integer: Integer, operand: usize) -> Result<()> {
+        let Some(token) = tokens.next() else { return Err(self.wrong(tokens, "an operand is missing")) };
+        let place = format!("{}{}", tokens.line(), Part::Whole(operand));
+        let word = match operands::literal(token, self.hex).with_context(|| place.clone())? {
+            Literal::Code(word) => Some(word).filter(|word| *word <= integer.max_word()),
+            Literal::Value(x) => integer.word_of_exact(x),
+        };
+        let token = words::excerpt(token);
+        self.codes.push(word.with_context(|| format!("{place}: `{token}` is no {integer}"))?);
         Ok(())
     }
 

@@ -181,7 +181,7 @@ fn to_text(caller: &Caller, flag_args: &FlagArgs, answer: &Answer) -> String {
     let text = answer_text(caller, flag_args, answer);
     let flags = match answer {
         _ if !caller.is_hex() || !flag_args.are_given() => return text,
-        Answer::Code(result) => result.flags,
+        Answer::Code(result) | Answer::Integer(result) => result.flags,
         Answer::Truth(result) => result.flags,
         Answer::Sequence(sequence) => union(&sequence.flags),
         Answer::Block(block) => union(&block.elements.flags) | block.scale.flags,
@@ -225,6 +225,15 @@ fn answer_text(caller: &Caller, flag_args: &FlagArgs, answer: &Answer) -> String
             let values = all(&|code| words::value(to, code), elements);
             let flags = flag_args.text(union(&block.elements.flags) | block.scale.flags);
             format!("{} {codes} {} {values} {flags}", words::code(scale, s), words::value(scale, s))
+        }
+        (Answer::Integer(result), ..) => {
+            let integer = operation.integer().expect("an integer has a type");
+            let width = integer.bits() as usize / 4 + 2;
+            let hex = format!("{:#0width$x}", result.value);
+            if caller.is_hex() {
+                return hex.trim_start_matches("0x").to_owned();
+            }
+            format!("{hex} {} {}", integer.value(result.value), flag_args.text(result.flags))
         }
         (Answer::Truth(result), ..) => result.value.to_string(),
         (Answer::Class(name), ..) => (*name).into(),
@@ -278,6 +287,13 @@ fn to_json(caller: &Caller, flag_args: &FlagArgs, call: &InputLine<'_>, answer: 
         (Answer::Block(block), Some(to), Some(scale)) => {
             object.insert("scale".into(), result(scale, block.scale.value, block.scale.flags));
             object.insert("elements".into(), all(to, &block.elements));
+        }
+        (Answer::Integer(result), ..) => {
+            let integer = operation.integer().expect("an integer has a type");
+            let width = integer.bits() as usize / 4 + 2;
+            object.insert("code".into(), format!("{:#0width$x}", result.value).into());
+            object.insert("value".into(), integer.value(result.value).to_string().into());
+            object.insert("flags".into(), flag_args.text(result.flags).into());
         }
         (Answer::Truth(truth), ..) => {
             object.insert("result".into(), truth.value.into());
