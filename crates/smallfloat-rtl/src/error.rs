@@ -10,6 +10,14 @@ pub enum Error {
     /// A unit that the vectors' code refuses.
     #[error(transparent)]
     Unit(#[from] smallfloat_conformance::Error),
+    /// A unit that the generator does not write.
+    #[error("{operation} is not generated: {reason}")]
+    NotGenerated {
+        /// The operation with its formats.
+        operation: String,
+        /// What is.
+        reason: String,
+    },
     /// A unit that has no specification in SystemVerilog.
     #[error("{operation} has no specification in SystemVerilog: {reason}")]
     NotSpecified {

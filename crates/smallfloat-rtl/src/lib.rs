@@ -3,15 +3,21 @@
 //! | module | what |
 //! | --- | --- |
 //! | [`specification`] | what a unit has to compute, as readable SystemVerilog |
+//! | [`cost`](mod@cost) | gates and depth of a unit, by Yosys |
+//! | [`generate`](mod@generate) | readable units: conversions, sums and products |
 //! | [`proof`] | whether a design computes it, for all inputs |
 //!
 //! The text of a specification depends neither on the machine nor on the tools that are there.
 #![forbid(unsafe_code)]
 
+pub mod cost;
 mod error;
+pub mod generate;
 pub mod proof;
 pub mod specification;
 
+pub use cost::{Cost, cost};
 pub use error::Error;
+pub use generate::{Generated, generate};
 pub use proof::{Design, PortMap, Proof, ProofOptions, Solver, Verdict, prove};
 pub use specification::Specification;

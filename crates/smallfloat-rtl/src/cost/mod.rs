@@ -1,0 +1,84 @@
+//! What a unit costs in gates, by Yosys: a figure to compare units with each other, before any
+//! technology.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The size and depth of a module mapped to NAND, NOR, NOT, AOI and OAI gates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cost {
+    /// Gates.
+    pub cells: u64,
+    /// Transistors of these gates in static CMOS, as Yosys counts them.
+    pub transistors: u64,
+    /// Gates on the longest path.
+    pub depth: u64,
+}
+
+/// Why nothing is counted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file of a temporary folder.
+    #[error("a temporary file: {0}")]
+    File(#[from] io::Error),
+    /// Yosys that can't be run.
+    #[error("`yosys` can't be run ({0}); Debian has it in the package yosys")]
+    Missing(io::Error),
+    /// Yosys that refuses a unit, or says something else than it does.
+    #[error("yosys: {0}")]
+    Yosys(String),
+}
+
+/// The script after the file is read; `TOP` is the module.
+const SCRIPT: &str = "synth -flatten -top TOP; abc -g cmos4; opt_clean; tee -o stat.txt stat -tech cmos; \
+                      tee -o path.txt ltp -noff";
+
+/// Synthesizes a module with Yosys and counts its gates.
+///
+/// # Errors
+/// Yosys that is missing or refuses the text.
+pub fn cost(text: &str, top: &str) -> Result<Cost, Error> {
+    let folder = tempfile::tempdir()?;
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("unit.sv"), text)?;
+    let script = format!("read_verilog -sv unit.sv; {}", SCRIPT.replace("TOP", top));
+    let output = Command::new("yosys")
+        .args(["-q", "-p", &script])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .map_err(Error::Missing)?;
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr);
+        let reason = text.lines().find(|line| line.contains("ERROR")).unwrap_or("it failed").to_owned();
+        return Err(Error::Yosys(reason));
+    }
+    let number = |file: &Path, label: &str| -> Result<u64, Error> {
+        let text = fs::read_to_string(file)?;
+        let found = text.lines().find_map(|line| {
+            let (_, after) = line.split_once(label)?;
+            after.trim_start().split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+        });
+        found.ok_or_else(|| Error::Yosys(format!("its report has no `{label}`")))
+    };
+    // A unit that is wires alone has no path.
+    let depth = number(&path("path.txt"), "(length=").unwrap_or(0);
+    Ok(Cost {
+        cells: number(&path("stat.txt"), "Number of cells:")?,
+        transistors: number(&path("stat.txt"), "Estimated number of transistors:")?,
+        depth,
+    })
+}
+
+/// The version of Yosys, as it says it.
+///
+/// # Errors
+/// Yosys that is missing.
+pub fn yosys_version() -> Result<String, Error> {
+    let output = Command::new("yosys").arg("-V").output().map_err(Error::Missing)?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
+}
