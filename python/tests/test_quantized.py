@@ -192,3 +192,14 @@ def test_files(tmp_path):
         sf.quantize_file(tmp_path / "none.safetensors", target)
     with pytest.raises(ValueError, match="no tensors quantized"):
         sf.load(source)
+
+
+def test_the_reading_of_subnormals_is_kept(tmp_path):
+    """Codes quantized with gradual subnormals are decoded so, not by Tesla's formula."""
+    x = np.float32(2.0) ** np.arange(-12, 1, dtype=np.float32)[None]
+    fmt = sf.Format("cfloat8_1_4_3", bias=7, subnormals="gradual")
+    for config in ({"fmt": fmt}, {"fmt": "cfloat8_1_4_3:subnormals=gradual", "bias": 7, "granularity": "channel"}):
+        q = sf.quantize(x, **config)
+        assert np.array_equal(q.dequantize(), sf.round(x, fmt))
+        q.save(tmp_path / "q.safetensors", overwrite=True)
+        assert np.array_equal(sf.load(tmp_path / "q.safetensors")["tensor"].dequantize(), sf.round(x, fmt))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _core, formats
 from ._array import Array
 from ._core import Format
 from ._interop import number_dtype
@@ -106,6 +106,12 @@ def _check_shape(codes: np.ndarray, entry: Mapping[str, Any], place: str) -> Non
         raise ValueError(f"{place}: codes of a tensor of shape {shape} have the shape {now}, these have {codes.shape}")
 
 
+def _element_format(entry: Mapping[str, Any]) -> str:
+    """The format of a container's entry, without its bias: the reading of subnormals is told beside Tesla's names."""
+    name, subnormals = entry["format"], entry.get("subnormals")
+    return f"{name}:subnormals={subnormals}" if name in formats._FREE and subnormals == "gradual" else name
+
+
 class QuantizedTensor:
     """A tensor of codes with its format and its scales, as it is stored in the native container.
 
@@ -136,7 +142,7 @@ class QuantizedTensor:
         stored = self._parts[""]
         shape = entry.get("shape")
         self.shape = tuple(stored.shape if shape is None else shape)
-        self.format: str = entry["format"]
+        self.format: str = _element_format(entry)
         self.granularity: str = entry["granularity"]
         self.scale_format: str | None = entry.get("scale")
         self.scales = self._parts.get("_scale")
