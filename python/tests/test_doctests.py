@@ -10,7 +10,7 @@ import pytest
 import smallfloat as sf
 
 # These import what is not everywhere; their own tests run their examples.
-OPTIONAL = {"smallfloat.torch", "smallfloat._optimizer", "smallfloat.dask", "smallfloat.ray"}
+OPTIONAL = {f"smallfloat.{name}" for name in ("torch", "transformers", "jax", "dask", "ray")}
 
 
 def modules():

@@ -4,8 +4,10 @@ import contextlib
 import copy
 import doctest
 import functools
+import importlib
 import io
 import os
+import pathlib
 import socket
 
 import numpy as np
@@ -15,7 +17,6 @@ import torch.multiprocessing as mp
 from torch.nn.parallel import DistributedDataParallel
 
 import smallfloat as sf
-import smallfloat._optimizer
 import smallfloat.torch as sft
 
 # Libraries of others warn.
@@ -23,10 +24,22 @@ pytestmark = pytest.mark.filterwarnings("default")
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
 
+HERE = pathlib.Path(__file__).parent
+
+
+def test_the_guide():
+    docs = next(folder for folder in (HERE.parent / "docs", HERE.parents[1] / "docs") if folder.is_dir())
+    failed, tried = doctest.testfile(str(docs / "how-to-pytorch.md"), module_relative=False)
+    assert failed == 0 and tried > 20
+
+
 def test_examples():
-    for module in (sft, smallfloat._optimizer):
-        failed, tried = doctest.testmod(module)
-        assert (failed, tried >= 5) == (0, True)
+    tried = 0
+    for name in ("", "._fake", "._layers", "._optimizer", "._quantize", "._quantizers", "._round", "._scaled"):
+        failed, count = doctest.testmod(importlib.import_module(f"smallfloat.torch{name}"))
+        assert failed == 0
+        tried += count
+    assert tried > 30
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -69,8 +82,10 @@ def test_straight_through():
 
 def test_the_operators_are_sound():
     x = torch.randn(5, 4, requires_grad=True)
-    torch.library.opcheck(torch.ops.smallfloat.round, (x, "e5m2", None, None, None, None, None, 32, "keep"))
-    torch.library.opcheck(torch.ops.smallfloat.round_at, (x, "cfloat8_1_4_3", torch.tensor(12), "keep"))
+    torch.library.opcheck(torch.ops.smallfloat.refuse_nonfinite, (x.detach(),))
+    torch.library.opcheck(torch.ops.smallfloat.simulate, (x.detach(), sft.Config("cfloat8_1_4_3").key(), "w"))
+    state = sft.ScaleQuantizer("e5m2").state
+    torch.library.opcheck(torch.ops.smallfloat.learn_scale, (x.detach(), state, "e5m2", 0, True))
     quantizer = sft.Quantizer("cfloat8_1_4_3", "delayed:history=2")
     how = (quantizer.fmt, quantizer.policy, True)
     torch.library.opcheck(torch.ops.smallfloat.learn_bias, (x.detach(), quantizer.state, *how))

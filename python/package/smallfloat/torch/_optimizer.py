@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import Any, Iterator
 
 import torch
 
-from . import _core, formats
-from ._core import Format
+from .. import _core, formats
+from .._core import Format
+from ._quantizers import of_all_ranks
 
 _WEIGHT = "weight"
 # State of torch's optimizers that has a sign; further names show theirs in a step.
@@ -16,6 +18,34 @@ _SIGNED = ("exp_avg", "momentum_buffer", "grad_avg")
 # Of torch's optimizers. Second moments have twice the binades of gradients, and one that became zero would make a step of any
 # size, so their roots are held.
 _STATE = {"exp_avg": "shp", "exp_avg_sq": "sqrt(uhp)", "momentum_buffer": "shp"}
+
+
+# Larger than every bias.
+_NO_BIAS = 64
+
+
+def _shard(x: torch.Tensor) -> tuple[torch.Tensor, int]:
+    """This rank's part of a tensor, and the index of its first element in the whole."""
+    if not hasattr(x, "device_mesh"):
+        return x, 0
+    from torch.distributed.tensor import Shard
+    from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
+
+    if not all(placement == Shard(0) or placement.is_replicate() for placement in x.placements):
+        raise TypeError(f"tensors are sharded by rows (Shard(0)) or not at all, not by {x.placements}")
+    _, offset = compute_local_shape_and_global_offset(x.shape, x.device_mesh, x.placements)
+    return x.to_local(), offset[0] * math.prod(x.shape[1:]) if x.ndim else 0
+
+
+def _sharded(local: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """A rank's part as a tensor that is sharded as another one."""
+    if not hasattr(like, "device_mesh"):
+        return local
+    from torch.distributed.tensor import DTensor
+
+    return DTensor.from_local(
+        local, like.device_mesh, like.placements, run_check=False, shape=like.shape, stride=like.stride()
+    )
 
 
 class _Spelling:
@@ -40,26 +70,40 @@ class _Spelling:
 
 
 class _Codes:
-    """A tensor as codes."""
+    """A tensor as codes; of a sharded tensor (DTensor, as FSDP2 has them) those of this rank's rows, as a sharded tensor."""
 
     def __init__(self, codes: torch.Tensor, fmt: Format, root: bool, dtype: torch.dtype) -> None:
         self.codes, self.fmt, self.root, self.dtype = codes, fmt, root, dtype
 
     @classmethod
     def of(cls, x: torch.Tensor, spelling: _Spelling, policy: str, how: dict[str, Any]) -> _Codes:
-        if (spelling.root or not spelling.signed) and bool((x < 0).any()):
+        local, first = _shard(x)
+        if (spelling.root or not spelling.signed) and bool((local < 0).any()):
             spelling.check_sign("x")
-        y = x.sqrt() if spelling.root else x
-        fmt = _core.choose_bias(y, spelling.name, policy) if spelling.is_open else Format(spelling.name)
-        codes = _core.encode(y, fmt, saturation="satfinite", nonfinite="refuse", **how)
-        return cls(codes.reshape(x.shape), fmt, spelling.root, x.dtype)
+        y = local.sqrt() if spelling.root else local
+        fmt = Format(spelling.name) if not spelling.is_open else cls._chosen(y, spelling.name, policy, local is not x)
+        if "seed" in how:
+            how = {**how, "first_element": first}
+        codes = _core.encode(y, fmt, saturation="satfinite", nonfinite="refuse", **how).reshape(local.shape)
+        return cls(_sharded(codes, x), fmt, spelling.root, x.dtype)
+
+    @staticmethod
+    def _chosen(y: torch.Tensor, name: str, policy: str, is_shard: bool) -> Format:
+        """The format with a bias, which is that of all ranks where they have a part each."""
+        if not is_shard:
+            return _core.choose_bias(y, name, policy)
+        own = _core.choose_bias(y, name, policy).bias if _core.amax(y) > 0 else _NO_BIAS
+        least = of_all_ranks([own], torch.int64, torch.distributed.ReduceOp.MIN)[0]
+        return Format(name, bias=least) if least < _NO_BIAS else _core.choose_bias(y, name, policy)
 
     def tensor(self) -> torch.Tensor:
-        y = _core.decode(self.codes, self.fmt, dtype=self.dtype)
-        return y.square() if self.root else y
+        y = _core.decode(_shard(self.codes)[0], self.fmt, dtype=self.dtype)
+        return _sharded(y.square() if self.root else y, self.codes)
 
     def bytes(self) -> int:
-        return self.codes.numel() * self.codes.element_size()
+        """Bytes that this rank holds."""
+        local = _shard(self.codes)[0]
+        return local.numel() * local.element_size()
 
     def state(self) -> dict[str, Any]:
         return {"codes": self.codes, "format": str(self.fmt), "root": self.root, "dtype": str(self.dtype)}
@@ -67,11 +111,14 @@ class _Codes:
     @classmethod
     def of_state(cls, state: dict[str, Any], device: torch.device) -> _Codes:
         dtype = getattr(torch, state["dtype"].removeprefix("torch."))
-        return cls(state["codes"].to(device), Format(state["format"]), state["root"], dtype)
+        return cls(state["codes"] if hasattr(state["codes"], "device_mesh") else state["codes"].to(device), Format(state["format"]), state["root"], dtype)
 
 
 class SmallOptimizer:
     """Holds an optimizer's weights and state as codes of small formats, rounded stochastically in every step.
+
+    Parameters that FSDP2 shards (DTensor, by rows) are encoded rank by rank, with the random words of the whole tensor and with
+    biases that all ranks agree on, so that with one bias per tensor by 'amax' the codes are those of one process.
 
     A step decodes the state, lets the optimizer do its work, and encodes what came out. Stochastic rounding keeps updates that
     are smaller than a step of the format, on average. The words follow from seed, step, parameter and name, so the same run
@@ -168,7 +215,7 @@ class SmallOptimizer:
                     continue
                 if value.is_floating_point() and value.ndim and value.shape == p.shape:
                     self._encode(index, name, value, spelling, None)
-                    state[name] = value.new_empty(0)
+                    state[name] = torch.empty(0, dtype=value.dtype)
 
     def _decode_state(self) -> None:
         parameters = dict(self._parameters())
@@ -198,6 +245,8 @@ class SmallOptimizer:
     def pack(self) -> None:
         """Leaves only the codes of weights; their tensors are empty until `unpack`. Gradients are not touched."""
         for p, held in self._held_weights():
+            if hasattr(p, "device_mesh"):
+                raise TypeError("weights that FSDP shards are not packed: FSDP keeps their memory")
             if p.shape == held.codes.shape:
                 p.data = p.data.new_empty(0)
 
@@ -239,4 +288,8 @@ class SmallOptimizer:
             (index, name): _Codes.of_state(held, parameters[index].device) for index, name, held in state["codes"]
         }
         for p, held in self._held_weights():
-            p.data = held.tensor().to(p.dtype)
+            if p.shape == held.codes.shape:
+                with torch.no_grad():
+                    p.copy_(held.tensor())
+            else:
+                p.data = held.tensor().to(p.dtype)

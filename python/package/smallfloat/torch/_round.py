@@ -1,0 +1,189 @@
+"""Encode, decode and round as tensor operations, on any device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .. import _bits
+from .._core import Format
+from ..kernel import Kernel, kernel, words
+
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_EXACT_IN = {torch.float16: "binary16", torch.bfloat16: "bfloat16", torch.float32: "binary32", torch.float64: "binary64"}
+
+
+@torch.compiler.assume_constant_result
+def constant_kernel(
+    fmt: Any,
+    preset: str | None = None,
+    rounding: str | None = None,
+    saturation: str | None = None,
+    random_bits: int = 32,
+    is_biased: bool = False,
+) -> Kernel:
+    """A kernel, which `torch.compile` takes for a constant; of the format at the bias 0 where biases are data."""
+    made = Format(fmt, bias=0) if is_biased else fmt
+    return kernel(made, preset=preset, rounding=rounding, saturation=saturation, random_bits=random_bits)
+
+
+@torch.compiler.assume_constant_result
+def _constant_words(seed: int, stream: Any, first_element: int) -> Any:
+    return words(seed, stream, first_element)
+
+
+@torch.compiler.assume_constant_result
+def _fits(name: str, other: str) -> bool:
+    return Format(name).fits_in(other)
+
+
+class _Tensors:
+    """What `_bits` needs of a library."""
+
+    #: Words of 32 bits are held in int64.
+    room = 63
+    where = staticmethod(torch.where)
+
+    @staticmethod
+    def minimum(a: Any, b: int) -> Any:
+        return torch.clamp(a, max=b) if isinstance(a, torch.Tensor) else min(a, b)
+
+    @staticmethod
+    def int_to_float_bits(x: torch.Tensor) -> torch.Tensor:
+        return x.to(torch.float64).view(x.dtype) if x.dtype == torch.int64 else x.to(torch.float32).view(x.dtype)
+
+    @staticmethod
+    def unsigned(x: torch.Tensor) -> torch.Tensor:
+        return x.to(torch.int64)
+
+    @staticmethod
+    def complement(word: torch.Tensor) -> torch.Tensor:
+        return word ^ 0xFFFFFFFF
+
+
+def _multiply(constant: int, word: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    # The product of 64 bits wraps; its halves are right.
+    product = word * constant
+    return (product >> 32) & 0xFFFFFFFF, product & 0xFFFFFFFF
+
+
+def random_words(count: int, key: Any, stream: Any, first_element: int, device: Any) -> torch.Tensor:
+    """The words of elements, in int64."""
+    begin = first_element % 4
+    blocks = torch.arange((begin + count + 3) // 4, dtype=torch.int64, device=device) + first_element // 4
+    counter = (blocks & 0xFFFFFFFF, (blocks >> 32) & 0xFFFFFFFF, torch.full_like(blocks, stream[0]), torch.full_like(blocks, stream[1]))
+    block_words = torch.stack(_bits.philox(_multiply, counter, key), dim=-1)
+    return block_words.reshape(-1)[begin : begin + count]
+
+
+def check_float(x: torch.Tensor) -> None:
+    """Refuses tensors of other dtypes."""
+    if x.dtype not in FLOATS:
+        raise TypeError(f"x has the dtype {x.dtype}: convert it to float16, bfloat16, float32 or float64")
+
+
+def encode_by(k: Kernel, x: torch.Tensor, shift: Any = 0, word: torch.Tensor | None = None) -> torch.Tensor:
+    """Codes, in integers as wide as the floats or wider."""
+    wide, layout = (x.view(torch.int64), _bits.F64) if x.dtype == torch.float64 else (x.float().view(torch.int32), _bits.F32)
+    return _bits.encode(_Tensors, k, layout, wide < 0, wide & ~layout.sign, shift, word)
+
+
+def decode_by(k: Kernel, codes: torch.Tensor, dtype: torch.dtype, shift: Any = 0) -> torch.Tensor:
+    """Values of codes times 2**shift, rounded to nearest even if the dtype does not have them."""
+    if dtype == torch.float64:
+        return _bits.decode(_Tensors, k, _bits.F64, codes.to(torch.int64), shift).view(torch.float64)
+    bits = _bits.decode(_Tensors, k, _bits.F32, codes.to(torch.int32), shift)
+    if dtype == torch.bfloat16:
+        # By bits, since torch has two NaNs.
+        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).to(torch.int16).view(dtype)
+    # Values of 16 bits are exact in float32, but for those so small that they are zero in float16.
+    return bits.view(torch.float32).to(dtype)
+
+
+def words_of(k: Kernel, x: torch.Tensor, seed: int | None, stream: Any, first_element: int) -> torch.Tensor | None:
+    """The random words of a tensor's elements, or None where the rounding needs none."""
+    if k.rounding != "stochastic-a":
+        if seed is not None:
+            raise ValueError(f"seed is for stochastic rounding, and this rounding is {k.rounding!r}: leave it out")
+        return None
+    if seed is None:
+        raise ValueError("rounding='stochastic-a' needs a seed, an integer in 0..2**64: nothing is random by accident")
+    return random_words(x.numel(), *_constant_words(seed, stream, first_element), x.device).reshape(x.shape)
+
+
+def check_exact(k: Kernel, dtype: torch.dtype) -> None:
+    """Refuses formats with values that a dtype does not have."""
+    if not _fits(k.name, _EXACT_IN[dtype]):
+        raise ValueError(f"{k.name} has values that {dtype} does not have: convert x to a wider dtype")
+
+
+def encode(
+    x: torch.Tensor,
+    fmt: Any,
+    *,
+    preset: str | None = None,
+    rounding: str | None = None,
+    saturation: str | None = None,
+    seed: int | None = None,
+    stream: int | str | None = None,
+    random_bits: int = 32,
+    first_element: int = 0,
+) -> torch.Tensor:
+    """`smallfloat.encode` in tensor operations: codes in uint8, or int16 for formats of more than 8 bits.
+
+    On any device, and within `torch.compile`, `torch.export` and `torch.func`. Codes above 2**15 are negative in int16, which
+    `.view(torch.uint16)` undoes.
+    """
+    check_float(x)
+    k = constant_kernel(fmt, preset, rounding, saturation, random_bits)
+    codes = encode_by(k, x, word=words_of(k, x, seed, stream, first_element))
+    return codes.to(torch.uint8 if k.width <= 8 else torch.int16)
+
+
+def decode(codes: torch.Tensor, fmt: Any, *, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """`smallfloat.decode` in tensor operations; codes are integers of any dtype, those of int16 as `encode` gives them."""
+    k = constant_kernel(fmt)
+    check_exact(k, dtype)
+    if codes.dtype == torch.uint16:
+        codes = codes.view(torch.int16)
+    return decode_by(k, codes.to(torch.int32) & ((1 << k.width) - 1), dtype)
+
+
+def round_by(k: Kernel, x: torch.Tensor, shift: Any = 0, word: torch.Tensor | None = None) -> torch.Tensor:
+    """The values that codes of `x` times 2**shift have, times 2**-shift."""
+    return decode_by(k, encode_by(k, x, shift, word), x.dtype, -shift)
+
+
+def round(
+    x: torch.Tensor,
+    fmt: Any,
+    *,
+    preset: str | None = None,
+    rounding: str | None = None,
+    saturation: str | None = None,
+    seed: int | None = None,
+    stream: int | str | None = None,
+    random_bits: int = 32,
+    first_element: int = 0,
+) -> torch.Tensor:
+    """`smallfloat.round` in tensor operations, with the same bits, on any device and within `torch.compile`.
+
+    Parameters
+    ----------
+    x : Tensor of float16, bfloat16, float32 or float64
+    fmt : Format or str
+        Of up to 16 bits, with values that `x`'s dtype has.
+    preset, rounding, saturation, seed, stream, random_bits, first_element :
+        As of `smallfloat.encode`; of the stochastic modes there is 'stochastic-a', with the words of Philox.
+
+    Examples
+    --------
+    >>> import torch, smallfloat.torch as sft
+    >>> sft.round(torch.tensor([1.0, 1.1, 1e9]), "e4m3fn", preset="ocp-saturate")
+    tensor([  1.0000,   1.1250, 448.0000])
+    """
+    check_float(x)
+    k = constant_kernel(fmt, preset, rounding, saturation, random_bits)
+    check_exact(k, x.dtype)
+    return round_by(k, x, word=words_of(k, x, seed, stream, first_element))
