@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command as Process, Stdio};
 
-use crate::common::{Place, f32s, numbers};
+use crate::common::{Place, f32s, numbers, words};
 use safetensors::tensor::{Dtype, SafeTensors};
 use serde_json::Value;
 
@@ -30,19 +30,9 @@ fn quantize_writes_the_codes_of_the_papers_formats() {
     // 1.1 rounds to 1.125 (0x39), 1e9 saturates at 480 (0x7f), −0.3 is −0.3125 (0xaa); −0 stays.
     let values = [1.0, 1.1, -0.3, 1e9, 0.0, -0.0];
     place.tensors("w.safetensors", &[("w", Dtype::F32, &[2, 3], f32s(&values))]);
-    let report = place.json(&[
-        "quantize",
-        "--tensors",
-        "all",
-        "w.safetensors",
-        "-o",
-        "q.safetensors",
-        "--format",
-        "CFloat8_1_4_3",
-        "--bias",
-        "7",
-        "--json",
-    ]);
+    let report = place.json(&words(
+        "quantize --tensors all w.safetensors -o q.safetensors --format CFloat8_1_4_3 --bias 7 --json",
+    ));
     let bytes = place.read("q.safetensors");
     let file = SafeTensors::deserialize(&bytes).expect("the reference crate reads it");
     let codes = file.tensor("w").expect("codes");
@@ -78,16 +68,7 @@ fn wide_codes_and_the_largest_bias() {
     let place = Place::new();
     // SHP has 10 significand bits; with bias 15 it is binary16 without specials: 1 = 0x3c00.
     place.tensors("w.safetensors", &[("w", Dtype::F32, &[2], f32s(&[1.0, -2.0]))]);
-    place.run(&[
-        "quantize",
-        "--tensors",
-        "all",
-        "w.safetensors",
-        "-o",
-        "q.safetensors",
-        "--format",
-        "shp:bias=15",
-    ]);
+    place.run(&words("quantize --tensors all w.safetensors -o q.safetensors --format shp:bias=15"));
     let bytes = place.read("q.safetensors");
     let file = SafeTensors::deserialize(&bytes).expect("a safetensors file");
     assert_eq!(file.tensor("w").expect("codes").data(), [0x00, 0x3c, 0x00, 0xc0]);
@@ -95,17 +76,8 @@ fn wide_codes_and_the_largest_bias() {
     // The largest magnitude of cfloat8_1_4_3 is 1.875 · 2^(15 − bias), so 0.3 takes at most bias 17
     // (0.46875).
     place.tensors("a.safetensors", &[("w", Dtype::F32, &[2], f32s(&[0.3, -0.001]))]);
-    let report = place.json(&[
-        "quantize",
-        "--tensors",
-        "all",
-        "a.safetensors",
-        "-o",
-        "a2.safetensors",
-        "--bias",
-        "amax",
-        "--json",
-    ]);
+    let report =
+        place.json(&words("quantize --tensors all a.safetensors -o a2.safetensors --bias amax --json"));
     assert_eq!(report["tensors"][0]["biases"], serde_json::json!([17]));
 }
 
@@ -114,49 +86,17 @@ fn formats_whose_bias_is_fixed_have_none_beside_their_codes() {
     let place = Place::new();
     place.tensors("w.safetensors", &[("w", Dtype::F32, &[2], f32s(&[1.0, 1e9]))]);
     // Overflow saturates at 448, although the format's preset would give NaN.
-    place.run(&[
-        "quantize",
-        "--tensors",
-        "all",
-        "w.safetensors",
-        "-o",
-        "q.safetensors",
-        "--format",
-        "e4m3fn",
-        "--bias",
-        "7",
-    ]);
+    place.run(&words("quantize --tensors all w.safetensors -o q.safetensors --format e4m3fn --bias 7"));
     let bytes = place.read("q.safetensors");
     let file = SafeTensors::deserialize(&bytes).expect("a safetensors file");
     assert_eq!((file.names(), file.tensor("w").expect("codes").data()), (vec!["w"], &[0x38, 0x7e][..]));
-    let args = [
-        "quantize",
-        "--tensors",
-        "all",
-        "w.safetensors",
-        "-o",
-        "n.safetensors",
-        "--format",
-        "e4m3fn",
-        "--saturation",
-        "satnone",
-    ];
+    let args =
+        words("quantize --tensors all w.safetensors -o n.safetensors --format e4m3fn --saturation satnone");
     place.run(&args);
     let bytes = place.read("n.safetensors");
     let file = SafeTensors::deserialize(&bytes).expect("a safetensors file");
     assert_eq!(file.tensor("w").expect("codes").data(), [0x38, 0x7f]);
-    let args = [
-        "quantize",
-        "--tensors",
-        "all",
-        "w.safetensors",
-        "-o",
-        "x.safetensors",
-        "--format",
-        "e4m3fn",
-        "--bias",
-        "auto",
-    ];
+    let args = words("quantize --tensors all w.safetensors -o x.safetensors --format e4m3fn --bias auto");
     place.refuses(&args, &["--bias auto", "the bias of e4m3fn is always 7"]);
 }
 
@@ -164,19 +104,9 @@ fn formats_whose_bias_is_fixed_have_none_beside_their_codes() {
 fn the_report_has_the_keys_of_the_contract() {
     let place = Place::new();
     model(&place);
-    let printed = place.json(&[
-        "quantize",
-        "--tensors",
-        "all",
-        "model.safetensors",
-        "-o",
-        "q.safetensors",
-        "--report",
-        "r.json",
-        "--plot",
-        "p.svg",
-        "--json",
-    ]);
+    let printed = place.json(&words(
+        "quantize --tensors all model.safetensors -o q.safetensors --report r.json --plot p.svg --json",
+    ));
     let written: Value = serde_json::from_slice(&place.read("r.json")).expect("JSON");
     assert_eq!(printed, written);
     let keys = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
@@ -225,17 +155,8 @@ fn the_report_has_the_keys_of_the_contract() {
 fn the_sqnr_is_that_of_the_written_values() {
     let place = Place::new();
     model(&place);
-    let args = [
-        "quantize",
-        "--tensors",
-        "all",
-        "model.safetensors",
-        "-o",
-        "q.safetensors",
-        "--format",
-        "cfloat8_1_5_2",
-        "--json",
-    ];
+    let args =
+        words("quantize --tensors all model.safetensors -o q.safetensors --format cfloat8_1_5_2 --json");
     let report = place.json(&args);
     place.run(&["dequantize", "q.safetensors", "-o", "b.safetensors", "--dtype", "f64"]);
     let bytes = place.read("b.safetensors");
@@ -302,16 +223,7 @@ fn include_and_exclude_choose_by_name() {
     let place = Place::new();
     model(&place);
     let formats = |args: &[&str]| {
-        let mut all = vec![
-            "quantize",
-            "--tensors",
-            "all",
-            "model.safetensors",
-            "-o",
-            "q.safetensors",
-            "--force",
-            "--json",
-        ];
+        let mut all = words("quantize --tensors all model.safetensors -o q.safetensors --force --json");
         all.extend(args);
         let report = place.json(&all);
         let tensors = report["tensors"].as_array().expect("an array").clone();
@@ -345,17 +257,7 @@ fn nan_infinity_and_negatives_are_refused_unless_a_rule_is_given() {
     assert_eq!((&report["totals"]["nan"], &report["totals"]["inf"]), (&1.into(), &1.into()));
 
     place.tensors("w.safetensors", &[("w", Dtype::F32, &[3], f32s(&[1.0, -1.0, 0.5]))]);
-    let args = [
-        "quantize",
-        "--tensors",
-        "all",
-        "w.safetensors",
-        "-o",
-        "u.safetensors",
-        "--format",
-        "binary8p3ue",
-        "--force",
-    ];
+    let args = words("quantize --tensors all w.safetensors -o u.safetensors --format binary8p3ue --force");
     place.refuses(&args, &["tensor `w`", "element 1 is -1", "unsigned", "nan, zero or magnitude"]);
     // 1 is 0x80 and 1/2 is 0x7c: two significand bits, bias 32.
     for (rule, code) in [("zero", 0x00), ("magnitude", 0x80), ("nan", 0xff)] {
@@ -389,15 +291,7 @@ fn outputs_that_exist_stay_as_they_are() {
     assert!(place.run(&["verify", "old"]).contains("verified"));
     place.refuses(&["dequantize", "old", "-o", "model.safetensors"], &["`model.safetensors` exists"]);
     // An input may be its own output.
-    place.run(&[
-        "quantize",
-        "--tensors",
-        "all",
-        "model.safetensors",
-        "-o",
-        "model.safetensors",
-        "--overwrite",
-    ]);
+    place.run(&words("quantize --tensors all model.safetensors -o model.safetensors --overwrite"));
     assert_eq!(place.read("model.safetensors"), place.read("old"));
 }
 
@@ -433,31 +327,20 @@ fn contradictions_and_what_is_not_built_are_refused() {
     refuses(&["--container", "fp8", "--format", "shp"], &["choose native or bf16"]);
     refuses(&["--share", "q_proj"], &["--share", "q_proj,k_proj,v_proj"]);
     // Wrong usage.
-    for args in [
-        &["quantize", "--tensors", "all", "model.safetensors"][..],
-        &["quantize", "--tensors", "all", "-o", "q"],
-        &["quantize", "--tensors", "all", "model.safetensors", "-o", "q", "--threads", "0"],
-        &["quantize", "--tensors", "all", "model.safetensors", "-o", "q", "--negative", "abs"],
-        &["quantize", "--tensors", "all", "model.safetensors", "-o", "q", "--scheme", "mxfp5"],
-        &[
-            "quantize",
-            "--tensors",
-            "all",
-            "model.safetensors",
-            "-o",
-            "q",
-            "--scheme",
-            "mxfp4",
-            "--format",
-            "shp",
-        ],
-        &["quantize", "--tensors", "all", "model.safetensors", "-o", "q", "--scale-rule", "nearest"],
-        &["quantize", "--tensors", "all", "model.safetensors", "-o", "q", "--container", "gguf"],
-        &["quantize", "--tensors", "all", "model.safetensors", "-o", "q", "--stochastic"],
-        &["dequantize", "model.safetensors", "-o", "q", "--dtype", "i8"],
-        &["--json", "verify", "model.safetensors"],
+    for line in [
+        "quantize --tensors all model.safetensors",
+        "quantize --tensors all -o q",
+        "quantize --tensors all model.safetensors -o q --threads 0",
+        "quantize --tensors all model.safetensors -o q --negative abs",
+        "quantize --tensors all model.safetensors -o q --scheme mxfp5",
+        "quantize --tensors all model.safetensors -o q --scheme mxfp4 --format shp",
+        "quantize --tensors all model.safetensors -o q --scale-rule nearest",
+        "quantize --tensors all model.safetensors -o q --container gguf",
+        "quantize --tensors all model.safetensors -o q --stochastic",
+        "dequantize model.safetensors -o q --dtype i8",
+        "--json verify model.safetensors",
     ] {
-        place.command(args).assert().code(2);
+        place.command(&words(line)).assert().code(2);
     }
 }
 

@@ -6,6 +6,8 @@ use predicates::prelude::*;
 use predicates::str::{contains, starts_with};
 use serde_json::Value;
 
+use crate::common::words;
+
 fn smallfloat(args: &[&str]) -> Command {
     let mut command = Command::cargo_bin("smallfloat").expect("the command is built");
     command.args(args);
@@ -171,18 +173,7 @@ fn convert_refuses_values_that_the_source_lacks() {
 fn stochastic_words_come_from_a_seed_by_data_line() {
     // 1 + 1/16 is half-way between 1 and 1.125: away iff the word is at least 2^31. The words of
     // seed 0 are the first known answer of Philox4x32-10: 6627e8d5 e169c58d bc57ac4c 9b00dbd8.
-    let args = [
-        "convert",
-        "--from",
-        "binary32",
-        "--to",
-        "e4m3fn",
-        "--hex",
-        "--rounding",
-        "stochastic-a",
-        "--seed",
-        "0",
-    ];
+    let args = words("convert --from binary32 --to e4m3fn --hex --rounding stochastic-a --seed 0");
     let input = "# a comment is no element\n3f880000\n3f880000\n\n3f880000\n3f880000\n";
     assert_eq!(output(&args, input), "38 -\n39 -\n39 -\n39 -\n");
     let args =
@@ -193,18 +184,7 @@ fn stochastic_words_come_from_a_seed_by_data_line() {
 
 #[test]
 fn stochastic_words_come_from_a_second_column() {
-    let args = [
-        "convert",
-        "--from",
-        "f32",
-        "--to",
-        "e4m3fn",
-        "--hex",
-        "--rounding",
-        "stochastic-a",
-        "--random-bits",
-        "8",
-    ];
+    let args = words("convert --from f32 --to e4m3fn --hex --rounding stochastic-a --random-bits 8");
     assert_eq!(output(&args, "3f880000 7f\n3f880000 80\n3f880000\t0x00\n"), "38 -\n39 -\n38 -\n");
     refuses(&args, "3f880000\n", &["line 1", "random word is missing", "--seed"]);
     refuses(&args, "3f880000 100\n", &["line 1", "random word 0x100 does not fit in 8 bits"]);

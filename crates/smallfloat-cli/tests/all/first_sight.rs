@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use assert_cmd::cargo::cargo_bin;
 
-use crate::common::{Place, refuses};
+use crate::common::{Place, refuses, words};
 
 #[test]
 fn the_help_has_every_command_under_a_heading() {
@@ -107,18 +107,7 @@ fn a_closed_pipe_is_success_for_every_command() {
         .expect("the file is written");
     place.run(&["quantize", "x.npy", "-o", "q.safetensors", "--format", "e4m3fn"]);
     place.run(&["shard", "plan", "x.npy", "-o", "shards", "--plan", "plan.json"]);
-    place.run(&[
-        "vectors",
-        "gen",
-        "--op",
-        "convert",
-        "--from",
-        "e4m3fn",
-        "--to",
-        "e5m2",
-        "-o",
-        "vectors.txt",
-    ]);
+    place.run(&words("vectors gen --op convert --from e4m3fn --to e5m2 -o vectors.txt"));
     let mut wrong = Vec::new();
     for args in PRINTING {
         let (reader, writer) = pipe().expect("a pipe");

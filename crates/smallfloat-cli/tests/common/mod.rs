@@ -11,6 +11,11 @@ use safetensors::tensor::{Dtype, TensorView, serialize};
 use serde_json::Value;
 use tempfile::TempDir;
 
+/// A command line as its words.
+pub(crate) fn words(line: &str) -> Vec<&str> {
+    line.split(' ').collect()
+}
+
 /// The command in a folder.
 pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::cargo_bin("smallfloat").expect("the command is built");
