@@ -17,6 +17,14 @@ use smallfloat::{
 };
 use smallfloat_oracle as oracle;
 
+/// The format of a name that the library knows.
+///
+/// # Panics
+/// If it knows no such name.
+pub fn format(name: &str) -> Format {
+    name.parse().unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
 /// The format of the same parameters in the oracle.
 ///
 /// # Panics

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use smallfloat::{Format, Preset, Projection, RandomBits, Rounding, Saturation, convert};
+use smallfloat_proof::format;
 
 const CASES: &str = include_str!("../data/field-bugs.csv");
 
@@ -51,10 +52,6 @@ fn projection(to: &Format, preset: &str, mode: &str, saturation: &str) -> Projec
         projection = projection.with_saturation(saturation.parse::<Saturation>().expect("a saturation"));
     }
     projection
-}
-
-fn format(name: &str) -> Format {
-    name.parse().unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 #[test]

@@ -3,10 +3,7 @@
 
 use smallfloat::formats::CATALOGUE;
 use smallfloat::{Datum, Domain, Family, Format, FormatSpec, Parameters, Signedness, Specials, Subnormals};
-
-fn format(name: &str) -> Format {
-    name.parse().unwrap_or_else(|error| panic!("{name}: {error}"))
-}
+use smallfloat_proof::format;
 
 fn error(name: &str) -> String {
     name.parse::<Format>().expect_err(name).to_string()

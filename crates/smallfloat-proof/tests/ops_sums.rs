@@ -6,11 +6,7 @@ use smallfloat::ops::{Operation, Semantics, Sum, dot};
 use smallfloat::p3109::{Answer, Function, Specialization};
 use smallfloat::{Exact, Format, RandomBits, Rounding, Saturation, project};
 use smallfloat_oracle::{self as oracle, Table};
-use smallfloat_proof::{Scramble, oracle_format, oracle_policy};
-
-fn format(name: &str) -> Format {
-    name.parse().unwrap_or_else(|e| panic!("{name}: {e}"))
-}
+use smallfloat_proof::{Scramble, format, oracle_format, oracle_policy};
 
 // ---- Sums ----
 

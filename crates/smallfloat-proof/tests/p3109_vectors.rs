@@ -11,10 +11,7 @@ use smallfloat::{
     Class, Datum, Domain, Exact, Format, Preset, Projection, RandomBits, Rounded, Rounding, Saturation,
     Signedness, convert, project,
 };
-
-fn format(name: &str) -> Format {
-    name.parse().unwrap_or_else(|error| panic!("{name}: {error}"))
-}
+use smallfloat_proof::format;
 
 const PRESETS: [Preset; 3] = [Preset::P3109SatFinite, Preset::P3109SatPropagate, Preset::P3109SatNone];
 

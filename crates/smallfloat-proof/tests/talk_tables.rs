@@ -2,6 +2,7 @@
 
 use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, BINARY64, E4M3B11FNUZ, E4M3FN, E4M3FNUZ, E5M2};
 use smallfloat::{Class, Datum, Flags, Format, Preset, Rounding, convert};
+use smallfloat_proof::format;
 
 /// A table of the talk: its rows.
 fn talk(name: &str) -> &'static str {
@@ -9,10 +10,6 @@ fn talk(name: &str) -> &'static str {
     let (_, table) = TABLES.split_once(&format!("\n[{name}] ")).expect("a table of this name");
     let (_, rows) = table.split_once('\n').expect("a title");
     rows.split("\n\n").next().expect("rows")
-}
-
-fn format(name: &str) -> Format {
-    name.parse().unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 /// What a printed row says about a code.

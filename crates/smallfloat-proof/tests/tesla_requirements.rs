@@ -9,10 +9,7 @@ use smallfloat::random::Philox;
 use smallfloat::{
     Class, Datum, Flags, Format, FormatSpec, Projection, RandomBits, Rounding, Subnormals, convert,
 };
-
-fn format(name: &str) -> Format {
-    name.parse().unwrap_or_else(|error| panic!("{name}: {error}"))
-}
+use smallfloat_proof::format;
 
 /// The formats whose bias is data: name, exponent bits, mantissa bits.
 const CONFIGURABLE: [(&str, u32, u32); 3] =

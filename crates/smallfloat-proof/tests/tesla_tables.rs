@@ -3,10 +3,7 @@
 use smallfloat::formats::{BFLOAT16, BINARY32, UHP};
 use smallfloat::random::{Philox, philox4x32_10};
 use smallfloat::{Flags, Format, Projection, RandomBits, Rounding, convert, text};
-
-fn format(name: &str) -> Format {
-    name.parse().unwrap_or_else(|error| panic!("{name}: {error}"))
-}
+use smallfloat_proof::format;
 
 fn with_bias(name: &str, bias: u32) -> Format {
     format(&format!("{name}:bias={bias}"))
