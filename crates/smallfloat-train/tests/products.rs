@@ -145,3 +145,41 @@ fn what_can_not_be_exact_is_refused() {
         assert!(product(&operand, &operand, Accumulation::F32).is_ok());
     }
 }
+
+#[test]
+fn products_of_matrix_units_are_the_kernels() {
+    let mut coders = Coders::default();
+    for (x, y, name) in [
+        ("e4m3fn", "e5m2", "hopper"),
+        ("cfloat8_1_4_3:bias=7", "cfloat8_1_5_2:bias=30", "hopper:promote=128"),
+        ("cfloat8_1_4_3:bias=7", "e4m3fn", "fused:k=32,fraction=13,output=e8m13"),
+    ] {
+        let (x, y) = (format(x), format(y));
+        let (rows, depth, columns) = (5, 333, 9);
+        let (a, b) = (codes(&mut coders, &x, rows * depth, 1), codes(&mut coders, &y, columns * depth, 2));
+        let transposed = MatrixOperand::new(&b, depth);
+        let ours =
+            product(&MatrixOperand::new(&a, depth), &transposed.transpose(), name.parse().unwrap()).unwrap();
+        let (Elements::Bytes(a_codes), Elements::Bytes(b_codes)) = (&a.data, &b.data) else {
+            panic!("bytes")
+        };
+        let mut theirs = vec![0.0; rows * columns];
+        let one = Scales::Tensor(1.0);
+        let dot = Dot::new(&x, &y, name.parse().unwrap()).unwrap();
+        dot.matmul_f32([a_codes, b_codes], depth, [one, one], &mut theirs);
+        assert_eq!(bits(&ours), bits(&theirs), "{name}");
+        // Aᵀ of the transposed codes, and a scale that is a power of two.
+        let turned: Vec<u8> = (0..depth * rows).map(|i| a_codes[i % rows * depth + i / rows]).collect();
+        let turned = EncodedTensor { data: Elements::Bytes(turned), exponent: 3, coder: a.coder.clone() };
+        let again = product(
+            &MatrixOperand::new(&turned, rows).transpose(),
+            &transposed.transpose(),
+            name.parse().unwrap(),
+        );
+        let again: Vec<f32> = again.unwrap().iter().map(|x| x * 8.0).collect();
+        assert_eq!(bits(&again), bits(&theirs), "{name}, transposed");
+    }
+    let plain = EncodedTensor::plain(vec![1.0; 4]);
+    let operand = MatrixOperand::new(&plain, 2);
+    assert!(product(&operand, &operand, "hopper".parse().unwrap()).is_err());
+}

@@ -92,8 +92,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
 
-    /// How quantized products accumulate
-    #[arg(long, value_name = "HOW", default_value = "f32", value_parser = named::<Accumulation>(Accumulation::ALL.iter().map(|way| way.name())))]
+    /// How quantized products accumulate: f32, exact, a GPU's matrix unit (hopper,
+    /// hopper:promote=128, …) or its parameters (fused:k=32,fraction=13,output=e8m13)
+    #[arg(long, value_name = "HOW", default_value = "f32")]
     accumulate: Accumulation,
 
     /// How many threads [default: one per core]

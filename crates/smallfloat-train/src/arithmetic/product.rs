@@ -1,22 +1,31 @@
-//! Products of matrices that were encoded, in binary32 or exact.
+//! Products of matrices that were encoded, in binary32, exact, or as a GPU's matrix unit has them.
 //!
 //! Codes are decoded, which is exact, and multiplied in blocks of rows that do not depend on the
-//! number of threads. So every product is the same for any number of threads, with either
-//! accumulator, on one machine; the exact one on all machines.
+//! number of threads. So every product is the same for any number of threads, with every
+//! accumulator, on one machine; exact ones and those of matrix units on all machines.
+
+use std::fmt;
+use std::str::FromStr;
 
 use ndarray::linalg::general_mat_mul;
-use ndarray::{ArrayViewMut2, Axis, Slice};
+use ndarray::{ArrayView2, ArrayViewMut2, Axis, Slice};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use smallfloat::Format;
+use smallfloat_kernels::{Accumulate, FusedDot};
 
 use crate::arithmetic::exact;
 use crate::arithmetic::operand::MatrixOperand;
 use crate::codes::coder::power_of_two;
-use crate::config::named::named;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::matrix::ROWS;
 
 /// How products of matrices accumulate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+///
+/// As text `f32`, `exact`, a GPU's matrix unit (`hopper`, `hopper:promote=128`) or the parameters of
+/// one (`fused:k=32,fraction=13,output=e8m13`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Accumulation {
     /// In binary32. The order is fixed on one machine; another with other instructions may have
     /// another.
@@ -25,14 +34,89 @@ pub enum Accumulation {
     /// Exactly, rounded to binary32 once, to nearest even: the same bits in any order, on any
     /// machine.
     Exact,
+    /// As a matrix unit does: [`Accumulate::Unit`] or [`Accumulate::Fused`]. The same bits on any
+    /// machine.
+    Unit(Accumulate),
 }
 
-named! { Accumulation, "way to accumulate": F32 = "f32", Exact = "exact", }
+impl fmt::Display for Accumulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::F32 => f.pad("f32"),
+            Self::Exact => f.pad("exact"),
+            Self::Unit(unit) => f.pad(&unit.to_string()),
+        }
+    }
+}
+
+impl FromStr for Accumulation {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text.to_ascii_lowercase().parse() {
+            Ok(Accumulate::F32) => Ok(Self::F32),
+            Ok(Accumulate::Exact) => Ok(Self::Exact),
+            Ok(unit @ (Accumulate::Unit(_) | Accumulate::Fused(_))) => Ok(Self::Unit(unit)),
+            Err(error @ smallfloat_kernels::Error::Fused(_)) => Err(error.into()),
+            _ => {
+                let units: Vec<&str> = smallfloat_kernels::Gpu::ALL.iter().map(|gpu| gpu.name()).collect();
+                Err(Error::config(format!(
+                    "no way to accumulate `{text}`: there are f32, exact, {} (also as hopper:promote=128), and \
+                     fused:k=32,fraction=13,output=e8m13",
+                    units.join(", ")
+                )))
+            }
+        }
+    }
+}
+
+impl TryFrom<String> for Accumulation {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Accumulation> for String {
+    fn from(accumulate: Accumulation) -> Self {
+        accumulate.to_string()
+    }
+}
+
+/// A matrix unit's sums of products of two formats.
+pub(crate) fn unit_dot(unit: Accumulate, a: &Format, b: &Format) -> Result<FusedDot> {
+    match unit {
+        Accumulate::Unit(unit) => Ok(unit.dot(a, b)?),
+        Accumulate::Fused(fused) => Ok(FusedDot::new(a, b, fused)?),
+        _ => Err(Error::config(format!("{unit} is no matrix unit"))),
+    }
+}
+
+/// A·B by a matrix unit.
+fn unit_product(unit: Accumulate, [a, b]: [&MatrixOperand<'_>; 2], result: &mut [f32]) -> Result<()> {
+    let (Some(left), Some(right)) = (a.format(), b.format()) else {
+        return Err(Error::config("matrix units need formats on both sides: name one instead of f32"));
+    };
+    let dot = unit_dot(unit, left, right)?;
+    let [_, depth] = a.shape();
+    if depth == 0 {
+        return Ok(());
+    }
+    let rows = |view: ArrayView2<'_, f32>| view.as_standard_layout().into_owned().into_raw_vec_and_offset().0;
+    dot.add_matmul([&rows(a.view()), &rows(b.view().reversed_axes())], depth, result);
+    let scales = [power_of_two(-a.exponent()), power_of_two(-b.exponent())];
+    for sum in result {
+        *sum = *sum * scales[0] * scales[1];
+    }
+    Ok(())
+}
 
 /// A·B.
 ///
 /// # Errors
-/// Exact products of formats whose range is too wide, or of plain values.
+/// Exact products of formats whose range is too wide; exact ones and those of matrix units of plain
+/// values; formats that a matrix unit does not take.
 ///
 /// # Panics
 /// If A's rows are not as long as B's columns.
@@ -40,9 +124,10 @@ pub fn product(a: &MatrixOperand<'_>, b: &MatrixOperand<'_>, accumulate: Accumul
     let ([rows, depth], [inner, columns]) = (a.shape(), b.shape());
     assert_eq!(depth, inner, "rows of A must be as long as columns of B");
     let mut result = vec![0.0; rows * columns];
-    if accumulate == Accumulation::Exact {
-        exact::product(a, b, &mut result)?;
-        return Ok(result);
+    match accumulate {
+        Accumulation::Exact => return exact::product(a, b, &mut result).map(|()| result),
+        Accumulation::Unit(unit) => return unit_product(unit, [a, b], &mut result).map(|()| result),
+        Accumulation::F32 => {}
     }
     let (left, right) = (a.view(), b.view());
     let scale = power_of_two(-a.exponent()) * power_of_two(-b.exponent());

@@ -68,7 +68,11 @@ mod tests {
     fn names_are_read_and_written() {
         round_trips(Round::ALL);
         round_trips(OnNonfinite::ALL);
-        round_trips(Accumulation::ALL);
+        let texts = ["f32", "exact", "hopper", "cdna3:promote=128", "fused:k=32,fraction=13,output=e8m13"];
+        round_trips(&texts.map(|text| text.parse::<Accumulation>().unwrap()));
+        let error = "pascal".parse::<Accumulation>().unwrap_err().to_string();
+        assert!(error.contains("`pascal`: there are f32, exact, volta, turing"), "{error}");
+        assert!("e5m2".parse::<Accumulation>().is_err() && "hopper:k=2".parse::<Accumulation>().is_err());
         round_trips(ModelKind::ALL);
         round_trips(PRESETS);
         round_trips(&["digits".parse::<DataSource>().unwrap(), "some/text".parse().unwrap()]);

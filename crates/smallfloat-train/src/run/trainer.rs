@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::arithmetic::product::Accumulation;
+use crate::arithmetic::product::{Accumulation, unit_dot};
 use crate::codes::quantizer::{Moment, Tally, TensorQuantizer};
 use crate::config::{Config, OnNonfinite};
 use crate::data::Dataset;
@@ -84,10 +84,13 @@ impl RunOptions {
         if self.architecture.kind() == ModelKind::CharTransformer {
             self.config.activations.check_sign("activations")?;
         }
-        if self.accumulate == Accumulation::Exact {
+        if self.accumulate != Accumulation::F32 {
             let format = |class: &crate::ClassConfig| {
                 if class.format.is_plain() {
-                    let what = "exact sums need formats for activations, weights and gradients: f32 has no bounded range";
+                    let what = format!(
+                        "{} sums need formats for activations, weights and gradients: f32 is none of their operands",
+                        self.accumulate
+                    );
                     return Err(Error::config(what));
                 }
                 class.format.at_some_bias()
@@ -95,9 +98,12 @@ impl RunOptions {
             let [activations, weights, gradients] =
                 [&self.config.activations, &self.config.weights, &self.config.gradients].map(format);
             let (activations, weights, gradients) = (activations?, weights?, gradients?);
-            crate::arithmetic::exact::check(&activations, &weights)?;
-            crate::arithmetic::exact::check(&gradients, &weights)?;
-            crate::arithmetic::exact::check(&gradients, &activations)?;
+            for (a, b) in [(&activations, &weights), (&gradients, &weights), (&gradients, &activations)] {
+                match self.accumulate {
+                    Accumulation::Unit(unit) => drop(unit_dot(unit, a, b)?),
+                    _ => crate::arithmetic::exact::check(a, b)?,
+                }
+            }
         }
         Ok(())
     }
