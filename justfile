@@ -68,6 +68,10 @@ python:
 python-torch:
     scripts/evidence/python-torch
 
+# ml_dtypes' own tests on our arrays: fetches their sources with pip, and writes their evidence.
+python-peers:
+    scripts/evidence/python-peers
+
 # Speed of quantizing in memory beside the kernels, on one thread.
 quantize-bench:
     RAYON_NUM_THREADS=1 cargo bench -p smallfloat-tensor --bench quantize

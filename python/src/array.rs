@@ -144,10 +144,12 @@ impl<'py> Input<'py> {
 
     /// An array as it is, everything else by way of `_interop.enter`.
     fn enter(x: &Bound<'py, PyAny>) -> PyResult<Self> {
-        if let Ok(array) = x.cast::<PyUntypedArray>() {
-            return Ok(Self { array: array.clone(), leave: None });
-        }
         let py = x.py();
+        // SAFETY: NumPy's type object of arrays lives as long as the process.
+        let exact = unsafe { get_type_object(py, NpyTypes::PyArray_Type) };
+        if x.get_type().as_type_ptr() == exact {
+            return Ok(Self { array: x.cast::<PyUntypedArray>()?.clone(), leave: None });
+        }
         let entered = interop(py)?.call_method1(intern!(py, "enter"), (x,))?;
         let (array, leave): (Bound<'py, PyAny>, Bound<'py, PyAny>) = entered.extract()?;
         let leave = (!leave.is_none()).then_some(leave);

@@ -103,6 +103,32 @@ def test_arrays():
         sfd.encode(lazy, "e5m2", return_flags=True)
 
 
+def test_parts_and_biases():
+    x = np.random.default_rng(2).standard_normal((96, 64)).astype(np.float32)
+    lazy = da.from_array(x, chunks=(32, 64))
+    for fmt, how in (("mxfp8-e4m3", {}), ("cfloat8_1_4_3", {"granularity": "channel"}), ("e4m3fn", {})):
+        parts = sfd.quantize(lazy, fmt, **how)
+        assert all(hasattr(part, "compute") for part in parts)
+        parts = [part.compute() for part in parts]
+        whole = sf.quantize(x, fmt, **how)
+        assert np.array_equal(np.concatenate([part.codes for part in parts]), whole.codes)
+        for name in ("scales", "biases"):
+            if getattr(whole, name) is not None:
+                assert np.array_equal(np.concatenate([getattr(part, name) for part in parts]), getattr(whole, name))
+    for fmt in ("cfloat8_1_4_3", "nvfp4"):
+        with pytest.raises(ValueError, match="one chunk"):
+            sfd.quantize(lazy, fmt)
+    assert [part.compute().shape for part in sfd.quantize(lazy, "mxfp4", rows=48)] == [(48, 64), (48, 64)]
+    for policy in ("amax", "amax:margin=1", 9):
+        assert sfd.choose_bias(lazy, "cfloat8_1_4_3", policy).compute() == sf.choose_bias(x, "cfloat8_1_4_3", policy)
+    with pytest.raises(ValueError, match="all elements at once"):
+        sfd.choose_bias(lazy, "cfloat8_1_4_3", "auto")
+    # Nothing is loaded without a word.
+    for call in (sf.encode, sf.round, sf.quantize):
+        with pytest.raises(TypeError, match="smallfloat.dask"):
+            call(lazy, "e5m2")
+
+
 def test_examples():
     failed, tried = doctest.testmod(sfd)
     assert failed == 0 and tried >= 2

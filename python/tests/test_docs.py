@@ -13,9 +13,10 @@ HERE = pathlib.Path(__file__).parent
 DOCS = next(folder for folder in (HERE.parent / "docs", HERE.parents[1] / "docs") if folder.is_dir())
 
 
-def test_how_to():
-    failed, tried = doctest.testfile(str(DOCS / "how-to-python.md"), module_relative=False)
-    assert failed == 0 and tried > 25
+@pytest.mark.parametrize("page, least", [("how-to-python.md", 25), ("how-to-numpy.md", 25), ("how-to-dask.md", 12)])
+def test_how_to(page, least):
+    failed, tried = doctest.testfile(str(DOCS / page), module_relative=False)
+    assert failed == 0 and tried > least
 
 
 @pytest.mark.parametrize("script", sorted((DOCS / "python").glob("*.py")), ids=lambda path: path.stem)

@@ -3,6 +3,10 @@
 import ast
 import inspect
 import pathlib
+import subprocess
+import sys
+
+import pytest
 
 import smallfloat as sf
 from smallfloat import _core
@@ -63,3 +67,39 @@ def test_members():
 
 def test_typed():
     assert (pathlib.Path(sf.__file__).parent / "py.typed").exists()
+
+
+def test_operations():
+    stub = ast.parse((pathlib.Path(sf.__file__).parent / "ops.pyi").read_text())
+    assert {node.target.id for node in stub.body if isinstance(node, ast.AnnAssign)} == set(sf.ops.__all__) - {"class"}  # a keyword
+
+
+SAMPLE = '''
+import numpy as np
+import smallfloat as sf
+
+x = np.linspace(-1, 1, 8, dtype=np.float32)
+codes = sf.encode(x, "e4m3fn", rounding="stochastic-a", seed=1, random_bits=5)
+codes, events = sf.encode(x, sf.formats.e5m2, return_flags=True)
+reveal_type(events)
+a: sf.Array = sf.array(x, "e4m3fn")
+reveal_type(a[0])
+reveal_type(a.sum())
+reveal_type(a.format.max)
+reveal_type(sf.quantize(x, "mxfp8-e4m3"))
+reveal_type(sf.quantize(x).array)
+total = sf.ops.add(a, a, semantics="ieee", return_flags="each")
+product = sf.matmul(a.codes, a.codes, "e4m3fn")
+bias = sf.choose_bias(x, "cfloat8_1_4_3", "amax").bias
+'''
+
+
+def test_types_of_a_program(tmp_path):
+    """`mypy --strict` takes the program, and finds these types."""
+    pytest.importorskip("mypy")
+    (tmp_path / "sample.py").write_text(SAMPLE)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "sample.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = [line.split('"')[1].rpartition(".")[2] for line in done.stdout.splitlines() if "Revealed type" in line]
+    assert told == ["EventCounts", "Array", "Array", "float", "QuantizedTensor", "Array"], done.stdout

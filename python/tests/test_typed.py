@@ -474,3 +474,29 @@ def test_pairs_of_everything():
         a = everything(name)
         result = ufunc(a.reshape(-1, 1), a)
         assert result.shape == (len(a), len(a)) and int(result.codes.max()) <= a.format.max_code
+
+
+def test_masked_arrays_keep_their_mask():
+    x = np.ma.array([1.0, 1.1, np.nan, 1e9], mask=[False, True, True, False])
+    codes = sf.encode(x, "e4m3fn")
+    assert isinstance(codes, np.ma.MaskedArray) and codes.mask.tolist() == x.mask.tolist()
+    back = sf.decode(codes, "e4m3fn")
+    assert isinstance(back, np.ma.MaskedArray) and back.mask.tolist() == x.mask.tolist() and back[0] == 1.0
+    assert sf.round(x, "e4m3fn").mask.tolist() == x.mask.tolist()
+    total = sf.ops.add(codes, codes, "e4m3fn")
+    assert isinstance(total, np.ma.MaskedArray) and total.mask.tolist() == x.mask.tolist()
+    other = np.ma.array(codes.data, mask=[True, False, False, False])
+    assert sf.ops.add(codes, other, "e4m3fn").mask.tolist() == [True, True, True, False]
+
+
+def test_other_kinds_of_arrays(tmp_path):
+    mapped = np.memmap(tmp_path / "x", np.float32, "w+", shape=(4,))
+    mapped[:] = [1.0, 1.1, 2.0, 3.0]
+    codes = sf.encode(mapped, "e4m3fn")
+    assert type(codes) is np.ndarray and codes.tolist() == sf.encode(np.array(mapped), "e4m3fn").tolist()
+
+
+def test_masked_arrays_have_no_scales():
+    x = np.ma.array([1.0, 1e9], mask=[False, True])
+    with pytest.raises(TypeError, match="filled"):
+        sf.quantize(x, "mxfp8-e4m3")

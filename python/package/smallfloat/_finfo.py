@@ -20,7 +20,9 @@ class finfo:
     bits, nexp, nmant, iexp : int
         Width of a code, of its exponent field and of its trailing significand field; `iexp` is `nexp`.
     eps, epsneg : float
-        Distance from 1 to the next larger and the next smaller value, with unbounded exponent.
+        Distance from 1 to the next larger value, with unbounded exponent, and to the next smaller one.
+    machep, negep : int
+        Their exponents.
     max, min, smallest_normal, tiny, smallest_subnormal : float
         Largest and smallest finite value; smallest normal value (`tiny` is the same); smallest positive value.
     maxexp, minexp : int
@@ -49,7 +51,10 @@ class finfo:
         self.nexp = self.iexp = fmt.exponent_bits
         self.nmant = fmt.trailing_bits
         self.eps = fmt.eps
-        self.epsneg = fmt.eps / 2
+        # Below 1 there may be no normal value.
+        gradual = fmt.subnormals == "gradual" and fmt.has_subnormals
+        self.epsneg = max(fmt.eps / 2, fmt.smallest_positive) if gradual and fmt.smallest_positive < 1 else fmt.eps / 2
+        self.machep, self.negep = math.frexp(self.eps)[1] - 1, math.frexp(self.epsneg)[1] - 1
         self.max, self.min = fmt.max, fmt.min
         self.smallest_normal = self.tiny = fmt.smallest_normal
         self.smallest_subnormal = fmt.smallest_positive

@@ -5,6 +5,7 @@ The compiled part calls these functions when an argument is not an array that it
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any, Callable
 
@@ -44,10 +45,29 @@ def codes_of(x: Any, fmt: Format) -> np.ndarray:
     return x.codes
 
 
+def is_masked(x: Any) -> bool:
+    """Whether this is a masked array."""
+    # NumPy imports this module when it is first used.
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(x, masked.MaskedArray)
+
+
+def _is_dask(x: Any) -> bool:
+    dask = sys.modules.get("dask.array")
+    return dask is not None and isinstance(x, dask.Array)
+
+
 def enter(x: Any) -> tuple[np.ndarray, Callable[[Any], Any] | None]:
     """An array with the elements of `x`, and what makes `x`'s kind of tensor from a result."""
+    if is_masked(x):
+        return np.ma.getdata(x), lambda result: np.ma.MaskedArray(result, np.ma.getmask(x))
     if isinstance(x, np.ndarray):
-        return x, None
+        return np.asarray(x), None
+    if _is_dask(x):
+        raise TypeError(
+            "this is a Dask array: smallfloat.dask has encode, decode, round, choose_bias and quantize, which stay lazy; "
+            "x.compute() loads the whole"
+        )
     if is_array(x):
         return x._values(), None
     if _is_torch(x):
@@ -238,6 +258,9 @@ def operands(
         array, back = enter(x)
         leave = leave or back
         arrays.append(_bits(array, fmt))
+    if any(map(is_masked, xs)):
+        mask = functools.reduce(np.ma.mask_or, [np.ma.getmask(x) for x in xs])
+        leave = functools.partial(np.ma.MaskedArray, mask=mask)
     if any(array.shape != arrays[0].shape for array in arrays):
         arrays = list(np.broadcast_arrays(*arrays))
     widest = max(array.dtype.itemsize for array in arrays)

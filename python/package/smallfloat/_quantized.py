@@ -14,7 +14,7 @@ import numpy as np
 from . import _core, formats
 from ._array import Array
 from ._core import Format
-from ._interop import number_dtype
+from ._interop import is_masked, number_dtype
 
 _DTYPES = {
     "F64": "float64",
@@ -179,6 +179,11 @@ class QuantizedTensor:
         bias = None if self.biases is None else int(self.biases)
         return Array(self.codes, Format(self.format, bias=bias, subnormals=self._subnormals(bias)))
 
+    @property
+    def has_global_scale(self) -> bool:
+        """Whether one more scale, of the whole tensor, divides those of the blocks."""
+        return "_global_scale" in self._parts
+
     def _subnormals(self, bias: int | None) -> str | None:
         """The reading of subnormals, where the name of the format leaves it open."""
         return self._entry.get("subnormals") if bias is not None else None
@@ -275,6 +280,8 @@ def quantize(
     >>> bool(np.abs(q.dequantize() - x).max() < 0.04)
     True
     """
+    if is_masked(x):
+        raise TypeError("x is a masked array, and what is masked would move the scales: take x.filled(0)")
     how = recipe(fmt, native=True, **how)
     codes, scales, shape, global_scale, entry, found = _core.quantize_array(x, name, how, report, threads)
     entry = json.loads(entry)

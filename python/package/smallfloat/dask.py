@@ -13,12 +13,13 @@ from typing import Any, Callable
 
 import numpy as np
 
-from . import _core
+from . import _core, _quantized
 from ._core import Format
 from ._interop import number_dtype
 from ._plan import Plan
+from ._quantized import QuantizedTensor
 
-__all__ = ["decode", "encode", "quantize_checkpoint", "round"]
+__all__ = ["choose_bias", "decode", "encode", "quantize", "quantize_checkpoint", "round"]
 
 
 def _apply(shard: int, plan: str, verify: bool, threads: int | None) -> int:
@@ -71,6 +72,8 @@ def _by_blocks(function: Callable[..., Any], x: Any, fmt: Any, dtype: Any, how: 
     fmt = fmt if isinstance(fmt, Format) else Format(fmt)
     if "return_flags" in how or "out" in how:
         raise TypeError("return_flags and out are not for Dask arrays, whose blocks come one by one")
+    if how.get("words") is not None:
+        raise TypeError("words are not for Dask arrays: give a seed, of which every element has its own word")
     stochastic = how.get("seed") is not None
     if stochastic and any(len(chunks) > 1 for chunks in x.chunks[1:]):
         raise ValueError(
@@ -101,3 +104,88 @@ def decode(codes: Any, fmt: Any, *, dtype: Any = np.float32, **how: Any) -> Any:
     """`smallfloat.decode` of a Dask array, block by block."""
     dtype = number_dtype(dtype)
     return _by_blocks(_core.decode, codes, fmt, dtype, {**how, "dtype": dtype})
+
+
+def choose_bias(x: Any, fmt: Any, policy: str | int = "amax") -> Any:
+    """`smallfloat.choose_bias` of a Dask array: a Dask scalar that computes to a `Format`.
+
+    Only the largest magnitude is kept of each block, so the policy is 'amax' or a number; others need all elements at once,
+    as ``smallfloat.choose_bias(x.compute(), fmt, policy)`` has them.
+
+    Examples
+    --------
+    >>> import dask.array as da, numpy as np, smallfloat.dask as sfd
+    >>> x = da.from_array(np.linspace(-1, 1, 1001), chunks=100)
+    >>> sfd.choose_bias(x, "cfloat8_1_4_3").compute()
+    Format('cfloat8_1_4_3:bias=15')
+    """
+    import dask
+
+    if isinstance(policy, str) and policy.partition(":")[0] != "amax":
+        raise ValueError(
+            f"policy={policy!r} needs all elements at once: take 'amax' or a number, or smallfloat.choose_bias(x.compute(), ...)"
+        )
+
+    @dask.delayed(pure=True)  # type: ignore[untyped-decorator]
+    def largest(block: Any) -> float:
+        return float(_core.amax(block))
+
+    @dask.delayed(pure=True)  # type: ignore[untyped-decorator]
+    def chosen(magnitudes: list[float]) -> Format:
+        return _core.choose_bias(np.array([max(magnitudes, default=0.0)]), fmt, policy)
+
+    return chosen([largest(block) for block in x.to_delayed().reshape(-1).tolist()])
+
+
+def quantize(x: Any, fmt: Any = "cfloat8_1_4_3", *, rows: int | None = None, **how: Any) -> list[Any]:
+    """`smallfloat.quantize` of a Dask array in parts of whole rows, lazily.
+
+    Each part is what `smallfloat.quantize` makes of these rows: scales and biases never reach over the border of a part. For
+    schemes with blocks along rows or a scale per channel the parts together are therefore the quantized whole; a bias or a
+    scale of a whole tensor is that of the part, so it is refused unless there is one part.
+
+    Parameters
+    ----------
+    x : dask.array of floats
+        Chunks must be whole along all axes but the first; ``rows`` rechunks.
+    fmt, **how :
+        As of `smallfloat.quantize`; not stochastic.
+    rows : int, optional
+        Rows of a part.
+
+    Returns
+    -------
+    list of dask.delayed.Delayed
+        Each computes to a `QuantizedTensor`.
+
+    Examples
+    --------
+    >>> import dask, dask.array as da, numpy as np, smallfloat.dask as sfd
+    >>> x = da.ones((4, 64), chunks=(2, 64), dtype=np.float32)
+    >>> [part.shape for part in dask.compute(*sfd.quantize(x, "mxfp8-e4m3"))]
+    [(2, 64), (2, 64)]
+    """
+    import dask
+
+    if how.get("seed") is not None:
+        raise TypeError("parts of a tensor would share random words: seed is not for dask.quantize")
+    if rows is not None:
+        x = x.rechunk((rows, *x.shape[1:]))
+    if any(len(chunks) > 1 for chunks in x.chunks[1:]):
+        raise ValueError("quantize needs chunks that are whole along all axes but the first: give rows, how many a part has")
+    parts = x.to_delayed().reshape(-1).tolist()
+    # What shares a scale is decided by the recipe: asked of a part of the same width.
+    probe = _quantized.quantize(np.ones((1, *x.shape[1:]), np.float32), fmt, **how)
+    if len(parts) > 1 and (probe.granularity == "tensor" and (probe.scales is not None or probe.biases is not None)):
+        raise ValueError(
+            f"{fmt} with granularity 'tensor' has one scale or bias for all rows: take one with 'channel' or blocks, "
+            "or one chunk"
+        )
+    if len(parts) > 1 and probe.has_global_scale:
+        raise ValueError(f"{fmt} has a scale that all rows share: take one chunk")
+
+    @dask.delayed(pure=True)  # type: ignore[untyped-decorator]
+    def part(block: Any) -> QuantizedTensor:
+        return _quantized.quantize(block, fmt, threads=1, **how)
+
+    return [part(block) for block in parts]

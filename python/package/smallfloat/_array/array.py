@@ -20,7 +20,8 @@ class Array(NDArrayOperatorsMixin):
     """An array of numbers of a small format: codes, and the `Format` that says what they mean.
 
     `array` makes one from numbers; this constructor takes codes. NumPy's ufuncs and operators compute in the format, each
-    result rounded once from its exact value by the format's own preset; sums, means, products and matrix products are exact
+    result rounded once from its exact value by the format's own preset, special cases as IEEE 754 has them, in P3109's
+    formats as P3109 has them; sums, means, products and matrix products are exact
     before that rounding. `smallfloat.ops` has the same operations with ``rounding=``, ``saturation=``, ``semantics=``,
     ``flags=`` and ``return_flags=``.
 
@@ -224,7 +225,8 @@ class Array(NDArrayOperatorsMixin):
     def __hash__(self) -> int:  # type: ignore[override]
         if self.ndim:
             raise TypeError("an Array with dimensions has no hash")
-        return hash(self.item())
+        number = self.item()
+        return hash(number) if number == number else object.__hash__(self)
 
     # A sequence.
 
@@ -444,4 +446,19 @@ def _numbers(values: Any) -> Any:
     """Numbers that NumPy or torch has; results are NumPy's."""
     if isinstance(values, (list, tuple)):
         values = [v._values() if isinstance(v, Array) else v for v in values]
-    return enter(values)[0]
+    found = enter(values)[0]
+    if found.dtype.kind == "c":
+        if np.any(found.imag != 0):
+            raise TypeError("values are complex: take their real parts, or two arrays")
+        found = found.real
+    return _to_odd(found) if found.dtype.char == "g" else found
+
+
+def _to_odd(x: Any) -> Any:
+    """The float64s of which every format makes what it makes of the longdoubles themselves."""
+    largest = np.finfo(np.float64).max
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = np.asarray(np.where(np.isfinite(x), np.clip(x, -largest, largest), x).astype(np.float64))
+        rest = np.where(np.isfinite(x), x - near, 0)
+    even = (near.view(np.uint64) & 1) == 0
+    return np.where((rest != 0) & even, np.nextafter(near, np.where(rest > 0, np.inf, -np.inf)), near)

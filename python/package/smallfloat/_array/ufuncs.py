@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Format, Operation, encode
+from .._core import Format, Operation, encode, operation_shape
 from .._interop import is_array
 from . import exact
 from .values import is_strong, mixed, operand, order
@@ -74,11 +74,10 @@ _PREDICATES = {np.isnan, np.isinf, np.isfinite, np.signbit, np.logical_not, np.l
 
 @functools.lru_cache(maxsize=1024)
 def operation(name: str, fmt: Format) -> Operation:
-    """An operation within one format, rounded by the format's own preset."""
-    from .._core import operation_shape
-
+    """An operation within one format, rounded by the format's own preset; special cases are P3109's in P3109's formats."""
     _, rounds, arity = operation_shape(name)
-    return Operation(f"{name}<{', '.join([str(fmt)] * (arity + rounds))}>")
+    options = ["semantics=ieee"] if rounds and fmt.family != "p3109" else []
+    return Operation(f"{name}<{', '.join([str(fmt)] * (arity + rounds) + options)}>")
 
 
 def _next(name: str, fmt: Format) -> Callable[[Any], Any]:
