@@ -108,6 +108,23 @@ impl DurableFile {
         write_all_at(self.temporary.as_file(), bytes, offset).map_err(|e| Error::io("write", &self.path, e))
     }
 
+    /// A writer that begins at a byte.
+    pub(crate) fn writer_at(&self, offset: u64) -> impl io::Write + '_ {
+        struct WriterAt<'a>(&'a fs::File, u64);
+        impl io::Write for WriterAt<'_> {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                write_all_at(self.0, bytes, self.1)?;
+                self.1 += bytes.len() as u64;
+                Ok(bytes.len())
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        WriterAt(self.temporary.as_file(), offset)
+    }
+
     /// Reads back what was written.
     ///
     /// # Errors

@@ -282,13 +282,16 @@ impl<'de> Deserialize<'de> for WholeNumber {
 }
 
 /// A header to be written; the order of entries is the order in the file.
-pub(crate) struct HeaderText<'a> {
+pub(crate) struct HeaderText<'a, T> {
     pub(crate) metadata: &'a [(String, String)],
-    /// Name, type, shape and the offsets from the beginning of the data.
-    pub(crate) tensors: &'a [(&'a str, Dtype, &'a [u64], [u64; 2])],
+    /// Gives name, type, shape and the offsets from the beginning of the data.
+    pub(crate) tensors: T,
 }
 
-impl Serialize for HeaderText<'_> {
+impl<'a, T> Serialize for HeaderText<'_, T>
+where
+    T: Iterator<Item = (&'a str, Dtype, &'a [u64], [u64; 2])> + Clone,
+{
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         struct Text<'a>(&'a [(String, String)]);
         impl Serialize for Text<'_> {
@@ -308,7 +311,7 @@ impl Serialize for HeaderText<'_> {
         if !self.metadata.is_empty() {
             map.serialize_entry(METADATA, &Text(self.metadata))?;
         }
-        for &(name, dtype, shape, data_offsets) in self.tensors {
+        for (name, dtype, shape, data_offsets) in self.tensors.clone() {
             map.serialize_entry(name, &Entry { dtype: dtype.name(), shape, data_offsets })?;
         }
         map.end()
@@ -343,7 +346,8 @@ mod tests {
     fn what_is_written_is_read_back() {
         let metadata = vec![("k\"ey".to_owned(), "väl\nue".to_owned())];
         let tensors = [("a\u{0}", Dtype::F8E4M3Fnuz, &[2u64, 3][..], [0, 6])];
-        let json = serde_json::to_vec(&HeaderText { metadata: &metadata, tensors: &tensors }).unwrap();
+        let json =
+            serde_json::to_vec(&HeaderText { metadata: &metadata, tensors: tensors.into_iter() }).unwrap();
         let header = parse(&json).unwrap();
         assert_eq!(header.metadata, metadata);
         let (name, tensor) = &header.tensors[0];

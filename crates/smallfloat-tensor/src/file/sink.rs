@@ -16,6 +16,7 @@
 //! the text decide the bytes of the file, not the order or the pieces in which they were written.
 
 use std::collections::HashSet;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -26,6 +27,7 @@ use crate::file::dtype::Dtype;
 use crate::file::durable::DurableFile;
 use crate::file::header::{HeaderText, METADATA};
 use crate::file::safetensors::{MAX_HEADER_BYTES, byte_len};
+use crate::file::stream::{ByteCount, TensorDigest};
 
 /// A tensor to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,9 +104,19 @@ struct State {
     written: Vec<(u64, u64)>,
     /// Where [`Sink::append`] goes on.
     appended: u64,
-    hasher: Sha256,
-    /// The bytes that went into the hasher.
+    /// The bytes that are digested.
     hashed: u64,
+    digest: Progressing,
+}
+
+/// The digest of a tensor's bytes. Files may have very many tensors, so one that is complete or not
+/// begun has no room for a hasher.
+#[derive(Clone, Debug, Default)]
+enum Progressing {
+    #[default]
+    NotBegun,
+    Begun(Box<Sha256>),
+    Complete(TensorDigest),
 }
 
 impl Slot {
@@ -128,8 +140,19 @@ impl Sink {
         metadata: Vec<(String, String)>,
         options: SinkOptions,
     ) -> Result<Self> {
-        let path = path.as_ref();
-        check_metadata(path, &metadata)?;
+        let sink = Self::with_draft(path.as_ref(), tensors, &metadata, options)?;
+        Ok(Self { metadata, ..sink })
+    }
+
+    /// As [`create`](Self::create), for a text that is given again when the file is sealed: the
+    /// draft is measured and not kept.
+    pub(crate) fn with_draft(
+        path: &Path,
+        tensors: Vec<TensorSpec>,
+        metadata: &[(String, String)],
+        options: SinkOptions,
+    ) -> Result<Self> {
+        check_metadata(path, metadata)?;
         check_names(path, &tensors)?;
         let mut slots = Vec::with_capacity(tensors.len());
         for spec in tensors {
@@ -150,7 +173,10 @@ impl Sink {
                 )
             })?;
         }
-        let draft = header_json(path, &slots, &order, &metadata)?.len() as u64;
+        let mut draft = ByteCount::default();
+        write_header(&mut draft, &slots, &order, metadata)
+            .map_err(|e| Error::io("write the header of", path, e))?;
+        let ByteCount(draft) = draft;
         let header_len = draft.checked_add(options.reserve).and_then(|n| n.checked_next_multiple_of(8));
         let header_len = header_len.filter(|&n| n <= MAX_HEADER_BYTES).ok_or_else(|| {
             let what = format!(
@@ -164,6 +190,7 @@ impl Sink {
             })?;
         let file = DurableFile::create(path, options.overwrite)?;
         file.set_len(total)?;
+        let metadata = Vec::new();
         Ok(Self { file, tensors: slots, order, metadata, header_len, digests: options.digests })
     }
 
@@ -216,11 +243,7 @@ impl Sink {
             return Err(error);
         }
         if self.digests {
-            let mut state = slot.state();
-            if state.hashed == offset {
-                state.hasher.update(bytes);
-                state.hashed = end;
-            }
+            slot.state().digest(offset, bytes, slot.len);
         }
         Ok(())
     }
@@ -244,11 +267,20 @@ impl Sink {
     ///
     /// If the tensor is not complete, or reading back fails.
     pub fn sha256(&self, tensor: usize) -> Result<String> {
+        Ok(self.digest(tensor)?.to_string())
+    }
+
+    /// [`sha256`](Self::sha256) as bytes.
+    pub(crate) fn digest(&self, tensor: usize) -> Result<TensorDigest> {
         let slot = self.slot(tensor)?;
         self.check_complete(slot)?;
         let (mut hasher, mut done) = {
             let state = slot.state();
-            (state.hasher.clone(), state.hashed)
+            match &state.digest {
+                Progressing::Complete(digest) => return Ok(*digest),
+                Progressing::Begun(hasher) => (hasher.as_ref().clone(), state.hashed),
+                Progressing::NotBegun => (Sha256::new(), 0),
+            }
         };
         let mut buf = vec![0; usize::try_from(slot.len - done).map_or(1 << 20, |left| left.min(1 << 20))];
         while done < slot.len {
@@ -257,12 +289,12 @@ impl Sink {
             hasher.update(&buf[..part]);
             done += part as u64;
         }
-        Ok(format!("{:x}", hasher.finalize()))
+        Ok(TensorDigest(hasher.finalize().into()))
     }
 
     /// The SHA-256 of every tensor, in the order of the list given to [`create`](Self::create).
-    pub(crate) fn digests(&self) -> Result<Vec<String>> {
-        (0..self.len()).map(|tensor| self.sha256(tensor)).collect()
+    pub(crate) fn digests(&self) -> Result<Vec<TensorDigest>> {
+        (0..self.len()).map(|tensor| self.digest(tensor)).collect()
     }
 
     /// The tensors, in the order of the list given to [`create`](Self::create).
@@ -306,16 +338,21 @@ impl Sink {
         }
         let metadata = metadata.unwrap_or(&self.metadata);
         check_metadata(self.path(), metadata)?;
-        let mut json = header_json(self.path(), &self.tensors, &self.order, metadata)?;
-        let room = usize::try_from(self.header_len).expect("headers are below their limit");
-        if json.len() > room {
-            let what =
-                format!("the header takes {} bytes where {room} were reserved; reserve more", json.len());
+        let io = |e| Error::io("write", self.path(), e);
+        let mut json = ByteCount::default();
+        write_header(&mut json, &self.tensors, &self.order, metadata).map_err(io)?;
+        let (ByteCount(json), room) = (json, self.header_len);
+        let Some(padding) = room.checked_sub(json) else {
+            let what = format!("the header takes {json} bytes where {room} were reserved; reserve more");
             return Err(Error::refused(Some(self.path()), None, what));
-        }
-        json.resize(room, b' ');
-        self.file.write_at(0, &self.header_len.to_le_bytes())?;
-        self.file.write_at(8, &json)?;
+        };
+        self.file.write_at(0, &room.to_le_bytes())?;
+        let room = usize::try_from(room).expect("headers are below their limit");
+        let mut file = io::BufWriter::with_capacity(room.min(1 << 20), self.file.writer_at(8));
+        write_header(&mut file, &self.tensors, &self.order, metadata).map_err(io)?;
+        io::copy(&mut io::Read::take(io::repeat(b' '), padding), &mut file).map_err(io)?;
+        file.flush().map_err(io)?;
+        drop(file);
         Ok(Sealed { file: self.file })
     }
 
@@ -384,9 +421,36 @@ impl State {
             }
             (true, false) => self.written[at - 1].1 = end,
             (false, true) => self.written[at].0 = begin,
-            (false, false) => self.written.insert(at, (begin, end)),
+            (false, false) => {
+                // Most tensors are written in order, so that there is one range.
+                self.written.reserve_exact(1);
+                self.written.insert(at, (begin, end));
+            }
         }
         true
+    }
+
+    /// Digests bytes that were written, if they are the next ones.
+    fn digest(&mut self, offset: u64, bytes: &[u8], len: u64) {
+        if self.hashed != offset {
+            return;
+        }
+        self.hashed += bytes.len() as u64;
+        if offset == 0 && self.hashed == len {
+            self.digest = Progressing::Complete(TensorDigest(Sha256::digest(bytes).into()));
+            return;
+        }
+        let mut hasher = match std::mem::take(&mut self.digest) {
+            Progressing::Begun(hasher) => hasher,
+            Progressing::NotBegun => Box::default(),
+            Progressing::Complete(_) => unreachable!("a complete digest has no next bytes"),
+        };
+        hasher.update(bytes);
+        self.digest = if self.hashed == len {
+            Progressing::Complete(TensorDigest(hasher.finalize().into()))
+        } else {
+            Progressing::Begun(hasher)
+        };
     }
 
     /// Takes out a range that was inserted.
@@ -425,21 +489,17 @@ fn check_metadata(path: &Path, metadata: &[(String, String)]) -> Result<()> {
     }
 }
 
-fn header_json(
-    path: &Path,
+fn write_header(
+    out: impl io::Write,
     slots: &[Slot],
     order: &[usize],
     metadata: &[(String, String)],
-) -> Result<Vec<u8>> {
-    let tensors: Vec<_> = order
-        .iter()
-        .map(|&i| {
-            let Slot { spec, begin, len, .. } = &slots[i];
-            (spec.name.as_str(), spec.dtype, spec.shape.as_slice(), [*begin, begin + len])
-        })
-        .collect();
-    serde_json::to_vec(&HeaderText { metadata, tensors: &tensors })
-        .map_err(|e| Error::io("write the header of", path, e.into()))
+) -> io::Result<()> {
+    let tensors = order.iter().map(|&i| {
+        let Slot { spec, begin, len, .. } = &slots[i];
+        (spec.name.as_str(), spec.dtype, spec.shape.as_slice(), [*begin, begin + len])
+    });
+    serde_json::to_writer(out, &HeaderText { metadata, tensors }).map_err(Into::into)
 }
 
 #[cfg(test)]

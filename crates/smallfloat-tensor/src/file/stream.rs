@@ -1,5 +1,9 @@
 //! Bytes of files ⇄ slices of numbers.
 
+use std::fmt;
+use std::io;
+
+use serde::{Serialize, Serializer};
 use smallfloat_kernels::Code;
 
 /// Runs a block with `$type` standing for the element type of a dtype, or `else` for dtypes that
@@ -28,6 +32,37 @@ macro_rules! with_element {
     };
 }
 pub(crate) use with_element;
+
+/// A SHA-256, which is printed and serialized in hexadecimal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TensorDigest(pub(crate) [u8; 32]);
+
+impl fmt::Display for TensorDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl Serialize for TensorDigest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Counts the bytes that are written to it, and drops them.
+#[derive(Default)]
+pub(crate) struct ByteCount(pub(crate) u64);
+
+impl io::Write for ByteCount {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// The code in one or two little-endian bytes.
 pub(crate) fn code_at(bytes: &[u8]) -> u16 {

@@ -19,6 +19,7 @@ use smallfloat::{Format, FormatSpec};
 use crate::error::{Error, Result, quoted, refuse};
 use crate::file::dtype::Dtype;
 use crate::file::source::Source;
+use crate::file::stream::{ByteCount, TensorDigest};
 
 /// How all keys of a container begin.
 const KEY_PREFIX: &str = "smallfloat.";
@@ -91,17 +92,23 @@ pub(crate) fn code_dtype(format: &Format) -> Dtype {
     if format.width() <= 8 { Dtype::U8 } else { Dtype::U16 }
 }
 
-/// A tensor as it is in a file: name, dtype, shape, and the SHA-256 of its bytes in hexadecimal.
-pub(crate) type Recorded<'a> = (&'a str, Dtype, &'a [u64], &'a str);
+/// A tensor as it is in a file: name, dtype, shape, and the SHA-256 of its bytes.
+pub(crate) type Recorded<'a> = (&'a str, Dtype, &'a [u64], TensorDigest);
 
-/// The metadata of a container, in a fixed order. Without the tensors, while they are not written,
-/// the record is zeros.
+/// The metadata of a container, in a fixed order; `entries` are serialized as a map from names, in
+/// their order, to [`Entry`]. Without the tensors, while they are not written, the record is zeros.
 pub(crate) fn metadata(
     kept: &[(String, String)],
-    entries: &BTreeMap<String, Entry>,
+    entries: &impl Serialize,
     written: Option<Vec<Recorded<'_>>>,
 ) -> Result<Vec<(String, String)>> {
-    let json = serde_json::to_string(entries).map_err(refuse)?;
+    // There may be very many tensors: the text is measured, so that it takes no more than its
+    // length.
+    let mut length = ByteCount::default();
+    serde_json::to_writer(&mut length, entries).map_err(refuse)?;
+    let mut json = Vec::with_capacity(usize::try_from(length.0).map_err(refuse)?);
+    serde_json::to_writer(&mut json, entries).map_err(refuse)?;
+    let json = String::from_utf8(json).expect("JSON is text");
     let mut metadata = kept.to_vec();
     metadata.push((VERSION_KEY.to_owned(), VERSION.to_owned()));
     metadata.push((TENSORS_KEY.to_owned(), json));
@@ -117,15 +124,21 @@ pub(crate) fn metadata(
 fn record_digest(mut tensors: Vec<Recorded<'_>>, metadata: &[(String, String)]) -> Result<String> {
     tensors.sort_unstable_by_key(|tensor| tensor.0);
     let mut digest = Sha256::new();
-    let mut line = |value: String| digest.update(value + "\n");
     for (name, dtype, shape, sha256) in tensors {
-        line(serde_json::to_string(&(name, dtype.name(), shape, sha256)).map_err(refuse)?);
+        line(&mut digest, &(name, dtype.name(), shape, sha256))?;
     }
     for key in [VERSION_KEY, TENSORS_KEY] {
         let value = metadata.iter().find(|(k, _)| k == key).map(|(_, value)| value);
-        line(serde_json::to_string(&(key, value)).map_err(refuse)?);
+        line(&mut digest, &(key, value))?;
     }
     Ok(format!("{:x}", digest.finalize()))
+}
+
+/// Digests a line of JSON.
+fn line(digest: &mut Sha256, value: &impl Serialize) -> Result<()> {
+    serde_json::to_writer(&mut *digest, value).map_err(refuse)?;
+    digest.update(b"\n");
+    Ok(())
 }
 
 /// Holds a file with these tensors against its record, if it has one; tells whether it has.

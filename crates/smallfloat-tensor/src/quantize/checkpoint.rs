@@ -1,9 +1,11 @@
 //! [`Checkpoint`]: the tensors of one or more files, which of them are quantized, which share a
 //! scale, and the writing of each output file.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use serde::ser::{Error as _, SerializeMap};
+use serde::{Serialize, Serializer};
 use smallfloat_kernels::ErrorSums;
 
 use crate::error::{Error, Result, quoted, refuse};
@@ -12,7 +14,8 @@ use crate::file::input::{TensorInfo, chunk_buffer};
 use crate::file::safetensors::byte_len;
 use crate::file::sink::{Sealed, Sink, SinkOptions, TensorSpec};
 use crate::file::source::SourceKind;
-use crate::layout::container::{Entry, Recorded, bias_name, foreign_metadata, metadata};
+use crate::file::stream::TensorDigest;
+use crate::layout::container::{Entry, bias_name, foreign_metadata, metadata};
 use crate::layout::grid::Granularity;
 use crate::layout::scheme::{FLOAT_QUANTIZED, FP8, Layout};
 use crate::options::tensors::Tensors;
@@ -48,6 +51,34 @@ pub(crate) struct Checkpoint<'a> {
 pub(crate) struct ScaleGroup {
     members: Vec<TensorPosition>,
     whole: Option<TensorScale>,
+}
+
+/// A tensor of the input, its parts in the output if it is quantized, and the first of what it
+/// becomes there.
+type Job = (TensorPosition, Option<OutputSlots>, usize);
+
+/// The entries of a container, made one at a time when they are written, since there may be very
+/// many.
+struct Entries<'a> {
+    options: &'a Options,
+    /// With the place of their codes in the output, sorted by their names.
+    tensors: Vec<(&'a TensorView, usize)>,
+    digests: Option<&'a [TensorDigest]>,
+}
+
+impl Serialize for Entries<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.tensors.len()))?;
+        for &(tensor, codes) in &self.tensors {
+            let entry = self.options.entry(&tensor.info.shape, tensor.source_dtype());
+            let mut entry = entry.map_err(S::Error::custom)?;
+            if let Some(digests) = self.digests {
+                entry.sha256 = digests[codes].to_string();
+            }
+            map.serialize_entry(&tensor.info.name, &entry)?;
+        }
+        map.end()
+    }
 }
 
 /// What became of the tensors of one output file.
@@ -279,18 +310,12 @@ impl<'a> Checkpoint<'a> {
     ) -> Result<(FileOutcome, Sealed)> {
         let options = self.options;
         let native = self.layout.is_native() && options.container == Container::Native;
-        let mut entries = BTreeMap::new();
-        let mut specs = Vec::new();
-        let mut jobs = Vec::new();
+        let mut specs = Vec::with_capacity(2 * places.len());
+        let mut jobs = Vec::with_capacity(places.len());
         for &place in places {
             let (tensor, first) = (self.tensor(place), specs.len());
             let slots = if self.is_chosen(place) {
-                let slots = self.specs(tensor, &mut specs)?;
-                if native {
-                    let entry = options.entry(&tensor.info.shape, tensor.source_dtype())?;
-                    entries.insert(tensor.info.name.clone(), entry);
-                }
-                Some(slots)
+                Some(self.specs(tensor, &mut specs)?)
             } else {
                 specs.extend(self.outputs(place)?);
                 None
@@ -298,14 +323,15 @@ impl<'a> Checkpoint<'a> {
             jobs.push((place, slots, first));
         }
         let kept = self.kept(files);
-        let text = |entries: &BTreeMap<String, Entry>, written: Option<Vec<Recorded<'_>>>| {
-            if native { metadata(&kept, entries, written) } else { Ok(kept.clone()) }
-        };
         let sink_options =
             SinkOptions { overwrite: options.overwrite, digests: native, ..SinkOptions::default() };
-        let sink = Sink::create(output, specs, text(&entries, None)?, sink_options)?;
+        let sink = {
+            let draft =
+                if native { metadata(&kept, &self.entries(&jobs, None), None)? } else { kept.clone() };
+            Sink::with_draft(output, specs, &draft, sink_options)?
+        };
 
-        let (mut reports, mut sums) = (Vec::new(), Vec::new());
+        let (mut reports, mut sums) = (Vec::with_capacity(jobs.len()), Vec::with_capacity(jobs.len()));
         for &(place, slots, first) in &jobs {
             let info = &self.tensor(place).info;
             progress(Progress::Tensor(&info.name));
@@ -323,18 +349,17 @@ impl<'a> Checkpoint<'a> {
             reports.push(report);
         }
         let bytes_out = sink.file_len();
-        let digests = if native { sink.digests()? } else { Vec::new() };
-        for (place, slots, _) in jobs {
-            let entry = entries.get_mut(&self.tensor(place).info.name);
-            if let (Some(entry), Some(slots)) = (entry, slots) {
-                entry.sha256.clone_from(&digests[slots.codes]);
-            }
-        }
-        let written = sink.specs().zip(&digests);
-        let written =
-            written.map(|(spec, sha256)| (&*spec.name, spec.dtype, &*spec.shape, &**sha256)).collect();
-        let text = text(&entries, Some(written))?;
+        let text = if native {
+            let digests = sink.digests()?;
+            let written = sink.specs().zip(&digests);
+            let written = written.map(|(spec, &sha256)| (&*spec.name, spec.dtype, &*spec.shape, sha256));
+            metadata(&kept, &self.entries(&jobs, Some(&digests)), Some(written.collect()))?
+        } else {
+            kept
+        };
+        drop(jobs);
         let sealed = sink.seal(Some(&text))?;
+        drop(text);
         let has_codes =
             options.container != Container::Bf16 && reports.iter().any(|report| report.format.is_some());
         if options.verify && (native || has_codes) {
@@ -342,6 +367,14 @@ impl<'a> Checkpoint<'a> {
             verify_at(sealed.temporary_path(), output, Some(options.granularity))?;
         }
         Ok((FileOutcome { reports, sums, bytes_out }, sealed))
+    }
+
+    /// The container's entries of what is quantized, with digests once they are known.
+    fn entries<'s>(&'s self, jobs: &[Job], digests: Option<&'s [TensorDigest]>) -> Entries<'s> {
+        let codes = |&(place, slots, _): &Job| Some((self.tensor(place), slots?.codes));
+        let mut tensors: Vec<_> = jobs.iter().filter_map(codes).collect();
+        tensors.sort_unstable_by_key(|(tensor, _)| &*tensor.info.name);
+        Entries { options: self.options, tensors, digests }
     }
 
     /// Writes the codes of one tensor and what goes with them.

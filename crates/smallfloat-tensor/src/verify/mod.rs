@@ -15,7 +15,7 @@ use smallfloat::{Class, Datum, Format, Specials, Subnormals};
 
 use crate::error::{Error, Result, quoted};
 use crate::file::input::{CHUNK_BYTES, TensorInfo, chunk_buffer};
-use crate::file::stream::code_at;
+use crate::file::stream::{TensorDigest, code_at};
 use crate::layout::container::{Entry, check_record};
 use crate::layout::grid::Granularity;
 use crate::progress::Progress;
@@ -111,7 +111,7 @@ fn bytes_of(view: &View) -> u64 {
 }
 
 /// The digests of tensors by their names in the file.
-type Digests<'a> = HashMap<&'a str, String>;
+type Digests<'a> = HashMap<&'a str, TensorDigest>;
 
 fn check(
     view: &View,
@@ -166,14 +166,12 @@ fn check_tensors<'a>(
                 progress(Progress::Bytes(bytes.len() as u64));
                 Ok(())
             })?;
-            place.insert(format!("{:x}", digest.finalize()));
+            place.insert(TensorDigest(digest.finalize().into()));
         }
     }
-    let of = |info: &'_ TensorInfo| digests.get(&*info.name).map_or("", |digest| &**digest).to_owned();
-    let owned: Vec<String> = source.tensors().iter().map(of).collect();
-    let tensors = source.tensors().iter().zip(&owned);
-    let tensors = tensors.map(|(info, sha256)| (&*info.name, info.dtype, &*info.shape, &**sha256));
-    check_record(source, tensors.collect()).map_err(|what| Error::refused(Some(path), None, what))
+    let of = |info: &'a TensorInfo| (&*info.name, info.dtype, &*info.shape, digests[&*info.name]);
+    let tensors = source.tensors().iter().map(of).collect();
+    check_record(source, tensors).map_err(|what| Error::refused(Some(path), None, what))
 }
 
 fn check_codes(
@@ -183,7 +181,7 @@ fn check_codes(
     path: &Path,
     verified: &mut Verified,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<String> {
+) -> Result<TensorDigest> {
     let refused = |what: String| Error::refused(Some(path), Some(&tensor.info.name), what);
     let odd = odd_codes(format);
     let size = usize::from(format.width() > 8) + 1;
@@ -211,9 +209,9 @@ fn check_codes(
         }
         Ok(())
     })?;
-    let found = format!("{:x}", digest.finalize());
+    let found = TensorDigest(digest.finalize().into());
     let sha256 = &entry.sha256;
-    if found != *sha256 {
+    if found.to_string() != *sha256 {
         return Err(refused(format!("its codes have the SHA-256 {found}, the metadata says {sha256}")));
     }
     if odd_count > 0 {
@@ -238,7 +236,7 @@ fn check_scaled(
     path: &Path,
     verified: &mut Verified,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<String> {
+) -> Result<TensorDigest> {
     let refused = |what: String| Error::refused(Some(path), Some(&tensor.info.name), what);
     let (element, grid) = (&scaled.element, &scaled.grid);
     let (unit, unit_bytes) = scaled.packing.unit(element);
@@ -287,9 +285,9 @@ fn check_scaled(
         }
         at += count as u64;
     }
-    let found = format!("{:x}", digest.finalize());
+    let found = TensorDigest(digest.finalize().into());
     if let Some(entry) = &scaled.entry
-        && found != entry.sha256
+        && found.to_string() != entry.sha256
     {
         let said = &entry.sha256;
         return Err(refused(format!("its codes have the SHA-256 {found}, the metadata says {said}")));
