@@ -178,6 +178,27 @@ fn unsafe_stands_only_where_it_may() {
     assert!(code_only(&core).contains("#![forbid(unsafe_code)]"), "the core forbids unsafe code");
 }
 
+/// Errors of a library say what is accepted in its own terms: who reads them may have no command.
+#[test]
+fn libraries_name_no_command_and_no_option() {
+    let is_word = |text: &str| text.starts_with(|c: char| c.is_ascii_lowercase());
+    let names_one =
+        |line: &str| ["`smallfloat ", "`--", "\"--"].iter().any(|mark| line.split(mark).skip(1).any(is_word));
+    let mut scanned = 0;
+    for library in ["smallfloat", "smallfloat-kernels", "smallfloat-tensor", "smallfloat-train"] {
+        let mut sources = Vec::new();
+        files(&workspace().join("crates").join(library).join("src"), "rs", &mut sources);
+        scanned += sources.len();
+        for path in sources {
+            let text = fs::read_to_string(&path).expect("a source file");
+            // Documentation may name them.
+            let found = text.lines().find(|line| !line.trim_start().starts_with("//") && names_one(line));
+            assert_eq!(found, None, "{}", path.display());
+        }
+    }
+    assert!(scanned > 150, "scanned only {scanned} files");
+}
+
 #[test]
 fn the_scan_sees_code_and_nothing_else() {
     let word = |source: &str| has_word(&code_only(source), "unsafe");

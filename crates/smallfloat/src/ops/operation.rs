@@ -317,4 +317,4 @@ impl Comparison {
     }
 }
 
-by_name!(Operation, Self::all(), "operation", "a name that `smallfloat supports` lists");
+by_name!(Operation, Self::all(), "operation", "one of the P3109 draft, such as Add, FMA or Exp");

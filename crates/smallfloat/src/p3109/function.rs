@@ -338,4 +338,4 @@ impl Group {
     }
 }
 
-by_name!(Function, Self::all(), "operation", "a name that `smallfloat supports` lists");
+by_name!(Function, Self::all(), "operation", "one of the P3109 draft, such as Add, FMA or Exp");

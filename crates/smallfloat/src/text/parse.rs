@@ -436,3 +436,34 @@ impl Near {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+
+    use super::*;
+
+    /// Digits are read in eights, in fours and one by one: every length before and after the point,
+    /// with a sign or without, is the same number.
+    #[test]
+    fn digits_of_every_length() {
+        const DIGITS: &str = "9182736450192837465";
+        for whole in 0..=DIGITS.len() {
+            for places in 0..=DIGITS.len() - whole {
+                let (before, after) = DIGITS[..whole + places].split_at(whole);
+                let digits: Option<u64> = DIGITS[..whole + places].parse().ok();
+                for (sign, negative) in [("", false), ("-", true), ("+", false)] {
+                    let text = format!("{sign}{before}.{after}");
+                    let short = Short::read(&text).map(|short| (short.negative, short.digits, -short.power));
+                    let expected = digits.map(|digits| (negative, digits, i32::try_from(places).unwrap()));
+                    assert_eq!(short, expected, "{text}");
+                    assert!(Short::read(&format!("{text}x")).is_none(), "{text}x");
+                    assert!(
+                        Short::read(&format!("{sign}{before}.:{after}")).is_none(),
+                        "{text} with a colon"
+                    );
+                }
+            }
+        }
+    }
+}
