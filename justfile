@@ -136,6 +136,11 @@ large-checkpoint folder="/tmp":
     cargo build --release -p smallfloat-cli
     scripts/evidence/large-checkpoint "${CARGO_TARGET_DIR:-target}/release/smallfloat" {{folder}}
 
+# Printing and parsing of numbers beside half and float8, into docs/evidence/performance.md.
+bench-text:
+    { echo "$(date +%F), $(rustc --version | cut -d' ' -f1,2):"; echo; cargo run --release --manifest-path bench/Cargo.toml --example text; } > target/bench-text.md
+    scripts/evidence/section docs/evidence/performance.md text < target/bench-text.md
+
 # Micro-operations and cycles of the AVX-512 loops by a model of the processor (needs Debian's llvm).
 loop-cycles:
     scripts/ci/loop-cycles
