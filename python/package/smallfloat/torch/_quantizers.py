@@ -277,7 +277,7 @@ class _GradientOfScale(torch.autograd.Function):
 
     @staticmethod
     def forward(x: torch.Tensor, state: torch.Tensor, fmt: str, margin: int, learn: bool, fixed: int | None, nonfinite: str) -> Any:
-        return x.view_as(x)
+        return x.clone()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -395,7 +395,7 @@ class _GradientOfScheme(torch.autograd.Function):
 
     @staticmethod
     def forward(x: torch.Tensor, config: str, nonfinite: str) -> torch.Tensor:
-        return x.view_as(x)
+        return x.clone()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
