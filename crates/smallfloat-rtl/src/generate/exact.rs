@@ -303,12 +303,13 @@ pub(super) fn lowest_field(format: &Format) -> i64 {
     i64::from(format.exponent_range().0) + i64::from(format.bias())
 }
 
-/// Whether the lowest binades of all operands have one exponent, so that subnormals may be added as they
-/// are.
+/// Whether equal fields of two operands are equal exponents, and subnormals count as the same field, so
+/// that they may be added as they are.
 pub(super) fn are_aligned(operands: &[Operand<'_>]) -> bool {
-    let lowest = |operand: &Operand<'_>| operand.exponents().0 - i64::from(operand.format.bias());
-    let have_port = operands.iter().all(|operand| operand.has_bias_port);
-    have_port || operands.windows(2).all(|pair| lowest(&pair[0]) == lowest(&pair[1]))
+    operands.windows(2).all(|pair| {
+        let (x, y) = (&pair[0], &pair[1]);
+        x.exponents().0 == y.exponents().0 && (x.has_bias_port || x.format.bias() == y.format.bias())
+    })
 }
 
 /// A signed signal in another number of bits, which its value fits.

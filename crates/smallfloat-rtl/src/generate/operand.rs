@@ -54,15 +54,16 @@ impl Operand<'_> {
         self.has_subnormals() && self.format.subnormals() == Subnormals::Tesla
     }
 
-    /// Bits of the significand. Tesla's reading of denormals takes one more, for half the step.
+    /// Bits of the significand.
     pub(super) fn significand_bits(&self) -> u32 {
-        self.format.precision() + u32::from(self.is_tesla())
+        self.format.precision()
     }
 
     /// The range of the exponent: what the field counts as.
     pub(super) fn exponents(&self) -> (i64, i64) {
         let (_, highest) = self.format.exponent_range();
-        let lowest = i64::from(!self.field_0_is_a_binade());
+        // Tesla's denormals are 2^-bias * 0.m, so that field 0 counts as it is.
+        let lowest = i64::from(!self.field_0_is_a_binade() && !self.is_tesla());
         (lowest, i64::from(highest) + i64::from(self.format.bias()))
     }
 
@@ -141,23 +142,18 @@ impl Operand<'_> {
             module.wire(&is_normal, 1, format!("|{field}"));
             let text = match format.subnormals() {
                 _ if m == 0 => is_normal.clone(),
-                Subnormals::Tesla => {
-                    format!("{is_normal} ? {{1'b1, {fraction}, 1'b0}} : {{2'b00, {fraction}}}")
-                }
                 Subnormals::Flush => format!("{is_normal} ? {{1'b1, {fraction}}} : {}", decimal(s, 0)),
                 _ => format!("{{{is_normal}, {fraction}}}"),
             };
-            let comment = module.wire(&significand, s, text);
-            if self.is_tesla() {
-                "in half steps of the lowest binade".clone_into(comment);
-            }
-            let zero_counts_as_one = if m == 0 {
-                field.clone()
-            } else {
+            module.wire(&significand, s, text);
+            let counts_as_one = m > 0 && !self.is_tesla();
+            let exponent = if counts_as_one {
                 format!("{field} | {}", extend(&format!("!{is_normal}"), 1, e))
+            } else {
+                field
             };
-            let comment = module.wire(&name("exponent"), e, zero_counts_as_one);
-            if m > 0 {
+            let comment = module.wire(&name("exponent"), e, exponent);
+            if counts_as_one {
                 "field 0 counts as 1".clone_into(comment);
             }
             if m > 0 {

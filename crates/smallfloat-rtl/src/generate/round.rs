@@ -47,13 +47,13 @@ pub(super) fn declare(module: &mut Module, exact: &Exact, task: &Task<'_>, bits:
     // How far a result below the lowest binade is shifted, and whether bits can get lost.
     let furthest = (lowest - i64::from(is_tesla) - exact.fields.0).max(0).unsigned_abs();
     let random = task.rounding.random_bits().map(RandomBits::count);
-    let is_flushing = format.subnormals() == Subnormals::Flush && furthest > 0;
-    let may_be_inexact =
-        u64::from(exact.bits) + furthest > u64::from(m) + 1 || is_tesla && furthest > 0 || is_flushing;
-    let fraction = if may_be_inexact { random.unwrap_or(1) } else { 0 };
-    let kept = m + 1 + fraction;
     let is_below = exact.fields.0 < lowest;
     let may_be_tiny = is_below || exact.may_be_cut_off || !has_leading_bit(task);
+    let flushes = format.subnormals() == Subnormals::Flush && m > 0 && may_be_tiny;
+    let may_be_inexact =
+        u64::from(exact.bits) + furthest > u64::from(m) + 1 || is_tesla && is_below || flushes;
+    let fraction = if may_be_inexact { random.unwrap_or(1) } else { 0 };
+    let kept = m + 1 + fraction;
 
     module.section(
         "Alignment to the result",
@@ -87,7 +87,6 @@ pub(super) fn declare(module: &mut Module, exact: &Exact, task: &Task<'_>, bits:
         "below the smallest normal value, or zero".clone_into(comment);
     }
     let mut aligned = "kept".to_owned();
-    let flushes = format.subnormals() == Subnormals::Flush && m > 0 && may_be_tiny;
     if furthest > 0 && flushes {
         // One binade below may round to the smallest normal value; all others become zero.
         module.wire("aligned", kept, "is_below ? kept >> 1 : kept");
@@ -150,7 +149,7 @@ pub(super) fn declare(module: &mut Module, exact: &Exact, task: &Task<'_>, bits:
     let normal =
         if m > 0 { format!("{{{normal_field}, {}}}", slice("whole", m + 1, m - 1, 0)) } else { normal_field };
     let hole = (1_u64 << m) - 1;
-    if is_tesla && furthest > 0 && may_be_inexact {
+    if is_tesla && is_below {
         let comment = module.constant("HOLE", index_bits, decimal(index_bits, hole));
         format!("the largest denormal; the next value is {} steps on", hole + 2).clone_into(comment);
         module.wire("in_hole", 1, format!("is_below && (whole >= {})", slice("HOLE", index_bits, m, 0)));

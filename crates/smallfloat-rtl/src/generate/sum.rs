@@ -24,7 +24,8 @@ pub(super) fn declare(module: &mut Module, task: &Task<'_>) -> Exact {
     let (x, y) = (&task.operands[0], &task.operands[1]);
     let is_aligned = are_aligned(task.operands);
     let significand_bits = x.significand_bits().max(y.significand_bits());
-    let shift = if is_aligned { 0 } else { i64::from(x.format.bias()) - i64::from(y.format.bias()) };
+    // One port is the bias of both.
+    let shift = if x.has_bias_port { 0 } else { i64::from(x.format.bias()) - i64::from(y.format.bias()) };
     let y_exponents = (y.exponents().0 + shift, y.exponents().1 + shift);
     // An exponent's bits; a difference takes one more.
     let width = if is_aligned {
