@@ -156,7 +156,9 @@ class _Stored(_Changed):
         return layout, self._parameters[name], scales, self._buffers.get(f"{name}_global_scale")
 
     def _value(self, name: str) -> torch.Tensor:
-        """A weight, in the dtype that the module computes in."""
+        """A weight, in the dtype that the module computes in; where FSDP holds a part of the codes, that part as it is."""
+        if hasattr(self._parameters[name], "device_mesh"):
+            return self._parameters[name]
         values = _values(*self._stored(name), self._dtypes[name])
         return values.reshape(self._shapes[name])
 
