@@ -183,6 +183,11 @@ rtl:
 fp8:
     scripts/ci/fp8
 
+# Gates of generated units by Yosys, into docs/hardware-cost.md (needs Debian's yosys).
+hardware-cost:
+    cargo build --release -p smallfloat-cli
+    scripts/evidence/hardware-cost "${CARGO_TARGET_DIR:-target}/release/smallfloat"
+
 # Our test vectors through other libraries, into docs/peers.md: fetches torch for processors, some 200 MB.
 peers:
     scripts/peers/run
