@@ -5,11 +5,9 @@
 //! [`KEPT`] blocks stay here. The system may take their pages whenever it needs them (`MADV_FREE`).
 
 use std::ptr::NonNull;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-
-use crate::cache::lock;
 
 /// Smaller results come from NumPy.
 const LEAST: usize = 4 << 20;
@@ -24,6 +22,11 @@ const MOST: usize = 1 << 30;
 const PAGE: usize = 2 << 20;
 
 static FREE: Mutex<Vec<Block>> = Mutex::new(Vec::new());
+
+/// The kept blocks; a thread that panicked meanwhile leaves a list that is whole.
+fn free() -> MutexGuard<'static, Vec<Block>> {
+    FREE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A mapping of the process's memory.
 struct Block {
@@ -85,7 +88,7 @@ impl Memory {
             return None;
         }
         let length = bytes.checked_next_multiple_of(PAGE)?;
-        let mut free = lock(&FREE);
+        let mut free = free();
         let found = free.iter().position(|block| block.length == length);
         let found = found.map(|at| free.swap_remove(at));
         drop(free);
@@ -104,7 +107,7 @@ impl Drop for Memory {
             return;
         }
         block.advise(libc::MADV_FREE);
-        let mut free = lock(&FREE);
+        let mut free = free();
         free.push(block);
         while free.len() > KEPT || free.iter().map(|block| block.length).sum::<usize>() > MOST {
             free.remove(0);
