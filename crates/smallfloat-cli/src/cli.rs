@@ -221,6 +221,11 @@ fn options_first(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString>
 }
 
 impl Cli {
+    /// The exit status of an error: where 1 is an answer, another one.
+    pub(crate) fn status_of_errors(&self) -> u8 {
+        if matches!(self.command, Some(Command::Prove(_))) { prove::NO_ANSWER } else { crate::FAILED }
+    }
+
     /// Returns whether the answer is yes, for commands that are a question.
     pub(crate) fn run(self, out: &mut Output) -> anyhow::Result<bool> {
         match self.command {

@@ -51,6 +51,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return if answer.use_stderr() { WRONG_USAGE } else { DONE };
         }
     };
+    let status_of_errors = cli.status_of_errors();
     let mut out = Output::stdout();
     let result = cli.run(&mut out);
     // Lines printed before an error are still good ones.
@@ -63,7 +64,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => {
             // What, where, and why, from the outermost cause inward.
             message(Message::Error, &format!("{error:#}{}", hint(&error)));
-            FAILED
+            status_of_errors
         }
     }
 }

@@ -1,5 +1,8 @@
 //! The crate's error.
 
+use std::io;
+use std::path::PathBuf;
+
 /// Why nothing is specified or proved, and what would be right.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -35,5 +38,135 @@ pub enum Error {
         text: String,
         /// What can stand on the left.
         known: &'static str,
+    },
+    /// No such solver.
+    #[error("solver `{text}` is not known: write sat, z3 or simulation")]
+    Solver {
+        /// The name as given.
+        text: String,
+    },
+    /// A port that the specification does not have.
+    #[error("the specification has no port `{port}`; it has {known}")]
+    UnknownPort {
+        /// The port.
+        port: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// A tool that can't be run.
+    #[error("`{tool}` can't be run ({cause}); Debian has it in the package {package}")]
+    Tool {
+        /// The command.
+        tool: &'static str,
+        /// What the system says.
+        cause: io::Error,
+        /// Where Debian has it.
+        package: &'static str,
+    },
+    /// A file that can't be read or written.
+    #[error("`{}`: {cause}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// A path that no script of Yosys can name.
+    #[error("`{}`: a path with a quotation mark, a backslash or a control character can't be handed to Yosys", path.display())]
+    Path {
+        /// The path.
+        path: PathBuf,
+    },
+    /// What a tool says of files that it refuses.
+    #[error("{tool} refuses the design: {message}")]
+    Refused {
+        /// The command.
+        tool: &'static str,
+        /// Its message, with file and line where it names them.
+        message: String,
+    },
+    /// A tool that ended otherwise than it does.
+    #[error("{tool} ended without an answer: {message}")]
+    NoAnswer {
+        /// The command.
+        tool: &'static str,
+        /// The last lines that it printed.
+        message: String,
+    },
+    /// A module that is not in the files.
+    #[error("the design has no module `{top}`; it has {modules}")]
+    Top {
+        /// The module.
+        top: String,
+        /// Those that there are.
+        modules: String,
+    },
+    /// A port that the design lacks.
+    #[error(
+        "module {top} has no {direction} `{name}` for `{port}`: it has {known}; --ports {port}=NAME names another"
+    )]
+    MissingPort {
+        /// The module.
+        top: String,
+        /// `input` or `output`.
+        direction: &'static str,
+        /// What was looked for.
+        name: String,
+        /// The specification's name of it.
+        port: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// A port of another width.
+    #[error("port `{name}` of module {top} has {given} bits, {what} has {expected}")]
+    PortWidth {
+        /// The module.
+        top: String,
+        /// The port.
+        name: String,
+        /// Its width.
+        given: u32,
+        /// What the specification has there.
+        what: String,
+        /// Its width.
+        expected: u32,
+    },
+    /// An input of the design that nothing drives.
+    #[error(
+        "input `{name}` of module {top} is none of the specification's: give it a constant with --tie {name}=VALUE, or another name with --ports"
+    )]
+    FreeInput {
+        /// The module.
+        top: String,
+        /// The port.
+        name: String,
+    },
+    /// A constant for what is no input, or too wide for it.
+    #[error("--tie {name}={value}: {problem}")]
+    Tie {
+        /// The port.
+        name: String,
+        /// The constant.
+        value: u64,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Registers in a design that was said to be combinational.
+    #[error(
+        "module {top} has registers ({registers}): say with --latency after how many clock edges the result is there"
+    )]
+    Sequential {
+        /// The module.
+        top: String,
+        /// Some of them.
+        registers: String,
+    },
+    /// Latches.
+    #[error("module {top} has latches ({latches}): some branch leaves them without a value")]
+    Latch {
+        /// The module.
+        top: String,
+        /// Some of them.
+        latches: String,
     },
 }

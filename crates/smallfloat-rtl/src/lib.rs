@@ -19,5 +19,5 @@ pub mod specification;
 pub use cost::{Cost, cost};
 pub use error::Error;
 pub use generate::{Generated, generate};
-pub use proof::{Design, PortMap, Proof, ProofOptions, Solver, Verdict, prove};
-pub use specification::Specification;
+pub use proof::{Counterexample, Design, PortMap, Proof, ProofOptions, Solver, Verdict, prove};
+pub use specification::{Port, Specification};

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use smallfloat::ops::Integer;
-use smallfloat::{RandomBits, Rounding};
+use smallfloat::{FormatSpec, RandomBits, Rounding};
 use smallfloat_conformance::vectors::UnitUnderTest;
 
 use crate::arguments::flags::FlagArgs;
@@ -10,7 +10,7 @@ use crate::arguments::operands;
 use crate::arguments::rounding::ProjectionArgs;
 
 /// What is under test.
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 pub(crate) struct UnitArgs {
     /// The operation: `convert`, a name with --format, or `Name<formats…, (rounding, saturation)>`
     #[arg(long, value_name = "OPERATION")]
@@ -36,6 +36,22 @@ pub(crate) struct UnitArgs {
 }
 
 impl UnitArgs {
+    /// The unit with bias 0 where formats whose bias can be chosen name none, for commands for which
+    /// the bias is an operand then; and whether that is so.
+    pub(crate) fn unit_with_bias_port(&self) -> Result<Option<(UnitUnderTest, bool)>> {
+        let mut args = self.clone();
+        let mut is_open = false;
+        for name in [&mut args.from, &mut args.to, &mut args.format].into_iter().flatten() {
+            // What is wrong with a name is said where it is read.
+            let Ok(spec) = name.parse::<FormatSpec>() else { continue };
+            if spec.bias().is_none() && matches!(spec.or_default_bias().bias_range(), Some((0, _))) {
+                *name = spec.with_bias(0)?.to_string();
+                is_open = true;
+            }
+        }
+        Ok(args.unit()?.map(|unit| (unit, is_open)))
+    }
+
     /// The unit, if the arguments name one.
     pub(crate) fn unit(&self) -> Result<Option<UnitUnderTest>> {
         let rounding = self.rounding()?;

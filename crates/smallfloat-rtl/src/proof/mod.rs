@@ -1,14 +1,26 @@
 //! Whether a design computes what a [`Specification`] says, for all inputs.
 
-use std::path::PathBuf;
+mod elaborate;
+mod miter;
+mod ports;
+mod simulate;
+mod solve;
+mod tool;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
+use smallfloat::Flags;
+use smallfloat_conformance::explain::explain;
 use smallfloat_conformance::vectors::CallOutcome;
 
 use crate::error::Error;
+use crate::proof::elaborate::write;
+use crate::proof::solve::Answer;
 use crate::specification::Specification;
-
-mod ports;
 
 pub use ports::PortMap;
 
@@ -38,19 +50,60 @@ pub enum Solver {
     Sat,
     /// Z3.
     Z3,
+    /// None: all inputs are simulated by Verilator.
+    Simulation,
+}
+
+impl Solver {
+    /// All of them with their names.
+    pub const NAMED: [(&'static str, Self); 3] =
+        [("sat", Self::Sat), ("z3", Self::Z3), ("simulation", Self::Simulation)];
+
+    /// The name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sat => "sat",
+            Self::Z3 => "z3",
+            Self::Simulation => "simulation",
+        }
+    }
+}
+
+impl FromStr for Solver {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let named = Self::NAMED.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+        named.map(|(_, solver)| *solver).ok_or_else(|| Error::Solver { text: text.to_owned() })
+    }
 }
 
 /// How a proof is sought.
-#[derive(Clone, Debug)]
-pub struct ProofOptions {
+#[derive(Clone)]
+pub struct ProofOptions<'a> {
     /// What decides.
     pub solver: Solver,
     /// How long the solver may take.
     pub timeout: Duration,
-    /// Whether all inputs are simulated where the solver does not end.
+    /// Whether all inputs are simulated where the solver does not end, up to 2^32 of them.
     pub simulates: bool,
-    /// Where the specification, the miter and the scripts are kept.
+    /// A folder in which the specification, the miter and the scripts are kept.
     pub keep: Option<PathBuf>,
+    /// Is told how many inputs of how many have been simulated.
+    pub progress: Option<&'a dyn Fn(u64, u64)>,
+}
+
+impl Default for ProofOptions<'_> {
+    /// The SAT solver in Yosys for ten minutes, then simulation.
+    fn default() -> Self {
+        Self {
+            solver: Solver::Sat,
+            timeout: Duration::from_secs(600),
+            simulates: true,
+            keep: None,
+            progress: None,
+        }
+    }
 }
 
 /// What came of it.
@@ -97,15 +150,121 @@ pub struct Proof {
     pub took: Duration,
 }
 
+/// How a design is connected.
+#[derive(Debug, Default)]
+struct Bound {
+    /// The design's ports with what they are connected to in the miter.
+    connections: Vec<(String, String)>,
+    /// The width of the design's flags, if it has any.
+    flag_bits: Option<u32>,
+}
+
 /// Proves that a design computes what the specification says for all inputs, or finds one for which
-/// it does not.
+/// it does not. A design without a port for flags is compared in its results alone.
+///
+/// Unknown values (x) count as wrong. What a solver finds is confirmed by the core.
 ///
 /// # Errors
 /// Tools that are missing, files that they refuse, ports that are missing or have another width.
-pub fn prove(design: &Design, specification: &Specification, options: &ProofOptions) -> Result<Proof, Error> {
-    let _ = (design, options);
-    Err(Error::NotSpecified {
-        operation: specification.unit().operation().to_string(),
-        reason: "nothing is proved yet".into(),
+///
+/// # Panics
+/// If a solver's counterexample shows that the specification differs from the core.
+pub fn prove(
+    design: &Design,
+    specification: &Specification,
+    options: &ProofOptions<'_>,
+) -> Result<Proof, Error> {
+    let text = specification.text(miter::SPECIFICATION)?;
+    let temporary;
+    let folder: &Path = if let Some(folder) = &options.keep {
+        fs::create_dir_all(folder).map_err(|cause| Error::File { path: folder.clone(), cause })?;
+        folder
+    } else {
+        let made = tempfile::Builder::new().prefix("smallfloat-prove-").tempdir();
+        temporary = made.map_err(|cause| Error::File { path: std::env::temp_dir(), cause })?;
+        temporary.path()
+    };
+    write(&folder.join("specification.sv"), &text)?;
+    let bound = design.bind(specification, folder)?;
+    write(&folder.join("miter.sv"), &miter::text(design, specification, &bound))?;
+
+    let input_bits = specification.inputs().iter().map(|port| port.bits).sum();
+    let of = |verdict, took| Proof { verdict, input_bits, compares_flags: bound.flag_bits.is_some(), took };
+    let found = |values: &BTreeMap<String, u64>| {
+        counterexample(specification, &bound, values).map(|found| Verdict::Refuted(Box::new(found)))
+    };
+    let mut reason = String::new();
+    if options.solver != Solver::Simulation {
+        let (answer, took) = solve::solve(design, specification, &bound, options, folder)?;
+        match answer {
+            Answer::Equal => return Ok(of(Verdict::Proved, took)),
+            Answer::Differ(values) => return Ok(of(found(&values)?, took)),
+            Answer::TimedOut => {
+                let seconds = options.timeout.as_secs();
+                reason = format!("the solver {} did not end within {seconds} s", options.solver.name());
+            }
+        }
+    }
+    let mut why_not = |text: &str| {
+        if !reason.is_empty() {
+            reason += "; ";
+        }
+        reason += text;
+    };
+    if !options.simulates && options.solver != Solver::Simulation {
+        why_not("simulation was not wanted");
+    } else if design.latency > 0 {
+        why_not("designs with registers are not simulated");
+    } else if input_bits > simulate::MAX_BITS {
+        why_not(&format!("2^{input_bits} inputs are too many to be simulated"));
+    } else {
+        let (differs, took) = simulate::simulate(design, specification, &bound, options, folder)?;
+        let verdict = match differs {
+            Some(values) => found(&values.into_iter().collect())?,
+            None => Verdict::Simulated,
+        };
+        return Ok(of(verdict, took));
+    }
+    Ok(of(Verdict::Undecided { reason }, Duration::ZERO))
+}
+
+/// The counterexample of a solver's values, confirmed by the core.
+fn counterexample(
+    specification: &Specification,
+    bound: &Bound,
+    values: &BTreeMap<String, u64>,
+) -> Result<Counterexample, Error> {
+    let value = |name: &str| values.get(name).copied().unwrap_or(0);
+    let bias =
+        specification.has_bias_port().then(|| i32::try_from(value("bias")).expect("a port of a few bits"));
+    let unit = specification.unit_with(bias)?;
+    let inputs = specification.inputs();
+    let operands: Vec<u64> = inputs[..unit.operands().len()].iter().map(|port| value(&port.name)).collect();
+    let expected = unit.evaluate(&operands)?;
+    let (order, mask) = (specification.order(), specification.flags());
+    let mask = if bound.flag_bits.is_some() { mask } else { Flags::NONE };
+    let flag_bits = |name: &str| Flags::from_bits_in(value(name).to_le_bytes()[0], order) & mask;
+    let specified = CallOutcome::one(value("expected_result"), flag_bits("expected_flags"));
+    assert!(
+        specified.results() == expected.results() && specified.flags == expected.flags & mask,
+        "the specification of {} differs from the core for {operands:x?}: {specified:?}, {expected:?}",
+        unit.operation()
+    );
+    let given = CallOutcome::one(value("given_result"), flag_bits("given_flags"));
+    let explanation = match explain(&unit, &operands, &given, mask)? {
+        Some(text) => text,
+        // Results and flags are right, so it is bits of the port that mean nothing.
+        None => format!(
+            "{}\n  flags has bits set that mean nothing: {:#x}\n",
+            unit.operation(),
+            value("given_flags")
+        ),
+    };
+    Ok(Counterexample {
+        operands,
+        bias,
+        expected: expected.clone().with_flags(expected.flags & mask),
+        given,
+        explanation,
     })
 }

@@ -98,7 +98,7 @@ fn proved(args: &Args, unit: &Generated, specification: &Specification) -> Resul
         return Ok(None);
     }
     let timeout = Duration::from_secs(args.timeout);
-    let options = ProofOptions { solver: Solver::Sat, timeout, simulates: true, keep: None };
+    let options = ProofOptions { solver: Solver::Sat, timeout, simulates: true, keep: None, progress: None };
     let proof = unit
         .prove(specification, &options)
         .context("nothing is written without a proof; --unproved writes it")?;

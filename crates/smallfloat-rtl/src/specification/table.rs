@@ -1,0 +1,73 @@
+//! Everything whose operands have few bits together: a row of the core's answers for each.
+
+use std::fmt::Write as _;
+
+use dashu_int::UBig;
+
+use super::Specification;
+use super::operand::line;
+use super::text::literal;
+
+/// The most bits that the operands have together.
+const MAX_BITS: u32 = 16;
+
+/// The body of the module; or why there is none.
+pub(super) fn body(specification: &Specification) -> Result<String, String> {
+    let unit = specification.unit();
+    let bits: u32 = unit.operands().iter().map(|field| field.bits).sum();
+    if bits > MAX_BITS {
+        return Err(format!(
+            "its operands have {bits} bits together; other operations than Convert, Add, Subtract, Multiply, FMA \
+             and FAA are specified up to {MAX_BITS}"
+        ));
+    }
+    let outputs = specification.outputs();
+    let result_bits = outputs[0].bits;
+    let flag_bits = outputs.get(1).map_or(0, |port| port.bits);
+    let row_bits = result_bits + flag_bits;
+    let mut rows = Vec::new();
+    for packed in 0..1_u64 << bits {
+        let mut operands = vec![0; unit.operands().len()];
+        let mut rest = packed;
+        for (operand, field) in operands.iter_mut().zip(unit.operands()).rev() {
+            *operand = rest & field.max();
+            rest >>= field.bits;
+        }
+        let outcome = unit.evaluate(&operands).map_err(|error| error.to_string())?;
+        let flags = u64::from((outcome.flags & specification.flags()).bits_in(specification.order()));
+        rows.push(outcome.results()[0] << flag_bits | flags);
+    }
+    let names: Vec<String> = specification.inputs().into_iter().map(|port| port.name).collect();
+    let mut text = format!(
+        "    // One row for all operands: {}, the result{} in hexadecimal.\n",
+        names.join(", "),
+        if flag_bits > 0 { " and below it the flags" } else { "" }
+    );
+    let range = |bits: u32| if bits == 1 { String::new() } else { format!("[{}:0] ", bits - 1) };
+    line(&mut text, &format!("    reg {}row;", range(row_bits)));
+    line(&mut text, "    always @* begin");
+    let operands = if names.len() == 1 { names[0].clone() } else { format!("{{{}}}", names.join(", ")) };
+    line(&mut text, &format!("        case ({operands})"));
+    // Runs of equal rows share a line; the value of most rows is the default.
+    for (packed, row) in rows.iter().enumerate() {
+        let (key, value) = (literal(bits, &UBig::from(packed)), literal(row_bits, &UBig::from(*row)));
+        let _ = writeln!(text, "            {key}: row = {value};");
+    }
+    line(&mut text, &format!("            default: row = {};", literal(row_bits, &UBig::ZERO)));
+    line(&mut text, "        endcase");
+    line(&mut text, "    end");
+    let part = |high: u32, low: u32| {
+        if row_bits == 1 {
+            String::new()
+        } else if high == low {
+            format!("[{high}]")
+        } else {
+            format!("[{high}:{low}]")
+        }
+    };
+    line(&mut text, &format!("    assign result = row{};", part(row_bits - 1, flag_bits)));
+    if flag_bits > 0 {
+        line(&mut text, &format!("    assign flags = row{};", part(flag_bits - 1, 0)));
+    }
+    Ok(text)
+}
