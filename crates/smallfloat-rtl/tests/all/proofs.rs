@@ -101,7 +101,7 @@ module mul #(parameter BUG = 0) (input [7:0] x, y, output reg [7:0] result);
     end
     // In units of 2^-18: the leading bit stands at e + lead; 2^-6 is at 12.
     wire [5:0] top = e + lead;
-    wire normal = top >= 12;
+    wire normal = (|p) && top >= 12;
     // The step's place in p: three below the leading bit, or that of 2^-9.
     wire signed [6:0] shift = normal ? $signed({3'b0, lead}) - 7'sd3 : 7'sd9 - $signed({2'b0, e});
     wire [17:0] wide = {2'b0, p, 8'b0};
