@@ -9,7 +9,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::arguments::results::ResultArgs;
-use crate::commands::checkpoint::{clean, compare, dequantize, inspect, quantize, sample, verify};
+use crate::commands::checkpoint::{clean, compare, dequantize, doctor, inspect, quantize, sample, verify};
 use crate::commands::conformance::{kappa, vectors};
 use crate::commands::numbers::{convert, eval, formats, show, supports, table};
 use crate::commands::rtl::prove;
@@ -29,7 +29,10 @@ const NAME: &str = "smallfloat";
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Look at formats", &["explore", "formats", "show", "table"]),
     ("Compute", &["convert", "eval", "supports"]),
-    ("Quantize files", &["quantize", "dequantize", "inspect", "compare", "verify", "clean", "shard"]),
+    (
+        "Quantize files",
+        &["quantize", "dequantize", "inspect", "compare", "verify", "doctor", "clean", "shard"],
+    ),
     ("Test hardware", &["vectors", "kappa", "prove", "rtl"]),
     ("Experiment", &["lab", "train"]),
     ("Set up", &["completions", "man"]),
@@ -88,6 +91,7 @@ enum Command {
     Inspect(inspect::Args),
     Compare(compare::Args),
     Verify(verify::Args),
+    Doctor(doctor::Args),
     Clean(clean::Args),
     Shard(shard::Args),
     Vectors(vectors::Args),
@@ -246,6 +250,7 @@ impl Cli {
             Some(Command::Quantize(args)) => quantize::run(&args, out),
             Some(Command::Dequantize(args)) => dequantize::run(&args, out),
             Some(Command::Inspect(args)) => inspect::run(&args, out),
+            Some(Command::Doctor(args)) => doctor::run(&args, out),
             Some(Command::Compare(args)) => compare::run(&args, out),
             Some(Command::Clean(args)) => clean::run(&args, out),
             Some(Command::Shard(args)) => shard::run(&args, out),

@@ -54,6 +54,7 @@
 
 mod bias_report;
 mod dequantize;
+mod doctor;
 mod error;
 mod file;
 mod layout;
@@ -68,6 +69,7 @@ mod verify;
 
 pub use bias_report::{BiasChoice, BiasCost, BiasReport, bias_costs};
 pub use dequantize::{Dequantized, dequantize};
+pub use doctor::{Finding, KINDS as FINDING_KINDS, Sure, examine};
 pub use error::{Error, Result};
 pub use file::dtype::Dtype;
 pub use file::durable::{DurableFile, check_output, leftovers, write_file_durably};
@@ -106,6 +108,7 @@ pub use stored::open::open_checkpoint;
 pub use stored::quantized::Quantized;
 pub use stored::scaled::Scaled;
 pub use stored::view::{Stored, TensorView, View};
+pub use verify::certificate::{Certificate, CertifiedTensor, certify, check_certificate};
 pub use verify::compare::{TensorComparison, compare};
 pub use verify::source::{Agreement, Disagreement, QuantizedAs, verify_against};
 pub use verify::{Verified, verify, verify_with};

@@ -139,7 +139,9 @@ fn ways() -> Vec<(&'static str, Options, QuantizedAs)> {
             ));
         }
     }
-    ways.extend(Scheme::all().iter().map(|row| (row.name, scheme(row.name), none())));
+    // Tiles of scales are for whole squares: conversions.rs.
+    let rows = Scheme::all().iter().filter(|row| !matches!(row.name, "comfy-mxfp8" | "comfy-nvfp4"));
+    ways.extend(rows.map(|row| (row.name, scheme(row.name), none())));
     ways
 }
 

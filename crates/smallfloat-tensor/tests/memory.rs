@@ -42,15 +42,33 @@ fn in_memory(quantizer: &Quantizer, name: &str, tensor: &Tensor) -> Result<Quant
 
 /// Holds what lies in memory against the file's bytes.
 fn same(q: &Quantized<'_>, file: &File, name: &str, packing: Packing, context: &str) {
+    let module = name.strip_suffix("weight").unwrap();
     let part = |endings: &[&str]| {
         endings
             .iter()
-            .find_map(|ending| file.tensors.get(&format!("{name}{ending}")))
+            .find_map(|ending| match ending.strip_prefix('.') {
+                Some(sibling) => file.tensors.get(&format!("{module}{sibling}")),
+                None => file.tensors.get(&format!("{name}{ending}")),
+            })
             .map(|part| &part.bytes[..])
     };
+    let number = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().unwrap());
     assert!(Some(&*q.packed(packing).unwrap()) == part(&["", "_packed"]), "{name} {context}");
-    assert!(q.scales() == part(&["_scale", "_scale_inv", "_bias"]).unwrap_or(&[]), "{name} {context}");
-    let global = part(&["_global_scale"]).map_or(1.0, |bytes| f32::from_le_bytes(bytes.try_into().unwrap()));
+    let scales = part(&["_scale", "_scale_inv", "_bias", ".scale"]).unwrap_or(&[]);
+    if let (Some(_), [rows, columns]) = (part(&[".comfy_quant"]), &q.scale_shape()[..]) {
+        // cuBLAS's tiles: 32 lines of four rows' four scales.
+        let place = |i: u64| {
+            let (row, column) = (i / columns, i % columns);
+            let tile = row / 128 * columns.div_ceil(4) + column / 4;
+            usize::try_from(tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + column % 4).unwrap()
+        };
+        let found: Vec<u8> = (0..rows * columns).map(|i| scales[place(i)]).collect();
+        assert!(q.scales() == found, "{name} {context}");
+    } else {
+        assert!(q.scales() == scales, "{name} {context}");
+    }
+    let multiplies = part(&["_scale_2"]).map(|bytes| 1.0 / number(bytes));
+    let global = multiplies.or_else(|| part(&["_global_scale"]).map(number)).unwrap_or(1.0);
     assert_eq!(q.global_scale().to_bits(), global.to_bits(), "{name} {context}");
 }
 
@@ -92,7 +110,7 @@ fn every_scheme_rounding_and_type_as_in_files() {
     let mut roundings = Rounding::DETERMINISTIC.iter().copied().map(Some).collect::<Vec<_>>();
     roundings.extend([None, Some(stochastic)]);
     for scheme in Scheme::all() {
-        let tensors = WIDE.map(|dtype| matrix(&mut random, dtype, 5, 64));
+        let tensors = WIDE.map(|dtype| matrix(&mut random, dtype, 32, 64));
         for &rounding in &roundings {
             let options = Options { rounding, seed: Some(7), ..self::scheme(scheme.name) };
             as_in_files(&tensors, &options, &format!("{scheme} {rounding:?}"));

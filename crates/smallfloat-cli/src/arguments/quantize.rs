@@ -79,6 +79,11 @@ impl RecipeArgs {
         self.scheme.name(&self.format)
     }
 
+    /// Whether a rule for scales is named.
+    pub(crate) fn has_scale_rule(&self) -> bool {
+        self.scheme.scale_rule.is_some()
+    }
+
     /// The options; whether to overwrite and to verify is left at the defaults.
     pub(crate) fn options(&self) -> Result<Options> {
         let mut options = self.scheme.options(&self.format)?;

@@ -33,7 +33,7 @@ pub(crate) struct SchemeArgs {
     /// How a scale follows from the largest magnitude [default: the scheme's, or the custom of the
     /// scale format]
     #[arg(long, value_name = "RULE", value_parser = PossibleValuesParser::new(ScaleRule::ALL.map(ScaleRule::name)))]
-    scale_rule: Option<String>,
+    pub(super) scale_rule: Option<String>,
 
     /// The F32 number that divides NVFP4's block scales: a power of two not above 2688 / amax,
     /// which keeps all values exact, or 2688 / amax itself, as NVIDIA has it [default:
@@ -131,7 +131,10 @@ impl SchemeArgs {
     fn scales(&self, options: &mut Options, scheme: Option<&Scheme>) -> Result<()> {
         if let Some(name) = &self.scale_format {
             if let Some(scheme) = scheme {
-                bail!("--scale-format: the scheme {} has scales in {}", scheme.name, scheme.scale.format);
+                let scales = scheme
+                    .scale
+                    .map_or_else(|| "no scales".to_owned(), |scale| format!("scales in {}", scale.format));
+                bail!("--scale-format: the scheme {} has {scales}", scheme.name);
             }
             let format: Format = name.parse().context("--scale-format")?;
             options.scale = Some(ScaleSpec { format, rule: customary(&format), global: None });

@@ -89,6 +89,8 @@ const PRINTING: &[&[&str]] = &[
     &["compare", "x.npy", "q.safetensors", "--json"],
     &["verify", "q.safetensors"],
     &["verify", "q.safetensors", "--json"],
+    &["doctor", "q.safetensors"],
+    &["doctor", "q.safetensors", "--json"],
     &["dequantize", "q.safetensors", "-o", "wide.safetensors", "--overwrite"],
     &["clean", "q.safetensors"],
     &["shard", "plan", "x.npy", "-o", "shards"],

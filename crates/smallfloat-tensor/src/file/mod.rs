@@ -4,6 +4,7 @@
 pub(crate) mod dtype;
 pub(crate) mod durable;
 pub(crate) mod folder;
+pub(crate) mod gguf;
 pub(crate) mod header;
 pub(crate) mod input;
 pub(crate) mod npy;

@@ -1,13 +1,14 @@
 //! One way into every kind of file that holds tensors.
 //!
 //! The kind is told by content, never by name: a renamed file is read as what it is, and a file of
-//! a kind that other tools write (a PyTorch checkpoint, GGUF, HDF5) is named in the message.
+//! a kind that other tools write (a PyTorch checkpoint, HDF5) is named in the message.
 
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
+use crate::file::gguf::{self, Gguf};
 use crate::file::input::{Input, NameIndex, TensorInfo, chunk_buffer};
 use crate::file::npy::{MAGIC, Npy};
 use crate::file::safetensors::SafeTensors;
@@ -21,6 +22,8 @@ pub enum SourceKind {
     /// A NumPy array: one tensor, named after the file without its extension (`layer.0.npy` holds
     /// `layer.0`).
     Npy,
+    /// A GGUF file: any number of tensors, some of them in blocks, and keys with values.
+    Gguf,
 }
 
 /// An open file of tensors.
@@ -50,10 +53,11 @@ pub struct Source {
 enum Inner {
     SafeTensors(SafeTensors),
     Npy(Npy),
+    Gguf(Gguf),
 }
 
 impl Source {
-    /// Opens a file of either kind and checks its header, without reading the data.
+    /// Opens a file of any of these kinds and checks its header, without reading the data.
     ///
     /// # Errors
     ///
@@ -92,11 +96,15 @@ impl Source {
         if start.starts_with(MAGIC) {
             return Npy::from_input(input).map(Inner::Npy).map(Self::new);
         }
+        // No header is as long as this would be as a length.
+        if start.starts_with(gguf::MAGIC) && start.get(4..8) != Some(&[0; 4]) {
+            return Gguf::from_input(input).map(Inner::Gguf).map(Self::new);
+        }
         // A length may begin with any bytes, but no legal one reaches into its upper half.
         if start.get(4..8) != Some(&[0; 4])
             && let Some(kind) = foreign_kind(start)
         {
-            let what = format!("this is {kind}; .safetensors and .npy files are read");
+            let what = format!("this is {kind}; .safetensors, .npy and .gguf files are read");
             return Err(Error::unsupported(input.path(), what));
         }
         SafeTensors::from_input(input).map(Inner::SafeTensors).map(Self::new)
@@ -111,6 +119,7 @@ impl Source {
         match self.inner {
             Inner::SafeTensors(_) => SourceKind::SafeTensors,
             Inner::Npy(_) => SourceKind::Npy,
+            Inner::Gguf(_) => SourceKind::Gguf,
         }
     }
 
@@ -129,6 +138,7 @@ impl Source {
         match &self.inner {
             Inner::SafeTensors(file) => file.tensors(),
             Inner::Npy(file) => std::slice::from_ref(file.tensor()),
+            Inner::Gguf(file) => file.tensors(),
         }
     }
 
@@ -142,6 +152,15 @@ impl Source {
         match &self.inner {
             Inner::SafeTensors(file) => file.metadata(),
             Inner::Npy(_) => &[],
+            Inner::Gguf(file) => file.metadata(),
+        }
+    }
+
+    /// The file, if it is a GGUF file.
+    pub(crate) fn gguf(&self) -> Option<&Gguf> {
+        match &self.inner {
+            Inner::Gguf(file) => Some(file),
+            Inner::SafeTensors(_) | Inner::Npy(_) => None,
         }
     }
 
@@ -194,9 +213,10 @@ impl Source {
     ///
     /// If reading fails.
     pub fn header_sha256(&self) -> Result<String> {
-        // Neither format has holes or trailing bytes, so the data ends with the file.
+        // Neither other format has holes or trailing bytes, so the data ends with the file.
         let data: u64 = self.tensors().iter().map(|tensor| tensor.len).sum();
-        let (mut done, end) = (0, self.file_len().saturating_sub(data));
+        let data_start = self.gguf().map_or(self.file_len().saturating_sub(data), Gguf::data_start);
+        let (mut done, end) = (0, data_start.min(self.file_len()));
         let mut digest = Sha256::new();
         let mut buffer = chunk_buffer(end);
         while done < end {
@@ -212,17 +232,17 @@ impl Source {
         match &self.inner {
             Inner::SafeTensors(file) => file.input(),
             Inner::Npy(file) => file.input(),
+            Inner::Gguf(file) => file.input(),
         }
     }
 }
 
 /// The name of a well-known kind of file that is not read.
 fn foreign_kind(start: &[u8]) -> Option<&'static str> {
-    const KINDS: [(&[u8], &str); 7] = [
+    const KINDS: [(&[u8], &str); 6] = [
         (b"PK\x03\x04", "a zip archive (.npz, or a PyTorch checkpoint)"),
         (b"\x80\x02", "a Python pickle (an old PyTorch checkpoint)"),
         (b"\x80\x04", "a Python pickle"),
-        (b"GGUF", "a GGUF file"),
         (b"\x89HDF\r\n", "an HDF5 file"),
         (b"\x1f\x8b", "a gzip archive"),
         (b"version http", "a Git LFS pointer, not the file itself (fetch it with git lfs pull)"),
@@ -280,7 +300,6 @@ mod tests {
         for (bytes, part) in [
             (&b"PK\x03\x04\x14\0\0\0\x08\x08"[..], "a zip archive"),
             (b"\x80\x02\x8a\x0a", "a Python pickle"),
-            (b"GGUF\x03\0\0\0", "a GGUF file"),
             (b"{\"metadata\": {}}", "JSON text"),
             (b"version https://git-lfs", "a Git LFS pointer"),
         ] {

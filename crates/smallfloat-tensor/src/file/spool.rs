@@ -8,6 +8,7 @@ use std::{io, mem};
 use tempfile::TempDir;
 
 use crate::error::{Error, Result};
+use crate::file::gguf;
 use crate::file::input::{CHUNK_BYTES, Input};
 use crate::file::npy::{MAGIC, Npy};
 use crate::file::safetensors::SafeTensors;
@@ -42,6 +43,10 @@ impl Spool {
             stream.take(wanted.saturating_sub(head.len() as u64)).read_to_end(&mut head).map_err(reading)?;
         }
         if wanted.is_none_or(|wanted| (head.len() as u64) < wanted) {
+            if head.starts_with(gguf::MAGIC) {
+                let what = "this is a GGUF file, which is read from a disk and not from a stream";
+                return Err(Error::unsupported(name, what));
+            }
             // Too short, or of another kind: this says how.
             return Err(match Source::from_bytes(name, head) {
                 Err(error) => error,

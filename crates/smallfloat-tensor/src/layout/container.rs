@@ -20,6 +20,7 @@ use crate::error::{Error, Result, quoted, refuse};
 use crate::file::dtype::Dtype;
 use crate::file::source::Source;
 use crate::file::stream::{ByteCount, TensorDigest};
+use crate::layout::convention::COMFY_METADATA;
 
 /// How all keys of a container begin.
 const KEY_PREFIX: &str = "smallfloat.";
@@ -195,9 +196,11 @@ pub(crate) fn bias_name(tensor: &str) -> String {
     format!("{tensor}{BIAS_SUFFIX}")
 }
 
-/// The free text of a file, of a container without what describes it.
+/// The free text of a file without what describes how its tensors are stored.
 pub(crate) fn foreign_metadata(source: &Source) -> Vec<(String, String)> {
     let is_container = source.metadata().iter().any(|(key, _)| key == VERSION_KEY);
-    let is_ours = |key: &str| is_container && [VERSION_KEY, TENSORS_KEY, RECORD_KEY].contains(&key);
+    let is_ours = |key: &str| {
+        key == COMFY_METADATA || is_container && [VERSION_KEY, TENSORS_KEY, RECORD_KEY].contains(&key)
+    };
     source.metadata().iter().filter(|(key, _)| !is_ours(key)).cloned().collect()
 }

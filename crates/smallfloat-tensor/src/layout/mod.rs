@@ -1,7 +1,9 @@
-//! How quantized tensors lie in a file: schemes by name, the native container's records, packing of
-//! narrow codes and their shapes, the grid of groups, and FP8 codes in place of CFloat8's.
+//! How quantized tensors lie in a file: schemes by name, conventions of other programs, the native
+//! container's records, packing of narrow codes and their shapes, the grid of groups, and FP8 codes
+//! in place of CFloat8's.
 
 pub(crate) mod container;
+pub(crate) mod convention;
 pub(crate) mod fp8_remap;
 pub(crate) mod grid;
 pub(crate) mod packing;

@@ -5,7 +5,8 @@
 //! packing, `quantization/quant_scheme.py` for configurations), the model loaders of vLLM and
 //! Hugging Face transformers (`quant_method` `fp8`), and the checkpoints of DeepSeek-V3
 //! (`weight_scale_inv`, which is multiplied despite its name). Only vLLM knows `fp8` with one scale
-//! a tensor.
+//! a tensor. Those that other programs' files have beyond these are in
+//! [`convention`](crate::layout::convention), by which all of them are read.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,6 +16,7 @@ use smallfloat::formats::{BINARY32, E2M1FN, E2M3FN, E3M2FN, E4M3FN, E5M2, E8M0FN
 
 use crate::error::{Error, Result, by_name, refuse};
 use crate::file::dtype::Dtype;
+use crate::layout::convention::{COMFY_MARKER, Companion, Direction, Order, TILE};
 use crate::layout::grid::Granularity;
 use crate::layout::packing::Packing;
 use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
@@ -27,8 +29,26 @@ pub(crate) enum Config {
     /// `quant_method` `fp8`: with a scale a tensor as vLLM reads it, in blocks as transformers does
     /// too.
     Fp8,
+    /// The same, with scales that are powers of two.
+    Fp8Powers,
     /// `quant_method` `compressed-tensors` with this `format`.
     CompressedTensors(&'static str),
+    /// `quant_method` `modelopt` with this `quant_algo`.
+    ModelOpt(&'static str),
+    /// `quant_method` `quark`, MXFP4.
+    Quark,
+    /// Nothing: dtypes, or tensors beside the codes, say it.
+    Nothing,
+}
+
+/// Which formats are stored as the dtype they are, and not as bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Typed {
+    None,
+    /// FP8, of codes and of scales.
+    Fp8,
+    /// These, powers of two (F8_E8M0), FP6 and FP4.
+    All,
 }
 
 /// How the tensors of a layout are called and typed.
@@ -36,25 +56,54 @@ pub(crate) enum Config {
 pub struct Layout {
     /// What is added to a tensor's name for its codes.
     pub(crate) codes: &'static str,
-    /// For its scales.
-    pub(crate) scale: &'static str,
-    /// For the F32 number that divides them.
-    pub(crate) global: &'static str,
-    /// Whether codes that fill bytes are typed as the FP8 dtype they are.
-    pub(crate) typed: bool,
+    /// What its scales are called.
+    pub(crate) scale: Companion,
+    /// What the F32 number of the tensor is called, and what it does to them.
+    pub(crate) global: Companion,
+    pub(crate) direction: Direction,
+    pub(crate) typed: Typed,
+    /// In which order scales lie.
+    pub(crate) order: Order,
+    /// A tensor of bytes beside each tensor that says how it is stored, and what it says.
+    pub(crate) sign: Option<(Companion, &'static str)>,
     pub(crate) config: Config,
 }
 
 /// Codes in shapes that readers who don't know them refuse, and what they mean in the metadata.
-pub(crate) const NATIVE: Layout =
-    Layout { codes: "", scale: "_scale", global: "_global_scale", typed: false, config: Config::Own };
+pub(crate) const NATIVE: Layout = Layout {
+    codes: "",
+    scale: Companion::Suffix("_scale"),
+    global: Companion::Suffix("_global_scale"),
+    direction: Direction::Divides,
+    typed: Typed::None,
+    order: Order::Rows,
+    sign: None,
+    config: Config::Own,
+};
 /// One F32 scale per tensor.
-pub(crate) const FP8: Layout = Layout { typed: true, config: Config::Fp8, ..NATIVE };
-const DEEPSEEK: Layout = Layout { scale: "_scale_inv", ..FP8 };
+pub(crate) const FP8: Layout = Layout { typed: Typed::Fp8, config: Config::Fp8, ..NATIVE };
+const DEEPSEEK: Layout = Layout { scale: Companion::Suffix("_scale_inv"), ..FP8 };
+const DEEPSEEK_POWERS: Layout = Layout { typed: Typed::All, config: Config::Fp8Powers, ..DEEPSEEK };
+const DEEPSEEK_V4: Layout = Layout { scale: Companion::Sibling("scale"), ..DEEPSEEK_POWERS };
 const fn compressed(codes: &'static str, format: &'static str) -> Layout {
-    Layout { codes, typed: true, config: Config::CompressedTensors(format), ..NATIVE }
+    Layout { codes, typed: Typed::Fp8, config: Config::CompressedTensors(format), ..NATIVE }
 }
 pub(crate) const FLOAT_QUANTIZED: Layout = compressed("", "float-quantized");
+const MODELOPT: Layout = Layout {
+    global: Companion::Suffix("_scale_2"),
+    direction: Direction::Multiplies,
+    config: Config::ModelOpt("NVFP4"),
+    ..FP8
+};
+const MODELOPT_FP8: Layout = Layout { config: Config::ModelOpt("FP8"), ..FP8 };
+const QUARK: Layout = Layout { config: Config::Quark, ..NATIVE };
+const TYPED: Layout = Layout { typed: Typed::All, config: Config::Nothing, ..NATIVE };
+const fn comfy(order: Order, text: &'static str) -> Layout {
+    Layout { order, sign: Some((COMFY_MARKER, text)), config: Config::Nothing, ..MODELOPT }
+}
+const COMFY_FP8: Layout = comfy(Order::Rows, "{\"format\": \"float8_e4m3fn\"}");
+const COMFY_MXFP8: Layout = comfy(Order::Tiles, "{\"format\": \"mxfp8\"}");
+const COMFY_NVFP4: Layout = comfy(Order::Tiles, "{\"format\": \"nvfp4\"}");
 
 /// Parts of names that mark embeddings and output heads. Readers of foreign layouts quantize linear
 /// layers only.
@@ -71,21 +120,35 @@ pub(crate) fn is_weight(name: &str) -> bool {
 }
 
 impl Layout {
-    /// Refuses rows that the layout's readers can't unpack: how many columns packed codes stand for
-    /// follows from the number of scales, so that the last block of a row must be whole.
-    pub(crate) fn check_rows(&self, shape: &[u64], granularity: Granularity) -> Result<(), String> {
-        let (Config::CompressedTensors(format), Granularity::Block { columns, .. }) =
-            (self.config, granularity)
-        else {
-            return Ok(());
+    /// Refuses shapes that the layout's readers can't unpack: how many columns packed codes stand for
+    /// follows from the number of scales, so that the last block of a row must be whole; bytes of a
+    /// dtype below a byte have no rows; and tiles of scales are for matrices in squares of blocks.
+    pub(crate) fn check_rows(
+        &self,
+        shape: &[u64],
+        granularity: Granularity,
+        packing: Packing,
+    ) -> Result<(), String> {
+        let Granularity::Block { columns, .. } = granularity else { return Ok(()) };
+        let format = match self.config {
+            Config::CompressedTensors(format) => format,
+            _ => self.name(),
         };
-        match shape.last() {
-            Some(n) if !self.codes.is_empty() && !n.is_multiple_of(columns) => Err(format!(
+        let packed = packing != Packing::Bytes && !self.is_native();
+        let [.., rows, n] = shape else { return Ok(()) };
+        if (packed || self.order == Order::Tiles) && !n.is_multiple_of(columns) {
+            return Err(format!(
                 "has rows of {n} elements, and readers of {format} know whole blocks of {columns} only: exclude it, or \
                  use mxfp4, mxfp6-e2m3 or nvfp4, which take any rows"
-            )),
-            _ => Ok(()),
+            ));
         }
+        if self.order == Order::Tiles && !rows.is_multiple_of(columns) {
+            return Err(format!(
+                "has {rows} rows, and readers of {format} know multiples of {columns} only: exclude it, or use nvfp4 or \
+                 mxfp8-e4m3, which take any"
+            ));
+        }
+        Ok(())
     }
 
     /// Returns whether the file is described by its own metadata alone.
@@ -111,11 +174,14 @@ impl Layout {
         self.is_native() || (shape.len() == 2 && is_weight(name))
     }
 
-    /// The dtype of codes that are not packed.
+    /// The dtype of codes.
     pub(crate) fn code_dtype(&self, element: &Format, packing: Packing) -> Dtype {
         match packing {
-            Packing::Bytes if self.typed && *element == E4M3FN => Dtype::F8E4M3,
-            Packing::Bytes if self.typed && *element == E5M2 => Dtype::F8E5M2,
+            Packing::Bytes if self.typed != Typed::None && *element == E4M3FN => Dtype::F8E4M3,
+            Packing::Bytes if self.typed != Typed::None && *element == E5M2 => Dtype::F8E5M2,
+            Packing::NibblesLow if self.typed == Typed::All && *element == E2M1FN => Dtype::F4,
+            Packing::SixBit if self.typed == Typed::All && *element == E2M3FN => Dtype::F6E2M3,
+            Packing::SixBit if self.typed == Typed::All && *element == E3M2FN => Dtype::F6E3M2,
             Packing::Bytes if element.width() > 8 => Dtype::U16,
             _ => Dtype::U8,
         }
@@ -126,7 +192,8 @@ impl Layout {
         match scale {
             _ if *scale == BINARY32 => Dtype::F32,
             _ if *scale == smallfloat::formats::BFLOAT16 => Dtype::BF16,
-            _ if self.typed && *scale == E4M3FN => Dtype::F8E4M3,
+            _ if self.typed != Typed::None && *scale == E4M3FN => Dtype::F8E4M3,
+            _ if self.typed == Typed::All && *scale == E8M0FNU => Dtype::F8E8M0,
             _ if scale.width() > 8 => Dtype::U16,
             _ => Dtype::U8,
         }
@@ -136,6 +203,10 @@ impl Layout {
     pub(crate) fn scale_shape(&self, granularity: Granularity, shape: &[u64]) -> Vec<u64> {
         match granularity.scale_shape(shape) {
             scalar if scalar.is_empty() && !self.is_native() => vec![1],
+            // Tiles are filled up.
+            shape if self.order == Order::Tiles => {
+                shape.iter().zip([TILE.0, TILE.1]).map(|(n, size)| n.next_multiple_of(size)).collect()
+            }
             shape => shape,
         }
     }
@@ -159,8 +230,8 @@ pub struct Scheme {
     pub what: &'static str,
     /// The format of the elements.
     pub element: Format,
-    /// The scales.
-    pub scale: ScaleSpec,
+    /// The scales; `None` where codes stand for themselves.
+    pub scale: Option<ScaleSpec>,
     /// What shares a scale, unless another granularity is asked for and known to the readers.
     pub granularity: Granularity,
     /// How codes lie in bytes.
@@ -187,9 +258,20 @@ const fn row(
     (granularity, allowed): (Granularity, Allowed),
     layout: Layout,
 ) -> Scheme {
-    Scheme { name, what, element, scale, granularity, packing, layout, allowed }
+    Scheme { name, what, element, scale: Some(scale), granularity, packing, layout, allowed }
 }
 
+/// Codes that stand for themselves.
+const fn plain(name: &'static str, what: &'static str, element: Format) -> Scheme {
+    let scheme = row((name, what), element, Packing::Bytes, F32_AMAX, WHOLE, TYPED);
+    Scheme { scale: None, ..scheme }
+}
+
+const WHOLE: (Granularity, Allowed) = (Granularity::Tensor, Allowed::Only);
+const NV_ONLY: (Granularity, Allowed) = (block(1, 16), Allowed::Only);
+const SQUARES: (Granularity, Allowed) = (block(128, 128), Allowed::Blocks);
+/// DeepSeek's scales of powers of two are the least at which nothing saturates.
+const E8M0_RCEIL: ScaleSpec = ScaleSpec { format: E8M0FNU, rule: ScaleRule::Rceil, global: None };
 const MX: (Granularity, Allowed) = (block(1, 32), Allowed::Blocks);
 const MX_ONLY: (Granularity, Allowed) = (block(1, 32), Allowed::Only);
 
@@ -271,9 +353,28 @@ static SCHEMES: &[Scheme] = &[
         E2M1FN,
         Packing::NibblesLow,
         E4M3_GLOBAL,
-        (block(1, 16), Allowed::Only),
+        NV_ONLY,
         compressed("_packed", "nvfp4-pack-quantized"),
     ),
+    plain("plain-e4m3", "F8_E4M3 without scales", E4M3FN),
+    plain("plain-e5m2", "F8_E5M2 without scales", E5M2),
+    row(
+        ("deepseek-e8m0", "E4M3 with an F8_E8M0 weight_scale_inv for 128×128 elements"),
+        E4M3FN,
+        Packing::Bytes,
+        E8M0_RCEIL,
+        SQUARES,
+        DEEPSEEK_POWERS,
+    ),
+    row(("deepseek-v4", "the same, called scale"), E4M3FN, Packing::Bytes, E8M0_RCEIL, SQUARES, DEEPSEEK_V4),
+    row(("mxfp4-typed", "F4 with F8_E8M0 scales"), E2M1FN, Packing::NibblesLow, E8M0_FLOOR, MX_ONLY, TYPED),
+    row(("mxfp8-typed", "F8_E4M3 with F8_E8M0 scales"), E4M3FN, Packing::Bytes, E8M0_FLOOR, MX_ONLY, TYPED),
+    row(("modelopt-nvfp4", "ModelOpt, NVFP4"), E2M1FN, Packing::NibblesLow, E4M3_GLOBAL, NV_ONLY, MODELOPT),
+    row(("modelopt-fp8", "ModelOpt, E4M3"), E4M3FN, Packing::Bytes, F32_AMAX, WHOLE, MODELOPT_FP8),
+    row(("quark-mxfp4", "Quark, MXFP4"), E2M1FN, Packing::NibblesLow, E8M0_FLOOR, MX_ONLY, QUARK),
+    row(("comfy-fp8", "ComfyUI, E4M3"), E4M3FN, Packing::Bytes, F32_AMAX, WHOLE, COMFY_FP8),
+    row(("comfy-mxfp8", "ComfyUI, MXFP8"), E4M3FN, Packing::Bytes, E8M0_FLOOR, MX_ONLY, COMFY_MXFP8),
+    row(("comfy-nvfp4", "ComfyUI, NVFP4"), E2M1FN, Packing::NibblesHigh, E4M3_GLOBAL, NV_ONLY, COMFY_NVFP4),
 ];
 
 impl Scheme {
@@ -337,7 +438,9 @@ mod tests {
         for scheme in Scheme::all() {
             assert!(names.insert(scheme.name), "{}", scheme.name);
             assert!(scheme.packing.suits(&scheme.element), "{}", scheme.name);
-            scheme.scale.check().unwrap();
+            if let Some(scale) = scheme.scale {
+                scale.check().unwrap();
+            }
             scheme.check_granularity(scheme.granularity).unwrap();
             assert_eq!(scheme.name.to_uppercase().parse::<Scheme>().ok(), Some(*scheme));
             assert_eq!(scheme.layout.name().parse::<Layout>().ok(), Some(scheme.layout), "{}", scheme.name);

@@ -10,6 +10,7 @@ use smallfloat::{Exact, FormatSpec, NegativeRule, Preset, Projection, Rounding, 
 
 use crate::error::{Error, Result, by_name, refuse};
 use crate::layout::container::Entry;
+use crate::layout::convention::Direction;
 use crate::layout::fp8_remap::Fp8Remap;
 use crate::layout::grid::Granularity;
 use crate::layout::packing::Packing;
@@ -18,7 +19,7 @@ use crate::layout::share::Share;
 use crate::layout::stored_shape::StoredShape;
 use crate::options::tensors::Tensors;
 use crate::scale::bias::policy::BiasPolicy;
-use crate::scale::rule::{ScaleRule, ScaleSpec};
+use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
 use crate::stored::calibration::Calibration;
 
 /// What to do with NaN and infinities in the input.
@@ -107,6 +108,7 @@ by_name!(Container, Self::ALL, "container");
 
 /// How to quantize.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "switches that do not depend on each other")]
 pub struct Options {
     /// The format; its bias is left open where each tensor gets its own.
     pub format: FormatSpec,
@@ -145,6 +147,8 @@ pub struct Options {
     pub overwrite: bool,
     /// Read the result back and check digests and codes before it appears under its name.
     pub verify: bool,
+    /// Refuse the output if any value of a tensor would change.
+    pub lossless: bool,
     /// Collect exponent histograms, which costs a pass over the data where the bias is fixed.
     pub histograms: bool,
 }
@@ -172,6 +176,7 @@ impl Options {
             negative: Negative::Refuse,
             overwrite: false,
             verify: true,
+            lossless: false,
             histograms: false,
         }
     }
@@ -297,6 +302,14 @@ impl Options {
             }
             None => {}
         }
+        if self.layout.direction == Direction::Multiplies
+            && self.scale.is_some_and(|scale| scale.global == Some(GlobalScale::Amax))
+        {
+            return refused(format!(
+                "readers of {} multiply by the F32 number of a tensor; with --global-scale power-of-two its inverse is exact",
+                self.layout.name()
+            ));
+        }
         let (unit, _) = self.packing.unit(&layout);
         if let Granularity::Block { columns, .. } = self.granularity
             && !columns.is_multiple_of(unit)
@@ -333,7 +346,12 @@ impl Options {
     pub(crate) fn stored_shape(&self, element: &smallfloat::Format, shape: &[u64]) -> Vec<u64> {
         let (packing, granularity) = (self.packing, self.granularity);
         let stored = StoredShape { element, packing, granularity, tensor: shape };
-        if self.layout.is_native() { stored.native() } else { stored.packed() }
+        match self.layout.code_dtype(element, self.packing) {
+            _ if self.layout.is_native() => stored.native(),
+            // Dtypes below a byte count elements.
+            dtype if dtype.bits() < 8 => shape.to_vec(),
+            _ => stored.packed(),
+        }
     }
 
     /// What a native container says of a tensor whose numbers were of this dtype. The digest is
@@ -370,7 +388,7 @@ impl Scheme {
     pub fn options(&self) -> Options {
         Options {
             granularity: self.granularity,
-            scale: Some(self.scale),
+            scale: self.scale,
             packing: self.packing,
             layout: self.layout,
             ..Options::new(FormatSpec::from(self.element))

@@ -16,6 +16,7 @@ use crate::file::sink::{Sealed, Sink, SinkOptions, TensorSpec};
 use crate::file::source::SourceKind;
 use crate::file::stream::TensorDigest;
 use crate::layout::container::{Entry, bias_name, foreign_metadata, metadata};
+use crate::layout::convention::Order;
 use crate::layout::grid::Granularity;
 use crate::layout::scheme::{FLOAT_QUANTIZED, FP8, Layout};
 use crate::options::tensors::Tensors;
@@ -23,11 +24,12 @@ use crate::options::{Container, Options};
 use crate::progress::Progress;
 use crate::quantize::global::TensorScale;
 use crate::quantize::loader::Loader;
-use crate::quantize::output::OutputSlots;
+use crate::quantize::output::{OutputSlots, Tiles};
 use crate::quantize::per_group::PerGroup;
 use crate::quantize::per_tensor::{Decoders, PerTensor};
 use crate::report::TensorReport;
 use crate::stored::view::{Stored, TensorView, View};
+use crate::verify::certificate::compare;
 use crate::verify::verify_at;
 
 /// A tensor of a checkpoint: which file, and which tensor in it.
@@ -106,7 +108,7 @@ impl<'a> Checkpoint<'a> {
             // One array alone is what its file is for.
             let tensors = match view.source().kind() {
                 SourceKind::Npy => Tensors::All,
-                SourceKind::SafeTensors => options.tensors,
+                SourceKind::SafeTensors | SourceKind::Gguf => options.tensors,
             };
             for tensor in view.tensors() {
                 let (name, shape) = (&tensor.info.name, &tensor.info.shape);
@@ -114,14 +116,16 @@ impl<'a> Checkpoint<'a> {
                 // they are.
                 let fits = layout.holds(name, shape) && (options.scale.is_none() || shape.len() >= 2);
                 let takes = tensor.has_numbers() && fits && tensors.take(name, shape) && select(name);
-                if !takes && tensor.format().is_some() {
+                // Codes without scales are copied with their dtype.
+                let alone = tensor.scaled().is_some_and(|scaled| !scaled.has_scales());
+                if !takes && tensor.format().is_some() && !alone {
                     let what = "is quantized already and was not selected: include it (vectors: with all tensors), or dequantize the file first";
                     return Err(Error::refused(Some(view.source().path()), Some(name), what));
                 }
                 if takes {
                     let path = Some(view.source().path());
                     layout
-                        .check_rows(shape, options.granularity)
+                        .check_rows(shape, options.granularity, options.packing)
                         .map_err(|what| Error::refused(path, Some(name), what))?;
                 }
                 of_file.push(takes);
@@ -366,6 +370,9 @@ impl<'a> Checkpoint<'a> {
             progress(Progress::Verify);
             verify_at(sealed.temporary_path(), output, Some(options.granularity))?;
         }
+        if options.lossless {
+            self.check_lossless(places, output, &sealed, progress)?;
+        }
         Ok((FileOutcome { reports, sums, bytes_out }, sealed))
     }
 
@@ -375,6 +382,42 @@ impl<'a> Checkpoint<'a> {
         let mut tensors: Vec<_> = jobs.iter().filter_map(codes).collect();
         tensors.sort_unstable_by_key(|(tensor, _)| &*tensor.info.name);
         Entries { options: self.options, tensors, digests }
+    }
+
+    /// Refuses what was written if a value of a tensor changed, naming all such tensors.
+    fn check_lossless(
+        &self,
+        places: &[TensorPosition],
+        output: &Path,
+        sealed: &Sealed,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<()> {
+        const MOST: usize = 20;
+        let written = View::open_as(sealed.temporary_path(), Some(self.options.granularity))?;
+        let (mut changed, mut first) = (Vec::new(), None);
+        for &place in places.iter().filter(|&&place| self.is_chosen(place)) {
+            let tensor = self.tensor(place);
+            let Some(result) = written.tensor(&tensor.info.name) else { continue };
+            let (certified, value) = compare((&self.views[place.0], tensor), (&written, result), progress)?;
+            let Some((element, before, after)) = value else { continue };
+            let (format, rounded) = (result.format_name().unwrap_or_default(), certified.rounded);
+            changed.push(format!(
+                "{} ({rounded} of {} values: element {element} is {before:e}, no number of {format} at its scale, and \
+                 would be {after:e})",
+                quoted(&tensor.info.name),
+                tensor.info.elements()
+            ));
+            first = first.or(Some(tensor.info.name.clone()));
+        }
+        let Some(first) = first else { return Ok(()) };
+        let more = changed.len().saturating_sub(MOST);
+        changed.truncate(MOST);
+        let more = if more > 0 { format!("; and {more} more tensors") } else { String::new() };
+        let what = format!(
+            "values would change, and only a lossless output is allowed: {}{more}",
+            changed.join("; ")
+        );
+        Err(Error::refused(Some(output), Some(&first), what))
     }
 
     /// Writes the codes of one tensor and what goes with them.
@@ -389,13 +432,24 @@ impl<'a> Checkpoint<'a> {
         let (view, tensor, options) = (&self.views[place.0], self.tensor(place), self.options);
         report.format = Some(Entry::format_name(&options.layout()?));
         let loader = Loader::of_file(view, tensor, options)?;
+        if let Some((slot, text)) = slots.sign {
+            sink.append(slot, text.as_bytes())?;
+        }
         let output = &mut (sink, slots);
         if self.is_plain(tensor, place) {
             let job = PerTensor { loader: &loader, options, decoders: &self.decoders, reports: true };
             return job.run(output, report, progress);
         }
         let whole = self.whole(place, progress)?;
-        PerGroup::new(loader, options, whole, true)?.run(output, report, progress)
+        let grid = loader.grid;
+        let job = PerGroup::new(loader, options, whole, true)?;
+        if self.layout.order == Order::Tiles {
+            let mut tiles = Tiles::new((sink, slots), &grid);
+            let sums = job.run(&mut tiles, report, progress)?;
+            tiles.finish()?;
+            return Ok(sums);
+        }
+        job.run(output, report, progress)
     }
 
     /// Returns whether a tensor has one bias, without scales, tensors that share them, or other
@@ -415,7 +469,7 @@ impl<'a> Checkpoint<'a> {
         let (name, shape, options, layout) =
             (&tensor.info.name, &tensor.info.shape, self.options, &self.layout);
         let codes = specs.len();
-        let mut slots = OutputSlots { codes, scale: None, global: None };
+        let mut slots = OutputSlots { codes, scale: None, global: None, sign: None };
         let element = options.layout()?;
         match options.container {
             Container::Bf16 => specs.push(TensorSpec::new(name, Dtype::BF16, shape.clone())),
@@ -425,7 +479,7 @@ impl<'a> Checkpoint<'a> {
                 specs.push(TensorSpec::new(name, dtype, shape.clone()));
                 slots.scale = Some(specs.len());
                 let shape = layout.scale_shape(options.granularity, shape);
-                specs.push(TensorSpec::new(format!("{name}{}", layout.scale), Dtype::F32, shape));
+                specs.push(TensorSpec::new(layout.scale.of(name), Dtype::F32, shape));
             }
             Container::Native => {
                 let dtype = layout.code_dtype(&element, options.packing);
@@ -434,7 +488,7 @@ impl<'a> Checkpoint<'a> {
                 let shape = layout.scale_shape(options.granularity, shape);
                 if let Some(scale) = &options.scale {
                     slots.scale = Some(specs.len());
-                    let name = format!("{name}{}", layout.scale);
+                    let name = layout.scale.of(name);
                     specs.push(TensorSpec::new(name, layout.scale_dtype(&scale.format), shape));
                 } else if element.has_free_bias() {
                     slots.scale = Some(specs.len());
@@ -443,7 +497,11 @@ impl<'a> Checkpoint<'a> {
                 if options.scale.is_some_and(|scale| scale.global.is_some()) {
                     slots.global = Some(specs.len());
                     let shape = layout.scale_shape(Granularity::Tensor, shape_of(&tensor.info));
-                    specs.push(TensorSpec::new(format!("{name}{}", layout.global), Dtype::F32, shape));
+                    specs.push(TensorSpec::new(layout.global.of(name), Dtype::F32, shape));
+                }
+                if let Some((sign, text)) = layout.sign {
+                    slots.sign = Some((specs.len(), text));
+                    specs.push(TensorSpec::new(sign.of(name), Dtype::U8, vec![text.len() as u64]));
                 }
             }
         }

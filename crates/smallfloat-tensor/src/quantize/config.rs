@@ -1,7 +1,7 @@
 //! `quantization_config` of a checkpoint's `config.json`.
 //!
 //! Sources: vLLM's `fp8` loader and transformers' `FineGrainedFP8Config` (`quant_method` `fp8`);
-//! compressed-tensors 0.20, `QuantizationConfig`, `QuantizationScheme` and the presets of
+//! vLLM's `modelopt` and `quark` loaders; compressed-tensors 0.20, `QuantizationConfig`, `QuantizationScheme` and the presets of
 //! `quantization/quant_scheme.py`.
 
 use serde_json::{Value, json};
@@ -21,7 +21,15 @@ pub(crate) fn quantization_config(options: &Options, layout: &Layout, ignored: &
     match layout.config {
         Config::Own => Some(native()),
         Config::Fp8 => Some(fp8(options, ignored)),
+        Config::Fp8Powers => {
+            let mut config = fp8(options, ignored);
+            config["scale_fmt"] = json!("ue8m0");
+            Some(config)
+        }
         Config::CompressedTensors(format) => Some(compressed(options, format, ignored)),
+        Config::ModelOpt(algorithm) => Some(modelopt(options, algorithm, ignored)),
+        Config::Quark => Some(quark(options, ignored)),
+        Config::Nothing => None,
     }
 }
 
@@ -46,6 +54,39 @@ fn fp8(options: &Options, ignored: &[String]) -> Value {
     config["ignored_layers"] = json!(ignored);
     config["modules_to_not_convert"] = json!(ignored);
     config
+}
+
+fn modelopt(options: &Options, algorithm: &str, ignored: &[String]) -> Value {
+    let mut config = json!({ "quant_method": "modelopt", "quant_algo": algorithm, "ignore": ignored });
+    if let Granularity::Block { rows: 1, columns } = options.granularity {
+        config["group_size"] = json!(columns);
+    }
+    config
+}
+
+fn quark(options: &Options, ignored: &[String]) -> Value {
+    let group_size = match options.granularity {
+        Granularity::Block { columns, .. } => columns,
+        Granularity::Tensor | Granularity::Channel => 0,
+    };
+    let weight = json!({
+        "dtype": "fp4",
+        "qscheme": "per_group",
+        "group_size": group_size,
+        "ch_axis": -1,
+        "is_dynamic": false,
+        "symmetric": null,
+        "scale_format": "e8m0",
+    });
+    json!({
+        "quant_method": "quark",
+        "quant_mode": "eager_mode",
+        "global_quant_config": { "weight": weight, "input_tensors": null, "output_tensors": null, "bias": null },
+        "layer_quant_config": {},
+        "layer_type_quant_config": {},
+        "exclude": ignored,
+        "export": { "pack_method": "reorder", "weight_format": "real_quantized", "weight_merge_groups": [] },
+    })
 }
 
 fn compressed(options: &Options, format: &str, ignored: &[String]) -> Value {

@@ -4,7 +4,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::error::Result;
 use crate::file::sink::Sink;
-use crate::layout::grid::index;
+use crate::layout::convention::{TILE, place_in_tiles};
+use crate::layout::grid::{Grid, index};
 
 /// A part of a quantized tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +35,8 @@ pub(crate) struct OutputSlots {
     pub(crate) codes: usize,
     pub(crate) scale: Option<usize>,
     pub(crate) global: Option<usize>,
+    /// What says how the tensor is stored, and what it says.
+    pub(crate) sign: Option<(usize, &'static str)>,
 }
 
 impl Output<'_> for (&Sink, OutputSlots) {
@@ -45,6 +48,41 @@ impl Output<'_> for (&Sink, OutputSlots) {
             Part::Global => slots.global,
         };
         slot.map_or(Ok(()), |slot| sink.write_at(slot, offset, bytes))
+    }
+}
+
+/// The tensors of a file whose scales lie in tiles, which are kept until all of them are known: they
+/// are bytes, one for 16 elements or more.
+#[derive(Debug)]
+pub(crate) struct Tiles<'a> {
+    inner: (&'a Sink, OutputSlots),
+    columns: u64,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Tiles<'a> {
+    pub(crate) fn new(inner: (&'a Sink, OutputSlots), grid: &Grid) -> Self {
+        let (rows, columns) = (grid.group_rows, grid.group_columns);
+        let filled = rows.next_multiple_of(TILE.0) * columns.next_multiple_of(TILE.1);
+        Self { inner, columns, bytes: vec![0; index(filled)] }
+    }
+
+    /// Writes all scales.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.inner.write_at(Part::Scales, 0, &self.bytes)
+    }
+}
+
+impl Output<'_> for Tiles<'_> {
+    fn write_at(&mut self, part: Part, offset: u64, bytes: &[u8]) -> Result<()> {
+        if part != Part::Scales {
+            return self.inner.write_at(part, offset, bytes);
+        }
+        for (group, &byte) in (offset..).zip(bytes) {
+            let place = place_in_tiles(group / self.columns, group % self.columns, self.columns);
+            self.bytes[index(place)] = byte;
+        }
+        Ok(())
     }
 }
 

@@ -18,6 +18,7 @@ use smallfloat_kernels::{Decoder, ErrorSums, EventCounts, Level};
 use crate::error::{Result, refuse};
 use crate::file::pipeline::ordered;
 use crate::file::stream::StoredCode;
+use crate::layout::convention::Direction;
 use crate::layout::fp8_remap::{Counts, Fp8Remap};
 use crate::layout::grid::{Grid, PIECE_ELEMENTS, TILE_ELEMENTS, Tile, index};
 use crate::layout::packing::Packing;
@@ -228,7 +229,11 @@ impl<'a> PerGroup<'a> {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<ErrorSums> {
         #[expect(clippy::cast_possible_truncation, reason = "a number of F32")]
-        let global = self.whole.global as f32;
+        let global = match self.options.layout.direction {
+            Direction::Divides => self.whole.global,
+            // Of a power of two.
+            Direction::Multiplies => 1.0 / self.whole.global,
+        } as f32;
         output.write_at(Part::Global, 0, &global.to_le_bytes())?;
         let mut outcome = Outcome {
             output,

@@ -230,7 +230,7 @@ impl Scale {
 }
 
 /// Returns whether this positive normal number is a power of two.
-fn is_power_of_two(x: f64) -> bool {
+pub(crate) fn is_power_of_two(x: f64) -> bool {
     x.to_bits() & ((1 << 52) - 1) == 0
 }
 

@@ -1,41 +1,46 @@
-//! Scaled tensors in files of other programs, known by the names, types and shapes of the tensors.
+//! Scaled tensors in files of other programs, known by the names, types and shapes of the tensors:
+//! each is held against the rows of [`CONVENTIONS`], bitsandbytes' and GGUF's are in
+//! `codebook.rs` and `blocks.rs`.
 //!
-//! Read are: FP8 codes with `NAME_scale` (vLLM `fp8`, compressed-tensors `float-quantized` and
-//! `mxfp8-quantized`) or `NAME_scale_inv` (DeepSeek), and `NAME_packed` with `NAME_scale` and
-//! perhaps `NAME_global_scale` (compressed-tensors `mxfp4-`, `mxfp6-` and `nvfp4-pack-quantized`).
-//!
-//! What shares a scale follows from the shapes: one scale is the tensor's, one a row a channel's,
-//! else blocks have the size that `config.json` beside the file names. Without it there are the
-//! customary 1×32 (E8M0 scales) and 128×128, and the shape divided by the scales' shape. Where
-//! several of them fit, the one that fits all blocks of the file is taken; if there are several of
-//! those, or none, the file is refused.
+//! Where a row does not say what shares a scale, it follows from the shapes: one scale is the
+//! tensor's, one a row a channel's, else blocks have the size that `config.json` beside the file
+//! names. Without it there are the customary 1×32 (E8M0 scales) and 128×128, and the shape divided
+//! by the scales' shape. Where several of them fit, the one that fits all blocks of the file is
+//! taken; if there are several of those, or none, the file is refused.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use serde_json::Value;
 use smallfloat::Format;
-use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, E2M1FN, E2M3FN, E4M3FN, E5M2, E8M0FNU};
+use smallfloat::formats::E8M0FNU;
 
-use crate::error::{Error, Result};
-use crate::file::dtype::Dtype;
+use crate::error::{Error, Result, quoted};
+use crate::file::dtype::{Dtype, elements};
 use crate::file::folder::CONFIG;
 use crate::file::input::TensorInfo;
 use crate::file::side::read_json;
 use crate::file::source::Source;
+use crate::layout::convention::{
+    COMFY_METADATA, CONVENTIONS, Codes, Companion, Convention, Direction, Order, scale_format,
+};
 use crate::layout::grid::{Granularity, Grid};
 use crate::layout::packing::Packing;
 use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
-use crate::stored::scaled::{Scaled, f32_at};
-
-const PACKED: &str = "_packed";
+use crate::stored::scaled::{Placement, Scaled, f32_at};
 
 /// The scaled tensors of a file: by the name of their codes, the tensor's own name and shape, and
 /// how it is stored. What belongs to them and is no tensor of its own has `None`.
-pub(crate) type Found = HashMap<String, Option<(String, Vec<u64>, Scaled)>>;
+pub(crate) type Found = HashMap<String, Option<Box<(String, Vec<u64>, Scaled)>>>;
+
+/// Longer markers are none.
+const MARKER_BYTES: u64 = 1 << 16;
 
 /// A scaled tensor whose block size may still be open.
 struct Pending<'a> {
+    row: &'static Convention,
     name: &'a str,
+    /// The shape as the file orders it.
     shape: Vec<u64>,
     /// What may share a scale; not empty.
     choices: Vec<Granularity>,
@@ -43,21 +48,26 @@ struct Pending<'a> {
     format: Format,
     packing: Packing,
     codes: &'a TensorInfo,
-    scales: &'a TensorInfo,
-    global: Option<&'a TensorInfo>,
+    scales: Option<&'a TensorInfo>,
+    global: Option<(&'a TensorInfo, Direction)>,
 }
 
+/// Finds what is stored in a layout of other programs.
 pub(crate) fn find(source: &Source, known: Option<Granularity>) -> Result<Found> {
-    let pending = pending(source, known)?;
+    let markers = Markers::read(source)?;
+    let mut found = crate::stored::codebook::find(source)?;
+    found.extend(crate::stored::blocks::find(source)?);
+    let pending = pending(source, &markers, &found, known)?;
     let common = common(&pending);
-    let mut found = Found::new();
     for tensor in pending {
         let refused = |what: String| Error::refused(Some(source.path()), Some(&tensor.codes.name), what);
         let granularity = choose(&tensor, &common).map_err(refused)?;
-        let divisor = match tensor.global {
-            Some(global) => global_scale(source, global).map_err(refused)?,
-            None => 1.0,
+        let global = match tensor.global {
+            Some((global, direction)) => Some((global_scale(source, global).map_err(refused)?, direction)),
+            None => None,
         };
+        let of =
+            |asked: Direction| global.filter(|&(_, found)| found == asked).map_or(1.0, |(value, _)| value);
         let scaled = Scaled {
             element: tensor.element,
             scale: Some(ScaleSpec {
@@ -70,27 +80,87 @@ pub(crate) fn find(source: &Source, known: Option<Granularity>) -> Result<Found>
             entry: None,
             grid: Grid::new(&tensor.shape, granularity),
             codes: tensor.codes.clone(),
-            scales: tensor.scales.clone(),
-            global: divisor,
+            scales: tensor.scales.unwrap_or(tensor.codes).clone(),
+            global: of(Direction::Divides),
+            factor: of(Direction::Multiplies),
+            place: if tensor.scales.is_some() {
+                Placement::Ordered(tensor.row.order)
+            } else {
+                Placement::Alone
+            },
+            codebook: None,
+            layout: Some(tensor.row.name),
         };
         scaled.check(&tensor.shape).map_err(refused)?;
-        found.insert(tensor.scales.name.clone(), None);
-        if let Some(global) = tensor.global {
-            found.insert(global.name.clone(), None);
+        for companion in [tensor.scales, tensor.global.map(|(global, _)| global)].into_iter().flatten() {
+            found.insert(companion.name.clone(), None);
         }
-        found.insert(tensor.codes.name.clone(), Some((tensor.name.to_owned(), tensor.shape, scaled)));
+        if let Some(sign) = tensor.row.sign {
+            found.insert(sign.of(tensor.name), None);
+        }
+        let mut shape = tensor.shape;
+        if tensor.row.order == Order::Transposed
+            && let [.., down, across] = &mut shape[..]
+        {
+            std::mem::swap(down, across);
+        }
+        found.insert(tensor.codes.name.clone(), Some(Box::new((tensor.name.to_owned(), shape, scaled))));
     }
     Ok(found)
+}
+
+/// Which of ComfyUI's formats layers have, as markers beside their weights or the metadata say.
+struct Markers(HashMap<String, String>);
+
+impl Markers {
+    fn read(source: &Source) -> Result<Self> {
+        let mut formats = HashMap::new();
+        let refused = |name: &str, what: &str| Error::refused(Some(source.path()), Some(name), what);
+        let format_of = |value: &Value| value.get("format").and_then(Value::as_str).map(str::to_owned);
+        for info in source.tensors() {
+            let Some(module) = info.name.strip_suffix("comfy_quant") else { continue };
+            if !(module.is_empty() || module.ends_with('.')) || info.dtype != Dtype::U8 {
+                continue;
+            }
+            let bytes = if info.len <= MARKER_BYTES { source.read_all(info)? } else { Vec::new() };
+            let format = serde_json::from_slice(&bytes).ok().as_ref().and_then(format_of);
+            let format = format.ok_or_else(|| {
+                refused(
+                    &info.name,
+                    "should hold JSON with the `format` of its layer's weight, as ComfyUI writes it",
+                )
+            })?;
+            formats.insert(module.to_owned(), format);
+        }
+        if let Some((_, text)) = source.metadata().iter().find(|(key, _)| key == COMFY_METADATA) {
+            let value: Value = serde_json::from_str(text).unwrap_or_default();
+            let layers = value.get("layers").and_then(Value::as_object);
+            for (layer, said) in layers.into_iter().flatten() {
+                if let Some(format) = format_of(said) {
+                    formats.insert(format!("{layer}."), format);
+                }
+            }
+        }
+        Ok(Self(formats))
+    }
+
+    /// The format that is named for the module of a tensor.
+    fn of(&self, name: &str) -> Option<&str> {
+        let module = &name[..name.rfind('.').map_or(0, |dot| dot + 1)];
+        let is_weight = &name[module.len()..] == "weight";
+        self.0.get(module).filter(|_| is_weight).map(|format| &**format)
+    }
 }
 
 /// The sizes among the choices that fit all tensors in blocks.
 fn common(pending: &[Pending<'_>]) -> Vec<Granularity> {
     let in_blocks = || pending.iter().filter(|tensor| matches!(tensor.choices[0], Granularity::Block { .. }));
     let mut common: Vec<Granularity> = Vec::new();
-    for &size in in_blocks().flat_map(|tensor| &tensor.choices) {
-        if !common.contains(&size)
-            && in_blocks().all(|tensor| fits(&tensor.shape, &tensor.scales.shape, size))
-        {
+    for &size in in_blocks().filter(|tensor| tensor.choices.len() > 1).flat_map(|tensor| &tensor.choices) {
+        let fits_all = |tensor: &Pending<'_>| {
+            tensor.scales.is_none_or(|scales| fits(&tensor.shape, &scales.shape, size))
+        };
+        if !common.contains(&size) && in_blocks().all(fits_all) {
             common.push(size);
         }
     }
@@ -108,7 +178,7 @@ fn choose(tensor: &Pending<'_>, common: &[Granularity]) -> Result<Granularity, S
             Err(format!(
                 "scales of shape {:?} for {:?} elements may be of {}: a config.json beside the file decides, whose \
                  quantization_config has weight_block_size, or group_size in config_groups",
-                tensor.scales.shape,
+                tensor.scales.map_or(&[][..], |scales| &scales.shape),
                 tensor.shape,
                 sizes.join(" or ")
             ))
@@ -116,91 +186,198 @@ fn choose(tensor: &Pending<'_>, common: &[Granularity]) -> Result<Granularity, S
     }
 }
 
-fn pending(source: &Source, known: Option<Granularity>) -> Result<Vec<Pending<'_>>> {
-    let mut pending = Vec::new();
+fn pending<'a>(
+    source: &'a Source,
+    markers: &Markers,
+    found: &Found,
+    known: Option<Granularity>,
+) -> Result<Vec<Pending<'a>>> {
+    let mut pending: Vec<Pending<'a>> = Vec::new();
     let mut config = match known {
         Some(Granularity::Block { rows, columns }) => Some(Some((rows, columns))),
         _ => None,
     };
     let by_name: HashMap<&str, &TensorInfo> =
         source.tensors().iter().map(|info| (&*info.name, info)).collect();
-    let named = |name: String| by_name.get(&*name).copied();
-    for info in source.tensors() {
-        let base = info.name.strip_suffix(PACKED).filter(|_| info.dtype == Dtype::U8);
-        let name = base.unwrap_or(&info.name);
-        let element = match (base, info.dtype) {
-            (Some(_), _) => None,
-            (None, Dtype::F8E4M3) => Some(E4M3FN),
-            (None, Dtype::F8E5M2) => Some(E5M2),
-            _ => continue,
-        };
-        let companion = ["_scale", "_scale_inv"].iter().find_map(|suffix| named(format!("{name}{suffix}")));
-        let Some(scales) = companion else { continue };
+    // What is a companion is no tensor of its own, whatever its dtype.
+    let mut companions: HashSet<String> = HashSet::new();
+    for info in source.tensors().iter().filter(|info| !found.contains_key(&info.name)) {
         let refused = |what: String| Error::refused(Some(source.path()), Some(&info.name), what);
-        let Some(format) = scale_format(scales.dtype) else {
-            return Err(refused(format!(
-                "its scales `{}` are {}, which no reader knows",
-                scales.name, scales.dtype
-            )));
+        let marker = markers.of(&info.name);
+        let Some(matched) = CONVENTIONS.iter().find_map(|row| Matched::of(row, info, marker, &by_name))
+        else {
+            if let Some(marker) = marker.filter(|_| info.dtype.bits() == 8) {
+                return Err(refused(format!(
+                    "ComfyUI's marker says that it is {}, and its dtype {} or its scales are not those of it",
+                    quoted(marker),
+                    info.dtype
+                )));
+            }
+            continue;
         };
-        let global = named(format!("{name}_global_scale")).filter(|_| base.is_some());
-        let (element, packing) = match element {
-            Some(element) => (element, Packing::Bytes),
-            None => packed(info, scales, global.is_some()).map_err(refused)?,
+        let Matched { row, name, codes, scales, global } = matched;
+        companions.extend([scales, global].into_iter().flatten().map(|info| info.name.clone()));
+        companions.extend(row.sign.map(|sign| sign.of(name)));
+        let format = match scales {
+            None => smallfloat::formats::BINARY32,
+            Some(scales) => scale_format(scales.dtype).ok_or_else(|| {
+                refused(format!("its scales `{}` are {}, which no reader knows", scales.name, scales.dtype))
+            })?,
         };
-        let (unit, bytes) = packing.unit(&element);
-        let mut shape = info.shape.clone();
-        if let Some(last) = shape.last_mut() {
-            *last = *last / bytes * unit;
+        let codes = match scales {
+            Some(scales) => *row
+                .codes
+                .iter()
+                .find(|codes| codes.dtype == info.dtype && has_groups(info, scales, codes, row.order))
+                .ok_or_else(|| refused(no_groups(info, scales, row)))?,
+            None => codes,
+        };
+        let shape = shape_of(info, &codes, row.order);
+        if elements(&shape).is_none() {
+            return Err(refused("has more elements than 64 bits can count".to_owned()));
         }
-        if config.is_none() {
-            config = Some(block_of_config(source.path())?);
-        }
-        let choices = choices(&shape, &scales.shape, config.flatten(), format == E8M0FNU).map_err(refused)?;
-        pending.push(Pending { name, shape, choices, element, format, packing, codes: info, scales, global });
+        let choices = match (scales, codes.group) {
+            (None, _) => vec![Granularity::Tensor],
+            (Some(scales), 0) => {
+                if config.is_none() {
+                    config = Some(block_of_config(source.path())?);
+                }
+                let config = config.flatten();
+                choices(&shape, &scales.shape, config, format == E8M0FNU).map_err(refused)?
+            }
+            (Some(_), columns) => vec![Granularity::Block { rows: 1, columns }],
+        };
+        let (element, packing) = (codes.format, codes.packing);
+        let global = global.and_then(|global| Some((global, row.global?.1)));
+        pending.push(Pending {
+            row,
+            name,
+            shape,
+            choices,
+            element,
+            format,
+            packing,
+            codes: info,
+            scales,
+            global,
+        });
     }
+    pending.retain(|tensor| !companions.contains(&tensor.codes.name));
     Ok(pending)
 }
 
-fn scale_format(dtype: Dtype) -> Option<Format> {
-    Some(match dtype {
-        Dtype::F32 => BINARY32,
-        Dtype::BF16 => BFLOAT16,
-        Dtype::F16 => BINARY16,
-        Dtype::U8 | Dtype::F8E8M0 => E8M0FNU,
-        Dtype::F8E4M3 => E4M3FN,
-        _ => return None,
-    })
+/// A tensor and the row that it fits.
+struct Matched<'a> {
+    row: &'static Convention,
+    name: &'a str,
+    codes: Codes,
+    scales: Option<&'a TensorInfo>,
+    global: Option<&'a TensorInfo>,
 }
 
-/// Packed codes are told apart by how many bytes share a scale.
-fn packed(info: &TensorInfo, scales: &TensorInfo, global: bool) -> Result<(Format, Packing), String> {
-    let (Some(&bytes), Some(&groups)) = (info.shape.last(), scales.shape.last()) else {
-        return Err("packed codes and their scales need dimensions".to_owned());
-    };
-    let nibbles = if global { 16 } else { 32 };
-    if bytes.checked_mul(2) == groups.checked_mul(nibbles) {
-        Ok((E2M1FN, Packing::NibblesLow))
-    } else if !global && bytes.checked_mul(4) == groups.checked_mul(32 * 3) {
-        Ok((E2M3FN, Packing::SixBit))
-    } else {
-        Err(format!(
-            "{bytes} bytes a row with {groups} scales are neither FP4 in groups of {nibbles} nor FP6 in groups of 32"
-        ))
+impl<'a> Matched<'a> {
+    fn of(
+        row: &'static Convention,
+        info: &'a TensorInfo,
+        marker: Option<&str>,
+        by_name: &HashMap<&str, &'a TensorInfo>,
+    ) -> Option<Self> {
+        let name = info.name.strip_suffix(row.suffix).filter(|name| !name.is_empty())?;
+        let codes = *row.codes.iter().find(|codes| codes.dtype == info.dtype)?;
+        let named = |companion: Companion| by_name.get(&*companion.of(name)).copied();
+        if row.marker.is_some() && row.marker != marker {
+            return None;
+        }
+        let scales = row.scales.iter().find_map(|&companion| named(companion));
+        if scales.is_none() != row.scales.is_empty() {
+            return None;
+        }
+        let fits = |scales: &TensorInfo| {
+            let typed = row.scale_dtypes.is_empty() || row.scale_dtypes.contains(&scales.dtype);
+            // Bytes may be anything: only their number tells, unless names do.
+            let told = !row.suffix.is_empty() || info.dtype != Dtype::U8 && info.dtype != Dtype::I8;
+            let grouped =
+                |codes: &Codes| codes.dtype == info.dtype && has_groups(info, scales, codes, row.order);
+            typed && (told || row.codes.iter().any(grouped))
+        };
+        if scales.is_some_and(|scales| !fits(scales)) {
+            return None;
+        }
+        let global = match row.global {
+            None => None,
+            Some((companion, _)) => Some(named(companion)?),
+        };
+        Some(Self { row, name, codes, scales, global })
     }
+}
+
+/// The shape of the elements that codes stand for, as the file orders them.
+fn shape_of(info: &TensorInfo, codes: &Codes, order: Order) -> Vec<u64> {
+    let mut shape = info.shape.clone();
+    // Dtypes of elements that share bytes count elements.
+    if info.dtype.bits() < 8 {
+        return shape;
+    }
+    if order == Order::Transposed
+        && let Some(bytes) = shape.pop()
+        && let Some(groups) = shape.last_mut()
+    {
+        *groups = groups.saturating_mul(bytes);
+    }
+    let (unit, bytes) = codes.packing.unit(&codes.format);
+    if let Some(last) = shape.last_mut() {
+        *last = (*last / bytes).saturating_mul(unit);
+    }
+    shape
+}
+
+/// Returns whether codes have the groups that their scales are for.
+fn has_groups(info: &TensorInfo, scales: &TensorInfo, codes: &Codes, order: Order) -> bool {
+    let shape = shape_of(info, codes, order);
+    let (unit, bytes) = codes.packing.unit(&codes.format);
+    if codes.group == 0 {
+        return true;
+    }
+    let ([rows @ .., columns], [rows_of_scales @ .., groups]) = (&shape[..], &scales.shape[..]) else {
+        return false;
+    };
+    if order == Order::Tiles {
+        return columns.is_multiple_of(codes.group);
+    }
+    let whole = info.dtype.bits() < 8 || info.shape.last().is_some_and(|last| last.is_multiple_of(bytes));
+    let rows_fit = rows == rows_of_scales || scales.shape.len() < 2;
+    whole && unit > 0 && rows_fit && Some(*columns) == groups.checked_mul(codes.group)
+}
+
+fn no_groups(info: &TensorInfo, scales: &TensorInfo, row: &Convention) -> String {
+    if info.shape.is_empty() || scales.shape.is_empty() {
+        return "packed codes and their scales need dimensions".to_owned();
+    }
+    let known = row.codes.iter().map(|codes| {
+        let bits = codes.format.width();
+        format!("FP{bits} in groups of {}", codes.group)
+    });
+    format!(
+        "codes of shape {:?} with scales `{}` of shape {:?} are neither {}",
+        info.shape,
+        scales.name,
+        scales.shape,
+        known.collect::<Vec<_>>().join(" nor ")
+    )
 }
 
 /// Returns whether a granularity asks for scales of this shape.
 fn fits(shape: &[u64], scales: &[u64], granularity: Granularity) -> bool {
     let grid = Grid::new(shape, granularity);
     match scales {
-        [rows, columns] => [grid.group_rows, grid.group_columns] == [*rows, *columns],
-        [groups] => grid.group_rows.checked_mul(grid.group_columns) == Some(*groups),
         [] => grid.group_rows == 1 && grid.group_columns == 1,
-        _ => false,
+        [groups] => grid.group_rows.checked_mul(grid.group_columns) == Some(*groups),
+        [rows @ .., columns] => {
+            let rows = elements(rows).filter(|_| rows.len() == 1 || rows.len() + 1 == shape.len());
+            Some(grid.group_rows) == rows && grid.group_columns == *columns
+        }
     }
 }
-
 /// What may share a scale: several only where blocks of several sizes fit.
 fn choices(
     shape: &[u64],

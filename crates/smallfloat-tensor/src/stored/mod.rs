@@ -1,6 +1,8 @@
 //! Tensors as a file stores them, native or of another program, read as numbers.
 
+pub(crate) mod blocks;
 pub(crate) mod calibration;
+pub(crate) mod codebook;
 pub(crate) mod foreign;
 pub(crate) mod numbers;
 pub(crate) mod open;

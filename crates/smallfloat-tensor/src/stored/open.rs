@@ -107,6 +107,11 @@ pub fn open_checkpoint(path: &Path) -> Result<Vec<View>> {
     Ok(views)
 }
 
+/// The files of tensors of a folder, sorted by name.
+pub(crate) fn list_shards(folder: &Path) -> Result<Vec<PathBuf>> {
+    Ok(list(folder)?.shards.iter().map(|shard| folder.join(shard)).collect())
+}
+
 /// The files of a folder by kind, sorted by name.
 pub(crate) struct Listing {
     shards: Vec<String>,

@@ -1,5 +1,7 @@
 //! [`Reader`]: the elements of any stored tensor as numbers.
 
+use std::sync::{Arc, Mutex};
+
 use smallfloat::{Bf16, F16};
 use smallfloat_kernels::Decoder;
 
@@ -7,10 +9,11 @@ use crate::error::{Error, Result};
 use crate::file::dtype::Dtype;
 use crate::file::source::Source;
 use crate::file::stream::code_at;
+use crate::layout::convention::Order;
 use crate::layout::grid::index;
 use crate::scale::rule::Scale;
 use crate::stored::numbers::{Held, of_bf16};
-use crate::stored::scaled::Scaled;
+use crate::stored::scaled::{Placement, Scaled};
 use crate::stored::view::{Stored, TensorView, f64_decoder};
 
 /// Reads a tensor's elements as numbers, whatever way they are stored.
@@ -18,22 +21,55 @@ use crate::stored::view::{Stored, TensorView, f64_decoder};
 pub(crate) struct Reader<'a> {
     source: &'a Source,
     tensor: &'a TensorView,
-    decoder: Option<Decoder<f64>>,
+    decoder: Option<CodeValues>,
     odd: bool,
+    /// Of a transposed tensor what was read last.
+    band: Mutex<Option<Band>>,
 }
+
+/// What codes stand for.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a reader has one")]
+enum CodeValues {
+    Format(Decoder<f64>),
+    Codebook(Arc<[f64]>),
+}
+
+impl CodeValues {
+    fn value(&self, code: usize) -> f64 {
+        match self {
+            Self::Format(decoder) => decoder.value(code),
+            Self::Codebook(values) => values[code],
+        }
+    }
+}
+
+/// A rectangle of one matrix of a tensor whose matrices lie transposed in the file.
+#[derive(Debug)]
+struct Band {
+    /// Its first element in the tensor.
+    corner: u64,
+    values: Vec<f64>,
+}
+
+/// Elements of a band.
+const BAND_ELEMENTS: u64 = 1 << 20;
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(source: &'a Source, tensor: &'a TensorView) -> Result<Self> {
         let decoder = match &tensor.stored {
-            Stored::Codes(codes) => Some(f64_decoder(&codes.0)?),
-            Stored::Scaled(scaled) => Some(f64_decoder(&scaled.element)?),
+            Stored::Codes(codes) => Some(CodeValues::Format(f64_decoder(&codes.0)?)),
+            Stored::Scaled(scaled) => Some(match &scaled.codebook {
+                Some(codebook) => CodeValues::Codebook(Arc::clone(&codebook.values)),
+                None => CodeValues::Format(f64_decoder(&scaled.element)?),
+            }),
             Stored::Wide => None,
             Stored::Other => {
                 let what = format!("dtype {} has no numbers to compare", tensor.info.dtype);
                 return Err(Error::refused(Some(source.path()), Some(&tensor.info.name), what));
             }
         };
-        Ok(Self { source, tensor, decoder, odd: false })
+        Ok(Self { source, tensor, decoder, odd: false, band: Mutex::new(None) })
     }
 
     /// Returns a reader for elements that will be rounded again: what f64 can't hold is rounded to
@@ -99,14 +135,31 @@ impl<'a> Reader<'a> {
         values: &mut [T],
         product: &impl Fn(&Scale, f64) -> T,
     ) -> Result<()> {
-        let (Some(decoder), false) = (&self.decoder, values.is_empty()) else { return Ok(()) };
+        if values.is_empty() {
+            return Ok(());
+        }
+        if scaled.place == Placement::Ordered(Order::Transposed) {
+            return self.read_transposed(scaled, first, values, product);
+        }
+        self.read_in_order(scaled, first, values, product)
+    }
+
+    /// Reads elements in the order of the file.
+    fn read_in_order<T>(
+        &self,
+        scaled: &Scaled,
+        first: u64,
+        values: &mut [T],
+        product: &impl Fn(&Scale, f64) -> T,
+    ) -> Result<()> {
+        let Some(decoder) = &self.decoder else { return Ok(()) };
         // Ranges that reach over the end of long rows are read in two parts: scales of whole rows
         // may be too many.
         let left = scaled.grid.columns.max(1) - first % scaled.grid.columns.max(1);
         if scaled.grid.columns > values.len() as u64 && left < values.len() as u64 {
             let (here, below) = values.split_at_mut(index(left));
-            self.read_products(scaled, first, here, product)?;
-            return self.read_products(scaled, first + left, below, product);
+            self.read_in_order(scaled, first, here, product)?;
+            return self.read_in_order(scaled, first + left, below, product);
         }
         let codes = scaled.read_codes(self.source, first, values.len())?;
         let grid = &scaled.grid;
@@ -127,6 +180,53 @@ impl<'a> Reader<'a> {
                 *value = product(&scale, decoder.value(usize::from(code)));
             }
         });
+        Ok(())
+    }
+
+    /// Reads elements of a tensor whose matrices lie transposed: a band of rows is read and kept, as
+    /// the next elements are most likely there too. The products are numbers of f64: scales are
+    /// powers of two.
+    fn read_transposed<T>(
+        &self,
+        scaled: &Scaled,
+        first: u64,
+        values: &mut [T],
+        product: &impl Fn(&Scale, f64) -> T,
+    ) -> Result<()> {
+        // The file has `across` rows of `down` elements a matrix.
+        let [.., down, across] = self.tensor.info.shape[..] else { return Ok(()) };
+        let one = Scale::new(0, 1.0, 1.0);
+        // Whole blocks of scales.
+        let width = across.min(BAND_ELEMENTS / 32);
+        let height = (BAND_ELEMENTS / width / 32 * 32).clamp(32, down.next_multiple_of(32));
+        let mut kept = self.band.lock().expect("no reader panics with the band");
+        let mut done = 0;
+        while done < values.len() {
+            let at = first + done as u64;
+            let (matrix, row, column) = (at / (down * across), at / across % down, at % across);
+            let (top, left) = (row / height * height, column / width * width);
+            let (rows, columns) = (height.min(down - top), width.min(across - left));
+            let corner = (matrix * down + top) * across + left;
+            if kept.as_ref().is_none_or(|band| band.corner != corner) {
+                let mut band = vec![0.0; index(rows * columns)];
+                let mut line = vec![0.0; index(rows)];
+                for column in 0..columns {
+                    let first = (matrix * across + left + column) * down + top;
+                    self.read_in_order(scaled, first, &mut line, &|scale, x| scale.times(x, false))?;
+                    for (row, &x) in line.iter().enumerate() {
+                        band[row * index(columns) + index(column)] = x;
+                    }
+                }
+                *kept = Some(Band { corner, values: band });
+            }
+            let band = kept.as_ref().expect("it was just read");
+            let place = index((row - top) * columns + column - left);
+            let count = index(columns - (column - left)).min(values.len() - done);
+            for (value, &x) in values[done..done + count].iter_mut().zip(&band.values[place..]) {
+                *value = product(&one, x);
+            }
+            done += count;
+        }
         Ok(())
     }
 }

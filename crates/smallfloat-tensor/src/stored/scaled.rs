@@ -1,6 +1,8 @@
 //! [`Scaled`]: a tensor stored as codes with one scale per group, and [`Reader`]: any tensor's
 //! elements as numbers.
 
+use std::sync::Arc;
+
 use smallfloat::formats::BINARY32;
 use smallfloat::{Datum, Format};
 
@@ -9,9 +11,10 @@ use crate::file::input::TensorInfo;
 use crate::file::source::Source;
 use crate::file::stream::code_at;
 use crate::layout::container::Entry;
+use crate::layout::convention::{Order, TILE, place_in_tiles};
 use crate::layout::grid::{Granularity, Grid, index};
 use crate::layout::packing::Packing;
-use crate::scale::rule::{Scale, ScaleSpec};
+use crate::scale::rule::{Scale, ScaleSpec, is_power_of_two};
 
 /// A tensor of codes with a scale or a bias for each group of elements.
 #[derive(Clone, PartialEq, Debug)]
@@ -32,19 +35,122 @@ pub struct Scaled {
     pub(crate) scales: TensorInfo,
     /// What divides all scales.
     pub(crate) global: f64,
+    /// What multiplies all scales.
+    pub(crate) factor: f64,
+    pub(crate) place: Placement,
+    /// The values of codes that are those of no format.
+    pub(crate) codebook: Option<Codebook>,
+    /// The layout's name; `None` for the native one.
+    pub(crate) layout: Option<&'static str>,
+}
+
+/// Values by code.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Codebook {
+    pub(crate) name: &'static str,
+    pub(crate) values: Arc<[f64]>,
+}
+
+/// Where codes and scales lie in their tensors.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Placement {
+    /// Codes row by row, and scales in an order.
+    Ordered(Order),
+    /// Codes alone: every scale is 1.
+    Alone,
+    /// Blocks of codes with their scales before them, in one tensor.
+    Blocks(Blocks),
+    /// Codes row by row; scales are codes themselves.
+    Nested(Nested),
+}
+
+/// Blocks of codes with their scales.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Blocks {
+    pub(crate) elements: u64,
+    pub(crate) bytes: u64,
+    /// Bytes before the codes; scales follow each other from the first on.
+    pub(crate) codes_at: u64,
+    /// Of codes of four bits: so many low halves of bytes come first, then as many high halves of
+    /// the same bytes. 0 where each code is a byte.
+    pub(crate) half: u64,
+    /// Whether scales are without their sign, and all bits set are 0.
+    pub(crate) unsigned: bool,
+}
+
+impl Blocks {
+    /// The byte within a block that has the code of an element of it, and how far to shift it.
+    fn of_element(&self, element: u64) -> (u64, u32) {
+        if self.half == 0 {
+            return (self.codes_at + element, 0);
+        }
+        let (run, within) = (element / (2 * self.half), element % (2 * self.half));
+        let shift = if within < self.half { 0 } else { 4 };
+        (self.codes_at + run * self.half + within % self.half, shift)
+    }
+}
+
+/// Scales that are codes with scales of their own: scale = value(code) · outer + offset, each step
+/// rounded to F32, as bitsandbytes computes it.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Nested {
+    pub(crate) values: Arc<[f32]>,
+    /// One F32 for so many scales.
+    pub(crate) outer: TensorInfo,
+    pub(crate) block: u64,
+    pub(crate) offset: f32,
 }
 
 impl Scaled {
     /// Whether every scale is a power of two, so that an element's value has no more bits than its
     /// code.
     pub fn has_power_of_two_scales(&self) -> bool {
-        self.scale.is_none_or(|scale| scale.format.precision() == 1)
+        let is_power = self.scale.is_none_or(|scale| scale.format.precision() == 1);
+        self.place == Placement::Alone || is_power && is_power_of_two(self.factor) && self.codebook.is_none()
+    }
+
+    /// The name of the layout of another program; `None` for the native one.
+    pub fn layout(&self) -> Option<&'static str> {
+        self.layout
+    }
+
+    /// The name of the elements' format, or of the values that codes stand for where these are a
+    /// list.
+    pub fn element_name(&self) -> String {
+        self.codebook.as_ref().map_or_else(|| self.element.to_string(), |book| book.name.to_owned())
+    }
+
+    /// Returns whether there are scales or biases; codes may stand for themselves.
+    pub fn has_scales(&self) -> bool {
+        self.place != Placement::Alone
+    }
+
+    /// Whether a number of the tensor multiplies all scales.
+    pub fn multiplies(&self) -> bool {
+        self.factor.to_bits() != 1.0_f64.to_bits()
+    }
+
+    /// Whether a block of zeros may have the scale 0.
+    pub(crate) fn has_zero_scales(&self) -> bool {
+        matches!(self.place, Placement::Blocks(_) | Placement::Nested(_)) || self.codebook.is_some()
+    }
+
+    /// Whether each code lies where its packing says, row by row in the order of the elements.
+    pub(crate) fn is_in_rows(&self) -> bool {
+        !matches!(self.place, Placement::Blocks(_) | Placement::Ordered(Order::Transposed))
     }
 
     /// Checks that codes and scales have the shapes that the grid asks for.
     pub(crate) fn check(&self, shape: &[u64]) -> Result<(), String> {
         let expected = self.packing.row_bytes(&self.element, self.grid.columns);
-        let bytes = self.grid.rows.checked_mul(expected);
+        let bytes = match &self.place {
+            Placement::Blocks(blocks) => {
+                let whole = self.grid.columns.is_multiple_of(blocks.elements);
+                let row = self.grid.columns / blocks.elements * blocks.bytes;
+                self.grid.rows.checked_mul(row).filter(|_| whole)
+            }
+            _ => self.grid.rows.checked_mul(expected),
+        };
         if bytes != Some(self.codes.len) {
             return Err(format!(
                 "{} bytes of codes don't hold {shape:?} elements of {} as {}",
@@ -53,7 +159,15 @@ impl Scaled {
                 self.packing.name()
             ));
         }
-        let (rows, columns) = (self.grid.group_rows, self.grid.group_columns);
+        let (mut rows, mut columns) = (self.grid.group_rows, self.grid.group_columns);
+        match self.place {
+            Placement::Alone | Placement::Blocks(_) => return Ok(()),
+            Placement::Ordered(Order::Tiles) => {
+                let whole = |n: u64, size: u64| n.checked_next_multiple_of(size).unwrap_or(u64::MAX);
+                (rows, columns) = (whole(rows, TILE.0), whole(columns, TILE.1));
+            }
+            Placement::Ordered(_) | Placement::Nested(_) => {}
+        }
         if rows.checked_mul(columns) != Some(self.scales.elements()) {
             return Err(format!(
                 "its scales `{}` have the shape {:?}, {} of {shape:?} needs {rows}×{columns}",
@@ -67,6 +181,10 @@ impl Scaled {
     pub(crate) fn scale_of(&self, code: u64) -> Scale {
         match &self.scale {
             None => Scale::of_bias(i32::try_from(code).expect("a bias is a byte")),
+            Some(spec) if self.multiplies() => {
+                // Both have at most 24 bits.
+                Scale::new(code, spec.stored(code, 1.0).unit * self.factor, self.global)
+            }
             Some(spec) => spec.stored(code, self.global),
         }
     }
@@ -80,14 +198,48 @@ impl Scaled {
         column: u64,
         columns: u64,
     ) -> Result<Vec<Scale>> {
-        let size = index(u64::from(self.scales.dtype.bits() / 8));
+        let size = match (&self.place, &self.scale) {
+            (Placement::Alone, _) => return Ok(vec![Scale::new(0, 1.0, 1.0); index(rows * columns)]),
+            (Placement::Blocks(_), Some(spec)) => spec.code_size(),
+            _ => index(u64::from(self.scales.dtype.bits() / 8)),
+        };
         let mut all = Vec::new();
-        let mut bytes = vec![0; index(columns) * size];
-        for row in row..row + rows {
-            source.read_range(&self.scales, row * self.grid.group_columns + column, &mut bytes)?;
+        let (mut bytes, mut span) = (vec![0; index(columns) * size], Vec::new());
+        for row in (row..row + rows).take_while(|_| columns > 0) {
+            let first = row * self.grid.group_columns + column;
+            match &self.place {
+                // Reading what lies between is faster than many reads.
+                Placement::Ordered(Order::Tiles) => {
+                    let place = |column| place_in_tiles(row, column, self.grid.group_columns);
+                    let begin = place(column);
+                    span.resize(index(place(column + columns - 1) + 1 - begin), 0);
+                    source.read_bytes(&self.scales, begin, &mut span)?;
+                    for (i, byte) in (column..).zip(&mut bytes) {
+                        *byte = span[index(place(i) - begin)];
+                    }
+                }
+                Placement::Blocks(blocks) => {
+                    let of_block = blocks.elements / self.grid.block_columns;
+                    let place = |group| group / of_block * blocks.bytes + group % of_block * size as u64;
+                    let begin = place(first);
+                    span.resize(index(place(first + columns - 1) - begin) + size, 0);
+                    source.read_bytes(&self.scales, begin, &mut span)?;
+                    for (group, bytes) in (first..).zip(bytes.chunks_exact_mut(size)) {
+                        bytes.copy_from_slice(&span[index(place(group) - begin)..][..size]);
+                    }
+                }
+                Placement::Nested(nested) => {
+                    self.read_nested(nested, source, first, &mut bytes, &mut all)?;
+                    continue;
+                }
+                Placement::Ordered(_) | Placement::Alone => {
+                    source.read_range(&self.scales, first, &mut bytes)?;
+                }
+            }
             all.extend(bytes.chunks_exact(size).map(|bytes| {
                 let code = match *bytes {
                     [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+                    [byte] if self.has_unsigned_scales() => u64::from((byte & 0x7f) % 0x7f),
                     _ => u64::from(code_at(bytes)),
                 };
                 self.scale_of(code)
@@ -96,8 +248,38 @@ impl Scaled {
         Ok(all)
     }
 
+    fn has_unsigned_scales(&self) -> bool {
+        matches!(self.place, Placement::Blocks(Blocks { unsigned: true, .. }))
+    }
+
+    /// Reads scales that are codes themselves.
+    fn read_nested(
+        &self,
+        nested: &Nested,
+        source: &Source,
+        first: u64,
+        codes: &mut [u8],
+        all: &mut Vec<Scale>,
+    ) -> Result<()> {
+        source.read_range(&self.scales, first, codes)?;
+        let begin = first / nested.block;
+        let count = (first + codes.len() as u64).div_ceil(nested.block) - begin;
+        let mut outer = vec![0; 4 * index(count)];
+        source.read_range(&nested.outer, begin, &mut outer)?;
+        for (i, &code) in (first..).zip(&*codes) {
+            let at = 4 * index(i / nested.block - begin);
+            let outer = f32::from_le_bytes([outer[at], outer[at + 1], outer[at + 2], outer[at + 3]]);
+            let scale = nested.values[usize::from(code)] * outer + nested.offset;
+            all.push(self.scale_of(scale.to_bits().into()));
+        }
+        Ok(())
+    }
+
     /// Reads the codes of elements `first..first + count`, in row-major order.
     pub(crate) fn read_codes(&self, source: &Source, first: u64, count: usize) -> Result<Vec<u16>> {
+        if let Placement::Blocks(blocks) = &self.place {
+            return self.read_blocks(blocks, source, first, count);
+        }
         let (unit, unit_bytes) = self.packing.unit(&self.element);
         let columns = self.grid.columns.max(1);
         let bytes_of_row = self.packing.row_bytes(&self.element, columns);
@@ -120,6 +302,18 @@ impl Scaled {
             at = stop;
         }
         Ok(codes)
+    }
+
+    fn read_blocks(&self, blocks: &Blocks, source: &Source, first: u64, count: usize) -> Result<Vec<u16>> {
+        let (begin, end) = (first / blocks.elements, (first + count as u64).div_ceil(blocks.elements));
+        let mut bytes = vec![0; index((end - begin) * blocks.bytes)];
+        source.read_bytes(&self.codes, begin * blocks.bytes, &mut bytes)?;
+        let mask = if blocks.half == 0 { 0xff } else { 0x0f };
+        let code = |element: u64| {
+            let (byte, shift) = blocks.of_element(element % blocks.elements);
+            u16::from(bytes[index((element / blocks.elements - begin) * blocks.bytes + byte)] >> shift & mask)
+        };
+        Ok((first..first + count as u64).map(code).collect())
     }
 }
 

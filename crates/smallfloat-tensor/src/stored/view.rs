@@ -12,6 +12,7 @@ use crate::file::dtype::Dtype;
 use crate::file::input::{NameIndex, TensorInfo};
 use crate::file::source::Source;
 use crate::layout::container::{Entry, RECORD_KEY, bias_name, code_dtype, read_entries};
+use crate::layout::convention::Order;
 use crate::layout::grid::{Granularity, Grid};
 use crate::layout::packing::Packing;
 use crate::layout::scheme::NATIVE;
@@ -19,7 +20,7 @@ use crate::layout::stored_shape::StoredShape;
 use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
 use crate::stored::foreign;
 use crate::stored::reader::Reader;
-use crate::stored::scaled::{Scaled, f32_at};
+use crate::stored::scaled::{Placement, Scaled, f32_at};
 
 /// How a tensor is stored.
 #[derive(Clone, PartialEq, Debug)]
@@ -52,6 +53,15 @@ impl TensorView {
             Stored::Codes(codes) => Some(&codes.0),
             Stored::Scaled(scaled) => Some(&scaled.element),
             Stored::Wide | Stored::Other => None,
+        }
+    }
+
+    /// The name of the codes' format, or of the list of values that they stand for.
+    pub fn format_name(&self) -> Option<String> {
+        match (self.scaled(), self.entry()) {
+            (Some(scaled), None) => Some(scaled.element_name()),
+            (_, Some(entry)) => Some(entry.format.clone()),
+            _ => self.format().map(Format::to_string),
         }
     }
 
@@ -126,10 +136,13 @@ impl View {
             for info in source.tensors() {
                 match found.remove(&info.name) {
                     Some(None) => {}
-                    Some(Some((name, shape, scaled))) => tensors.push(TensorView {
-                        info: TensorInfo { name, shape, ..info.clone() },
-                        stored: Stored::Scaled(Box::new(scaled)),
-                    }),
+                    Some(Some(of_layout)) => {
+                        let (name, shape, scaled) = *of_layout;
+                        tensors.push(TensorView {
+                            info: TensorInfo { name, shape, ..info.clone() },
+                            stored: Stored::Scaled(Box::new(scaled)),
+                        });
+                    }
                     None => tensors.push(TensorView { info: info.clone(), stored: plain(info) }),
                 }
             }
@@ -262,8 +275,8 @@ fn companions(name: &str, entry: &Entry) -> Vec<String> {
             .into_iter()
             .collect();
     }
-    let mut names = vec![format!("{name}{}", NATIVE.scale)];
-    names.extend(entry.global_scale.then(|| format!("{name}{}", NATIVE.global)));
+    let mut names = vec![NATIVE.scale.of(name)];
+    names.extend(entry.global_scale.then(|| NATIVE.global.of(name)));
     names
 }
 
@@ -311,7 +324,7 @@ fn codes(
     };
     let scales = match &scale {
         None => companion(bias_name(&info.name))?,
-        Some(_) => companion(format!("{}{}", info.name, NATIVE.scale))?,
+        Some(_) => companion(NATIVE.scale.of(&info.name))?,
     };
     let expected = scale.map_or(Dtype::U8, |scale| NATIVE.scale_dtype(&scale.format));
     if scales.dtype != expected || info.dtype != NATIVE.code_dtype(&element, packing) {
@@ -323,7 +336,7 @@ fn codes(
         )));
     }
     let global = if entry.global_scale {
-        let global = companion(format!("{}{}", info.name, NATIVE.global))?;
+        let global = companion(NATIVE.global.of(&info.name))?;
         let value = if global.dtype == Dtype::F32 && global.elements() == 1 {
             f32_at(&source.read_all(global)?)
         } else {
@@ -341,8 +354,21 @@ fn codes(
     }
     let grid = Grid::new(shape, granularity);
     let (codes, scales) = (info.clone(), scales.clone());
-    let scaled =
-        Scaled { element, scale, granularity, packing, entry: Some(entry), grid, codes, scales, global };
+    let scaled = Scaled {
+        element,
+        scale,
+        granularity,
+        packing,
+        entry: Some(entry),
+        grid,
+        codes,
+        scales,
+        global,
+        factor: 1.0,
+        place: Placement::Ordered(Order::Rows),
+        codebook: None,
+        layout: None,
+    };
     scaled.check(shape).map_err(refused)?;
     if scaled.scale.is_none() {
         let bytes = source.read_all(&scaled.scales)?;

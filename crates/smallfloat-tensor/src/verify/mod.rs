@@ -1,8 +1,9 @@
 //! [`verify`]: is a quantized file what it says?
 
+pub(crate) mod certificate;
 pub(crate) mod compare;
 pub(crate) mod expected;
-mod folder;
+pub(crate) mod folder;
 pub(crate) mod intervals;
 pub(crate) mod source;
 
@@ -239,6 +240,9 @@ fn check_scaled(
 ) -> Result<TensorDigest> {
     let refused = |what: String| Error::refused(Some(path), Some(&tensor.info.name), what);
     let (element, grid) = (&scaled.element, &scaled.grid);
+    if !scaled.is_in_rows() || scaled.codebook.is_some() {
+        return check_unordered(view, scaled, verified, progress);
+    }
     let (unit, unit_bytes) = scaled.packing.unit(element);
     let row_bytes = scaled.packing.row_bytes(element, grid.columns).max(1);
     let odd = odd_codes(element);
@@ -292,17 +296,7 @@ fn check_scaled(
         let said = &entry.sha256;
         return Err(refused(format!("its codes have the SHA-256 {found}, the metadata says {said}")));
     }
-    let mut odd_scales = 0_u64;
-    for row in 0..grid.group_rows {
-        for column in (0..grid.group_columns).step_by(SCALES_AT_ONCE) {
-            let columns = (SCALES_AT_ONCE as u64).min(grid.group_columns - column);
-            let scales = scaled.read_scales(view.source(), row, 1, column, columns)?;
-            verified.scales += scales.len() as u64;
-            if let Some(spec) = &scaled.scale {
-                odd_scales += scales.iter().filter(|scale| is_odd_scale(spec, scale.code)).count() as u64;
-            }
-        }
-    }
+    let odd_scales = check_scales(view, scaled, verified)?;
     let mut warn = |count: u64, what: String| {
         if count > 0 {
             verified.warnings.push(format!("tensor {}: {count} {what}", quoted(&tensor.info.name)));
@@ -316,6 +310,48 @@ fn check_scaled(
     );
     warn(odd_scales, "scales that are NaN, infinite, zero or negative".to_owned());
     Ok(found)
+}
+
+/// Reads all scales of a tensor, and counts those that are no positive numbers.
+fn check_scales(view: &View, scaled: &Scaled, verified: &mut Verified) -> Result<u64> {
+    let grid = &scaled.grid;
+    let mut odd_scales = 0_u64;
+    if !scaled.has_scales() {
+        return Ok(0);
+    }
+    for row in 0..grid.group_rows {
+        for column in (0..grid.group_columns).step_by(SCALES_AT_ONCE) {
+            let columns = (SCALES_AT_ONCE as u64).min(grid.group_columns - column);
+            let scales = scaled.read_scales(view.source(), row, 1, column, columns)?;
+            verified.scales += scales.len() as u64;
+            if let Some(spec) = &scaled.scale {
+                odd_scales += scales.iter().filter(|scale| is_odd_scale(spec, scale.code)).count() as u64;
+            }
+        }
+    }
+    Ok(odd_scales)
+}
+
+/// Checks a tensor of which every byte is a legal code: its scales, and that all of it can be read.
+fn check_unordered(
+    view: &View,
+    scaled: &Scaled,
+    verified: &mut Verified,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<String> {
+    let (mut digest, mut buffer) = (Sha256::new(), chunk_buffer(scaled.codes.len));
+    view.source().read_chunks(&scaled.codes, &mut buffer, |_, bytes| {
+        digest.update(bytes);
+        progress(Progress::Bytes(bytes.len() as u64));
+        Ok(())
+    })?;
+    let odd_scales = check_scales(view, scaled, verified)?;
+    // Blocks of zeros have a scale of 0 in some of these layouts.
+    if odd_scales > 0 && !scaled.has_zero_scales() {
+        let what = format!("{odd_scales} scales that are NaN, infinite, zero or negative");
+        verified.warnings.push(format!("tensor {}: {what}", quoted(&scaled.codes.name)));
+    }
+    Ok(format!("{:x}", digest.finalize()))
 }
 
 /// For each code: is it a flushed subnormal or a NaN that is not canonical?

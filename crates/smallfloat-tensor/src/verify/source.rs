@@ -183,6 +183,15 @@ impl Comparison<'_> {
             let what = format!("is quantized, in the source it is {}, which has no numbers", of.dtype);
             return Ok(Some(odd(tensor, "dtype", what)));
         }
+        if let Some(scaled) =
+            tensor.scaled().filter(|scaled| !scaled.is_in_rows() || scaled.codebook.is_some())
+        {
+            let what = format!(
+                "is in the layout {}, whose codes are not held against a source: `compare` tells the errors",
+                scaled.layout().unwrap_or("native")
+            );
+            return Err(crate::error::Error::refused(Some(view.source().path()), Some(&info.name), what));
+        }
         agreement.tensors += 1;
         agreement.elements += info.elements();
         let options = self.options(tensor, format)?;

@@ -30,7 +30,7 @@ from the smallest to the largest positive value of its format at its bias.";
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// A .safetensors or .npy file or a checkpoint folder, quantized or not; `-` is standard input
+    /// A .safetensors, .npy or .gguf file or a checkpoint folder, quantized or not; `-` is standard input
     file: PathBuf,
 
     /// Print a JSON object
@@ -93,11 +93,17 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
 /// How a tensor's scales are stored, in words.
 fn scales(scaled: &Scaled) -> String {
     let (packing, granularity) = (scaled.packing.name(), scaled.granularity);
+    let layout = scaled.layout().map_or_else(String::new, |layout| format!(" ({layout})"));
     match &scaled.scale {
+        _ if !scaled.has_scales() => format!("none; codes as {packing}{layout}"),
         None => format!("biases, one a {granularity}; codes as {packing}"),
         Some(scale) => {
-            let global = if scale.global.is_some() { ", divided by one F32 a tensor" } else { "" };
-            format!("{}, one a {granularity}{global}; codes as {packing}", scale.format)
+            let global = match scale.global {
+                Some(_) if scaled.multiplies() => ", times one F32 a tensor",
+                Some(_) => ", divided by one F32 a tensor",
+                None => "",
+            };
+            format!("{}, one a {granularity}{global}; codes as {packing}{layout}", scale.format)
         }
     }
 }
@@ -105,6 +111,7 @@ fn scales(scaled: &Scaled) -> String {
 fn kind(view: &View) -> &'static str {
     match (view.is_container(), view.source().kind()) {
         (true, _) => "quantized tensors in safetensors",
+        (false, SourceKind::Gguf) => "GGUF",
         (false, _) if view.is_quantized() => "scaled tensors of another program's layout in safetensors",
         (false, SourceKind::Npy) => "NumPy array",
         (false, _) => "safetensors",
@@ -132,7 +139,10 @@ fn cells(tensor: &TensorView) -> Vec<String> {
             let bias = if format.has_free_bias() { format.bias().to_string() } else { String::new() };
             (words::tensor_name(&entry.format, 20), bias, format!("{smallest}…{largest}"))
         }
-        (Some(format), None) => (words::tensor_name(&format.to_string(), 20), String::new(), String::new()),
+        (Some(_), None) => {
+            let name = tensor.format_name().unwrap_or_default();
+            (words::tensor_name(&name, 20), String::new(), String::new())
+        }
         (None, _) => (info.dtype.name().to_owned(), String::new(), String::new()),
     };
     vec![format, bias, words::shape(&info.shape), words::bytes(info.len), range]
@@ -173,6 +183,7 @@ impl Serialize for Inspected<'_> {
         let totals = Totals::of(&all);
         let kind = match self.views {
             [view] if view.source().kind() == SourceKind::Npy => "npy",
+            [view] if view.source().kind() == SourceKind::Gguf => "gguf",
             _ => "safetensors",
         };
         let mut object = serializer.serialize_map(None)?;
@@ -224,23 +235,23 @@ fn tensor_object(tensor: &TensorView) -> Value {
     let info = &tensor.info;
     // The range is a format's at one bias; groups have many.
     let format = tensor.format().filter(|_| tensor.scaled().is_none());
-    let name = tensor.entry().map(|entry| entry.format.clone());
-    let name = name.or_else(|| tensor.format().map(Format::to_string));
     json!({
         "name": info.name,
         "dtype": info.dtype.name(),
         "shape": info.shape,
         "elements": info.elements(),
         "bytes": info.len,
-        "format": name,
+        "format": tensor.format_name(),
+        "layout": tensor.scaled().and_then(Scaled::layout),
         "bias": format.map(Format::bias),
         "min_positive": format.map(|format| js::datum(format.min_positive())),
         "max": format.map(|format| js::datum(format.max_finite())),
         "scales": tensor.scaled().map(|scaled| json!({
-            "format": scaled.scale.map(|scale| scale.format.to_string()),
+            "format": scaled.scale.filter(|_| scaled.has_scales()).map(|scale| scale.format.to_string()),
             "granularity": scaled.granularity.to_string(),
             "shape": scaled.granularity.scale_shape(&info.shape),
             "global": scaled.scale.is_some_and(|scale| scale.global.is_some()),
+            "multiplies": scaled.multiplies(),
             "packing": scaled.packing.name(),
         })),
         "container": tensor.entry(),

@@ -1,10 +1,11 @@
 //! `smallfloat quantize`: the tensors of a file into a small format.
 
+use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
-use smallfloat_tensor::{Options, quantize};
+use anyhow::{Result, bail, ensure};
+use smallfloat_tensor::{Options, ScaleRule, certify, quantize, write_file_durably};
 
 use crate::arguments::files::{Input, check_outputs, note_leftovers, note_not_copied};
 use crate::arguments::quantize::check_patterns;
@@ -24,6 +25,7 @@ Examples:
   smallfloat quantize model.safetensors -o out.safetensors --granularity channel
   smallfloat quantize model.safetensors -o out.safetensors --calibration activations.safetensors
   smallfloat quantize checkpoint/ -o checkpoint-mxfp4/ --scheme mxfp4-pack-quantized
+  smallfloat quantize checkpoint-fp8/ -o comfy/ --scheme comfy-fp8 --lossless --certificate certificate.json
 
 F64, F32, F16 and BF16 tensors are quantized, and those that are quantized already, which
 are decoded first; all others are copied. Of these --tensors takes
@@ -71,6 +73,14 @@ pub(crate) struct Args {
     #[arg(long)]
     no_verify: bool,
 
+    /// Refuse the output if any value would change, and say which tensors and why
+    #[arg(long)]
+    lossless: bool,
+
+    /// Write what became of every tensor: values that were rounded, errors, digests of both sides
+    #[arg(long, value_name = "FILE.json")]
+    certificate: Option<PathBuf>,
+
     #[command(flatten)]
     results: ResultArgs,
 
@@ -91,7 +101,15 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let output = (!is_folder).then_some(&*args.output);
     let [report, plot] = args.results.outputs();
     let inputs = [&*args.input].into_iter().chain(args.recipe.calibration());
-    check_outputs(&[("-o", output), report, plot], inputs, args.results.overwrite)?;
+    let certificate = ("--certificate", args.certificate.as_deref());
+    check_outputs(&[("-o", output), report, plot, certificate], inputs, args.results.overwrite)?;
+    if args.certificate.is_some() && fs::canonicalize(&args.input).ok() == fs::canonicalize(&args.output).ok()
+    {
+        ensure!(
+            !args.input.exists(),
+            "--certificate compares the output with its source, so that they can't be one file"
+        );
+    }
     if args.input.is_dir() {
         note_leftovers(&args.output);
     }
@@ -105,6 +123,13 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         let mut update = |progress: smallfloat_tensor::Progress<'_>| bar.update(progress);
         input.named(quantize(input.path(), &args.output, &options, &select, &mut update))?
     };
+    if let Some(path) = &args.certificate {
+        let bar = Bar::new();
+        let certificate = certify(input.path(), &args.output, &mut |progress| bar.update(progress));
+        let mut text = serde_json::to_vec_pretty(&input.named(certificate)?)?;
+        text.push(b'\n');
+        write_file_durably(path, &text, args.results.overwrite)?;
+    }
     args.results.write(&args.input, args.recipe.name(), &options, &report)?;
     if args.results.json {
         serde_json::to_writer_pretty(&mut *out, &report)?;
@@ -134,6 +159,13 @@ fn options(args: &Args) -> Result<Options> {
     let mut options = args.recipe.options()?;
     options.overwrite = args.results.overwrite;
     options.verify = !args.no_verify;
+    options.lossless = args.lossless;
+    if let (true, false, Some(scale)) = (args.lossless, args.recipe.has_scale_rule(), &mut options.scale) {
+        // The least power of two at which nothing saturates keeps all that some power of two keeps.
+        if scale.rule == ScaleRule::Floor {
+            scale.rule = ScaleRule::Rceil;
+        }
+    }
     options.histograms = args.results.has_plot() && has_histograms(&options);
     Ok(options)
 }

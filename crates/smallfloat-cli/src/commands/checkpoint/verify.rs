@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
 use smallfloat::{FormatSpec, RandomBits};
-use smallfloat_tensor::{Agreement, Negative, QuantizedAs, Verified, verify_against, verify_with};
+use smallfloat_tensor::{
+    Agreement, Certificate, Negative, QuantizedAs, SIDE_FILE_BYTES, Verified, check_certificate,
+    read_limited, verify_against, verify_with,
+};
 
 use crate::arguments::files::Input;
 use crate::arguments::quantize::{NEGATIVE, negative, use_threads};
@@ -21,6 +24,7 @@ Examples:
   smallfloat verify model.cf8.safetensors --source model.safetensors
   smallfloat verify checkpoint-cf8/ --source checkpoint/ --json
   smallfloat verify checkpoint-fp8/ --source checkpoint/ --rounding toward-zero
+  smallfloat verify comfy/ --certificate certificate.json --source checkpoint-fp8/
 
 The exit status is 1 at the first fault: a broken structure, a missing or illegal bias, codes
 beyond the format, codes that are not those of the digest, or anything else about the tensors
@@ -47,6 +51,11 @@ pub(crate) struct Args {
     /// The file or folder that it was made from: hold every code against it
     #[arg(long, value_name = "SRC")]
     source: Option<PathBuf>,
+
+    /// A certificate that `quantize --certificate` wrote: check the digests of all values, and with
+    /// --source everything it says, instead of the codes
+    #[arg(long, value_name = "FILE.json")]
+    certificate: Option<PathBuf>,
 
     /// The format whose values are stored as FP8 codes (--container fp8)
     #[arg(long, value_name = "FORMAT", requires = "source")]
@@ -95,6 +104,9 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let declared = args.declared()?;
     use_threads(args.threads)?;
     let input = Input::open(&args.file)?;
+    if let Some(path) = &args.certificate {
+        return certificate(args, path, &input, out);
+    }
     let verified = {
         let bar = Bar::new();
         input.named(verify_with(input.path(), &mut |progress| bar.update(progress)))?
@@ -144,6 +156,48 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         source.display(),
         words::tensor_name(&wrong[0].tensor, 60),
     )
+}
+
+/// Checks a certificate.
+fn certificate(args: &Args, path: &Path, input: &Input, out: &mut Output) -> Result<()> {
+    let text = read_limited(path, SIDE_FILE_BYTES)?;
+    let said: Certificate =
+        serde_json::from_slice(&text).with_context(|| format!("`{}` is no certificate", path.display()))?;
+    let source = args.source.as_deref().map(Input::open).transpose()?;
+    let bar = Bar::new();
+    let mut progress = |progress: smallfloat_tensor::Progress<'_>| bar.update(progress);
+    let checked = check_certificate(&said, input.path(), source.as_ref().map(Input::path), &mut progress);
+    let tensors = input.named(checked)?;
+    drop(bar);
+    if args.json {
+        let object = json!({
+            "tensors": tensors, "exact": said.exact, "rounded": said.rounded, "source": args.source.is_some(),
+        });
+        serde_json::to_writer_pretty(&mut *out, &object)?;
+        writeln!(out)?;
+        return Ok(());
+    }
+    writeln!(out, "{}: {}", args.file.display(), out.bold("as its certificate says"))?;
+    writeln!(
+        out,
+        "  values     of {} have the digests of {}",
+        words::plural(tensors, "tensor"),
+        path.display()
+    )?;
+    let (exact, rounded) = (words::plural(said.exact, "tensor"), words::plural(said.rounded, "value"));
+    match &args.source {
+        Some(source) => {
+            writeln!(
+                out,
+                "  source     {exact} exact, {rounded} rounded: checked against {}",
+                source.display()
+            )?;
+        }
+        None => {
+            writeln!(out, "  source     not checked (--source): {exact} exact, {rounded} rounded, it says")?;
+        }
+    }
+    Ok(())
 }
 
 /// Says what was found to be right, and then what was not.

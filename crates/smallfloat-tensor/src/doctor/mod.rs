@@ -1,0 +1,166 @@
+//! [`examine`]: was a quantized file written by one convention and named by another?
+//!
+//! Readers of checkpoints go by names and shapes, and a file that breaks their convention loads
+//! without a word. What a healthy file looks like is known: block scales put the largest element of
+//! a block near the end of its format, numbers of weights are far below 1000, exponents are bytes.
+//! Each finding says which of these is broken, where, and how sure that is. Of each tensor a part of
+//! at most [`SAMPLE`] elements is read.
+
+mod headers;
+mod source;
+mod tensors;
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::error::{Result, quoted_path};
+use crate::file::source::Source;
+use crate::progress::Progress;
+use crate::stored::open::{list_shards, open_checkpoint};
+use crate::stored::view::View;
+use crate::verify::folder;
+
+/// The most elements of a tensor that are looked at.
+pub(crate) const SAMPLE: u64 = 1 << 20;
+
+/// How sure a finding is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sure {
+    /// Nothing else explains it.
+    Certain,
+    /// Weights that would explain it are unusual.
+    Likely,
+}
+
+/// What is wrong with a file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Finding {
+    /// What it is, in a word: one of [`KINDS`].
+    pub kind: &'static str,
+    /// The file or folder.
+    pub file: PathBuf,
+    /// The tensor, where it is one.
+    pub tensor: Option<String>,
+    /// What was found.
+    pub what: String,
+    /// How sure that is.
+    pub sure: Sure,
+    /// What mends it: a command, or what to change.
+    pub mend: String,
+}
+
+/// Every kind of finding and what it says.
+pub const KINDS: [(&str, &str); 12] = [
+    ("global-scale-inverted", "the F32 number of a tensor multiplies where it should divide, or the reverse"),
+    ("global-scale-missing", "block scales are relative to an F32 number that is not there, or is 1"),
+    ("exponents-as-numbers", "scales are the codes of powers of two, stored as numbers of another format"),
+    ("scales-transposed", "scales lie by column and row"),
+    ("scales-misplaced", "scales are those of other blocks"),
+    ("elements-swapped", "codes of a byte, or of the halves of a block, lie in the other order"),
+    ("codes-as-numbers", "codes are stored as if they were the numbers they stand for"),
+    ("scale-missing", "there are codes and no scales"),
+    ("wrong-block-length", "there are too many or too few scales for the format"),
+    ("unrounded-scale", "elements were divided by a scale that was rounded only when it was stored"),
+    ("contradiction", "names, configuration, index or files say different things"),
+    ("not-a-number", "codes or scales are NaN, infinite, zero or negative"),
+];
+
+/// Looks for a wrong convention in files and checkpoint folders, alone or against what they were made
+/// from.
+///
+/// # Errors
+/// Files that can't be opened as files of tensors.
+pub fn examine(
+    paths: &[PathBuf],
+    source: Option<&Path>,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Vec<Finding>> {
+    let sources = source.map(open_checkpoint).transpose()?;
+    let mut findings = Vec::new();
+    for path in paths {
+        let before = findings.len();
+        let files = if path.is_dir() { list_shards(path)? } else { vec![path.clone()] };
+        let mut views = Vec::new();
+        for file in &files {
+            // What is no file of tensors is an error, not a finding.
+            let headers = Source::open(file)?;
+            headers::check(file, &headers, &mut findings);
+            match View::open(file) {
+                Ok(view) => views.push(view),
+                Err(error) if findings.len() == before => {
+                    findings.push(refused(file, error.to_string()));
+                }
+                Err(_) => {}
+            }
+        }
+        for view in &views {
+            for tensor in view.tensors() {
+                progress(Progress::Tensor(&tensor.info.name));
+                tensors::check(view, tensor, &mut findings)?;
+                if let Some(sources) = &sources {
+                    source::check(view, tensor, sources, &mut findings)?;
+                }
+            }
+        }
+        if views.len() == files.len() {
+            if path.is_dir()
+                && let Err(error) = open_checkpoint(path).and_then(|views| folder::check(path, &views))
+            {
+                findings.push(contradiction(path, None, error.to_string()));
+            }
+            headers::check_together(path, &views, &mut findings);
+        }
+    }
+    // One fault may show in several ways: of each tensor the first is told.
+    let mut told = std::collections::HashSet::new();
+    findings.retain(|finding| {
+        finding.tensor.is_none() || told.insert((finding.file.clone(), finding.tensor.clone()))
+    });
+    Ok(findings)
+}
+
+/// A file that the readers refuse.
+fn refused(file: &Path, what: String) -> Finding {
+    contradiction(file, None, what)
+}
+
+fn contradiction(file: &Path, tensor: Option<&str>, what: String) -> Finding {
+    Finding {
+        kind: "contradiction",
+        file: file.to_path_buf(),
+        tensor: tensor.map(str::to_owned),
+        what,
+        sure: Sure::Certain,
+        mend: again(file, None),
+    }
+}
+
+/// The command that writes a file anew from what it was made from.
+fn again(file: &Path, scheme: Option<&str>) -> String {
+    let scheme = scheme.unwrap_or("SCHEME");
+    format!(
+        "smallfloat quantize SOURCE -o {} --overwrite --scheme {scheme}",
+        quoted_path(file).replace('`', "'")
+    )
+}
+
+/// The scheme that writes a layout.
+fn scheme_of(layout: &str) -> Option<&'static str> {
+    const SCHEMES: [(&str, &str); 12] = [
+        ("compressed-tensors nvfp4-pack-quantized", "nvfp4-pack-quantized"),
+        ("compressed-tensors mxfp-pack-quantized", "mxfp4-pack-quantized"),
+        ("ComfyUI NVFP4", "comfy-nvfp4"),
+        ("ComfyUI MXFP8", "comfy-mxfp8"),
+        ("ComfyUI fp8", "comfy-fp8"),
+        ("ModelOpt NVFP4", "modelopt-nvfp4"),
+        ("Quark MXFP", "quark-mxfp4"),
+        ("DeepSeek V4", "deepseek-v4"),
+        ("FP8 with scales", "deepseek"),
+        ("FP4 and FP6 with scales", "mxfp4-typed"),
+        ("plain FP8", "plain-e4m3"),
+        ("ComfyUI scaled fp8", "comfy-fp8"),
+    ];
+    SCHEMES.iter().find(|(known, _)| *known == layout).map(|(_, scheme)| *scheme)
+}

@@ -1,0 +1,125 @@
+//! Blocks of codes with their scales in one tensor: GGUF's MXFP4, NVFP4 and Q8_0.
+//!
+//! Source: the `gguf` package 0.19 (`quants.py`) and ggml (`ggml-quants.c`). Their tables of E2M1 are
+//! doubled and their scales halved; the products are those of the plain ones. NVFP4's scales have no
+//! sign and read 0x7f as 0, and an F32 tensor beside the weight, `….scale` for `….weight`, multiplies
+//! them.
+
+use smallfloat::Format;
+use smallfloat::formats::{BINARY16, E2M1FN, E4M3FN, E8M0FNU};
+
+use crate::error::{Error, Result};
+use crate::file::dtype::Dtype;
+use crate::file::gguf::{BlockType, Gguf};
+use crate::file::input::TensorInfo;
+use crate::file::source::Source;
+use crate::layout::convention::Companion;
+use crate::layout::grid::{Granularity, Grid};
+use crate::layout::packing::Packing;
+use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
+use crate::stored::foreign::Found;
+use crate::stored::scaled::{Blocks, Codebook, Placement, Scaled, f32_at};
+
+/// A type's codes and scales.
+struct Row {
+    name: &'static str,
+    element: Format,
+    packing: Packing,
+    scale: Format,
+    group: u64,
+    codes_at: u64,
+    half: u64,
+}
+
+fn row(kind: BlockType) -> Row {
+    let fp4 = |name, scale, group, codes_at, half| Row {
+        name,
+        element: E2M1FN,
+        packing: Packing::NibblesLow,
+        scale,
+        group,
+        codes_at,
+        half,
+    };
+    match kind {
+        BlockType::Mxfp4 => fp4("GGUF MXFP4", E8M0FNU, 32, 1, 16),
+        BlockType::Nvfp4 => fp4("GGUF NVFP4", E4M3FN, 16, 4, 8),
+        // What has as many bits as the codes.
+        BlockType::Q8_0 => Row {
+            name: "GGUF Q8_0",
+            element: E4M3FN,
+            packing: Packing::Bytes,
+            scale: BINARY16,
+            group: 32,
+            codes_at: 2,
+            half: 0,
+        },
+    }
+}
+
+/// Finds the tensors of a GGUF file that are in blocks.
+pub(crate) fn find(source: &Source) -> Result<Found> {
+    let mut found = Found::new();
+    for (info, kind, shape) in source.gguf().into_iter().flat_map(Gguf::blocks) {
+        let refused = |what: String| Error::refused(Some(source.path()), Some(&info.name), what);
+        let row = row(kind);
+        let global = source.tensor(&Companion::Sibling("scale").of(&info.name));
+        let global = global.filter(|_| kind == BlockType::Nvfp4);
+        let factor = match global {
+            Some(global) => factor(source, global).map_err(refused)?,
+            None => 1.0,
+        };
+        let granularity = Granularity::Block { rows: 1, columns: row.group };
+        let (elements, bytes) = kind.size();
+        let scaled = Scaled {
+            element: row.element,
+            scale: Some(ScaleSpec {
+                format: row.scale,
+                rule: ScaleRule::Amax,
+                global: global.map(|_| GlobalScale::PowerOfTwo),
+            }),
+            granularity,
+            packing: row.packing,
+            entry: None,
+            grid: Grid::new(shape, granularity),
+            codes: info.clone(),
+            scales: info.clone(),
+            global: 1.0,
+            factor,
+            place: Placement::Blocks(Blocks {
+                elements,
+                bytes,
+                codes_at: row.codes_at,
+                half: row.half,
+                unsigned: kind == BlockType::Nvfp4,
+            }),
+            codebook: (kind == BlockType::Q8_0).then(int8),
+            layout: Some(row.name),
+        };
+        scaled.check(shape).map_err(refused)?;
+        if let Some(global) = global {
+            found.insert(global.name.clone(), None);
+        }
+        found.insert(info.name.clone(), Some(Box::new((info.name.clone(), shape.to_vec(), scaled))));
+    }
+    Ok(found)
+}
+
+/// Integers of eight bits by their codes.
+fn int8() -> Codebook {
+    Codebook { name: "int8", values: (0..=255_u8).map(|code| f64::from(code.cast_signed())).collect() }
+}
+
+fn factor(source: &Source, info: &TensorInfo) -> Result<f64, String> {
+    let wrong = || {
+        format!(
+            "its `{}` is {} of shape {:?}; read is one positive F32 for the tensor",
+            info.name, info.dtype, info.shape
+        )
+    };
+    if info.dtype != Dtype::F32 || info.elements() != 1 {
+        return Err(wrong());
+    }
+    let value = f32_at(&source.read_all(info).map_err(|e| e.to_string())?);
+    value.filter(|value| value.is_finite() && *value > 0.0).ok_or_else(wrong)
+}

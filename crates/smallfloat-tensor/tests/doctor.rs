@@ -1,0 +1,406 @@
+//! `examine`: corruptions of files that are otherwise healthy are named, and healthy files are left
+//! alone. What is corrupted follows the threads that docs/layouts.md links.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{File, Random, Tensor};
+use safetensors::Dtype as T;
+use serde_json::{Value, json};
+use smallfloat_tensor::{Finding, Options, Scheme, examine, quantize};
+
+const ROWS: usize = 96;
+const COLUMNS: usize = 256;
+const WEIGHT: &str = "model.layers.0.mlp.down_proj.weight";
+const MODULE: &str = "model.layers.0.mlp.down_proj";
+
+/// A weight with the spread of trained ones: rows and columns of different size.
+fn weights(seed: u64, size: f64, rows: usize) -> Tensor {
+    let random = &mut Random(seed);
+    let across: Vec<f64> = (0..COLUMNS).map(|_| (0.6 * random.normal()).exp()).collect();
+    let values = (0..rows).flat_map(|_| {
+        let row = (0.5 * random.normal()).exp();
+        across.iter().map(|column| row * column * size * random.normal()).collect::<Vec<f64>>()
+    });
+    Tensor::of(T::BF16, &values.collect::<Vec<f64>>()).shaped(&[rows, COLUMNS])
+}
+
+struct Bench {
+    _folder: tempfile::TempDir,
+    source: PathBuf,
+    file: PathBuf,
+}
+
+impl Bench {
+    fn new(scheme: &str, seed: u64, size: f64) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // Comfy's squares are of 16 or 32.
+        let (source, file) = (folder.path().join("source"), folder.path().join("file"));
+        let norm = Tensor::of(T::BF16, &[1.0, 0.25]);
+        File::of([(WEIGHT, weights(seed, size, ROWS)), ("model.norm.weight", norm)]).write(&source);
+        let options = Options { overwrite: true, ..scheme.parse::<Scheme>().unwrap().options() };
+        quantize(&source, &file, &options, &|name| name == WEIGHT, &mut |_| ()).unwrap();
+        Self { _folder: folder, source, file }
+    }
+
+    fn corrupt(&self, change: impl FnOnce(&mut BTreeMap<String, Tensor>)) {
+        let mut file = File::read(&self.file);
+        change(&mut file.tensors);
+        file.write(&self.file);
+    }
+
+    fn found(&self, with_source: bool) -> Vec<Finding> {
+        found(&self.file, with_source.then_some(&*self.source))
+    }
+}
+
+fn found(path: &Path, source: Option<&Path>) -> Vec<Finding> {
+    examine(&[path.to_path_buf()], source, &mut |_| ()).unwrap()
+}
+
+fn tensor<'a>(tensors: &'a mut BTreeMap<String, Tensor>, suffix: &str) -> &'a mut Tensor {
+    tensors.get_mut(&format!("{MODULE}{suffix}")).unwrap_or_else(|| panic!("no {suffix}"))
+}
+
+fn f32_of(tensor: &Tensor) -> f32 {
+    f32::from_le_bytes(tensor.bytes[..4].try_into().unwrap())
+}
+
+fn set_f32(tensor: &mut Tensor, value: f32) {
+    tensor.bytes = value.to_le_bytes().to_vec();
+}
+
+fn transpose(bytes: &[u8], size: usize, [rows, columns]: [usize; 2]) -> Vec<u8> {
+    let at = |i: usize| &bytes[i * size..][..size];
+    (0..columns).flat_map(|j| (0..rows).flat_map(move |i| at(i * columns + j).to_vec())).collect()
+}
+
+type Change = Box<dyn Fn(&mut BTreeMap<String, Tensor>)>;
+
+/// Corruptions: the scheme, what is done, whether the source is needed, and what it is called.
+#[expect(clippy::too_many_lines, reason = "a list of cases")]
+fn corruptions() -> Vec<(&'static str, &'static str, bool, Change)> {
+    let mut all: Vec<(&'static str, &'static str, bool, Change)> = Vec::new();
+    let mut add = |scheme, kind, source, change: Change| all.push((scheme, kind, source, change));
+    // The F32 number of NVFP4: modular #6600, imp #1433, llama.cpp #22858.
+    for (scheme, suffix) in [
+        ("nvfp4-pack-quantized", ".weight_global_scale"),
+        ("modelopt-nvfp4", ".weight_scale_2"),
+        ("comfy-nvfp4", ".weight_scale_2"),
+    ] {
+        let inverted = move |tensors: &mut BTreeMap<String, Tensor>| {
+            let global = tensor(tensors, suffix);
+            let value = f32_of(global);
+            set_f32(global, 1.0 / value);
+        };
+        add(scheme, "global-scale-inverted", false, Box::new(inverted));
+        add(
+            scheme,
+            "global-scale-missing",
+            false,
+            Box::new(move |tensors| set_f32(tensor(tensors, suffix), 1.0)),
+        );
+        let wrong = move |tensors: &mut BTreeMap<String, Tensor>| {
+            let global = tensor(tensors, suffix);
+            let value = f32_of(global);
+            set_f32(global, value * if suffix.ends_with('2') { 16.0 } else { 1.0 / 16.0 });
+        };
+        add(scheme, "global-scale-inverted", true, Box::new(wrong));
+    }
+    for (scheme, from, to) in [
+        ("nvfp4-pack-quantized", ".weight_global_scale", ".weight_scale_2"),
+        ("modelopt-nvfp4", ".weight_scale_2", ".weight_global_scale"),
+        ("nvfp4-pack-quantized", ".weight_global_scale", ".global"),
+        ("modelopt-nvfp4", ".weight_scale_2", ".global"),
+    ] {
+        let renamed = move |tensors: &mut BTreeMap<String, Tensor>| {
+            let global = tensors.remove(&format!("{MODULE}{from}")).unwrap();
+            tensors.insert(format!("{MODULE}{to}"), global);
+        };
+        add(scheme, "global-scale-missing", false, Box::new(renamed));
+    }
+    // Bytes of E8M0 as numbers, or as bits, of F32: vllm #51946.
+    for (scheme, suffix) in [
+        ("deepseek-e8m0", ".weight_scale_inv"),
+        ("deepseek-v4", ".scale"),
+        ("mxfp8-quantized", ".weight_scale"),
+        ("mxfp8-typed", ".weight_scale"),
+    ] {
+        for as_bits in [false, true] {
+            let floats = move |tensors: &mut BTreeMap<String, Tensor>| {
+                let scales = tensor(tensors, suffix);
+                let number = |&byte: &u8| {
+                    if as_bits { u32::from(byte).to_le_bytes() } else { f32::from(byte).to_le_bytes() }
+                };
+                scales.bytes = scales.bytes.iter().flat_map(number).collect();
+                scales.dtype = T::F32;
+            };
+            add(scheme, "exponents-as-numbers", false, Box::new(floats));
+        }
+        let typed = move |tensors: &mut BTreeMap<String, Tensor>| tensor(tensors, suffix).dtype = T::F8_E4M3;
+        add(scheme, "exponents-as-numbers", false, Box::new(typed));
+    }
+    // Scales by column and row.
+    for (scheme, suffix, size) in [
+        ("nvfp4-pack-quantized", ".weight_scale", 1),
+        ("modelopt-nvfp4", ".weight_scale", 1),
+        ("mxfp4-pack-quantized", ".weight_scale", 1),
+        ("quark-mxfp4", ".weight_scale", 1),
+        ("mxfp8-quantized", ".weight_scale", 1),
+        ("mxfp8-typed", ".weight_scale", 1),
+        ("deepseek", ".weight_scale_inv", 4),
+    ] {
+        let transposed = move |tensors: &mut BTreeMap<String, Tensor>| {
+            let scales = tensor(tensors, suffix);
+            let shape = [scales.shape[0], scales.shape[1]];
+            scales.bytes = transpose(&scales.bytes, size, shape);
+            scales.shape.reverse();
+        };
+        add(scheme, "scales-transposed", false, Box::new(transposed));
+        let only_data = move |tensors: &mut BTreeMap<String, Tensor>| {
+            let scales = tensor(tensors, suffix);
+            let shape = [scales.shape[0], scales.shape[1]];
+            scales.bytes = transpose(&scales.bytes, size, shape);
+        };
+        if scheme != "deepseek" {
+            add(scheme, "scales-misplaced", true, Box::new(only_data));
+        }
+    }
+    // Rows in order where tiles are read: ComfyUI #11502.
+    let rows = |tensors: &mut BTreeMap<String, Tensor>| {
+        let scales = tensor(tensors, ".weight_scale");
+        scales.bytes.rotate_left(16);
+    };
+    add("comfy-nvfp4", "scales-misplaced", true, Box::new(rows));
+    add("comfy-mxfp8", "scales-misplaced", true, Box::new(rows));
+    // Halves of bytes, and of blocks.
+    for (scheme, suffix) in [
+        ("nvfp4-pack-quantized", ".weight_packed"),
+        ("mxfp4-pack-quantized", ".weight_packed"),
+        ("modelopt-nvfp4", ".weight"),
+        ("quark-mxfp4", ".weight"),
+        ("comfy-nvfp4", ".weight"),
+        ("mxfp4-typed", ".weight"),
+    ] {
+        let nibbles = move |tensors: &mut BTreeMap<String, Tensor>| {
+            tensor(tensors, suffix).bytes.iter_mut().for_each(|byte| *byte = byte.rotate_left(4));
+        };
+        add(scheme, "elements-swapped", true, Box::new(nibbles));
+    }
+    for (scheme, suffix) in [("mxfp4-pack-quantized", ".weight_packed"), ("quark-mxfp4", ".weight")] {
+        let halves = move |tensors: &mut BTreeMap<String, Tensor>| {
+            for block in tensor(tensors, suffix).bytes.chunks_exact_mut(16) {
+                let code = |i: usize| block[i / 2] >> (4 * (i % 2)) & 15;
+                let codes: Vec<u8> = (0..32).map(code).collect();
+                (0..16).for_each(|i| block[i] = codes[i] | codes[i + 16] << 4);
+            }
+        };
+        add(scheme, "elements-swapped", true, Box::new(halves));
+    }
+    // Codes as numbers: candle #2875, and codes without their scales: abliterix #93.
+    for scheme in ["fp8", "float-quantized", "deepseek", "mxfp8-quantized"] {
+        let numbers = |tensors: &mut BTreeMap<String, Tensor>| {
+            let weight = tensor(tensors, ".weight");
+            let values: Vec<f64> = weight.bytes.iter().map(|&byte| f64::from(byte)).collect();
+            *weight = Tensor::of(T::BF16, &values).shaped(&[ROWS, COLUMNS]);
+        };
+        add(scheme, "codes-as-numbers", false, Box::new(numbers));
+    }
+    for (scheme, suffix) in [
+        ("fp8", ".weight_scale"),
+        ("modelopt-fp8", ".weight_scale"),
+        ("deepseek", ".weight_scale_inv"),
+        ("float-quantized", ".weight_scale"),
+        ("quark-mxfp4", ".weight_scale"),
+    ] {
+        let alone = move |tensors: &mut BTreeMap<String, Tensor>| {
+            tensors.remove(&format!("{MODULE}{suffix}")).unwrap();
+        };
+        add(scheme, "scale-missing", false, Box::new(alone));
+    }
+    // Half or twice as many scales.
+    for (scheme, suffix) in [
+        ("nvfp4-pack-quantized", ".weight_scale"),
+        ("modelopt-nvfp4", ".weight_scale"),
+        ("mxfp4-pack-quantized", ".weight_scale"),
+        ("quark-mxfp4", ".weight_scale"),
+    ] {
+        let half = move |tensors: &mut BTreeMap<String, Tensor>| {
+            let scales = tensor(tensors, suffix);
+            scales.bytes = scales.bytes.iter().copied().step_by(2).collect();
+            scales.shape[1] /= 2;
+        };
+        add(scheme, "wrong-block-length", false, Box::new(half));
+        let twice = move |tensors: &mut BTreeMap<String, Tensor>| {
+            let scales = tensor(tensors, suffix);
+            scales.bytes = scales.bytes.iter().flat_map(|&byte| [byte; 2]).collect();
+            scales.shape[1] *= 2;
+        };
+        add(scheme, "wrong-block-length", false, Box::new(twice));
+    }
+    // NaN and zero among scales and codes.
+    for (scheme, suffix, bytes) in [
+        ("fp8", ".weight_scale", 0_f32.to_le_bytes()),
+        ("deepseek", ".weight_scale_inv", f32::NAN.to_le_bytes()),
+        ("float-quantized", ".weight_scale", (-1_f32).to_le_bytes()),
+        ("fp8", ".weight", [0x7f; 4]),
+        ("mxfp8-quantized", ".weight_scale", [0xff; 4]),
+        ("modelopt-nvfp4", ".weight_scale", [0x7f; 4]),
+    ] {
+        let odd = move |tensors: &mut BTreeMap<String, Tensor>| {
+            tensor(tensors, suffix).bytes[..4].copy_from_slice(&bytes);
+        };
+        add(scheme, "not-a-number", false, Box::new(odd));
+    }
+    all
+}
+
+#[test]
+fn corruptions_are_named() {
+    let (mut cases, mut wrong) = (0, Vec::new());
+    for (i, (scheme, kind, with_source, change)) in corruptions().into_iter().enumerate() {
+        let bench = Bench::new(scheme, 100 + i as u64, 0.03);
+        bench.corrupt(|tensors| change(tensors));
+        let found = bench.found(with_source);
+        cases += 1;
+        if !matches!(&found[..], [only] if only.kind == kind && only.tensor.is_some()) {
+            wrong.push(format!("case {i}, {scheme}, {kind}: {found:#?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {cases}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(cases >= 40, "{cases}");
+}
+
+/// transformers #46763: elements divided by amax / 448 while the power of two is stored.
+#[test]
+fn scales_that_were_rounded_too_late() {
+    for (scheme, suffix, max) in
+        [("mxfp8-quantized", ".weight_scale", 448.0), ("deepseek-e8m0", ".weight_scale_inv", 448.0)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        let (rows, columns) = (1024, 2048);
+        let random = &mut Random(7);
+        let block = if scheme == "deepseek-e8m0" { (128, 128) } else { (1, 32) };
+        let values = random.normals(rows * columns, 0.02);
+        let (down, across) = (rows / block.0, columns / block.1);
+        let mut amax = vec![0.0_f64; down * across];
+        let group = |i: usize| i / columns / block.0 * across + i % columns / block.1;
+        values.iter().enumerate().for_each(|(i, x)| amax[group(i)] = amax[group(i)].max(x.abs()));
+        let nearest = |x: f64| {
+            let code =
+                smallfloat::formats::E4M3FN.encode_f64(x, &smallfloat::formats::E4M3FN.default_projection());
+            code.value.to_le_bytes()[0]
+        };
+        let codes: Vec<u8> =
+            values.iter().enumerate().map(|(i, x)| nearest(x / (amax[group(i)] / max))).collect();
+        let powers: Vec<u8> = amax
+            .iter()
+            .map(|amax| {
+                let exponent = ((amax / max).to_bits() >> 52) as i32 - 1023 + 1;
+                u8::try_from(exponent + 127).unwrap()
+            })
+            .collect();
+        let dtype = if scheme == "deepseek-e8m0" { T::F8_E8M0 } else { T::U8 };
+        File::of([
+            (WEIGHT.to_owned(), Tensor::new(T::F8_E4M3, &[rows, columns], codes)),
+            (format!("{MODULE}{suffix}"), Tensor::new(dtype, &[down, across], powers)),
+        ])
+        .write(&file);
+        let found = found(&file, None);
+        assert!(matches!(&found[..], [only] if only.kind == "unrounded-scale"), "{scheme}: {found:#?}");
+    }
+}
+
+/// Folders: a configuration of another layout, shards of different runs, an index of other files.
+#[test]
+fn folders_that_contradict_themselves() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in");
+    fs::create_dir(&input).unwrap();
+    let shards = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"];
+    let mut map = serde_json::Map::new();
+    for (i, shard) in shards.iter().enumerate() {
+        let name = format!("model.layers.{i}.mlp.down_proj.weight");
+        File::of([(name.clone(), weights(i as u64, 0.03, ROWS))]).write(&input.join(shard));
+        map.insert(name, json!(shard));
+    }
+    let index = json!({"metadata": {"total_size": 4 * ROWS * COLUMNS}, "weight_map": map});
+    fs::write(input.join("model.safetensors.index.json"), index.to_string()).unwrap();
+    fs::write(input.join("config.json"), json!({"model_type": "llama"}).to_string()).unwrap();
+    let made = |scheme: &str, name: &str| {
+        let output = folder.path().join(name);
+        let options = Options { overwrite: true, ..scheme.parse::<Scheme>().unwrap().options() };
+        quantize(&input, &output, &options, &|_| true, &mut |_| ()).unwrap();
+        assert_eq!(found(&output, Some(&input)), [], "{scheme}");
+        output
+    };
+    let edit = |path: &Path, change: &dyn Fn(&mut Value)| {
+        let mut value: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        change(&mut value);
+        fs::write(path, value.to_string()).unwrap();
+    };
+    let contradicted = |path: &Path, part: &str| {
+        let found = found(path, None);
+        let told = found.iter().any(|finding| finding.kind == "contradiction" && finding.what.contains(part));
+        assert!(told, "{part}: {found:#?}");
+    };
+    for (scheme, method) in
+        [("quark-mxfp4", "compressed-tensors"), ("deepseek", "bitsandbytes"), ("modelopt-nvfp4", "fp8")]
+    {
+        let output = made(scheme, scheme);
+        edit(&output.join("config.json"), &|config| {
+            config["quantization_config"]["quant_method"] = json!(method);
+        });
+        contradicted(&output, method);
+        edit(&output.join("config.json"), &|config| {
+            drop(config.as_object_mut().unwrap().remove("quantization_config"));
+        });
+        contradicted(&output, "says nothing of a quantization");
+    }
+    let output = made("deepseek", "blocks");
+    edit(&output.join("config.json"), &|config| {
+        config["quantization_config"]["weight_block_size"] = json!([64, 64]);
+    });
+    contradicted(&output, "says block:64x64");
+    let output = made("deepseek", "ignored");
+    edit(&output.join("config.json"), &|config| {
+        config["quantization_config"]["modules_to_not_convert"] = json!(["model.layers.1.mlp.down_proj"]);
+    });
+    contradicted(&output, "among those that are not");
+    let output = made("deepseek", "size");
+    edit(&output.join("model.safetensors.index.json"), &|index| index["metadata"]["total_size"] = json!(7));
+    contradicted(&output, "says that its tensors have 7 bytes");
+    let (one, two) = (made("fp8", "one"), made("deepseek", "two"));
+    fs::copy(two.join(shards[1]), one.join(shards[1])).unwrap();
+    contradicted(&one, "shards of different runs");
+    // What is not quantized at all.
+    fs::write(input.join("config.json"), json!({"quantization_config": {"quant_method": "fp8"}}).to_string())
+        .unwrap();
+    contradicted(&input, "nothing is quantized");
+}
+
+/// 200 and more healthy files of every layout, with their sources and without.
+#[test]
+fn healthy_files_are_left_alone() {
+    let (mut files, mut invented) = (0, Vec::new());
+    for scheme in Scheme::all() {
+        for (seed, size) in
+            [(1, 0.02), (2, 0.3), (3, 1e-3), (4, 1.5), (5, 0.02), (6, 0.1), (7, 6e-5), (8, 0.05)]
+        {
+            let bench = Bench::new(scheme.name, seed, size);
+            // What F8_E4M3 without scales makes of such small numbers is not healthy.
+            let with_source = !(scheme.name == "plain-e4m3" && size < 0.01);
+            let found = bench.found(with_source);
+            if !found.is_empty() {
+                invented.push(format!("{scheme} {size}: {found:#?}"));
+            }
+            files += 1;
+        }
+    }
+    assert!(invented.is_empty(), "{} of {files}:\n{}", invented.len(), invented.join("\n"));
+    assert!(files >= 200, "{files}");
+}
