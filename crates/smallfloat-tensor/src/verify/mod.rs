@@ -338,7 +338,7 @@ fn check_unordered(
     scaled: &Scaled,
     verified: &mut Verified,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<String> {
+) -> Result<TensorDigest> {
     let (mut digest, mut buffer) = (Sha256::new(), chunk_buffer(scaled.codes.len));
     view.source().read_chunks(&scaled.codes, &mut buffer, |_, bytes| {
         digest.update(bytes);
@@ -351,7 +351,7 @@ fn check_unordered(
         let what = format!("{odd_scales} scales that are NaN, infinite, zero or negative");
         verified.warnings.push(format!("tensor {}: {what}", quoted(&scaled.codes.name)));
     }
-    Ok(format!("{:x}", digest.finalize()))
+    Ok(TensorDigest(digest.finalize().into()))
 }
 
 /// For each code: is it a flushed subnormal or a NaN that is not canonical?
