@@ -44,6 +44,29 @@ def test_accumulators():
     assert sf.dot(y, y, "e4m3fn", to="binary64", accumulate="exact") == math.fsum(v * v)
 
 
+def test_matrix_units():
+    # 256 and 31 products of 2^-6: 13 fraction bits after 2^8 end at 2^-5, 25 hold them.
+    x = sf.encode([16.0] + [0.125] * 31, "e4m3fn")
+    sums = {"hopper": 256.0, "fused:k=32,fraction=14": 256.484375, "blackwell": 256.484375, "ada": 256.0, "volta": 256.484375}
+    for how, expected in sums.items():
+        assert sf.dot(x, x, "e4m3fn", accumulate=how) == expected, how
+    # One rounding more, into the result.
+    assert sf.decode(sf.dot(x, x, "e4m3fn", to="e5m2", accumulate="hopper"), "e5m2") == 256.0
+    a, b = (sf.encode(RNG.standard_normal(shape), "bfloat16") for shape in [(3, 40), (40, 9)])
+    product = sf.matmul(a, b, "bfloat16", accumulate="cdna3")
+    np.testing.assert_allclose(product, sf.decode(a, "bfloat16") @ sf.decode(b, "bfloat16"), rtol=1e-4, atol=1e-5)
+    for i, j in np.ndindex(product.shape):
+        assert product[i, j] == sf.dot(a[i], b[:, j], "bfloat16", accumulate="cdna3")
+    mixed = sf.matmul(a, sf.encode(np.ones((40, 1)), "e4m3fn"), "bfloat16", "e4m3fn", accumulate="blackwell")
+    assert mixed.shape == (3, 1)
+    with pytest.raises(ValueError, match="rtx-blackwell, cdna1"):
+        sf.dot(x, x, "e4m3fn", accumulate="pascal")
+    with pytest.raises(ValueError, match="no instruction"):
+        sf.matmul(a, b, "bfloat16", accumulate="volta")
+    with pytest.raises(ValueError, match="multiple of k"):
+        sf.dot(x, x, "e4m3fn", accumulate="hopper:promote=100")
+
+
 def test_errors():
     with pytest.raises(ValueError, match="at most 8"):
         sf.matmul(np.zeros((2, 2), np.uint16), np.zeros((2, 2), np.uint16), "binary16")

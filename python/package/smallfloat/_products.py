@@ -30,12 +30,15 @@ def matmul(
     a, b : array_like of codes, (..., n, k) and (..., k, m)
         As `numpy.matmul` takes them: vectors are rows or columns, leading axes broadcast.
     fmt, fmt_b : Format or str
-        Formats of at most 8 bits; `fmt_b` is `fmt` if left out. An `Array` has its own.
+        Formats of at most 8 bits, for matrix units of at most 16; `fmt_b` is `fmt` if left out. An `Array` has its own.
     to : Format or str
         The format of the results; binary32 and binary64 give floats, others codes, or an `Array` if an operand is one.
     accumulate : str or Format
         'f32': 32 partial sums in binary32, in an order that no machine changes. 'exact': without rounding, so there is one
-        rounding in all. A format: every sum is rounded to nearest in it, from left to right; for studies, slow.
+        rounding in all. The name of a GPU: the bits of its matrix unit ('volta', 'turing', 'ampere', 'ada', 'hopper',
+        'blackwell', 'rtx-blackwell', 'cdna1', 'cdna2', 'cdna3'; also 'hopper:output=f16', 'hopper:promote=128'), or of one with
+        other parameters ('fused:k=32,fraction=13,output=e8m13'). A format: every sum is rounded to nearest in it, from left
+        to right; for studies, slow.
     preset, rounding, saturation : str, optional
         How sums become results, as of `smallfloat.encode`; deterministic.
     threads : int, optional
@@ -55,6 +58,9 @@ def matmul(
     >>> sf.matmul(a, a, "e4m3fn", to="e5m2", accumulate="exact")
     array([[71, 73],
            [76, 78]], dtype=uint8)
+    >>> x = sf.encode([[16.0] + [0.125] * 31], "e4m3fn")
+    >>> [float(sf.matmul(x, x.T, "e4m3fn", accumulate=how)[0, 0]) for how in ("exact", "blackwell", "hopper")]
+    [256.484375, 256.484375, 256.0]
     """
     fmt_b = b.format if fmt_b is None and is_array(b) else fmt if fmt_b is None else fmt_b
     fmt = a.format if fmt is None and is_array(a) else fmt

@@ -213,6 +213,11 @@ impl Dot {
         self
     }
 
+    /// How sums are accumulated.
+    pub fn accumulate(&self) -> Accumulate {
+        self.accumulate
+    }
+
     /// Dot products of two types of scalars.
     ///
     /// # Errors
