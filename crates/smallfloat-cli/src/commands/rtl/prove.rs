@@ -41,7 +41,7 @@ a tool failed, or nothing was decided.";
 /// The exit status where there is no answer.
 pub(crate) const NO_ANSWER: u8 = 3;
 
-/// Prove that a design in SystemVerilog computes an operation, for all inputs.
+/// Prove that a SystemVerilog design computes an operation.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
