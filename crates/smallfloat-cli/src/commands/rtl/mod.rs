@@ -18,7 +18,7 @@ Examples:
 
 `smallfloat rtl COMMAND --help` has more.";
 
-/// Write SystemVerilog units and specifications, and count their gates.
+/// Write SystemVerilog units and specifications, and count gates.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
