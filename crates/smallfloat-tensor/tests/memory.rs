@@ -42,7 +42,7 @@ fn in_memory(quantizer: &Quantizer, name: &str, tensor: &Tensor) -> Result<Quant
 
 /// Holds what lies in memory against the file's bytes.
 fn same(q: &Quantized<'_>, file: &File, name: &str, packing: Packing, context: &str) {
-    let module = name.strip_suffix("weight").unwrap();
+    let module = name.strip_suffix("weight").unwrap_or(name);
     let part = |endings: &[&str]| {
         endings
             .iter()
