@@ -12,7 +12,7 @@ use smallfloat::{Format, Projection};
 /// let to = Target { format: &BFLOAT16, projection: &BFLOAT16.default_projection() };
 /// // (1, 2) · (2, 2) = 6.
 /// let mut codes = [0];
-/// dot.matmul([&[0x38, 0x40], &[0x40, 0x40]], 2, to, &mut codes);
+/// dot.matmul([&[0x38_u8, 0x40], &[0x40, 0x40]], 2, to, &mut codes);
 /// assert_eq!(codes, [0x40c0]);
 /// # Ok::<(), smallfloat_kernels::Error>(())
 /// ```

@@ -330,7 +330,7 @@ impl Dot {
     /// use smallfloat_kernels::{Accumulate, Dot, Scales};
     /// let dot = Dot::new(&E4M3FN, &E4M3FN, Accumulate::F32)?;
     /// // Two rows of (1, 2) and (0.5, 1), by one of (2, 2).
-    /// let (a, b) = ([0x38, 0x40, 0x30, 0x38], [0x40, 0x40]);
+    /// let (a, b) = ([0x38_u8, 0x40, 0x30, 0x38], [0x40, 0x40]);
     /// let mut c = [0.0; 2];
     /// dot.matmul_f32([&a, &b], 2, [Scales::Rows(&[1.0, 4.0]), Scales::Tensor(0.5)], &mut c);
     /// assert_eq!(c, [3.0, 6.0]);
