@@ -7,7 +7,7 @@ use std::fs;
 
 use common::{Expected, File, Fixture, Random, Tensor, WIDE, native_shape, options, quantized, sha256};
 use smallfloat::random::Philox;
-use smallfloat::{Format, FormatSpec, NegativeRule, Preset, RandomBits, Rounding, Saturation};
+use smallfloat::{Format, FormatSpec, NegativeRule, Preset, RandomBits, Rounding, Saturation, formats};
 use smallfloat_tensor::{
     BiasPolicy, CHUNK_BYTES, Dtype, Negative, Nonfinite, NpyWriter, Options, Progress, quantize,
     stream_of_name,
@@ -124,14 +124,7 @@ fn exact_tensors_have_no_sqnr() {
 fn other_types_and_free_text_are_copied() {
     let mut file = File::of([("w", Tensor::f32(&[1.0, 2.5]))]);
     let bytes: Vec<u8> = (0..48).collect();
-    for dtype in [
-        safetensors::Dtype::I64,
-        safetensors::Dtype::BOOL,
-        safetensors::Dtype::U16,
-        safetensors::Dtype::F8_E4M3,
-        safetensors::Dtype::F4,
-        safetensors::Dtype::F6_E2M3,
-    ] {
+    for dtype in [safetensors::Dtype::I64, safetensors::Dtype::BOOL, safetensors::Dtype::U16] {
         let elements = bytes.len() * 8 / dtype.bitsize();
         file.tensors.insert(dtype.to_string(), Tensor::new(dtype, &[elements / 2, 2], bytes.clone()));
     }
@@ -146,7 +139,33 @@ fn other_types_and_free_text_are_copied() {
     for (key, value) in &file.metadata {
         assert_eq!(&output.metadata[key], value);
     }
-    assert_eq!((report.totals.quantized, report.totals.copied), (1, 6));
+    assert_eq!((report.totals.quantized, report.totals.copied), (1, 3));
+}
+
+/// Types of fewer than 16 bits are numbers; where rows do not end with a byte, elements follow each
+/// other without a gap.
+#[test]
+fn narrow_types_are_numbers() {
+    let bytes: Vec<u8> = (0..48).map(|i| i * 5).collect();
+    let mut file = File::of([] as [(&str, Tensor); 0]);
+    let types = [(safetensors::Dtype::F4, formats::E2M1FN), (safetensors::Dtype::F6_E2M3, formats::E2M3FN)];
+    for (dtype, _) in types {
+        let elements = bytes.len() * 8 / dtype.bitsize();
+        file.tensors.insert(dtype.to_string(), Tensor::new(dtype, &[elements / 2, 2], bytes.clone()));
+    }
+    let (report, output) = quantized(&file, &options("cfloat8_1_4_3"));
+    for (dtype, format) in types {
+        let name = dtype.to_string();
+        let of = report.tensors.iter().find(|t| t.name == name).unwrap();
+        let to = Format::cfloat8_1_4_3(of.biases[0].try_into().unwrap()).unwrap();
+        for (i, &code) in output.tensors[&name].bytes.iter().enumerate() {
+            // The lowest bits first.
+            let (bits, at) = (dtype.bitsize(), dtype.bitsize() * i);
+            let pair = u16::from_le_bytes([bytes[at / 8], *bytes.get(at / 8 + 1).unwrap_or(&0)]);
+            let value = format.decode(u64::from(pair >> (at % 8) & (0xff >> (8 - bits))));
+            assert_eq!(to.decode(code.into()).to_f64(), value.to_f64(), "{name}, element {i}");
+        }
+    }
 }
 
 #[test]
@@ -208,7 +227,7 @@ fn progress_adds_up() {
 #[test]
 fn tensors_larger_than_a_chunk_empty_ones_and_scalars() {
     let mut random = Random(5);
-    let mut file = File::default();
+    let mut file = File::of([] as [(&str, Tensor); 0]);
     for (dtype, size) in [(F32, 4), (safetensors::Dtype::BF16, 2), (safetensors::Dtype::F64, 8)] {
         let count = CHUNK_BYTES / size + 3333;
         let values = random.normals(count, 0.02);
@@ -238,7 +257,7 @@ fn stochastic(bits: u32, seed: u64) -> Options {
 #[test]
 fn threads_change_nothing() {
     let mut random = Random(6);
-    let mut file = File::default();
+    let mut file = File::of([] as [(&str, Tensor); 0]);
     for (name, count) in [("a", CHUNK_BYTES / 4 + 77_777), ("b", 70_001), ("c", 9)] {
         file.tensors.insert(name.into(), Tensor::of(F32, &random.normals(count, 0.3)));
     }

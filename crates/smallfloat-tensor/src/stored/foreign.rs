@@ -52,6 +52,19 @@ struct Pending<'a> {
     global: Option<(&'a TensorInfo, Direction)>,
 }
 
+impl Pending<'_> {
+    /// How elements share scales. Rows of codes without scales need not end with a byte: where they
+    /// don't, all elements are one row.
+    fn grid(&self, granularity: Granularity) -> Grid {
+        let grid = Grid::new(&self.shape, granularity);
+        let bytes = grid.rows.checked_mul(self.packing.row_bytes(&self.element, grid.columns));
+        if self.scales.is_some() || bytes == Some(self.codes.len) {
+            return grid;
+        }
+        Grid::new(&[self.shape.iter().product()], Granularity::Tensor)
+    }
+}
+
 /// Finds what is stored in a layout of other programs.
 pub(crate) fn find(source: &Source, known: Option<Granularity>) -> Result<Found> {
     let markers = Markers::read(source)?;
@@ -78,7 +91,7 @@ pub(crate) fn find(source: &Source, known: Option<Granularity>) -> Result<Found>
             granularity,
             packing: tensor.packing,
             entry: None,
-            grid: Grid::new(&tensor.shape, granularity),
+            grid: tensor.grid(granularity),
             codes: tensor.codes.clone(),
             scales: tensor.scales.unwrap_or(tensor.codes).clone(),
             global: of(Direction::Divides),
