@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use smallfloat_train::data::{Text, read_idx_folder};
-use smallfloat_train::{Architecture, Config, Options, Trainer};
+use smallfloat_train::{Architecture, Config, RunOptions, Trainer};
 
 const LIMIT: u64 = 64 << 20;
 
@@ -32,7 +32,7 @@ fn checkpoint() -> &'static [u8] {
     BYTES.get_or_init(|| {
         let config: Config = "".parse().expect("the defaults");
         let architecture = Architecture::CharTransformer { layers: 1, channels: 8, heads: 2, context: 8 };
-        let options = Options { batch: 2, steps: 2, ..Options::new(architecture, config) };
+        let options = RunOptions { batch: 2, steps: 2, ..RunOptions::new(architecture, config) };
         let mut trainer = Trainer::new(options, Box::new(text())).expect("a run");
         trainer.step().expect("a step");
         let path = folder().join("checkpoint");
