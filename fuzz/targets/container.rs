@@ -57,7 +57,9 @@ fuzz_target!(|data: &[u8]| {
     }
     dequantize(&path, &wide, Dtype::F64, Some(Rounding::NearestEven), true, &mut |_| ())
         .expect("what is verified can be dequantized");
-    let wide = View::open(&wide).expect("a file of ours");
-    let elements = |view: &View| view.tensors().iter().map(|tensor| tensor.info.elements()).sum::<u64>();
-    assert_eq!(elements(&wide), elements(&view));
+    // Bytes that are copied may look like codes of another layout beside their scales, so the file is
+    // read as it is.
+    let wide = Source::open(&wide).expect("a file of ours");
+    let written = wide.tensors().iter().map(|tensor| tensor.elements()).sum::<u64>();
+    assert_eq!(written, view.tensors().iter().map(|tensor| tensor.info.elements()).sum::<u64>());
 });
