@@ -48,7 +48,7 @@ pub(super) fn solve(
         latency => format!(" -seq {} -prove-skip {latency}", latency + 1),
     };
     let show = show.concat();
-    let script = format!("{prepared}sat{sequence} -timeout {seconds} -prove equal 1{show} {MITER}\n");
+    let script = format!("{prepared}{MERGED}sat{sequence} -timeout {seconds} -prove equal 1{show} {MITER}\n");
     write(&folder.join("prove.ys"), &script)?;
     let run = yosys(folder, Some(options.timeout + Duration::from_secs(5)))?;
     let took = run.took;
@@ -63,6 +63,10 @@ pub(super) fn solve(
         Err(Error::NoAnswer { tool: YOSYS.name, message: run.error() })
     }
 }
+
+/// Gates, of which ABC merges those that it knows to be equal: what design and specification have in
+/// common is not proved twice.
+const MERGED: &str = "opt_expr\nopt_merge -share_all\nopt_clean\ntechmap\nabc -g AND\nopt_clean\n";
 
 /// The commands that lead to the flat miter. Registers may start with any value, so that what is proved
 /// of their first results holds for all. Unknown bits (x) are inputs that nobody has chosen, so that a

@@ -1,15 +1,16 @@
 //! Everything whose operands have few bits together: a row of the core's answers for each.
 
-use std::fmt::Write as _;
-
 use dashu_int::UBig;
 
 use super::Specification;
 use super::operand::line;
-use super::text::literal;
+use super::text::{declare, literal};
 
 /// The most bits that the operands have together.
 const MAX_BITS: u32 = 16;
+
+/// How many bits an inner table has at most.
+const LOW: u32 = 8;
 
 /// The body of the module; or why there is none.
 pub(super) fn body(specification: &Specification) -> Result<String, String> {
@@ -44,17 +45,31 @@ pub(super) fn body(specification: &Specification) -> Result<String, String> {
         if flag_bits > 0 { " and below it the flags" } else { "" }
     );
     let range = |bits: u32| if bits == 1 { String::new() } else { format!("[{}:0] ", bits - 1) };
+    let operands = if names.len() == 1 { names[0].clone() } else { format!("{{{}}}", names.join(", ")) };
+    declare(&mut text, bits, "operands", &operands);
     line(&mut text, &format!("    reg {}row;", range(row_bits)));
     line(&mut text, "    always @* begin");
-    let operands = if names.len() == 1 { names[0].clone() } else { format!("{{{}}}", names.join(", ")) };
-    line(&mut text, &format!("        case ({operands})"));
-    // Runs of equal rows share a line; the value of most rows is the default.
-    for (packed, row) in rows.iter().enumerate() {
-        let (key, value) = (literal(bits, &UBig::from(packed)), literal(row_bits, &UBig::from(*row)));
-        let _ = writeln!(text, "            {key}: row = {value};");
+    let value = |row: u64| literal(row_bits, &UBig::from(row));
+    // A table of tables, which all tools read in time that grows as the rows do.
+    let low = bits.min(LOW);
+    let inner = |text: &mut String, margin: &str, rows: &[u64]| {
+        let below = if bits > low { format!("operands[{}:0]", low - 1) } else { "operands".into() };
+        line(text, &format!("{margin}case ({below})"));
+        for (key, row) in (0_u64..).zip(rows) {
+            line(text, &format!("{margin}    {}: row = {};", literal(low, &UBig::from(key)), value(*row)));
+        }
+        line(text, &format!("{margin}    default: row = {};\n{margin}endcase", value(0)));
+    };
+    if bits > low {
+        line(&mut text, &format!("        case (operands[{}:{low}])", bits - 1));
+        for (key, rows) in (0_u64..).zip(rows.chunks(1 << low)) {
+            line(&mut text, &format!("            {}:", literal(bits - low, &UBig::from(key))));
+            inner(&mut text, "                ", rows);
+        }
+        line(&mut text, &format!("            default: row = {};\n        endcase", value(0)));
+    } else {
+        inner(&mut text, "        ", &rows);
     }
-    line(&mut text, &format!("            default: row = {};", literal(row_bits, &UBig::ZERO)));
-    line(&mut text, "        endcase");
     line(&mut text, "    end");
     let part = |high: u32, low: u32| {
         if row_bits == 1 {
