@@ -134,7 +134,7 @@ fn fp8_with_scales() {
     let sign = ("scaled_fp8", Tensor::new(T::F8_E4M3, &[0], Vec::new()));
     let file = File::of([weight(), ("m.scale_weight", f32s(&[0.3], &[1])), sign]);
     check(&file, "ComfyUI scaled fp8", ("m.weight", &[3, 4]), |i| e4m3(codes[i]) * f64::from(0.3_f32), 1);
-    // The same with a marker.
+    // With a marker.
     let marker = Tensor::new(T::U8, &[27], br#"{"format": "float8_e4m3fn"}"#.to_vec());
     let file = File::of([weight(), ("m.weight_scale", f32s(&[0.3], &[])), ("m.comfy_quant", marker)]);
     check(&file, "ComfyUI fp8", ("m.weight", &[3, 4]), |i| e4m3(codes[i]) * f64::from(0.3_f32), 1);

@@ -89,7 +89,7 @@ pub struct ProofOptions<'a> {
     pub simulates: bool,
     /// A folder in which the specification, the miter and the scripts are kept.
     pub keep: Option<PathBuf>,
-    /// Is told how many inputs of how many have been simulated.
+    /// A function called during simulation with the number of inputs done and of all inputs.
     pub progress: Option<&'a dyn Fn(u64, u64)>,
 }
 

@@ -72,7 +72,7 @@ impl Point {
         Exact::finite(negative, self.significand, self.exponent)
     }
 
-    /// The same number with its leading bit in place 119, which leaves room below.
+    /// Significand and exponent of the number, its leading bit at bit 119, with room below.
     fn spread(self) -> (u128, i32) {
         let shift = 119 - self.significand.ilog2();
         (self.significand << shift, self.exponent - shift.cast_signed())

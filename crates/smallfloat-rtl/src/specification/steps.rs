@@ -64,7 +64,7 @@ pub(super) fn classes(
     classes
 }
 
-/// The same for the few classes that decide whether a result is tiny.
+/// Returns the results of the few classes that decide whether a result is tiny.
 pub(super) fn classes_near_normal(
     to: &Format,
     projection: &Projection,

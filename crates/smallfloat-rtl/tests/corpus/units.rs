@@ -54,7 +54,7 @@ impl Unit {
         if port.name == "flags" { self.flag_bits.unwrap_or(port.bits) } else { port.bits }
     }
 
-    /// The same with single inputs that mutants answer wrongly: zeros, subnormals, ties, the ends of the
+    /// Returns the unit with single inputs that mutants answer wrongly: zeros, subnormals, ties, the ends of the
     /// range, infinities, NaN and others.
     fn with_single(mut self, operands: &[&[u64]]) -> Self {
         let inputs = self.specification.inputs();

@@ -26,10 +26,10 @@ use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
 pub(crate) enum Config {
     /// `quant_method` `smallfloat`: the files describe themselves.
     Own,
-    /// `quant_method` `fp8`: with a scale a tensor as vLLM reads it, in blocks as transformers does
-    /// too.
+    /// `quant_method` `fp8`: with one scale per tensor as vLLM reads it, in blocks as transformers
+    /// does too.
     Fp8,
-    /// The same, with scales that are powers of two.
+    /// `quant_method` `fp8` with scales that are powers of two.
     Fp8Powers,
     /// `quant_method` `compressed-tensors` with this `format`.
     CompressedTensors(&'static str),

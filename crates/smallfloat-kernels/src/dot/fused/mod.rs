@@ -226,7 +226,8 @@ impl FusedDot {
         lanes::sum(self, c, x, y)
     }
 
-    /// The same as [`add`](Self::add) in integers of 128 bits, slowly: what the others are held to.
+    /// Returns the sum that [`add`](Self::add) returns, computed slowly in integers of 128 bits: the
+    /// reference for the tests.
     ///
     /// # Panics
     /// If the slices differ in length.
