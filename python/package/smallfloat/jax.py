@@ -21,7 +21,7 @@ from jax import lax
 
 from . import _bits
 from ._core import Format
-from .kernel import Kernel, kernel, words
+from .kernel import Kernel, checked_seed, kernel, words
 
 __all__ = ["decode", "encode", "fake_quantize", "round"]
 
@@ -116,12 +116,9 @@ def _decode(k: Kernel, codes: Any, dtype: Any) -> Any:
 
 
 def _words(k: Kernel, x: Any, seed: int | None, stream: Any, first_element: int) -> Any:
-    if k.rounding != "stochastic-a":
-        if seed is not None:
-            raise ValueError(f"seed is for stochastic rounding, and this rounding is {k.rounding!r}: leave it out")
-        return None
+    seed = checked_seed(k, seed)
     if seed is None:
-        raise ValueError("rounding='stochastic-a' needs a seed, an integer in 0..2**64: nothing is random by accident")
+        return None
     return _random_words(x.size, *words(seed, stream, first_element)).reshape(x.shape)
 
 

@@ -190,6 +190,15 @@ def kernel(
     return _kernel(fmt, preset, rounding, saturation, random_bits)
 
 
+def checked_seed(k: Kernel, seed: int | None) -> int | None:
+    """The seed, or None where the rounding takes no random words; one that is missing or unused is refused."""
+    if k.rounding != "stochastic-a" and seed is not None:
+        raise ValueError(f"seed is for stochastic rounding, and this rounding is {k.rounding!r}: leave it out")
+    if k.rounding == "stochastic-a" and seed is None:
+        raise ValueError("rounding='stochastic-a' needs a seed, an integer in 0..2**64")
+    return seed
+
+
 def words(seed: int, stream: int | str | None, first_element: int = 0) -> tuple[tuple[int, int], tuple[int, int], int]:
     """The key and the stream of Philox4x32-10 as pairs of 32 bits, low half first, and the first element."""
     if not 0 <= seed < 2**64:

@@ -8,7 +8,7 @@ import torch
 
 from .. import _bits
 from .._core import Format
-from ..kernel import Kernel, kernel, words
+from ..kernel import Kernel, checked_seed, kernel, words
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _EXACT_IN = {torch.float16: "binary16", torch.bfloat16: "bfloat16", torch.float32: "binary32", torch.float64: "binary64"}
@@ -103,12 +103,9 @@ def decode_by(k: Kernel, codes: torch.Tensor, dtype: torch.dtype, shift: Any = 0
 
 def words_of(k: Kernel, x: torch.Tensor, seed: int | None, stream: Any, first_element: int) -> torch.Tensor | None:
     """The random words of a tensor's elements, or None where the rounding needs none."""
-    if k.rounding != "stochastic-a":
-        if seed is not None:
-            raise ValueError(f"seed is for stochastic rounding, and this rounding is {k.rounding!r}: leave it out")
-        return None
+    seed = checked_seed(k, seed)
     if seed is None:
-        raise ValueError("rounding='stochastic-a' needs a seed, an integer in 0..2**64: nothing is random by accident")
+        return None
     return random_words(x.numel(), *_constant_words(seed, stream, first_element), x.device).reshape(x.shape)
 
 
