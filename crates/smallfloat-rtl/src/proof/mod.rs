@@ -234,31 +234,34 @@ fn counterexample(
     bound: &Bound,
     values: &BTreeMap<String, u64>,
 ) -> Result<Counterexample, Error> {
-    let value = |name: &str| values.get(name).copied().unwrap_or(0);
+    // An input that a solver leaves out can have any value.
+    let input = |name: &str| values.get(name).copied().unwrap_or(0);
+    let output = |name: &str| {
+        let message = || format!("the counterexample has no value of {name}");
+        values.get(name).copied().ok_or_else(|| Error::NoAnswer { tool: "the solver", message: message() })
+    };
     let bias =
-        specification.has_bias_port().then(|| i32::try_from(value("bias")).expect("a port of a few bits"));
+        specification.has_bias_port().then(|| i32::try_from(input("bias")).expect("a port of a few bits"));
     let unit = specification.unit_with(bias)?;
     let inputs = specification.inputs();
-    let operands: Vec<u64> = inputs[..unit.operands().len()].iter().map(|port| value(&port.name)).collect();
+    let operands: Vec<u64> = inputs[..unit.operands().len()].iter().map(|port| input(&port.name)).collect();
     let expected = unit.evaluate(&operands)?;
     let (order, mask) = (specification.order(), specification.flags());
     let mask = if bound.flag_bits.is_some() { mask } else { Flags::NONE };
-    let flag_bits = |name: &str| Flags::from_bits_in(value(name).to_le_bytes()[0], order) & mask;
-    let specified = CallOutcome::one(value("expected_result"), flag_bits("expected_flags"));
+    let flag_bits = |name: &str| bound.flag_bits.map_or(Ok(0), |_| output(name));
+    let flags = |bits: u64| Flags::from_bits_in(bits.to_le_bytes()[0], order) & mask;
+    let specified = CallOutcome::one(output("expected_result")?, flags(flag_bits("expected_flags")?));
     assert!(
         specified.results() == expected.results() && specified.flags == expected.flags & mask,
         "the specification of {} differs from the core for {operands:x?}: {specified:?}, {expected:?}",
         unit.operation()
     );
-    let given = CallOutcome::one(value("given_result"), flag_bits("given_flags"));
+    let given_flags = flag_bits("given_flags")?;
+    let given = CallOutcome::one(output("given_result")?, flags(given_flags));
     let explanation = match explain(&unit, &operands, &given, mask)? {
         Some(text) => text,
         // Results and flags are right, so it is bits of the port that mean nothing.
-        None => format!(
-            "{}\n  flags has bits set that mean nothing: {:#x}\n",
-            unit.operation(),
-            value("given_flags")
-        ),
+        None => format!("{}\n  flags has bits set that mean nothing: {:#x}\n", unit.operation(), given_flags),
     };
     Ok(Counterexample {
         operands,
