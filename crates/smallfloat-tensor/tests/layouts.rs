@@ -138,6 +138,13 @@ fn fp8_with_scales() {
     let marker = Tensor::new(T::U8, &[27], br#"{"format": "float8_e4m3fn"}"#.to_vec());
     let file = File::of([weight(), ("m.weight_scale", f32s(&[0.3], &[])), ("m.comfy_quant", marker)]);
     check(&file, "ComfyUI fp8", ("m.weight", &[3, 4]), |i| e4m3(codes[i]) * f64::from(0.3_f32), 1);
+    // Metadata that can't be read might have said something else.
+    let mut file = File::of([weight(), ("m.weight_scale", f32s(&[0.3], &[]))]);
+    file.metadata.insert("_quantization_metadata".into(), r#"{"layers": "#.into());
+    let folder = tempfile::tempdir().unwrap();
+    file.write(&folder.path().join("in.safetensors"));
+    let error = View::open(folder.path().join("in.safetensors")).unwrap_err().to_string();
+    assert!(error.contains("_quantization_metadata") && error.contains("JSON"), "{error}");
     // DeepSeek V3: blocks of 128 × 128, of F32 and of powers of two; V4: another name.
     let codes = bytes(random, 130 * 260, 0xbf, 0);
     let of_block = |i: usize| i / 260 / 128 * 3 + i % 260 / 128;

@@ -107,7 +107,7 @@ fn of_state(
         Placement::Ordered(Order::Rows)
     };
     let granularity = Granularity::Block { rows: 1, columns: block };
-    let count = elements(&shape).unwrap_or(0);
+    let count = elements(&shape).expect("checked where the shape was read");
     let scaled = Scaled {
         // What has as many bits as the codes.
         element: E2M1FN,

@@ -146,7 +146,11 @@ impl Markers {
             formats.insert(module.to_owned(), format);
         }
         if let Some((_, text)) = source.metadata().iter().find(|(key, _)| key == COMFY_METADATA) {
-            let value: Value = serde_json::from_str(text).unwrap_or_default();
+            let value: Value = serde_json::from_str(text).map_err(|error| {
+                let what =
+                    format!("metadata `{COMFY_METADATA}` should be JSON, as ComfyUI writes it: {error}");
+                Error::refused(Some(source.path()), None::<&str>, what)
+            })?;
             let layers = value.get("layers").and_then(Value::as_object);
             for (layer, said) in layers.into_iter().flatten() {
                 if let Some(format) = format_of(said) {

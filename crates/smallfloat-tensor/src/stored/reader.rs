@@ -194,7 +194,9 @@ impl<'a> Reader<'a> {
         product: &impl Fn(&Scale, f64) -> T,
     ) -> Result<()> {
         // The file has `across` rows of `down` elements a matrix.
-        let [.., down, across] = self.tensor.info.shape[..] else { return Ok(()) };
+        let [.., down, across] = self.tensor.info.shape[..] else {
+            panic!("what is transposed has two dimensions")
+        };
         let one = Scale::new(0, 1.0, 1.0);
         // Whole blocks of scales.
         let width = across.min(BAND_ELEMENTS / 32);
