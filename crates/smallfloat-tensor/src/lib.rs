@@ -69,7 +69,7 @@ mod verify;
 
 pub use bias_report::{BiasChoice, BiasCost, BiasReport, bias_costs};
 pub use dequantize::{Dequantized, dequantize};
-pub use doctor::{Finding, KINDS as FINDING_KINDS, Sure, examine};
+pub use doctor::{FileFinding, KINDS as FINDING_KINDS, Sure, examine};
 pub use error::{Error, Result};
 pub use file::dtype::Dtype;
 pub use file::durable::{DurableFile, check_output, leftovers, write_file_durably};

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use common::{File, Random, Tensor};
 use safetensors::Dtype as T;
 use serde_json::{Value, json};
-use smallfloat_tensor::{Finding, Options, Scheme, examine, quantize};
+use smallfloat_tensor::{FileFinding, Options, Scheme, examine, quantize};
 
 const ROWS: usize = 96;
 const COLUMNS: usize = 256;
@@ -52,12 +52,12 @@ impl Bench {
         file.write(&self.file);
     }
 
-    fn found(&self, with_source: bool) -> Vec<Finding> {
+    fn found(&self, with_source: bool) -> Vec<FileFinding> {
         found(&self.file, with_source.then_some(&*self.source))
     }
 }
 
-fn found(path: &Path, source: Option<&Path>) -> Vec<Finding> {
+fn found(path: &Path, source: Option<&Path>) -> Vec<FileFinding> {
     examine(&[path.to_path_buf()], source, &mut |_| ()).unwrap()
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::doctor::{Finding, Sure, again, contradiction};
+use crate::doctor::{FileFinding, Sure, contradiction};
 use crate::error::quoted;
 use crate::file::dtype::Dtype;
 use crate::file::folder::{CONFIG, INDEX};
@@ -25,7 +25,7 @@ const SCALES: [Companion; 4] = [
 ];
 
 /// Looks at the tensors that have scales beside them, whether readers know their layout or not.
-pub(super) fn check(file: &Path, source: &Source, findings: &mut Vec<Finding>) {
+pub(super) fn check(file: &Path, source: &Source, findings: &mut Vec<FileFinding>) {
     let is_container = source.metadata().iter().any(|(key, _)| key == "smallfloat.version");
     if is_container || source.gguf().is_some() {
         return;
@@ -40,8 +40,7 @@ pub(super) fn check(file: &Path, source: &Source, findings: &mut Vec<Finding>) {
         }
         let mut found = |kind, sure, what: String, scheme| {
             let tensor = Some(info.name.clone());
-            let mend = again(file, scheme);
-            findings.push(Finding { kind, file: file.to_path_buf(), tensor, what, sure, mend });
+            findings.push(FileFinding { kind, file: file.to_path_buf(), tensor, what, sure, scheme });
         };
         let packed = matches!(info.dtype, Dtype::U8 | Dtype::I8) && (base.is_some() || is_weight(name));
         if packed && !info.name.ends_with("_blocks") {
@@ -67,7 +66,7 @@ fn is_weight(name: &str) -> bool {
     crate::layout::scheme::is_weight(name)
 }
 
-/// What is wrong with two codes a byte.
+/// What is wrong with two codes per byte.
 fn packed_codes(
     source: &Source,
     name: &str,
@@ -86,7 +85,7 @@ fn packed_codes(
         (false, false) => "quark-mxfp4",
     };
     let groups_of = |columns: u64, length: u64| columns.is_multiple_of(length).then(|| columns / length);
-    // Six bits an element are three bytes for four.
+    // At six bits per element, four elements have three bytes.
     let six_bit = !is_e4m3 && bytes.is_multiple_of(24) && bytes.checked_div(24) == Some(*groups);
     if scale_rows == rows && (groups_of(columns, length) == Some(*groups) || six_bit) {
         let (right, other) = if info.name.ends_with("_packed") {
@@ -169,7 +168,7 @@ fn methods(layout: &str) -> Option<&'static [&'static str]> {
 }
 
 /// Looks at files that belong together, their index and their configuration.
-pub(super) fn check_together(path: &Path, views: &[View], findings: &mut Vec<Finding>) {
+pub(super) fn check_together(path: &Path, views: &[View], findings: &mut Vec<FileFinding>) {
     let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
     let config = read_json(&folder.join(CONFIG)).unwrap_or_default();
     if path.is_dir() {

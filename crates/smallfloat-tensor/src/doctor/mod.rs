@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::error::{Result, quoted_path};
+use crate::error::Result;
 use crate::file::source::Source;
 use crate::progress::Progress;
 use crate::stored::open::{list_shards, open_checkpoint};
@@ -36,7 +36,7 @@ pub enum Sure {
 
 /// What is wrong with a file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Finding {
+pub struct FileFinding {
     /// What it is, in a word: one of [`KINDS`].
     pub kind: &'static str,
     /// The file or folder.
@@ -47,8 +47,9 @@ pub struct Finding {
     pub what: String,
     /// How sure that is.
     pub sure: Sure,
-    /// What mends it: a command, or what to change.
-    pub mend: String,
+    /// The scheme that writes files of this layout, where it is known: writing the file anew from
+    /// what it was made from mends it.
+    pub scheme: Option<&'static str>,
 }
 
 /// Every kind of finding and what it says.
@@ -76,7 +77,7 @@ pub fn examine(
     paths: &[PathBuf],
     source: Option<&Path>,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Vec<Finding>> {
+) -> Result<Vec<FileFinding>> {
     let sources = source.map(open_checkpoint).transpose()?;
     let mut findings = Vec::new();
     for path in paths {
@@ -122,45 +123,17 @@ pub fn examine(
 }
 
 /// A file that the readers refuse.
-fn refused(file: &Path, what: String) -> Finding {
+fn refused(file: &Path, what: String) -> FileFinding {
     contradiction(file, None, what)
 }
 
-fn contradiction(file: &Path, tensor: Option<&str>, what: String) -> Finding {
-    Finding {
+fn contradiction(file: &Path, tensor: Option<&str>, what: String) -> FileFinding {
+    FileFinding {
         kind: "contradiction",
         file: file.to_path_buf(),
         tensor: tensor.map(str::to_owned),
         what,
         sure: Sure::Certain,
-        mend: again(file, None),
+        scheme: None,
     }
-}
-
-/// The command that writes a file anew from what it was made from.
-fn again(file: &Path, scheme: Option<&str>) -> String {
-    let scheme = scheme.unwrap_or("SCHEME");
-    format!(
-        "smallfloat quantize SOURCE -o {} --overwrite --scheme {scheme}",
-        quoted_path(file).replace('`', "'")
-    )
-}
-
-/// The scheme that writes a layout.
-fn scheme_of(layout: &str) -> Option<&'static str> {
-    const SCHEMES: [(&str, &str); 12] = [
-        ("compressed-tensors nvfp4-pack-quantized", "nvfp4-pack-quantized"),
-        ("compressed-tensors mxfp-pack-quantized", "mxfp4-pack-quantized"),
-        ("ComfyUI NVFP4", "comfy-nvfp4"),
-        ("ComfyUI MXFP8", "comfy-mxfp8"),
-        ("ComfyUI fp8", "comfy-fp8"),
-        ("ModelOpt NVFP4", "modelopt-nvfp4"),
-        ("Quark MXFP", "quark-mxfp4"),
-        ("DeepSeek V4", "deepseek-v4"),
-        ("FP8 with scales", "deepseek"),
-        ("FP4 and FP6 with scales", "mxfp4-typed"),
-        ("plain FP8", "plain-e4m3"),
-        ("ComfyUI scaled fp8", "comfy-fp8"),
-    ];
-    SCHEMES.iter().find(|(known, _)| *known == layout).map(|(_, scheme)| *scheme)
 }

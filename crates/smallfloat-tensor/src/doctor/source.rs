@@ -1,8 +1,9 @@
 //! What a tensor tells beside the numbers it was made from.
 
 use crate::doctor::tensors::sample;
-use crate::doctor::{Finding, Sure, again, scheme_of};
+use crate::doctor::{FileFinding, Sure};
 use crate::error::Result;
+use crate::layout::convention::scheme_of;
 use crate::layout::grid::index;
 use crate::stored::scaled::Scaled;
 use crate::stored::view::{TensorView, View};
@@ -17,7 +18,7 @@ pub(super) fn check(
     view: &View,
     tensor: &TensorView,
     sources: &[View],
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<FileFinding>,
 ) -> Result<()> {
     let found = sources.iter().find_map(|source| Some((source, source.tensor(&tensor.info.name)?)));
     let Some((source, original)) = found.filter(|(_, original)| original.has_numbers()) else {
@@ -33,13 +34,13 @@ pub(super) fn check(
     let file = view.source().path();
     let scheme = tensor.scaled().and_then(Scaled::layout).and_then(scheme_of);
     let (kind, sure, what) = explanation(tensor, &x, &y);
-    findings.push(Finding {
+    findings.push(FileFinding {
         kind,
         file: file.to_path_buf(),
         tensor: Some(tensor.info.name.clone()),
         what,
         sure,
-        mend: again(file, scheme).replace("SOURCE", &source.source().path().to_string_lossy()),
+        scheme,
     });
     Ok(())
 }

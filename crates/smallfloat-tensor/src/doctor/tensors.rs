@@ -3,10 +3,11 @@
 use smallfloat::formats::{E2M1FN, E8M0FNU};
 use smallfloat::{Class, Datum};
 
-use crate::doctor::{Finding, SAMPLE, Sure, again, scheme_of};
+use crate::doctor::{FileFinding, SAMPLE, Sure};
 use crate::error::Result;
 use crate::file::dtype::Dtype;
 use crate::layout::convention::Direction;
+use crate::layout::convention::scheme_of;
 use crate::layout::grid::index;
 use crate::layout::scheme::is_weight;
 use crate::stored::scaled::Scaled;
@@ -19,16 +20,16 @@ const LEAST_BLOCKS: u64 = 64;
 /// Fewer elements tell nothing.
 const LEAST_ELEMENTS: u64 = 256;
 
-pub(super) fn check(view: &View, tensor: &TensorView, findings: &mut Vec<Finding>) -> Result<()> {
+pub(super) fn check(view: &View, tensor: &TensorView, findings: &mut Vec<FileFinding>) -> Result<()> {
     let info = &tensor.info;
     let file = view.source().path();
-    let found = |kind, sure, what: String, scheme: Option<&str>| Finding {
+    let found = |kind, sure, what: String, scheme: Option<&'static str>| FileFinding {
         kind,
         file: file.to_path_buf(),
         tensor: Some(info.name.clone()),
         what,
         sure,
-        mend: again(file, scheme),
+        scheme,
     };
     let is_matrix = info.shape.len() == 2 && is_weight(&info.name) && info.elements() >= LEAST_ELEMENTS;
     match &tensor.stored {

@@ -94,6 +94,13 @@ pub(crate) struct Convention {
     pub(crate) marker: Option<&'static str>,
     /// A tensor that says that the layout is used, and has no numbers.
     pub(crate) sign: Option<Companion>,
+    /// The scheme that writes it, if one does.
+    pub(crate) scheme: Option<&'static str>,
+}
+
+/// The scheme that writes a layout, by the layout's name.
+pub(crate) fn scheme_of(layout: &str) -> Option<&'static str> {
+    CONVENTIONS.iter().find(|row| row.name == layout).and_then(|row| row.scheme)
 }
 
 /// The key of the metadata under which ComfyUI keeps the formats of layers.
@@ -131,6 +138,7 @@ const ROW: Convention = Convention {
     order: Order::Rows,
     marker: None,
     sign: None,
+    scheme: None,
 };
 
 pub(crate) static CONVENTIONS: &[Convention] = &[
@@ -140,6 +148,7 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         codes: &[codes(Dtype::U8, E2M1FN, Packing::NibblesLow, 16)],
         scales: SCALE,
         global: Some((Companion::Suffix("_global_scale"), Direction::Divides)),
+        scheme: Some("nvfp4-pack-quantized"),
         ..ROW
     },
     Convention {
@@ -147,6 +156,7 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         suffix: "_packed",
         codes: MXFP,
         scales: SCALE,
+        scheme: Some("mxfp4-pack-quantized"),
         ..ROW
     },
     Convention {
@@ -167,6 +177,7 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         order: Order::Tiles,
         marker: Some("nvfp4"),
         sign: Some(COMFY_MARKER),
+        scheme: Some("comfy-nvfp4"),
         ..ROW
     },
     Convention {
@@ -177,6 +188,7 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         order: Order::Tiles,
         marker: Some("mxfp8"),
         sign: Some(COMFY_MARKER),
+        scheme: Some("comfy-mxfp8"),
         ..ROW
     },
     Convention {
@@ -185,6 +197,7 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         scale_dtypes: &[Dtype::F32],
         marker: Some("float8_e4m3fn"),
         sign: Some(COMFY_MARKER),
+        scheme: Some("comfy-fp8"),
         ..ROW
     },
     Convention {
@@ -199,6 +212,7 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         name: "ComfyUI scaled fp8",
         scales: &[Companion::Sibling("scale_weight")],
         sign: Some(Companion::Whole("scaled_fp8")),
+        scheme: Some("comfy-fp8"),
         ..ROW
     },
     Convention {
@@ -207,10 +221,18 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         scales: SCALE,
         scale_dtypes: &[Dtype::F8E4M3],
         global: Some((Companion::Suffix("_scale_2"), Direction::Multiplies)),
+        scheme: Some("modelopt-nvfp4"),
         ..ROW
     },
-    Convention { name: "Quark MXFP", codes: MXFP, scales: SCALE, scale_dtypes: POWERS, ..ROW },
-    Convention { name: "DeepSeek V4", scales: SIBLING, ..ROW },
+    Convention {
+        name: "Quark MXFP",
+        codes: MXFP,
+        scales: SCALE,
+        scale_dtypes: POWERS,
+        scheme: Some("quark-mxfp4"),
+        ..ROW
+    },
+    Convention { name: "DeepSeek V4", scales: SIBLING, scheme: Some("deepseek-v4"), ..ROW },
     Convention {
         name: "DeepSeek V4 FP4",
         codes: &[
@@ -221,10 +243,10 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         scale_dtypes: &[Dtype::F8E8M0],
         ..ROW
     },
-    Convention { name: "FP8 with scales", ..ROW },
-    Convention { name: "FP4 and FP6 with scales", codes: NARROW, ..ROW },
+    Convention { name: "FP8 with scales", scheme: Some("deepseek"), ..ROW },
+    Convention { name: "FP4 and FP6 with scales", codes: NARROW, scheme: Some("mxfp4-typed"), ..ROW },
     Convention { name: "FP4 and FP6 with scales", codes: NARROW, scales: SIBLING, ..ROW },
-    Convention { name: "plain FP8", scales: &[], ..ROW },
+    Convention { name: "plain FP8", scales: &[], scheme: Some("plain-e4m3"), ..ROW },
     Convention { name: "plain FP4 and FP6", codes: NARROW, scales: &[], ..ROW },
 ];
 
@@ -260,6 +282,17 @@ mod tests {
         assert_eq!(Companion::Suffix("_scale").of("a.weight"), "a.weight_scale");
         assert_eq!(Companion::Sibling("scale").of("a.b.weight"), "a.b.scale");
         assert_eq!(Companion::Sibling("scale").of("weight"), "scale");
+    }
+
+    #[test]
+    fn schemes_are_known() {
+        let named: Vec<&str> = CONVENTIONS.iter().filter_map(|row| row.scheme).collect();
+        assert!(named.len() > 10);
+        for name in named {
+            assert!(name.parse::<crate::layout::scheme::Scheme>().is_ok(), "{name}");
+        }
+        assert_eq!(scheme_of("Quark MXFP"), Some("quark-mxfp4"));
+        assert_eq!(scheme_of("gpt-oss MXFP4"), None);
     }
 
     /// The first tile as cuBLAS's documentation draws it, and that every place is taken once.

@@ -1,11 +1,11 @@
 //! `smallfloat doctor`: does a file keep the convention that its names promise?
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use serde_json::json;
-use smallfloat_tensor::{FINDING_KINDS, Sure, examine};
+use serde_json::{Value, json};
+use smallfloat_tensor::{FINDING_KINDS, FileFinding, Sure, examine};
 
 use crate::render::output::Output;
 use crate::render::progress::Bar;
@@ -45,13 +45,41 @@ pub(crate) struct Args {
     json: bool,
 }
 
+impl Args {
+    /// The command that writes a file, or the folder that it was found in, anew.
+    fn mend(&self, finding: &FileFinding) -> String {
+        let given = self.files.iter().find(|path| finding.file.starts_with(path));
+        let output = shell_word(given.unwrap_or(&finding.file));
+        let source = self.source.as_deref().map_or_else(|| "SOURCE".to_owned(), shell_word);
+        let scheme = finding.scheme.unwrap_or("SCHEME");
+        format!("smallfloat quantize {source} -o {output} --overwrite --scheme {scheme}")
+    }
+}
+
+/// A path as a word of a shell, in quotes where it has more than letters, digits and `-._/`.
+fn shell_word(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._/".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let findings = {
         let bar = Bar::new();
         examine(&args.files, args.source.as_deref(), &mut |progress| bar.update(progress))?
     };
     if args.json {
-        serde_json::to_writer_pretty(&mut *out, &json!({ "findings": findings }))?;
+        let all = findings.iter().map(|finding| {
+            let mut object = serde_json::to_value(finding)?;
+            object["mend"] = args.mend(finding).into();
+            Ok(object)
+        });
+        let all: Vec<Value> = all.collect::<Result<_>>()?;
+        serde_json::to_writer_pretty(&mut *out, &json!({ "findings": all }))?;
         writeln!(out)?;
     } else {
         for finding in &findings {
@@ -64,7 +92,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
             writeln!(out, "{}{tensor}: {} ({sure})", finding.file.display(), out.bold(finding.kind))?;
             writeln!(out, "  {said}")?;
             writeln!(out, "  found  {}", words::tensor_name(&finding.what, 1000))?;
-            writeln!(out, "  mend   {}", words::tensor_name(&finding.mend, 1000))?;
+            writeln!(out, "  mend   {}", words::tensor_name(&args.mend(finding), 1000))?;
         }
         if findings.is_empty() {
             let files = words::plural(args.files.len() as u64, "file");
@@ -75,4 +103,35 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         bail!("{}", words::plural(findings.len() as u64, "finding"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a file of a folder has is mended by writing the folder; the command can be copied.
+    #[test]
+    fn commands_that_mend() {
+        let finding = |file: &str, scheme| FileFinding {
+            kind: "contradiction",
+            file: file.into(),
+            tensor: None,
+            what: String::new(),
+            sure: Sure::Certain,
+            scheme,
+        };
+        let args = |source: Option<&str>| Args {
+            files: vec!["it's".into(), "b.safetensors".into()],
+            source: source.map(PathBuf::from),
+            json: false,
+        };
+        assert_eq!(
+            args(Some("source folder")).mend(&finding("it's/model-1.safetensors", Some("comfy-fp8"))),
+            r"smallfloat quantize 'source folder' -o 'it'\''s' --overwrite --scheme comfy-fp8"
+        );
+        assert_eq!(
+            args(None).mend(&finding("b.safetensors", None)),
+            "smallfloat quantize SOURCE -o b.safetensors --overwrite --scheme SCHEME"
+        );
+    }
 }
