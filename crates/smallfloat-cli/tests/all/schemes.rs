@@ -46,7 +46,7 @@ fn from_floats_to_mxfp4_and_on_to_fp8_and_back() {
     let text = run(folder, &["verify", "fp8"]);
     assert!(text.contains("none: the file is in a layout that has none"), "{text}");
     let text = run(folder, &["inspect", "fp8"]);
-    assert!(text.contains("binary32, one a tensor; codes as bytes") && text.contains("e4m3fn"), "{text}");
+    assert!(text.contains("binary32, one per tensor; codes as bytes") && text.contains("e4m3fn"), "{text}");
     let inspected = object(folder, &["inspect", "mx", "--json"]);
     let scales = &named(&inspected, "a.weight")["scales"];
     assert_eq!(

@@ -96,14 +96,14 @@ fn scales(scaled: &Scaled) -> String {
     let layout = scaled.layout().map_or_else(String::new, |layout| format!(" ({layout})"));
     match &scaled.scale {
         _ if !scaled.has_scales() => format!("none; codes as {packing}{layout}"),
-        None => format!("biases, one a {granularity}; codes as {packing}"),
+        None => format!("biases, one per {granularity}; codes as {packing}"),
         Some(scale) => {
             let global = match scale.global {
-                Some(_) if scaled.multiplies() => ", times one F32 a tensor",
-                Some(_) => ", divided by one F32 a tensor",
+                Some(_) if scaled.multiplies() => ", times one F32 per tensor",
+                Some(_) => ", divided by one F32 per tensor",
                 None => "",
             };
-            format!("{}, one a {granularity}{global}; codes as {packing}{layout}", scale.format)
+            format!("{}, one per {granularity}{global}; codes as {packing}{layout}", scale.format)
         }
     }
 }

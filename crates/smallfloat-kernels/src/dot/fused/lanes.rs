@@ -1,4 +1,4 @@
-//! The same sums in binary64, several results side by side.
+//! Sums of groups in binary64, several results side by side.
 //!
 //! Every step is exact there. Products of two operands of at most 24 bits have 48; aligned terms
 //! are integers whose sums stay below 2^53; scales are powers of two far from the ends of the range.
