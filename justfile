@@ -179,6 +179,10 @@ c-bench:
 rtl:
     scripts/ci/rtl
 
+# The converters of examples/rtl and generated ones proved for all operands and biases, with times into the tutorial (needs yosys).
+prove-examples *options:
+    scripts/evidence/prove {{options}}
+
 # The units of examples/fp8 from vectors to closed coverage, as docs/how-to-verify.md says (needs iverilog, verilator).
 fp8:
     scripts/ci/fp8
