@@ -96,7 +96,10 @@ def test_compiled(formats, backend):
             assert torch.linalg.norm(a - b) <= 0.02 * torch.linalg.norm(a)
     for a, b in zip(plain, compiled._orig_mod, strict=True):
         if isinstance(getattr(a, "inputs", None), sft.ScaleQuantizer):
-            assert torch.equal(a.inputs.state, b.inputs.state) and a.inputs.state[0] == 3
+            # inductor adds up products in another order, which the largest activations show.
+            tolerance = 0 if backend == "aot_eager" else 1e-6
+            torch.testing.assert_close(a.inputs.state, b.inputs.state, rtol=tolerance, atol=0)
+            assert a.inputs.state[0] == 3
             assert b.gradients.state[0] == 3
 
 

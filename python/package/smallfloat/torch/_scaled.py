@@ -173,10 +173,9 @@ def _spread(scales: torch.Tensor, shape: tuple[int, ...], granularity: str) -> t
         return scales.reshape(rows, 1)
     height, width = block
     across, down = -(-columns // width), -(-rows // height)
-    spread = scales.reshape(down, across, 1).expand(down, across, width).reshape(down, across * width)[:, :columns]
-    if height > 1:
-        spread = spread.reshape(down, 1, columns).expand(down, height, columns).reshape(down * height, columns)[:rows]
-    return spread
+    # By indices: inductor (torch 2.15) reads the last group of a row wrongly where it is expanded and cut.
+    spread = scales.reshape(down, across)[:, torch.arange(columns, device=scales.device) // width]
+    return spread if height == 1 else spread[torch.arange(rows, device=scales.device) // height]
 
 
 def cast(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
