@@ -96,7 +96,10 @@ fn single(unit: &Unit, (condition, wrong): &(String, String)) -> Mutant {
     for port in specification.outputs() {
         let (bits, name) = (unit.width(&port), name(&port.name));
         let change = if port.name == *wrong {
-            format!(" ^ {{{bits}{{({condition})}}}} & {bits}'d1")
+            // Of flags a bit that the unit has.
+            let flags = specification.flags().bits_in(specification.order());
+            let bit = if port.name == "flags" { flags & flags.wrapping_neg() } else { 1 };
+            format!(" ^ {{{bits}{{({condition})}}}} & {bits}'d{bit}")
         } else {
             String::new()
         };
