@@ -41,6 +41,7 @@ const value = (page, selector) => page.locator(selector).first().textContent();
 
 // Types a name into the format panel and waits for its answer.
 async function choose(page, name) {
+  await settled(page);
   const field = page.getByLabel("Name", { exact: true });
   await field.fill(name);
   await field.press("Enter");
@@ -266,7 +267,22 @@ async function answersLeaveFieldsAlone() {
   await name.press("Enter");
   await settled(page);
   same(await page.locator(".trouble:visible").count(), 0, "and it is taken");
-  await page.close();
+  // A field that is entered before its first text has come: what is typed then replaces the text.
+  const early = await open();
+  let answer;
+  const late = new Promise((resolve) => (answer = resolve));
+  await early.route("**/ask", async (route) => {
+    if (route.request().postDataJSON().ask === "format") await late;
+    await route.continue();
+  });
+  await early.goto(address);
+  await early.getByLabel("Name", { exact: true }).focus();
+  answer();
+  await settled(early);
+  same(/^\w+:bias=\d+$/.test(await early.getByLabel("Name", { exact: true }).inputValue()), true, "the first name is written");
+  await early.keyboard.type("e5m2");
+  same(await early.getByLabel("Name", { exact: true }).inputValue(), "e5m2", "typing replaces what was selected");
+  await Promise.all([page.close(), early.close()]);
 }
 
 async function hostileInput() {

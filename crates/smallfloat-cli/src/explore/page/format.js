@@ -78,12 +78,15 @@ export const refresh = latest(async (signal) => {
 // What the page wrote into the field last.
 let written = "";
 
-// Writes a name into its field. What is being typed there, and not yet entered, stays.
+// Writes a name into its field. What is being typed there, and not yet entered, stays; a text that is all
+// selected stays so, since what is typed next replaces it.
 function write(text) {
-  const isTyped = document.activeElement === name && name.value !== written && name.value.trim() !== state.format;
-  if (isTyped) return;
+  const isFocused = document.activeElement === name;
+  if (isFocused && name.value !== written && name.value.trim() !== state.format) return;
+  const isSelected = isFocused && name.selectionStart === 0 && name.selectionEnd === name.value.length;
   name.value = text;
   written = text;
+  if (isSelected) name.select();
 }
 
 const listeners = [];
