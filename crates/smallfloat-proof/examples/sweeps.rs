@@ -221,7 +221,7 @@ struct Wishes {
 /// every one for the formats of `modes` (the portable level takes two to four times as long); every
 /// one from 16 bits.
 fn usual(part: &str, format: Option<&Format>) -> Vec<Level> {
-    let all: Vec<Level> = Level::available().filter(|&level| level <= Level::Avx2).collect();
+    let all: Vec<Level> = Level::available().collect();
     let every = part == "halves"
         || part == "nearest" && format.is_some_and(|format| IN_EVERY_MODE.map(parse).contains(format));
     if every { all } else { all.into_iter().max().into_iter().collect() }

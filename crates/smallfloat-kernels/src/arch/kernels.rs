@@ -153,9 +153,9 @@ pub(crate) trait Kernels: Copy + Debug {
         None
     }
 
-    /// Adds the products of rows of A and up to four rows of B, in a part of their length that is a
-    /// multiple of eight, to the partial sums of their pairs, row of A by row of A. `stride` is
-    /// from one row to the next.
+    /// Adds the products of rows of A and up to [`tile_columns`](Self::tile_columns) rows of B, in a
+    /// part of their length that is a multiple of eight, to the partial sums of their pairs, row of
+    /// A by row of A. `stride` is from one row to the next.
     fn add_rows(
         self,
         _rows: [&[f32]; 2],
@@ -166,12 +166,22 @@ pub(crate) trait Kernels: Copy + Debug {
         None
     }
 
+    /// Returns how many rows of B [`add_rows`](Self::add_rows) takes at once.
+    fn tile_columns(self) -> usize {
+        4
+    }
+
     /// Returns whether there are products of a vector and rows of codes.
     fn has_vector_products(self) -> bool {
         false
     }
 
-    /// Fills in the sums of products of a vector and rows of codes of 4 bits in bytes.
+    /// Returns whether products of a vector are faster where codes are decoded by their nibbles.
+    fn decodes_by_nibbles(self) -> bool {
+        true
+    }
+
+    /// Fills in the sums of products of a vector and rows of codes, decoded by their nibbles.
     fn products_with_rows(self, _: &NibblePlan, _: &Interleaved, _rows: &[u8], _sums: &mut [f32]) {
         unreachable!("the caller asked has_vector_products")
     }

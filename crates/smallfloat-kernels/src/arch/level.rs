@@ -20,9 +20,8 @@ pub enum Level {
     Portable,
     /// x86-64 with AVX2, F16C, POPCNT and AES-NI.
     Avx2,
-    /// x86-64 with AVX-512 F, BW, DQ, VL, VBMI and VNNI, VAES, and all of AVX2's level. Used only
-    /// where it is asked for, by name or by the environment, until its tests have passed on such a
-    /// machine (`verification/avx512`).
+    /// x86-64 with AVX-512 F, BW, DQ, VL, VBMI and VNNI, VAES, FMA, and all of AVX2's level: Intel
+    /// from Ice Lake on, AMD from Zen 4 on.
     Avx512,
 }
 
@@ -67,8 +66,8 @@ impl Level {
         Self::available().filter(|&level| level <= self).max().unwrap_or(Self::Portable)
     }
 
-    /// The level used unless another is asked for: the highest available one up to AVX2, or the one
-    /// the environment names.
+    /// The level used unless another is asked for: the highest available one, or the one that the
+    /// environment names.
     ///
     /// A name that is unknown or that the machine can't run gives the portable level, which any
     /// machine can.
@@ -78,7 +77,7 @@ impl Level {
             Ok(name) => {
                 name.parse().ok().filter(|level: &Self| level.is_available()).unwrap_or(Self::Portable)
             }
-            Err(_) => Self::Avx2.at_most_available(),
+            Err(_) => Self::Avx512.at_most_available(),
         })
     }
 }

@@ -14,14 +14,16 @@ use crate::parallel;
 use crate::plan::nibbles::Interleaved;
 use crate::plan::partial_sums::{LANES, Partial, total};
 
-/// Elements of a row that tiles go through at once: seven rows of them stay in the first cache.
-const DEPTH: usize = 1024;
+/// Elements of a row that tiles go through at once: fourteen rows of them stay in the first cache.
+const DEPTH: usize = 512;
 /// Decoded elements of A that stay in the second cache.
 const A_BLOCK: usize = 48 << 10;
 /// Decoded elements of B kept at once.
 const B_PANEL: usize = 4 << 20;
-/// Rows of A and of B in a tile.
-const TILE: [usize; 2] = [3, 4];
+/// Rows of A in a tile, or in two.
+const TILE_ROWS: usize = 6;
+/// Rows of B in the widest tile.
+const TILE_COLUMNS: usize = 8;
 
 /// Codes in rows of one length.
 #[derive(Clone, Copy)]
@@ -98,13 +100,13 @@ impl Layout {
 
     /// Rows of B that are decoded at once.
     fn panel_columns(self) -> usize {
-        (B_PANEL / self.stride).max(TILE[1])
+        (B_PANEL / self.stride).max(TILE_COLUMNS)
     }
 
     /// Rows of A that a thread takes at once: whole tiles, and no more than its share.
     fn block_rows(self, rows: usize, threads: usize) -> usize {
-        let even_share = rows.div_ceil(threads).next_multiple_of(TILE[0]);
-        (A_BLOCK / self.stride / TILE[0] * TILE[0]).clamp(TILE[0], even_share)
+        let even_share = rows.div_ceil(threads).next_multiple_of(TILE_ROWS);
+        (A_BLOCK / self.stride / TILE_ROWS * TILE_ROWS).clamp(TILE_ROWS, even_share)
     }
 
     /// Memory for rows, from the start of a cache line on.
@@ -121,9 +123,10 @@ impl Layout {
 fn multiply(level: Level, [a, b]: [&[f32]; 2], layout: Layout, mut put: impl FnMut(usize, usize, &[f32])) {
     let Layout { length, stride } = layout;
     let height = a.len() / stride;
-    let mut partial = vec![[0.0; LANES]; height * TILE[1]];
+    let tile = Machine::new(level).map_or(4, Kernels::tile_columns);
+    let mut partial = vec![[0.0; LANES]; height * tile];
     let mut sums = vec![0.0; partial.len()];
-    for (first, columns) in b.chunks(stride * TILE[1]).enumerate() {
+    for (first, columns) in b.chunks(stride * tile).enumerate() {
         let width = columns.len() / stride;
         let (partial, sums) = (&mut partial[..height * width], &mut sums[..height * width]);
         partial.fill([0.0; LANES]);
@@ -133,7 +136,7 @@ fn multiply(level: Level, [a, b]: [&[f32]; 2], layout: Layout, mut put: impl FnM
         }
         totals(level, partial, sums);
         for (row, some) in sums.chunks(width).enumerate() {
-            put(row, first * TILE[1], some);
+            put(row, first * tile, some);
         }
     }
 }
@@ -177,7 +180,8 @@ fn by_vector(level: Level, a: Matrix<'_>, b: Matrix<'_>, sums: &mut [f32]) -> Op
     let length = b.length;
     let mut vector = vec![0.0; length];
     a.decoder.decode(a.codes, &mut vector);
-    let nibbles = b.decoder.nibbles().and_then(|plan| Some((plan, Interleaved::new(plan, &vector)?)));
+    let nibbles = b.decoder.nibbles().filter(|_| machine.decodes_by_nibbles());
+    let nibbles = nibbles.and_then(|plan| Some((plan, Interleaved::new(plan, &vector)?)));
     let rows = (CODES / length).next_multiple_of(4).max(4);
     parallel::chunks(sums, rows, |block, sums| {
         let codes = &b.codes[block * rows * length..][..sums.len() * length];
@@ -211,19 +215,19 @@ mod tests {
         }
     }
 
-    /// 48 Ki elements of A, 4 Mi of B, tiles of 3 by 4 rows.
+    /// 48 Ki elements of A, 4 Mi of B, tiles of 6 by 8 rows.
     #[test]
     fn blocks_fit_caches() {
         let blocks = |length, rows, threads| {
             let layout = Layout::new(length);
             (layout.panel_columns(), layout.block_rows(rows, threads))
         };
-        // 1024 elements lie 1040 apart: 47 rows, in whole tiles 45.
-        assert_eq!(blocks(1024, 1000, 2), (4032, 45));
-        assert_eq!(blocks(1024, 50, 2), (4032, 27));
-        assert_eq!(blocks(1024, 1, 2), (4032, 3));
+        // 1024 elements lie 1040 apart: 47 rows, in whole tiles 42.
+        assert_eq!(blocks(1024, 1000, 2), (4032, 42));
+        assert_eq!(blocks(1024, 50, 2), (4032, 30));
+        assert_eq!(blocks(1024, 1, 2), (4032, 6));
         assert_eq!(blocks(8, 1_000_000, 2), (262_144, 3072));
-        assert_eq!(blocks(2_000_000, 1000, 2), (4, 3));
+        assert_eq!(blocks(2_000_000, 1000, 2), (8, 6));
     }
 
     /// More rows of B than a panel: each column is that of a product with its row alone.

@@ -215,7 +215,10 @@ impl Kernels for Machine {
     }
 
     fn compute(self, plan: &ArithmeticPlan, operands: [&[u8]; 3], results: &mut [f32]) -> Option<()> {
-        avx2::elementwise::compute(self.avx2, plan, operands, results);
+        match self.avx512 {
+            Some(token) => avx512::elementwise::compute(token, plan, operands, results),
+            None => avx2::elementwise::compute(self.avx2, plan, operands, results),
+        }
         Some(())
     }
 
@@ -319,12 +322,23 @@ impl Kernels for Machine {
         part: &Range<usize>,
         sums: &mut [Partial],
     ) -> Option<()> {
-        avx2::gemm::add_rows(self.fma?, rows, stride, part, sums);
+        match self.avx512 {
+            Some(token) => avx512::gemm::add_rows(token, rows, stride, part, sums),
+            None => avx2::gemm::add_rows(self.fma?, rows, stride, part, sums),
+        }
         Some(())
+    }
+
+    fn tile_columns(self) -> usize {
+        if self.avx512.is_some() { avx512::gemm::COLUMNS } else { avx2::gemm::COLUMNS }
     }
 
     fn has_vector_products(self) -> bool {
         self.fma.is_some()
+    }
+
+    fn decodes_by_nibbles(self) -> bool {
+        self.avx512.is_none()
     }
 
     fn products_with_rows(self, plan: &NibblePlan, x: &Interleaved, rows: &[u8], sums: &mut [f32]) {
@@ -333,6 +347,9 @@ impl Kernels for Machine {
     }
 
     fn products_with_vector(self, plan: &DecodePlan, vector: &[f32], rows: &[u8], sums: &mut [f32]) {
+        if let Some(token) = self.avx512 {
+            return avx512::gemm::products_with_vector(token, plan, vector, rows, sums);
+        }
         let token = self.fma.expect("the caller asked has_vector_products");
         avx2::gemm::products_with_vector(token, plan, vector, rows, sums);
     }

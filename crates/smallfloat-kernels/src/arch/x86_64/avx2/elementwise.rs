@@ -15,24 +15,24 @@ use crate::arch::machine::choices::CodesOnly;
 use crate::plan::arithmetic::{ArithmeticPlan, Compute, OrderPlan, Subnormals};
 
 /// What a loop computes: a product of the first two operands, a sum with the last one, or both.
-trait Operation {
+pub(crate) trait Operation {
     const MULTIPLIES: bool;
     const ADDS: bool;
 }
 
-enum Sum {}
+pub(crate) enum Sum {}
 impl Operation for Sum {
     const MULTIPLIES: bool = false;
     const ADDS: bool = true;
 }
 
-enum Product {}
+pub(crate) enum Product {}
 impl Operation for Product {
     const MULTIPLIES: bool = true;
     const ADDS: bool = false;
 }
 
-enum Fma {}
+pub(crate) enum Fma {}
 impl Operation for Fma {
     const MULTIPLIES: bool = true;
     const ADDS: bool = true;

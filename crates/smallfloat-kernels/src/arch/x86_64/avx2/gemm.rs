@@ -13,6 +13,9 @@ use crate::arch::machine::avx2::lanes::STEP;
 use crate::plan::decode::DecodePlan;
 use crate::plan::partial_sums::{LANES, Partial, total};
 
+/// The rows of B that [`add_rows`] wants at once.
+pub(crate) const COLUMNS: usize = 4;
+
 /// Adds the products of rows of A and up to four rows of B, in a part of their length that is a
 /// multiple of eight, to the partial sums of their pairs, row of A by row of A. `stride` is from
 /// one row to the next.

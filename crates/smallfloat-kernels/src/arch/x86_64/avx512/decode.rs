@@ -232,9 +232,51 @@ fn interleave(low: __m512i, high: __m512i) -> [__m512i; 2] {
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 pub(super) unsafe fn values<T: Table>(code: &[u8; STEP], table: &T) -> [__m512; 4] {
     // SAFETY: this function has the features that tables need.
-    let [low, high] = unsafe { table.look_up(_mm512_permutexvar_epi8(load(&f32::PLACES), load(code))) };
+    unsafe { reordered(_mm512_permutexvar_epi8(load(&f32::PLACES), load(code)), table) }
+}
+
+/// The values of codes in the order of which interleaving makes their own.
+///
+/// # Safety
+/// As for [`values`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+unsafe fn reordered<T: Table>(codes: __m512i, table: &T) -> [__m512; 4] {
+    // SAFETY: this function has the features that tables need.
+    let [low, high] = unsafe { table.look_up(codes) };
     let [a, b, c, d] = singles(interleave(low, high));
     [_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), _mm512_castsi512_ps(c), _mm512_castsi512_ps(d)]
+}
+
+/// Codes of each row of a pair.
+pub(super) const PAIR: usize = STEP / 2;
+
+/// Which code each byte is of the reordered codes of two rows, so that vectors have eight values of
+/// the first and the same eight of the second.
+const PLACES_OF_PAIR: [u8; STEP] = {
+    let mut places = <f32 as Destination>::PLACES;
+    let mut i = 0;
+    while i < STEP {
+        let (vector, row, element) = (places[i] / 16, places[i] / 8 % 2, places[i] % 8);
+        places[i] = 32 * row + 8 * vector + element;
+        i += 1;
+    }
+    places
+};
+
+/// The values of codes of two rows, eight of the first and eight of the second in each vector.
+///
+/// # Safety
+/// The machine must have AVX-512 F, BW and VBMI.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+pub(super) unsafe fn values_of_pair<T: Table>(rows: [&[u8; PAIR]; 2], table: &T) -> [__m512; 4] {
+    // SAFETY: the references are to 32 readable bytes each; the loads need no alignment.
+    let (first, second) =
+        unsafe { (_mm256_loadu_si256(rows[0].as_ptr().cast()), _mm256_loadu_si256(rows[1].as_ptr().cast())) };
+    let codes = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(first), second);
+    // SAFETY: this function has the features that tables need.
+    unsafe { reordered(_mm512_permutexvar_epi8(load(&PLACES_OF_PAIR), codes), table) }
 }
 
 /// How codes become the low and the high bytes of their halves.

@@ -5,7 +5,9 @@
 
 pub(super) mod decode;
 pub(super) mod dot;
+pub(super) mod elementwise;
 pub(super) mod encode;
+pub(super) mod gemm;
 pub(super) mod lanes;
 pub(super) mod random;
 pub(super) mod stochastic;
