@@ -52,6 +52,10 @@ schemes-torch:
 foreign-readers *options:
     scripts/evidence/foreign-readers {{options}}
 
+# Every layout into every other on two models, read by us, by a second reader and by the layouts' own packages (fetches torch and others).
+layouts *options:
+    scripts/evidence/layouts/run {{options}}
+
 # The explorer's page in a browser; `just explorer --screenshots docs/explorer` takes its pictures again.
 explorer *options:
     scripts/ci/explorer-test {{options}}
@@ -195,3 +199,7 @@ hardware-cost:
 # Our test vectors through other libraries, into docs/peers.md: fetches torch for processors, some 200 MB.
 peers:
     scripts/peers/run
+
+# Quantizers of other libraries held against their own texts, into docs/peers.md: fetches torch and seven packages.
+peers-quantizers:
+    scripts/peers/quantizers
