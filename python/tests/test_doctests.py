@@ -10,7 +10,7 @@ import pytest
 import smallfloat as sf
 
 # These import what is not everywhere; their own tests run their examples.
-OPTIONAL = {f"smallfloat.{name}" for name in ("torch", "transformers", "jax", "dask", "ray")}
+OPTIONAL = {f"smallfloat.{name}" for name in ("torch", "transformers", "compressed_tensors", "jax", "dask", "ray")}
 
 
 def modules():

@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -80,70 +80,133 @@ fn transpose(bytes: &[u8], size: usize, [rows, columns]: [usize; 2]) -> Vec<u8> 
 
 type Change = Box<dyn Fn(&mut BTreeMap<String, Tensor>)>;
 
-/// Corruptions: the scheme, what is done, whether the source is needed, and what it is called.
-#[expect(clippy::too_many_lines, reason = "a list of cases")]
-fn corruptions() -> Vec<(&'static str, &'static str, bool, Change)> {
-    let mut all: Vec<(&'static str, &'static str, bool, Change)> = Vec::new();
-    let mut add = |scheme, kind, source, change: Change| all.push((scheme, kind, source, change));
-    // The F32 number of NVFP4: modular #6600, imp #1433, llama.cpp #22858.
-    for (scheme, suffix) in [
-        ("nvfp4-pack-quantized", ".weight_global_scale"),
-        ("modelopt-nvfp4", ".weight_scale_2"),
-        ("comfy-nvfp4", ".weight_scale_2"),
+/// A file that is made wrong, as somebody met it.
+struct Case {
+    /// The thread, of those that docs/doctor.md links.
+    thread: &'static str,
+    scheme: &'static str,
+    /// What it has to be called.
+    kind: &'static str,
+    /// Whether only the source tells.
+    with_source: bool,
+    change: Change,
+}
+
+/// Collects cases.
+#[derive(Default)]
+struct Cases(Vec<Case>);
+
+impl Cases {
+    /// Found from the file alone.
+    fn alone(
+        &mut self,
+        thread: &'static str,
+        scheme: &'static str,
+        kind: &'static str,
+        change: impl Fn(&mut BTreeMap<String, Tensor>) + 'static,
+    ) {
+        self.0.push(Case { thread, scheme, kind, with_source: false, change: Box::new(change) });
+    }
+
+    /// Found with the source.
+    fn beside_source(
+        &mut self,
+        thread: &'static str,
+        scheme: &'static str,
+        kind: &'static str,
+        change: impl Fn(&mut BTreeMap<String, Tensor>) + 'static,
+    ) {
+        self.0.push(Case { thread, scheme, kind, with_source: true, change: Box::new(change) });
+    }
+}
+
+/// The F32 number of NVFP4.
+fn numbers_of_tensors(cases: &mut Cases) {
+    for (thread, scheme, suffix) in [
+        ("modular/modular/issues/6600", "nvfp4-pack-quantized", ".weight_global_scale"),
+        ("modular/modular/pull/6699", "modelopt-nvfp4", ".weight_scale_2"),
+        ("kekzl/imp/pull/113", "comfy-nvfp4", ".weight_scale_2"),
     ] {
-        let inverted = move |tensors: &mut BTreeMap<String, Tensor>| {
+        cases.alone(thread, scheme, "global-scale-inverted", move |tensors| {
             let global = tensor(tensors, suffix);
             let value = f32_of(global);
             set_f32(global, 1.0 / value);
-        };
-        add(scheme, "global-scale-inverted", false, Box::new(inverted));
-        add(
-            scheme,
-            "global-scale-missing",
-            false,
-            Box::new(move |tensors| set_f32(tensor(tensors, suffix), 1.0)),
-        );
-        let wrong = move |tensors: &mut BTreeMap<String, Tensor>| {
+        });
+        cases.alone("charlie12345/ROCmFPX/issues/85", scheme, "global-scale-missing", move |tensors| {
+            set_f32(tensor(tensors, suffix), 1.0);
+        });
+        // The number of another tensor, or of another maximum.
+        cases.beside_source(thread, scheme, "global-scale-inverted", move |tensors| {
             let global = tensor(tensors, suffix);
             let value = f32_of(global);
             set_f32(global, value * if suffix.ends_with('2') { 16.0 } else { 1.0 / 16.0 });
-        };
-        add(scheme, "global-scale-inverted", true, Box::new(wrong));
+        });
     }
-    for (scheme, from, to) in [
-        ("nvfp4-pack-quantized", ".weight_global_scale", ".weight_scale_2"),
-        ("modelopt-nvfp4", ".weight_scale_2", ".weight_global_scale"),
-        ("nvfp4-pack-quantized", ".weight_global_scale", ".global"),
-        ("modelopt-nvfp4", ".weight_scale_2", ".global"),
+    for (thread, scheme, from, to) in [
+        ("modular/modular/pull/6699", "nvfp4-pack-quantized", ".weight_global_scale", ".weight_scale_2"),
+        ("modular/modular/pull/6699", "modelopt-nvfp4", ".weight_scale_2", ".weight_global_scale"),
+        ("ggml-org/llama.cpp/issues/22858", "nvfp4-pack-quantized", ".weight_global_scale", ".global"),
+        ("ggml-org/llama.cpp/issues/22858", "modelopt-nvfp4", ".weight_scale_2", ".global"),
     ] {
-        let renamed = move |tensors: &mut BTreeMap<String, Tensor>| {
+        cases.alone(thread, scheme, "global-scale-missing", move |tensors| {
             let global = tensors.remove(&format!("{MODULE}{from}")).unwrap();
             tensors.insert(format!("{MODULE}{to}"), global);
-        };
-        add(scheme, "global-scale-missing", false, Box::new(renamed));
+        });
     }
-    // Bytes of E8M0 as numbers, or as bits, of F32: vllm #51946.
+    // FNUZ made of FN twice: scales are doubled once too often.
+    for (scheme, suffix) in [("fp8", ".weight_scale"), ("deepseek", ".weight_scale_inv")] {
+        let thread = "vllm-project/vllm/pull/31713";
+        cases.beside_source(thread, scheme, "global-scale-inverted", move |tensors| {
+            let scales = tensor(tensors, suffix);
+            let twice = |x: &[u8]| (4.0 * f32::from_le_bytes(x.try_into().unwrap())).to_le_bytes();
+            scales.bytes = scales.bytes.chunks_exact(4).flat_map(twice).collect();
+        });
+    }
+    // Exponents with the bias 125.
+    for (scheme, suffix) in [
+        ("mxfp4-pack-quantized", ".weight_scale"),
+        ("mxfp6-pack-quantized", ".weight_scale"),
+        ("mxfp8-quantized", ".weight_scale"),
+        ("quark-mxfp4", ".weight_scale"),
+        ("mxfp4-typed", ".weight_scale"),
+        ("deepseek-v4", ".scale"),
+    ] {
+        let thread = "vllm-project/compressed-tensors/pull/538";
+        cases.beside_source(thread, scheme, "global-scale-inverted", move |tensors| {
+            tensor(tensors, suffix).bytes.iter_mut().for_each(|byte| *byte -= 2);
+        });
+    }
+}
+
+/// Bytes of E8M0 as numbers, or as bits, of F32.
+fn exponents(cases: &mut Cases) {
     for (scheme, suffix) in [
         ("deepseek-e8m0", ".weight_scale_inv"),
         ("deepseek-v4", ".scale"),
         ("mxfp8-quantized", ".weight_scale"),
         ("mxfp8-typed", ".weight_scale"),
     ] {
-        for as_bits in [false, true] {
-            let floats = move |tensors: &mut BTreeMap<String, Tensor>| {
+        for (thread, as_bits) in
+            [("vllm-project/vllm/issues/51946", false), ("sgl-project/sglang/pull/26701", true)]
+        {
+            cases.alone(thread, scheme, "exponents-as-numbers", move |tensors| {
                 let scales = tensor(tensors, suffix);
                 let number = |&byte: &u8| {
                     if as_bits { u32::from(byte).to_le_bytes() } else { f32::from(byte).to_le_bytes() }
                 };
                 scales.bytes = scales.bytes.iter().flat_map(number).collect();
                 scales.dtype = T::F32;
-            };
-            add(scheme, "exponents-as-numbers", false, Box::new(floats));
+            });
         }
-        let typed = move |tensors: &mut BTreeMap<String, Tensor>| tensor(tensors, suffix).dtype = T::F8_E4M3;
-        add(scheme, "exponents-as-numbers", false, Box::new(typed));
+        let thread = "vllm-project/vllm-xpu-kernels/pull/553";
+        cases.alone(thread, scheme, "exponents-as-numbers", move |tensors| {
+            tensor(tensors, suffix).dtype = T::F8_E4M3;
+        });
     }
-    // Scales by column and row.
+}
+
+/// Scales by column and row, of other rows, in tiles.
+fn places_of_scales(cases: &mut Cases) {
     for (scheme, suffix, size) in [
         ("nvfp4-pack-quantized", ".weight_scale", 1),
         ("modelopt-nvfp4", ".weight_scale", 1),
@@ -157,121 +220,163 @@ fn corruptions() -> Vec<(&'static str, &'static str, bool, Change)> {
             let scales = tensor(tensors, suffix);
             let shape = [scales.shape[0], scales.shape[1]];
             scales.bytes = transpose(&scales.bytes, size, shape);
-            scales.shape.reverse();
         };
-        add(scheme, "scales-transposed", false, Box::new(transposed));
-        let only_data = move |tensors: &mut BTreeMap<String, Tensor>| {
-            let scales = tensor(tensors, suffix);
-            let shape = [scales.shape[0], scales.shape[1]];
-            scales.bytes = transpose(&scales.bytes, size, shape);
-        };
+        cases.alone("vllm-project/vllm/pull/50204", scheme, "scales-transposed", move |tensors| {
+            transposed(tensors);
+            tensor(tensors, suffix).shape.reverse();
+        });
         if scheme != "deepseek" {
-            add(scheme, "scales-misplaced", true, Box::new(only_data));
+            cases.beside_source("vllm-project/vllm/pull/47116", scheme, "scales-misplaced", transposed);
         }
     }
-    // Rows in order where tiles are read: ComfyUI #11502.
-    let rows = |tensors: &mut BTreeMap<String, Tensor>| {
-        let scales = tensor(tensors, ".weight_scale");
-        scales.bytes.rotate_left(16);
-    };
-    add("comfy-nvfp4", "scales-misplaced", true, Box::new(rows));
-    add("comfy-mxfp8", "scales-misplaced", true, Box::new(rows));
-    // Halves of bytes, and of blocks.
-    for (scheme, suffix) in [
-        ("nvfp4-pack-quantized", ".weight_packed"),
-        ("mxfp4-pack-quantized", ".weight_packed"),
-        ("modelopt-nvfp4", ".weight"),
-        ("quark-mxfp4", ".weight"),
-        ("comfy-nvfp4", ".weight"),
-        ("mxfp4-typed", ".weight"),
-    ] {
-        let nibbles = move |tensors: &mut BTreeMap<String, Tensor>| {
-            tensor(tensors, suffix).bytes.iter_mut().for_each(|byte| *byte = byte.rotate_left(4));
-        };
-        add(scheme, "elements-swapped", true, Box::new(nibbles));
+    // Rows of codes sorted by head, their scales not.
+    for (scheme, row) in
+        [("float-quantized", 4), ("mxfp8-quantized", 8), ("nvfp4-pack-quantized", 16), ("mxfp8-typed", 8)]
+    {
+        cases.beside_source("sgl-project/sglang/pull/35703", scheme, "scales-misplaced", move |tensors| {
+            tensor(tensors, ".weight_scale").bytes.rotate_left(row * ROWS / 3);
+        });
     }
-    for (scheme, suffix) in [("mxfp4-pack-quantized", ".weight_packed"), ("quark-mxfp4", ".weight")] {
-        let halves = move |tensors: &mut BTreeMap<String, Tensor>| {
+    // Tiles where rows are read, and rows where tiles are read.
+    for (scheme, columns) in [("nvfp4-pack-quantized", 16), ("modelopt-nvfp4", 16)] {
+        let thread = "NVIDIA/Model-Optimizer/pull/2038";
+        cases.beside_source(thread, scheme, "scales-misplaced", move |tensors| {
+            let scales = tensor(tensors, ".weight_scale");
+            let mut places: Vec<usize> = (0..scales.bytes.len()).collect();
+            places.sort_by_key(|i| {
+                let (row, column) = (i / columns, i % columns);
+                (row / 128, column / 4, row % 32, row / 32 % 4, column % 4)
+            });
+            scales.bytes = places.into_iter().map(|i| scales.bytes[i]).collect();
+        });
+    }
+    for (thread, scheme) in [
+        ("comfyanonymous/ComfyUI/issues/11502", "comfy-nvfp4"),
+        ("comfyanonymous/ComfyUI/issues/11502", "comfy-mxfp8"),
+    ] {
+        cases.beside_source(thread, scheme, "scales-misplaced", |tensors| {
+            tensor(tensors, ".weight_scale").bytes.rotate_left(16);
+        });
+    }
+}
+
+/// Halves of bytes, and of blocks.
+fn orders(cases: &mut Cases) {
+    for (thread, scheme, suffix) in [
+        ("Comfy-Org/comfy-kitchen/pull/41", "nvfp4-pack-quantized", ".weight_packed"),
+        ("triton-lang/triton/pull/5197", "mxfp4-pack-quantized", ".weight_packed"),
+        ("Comfy-Org/comfy-kitchen/pull/41", "modelopt-nvfp4", ".weight"),
+        ("triton-lang/triton/pull/5197", "quark-mxfp4", ".weight"),
+        ("Comfy-Org/comfy-kitchen/pull/41", "comfy-nvfp4", ".weight"),
+        ("triton-lang/triton/pull/5197", "mxfp4-typed", ".weight"),
+    ] {
+        cases.beside_source(thread, scheme, "elements-swapped", move |tensors| {
+            tensor(tensors, suffix).bytes.iter_mut().for_each(|byte| *byte = byte.rotate_left(4));
+        });
+    }
+    for (scheme, suffix) in
+        [("mxfp4-pack-quantized", ".weight_packed"), ("quark-mxfp4", ".weight"), ("mxfp4-typed", ".weight")]
+    {
+        cases.beside_source("kekzl/imp/pull/567", scheme, "elements-swapped", move |tensors| {
             for block in tensor(tensors, suffix).bytes.chunks_exact_mut(16) {
                 let code = |i: usize| block[i / 2] >> (4 * (i % 2)) & 15;
                 let codes: Vec<u8> = (0..32).map(code).collect();
                 (0..16).for_each(|i| block[i] = codes[i] | codes[i + 16] << 4);
             }
-        };
-        add(scheme, "elements-swapped", true, Box::new(halves));
+        });
     }
-    // Codes as numbers: candle #2875, and codes without their scales: abliterix #93.
-    for scheme in ["fp8", "float-quantized", "deepseek", "mxfp8-quantized"] {
-        let numbers = |tensors: &mut BTreeMap<String, Tensor>| {
+}
+
+/// Codes as numbers, codes without their scales, scales of another number of elements.
+fn codes_and_blocks(cases: &mut Cases) {
+    for (thread, scheme) in [
+        ("huggingface/candle/issues/2875", "fp8"),
+        ("huggingface/candle/issues/2875", "float-quantized"),
+        ("ml-explore/mlx-lm/pull/1192", "deepseek"),
+        ("ml-explore/mlx-lm/pull/1192", "deepseek-v4"),
+        ("ml-explore/mlx-lm/pull/1192", "mxfp8-quantized"),
+    ] {
+        cases.alone(thread, scheme, "codes-as-numbers", |tensors| {
             let weight = tensor(tensors, ".weight");
             let values: Vec<f64> = weight.bytes.iter().map(|&byte| f64::from(byte)).collect();
             *weight = Tensor::of(T::BF16, &values).shaped(&[ROWS, COLUMNS]);
-        };
-        add(scheme, "codes-as-numbers", false, Box::new(numbers));
+        });
     }
-    for (scheme, suffix) in [
-        ("fp8", ".weight_scale"),
-        ("modelopt-fp8", ".weight_scale"),
-        ("deepseek", ".weight_scale_inv"),
-        ("float-quantized", ".weight_scale"),
-        ("quark-mxfp4", ".weight_scale"),
+    for (thread, scheme, suffix) in [
+        ("leejet/stable-diffusion.cpp/pull/1898", "fp8", ".weight_scale"),
+        ("leejet/stable-diffusion.cpp/pull/1898", "modelopt-fp8", ".weight_scale"),
+        ("unslothai/unsloth/pull/6978", "deepseek", ".weight_scale_inv"),
+        ("kekzl/imp/pull/1450", "float-quantized", ".weight_scale"),
+        ("vllm-project/vllm/pull/54722", "fp8-e5m2", ".weight_scale"),
+        ("wuwangzhang1216/abliterix/pull/93", "deepseek-v4", ".scale"),
+        ("wuwangzhang1216/abliterix/pull/93", "quark-mxfp4", ".weight_scale"),
     ] {
-        let alone = move |tensors: &mut BTreeMap<String, Tensor>| {
+        cases.alone(thread, scheme, "scale-missing", move |tensors| {
             tensors.remove(&format!("{MODULE}{suffix}")).unwrap();
-        };
-        add(scheme, "scale-missing", false, Box::new(alone));
+            if scheme == "deepseek-v4" {
+                // Its scales leave room for rounding up: the reader's output had the largest number.
+                tensor(tensors, ".weight").bytes[5] = 0x7e;
+            }
+        });
     }
-    // Half or twice as many scales.
-    for (scheme, suffix) in [
-        ("nvfp4-pack-quantized", ".weight_scale"),
-        ("modelopt-nvfp4", ".weight_scale"),
-        ("mxfp4-pack-quantized", ".weight_scale"),
-        ("quark-mxfp4", ".weight_scale"),
-    ] {
-        let half = move |tensors: &mut BTreeMap<String, Tensor>| {
-            let scales = tensor(tensors, suffix);
+    for scheme in ["nvfp4-pack-quantized", "modelopt-nvfp4", "mxfp4-pack-quantized", "quark-mxfp4"] {
+        cases.alone("NVIDIA/TensorRT-LLM/pull/19091", scheme, "wrong-block-length", |tensors| {
+            let scales = tensor(tensors, ".weight_scale");
             scales.bytes = scales.bytes.iter().copied().step_by(2).collect();
             scales.shape[1] /= 2;
-        };
-        add(scheme, "wrong-block-length", false, Box::new(half));
-        let twice = move |tensors: &mut BTreeMap<String, Tensor>| {
-            let scales = tensor(tensors, suffix);
+        });
+        cases.alone("Noumena-Network/nmoe/issues/15", scheme, "wrong-block-length", |tensors| {
+            let scales = tensor(tensors, ".weight_scale");
             scales.bytes = scales.bytes.iter().flat_map(|&byte| [byte; 2]).collect();
             scales.shape[1] *= 2;
-        };
-        add(scheme, "wrong-block-length", false, Box::new(twice));
+        });
     }
-    // NaN and zero among scales and codes.
-    for (scheme, suffix, bytes) in [
-        ("fp8", ".weight_scale", 0_f32.to_le_bytes()),
-        ("deepseek", ".weight_scale_inv", f32::NAN.to_le_bytes()),
-        ("float-quantized", ".weight_scale", (-1_f32).to_le_bytes()),
-        ("fp8", ".weight", [0x7f; 4]),
-        ("mxfp8-quantized", ".weight_scale", [0xff; 4]),
-        ("modelopt-nvfp4", ".weight_scale", [0x7f; 4]),
+}
+
+/// NaN and zero among scales and codes: mostly what becomes of blocks of zeros.
+fn no_numbers(cases: &mut Cases) {
+    for (thread, scheme, suffix, bytes) in [
+        ("pytorch/ao/issues/4713", "fp8", ".weight_scale", 0_f32.to_le_bytes()),
+        ("THUDM/slime/pull/2256", "deepseek", ".weight_scale_inv", f32::NAN.to_le_bytes()),
+        ("kekzl/imp/pull/113", "float-quantized", ".weight_scale", (-1_f32).to_le_bytes()),
+        ("THUDM/slime/pull/2256", "fp8", ".weight", [0x7f; 4]),
+        ("ml-explore/mlx/issues/4135", "mxfp8-quantized", ".weight", [0xff; 4]),
+        ("ml-explore/mlx/issues/4135", "comfy-fp8", ".weight", [0x7f; 4]),
+        ("intel/auto-round/issues/1908", "mxfp8-quantized", ".weight_scale", [0xff; 4]),
+        ("NVIDIA/Model-Optimizer/issues/1633", "modelopt-nvfp4", ".weight_scale", [0x7f; 4]),
+        ("NVIDIA/Model-Optimizer/pull/1397", "nvfp4-pack-quantized", ".weight_scale", [0x7f; 4]),
+        ("NVIDIA/Model-Optimizer/pull/1397", "comfy-nvfp4", ".weight_scale", [0x7f; 4]),
+        ("dropbox/gemlite/issues/39", "modelopt-nvfp4", ".weight_scale", [0; 4]),
+        ("dropbox/gemlite/issues/39", "nvfp4-pack-quantized", ".weight_scale", [0; 4]),
     ] {
-        let odd = move |tensors: &mut BTreeMap<String, Tensor>| {
+        cases.alone(thread, scheme, "not-a-number", move |tensors| {
             tensor(tensors, suffix).bytes[..4].copy_from_slice(&bytes);
-        };
-        add(scheme, "not-a-number", false, Box::new(odd));
+        });
     }
-    all
 }
 
 #[test]
 fn corruptions_are_named() {
-    let (mut cases, mut wrong) = (0, Vec::new());
-    for (i, (scheme, kind, with_source, change)) in corruptions().into_iter().enumerate() {
+    let mut cases = Cases::default();
+    for add in [numbers_of_tensors, exponents, places_of_scales, orders, codes_and_blocks, no_numbers] {
+        add(&mut cases);
+    }
+    let page = include_str!("../../../docs/doctor.md");
+    let (mut wrong, mut threads) = (Vec::new(), BTreeSet::new());
+    for (i, case) in cases.0.iter().enumerate() {
+        let Case { thread, scheme, kind, with_source, change } = case;
         let bench = Bench::new(scheme, 100 + i as u64, 0.03);
         bench.corrupt(|tensors| change(tensors));
-        let found = bench.found(with_source);
-        cases += 1;
-        if !matches!(&found[..], [only] if only.kind == kind && only.tensor.is_some()) {
-            wrong.push(format!("case {i}, {scheme}, {kind}: {found:#?}"));
+        let found = bench.found(*with_source);
+        if !matches!(&found[..], [only] if only.kind == *kind && only.tensor.is_some()) {
+            wrong.push(format!("case {i}, {thread}, {scheme}, {kind}: {found:#?}"));
         }
+        assert!(page.contains(&format!("https://github.com/{thread})")), "{thread} is not linked");
+        threads.insert(thread);
     }
-    assert!(wrong.is_empty(), "{} of {cases}:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(cases >= 40, "{cases}");
+    let count = cases.0.len();
+    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(count >= 90 && threads.len() >= 25, "{count} cases of {} threads", threads.len());
 }
 
 /// transformers #46763: elements divided by amax / 448 while the power of two is stored.
@@ -374,6 +479,18 @@ fn folders_that_contradict_themselves() {
     let output = made("deepseek", "size");
     edit(&output.join("model.safetensors.index.json"), &|index| index["metadata"]["total_size"] = json!(7));
     contradicted(&output, "says that its tensors have 7 bytes");
+    // A tensor that is said to lie in another file, a file that is not there, one that is left over.
+    let index = "model.safetensors.index.json";
+    let first = "model.layers.0.mlp.down_proj.weight";
+    let output = made("deepseek", "elsewhere");
+    edit(&output.join(index), &|index| index["weight_map"][first] = json!(shards[1]));
+    contradicted(&output, first);
+    let output = made("deepseek", "lost");
+    fs::remove_file(output.join(shards[1])).unwrap();
+    contradicted(&output, shards[1]);
+    let output = made("deepseek", "stray");
+    fs::copy(made("fp8", "of-another").join(shards[0]), output.join("model.safetensors")).unwrap();
+    contradicted(&output, "model.safetensors");
     let (one, two) = (made("fp8", "one"), made("deepseek", "two"));
     fs::copy(two.join(shards[1]), one.join(shards[1])).unwrap();
     contradicted(&one, "shards of different runs");
