@@ -11,6 +11,7 @@ use smallfloat_kernels::{Decoder, Element};
 use crate::error::{Error, Result};
 use crate::file::dtype::Dtype;
 use crate::file::folder::OutputFolder;
+use crate::file::gguf_header::Pairs;
 use crate::file::input::chunk_buffer;
 use crate::file::npy::NpyWriter;
 use crate::file::sink::{Sealed, Sink, SinkOptions, TensorSpec};
@@ -63,8 +64,12 @@ pub fn dequantize(
     }
     if !input.is_dir() {
         let view = View::open(input)?;
-        start(std::slice::from_ref(&view), input, progress)?;
-        if output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
+        // A file of another kind is worth writing even where nothing is quantized.
+        if !is_named(output, "gguf") {
+            check_quantized(std::slice::from_ref(&view), input)?;
+        }
+        start(std::slice::from_ref(&view), progress);
+        if is_named(output, "npy") {
             return to_npy(&view, output, dtype, rounding, overwrite, progress);
         }
         let (dequantized, sealed) = sealed_file(&view, output, dtype, rounding, overwrite, progress)?;
@@ -72,7 +77,8 @@ pub fn dequantize(
         return Ok(dequantized);
     }
     let opened = Opened::new(input)?;
-    start(&opened.views, input, progress)?;
+    check_quantized(&opened.views, input)?;
+    start(&opened.views, progress);
     opened.check_output(output)?;
     let folder = OutputFolder::create(output, &opened.files, overwrite)?;
     let (mut all, mut finished) = (Dequantized::default(), Vec::new());
@@ -88,14 +94,20 @@ pub fn dequantize(
     Ok(all)
 }
 
-/// Refuses what has nothing quantized in it, and tells how much is to be read.
-fn start(views: &[View], input: &Path, progress: &mut dyn FnMut(Progress<'_>)) -> Result<()> {
-    if !views.iter().any(View::is_quantized) {
-        return Err(nothing_quantized(input));
-    }
+/// Returns whether the name of a file ends in this extension.
+fn is_named(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|given| given.eq_ignore_ascii_case(extension))
+}
+
+/// Refuses what has nothing quantized in it.
+fn check_quantized(views: &[View], input: &Path) -> Result<()> {
+    if views.iter().any(View::is_quantized) { Ok(()) } else { Err(nothing_quantized(input)) }
+}
+
+/// Tells how much is to be read.
+fn start(views: &[View], progress: &mut dyn FnMut(Progress<'_>)) {
     let tensors = views.iter().flat_map(View::tensors);
     progress(Progress::Start(tensors.map(|tensor| tensor.info.len).sum()));
-    Ok(())
 }
 
 /// The file of a view, whole and not yet in place.
@@ -112,7 +124,17 @@ fn sealed_file(
     });
     let metadata = foreign_metadata(view.source());
     let sink_options = SinkOptions { overwrite, ..SinkOptions::default() };
-    let sink = Sink::create(output, specs.collect(), metadata, sink_options)?;
+    let sink = if is_named(output, "gguf") {
+        let file_type = match dtype {
+            Dtype::F16 => 1,
+            Dtype::BF16 => 32,
+            _ => 0,
+        };
+        let pairs = Pairs::for_output(&[view.source()], &metadata)?.with_file_type(file_type, false);
+        Sink::gguf(output, specs.map(|spec| (spec, None)).collect(), &pairs, sink_options)?
+    } else {
+        Sink::create(output, specs.collect(), metadata, sink_options)?
+    };
     let mut rounded = 0;
     for (slot, tensor) in view.tensors().iter().enumerate() {
         progress(Progress::Tensor(&tensor.info.name));

@@ -139,8 +139,10 @@ fn ways() -> Vec<(&'static str, Options, QuantizedAs)> {
             ));
         }
     }
-    // Tiles of scales are for whole squares: conversions.rs.
-    let rows = Scheme::all().iter().filter(|row| !matches!(row.name, "comfy-mxfp8" | "comfy-nvfp4"));
+    // Tiles of scales are for whole squares, experts have three dimensions, GGUF files are others:
+    // conversions.rs.
+    let others = ["comfy-mxfp8", "comfy-nvfp4", "gpt-oss"];
+    let rows = Scheme::all().iter().filter(|row| !others.contains(&row.name) && !row.layout.is_gguf());
     ways.extend(rows.map(|row| (row.name, scheme(row.name), none())));
     ways
 }

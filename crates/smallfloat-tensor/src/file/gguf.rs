@@ -18,12 +18,14 @@ use crate::file::safetensors::MAX_HEADER_BYTES;
 
 pub(crate) const MAGIC: &[u8] = b"GGUF";
 /// The most dimensions of a tensor in ggml.
-const MAX_DIMENSIONS: u32 = 4;
+pub(crate) const MAX_DIMENSIONS: u32 = 4;
+/// Where tensors lie unless a key says otherwise.
+pub(crate) const ALIGNMENT: u64 = 32;
 /// Arrays in arrays, at most.
 const MAX_DEPTH: u32 = 4;
 const WINDOW: u64 = 1 << 16;
 /// The type of values that are strings.
-const STRING: u32 = 8;
+pub(crate) const STRING: u32 = 8;
 
 /// A type of tensors in blocks of codes with their scales.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,13 +51,13 @@ impl BlockType {
 
 /// How the elements of a type lie.
 #[derive(Clone, Copy, Debug)]
-enum ElementKind {
+pub(crate) enum ElementKind {
     Plain(Dtype),
     Blocks(BlockType),
 }
 
 /// By the number of the type.
-const TYPES: [(u32, ElementKind); 11] = [
+pub(crate) const TYPES: [(u32, ElementKind); 11] = [
     (0, ElementKind::Plain(Dtype::F32)),
     (1, ElementKind::Plain(Dtype::F16)),
     (8, ElementKind::Blocks(BlockType::Q8_0)),
@@ -105,6 +107,9 @@ type Described = (TensorInfo, Option<InBlocks>);
 pub(crate) struct Gguf {
     input: Input,
     metadata: Vec<(String, String)>,
+    /// Where each key with its value begins and ends.
+    places: Vec<(u64, u64)>,
+    alignment: u64,
     tensors: Vec<TensorInfo>,
     /// Of each tensor: its type and its shape in elements, where it has blocks. Its description has
     /// the shape in bytes.
@@ -128,7 +133,8 @@ impl Gguf {
         }
         let (tensor_count, pair_count) =
             (cursor.u64("the count of tensors")?, cursor.u64("the count of keys")?);
-        let (mut metadata, mut keys, mut alignment) = (Vec::new(), HashSet::new(), 32);
+        let (mut metadata, mut places) = (Vec::new(), Vec::new());
+        let (mut keys, mut alignment) = (HashSet::new(), ALIGNMENT);
         for _ in 0..pair_count {
             let (at, key) = (cursor.at, cursor.string("a key")?);
             let kind = cursor.u32("the type of a value")?;
@@ -147,6 +153,7 @@ impl Gguf {
                     .ok_or_else(|| cursor.wrong(at, "`general.alignment` is not a positive multiple of 8"))?;
             }
             metadata.push((key, text));
+            places.push((at, cursor.at));
         }
         let (mut tensors, mut blocks): (Vec<TensorInfo>, Vec<_>) = (Vec::new(), Vec::new());
         for _ in 0..tensor_count {
@@ -160,7 +167,7 @@ impl Gguf {
             info.offset = info.offset.saturating_add(data_start);
         }
         check_places(&input, &tensors)?;
-        Ok(Self { input, metadata, tensors, blocks, data_start })
+        Ok(Self { input, metadata, places, alignment, tensors, blocks, data_start })
     }
 
     pub(crate) fn input(&self) -> &Input {
@@ -173,6 +180,16 @@ impl Gguf {
 
     pub(crate) fn metadata(&self) -> &[(String, String)] {
         &self.metadata
+    }
+
+    /// The keys, and where each with its value stands in the file.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, std::ops::Range<u64>)> {
+        self.metadata.iter().zip(&self.places).map(|((key, _), &(begin, end))| (&**key, begin..end))
+    }
+
+    /// What the places of tensors are multiples of.
+    pub(crate) fn alignment(&self) -> u64 {
+        self.alignment
     }
 
     /// The tensors in blocks, with their types and their shapes in elements.

@@ -5,6 +5,7 @@ pub(crate) mod dtype;
 pub(crate) mod durable;
 pub(crate) mod folder;
 pub(crate) mod gguf;
+pub(crate) mod gguf_header;
 pub(crate) mod header;
 pub(crate) mod input;
 pub(crate) mod npy;

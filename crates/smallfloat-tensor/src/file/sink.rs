@@ -1,4 +1,4 @@
-//! Writing safetensors files: layout first, data in any order, text last, whole or not at all.
+//! Writing safetensors and GGUF files: layout first, data in any order, text last, whole or not at all.
 //!
 //! The names, types and shapes of all tensors are given when a [`Sink`] is created; where every
 //! byte goes is known from then on, so tensors can be written in pieces, in any order and by
@@ -25,6 +25,8 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result, quoted};
 use crate::file::dtype::Dtype;
 use crate::file::durable::DurableFile;
+use crate::file::gguf_header;
+use crate::file::gguf_header::{GgufTensor, Pairs, Written};
 use crate::file::header::{HeaderText, METADATA};
 use crate::file::safetensors::{MAX_HEADER_BYTES, byte_len};
 use crate::file::stream::{ByteCount, TensorDigest};
@@ -81,12 +83,24 @@ pub struct SinkOptions {
 pub struct Sink {
     file: DurableFile,
     tensors: Vec<Slot>,
-    /// Indices of `tensors` in the order of their data.
-    order: Vec<usize>,
-    metadata: Vec<(String, String)>,
-    /// Bytes of JSON and padding.
-    header_len: u64,
+    header: Header,
+    data_start: u64,
+    file_len: u64,
     digests: bool,
+}
+
+#[derive(Debug)]
+enum Header {
+    /// Of a safetensors file.
+    SafeTensors {
+        /// Indices of the tensors in the order of their data.
+        order: Vec<usize>,
+        metadata: Vec<(String, String)>,
+        /// Bytes of JSON and padding.
+        len: u64,
+    },
+    /// Of a GGUF file, as it is written.
+    Gguf(Vec<u8>),
 }
 
 #[derive(Debug)]
@@ -140,8 +154,36 @@ impl Sink {
         metadata: Vec<(String, String)>,
         options: SinkOptions,
     ) -> Result<Self> {
-        let sink = Self::with_draft(path.as_ref(), tensors, &metadata, options)?;
-        Ok(Self { metadata, ..sink })
+        let mut sink = Self::with_draft(path.as_ref(), tensors, &metadata, options)?;
+        if let Header::SafeTensors { metadata: kept, .. } = &mut sink.header {
+            *kept = metadata;
+        }
+        Ok(sink)
+    }
+
+    /// Begins a GGUF file.
+    pub(crate) fn gguf(
+        path: &Path,
+        tensors: Vec<GgufTensor>,
+        pairs: &Pairs,
+        options: SinkOptions,
+    ) -> Result<Self> {
+        check_names(path, tensors.iter().map(|(spec, _)| spec))?;
+        let length = |(spec, _): &GgufTensor| {
+            byte_len(spec.dtype, &spec.shape)
+                .map_err(|what| Error::refused(Some(path), Some(&spec.name), what))
+        };
+        let lengths = tensors.iter().map(length).collect::<Result<Vec<_>>>()?;
+        let Written { header, begins, data_start, data_len } =
+            gguf_header::header(pairs, &tensors, &lengths)?;
+        let file_len = data_start.checked_add(data_len).filter(|&n| i64::try_from(n).is_ok());
+        let file_len = file_len.ok_or_else(|| too_long(path))?;
+        let slots = tensors.into_iter().zip(begins).zip(lengths);
+        let slots = slots.map(|(((spec, _), begin), len)| Slot { spec, begin, len, state: Mutex::default() });
+        let file = DurableFile::create(path, options.overwrite)?;
+        file.set_len(file_len)?;
+        let (tensors, header) = (slots.collect(), Header::Gguf(header));
+        Ok(Self { file, tensors, header, data_start, file_len, digests: options.digests })
     }
 
     /// As [`create`](Self::create), for a text that is given again when the file is sealed: the
@@ -184,14 +226,13 @@ impl Sink {
             );
             Error::refused(Some(path), None, what)
         })?;
-        let total =
-            end.checked_add(8 + header_len).filter(|&n| i64::try_from(n).is_ok()).ok_or_else(|| {
-                Error::refused(Some(path), None, "the tensors together are longer than any file can be")
-            })?;
+        let data_start = 8 + header_len;
+        let file_len = end.checked_add(data_start).filter(|&n| i64::try_from(n).is_ok());
+        let file_len = file_len.ok_or_else(|| too_long(path))?;
         let file = DurableFile::create(path, options.overwrite)?;
-        file.set_len(total)?;
-        let metadata = Vec::new();
-        Ok(Self { file, tensors: slots, order, metadata, header_len, digests: options.digests })
+        file.set_len(file_len)?;
+        let header = Header::SafeTensors { order, metadata: Vec::new(), len: header_len };
+        Ok(Self { file, tensors: slots, header, data_start, file_len, digests: options.digests })
     }
 
     /// The path that the file will have.
@@ -211,7 +252,7 @@ impl Sink {
 
     /// The length of the file when it is finished.
     pub fn file_len(&self) -> u64 {
-        8 + self.header_len + self.tensors.iter().map(|slot| slot.len).sum::<u64>()
+        self.file_len
     }
 
     /// Writes little-endian bytes of a tensor, named by its place in the list given to
@@ -237,7 +278,7 @@ impl Sink {
         if !slot.state().insert(offset, end) {
             return Err(refused(format!("bytes {offset} to {end} were written before")));
         }
-        if let Err(error) = self.file.write_at(8 + self.header_len + slot.begin + offset, bytes) {
+        if let Err(error) = self.file.write_at(self.data_start + slot.begin + offset, bytes) {
             // What failed counts as not written, so that the file can't be finished.
             slot.state().remove(offset, end);
             return Err(error);
@@ -285,7 +326,7 @@ impl Sink {
         let mut buf = vec![0; usize::try_from(slot.len - done).map_or(1 << 20, |left| left.min(1 << 20))];
         while done < slot.len {
             let part = usize::try_from(slot.len - done).map_or(buf.len(), |left| left.min(buf.len()));
-            self.file.read_exact_at(8 + self.header_len + slot.begin + done, &mut buf[..part])?;
+            self.file.read_exact_at(self.data_start + slot.begin + done, &mut buf[..part])?;
             hasher.update(&buf[..part]);
             done += part as u64;
         }
@@ -336,12 +377,19 @@ impl Sink {
         for slot in &self.tensors {
             self.check_complete(slot)?;
         }
-        let metadata = metadata.unwrap_or(&self.metadata);
+        let (order, draft, room) = match &self.header {
+            Header::SafeTensors { order, metadata, len } => (order, metadata, *len),
+            Header::Gguf(header) => {
+                self.file.write_at(0, header)?;
+                return Ok(Sealed { file: self.file });
+            }
+        };
+        let metadata = metadata.unwrap_or(draft);
         check_metadata(self.path(), metadata)?;
         let io = |e| Error::io("write", self.path(), e);
         let mut json = ByteCount::default();
-        write_header(&mut json, &self.tensors, &self.order, metadata).map_err(io)?;
-        let (ByteCount(json), room) = (json, self.header_len);
+        write_header(&mut json, &self.tensors, order, metadata).map_err(io)?;
+        let ByteCount(json) = json;
         let Some(padding) = room.checked_sub(json) else {
             let what = format!("the header takes {json} bytes where {room} were reserved; reserve more");
             return Err(Error::refused(Some(self.path()), None, what));
@@ -349,7 +397,7 @@ impl Sink {
         self.file.write_at(0, &room.to_le_bytes())?;
         let room = usize::try_from(room).expect("headers are below their limit");
         let mut file = io::BufWriter::with_capacity(room.min(1 << 20), self.file.writer_at(8));
-        write_header(&mut file, &self.tensors, &self.order, metadata).map_err(io)?;
+        write_header(&mut file, &self.tensors, order, metadata).map_err(io)?;
         io::copy(&mut io::Read::take(io::repeat(b' '), padding), &mut file).map_err(io)?;
         file.flush().map_err(io)?;
         drop(file);
@@ -377,7 +425,7 @@ impl Sink {
     }
 }
 
-/// A complete safetensors file under its temporary name. Dropping it removes it.
+/// A complete file under its temporary name. Dropping it removes it.
 #[derive(Debug)]
 #[must_use = "a sealed file that is not committed is removed"]
 pub struct Sealed {
@@ -464,7 +512,11 @@ impl State {
     }
 }
 
-fn check_names(path: &Path, tensors: &[TensorSpec]) -> Result<()> {
+fn too_long(path: &Path) -> Error {
+    Error::refused(Some(path), None, "the tensors together are longer than any file can be")
+}
+
+fn check_names<'a>(path: &Path, tensors: impl IntoIterator<Item = &'a TensorSpec>) -> Result<()> {
     let mut names = HashSet::new();
     for TensorSpec { name, .. } in tensors {
         let refused = |what: &str| Err(Error::refused(Some(path), Some(name), what));

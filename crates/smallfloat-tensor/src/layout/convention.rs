@@ -76,6 +76,17 @@ pub(crate) enum Order {
     Transposed,
 }
 
+impl Order {
+    /// The shape of a tensor as a file orders its elements.
+    pub(crate) fn of_elements(self, shape: &[u64]) -> Vec<u64> {
+        let mut shape = shape.to_vec();
+        if let (Self::Transposed, [.., down, across]) = (self, &mut shape[..]) {
+            std::mem::swap(down, across);
+        }
+        shape
+    }
+}
+
 /// A row of the table.
 #[derive(Debug)]
 pub(crate) struct Convention {
@@ -105,6 +116,8 @@ pub(crate) fn scheme_of(layout: &str) -> Option<&'static str> {
 
 /// The key of the metadata under which ComfyUI keeps the formats of layers.
 pub(crate) const COMFY_METADATA: &str = "_quantization_metadata";
+/// The tensor whose dtype says which format the weights of a file have that ComfyUI wrote before.
+pub(crate) const SCALED_FP8: Companion = Companion::Whole("scaled_fp8");
 /// The tensor that says which of ComfyUI's formats a layer has.
 pub(crate) const COMFY_MARKER: Companion = Companion::Sibling("comfy_quant");
 
@@ -166,6 +179,7 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         scales: &[Companion::Suffix("_scales")],
         scale_dtypes: POWERS,
         order: Order::Transposed,
+        scheme: Some("gpt-oss"),
         ..ROW
     },
     Convention {
@@ -211,8 +225,8 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
     Convention {
         name: "ComfyUI scaled fp8",
         scales: &[Companion::Sibling("scale_weight")],
-        sign: Some(Companion::Whole("scaled_fp8")),
-        scheme: Some("comfy-fp8"),
+        sign: Some(SCALED_FP8),
+        scheme: Some("comfy-scaled-fp8"),
         ..ROW
     },
     Convention {
@@ -241,6 +255,7 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
         ],
         scales: SIBLING,
         scale_dtypes: &[Dtype::F8E8M0],
+        scheme: Some("deepseek-v4-experts"),
         ..ROW
     },
     Convention { name: "FP8 with scales", scheme: Some("deepseek"), ..ROW },
@@ -292,7 +307,7 @@ mod tests {
             assert!(name.parse::<crate::layout::scheme::Scheme>().is_ok(), "{name}");
         }
         assert_eq!(scheme_of("Quark MXFP"), Some("quark-mxfp4"));
-        assert_eq!(scheme_of("gpt-oss MXFP4"), None);
+        assert_eq!(scheme_of("plain FP4 and FP6"), None);
     }
 
     /// The first tile as cuBLAS's documentation draws it, and that every place is taken once.

@@ -2,6 +2,7 @@
 //! container's records, packing of narrow codes and their shapes, the grid of groups, and FP8 codes
 //! in place of CFloat8's.
 
+pub(crate) mod blocks;
 pub(crate) mod container;
 pub(crate) mod convention;
 pub(crate) mod fp8_remap;

@@ -12,11 +12,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use smallfloat::Format;
-use smallfloat::formats::{BINARY32, E2M1FN, E2M3FN, E3M2FN, E4M3FN, E5M2, E8M0FNU};
+use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, E2M1FN, E2M3FN, E3M2FN, E4M3FN, E5M2, E8M0FNU};
 
 use crate::error::{Error, Result, by_name, refuse};
 use crate::file::dtype::Dtype;
-use crate::layout::convention::{COMFY_MARKER, Companion, Direction, Order, TILE};
+use crate::file::gguf::BlockType;
+use crate::file::sink::TensorSpec;
+use crate::layout::convention::{COMFY_MARKER, Companion, Direction, Order, SCALED_FP8, TILE};
 use crate::layout::grid::Granularity;
 use crate::layout::packing::Packing;
 use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
@@ -37,6 +39,10 @@ pub(crate) enum Config {
     ModelOpt(&'static str),
     /// `quant_method` `quark`, MXFP4.
     Quark,
+    /// `quant_method` `mxfp4`: gpt-oss.
+    Mxfp4,
+    /// The file is a GGUF file with this `general.file_type`.
+    Gguf(u32),
     /// Nothing: dtypes, or tensors beside the codes, say it.
     Nothing,
 }
@@ -47,6 +53,8 @@ pub(crate) enum Typed {
     None,
     /// FP8, of codes and of scales.
     Fp8,
+    /// These, and powers of two (F8_E8M0).
+    Powers,
     /// These, powers of two (F8_E8M0), FP6 and FP4.
     All,
 }
@@ -62,11 +70,41 @@ pub struct Layout {
     pub(crate) global: Companion,
     pub(crate) direction: Direction,
     pub(crate) typed: Typed,
-    /// In which order scales lie.
+    /// The dtype of codes that share bytes, where they have none of their own.
+    pub(crate) packed: Dtype,
+    /// In which order scales, or elements, lie.
     pub(crate) order: Order,
-    /// A tensor of bytes beside each tensor that says how it is stored, and what it says.
-    pub(crate) sign: Option<(Companion, &'static str)>,
+    /// Blocks of codes with their scales, where these are one tensor.
+    pub(crate) blocks: Option<BlockType>,
+    /// A tensor that says how tensors are stored, and what it says.
+    pub(crate) sign: Option<(Companion, Sign)>,
     pub(crate) config: Config,
+}
+
+/// What a tensor that says how others are stored has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sign {
+    /// The bytes of a text.
+    Text(&'static str),
+    /// No elements: its dtype says it.
+    Empty(Dtype),
+}
+
+impl Sign {
+    /// The tensor of this name that has it.
+    pub(crate) fn spec(self, name: String) -> TensorSpec {
+        match self {
+            Self::Text(text) => TensorSpec::new(name, Dtype::U8, [text.len() as u64]),
+            Self::Empty(dtype) => TensorSpec::new(name, dtype, [0]),
+        }
+    }
+
+    pub(crate) fn bytes(self) -> &'static [u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Empty(_) => &[],
+        }
+    }
 }
 
 /// Codes in shapes that readers who don't know them refuse, and what they mean in the metadata.
@@ -76,7 +114,9 @@ pub(crate) const NATIVE: Layout = Layout {
     global: Companion::Suffix("_global_scale"),
     direction: Direction::Divides,
     typed: Typed::None,
+    packed: Dtype::U8,
     order: Order::Rows,
+    blocks: None,
     sign: None,
     config: Config::Own,
 };
@@ -85,6 +125,16 @@ pub(crate) const FP8: Layout = Layout { typed: Typed::Fp8, config: Config::Fp8, 
 const DEEPSEEK: Layout = Layout { scale: Companion::Suffix("_scale_inv"), ..FP8 };
 const DEEPSEEK_POWERS: Layout = Layout { typed: Typed::All, config: Config::Fp8Powers, ..DEEPSEEK };
 const DEEPSEEK_V4: Layout = Layout { scale: Companion::Sibling("scale"), ..DEEPSEEK_POWERS };
+const DEEPSEEK_V4_EXPERTS: Layout =
+    Layout { typed: Typed::Powers, packed: Dtype::I8, config: Config::Nothing, ..DEEPSEEK_V4 };
+/// The matrices of experts, whose file has the transpose of what the model calls them.
+const GPT_OSS: Layout = Layout {
+    codes: "_blocks",
+    scale: Companion::Suffix("_scales"),
+    order: Order::Transposed,
+    config: Config::Mxfp4,
+    ..NATIVE
+};
 const fn compressed(codes: &'static str, format: &'static str) -> Layout {
     Layout { codes, typed: Typed::Fp8, config: Config::CompressedTensors(format), ..NATIVE }
 }
@@ -99,7 +149,17 @@ const MODELOPT_FP8: Layout = Layout { config: Config::ModelOpt("FP8"), ..FP8 };
 const QUARK: Layout = Layout { config: Config::Quark, ..NATIVE };
 const TYPED: Layout = Layout { typed: Typed::All, config: Config::Nothing, ..NATIVE };
 const fn comfy(order: Order, text: &'static str) -> Layout {
-    Layout { order, sign: Some((COMFY_MARKER, text)), config: Config::Nothing, ..MODELOPT }
+    Layout { order, sign: Some((COMFY_MARKER, Sign::Text(text))), config: Config::Nothing, ..MODELOPT }
+}
+const COMFY_SCALED_FP8: Layout = Layout {
+    scale: Companion::Sibling("scale_weight"),
+    sign: Some((SCALED_FP8, Sign::Empty(Dtype::F8E4M3))),
+    config: Config::Nothing,
+    ..FP8
+};
+const fn gguf(blocks: Option<BlockType>, file_type: u32) -> Layout {
+    let (global, direction) = (Companion::Sibling("scale"), Direction::Multiplies);
+    Layout { global, direction, typed: Typed::All, blocks, config: Config::Gguf(file_type), ..NATIVE }
 }
 const COMFY_FP8: Layout = comfy(Order::Rows, "{\"format\": \"float8_e4m3fn\"}");
 const COMFY_MXFP8: Layout = comfy(Order::Tiles, "{\"format\": \"mxfp8\"}");
@@ -135,8 +195,13 @@ impl Layout {
             _ => self.name(),
         };
         let packed = packing != Packing::Bytes && !self.is_native();
-        let [.., rows, n] = shape else { return Ok(()) };
-        if (packed || self.order == Order::Tiles) && !n.is_multiple_of(columns) {
+        let (rows, n) = match shape {
+            [.., n, rows] if self.order == Order::Transposed => (rows, n),
+            [.., rows, n] => (rows, n),
+            _ => return Ok(()),
+        };
+        let columns = self.blocks.map_or(columns, |blocks| blocks.size().0);
+        if (packed || self.blocks.is_some() || self.order == Order::Tiles) && !n.is_multiple_of(columns) {
             return Err(format!(
                 "has rows of {n} elements, and readers of {format} know whole blocks of {columns} only: exclude it, or \
                  use mxfp4, mxfp6-e2m3 or nvfp4, which take any rows"
@@ -171,7 +236,18 @@ impl Layout {
 
     /// Returns whether the layout can hold a tensor of this name and shape.
     pub(crate) fn holds(&self, name: &str, shape: &[u64]) -> bool {
-        self.is_native() || (shape.len() == 2 && is_weight(name))
+        match self.order {
+            _ if self.is_native() => true,
+            // What experts have in common is one tensor, whose name has no `weight`.
+            Order::Transposed if shape.len() == 3 => true,
+            _ if self.is_gguf() => (2..=4).contains(&shape.len()) && is_weight(name),
+            _ => shape.len() == 2 && is_weight(name),
+        }
+    }
+
+    /// Returns whether the file is a GGUF file.
+    pub fn is_gguf(&self) -> bool {
+        matches!(self.config, Config::Gguf(_))
     }
 
     /// The dtype of codes.
@@ -182,8 +258,11 @@ impl Layout {
             Packing::NibblesLow if self.typed == Typed::All && *element == E2M1FN => Dtype::F4,
             Packing::SixBit if self.typed == Typed::All && *element == E2M3FN => Dtype::F6E2M3,
             Packing::SixBit if self.typed == Typed::All && *element == E3M2FN => Dtype::F6E3M2,
+            Packing::Bytes if self.typed == Typed::All && *element == BINARY16 => Dtype::F16,
+            Packing::Bytes if self.typed == Typed::All && *element == BFLOAT16 => Dtype::BF16,
             Packing::Bytes if element.width() > 8 => Dtype::U16,
-            _ => Dtype::U8,
+            Packing::Bytes => Dtype::U8,
+            _ => self.packed,
         }
     }
 
@@ -191,16 +270,35 @@ impl Layout {
     pub(crate) fn scale_dtype(&self, scale: &Format) -> Dtype {
         match scale {
             _ if *scale == BINARY32 => Dtype::F32,
-            _ if *scale == smallfloat::formats::BFLOAT16 => Dtype::BF16,
+            _ if *scale == BFLOAT16 => Dtype::BF16,
             _ if self.typed != Typed::None && *scale == E4M3FN => Dtype::F8E4M3,
-            _ if self.typed == Typed::All && *scale == E8M0FNU => Dtype::F8E8M0,
+            _ if matches!(self.typed, Typed::Powers | Typed::All) && *scale == E8M0FNU => Dtype::F8E8M0,
             _ if scale.width() > 8 => Dtype::U16,
             _ => Dtype::U8,
         }
     }
 
+    /// The shape of codes that have this one row by row: blocks of some layouts are dimensions of
+    /// their own, or have their scales with them.
+    pub(crate) fn codes_shape(&self, mut shape: Vec<u64>, granularity: Granularity) -> Vec<u64> {
+        let Some(last) = shape.last_mut() else { return shape };
+        if let Some(blocks) = self.blocks {
+            let (elements, bytes) = blocks.size();
+            *last = *last / elements * bytes;
+        } else if let (Order::Transposed, Granularity::Block { columns, .. }) = (self.order, granularity) {
+            // Two codes share a byte.
+            *last /= columns / 2;
+            shape.push(columns / 2);
+        }
+        shape
+    }
+
     /// The shape of the tensor of scales; foreign readers have no tensors without dimensions.
     pub(crate) fn scale_shape(&self, granularity: Granularity, shape: &[u64]) -> Vec<u64> {
+        if let ([experts @ .., _, rows], Order::Transposed) = (shape, self.order) {
+            let groups = granularity.scale_shape(&self.order.of_elements(shape));
+            return experts.iter().copied().chain([*rows, groups[1]]).collect();
+        }
         match granularity.scale_shape(shape) {
             scalar if scalar.is_empty() && !self.is_native() => vec![1],
             // Tiles are filled up.
@@ -367,14 +465,49 @@ static SCHEMES: &[Scheme] = &[
         DEEPSEEK_POWERS,
     ),
     row(("deepseek-v4", "the same, called scale"), E4M3FN, Packing::Bytes, E8M0_RCEIL, SQUARES, DEEPSEEK_V4),
+    row(
+        ("deepseek-v4-experts", "FP4 of the experts of DeepSeek V4"),
+        E2M1FN,
+        Packing::NibblesLow,
+        E8M0_RCEIL,
+        MX_ONLY,
+        DEEPSEEK_V4_EXPERTS,
+    ),
+    row(("gpt-oss", "gpt-oss, MXFP4 of experts"), E2M1FN, Packing::NibblesLow, E8M0_FLOOR, MX_ONLY, GPT_OSS),
     row(("mxfp4-typed", "F4 with F8_E8M0 scales"), E2M1FN, Packing::NibblesLow, E8M0_FLOOR, MX_ONLY, TYPED),
     row(("mxfp8-typed", "F8_E4M3 with F8_E8M0 scales"), E4M3FN, Packing::Bytes, E8M0_FLOOR, MX_ONLY, TYPED),
     row(("modelopt-nvfp4", "ModelOpt, NVFP4"), E2M1FN, Packing::NibblesLow, E4M3_GLOBAL, NV_ONLY, MODELOPT),
     row(("modelopt-fp8", "ModelOpt, E4M3"), E4M3FN, Packing::Bytes, F32_AMAX, WHOLE, MODELOPT_FP8),
     row(("quark-mxfp4", "Quark, MXFP4"), E2M1FN, Packing::NibblesLow, E8M0_FLOOR, MX_ONLY, QUARK),
     row(("comfy-fp8", "ComfyUI, E4M3"), E4M3FN, Packing::Bytes, F32_AMAX, WHOLE, COMFY_FP8),
+    row(
+        ("comfy-scaled-fp8", "ComfyUI of before, E4M3 with scale_weight"),
+        E4M3FN,
+        Packing::Bytes,
+        F32_AMAX,
+        WHOLE,
+        COMFY_SCALED_FP8,
+    ),
     row(("comfy-mxfp8", "ComfyUI, MXFP8"), E4M3FN, Packing::Bytes, E8M0_FLOOR, MX_ONLY, COMFY_MXFP8),
     row(("comfy-nvfp4", "ComfyUI, NVFP4"), E2M1FN, Packing::NibblesHigh, E4M3_GLOBAL, NV_ONLY, COMFY_NVFP4),
+    row(
+        ("gguf-mxfp4", "GGUF, MXFP4"),
+        E2M1FN,
+        Packing::Bytes,
+        E8M0_FLOOR,
+        MX_ONLY,
+        gguf(Some(BlockType::Mxfp4), 38),
+    ),
+    row(
+        ("gguf-nvfp4", "GGUF, NVFP4"),
+        E2M1FN,
+        Packing::Bytes,
+        E4M3_GLOBAL,
+        NV_ONLY,
+        gguf(Some(BlockType::Nvfp4), 39),
+    ),
+    Scheme { layout: gguf(None, 32), ..plain("gguf-bf16", "GGUF, BF16", BFLOAT16) },
+    Scheme { layout: gguf(None, 1), ..plain("gguf-f16", "GGUF, F16", BINARY16) },
 ];
 
 impl Scheme {

@@ -345,12 +345,13 @@ impl Options {
     /// The shape of a tensor's codes in the file.
     pub(crate) fn stored_shape(&self, element: &smallfloat::Format, shape: &[u64]) -> Vec<u64> {
         let (packing, granularity) = (self.packing, self.granularity);
-        let stored = StoredShape { element, packing, granularity, tensor: shape };
+        let stored =
+            StoredShape { element, packing, granularity, tensor: &self.layout.order.of_elements(shape) };
         match self.layout.code_dtype(element, self.packing) {
             _ if self.layout.is_native() => stored.native(),
             // Dtypes below a byte count elements.
             dtype if dtype.bits() < 8 => shape.to_vec(),
-            _ => stored.packed(),
+            _ => self.layout.codes_shape(stored.packed(), self.granularity),
         }
     }
 

@@ -9,7 +9,8 @@ use crate::layout::scheme::{is_linear, is_weight};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Tensors {
     /// Matrices named `weight` or `….weight` that are neither embeddings nor the output head: the
-    /// weights of linear layers and convolutions.
+    /// weights of linear layers and convolutions, and those of experts in one tensor of three
+    /// dimensions.
     Weights,
     /// Tensors of two or more dimensions: no biases, no scales of norms.
     Matrices,
@@ -35,7 +36,10 @@ impl Tensors {
     /// Returns whether a floating-point tensor of this name and shape is among them.
     pub fn take(self, name: &str, shape: &[u64]) -> bool {
         match self {
-            Self::Weights => shape.len() >= 2 && is_weight(name) && is_linear(name),
+            Self::Weights => {
+                let experts = shape.len() == 3 && name.contains("experts.");
+                shape.len() >= 2 && (is_weight(name) || experts) && is_linear(name)
+            }
             Self::Matrices => shape.len() >= 2,
             Self::All => true,
         }
@@ -57,6 +61,8 @@ mod tests {
             ("model.embed_tokens.weight", &[4, 4], [false, true, true]),
             ("lm_head.weight", &[4, 4], [false, true, true]),
             ("cls_token", &[1, 1, 4], [false, true, true]),
+            ("layers.0.mlp.experts.down_proj", &[2, 4, 4], [true, true, true]),
+            ("layers.0.mlp.experts.down_proj_bias", &[2, 4], [false, true, true]),
             ("layers.0.norm.weight", &[4], [false, false, true]),
             ("layers.0.up.bias", &[4], [false, false, true]),
             ("logit_scale", &[], [false, false, true]),

@@ -10,21 +10,23 @@ use smallfloat_kernels::ErrorSums;
 
 use crate::error::{Error, Result, quoted, refuse};
 use crate::file::dtype::Dtype;
+use crate::file::gguf_header::Pairs;
 use crate::file::input::{TensorInfo, chunk_buffer};
 use crate::file::safetensors::byte_len;
 use crate::file::sink::{Sealed, Sink, SinkOptions, TensorSpec};
-use crate::file::source::SourceKind;
+use crate::file::source::{Source, SourceKind};
 use crate::file::stream::TensorDigest;
+use crate::layout::blocks::Blocks;
 use crate::layout::container::{Entry, bias_name, foreign_metadata, metadata};
-use crate::layout::convention::Order;
+use crate::layout::convention::{Companion, Order};
 use crate::layout::grid::Granularity;
-use crate::layout::scheme::{FLOAT_QUANTIZED, FP8, Layout};
+use crate::layout::scheme::{Config, FLOAT_QUANTIZED, FP8, Layout};
 use crate::options::tensors::Tensors;
 use crate::options::{Container, Options};
 use crate::progress::Progress;
 use crate::quantize::global::TensorScale;
 use crate::quantize::loader::Loader;
-use crate::quantize::output::{OutputSlots, Tiles};
+use crate::quantize::output::{BlockOutput, OutputSlots, Tiles};
 use crate::quantize::per_group::PerGroup;
 use crate::quantize::per_tensor::{Decoders, PerTensor};
 use crate::report::TensorReport;
@@ -260,10 +262,18 @@ impl<'a> Checkpoint<'a> {
             }
         }
         // Some loaders refuse files that do not say which framework's names they have.
-        if !self.layout.is_native() && !keys.contains("format") {
+        if !self.layout.is_native() && !self.layout.is_gguf() && !keys.contains("format") {
             kept.push(("format".to_owned(), "pt".to_owned()));
         }
         kept
+    }
+
+    /// The keys of a GGUF file that is made of some files.
+    fn pairs(&self, files: &[usize], is_quantized: bool) -> Result<Pairs> {
+        let Config::Gguf(file_type) = self.layout.config else { panic!("a GGUF file is written") };
+        let sources: Vec<&Source> = files.iter().map(|&file| self.views[file].source()).collect();
+        let pairs = Pairs::for_output(&sources, &self.kept(files))?;
+        Ok(pairs.with_file_type(file_type, is_quantized))
     }
 
     /// The modules whose matrices are not quantized: readers of configurations want them named.
@@ -326,15 +336,32 @@ impl<'a> Checkpoint<'a> {
             };
             jobs.push((place, slots, first));
         }
+        let is_quantized = jobs.iter().any(|(_, slots, _)| slots.is_some());
+        let whole_sign = match self.layout.sign {
+            Some((Companion::Whole(name), sign)) if is_quantized => {
+                specs.push(sign.spec(name.to_owned()));
+                Some((specs.len() - 1, sign))
+            }
+            _ => None,
+        };
         let kept = self.kept(files);
         let sink_options =
             SinkOptions { overwrite: options.overwrite, digests: native, ..SinkOptions::default() };
-        let sink = {
+        let sink = if self.layout.is_gguf() {
+            let mut tensors: Vec<_> = specs.into_iter().map(|spec| (spec, None)).collect();
+            for slots in jobs.iter().filter_map(|(_, slots, _)| *slots) {
+                tensors[slots.codes].1 = self.layout.blocks;
+            }
+            let in_blocks = is_quantized && self.layout.blocks.is_some();
+            Sink::gguf(output, tensors, &self.pairs(files, in_blocks)?, sink_options)?
+        } else {
             let draft =
                 if native { metadata(&kept, &self.entries(&jobs, None), None)? } else { kept.clone() };
             Sink::with_draft(output, specs, &draft, sink_options)?
         };
-
+        if let Some((slot, sign)) = whole_sign {
+            sink.append(slot, sign.bytes())?;
+        }
         let (mut reports, mut sums) = (Vec::with_capacity(jobs.len()), Vec::with_capacity(jobs.len()));
         for &(place, slots, first) in &jobs {
             let info = &self.tensor(place).info;
@@ -364,8 +391,11 @@ impl<'a> Checkpoint<'a> {
         drop(jobs);
         let sealed = sink.seal(Some(&text))?;
         drop(text);
-        let has_codes =
-            options.container != Container::Bf16 && reports.iter().any(|report| report.format.is_some());
+        // Values in wide floats are no codes.
+        let wide = self.layout.code_dtype(&options.layout()?, options.packing).is_wide_float();
+        let has_codes = options.container != Container::Bf16
+            && !wide
+            && reports.iter().any(|report| report.format.is_some());
         if options.verify && (native || has_codes) {
             progress(Progress::Verify);
             verify_at(sealed.temporary_path(), output, Some(options.granularity))?;
@@ -432,8 +462,8 @@ impl<'a> Checkpoint<'a> {
         let (view, tensor, options) = (&self.views[place.0], self.tensor(place), self.options);
         report.format = Some(Entry::format_name(&options.layout()?));
         let loader = Loader::of_file(view, tensor, options)?;
-        if let Some((slot, text)) = slots.sign {
-            sink.append(slot, text.as_bytes())?;
+        if let Some((slot, sign)) = slots.sign {
+            sink.append(slot, sign.bytes())?;
         }
         let output = &mut (sink, slots);
         if self.is_plain(tensor, place) {
@@ -443,6 +473,9 @@ impl<'a> Checkpoint<'a> {
         let whole = self.whole(place, progress)?;
         let grid = loader.grid;
         let job = PerGroup::new(loader, options, whole, true)?;
+        if let Some(blocks) = self.layout.blocks {
+            return job.run(&mut BlockOutput::new((sink, slots), Blocks::of(blocks)), report, progress);
+        }
         if self.layout.order == Order::Tiles {
             let mut tiles = Tiles::new((sink, slots), &grid);
             let sums = job.run(&mut tiles, report, progress)?;
@@ -486,7 +519,7 @@ impl<'a> Checkpoint<'a> {
                 let stored = options.stored_shape(&element, shape);
                 specs.push(TensorSpec::new(format!("{name}{}", layout.codes), dtype, stored));
                 let shape = layout.scale_shape(options.granularity, shape);
-                if let Some(scale) = &options.scale {
+                if let Some(scale) = options.scale.as_ref().filter(|_| layout.blocks.is_none()) {
                     slots.scale = Some(specs.len());
                     let name = layout.scale.of(name);
                     specs.push(TensorSpec::new(name, layout.scale_dtype(&scale.format), shape));
@@ -499,9 +532,12 @@ impl<'a> Checkpoint<'a> {
                     let shape = layout.scale_shape(Granularity::Tensor, shape_of(&tensor.info));
                     specs.push(TensorSpec::new(layout.global.of(name), Dtype::F32, shape));
                 }
-                if let Some((sign, text)) = layout.sign {
-                    slots.sign = Some((specs.len(), text));
-                    specs.push(TensorSpec::new(sign.of(name), Dtype::U8, vec![text.len() as u64]));
+                // What is once in a file is written with it.
+                if let Some((name_of, sign)) = layout.sign
+                    && !matches!(name_of, Companion::Whole(_))
+                {
+                    slots.sign = Some((specs.len(), sign));
+                    specs.push(sign.spec(name_of.of(name)));
                 }
             }
         }

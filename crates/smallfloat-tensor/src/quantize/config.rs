@@ -29,7 +29,8 @@ pub(crate) fn quantization_config(options: &Options, layout: &Layout, ignored: &
         Config::CompressedTensors(format) => Some(compressed(options, format, ignored)),
         Config::ModelOpt(algorithm) => Some(modelopt(options, algorithm, ignored)),
         Config::Quark => Some(quark(options, ignored)),
-        Config::Nothing => None,
+        Config::Mxfp4 => Some(json!({ "quant_method": "mxfp4", "modules_to_not_convert": ignored })),
+        Config::Nothing | Config::Gguf(_) => None,
     }
 }
 

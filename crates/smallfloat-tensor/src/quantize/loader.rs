@@ -40,8 +40,9 @@ pub(crate) struct Room<T> {
 impl<'a> Loader<'a> {
     /// Of a tensor of a file.
     pub(crate) fn of_file(view: &'a View, tensor: &'a TensorView, options: &'a Options) -> Result<Self> {
-        let numbers = Numbers::stored(view.reader(tensor)?.rounding_to_odd());
-        let loader = Self::new(&tensor.info.name, &tensor.info.shape, numbers, options)?;
+        let (shape, order) = (&tensor.info.shape, options.layout.order);
+        let numbers = Numbers::ordered(view.reader(tensor)?.rounding_to_odd(), order, shape);
+        let loader = Self::new(&tensor.info.name, &order.of_elements(shape), numbers, options)?;
         Ok(Self { path: Some(view.source().path()), bytes: tensor.info.len, ..loader })
     }
 

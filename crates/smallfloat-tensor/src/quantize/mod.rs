@@ -28,11 +28,12 @@ use crate::progress::Progress;
 use crate::quantize::checkpoint::Checkpoint;
 use crate::quantize::config::quantization_config;
 use crate::report::Report;
-use crate::stored::view::View;
+use crate::stored::open::open_checkpoint;
 
-/// Quantizes the tensors of a `.safetensors` or `.npy` file, or of all `.safetensors` files of a
-/// checkpoint folder, in which case the output is a folder too; `select` says which tensors. Those
-/// that are quantized already are decoded first. All others are copied byte for byte.
+/// Quantizes the tensors of a `.safetensors`, `.npy` or `.gguf` file, or of all `.safetensors` files
+/// of a checkpoint folder, in which case the output is a folder too, or one file in the layouts of
+/// GGUF; `select` says which tensors. Those that are quantized already are decoded first. All others
+/// are copied byte for byte.
 ///
 /// An output appears under its name only when it is whole. The same input and options give the same
 /// bytes.
@@ -49,18 +50,20 @@ pub fn quantize(
 ) -> Result<Report> {
     let start = Instant::now();
     options.check()?;
-    if input.is_dir() {
+    if input.is_dir() && !options.layout.is_gguf() {
         return folder::quantize(input, output, options, select, progress);
     }
-    let views = [View::open(input)?];
+    // A GGUF file has all tensors of a folder.
+    let views = open_checkpoint(input)?;
     let mut checkpoint = Checkpoint::new(&views, options, select)?;
-    let places = checkpoint.places_of(0);
+    let (files, places): (Vec<_>, _) = ((0..views.len()).collect(), checkpoint.places());
     progress(Progress::Start(checkpoint.bytes(&places)));
-    let (part, sealed) = checkpoint.write(&[0], &places, output, progress)?;
+    let (part, sealed) = checkpoint.write(&files, &places, output, progress)?;
     sealed.commit()?;
     let mut report = Report::of(part.reports, &part.sums);
     report.seed = options.seed;
-    (report.bytes_in, report.bytes_out) = (views[0].source().file_len(), part.bytes_out);
+    report.bytes_in = views.iter().map(|view| view.source().file_len()).sum();
+    report.bytes_out = part.bytes_out;
     // A native file needs no configuration; that of a folder only says what its files are.
     if !checkpoint.layout.is_native() {
         report.quantization_config = quantization_config(options, &checkpoint.layout, &checkpoint.ignored());

@@ -1,11 +1,14 @@
 //! [`Output`]: where the parts of a quantized tensor go, in a file or in memory.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 
 use crate::error::Result;
 use crate::file::sink::Sink;
+use crate::layout::blocks::Blocks;
 use crate::layout::convention::{TILE, place_in_tiles};
 use crate::layout::grid::{Grid, index};
+use crate::layout::scheme::Sign;
 
 /// A part of a quantized tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +39,7 @@ pub(crate) struct OutputSlots {
     pub(crate) scale: Option<usize>,
     pub(crate) global: Option<usize>,
     /// What says how the tensor is stored, and what it says.
-    pub(crate) sign: Option<(usize, &'static str)>,
+    pub(crate) sign: Option<(usize, Sign)>,
 }
 
 impl Output<'_> for (&Sink, OutputSlots) {
@@ -83,6 +86,40 @@ impl Output<'_> for Tiles<'_> {
             self.bytes[index(place)] = byte;
         }
         Ok(())
+    }
+}
+
+/// The tensor of a file that has blocks of codes with their scales. The scales of a run of blocks are
+/// kept until their codes are known, which come next.
+#[derive(Debug)]
+pub(crate) struct BlockOutput<'a> {
+    inner: (&'a Sink, OutputSlots),
+    blocks: Blocks,
+    scales: HashMap<u64, Vec<u8>>,
+}
+
+impl<'a> BlockOutput<'a> {
+    pub(crate) fn new(inner: (&'a Sink, OutputSlots), blocks: Blocks) -> Self {
+        Self { inner, blocks, scales: HashMap::new() }
+    }
+}
+
+impl Output<'_> for BlockOutput<'_> {
+    fn write_at(&mut self, part: Part, offset: u64, bytes: &[u8]) -> Result<()> {
+        let Blocks { elements, codes_at, .. } = self.blocks;
+        match part {
+            Part::Global => self.inner.write_at(part, offset, bytes),
+            Part::Scales => {
+                self.scales.insert(offset / codes_at, bytes.to_vec());
+                Ok(())
+            }
+            Part::Codes => {
+                let block = offset / elements;
+                let scales = self.scales.remove(&block).expect("scales come before their codes");
+                let blocks = self.blocks.assemble(bytes, &scales);
+                self.inner.write_at(part, block * self.blocks.bytes, &blocks)
+            }
+        }
     }
 }
 

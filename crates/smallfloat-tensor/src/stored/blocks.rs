@@ -13,47 +13,21 @@ use crate::file::dtype::Dtype;
 use crate::file::gguf::{BlockType, Gguf};
 use crate::file::input::TensorInfo;
 use crate::file::source::Source;
+use crate::layout::blocks::Blocks;
 use crate::layout::convention::Companion;
 use crate::layout::grid::{Granularity, Grid};
 use crate::layout::packing::Packing;
 use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
 use crate::stored::foreign::Found;
-use crate::stored::scaled::{Blocks, Codebook, Placement, Scaled, f32_at};
+use crate::stored::scaled::{Codebook, Placement, Scaled, f32_at};
 
-/// A type's codes and scales.
-struct Row {
-    name: &'static str,
-    element: Format,
-    packing: Packing,
-    scale: Format,
-    group: u64,
-    codes_at: u64,
-    half: u64,
-}
-
-fn row(kind: BlockType) -> Row {
-    let fp4 = |name, scale, group, codes_at, half| Row {
-        name,
-        element: E2M1FN,
-        packing: Packing::NibblesLow,
-        scale,
-        group,
-        codes_at,
-        half,
-    };
+/// The name of a type, the format that has as many bits as its codes, how these are packed, and the
+/// format of its scales.
+fn row(kind: BlockType) -> (&'static str, Format, Packing, Format) {
     match kind {
-        BlockType::Mxfp4 => fp4("GGUF MXFP4", E8M0FNU, 32, 1, 16),
-        BlockType::Nvfp4 => fp4("GGUF NVFP4", E4M3FN, 16, 4, 8),
-        // What has as many bits as the codes.
-        BlockType::Q8_0 => Row {
-            name: "GGUF Q8_0",
-            element: E4M3FN,
-            packing: Packing::Bytes,
-            scale: BINARY16,
-            group: 32,
-            codes_at: 2,
-            half: 0,
-        },
+        BlockType::Mxfp4 => ("GGUF MXFP4", E2M1FN, Packing::NibblesLow, E8M0FNU),
+        BlockType::Nvfp4 => ("GGUF NVFP4", E2M1FN, Packing::NibblesLow, E4M3FN),
+        BlockType::Q8_0 => ("GGUF Q8_0", E4M3FN, Packing::Bytes, BINARY16),
     }
 }
 
@@ -62,39 +36,33 @@ pub(crate) fn find(source: &Source) -> Result<Found> {
     let mut found = Found::new();
     for (info, kind, shape) in source.gguf().into_iter().flat_map(Gguf::blocks) {
         let refused = |what: String| Error::refused(Some(source.path()), Some(&info.name), what);
-        let row = row(kind);
+        let (name, element, packing, scale) = row(kind);
+        let blocks = Blocks::of(kind);
         let global = source.tensor(&Companion::Sibling("scale").of(&info.name));
         let global = global.filter(|_| kind == BlockType::Nvfp4);
         let factor = match global {
             Some(global) => factor(source, global).map_err(refused)?,
             None => 1.0,
         };
-        let granularity = Granularity::Block { rows: 1, columns: row.group };
-        let (elements, bytes) = kind.size();
+        let granularity = Granularity::Block { rows: 1, columns: blocks.group };
         let scaled = Scaled {
-            element: row.element,
+            element,
             scale: Some(ScaleSpec {
-                format: row.scale,
+                format: scale,
                 rule: ScaleRule::Amax,
                 global: global.map(|_| GlobalScale::PowerOfTwo),
             }),
             granularity,
-            packing: row.packing,
+            packing,
             entry: None,
             grid: Grid::new(shape, granularity),
             codes: info.clone(),
             scales: info.clone(),
             global: 1.0,
             factor,
-            place: Placement::Blocks(Blocks {
-                elements,
-                bytes,
-                codes_at: row.codes_at,
-                half: row.half,
-                unsigned: kind == BlockType::Nvfp4,
-            }),
+            place: Placement::Blocks(blocks),
             codebook: (kind == BlockType::Q8_0).then(int8),
-            layout: Some(row.name),
+            layout: Some(name),
         };
         scaled.check(shape).map_err(refused)?;
         if let Some(global) = global {

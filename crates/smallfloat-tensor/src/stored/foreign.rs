@@ -111,12 +111,7 @@ pub(crate) fn find(source: &Source, known: Option<Granularity>) -> Result<Found>
         if let Some(sign) = tensor.row.sign {
             found.insert(sign.of(tensor.name), None);
         }
-        let mut shape = tensor.shape;
-        if tensor.row.order == Order::Transposed
-            && let [.., down, across] = &mut shape[..]
-        {
-            std::mem::swap(down, across);
-        }
+        let shape = tensor.row.order.of_elements(&tensor.shape);
         found.insert(tensor.codes.name.clone(), Some(Box::new((tensor.name.to_owned(), shape, scaled))));
     }
     Ok(found)

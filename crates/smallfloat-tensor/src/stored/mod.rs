@@ -9,4 +9,5 @@ pub(crate) mod open;
 pub(crate) mod quantized;
 pub(crate) mod reader;
 pub(crate) mod scaled;
+pub(crate) mod transposed;
 pub(crate) mod view;

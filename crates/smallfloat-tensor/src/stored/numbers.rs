@@ -5,9 +5,11 @@ use smallfloat_kernels::{Element, Lanes};
 
 use crate::error::Result;
 use crate::file::dtype::Dtype;
+use crate::layout::convention::Order;
 use crate::scale::range::Scan;
 use crate::stored::quantized::{Products, Quantized};
 use crate::stored::reader::Reader;
+use crate::stored::transposed::Transposed;
 
 /// The numbers that are quantized: a slice of `f32`, `f64`, [`F16`] or [`Bf16`], or a tensor that is
 /// quantized already.
@@ -22,7 +24,6 @@ use crate::stored::reader::Reader;
 pub struct Numbers<'a>(Kind<'a>);
 
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a tensor has one")]
 enum Kind<'a> {
     F64(&'a [f64]),
     F32(&'a [f32]),
@@ -31,6 +32,8 @@ enum Kind<'a> {
     Codes(Products<'a>),
     /// Of a tensor of a file.
     Stored(Reader<'a>),
+    /// Of a tensor of a file, each matrix as its transpose.
+    Transposed(Reader<'a>, Transposed),
 }
 
 impl<'a, T: Element> From<&'a [T]> for Numbers<'a> {
@@ -63,9 +66,13 @@ impl<'a> From<&'a Quantized<'_>> for Numbers<'a> {
 }
 
 impl<'a> Numbers<'a> {
-    /// Of a tensor of a file.
-    pub(crate) fn stored(reader: Reader<'a>) -> Self {
-        Self(Kind::Stored(reader))
+    /// Of a tensor of a file in the order in which a layout has the elements of a tensor of this
+    /// shape.
+    pub(crate) fn ordered(reader: Reader<'a>, order: Order, shape: &[u64]) -> Self {
+        match order {
+            Order::Transposed => Self(Kind::Transposed(reader, Transposed::new(&order.of_elements(shape)))),
+            Order::Rows | Order::Tiles => Self(Kind::Stored(reader)),
+        }
     }
 
     /// How many there are.
@@ -76,7 +83,7 @@ impl<'a> Numbers<'a> {
             Kind::F16(values) => values.len(),
             Kind::Bf16(values) => values.len(),
             Kind::Codes(products) => products.len(),
-            Kind::Stored(reader) => reader.len(),
+            Kind::Stored(reader) | Kind::Transposed(reader, _) => reader.len(),
         }
     }
 
@@ -94,7 +101,7 @@ impl<'a> Numbers<'a> {
             Kind::F16(_) => Some(Dtype::F16),
             Kind::Bf16(_) => Some(Dtype::BF16),
             Kind::Codes(_) => None,
-            Kind::Stored(reader) => reader.dtype(),
+            Kind::Stored(reader) | Kind::Transposed(reader, _) => reader.dtype(),
         }
     }
 
@@ -113,6 +120,12 @@ impl<'a> Numbers<'a> {
             Kind::Bf16(source) => convert(source, first, values, |x| T::of_f32(of_bf16(x))),
             Kind::Codes(products) => products.fill(first, values),
             Kind::Stored(reader) => return reader.fill(first, values, bytes),
+            Kind::Transposed(reader, transposed) => {
+                let line = |first, elements: &mut [f64]| reader.read(first, elements);
+                return transposed.read(first, values.len(), &line, |at, run| {
+                    values[at..].iter_mut().zip(run).for_each(|(value, &x)| *value = T::of_f64(x));
+                });
+            }
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! [`Reader`]: the elements of any stored tensor as numbers.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use smallfloat::{Bf16, F16};
 use smallfloat_kernels::Decoder;
@@ -13,7 +13,8 @@ use crate::layout::convention::Order;
 use crate::layout::grid::index;
 use crate::scale::rule::Scale;
 use crate::stored::numbers::{Held, of_bf16};
-use crate::stored::scaled::{Placement, Scaled};
+use crate::stored::scaled::Scaled;
+use crate::stored::transposed::Transposed;
 use crate::stored::view::{Stored, TensorView, f64_decoder};
 
 /// Reads a tensor's elements as numbers, whatever way they are stored.
@@ -23,8 +24,7 @@ pub(crate) struct Reader<'a> {
     tensor: &'a TensorView,
     decoder: Option<CodeValues>,
     odd: bool,
-    /// Of a transposed tensor what was read last.
-    band: Mutex<Option<Band>>,
+    transposed: Option<Transposed>,
 }
 
 /// What codes stand for.
@@ -44,17 +44,6 @@ impl CodeValues {
     }
 }
 
-/// A rectangle of one matrix of a tensor whose matrices lie transposed in the file.
-#[derive(Debug)]
-struct Band {
-    /// Its first element in the tensor.
-    corner: u64,
-    values: Vec<f64>,
-}
-
-/// Elements of a band.
-const BAND_ELEMENTS: u64 = 1 << 20;
-
 impl<'a> Reader<'a> {
     pub(crate) fn new(source: &'a Source, tensor: &'a TensorView) -> Result<Self> {
         let decoder = match &tensor.stored {
@@ -69,7 +58,9 @@ impl<'a> Reader<'a> {
                 return Err(Error::refused(Some(source.path()), Some(&tensor.info.name), what));
             }
         };
-        Ok(Self { source, tensor, decoder, odd: false, band: Mutex::new(None) })
+        let is_transposed = tensor.scaled().is_some_and(|scaled| scaled.order() == Order::Transposed);
+        let transposed = is_transposed.then(|| Transposed::new(&tensor.info.shape));
+        Ok(Self { source, tensor, decoder, odd: false, transposed })
     }
 
     /// Returns a reader for elements that will be rounded again: what f64 can't hold is rounded to
@@ -138,7 +129,7 @@ impl<'a> Reader<'a> {
         if values.is_empty() {
             return Ok(());
         }
-        if scaled.place == Placement::Ordered(Order::Transposed) {
+        if self.transposed.is_some() {
             return self.read_transposed(scaled, first, values, product);
         }
         self.read_in_order(scaled, first, values, product)
@@ -183,9 +174,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads elements of a tensor whose matrices lie transposed: a band of rows is read and kept, as
-    /// the next elements are most likely there too. The products are numbers of f64: scales are
-    /// powers of two.
+    /// Reads elements of a tensor whose matrices lie transposed. The products are numbers of f64:
+    /// scales are powers of two.
     fn read_transposed<T>(
         &self,
         scaled: &Scaled,
@@ -193,43 +183,14 @@ impl<'a> Reader<'a> {
         values: &mut [T],
         product: &impl Fn(&Scale, f64) -> T,
     ) -> Result<()> {
-        // The file has `across` rows of `down` elements a matrix.
-        let [.., down, across] = self.tensor.info.shape[..] else {
-            panic!("what is transposed has two dimensions")
-        };
         let one = Scale::new(0, 1.0, 1.0);
-        // Whole blocks of scales.
-        let width = across.min(BAND_ELEMENTS / 32);
-        let height = (BAND_ELEMENTS / width / 32 * 32).clamp(32, down.next_multiple_of(32));
-        let mut kept = self.band.lock().expect("no reader panics with the band");
-        let mut done = 0;
-        while done < values.len() {
-            let at = first + done as u64;
-            let (matrix, row, column) = (at / (down * across), at / across % down, at % across);
-            let (top, left) = (row / height * height, column / width * width);
-            let (rows, columns) = (height.min(down - top), width.min(across - left));
-            let corner = (matrix * down + top) * across + left;
-            if kept.as_ref().is_none_or(|band| band.corner != corner) {
-                let mut band = vec![0.0; index(rows * columns)];
-                let mut line = vec![0.0; index(rows)];
-                for column in 0..columns {
-                    let first = (matrix * across + left + column) * down + top;
-                    self.read_in_order(scaled, first, &mut line, &|scale, x| scale.times(x, false))?;
-                    for (row, &x) in line.iter().enumerate() {
-                        band[row * index(columns) + index(column)] = x;
-                    }
-                }
-                *kept = Some(Band { corner, values: band });
-            }
-            let band = kept.as_ref().expect("it was just read");
-            let place = index((row - top) * columns + column - left);
-            let count = index(columns - (column - left)).min(values.len() - done);
-            for (value, &x) in values[done..done + count].iter_mut().zip(&band.values[place..]) {
-                *value = product(&one, x);
-            }
-            done += count;
-        }
-        Ok(())
+        let line = |first, elements: &mut [f64]| {
+            self.read_in_order(scaled, first, elements, &|scale, x| scale.times(x, false))
+        };
+        let transposed = self.transposed.as_ref().expect("what is transposed is read so");
+        transposed.read(first, values.len(), &line, |at, run| {
+            values[at..].iter_mut().zip(run).for_each(|(value, &x)| *value = product(&one, x));
+        })
     }
 }
 

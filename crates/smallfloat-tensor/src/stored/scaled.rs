@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::file::input::TensorInfo;
 use crate::file::source::Source;
 use crate::file::stream::code_at;
+use crate::layout::blocks::Blocks;
 use crate::layout::container::Entry;
 use crate::layout::convention::{Order, TILE, place_in_tiles};
 use crate::layout::grid::{Granularity, Grid, index};
@@ -64,32 +65,6 @@ pub(crate) enum Placement {
     Nested(Nested),
 }
 
-/// Blocks of codes with their scales.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Blocks {
-    pub(crate) elements: u64,
-    pub(crate) bytes: u64,
-    /// Bytes before the codes; scales follow each other from the first on.
-    pub(crate) codes_at: u64,
-    /// Of codes of four bits: so many low halves of bytes come first, then as many high halves of
-    /// the same bytes. 0 where each code is a byte.
-    pub(crate) half: u64,
-    /// Whether scales are without their sign, and all bits set are 0.
-    pub(crate) unsigned: bool,
-}
-
-impl Blocks {
-    /// The byte within a block that has the code of an element of it, and how far to shift it.
-    fn of_element(&self, element: u64) -> (u64, u32) {
-        if self.half == 0 {
-            return (self.codes_at + element, 0);
-        }
-        let (run, within) = (element / (2 * self.half), element % (2 * self.half));
-        let shift = if within < self.half { 0 } else { 4 };
-        (self.codes_at + run * self.half + within % self.half, shift)
-    }
-}
-
 /// Scales that are codes with scales of their own: scale = value(code) · outer + offset, each step
 /// rounded to F32, as bitsandbytes computes it.
 #[derive(Clone, PartialEq, Debug)]
@@ -133,6 +108,14 @@ impl Scaled {
     /// Whether a block of zeros may have the scale 0.
     pub(crate) fn has_zero_scales(&self) -> bool {
         matches!(self.place, Placement::Blocks(_) | Placement::Nested(_)) || self.codebook.is_some()
+    }
+
+    /// In which order scales, or elements, lie.
+    pub(crate) fn order(&self) -> Order {
+        match self.place {
+            Placement::Ordered(order) => order,
+            Placement::Alone | Placement::Blocks(_) | Placement::Nested(_) => Order::Rows,
+        }
     }
 
     /// Whether each code lies where its packing says, row by row in the order of the elements.

@@ -19,13 +19,15 @@ use crate::error::{Result, refuse};
 use crate::file::input::chunk_buffer;
 use crate::file::pipeline::ordered;
 use crate::file::stream::code_at;
+use crate::layout::convention::Order;
 use crate::layout::fp8_remap::Fp8Remap;
 use crate::layout::grid::{Granularity, Grid, PIECE_ELEMENTS, Tile, index};
 use crate::options::{Negative, Options, recipe};
 use crate::progress::{Progress, share_of};
 use crate::scale::rule::Scale;
+use crate::stored::numbers::Numbers;
 use crate::stored::open::open_checkpoint;
-use crate::stored::reader::Reader;
+use crate::stored::scaled::Scaled;
 use crate::stored::view::{Stored, TensorView, View, nothing_quantized};
 use crate::verify::expected::{ElementPosition, ExpectedCode, ExpectedCodes};
 
@@ -183,9 +185,7 @@ impl Comparison<'_> {
             let what = format!("is quantized, in the source it is {}, which has no numbers", of.dtype);
             return Ok(Some(odd(tensor, "dtype", what)));
         }
-        if let Some(scaled) =
-            tensor.scaled().filter(|scaled| !scaled.is_in_rows() || scaled.codebook.is_some())
-        {
+        if let Some(scaled) = tensor.scaled().filter(|scaled| scaled.codebook.is_some()) {
             let what = format!(
                 "is in the layout {}, whose codes are not held against a source: `compare` tells the errors",
                 scaled.layout().unwrap_or("native")
@@ -204,11 +204,13 @@ impl Comparison<'_> {
         };
         let expected = self.expected(&element, &options)?;
         let granularity = tensor.scaled().map_or(Granularity::Tensor, |scaled| scaled.granularity);
+        let order = tensor.scaled().map_or(Order::Rows, Scaled::order);
         let job = Job {
             view,
             tensor,
-            original: source.reader(original)?.rounding_to_odd(),
-            grid: Grid::new(&info.shape, granularity),
+            original: Numbers::ordered(source.reader(original)?.rounding_to_odd(), order, &info.shape),
+            grid: Grid::new(&order.of_elements(&info.shape), granularity),
+            order,
             scale,
             expected: &expected,
             position: ElementPosition::first(options.seed, &info.name),
@@ -326,8 +328,10 @@ struct Judged {
 struct Job<'a> {
     view: &'a View,
     tensor: &'a TensorView,
-    original: Reader<'a>,
+    original: Numbers<'a>,
     grid: Grid,
+    /// In which order the file has the elements.
+    order: Order,
     /// The scale, where none is stored.
     scale: Scale,
     expected: &'a [ExpectedCodes],
@@ -368,7 +372,7 @@ impl Job<'_> {
         let (source, count) = (self.view.source(), index(piece.elements()));
         let first = piece.row * self.grid.columns + piece.column;
         numbers.resize(count, 0.0);
-        self.original.read(first, numbers)?;
+        self.original.fill(first, numbers, &mut Vec::new())?;
         let groups = self.grid.groups_of(piece);
         let (codes, scales) = if let Some(scaled) = self.tensor.scaled() {
             let Tile { row, rows, column, columns } = groups;
@@ -408,10 +412,20 @@ impl Job<'_> {
         Ok(Judged { elements: piece.elements(), groups })
     }
 
+    /// The place of an element in the tensor, by its place in the file.
+    fn row_major(&self, element: u64) -> u64 {
+        let (Order::Transposed, [.., down, across]) = (self.order, &self.tensor.info.shape[..]) else {
+            return element;
+        };
+        let (matrix, within) = (element / (down * across), element % (down * across));
+        matrix * down * across + within % down * across + within / down
+    }
+
     fn disagreement(&self, wrong: Mismatches) -> Disagreement {
         let Some(First { element, value, code, expected_code, scale }) = wrong.first else {
             return odd(self.tensor, "code", String::new());
         };
+        let element = self.row_major(element);
         let stored = self.expected[0].stored();
         let said = |code: u64| {
             let value = scale.times(stored.decode_f64(code).value, false);

@@ -25,6 +25,7 @@ Examples:
   smallfloat quantize model.safetensors -o out.safetensors --granularity channel
   smallfloat quantize model.safetensors -o out.safetensors --calibration activations.safetensors
   smallfloat quantize checkpoint/ -o checkpoint-mxfp4/ --scheme mxfp4-pack-quantized
+  smallfloat quantize checkpoint/ -o model.gguf --scheme gguf-mxfp4
   smallfloat quantize checkpoint-fp8/ -o comfy/ --scheme comfy-fp8 --lossless --certificate certificate.json
 
 F64, F32, F16 and BF16 tensors are quantized, and those that are quantized already, which
@@ -61,7 +62,7 @@ pub(crate) struct Args {
     #[arg(value_name = "IN")]
     input: PathBuf,
 
-    /// The safetensors file to write, or the folder for a folder
+    /// The file to write, or the folder for a folder; schemes of GGUF write one file
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 
@@ -97,7 +98,14 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
             args.output.display()
         );
     }
-    let is_folder = args.input.is_dir();
+    let is_gguf = options.layout.is_gguf();
+    let is_folder = args.input.is_dir() && !is_gguf;
+    if !is_gguf && args.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf")) {
+        bail!(
+            "-o {}: GGUF has formats of its own; name --scheme gguf-mxfp4, gguf-nvfp4, gguf-bf16 or gguf-f16",
+            args.output.display()
+        );
+    }
     let output = (!is_folder).then_some(&*args.output);
     let [report, plot] = args.results.outputs();
     let inputs = [&*args.input].into_iter().chain(args.recipe.calibration());
@@ -110,7 +118,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
             "--certificate compares the output with its source, so that they can't be one file"
         );
     }
-    if args.input.is_dir() {
+    if is_folder {
         note_leftovers(&args.output);
     }
     use_threads(args.threads)?;

@@ -1,0 +1,88 @@
+//! [`Blocks`]: codes with their scales before them, in one tensor, as GGUF has them.
+//!
+//! Source: the `gguf` package 0.19 (`quants.py`) and ggml (`ggml-common.h`).
+
+use crate::file::gguf::BlockType;
+
+/// How the blocks of a type lie in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Blocks {
+    pub(crate) elements: u64,
+    pub(crate) bytes: u64,
+    /// Elements with one scale.
+    pub(crate) group: u64,
+    /// Bytes before the codes: those of the scales, one after the other.
+    pub(crate) codes_at: u64,
+    /// Of codes of four bits: so many low halves of bytes come first, then as many high halves of
+    /// the same bytes. 0 where each code is a byte.
+    pub(crate) half: u64,
+    /// Whether scales are without their sign, and all bits set are 0.
+    pub(crate) unsigned: bool,
+}
+
+impl Blocks {
+    pub(crate) const fn of(kind: BlockType) -> Self {
+        let (elements, bytes) = kind.size();
+        let (group, codes_at, half) = match kind {
+            BlockType::Mxfp4 => (32, 1, 16),
+            BlockType::Nvfp4 => (16, 4, 8),
+            BlockType::Q8_0 => (32, 2, 0),
+        };
+        Self { elements, bytes, group, codes_at, half, unsigned: matches!(kind, BlockType::Nvfp4) }
+    }
+
+    /// The byte within a block that has the code of an element of it, and how far to shift it.
+    pub(crate) fn of_element(&self, element: u64) -> (u64, u32) {
+        if self.half == 0 {
+            return (self.codes_at + element, 0);
+        }
+        let (run, within) = (element / (2 * self.half), element % (2 * self.half));
+        let shift = if within < self.half { 0 } else { 4 };
+        (self.codes_at + run * self.half + within % self.half, shift)
+    }
+
+    /// Returns whole blocks of codes, one byte each, and of the bytes of their scales.
+    pub(crate) fn assemble(&self, codes: &[u8], scales: &[u8]) -> Vec<u8> {
+        let size = |n: u64| usize::try_from(n).expect("a block is small");
+        let mut bytes = Vec::with_capacity(codes.len() / size(self.elements) * size(self.bytes));
+        let blocks = codes.chunks_exact(size(self.elements)).zip(scales.chunks_exact(size(self.codes_at)));
+        for (codes, scales) in blocks {
+            bytes.extend_from_slice(scales);
+            if self.half == 0 {
+                bytes.extend_from_slice(codes);
+                continue;
+            }
+            for run in codes.chunks_exact(2 * size(self.half)) {
+                let (low, high) = run.split_at(size(self.half));
+                bytes.extend(low.iter().zip(high).map(|(low, high)| low | high << 4));
+            }
+        }
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(clippy::cast_possible_truncation, reason = "blocks are small")]
+    fn elements_are_where_they_were_put() {
+        for kind in [BlockType::Mxfp4, BlockType::Nvfp4, BlockType::Q8_0] {
+            let blocks = Blocks::of(kind);
+            let mask = if blocks.half == 0 { 0xff } else { 0x0f };
+            let codes: Vec<u8> = (0..2 * blocks.elements).map(|i| (i * 37 % 251) as u8 & mask).collect();
+            let scales: Vec<u8> = (0..2 * blocks.codes_at).map(|i| 200 + i as u8).collect();
+            let bytes = blocks.assemble(&codes, &scales);
+            assert_eq!(bytes.len() as u64, 2 * blocks.bytes);
+            for (i, block) in bytes.chunks_exact(blocks.bytes as usize).enumerate() {
+                let (first, at) = (i * blocks.elements as usize, blocks.codes_at as usize);
+                assert_eq!(block[..at], scales[i * at..][..at]);
+                for element in 0..blocks.elements {
+                    let (byte, shift) = blocks.of_element(element);
+                    assert_eq!(block[byte as usize] >> shift & mask, codes[first + element as usize]);
+                }
+            }
+        }
+    }
+}
