@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Results of MMA-Sim's models of matrix units, as digests for `crates/smallfloat-proof/tests/fused.rs`.
+"""Results of MMA-Sim's models of matrix units, as digests for `crates/smallfloat-proof/tests/all/kernels/fused.rs`.
 
   verification/fused/mma_sim.py CHECKOUT                        write crates/smallfloat-proof/data/fused-digests.csv
   verification/fused/mma_sim.py CHECKOUT --products 10000000    at least so many products for each instruction

@@ -8,6 +8,7 @@ pub mod calls;
 pub mod sweep;
 pub mod truth;
 
+use std::panic::Location;
 use std::time::Instant;
 
 use rayon::prelude::*;
@@ -317,10 +318,13 @@ pub fn extensive() -> bool {
     std::env::var("SMALLFLOAT_EXTENSIVE").is_ok_and(|v| v == "1")
 }
 
-/// Tells what a test has compared, how much and in how many seconds; `verification/extensive` makes
-/// rows of evidence of such lines.
+/// Tells what a test has compared, how much and in how many seconds, after the caller's file below
+/// `tests/all/`; `verification/extensive` makes rows of evidence of such lines.
+#[track_caller]
 pub fn tell(what: &str, compared: u64, start: Instant) {
-    println!("{what}: {compared} compared, {:.1} s", start.elapsed().as_secs_f64());
+    let file = Location::caller().file();
+    let test = file.rsplit("tests/all/").next().unwrap_or(file).trim_end_matches(".rs");
+    println!("{test}: {what}: {compared} compared, {:.1} s", start.elapsed().as_secs_f64());
 }
 
 /// Reproducible random numbers for tests (splitmix64).
@@ -367,6 +371,7 @@ impl Scramble {
 ///
 /// # Panics
 /// If anything differs.
+#[track_caller]
 pub fn check_all<T: Sync>(
     what: &str,
     cases: &[T],

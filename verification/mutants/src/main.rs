@@ -37,6 +37,9 @@ struct Arguments {
     /// Tests that take longer without a mutant are left out, in seconds
     #[arg(long, default_value_t = f64::INFINITY)]
     longest: f64,
+    /// Only tests whose paths contain one of these
+    #[arg(long)]
+    tests: Vec<String>,
     /// The folder of the results: a file of names for each outcome
     #[arg(long)]
     results: PathBuf,
@@ -59,7 +62,7 @@ fn main() -> Result<()> {
         mutants.retain(|mutant| names.contains(mutant.name.as_str()));
     }
     let built = build::build(&arguments.tree, &mutants, &arguments.cargo)?;
-    let mut tests = run::tests(&built.executables, &arguments.results, arguments.jobs)?;
+    let mut tests = run::tests(&built.executables, &arguments.tests, &arguments.results, arguments.jobs)?;
     let all = tests.len();
     tests.retain(|test| test.seconds <= arguments.longest);
     let switched: Vec<_> = mutants

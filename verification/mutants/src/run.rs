@@ -53,12 +53,21 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// The tests of all executables, with the mutants that they meet.
-pub(crate) fn tests(executables: &[(PathBuf, PathBuf)], scratch: &Path, jobs: usize) -> Result<Vec<Test>> {
+/// The tests of all executables whose paths contain one of some parts (all tests without parts),
+/// with the mutants that they meet.
+pub(crate) fn tests(
+    executables: &[(PathBuf, PathBuf)],
+    parts: &[String],
+    scratch: &Path,
+    jobs: usize,
+) -> Result<Vec<Test>> {
     let mut tests = Vec::new();
     for (executable, folder) in executables {
-        let listed =
-            Command::new(executable).args(["--list", "--format=terse"]).current_dir(folder).output()?;
+        let listed = Command::new(executable)
+            .args(["--list", "--format=terse"])
+            .args(parts)
+            .current_dir(folder)
+            .output()?;
         let listed = String::from_utf8(listed.stdout)?;
         for name in listed.lines().filter_map(|line| line.strip_suffix(": test")) {
             let (executable, folder) = (executable.clone(), folder.clone());

@@ -1,8 +1,10 @@
 //! What holds the house: the order of the crates, no import circle between the folders of a crate,
 //! where `unsafe` may stand, and how long a file may be (`DESIGN.md`).
 
+mod evidence;
 mod rooms;
 mod source;
+mod supply;
 
 use std::fs;
 use std::path::{Path, PathBuf};

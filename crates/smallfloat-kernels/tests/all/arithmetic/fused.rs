@@ -1,0 +1,218 @@
+//! Sums as matrix units compute them: at every level, in matrix products and on any number of
+//! threads the bits of the reference in integers. (`smallfloat-proof`'s `fused` holds the reference to
+//! MMA-Sim.)
+
+#![expect(clippy::float_cmp, reason = "sums are compared bit by bit, or exact")]
+
+use crate::common::scramble;
+use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, E4M3FN, E4M3FNUZ, E5M2, TF32};
+use smallfloat::{Bf16, F16, Format};
+use smallfloat_kernels::{
+    Accumulate, Decoder, Dot, Fused, FusedDot, Gpu, GroupSum, Level, MatrixUnit, Output, Scales, Target,
+    on_this_thread,
+};
+
+/// Every kind of sum, with formats that reach its corners.
+fn sums() -> Vec<FusedDot> {
+    let mut all = Vec::new();
+    for gpu in Gpu::ALL {
+        for (x, y) in
+            [(&BINARY16, &BINARY16), (&BFLOAT16, &BFLOAT16), (&E4M3FN, &E5M2), (&E4M3FNUZ, &E4M3FNUZ)]
+        {
+            for half in [false, true] {
+                all.extend(MatrixUnit { gpu: *gpu, half, promote: None }.dot(x, y));
+            }
+        }
+        all.extend(MatrixUnit::new(*gpu).dot(&TF32, &TF32));
+    }
+    for text in [
+        "fused:k=3,fraction=40",
+        "fused:k=256,fraction=1,output=e8m13",
+        "fused:k=5,fraction=20,output=f16,rounding=toward-zero,promote=10",
+        "fused:k=7,sum=down,fraction=33,rounding=nearest-even",
+        "fused:k=1,sum=down-in-halves,fraction=9,output=f16",
+        "fused:k=256,sum=pairwise,flush",
+        "fused:k=1,sum=sequential,promote=9",
+    ] {
+        all.extend(FusedDot::new(&BFLOAT16, &E5M2, text.parse().unwrap()));
+    }
+    assert!(all.len() > 50, "{}", all.len());
+    all
+}
+
+/// Values of a format: of few exponents, of all, or with infinities and NaN.
+fn values(format: &Format, count: usize, kind: u32, state: &mut u64) -> Vec<f32> {
+    let decoder = Decoder::<f32>::new(format, None);
+    (0..count)
+        .map(|_| {
+            let word = scramble(state).to_le_bytes();
+            let code = usize::from(u16::from_le_bytes([word[1], word[2]]));
+            let value = match &decoder {
+                Ok(decoder) => decoder.value(code & ((1 << format.width()) - 1)),
+                Err(_) => f32::from_bits(u32::from_le_bytes([word[1], word[2], word[3], word[4]])),
+            };
+            match kind {
+                0 if !(1e-3..1e3).contains(&value.abs()) => 0.0,
+                0 | 1 if !value.is_finite() => 1.0,
+                _ if word[0] < 40 => 0.0,
+                _ => value,
+            }
+        })
+        .collect()
+}
+
+fn same(x: f32, y: f32) -> bool {
+    x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan()
+}
+
+#[test]
+fn lanes_are_the_integers() {
+    let mut state = 1;
+    for dot in sums() {
+        for length in [1, 16, 33, 129] {
+            for kind in 0..3 {
+                let [x, y] = dot.types().map(|format| values(&format, length, kind, &mut state));
+                let output = dot.fused().output.format();
+                for c in [-0.0, -3e4, f32::INFINITY, f32::MIN_POSITIVE / 8.0] {
+                    let c = output
+                        .decode(output.encode_f32(c, &output.default_projection()).value)
+                        .to_f32()
+                        .unwrap();
+                    let expected = dot.add_in_integers(c, &x, &y);
+                    for level in Level::available() {
+                        let found = dot.with_level(level).add(c, &x, &y);
+                        assert!(
+                            same(found, expected),
+                            "{} {level:?} {c:e} {x:?} {y:?}: {found:e}, {expected:e}",
+                            dot.fused()
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn matrix_products_are_their_sums() {
+    let mut state = 2;
+    for dot in sums() {
+        for [rows, columns, length] in [[1, 1, 5], [3, 8, 40], [70, 9, 33]] {
+            for kind in [0, 2] {
+                let [x, y] = dot.types().map(|format| values(&format, 70 * 64, kind, &mut state));
+                let (a, b) = (&x[..rows * length], &y[..columns * length]);
+                let mut sums = vec![0.5; rows * columns];
+                dot.add_matmul([a, b], length, &mut sums);
+                let mut alone = vec![0.5; rows * columns];
+                on_this_thread(|| dot.with_level(Level::Portable).add_matmul([a, b], length, &mut alone));
+                for (i, (sum, alone)) in sums.iter().zip(&alone).enumerate() {
+                    let row = |matrix: &'_ [f32], i: usize| matrix[i * length..][..length].to_vec();
+                    let expected = dot.add(0.5, &row(a, i / columns), &row(b, i % columns));
+                    assert!(
+                        same(*sum, expected) && same(*alone, expected),
+                        "{} {i}: {sum:e} {expected:e}",
+                        dot.fused()
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Codes of 8 and 16 bits, typed scalars, and scales.
+#[test]
+fn codes_are_their_values() {
+    let mut state = 3;
+    let ones = Scales::Tensor(1.0);
+    for (x, y, name) in [
+        (E4M3FN, E5M2, "hopper"),
+        (E4M3FN, E4M3FN, "fused:k=32,fraction=13,output=e8m13,promote=128"),
+        (BINARY16, BINARY16, "volta:output=f16"),
+        (BFLOAT16, BFLOAT16, "cdna3"),
+        (BFLOAT16, E4M3FN, "blackwell"),
+    ] {
+        let accumulate: Accumulate = name.parse().unwrap();
+        assert_eq!(accumulate.to_string(), name);
+        let dot = Dot::new(&x, &y, accumulate).unwrap();
+        let sums = match accumulate {
+            Accumulate::Unit(unit) => unit.dot(&x, &y).unwrap(),
+            Accumulate::Fused(fused) => FusedDot::new(&x, &y, fused).unwrap(),
+            _ => unreachable!("these are units"),
+        };
+        let (rows, columns, length) = (3, 10, 300);
+        let mut codes = |format: &Format, count: usize| -> Vec<u16> {
+            let mask = u16::try_from(format.max_code()).unwrap();
+            (0..count)
+                .map(|_| {
+                    u16::from_le_bytes(scramble(&mut state).to_le_bytes()[3..5].try_into().unwrap()) & mask
+                })
+                .collect()
+        };
+        let (a, b) = (codes(&x, rows * length), codes(&y, columns * length));
+        let decode = |format: &Format, codes: &[u16]| {
+            let mut values = vec![0.0; codes.len()];
+            Decoder::<f32>::new(format, None).unwrap().decode(codes, &mut values);
+            values
+        };
+        let mut expected = vec![0.0; rows * columns];
+        sums.add_matmul([&decode(&x, &a), &decode(&y, &b)], length, &mut expected);
+        let mut found = vec![0.0; rows * columns];
+        dot.matmul_f32([&a, &b], length, [ones; 2], &mut found);
+        let mut half = vec![0; rows * columns];
+        let target = Target { format: &BFLOAT16, projection: &BFLOAT16.default_projection() };
+        dot.matmul([&a, &b], length, target, &mut half);
+        let one = dot.dot(&a[..length], &b[..length], &BINARY32, &BINARY32.default_projection()).value;
+        assert!(same(f32::from_bits(u32::try_from(one).unwrap()), found[0]));
+        for ((found, expected), half) in found.iter().zip(&expected).zip(half) {
+            assert!(same(*found, *expected), "{name}");
+            assert!(same(Bf16::from_bits(half).to_f32(), Bf16::from_f32(*expected).to_f32()), "{name}");
+        }
+    }
+    let dot = Dot::between::<F16, F16>("ampere".parse().unwrap()).unwrap();
+    let x = [1.0_f32, 2.0, 3.0].map(F16::from_f32);
+    let (sum, flags) = dot.sum(&x, &x);
+    assert_eq!((sum, flags.is_empty()), (smallfloat::Exact::finite(false, 7, 1), true));
+}
+
+/// What the parameters mean, in numbers that a reader can check.
+#[test]
+fn sums_by_hand() {
+    let sum = |text: &str, c: f32, x: &[f32], y: &[f32]| {
+        FusedDot::new(&BFLOAT16, &BFLOAT16, text.parse().unwrap()).unwrap().add(c, x, y)
+    };
+    // 2^13 + 1.5: with 13 fraction bits halves are lost, of sums toward zero.
+    assert_eq!(sum("fused:k=2,fraction=13", 0.0, &[8192.0, 1.5], &[1.0, 1.0]), 8193.0);
+    assert_eq!(sum("fused:k=2,fraction=13", 0.0, &[-8192.0, -1.5], &[1.0, 1.0]), -8193.0);
+    assert_eq!(sum("fused:k=2,fraction=14", 0.0, &[8192.0, 1.5], &[1.0, 1.0]), 8193.5);
+    // One product at a time, each half is lost; a zero keeps no place.
+    assert_eq!(sum("fused:k=1,fraction=13", 8192.0, &[0.5, 0.5], &[1.0, 1.0]), 8192.0);
+    assert_eq!(sum("fused:k=2,fraction=13", 0.0, &[0.0, 0.5], &[1024.0, 0.25]), 0.125);
+    // Down: the accumulator is cut toward −∞.
+    let down = "fused:k=1,sum=down,fraction=24,rounding=nearest-even";
+    assert_eq!(sum(down, -1.0, &[16_777_216.0], &[2.0]), 33_554_430.0);
+    // A product of 1.5 · 1.5 has exponent 0, so its place is that of 1.
+    assert_eq!(sum("fused:k=1,fraction=1", 0.0, &[1.5], &[1.5]), 2.0);
+    // Promoted after two products each.
+    let halves = [1.0, 2.0_f32.powi(-14), 1.0, 2.0_f32.powi(-14)];
+    assert_eq!(sum("fused:k=1,fraction=13,promote=2", 0.0, &halves, &[1.0; 4]), 2.0);
+    assert_eq!(sum("fused:k=1,fraction=14,promote=2", 0.0, &halves, &[1.0; 4]), 2.0 + 2.0_f32.powi(-13));
+    // Overflow is infinite, whatever the rounding.
+    assert_eq!(sum("fused:k=1,fraction=24", 0.0, &[1.0e38], &[4.0]), f32::INFINITY);
+}
+
+#[test]
+fn what_does_not_go_is_refused() {
+    let error =
+        |x: &Format, y: &Format, text: &str| Dot::new(x, y, text.parse().unwrap()).unwrap_err().to_string();
+    let message =
+        "volta has no instruction that takes all values of bfloat16 and binary16 and accumulates in binary32";
+    assert_eq!(error(&BFLOAT16, &BINARY16, "volta"), message);
+    assert!(error(&BFLOAT16, &BFLOAT16, "hopper:output=f16").ends_with("accumulates in binary16"));
+    assert!(error(&E4M3FN, &E4M3FN, "hopper:promote=48").contains("multiple of k"));
+    assert!(error(&BINARY32, &BINARY32, "cdna3").contains("at most 16"));
+    let fused = Fused { rounding: smallfloat::Rounding::ToOdd, ..Fused::aligned(4, 20, Output::Binary32) };
+    assert!(FusedDot::new(&E5M2, &E5M2, fused).is_err());
+    assert!(FusedDot::new(&E5M2, &E5M2, Fused::nearest(3, GroupSum::Pairwise)).is_err());
+    let unknown = "pascal".parse::<Accumulate>().unwrap_err().to_string();
+    assert!(unknown.contains("rtx-blackwell, cdna1, cdna2, cdna3"), "{unknown}");
+}

@@ -1,0 +1,108 @@
+//! The host's floating-point settings change nothing: flushed subnormals and other rounding modes
+//! give the same bytes.
+#![cfg(target_arch = "x86_64")]
+
+use std::arch::asm;
+
+use crate::common::{CLASSES, data};
+use smallfloat::{Format, RandomBits, Rounding, random::Philox};
+use smallfloat_kernels::{Bf16, Decoder, Encoder, Level, RandomWords};
+
+const FLUSH_TO_ZERO: u32 = 1 << 15;
+const DENORMALS_ARE_ZERO: u32 = 1 << 6;
+const ROUND_UP: u32 = 0b10 << 13;
+const ROUND_TO_ZERO: u32 = 0b11 << 13;
+
+/// Runs `f`, which must not use floating-point arithmetic of its own, with bits of MXCSR set.
+fn with_control<R>(bits: u32, f: impl FnOnce() -> R) -> R {
+    let mut control = 0_u32;
+    // SAFETY: the instruction stores four bytes at the address of a live u32.
+    unsafe { asm!("stmxcsr [{}]", in(reg) &raw mut control, options(nostack)) };
+    let changed = control | bits;
+    // SAFETY: only settings of rounding and subnormals differ, and they are restored below.
+    unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const changed, options(nostack)) };
+    let result = f();
+    // SAFETY: these are the settings from before.
+    unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const control, options(nostack)) };
+    result
+}
+
+#[test]
+fn settings_change_nothing() {
+    let bits = RandomBits::new(32, 0).unwrap();
+    let random = RandomWords { generator: Philox { seed: 3, stream: 4 }.into(), first_element: 1 };
+    for name in ["cfloat8_1_4_3:bias=7", "cfloat8_1_5_2:bias=63", "e5m2", "binary8p3ue"] {
+        let target: Format = name.parse().unwrap();
+        let projection = target.default_projection();
+        for level in Level::available() {
+            let nearest = Encoder::<f32>::new(&target, &projection).unwrap().with_level(level);
+            let halves = Encoder::<Bf16>::new(&target, &projection).unwrap().with_level(level);
+            let stochastic = Encoder::<f32>::for_length(
+                &target,
+                &projection.with_rounding(Rounding::StochasticA(bits)),
+                usize::MAX,
+            )
+            .unwrap()
+            .with_level(level);
+            let decoder = Decoder::<f32>::new(&target, None).unwrap().with_level(level);
+            for class in CLASSES {
+                let x: Vec<f32> = data(class, &target, 1000, 5);
+                let y: Vec<Bf16> = data(class, &target, 1000, 6);
+                let run = || {
+                    let (mut a, mut b, mut c) =
+                        (vec![0_u8; x.len()], vec![0_u8; y.len()], vec![0_u8; x.len()]);
+                    let events = [
+                        nearest.encode(&x, &mut a),
+                        halves.encode(&y, &mut b),
+                        stochastic.encode_random(&x, &mut c, random),
+                    ];
+                    let mut values = vec![0_f32; a.len()];
+                    decoder.decode(&a, &mut values);
+                    (a, b, c, events, values.into_iter().map(f32::to_bits).collect::<Vec<u32>>())
+                };
+                let expected = with_control(0, run);
+                for settings in [FLUSH_TO_ZERO | DENORMALS_ARE_ZERO, ROUND_UP, ROUND_TO_ZERO | FLUSH_TO_ZERO]
+                {
+                    let found = with_control(settings, run);
+                    assert!(found == expected, "{name}, {level:?}, {class}, settings {settings:#x}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn settings_change_nothing_in_rarer_kernels() {
+    for (name, rounding) in [
+        ("shp:bias=63", Rounding::NearestEven),
+        ("uhp", Rounding::NearestAway),
+        ("bfloat16", Rounding::TowardNegative),
+        ("binary16", Rounding::ToOdd),
+        ("binary16p11se", Rounding::TowardPositive),
+    ] {
+        let target: Format = name.parse().unwrap();
+        let projection = target.default_projection().with_rounding(rounding);
+        for level in Level::available() {
+            let single = Encoder::<f32>::for_length(&target, &projection, 0).unwrap().with_level(level);
+            let double = Encoder::<f64>::for_length(&target, &projection, 0).unwrap().with_level(level);
+            let decoder = Decoder::<f64>::new(&target, None).unwrap().with_level(level);
+            for class in CLASSES {
+                let x: Vec<f32> = data(class, &target, 500, 5);
+                let y: Vec<f64> = data(class, &target, 500, 6);
+                let run = || {
+                    let (mut a, mut b) = (vec![0_u16; x.len()], vec![0_u16; y.len()]);
+                    let events = [single.encode(&x, &mut a), double.encode(&y, &mut b)];
+                    let mut values = vec![0_f64; a.len()];
+                    decoder.decode(&a, &mut values);
+                    (a, b, events, values.into_iter().map(f64::to_bits).collect::<Vec<u64>>())
+                };
+                let expected = with_control(0, run);
+                for settings in [FLUSH_TO_ZERO | DENORMALS_ARE_ZERO, ROUND_UP, ROUND_TO_ZERO | FLUSH_TO_ZERO]
+                {
+                    let found = with_control(settings, run);
+                    assert!(found == expected, "{name}, {level:?}, {class}, settings {settings:#x}");
+                }
+            }
+        }
+    }
+}

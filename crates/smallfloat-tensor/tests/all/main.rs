@@ -1,0 +1,46 @@
+//! Tensors in memory and in files: one program, so that what tests share is compiled and linked
+//! once. `mutations` is apart, since it counts what its process allocates.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../corpus/mod.rs"]
+mod corpus;
+
+mod file {
+    mod bad_input;
+    mod container;
+    mod flips;
+    mod malformed_npy;
+    mod malformed_safetensors;
+    mod sink;
+    mod stored_shape;
+}
+
+mod folder {
+    mod folders;
+    mod incomplete;
+    mod shards;
+}
+
+mod layout {
+    mod conversions;
+    mod doctor;
+    mod foreign;
+    mod layouts;
+    mod schemes;
+}
+
+mod quantize {
+    mod against;
+    mod memory;
+    mod partition;
+    mod written;
+}
+
+mod scale {
+    mod bias;
+    mod bias_groups;
+    mod calibration;
+    mod controller;
+    mod search;
+}
