@@ -6,8 +6,10 @@ Run it: python docs/python/quantizing_a_model.py
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import smallfloat as sf
 
@@ -20,7 +22,7 @@ hidden = (rng.standard_normal((256, 8)) * np.exp2(rng.uniform(-4, 0, (256, 1))) 
 shift = rng.uniform(0, 2 * np.pi, 256).astype(np.float32)
 
 
-def features(weights):
+def features(weights: npt.NDArray[Any]) -> Any:
     return np.cos(x @ weights.T + shift)
 
 
@@ -30,12 +32,12 @@ f = features(hidden)[train].astype(np.float64)
 output = np.linalg.solve(f.T @ f + 3 * np.eye(256), f.T @ y[train]).astype(np.float32)[None]
 
 
-def error(first, last):
+def error(first: npt.NDArray[Any], last: npt.NDArray[Any]) -> float:
     """Root of the mean squared error on data that was not fitted."""
     return float(np.sqrt(np.mean((features(first)[3000:] @ last[0] - y[3000:]) ** 2)))
 
 
-recipes = {
+recipes: dict[str, dict[str, Any]] = {
     "e4m3fn, as it is": {"fmt": "e4m3fn"},
     "cfloat8_1_4_3, a bias a tensor": {"fmt": "cfloat8_1_4_3"},
     "cfloat8_1_4_3, a bias a channel": {"fmt": "cfloat8_1_4_3", "granularity": "channel"},

@@ -3,6 +3,8 @@
 Run it: python docs/python/saturation_and_stochastic_rounding.py
 """
 
+from typing import Any
+
 import numpy as np
 
 import smallfloat as sf
@@ -22,10 +24,10 @@ assert abs(sf.round(activations, "e4m3fn", preset="ocp-saturate").sum() - activa
 # 2. Many small updates. A weight of 1 in bfloat16 has neighbours 1/128 apart (above) and 1/256 (below): to nearest, updates
 # of 1/1000 vanish, all of them. Stochastic rounding keeps them on average.
 steps, update = 2000, np.float32(1e-3)
-weights = {"nearest-even": np.ones(1000, np.float32), "stochastic-a": np.ones(1000, np.float32)}
+weights: dict[Any, np.ndarray[Any, Any]] = {"nearest-even": np.ones(1000, np.float32), "stochastic-a": np.ones(1000, np.float32)}
 for step in range(steps):
     for rounding, w in weights.items():
-        seeded = {} if rounding == "nearest-even" else {"seed": 5, "stream": step}
+        seeded: dict[str, Any] = {} if rounding == "nearest-even" else {"seed": 5, "stream": step}
         sf.round(w - update, "bfloat16", rounding=rounding, out=w, **seeded)
 print(f"\n1 - {steps} updates of {update}: exactly {1 - steps * float(update):.3f}")
 for rounding, w in weights.items():
@@ -35,7 +37,7 @@ assert abs(weights["stochastic-a"].mean() - (1 - steps * float(update))) < 0.02
 
 # The same seed gives the same bits, on every machine, with any number of threads, whole or in pieces.
 x = rng.standard_normal(100_000).astype(np.float32)
-how = {"rounding": "stochastic-a", "seed": 5, "stream": "layer.weight"}
+how: dict[str, Any] = {"rounding": "stochastic-a", "seed": 5, "stream": "layer.weight"}
 whole = sf.encode(x, "e5m2", **how)
 pieces = [sf.encode(x[i : i + 30_000], "e5m2", first_element=i, threads=1, **how) for i in range(0, x.size, 30_000)]
 assert np.array_equal(whole, np.concatenate(pieces))

@@ -186,6 +186,12 @@ impl<'py> Input<'py> {
         Ok((input.behaved()?, kind))
     }
 
+    /// The numbers with zeros for those below a format's smallest normal one.
+    pub(crate) fn flushed(mut self, fmt: &Bound<'py, PyAny>) -> PyResult<Self> {
+        self.replaced_by("flushed", Some(fmt))?;
+        self.behaved()
+    }
+
     /// Codes of a format of so many bits, as unsigned integers as wide as it needs; dtypes of
     /// ml_dtypes are codes too.
     pub(crate) fn codes(x: &Bound<'py, PyAny>, fmt: &Bound<'py, PyAny>, width: u32) -> PyResult<Self> {

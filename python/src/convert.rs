@@ -46,12 +46,28 @@ struct Keywords<'a, 'py> {
     generator: &'a str,
     first_element: u64,
     nonfinite: Option<&'a str>,
+    flush: Option<&'a str>,
     flags: Option<&'a str>,
     wanted: Wanted,
     threads: Option<usize>,
 }
 
 impl<'py> Keywords<'_, 'py> {
+    /// The numbers to be rounded: what is flushed before is zero.
+    fn numbers(&self, x: &Bound<'py, PyAny>, fmt: &Bound<'py, PyAny>) -> PyResult<(Input<'py>, Kind)> {
+        let (x, kind) = Input::numbers(x, "x")?;
+        match self.flush {
+            None => Ok((x, kind)),
+            Some("before-rounding") if self.wanted == Wanted::Nothing => Ok((x.flushed(fmt)?, kind)),
+            Some("before-rounding") => Err(PyValueError::new_err(
+                "what is flushed raises no flags here: leave out flush or return_flags",
+            )),
+            Some(other) => Err(PyValueError::new_err(format!(
+                "flush='{other}' is not known: write 'before-rounding', or leave it out"
+            ))),
+        }
+    }
+
     /// The caller's random words for these elements.
     fn words_for(&self, x: &Input<'py>) -> PyResult<Option<Input<'py>>> {
         self.words.map(|words| Input::words(words, x, self.random_bits)).transpose()
@@ -77,11 +93,6 @@ impl<'a> Task<'a> {
                 )));
             }
         };
-        if [BINARY32, BINARY64].contains(format) {
-            return Err(PyValueError::new_err(format!(
-                "{format} has no codes here: its numbers are NumPy's own, which astype rounds to"
-            )));
-        }
         let given_words = given_words.map(Input::slice::<u64>).transpose()?;
         let words = match given_words {
             None => policy::words(projection.rounding, seed, stream, generator, first_element)?,
@@ -315,11 +326,11 @@ macro_rules! conversion {
         $(#[$doc])*
         #[pyfunction]
         #[pyo3(signature = (x, fmt, *, preset=None, rounding=None, saturation=None, seed=None, stream=None, random_bits=32,
-            words=None, generator="philox", first_element=0, nonfinite=None, flags=None, return_flags=None, out=None,
-            threads=None),
+            words=None, generator="philox", first_element=0, nonfinite=None, flush=None, flags=None, return_flags=None,
+            out=None, threads=None),
             text_signature = "(x, fmt, *, preset=None, rounding=None, saturation=None, seed=None, stream=None, random_bits=32, \
-                words=None, generator='philox', first_element=0, nonfinite=None, flags=None, return_flags=False, out=None, \
-                threads=None)")]
+                words=None, generator='philox', first_element=0, nonfinite=None, flush=None, flags=None, \
+                return_flags=False, out=None, threads=None)")]
         #[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
         pub(crate) fn $name<'py>(
             py: Python<'py>,
@@ -335,6 +346,7 @@ macro_rules! conversion {
             generator: &str,
             first_element: u64,
             nonfinite: Option<&str>,
+            flush: Option<&str>,
             flags: Option<&str>,
             return_flags: Option<&Bound<'py, PyAny>>,
             out: Option<&Bound<'py, PyAny>>,
@@ -352,6 +364,7 @@ macro_rules! conversion {
                 generator,
                 first_element,
                 nonfinite,
+                flush,
                 flags,
                 wanted: Wanted::of(return_flags)?,
                 threads,
@@ -405,6 +418,10 @@ conversion! {
     /// nonfinite : str, optional
     ///     ``'preset'`` (default): NaN and infinities become what the preset makes of them. ``'refuse'``: a
     ///     ValueError.
+    /// flush : str, optional
+    ///     ``'before-rounding'``: numbers below the smallest normal one become zero, of their sign, before
+    ///     they are rounded, so that none rounds up to it; as units without subnormals do it, and
+    ///     microxcaling's ``allow_denorm=False``. Slower.
     /// flags : str, optional
     ///     Whose rules decide when flags are raised and which NaN a result is: one of
     ///     `smallfloat.flag_policies`, perhaps with changes. By default ``'tesla'`` for Tesla's formats,
@@ -435,7 +452,12 @@ conversion! {
     /// array([130150, 390349], dtype=uint32)
     fn encode(py, x, fmt, out, keywords) {
         let (format, typed) = (format_of(fmt)?, is_typed(x)?);
-        let (x, kind) = Input::numbers(x, "x")?;
+        if [BINARY32, BINARY64].contains(&format) {
+            return Err(PyValueError::new_err(format!(
+                "{format} has no codes here: its numbers are NumPy's own, which astype rounds to, and `round` in any mode"
+            )));
+        }
+        let (x, kind) = keywords.numbers(x, fmt)?;
         let words = keywords.words_for(&x)?;
         let task = Task::new(&format, &keywords, words.as_ref())?;
         let mut output = Output::new(py, out, x.shape(), code_dtype(py, &format), &[&x])?;
@@ -503,7 +525,7 @@ conversion! {
     /// Parameters
     /// ----------
     /// x, fmt, preset, rounding, saturation, seed, stream, random_bits, words, generator, first_element,
-    /// nonfinite, flags, return_flags, threads
+    /// nonfinite, flush, flags, return_flags, threads
     ///     As of `encode`. Every value of ``fmt`` must be exact in ``x``'s dtype.
     /// out : array, optional
     ///     Where results go: of ``x``'s shape and dtype. It may be ``x`` itself.
@@ -529,7 +551,10 @@ conversion! {
         if keywords.wanted == Wanted::Each {
             return Err(PyValueError::new_err("return_flags='each' is for encode"));
         }
-        let (x, kind) = Input::numbers(x, "x")?;
+        if format == BINARY64 {
+            return Err(PyValueError::new_err("binary64 is the widest dtype here: every number has been rounded to it"));
+        }
+        let (x, kind) = keywords.numbers(x, fmt)?;
         let words = keywords.words_for(&x)?;
         let task = Task::new(&format, &keywords, words.as_ref())?;
         let mut output = Output::new(py, out, x.shape(), x.array.dtype(), &[&x])?;

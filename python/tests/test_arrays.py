@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from common import KINDS, random_bits
+from common import KINDS, random_bits, same_numbers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -264,3 +264,33 @@ def test_dlpack():
     assert np.array_equal(codes, sf.encode(x, FMT))
     assert np.array_equal(np.from_dlpack(codes), codes)
     assert np.array_equal(sf.decode(Foreign(codes), FMT), x)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_flushed_before_rounding(dtype):
+    """What is below the smallest normal number is zero of its sign; the rest is as it was."""
+    x = random_bits(40_000, KINDS[dtype], 3)
+    for fmt in ("e4m3fn", "e5m2", "cfloat8_1_4_3:bias=7", "binary16", "binary8p3se"):
+        fmt = sf.Format(fmt)
+        with np.errstate(invalid="ignore"):
+            wide = x.astype(np.float64)
+        expected = sf.encode(np.where(np.abs(wide) < fmt.smallest_normal, np.copysign(0, wide), wide), fmt, nonfinite="preset")
+        assert np.array_equal(sf.encode(x, fmt, flush="before-rounding"), expected)
+    below = np.float32(0.99 * 2.0**-6)
+    assert sf.round(below, "e4m3fn") == np.float32(2.0**-6) and sf.round(below, "e4m3fn", flush="before-rounding") == 0
+
+
+@pytest.mark.parametrize("mode", ["nearest-even", "toward-zero", "toward-positive", "toward-negative"])
+def test_binary32_in_every_mode(mode):
+    x = random_bits(20_000, np.float64, 5)
+    x = np.concatenate([x, np.random.default_rng(0).standard_normal(20_000), [2.0**-149, 2.0**-150, 2.0**128]])
+    with np.errstate(over="ignore", invalid="ignore"):
+        nearest = x.astype(np.float32)
+    exact = nearest.astype(np.float64)
+    expected = exact
+    if mode != "nearest-even":
+        up = {"toward-positive": True, "toward-negative": False}.get(mode, np.signbit(x))
+        step = np.nextafter(nearest, np.where(up, np.float32(np.inf), np.float32(-np.inf)))
+        expected = np.where(np.where(up, exact < x, exact > x), step.astype(np.float64), exact)
+    assert same_numbers(sf.round(x, "binary32", rounding=mode), expected)
+    assert same_numbers(sf.round(nearest, "binary32", rounding=mode), nearest)

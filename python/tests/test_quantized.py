@@ -177,6 +177,34 @@ def test_codes_are_stored_as_no_model_has_them(tmp_path, how, shape):
         sf.load(path)
 
 
+def test_groups_that_are_flushed_and_scales_that_overflow():
+    """microxcaling's options, from its text: blocks of which the largest is subnormal, and scales beyond their format."""
+    x = np.zeros((6, 32), np.float32)
+    x[:, :2] = np.array([1.5 * 2.0**-127, 2.0**-126, 2.0**-140, 3.0, 0, 1.0])[:, None]
+    x[3, 5], x[5, 7] = np.inf, np.nan
+    plain = sf.quantize(x[:3], "mxfp8-e5m2").dequantize()
+    flushed = sf.quantize(x[:3], "mxfp8-e5m2", flush="groups").dequantize()
+    assert plain[0, 0] > 0 and not flushed[[0, 2]].any() and np.array_equal(flushed[1], plain[1])
+    tensor = sf.quantize(x[:3], "mxfp8-e5m2", flush="groups", granularity="tensor").dequantize()
+    assert tensor[0, 0] > 0
+    q = sf.quantize(x, "mxfp4", scale_overflow="nan")
+    assert np.isnan(q.dequantize()).all(axis=1).tolist() == [False, False, False, True, False, True]
+    # Scales of five bits: 2**-15 to 2**15, and elements up to 2**2 times 1.5.
+    narrow = sf.Format.minifloat(5, 1, 15, signed=False, specials="e8m0", subnormals="none")
+    y = np.zeros((5, 8), np.float32)
+    y[:, 0] = [2.0**17, 1.75 * 2.0**17, 2.0**18, 2.0**40, -(2.0**18)]
+    for how, overflows in (({"scale_overflow": "nan"}, [0, 0, 1, 1, 1]), ({}, [0] * 5)):
+        q = sf.quantize(y, "e2m1fn", granularity="block:8", scale_format=narrow, scale_rule="floor", **how)
+        assert np.isnan(q.dequantize()).all(axis=1).tolist() == overflows
+    assert q.dequantize()[3, 0] == 6 * 2.0**15
+    with pytest.raises(ValueError, match="'groups'"):
+        sf.quantize(x, "mxfp4", flush="blocks")
+    with pytest.raises(ValueError, match="'saturate'"):
+        sf.quantize(x, "mxfp4", scale_overflow="inf")
+    with pytest.raises(ValueError, match="for scales by the rules"):
+        sf.quantize(x, "nvfp4", scale_overflow="nan")
+
+
 def test_files(tmp_path):
     source, target = tmp_path / "x.safetensors", tmp_path / "q.safetensors"
     sf.save(source, {"a.weight": X, "b.weight": X[:3], "step": np.arange(4)})

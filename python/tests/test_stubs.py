@@ -2,7 +2,10 @@
 
 import ast
 import inspect
+import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 
@@ -41,7 +44,7 @@ def test_parameters():
         if isinstance(node, ast.FunctionDef):
             found, real = parameters(node), real_parameters(getattr(_core, node.name))
             if node.name in ("encode", "round") and found["return_flags"] is NOTHING:
-                found["return_flags"] = False  # the overload that says it
+                found["return_flags"] = False  # one of the overloads says it
             assert found == real, node.name
 
 
@@ -75,31 +78,68 @@ def test_operations():
 
 
 SAMPLE = '''
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import smallfloat as sf
 
 x = np.linspace(-1, 1, 8, dtype=np.float32)
 codes = sf.encode(x, "e4m3fn", rounding="stochastic-a", seed=1, random_bits=5)
+reveal_type(codes)
 codes, events = sf.encode(x, sf.formats.e5m2, return_flags=True)
 reveal_type(events)
+codes, each = sf.encode(x, "e5m2", return_flags="each", flags="riscv")
+reveal_type(each)
+reveal_type(sf.round(x, "e4m3fn", flush="before-rounding"))
 a: sf.Array = sf.array(x, "e4m3fn")
+reveal_type(sf.decode(a))
 reveal_type(a[0])
 reveal_type(a.sum())
 reveal_type(a.format.max)
-reveal_type(sf.quantize(x, "mxfp8-e4m3"))
+config = sf.Config("mxfp8-e4m3", granularity="block:16")
+reveal_type(sf.quantize(x, config))
 reveal_type(sf.quantize(x).array)
 total = sf.ops.add(a, a, semantics="ieee", return_flags="each")
 product = sf.matmul(a.codes, a.codes, "e4m3fn")
 bias = sf.choose_bias(x, "cfloat8_1_4_3", "amax").bias
 '''
+#: What mypy and pyright find, however they spell it.
+TYPES = "ndarray EventCounts uint8|_8Bit float32|_32Bit ndarray Array Array float QuantizedTensor Array".split()
+# `scripts/python-test` puts the documentation beside the tests.
+HERE = pathlib.Path(__file__).parent
+EXAMPLES = next(folder for folder in (HERE.parent / "docs", HERE.parents[1] / "docs") if folder.is_dir()) / "python"
 
 
-def test_types_of_a_program(tmp_path):
-    """`mypy --strict` takes the program, and finds these types."""
-    pytest.importorskip("mypy")
-    (tmp_path / "sample.py").write_text(SAMPLE)
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "sample.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+def programs(folder):
+    """The sample and the documentation's scripts, in a folder."""
+    (folder / "sample.py").write_text(SAMPLE)
+    for script in EXAMPLES.glob("*.py"):
+        (folder / script.name).write_text(script.read_text())
+    return sorted(path.name for path in folder.glob("*.py"))
+
+
+def checked(command, folder, told):
+    """Runs a checker of types, which is to find nothing wrong and these types."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
-    told = [line.split('"')[1].rpartition(".")[2] for line in done.stdout.splitlines() if "Revealed type" in line]
-    assert told == ["EventCounts", "Array", "Array", "float", "QuantizedTensor", "Array"], done.stdout
+    found = [line for line in done.stdout.splitlines() if told in line]
+    assert len(found) == len(TYPES), done.stdout
+    for line, kind in zip(found, TYPES, strict=True):
+        assert re.search(kind, line), line
+
+
+def test_types_by_mypy(tmp_path):
+    """`mypy --strict` takes the programs."""
+    pytest.importorskip("mypy")
+    names = programs(tmp_path)
+    checked([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), *names], tmp_path, "Revealed type")
+
+
+def test_types_by_pyright(tmp_path):
+    """pyright takes the programs, and knows the type of every public name."""
+    pyright = os.environ.get("PYRIGHT") or shutil.which("pyright")
+    if pyright is None:
+        pytest.skip("PYRIGHT NOT RUN: npm install pyright, and PYRIGHT=node_modules/.bin/pyright")
+    names = programs(tmp_path)
+    checked([pyright, "--pythonpath", sys.executable, *names], tmp_path, "information: Type of")

@@ -8,45 +8,17 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from configs import BY_CORE_ALONE, CONFIGS
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import smallfloat as sf
 import smallfloat.torch as sft
+from smallfloat import _config
 from smallfloat.torch import _memory, _scaled
 
 pytestmark = pytest.mark.filterwarnings("default")
 
-CONFIGS = [
-    sft.Config("e4m3fn"),
-    sft.Config("cfloat8_1_4_3"),
-    sft.Config("cfloat8_1_4_3", bias="amax", granularity="channel"),
-    sft.Config("cfloat8_1_5_2", bias=20, granularity="block:32"),
-    sft.Config("cfloat8_1_4_3:subnormals=gradual", bias="amax:margin=1", granularity="block:8x16"),
-    sft.Config("shp", bias="amax", granularity="channel"),
-    sft.Config("binary8p3se"),
-    sft.Config("binary16p8se"),
-    sft.Config("mxfp8-e4m3"),
-    sft.Config("mxfp8-e5m2", scale_rule="ceil"),
-    sft.Config("mxfp6-e3m2", scale_rule="even"),
-    sft.Config("mxfp6-e2m3", scale_rule="rceil", granularity="block:7"),
-    sft.Config("mxfp4"),
-    sft.Config("mxfp4", rounding="toward-zero", granularity="block:5x3"),
-    sft.Config("nvfp4"),
-    sft.Config("nvfp4", granularity="block:7"),
-    sft.Config("fp8"),
-    sft.Config("deepseek"),
-    sft.Config("float-quantized"),
-    sft.Config("e4m3fn", scale_format="bfloat16", granularity="channel"),
-    sft.Config("binary8p3sf", scale_format="binary32", granularity="block:16"),
-    sft.Config("e2m3fn", scale_format="e5m2", scale_rule="amax", granularity="block:9"),
-    sft.Config("mxfp8-e4m3", rounding="stochastic-a", seed=7),
-]
-BY_CORE_ALONE = [
-    sft.Config("mxfp4", scale_rule="least-error"),
-    sft.Config("fp8", rounding="stochastic-a", seed=3),
-    sft.Config("cfloat8_1_4_3", bias="percentile:99"),
-]
 COMPILED = [CONFIGS[0], CONFIGS[1], CONFIGS[2], CONFIGS[8], CONFIGS[14], CONFIGS[22], BY_CORE_ALONE[1]]
 DTYPES = [torch.float16, torch.bfloat16, torch.float32]
 
@@ -59,6 +31,7 @@ def numbers(shape, seed=0, dtype=torch.float32):
     x[torch.rand(shape, generator=generator) < 0.1] = 0.0
     if len(shape) > 1:
         x[0, : min(40, shape[1])] = 0.0
+        x[-1] *= 2.0**-60
     return x.to(dtype)
 
 
@@ -68,19 +41,19 @@ def same(a, b):
 
 
 def by_core(config, x, dtype=None, name="tensor"):
-    found = config.quantize(x, name).dequantize({torch.bfloat16: "bfloat16", torch.float16: np.float16}.get(dtype or x.dtype, np.float32))
+    found = config.quantize(_memory.array_of(x), name).dequantize({torch.bfloat16: "bfloat16", torch.float16: np.float16}.get(dtype or x.dtype, np.float32))
     return torch.from_numpy(found.view(np.int16)).view(torch.bfloat16) if found.dtype.name == "bfloat16" else torch.from_numpy(found)
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_tensor_operations_have_the_bits_of_the_core(config):
     for shape in ((48, 64), (33, 50), (3, 5, 2, 11), (70,), (1, 1)):
-        if len(shape) < 2 and _scaled._entry(config, (1, 1)).get("scale") is not None:
+        if len(shape) < 2 and _config.entry_of(config, (1, 1)).get("scale") is not None:
             continue
         for dtype in DTYPES:
             x = numbers(shape, sum(shape), dtype)
-            stored = config.quantize(x, "w")
-            layout = _scaled.Layout.of(stored._entry, shape)
+            stored = config.quantize(_memory.array_of(x), "w")
+            layout = _config.Layout.of(stored._entry, shape)
             parts = {suffix: _memory.tensor_of(part) for suffix, part in stored._parts.items()}
             scales = parts.get("_bias", parts.get("_scale"))
             for target in DTYPES:
@@ -91,6 +64,26 @@ def test_tensor_operations_have_the_bits_of_the_core(config):
                 assert same(_scaled.simulate(plan, x, stream="w"), by_core(config, x, name="w")), (shape, dtype)
             else:
                 assert config.how.get("bias") is None and stored.biases is not None
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_a_tensor_gives_tensors(config, tmp_path):
+    """`smallfloat.quantize` keeps the library; the bits are those of an array."""
+    x = numbers((33, 50), 5, torch.bfloat16)
+    q, plain = config.quantize(x), config.quantize(_memory.array_of(x))
+    assert q.shape == (33, 50) and torch.equal(q.codes, torch.from_numpy(plain.codes)) and q.nbytes == plain.nbytes
+    for part, array in (("scales", plain.scales), ("biases", plain.biases)):
+        assert array is None if getattr(q, part) is None else isinstance(getattr(q, part), torch.Tensor)
+    assert q.dequantize().dtype == torch.float32
+    for dtype, name in ((torch.float32, np.float32), (torch.float16, "float16"), (torch.float64, np.float64), (torch.bfloat16, "bfloat16")):
+        expected = torch.from_numpy(plain.dequantize(name).view(np.int16)).view(dtype) if name == "bfloat16" else torch.from_numpy(plain.dequantize(name))
+        assert same(q.dequantize(dtype), expected) and same(q.dequantize(name), expected)
+    q.save(tmp_path / "q.safetensors")
+    assert np.array_equal(sf.load(tmp_path / "q.safetensors")["tensor"].codes, plain.codes)
+    there = plain.map(lambda part: torch.from_numpy(part.view(np.int16)).view(torch.bfloat16) if part.dtype.name == "bfloat16" else torch.from_numpy(part))
+    assert same(there.dequantize(), q.dequantize())
+    # No memory to look at: tensor operations, on the tensor's device.
+    assert q.map(lambda part: part.to("meta")).dequantize(torch.bfloat16).device.type == "meta"
 
 
 @pytest.mark.parametrize("config", [*CONFIGS, *BY_CORE_ALONE], ids=str)

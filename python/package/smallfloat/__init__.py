@@ -21,9 +21,9 @@ What is here, each with its own help:
 
 * formats: `Format`, the module `formats`, `finfo`; `choose_bias` and `BiasController` for Tesla's formats;
 * operations on codes: the module `ops`, `Operation` by P3109's spelling, `dot`, `matmul`;
-* tensors with scales: `quantize` and `QuantizedTensor`; files: `save`, `load`, `quantize_file`, `dequantize_file`, `verify`;
+* tensors with scales: `quantize`, `Config` and `QuantizedTensor`; files: `save`, `load`, `quantize_file`, `dequantize_file`, `verify`;
 * checkpoints in shards: `plan` and `Plan`, carried out by the modules `smallfloat.dask` and `smallfloat.ray`;
-* PyTorch: the module `smallfloat.torch`.
+* PyTorch and JAX: the modules `smallfloat.torch`, `smallfloat.transformers` and `smallfloat.jax`.
 
 The lists `presets`, `roundings`, `saturations`, `flag_policies` and `generators`, and the dicts `schemes` and `variants`, have the
 words that keywords take.
@@ -33,6 +33,7 @@ import os as _os
 
 from . import _core, formats, ops
 from ._array import Array, array
+from ._config import Config
 from ._core import BiasController, EventCounts, Format, Operation, choose_bias, decode, encode, kappa, round, verify
 from ._finfo import finfo
 from ._flags import Flags
@@ -55,6 +56,7 @@ variants: dict[str, str] = dict(_core.variants())
 __all__ = [
     "Array",
     "BiasController",
+    "Config",
     "EventCounts",
     "Flags",
     "Format",

@@ -32,6 +32,18 @@ class Layout(NamedTuple):
 F32, F64 = Layout(23, 127, -(1 << 31)), Layout(52, 1023, -(1 << 63))
 
 
+def split(lib: Any, layout: Layout, bits: Any) -> tuple[Any, Any]:
+    """The exponents of positive floats, and their significands with the leading bit, both of subnormal floats too."""
+    hidden = 1 << layout.fraction
+    field, fraction = bits >> layout.fraction, bits & (hidden - 1)
+    # A subnormal float is normalized by making a float of its significand.
+    normalized = lib.int_to_float_bits(fraction)
+    is_subnormal = field == 0
+    significand = lib.where(is_subnormal, normalized & (hidden - 1), fraction) | hidden
+    field = lib.where(is_subnormal, (normalized >> layout.fraction) - (layout.bias + layout.fraction - 1), field)
+    return field - layout.bias, significand
+
+
 def encode(lib: Any, k: Kernel, layout: Layout, negative: Any, bits: Any, shift: Any = 0, word: Any = None) -> Any:
     """Codes of floats.
 
@@ -46,13 +58,8 @@ def encode(lib: Any, k: Kernel, layout: Layout, negative: Any, bits: Any, shift:
     """
     where, t, w = lib.where, k.trailing, layout.fraction + 1
     one = bits * 0 + 1
-    field, fraction = bits >> layout.fraction, bits & ((1 << layout.fraction) - 1)
-    # A subnormal float is normalized by making a float of its significand.
-    normalized = lib.int_to_float_bits(fraction)
-    is_subnormal = field == 0
-    hidden = 1 << layout.fraction
-    significand = where(is_subnormal, normalized & (hidden - 1), fraction) | hidden
-    leading = where(is_subnormal, (normalized >> layout.fraction) - (layout.bias + w - 2), field) - layout.bias + shift
+    leading, significand = split(lib, layout, bits)
+    leading = leading + shift
 
     # The local step is significand >> places; far below the range the places don't matter but to stochastic rounding.
     below = leading < k.lowest

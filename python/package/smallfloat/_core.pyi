@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, Literal, Self, final, overload
+from typing import Any, Literal, TypeVar, final, overload
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Self
 
+from ._array import Array
 from ._flags import Flags
+
+_A = TypeVar("_A", bound=npt.NDArray[Any])
 
 _Format = Format | str | npt.DTypeLike
 _Preset = Literal[
@@ -189,6 +193,132 @@ class BiasController:
 
 @overload
 def encode(
+    x: npt.NDArray[Any],
+    fmt: _Format,
+    *,
+    preset: _Preset | None = None,
+    rounding: _Rounding | None = None,
+    saturation: _Saturation | None = None,
+    seed: int | None = None,
+    stream: int | str | None = None,
+    random_bits: int = 32,
+    words: npt.ArrayLike | None = None,
+    generator: _Generator = "philox",
+    first_element: int = 0,
+    nonfinite: Literal["preset", "refuse"] | None = None,
+    flush: Literal["before-rounding"] | None = None,
+    flags: str | None = None,
+    return_flags: Literal[False] = False,
+    out: Any = None,
+    threads: int | None = None,
+) -> npt.NDArray[Any]: ...
+@overload
+def encode(
+    x: npt.NDArray[Any],
+    fmt: _Format,
+    *,
+    preset: _Preset | None = None,
+    rounding: _Rounding | None = None,
+    saturation: _Saturation | None = None,
+    seed: int | None = None,
+    stream: int | str | None = None,
+    random_bits: int = 32,
+    words: npt.ArrayLike | None = None,
+    generator: _Generator = "philox",
+    first_element: int = 0,
+    nonfinite: Literal["preset", "refuse"] | None = None,
+    flush: Literal["before-rounding"] | None = None,
+    flags: str | None = None,
+    return_flags: Literal[True],
+    out: Any = None,
+    threads: int | None = None,
+) -> tuple[npt.NDArray[Any], EventCounts]: ...
+@overload
+def encode(
+    x: npt.NDArray[Any],
+    fmt: _Format,
+    *,
+    preset: _Preset | None = None,
+    rounding: _Rounding | None = None,
+    saturation: _Saturation | None = None,
+    seed: int | None = None,
+    stream: int | str | None = None,
+    random_bits: int = 32,
+    words: npt.ArrayLike | None = None,
+    generator: _Generator = "philox",
+    first_element: int = 0,
+    nonfinite: Literal["preset", "refuse"] | None = None,
+    flush: Literal["before-rounding"] | None = None,
+    flags: str | None = None,
+    return_flags: Literal["each"],
+    out: Any = None,
+    threads: int | None = None,
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]: ...
+@overload
+def encode(
+    x: Array,
+    fmt: _Format,
+    *,
+    preset: _Preset | None = None,
+    rounding: _Rounding | None = None,
+    saturation: _Saturation | None = None,
+    seed: int | None = None,
+    stream: int | str | None = None,
+    random_bits: int = 32,
+    words: npt.ArrayLike | None = None,
+    generator: _Generator = "philox",
+    first_element: int = 0,
+    nonfinite: Literal["preset", "refuse"] | None = None,
+    flush: Literal["before-rounding"] | None = None,
+    flags: str | None = None,
+    return_flags: Literal[False] = False,
+    out: Any = None,
+    threads: int | None = None,
+) -> Array: ...
+@overload
+def encode(
+    x: Array,
+    fmt: _Format,
+    *,
+    preset: _Preset | None = None,
+    rounding: _Rounding | None = None,
+    saturation: _Saturation | None = None,
+    seed: int | None = None,
+    stream: int | str | None = None,
+    random_bits: int = 32,
+    words: npt.ArrayLike | None = None,
+    generator: _Generator = "philox",
+    first_element: int = 0,
+    nonfinite: Literal["preset", "refuse"] | None = None,
+    flush: Literal["before-rounding"] | None = None,
+    flags: str | None = None,
+    return_flags: Literal[True],
+    out: Any = None,
+    threads: int | None = None,
+) -> tuple[Array, EventCounts]: ...
+@overload
+def encode(
+    x: Array,
+    fmt: _Format,
+    *,
+    preset: _Preset | None = None,
+    rounding: _Rounding | None = None,
+    saturation: _Saturation | None = None,
+    seed: int | None = None,
+    stream: int | str | None = None,
+    random_bits: int = 32,
+    words: npt.ArrayLike | None = None,
+    generator: _Generator = "philox",
+    first_element: int = 0,
+    nonfinite: Literal["preset", "refuse"] | None = None,
+    flush: Literal["before-rounding"] | None = None,
+    flags: str | None = None,
+    return_flags: Literal["each"],
+    out: Any = None,
+    threads: int | None = None,
+) -> tuple[Array, npt.NDArray[np.uint8]]: ...
+@overload
+def encode(
     x: npt.ArrayLike,
     fmt: _Format,
     *,
@@ -202,6 +332,7 @@ def encode(
     generator: _Generator = "philox",
     first_element: int = 0,
     nonfinite: Literal["preset", "refuse"] | None = None,
+    flush: Literal["before-rounding"] | None = None,
     flags: str | None = None,
     return_flags: Literal[False] = False,
     out: Any = None,
@@ -222,11 +353,75 @@ def encode(
     generator: _Generator = "philox",
     first_element: int = 0,
     nonfinite: Literal["preset", "refuse"] | None = None,
+    flush: Literal["before-rounding"] | None = None,
     flags: str | None = None,
     return_flags: Literal[True],
     out: Any = None,
     threads: int | None = None,
 ) -> tuple[Any, EventCounts]: ...
+@overload
+def encode(
+    x: npt.ArrayLike,
+    fmt: _Format,
+    *,
+    preset: _Preset | None = None,
+    rounding: _Rounding | None = None,
+    saturation: _Saturation | None = None,
+    seed: int | None = None,
+    stream: int | str | None = None,
+    random_bits: int = 32,
+    words: npt.ArrayLike | None = None,
+    generator: _Generator = "philox",
+    first_element: int = 0,
+    nonfinite: Literal["preset", "refuse"] | None = None,
+    flush: Literal["before-rounding"] | None = None,
+    flags: str | None = None,
+    return_flags: Literal["each"],
+    out: Any = None,
+    threads: int | None = None,
+) -> tuple[Any, npt.NDArray[np.uint8]]: ...
+@overload
+def round(
+    x: _A,
+    fmt: _Format,
+    *,
+    preset: _Preset | None = None,
+    rounding: _Rounding | None = None,
+    saturation: _Saturation | None = None,
+    seed: int | None = None,
+    stream: int | str | None = None,
+    random_bits: int = 32,
+    words: npt.ArrayLike | None = None,
+    generator: _Generator = "philox",
+    first_element: int = 0,
+    nonfinite: Literal["preset", "refuse"] | None = None,
+    flush: Literal["before-rounding"] | None = None,
+    flags: str | None = None,
+    return_flags: Literal[False] = False,
+    out: Any = None,
+    threads: int | None = None,
+) -> _A: ...
+@overload
+def round(
+    x: _A,
+    fmt: _Format,
+    *,
+    preset: _Preset | None = None,
+    rounding: _Rounding | None = None,
+    saturation: _Saturation | None = None,
+    seed: int | None = None,
+    stream: int | str | None = None,
+    random_bits: int = 32,
+    words: npt.ArrayLike | None = None,
+    generator: _Generator = "philox",
+    first_element: int = 0,
+    nonfinite: Literal["preset", "refuse"] | None = None,
+    flush: Literal["before-rounding"] | None = None,
+    flags: str | None = None,
+    return_flags: Literal[True],
+    out: Any = None,
+    threads: int | None = None,
+) -> tuple[_A, EventCounts]: ...
 @overload
 def round(
     x: npt.ArrayLike,
@@ -242,6 +437,7 @@ def round(
     generator: _Generator = "philox",
     first_element: int = 0,
     nonfinite: Literal["preset", "refuse"] | None = None,
+    flush: Literal["before-rounding"] | None = None,
     flags: str | None = None,
     return_flags: Literal[False] = False,
     out: Any = None,
@@ -262,11 +458,23 @@ def round(
     generator: _Generator = "philox",
     first_element: int = 0,
     nonfinite: Literal["preset", "refuse"] | None = None,
+    flush: Literal["before-rounding"] | None = None,
     flags: str | None = None,
     return_flags: Literal[True],
     out: Any = None,
     threads: int | None = None,
 ) -> tuple[Any, EventCounts]: ...
+@overload
+def decode(
+    codes: npt.NDArray[Any] | Array,
+    fmt: _Format | None = None,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    rounding: _Rounding | None = None,
+    out: Any = None,
+    threads: int | None = None,
+) -> npt.NDArray[Any]: ...
+@overload
 def decode(
     codes: npt.ArrayLike,
     fmt: _Format | None = None,

@@ -18,9 +18,21 @@ _EXACT_INTEGERS = "?bBhHiI"
 _SMALL_FLOATS = ("float8_", "float6_", "float4_")
 
 
-def _is_torch(x: Any) -> bool:
+def is_torch(x: Any) -> bool:
+    """Whether this is a tensor of torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(x, torch.Tensor)
+
+
+def is_jax(x: Any) -> bool:
+    """Whether this is an array of JAX, or stands for one while it is traced."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(x, jax.Array)
+
+
+def library(x: Any) -> Any:
+    """The module with the functions of an array: NumPy, torch or jax.numpy."""
+    return sys.modules["torch" if is_torch(x) else "jax.numpy" if is_jax(x) else "numpy"]
 
 
 def is_array(x: Any) -> bool:
@@ -70,8 +82,11 @@ def enter(x: Any) -> tuple[np.ndarray, Callable[[Any], Any] | None]:
         )
     if is_array(x):
         return x._values(), None
-    if _is_torch(x):
+    if is_torch(x):
         return _from_torch(x), lambda result: _to_torch(result, x.device)
+    if is_jax(x):
+        # DLPack has no bfloat16 for NumPy.
+        return np.asarray(x), None
     if hasattr(x, "__dlpack__") and not isinstance(x, np.generic):
         return np.from_dlpack(x), None
     return np.asarray(x), None
@@ -126,6 +141,15 @@ def numbers(x: np.ndarray, name: str) -> np.ndarray:
     raise TypeError(
         f"{name} has the dtype {dtype}: convert it to float16, float32, float64 or ml_dtypes.bfloat16"
     )
+
+
+def flushed(x: np.ndarray, fmt: Any) -> np.ndarray:
+    """`x` with zeros, of their signs, for numbers below the smallest normal one of a format."""
+    fmt = fmt if isinstance(fmt, Format) else Format(fmt)
+    # Signalling NaNs among them raise NumPy's flag.
+    with np.errstate(invalid="ignore"):
+        is_below = np.abs(x.astype(np.float64)) < fmt.smallest_normal
+    return np.where(is_below, np.copysign(x.dtype.type(0), x), x)
 
 
 def behaved(x: np.ndarray) -> np.ndarray:
@@ -212,11 +236,18 @@ def number_dtype(dtype: Any) -> np.dtype:
     return np.dtype(dtype)
 
 
+def torch_dtype(dtype: Any) -> Any:
+    """torch's dtype of numbers, by any library's name for it."""
+    import torch
+
+    return dtype if isinstance(dtype, torch.dtype) else getattr(torch, number_dtype(dtype).name)
+
+
 def output(out: Any, dtype: np.dtype) -> np.ndarray:
     """`out` as an array that shares its memory."""
-    if _is_torch(out) and out.device.type != "cpu":
+    if is_torch(out) and out.device.type != "cpu":
         raise ValueError(f"out is on the device {out.device}, results are written on the CPU: leave out out, or give a tensor there")
-    array = _from_torch(out) if _is_torch(out) else out
+    array = _from_torch(out) if is_torch(out) else out
     if not isinstance(array, np.ndarray):
         raise TypeError(f"out must be an array of dtype {dtype}, not {type(out).__name__}")
     if array.dtype == dtype:

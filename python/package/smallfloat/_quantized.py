@@ -6,15 +6,16 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from . import _core, formats
+from . import _core, _interop, formats
 from ._array import Array
+from ._config import Config, element_format, recipe
 from ._core import Format
-from ._interop import is_masked, number_dtype
+from ._interop import is_masked, number_dtype, torch_dtype
 
 _DTYPES = {
     "F64": "float64",
@@ -26,36 +27,7 @@ _DTYPES = {
     "BOOL": "bool",
     **{f"{letter}{bits}": f"{word}{bits}" for letter, word in (("I", "int"), ("U", "uint")) for bits in (8, 16, 32, 64)},
 }
-_NAMES = {value: key for key, value in _DTYPES.items()}
-
-
-def recipe(
-    fmt: Any,
-    *,
-    bias: str | int | None = None,
-    granularity: str | None = None,
-    scale_format: Any = None,
-    scale_rule: str | None = None,
-    rounding: str | None = None,
-    random_bits: int = 32,
-    seed: int | None = None,
-    saturation: str | None = None,
-    preset: str | None = None,
-    nonfinite: str | None = None,
-    negative: str | None = None,
-    tensors: str | None = None,
-    include: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    overwrite: bool = False,
-    verify: bool = True,
-    native: bool = False,
-) -> dict[str, Any]:
-    """What decides the bytes of quantized tensors, as the compiled part takes it."""
-    found = dict(locals())
-    found["bias"] = None if bias is None else str(bias)
-    found["scale_format"] = None if scale_format is None else str(scale_format)
-    found["include"], found["exclude"] = list(include), list(exclude)
-    return found
+NAMES = {value: key for key, value in _DTYPES.items()}
 
 
 def _array(dtype: str, shape: Sequence[int], data: bytes) -> np.ndarray:
@@ -67,8 +39,9 @@ def _bytes(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def _raw(name: str, array: np.ndarray) -> tuple[str, str, list[int], bytes]:
-    return name, _NAMES[array.dtype.name], list(array.shape), np.ascontiguousarray(array).tobytes()
+def _raw(name: str, array: Any) -> tuple[str, str, list[int], bytes]:
+    array = _interop.enter(array)[0]
+    return name, NAMES[array.dtype.name], list(array.shape), np.ascontiguousarray(array).tobytes()
 
 
 def _columns(shape: Sequence[int], granularity: str) -> int:
@@ -106,12 +79,6 @@ def _check_shape(codes: np.ndarray, entry: Mapping[str, Any], place: str) -> Non
         raise ValueError(f"{place}: codes of a tensor of shape {shape} have the shape {now}, these have {codes.shape}")
 
 
-def _element_format(entry: Mapping[str, Any]) -> str:
-    """The format of a container's entry, without its bias: the reading of subnormals is told beside Tesla's names."""
-    name, subnormals = entry["format"], entry.get("subnormals")
-    return f"{name}:subnormals={subnormals}" if name in formats._FREE and subnormals == "gradual" else name
-
-
 class QuantizedTensor:
     """A tensor of codes with its format and its scales, as it is stored in the native container.
 
@@ -123,7 +90,7 @@ class QuantizedTensor:
     format : str
         The elements' format, without its bias where that is stored beside the codes.
     codes : array of uint8 or uint16
-        One code an element.
+        One code an element; an array of the library that the numbers came from, as all arrays here.
     scales : array or None
         The codes of the scales, in `scale_format`: of shape (), (channels, 1) or (block rows, block columns).
     biases : array of uint8 or None
@@ -137,17 +104,25 @@ class QuantizedTensor:
         What quantizing found, if that was asked for: error, saturated elements, ….
     """
 
-    def __init__(self, parts: Mapping[str, np.ndarray], entry: Mapping[str, Any], report: Any = None) -> None:
+    def __init__(self, parts: Mapping[str, Any], entry: Mapping[str, Any], report: Any = None) -> None:
         self._parts, self._entry, self.report = dict(parts), dict(entry), report
-        stored = self._parts[""]
         shape = entry.get("shape")
-        self.shape = tuple(stored.shape if shape is None else shape)
-        self.format: str = _element_format(entry)
+        self.shape = tuple(self._parts[""].shape if shape is None else shape)
+        self.format: str = element_format(entry)
         self.granularity: str = entry["granularity"]
         self.scale_format: str | None = entry.get("scale")
-        self.scales = self._parts.get("_scale")
-        self.biases = self._parts.get("_bias")
-        self.global_scale = float(self._parts.get("_global_scale", np.float32(1)))
+
+    @property
+    def scales(self) -> Any:
+        return self._parts.get("_scale")
+
+    @property
+    def biases(self) -> Any:
+        return self._parts.get("_bias")
+
+    @property
+    def global_scale(self) -> float:
+        return float(self._parts.get("_global_scale", 1))
 
     @property
     def nbytes(self) -> int:
@@ -155,20 +130,21 @@ class QuantizedTensor:
         return sum(part.nbytes for part in self._parts.values())
 
     @property
-    def codes(self) -> np.ndarray:
+    def codes(self) -> Any:
         packing, stored = self._entry.get("packing") or "bytes", self._parts[""]
         stored = stored.reshape(_packed_shape(self._entry, self.shape))
         if packing == "bytes":
             return stored
         columns = _columns(self.shape, self.granularity)
         if packing == "six-bit":
-            a, b, c = (stored[..., i::3].astype(np.uint32) for i in range(3))
-            word = a | b << 8 | c << 16
-            codes = np.stack([word >> 6 * j & 63 for j in range(4)], axis=-1)
+            a, b, c = (stored[..., i::3] for i in range(3))
+            parts = [a & 63, (a >> 6 | b << 2) & 63, (b >> 4 | c << 4) & 63, c >> 2]
         else:
-            low, high = stored & 15, stored >> 4
-            codes = np.stack([low, high] if packing == "nibbles-low" else [high, low], axis=-1)
-        codes = codes.astype(np.uint8).reshape(*stored.shape[:-1], math.prod(codes.shape[-2:]))
+            parts = [stored & 15, stored >> 4]
+            if packing == "nibbles-high":
+                parts.reverse()
+        codes = _interop.library(stored).stack(parts, -1)
+        codes = codes.reshape((*stored.shape[:-1], math.prod(codes.shape[-2:])))
         return codes[..., :columns].reshape(self.shape)
 
     @property
@@ -177,7 +153,7 @@ class QuantizedTensor:
         if self.scales is not None or self.granularity != "tensor":
             raise ValueError(f"a tensor with scales, or with several biases, is no Array: dequantize() gives values ({self!r})")
         bias = None if self.biases is None else int(self.biases)
-        return Array(self.codes, Format(self.format, bias=bias, subnormals=self._subnormals(bias)))
+        return Array(_interop.enter(self.codes)[0], Format(self.format, bias=bias, subnormals=self._subnormals(bias)))
 
     @property
     def has_global_scale(self) -> bool:
@@ -188,18 +164,32 @@ class QuantizedTensor:
         """The reading of subnormals, where the name of the format leaves it open."""
         return self._entry.get("subnormals") if bias is not None else None
 
-    def dequantize(self, dtype: Any = np.float32, *, threads: int | None = None) -> np.ndarray:
+    def dequantize(self, dtype: Any = np.float32, *, threads: int | None = None) -> Any:
         """The elements' values: code times scale, rounded once to nearest even where `dtype` does not have it.
 
         Parameters
         ----------
         dtype : dtype
-            float16, float32, float64 or ml_dtypes.bfloat16.
+            float16, float32 (the default), float64 or bfloat16: NumPy's, ml_dtypes' or torch's, or their name.
         threads : int, optional
+            Of arrays on the CPU.
+
+        Returns
+        -------
+        array of `shape`, of the library and on the device that the codes are on
         """
+        stored = self._parts[""]
         scales = self.scales if self.biases is None else self.biases
+        if _interop.is_torch(stored):
+            from .torch._quantize import values_of
+
+            return values_of(self, torch_dtype(dtype), threads)
+        if _interop.is_jax(stored):
+            from .jax import dequantize
+
+            return dequantize(self, dtype)
         return _core.dequantize_array(
-            _bytes(self._parts[""]),
+            _bytes(stored),
             _bytes(np.empty(0, np.uint8) if scales is None else scales),
             self.global_scale,
             self.shape,
@@ -210,6 +200,18 @@ class QuantizedTensor:
             dtype,
             threads,
         )
+
+    def map(self, function: Callable[[Any], Any]) -> QuantizedTensor:
+        """The tensor with a function of each of its arrays in their place: another library's, or on another device.
+
+        Examples
+        --------
+        >>> import numpy as np, smallfloat as sf
+        >>> q = sf.quantize(np.ones((2, 32), np.float32), "mxfp4")
+        >>> q.map(np.copy).dequantize().sum()
+        np.float32(64.0)
+        """
+        return QuantizedTensor({name: function(part) for name, part in self._parts.items()}, self._entry, self.report)
 
     def save(self, path: Any, name: str = "tensor", *, overwrite: bool = False) -> None:
         """Writes a safetensors file with this tensor; the file is whole or absent."""
@@ -236,6 +238,8 @@ def quantize(
     *,
     name: str = "tensor",
     report: bool = False,
+    flush: str | None = None,
+    scale_overflow: str = "saturate",
     threads: int | None = None,
     **how: Any,
 ) -> QuantizedTensor:
@@ -244,8 +248,8 @@ def quantize(
     Parameters
     ----------
     x : array_like
-        float16, float32, float64 or ml_dtypes.bfloat16, finite unless `nonfinite` is given.
-    fmt : str or Format
+        float16, float32, float64 or bfloat16, finite unless `nonfinite` is given. A torch tensor gives tensors, on its device.
+    fmt : str, Format or Config
         A format, or a scheme: `smallfloat.schemes` lists 'mxfp8-e4m3', 'nvfp4', … An array without dimensions, or with
         one, is a row.
     name : str
@@ -264,6 +268,12 @@ def quantize(
         'refuse' (default) or 'preset'.
     negative : str
         In an unsigned format: 'refuse' (default), 'nan', 'zero' or 'magnitude'.
+    flush : str, optional
+        'groups': a group whose largest magnitude is below 2**-126, a subnormal number of float32, becomes zeros, as
+        microxcaling's ``mx_flush_fp32_subnorms``.
+    scale_overflow : str
+        'saturate' (default): a scale beyond the largest of its format is the largest. 'nan': it is NaN, and so is its group;
+        also where an element is not finite. For the rules of powers of two, as microxcaling does it.
     threads : int, optional
 
     Returns
@@ -282,6 +292,17 @@ def quantize(
     """
     if is_masked(x):
         raise TypeError("x is a masked array, and what is masked would move the scales: take x.filled(0)")
+    if isinstance(fmt, Config):
+        fmt, how = fmt.fmt, {**fmt.how, **how}
+    x, leave = _interop.enter(x)
+    overflows = None
+    if flush is not None or scale_overflow != "saturate":
+        from ._groups import flushed, overflowing
+
+        config = Config(fmt, **{key: value for key, value in how.items() if key != "nonfinite"})
+        x, overflows = flushed(x, config, flush), overflowing(x, config, scale_overflow)
+        if overflows is not None:
+            how = {"nonfinite": "preset", **how}
     how = recipe(fmt, native=True, **how)
     codes, scales, shape, global_scale, entry, found = _core.quantize_array(x, name, how, report, threads)
     entry = json.loads(entry)
@@ -294,9 +315,13 @@ def quantize(
         parts["_bias"] = scales.reshape(shape)
     elif entry.get("scale") is not None:
         parts["_scale"] = scales.view(_scale_dtype(entry["scale"])).reshape(shape)
+    if overflows is not None:
+        scale = parts["_scale"]
+        parts["_scale"] = np.where(overflows.reshape(shape), _core.encode(np.float32(np.nan), entry["scale"]), scale)
     if entry.get("global_scale"):
-        parts["_global_scale"] = np.float32(global_scale).reshape(())
-    return QuantizedTensor(parts, entry, None if found is None else json.loads(found))
+        parts["_global_scale"] = np.array(global_scale, np.float32)
+    done = QuantizedTensor(parts, entry, None if found is None else json.loads(found))
+    return done if leave is None else done.map(leave)
 
 
 def _scale_dtype(fmt: str) -> Any:
@@ -366,7 +391,7 @@ def save(path: Any, tensors: Mapping[str, QuantizedTensor | Array | np.ndarray],
             tensor = _of_array(name, tensor)
         if isinstance(tensor, QuantizedTensor):
             raw += [_raw(name + suffix, part) for suffix, part in tensor._parts.items()]
-            digest = hashlib.sha256(_bytes(tensor._parts[""])).hexdigest()
+            digest = hashlib.sha256(_bytes(_interop.enter(tensor._parts[""])[0])).hexdigest()
             entries[name] = {**tensor._entry, "sha256": digest}
         else:
             raw.append(_raw(name, np.asarray(tensor)))
@@ -389,5 +414,5 @@ def dequantize_file(
     source: Any, target: Any, dtype: Any = np.float32, *, rounding: str | None = None, overwrite: bool = False
 ) -> int:
     """Writes a quantized file's tensors as floats; returns how many bytes that are."""
-    name = _NAMES[number_dtype(dtype).name]
+    name = NAMES[number_dtype(dtype).name]
     return _core.dequantize_path(os.fspath(source), os.fspath(target), name, rounding, overwrite, None)

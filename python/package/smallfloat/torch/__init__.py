@@ -12,13 +12,13 @@ tensor([  1.0000,   1.1250, 448.0000])
 tensor([1., 1., 1.])
 """
 
+from .._config import Config
 from ._fake import fake_quantize
 from ._layers import Linear, convert
 from ._optimizer import SmallOptimizer
 from ._quantize import Report, entries, fake_quantize_, load_, prepare_, quantize_, save
 from ._quantizers import Quantizer, ScaleQuantizer, SchemeQuantizer, quantizer
 from ._round import decode, encode, round
-from ._scaled import Config
 
 __all__ = [
     "Config",

@@ -9,10 +9,11 @@ import torch
 from torch.utils import _python_dispatch
 
 from .. import _core
+from .._config import Config
 from .._core import Format
 from ._memory import array_of, tensor_of
 from ._round import check_exact, check_float, constant_kernel, round_by, words_of
-from ._scaled import Config, key_of, plan_of, simulate
+from ._scaled import key_of, plan_of, simulate
 
 _NONFINITE = ("keep", "refuse", "preset")
 

@@ -18,10 +18,11 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from .. import _core, _quantized, formats
+from .._config import Config, Layout, rows_stand_alone, scale_shape
 from .._core import Format
 from ._fake import is_plain, scaled, straight_through
 from ._memory import array_of, bytes_of, tensor_of
-from ._scaled import Config, Layout, dequantize, rows_stand_alone, scale_shape
+from ._scaled import dequantize
 
 _ATTENTION = ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight")
 _KINDS = (nn.Linear, nn.Bilinear, nn.Embedding, nn.EmbeddingBag, nn.modules.conv._ConvNd)
@@ -226,13 +227,21 @@ def _get(name: str, module: Any) -> torch.Tensor:
     return module._value(name)
 
 
-def _values(layout: Layout, codes: torch.Tensor, scales: Any, over: Any, dtype: torch.dtype) -> torch.Tensor:
+def values_of(q: _quantized.QuantizedTensor, dtype: torch.dtype, threads: int | None = None) -> torch.Tensor:
+    """The values of a quantized tensor whose arrays are tensors."""
+    layout, scales = Layout.of(q._entry, q.shape), q.scales if q.biases is None else q.biases
+    return _values(layout, q._parts[""], scales, q._parts.get("_global_scale"), dtype, threads)
+
+
+def _values(
+    layout: Layout, codes: torch.Tensor, scales: Any, over: Any, dtype: torch.dtype, threads: int | None = None
+) -> torch.Tensor:
     if not is_plain(codes):
         return dequantize(layout, codes, scales, over, dtype)
     # By the compiled part.
     raw = np.empty(0, np.uint8) if scales is None else bytes_of(scales)
     by = 1.0 if over is None else float(over)
-    how = (layout.shape, layout.format, layout.scale, layout.granularity, layout.packing, dtype, None)
+    how = (layout.shape, layout.format, layout.scale, layout.granularity, layout.packing, dtype, threads)
     return tensor_of(_core.dequantize_array(bytes_of(codes), raw, by, *how))
 
 

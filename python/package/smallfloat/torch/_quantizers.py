@@ -9,12 +9,13 @@ import torch
 import torch.distributed as dist
 
 from .. import _core, formats, schemes
+from .._config import Config
 from .._core import BiasController, Format
+from .._scales import split
 from ..kernel import kernel
 from ._fake import check_nonfinite, is_plain, refuse_nonfinite, rounded, rounded_at, scaled, straight_through
 from ._memory import array_of
 from ._round import constant_kernel, round_by
-from ._scaled import Config, _split
 
 _groups: dict[Any, Any] = {}
 
@@ -236,7 +237,7 @@ def _largest_of_ranks(amax: torch.Tensor) -> torch.Tensor:
 def _least_exponent(amax: torch.Tensor, fmt: str, margin: int) -> torch.Tensor:
     """The least exponent at which 2**margin times a magnitude is within 2**exponent times the format's range; 0 for zero."""
     exponent, fraction = (known := torch.where(amax > 0, amax, 1.0).view(torch.int64)) >> 52, known & ((1 << 52) - 1)
-    top, top_fraction = _split(Format(fmt).max)
+    top, top_fraction = split(Format(fmt).max)
     found = exponent - 1023 + margin - top + (fraction > top_fraction).to(torch.int64)
     return torch.where(amax > 0, found, 0).to(torch.int32)
 

@@ -1,34 +1,21 @@
-"""JAX: encode, decode and round as array operations, under `jit`, `vmap` and `grad`.
-
-The integer arithmetic of the core (`smallfloat.kernel`), so the bits are the same on every device.
-
->>> import jax, jax.numpy as jnp, smallfloat.jax as sfj
->>> x = jnp.array([1.0, 1.1, 500.0])
->>> jax.jit(lambda x: sfj.fake_quantize(x, "e4m3fn", saturation="satfinite"))(x)
-Array([  1.   ,   1.125, 448.   ], dtype=float32)
->>> jax.grad(lambda x: sfj.fake_quantize(x, "e4m3fn").sum())(x)
-Array([1., 1., 1.], dtype=float32)
-"""
+"""Encode, decode and round as array operations."""
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from . import _bits
-from ._core import Format
-from .kernel import Kernel, checked_seed, kernel, words
+from .. import _bits
+from .._core import Format
+from ..kernel import Kernel, checked_seed, kernel, words
 
-__all__ = ["decode", "encode", "fake_quantize", "round"]
-
-_EXACT_IN = {"float16": "binary16", "bfloat16": "bfloat16", "float32": "binary32", "float64": "binary64"}
+EXACT_IN = {"float16": "binary16", "bfloat16": "bfloat16", "float32": "binary32", "float64": "binary64"}
 
 
-class _Arrays:
+class Arrays:
     """What `_bits` needs of a library."""
 
     room = 32
@@ -48,7 +35,7 @@ class _Arrays:
         return ~word
 
 
-class _WideArrays(_Arrays):
+class WideArrays(Arrays):
     """For float64, which needs 64 bits for words too."""
 
     room = 63
@@ -82,14 +69,14 @@ def _random_words(count: int, key: Any, stream: Any, first_element: int) -> Any:
     return jnp.stack(found, axis=-1).reshape(-1)[begin : begin + count]
 
 
-def _check(x: Any) -> Any:
+def check(x: Any) -> Any:
     x = jnp.asarray(x)
-    if x.dtype.name not in _EXACT_IN:
+    if x.dtype.name not in EXACT_IN:
         raise TypeError(f"x has the dtype {x.dtype}: convert it to float16, bfloat16, float32 or float64")
     return x
 
 
-def _integers(x: Any) -> tuple[Any, Any]:
+def integers(x: Any) -> tuple[Any, Any]:
     """The bits of floats as floats of 32 or 64 bits have them."""
     # Widened by bits where arithmetic may flush subnormal numbers.
     if x.dtype == jnp.float64:
@@ -99,23 +86,30 @@ def _integers(x: Any) -> tuple[Any, Any]:
     return lax.bitcast_convert_type(x.astype(jnp.float32), jnp.int32), _bits.F32
 
 
-def _encode(k: Kernel, x: Any, word: Any) -> Any:
-    bits, layout = _integers(x)
-    lib = _WideArrays if layout is _bits.F64 else _Arrays
+def library_of(layout: _bits.Layout) -> type[Arrays]:
+    """The operations for floats of 32 or 64 bits."""
+    return WideArrays if layout is _bits.F64 else Arrays
+
+
+def encode_by(k: Kernel, x: Any, word: Any = None, shift: Any = 0) -> Any:
+    """Codes of floats times 2**shift, in integers as wide as the floats or wider."""
+    bits, layout = integers(x)
+    lib = library_of(layout)
     word = word if word is None else lib.unsigned(word)
-    return _bits.encode(lib, k, layout, bits < 0, bits & ~layout.sign, 0, word)
+    return _bits.encode(lib, k, layout, bits < 0, bits & ~layout.sign, shift, word)
 
 
-def _decode(k: Kernel, codes: Any, dtype: Any) -> Any:
+def decode_by(k: Kernel, codes: Any, dtype: Any, shift: Any = 0) -> Any:
+    """Values of codes times 2**shift, rounded to nearest even if the dtype does not have them."""
     if dtype == jnp.float64:
-        return lax.bitcast_convert_type(_bits.decode(_WideArrays, k, _bits.F64, codes.astype(jnp.int64)), jnp.float64)
-    bits = _bits.decode(_Arrays, k, _bits.F32, codes.astype(jnp.int32))
+        return lax.bitcast_convert_type(_bits.decode(WideArrays, k, _bits.F64, codes.astype(jnp.int64), shift), jnp.float64)
+    bits = _bits.decode(Arrays, k, _bits.F32, codes.astype(jnp.int32), shift)
     if dtype == jnp.bfloat16:
-        return lax.bitcast_convert_type((bits >> 16).astype(jnp.uint16), jnp.bfloat16)
+        return lax.bitcast_convert_type(((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(jnp.uint16), jnp.bfloat16)
     return lax.bitcast_convert_type(bits, jnp.float32).astype(dtype)
 
 
-def _words(k: Kernel, x: Any, seed: int | None, stream: Any, first_element: int) -> Any:
+def words_of(k: Kernel, x: Any, seed: int | None, stream: Any, first_element: int) -> Any:
     seed = checked_seed(k, seed)
     if seed is None:
         return None
@@ -123,7 +117,7 @@ def _words(k: Kernel, x: Any, seed: int | None, stream: Any, first_element: int)
 
 
 def _check_exact(k: Kernel, dtype: Any) -> None:
-    if not Format(k.name).fits_in(_EXACT_IN[jnp.dtype(dtype).name]):
+    if not Format(k.name).fits_in(EXACT_IN[jnp.dtype(dtype).name]):
         raise ValueError(f"{k.name} has values that {jnp.dtype(dtype).name} does not have: convert x to a wider dtype")
 
 
@@ -150,9 +144,9 @@ def encode(
         As of `smallfloat.encode`; of the stochastic modes there is 'stochastic-a', with the words of Philox. Under `vmap` an
         element's index is that in its own example.
     """
-    x = _check(x)
+    x = check(x)
     k = kernel(fmt, preset=preset, rounding=rounding, saturation=saturation, random_bits=random_bits)
-    codes = _encode(k, x, _words(k, x, seed, stream, first_element))
+    codes = encode_by(k, x, words_of(k, x, seed, stream, first_element))
     return codes.astype(jnp.uint8 if k.width <= 8 else jnp.uint16)
 
 
@@ -160,7 +154,7 @@ def decode(codes: Any, fmt: Any, *, dtype: Any = jnp.float32) -> jax.Array:
     """`smallfloat.decode` of an array of codes; every value of the format must be exact in `dtype`."""
     k, dtype = kernel(fmt), jnp.dtype(dtype)
     _check_exact(k, dtype)
-    return _decode(k, jnp.asarray(codes), dtype)
+    return decode_by(k, jnp.asarray(codes), dtype)
 
 
 def round(
@@ -176,34 +170,7 @@ def round(
     first_element: int = 0,
 ) -> jax.Array:
     """`smallfloat.round` of an array: the values of the format that it rounds to, in `x`'s dtype. Parameters as of `encode`."""
-    x = _check(x)
+    x = check(x)
     k = kernel(fmt, preset=preset, rounding=rounding, saturation=saturation, random_bits=random_bits)
     _check_exact(k, x.dtype)
-    return _decode(k, _encode(k, x, _words(k, x, seed, stream, first_element)), x.dtype)
-
-
-@functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
-def _straight_through(x: Any, nonfinite: str, how: tuple[tuple[str, Any], ...]) -> Any:
-    y = round(x, **dict(how))
-    return jnp.where(jnp.isfinite(x), y, x) if nonfinite == "keep" else y
-
-
-@_straight_through.defjvp
-def _(nonfinite, how, primals, tangents):
-    return _straight_through(primals[0], nonfinite, how), tangents[0]
-
-
-def fake_quantize(x: Any, fmt: Any, *, nonfinite: str = "keep", **how: Any) -> jax.Array:
-    """`round` with the gradient of the identity ("straight through").
-
-    Parameters
-    ----------
-    x, fmt, **how :
-        As of `round`.
-    nonfinite : str
-        'keep' (default): NaN and infinities stay what they are, also where the format has none. 'preset': what the format's
-        preset makes of them.
-    """
-    if nonfinite not in ("keep", "preset"):
-        raise ValueError(f"nonfinite={nonfinite!r} is not known: write 'keep' (the default) or 'preset'")
-    return _straight_through(_check(x), nonfinite, (("fmt", str(fmt)), *sorted(how.items())))
+    return decode_by(k, encode_by(k, x, words_of(k, x, seed, stream, first_element)), x.dtype)

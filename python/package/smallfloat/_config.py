@@ -1,0 +1,177 @@
+"""How tensors are quantized, and how their codes and scales lie."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _core, formats
+from ._core import Format
+
+if TYPE_CHECKING:
+    from ._quantized import QuantizedTensor
+
+
+def recipe(
+    fmt: Any,
+    *,
+    bias: str | int | None = None,
+    granularity: str | None = None,
+    scale_format: Any = None,
+    scale_rule: str | None = None,
+    rounding: str | None = None,
+    random_bits: int = 32,
+    seed: int | None = None,
+    saturation: str | None = None,
+    preset: str | None = None,
+    nonfinite: str | None = None,
+    negative: str | None = None,
+    tensors: str | None = None,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    overwrite: bool = False,
+    verify: bool = True,
+    native: bool = False,
+) -> dict[str, Any]:
+    """What decides the bytes of quantized tensors, as the compiled part takes it."""
+    found = dict(locals())
+    found["bias"] = None if bias is None else str(bias)
+    found["scale_format"] = None if scale_format is None else str(scale_format)
+    found["include"], found["exclude"] = list(include), list(exclude)
+    return found
+
+
+def element_format(entry: Mapping[str, Any]) -> str:
+    """The format of a container's entry, without its bias: the reading of subnormals is told beside Tesla's names."""
+    name, subnormals = entry["format"], entry.get("subnormals")
+    return f"{name}:subnormals={subnormals}" if name in formats._FREE and subnormals == "gradual" else name
+
+
+class Config:
+    """How tensors are quantized: a format or a scheme, and the keyword arguments of `smallfloat.quantize`.
+
+    Parameters
+    ----------
+    fmt : str, Format or Config
+        'e4m3fn', 'binary8p3se', 'cfloat8_1_4_3', 'mxfp4', 'nvfp4', … as of `smallfloat.quantize`.
+    **how :
+        `granularity`, `bias`, `scale_format`, `scale_rule`, `rounding`, `seed`, … as of `smallfloat.quantize`.
+
+    Examples
+    --------
+    >>> import smallfloat as sf
+    >>> sf.Config("cfloat8_1_4_3", granularity="channel")
+    Config('cfloat8_1_4_3', granularity='channel')
+    """
+
+    def __init__(self, fmt: Any, **how: Any) -> None:
+        if isinstance(fmt, Config):
+            fmt, how = fmt.fmt, {**fmt.how, **how}
+        self.fmt, self.how = str(fmt), how
+        if "nonfinite" in how:
+            raise ValueError("nonfinite is no part of a Config: weights are finite, and fake quantization has an argument for it")
+        # Says at once what is wrong.
+        self.entry((1, 1))
+
+    def entry(self, shape: tuple[int, ...]) -> dict[str, Any]:
+        """What the native container says of a tensor of this shape."""
+        return entry_of(self, shape)
+
+    def quantize(self, x: Any, name: str = "tensor") -> QuantizedTensor:
+        """A tensor quantized by the core."""
+        from ._quantized import quantize
+
+        return quantize(x, self.fmt, name=name, **self.how)
+
+    def key(self) -> str:
+        """The same text for equal configurations."""
+        return json.dumps([self.fmt, {name: str(value) if isinstance(value, Format) else value for name, value in sorted(self.how.items())}])
+
+    @classmethod
+    def of_key(cls, key: str) -> Config:
+        """The configuration with a key."""
+        fmt, how = json.loads(key)
+        return cls(fmt, **how)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Config) and self.key() == other.key()
+
+    def __hash__(self) -> int:
+        return hash(self.key())
+
+    def __repr__(self) -> str:
+        return f"Config({', '.join([repr(self.fmt), *(f'{name}={value!r}' for name, value in self.how.items())])})"
+
+
+@functools.lru_cache(maxsize=4096)
+def entry_of(config: Config, shape: tuple[int, ...]) -> dict[str, Any]:
+    zeros = np.broadcast_to(np.float32(0), shape)
+    how = recipe(config.fmt, native=True, **config.how)
+    if math.prod(shape) > 1 << 16:
+        # The entry depends on how many dimensions there are, and on no size.
+        zeros = np.zeros((1,) * len(shape), np.float32)
+    return json.loads(_core.quantize_array(zeros, "tensor", how, False, 1)[4])
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """How a tensor's codes and scales lie: the part of the native container's entry that reading needs."""
+
+    shape: tuple[int, ...]
+    format: str
+    granularity: str
+    packing: str
+    scale: str | None
+
+    @classmethod
+    def of(cls, entry: dict[str, Any], shape: tuple[int, ...]) -> Layout:
+        """The layout of a tensor of this shape."""
+        packing = entry.get("packing") or "bytes"
+        return cls(tuple(shape), element_format(entry), entry["granularity"], packing, entry.get("scale"))
+
+
+# Functions rather than methods, since `torch.compile` knows no methods of constants.
+
+
+def block_of(granularity: str) -> tuple[int, int] | None:
+    """Rows and columns that share a scale; None for tensor and channel."""
+    if not granularity.startswith("block:"):
+        return None
+    words = granularity[6:].split("x")
+    return (1 if len(words) == 1 else int(words[0])), int(words[-1])
+
+
+def matrix_of(shape: tuple[int, ...], granularity: str) -> tuple[int, int]:
+    """Rows and columns of a tensor."""
+    if len(shape) < 2:
+        return 1, math.prod(shape)
+    columns = math.prod(shape[1:]) if granularity == "channel" else shape[-1]
+    return (shape[0] if granularity == "channel" else math.prod(shape[:-1])), columns
+
+
+def stored_columns(columns: int, packing: str) -> int:
+    """Codes or bytes of a row."""
+    if packing == "bytes":
+        return columns
+    return -(-columns // 4) * 3 if packing == "six-bit" else -(-columns // 2)
+
+
+def scale_shape(shape: tuple[int, ...], granularity: str) -> tuple[int, ...]:
+    """The shape of the scales."""
+    rows, columns = matrix_of(shape, granularity)
+    if granularity == "tensor":
+        return ()
+    block = block_of(granularity)
+    return (rows, 1) if block is None else (-(-rows // block[0]), -(-columns // block[1]))
+
+
+def rows_stand_alone(layout: Layout) -> bool:
+    """Whether a row can be read without the others."""
+    block = block_of(layout.granularity)
+    return len(layout.shape) == 2 and (block is None or block[0] == 1)
