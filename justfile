@@ -72,9 +72,13 @@ python:
 python-torch:
     scripts/evidence/python-torch
 
-# ml_dtypes' own tests on our arrays: fetches their sources with pip, and writes their evidence.
-python-peers:
-    scripts/evidence/python-peers
+# Wheels for Linux with glibc and musl, on x86-64 and aarch64, cross-compiled with zig (fetched with pip), into target/wheels.
+wheels *targets:
+    scripts/ci/wheels {{targets}}
+
+# The tests of ml_dtypes, gfloat and microxcaling on our arithmetic: fetches sources with pip, and writes their evidence.
+python-peers *peers:
+    scripts/evidence/python-peers {{peers}}
 
 # Speed of quantizing in memory beside the kernels, on one thread.
 quantize-bench:
