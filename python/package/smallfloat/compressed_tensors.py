@@ -17,7 +17,7 @@ from compressed_tensors.quantization.quant_scheme import preset_name_to_scheme
 from compressed_tensors.utils.match import match_quantizable_tensors
 
 from . import _core
-from ._quantized import recipe
+from ._config import recipe
 from .torch._memory import array_of, tensor_of
 
 __all__ = ["SmallfloatConverter"]

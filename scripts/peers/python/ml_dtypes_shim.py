@@ -11,13 +11,10 @@ from __future__ import annotations
 import ast
 import importlib.abc
 import importlib.util
-import json
-import pathlib
 import sys
 import types
 
 import numpy
-import pytest
 
 import smallfloat as sf
 
@@ -221,29 +218,8 @@ REASONS = {
     r"testCasts": "an array of uint8 may be codes, so it is refused beside an Array, also in a comparison",
     r"testByteSwap": "codes are in the machine's byte order; swapped ones are no numbers",
 }
-_outcomes = {}
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item, call):
-    """Names the tests that ask for a registered dtype, apart from failures."""
-    outcome = yield
-    report = outcome.get_result()
-    if call.excinfo is not None and call.excinfo.errisinstance(NoDtype):
-        report.outcome, report.longrepr = "skipped", ("", 0, f"Skipped: needs {call.excinfo.value}")
-        report.needs_dtype = True
-
-
-def pytest_runtest_logreport(report):
-    if report.when == "call" or report.outcome != "passed":
-        kind = "needs a dtype" if getattr(report, "needs_dtype", False) else report.outcome
-        # The worst of its subtests is the test's.
-        order = ("passed", "skipped", "needs a dtype", "failed")
-        _outcomes[report.nodeid] = max(kind, _outcomes.get(report.nodeid, "passed"), key=order.index)
-
-
-def pytest_sessionfinish(session):
-    pathlib.Path("outcomes.json").write_text(json.dumps(_outcomes), encoding="utf-8")
+IMPOSSIBLE = "ask for a dtype registered with NumPy, which an `Array` has not"
+SKIPPED = "skipped by ml_dtypes for the type"
 
 
 def install(folder):
