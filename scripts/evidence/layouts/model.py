@@ -2,6 +2,7 @@
 spread as those of trained models are, rows and columns of different size.
 
     write(FOLDER)
+    write_experts(FOLDER)
     part_of_minilm(FOLDER_OF_MINILM, FOLDER, LAYERS)
 """
 
@@ -71,6 +72,16 @@ def write(folder):
         "vocab_size": VOCABULARY, "tie_word_embeddings": False, "rms_norm_eps": 1e-5,
     }
     (folder / "config.json").write_text(json.dumps(config, indent=2))
+
+
+def write_experts(folder):
+    """Two weights of four experts each, as gpt-oss calls them: [experts, in, out]."""
+    folder.mkdir(parents=True)
+    random = np.random.Generator(np.random.PCG64(28))
+    shapes = {"gate_up_proj": (4, 128, 320), "down_proj": (4, 160, 128)}
+    entries = [(f"model.layers.0.mlp.experts.{name}", 0.05 * random.standard_normal(shape)) for name, shape in shapes.items()]
+    write_file(folder / "model.safetensors", entries)
+    (folder / "config.json").write_text(json.dumps({"model_type": "gpt_oss", "num_local_experts": 4}))
 
 
 def part_of_minilm(source, target, layers):

@@ -14,18 +14,21 @@ import torch
 from comfy_kitchen.backends import eager
 from compressed_tensors.compressors import BaseCompressor
 from compressed_tensors.quantization import QuantizationConfig
+from gguf import GGUFReader
+from gguf.quants import dequantize
 from modelopt.torch.quantization.qtensor import FP8QTensor, NVFP4QTensor
 from torchao.prototype.mx_formats import mx_tensor
 from torchao.prototype.mx_formats.nvfp4_tensor import NVFP4Tensor
 from transformers.integrations.finegrained_fp8 import Fp8Dequantize
+from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
 F32 = torch.float32
 FP4 = torch.float4_e2m1fn_x2
 
 
 def two_dimensions(tensor):
-    """A tensor of the native container without the dimension of 1 that keeps other programs away."""
-    return tensor.reshape(tensor.shape[:2])
+    """A tensor as a matrix, without the dimension of 1 that keeps other programs away from the native container."""
+    return tensor.reshape(-1, tensor.shape[-2 if tensor.ndim > 2 else -1])
 
 
 def by_torch(local, _):
@@ -58,6 +61,7 @@ def by_torchao(element):
 
 def nvfp4_by_torchao(local, _):
     codes, scales = two_dimensions(local["weight"]), local["weight_scale"].view(torch.float8_e4m3fn)
+    scales = scales.reshape(len(codes), -1)
     tensor = NVFP4Tensor(codes, scales, 16, F32, per_tensor_scale=1 / local["weight_global_scale"])
     return tensor.dequantize(F32)
 
@@ -74,7 +78,8 @@ def fp8_by_modelopt(local, _):
 
 
 def fp8_by_comfy(local, _):
-    return eager.dequantize_per_tensor_fp8(local["weight"], local["weight_scale"], F32)
+    scale = local["weight_scale"] if "weight_scale" in local else local["scale_weight"]
+    return eager.dequantize_per_tensor_fp8(local["weight"], scale, F32)
 
 
 def mxfp8_by_comfy(local, _):
@@ -83,6 +88,23 @@ def mxfp8_by_comfy(local, _):
 
 def nvfp4_by_comfy(local, _):
     return eager.dequantize_nvfp4(local["weight"], local["weight_scale_2"], local["weight_scale"], F32)
+
+
+def by_transformers_of_gpt_oss(local, _):
+    return convert_moe_packed_tensors(local["weight_blocks"], local["weight_scales"], dtype=F32)
+
+
+def by_gguf(path):
+    """Tensors of a GGUF file that the `gguf` package dequantizes; the number of the tensor it leaves to the model."""
+    tensors = {tensor.name: tensor for tensor in GGUFReader(path).tensors}
+    found = {}
+    for name, tensor in tensors.items():
+        values = torch.from_numpy(dequantize(tensor.data, tensor.tensor_type).copy())
+        factor = tensors.get(name.removesuffix("weight") + "scale")
+        if factor is not None and name.endswith("weight") and tensor.tensor_type.name == "NVFP4":
+            values = values * float(factor.data[0])
+        found[name] = values
+    return found
 
 
 READERS = {
@@ -100,12 +122,16 @@ READERS = {
     "plain-e5m2": ("torch", by_torch),
     "deepseek-e8m0": ("transformers", by_transformers("weight_scale_inv")),
     "deepseek-v4": ("transformers", by_transformers("scale")),
+    "deepseek-v4-experts": ("transformers", by_transformers("scale")),
     "mxfp4-typed": ("torchao", by_torchao(FP4)),
     "mxfp8-typed": ("torchao", by_torchao(torch.float8_e4m3fn)),
     "modelopt-nvfp4": ("modelopt", nvfp4_by_modelopt),
     "modelopt-fp8": ("modelopt", fp8_by_modelopt),
     "quark-mxfp4": ("torchao", by_torchao(FP4)),
     "comfy-fp8": ("comfy-kitchen", fp8_by_comfy),
+    "comfy-scaled-fp8": ("comfy-kitchen", fp8_by_comfy),
     "comfy-mxfp8": ("comfy-kitchen", mxfp8_by_comfy),
     "comfy-nvfp4": ("comfy-kitchen", nvfp4_by_comfy),
+    "gpt-oss": ("transformers", by_transformers_of_gpt_oss),
+    **{name: ("gguf", by_gguf) for name in ("gguf-mxfp4", "gguf-nvfp4", "gguf-bf16", "gguf-f16")},
 }

@@ -83,11 +83,63 @@ def read_file(path):
     return tensors, metadata
 
 
-def read_folder(folder):
-    tensors = {}
-    for path in sorted(folder.glob("*.safetensors")):
-        tensors |= read_file(path)[0]
-    return tensors
+GGUF_NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+# Types of tensors: a name, elements of a block and its bytes.
+GGUF_TYPES = {0: ("F32", 1, 4), 1: ("F16", 1, 2), 26: ("I32", 1, 4), 27: ("I64", 1, 8), 28: ("F64", 1, 8), 30: ("BF16", 1, 2),
+              39: ("MXFP4", 32, 17), 40: ("NVFP4", 64, 36)}
+
+
+def read_gguf(path):
+    """The tensors of a GGUF file: a magic, counts, keys with values, tensors' names and places, bytes from a multiple of 32 on."""
+    data, at = np.fromfile(path, np.uint8), 0
+
+    def take(format_):
+        nonlocal at
+        values = struct.unpack_from("<" + format_, data, at)
+        at += struct.calcsize("<" + format_)
+        return values
+
+    def text():
+        nonlocal at
+        [length] = take("Q")
+        at += length
+        return data[at - length : at].tobytes().decode()
+
+    def value(kind):
+        if kind == 8:
+            return text()
+        if kind == 9:
+            kind, count = take("IQ")
+            return [value(kind) for _ in range(count)]
+        return take(GGUF_NUMBERS[kind])[0]
+
+    magic, _, tensors, keys = take("4sIQQ")
+    if magic != b"GGUF":
+        raise ValueError(f"{path} is no GGUF file")
+    told = {text(): value(*take("I")) for _ in range(keys)}
+    places = []
+    for _ in range(tensors):
+        name, [count] = text(), take("I")
+        shape = list(take(f"{count}Q"))[::-1]
+        places.append((name, shape, *take("IQ")))
+    alignment = told.get("general.alignment", 32)
+    begin, found = -(-at // alignment) * alignment, {}
+    for name, shape, kind, offset in places:
+        dtype, elements, size = GGUF_TYPES[kind]
+        length = int(np.prod(shape)) // elements * size
+        found[name] = Stored(dtype, shape, data[begin + offset : begin + offset + length])
+    return found
+
+
+def files_of(path):
+    """The files with tensors of a file or folder."""
+    return sorted(path.glob("*.safetensors")) if path.is_dir() else [path]
+
+
+def read_all(path):
+    if path.suffix == ".gguf":
+        return read_gguf(path)
+    return {name: tensor for file in files_of(path) for name, tensor in read_file(file)[0].items()}
 
 
 # How codes lie in bytes.
@@ -154,10 +206,10 @@ class Layout:
 
     def read(self, tensors):
         """Every tensor of a file, those in this layout decoded."""
-        found, used = {}, set()
+        found, used = {}, {"scaled_fp8"}
         for name, stored in tensors.items():
             own = name.removesuffix(self.codes)
-            if not own.endswith("weight") or not name.endswith(self.codes):
+            if not name.endswith(self.codes):
                 continue
             module = own.removesuffix("weight")
             scale = self.scale and (module + self.scale if self.sibling else own + self.scale)
@@ -186,7 +238,9 @@ class Layout:
         return value
 
     def tensor(self, stored, scale, factor):
-        rows = stored.shape[0]
+        # The native container has a dimension of 1 at the end.
+        native = len(stored.shape) > 2
+        rows = int(np.prod(stored.shape[: -2 if native else -1]))
         codes = self.unpack(stored.data).reshape(rows, -1)
         columns = codes.shape[1]
         scales = np.ones((1, 1))
@@ -197,7 +251,83 @@ class Layout:
         scales = scales * factor
         tall, wide = (n if size is None else size for n, size in zip((rows, columns), self.block))
         each = np.repeat(np.repeat(scales, tall, axis=0), wide, axis=1)[:rows, :columns]
-        return Tensor([rows, columns], (self.table[codes] * each).reshape(-1), codes.reshape(-1), each.reshape(-1), self.table)
+        shape = [*stored.shape[: -2 if native else -1], columns]
+        return Tensor(shape, (self.table[codes] * each).reshape(-1), codes.reshape(-1), each.reshape(-1), self.table)
+
+
+with np.errstate(invalid="ignore"):
+    BFLOAT16 = (np.arange(65536, dtype=np.uint32) << 16).view(np.float32).astype(np.float64)
+    BINARY16 = np.arange(65536, dtype=np.uint16).view(np.float16).astype(np.float64)
+# Scales of GGUF's NVFP4 have no sign, and all bits set are 0.
+UE4M3 = np.append(E4M3[:127], 0.0)
+
+
+class Gguf:
+    """Tensors whose blocks have their scales in them, or 16-bit floats."""
+
+    codes, scale = "", None
+
+    def __init__(self, dtype):
+        self.dtype = dtype
+
+    def read(self, tensors):
+        found = {}
+        for name, stored in tensors.items():
+            factor = tensors.get(name.removesuffix("weight") + "scale")
+            if self.dtype == "NVFP4" and name.endswith("scale") and name.removesuffix("scale") + "weight" in tensors:
+                continue
+            if stored.dtype != self.dtype:
+                found[name] = Tensor(stored.shape, stored.numbers() if stored.has_numbers() else stored.data)
+                continue
+            codes, scales, table = getattr(self, stored.dtype.lower())(stored.data, 1.0 if factor is None else Layout.one(factor))
+            found[name] = Tensor(stored.shape, table[codes] * scales, codes, scales, table)
+        return found
+
+    @staticmethod
+    def mxfp4(data, _):
+        """A power of two, then 16 bytes: low halves are elements 0 to 15."""
+        blocks = data.reshape(-1, 17)
+        codes = np.concatenate([blocks[:, 1:] & 15, blocks[:, 1:] >> 4], axis=1)
+        return codes.reshape(-1), np.repeat(E8M0[blocks[:, 0]], 32), E2M1
+
+    @staticmethod
+    def nvfp4(data, factor):
+        """Four scales, then for each 8 bytes: low halves are elements 0 to 7."""
+        blocks = data.reshape(-1, 36)
+        parts = blocks[:, 4:].reshape(-1, 4, 8)
+        codes = np.concatenate([parts & 15, parts >> 4], axis=2)
+        return codes.reshape(-1), np.repeat(UE4M3[blocks[:, :4] & 127].reshape(-1) * factor, 16), E2M1
+
+    @staticmethod
+    def bf16(data, _):
+        return data.view("<u2"), np.ones(len(data) // 2), BFLOAT16
+
+    @staticmethod
+    def f16(data, _):
+        return data.view("<u2"), np.ones(len(data) // 2), BINARY16
+
+
+class GptOss:
+    """`_blocks` [experts, out, groups, 16] and `_scales`; what the model calls its weight is [experts, in, out]."""
+
+    codes, scale = "_blocks", "_scales"
+
+    @staticmethod
+    def read(tensors):
+        found = {}
+        for name, stored in tensors.items():
+            own = name.removesuffix("_blocks")
+            if name.endswith("_scales") and name.removesuffix("_scales") + "_blocks" in tensors:
+                continue
+            if own == name:
+                found[name] = Tensor(stored.shape, stored.numbers() if stored.has_numbers() else stored.data)
+                continue
+            experts, out, groups, _ = stored.shape
+            codes = low_first(stored.data).reshape(experts, out, -1)
+            scales = np.repeat(E8M0[tensors[own + "_scales"].data], 32).reshape(codes.shape)
+            codes, scales = codes.transpose(0, 2, 1).reshape(-1), scales.transpose(0, 2, 1).reshape(-1)
+            found[own] = Tensor([experts, 32 * groups, out], E2M1[codes] * scales, codes, scales, E2M1)
+        return found
 
 
 MX, NV = (1, 32), (1, 16)
@@ -224,14 +354,21 @@ LAYOUTS = {
     "plain-e5m2": Layout(E5M2, scale=None),
     "deepseek-e8m0": Layout(E4M3, scale="_scale_inv", decode=of_powers, block=(128, 128)),
     "deepseek-v4": Layout(E4M3, scale="scale", sibling=True, decode=of_powers, block=(128, 128)),
+    "deepseek-v4-experts": Layout(E2M1, low_first, scale="scale", sibling=True, **POWERS),
     "mxfp4-typed": Layout(E2M1, low_first, **POWERS),
     "mxfp8-typed": Layout(E4M3, **POWERS),
     "modelopt-nvfp4": Layout(E2M1, low_first, factor="_scale_2", **FOURS),
     "modelopt-fp8": Layout(E4M3),
     "quark-mxfp4": Layout(E2M1, low_first, **POWERS),
     "comfy-fp8": Layout(E4M3),
+    "comfy-scaled-fp8": Layout(E4M3, scale="scale_weight", sibling=True),
     "comfy-mxfp8": Layout(E4M3, tiled=True, **POWERS),
     "comfy-nvfp4": Layout(E2M1, high_first, factor="_scale_2", tiled=True, **FOURS),
+    "gpt-oss": GptOss,
+    "gguf-mxfp4": Gguf("MXFP4"),
+    "gguf-nvfp4": Gguf("NVFP4"),
+    "gguf-bf16": Gguf("BF16"),
+    "gguf-f16": Gguf("F16"),
 }
 
 
