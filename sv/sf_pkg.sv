@@ -47,6 +47,14 @@ package sf_pkg;
     SF_TO_ODD          = 3'd5
   } rounding_e;
 
+  // Saturation modes as the column `saturation` of vectors numbers them.
+  typedef enum bit [1:0] {
+    SF_SAT_FINITE    = 2'd0,
+    SF_SAT_PROPAGATE = 2'd1,
+    SF_SAT_NONE      = 2'd2,
+    SF_SAT_NONE_V40  = 2'd3
+  } saturation_e;
+
   function automatic string rounding_name(rounding_e mode);
     case (mode)
       SF_NEAREST_EVEN:    return "NearestTiesToEven";

@@ -126,6 +126,12 @@ pub enum Error {
         /// The function's name.
         name: String,
     },
+    /// Ports that the unit does not have, or that have other values.
+    #[error("ports: {problem}")]
+    Ports {
+        /// What is wrong and what would be right.
+        problem: String,
+    },
     /// More operands than can all be tried.
     #[error(
         "{name} has operands of {bits} bits together, at most {limit} can be tried exhaustively; take level 1 or 2"

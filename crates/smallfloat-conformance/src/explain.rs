@@ -43,7 +43,11 @@ pub fn explain(
     let mut text = format!("{}\n", unit.operation());
     let mut line =
         |title: &str, what: &str| writeln!(text, "  {title:<9}{what}").expect("a string takes all");
-    for (field, code) in unit.operands().iter().zip(operands) {
+    for (field, _, word) in unit.port_values(operands) {
+        line(&field.name, &word);
+    }
+    let (chosen, rest) = unit.chosen(operands)?;
+    for (field, code) in chosen.operands().iter().zip(rest) {
         line(&field.name, &number(field, *code));
     }
     if let Some(exact) = unit.exact(operands) {
@@ -53,7 +57,7 @@ pub fn explain(
         }
     }
     for (title, outcome) in [("right", &right), ("given", given)] {
-        for (field, code) in unit.results().iter().zip(outcome.results()) {
+        for (field, code) in chosen.results().iter().zip(outcome.results()) {
             line(title, &number(field, *code));
         }
         if !mask.is_empty() {
@@ -143,6 +147,7 @@ pub fn place_in_words(
     operands: &[u64],
     name: impl Fn(&Format, u64) -> String,
 ) -> Option<String> {
+    let (unit, operands) = unit.chosen(operands).ok()?;
     let (place, to) = (unit.place(operands)?, unit.operation().result()?);
     let name = |code: u64| name(to, code);
     Some(match (place.below, place.above, place.nearer) {

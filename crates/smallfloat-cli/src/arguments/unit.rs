@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use smallfloat::ops::Integer;
 use smallfloat::{FormatSpec, RandomBits, Rounding};
-use smallfloat_conformance::vectors::UnitUnderTest;
+use smallfloat_conformance::vectors::{Ports, UnitUnderTest};
 
 use crate::arguments::flags::FlagArgs;
 use crate::arguments::operands;
@@ -33,6 +33,31 @@ pub(crate) struct UnitArgs {
 
     #[command(flatten)]
     pub(crate) projection: ProjectionArgs,
+}
+
+/// What is under test by vectors, whose first columns may be ports.
+#[derive(clap::Args, Clone)]
+pub(crate) struct PortedUnitArgs {
+    #[command(flatten)]
+    pub(crate) unit: UnitArgs,
+
+    /// Columns that hardware has as ports: bias, rounding, saturation, of each all values or those
+    /// named, as in `bias=0-15/63,rounding=nearest-even/toward-zero`
+    #[arg(long, value_name = "PORTS")]
+    ports: Option<Ports>,
+}
+
+impl PortedUnitArgs {
+    /// The unit, if the arguments name one.
+    pub(crate) fn unit(&self) -> Result<Option<UnitUnderTest>> {
+        let Some(ports) = &self.ports else { return self.unit.unit() };
+        let unit = match self.unit.unit_with_bias_port()? {
+            Some((unit, true)) if ports.have_bias() => unit,
+            Some(_) => self.unit.unit()?.expect("the same arguments name one"),
+            None => bail!("--ports needs --op, or --from and --to; a file's header names its own ports"),
+        };
+        Ok(Some(unit.with_ports(ports).context("--ports")?))
+    }
 }
 
 impl UnitArgs {

@@ -213,3 +213,54 @@ fn an_exhaustive_run_streams_from_its_start() {
     // On a machine that others use too; the dev profile takes some 0.1 s.
     assert!(seconds < 5.0, "{seconds} s");
 }
+
+/// Biases and modes as columns: written, checked, covered, and named in what is found.
+#[test]
+fn ports_are_columns() {
+    let gen_args = ["gen", "--from", "binary16", "--to", "cfloat8_1_4_3", "--ports"];
+    let text = stdout(&[&gen_args[..], &["bias=7/9,rounding=toward-zero", "--count", "400"]].concat());
+    assert!(text.contains("# ports: bias=7/9, rounding=toward-zero\n"), "{text}");
+    assert!(text.contains("# fields: bias:2 rounding:1 x:4 result:2 flags:2\n"), "{text}");
+    vectors(&["check", "-"]).write_stdin(text.clone()).assert().success().stdout(
+        contains("ports: bias=7/9, rounding=toward-zero\n").and(contains("400 vectors: 400 agree, 0 differ")),
+    );
+    vectors(&["cover", "-"])
+        .write_stdin(text)
+        .assert()
+        .success()
+        .stdout(contains("ports: bias=7/9, rounding=toward-zero, 2 settings\n"));
+    // 1.0625 is half way from 1 to 1.125 at bias 7 (0x38) and at bias 9 (0x48); toward zero is 1.
+    let lines = "07 0 3c40 38 00\n09 0 3c40 48 00\n07 1 3c40 38 00\n09 1 3c40 49 00\n09 3 bc40 c8 00\n";
+    let unit = ["check", "-", "--from", "binary16", "--to", "cfloat8_1_4_3", "--ports", "bias,rounding"];
+    let prefixed = format!("RESULT {}\n", lines.trim_end().replace('\n', "\nRESULT "));
+    let run = vectors(&[&unit[..], &["--prefix", "RESULT "]].concat()).write_stdin(prefixed).assert().code(1);
+    run.stdout(
+        contains("5 vectors: 4 agree, 1 differ")
+            .and(contains("line 4\n  bias     9\n  rounding toward-zero\n  x        0x3c40"))
+            .and(contains("right    0x48  0_1001_000  1, normal")),
+    );
+    let output = vectors(&[&unit[..], &["--json"]].concat()).write_stdin(lines).assert().code(1);
+    let found: Value = serde_json::from_slice(&output.get_output().stdout).expect("JSON");
+    let first = &found["first"][0];
+    assert_eq!(
+        first["ports"][1],
+        serde_json::json!({"name": "rounding", "code": "0x1", "value": "toward-zero"})
+    );
+    assert_eq!(
+        (&first["operands"][0]["name"], &first["right"]["results"][0]["value"]),
+        (&"x".into(), &"1".into())
+    );
+    vectors(&[&gen_args[..], &["clock"]].concat())
+        .assert()
+        .code(2)
+        .stderr(contains("`clock` is none of bias"));
+    vectors(&["gen", "--op", "Add", "--format", "e4m3fn", "--ports", "bias"])
+        .assert()
+        .code(1)
+        .stderr(contains("no format here has a bias that can be chosen"));
+    vectors(&["check", "-", "--ports", "bias"])
+        .write_stdin("")
+        .assert()
+        .code(1)
+        .stderr(contains("--ports needs"));
+}

@@ -5,10 +5,33 @@ use smallfloat::Preset;
 
 use crate::coverage::tally::{Bin, Coverage};
 use crate::error::Error;
-use crate::vectors::VectorHeader;
+use crate::vectors::{UnitUnderTest, VectorHeader};
 
 /// What the JSON of a coverage is called, with the version of its crosses.
-const TITLE: &str = "smallfloat coverage 1";
+pub(super) const TITLE: &str = "smallfloat coverage 1";
+
+/// What the JSON of a coverage begins with.
+pub(super) fn head(unit: &UnitUnderTest) -> Value {
+    json!({
+        "title": TITLE,
+        "operation": unit.operation().to_string(),
+        "preset": unit.preset().map(Preset::name),
+        "flag_policy": unit.flag_policy().to_string(),
+    })
+}
+
+/// What JSON says of its unit.
+pub(super) fn header_in(json: &Value) -> Result<VectorHeader, Error> {
+    let wrong = |problem: String| Error::Coverage { problem };
+    let text = |key: &str| json.get(key).and_then(Value::as_str);
+    let mut header = VectorHeader { operation: text("operation").map(str::to_owned), ..Default::default() };
+    for (key, name) in [("preset", "preset"), ("flag_policy", "flag policy"), ("ports", "ports")] {
+        if let Some(value) = text(key) {
+            header.take(name, value).map_err(wrong)?;
+        }
+    }
+    Ok(header)
+}
 
 impl Coverage {
     /// All counts as JSON: of each cross the bins with their words and how often they were reached,
@@ -41,18 +64,18 @@ impl Coverage {
             })
             .collect();
         let (hit, reachable) = self.total();
-        json!({
-            "title": TITLE,
-            "operation": self.unit.operation().to_string(),
-            "preset": self.unit.preset().map(Preset::name),
-            "flag_policy": self.unit.flag_policy().to_string(),
-            "exhaustive": self.is_exhaustive(),
-            "vectors": self.vectors,
-            "hit": hit,
-            "reachable": reachable,
-            "percent": self.percent(),
-            "crosses": crosses,
-        })
+        let mut all = head(&self.unit);
+        for (key, value) in [
+            ("exhaustive", json!(self.is_exhaustive())),
+            ("vectors", json!(self.vectors)),
+            ("hit", json!(hit)),
+            ("reachable", json!(reachable)),
+            ("percent", json!(self.percent())),
+            ("crosses", json!(crosses)),
+        ] {
+            all[key] = value;
+        }
+        all
     }
 
     /// The coverage that the JSON of an earlier run has.
@@ -60,16 +83,7 @@ impl Coverage {
     /// # Errors
     /// JSON that is not a coverage's.
     pub fn of_json(json: &Value) -> Result<Self, Error> {
-        let wrong = |problem: String| Error::Coverage { problem };
-        let text = |key: &str| json.get(key).and_then(Value::as_str);
-        let mut header =
-            VectorHeader { operation: text("operation").map(str::to_owned), ..Default::default() };
-        for (key, name) in [("preset", "preset"), ("flag_policy", "flag policy")] {
-            if let Some(value) = text(key) {
-                header.take(name, value).map_err(wrong)?;
-            }
-        }
-        let mut coverage = Self::new(header.unit()?)?;
+        let mut coverage = Self::new(header_in(json)?.unit()?)?;
         coverage.merge_json(json)?;
         Ok(coverage)
     }

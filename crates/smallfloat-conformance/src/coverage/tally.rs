@@ -46,8 +46,12 @@ impl Coverage {
     /// what can be reached; where they have more, operands are searched for and proofs are sought.
     ///
     /// # Errors
-    /// None for units that exist; the signature is that of evaluating.
+    /// A unit with ports, whose coverage is a [`UnitCoverage`](crate::coverage::UnitCoverage).
     pub fn new(unit: UnitUnderTest) -> Result<Self, Error> {
+        if unit.ports().is_some() {
+            let problem = "bins are those of one setting".to_owned();
+            return Err(Error::Ports { problem });
+        }
         let has_poles = match unit.operation().function() {
             Function::Numeric(operation)
             | Function::Scaled(operation)
@@ -121,27 +125,29 @@ impl Coverage {
     }
 
     fn read_file(&mut self, file: OperandFile<impl Read>) -> Result<u64, Error> {
-        let width = self.unit.operands().len();
         let before = self.vectors;
-        let (unit, model, hits, vectors) = (&self.unit, &self.model, &mut self.hits, &mut self.vectors);
-        file.read(|operands| {
-            let none =
-                || -> Vec<Vec<u64>> { model.crosses.iter().map(|cross| vec![0; cross.size()]).collect() };
-            let counted = operands
-                .par_chunks(width << 12)
-                .fold(none, |mut hits, lines| {
-                    let (probe, mut values) = (Probe { unit, model }, Vec::new());
-                    for operands in lines.chunks_exact(width) {
-                        probe.bins(operands, &mut values, |at, bin| hits[at][bin] += 1);
-                    }
-                    hits
-                })
-                .reduce(none, sum);
-            *hits = sum(std::mem::take(hits), counted);
-            *vectors += (operands.len() / width) as u64;
-        })?;
-        self.take_in_news();
+        file.read(|operands| self.count_lines(operands))?;
         Ok(self.vectors - before)
+    }
+
+    /// Counts vectors whose operands stand one after the other.
+    pub(super) fn count_lines(&mut self, operands: &[u64]) {
+        let width = self.unit.operands().len();
+        let (unit, model) = (&self.unit, &self.model);
+        let none = || -> Vec<Vec<u64>> { model.crosses.iter().map(|cross| vec![0; cross.size()]).collect() };
+        let counted = operands
+            .par_chunks(width << 12)
+            .fold(none, |mut hits, lines| {
+                let (probe, mut values) = (Probe { unit, model }, Vec::new());
+                for operands in lines.chunks_exact(width) {
+                    probe.bins(operands, &mut values, |at, bin| hits[at][bin] += 1);
+                }
+                hits
+            })
+            .reduce(none, sum);
+        self.hits = sum(std::mem::take(&mut self.hits), counted);
+        self.vectors += (operands.len() / width) as u64;
+        self.take_in_news();
     }
 
     /// What vectors reached is reachable, whether or not a search had found it.

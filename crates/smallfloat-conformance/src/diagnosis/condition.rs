@@ -10,7 +10,8 @@ use std::fmt;
 
 use rayon::prelude::*;
 
-use crate::features::{ABSENT, Aspect, Feature, FeatureKind, FeatureSet};
+use crate::diagnosis::ports::PortFeatures;
+use crate::features::{ABSENT, Aspect, Feature, FeatureKind};
 use crate::vectors::CallOutcome;
 
 /// Where vectors differ: a conjunction that holds for each of them.
@@ -85,7 +86,7 @@ pub(super) type Seen<'a> = (&'a [u64], &'a CallOutcome);
 
 /// Says where vectors differ; `None` where all vectors do, or nothing is common to those that do.
 pub(super) fn condition(
-    set: &FeatureSet,
+    set: &PortFeatures<'_>,
     differing: &[Seen<'_>],
     agreeing: &[Seen<'_>],
 ) -> Option<Condition> {
@@ -94,7 +95,7 @@ pub(super) fn condition(
     }
     let features = set.list();
     let values = |(operands, outcome): &Seen<'_>, values: &mut Vec<i32>| {
-        set.values(operands, outcome.results(), outcome.flags, values);
+        set.values(operands, outcome, values);
     };
     let literals = literals(features, differing, &values);
     let count = |mut masks: BTreeMap<u128, u64>, mask: u128| {
@@ -156,6 +157,8 @@ fn literals(
             Aspect::Flag(_) => 13,
             Aspect::LowBit(_) | Aspect::ResultLowBit => 12,
             Aspect::ResultField | Aspect::Away => 11,
+            // What a port says is a word of the unit's own.
+            Aspect::Port(_) => 8,
             _ => 10,
         };
         let mut add = |claim: Claim, cost: u32| literals.push(Literal { feature, claim, cost });

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use crate::diagnosis::condition::condition;
 use crate::diagnosis::mistake::{Mistake, Vector};
+use crate::diagnosis::ports::{PortFeatures, at_settings, of_ports};
 use crate::diagnosis::symptoms::symptoms;
 use crate::diagnosis::{Diagnosis, Finding, Hypothesis, catalogue, rules};
 use crate::vectors::{CallOutcome, CheckReport};
@@ -99,8 +100,9 @@ impl<'a> Judge<'a> {
 
     pub(super) fn diagnosis(&self) -> Diagnosis {
         let unit = &self.report.unit;
-        let policies = rules::flag_policies(unit);
-        let presets = rules::presets(unit);
+        let operands = || self.cases.iter().map(|case| case.operands);
+        let policies = at_settings(unit, operands(), rules::flag_policies);
+        let presets = at_settings(unit, operands(), rules::presets);
         let both = self.court(Aspect::Both);
         let of_rules = both.iter().flat_map(|court| {
             let rules = policies.iter().chain(&presets);
@@ -109,7 +111,8 @@ impl<'a> Judge<'a> {
         let of_rules: Vec<_> = of_rules.collect();
 
         let values = self.court(Aspect::Values).map(|court| {
-            let mut mistakes = catalogue::of_values(unit);
+            let mut mistakes = of_ports(unit);
+            mistakes.extend(at_settings(unit, operands(), catalogue::of_values));
             mistakes.extend(policies.iter().cloned());
             court.finding(&mistakes)
         });
@@ -246,7 +249,7 @@ impl Court<'_> {
         }
         let mut place = None;
         if causes.is_empty() {
-            let features = unit.features();
+            let features = PortFeatures::new(unit);
             let seen = |at: &u32| (self.case(*at).operands, &self.case(*at).expected);
             let differing: Vec<_> = self.differing.iter().map(seen).collect();
             let agreeing: Vec<_> = self.agreeing.iter().map(seen).collect();

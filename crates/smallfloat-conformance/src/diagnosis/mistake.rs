@@ -1,11 +1,14 @@
 //! [`Mistake`]: what implementations get wrong, as changes of the steps from operands to flags.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use smallfloat::{Exact, FlagPolicy, Flags, Preset, Rounded, project_with};
 
 use crate::diagnosis::edit::UnitEdit;
 use crate::diagnosis::steps::{ExactStep, FlagStep, OperandStep, ResultStep};
+use crate::vectors::ports::Settings;
 use crate::vectors::{CallOutcome, UnitUnderTest};
 
 /// A way to differ from the defined results, computed as a unit that differs so would compute it.
@@ -28,7 +31,29 @@ pub struct Mistake {
     exact: Vec<ExactStep>,
     results: Vec<ResultStep>,
     flags: Vec<FlagStep>,
+    made: Made,
 }
+
+/// How a mistake depends on the ports of a unit.
+#[derive(Clone, Debug)]
+pub(super) enum Made {
+    /// Whatever they say.
+    Alike,
+    /// By the setting that they choose; where there is none, it makes no difference.
+    AtSettings(Arc<[Option<Mistake>]>),
+    /// One of them is read wrongly: its codes and what they are taken for.
+    AtPort {
+        /// Its place.
+        port: usize,
+        /// Of each code what it is taken for.
+        map: Vec<(u64, u64)>,
+    },
+    /// All of these together.
+    Together(Arc<[Mistake]>),
+}
+
+/// What mistakes together give does not follow.
+struct Undefined;
 
 /// Rules of others: a unit that follows them makes no mistake, the caller named another one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,6 +91,61 @@ impl Mistake {
             exact: Vec::new(),
             results: Vec::new(),
             flags: Vec::new(),
+            made: Made::Alike,
+        }
+    }
+
+    /// A mistake of a unit with ports, as it is made at each setting, at one at least.
+    pub(super) fn at_settings(name: String, mistakes: Vec<Option<Self>>) -> Self {
+        let one = mistakes.iter().flatten().next().expect("it is made at a setting");
+        let (rules, count) = (one.rules, one.count);
+        Self { rules, count, made: Made::AtSettings(mistakes.into()), ..Self::new(name) }
+    }
+
+    pub(super) fn of_port(name: String, made: Made) -> Self {
+        Self { made, ..Self::new(name) }
+    }
+
+    /// What is made at a setting; `None` where it makes no difference.
+    fn at(&self, setting: usize, unit: &UnitUnderTest) -> Result<Option<Cow<'_, Self>>, Undefined> {
+        match &self.made {
+            Made::Alike => Ok(Some(Cow::Borrowed(self))),
+            Made::AtSettings(mistakes) => Ok(mistakes[setting].as_ref().map(Cow::Borrowed)),
+            Made::AtPort { .. } => Err(Undefined),
+            Made::Together(parts) => {
+                let mut all: Option<Cow<'_, Self>> = None;
+                for part in parts.iter() {
+                    all = match (all, part.at(setting, unit)?) {
+                        (Some(one), Some(other)) => Some(Cow::Owned(one.and(&other, unit).ok_or(Undefined)?)),
+                        (one, other) => one.or(other),
+                    };
+                }
+                Ok(all)
+            }
+        }
+    }
+
+    /// What a mistaken unit with ports gives.
+    fn predict_at(
+        &self,
+        right: &UnitUnderTest,
+        settings: &Settings,
+        vector: Vector<'_>,
+    ) -> Option<CallOutcome> {
+        if let Made::AtPort { port, map } = &self.made {
+            let mut operands = vector.operands.to_vec();
+            let code = operands[*port];
+            operands[*port] = map.iter().find(|(from, _)| *from == code)?.1;
+            return right.evaluate(&operands).ok();
+        }
+        let setting = settings.find(vector.operands)?;
+        let unit = &settings.units()[setting];
+        match self.at(setting, unit).ok()? {
+            None => Some(vector.expected.clone()),
+            Some(mistake) => {
+                let operands = &vector.operands[settings.fields.len()..];
+                mistake.predict(unit, Vector { operands, ..vector })
+            }
         }
     }
 
@@ -112,6 +192,15 @@ impl Mistake {
 
     /// Both mistakes, made by one unit; `None` where they change the same thing.
     pub(super) fn and(&self, other: &Self, right: &UnitUnderTest) -> Option<Self> {
+        let name = format!("{}; and {}", self.name, other.name);
+        let count = self.count + other.count;
+        if right.settings().is_some() {
+            // What that is follows at each setting.
+            let parts: Vec<Self> = [self, other].into_iter().flat_map(Self::parts).cloned().collect();
+            let is_of_port = parts.iter().any(|part| matches!(part.made, Made::AtPort { .. }));
+            let made = Made::Together(parts.into());
+            return (!is_of_port).then(|| Self { count, made, ..Self::new(name) });
+        }
         let edit = self.edit.and(&other.edit)?;
         let unit = match (&self.unit, &other.unit) {
             (None, None) => None,
@@ -128,17 +217,26 @@ impl Mistake {
         let mut results = [&self.results[..], &other.results[..]].concat();
         results.sort_by_key(ResultStep::stage);
         Some(Self {
-            name: format!("{}; and {}", self.name, other.name),
+            name,
             rules: None,
             bits: self.bits.or(other.bits),
-            count: self.count + other.count,
+            count,
             edit,
             unit,
             operands,
             exact,
             results,
             flags: [&self.flags[..], &other.flags[..]].concat(),
+            made: Made::Alike,
         })
+    }
+
+    /// The mistakes that it is made of.
+    fn parts(&self) -> &[Self] {
+        match &self.made {
+            Made::Together(parts) => parts,
+            _ => std::slice::from_ref(self),
+        }
     }
 
     /// The rules of others that this is, if it is no mistake.
@@ -162,6 +260,9 @@ impl Mistake {
 
     /// What the mistaken unit gives; `None` where that does not follow from the operands.
     pub(super) fn predict(&self, right: &UnitUnderTest, vector: Vector<'_>) -> Option<CallOutcome> {
+        if let Some(settings) = right.settings() {
+            return self.predict_at(right, settings, vector);
+        }
         let unit = self.unit.as_deref().unwrap_or(right);
         let mut changed;
         let mut operands = vector.operands;

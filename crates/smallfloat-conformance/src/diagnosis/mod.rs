@@ -31,6 +31,7 @@ mod condition;
 mod edit;
 mod judge;
 mod mistake;
+mod ports;
 mod readings;
 mod rules;
 mod steps;

@@ -79,6 +79,8 @@ pub(crate) enum Aspect {
     LowBit(usize),
     /// A random word.
     Word(usize),
+    /// What a port says, by its place.
+    Port(usize),
     /// What classes a sequence of elements has, by the place of the first.
     Elements(usize),
     /// What signs a sequence of elements has, by the place of the first.
@@ -172,11 +174,11 @@ const FLAGS: [&[&str]; 6] = [
 ];
 
 impl Feature {
-    fn named(aspect: Aspect, name: &str, words: &'static [&'static str]) -> Self {
+    pub(crate) fn named(aspect: Aspect, name: &str, words: &'static [&'static str]) -> Self {
         Self { aspect, name: name.to_owned(), kind: FeatureKind::Named(words), subject: None }
     }
 
-    fn number(aspect: Aspect, name: &str, low: i32, high: i32) -> Self {
+    pub(crate) fn number(aspect: Aspect, name: &str, low: i32, high: i32) -> Self {
         Self { aspect, name: name.to_owned(), kind: FeatureKind::Number { low, high }, subject: None }
     }
 

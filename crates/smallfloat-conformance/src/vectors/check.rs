@@ -134,6 +134,8 @@ pub fn check(input: impl Read, options: &CheckOptions) -> Result<CheckReport, Er
         (None, Some(policy)) => header.unit_with(policy)?,
         (None, None) => header.unit()?,
     };
+    // Lines of other files, with other values of the ports, may follow.
+    let unit = unit.widened()?;
     let given = options.flags.or(options.policy.map(FlagSet::of));
     // Files that name no policy had all flags of formats that are not Tesla's.
     let is_older = header.policy.is_none() && header.operation.is_some();

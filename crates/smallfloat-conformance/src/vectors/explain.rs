@@ -32,6 +32,10 @@ impl UnitUnderTest {
     /// Where the exact result of a numeric operation lies; `None` where the format has it, and for
     /// special results.
     pub fn place(&self, operands: &[u64]) -> Option<Neighbours> {
+        if self.ports().is_some() {
+            let (unit, operands) = self.chosen(operands).ok()?;
+            return unit.place(operands);
+        }
         let (exact, to) = (self.exact(operands)?, self.operation().result()?);
         let Exact::Finite { negative, significand, exponent, sticky } = exact else { return None };
         let has = u64::try_from(significand)

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::named::by_name;
 use crate::vectors::layout::LineLayout;
 use crate::vectors::level::CoverageLevel;
+use crate::vectors::ports::Ports;
 use crate::vectors::unit::UnitUnderTest;
 
 /// Which flags a file has; the bits of the others are 0 and not compared.
@@ -57,6 +58,8 @@ pub(super) const TITLE: &str = "smallfloat vectors 1";
 pub struct VectorHeader {
     /// The operation, in the P3109 draft's spelling.
     pub operation: Option<String>,
+    /// The ports that choose among operations.
+    pub ports: Option<Ports>,
     /// The preset that goes with it.
     pub preset: Option<Preset>,
     /// The layout.
@@ -88,6 +91,7 @@ impl VectorHeader {
         let text = |error: &dyn std::fmt::Display| format!("{key}: {error}");
         match key {
             "operation" => self.operation = Some(value.to_owned()),
+            "ports" => self.ports = Some(value.parse().map_err(|e: Error| e.to_string())?),
             "preset" => self.preset = Some(value.parse().map_err(|e: smallfloat::Error| text(&e))?),
             "layout" => self.layout = Some(value.parse().map_err(|e: Error| text(&e))?),
             "flag policy" => {
@@ -126,7 +130,11 @@ impl VectorHeader {
     /// The unit that the header names, under a policy.
     fn unit_under(&self, policy: FlagPolicy, operation: &str) -> Result<UnitUnderTest, Error> {
         let unit = UnitUnderTest::new(operation.parse()?, self.preset)?;
-        Ok(unit.with_flag_policy(policy, operation.contains("semantics=")))
+        let unit = unit.with_flag_policy(policy, operation.contains("semantics="));
+        match &self.ports {
+            Some(ports) => unit.with_ports(ports),
+            None => Ok(unit),
+        }
     }
 
     /// The unit that the header names, under another policy.
@@ -151,6 +159,7 @@ pub(super) struct Facts {
 /// The lines of a header as keys and values, in their order.
 fn rows(unit: &UnitUnderTest, facts: &Facts) -> Vec<(&'static str, String)> {
     let mut rows = vec![("operation", unit.operation().to_string())];
+    rows.extend(unit.ports().map(|ports| ("ports", ports.to_string())));
     rows.extend(unit.preset().map(|preset| ("preset", preset.name().to_owned())));
     let mut seen: Vec<Format> = Vec::new();
     for format in unit.operation().formats() {

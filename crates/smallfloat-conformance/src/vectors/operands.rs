@@ -46,8 +46,10 @@ impl<R: Read> OperandFile<R> {
             None => header.unit()?,
         };
         if header.operation.is_some() {
-            let text =
-                |unit: &UnitUnderTest| format!("{} with {} flags", unit.operation(), unit.flag_policy());
+            let text = |unit: &UnitUnderTest| {
+                let ports = unit.ports().map(|ports| format!(", ports {ports}")).unwrap_or_default();
+                format!("{} with {} flags{ports}", unit.operation(), unit.flag_policy())
+            };
             let (given, expected) = (text(&header.unit()?), text(&unit));
             if given != expected {
                 return Err(Error::OtherUnit { given, expected });

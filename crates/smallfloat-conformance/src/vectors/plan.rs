@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
+use rayon::prelude::*;
+
 use crate::error::Error;
 use crate::named::by_name;
 use crate::vectors::level::CoverageLevel;
@@ -26,6 +28,8 @@ pub struct Section {
     /// How many the model has; the section's are evenly spread among them.
     pub of: u64,
     kind: SectionKind,
+    /// The ports' values, the first numbers of each line.
+    ports: Vec<u64>,
 }
 
 /// Which part of a level's lines a plan has.
@@ -144,8 +148,15 @@ impl VectorPlan {
         seed: u64,
         Selection { random, only, count }: Selection,
     ) -> Result<Self, Error> {
-        let fields = unit.operands();
-        let bits = fields.iter().fold(0_u32, |sum, field| sum.saturating_add(field.bits));
+        let settings = match unit.settings() {
+            None => vec![(Vec::new(), unit)],
+            Some(settings) => {
+                let units = settings.units().iter().enumerate();
+                units.map(|(setting, unit)| (settings.codes(setting), unit)).collect()
+            }
+        };
+        let bits = settings[0].1.operands().iter().fold(0_u32, |sum, field| sum.saturating_add(field.bits));
+        let bits = bits.saturating_add(settings.len().next_power_of_two().ilog2());
         if let (Some(CoverageLevel::Exhaustive), Some(kind)) = (level, only) {
             return Err(Error::NoKinds { kind: kind.to_string() });
         }
@@ -154,40 +165,29 @@ impl VectorPlan {
         } else {
             CoverageLevel::One
         });
-        let mut sections = Vec::new();
-        if level == CoverageLevel::Exhaustive {
-            if bits > MAX_BITS {
-                let name = unit.operation().function().name().to_owned();
-                return Err(Error::TooManyVectors { name, bits, limit: MAX_BITS });
-            }
-            let kind = SectionKind::All(fields.iter().map(|field| field.bits).collect());
-            sections.push(Section::whole("all operands", 1 << bits, kind));
-        } else if only != Some(LineKind::Random) {
-            sections.extend(product(fields, level));
-            for model in directed::models(unit, level)? {
-                let lines = (model.operands.len() / fields.len()) as u64;
-                sections.push(Section::whole(model.name, lines, SectionKind::List(model.operands)));
-            }
+        if level == CoverageLevel::Exhaustive && bits > MAX_BITS {
+            let name = unit.operation().function().name().to_owned();
+            return Err(Error::TooManyVectors { name, bits, limit: MAX_BITS });
         }
-        let directed: u64 = sections.iter().map(|section| section.lines).sum();
-        let random = match (only, level, count) {
-            (Some(LineKind::Directed), ..) => 0,
-            (None, CoverageLevel::Exhaustive, _) => random.unwrap_or(0),
-            (.., Some(count)) => count.saturating_sub(directed),
-            (_, CoverageLevel::Two, None) => random.unwrap_or(1_000_000),
-            _ => random.unwrap_or(10_000),
-        };
-        if let Some(count) = count.filter(|count| *count < directed) {
-            sections = thinned(sections, directed, count);
-        }
-        if random > 0 {
-            let kind = SectionKind::Random(Weighted::new(fields, seed));
-            sections.push(Section::whole("weighted random", random, kind));
-        }
+        let parts = settings.len() as u64;
+        let sections: Result<Vec<_>, Error> = settings
+            .into_par_iter()
+            .enumerate()
+            .map(|(part, (ports, unit))| {
+                let part = part as u64;
+                let of_part = |count| share(count, part + 1, parts) - share(count, part, parts);
+                let selection = Selection { random, only, count: count.map(of_part) };
+                // Each setting has random words of its own.
+                let random = Weighted::new(unit.operands(), seed, part << 32);
+                let sections = sections(unit, level, random, selection)?;
+                Ok(sections.into_iter().map(move |section| Section { ports: ports.clone(), ..section }))
+            })
+            .collect();
+        let sections: Vec<_> = sections?.into_iter().flatten().collect();
         if sections.is_empty() {
             return Err(Error::NoLines);
         }
-        Ok(Self { level: Some(level), seed, width: fields.len(), sections, shard: None })
+        Ok(Self { level: Some(level), seed, width: unit.operands().len(), sections, shard: None })
     }
 
     /// Returns one part of the plan; all parts of one number are together exactly the plan, in its
@@ -267,6 +267,43 @@ impl VectorPlan {
     }
 }
 
+/// The lines of a unit without ports.
+fn sections(
+    unit: &UnitUnderTest,
+    level: CoverageLevel,
+    weighted: Weighted,
+    Selection { random, only, count }: Selection,
+) -> Result<Vec<Section>, Error> {
+    let fields = unit.operands();
+    let mut sections = Vec::new();
+    if level == CoverageLevel::Exhaustive {
+        let bits: u32 = fields.iter().map(|field| field.bits).sum();
+        let kind = SectionKind::All(fields.iter().map(|field| field.bits).collect());
+        sections.push(Section::whole("all operands", 1 << bits, kind));
+    } else if only != Some(LineKind::Random) {
+        sections.extend(product(fields, level));
+        for model in directed::models(unit, level)? {
+            let lines = (model.operands.len() / fields.len()) as u64;
+            sections.push(Section::whole(model.name, lines, SectionKind::List(model.operands)));
+        }
+    }
+    let directed: u64 = sections.iter().map(|section| section.lines).sum();
+    let random = match (only, level, count) {
+        (Some(LineKind::Directed), ..) => 0,
+        (None, CoverageLevel::Exhaustive, _) => random.unwrap_or(0),
+        (.., Some(count)) => count.saturating_sub(directed),
+        (_, CoverageLevel::Two, None) => random.unwrap_or(1_000_000),
+        _ => random.unwrap_or(10_000),
+    };
+    if let Some(count) = count.filter(|count| *count < directed) {
+        sections = thinned(sections, directed, count);
+    }
+    if random > 0 {
+        sections.push(Section::whole("weighted random", random, SectionKind::Random(weighted)));
+    }
+    Ok(sections)
+}
+
 /// So many of all directed lines, each section's share of them; sections without any are left out.
 fn thinned(sections: Vec<Section>, directed: u64, count: u64) -> Vec<Section> {
     let mut before = 0;
@@ -283,11 +320,26 @@ fn thinned(sections: Vec<Section>, directed: u64, count: u64) -> Vec<Section> {
 impl Section {
     /// All lines of a model.
     fn whole(model: &'static str, lines: u64, kind: SectionKind) -> Self {
-        Self { model, lines, of: lines, kind }
+        Self { model, lines, of: lines, kind, ports: Vec::new() }
+    }
+
+    /// The numbers of as many lines as there is room for, `width` a line, the ports' first.
+    fn fill(&self, first: u64, numbers: &mut [u64], width: usize) {
+        if self.ports.is_empty() {
+            return self.fill_operands(first, numbers, width);
+        }
+        let rest = width - self.ports.len();
+        let mut operands = vec![0; numbers.len() / width * rest];
+        self.fill_operands(first, &mut operands, rest);
+        for (line, operands) in numbers.chunks_exact_mut(width).zip(operands.chunks_exact(rest)) {
+            let (ports, of_line) = line.split_at_mut(self.ports.len());
+            ports.copy_from_slice(&self.ports);
+            of_line.copy_from_slice(operands);
+        }
     }
 
     /// The operands of as many lines as there is room for, `width` a line.
-    fn fill(&self, first: u64, operands: &mut [u64], width: usize) {
+    fn fill_operands(&self, first: u64, operands: &mut [u64], width: usize) {
         if self.lines == self.of {
             return self.fill_from(first, operands, width);
         }
@@ -343,13 +395,22 @@ fn product(fields: &[Field], level: CoverageLevel) -> Option<Section> {
 }
 
 /// `all operands 65536`, models separated by semicolons; `1000 of 65536` where lines are left out.
+/// The lines of a model at all settings of ports are counted together.
 impl fmt::Display for VectorPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, section) in self.sections.iter().enumerate() {
+        let mut models: Vec<(&str, u64, u64)> = Vec::new();
+        for section in &self.sections {
+            let known = models.iter_mut().find(|(model, ..)| *model == section.model);
+            match known.filter(|_| !section.ports.is_empty()) {
+                Some((_, lines, of)) => (*lines, *of) = (*lines + section.lines, *of + section.of),
+                None => models.push((section.model, section.lines, section.of)),
+            }
+        }
+        for (i, (model, lines, of)) in models.into_iter().enumerate() {
             let separator = if i == 0 { "" } else { "; " };
-            write!(f, "{separator}{} {}", section.model, section.lines)?;
-            if section.lines < section.of {
-                write!(f, " of {}", section.of)?;
+            write!(f, "{separator}{model} {lines}")?;
+            if lines < of {
+                write!(f, " of {of}")?;
             }
         }
         Ok(())

@@ -13,6 +13,8 @@ use crate::vectors::unit::Field;
 #[derive(Clone, Debug)]
 pub(super) struct Weighted {
     seed: u64,
+    /// The stream of the first field.
+    stream: u64,
     fields: Vec<Field>,
     /// Interesting codes of each field.
     pools: Vec<Vec<u64>>,
@@ -22,9 +24,9 @@ pub(super) struct Weighted {
 const POOL: usize = 256;
 
 impl Weighted {
-    pub(super) fn new(fields: &[Field], seed: u64) -> Self {
+    pub(super) fn new(fields: &[Field], seed: u64, stream: u64) -> Self {
         let pools = fields.iter().map(|field| pools::pool(field, POOL)).collect();
-        Self { seed, fields: fields.to_vec(), pools }
+        Self { seed, stream, fields: fields.to_vec(), pools }
     }
 
     /// The operands of as many lines as there is room for, from line `first` on. A field's words
@@ -39,7 +41,8 @@ impl Weighted {
         for (operands, first) in operands.chunks_mut(LINES * width).zip((first..).step_by(LINES)) {
             let blocks = &mut blocks[..operands.len() / width];
             for (at, field) in self.fields.iter().enumerate() {
-                let generator = Generator::Philox(Philox { seed: self.seed, stream: at as u64 });
+                let generator =
+                    Generator::Philox(Philox { seed: self.seed, stream: self.stream + at as u64 });
                 generator.fill_blocks(level, first, blocks);
                 for (operands, words) in operands.chunks_exact_mut(width).zip(&*blocks) {
                     // All but the first field may look at the first.

@@ -1,5 +1,7 @@
 //! [`UnitUnderTest`]: an operation under test, its operands and results as fields of so many bits.
 
+use std::sync::Arc;
+
 use smallfloat::ops::{Integer, Operand, Operation, OperationOptions, Semantics};
 use smallfloat::p3109::{Answer, Argument, Block, Function, Parameter, Specialization};
 use smallfloat::{
@@ -10,6 +12,7 @@ use smallfloat::{
 use crate::error::Error;
 use crate::features::{FeatureSet, OperandField};
 use crate::vectors::outcome::CallOutcome;
+use crate::vectors::ports::{Ports, Settings};
 
 /// One number of a line: an operand, a random word, or a result.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,6 +34,11 @@ impl Field {
 
     fn plain(name: &str, bits: u32) -> Self {
         Self { name: name.to_owned(), format: None, integer: None, bits }
+    }
+
+    /// A port that chooses what the unit computes.
+    pub(crate) fn port(name: &str, bits: u32) -> Self {
+        Self::plain(name, bits)
     }
 
     fn integer(name: &str, integer: Integer) -> Self {
@@ -74,7 +82,8 @@ pub const CLASSES: [&str; 8] = [
 /// An operation with formats and policies, seen as a function from numbers to numbers and flags.
 ///
 /// Blocks are flattened: a scale, then its elements. Random words of stochastic roundings come last
-/// among the operands, one for a rounded scalar or scale, one per element for sequences.
+/// among the operands, one for a rounded scalar or scale, one per element for sequences; ports come
+/// first.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnitUnderTest {
     operation: Specialization,
@@ -87,6 +96,8 @@ pub struct UnitUnderTest {
     word: Option<u32>,
     /// The bits of the words that round a sequence.
     words: Option<u32>,
+    /// Units of which the first operands choose one. All else here is that of the first.
+    settings: Option<Arc<Settings>>,
 }
 
 const LETTERS: [&str; 3] = ["x", "y", "z"];
@@ -208,7 +219,69 @@ impl UnitUnderTest {
             Function::Numeric(numeric) => Some((numeric, operation.operands().len())),
             _ => None,
         };
-        Self { operation, preset, operands, results, numeric, word, words }
+        Self { operation, preset, operands, results, numeric, word, words, settings: None }
+    }
+
+    /// Returns the unit with ports: the first operands of each line choose the bias, the rounding
+    /// mode or the saturation mode.
+    ///
+    /// # Errors
+    /// A bias that no format lets choose, modes of an operation that rounds nothing, and more than
+    /// 4096 settings.
+    pub fn with_ports(self, ports: &Ports) -> Result<Self, Error> {
+        let plain = Self::from_operation(self.operation, self.preset);
+        Ok(Self::of_settings(Settings::new(&plain, ports)?))
+    }
+
+    fn of_settings(settings: Settings) -> Self {
+        let first = settings.units()[0].clone();
+        let operands = settings.fields.iter().chain(first.operands()).cloned().collect();
+        Self { operands, settings: Some(Arc::new(settings)), ..first }
+    }
+
+    /// Returns the unit whose ports have all the values that they may have.
+    pub(super) fn widened(self) -> Result<Self, Error> {
+        match self.settings.as_ref().and_then(|settings| settings.widened()) {
+            Some(ports) => self.with_ports(&ports),
+            None => Ok(self),
+        }
+    }
+
+    /// The ports, if it has any.
+    pub fn ports(&self) -> Option<&Ports> {
+        self.settings().map(Settings::ports)
+    }
+
+    /// The units that ports choose among.
+    pub(crate) fn settings(&self) -> Option<&Settings> {
+        self.settings.as_deref()
+    }
+
+    /// The unit that the ports choose on a line, and the operands that are left for it; of a unit
+    /// without ports itself and all operands.
+    ///
+    /// # Errors
+    /// A port's value that is none of those that it has.
+    pub fn chosen<'a>(&'a self, operands: &'a [u64]) -> Result<(&'a Self, &'a [u64]), Error> {
+        let Some(settings) = self.settings() else { return Ok((self, operands)) };
+        let (given, expected) = (operands.len(), self.operands.len());
+        if given != expected {
+            return Err(Error::Count { what: "operands", given, expected });
+        }
+        let setting = settings.find(operands).ok_or_else(|| settings.refusal(operands))?;
+        Ok((&settings.units()[setting], &operands[settings.fields.len()..]))
+    }
+
+    /// The ports' names on a line, with their fields, codes and what these mean.
+    pub fn port_values<'a>(
+        &'a self,
+        operands: &'a [u64],
+    ) -> impl Iterator<Item = (&'a Field, u64, String)> + use<'a> {
+        let settings = self.settings().into_iter();
+        settings.flat_map(move |settings| {
+            let ports = settings.fields.iter().zip(settings.kinds()).zip(operands);
+            ports.map(|((field, kind), code)| (field, *code, kind.word(*code)))
+        })
     }
 
     /// The operation.
@@ -261,6 +334,10 @@ impl UnitUnderTest {
     /// ieee semantics, unless those that the operation has were asked for.
     #[must_use]
     pub fn with_flag_policy(self, policy: FlagPolicy, keeps_semantics: bool) -> Self {
+        if let Some(settings) = self.settings() {
+            let change = |unit: Self| unit.with_flag_policy(policy, keeps_semantics);
+            return Self::of_settings(settings.map(change));
+        }
         let arithmetic = under(self.operation.arithmetic(), policy, keeps_semantics);
         Self { operation: self.operation.with_arithmetic(arithmetic), ..self }
     }
@@ -289,6 +366,10 @@ impl UnitUnderTest {
 
     /// The exact result before rounding, of a numeric operation.
     pub fn exact(&self, operands: &[u64]) -> Option<Exact> {
+        if self.settings.is_some() {
+            let (unit, operands) = self.chosen(operands).ok()?;
+            return unit.exact(operands);
+        }
         let operation = self.numeric()?;
         let arithmetic = self.operation.arithmetic();
         let mut data = [smallfloat::Datum::ZERO; 3];
@@ -301,11 +382,15 @@ impl UnitUnderTest {
     /// Computes the results for operands that fit their fields.
     ///
     /// # Errors
-    /// Operands of another number, or too wide for their fields.
+    /// Operands of another number, or too wide for their fields; a value that a port does not have.
     pub fn evaluate(&self, operands: &[u64]) -> Result<CallOutcome, Error> {
         let (given, expected) = (operands.len(), self.operands.len());
         if given != expected {
             return Err(Error::Count { what: "operands", given, expected });
+        }
+        if self.settings.is_some() {
+            let (unit, operands) = self.chosen(operands)?;
+            return unit.evaluate(operands);
         }
         if let Some((operation, count)) = self.numeric {
             let (formats, [.., to]) = (&self.operation.formats()[..count], self.operation.formats()) else {

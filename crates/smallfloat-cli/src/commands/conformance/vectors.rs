@@ -12,7 +12,7 @@ use smallfloat_conformance::vectors::{
 use smallfloat_tensor::DurableFile;
 
 use crate::arguments::files::check_outputs;
-use crate::arguments::unit::UnitArgs;
+use crate::arguments::unit::PortedUnitArgs;
 use crate::commands::conformance::{vectors_check, vectors_cover};
 use crate::render::output::Output;
 use crate::render::text as words;
@@ -49,12 +49,16 @@ Examples:
       --rounding stochastic-a --random-bits 8 --layout readmemh -o sr.hex
   smallfloat vectors gen --op 'BlockDotProduct<2, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>'
   smallfloat vectors gen --op FMA --format binary16 --flags riscv
+  smallfloat vectors gen --from binary16 --to cfloat8_1_4_3 --ports bias,rounding --count 1000000
   smallfloat vectors gen --op FMA --format binary32 --only random --count 1000000 --shard 2/8
   smallfloat vectors gen --close vectors.txt -o missing.txt
 
 A line has the operands' codes, a random word where the rounding takes one, the result's code,
 and flags: bit 0 inexact, 1 underflow, 2 overflow, 3 division by zero, 4 invalid, 5 denormal, or
 in the order of another register (--flag-order). --flags names the unit's rules for them.
+--ports has columns in front: the bias as a number, rounding as RISC-V's rm (0 nearest-even, 1
+toward-zero, 2 toward-negative, 3 toward-positive, 4 nearest-away, 5 to-odd), saturation (0 satfinite,
+1 satpropagate, 2 satnone, 3 satnone-v40); x_bias, y_bias, z_bias and result_bias are apart.
 Blocks are a scale and its elements, one after the other; their flags are those of all elements.
 The header names operation, formats, rules and flags, seed and number of lines; the last line is a
 comment with the SHA-256 of the lines as the testfloat layout has them.
@@ -68,7 +72,7 @@ results lie on rounding boundaries and beside them or cancel, and weighted rando
 #[command(after_help = GEN_HELP)]
 struct GenArgs {
     #[command(flatten)]
-    unit: UnitArgs,
+    unit: PortedUnitArgs,
 
     /// How much is tried: exhaustive, 1 or 2 [default: exhaustive up to 2^24 lines, else 1]
     #[arg(long, value_name = "LEVEL")]
@@ -127,7 +131,7 @@ fn plan(args: &GenArgs) -> Result<(UnitUnderTest, VectorPlan)> {
     let Some(unit) = args.unit.unit()? else {
         bail!("name what is under test: --op OPERATION, or --from FORMAT --to FORMAT");
     };
-    let seed = args.unit.projection.seed.unwrap_or(0);
+    let seed = args.unit.unit.projection.seed.unwrap_or(0);
     let selection = Selection { random: args.random, only: args.only, count: args.count };
     Ok((unit.clone(), VectorPlan::with_selection(&unit, args.level, seed, selection)?))
 }
@@ -138,8 +142,8 @@ fn generate(args: &GenArgs, out: &mut Output) -> Result<()> {
         Some(shard) => plan.with_shard(shard),
         None => plan,
     };
-    let order = args.unit.flags.flag_order.unwrap_or(FlagOrder::Fflags);
-    let set = VectorSet::new(unit, plan, args.unit.flags.set()).with_order(order);
+    let order = args.unit.unit.flags.flag_order.unwrap_or(FlagOrder::Fflags);
+    let set = VectorSet::new(unit, plan, args.unit.unit.flags.set()).with_order(order);
     let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
     let Some(path) = path else {
         return set.write(args.layout, out).map_err(unwrapped);

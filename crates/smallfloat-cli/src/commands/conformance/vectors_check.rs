@@ -17,7 +17,7 @@ use smallfloat_conformance::vectors::{
 };
 use smallfloat_tensor::open_regular;
 
-use crate::arguments::unit::UnitArgs;
+use crate::arguments::unit::PortedUnitArgs;
 use crate::render::output::Output;
 use crate::render::text as words;
 
@@ -52,7 +52,7 @@ pub(super) struct Args {
     file: PathBuf,
 
     #[command(flatten)]
-    unit: UnitArgs,
+    unit: PortedUnitArgs,
 
     /// testfloat, readmemh, csv or jsonl [default: as the header or the first line says]
     #[arg(long, value_name = "LAYOUT")]
@@ -83,9 +83,9 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<bool> {
     let options = CheckOptions {
         unit: args.unit.unit()?,
         layout: args.layout,
-        flags: args.unit.flags.set(),
-        policy: args.unit.flags.policy(),
-        order: args.unit.flags.flag_order,
+        flags: args.unit.unit.flags.set(),
+        policy: args.unit.unit.flags.policy(),
+        order: args.unit.unit.flags.flag_order,
         any_nan: args.any_nan,
         prefix: args.prefix.clone(),
         show: args.show,
@@ -134,6 +134,9 @@ fn print(
     out: &mut Output,
 ) -> Result<()> {
     writeln!(out, "{}", out.bold(report.unit.operation()))?;
+    if let Some(ports) = report.header.ports.as_ref().or(report.unit.ports()) {
+        writeln!(out, "ports: {ports}")?;
+    }
     let agree = words::count(report.vectors - report.mismatches);
     let differ = words::count(report.mismatches);
     let found = words::plural(report.vectors, "vector");
@@ -294,14 +297,17 @@ fn print_mismatch(
     mismatch: &Mismatch,
     out: &mut Output,
 ) -> Result<()> {
-    let unit = &report.unit;
     writeln!(out, "{}", out.bold(format!("line {}", mismatch.line)))?;
-    for (field, code) in unit.operands().iter().zip(&mismatch.operands) {
+    for (field, _, word) in report.unit.port_values(&mismatch.operands) {
+        writeln!(out, "  {:<8} {word}", field.name)?;
+    }
+    let (unit, operands) = report.unit.chosen(&mismatch.operands)?;
+    for (field, code) in unit.operands().iter().zip(operands) {
         writeln!(out, "  {:<9}{}", field.name, number(field, *code))?;
     }
-    if let Some(exact) = unit.exact(&mismatch.operands) {
+    if let Some(exact) = unit.exact(operands) {
         writeln!(out, "  {:<9}{}", "exact", exact_text(&exact))?;
-        if let Some(text) = place(unit, &mismatch.operands) {
+        if let Some(text) = place(unit, operands) {
             writeln!(out, "  {:<9}{text}", "")?;
         }
     }
@@ -443,23 +449,33 @@ fn to_json(report: &CheckReport, diagnosis: &Diagnosis, passes: bool) -> Value {
             })
             .collect()
     };
-    let outcome = |outcome: &CallOutcome| {
+    let outcome = |unit: &UnitUnderTest, outcome: &CallOutcome| {
         let flags = (outcome.flags & report.flags.mask()).to_string();
         json!({ "results": codes(unit.results(), outcome.results()), "flags": flags })
     };
     let mismatch = |mismatch: &Mismatch| {
         let mistakes = diagnosis.explanations(report, mismatch).into_iter().map(Mistake::to_string);
-        json!({
+        let chosen = unit.chosen(&mismatch.operands);
+        let (chosen, operands) = chosen.expect("the vector was evaluated");
+        let mut found = json!({
             "line": mismatch.line,
-            "operands": codes(unit.operands(), &mismatch.operands),
-            "exact": unit.exact(&mismatch.operands).map(|exact| exact_text(&exact)),
-            "place": place(unit, &mismatch.operands),
-            "right": outcome(&mismatch.expected),
-            "given": mismatch.given.as_ref().map(outcome),
+            "operands": codes(chosen.operands(), operands),
+            "exact": chosen.exact(operands).map(|exact| exact_text(&exact)),
+            "place": place(chosen, operands),
+            "right": outcome(chosen, &mismatch.expected),
+            "given": mismatch.given.as_ref().map(|given| outcome(chosen, given)),
             "mistakes": mistakes.collect::<Vec<_>>(),
-        })
+        });
+        let ports = unit.port_values(&mismatch.operands);
+        let ports: Vec<_> = ports
+            .map(|(field, code, word)| json!({ "name": field.name, "code": format!("{code:#x}"), "value": word }))
+            .collect();
+        if !ports.is_empty() {
+            found["ports"] = ports.into();
+        }
+        found
     };
-    json!({
+    let mut found = json!({
         "operation": unit.operation().to_string(),
         "flag_policy": unit.flag_policy().to_string(),
         "passes": passes,
@@ -477,5 +493,9 @@ fn to_json(report: &CheckReport, diagnosis: &Diagnosis, passes: bool) -> Value {
         "flags": diagnosis.flags.as_ref().map(finding),
         "flags_follow": diagnosis.flags_follow,
         "first": report.first.iter().map(mismatch).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(ports) = report.header.ports.as_ref().or(unit.ports()) {
+        found["ports"] = ports.to_string().into();
+    }
+    found
 }

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use smallfloat_conformance::coverage::{Bin, Coverage};
+use smallfloat_conformance::coverage::{Bin, UnitCoverage};
 use smallfloat_conformance::vectors::{CheckOptions, LineLayout, UnitUnderTest};
 use smallfloat_tensor::{DurableFile, open_regular};
 
 use crate::arguments::files::check_outputs;
-use crate::arguments::unit::UnitArgs;
+use crate::arguments::unit::PortedUnitArgs;
 use crate::render::output::{Output, table};
 use crate::render::text as words;
 
@@ -45,7 +45,7 @@ pub(super) struct Args {
     files: Vec<PathBuf>,
 
     #[command(flatten)]
-    unit: UnitArgs,
+    unit: PortedUnitArgs,
 
     /// testfloat, readmemh, csv or jsonl [default: as the header or the first line says]
     #[arg(long, value_name = "LAYOUT")]
@@ -86,7 +86,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<bool> {
     check_outputs(&outputs, inputs, args.overwrite)?;
     let coverage = count(&args.files, &args.unit, args.layout)?;
     if let Some(path) = &args.systemverilog {
-        write(path, args.overwrite, |file| Ok(file.append(coverage.system_verilog().as_bytes())?))?;
+        write(path, args.overwrite, |file| Ok(file.append(coverage.single()?.system_verilog().as_bytes())?))?;
     }
     if let Some(path) = &args.samples {
         let ([file], true) = (&args.files[..], args.files[0] != Path::new("-")) else {
@@ -95,7 +95,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<bool> {
         let options = options(&args.unit, args.layout);
         write(path, args.overwrite, |output| {
             let mut written = Ok(());
-            coverage.samples(open_regular(file)?.0, &options, |words| {
+            coverage.single()?.samples(open_regular(file)?.0, &options, |words| {
                 if written.is_ok() {
                     written = output.append(words.as_bytes());
                 }
@@ -118,13 +118,17 @@ fn write(path: &Path, overwrite: bool, fill: impl FnOnce(&mut DurableFile) -> Re
     Ok(file.commit()?)
 }
 
-fn options(unit: &UnitArgs, layout: Option<LineLayout>) -> CheckOptions {
-    let (flags, order) = (unit.flags.set(), unit.flags.flag_order);
+fn options(unit: &PortedUnitArgs, layout: Option<LineLayout>) -> CheckOptions {
+    let (flags, order) = (unit.unit.flags.set(), unit.unit.flags.flag_order);
     CheckOptions { layout, flags, order, ..CheckOptions::default() }
 }
 
 /// Counts files together: vectors, and what earlier runs counted.
-pub(super) fn count(files: &[PathBuf], unit: &UnitArgs, layout: Option<LineLayout>) -> Result<Coverage> {
+pub(super) fn count(
+    files: &[PathBuf],
+    unit: &PortedUnitArgs,
+    layout: Option<LineLayout>,
+) -> Result<UnitCoverage> {
     let given = unit.unit()?;
     let options = options(unit, layout);
     let mut coverage = None;
@@ -145,14 +149,14 @@ pub(super) fn count(files: &[PathBuf], unit: &UnitArgs, layout: Option<LineLayou
 /// Counts a file; the first one says what the unit is, if the arguments do not.
 fn add(
     mut input: impl BufRead,
-    coverage: Option<Coverage>,
+    coverage: Option<UnitCoverage>,
     given: Option<&UnitUnderTest>,
     options: &CheckOptions,
-) -> Result<Coverage> {
+) -> Result<UnitCoverage> {
     let start = input.fill_buf()?;
     let is_coverage = start.first() == Some(&b'{') && contains(start, b"\"crosses\"");
     let coverage = match (coverage, given) {
-        (None, Some(unit)) => Some(Coverage::new(unit.clone())?),
+        (None, Some(unit)) => Some(UnitCoverage::new(unit.clone())?),
         (coverage, _) => coverage,
     };
     if is_coverage {
@@ -160,7 +164,7 @@ fn add(
         input.read_to_string(&mut text)?;
         let json: Value = serde_json::from_str(&text)?;
         return Ok(match coverage {
-            None => Coverage::of_json(&json)?,
+            None => UnitCoverage::of_json(&json)?,
             Some(mut coverage) => {
                 coverage.merge_json(&json)?;
                 coverage
@@ -168,7 +172,7 @@ fn add(
         });
     }
     Ok(match coverage {
-        None => Coverage::of_vectors(input, options)?,
+        None => UnitCoverage::of_vectors(input, options)?,
         Some(mut coverage) => {
             coverage.read(input, options)?;
             coverage
@@ -185,8 +189,11 @@ fn percent(percent: f64) -> String {
     if percent < 100.0 { format!("{:.1}", percent.min(99.9)) } else { "100".into() }
 }
 
-fn print(coverage: &Coverage, args: &Args, out: &mut Output) -> Result<()> {
+fn print(coverage: &UnitCoverage, args: &Args, out: &mut Output) -> Result<()> {
     writeln!(out, "{}", out.bold(coverage.unit().operation()))?;
+    if let Some(ports) = coverage.unit().ports() {
+        writeln!(out, "ports: {ports}, {} settings", words::count(ports.settings() as u64))?;
+    }
     let files = if let [file] = &args.files[..] {
         if file == Path::new("-") { "standard input".into() } else { file.display().to_string() }
     } else {
@@ -194,22 +201,22 @@ fn print(coverage: &Coverage, args: &Args, out: &mut Output) -> Result<()> {
     };
     writeln!(out, "{files}: {}", words::plural(coverage.vectors(), "vector"))?;
     let mut rows = table(&["cross", "reached", "bins", "%", "of"], &[1, 2, 3]);
-    for cross in coverage.crosses() {
-        let axes = cross.axes().collect::<Vec<_>>().join(" × ");
-        let (hit, all) = (words::count(cross.hit() as u64), words::count(cross.reachable() as u64));
-        rows.add_row([cross.name().to_owned(), hit, all, percent(cross.percent()), axes]);
+    for row in crosses(coverage) {
+        let (hit, all) = (words::count(row.hit as u64), words::count(row.reachable as u64));
+        rows.add_row([row.name.to_owned(), hit, all, percent(row.percent()), row.axes]);
     }
     let (hit, all) = coverage.total();
     let all_bins = [words::count(hit as u64), words::count(all as u64)];
     let [hit_text, all_text] = all_bins;
     rows.add_row(["all".to_owned(), hit_text, all_text, percent(coverage.percent()), String::new()]);
     out.rows(&rows)?;
-    let unreachable: usize = coverage.crosses().map(|cross| cross.unreachable()).sum();
+    let each = || coverage.settings().flat_map(|(_, coverage)| coverage.crosses());
+    let unreachable: usize = each().map(|cross| cross.unreachable()).sum();
     let unreachable = words::count(unreachable as u64);
     if coverage.is_exhaustive() {
         writeln!(out, "{unreachable} combinations are unreachable: all operands were tried.")?;
     } else {
-        let unknown: usize = coverage.crosses().map(|cross| cross.unknown().count()).sum();
+        let unknown: usize = each().map(|cross| cross.unknown().count()).sum();
         let unknown = words::count(unknown as u64);
         writeln!(
             out,
@@ -221,10 +228,16 @@ fn print(coverage: &Coverage, args: &Args, out: &mut Output) -> Result<()> {
         return Ok(());
     }
     writeln!(out, "\n{} missing, as these operands reach:", words::plural(missing as u64, "bin"))?;
-    let bins = coverage.crosses().flat_map(|cross| cross.missing().map(move |bin| (cross.name(), bin)));
-    for (name, bin) in bins.take(args.show) {
-        writeln!(out, "  {name}: {}", bin.words.join(", "))?;
-        if let Some(operands) = operands(coverage.unit(), &bin) {
+    let bins = coverage.settings().flat_map(|(codes, of)| {
+        let ports =
+            coverage.unit().port_values(&codes).map(|(field, _, word)| format!("{} {word}, ", field.name));
+        let ports: String = ports.collect();
+        let bins = of.crosses().flat_map(|cross| cross.missing().map(move |bin| (cross.name(), bin)));
+        bins.map(move |(name, bin)| (ports.clone(), of.unit(), name, bin))
+    });
+    for (ports, unit, name, bin) in bins.take(args.show) {
+        writeln!(out, "  {name}: {ports}{}", bin.words.join(", "))?;
+        if let Some(operands) = operands(unit, &bin) {
             writeln!(out, "    {operands}")?;
         }
     }
@@ -236,6 +249,35 @@ fn print(coverage: &Coverage, args: &Args, out: &mut Output) -> Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// The counts of a cross at all settings.
+struct CrossRow<'a> {
+    name: &'a str,
+    hit: usize,
+    reachable: usize,
+    axes: String,
+}
+
+impl CrossRow<'_> {
+    #[expect(clippy::cast_precision_loss, reason = "bins are few")]
+    fn percent(&self) -> f64 {
+        if self.reachable == 0 { 100.0 } else { 100.0 * self.hit as f64 / self.reachable as f64 }
+    }
+}
+
+fn crosses(coverage: &UnitCoverage) -> Vec<CrossRow<'_>> {
+    let mut rows: Vec<CrossRow<'_>> = Vec::new();
+    for cross in coverage.settings().flat_map(|(_, coverage)| coverage.crosses()) {
+        let (hit, reachable) = (cross.hit(), cross.reachable());
+        if let Some(row) = rows.iter_mut().find(|row| row.name == cross.name()) {
+            (row.hit, row.reachable) = (row.hit + hit, row.reachable + reachable);
+        } else {
+            let axes = cross.axes().collect::<Vec<_>>().join(" × ");
+            rows.push(CrossRow { name: cross.name(), hit, reachable, axes });
+        }
+    }
+    rows
 }
 
 /// More operands than this are codes alone.
