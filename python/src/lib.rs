@@ -8,6 +8,7 @@
 mod array;
 mod cache;
 mod command;
+mod constants;
 mod controller;
 mod convert;
 mod events;
@@ -36,6 +37,8 @@ mod _core {
     use super::cache::forget_after_fork;
     #[pymodule_export]
     use super::command::run_command;
+    #[pymodule_export]
+    use super::constants::KernelConstants;
     #[pymodule_export]
     use super::controller::{PyBiasController, amax};
     #[pymodule_export]

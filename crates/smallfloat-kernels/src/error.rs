@@ -10,6 +10,12 @@ pub enum Error {
         /// The format.
         format: smallfloat::Format,
     },
+    /// A rounding or a rule that the portable algorithm does not have.
+    #[error("kernels in 32-bit arithmetic have no {what}")]
+    NotPortable {
+        /// The rounding or the rule.
+        what: &'static str,
+    },
     /// A stochastic rounding mode without a source of random words.
     #[error("{mode} rounding needs random words: give a generator with its seed")]
     NoRandomWords {

@@ -35,6 +35,7 @@
 //! | [`Dot`] | dot products and matrix products of codes, with a named accumulator |
 //! | [`MatrixUnit`], [`Fused`] | accumulators as GPUs have them; [`FusedDot`] and [`ScaledDot`] take values |
 //! | [`pack4`], [`pack6`] | codes of 4 and 6 bits side by side in bytes, and back |
+//! | [`KernelConstants`] | a conversion as plain integers, for kernels on other devices, and their algorithm |
 //! | [`Level`] | which instructions are used; nothing else depends on it |
 //! | [`ErrorSums`] | signal and error of a quantized slice, the same for any number of threads |
 //!
@@ -105,6 +106,7 @@ mod event_counts;
 mod packing;
 mod parallel;
 mod plan;
+mod portable;
 mod random;
 #[cfg(test)]
 mod simd_coverage;
@@ -136,6 +138,7 @@ pub use half::{bf16, f16};
 pub use packing::{pack4, pack6, unpack4, unpack6};
 pub use parallel::{on_this_thread, threads};
 pub use plan::nibbles::Nibbles;
+pub use portable::KernelConstants;
 pub use random::{Generator, RandomWords};
 pub use smallfloat::{Bf16, F16};
 pub use statistics::class_sums::{ClassSum, ClassSums, amax};

@@ -94,7 +94,7 @@ def encode(lib: Any, k: Kernel, layout: Layout, negative: Any, bits: Any, shift:
             code = where(index == 0, _either(where, negative, k.zero, one), code)
     else:
         code = where(index > k.largest, k.overflow[0], index)
-        code = where(negative & (index > 0) if k.has_zero else negative, k.negative, code)
+        code = where(negative & (index > 0) if k.has_zero else negative, k.overflow[1], code)
     code = where(bits == 0, _either(where, negative, k.zero, one), code)
     infinite = layout.field << layout.fraction
     code = where(bits == infinite, _either(where, negative, k.infinity, one), code)
@@ -180,9 +180,11 @@ def decode(lib: Any, k: Kernel, layout: Layout, codes: Any, shift: Any = 0) -> A
     if not k.signed:
         return where(is_nan, nan, bits)
     negative = (codes >> (k.width - 1)) != 0
-    signed = where(negative, bits | layout.sign, bits)
     if k.nan_is_negative_zero:
         is_nan = is_nan | (negative & (index == 0))
+        # Flushed codes have no sign, since there is no -0.
+        negative = negative & (significand != 0)
+    signed = where(negative, bits | layout.sign, bits)
     return where(is_nan, nan, signed)
 
 

@@ -1,6 +1,6 @@
 """A conversion to or from a format as plain constants, for kernels outside of the compiled part.
 
-`kernel` turns a `Format` and a rounding into a `Kernel`: integers that one integer algorithm takes, whatever the format. The
+The constants are those of `smallfloat_kernels::KernelConstants`. `kernel` turns a `Format` and a rounding into a `Kernel`: integers that one integer algorithm takes, whatever the format. The
 functions of `smallfloat.torch` and `smallfloat.jax` are that algorithm (`smallfloat._bits`) in tensors of either library, and a
 kernel in any other language can take the same constants.
 
@@ -15,8 +15,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 from typing import Any
-
-import numpy as np
 
 from . import _core
 from ._core import Format
@@ -68,9 +66,10 @@ class Kernel:
     random_bits : int
         N of stochastic rounding.
     zero, overflow, infinity, nan : (int, int)
-        The codes of zeros, of finite values beyond the range, of infinities and of NaNs.
-    negative : int
-        The code of a negative value that does not round to zero in an unsigned format.
+        The codes of zeros, of finite values beyond the range, of infinities and of NaNs. In unsigned formats the second of
+        `overflow` is that of all negative values that do not round to zero.
+    flags : three pairs of int
+        The bits of `smallfloat.Flags` that overflow, infinities and NaNs raise by Tesla's rules.
     has_gap : bool
         Whether two neighbours are more than a step apart: below the smallest normal value, or above zero.
     steps : int
@@ -96,24 +95,9 @@ class Kernel:
     overflow: tuple[int, int]
     infinity: tuple[int, int]
     nan: tuple[int, int]
-    negative: int
+    flags: tuple[tuple[int, int], ...]
     has_gap: bool
     steps: int
-
-
-def _largest(fmt: Format) -> int:
-    top = fmt.max_code >> fmt.signed
-    if fmt.specials in ("finite", "nan-negzero"):
-        return top
-    if fmt.specials == "ieee":
-        return (((1 << fmt.exponent_bits) - 1) << fmt.trailing_bits) - 1
-    if fmt.specials in ("nan-allones", "e8m0"):
-        return top - 1
-    if fmt.specials == "p3109-extended":
-        return top - (1 if fmt.signed else 2)
-    if fmt.specials == "p3109-finite":
-        return top - (not fmt.signed)
-    raise AssertionError(f"special codes {fmt.specials!r} are not known")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -126,41 +110,8 @@ def _kernel(
     if rounding not in ROUNDINGS:
         named = ", ".join(map(repr, ROUNDINGS))
         raise ValueError(f"rounding={rounding!r} is not one that kernels have: write one of {named}")
-    how: dict[str, Any] = {"preset": preset, "rounding": rounding, "saturation": saturation}
-    if rounding.startswith("stochastic"):
-        how |= {"seed": 0, "random_bits": random_bits}
-    huge = np.finfo(np.float64).max
-    probes = np.array([0.0, -0.0, huge, -huge, np.inf, -np.inf, np.nan, np.copysign(np.nan, -1)])
-    codes = [int(code) for code in _core.encode(probes, fmt, **how)]
-    largest = _largest(fmt)
-    has_gap = fmt.subnormals == "tesla" or (fmt.subnormals == "none" and fmt.precision > 1 and fmt.has_zero)
-    binade_at_0 = fmt.specials == "e8m0" or (fmt.subnormals == "none" and fmt.precision > 1)
-    first_normal = 0 if fmt.specials == "e8m0" else 1 if fmt.subnormals == "none" else 1 << fmt.trailing_bits
-    return Kernel(
-        name=fmt.name,
-        width=fmt.width,
-        trailing=fmt.trailing_bits,
-        lowest=-fmt.bias + (not binade_at_0),
-        highest=(largest >> fmt.trailing_bits) - fmt.bias,
-        largest=largest,
-        first_normal=first_normal,
-        lowest_index=0 if binade_at_0 else 1 << fmt.trailing_bits,
-        signed=fmt.signed,
-        has_zero=fmt.has_zero,
-        subnormals=fmt.subnormals,
-        infinity_index=largest + 1 if fmt.has_infinity else -1,
-        nan_is_negative_zero=fmt.signed and fmt.specials in ("nan-negzero", "p3109-extended", "p3109-finite"),
-        rounding=rounding,
-        random_bits=random_bits,
-        zero=(codes[0], codes[1]),
-        overflow=(codes[2], codes[3]),
-        infinity=(codes[4], codes[5]),
-        nan=(codes[6], codes[7]),
-        # The sign decides before the range does.
-        negative=codes[3],
-        has_gap=has_gap,
-        steps=(1 << fmt.trailing_bits) + 1 if has_gap else 1,
-    )
+    parameters = _core.KernelConstants(fmt, preset, rounding, saturation, random_bits).parameters()
+    return Kernel(name=fmt.name, random_bits=random_bits, **{**parameters, "flags": tuple(parameters["flags"])})
 
 
 def _default_rounding(fmt: Format, preset: str | None) -> str:
