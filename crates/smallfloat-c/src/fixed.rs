@@ -118,51 +118,45 @@ impl Fixed for Any {
     }
 }
 
-/// One of Tesla's formats with its bias: conversions have a function for each bias, which the
-/// compiler folds as those of typed scalars; the rest is the core's.
+/// One of Tesla's formats with its bias. Codes mean 2^−bias times what they mean at bias 0, so
+/// conversions from and to binary32 scale the number and are those of a typed scalar; the rest is
+/// the core's.
 #[derive(Clone, Copy)]
-struct Biased {
+struct Biased<S> {
     format: fn(u32) -> Result<Format, smallfloat::Error>,
-    conversions: &'static [Conversions; 64],
+    /// The format at bias 0.
+    unscaled: Typed<S>,
     bias: u32,
 }
 
-/// Conversions from and to binary32 at one bias.
-struct Conversions {
-    from: fn(f32) -> u64,
-    to: fn(u64) -> f32,
-}
-
-impl Fixed for Biased {
+impl<S: SmallFloat> Fixed for Biased<S> {
     fn format(self) -> Format {
         (self.format)(self.bias & 63)
             .unwrap_or_else(|_| unreachable!("every bias of six bits is one of Tesla's"))
     }
 
+    /// In integers, whatever the host's settings. A number beyond binary32 when it is scaled is
+    /// beyond the format too, and a subnormal one stays below half the format's smallest.
     #[inline(always)]
     fn encode32(self, x: f32) -> u64 {
-        (self.conversions[(self.bias & 63) as usize].from)(x)
+        let exponent = x.to_bits() >> 23 & 0xff;
+        let scaled = match exponent + (self.bias & 63) {
+            _ if exponent == 0 || exponent == 255 => x,
+            255.. => f32::MAX.copysign(x),
+            _ => f32::from_bits(x.to_bits() + ((self.bias & 63) << 23)),
+        };
+        self.unscaled.encode32(scaled)
     }
 
+    /// At bias 0 every value but 0 is at least 2^−10, so that the result is a normal number.
     #[inline(always)]
     fn decode32(self, code: u64) -> f32 {
-        (self.conversions[(self.bias & 63) as usize].to)(code)
+        let bits = self.unscaled.decode32(code).to_bits();
+        match bits >> 23 & 0xff {
+            0 | 255 => f32::from_bits(bits),
+            _ => f32::from_bits(bits - ((self.bias & 63) << 23)),
+        }
     }
-}
-
-/// The conversions of a typed scalar at every bias.
-macro_rules! every_bias {
-    ($scalar:ident: $($bias:literal)*) => {
-        &[$({
-            type At = smallfloat::$scalar<$bias>;
-            Conversions { from: |x| At::from_f32(x).code(), to: |code| At::from_code(code).to_f32() }
-        }),*]
-    };
-    ($scalar:ident) => {
-        every_bias!($scalar:
-            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63)
-    };
 }
 
 fn typed<S: SmallFloat>() -> Typed<S> {
@@ -292,7 +286,7 @@ macro_rules! table {
         with bias { $($of_bias:ident: $wide:ident = $scalar:ident;)* }) => {
         $(functions!($name, $integer, $way);)*
         $(functions!($of_bias, $wide,
-            Biased { format: Format::$of_bias, conversions: every_bias!($scalar), bias }, bias);)*
+            Biased { format: Format::$of_bias, unscaled: typed::<smallfloat::$scalar<0>>(), bias }, bias);)*
 
         /// Formats with their integers, for the header: those without a bias, those with one.
         pub const FORMATS: [&[(&str, &str)]; 2] = [
