@@ -173,7 +173,8 @@ def control(layout, made, before, digests):
     """Whether the check above finds one bit that is flipped in a tensor's codes; a check that does not proves nothing."""
     path = text.files_of(made[0])[-1]
     stored = text.read_all(path)
-    name = next(name for name in stored if name.endswith("weight" + text.LAYOUTS[layout].codes) and name.count(".") > 2)
+    codes = [name for name in stored if name.endswith(text.LAYOUTS[layout].codes) and "embed" not in name and "lm_head" not in name]
+    name = max(codes, key=lambda name: stored[name].data.size)
     data = bytearray(path.read_bytes())
     at = data.index(stored[name].data.tobytes()) + stored[name].data.size // 2
     data[at] ^= 2
