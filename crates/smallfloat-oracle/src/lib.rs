@@ -13,27 +13,20 @@
 pub mod blocks;
 mod dyadic;
 pub mod fast;
-mod flags;
 mod format;
 pub mod formats;
 pub mod hardware;
 pub mod ops;
-mod policy;
 mod rational;
-mod round;
-mod runs;
+mod rounding;
 pub mod selection;
-mod table;
 mod text;
 
 pub use dyadic::Dyadic;
-pub use flags::Flags;
 pub use format::{OracleFormat, Specials, Subnormals, Value};
-pub use policy::{
-    NanCode, NegativeRule, NegativeZero, NoNanRule, Policy, Rounding, Saturation, ZeroRule, preset,
-};
 pub use rational::{Exact, Rational, Real};
-pub use round::convert;
-pub use runs::{Run, f32_runs};
-pub use table::Table;
+pub use rounding::{
+    Flags, NanCode, NegativeRule, NegativeZero, NoNanRule, Policy, Rounding, Run, Saturation, Table,
+    ZeroRule, convert, f32_runs, preset,
+};
 pub use text::parse;
