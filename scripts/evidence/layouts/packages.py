@@ -99,6 +99,8 @@ def by_gguf(path):
     tensors = {tensor.name: tensor for tensor in GGUFReader(path).tensors}
     found = {}
     for name, tensor in tensors.items():
+        if tensor.tensor_type.name not in ("MXFP4", "NVFP4", "BF16", "F16"):
+            continue
         values = torch.from_numpy(dequantize(tensor.data, tensor.tensor_type).copy())
         factor = tensors.get(name.removesuffix("weight") + "scale")
         if factor is not None and name.endswith("weight") and tensor.tensor_type.name == "NVFP4":

@@ -1,5 +1,6 @@
-//! Single bits flipped in containers, folders and plans: what `verify` passes still has every
-//! tensor with the numbers that it had, and no plan finishes what another one began.
+//! Single bits flipped in containers, folders, plans and files in layouts of other programs: what
+//! `verify`, or a certificate, passes still has every tensor with the numbers that it had, and no plan
+//! finishes what another one began.
 //!
 //! `SMALLFLOAT_FLIPS` is the number of flips of each kind. What is counted is printed.
 
@@ -10,7 +11,8 @@ use std::path::{Path, PathBuf};
 use crate::common::{File, Random, Tensor, names, options};
 use serde_json::json;
 use smallfloat_tensor::{
-    Options, Plan, Scheme, Sharding, apply, finalize, open_checkpoint, plan, quantize, verify,
+    Options, Plan, Scheme, Sharding, apply, certify, check_certificate, examine, finalize, open_checkpoint,
+    plan, quantize, verify,
 };
 
 fn flips() -> u64 {
@@ -51,14 +53,14 @@ fn meaning(path: &Path) -> BTreeMap<String, (Vec<u64>, Vec<u64>)> {
     all
 }
 
-/// Flips one bit after the other, spread over all files; `path` is what is verified. Tells how many
-/// flips `verify` found.
-fn flip(path: &Path, files: &[PathBuf]) -> (u64, u64) {
+/// Flips one bit after the other, so many, spread over all files; `path` is what is checked. Tells how
+/// many flips were found.
+fn flip(path: &Path, files: &[PathBuf], flips: u64, is_found: &dyn Fn() -> bool) -> (u64, u64) {
     let right = meaning(path);
-    verify(path).unwrap();
+    assert!(!is_found());
     let whole: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).unwrap()).collect();
     let total: u64 = whole.iter().map(|bytes| 8 * bytes.len() as u64).sum();
-    let (count, mut found) = (flips().min(total), 0);
+    let (count, mut found) = (flips.min(total), 0);
     for i in 0..count {
         let mut bit = u64::try_from(u128::from(i) * u128::from(total) / u128::from(count)).unwrap();
         let file = whole.iter().position(|bytes| {
@@ -70,7 +72,7 @@ fn flip(path: &Path, files: &[PathBuf]) -> (u64, u64) {
         let mut bytes = whole[file].clone();
         bytes[usize::try_from(bit / 8).unwrap()] ^= 1 << (bit % 8);
         fs::write(&files[file], &bytes).unwrap();
-        if verify(path).is_err() {
+        if is_found() {
             found += 1;
         } else {
             assert!(
@@ -100,7 +102,8 @@ fn of_containers() {
         checkpoint(&dir.path().join("in"));
         let (input, output) = (dir.path().join("in/model-00001-of-00002.safetensors"), dir.path().join("q"));
         quantize(&input, &output, &options, &|_| true, &mut |_| ()).unwrap();
-        let (flips, told) = flip(&output, std::slice::from_ref(&output));
+        let (flips, told) =
+            flip(&output, std::slice::from_ref(&output), flips(), &|| verify(&output).is_err());
         (count, found) = (count + flips, found + told);
     }
     eprintln!("{count} bits flipped in containers: {found} found by verify, the others change no number");
@@ -116,10 +119,45 @@ fn of_folders() {
         let output = dir.path().join("q");
         quantize(&dir.path().join("in"), &output, &options, &|_| true, &mut |_| ()).unwrap();
         let files: Vec<PathBuf> = names(&output).into_iter().map(|name| output.join(name)).collect();
-        let (flips, told) = flip(&output, &files);
+        let (flips, told) = flip(&output, &files, flips(), &|| verify(&output).is_err());
         (count, found) = (count + flips, found + told);
     }
     eprintln!("{count} bits flipped in folders: {found} found by verify, the others change no number");
+}
+
+/// Layouts of other programs have no digests of their own: certificates do. The doctor looks at every
+/// file too, and has an answer.
+#[test]
+fn of_other_layouts() {
+    let (mut count, mut found, mut examined) = (0, 0, 0);
+    for scheme in Scheme::all().iter().filter(|scheme| !scheme.layout.is_native()) {
+        let dir = tempfile::tempdir().unwrap();
+        let is_gguf = scheme.layout.is_gguf();
+        let (input, output) = (dir.path().join("in"), dir.path().join(if is_gguf { "q.gguf" } else { "q" }));
+        // What gpt-oss takes has three dimensions.
+        let of_experts = scheme.name == "gpt-oss";
+        let (name, shape): (_, &[usize]) =
+            if of_experts { ("l.experts.up_proj", &[2, 64, 32]) } else { ("l.up.weight", &[64, 64]) };
+        let values = Random(62).normals(64 * 64, 0.1);
+        let norm = Tensor::of(safetensors::Dtype::F32, &[1.0, 0.5]);
+        let matrix = Tensor::of(safetensors::Dtype::F32, &values).shaped(shape);
+        File::of([(name, matrix), ("l.norm.weight", norm)]).write(&input);
+        quantize(&input, &output, &scheme.options(), &|it| it == name, &mut |_| ()).unwrap();
+        let certificate = certify(&input, &output, &mut |_| ()).unwrap();
+        let told = std::cell::Cell::new(0_u64);
+        let is_found = || {
+            told.set(
+                told.get() + u64::from(examine(std::slice::from_ref(&output), None, &mut |_| ()).is_ok()),
+            );
+            check_certificate(&certificate, &output, None, &mut |_| ()).is_err()
+        };
+        let (flips, caught) = flip(&output, std::slice::from_ref(&output), flips() / 4, &is_found);
+        (count, found, examined) = (count + flips, found + caught, examined + told.get());
+    }
+    eprintln!(
+        "{count} bits flipped in files of other layouts: {found} found by their certificate, the others change no number"
+    );
+    assert!(found * 10 > count * 8 && examined * 10 > count * 8, "{found} and {examined} of {count}");
 }
 
 #[test]
