@@ -25,8 +25,12 @@ class ScalePlan:
     #: Whether `simulate` has it.
     is_expressible: bool
     is_biased: bool
-    #: A bias, or None where it follows from the largest magnitude.
+    #: A bias, or None where it follows from the tensor.
     bias: int | None
+    #: 'auto' or 'percentile:…', where that alone keeps `simulate` from it: whole tensors, whose biases devices can find.
+    chosen_by: str | None
+    #: The format with an open bias.
+    free_format: str
     margin: int
     bias_range: tuple[int, int]
     #: For tensors of zeros.
@@ -57,11 +61,13 @@ def scale_plan(key: str, ndim: int) -> ScalePlan:
     rounding = how.get("rounding") or "nearest-even"
     policy = str(how.get("bias") or "auto")
     bias = int(policy) if policy.isdigit() else None
+    chosen_by = None
     if how.get("negative") is not None or made.width > 16 or rounding in ("stochastic-b", "stochastic-c"):
         is_expressible = False
     elif is_biased:
         # Choosing the best bias takes sums of all elements.
         is_expressible = bias is not None or policy == "amax" or policy.startswith("amax:margin=")
+        chosen_by = policy if not is_expressible and layout.granularity == "tensor" else None
     elif scale is None:
         is_expressible = True
     else:
@@ -74,7 +80,7 @@ def scale_plan(key: str, ndim: int) -> ScalePlan:
     elements = kernel(
         made,
         preset=how.get("preset"),
-        rounding=None if not is_expressible else how.get("rounding"),
+        rounding=how.get("rounding") if is_expressible or chosen_by else None,
         saturation=how.get("saturation") or "satfinite",
         random_bits=how.get("random_bits") or 32,
     )
@@ -87,6 +93,8 @@ def scale_plan(key: str, ndim: int) -> ScalePlan:
         is_expressible=is_expressible,
         is_biased=is_biased,
         bias=bias,
+        chosen_by=chosen_by,
+        free_format=name,
         margin=int(policy.partition("margin=")[2] or 0),
         bias_range=made.bias_range if is_biased and made.bias_range else (0, 0),
         default_bias=(1 << (made.exponent_bits - 1)) - 1,

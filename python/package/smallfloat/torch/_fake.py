@@ -11,9 +11,10 @@ from torch.utils import _python_dispatch
 from .. import _core
 from .._config import Config
 from .._core import Format
+from ._device import stays
 from ._memory import array_of, tensor_of
-from ._round import check_exact, check_float, constant_kernel, round_by, words_of
-from ._scaled import key_of, plan_of, simulate
+from ._round import check_exact, check_float, constant_kernel, round_by
+from ._scaled import is_served, key_of, plan_of, simulate
 
 _NONFINITE = ("keep", "refuse", "preset")
 
@@ -27,7 +28,7 @@ def check_nonfinite(nonfinite: str) -> str:
 
 def is_plain(x: torch.Tensor) -> bool:
     """Whether the compiled part may look at a tensor's memory: nothing traces or transforms it, and it is on the CPU."""
-    if torch.compiler.is_compiling() or type(x) not in (torch.Tensor, torch.nn.Parameter) or x.device.type != "cpu":
+    if torch.compiler.is_compiling() or type(x) not in (torch.Tensor, torch.nn.Parameter) or stays(x):
         return False
     wrapped = torch._C._functorch.is_functorch_wrapped_tensor(x)
     return not wrapped and _python_dispatch._get_current_dispatch_mode() is None
@@ -105,7 +106,7 @@ def scaled(key: str, x: torch.Tensor, nonfinite: str, stream: str = "tensor") ->
         y = by_core(Config.of_key(key), clean, stream)
     else:
         plan = plan_of(key, x.ndim)
-        if plan.is_expressible and (x.dtype != torch.float64 or plan.rule != "amax"):
+        if is_served(plan, x):
             y = simulate(plan, clean, stream=stream)
         else:
             y = _simulate_by_core(clean, key, stream)
@@ -125,7 +126,7 @@ def rounded(
         k = constant_kernel(fmt, preset, rounding, saturation, words.get("random_bits", 32))
         check_exact(k, x.dtype)
         x = refuse_nonfinite(x) if nonfinite == "refuse" else x
-        y = round_by(k, x, word=words_of(k, x, words.get("seed"), words.get("stream"), 0))
+        return round_by(k, x, seed=words.get("seed"), stream=words.get("stream"), keep=nonfinite == "keep")
     return torch.where(torch.isfinite(x), y, x) if nonfinite == "keep" else y
 
 
@@ -134,8 +135,7 @@ def rounded_at(x: torch.Tensor, fmt: str, bias: torch.Tensor, nonfinite: str) ->
     if is_plain(x):
         return rounded(x, Format(fmt, bias=int(bias)), nonfinite)
     x = refuse_nonfinite(x) if nonfinite == "refuse" else x
-    y = round_by(constant_kernel(fmt, is_biased=True), x, bias.to(torch.int32))
-    return torch.where(torch.isfinite(x), y, x) if nonfinite == "keep" else y
+    return round_by(constant_kernel(fmt, is_biased=True), x, bias.to(torch.int32), keep=nonfinite == "keep")
 
 
 def fake_quantize(

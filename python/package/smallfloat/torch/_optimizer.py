@@ -10,7 +10,10 @@ import torch
 
 from .. import _core, formats
 from .._core import Format
+from . import _learning
+from ._device import convert, has_float_kernels, stays
 from ._quantizers import of_all_ranks
+from ._round import constant_kernel, decode_by, encode_by, numbers_of_words, words_of
 
 _WEIGHT = "weight"
 # State of torch's optimizers that has a sign; further names show theirs in a step.
@@ -72,12 +75,24 @@ class _Spelling:
 class _Codes:
     """A tensor as codes; of a sharded tensor (DTensor, as FSDP2 has them) those of this rank's rows, as a sharded tensor."""
 
-    def __init__(self, codes: torch.Tensor, fmt: Format, root: bool, dtype: torch.dtype) -> None:
-        self.codes, self.fmt, self.root, self.dtype = codes, fmt, root, dtype
+    def __init__(
+        self, codes: torch.Tensor, fmt: Format, root: bool, dtype: torch.dtype, bias: torch.Tensor | None = None
+    ) -> None:
+        #: Where codes stay on a device, so does the bias, and the format's is 0.
+        self.codes, self._fmt, self.root, self.dtype, self.bias = codes, fmt, root, dtype, bias
+
+    @property
+    def fmt(self) -> Format:
+        """The format, for which a bias on a device is waited for."""
+        return self._fmt if self.bias is None else self._fmt.with_bias(int(self.bias))
 
     @classmethod
-    def of(cls, x: torch.Tensor, spelling: _Spelling, policy: str, how: dict[str, Any]) -> _Codes:
+    def of(
+        cls, x: torch.Tensor, spelling: _Spelling, policy: str, how: dict[str, Any], refused: list[torch.Tensor] | None = None
+    ) -> _Codes:
         local, first = _shard(x)
+        if stays(local):
+            return cls._on_device(x, local, first, spelling, policy, how, refused)
         if (spelling.root or not spelling.signed) and bool((local < 0).any()):
             spelling.check_sign("x")
         y = local.sqrt() if spelling.root else local
@@ -86,6 +101,38 @@ class _Codes:
             how = {**how, "first_element": first}
         codes = _core.encode(y, fmt, saturation="satfinite", nonfinite="refuse", **how).reshape(local.shape)
         return cls(_sharded(codes, x), fmt, spelling.root, x.dtype)
+
+    @classmethod
+    def _on_device(
+        cls, x: torch.Tensor, local: torch.Tensor, first: int, spelling: _Spelling, policy: str, how: dict[str, Any], refused: Any
+    ) -> _Codes:
+        """The same in tensor operations or by kernels; what would be refused is noted."""
+        y = local.sqrt() if spelling.root else local
+        bad = ~torch.isfinite(local).all()
+        if spelling.root or not spelling.signed:
+            bad = bad | (local < 0).any()
+        if refused is not None:
+            refused.append(bad)
+        fmt = Format(spelling.name, bias=0) if spelling.is_open else Format(spelling.name)
+        bias = cls._bias(y, spelling.name, policy, local is not x) if spelling.is_open else None
+        k = constant_kernel(fmt, None, how["rounding"], "satfinite")
+        words, dtype = (how.get("seed"), how.get("stream"), first), torch.uint8 if fmt.width <= 8 else torch.int16
+        if has_float_kernels(y):
+            codes = convert("encode", k, y, dtype, shift=bias, words=numbers_of_words(k, *words))
+        else:
+            codes = encode_by(k, y, 0 if bias is None else bias, words_of(k, y, *words)).to(dtype)
+        return cls(_sharded(codes, x), fmt, spelling.root, x.dtype, bias)
+
+    @staticmethod
+    def _bias(y: torch.Tensor, name: str, policy: str, is_shard: bool) -> torch.Tensor:
+        """A bias that stays on the device, which is that of all ranks where they have a part each."""
+        if policy.isdigit():
+            return torch.full((), int(policy), dtype=torch.int32, device=y.device)
+        if not is_shard:
+            return _learning.tensor_bias(y, name, policy).to(torch.int32)
+        own, is_known = _learning.choose_bias(y, name, policy)
+        least = _learning.of_all_ranks(torch.where(is_known, own, _NO_BIAS), "MIN")
+        return torch.where(least < _NO_BIAS, least, _learning.tensor_bias(torch.zeros_like(y[:1]), name, "amax")).to(torch.int32)
 
     @staticmethod
     def _chosen(y: torch.Tensor, name: str, policy: str, is_shard: bool) -> Format:
@@ -97,8 +144,19 @@ class _Codes:
         return Format(name, bias=least) if least < _NO_BIAS else _core.choose_bias(y, name, policy)
 
     def tensor(self) -> torch.Tensor:
-        y = _core.decode(_shard(self.codes)[0], self.fmt, dtype=self.dtype)
+        local = _shard(self.codes)[0]
+        if self.bias is not None or stays(local):
+            y = self._decoded(local)
+        else:
+            y = _core.decode(local, self._fmt, dtype=self.dtype)
         return _sharded(y.square() if self.root else y, self.codes)
+
+    def _decoded(self, local: torch.Tensor) -> torch.Tensor:
+        k, codes = constant_kernel(self._fmt), local.view(torch.int16) if local.dtype == torch.uint16 else local
+        shift = 0 if self.bias is None else -self.bias
+        if has_float_kernels(codes.new_empty(0, dtype=self.dtype)):
+            return convert("decode", k, codes, self.dtype, shift=shift)
+        return decode_by(k, codes.to(torch.int32) & ((1 << k.width) - 1), self.dtype, shift)
 
     def bytes(self) -> int:
         """Bytes that this rank holds."""
@@ -111,7 +169,12 @@ class _Codes:
     @classmethod
     def of_state(cls, state: dict[str, Any], device: torch.device) -> _Codes:
         dtype = getattr(torch, state["dtype"].removeprefix("torch."))
-        return cls(state["codes"] if hasattr(state["codes"], "device_mesh") else state["codes"].to(device), Format(state["format"]), state["root"], dtype)
+        codes = state["codes"] if hasattr(state["codes"], "device_mesh") else state["codes"].to(device)
+        fmt, local = Format(state["format"]), _shard(codes)[0]
+        if stays(local) and fmt.bias_range:
+            bias = torch.full((), fmt.bias, dtype=torch.int32, device=local.device)
+            return cls(codes, fmt.with_bias(0), state["root"], dtype, bias)
+        return cls(codes, fmt, state["root"], dtype)
 
 
 class SmallOptimizer:
@@ -179,6 +242,7 @@ class SmallOptimizer:
                 if name in self._state:
                     self._state[name].check_sign(name)
         self._codes: dict[tuple[int, str], _Codes] = {}
+        self._refused: dict[str, torch.Tensor] = {}
         self._encode_weights({"rounding": "nearest-even"})
 
     @property
@@ -193,11 +257,29 @@ class SmallOptimizer:
             stream = f"{self.steps}/{index}/{name}"
             how = {"rounding": "stochastic-a", "seed": self.seed, "stream": stream}
         try:
-            held = _Codes.of(x, spelling, self.policy, how)
+            refused: list[torch.Tensor] = []
+            held = _Codes.of(x, spelling, self.policy, how, refused)
+            self._note(refused, f"{name} of parameter {index}")
         except ValueError as error:
             raise ValueError(f"{name} of parameter {index}, step {self.steps}: {error}") from None
         self._codes[index, name] = held
         return held
+
+    def _note(self, refused: list[torch.Tensor], what: str) -> None:
+        """Remembers what a device found, without waiting for it."""
+        for found in refused:
+            self._refused[what] = self._refused[what] | found if what in self._refused else found
+
+    def check(self) -> None:
+        """Raises a ValueError if a step made a weight or state NaN or infinite, or negative where the format has no sign.
+
+        On the CPU steps themselves raise it. Other devices are not waited for in a step, but here and in `state_dict`.
+        """
+        bad = [what for what, found in self._refused.items() if bool(found)]
+        if bad:
+            raise ValueError(
+                f"{bad[0]}, by step {self.steps}: it has elements that are NaN, infinite or without a place in the format"
+            )
 
     @torch.no_grad()
     def _encode_weights(self, how: dict[str, Any] | None = None) -> None:
@@ -276,6 +358,7 @@ class SmallOptimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """The codes, their formats, what the optimizer has besides, and the count of steps. Tensors and plain values only."""
+        self.check()
         codes = [(index, name, held.state()) for (index, name), held in self._codes.items()]
         return {"optimizer": self.optimizer.state_dict(), "codes": codes, "steps": self.steps, "seed": self.seed}
 

@@ -22,10 +22,11 @@ from .._config import Config, Layout, rows_stand_alone, scale_shape
 from .._core import Format
 from ._fake import is_plain, scaled, straight_through
 from ._memory import array_of, bytes_of, tensor_of
-from ._scaled import dequantize
+from ._scaled import dequantize, parts_of, plan_for
 
 _ATTENTION = ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight")
 _KINDS = (nn.Linear, nn.Bilinear, nn.Embedding, nn.EmbeddingBag, nn.modules.conv._ConvNd)
+_SOURCES = {torch.float16: "F16", torch.bfloat16: "BF16", torch.float32: "F32", torch.float64: "F64"}
 _SUFFIXES = ("_bias", "_scale", "_global_scale")
 
 
@@ -353,19 +354,22 @@ def quantize_(
     config = Config(config)
     chosen, left = _choose(model, config, include, exclude)
     done: dict[Any, tuple[Layout, dict[str, Any], dict[str, torch.Tensor]]] = {}
-    results = []
+    results, refused = [], []
     for one in chosen:
         parameter = one.module._parameters[one.name]
         key = (id(parameter), one.config.key(), one.shape)
         if key not in done:
-            try:
-                stored = one.config.quantize(array_of(parameter).reshape(one.shape), one.path)
-            except ValueError as error:
-                raise ValueError(f"{one.path}: {error}") from None
-            parts = {suffix: tensor_of(part).to(parameter.device) for suffix, part in stored._parts.items()}
-            done[key] = Layout.of(stored._entry, one.shape), {**stored._entry, "shape": list(one.shape)}, parts
+            x = parameter.detach().reshape(one.shape)
+            if (plan := plan_for(one.config, x)) is not None:
+                entry = {**one.config.entry(one.shape), "source_dtype": _SOURCES[x.dtype]}
+                parts = parts_of(plan, entry, x, one.path)
+                refused.append((one.path, torch.stack([~torch.isfinite(x).all(), (x < 0).any() & (not plan.kernel.signed)])))
+            else:
+                entry, parts = _by_core(one, x)
+            done[key] = Layout.of(entry, one.shape), {**entry, "shape": list(one.shape)}, parts
             parts[""] = nn.Parameter(parts[""], requires_grad=False)
         results.append((one, *done[key]))
+    _check(refused)
     rows, seen = [], set()
     for one, layout, _, parts in results:
         parameter = one.module._parameters[one.name]
@@ -382,6 +386,27 @@ def quantize_(
         seen.add(id(parameter))
         others.append(Row(path, _base(module).__name__, tuple(parameter.shape), size, size, reason))
     return Report(rows, others)
+
+
+def _by_core(one: _Chosen, x: torch.Tensor) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """A weight's entry and parts, by the compiled part."""
+    try:
+        stored = one.config.quantize(array_of(x), one.path)
+    except ValueError as error:
+        raise ValueError(f"{one.path}: {error}") from None
+    return stored._entry, {suffix: tensor_of(part).to(x.device) for suffix, part in stored._parts.items()}
+
+
+def _check(refused: list[tuple[str, torch.Tensor]]) -> None:
+    """Refuses weights that are not finite, and negative ones where a format has none: one look at all devices, when all is done."""
+    if not refused:
+        return
+    found = torch.stack([flags.to(refused[0][1].device) for _, flags in refused]).tolist()
+    for (path, _), (not_finite, negative) in zip(refused, found, strict=True):
+        if not_finite:
+            raise ValueError(f"{path}: it has NaN or infinite elements, which weights must not have")
+        if negative:
+            raise ValueError(f"{path}: it has negative elements, which the format does not have")
 
 
 def _install(

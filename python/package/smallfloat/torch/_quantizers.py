@@ -13,6 +13,8 @@ from .._config import Config
 from .._core import BiasController, Format
 from .._scales import split
 from ..kernel import kernel
+from . import _learning
+from ._device import stays
 from ._fake import check_nonfinite, is_plain, refuse_nonfinite, rounded, rounded_at, scaled, straight_through
 from ._memory import array_of
 from ._round import constant_kernel, round_by
@@ -107,6 +109,11 @@ def _(x, state, fmt, policy, learn):
     return x.new_empty((), dtype=torch.int64)
 
 
+def _bias_for(x: torch.Tensor, state: torch.Tensor, fmt: str, policy: str, learn: bool) -> torch.Tensor:
+    """The bias for a tensor, learnt where the tensor is."""
+    return (_learning.learn if stays(x) else _learn_bias)(x, state, fmt, policy, learn)
+
+
 @torch.library.custom_op("smallfloat::quantize_gradient", mutates_args=())
 def _quantize_gradient(
     x: torch.Tensor, state: torch.Tensor, fmt: str, policy: str, learn: bool, nonfinite: str
@@ -126,7 +133,7 @@ def _remember(ctx, inputs, output):
 
 def _on_the_way_back(ctx, grad):
     grad = grad.contiguous()
-    bias = _learn_bias(grad, ctx.state, ctx.fmt, ctx.policy, ctx.learn)
+    bias = _bias_for(grad, ctx.state, ctx.fmt, ctx.policy, ctx.learn)
     return rounded_at(grad, ctx.fmt, bias, ctx.nonfinite), *[None] * 5
 
 
@@ -190,7 +197,7 @@ class Quantizer(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The tensor on the format's grid; its gradient goes straight through."""
-        bias = _learn_bias(x.detach(), self.state, self.fmt, self.policy, self.training)
+        bias = _bias_for(x.detach(), self.state, self.fmt, self.policy, self.training)
         return straight_through(x, rounded_at(x.detach(), self.fmt, bias, self.nonfinite))
 
     def gradient(self, x: torch.Tensor) -> torch.Tensor:
@@ -208,8 +215,7 @@ class Quantizer(torch.nn.Module):
         return f"{self.fmt!r}, {self.policy!r}"
 
 
-@torch.library.custom_op("smallfloat::learn_scale", mutates_args=("state",))
-def _learn_scale(x: torch.Tensor, state: torch.Tensor, fmt: str, margin: int, learn: bool) -> torch.Tensor:
+def _learn_scale_on_device(x: torch.Tensor, state: torch.Tensor, fmt: str, margin: int, learn: bool) -> torch.Tensor:
     """The exponent of a power of two for a tensor; `state` is how many tensors were seen, and the last largest magnitudes."""
     amax = x.abs().amax().to(torch.float64) if x.numel() else state.new_zeros(())
     if learn:
@@ -223,21 +229,32 @@ def _learn_scale(x: torch.Tensor, state: torch.Tensor, fmt: str, margin: int, le
     return _least_exponent(torch.where(torch.isfinite(used), used, 0.0), fmt, margin)
 
 
+_learn_scale = torch.library.custom_op("smallfloat::learn_scale", _learn_scale_on_device, mutates_args=("state",))
+
+
 @_learn_scale.register_fake
 def _(x, state, fmt, margin, learn):
     return x.new_empty((), dtype=torch.int32)
 
 
 def _largest_of_ranks(amax: torch.Tensor) -> torch.Tensor:
+    if stays(amax):
+        return _learning.of_all_ranks(amax, "MAX")
     if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
         return amax
     return amax.new_tensor(of_all_ranks([float(amax)], torch.float64, dist.ReduceOp.MAX)[0])
 
 
+@torch.compiler.assume_constant_result
+def _top(fmt: str) -> tuple[int, int]:
+    """The exponent and the fraction of a format's largest value."""
+    return split(Format(fmt).max)
+
+
 def _least_exponent(amax: torch.Tensor, fmt: str, margin: int) -> torch.Tensor:
     """The least exponent at which 2**margin times a magnitude is within 2**exponent times the format's range; 0 for zero."""
     exponent, fraction = (known := torch.where(amax > 0, amax, 1.0).view(torch.int64)) >> 52, known & ((1 << 52) - 1)
-    top, top_fraction = split(Format(fmt).max)
+    top, top_fraction = _top(fmt)
     found = exponent - 1023 + margin - top + (fraction > top_fraction).to(torch.int64)
     return torch.where(amax > 0, found, 0).to(torch.int32)
 
@@ -269,8 +286,7 @@ def _rounded_at_exponent(x: torch.Tensor, fmt: str, exponent: torch.Tensor, nonf
         if shifted is not None and shifted.fits_in(_NUMPY[x.dtype]):
             return rounded(x, shifted, nonfinite, preset=Format(fmt).default_preset, saturation="satfinite")
     x = refuse_nonfinite(x) if nonfinite == "refuse" else x
-    y = round_by(constant_kernel(fmt, None, None, "satfinite"), x, -exponent)
-    return torch.where(torch.isfinite(x), y, x) if nonfinite == "keep" else y
+    return round_by(constant_kernel(fmt, None, None, "satfinite"), x, -exponent, keep=nonfinite == "keep")
 
 
 class _GradientOfScale(torch.autograd.Function):
@@ -293,9 +309,9 @@ def _by_scale(
     x: torch.Tensor, state: torch.Tensor, fmt: str, margin: int, learn: bool, fixed: int | None, nonfinite: str
 ) -> torch.Tensor:
     if fixed is not None:
-        exponent = torch.tensor(fixed, dtype=torch.int32, device=x.device)
+        exponent = torch.full((), fixed, dtype=torch.int32, device=x.device)
     else:
-        exponent = _learn_scale(x, state, fmt, margin, learn)
+        exponent = (_learn_scale_on_device if stays(x) else _learn_scale)(x, state, fmt, margin, learn)
     return _rounded_at_exponent(x, fmt, exponent, nonfinite)
 
 

@@ -1,4 +1,4 @@
-"""Encode, decode and round as tensor operations, on any device."""
+"""Encode, decode and round as tensor operations, on any device, or by kernels where a device has them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 from .. import _bits
 from .._core import Format
 from ..kernel import Kernel, checked_seed, kernel, words
+from ._device import convert, has_float_kernels, has_kernels
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _EXACT_IN = {torch.float16: "binary16", torch.bfloat16: "bfloat16", torch.float32: "binary32", torch.float64: "binary64"}
@@ -109,6 +110,12 @@ def words_of(k: Kernel, x: torch.Tensor, seed: int | None, stream: Any, first_el
     return random_words(x.numel(), *_constant_words(seed, stream, first_element), x.device).reshape(x.shape)
 
 
+def numbers_of_words(k: Kernel, seed: int | None, stream: Any, first_element: int) -> Any:
+    """Key, stream and first element of the random words, or None where the rounding needs none."""
+    seed = checked_seed(k, seed)
+    return None if seed is None else _constant_words(seed, stream, first_element)
+
+
 def check_exact(k: Kernel, dtype: torch.dtype) -> None:
     """Refuses formats with values that a dtype does not have."""
     if not _fits(k.name, _EXACT_IN[dtype]):
@@ -134,8 +141,10 @@ def encode(
     """
     check_float(x)
     k = constant_kernel(fmt, preset, rounding, saturation, random_bits)
-    codes = encode_by(k, x, word=words_of(k, x, seed, stream, first_element))
-    return codes.to(torch.uint8 if k.width <= 8 else torch.int16)
+    dtype = torch.uint8 if k.width <= 8 else torch.int16
+    if has_float_kernels(x):
+        return convert("encode", k, x.detach(), dtype, words=numbers_of_words(k, seed, stream, first_element))
+    return encode_by(k, x, word=words_of(k, x, seed, stream, first_element)).to(dtype)
 
 
 def decode(codes: torch.Tensor, fmt: Any, *, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -144,12 +153,21 @@ def decode(codes: torch.Tensor, fmt: Any, *, dtype: torch.dtype = torch.float32)
     check_exact(k, dtype)
     if codes.dtype == torch.uint16:
         codes = codes.view(torch.int16)
+    if has_kernels(codes) and dtype != torch.float64:
+        return convert("decode", k, codes, dtype)
     return decode_by(k, codes.to(torch.int32) & ((1 << k.width) - 1), dtype)
 
 
-def round_by(k: Kernel, x: torch.Tensor, shift: Any = 0, word: torch.Tensor | None = None) -> torch.Tensor:
-    """The values that codes of `x` times 2**shift have, times 2**-shift."""
-    return decode_by(k, encode_by(k, x, shift, word), x.dtype, -shift)
+def round_by(
+    k: Kernel, x: torch.Tensor, shift: Any = 0, *, seed: int | None = None, stream: Any = None, first_element: int = 0, keep: bool = False
+) -> torch.Tensor:
+    """The values that codes of `x` times 2**shift have, times 2**-shift; with `keep` NaN and infinities stay."""
+    if has_float_kernels(x):
+        words = numbers_of_words(k, seed, stream, first_element)
+        return convert("round", k, x.detach(), x.dtype, shift=shift, words=words, keep=keep)
+    word = words_of(k, x, seed, stream, first_element)
+    y = decode_by(k, encode_by(k, x, shift, word), x.dtype, -shift)
+    return torch.where(torch.isfinite(x), y, x) if keep else y
 
 
 def round(
@@ -183,4 +201,4 @@ def round(
     check_float(x)
     k = constant_kernel(fmt, preset, rounding, saturation, random_bits)
     check_exact(k, x.dtype)
-    return round_by(k, x, word=words_of(k, x, seed, stream, first_element))
+    return round_by(k, x, seed=seed, stream=stream, first_element=first_element)
