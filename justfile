@@ -72,6 +72,10 @@ python:
 python-torch:
     scripts/evidence/python-torch
 
+# Kernels for GPUs: compiled ahead of time, run in Triton's interpreter and on a device if there is one; writes their evidence.
+gpu:
+    scripts/gpu-test
+
 # Wheels for Linux with glibc and musl, on x86-64 and aarch64, cross-compiled with zig (fetched with pip), into target/wheels.
 wheels *targets:
     scripts/ci/wheels {{targets}}

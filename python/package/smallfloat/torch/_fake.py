@@ -176,9 +176,9 @@ def fake_quantize(
     Notes
     -----
     On the CPU the compiled part does it. On other devices, and within `torch.compile`, `torch.export` and `torch.func`, it is
-    tensor operations with the same bits. What only the compiled part has (biases of least error, stochastic-b and -c, quotients
-    rounded stochastically, scales of float64) is an opaque operator there, which copies to the CPU. Under `vmap` a random word
-    belongs to an element's index in its own example.
+    tensor operations or kernels with the same bits. What only the compiled part has (biases of least error for channels and
+    blocks, stochastic-b and -c, quotients rounded stochastically, scales of float64) is an opaque operator there, which copies to
+    the CPU. Under `vmap` a random word belongs to an element's index in its own example.
 
     Examples
     --------
