@@ -32,7 +32,9 @@ pub(crate) fn file_error(error: &tensor::Error) -> PyErr {
         return PyValueError::new_err(text);
     }
     if let Some(cause) = cause {
-        text = format!("{text}: {cause}");
+        let cause = cause.to_string();
+        // Python shows the number itself.
+        text = format!("{text}: {}", cause.split_once(" (os error").map_or(&*cause, |(words, _)| words));
     }
     let number = if error.is_exists() { Some(EEXIST) } else { cause.and_then(io::Error::raw_os_error) };
     match (number, error.path()) {

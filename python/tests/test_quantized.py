@@ -67,6 +67,14 @@ def test_errors_of_files_have_numbers(tmp_path):
         with pytest.raises(FileNotFoundError) as caught:
             call()
         assert (caught.value.errno, caught.value.filename) == (errno.ENOENT, str(missing))
+    for call in (
+        lambda: sf.save(tmp_path / "no" / "x.safetensors", {"x": X}),
+        lambda: sf.quantize_file(missing, tmp_path / "no" / "x.safetensors"),
+        lambda: sf.dequantize_file(missing, tmp_path / "no" / "x.safetensors"),
+    ):
+        with pytest.raises(FileNotFoundError, match="folder does not exist") as caught:
+            call()
+        assert caught.value.filename == str(tmp_path / "no")
     there = tmp_path / "there.safetensors"
     sf.save(there, {"x": np.ones(2, np.float32)})
     with pytest.raises(FileExistsError) as caught:

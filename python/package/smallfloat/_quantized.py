@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -396,7 +397,16 @@ def save(path: Any, tensors: Mapping[str, QuantizedTensor | Array | np.ndarray],
         else:
             raw.append(_raw(name, np.asarray(tensor)))
     metadata = [("smallfloat.version", "1"), ("smallfloat.tensors", json.dumps(entries))] if entries else []
-    _core.write_tensors(os.fspath(path), raw, metadata, overwrite)
+    _core.write_tensors(_output(path), raw, metadata, overwrite)
+
+
+def _output(path: Any) -> str:
+    """A path to write to, in a folder that is there."""
+    path = os.fspath(path)
+    folder = os.path.dirname(path)
+    if folder and not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, "the folder does not exist, make it first", folder)
+    return path
 
 
 def quantize_file(source: Any, target: Any, fmt: Any = "cfloat8_1_4_3", *, threads: int | None = None, **how: Any) -> Any:
@@ -407,7 +417,7 @@ def quantize_file(source: Any, target: Any, fmt: Any = "cfloat8_1_4_3", *, threa
     `verify`. Returns the report as a dict.
     """
     how = recipe(fmt, **how)
-    return json.loads(_core.quantize_path(os.fspath(source), os.fspath(target), how, threads))
+    return json.loads(_core.quantize_path(os.fspath(source), _output(target), how, threads))
 
 
 def dequantize_file(
@@ -415,4 +425,4 @@ def dequantize_file(
 ) -> int:
     """Writes a quantized file's tensors as floats; returns how many bytes that are."""
     name = NAMES[number_dtype(dtype).name]
-    return _core.dequantize_path(os.fspath(source), os.fspath(target), name, rounding, overwrite, None)
+    return _core.dequantize_path(os.fspath(source), _output(target), name, rounding, overwrite, None)
