@@ -5,6 +5,7 @@
 //! fail.
 
 pub mod calls;
+pub mod located;
 pub mod sweep;
 pub mod truth;
 

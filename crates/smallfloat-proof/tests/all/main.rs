@@ -2,6 +2,7 @@
 //! once. `just verification extensive ops::pairs` runs a module in full.
 
 mod diagnosis;
+mod specifications;
 
 mod kernels {
     mod fused;

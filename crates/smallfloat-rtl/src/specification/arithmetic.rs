@@ -55,7 +55,8 @@ pub(super) fn body(call: &Call, operation: Operation) -> Result<String, String> 
             target.projection.unrepresentable.missing_nan,
             MissingNan::SignMax | MissingNan::OppositeZero
         );
-    if operation == Operation::Faa && !unsigned_nan {
+    let can_be_nan = operands.iter().any(|x| x.layout.format.has_nan() || x.layout.format.has_infinity());
+    if operation == Operation::Faa && can_be_nan && !unsigned_nan {
         return Err("the sign of a NaN result depends on the order of three addends".into());
     }
     let mut text = String::new();

@@ -11,6 +11,7 @@ use smallfloat::ops::{Comparison, Operand, Operation, OperationOptions, Semantic
 use smallfloat::{FlagPolicy, Format, Projection, RandomBits, Rounding, Saturation};
 use smallfloat_oracle::selection::{self, Extremum};
 use smallfloat_oracle::{self as oracle, Exact, Table, ops as slow};
+use smallfloat_proof::located::oracle_semantics;
 use smallfloat_proof::{
     Scramble, catalogue, core_flags, extensive, oracle_format, oracle_policy, p3109, tell, tesla, wide,
 };
@@ -64,13 +65,6 @@ fn draw(random: &mut Scramble, format: &Format) -> u64 {
     };
     let near = base.wrapping_add(random.below(5)).wrapping_sub(2) & magnitude;
     near | if random.below(2) == 0 { f.sign_bit() } else { 0 }
-}
-
-fn oracle_semantics(semantics: Semantics) -> slow::Semantics {
-    match semantics {
-        Semantics::Ieee => slow::Semantics::Ieee,
-        Semantics::P3109 => slow::Semantics::P3109,
-    }
 }
 
 /// Passes what it is given, or 0 for −0 where there is one zero.

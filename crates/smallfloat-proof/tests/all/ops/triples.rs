@@ -6,13 +6,12 @@
 //! sixteenth of the triples, spread evenly.
 
 use rayon::prelude::*;
-use smallfloat::ops::{Operand, Operation, OperationOptions, Semantics};
+use smallfloat::ops::{Operand, Operation, OperationOptions};
 use smallfloat::{FlagPolicy, Format, Projection, Rounded, Rounding};
-use smallfloat_oracle::fast::{Grid, Item, Spot};
-use smallfloat_oracle::{self as oracle, Policy, ops as slow, selection};
-use smallfloat_proof::{
-    Scramble, catalogue, core_flags, extensive, oracle_format, oracle_policy, p3109, tell, tesla,
-};
+use smallfloat_oracle::fast::{Grid, Item};
+use smallfloat_oracle::{Policy, ops as slow, selection};
+use smallfloat_proof::located::{How, Located, operand_flags, oracle_semantics, triple};
+use smallfloat_proof::{Scramble, catalogue, core_flags, extensive, oracle_format, p3109, tell, tesla};
 
 /// The stride over the last operand.
 fn stride() -> usize {
@@ -48,59 +47,30 @@ impl Sheet {
         // The oracle's flags are Tesla's.
         let arithmetic = OperationOptions::default_for([&format]).with_flags(FlagPolicy::TESLA);
         let projection = format.default_projection().with_rounding(rounding);
-        let mut policy = oracle_policy(&projection);
-        let semantics = match arithmetic.semantics {
-            Semantics::Ieee => slow::Semantics::Ieee,
-            Semantics::P3109 => {
-                policy.negative_zero = oracle::NegativeZero::Zero;
-                slow::Semantics::P3109
-            }
-        };
+        let policy = How::new(projection, arithmetic.semantics).oracle;
+        let semantics = oracle_semantics(arithmetic.semantics);
         Self { format, items: grid.items(), grid, arithmetic, semantics, projection, policy }
     }
 
-    /// x·y + z by integers, or by big ones where an operand is special.
-    fn fma(&self, [x, y, z]: [&Item; 3]) -> (Spot, oracle::Flags) {
-        if let (Some(a), Some(b), Some(c)) = (x.steps, y.steps, z.steps) {
-            let one = i128::try_from(self.grid.one()).expect("small");
-            return (self.grid.product(a * b + c * one), oracle::Flags::NONE);
-        }
-        self.located(slow::fma(&x.exact, &y.exact, &z.exact, self.policy.rounding, self.semantics))
+    fn fma<'a>(&self, items: [&'a Item; 3]) -> Located<'a> {
+        triple(Operation::Fma, &self.grid, items, self.semantics)
     }
 
-    fn faa(&self, [x, y, z]: [&Item; 3]) -> (Spot, oracle::Flags) {
-        if let (Some(a), Some(b), Some(c)) = (x.steps, y.steps, z.steps) {
-            return (self.grid.sum(a + b + c), oracle::Flags::NONE);
-        }
-        self.located(slow::faa(&x.exact, &y.exact, &z.exact, self.policy.rounding, self.semantics))
+    fn faa<'a>(&self, items: [&'a Item; 3]) -> Located<'a> {
+        triple(Operation::Faa, &self.grid, items, self.semantics)
     }
 
-    fn clamp(&self, [x, y, z]: [&Item; 3]) -> (Spot, oracle::Flags) {
-        (self.grid.locate_exact(&selection::clamp(&x.exact, &y.exact, &z.exact)), oracle::Flags::NONE)
-    }
-
-    fn located(&self, (exact, flags): slow::Outcome) -> (Spot, oracle::Flags) {
-        (self.grid.locate_exact(&exact), flags)
+    fn clamp<'a>(&self, items: [&'a Item; 3]) -> Located<'a> {
+        let [x, y, z] = items.map(|item| &item.exact);
+        let spot = self.grid.locate_exact(&selection::clamp(x, y, z));
+        Located { spot, raised: operand_flags(&items), passed: None }
     }
 
     /// One triple; `None` if it agrees.
-    fn check(
-        &self,
-        operation: Operation,
-        items: [&Item; 3],
-        (spot, mut flags): (Spot, oracle::Flags),
-    ) -> Option<String> {
-        let mut nan = false;
-        for item in items {
-            if item.subnormal {
-                flags |= oracle::Flags::DENORMAL;
-            }
-            if item.exact.is_nan() {
-                (flags, nan) = (flags | oracle::Flags::INVALID, true);
-            }
-        }
-        let (code, rounded) = self.grid.project(spot, &self.policy);
-        let flags = core_flags(flags | rounded);
+    fn check(&self, operation: Operation, items: [&Item; 3], located: Located<'_>) -> Option<String> {
+        let nan = items.iter().any(|item| item.exact.is_nan());
+        let (code, flags) = located.project(&self.grid, self.semantics, &self.policy);
+        let flags = core_flags(flags);
         let operands = items.map(|item| Operand::new(item.code, &self.format));
         let Rounded { value, flags: raised } =
             operation.evaluate(&operands, &self.format, &self.projection, self.arithmetic);
