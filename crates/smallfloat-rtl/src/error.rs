@@ -101,6 +101,14 @@ pub enum Error {
         /// Those that there are.
         modules: String,
     },
+    /// A parameter that the design lacks.
+    #[error("module {top} has no parameter `{name}`")]
+    Parameter {
+        /// The module.
+        top: String,
+        /// The parameter.
+        name: String,
+    },
     /// A port that the design lacks.
     #[error(
         "module {top} has no {direction} `{name}` for `{port}`: it has {known}; --ports {port}=NAME names another"

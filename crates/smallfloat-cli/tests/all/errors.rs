@@ -13,6 +13,34 @@ use safetensors::tensor::Dtype;
 /// The calls stand in this file, behind `$ `; the rest of it is compared.
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/errors.txt");
 
+/// Designs that `prove` refuses, and one that it proves: their ports after x, and what they do.
+const DESIGNS: [(&str, &str, &str); 7] = [
+    ("negate.sv", "    output wire [7:0] result", "assign result = x ^ 8'h80;"),
+    (
+        "mode.sv",
+        "    input  wire mode,\n    output wire [7:0] result",
+        "assign result = mode ? x : x ^ 8'h80;",
+    ),
+    (
+        "register.sv",
+        "    input  wire clk,\n    output reg  [7:0] result",
+        "always @(posedge clk) result <= x ^ 8'h80;",
+    ),
+    ("latch.sv", "    output reg  [7:0] result", "always @* if (x[0]) result = x ^ 8'h80;"),
+    ("part.sv", "    output wire [7:0] result", "flip part (.x(x), .y(result));"),
+    ("syntax.sv", "    output wire [7:0] result", "assign result = x ^ 8'h80"),
+    ("class.sv", "    output wire [7:0] result", "class flip; endclass\n    assign result = x ^ 8'h80;"),
+];
+
+/// The Yosys whose words `errors.txt` quotes.
+const YOSYS: &str = "Yosys 0.23 ";
+
+/// Returns whether this Yosys is the one in the PATH.
+fn has_yosys() -> bool {
+    let run = Command::new("yosys").arg("-V").output();
+    run.is_ok_and(|run| String::from_utf8_lossy(&run.stdout).starts_with(YOSYS))
+}
+
 /// The files that the calls name.
 fn files() -> Place {
     let place = Place::new();
@@ -44,6 +72,10 @@ fn files() -> Place {
         ("checkpoint/model.safetensors", model),
     ] {
         fs::write(place.path(name), bytes).expect("the file is written");
+    }
+    for (name, ports, body) in DESIGNS {
+        let text = format!("module negate (\n    input  wire [7:0] x,\n{ports}\n);\n    {body}\nendmodule\n");
+        fs::write(place.path(name), text).expect("the file is written");
     }
     place.run(&["quantize", "model.safetensors", "-o", "small.safetensors"]);
     place.run(&["shard", "plan", "checkpoint", "-o", "shards", "--plan", "shards.json"]);
@@ -92,12 +124,20 @@ fn errors_are_as_they_were_read() {
         return;
     }
     assert!(calls.len() >= 60, "only {} calls", calls.len());
-    for entry in &entries {
+    let needs_yosys = |entry: &str| entry.starts_with("$ smallfloat prove");
+    let has_yosys = has_yosys();
+    if !has_yosys {
+        eprintln!("LEFT OUT: what `prove` says of designs, without {YOSYS}");
+    }
+    let compared = |entry: &str| has_yosys || !needs_yosys(entry);
+    for entry in entries.iter().filter(|entry| compared(entry)) {
         assert!(!entry.contains("\n[0]\n"), "is no error:\n{entry}");
         let error = entry.lines().nth(2).unwrap_or_default();
         assert!(error.starts_with("smallfloat: error: "), "another style:\n{entry}");
         let known = format!("\n{known}\n").contains(&format!("\n{entry}\n"));
         assert!(known, "BLESS=1 writes tests/errors.txt anew; now it is\n{entry}");
     }
-    assert_eq!(now, known, "BLESS=1 writes tests/errors.txt anew");
+    if has_yosys {
+        assert_eq!(now, known, "BLESS=1 writes tests/errors.txt anew");
+    }
 }

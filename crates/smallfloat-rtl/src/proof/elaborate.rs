@@ -77,7 +77,7 @@ impl Design {
             if let Ok(modules) = fs::read_to_string(folder.join("modules.txt")) {
                 self.check_top(&modules)?;
             }
-            return Err(Error::Refused { tool: YOSYS.name, message: run.error() });
+            return Err(self.refused(YOSYS.name, &run.error()));
         }
         let path = folder.join("design.json");
         let text = fs::read_to_string(&path).map_err(|cause| Error::File { path, cause })?;
@@ -90,6 +90,37 @@ impl Design {
         let module = modules.values().find(is_top).ok_or_else(no_answer)?;
         self.check_registers(module)?;
         self.connect(specification, &ports(module))
+    }
+
+    /// A tool's refusal: files as they were named, with the line that it names, and what would be
+    /// right where that is known.
+    pub(super) fn refused(&self, tool: &'static str, message: &str) -> Error {
+        let quoted = message.split('`').nth(1);
+        if let Some(name) = quoted.filter(|_| message.contains("Can't find object for defparam")) {
+            return Error::Parameter { top: self.top.clone(), name: name.to_owned() };
+        }
+        let mut message = message.to_owned();
+        for file in &self.files {
+            let Ok(absolute) = fs::canonicalize(file) else { continue };
+            let Some(at) = message.find(&format!("{}:", absolute.display())) else { continue };
+            let name = absolute.display().to_string();
+            message.replace_range(at..at + name.len(), &file.display().to_string());
+            let after = &message[at + file.display().to_string().len() + 1..];
+            let number: String = after.chars().take_while(char::is_ascii_digit).collect();
+            let text = fs::read(file).unwrap_or_default();
+            let line = number.parse::<usize>().ok().and_then(|number| {
+                String::from_utf8_lossy(&text).lines().nth(number.checked_sub(1)?).map(str::to_owned)
+            });
+            if let Some(line) = line {
+                message = format!("{message}\n  {number} | {line}");
+            }
+            break;
+        }
+        if message.contains("is not part of the design") {
+            message.truncate(message.trim_end_matches('.').len());
+            message += "; --dut takes more than one file";
+        }
+        Error::Refused { tool, message }
     }
 
     fn check_top(&self, listed: &str) -> Result<(), Error> {
@@ -144,7 +175,7 @@ impl Design {
         };
         let (inputs, outputs) = (specification.inputs(), specification.outputs());
         let mut known: Vec<&str> = inputs.iter().chain(&outputs).map(|port| port.name.as_str()).collect();
-        known.extend(["bias", "flags"]);
+        known.extend(["bias", "flags"].into_iter().filter(|name| !known.contains(name)).collect::<Vec<_>>());
         if self.latency > 0 {
             known.push("clock");
         }
@@ -211,7 +242,7 @@ impl Design {
                 )));
             };
             if *bits < 64 && value >> bits != 0 {
-                return Err(tie(format!("the input has {bits} bits")));
+                return Err(tie(too_wide(*bits)));
             }
             if bound.connections.iter().any(|(connected, _)| connected == name) {
                 return Err(tie("the input is the specification's".into()));
@@ -241,13 +272,22 @@ impl Design {
         if let [bias] = biases[..] {
             let value = bias.cast_unsigned();
             if bias < 0 || *bits < 32 && value >> bits != 0 {
-                let problem = format!("the input has {bits} bits");
+                let problem = too_wide(*bits);
                 return Err(Error::Tie { name: name.to_owned(), value: u64::from(value), problem });
             }
             bound.connections.push((name.to_owned(), format!("{bits}'d{bias}")));
         }
         Ok(())
     }
+}
+
+/// What is wrong with a constant for a port of fewer bits.
+fn too_wide(bits: u32) -> String {
+    format!(
+        "the largest value of {bits} bit{} is {}",
+        if bits == 1 { "" } else { "s" },
+        u64::MAX >> (64 - bits)
+    )
 }
 
 fn ports(module: &Value) -> Ports {

@@ -59,7 +59,7 @@ pub(super) fn simulate(
     if !run.succeeded {
         let error = run.text.lines().find(|line| line.starts_with("%Error"));
         let message = error.map_or_else(|| run.last_lines(), str::to_owned);
-        return Err(Error::Refused { tool: VERILATOR.name, message });
+        return Err(design.refused(VERILATOR.name, &message));
     }
     let bits: u32 = inputs.iter().map(|port| port.bits).sum();
     let start = Instant::now();
