@@ -2,7 +2,7 @@
 #![expect(clippy::float_cmp, reason = "results are exact")]
 
 use smallfloat::{Format, Rounding, random::Philox};
-use smallfloat_kernels as kernels;
+use smallfloat_kernels::{self as kernels, Encoder, RandomWords};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bias = 11; // Data: any number from 0 to 63.
@@ -21,5 +21,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert!((7_300..7_700).contains(&up));
     assert_eq!((counts.overflowed, counts.underflowed), (1, 1));
     assert_eq!(kernels::encode_seeded(&x, &format, &projection, seed)?.0, codes);
+
+    // A piece of the slice, from its element 4,000 on: the codes that it has in the whole.
+    let words = RandomWords { generator: seed.into(), first_element: 4_000 };
+    let mut piece = vec![0_u8; 1_000];
+    Encoder::seeded(&format, &projection, seed)?.encode_random(&x[4_000..5_000], &mut piece, words);
+    assert_eq!(piece, codes[4_000..5_000]);
     Ok(())
 }
