@@ -31,6 +31,7 @@
 //! | --- | --- |
 //! | [`Format`] | the descriptor of a format, and everything that follows from it |
 //! | [`formats`] | the catalogue: named formats as constants |
+//! | [`Codebook`] | values in a list: NF4, SF4, bitsandbytes' FP4, integers |
 //! | [`Datum`], [`Exact`] | what a code means; an operation's result before rounding |
 //! | [`Projection`], [`Preset`], [`project`] | rounding × saturation × what to do with the unrepresentable |
 //! | [`Flags`], [`Rounded`] | exception flags, returned with every result |
@@ -99,6 +100,7 @@ extern crate alloc;
 extern crate std;
 
 mod cast;
+pub mod codebook;
 mod evaluate;
 mod format;
 #[cfg(feature = "math")]
@@ -115,6 +117,7 @@ pub mod scalar;
 pub mod semantics {}
 pub mod text;
 
+pub use codebook::Codebook;
 #[cfg(feature = "math")]
 pub use evaluate::table::ExactTable;
 pub use format::datum::{Class, Datum};

@@ -9,12 +9,14 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::builder::PossibleValuesParser;
 use smallfloat::{FormatSpec, RandomBits, Rounding};
 use smallfloat_tensor::{
-    BiasPolicy, Calibration, Granularity, NamePatterns, Negative, Options, Tensors, View, open_checkpoint,
+    BiasPolicy, Calibration, Granularity, NamePatterns, Negative, Options, ScaleRule, Tensors, View, certify,
+    open_checkpoint, write_file_durably,
 };
 
 use crate::arguments::rounding::{ProjectionArgs, SEED};
 use crate::arguments::schemes::SchemeArgs;
 use crate::render::output::{Message, message};
+use crate::render::progress::Bar;
 use crate::render::text as words;
 
 /// Format, bias, rounding, storing, and which tensors.
@@ -79,9 +81,15 @@ impl RecipeArgs {
         self.scheme.name(&self.format)
     }
 
-    /// Whether a rule for scales is named.
-    pub(crate) fn has_scale_rule(&self) -> bool {
-        self.scheme.scale_rule.is_some()
+    /// Asks for an output of which no value changes.
+    pub(crate) fn keep_all(&self, options: &mut Options) {
+        options.lossless = true;
+        // The least power of two at which nothing saturates keeps all that some power of two keeps.
+        if let (None, Some(scale)) = (&self.scheme.scale_rule, &mut options.scale)
+            && scale.rule == ScaleRule::Floor
+        {
+            scale.rule = ScaleRule::Rceil;
+        }
     }
 
     /// The options; whether to overwrite and to verify is left at the defaults.
@@ -112,6 +120,19 @@ impl RecipeArgs {
     pub(crate) fn patterns(&self) -> Result<NamePatterns> {
         NamePatterns::new(&self.include, &self.exclude).context("--include or --exclude")
     }
+}
+
+/// Writes what became of every tensor of a source.
+pub(crate) fn write_certificate(
+    (source, output): (&Path, &Path),
+    path: &Path,
+    overwrite: bool,
+) -> smallfloat_tensor::Result<()> {
+    let bar = Bar::new();
+    let certificate = certify(source, output, &mut |progress| bar.update(progress))?;
+    let mut text = serde_json::to_vec_pretty(&certificate).expect("names and numbers are JSON");
+    text.push(b'\n');
+    write_file_durably(path, &text, overwrite)
 }
 
 /// What becomes of negative values, by the words of --negative.

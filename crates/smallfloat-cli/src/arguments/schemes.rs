@@ -153,10 +153,12 @@ impl SchemeArgs {
         let Some(scale) = &mut options.scale else {
             bail!("--scale-rule {rule}: there are no scales; name a --scheme or a --scale-format")
         };
-        let power_of_two = !matches!(rule, ScaleRule::Amax | ScaleRule::MaxAbsFinite | ScaleRule::LeastError);
+        let of_floats =
+            [ScaleRule::Amax, ScaleRule::MaxAbsFinite, ScaleRule::FourOverSix, ScaleRule::LeastError];
+        let power_of_two = !of_floats.contains(&rule);
         ensure!(
             scale.global.is_none() || !power_of_two,
-            "--scale-rule {rule}: the E4M3 scales of NVFP4 follow the rule amax or least-error"
+            "--scale-rule {rule}: the E4M3 scales of NVFP4 follow the rule amax, four-over-six or least-error"
         );
         scale.rule = rule;
         Ok(())

@@ -14,12 +14,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use smallfloat::{Format, FormatSpec};
+use smallfloat::{Codebook, Format, FormatSpec};
 
 use crate::error::{Error, Result, quoted, refuse};
 use crate::file::dtype::Dtype;
 use crate::file::source::Source;
 use crate::file::stream::{ByteCount, TensorDigest};
+use crate::layout::codebook::carrier;
 use crate::layout::convention::COMFY_METADATA;
 
 /// How all keys of a container begin.
@@ -73,8 +74,17 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The format as named, its bias still open where that is data.
+    /// The list of values that codes stand for, where they are not of a format.
+    pub(crate) fn codebook(&self) -> Option<Codebook> {
+        self.format.parse().ok()
+    }
+
+    /// The format as named, its bias still open where that is data; of a list of values one with as many
+    /// bits.
     pub(crate) fn spec(&self) -> Result<FormatSpec, smallfloat::Error> {
+        if let Some(codebook) = self.codebook() {
+            return Ok(FormatSpec::from(carrier(codebook)));
+        }
         let spec: FormatSpec = self.format.parse()?;
         if !spec.has_free_bias() {
             return Ok(spec);

@@ -71,6 +71,8 @@ pub(crate) enum Order {
     /// Scales in cuBLAS's tiles of 128 × 4, the last of them filled up: in each tile 32 rows of 16
     /// bytes, of which row r has the scales of rows r, r + 32, r + 64 and r + 96.
     Tiles,
+    /// Row by row, and groups go over the ends of rows.
+    Flat,
     /// Elements of each matrix are those of its transpose: what programs call `[…, in, out]` lies as
     /// `[…, out, in]`.
     Transposed,
@@ -80,6 +82,9 @@ impl Order {
     /// The shape of a tensor as a file orders its elements.
     pub(crate) fn of_elements(self, shape: &[u64]) -> Vec<u64> {
         let mut shape = shape.to_vec();
+        if self == Self::Flat {
+            return vec![shape.iter().product()];
+        }
         if let (Self::Transposed, [.., down, across]) = (self, &mut shape[..]) {
             std::mem::swap(down, across);
         }

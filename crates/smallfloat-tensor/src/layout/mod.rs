@@ -3,6 +3,7 @@
 //! in place of CFloat8's.
 
 pub(crate) mod blocks;
+pub(crate) mod codebook;
 pub(crate) mod container;
 pub(crate) mod convention;
 pub(crate) mod fp8_remap;

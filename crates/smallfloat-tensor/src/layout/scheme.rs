@@ -11,13 +11,16 @@
 use std::fmt;
 use std::str::FromStr;
 
-use smallfloat::Format;
+use serde_json::json;
+use smallfloat::codebook::{BNB_FP4, INT4, INT8, MXINT8, NF4, SF4};
 use smallfloat::formats::{BFLOAT16, BINARY16, BINARY32, E2M1FN, E2M3FN, E3M2FN, E4M3FN, E5M2, E8M0FNU};
+use smallfloat::{Codebook, Format};
 
 use crate::error::{Error, Result, by_name, refuse};
 use crate::file::dtype::Dtype;
 use crate::file::gguf::BlockType;
 use crate::file::sink::TensorSpec;
+use crate::layout::codebook::carrier;
 use crate::layout::convention::{COMFY_MARKER, Companion, Direction, Order, SCALED_FP8, TILE};
 use crate::layout::grid::Granularity;
 use crate::layout::packing::Packing;
@@ -41,6 +44,8 @@ pub(crate) enum Config {
     Quark,
     /// `quant_method` `mxfp4`: gpt-oss.
     Mxfp4,
+    /// `quant_method` `bitsandbytes` with this `bnb_4bit_quant_type`.
+    BitsAndBytes(&'static str),
     /// The file is a GGUF file with this `general.file_type`.
     Gguf(u32),
     /// Nothing: dtypes, or tensors beside the codes, say it.
@@ -76,8 +81,8 @@ pub struct Layout {
     pub(crate) order: Order,
     /// Blocks of codes with their scales, where these are one tensor.
     pub(crate) blocks: Option<BlockType>,
-    /// A tensor that says how tensors are stored, and what it says.
-    pub(crate) sign: Option<(Companion, Sign)>,
+    /// Tensors that say how tensors are stored, and what they say.
+    pub(crate) signs: [Option<(Companion, Sign)>; 2],
     pub(crate) config: Config,
 }
 
@@ -88,21 +93,40 @@ pub(crate) enum Sign {
     Text(&'static str),
     /// No elements: its dtype says it.
     Empty(Dtype),
+    /// The values of all codes, as F32.
+    Values(Codebook),
+    /// The bytes of JSON that bitsandbytes has about a tensor in blocks of 64, of this type.
+    State(&'static str),
 }
 
 impl Sign {
-    /// The tensor of this name that has it.
-    pub(crate) fn spec(self, name: String) -> TensorSpec {
+    /// The tensor of this name that has it, for a tensor of such a shape whose numbers were of this
+    /// dtype.
+    pub(crate) fn spec(self, name: String, of: (&[u64], &str)) -> TensorSpec {
+        let length = self.bytes(of).len() as u64;
         match self {
-            Self::Text(text) => TensorSpec::new(name, Dtype::U8, [text.len() as u64]),
+            Self::Text(_) | Self::State(_) => TensorSpec::new(name, Dtype::U8, [length]),
             Self::Empty(dtype) => TensorSpec::new(name, dtype, [0]),
+            Self::Values(_) => TensorSpec::new(name, Dtype::F32, [length / 4]),
         }
     }
 
-    pub(crate) fn bytes(self) -> &'static [u8] {
+    pub(crate) fn bytes(self, (shape, dtype): (&[u64], &str)) -> Vec<u8> {
         match self {
-            Self::Text(text) => text.as_bytes(),
-            Self::Empty(_) => &[],
+            Self::Text(text) => text.as_bytes().to_vec(),
+            Self::Empty(_) => Vec::new(),
+            Self::Values(codebook) => {
+                (0..=codebook.max_code()).flat_map(|code| codebook.value(code).to_le_bytes()).collect()
+            }
+            Self::State(kind) => {
+                let dtype = match dtype {
+                    "BF16" => "bfloat16",
+                    "F16" => "float16",
+                    _ => "float32",
+                };
+                let state = json!({ "quant_type": kind, "blocksize": 64, "dtype": dtype, "shape": shape });
+                state.to_string().into_bytes()
+            }
         }
     }
 }
@@ -117,7 +141,7 @@ pub(crate) const NATIVE: Layout = Layout {
     packed: Dtype::U8,
     order: Order::Rows,
     blocks: None,
-    sign: None,
+    signs: [None; 2],
     config: Config::Own,
 };
 /// One F32 scale per tensor.
@@ -149,14 +173,26 @@ const MODELOPT_FP8: Layout = Layout { config: Config::ModelOpt("FP8"), ..FP8 };
 const QUARK: Layout = Layout { config: Config::Quark, ..NATIVE };
 const TYPED: Layout = Layout { typed: Typed::All, config: Config::Nothing, ..NATIVE };
 const fn comfy(order: Order, text: &'static str) -> Layout {
-    Layout { order, sign: Some((COMFY_MARKER, Sign::Text(text))), config: Config::Nothing, ..MODELOPT }
+    let signs = [Some((COMFY_MARKER, Sign::Text(text))), None];
+    Layout { order, signs, config: Config::Nothing, ..MODELOPT }
 }
 const COMFY_SCALED_FP8: Layout = Layout {
     scale: Companion::Sibling("scale_weight"),
-    sign: Some((SCALED_FP8, Sign::Empty(Dtype::F8E4M3))),
+    signs: [Some((SCALED_FP8, Sign::Empty(Dtype::F8E4M3))), None],
     config: Config::Nothing,
     ..FP8
 };
+/// Blocks go over the ends of rows; the values of codes stand beside each tensor.
+const fn bitsandbytes(kind: &'static str, state: &'static str, codebook: Codebook) -> Layout {
+    let values = (Companion::Suffix(".quant_map"), Sign::Values(codebook));
+    Layout {
+        scale: Companion::Suffix(".absmax"),
+        order: Order::Flat,
+        signs: [Some(values), Some((Companion::Suffix(state), Sign::State(kind)))],
+        config: Config::BitsAndBytes(kind),
+        ..NATIVE
+    }
+}
 const fn gguf(blocks: Option<BlockType>, file_type: u32) -> Layout {
     let (global, direction) = (Companion::Sibling("scale"), Direction::Multiplies);
     Layout { global, direction, typed: Typed::All, blocks, config: Config::Gguf(file_type), ..NATIVE }
@@ -200,6 +236,9 @@ impl Layout {
             [.., rows, n] => (rows, n),
             _ => return Ok(()),
         };
+        if self.order == Order::Flat {
+            return Ok(());
+        }
         let columns = self.blocks.map_or(columns, |blocks| blocks.size().0);
         if (packed || self.blocks.is_some() || self.order == Order::Tiles) && !n.is_multiple_of(columns) {
             return Err(format!(
@@ -214,6 +253,12 @@ impl Layout {
             ));
         }
         Ok(())
+    }
+
+    /// What says how each tensor is stored.
+    pub(crate) fn signs_of_tensors(&self) -> impl Iterator<Item = (Companion, Sign)> {
+        let of_file = |companion: &Companion| matches!(companion, Companion::Whole(_));
+        self.signs.into_iter().flatten().filter(move |(companion, _)| !of_file(companion))
     }
 
     /// Returns whether the file is described by its own metadata alone.
@@ -289,6 +334,8 @@ impl Layout {
             // Two codes share a byte.
             *last /= columns / 2;
             shape.push(columns / 2);
+        } else if self.order == Order::Flat {
+            shape.push(1);
         }
         shape
     }
@@ -298,6 +345,9 @@ impl Layout {
         if let ([experts @ .., _, rows], Order::Transposed) = (shape, self.order) {
             let groups = granularity.scale_shape(&self.order.of_elements(shape));
             return experts.iter().copied().chain([*rows, groups[1]]).collect();
+        }
+        if self.order == Order::Flat {
+            return vec![granularity.scale_shape(&self.order.of_elements(shape))[1]];
         }
         match granularity.scale_shape(shape) {
             scalar if scalar.is_empty() && !self.is_native() => vec![1],
@@ -326,8 +376,10 @@ pub struct Scheme {
     pub name: &'static str,
     /// What it is, in a line.
     pub what: &'static str,
-    /// The format of the elements.
+    /// The format of the elements; of codes that stand for values in a list one with as many bits.
     pub element: Format,
+    /// The values of codes, where these are a list.
+    pub codebook: Option<Codebook>,
     /// The scales; `None` where codes stand for themselves.
     pub scale: Option<ScaleSpec>,
     /// What shares a scale, unless another granularity is asked for and known to the readers.
@@ -356,7 +408,20 @@ const fn row(
     (granularity, allowed): (Granularity, Allowed),
     layout: Layout,
 ) -> Scheme {
-    Scheme { name, what, element, scale: Some(scale), granularity, packing, layout, allowed }
+    Scheme { name, what, element, codebook: None, scale: Some(scale), granularity, packing, layout, allowed }
+}
+
+/// Codes that stand for values in a list.
+const fn list(
+    name: (&'static str, &'static str),
+    codebook: Codebook,
+    packing: Packing,
+    scale: ScaleSpec,
+    granularity: (Granularity, Allowed),
+    layout: Layout,
+) -> Scheme {
+    let scheme = row(name, carrier(codebook), packing, scale, granularity, layout);
+    Scheme { codebook: Some(codebook), ..scheme }
 }
 
 /// Codes that stand for themselves.
@@ -365,6 +430,10 @@ const fn plain(name: &'static str, what: &'static str, element: Format) -> Schem
     Scheme { scale: None, ..scheme }
 }
 
+const CHANNELS: (Granularity, Allowed) = (Granularity::Channel, Allowed::Any);
+const IN_64: (Granularity, Allowed) = (block(1, 64), Allowed::Any);
+const IN_64_ONLY: (Granularity, Allowed) = (block(1, 64), Allowed::Only);
+const F16_AMAX: ScaleSpec = ScaleSpec { format: BINARY16, rule: ScaleRule::Amax, global: None };
 const WHOLE: (Granularity, Allowed) = (Granularity::Tensor, Allowed::Only);
 const NV_ONLY: (Granularity, Allowed) = (block(1, 16), Allowed::Only);
 const SQUARES: (Granularity, Allowed) = (block(128, 128), Allowed::Blocks);
@@ -387,6 +456,11 @@ static SCHEMES: &[Scheme] = &[
         (block(1, 16), Allowed::Blocks),
         NATIVE,
     ),
+    list(("mxint8", "OCP MXINT8"), MXINT8, Packing::Bytes, E8M0_FLOOR, MX, NATIVE),
+    list(("int8", "integers with F32 scales"), INT8, Packing::Bytes, F32_AMAX, CHANNELS, NATIVE),
+    list(("int4", "integers with F32 scales"), INT4, Packing::NibblesLow, F32_AMAX, IN_64, NATIVE),
+    list(("nf4", "NF4 with F32 scales"), NF4, Packing::NibblesLow, F32_AMAX, IN_64, NATIVE),
+    list(("sf4", "SF4 with F32 scales"), SF4, Packing::NibblesLow, F32_AMAX, IN_64, NATIVE),
     row(
         (
             "fp8",
@@ -490,6 +564,30 @@ static SCHEMES: &[Scheme] = &[
     ),
     row(("comfy-mxfp8", "ComfyUI, MXFP8"), E4M3FN, Packing::Bytes, E8M0_FLOOR, MX_ONLY, COMFY_MXFP8),
     row(("comfy-nvfp4", "ComfyUI, NVFP4"), E2M1FN, Packing::NibblesHigh, E4M3_GLOBAL, NV_ONLY, COMFY_NVFP4),
+    list(
+        ("bnb-nf4", "bitsandbytes, NF4"),
+        NF4,
+        Packing::NibblesHigh,
+        F32_AMAX,
+        IN_64_ONLY,
+        bitsandbytes("nf4", ".quant_state.bitsandbytes__nf4", NF4),
+    ),
+    list(
+        ("bnb-fp4", "bitsandbytes, FP4"),
+        BNB_FP4,
+        Packing::NibblesHigh,
+        F32_AMAX,
+        IN_64_ONLY,
+        bitsandbytes("fp4", ".quant_state.bitsandbytes__fp4", BNB_FP4),
+    ),
+    list(
+        ("gguf-q8_0", "GGUF, Q8_0"),
+        INT8,
+        Packing::Bytes,
+        F16_AMAX,
+        MX_ONLY,
+        gguf(Some(BlockType::Q8_0), 7),
+    ),
     row(
         ("gguf-mxfp4", "GGUF, MXFP4"),
         E2M1FN,

@@ -6,7 +6,10 @@ pub(crate) mod tensors;
 
 use std::sync::Arc;
 
-use smallfloat::{Exact, FormatSpec, NegativeRule, Preset, Projection, Rounding, Saturation, project};
+use smallfloat::formats::{E2M1FN, E4M3FN};
+use smallfloat::{
+    Codebook, Exact, FormatSpec, NegativeRule, Preset, Projection, Rounding, Saturation, project,
+};
 
 use crate::error::{Error, Result, by_name, refuse};
 use crate::layout::container::Entry;
@@ -19,7 +22,7 @@ use crate::layout::share::Share;
 use crate::layout::stored_shape::StoredShape;
 use crate::options::tensors::Tensors;
 use crate::scale::bias::policy::BiasPolicy;
-use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
+use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec, ScaledElement};
 use crate::stored::calibration::Calibration;
 
 /// What to do with NaN and infinities in the input.
@@ -112,6 +115,9 @@ by_name!(Container, Self::ALL, "container");
 pub struct Options {
     /// The format; its bias is left open where each tensor gets its own.
     pub format: FormatSpec,
+    /// The values of codes, where these are a list; `format` then tells how many bits they have, and no
+    /// more.
+    pub codebook: Option<Codebook>,
     /// How biases are chosen.
     pub bias: BiasPolicy,
     /// Activations by which errors weigh in the choice of least error.
@@ -159,6 +165,7 @@ impl Options {
     pub fn new(format: FormatSpec) -> Self {
         Self {
             format,
+            codebook: None,
             bias: format.bias().map_or(BiasPolicy::LeastError, BiasPolicy::Fixed),
             calibration: None,
             granularity: Granularity::Tensor,
@@ -259,7 +266,7 @@ impl Options {
     /// Returns whether anything depends on how much an error weighs.
     fn weighs_errors(&self) -> bool {
         match &self.scale {
-            Some(scale) => scale.rule == ScaleRule::LeastError,
+            Some(scale) => matches!(scale.rule, ScaleRule::LeastError | ScaleRule::FourOverSix),
             None => self.bias == BiasPolicy::LeastError && self.format.has_free_bias(),
         }
     }
@@ -287,6 +294,13 @@ impl Options {
             return refused(format!("packing as {} is for codes with scales", self.packing.name()));
         }
         let free = self.format.has_free_bias();
+        if let Some(codebook) = self.codebook {
+            self.check_codebook(codebook)?;
+        }
+        let four_over_six = self.scale.filter(|scale| scale.rule == ScaleRule::FourOverSix);
+        if four_over_six.is_some_and(|scale| scale.format != E4M3FN || layout != E2M1FN) {
+            return refused("the rule four-over-six is for elements of E2M1 with scales of E4M3".to_owned());
+        }
         match &self.scale {
             Some(_) if free => {
                 return refused(format!(
@@ -322,6 +336,40 @@ impl Options {
             Fp8Remap::target(&layout)?;
         }
         Ok(())
+    }
+
+    /// Refuses what has no meaning for values in a list.
+    fn check_codebook(&self, codebook: Codebook) -> Result<()> {
+        let refused = |what: String| Err(Error::option(format!("{codebook}: {what}")));
+        let Some(scale) = &self.scale else {
+            return refused("codes of a list of values need scales".to_owned());
+        };
+        if self.rounding.is_some() || self.saturation.is_some() || self.preset.is_some() {
+            return refused("there is one way to round to a list of values, to the nearest one".to_owned());
+        }
+        if self.nonfinite != Nonfinite::Refuse {
+            return refused("a list of values has none for NaN and infinities".to_owned());
+        }
+        if matches!(scale.rule, ScaleRule::Even | ScaleRule::LeastError | ScaleRule::FourOverSix) {
+            return refused(format!("the scale rule {} is for formats", scale.rule));
+        }
+        if self.container != Container::Native {
+            return refused(format!("the container {} is for codes of a format", self.container));
+        }
+        Ok(())
+    }
+
+    /// What of the elements decides scales; `element` is their format.
+    pub(crate) fn scaled_element(&self, element: &smallfloat::Format) -> ScaledElement {
+        self.codebook.map_or_else(|| ScaledElement::new(element), ScaledElement::of_codebook)
+    }
+
+    /// The name of the elements' format without a bias that is data, or of the list of their values.
+    pub(crate) fn element_name(&self) -> Result<String> {
+        Ok(match self.codebook {
+            Some(codebook) => codebook.to_string(),
+            None => Entry::format_name(&self.layout()?),
+        })
     }
 
     /// The format at some legal bias: all of them have the same layout.
@@ -365,7 +413,7 @@ impl Options {
         let rounding = self.projection(&layout).rounding;
         let random_bits = rounding.random_bits().map(smallfloat::RandomBits::count);
         Ok(Entry {
-            format: Entry::format_name(&layout),
+            format: self.element_name()?,
             subnormals: layout.subnormals().name().to_owned(),
             source_dtype: source_dtype.to_owned(),
             granularity: self.granularity.to_string(),
@@ -388,6 +436,7 @@ impl Scheme {
     /// Options for quantizing into this scheme.
     pub fn options(&self) -> Options {
         Options {
+            codebook: self.codebook,
             granularity: self.granularity,
             scale: self.scale,
             packing: self.packing,

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use smallfloat::{Format, FormatSpec, Preset, RandomBits, Rounding, Saturation};
+use smallfloat::{Codebook, Format, FormatSpec, Preset, RandomBits, Rounding, Saturation};
 
 use crate::error::{Error, Result, refuse};
 use crate::layout::grid::Granularity;
@@ -27,6 +27,9 @@ use crate::stored::calibration::Calibration;
 pub(crate) struct Recipe {
     #[serde(with = "text")]
     format: FormatSpec,
+    /// Plans from before there were lists read as they always did.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_text")]
+    codebook: Option<Codebook>,
     #[serde(with = "text")]
     bias: BiasPolicy,
     /// A plan without activations reads as it always did.
@@ -55,6 +58,8 @@ pub(crate) struct Recipe {
     #[serde(with = "text")]
     negative: Negative,
     histograms: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    lossless: bool,
 }
 
 /// The file of a calibration, which must stay what it was.
@@ -120,6 +125,7 @@ impl Recipe {
     pub(crate) fn of(options: &Options) -> Self {
         Self {
             format: options.format,
+            codebook: options.codebook,
             bias: options.bias,
             calibration: options.calibration.as_ref().map(|calibration| Activations {
                 path: calibration.path().to_path_buf(),
@@ -139,6 +145,7 @@ impl Recipe {
             nonfinite: options.nonfinite,
             negative: options.negative,
             histograms: options.histograms,
+            lossless: options.lossless,
         }
     }
 
@@ -155,6 +162,7 @@ impl Recipe {
         });
         let calibration = self.calibration.as_ref().map(Activations::open).transpose()?;
         let options = Options {
+            codebook: self.codebook,
             bias: self.bias,
             calibration: calibration.map(Arc::new),
             granularity: self.granularity,
@@ -170,6 +178,7 @@ impl Recipe {
             nonfinite: self.nonfinite,
             negative: self.negative,
             histograms: self.histograms,
+            lossless: self.lossless,
             ..Options::new(self.format)
         };
         options.check()?;
@@ -242,6 +251,7 @@ mod tests {
         for container in Container::ALL {
             survives(&Options { container, ..base.clone() });
         }
+        survives(&Options { lossless: true, ..base.clone() });
         for negative in Negative::ALL {
             survives(&Options { negative, ..base.clone() });
         }

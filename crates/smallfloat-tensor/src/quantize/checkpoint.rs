@@ -17,7 +17,7 @@ use crate::file::sink::{Sealed, Sink, SinkOptions, TensorSpec};
 use crate::file::source::{Source, SourceKind};
 use crate::file::stream::TensorDigest;
 use crate::layout::blocks::Blocks;
-use crate::layout::container::{Entry, bias_name, foreign_metadata, metadata};
+use crate::layout::container::{bias_name, foreign_metadata, metadata};
 use crate::layout::convention::{Companion, Order};
 use crate::layout::grid::Granularity;
 use crate::layout::scheme::{Config, FLOAT_QUANTIZED, FP8, Layout};
@@ -337,13 +337,14 @@ impl<'a> Checkpoint<'a> {
             jobs.push((place, slots, first));
         }
         let is_quantized = jobs.iter().any(|(_, slots, _)| slots.is_some());
-        let whole_sign = match self.layout.sign {
-            Some((Companion::Whole(name), sign)) if is_quantized => {
-                specs.push(sign.spec(name.to_owned()));
-                Some((specs.len() - 1, sign))
+        // What is once in a file.
+        let mut whole_signs = Vec::new();
+        for (companion, sign) in self.layout.signs.into_iter().flatten().filter(|_| is_quantized) {
+            if let Companion::Whole(name) = companion {
+                whole_signs.push((specs.len(), sign.bytes((&[], ""))));
+                specs.push(sign.spec(name.to_owned(), (&[], "")));
             }
-            _ => None,
-        };
+        }
         let kept = self.kept(files);
         let sink_options =
             SinkOptions { overwrite: options.overwrite, digests: native, ..SinkOptions::default() };
@@ -359,8 +360,8 @@ impl<'a> Checkpoint<'a> {
                 if native { metadata(&kept, &self.entries(&jobs, None), None)? } else { kept.clone() };
             Sink::with_draft(output, specs, &draft, sink_options)?
         };
-        if let Some((slot, sign)) = whole_sign {
-            sink.append(slot, sign.bytes())?;
+        for (slot, bytes) in &whole_signs {
+            sink.append(*slot, bytes)?;
         }
         let (mut reports, mut sums) = (Vec::with_capacity(jobs.len()), Vec::with_capacity(jobs.len()));
         for &(place, slots, first) in &jobs {
@@ -460,10 +461,10 @@ impl<'a> Checkpoint<'a> {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<ErrorSums> {
         let (view, tensor, options) = (&self.views[place.0], self.tensor(place), self.options);
-        report.format = Some(Entry::format_name(&options.layout()?));
+        report.format = Some(options.element_name()?);
         let loader = Loader::of_file(view, tensor, options)?;
-        if let Some((slot, sign)) = slots.sign {
-            sink.append(slot, sign.bytes())?;
+        for (slot, (_, sign)) in (slots.signs..).zip(self.layout.signs_of_tensors()) {
+            sink.append(slot, &sign.bytes((&tensor.info.shape, tensor.source_dtype())))?;
         }
         let output = &mut (sink, slots);
         if self.is_plain(tensor, place) {
@@ -502,7 +503,7 @@ impl<'a> Checkpoint<'a> {
         let (name, shape, options, layout) =
             (&tensor.info.name, &tensor.info.shape, self.options, &self.layout);
         let codes = specs.len();
-        let mut slots = OutputSlots { codes, scale: None, global: None, sign: None };
+        let mut slots = OutputSlots { codes, scale: None, global: None, signs: 0 };
         let element = options.layout()?;
         match options.container {
             Container::Bf16 => specs.push(TensorSpec::new(name, Dtype::BF16, shape.clone())),
@@ -532,12 +533,9 @@ impl<'a> Checkpoint<'a> {
                     let shape = layout.scale_shape(Granularity::Tensor, shape_of(&tensor.info));
                     specs.push(TensorSpec::new(layout.global.of(name), Dtype::F32, shape));
                 }
-                // What is once in a file is written with it.
-                if let Some((name_of, sign)) = layout.sign
-                    && !matches!(name_of, Companion::Whole(_))
-                {
-                    slots.sign = Some((specs.len(), sign));
-                    specs.push(sign.spec(name_of.of(name)));
+                slots.signs = specs.len();
+                for (companion, sign) in layout.signs_of_tensors() {
+                    specs.push(sign.spec(companion.of(name), (&tensor.info.shape, tensor.source_dtype())));
                 }
             }
         }

@@ -30,6 +30,16 @@ pub(crate) fn quantization_config(options: &Options, layout: &Layout, ignored: &
         Config::ModelOpt(algorithm) => Some(modelopt(options, algorithm, ignored)),
         Config::Quark => Some(quark(options, ignored)),
         Config::Mxfp4 => Some(json!({ "quant_method": "mxfp4", "modules_to_not_convert": ignored })),
+        Config::BitsAndBytes(kind) => Some(json!({
+            "quant_method": "bitsandbytes",
+            "load_in_4bit": true,
+            "load_in_8bit": false,
+            "bnb_4bit_quant_type": kind,
+            "bnb_4bit_use_double_quant": false,
+            "bnb_4bit_compute_dtype": "bfloat16",
+            "bnb_4bit_quant_storage": "uint8",
+            "llm_int8_skip_modules": ignored,
+        })),
         Config::Nothing | Config::Gguf(_) => None,
     }
 }

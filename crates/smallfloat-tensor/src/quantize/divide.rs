@@ -22,7 +22,7 @@
 
 use std::ops::Range;
 
-use smallfloat::{Format, Projection};
+use smallfloat::{Codebook, Format, Projection};
 use smallfloat_kernels::{Element, Encoder, EventCounts, RandomWords};
 
 use crate::error::{Result, refuse};
@@ -37,6 +37,48 @@ pub(crate) enum Quotients {
     Short(Encoder<f32>),
     /// All others.
     Long(Encoder<f64>),
+    /// Elements that are values in a list.
+    List(ListEncoder),
+}
+
+/// An encoder to the nearest of values in a list. The middles between neighbours are numbers of f64
+/// with an even last bit, as the values have 24 bits and lie within 28 binades, so that quotients that
+/// are rounded to odd lie on the same side of them as the exact ones.
+#[derive(Debug)]
+pub(crate) struct ListEncoder {
+    /// The least quotients that have the next value, ascending.
+    limits: Vec<f64>,
+    /// The codes of values, ascending.
+    codes: Vec<u8>,
+}
+
+/// Lists of so many values are counted through.
+const SHORT_LIST: usize = 16;
+
+impl ListEncoder {
+    pub(crate) fn new(codebook: Codebook) -> Self {
+        let codes: Vec<u32> = codebook.ascending().collect();
+        let value = |code: u32| f64::from(codebook.value(code));
+        let limit = |(rank, pair): (usize, &[u32])| {
+            let middle = f64::midpoint(value(pair[0]), value(pair[1]));
+            if codebook.is_tie_up(rank) { middle } else { middle.next_up() }
+        };
+        let limits = codes.windows(2).enumerate().map(limit).collect();
+        Self { limits, codes: codes.iter().map(|code| code.to_le_bytes()[0]).collect() }
+    }
+
+    fn encode<C: StoredCode>(&self, quotients: &[f64], codes: &mut [C]) {
+        let code = |rank: usize| C::from_code(self.codes[rank].into());
+        if self.codes.len() <= SHORT_LIST {
+            for (place, q) in codes.iter_mut().zip(quotients) {
+                *place = code(self.limits.iter().map(|limit| usize::from(limit <= q)).sum());
+            }
+        } else {
+            for (place, q) in codes.iter_mut().zip(quotients) {
+                *place = code(self.limits.partition_point(|limit| limit <= q));
+            }
+        }
+    }
 }
 
 /// Quotients on their way to the encoder, and its codes.
@@ -67,7 +109,7 @@ impl Quotients {
     pub(crate) fn begin(&self, division: &mut Division, count: usize) {
         match self {
             Self::Short(_) => division.short.resize(count, 0.0),
-            Self::Long(_) => division.long.resize(count, 0.0),
+            Self::Long(_) | Self::List(_) => division.long.resize(count, 0.0),
         }
     }
 
@@ -82,7 +124,7 @@ impl Quotients {
     ) {
         match self {
             Self::Short(_) => divide_short(values, divisor, &mut division.short[places]),
-            Self::Long(_) => {
+            Self::Long(_) | Self::List(_) => {
                 for (q, x) in division.long[places].iter_mut().zip(values) {
                     *q = divisor.apply(x.to_f64());
                 }
@@ -110,6 +152,10 @@ impl Quotients {
         match self {
             Self::Short(encoder) => encoded(encoder, &division.short[places], codes, words, counted),
             Self::Long(encoder) => encoded(encoder, &division.long[places], codes, words, counted),
+            Self::List(encoder) => {
+                encoder.encode(&division.long[places], codes);
+                EventCounts::default()
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::quantize::loader::{Loader, Room};
 use crate::quantize::search::Searcher;
 use crate::scale::bias::magnitudes::{Magnitudes, WeightedClassSums};
-use crate::scale::rule::{Extent, Scale, ScaledElement};
+use crate::scale::rule::{Extent, Scale};
 use crate::stored::numbers::Held;
 
 /// What a whole tensor, or several that share, have decided before the work on groups begins.
@@ -141,7 +141,7 @@ impl Statistics {
     /// The scale of all of them.
     pub(crate) fn choose(&self, options: &Options, element: &Format, global: f64) -> Result<Scale> {
         if let Some(spec) = &options.scale {
-            return Ok(spec.choose(&ScaledElement::new(element), &self.extent, global));
+            return Ok(spec.choose(&options.scaled_element(element), &self.extent, global));
         }
         let magnitudes = self.classes.as_ref().map(|classes| match classes {
             Classes::Equal(cells) => Magnitudes::from(cells),

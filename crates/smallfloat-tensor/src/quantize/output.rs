@@ -8,7 +8,6 @@ use crate::file::sink::Sink;
 use crate::layout::blocks::Blocks;
 use crate::layout::convention::{TILE, place_in_tiles};
 use crate::layout::grid::{Grid, index};
-use crate::layout::scheme::Sign;
 
 /// A part of a quantized tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,8 +37,8 @@ pub(crate) struct OutputSlots {
     pub(crate) codes: usize,
     pub(crate) scale: Option<usize>,
     pub(crate) global: Option<usize>,
-    /// What says how the tensor is stored, and what it says.
-    pub(crate) sign: Option<(usize, Sign)>,
+    /// The first of those that say how the tensor is stored.
+    pub(crate) signs: usize,
 }
 
 impl Output<'_> for (&Sink, OutputSlots) {

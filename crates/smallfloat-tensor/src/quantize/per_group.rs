@@ -13,18 +13,19 @@ use std::ops::Range;
 
 use smallfloat::Format;
 use smallfloat::random::Philox;
-use smallfloat_kernels::{Decoder, ErrorSums, EventCounts, Level};
+use smallfloat_kernels::{ErrorSums, EventCounts, Level};
 
 use crate::error::{Result, refuse};
 use crate::file::pipeline::ordered;
 use crate::file::stream::StoredCode;
+use crate::layout::codebook;
 use crate::layout::convention::Direction;
 use crate::layout::fp8_remap::{Counts, Fp8Remap};
 use crate::layout::grid::{Grid, PIECE_ELEMENTS, TILE_ELEMENTS, Tile, index};
 use crate::layout::packing::Packing;
 use crate::options::{Container, Nonfinite, Options};
 use crate::progress::{Progress, stream_of_name};
-use crate::quantize::divide::{Division, Quotients};
+use crate::quantize::divide::{Division, ListEncoder, Quotients};
 use crate::quantize::floats::FloatScales;
 use crate::quantize::global::{Statistics, TensorScale};
 use crate::quantize::loader::{Loader, Room};
@@ -36,6 +37,7 @@ use crate::scale::bias::choose::BiasLadder;
 use crate::scale::range::MagnitudeRange;
 use crate::scale::rule::{Extent, Scale, ScaledElement, power};
 use crate::stored::numbers::Held;
+use crate::stored::reader::CodeValues;
 use crate::stored::view::f64_decoder;
 
 /// The work on one tensor: what it depends on, and nothing that it changes.
@@ -45,11 +47,11 @@ pub(crate) struct PerGroup<'a> {
     element: Format,
     quotients: Quotients,
     /// Of codes, where errors are counted.
-    decoder: Option<Decoder<f64>>,
+    decoder: Option<CodeValues>,
     /// Whether all elements are numbers of f32.
     is_short: bool,
     /// Tables and the decoder of FP8 codes, where those are stored.
-    relabel: Option<(Fp8Remap, Decoder<f64>)>,
+    relabel: Option<(Fp8Remap, CodeValues)>,
     infinities: Option<[u32; 2]>,
     searcher: Option<Searcher>,
     powers: Option<PowerScales>,
@@ -182,7 +184,7 @@ impl<'a> PerGroup<'a> {
         let relabel = match options.container {
             Container::Fp8 { .. } => {
                 let relabel = Fp8Remap::new(&element)?;
-                let decoder = f64_decoder(&relabel.to)?;
+                let decoder = CodeValues::Format(f64_decoder(&relabel.to)?);
                 Some((relabel, decoder))
             }
             Container::Native | Container::Bf16 => None,
@@ -193,7 +195,15 @@ impl<'a> PerGroup<'a> {
         };
         let stream = stream_of_name(loader.name);
         let is_short = loader.is_short();
-        let quotients = Quotients::new(&element, &projection, length, is_short)?;
+        let quotients = match options.codebook {
+            Some(codebook) => Quotients::List(ListEncoder::new(codebook)),
+            None => Quotients::new(&element, &projection, length, is_short)?,
+        };
+        let decoder = match options.codebook {
+            _ if !reports => None,
+            Some(codebook) => Some(CodeValues::List(codebook::values(codebook))),
+            None => Some(CodeValues::Format(f64_decoder(&element)?)),
+        };
         let (mut powers, mut floats) = (None, None);
         if let (Quotients::Short(encoder), Some(spec)) = (&quotients, &options.scale)
             && element.is_signed()
@@ -206,7 +216,7 @@ impl<'a> PerGroup<'a> {
             powers,
             floats,
             quotients,
-            decoder: if reports { Some(f64_decoder(&element)?) } else { None },
+            decoder,
             is_short,
             relabel,
             infinities,
@@ -490,7 +500,7 @@ impl<'a> PerGroup<'a> {
             if let Some(searcher) = &self.searcher {
                 return Ok(self.searched(searcher, tile, groups, held, &extents));
             }
-            let element = ScaledElement::new(&self.element);
+            let element = self.options.scaled_element(&self.element);
             return Ok(extents
                 .iter()
                 .map(|extent| spec.choose(&element, extent, self.whole.global))

@@ -193,7 +193,10 @@ mod tests {
                 let Some(powers) = PowerScales::new(&spec, &element, Rounding::TowardZero) else {
                     assert!(matches!(
                         rule,
-                        ScaleRule::Amax | ScaleRule::MaxAbsFinite | ScaleRule::LeastError
+                        ScaleRule::Amax
+                            | ScaleRule::MaxAbsFinite
+                            | ScaleRule::FourOverSix
+                            | ScaleRule::LeastError
                     ));
                     continue;
                 };

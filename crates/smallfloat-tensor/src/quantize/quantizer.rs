@@ -69,6 +69,10 @@ impl Quantizer {
             return Err(Error::option(what));
         }
         options.check()?;
+        if let Some(codebook) = options.codebook {
+            let what = format!("{codebook} is a list of values, which is written into files only");
+            return Err(Error::option(what));
+        }
         let element = options.layout()?;
         let by_bias = options.scale.is_none() && options.format.has_free_bias();
         let element = if by_bias { element.with_bias(0).map_err(refuse)? } else { element };

@@ -9,6 +9,8 @@
 //!   clipping values that Kuzmin et al. try ("FP8 Quantization: The Power of the Exponent", arXiv
 //!   2208.09225, section 4, and the code that goes with it), and each scale once.
 //!
+//! `four-over-six` tries amax / 6 and amax / 4.
+//!
 //! Errors are summed in f64 in the order of the elements, those of a large group piece by piece, so
 //! that the choice is the same on every machine and for any number of threads.
 
@@ -41,7 +43,9 @@ impl Searcher {
     /// `None` if the options' rule needs no search. Errors are those of rounding to nearest even
     /// where the options round stochastically.
     pub(crate) fn new(options: &Options) -> Result<Option<Self>> {
-        let Some(spec) = options.scale.filter(|spec| spec.rule == ScaleRule::LeastError) else {
+        let Some(spec) =
+            options.scale.filter(|spec| matches!(spec.rule, ScaleRule::LeastError | ScaleRule::FourOverSix))
+        else {
             return Ok(None);
         };
         let element = options.layout()?;
@@ -63,7 +67,9 @@ impl Searcher {
         let base = self.spec.choose(&self.element, extent, global);
         let mut scales = vec![base];
         if base.value.is_finite() && extent.amax > 0.0 {
-            scales = if self.spec.format.precision() == 1 {
+            scales = if self.spec.rule == ScaleRule::FourOverSix {
+                vec![base, self.spec.nearest(extent.over(4.0, global), global)]
+            } else if self.spec.format.precision() == 1 {
                 BINADES.map(|k| self.spec.nearest(base.unit * f64::from(k).exp2(), global)).collect()
             } else {
                 let just = extent.over_max(&self.element, global);

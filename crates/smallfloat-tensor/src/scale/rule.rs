@@ -12,6 +12,7 @@
 //! | `rceil` | 2^⌈log2(amax / max)⌉: the least power of two at which nothing saturates | cuBLAS documentation, "1D Block Scaling"; torchao `RCEIL` |
 //! | `amax` | amax / max, rounded to nearest even in the scale's format | HF/vLLM `fp8`, DeepSeek-V3, compressed-tensors |
 //! | `max-abs-finite` | amax, rounded to nearest even, saturating | P3109 `ConvertToBlockMaxAbsFinite` |
+//! | `four-over-six` | amax / 6 or amax / 4, that with the least squared error | arXiv 2512.02010 |
 //! | `least-error` | of those around `rceil` or `amax` the one with the least squared error | `search.rs` |
 //!
 //! A scale beyond its format's range becomes the nearest end. A group of zeros gets the smallest
@@ -19,10 +20,13 @@
 //! under all.
 
 use smallfloat::formats::{BINARY32, E8M0FNU};
-use smallfloat::{Datum, Format, Preset, Projection, Rounding, Saturation};
+use smallfloat::{Codebook, Datum, Format, Preset, Projection, Rounding, Saturation};
 
 use crate::error::{Error, Result, by_name};
 use crate::scale::range::Scan;
+
+/// The scale of the largest block by four-over-six, at amax / 6 (arXiv 2512.02010, section 3.2).
+const TOP_OF_FOUR_OVER_SIX: f64 = 256.0;
 
 /// How the scale of a group follows from its largest magnitude.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +43,9 @@ pub enum ScaleRule {
     Amax,
     /// amax in the scale's format.
     MaxAbsFinite,
+    /// Of amax / 6 and amax / 4 in E4M3 the one with the least squared error of elements in E2M1; of
+    /// equals the first.
+    FourOverSix,
     /// Of scales around [`Rceil`](Self::Rceil), in formats of powers of two, or
     /// [`Amax`](Self::Amax) the one with the least squared error, perhaps weighed by activations.
     LeastError,
@@ -46,8 +53,16 @@ pub enum ScaleRule {
 
 impl ScaleRule {
     /// Every rule.
-    pub const ALL: [Self; 7] =
-        [Self::Floor, Self::Ceil, Self::Even, Self::Rceil, Self::Amax, Self::MaxAbsFinite, Self::LeastError];
+    pub const ALL: [Self; 8] = [
+        Self::Floor,
+        Self::Ceil,
+        Self::Even,
+        Self::Rceil,
+        Self::Amax,
+        Self::MaxAbsFinite,
+        Self::FourOverSix,
+        Self::LeastError,
+    ];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -58,6 +73,7 @@ impl ScaleRule {
             Self::Rceil => "rceil",
             Self::Amax => "amax",
             Self::MaxAbsFinite => "max-abs-finite",
+            Self::FourOverSix => "four-over-six",
             Self::LeastError => "least-error",
         }
     }
@@ -152,6 +168,11 @@ impl Extent {
         }
     }
 
+    /// amax / divisor, rounded to odd.
+    pub(crate) fn over(&self, divisor: f64, global: f64) -> f64 {
+        divide_to_odd(multiply_to_odd(self.amax, global), divisor)
+    }
+
     /// amax / max, rounded to odd; `global` is 1 where there is none.
     pub(crate) fn over_max(&self, element: &ScaledElement, global: f64) -> f64 {
         divide_to_odd(multiply_to_odd(self.amax, global), element.max)
@@ -175,6 +196,11 @@ pub(crate) struct ScaledElement {
 }
 
 impl ScaledElement {
+    pub(crate) fn of_codebook(codebook: Codebook) -> Self {
+        // The rule that asks for bits is for formats.
+        Self { max: codebook.largest().into(), trailing_bits: 0, has_nan: false }
+    }
+
     pub(crate) fn new(format: &Format) -> Self {
         let (trailing_bits, has_nan) = (format.trailing_bits(), format.has_nan());
         Self { max: magnitude(format), trailing_bits, has_nan }
@@ -254,7 +280,10 @@ impl ScaleSpec {
     /// The F32 number that divides the scales of a tensor with this largest magnitude.
     pub(crate) fn global_of(&self, element: &Format, amax: f64) -> f64 {
         let (Some(rule), true) = (self.global, amax > 0.0) else { return 1.0 };
-        let largest = magnitude(&self.format) * magnitude(element);
+        // At amax / 4 the scale of a block is half as large again, and must be in range too.
+        let top =
+            if self.rule == ScaleRule::FourOverSix { TOP_OF_FOUR_OVER_SIX } else { magnitude(&self.format) };
+        let largest = top * magnitude(element);
         if rule == GlobalScale::Amax {
             // Rounded to odd first, so that this is the only rounding.
             #[expect(clippy::cast_possible_truncation, reason = "rounded to nearest even")]
@@ -272,7 +301,7 @@ impl ScaleSpec {
         let (max, amax) = (element.max, extent.amax);
         let rule = match self.rule {
             ScaleRule::LeastError if self.format.precision() == 1 => ScaleRule::Rceil,
-            ScaleRule::LeastError => ScaleRule::Amax,
+            ScaleRule::LeastError | ScaleRule::FourOverSix => ScaleRule::Amax,
             rule => rule,
         };
         let wanted = match rule {

@@ -131,6 +131,9 @@ pub fn plan(
     sharding: Sharding,
 ) -> Result<Plan> {
     options.check()?;
+    if options.layout.is_gguf() {
+        return Err(Error::option("a GGUF file is one file: quantize writes it".to_owned()));
+    }
     let absolute = |path: &Path| std::path::absolute(path).map_err(|e| Error::io("find", path, e));
     let (input, output) = (absolute(input)?, absolute(output)?);
     let opened = Opened::new(&input)?;
@@ -334,6 +337,14 @@ impl Plan {
     /// Bytes of the input files.
     pub fn bytes_in(&self) -> u64 {
         self.inputs.iter().fold(0, |sum, input| sum.saturating_add(input.bytes))
+    }
+
+    /// What is quantized: a folder, or a file.
+    pub fn source(&self) -> PathBuf {
+        match &self.inputs[..] {
+            [file] if !self.writes_config => self.input.join(&file.name),
+            _ => self.input.clone(),
+        }
     }
 
     /// The folder of the outputs.

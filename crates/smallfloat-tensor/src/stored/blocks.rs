@@ -6,6 +6,7 @@
 //! them.
 
 use smallfloat::Format;
+use smallfloat::codebook::INT8;
 use smallfloat::formats::{BINARY16, E2M1FN, E4M3FN, E8M0FNU};
 
 use crate::error::{Error, Result};
@@ -19,7 +20,7 @@ use crate::layout::grid::{Granularity, Grid};
 use crate::layout::packing::Packing;
 use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
 use crate::stored::foreign::Found;
-use crate::stored::scaled::{Codebook, Placement, Scaled, f32_at};
+use crate::stored::scaled::{Placement, Scaled, ValueList, f32_at};
 
 /// The name of a type, the format that has as many bits as its codes, how these are packed, and the
 /// format of its scales.
@@ -61,7 +62,7 @@ pub(crate) fn find(source: &Source) -> Result<Found> {
             global: 1.0,
             factor,
             place: Placement::Blocks(blocks),
-            codebook: (kind == BlockType::Q8_0).then(int8),
+            codebook: (kind == BlockType::Q8_0).then(|| ValueList::of(INT8)),
             layout: Some(name),
         };
         scaled.check(shape).map_err(refused)?;
@@ -71,11 +72,6 @@ pub(crate) fn find(source: &Source) -> Result<Found> {
         found.insert(info.name.clone(), Some(Box::new((info.name.clone(), shape.to_vec(), scaled))));
     }
     Ok(found)
-}
-
-/// Integers of eight bits by their codes.
-fn int8() -> Codebook {
-    Codebook { name: "int8", values: (0..=255_u8).map(|code| f64::from(code.cast_signed())).collect() }
 }
 
 fn factor(source: &Source, info: &TensorInfo) -> Result<f64, String> {

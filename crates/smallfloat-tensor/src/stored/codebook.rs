@@ -8,6 +8,7 @@
 //! `NAME.nested_quant_map` and an offset in the JSON say what they are.
 
 use serde_json::Value;
+use smallfloat::codebook::{BNB_FP4, NF4};
 use smallfloat::formats::{BINARY32, E2M1FN};
 
 use crate::error::{Error, Result};
@@ -19,7 +20,7 @@ use crate::layout::grid::{Granularity, Grid};
 use crate::layout::packing::Packing;
 use crate::scale::rule::{ScaleRule, ScaleSpec};
 use crate::stored::foreign::Found;
-use crate::stored::scaled::{Codebook, Nested, Placement, Scaled};
+use crate::stored::scaled::{Nested, Placement, Scaled, ValueList};
 
 /// What the state of a tensor's quantization is called, and the name of its values.
 const STATES: [(&str, &str); 2] = [
@@ -121,7 +122,15 @@ fn of_state(
         global: 1.0,
         factor: 1.0,
         place,
-        codebook: Some(Codebook { name: values_name, values: values.into_iter().map(f64::from).collect() }),
+        codebook: Some(ValueList {
+            name: values_name,
+            codebook: [NF4, BNB_FP4].into_iter().find(|codebook| {
+                (0..=codebook.max_code())
+                    .map(|code| codebook.value(code).to_bits())
+                    .eq(values.iter().map(|x| x.to_bits()))
+            }),
+            values: values.into_iter().map(f64::from).collect(),
+        }),
         layout: Some("bitsandbytes"),
     };
     scaled.check(&shape)?;

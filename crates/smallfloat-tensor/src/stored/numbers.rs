@@ -71,7 +71,7 @@ impl<'a> Numbers<'a> {
     pub(crate) fn ordered(reader: Reader<'a>, order: Order, shape: &[u64]) -> Self {
         match order {
             Order::Transposed => Self(Kind::Transposed(reader, Transposed::new(&order.of_elements(shape)))),
-            Order::Rows | Order::Tiles => Self(Kind::Stored(reader)),
+            Order::Rows | Order::Tiles | Order::Flat => Self(Kind::Stored(reader)),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smallfloat::{Bf16, F16};
-use smallfloat_kernels::Decoder;
+use smallfloat_kernels::{Code, Decoder};
 
 use crate::error::{Error, Result};
 use crate::file::dtype::Dtype;
@@ -30,16 +30,24 @@ pub(crate) struct Reader<'a> {
 /// What codes stand for.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a reader has one")]
-enum CodeValues {
+pub(crate) enum CodeValues {
     Format(Decoder<f64>),
-    Codebook(Arc<[f64]>),
+    List(Arc<[f64]>),
 }
 
 impl CodeValues {
-    fn value(&self, code: usize) -> f64 {
+    pub(crate) fn value(&self, code: usize) -> f64 {
         match self {
             Self::Format(decoder) => decoder.value(code),
-            Self::Codebook(values) => values[code],
+            Self::List(values) => values[code],
+        }
+    }
+
+    /// Puts the values of codes into place.
+    pub(crate) fn decode<C: Code>(&self, codes: &[C], values: &mut [f64]) {
+        match self {
+            Self::Format(decoder) => decoder.decode(codes, values),
+            Self::List(list) => values.iter_mut().zip(codes).for_each(|(x, code)| *x = list[code.code()]),
         }
     }
 }
@@ -49,7 +57,7 @@ impl<'a> Reader<'a> {
         let decoder = match &tensor.stored {
             Stored::Codes(codes) => Some(CodeValues::Format(f64_decoder(&codes.0)?)),
             Stored::Scaled(scaled) => Some(match &scaled.codebook {
-                Some(codebook) => CodeValues::Codebook(Arc::clone(&codebook.values)),
+                Some(codebook) => CodeValues::List(Arc::clone(&codebook.values)),
                 None => CodeValues::Format(f64_decoder(&scaled.element)?),
             }),
             Stored::Wide => None,

@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use smallfloat::formats::BINARY32;
-use smallfloat::{Datum, Format};
+use smallfloat::{Codebook, Datum, Format};
 
 use crate::error::Result;
 use crate::file::input::TensorInfo;
 use crate::file::source::Source;
 use crate::file::stream::code_at;
 use crate::layout::blocks::Blocks;
+use crate::layout::codebook;
 use crate::layout::container::Entry;
 use crate::layout::convention::{Order, TILE, place_in_tiles};
 use crate::layout::grid::{Granularity, Grid, index};
@@ -40,16 +41,24 @@ pub struct Scaled {
     pub(crate) factor: f64,
     pub(crate) place: Placement,
     /// The values of codes that are those of no format.
-    pub(crate) codebook: Option<Codebook>,
+    pub(crate) codebook: Option<ValueList>,
     /// The layout's name; `None` for the native one.
     pub(crate) layout: Option<&'static str>,
 }
 
 /// Values by code.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Codebook {
+pub(crate) struct ValueList {
     pub(crate) name: &'static str,
     pub(crate) values: Arc<[f64]>,
+    /// Whose values they are; a file may have others.
+    pub(crate) codebook: Option<Codebook>,
+}
+
+impl ValueList {
+    pub(crate) fn of(codebook: Codebook) -> Self {
+        Self { name: codebook.name(), values: codebook::values(codebook), codebook: Some(codebook) }
+    }
 }
 
 /// Where codes and scales lie in their tensors.

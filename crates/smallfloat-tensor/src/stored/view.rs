@@ -20,7 +20,7 @@ use crate::layout::stored_shape::StoredShape;
 use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
 use crate::stored::foreign;
 use crate::stored::reader::Reader;
-use crate::stored::scaled::{Placement, Scaled, f32_at};
+use crate::stored::scaled::{Placement, Scaled, ValueList, f32_at};
 
 /// How a tensor is stored.
 #[derive(Clone, PartialEq, Debug)]
@@ -291,6 +291,10 @@ fn codes(
     let refused = |what: String| Error::refused(Some(source.path()), Some(&info.name), what);
     let spec = entry.spec().map_err(|e| refused(e.to_string()))?;
     let granularity: Granularity = entry.granularity.parse().map_err(|e: Error| refused(e.to_string()))?;
+    let codebook = entry.codebook();
+    if codebook.is_some() && entry.scale.is_none() {
+        return Err(refused(format!("its codes of {} have no scales", entry.format)));
+    }
     if entry.scale.is_none() && granularity == Granularity::Tensor && entry.packing.is_none() {
         let format = codes_format(source, by_name, info, &entry, &spec)?;
         return Ok(Stored::Codes(Box::new((format, entry))));
@@ -366,7 +370,7 @@ fn codes(
         global,
         factor: 1.0,
         place: Placement::Ordered(Order::Rows),
-        codebook: None,
+        codebook: codebook.map(ValueList::of),
         layout: None,
     };
     scaled.check(shape).map_err(refused)?;

@@ -2,7 +2,7 @@
 //! that wrote it?
 
 use smallfloat::random::Philox;
-use smallfloat::{Format, Projection, RandomBits, Rounding};
+use smallfloat::{Codebook, Format, Projection, RandomBits, Rounding};
 
 use crate::layout::fp8_remap::Fp8Remap;
 use crate::options::Options;
@@ -14,6 +14,8 @@ use crate::verify::intervals::Intervals;
 #[derive(Debug)]
 pub(crate) struct ExpectedCodes {
     element: Format,
+    /// The values of codes, where these are a list.
+    codebook: Option<Codebook>,
     projection: Projection,
     infinities: Option<[u32; 2]>,
     /// The tables of a container that stores other codes of the same values, and which of the two
@@ -50,12 +52,16 @@ impl ExpectedCodes {
     pub(crate) fn new(element: &Format, options: &Options, relabel: Option<(Fp8Remap, bool)>) -> Self {
         let mut expected = Self {
             element: *element,
+            codebook: options.codebook,
             projection: options.projection(element),
             infinities: options.infinities(element),
             relabel,
             intervals: Intervals::none(),
             zeros: [u64::MAX; 2],
         };
+        if options.codebook.is_some() {
+            return expected;
+        }
         if !expected.projection.rounding.is_stochastic() {
             let codes = 1 << element.width();
             expected.intervals =
@@ -63,6 +69,14 @@ impl ExpectedCodes {
         }
         expected.zeros = [0.0, -0.0].map(|zero| expected.label(expected.code(zero, &expected.projection)));
         expected
+    }
+
+    /// What a code stands for at the scale 1.
+    pub(crate) fn value(&self, code: u64) -> f64 {
+        match (self.codebook, u32::try_from(code)) {
+            (Some(codebook), Ok(code)) => codebook.value(code).into(),
+            _ => self.stored().decode_f64(code).value,
+        }
     }
 
     /// The format that codes are in.
@@ -93,6 +107,10 @@ impl ExpectedCodes {
             return ExpectedCode([self.label(infinities[usize::from(x < 0.0)].into()); 2]);
         }
         let quotient = divisor.apply(x);
+        if let Some(codebook) = self.codebook {
+            // Nothing is right for NaN.
+            return ExpectedCode([codebook.encode_f64(quotient).map_or(u64::MAX, u64::from); 2]);
+        }
         let code = |rounding| self.label(self.code(quotient, &self.projection.with_rounding(rounding)));
         match (self.projection.rounding.random_bits(), position.generator) {
             (None, _) => ExpectedCode([code(self.projection.rounding); 2]),

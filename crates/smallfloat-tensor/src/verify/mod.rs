@@ -241,7 +241,7 @@ fn check_scaled(
     let refused = |what: String| Error::refused(Some(path), Some(&tensor.info.name), what);
     let (element, grid) = (&scaled.element, &scaled.grid);
     if !scaled.is_in_rows() || scaled.codebook.is_some() {
-        return check_unordered(view, scaled, verified, progress);
+        return check_unordered(view, tensor, scaled, path, verified, progress);
     }
     let (unit, unit_bytes) = scaled.packing.unit(element);
     let row_bytes = scaled.packing.row_bytes(element, grid.columns).max(1);
@@ -290,12 +290,7 @@ fn check_scaled(
         at += count as u64;
     }
     let found = TensorDigest(digest.finalize().into());
-    if let Some(entry) = &scaled.entry
-        && found.to_string() != entry.sha256
-    {
-        let said = &entry.sha256;
-        return Err(refused(format!("its codes have the SHA-256 {found}, the metadata says {said}")));
-    }
+    check_digest(scaled, found).map_err(refused)?;
     let odd_scales = check_scales(view, scaled, verified)?;
     let mut warn = |count: u64, what: String| {
         if count > 0 {
@@ -310,6 +305,15 @@ fn check_scaled(
     );
     warn(odd_scales, "scales that are NaN, infinite, zero or negative".to_owned());
     Ok(found)
+}
+
+/// Holds the digest of codes against that of the metadata, if there is one.
+fn check_digest(scaled: &Scaled, found: TensorDigest) -> Result<(), String> {
+    let said = scaled.entry.as_ref().map(|entry| &entry.sha256);
+    match said.filter(|said| **said != found.to_string()) {
+        Some(said) => Err(format!("its codes have the SHA-256 {found}, the metadata says {said}")),
+        None => Ok(()),
+    }
 }
 
 /// Reads all scales of a tensor, and counts those that are no positive numbers.
@@ -335,7 +339,9 @@ fn check_scales(view: &View, scaled: &Scaled, verified: &mut Verified) -> Result
 /// Checks a tensor of which every byte is a legal code: its scales, and that all of it can be read.
 fn check_unordered(
     view: &View,
+    tensor: &TensorView,
     scaled: &Scaled,
+    path: &Path,
     verified: &mut Verified,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<TensorDigest> {
@@ -345,13 +351,15 @@ fn check_unordered(
         progress(Progress::Bytes(bytes.len() as u64));
         Ok(())
     })?;
+    let found = TensorDigest(digest.finalize().into());
+    check_digest(scaled, found).map_err(|what| Error::refused(Some(path), Some(&tensor.info.name), what))?;
     let odd_scales = check_scales(view, scaled, verified)?;
     // Blocks of zeros have a scale of 0 in some of these layouts.
     if odd_scales > 0 && !scaled.has_zero_scales() {
         let what = format!("{odd_scales} scales that are NaN, infinite, zero or negative");
         verified.warnings.push(format!("tensor {}: {what}", quoted(&scaled.codes.name)));
     }
-    Ok(TensorDigest(digest.finalize().into()))
+    Ok(found)
 }
 
 /// For each code: is it a flushed subnormal or a NaN that is not canonical?

@@ -185,16 +185,17 @@ impl Comparison<'_> {
             let what = format!("is quantized, in the source it is {}, which has no numbers", of.dtype);
             return Ok(Some(odd(tensor, "dtype", what)));
         }
-        if let Some(scaled) = tensor.scaled().filter(|scaled| scaled.codebook.is_some()) {
+        let list = tensor.scaled().and_then(|scaled| scaled.codebook.as_ref());
+        if let (Some(scaled), Some(None)) = (tensor.scaled(), list.map(|list| list.codebook)) {
             let what = format!(
-                "is in the layout {}, whose codes are not held against a source: `compare` tells the errors",
+                "is in the layout {} with values of its own, to which no rounding is known: `compare` tells the errors",
                 scaled.layout().unwrap_or("native")
             );
             return Err(crate::error::Error::refused(Some(view.source().path()), Some(&info.name), what));
         }
         agreement.tensors += 1;
         agreement.elements += info.elements();
-        let options = self.options(tensor, format)?;
+        let mut options = self.options(tensor, format)?;
         let (element, scale) = match &tensor.stored {
             // All biases of a format have the same codes, and the bias is a scale.
             Stored::Codes(_) if format.has_free_bias() => {
@@ -202,14 +203,19 @@ impl Comparison<'_> {
             }
             _ => (*format, Scale::new(0, 1.0, 1.0)),
         };
-        let expected = self.expected(&element, &options)?;
+        options.codebook = list.and_then(|list| list.codebook);
+        let expected = if options.codebook.is_some() {
+            [ExpectedCodes::new(&element, &options, None)].into()
+        } else {
+            self.expected(&element, &options)?
+        };
         let granularity = tensor.scaled().map_or(Granularity::Tensor, |scaled| scaled.granularity);
         let order = tensor.scaled().map_or(Order::Rows, Scaled::order);
         let job = Job {
             view,
             tensor,
             original: Numbers::ordered(source.reader(original)?.rounding_to_odd(), order, &info.shape),
-            grid: Grid::new(&order.of_elements(&info.shape), granularity),
+            grid: tensor.scaled().map_or_else(|| Grid::new(&info.shape, granularity), |scaled| scaled.grid),
             order,
             scale,
             expected: &expected,
@@ -426,9 +432,8 @@ impl Job<'_> {
             return odd(self.tensor, "code", String::new());
         };
         let element = self.row_major(element);
-        let stored = self.expected[0].stored();
         let said = |code: u64| {
-            let value = scale.times(stored.decode_f64(code).value, false);
+            let value = scale.times(self.expected[0].value(code), false);
             format!("{code:#04x}, which is {value:e}")
         };
         let mut codes: Vec<u64> = expected_code.0.to_vec();

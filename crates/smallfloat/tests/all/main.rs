@@ -3,6 +3,7 @@
 
 #[cfg(feature = "math")]
 mod blocks;
+mod codebooks;
 mod custom_formats;
 mod flag_policies;
 mod format_rules;

@@ -5,11 +5,11 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail, ensure};
-use smallfloat_tensor::{Options, ScaleRule, certify, quantize, write_file_durably};
+use smallfloat_tensor::{Options, quantize};
 
 use crate::arguments::files::{Input, check_outputs, note_leftovers, note_not_copied};
-use crate::arguments::quantize::check_patterns;
 use crate::arguments::quantize::{RecipeArgs, bias_in_words, has_histograms, rounding_in_words, use_threads};
+use crate::arguments::quantize::{check_patterns, write_certificate};
 use crate::arguments::results::ResultArgs;
 use crate::render::output::{Message, Output, message};
 use crate::render::progress::Bar;
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let is_folder = args.input.is_dir() && !is_gguf;
     if !is_gguf && args.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf")) {
         bail!(
-            "-o {}: GGUF has formats of its own; name --scheme gguf-mxfp4, gguf-nvfp4, gguf-bf16 or gguf-f16",
+            "-o {}: GGUF has formats of its own; name --scheme gguf-mxfp4, gguf-nvfp4, gguf-q8_0, gguf-bf16 or gguf-f16",
             args.output.display()
         );
     }
@@ -132,11 +132,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         input.named(quantize(input.path(), &args.output, &options, &select, &mut update))?
     };
     if let Some(path) = &args.certificate {
-        let bar = Bar::new();
-        let certificate = certify(input.path(), &args.output, &mut |progress| bar.update(progress));
-        let mut text = serde_json::to_vec_pretty(&input.named(certificate)?)?;
-        text.push(b'\n');
-        write_file_durably(path, &text, args.results.overwrite)?;
+        input.named(write_certificate((input.path(), &args.output), path, args.results.overwrite))?;
     }
     args.results.write(&args.input, args.recipe.name(), &options, &report)?;
     if args.results.json {
@@ -167,12 +163,8 @@ fn options(args: &Args) -> Result<Options> {
     let mut options = args.recipe.options()?;
     options.overwrite = args.results.overwrite;
     options.verify = !args.no_verify;
-    options.lossless = args.lossless;
-    if let (true, false, Some(scale)) = (args.lossless, args.recipe.has_scale_rule(), &mut options.scale) {
-        // The least power of two at which nothing saturates keeps all that some power of two keeps.
-        if scale.rule == ScaleRule::Floor {
-            scale.rule = ScaleRule::Rceil;
-        }
+    if args.lossless {
+        args.recipe.keep_all(&mut options);
     }
     options.histograms = args.results.has_plot() && has_histograms(&options);
     Ok(options)

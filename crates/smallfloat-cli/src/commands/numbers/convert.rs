@@ -12,6 +12,7 @@ use crate::arguments::flags::FlagArgs;
 use crate::arguments::input::InputLine;
 use crate::arguments::rounding::ProjectionArgs;
 use crate::arguments::{input, operands};
+use crate::commands::numbers::lists;
 use crate::render::output::{Message, Output, message};
 use crate::render::{json as js, text as words};
 
@@ -66,6 +67,17 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
+    if let Some(codebook) = lists::find(&args.to) {
+        ensure!(!args.hex, "--hex is for formats; {codebook} is a list of values");
+        ensure!(
+            args.projection.rounding.is_none()
+                && args.projection.saturation.is_none()
+                && args.projection.preset.is_none(),
+            "--to {codebook}: there is one way to round to a list of values, to the nearest one"
+        );
+        let from = args.from.as_deref().map(|name| operands::format(name).context("--from")).transpose()?;
+        return lists::convert(codebook, from.as_ref(), &args.values, args.json, out);
+    }
     let to = operands::format(&args.to).context("--to")?;
     let from = args.from.as_deref().map(|name| operands::format(name).context("--from")).transpose()?;
     let projection = args.projection.projection(&to);

@@ -2,13 +2,14 @@
 
 use std::io::Write as _;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use comfy_table::ColumnConstraint;
 use serde_json::{Value, json};
 use smallfloat::formats::CATALOGUE;
-use smallfloat::{Datum, Family, Format, Preset, Subnormals, formats};
+use smallfloat::{Codebook, Datum, Family, Format, Preset, Subnormals, formats};
 
 use crate::arguments::operands;
+use crate::commands::numbers::lists;
 use crate::render::families::{FAMILIES, FormatFamily};
 use crate::render::output::Output;
 use crate::render::{json as js, output, text as words};
@@ -51,6 +52,7 @@ const GROUPS: [(&str, Family); 3] = [
 /// What a name stands for.
 enum Named {
     One(Box<Format>),
+    List(Codebook),
     Family(&'static FormatFamily),
 }
 
@@ -60,6 +62,11 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     }
     let named = args.formats.iter().map(|name| find(name)).collect::<Result<Vec<_>>>()?;
     if args.json || args.csv {
+        if let (true, Some(Named::List(codebook))) =
+            (args.csv, named.iter().find(|named| matches!(named, Named::List(_))))
+        {
+            bail!("{codebook} is a list of values: `smallfloat table {codebook} --csv` has them");
+        }
         let rows = described(&named)?;
         return if args.json { json(&rows, out) } else { csv(&rows, out) };
     }
@@ -71,6 +78,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
                 writeln!(out)?;
             }
             Named::One(format) => formats.push(**format),
+            Named::List(codebook) => lists::card(*codebook, out)?,
         }
     }
     match formats.as_slice() {
@@ -81,9 +89,10 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
 }
 
 fn find(name: &str) -> Result<Named> {
-    Ok(match FormatFamily::find(name) {
-        Some(family) => Named::Family(family),
-        None => Named::One(Box::new(operands::format(name)?)),
+    Ok(match (FormatFamily::find(name), lists::find(name)) {
+        (Some(family), _) => Named::Family(family),
+        (None, Some(codebook)) => Named::List(codebook),
+        (None, None) => Named::One(Box::new(operands::format(name)?)),
     })
 }
 
@@ -92,9 +101,10 @@ fn described(named: &[Named]) -> Result<Vec<Value>> {
     if named.is_empty() {
         return Ok(CATALOGUE.iter().map(|row| describe(&row.format, row.source)).collect());
     }
-    let mut formats = Vec::new();
+    let (mut formats, mut lists) = (Vec::new(), Vec::new());
     for name in named {
         match name {
+            Named::List(codebook) => lists.push(lists::describe(*codebook)),
             Named::One(format) => formats.push(**format),
             Named::Family(family) => formats.extend(family.members().with_context(|| {
                 let (name, example) = (family.name(), family.first_example());
@@ -102,7 +112,8 @@ fn described(named: &[Named]) -> Result<Vec<Value>> {
             })?),
         }
     }
-    Ok(formats.iter().map(|format| describe(format, words::source(format))).collect())
+    let described = formats.iter().map(|format| describe(format, words::source(format)));
+    Ok(described.chain(lists).collect())
 }
 
 /// What a family is, and how to see its members.
@@ -155,6 +166,8 @@ fn catalogue(out: &mut Output) -> Result<()> {
         writeln!(out, "{:<28}{}", family.spelling, family.meaning)?;
         writeln!(out, "{:<28}for example {}", "", family.example)?;
     }
+    writeln!(out)?;
+    lists::catalogue(out)?;
     writeln!(out)?;
     out.write_all(FOOTNOTES.as_bytes())?;
     Ok(())

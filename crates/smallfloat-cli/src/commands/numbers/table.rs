@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use smallfloat::Format;
 
 use crate::arguments::operands;
+use crate::commands::numbers::lists;
 use crate::render::output::Output;
 use crate::render::{json, output, text as words};
 
@@ -24,7 +25,7 @@ same f64, 448 for the largest of e4m3fn, and as in `exact` where f64 has no such
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The format, of at most 16 bits
+    /// The format, of at most 16 bits, or a list of values such as nf4
     format: String,
 
     /// Print lines of comma-separated values
@@ -40,6 +41,9 @@ pub(crate) struct Args {
 const MAX_RULED_WIDTH: u32 = 10;
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
+    if let Some(codebook) = lists::find(&args.format) {
+        return lists::table(codebook, args.csv, args.json, out);
+    }
     let format = operands::format(&args.format)?;
     if format.is_wide() {
         bail!(

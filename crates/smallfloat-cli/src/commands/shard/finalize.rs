@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use smallfloat_tensor::{Plan, finalize};
 
 use crate::arguments::files::{check_outputs, note_leftovers};
-use crate::arguments::quantize::has_histograms;
+use crate::arguments::quantize::{has_histograms, write_certificate};
 use crate::arguments::results::ResultArgs;
 use crate::render::output::Output;
 use crate::render::progress::Bar;
@@ -17,6 +17,7 @@ const AFTER_HELP: &str = "\
 Examples:
   smallfloat shard finalize plan.json
   smallfloat shard finalize plan.json --report report.json
+  smallfloat shard finalize plan.json --certificate certificate.json
   smallfloat shard finalize plan.json --plot report.svg    # if it was planned with --histograms
 
 Every shard is read and held against the digest in its report; then the reports are merged,
@@ -36,12 +37,19 @@ pub(super) struct Args {
     #[arg(long)]
     no_verify: bool,
 
+    /// Write what became of every tensor: values that were rounded, errors, digests of both sides; the
+    /// input must still be there
+    #[arg(long, value_name = "FILE.json")]
+    certificate: Option<PathBuf>,
+
     #[command(flatten)]
     results: ResultArgs,
 }
 
 pub(super) fn run(args: &Args, out: &mut Output) -> Result<()> {
-    check_outputs(&args.results.outputs(), [&*args.plan], args.results.overwrite)?;
+    let [report, plot] = args.results.outputs();
+    let certificate = ("--certificate", args.certificate.as_deref());
+    check_outputs(&[report, plot, certificate], [&*args.plan], args.results.overwrite)?;
     let plan = Plan::read(&args.plan)?;
     let options = plan.options()?;
     ensure!(
@@ -57,6 +65,9 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<()> {
         let bar = Bar::new();
         finalize(&plan, !args.no_verify, &mut |progress| bar.update(progress))?
     };
+    if let Some(path) = &args.certificate {
+        write_certificate((&plan.source(), plan.output()), path, args.results.overwrite)?;
+    }
     args.results.write(plan.output(), &options.format.to_string(), &options, &report)?;
     if args.results.json {
         serde_json::to_writer_pretty(&mut *out, &report)?;

@@ -60,6 +60,10 @@ pub(super) struct Args {
     #[arg(long)]
     histograms: bool,
 
+    /// Have `shard apply` refuse a shard if any value would change, and say which tensors and why
+    #[arg(long)]
+    lossless: bool,
+
     /// Replace files that exist, the plan and what is in the output folder
     #[arg(long, visible_alias = "force")]
     overwrite: bool,
@@ -76,6 +80,9 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let mut options = args.recipe.options()?;
     options.overwrite = args.overwrite;
     options.histograms = args.histograms;
+    if args.lossless {
+        args.recipe.keep_all(&mut options);
+    }
     ensure!(
         !args.histograms || has_histograms(&options),
         "--histograms are counted for tensors with one bias each; leave it out for channels, blocks and scales, \

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::common::{File, Random, Tensor};
 use safetensors::Dtype as T;
-use smallfloat::formats::{BFLOAT16, BINARY16};
-use smallfloat::{Format, Saturation};
+use smallfloat::formats::{BFLOAT16, BINARY16, E4M3FN};
+use smallfloat::{Format, Rounding, Saturation};
 use smallfloat_tensor::{
     Dtype, Options, QuantizedAs, ScaleRule, Scheme, Tensors, View, certify, check_certificate, dequantize,
     quantize, verify, verify_against,
@@ -208,6 +208,131 @@ fn experts_are_transposed() {
     assert_eq!((agreement.wrong_codes, agreement.disagreements[0].element), (1, Some(33 * 40)));
 }
 
+/// Codes of lists are those of the nearest values, and scales follow from the largest magnitudes: all
+/// products here are numbers of f64.
+#[test]
+#[expect(clippy::float_cmp, reason = "numbers are exact")]
+fn nearest_values_of_lists() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let mut file = source(9);
+    // A block of zeros, and one whose elements lie on the middles.
+    let values = &mut file.tensors.get_mut(WEIGHT).unwrap().bytes;
+    values[..128].fill(0);
+    for (i, half) in [2.0_f32, 0.5, 1.5, -0.5, -1.5, 0.25, 0.75].into_iter().enumerate() {
+        values[128 + 2 * i..][..2].copy_from_slice(&half.to_le_bytes()[2..]);
+    }
+    file.write(&path("in"));
+    let all = file.tensors[WEIGHT].numbers();
+    let suffix = |file: &File, name: &str| file.tensors[&format!("{WEIGHT}{name}")].clone();
+    for (name, group, scale_name) in [
+        ("nf4", 64, "_scale"),
+        ("sf4", 64, "_scale"),
+        ("int4", 64, "_scale"),
+        ("int8", 256, "_scale"),
+        ("bnb-nf4", 64, ".absmax"),
+        ("bnb-fp4", 64, ".absmax"),
+        ("mxint8", 32, "_scale"),
+    ] {
+        convert(&path("in"), &path("out"), &scheme(name)).unwrap();
+        let (file, scheme) = (File::read(&path("out")), name.parse::<Scheme>().unwrap());
+        let list = scheme.codebook.unwrap();
+        let (bytes, scales) = (suffix(&file, "").bytes, suffix(&file, scale_name));
+        for (i, &x) in all.iter().enumerate() {
+            let code = match (list.width(), name.starts_with("bnb")) {
+                (8, _) => bytes[i],
+                (_, false) => bytes[i / 2] >> (4 * (i % 2)) & 15,
+                (_, true) => bytes[i / 2] >> (4 - 4 * (i % 2)) & 15,
+            };
+            let block = &all[i / group * group..][..group];
+            let amax = block.iter().fold(0.0, |amax: f64, x| amax.max(x.abs()));
+            let scale = if name == "mxint8" {
+                let exponent = if amax == 0.0 { -127.0 } else { amax.log2().floor() };
+                assert_eq!(f64::from(scales.bytes[i / group]) - 127.0, exponent, "{name}");
+                exponent.exp2()
+            } else {
+                let scale = scales.numbers()[i / group];
+                #[expect(clippy::cast_possible_truncation, reason = "the nearest")]
+                let expected = if amax == 0.0 { 1.0 } else { (amax / f64::from(list.largest())) as f32 };
+                assert_eq!(scale, f64::from(expected), "{name}");
+                scale
+            };
+            let ascending: Vec<u32> = list.ascending().collect();
+            let rank = ascending.iter().position(|&it| it == u32::from(code)).unwrap();
+            let value = |rank: usize| f64::from(list.value(ascending[rank]));
+            if let Some(below) = rank.checked_sub(1) {
+                let middle = (value(below) + value(rank)) * scale;
+                assert!(2.0 * x > middle || 2.0 * x == middle && list.is_tie_up(below), "{name} {x} {code}");
+            }
+            if rank + 1 < ascending.len() {
+                let middle = (value(rank) + value(rank + 1)) * scale;
+                assert!(2.0 * x < middle || 2.0 * x == middle && !list.is_tie_up(rank), "{name} {x} {code}");
+            }
+        }
+        verify(&path("out")).unwrap();
+        if name == "bnb-nf4" {
+            let state = suffix(&file, ".quant_state.bitsandbytes__nf4").bytes;
+            let expected = r#"{"quant_type":"nf4","blocksize":64,"dtype":"bfloat16","shape":[64,256]}"#;
+            assert_eq!(String::from_utf8(state).unwrap(), expected);
+            let map = suffix(&file, ".quant_map").numbers();
+            assert_eq!((map.len(), map[0], map[15]), (16, -1.0, 1.0));
+            assert_eq!(suffix(&file, "").shape, [8192, 1]);
+            assert_eq!(suffix(&file, ".absmax").shape, [256]);
+        }
+    }
+    // Other ways to round, and rules for formats, are refused.
+    let refused = |options: Options, part: &str| {
+        let error = convert(&path("in"), &path("out"), &options).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    };
+    refused(Options { rounding: Some(Rounding::TowardZero), ..scheme("nf4") }, "one way to round");
+    let mut even = scheme("mxint8");
+    even.scale.as_mut().unwrap().rule = ScaleRule::Even;
+    refused(even, "the scale rule even is for formats");
+}
+
+/// Of amax / 6 and amax / 4, each rounded to E4M3, the one with the least squared error; the largest
+/// block has the scale 256 or 384.
+#[test]
+fn four_over_six() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    source(10).write(&path("in"));
+    let mut options = scheme("nvfp4");
+    options.scale.as_mut().unwrap().rule = ScaleRule::FourOverSix;
+    convert(&path("in"), &path("out"), &options).unwrap();
+    let (x, file) = (File::read(&path("in")).tensors[WEIGHT].numbers(), File::read(&path("out")));
+    let global = file.tensors[&format!("{WEIGHT}_global_scale")].numbers()[0];
+    let amax = x.iter().fold(0.0, |amax: f64, x| amax.max(x.abs()));
+    assert!(global.log2().fract() == 0.0 && global <= 1536.0 / amax && 2.0 * global > 1536.0 / amax);
+    let fp4 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
+    let projection = E4M3FN.default_projection().with_saturation(Saturation::SatFinite);
+    let mut fours = 0;
+    for (group, x) in x.chunks(16).enumerate() {
+        let amax = x.iter().fold(0.0, |amax: f64, x| amax.max(x.abs()));
+        let tried = [6.0, 4.0].map(|divisor| {
+            let code = E4M3FN.encode_f64(amax * global / divisor, &projection).value;
+            let scale = E4M3FN.decode_f64(code).value / global;
+            let error = |x: &f64| {
+                let distance = |value: &f64| (x.abs() - value * scale).abs();
+                let least = fp4.iter().map(distance).fold(f64::INFINITY, f64::min);
+                least * least
+            };
+            (code, x.iter().map(error).sum::<f64>())
+        });
+        let four = tried[1].1 < tried[0].1;
+        fours += usize::from(four);
+        let scale = file.tensors[&format!("{WEIGHT}_scale")].bytes[group];
+        assert_eq!(u64::from(scale), tried[usize::from(four)].0, "group {group}: {tried:?}");
+    }
+    assert!((100..900).contains(&fours), "{fours}");
+    verify(&path("out")).unwrap();
+    let mut others = scheme("mxfp4");
+    others.scale.as_mut().unwrap().rule = ScaleRule::FourOverSix;
+    let error = convert(&path("in"), &path("out"), &others).unwrap_err().to_string();
+    assert!(error.contains("four-over-six is for elements of E2M1 with scales of E4M3"), "{error}");
+}
+
 /// A GGUF file from others keeps its keys, byte by byte, and its tensors lie at multiples of 32.
 #[test]
 fn gguf_keeps_its_keys() {
@@ -237,7 +362,9 @@ fn gguf_keeps_its_keys() {
     longer.resize(longer.len().next_multiple_of(32), 0);
     longer.extend(&bytes[start..]);
     fs::write(path("b.gguf"), longer).unwrap();
-    for (name, file_type) in [("gguf-mxfp4", "38"), ("gguf-nvfp4", "39"), ("gguf-f16", "1")] {
+    for (name, file_type) in
+        [("gguf-mxfp4", "38"), ("gguf-nvfp4", "39"), ("gguf-q8_0", "7"), ("gguf-f16", "1")]
+    {
         convert(&path("b.gguf"), &path("c.gguf"), &scheme(name)).unwrap();
         let found = fs::read(path("c.gguf")).unwrap();
         assert!(found.windows(key.len()).any(|window| window == key), "{name}");
@@ -285,6 +412,7 @@ fn lossless_ways() {
             [..],
         &["mxfp8-e4m3", "mxfp8-quantized", "mxfp8-typed", "comfy-mxfp8"],
         &["nvfp4", "nvfp4-pack-quantized", "modelopt-nvfp4", "comfy-nvfp4", "gguf-nvfp4"],
+        &["nf4", "bnb-nf4"],
         &["fp8", "modelopt-fp8", "comfy-fp8", "comfy-scaled-fp8", "float-quantized"],
     ];
     for family in families {

@@ -107,8 +107,9 @@ fn every_scheme_rounding_and_type_as_in_files() {
     let stochastic = Rounding::StochasticA(RandomBits::from_word32(32, 0).unwrap());
     let mut roundings = Rounding::DETERMINISTIC.iter().copied().map(Some).collect::<Vec<_>>();
     roundings.extend([None, Some(stochastic)]);
-    // Experts have three dimensions, and what GGUF has is read by `conversions.rs`.
-    let of_matrices = |scheme: &&Scheme| scheme.name != "gpt-oss" && !scheme.layout.is_gguf();
+    // Lists of values are of files. Experts have three dimensions, and what GGUF has is read by `conversions.rs`.
+    let of_matrices =
+        |scheme: &&Scheme| scheme.name != "gpt-oss" && !scheme.layout.is_gguf() && scheme.codebook.is_none();
     for scheme in Scheme::all().iter().filter(of_matrices) {
         let tensors = WIDE.map(|dtype| matrix(&mut random, dtype, 32, 64));
         for &rounding in &roundings {
@@ -155,7 +156,9 @@ fn biases_scales_and_rules_as_in_files() {
             }
         }
     }
-    for rule in ScaleRule::ALL {
+    let of_nvfp4 = spec("e4m3fn", ScaleRule::FourOverSix);
+    all.push(Options { scale: of_nvfp4, granularity: block(1, 16), ..format("e2m1fn") });
+    for rule in ScaleRule::ALL.into_iter().filter(|rule| *rule != ScaleRule::FourOverSix) {
         all.push(Options { scale: spec("e8m0fnu", rule), granularity: block(1, 8), ..format("e4m3fn") });
         all.push(Options { scale: spec("binary32", rule), ..format("e5m2") });
         all.push(Options { scale: spec("e4m3fn", rule), granularity: block(3, 5), ..format("binary16") });
