@@ -25,6 +25,7 @@ class NoGpu(Exception):
 def on_cpu(source):
     """A test's source, for a machine without a GPU."""
     source = re.sub(r"""(["'])cuda\1""", r"\1cpu\1", source)
+    source = re.sub(r"torch\.cuda\.(reset_peak_memory_stats|max_memory_allocated|empty_cache)\([^)]*\)", "0", source)
     return source.replace(".cuda()", "").replace("torch.cuda.synchronize()", "pass")
 
 
@@ -114,6 +115,8 @@ def install():
     import mx.mx_ops
 
     mx.custom_extensions = kernels
+    # It asks for a GPU before `custom_cuda`.
+    mx.specs.torch = types.SimpleNamespace(cuda=types.SimpleNamespace(is_available=lambda: True))
     global _elements, _blocks
     _elements, _blocks = mx.elemwise_ops._quantize_elemwise_core, mx.mx_ops._quantize_mx
     for module in [module for key, module in sys.modules.items() if key.partition(".")[0] == "mx"]:
@@ -122,9 +125,14 @@ def install():
                 setattr(module, name, ours)
 
 
-REASONS = {}
+_NO_INFINITY = "numbers beyond E4M3, E3M2, E2M3 and E2M1 are infinities in microxcaling, which these formats have not"
+REASONS = {
+    r"test_elem_formats_round\[.*-(nearest|even)-(fp8_e4m3|fp6_e3m2|fp6_e2m3|fp4_e2m1)-False\]": _NO_INFINITY,
+    r"test_elem_formats_round\[.*-floor-fp8_e4m3-False\]": _NO_INFINITY,
+    r"test_linear_layer_prequantized\[cpu-True0\]": "asks for a GPU that has bfloat16",
+}
 IMPOSSIBLE = "ask for sums on a GPU"
-SKIPPED = "skipped by microxcaling"
+SKIPPED = "skipped, or expected to fail, by microxcaling"
 
 
 if __name__ == "__main__":

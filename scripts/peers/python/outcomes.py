@@ -1,6 +1,7 @@
-"""What pytest tells of a peer's tests, written to `outcomes.json`; a plugin, made by `watch`."""
+"""What pytest tells of a peer's tests, written to the file that OUTCOMES names; a plugin, made by `watch`."""
 
 import json
+import os
 import pathlib
 import types
 
@@ -27,7 +28,7 @@ def watch(*impossible):
             outcomes[report.nodeid] = max(kind, outcomes.get(report.nodeid, "passed"), key=order.index)
 
     def pytest_sessionfinish(session):
-        pathlib.Path("outcomes.json").write_text(json.dumps(outcomes), encoding="utf-8")
+        pathlib.Path(os.environ["OUTCOMES"]).write_text(json.dumps(outcomes), encoding="utf-8")
 
     hooks = (pytest_runtest_makereport, pytest_runtest_logreport, pytest_sessionfinish)
     return types.SimpleNamespace(**{hook.__name__: hook for hook in hooks})

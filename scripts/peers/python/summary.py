@@ -1,14 +1,17 @@
-"""The table of a run of a peer's tests: python summary.py SHIM WHAT, beside outcomes.json. Exits with 1 if a test fails without a
+"""The table of a run of a peer's tests: python summary.py SHIM WHAT, beside outcomes-*.json. Exits with 1 if a test fails without a
 reason, or passes against one."""
 
 import collections
 import importlib
 import json
+import pathlib
 import re
 import sys
 
 shim = importlib.import_module(sys.argv[1])
-outcomes = json.load(open("outcomes.json", encoding="utf-8"))
+outcomes = {}
+for part in pathlib.Path.cwd().glob("outcomes-*.json"):
+    outcomes |= json.loads(part.read_text(encoding="utf-8"))
 counts = collections.Counter(outcomes.values())
 by_reason, wrong = collections.Counter(), []
 for name, outcome in sorted(outcomes.items()):
