@@ -299,6 +299,42 @@ fn updates_are_lost_and_kept() {
     assert!((mean - expected).abs() < 5.0 * error, "{last:?}");
 }
 
+/// With 13 fraction bits ones beside 2^14 are cut to nothing; 25 bits, and a sum in binary32 to which
+/// 128 products go at a time, keep them. Errors of sums of one sign grow with their length.
+#[test]
+fn accumulators_of_hardware_stand_still() {
+    let options =
+        ExperimentOptions { length: Some(1 << 15), trials: Some(4), ..ExperimentOptions::default() };
+    let findings = run("accumulate-hardware", &options);
+    let [ones, both, positive] = &findings.tables[..] else { panic!("three tables") };
+    for (unit, sum) in [
+        ("f32", 32768.0),
+        ("hopper", 16384.0),
+        ("hopper:promote=128", 32768.0),
+        ("ada", 16384.0),
+        ("blackwell", 32768.0),
+        ("cdna3", 32768.0),
+    ] {
+        assert_eq!(number(ones, &[unit], "sum"), sum, "{unit}");
+    }
+    assert_eq!(
+        ones.cell(&["hopper"], "parameters").and_then(Cell::text),
+        Some("fused:k=32,fraction=13,output=e8m13")
+    );
+    for table in [both, positive] {
+        let rms = |terms: &str, unit: &str| number(table, &[terms, unit], "rms error / rms sum");
+        assert!(rms("32768", "hopper") > 1000.0 * rms("32768", "f32"), "{table:?}");
+        assert!(rms("32768", "hopper") > 3.0 * rms("32768", "hopper:promote=128"), "{table:?}");
+    }
+    let rms = |terms: &str| number(positive, &[terms, "hopper"], "rms error / rms sum");
+    assert!(rms("32768") > 3.0 * rms("2048") && rms("2048") > 3.0 * rms("32"), "{positive:?}");
+    // A format of 16 bits has other instructions, and no sums in binary32 here.
+    let half = ExperimentOptions { formats: formats(&["bfloat16"]), trials: Some(2), ..options };
+    let ones = &run("accumulate-hardware", &half).tables[0];
+    assert_eq!(number(ones, &["hopper"], "sum"), 32768.0);
+    assert!(ones.cell(&["f32"], "sum").is_none());
+}
+
 /// By default a step is 5/32 of the spacing at 1: of sixteen words A and C keep two, B three. From
 /// 4 on it is 5/128, of sixteen words 0.625: A keeps none, B and C one.
 #[test]
@@ -413,5 +449,5 @@ fn what_means_nothing_is_refused() {
     );
     assert!(text.contains("no/such/file.npy"), "{text}");
     assert!(matches!("dot".parse::<&Experiment>(), Err(Error::NoSuchExperiment { .. })));
-    assert!(EXPERIMENTS.len() == 12 && "binary8p4se".parse::<Format>().is_ok());
+    assert!(EXPERIMENTS.len() == 13 && "binary8p4se".parse::<Format>().is_ok());
 }

@@ -15,6 +15,7 @@
 //! ```
 
 mod accumulate;
+mod accumulate_hardware;
 mod attention_mask;
 mod bias_sweep;
 mod decisions;
@@ -319,6 +320,9 @@ experiments! {
     "accumulate" accumulate
         "many tiny updates under nearest and stochastic rounding with few random bits"
         [Format Update Length Trials Seed];
+    "accumulate-hardware" accumulate_hardware
+        "long sums and matrix products in the accumulators of GPUs' matrix units"
+        [Format Length Trials Seed];
     "precision-range" precision_range
         "error against dynamic range for P = 1 to 7 bits of precision"
         [Input Seed];
