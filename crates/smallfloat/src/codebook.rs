@@ -1,8 +1,8 @@
 //! [`Codebook`]: at most 256 values in a list, for codes that no exponent and precision describe.
 //!
 //! Such are the normal floats of quantized checkpoints, whose values are quantiles, and integers in
-//! two's complement. A codebook is no [`Format`](crate::Format): it has no exponent, no precision and
-//! no special values, and there is one way to round to it, to the nearest value.
+//! two's complement. A codebook is no [`Format`](crate::Format): it has no exponent, no precision
+//! and no special values, and there is one way to round to it, to the nearest value.
 
 use core::cmp::Ordering;
 
@@ -149,8 +149,8 @@ const fn integers(
 pub const INT4: Codebook = Codebook(&integers("int4", "two's complement", 4, 0, false));
 /// Integers of eight bits, −128 to 127.
 pub const INT8: Codebook = Codebook(&integers("int8", "two's complement", 8, 0, false));
-/// The elements of MXINT8: integers of eight bits times 2^−6. Rounding gives ±127/64 at most; −2 has
-/// no opposite, and a code that stands for it is read.
+/// The elements of MXINT8: integers of eight bits times 2^−6. Rounding gives ±127/64 at most; −2
+/// has no opposite, and a code that stands for it is read.
 pub const MXINT8: Codebook =
     Codebook(&integers("mxint8", "OCP Microscaling Formats 1.0, section 5.3.4", 8, -6, true));
 
@@ -249,8 +249,8 @@ impl Codebook {
         if -low < high { -low } else { high }
     }
 
-    /// Returns whether the number in the middle of a value and the next one, counted from the lowest,
-    /// becomes the next one.
+    /// Returns whether the number in the middle of a value and the next one, counted from the
+    /// lowest, becomes the next one.
     pub fn is_tie_up(&self, rank: usize) -> bool {
         let next = self.code_at(rank + 1);
         match self.ties() {
@@ -260,8 +260,8 @@ impl Codebook {
         }
     }
 
-    /// The code of the nearest value, [`ties`](Self::ties) as the codebook has them; beyond the ends it
-    /// is that of the end. `None` for NaN.
+    /// The code of the nearest value, [`ties`](Self::ties) as the codebook has them; beyond the
+    /// ends it is that of the end. `None` for NaN.
     pub fn encode(&self, x: Exact) -> Option<u32> {
         if x.is_nan() {
             return None;

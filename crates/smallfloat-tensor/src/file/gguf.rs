@@ -1,8 +1,9 @@
 //! A strict reader of GGUF files.
 //!
-//! Source: the GGUF specification of ggml (`docs/gguf.md`), versions 2 and 3, and the sizes of types
-//! in the `gguf` package 0.19 (`GGML_QUANT_SIZES`). A file is the magic, a version, counts, key–value
-//! pairs, descriptions of tensors, and their data from a multiple of `general.alignment` on.
+//! Source: the GGUF specification of ggml (`docs/gguf.md`), versions 2 and 3, and the sizes of
+//! types in the `gguf` package 0.19 (`GGML_QUANT_SIZES`). A file is the magic, a version, counts,
+//! key–value pairs, descriptions of tensors, and their data from a multiple of `general.alignment`
+//! on.
 //!
 //! As with safetensors nothing is allocated that the file's size does not justify, and what is
 //! beyond the format is refused. Tensors of types that have no numbers here are named in an error.

@@ -48,8 +48,8 @@ impl Pairs {
         Ok(pairs)
     }
 
-    /// The keys of a file that is made of others: those of the first that is a GGUF file, or this free
-    /// text, with the `model_type` of the configuration beside the first for an architecture.
+    /// The keys of a file that is made of others: those of the first that is a GGUF file, or this
+    /// free text, with the `model_type` of the configuration beside the first for an architecture.
     pub(crate) fn for_output(sources: &[&Source], text: &[(String, String)]) -> Result<Self> {
         if let Some(gguf) = sources.iter().find_map(|source| source.gguf()) {
             return Self::of(gguf);
@@ -74,8 +74,8 @@ impl Pairs {
         pairs
     }
 
-    /// Says what type most tensors have, a number of llama.cpp's `llama_ftype`, and whether any is in
-    /// blocks.
+    /// Says what type most tensors have, a number of llama.cpp's `llama_ftype`, and whether any is
+    /// in blocks.
     #[must_use]
     pub(crate) fn with_file_type(mut self, file_type: u32, is_quantized: bool) -> Self {
         self.number(FILE_TYPE, file_type);

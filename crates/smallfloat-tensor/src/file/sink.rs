@@ -1,4 +1,5 @@
-//! Writing safetensors and GGUF files: layout first, data in any order, text last, whole or not at all.
+//! Writing safetensors and GGUF files: layout first, data in any order, text last, whole or not at
+//! all.
 //!
 //! The names, types and shapes of all tensors are given when a [`Sink`] is created; where every
 //! byte goes is known from then on, so tensors can be written in pieces, in any order and by
@@ -68,15 +69,16 @@ pub struct SinkOptions {
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let path = folder.path().join("codes.safetensors");
 /// let draft = vec![("sha256".to_owned(), "0".repeat(64))];
-/// let sink = Sink::create(&path, vec![TensorSpec::new("w", Dtype::U8, [3])], draft, SinkOptions::default())?;
-/// sink.append(0, &[1, 2])?;
+/// let sink = Sink::create(&path, vec![TensorSpec::new("w", Dtype::U8, [3])], draft,
+/// SinkOptions::default())?; sink.append(0, &[1, 2])?;
 /// sink.append(0, &[3])?;
 /// let digest = sink.sha256(0)?;
 /// sink.finish_with(&[("sha256".to_owned(), digest)])?;
 ///
 /// let source = Source::open(&path)?;
 /// assert_eq!(source.read_all(&source.tensors()[0])?, [1, 2, 3]);
-/// assert_eq!(source.metadata()[0].1, "039058c6f2c0cb492c533b0a4d14ef77cc0f78abccced5287d84a1a2011cfb81");
+/// assert_eq!(source.metadata()[0].1,
+/// "039058c6f2c0cb492c533b0a4d14ef77cc0f78abccced5287d84a1a2011cfb81");
 /// # Ok::<(), smallfloat_tensor::Error>(())
 /// ```
 #[derive(Debug)]

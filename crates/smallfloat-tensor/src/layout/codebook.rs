@@ -5,8 +5,8 @@ use std::sync::Arc;
 use smallfloat::formats::{E2M1FN, E4M3FN};
 use smallfloat::{Codebook, Format};
 
-/// A format with as many bits as the codes of a codebook. Packing, dtypes and shapes depend on nothing
-/// else of a format; what its codes stand for is never asked of it.
+/// A format with as many bits as the codes of a codebook. Packing, dtypes and shapes depend on
+/// nothing else of a format; what its codes stand for is never asked of it.
 pub(crate) const fn carrier(codebook: Codebook) -> Format {
     if codebook.width() == 4 { E2M1FN } else { E4M3FN }
 }

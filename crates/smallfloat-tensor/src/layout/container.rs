@@ -79,8 +79,8 @@ impl Entry {
         self.format.parse().ok()
     }
 
-    /// The format as named, its bias still open where that is data; of a list of values one with as many
-    /// bits.
+    /// The format as named, its bias still open where that is data; of a list of values one with as
+    /// many bits.
     pub(crate) fn spec(&self) -> Result<FormatSpec, smallfloat::Error> {
         if let Some(codebook) = self.codebook() {
             return Ok(FormatSpec::from(carrier(codebook)));

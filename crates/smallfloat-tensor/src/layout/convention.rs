@@ -73,7 +73,8 @@ pub(crate) enum Order {
     Tiles,
     /// Row by row, and groups go over the ends of rows.
     Flat,
-    /// Elements of each matrix are those of its transpose: what programs call `[…, in, out]` lies as
+    /// Elements of each matrix are those of its transpose: what programs call `[…, in, out]` lies
+    /// as
     /// `[…, out, in]`.
     Transposed,
 }

@@ -216,9 +216,10 @@ pub(crate) fn is_weight(name: &str) -> bool {
 }
 
 impl Layout {
-    /// Refuses shapes that the layout's readers can't unpack: how many columns packed codes stand for
-    /// follows from the number of scales, so that the last block of a row must be whole; bytes of a
-    /// dtype below a byte have no rows; and tiles of scales are for matrices in squares of blocks.
+    /// Refuses shapes that the layout's readers can't unpack: how many columns packed codes stand
+    /// for follows from the number of scales, so that the last block of a row must be whole; bytes
+    /// of a dtype below a byte have no rows; and tiles of scales are for matrices in squares of
+    /// blocks.
     pub(crate) fn check_rows(
         &self,
         shape: &[u64],

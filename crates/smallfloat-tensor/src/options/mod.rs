@@ -115,8 +115,8 @@ by_name!(Container, Self::ALL, "container");
 pub struct Options {
     /// The format; its bias is left open where each tensor gets its own.
     pub format: FormatSpec,
-    /// The values of codes, where these are a list; `format` then tells how many bits they have, and no
-    /// more.
+    /// The values of codes, where these are a list; `format` then tells how many bits they have,
+    /// and no more.
     pub codebook: Option<Codebook>,
     /// How biases are chosen.
     pub bias: BiasPolicy,
@@ -364,7 +364,8 @@ impl Options {
         self.codebook.map_or_else(|| ScaledElement::new(element), ScaledElement::of_codebook)
     }
 
-    /// The name of the elements' format without a bias that is data, or of the list of their values.
+    /// The name of the elements' format without a bias that is data, or of the list of their
+    /// values.
     pub(crate) fn element_name(&self) -> Result<String> {
         Ok(match self.codebook {
             Some(codebook) => codebook.to_string(),

@@ -1,7 +1,8 @@
 //! `quantization_config` of a checkpoint's `config.json`.
 //!
 //! Sources: vLLM's `fp8` loader and transformers' `FineGrainedFP8Config` (`quant_method` `fp8`);
-//! vLLM's `modelopt` and `quark` loaders; compressed-tensors 0.20, `QuantizationConfig`, `QuantizationScheme` and the presets of
+//! vLLM's `modelopt` and `quark` loaders; compressed-tensors 0.20, `QuantizationConfig`,
+//! `QuantizationScheme` and the presets of
 //! `quantization/quant_scheme.py`.
 
 use serde_json::{Value, json};

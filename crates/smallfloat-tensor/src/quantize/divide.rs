@@ -42,8 +42,8 @@ pub(crate) enum Quotients {
 }
 
 /// An encoder to the nearest of values in a list. The middles between neighbours are numbers of f64
-/// with an even last bit, as the values have 24 bits and lie within 28 binades, so that quotients that
-/// are rounded to odd lie on the same side of them as the exact ones.
+/// with an even last bit, as the values have 24 bits and lie within 28 binades, so that quotients
+/// that are rounded to odd lie on the same side of them as the exact ones.
 #[derive(Debug)]
 pub(crate) struct ListEncoder {
     /// The least quotients that have the next value, ascending.

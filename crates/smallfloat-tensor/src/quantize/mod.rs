@@ -30,10 +30,10 @@ use crate::quantize::config::quantization_config;
 use crate::report::Report;
 use crate::stored::open::open_checkpoint;
 
-/// Quantizes the tensors of a `.safetensors`, `.npy` or `.gguf` file, or of all `.safetensors` files
-/// of a checkpoint folder, in which case the output is a folder too, or one file in the layouts of
-/// GGUF; `select` says which tensors. Those that are quantized already are decoded first. All others
-/// are copied byte for byte.
+/// Quantizes the tensors of a `.safetensors`, `.npy` or `.gguf` file, or of all `.safetensors`
+/// files of a checkpoint folder, in which case the output is a folder too, or one file in the
+/// layouts of GGUF; `select` says which tensors. Those that are quantized already are decoded
+/// first. All others are copied byte for byte.
 ///
 /// An output appears under its name only when it is whole. The same input and options give the same
 /// bytes.

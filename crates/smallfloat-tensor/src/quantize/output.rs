@@ -53,8 +53,8 @@ impl Output<'_> for (&Sink, OutputSlots) {
     }
 }
 
-/// The tensors of a file whose scales lie in tiles, which are kept until all of them are known: they
-/// are bytes, one for 16 elements or more.
+/// The tensors of a file whose scales lie in tiles, which are kept until all of them are known:
+/// they are bytes, one for 16 elements or more.
 #[derive(Debug)]
 pub(crate) struct Tiles<'a> {
     inner: (&'a Sink, OutputSlots),
@@ -88,8 +88,8 @@ impl Output<'_> for Tiles<'_> {
     }
 }
 
-/// The tensor of a file that has blocks of codes with their scales. The scales of a run of blocks are
-/// kept until their codes are known, which come next.
+/// The tensor of a file that has blocks of codes with their scales. The scales of a run of blocks
+/// are kept until their codes are known, which come next.
 #[derive(Debug)]
 pub(crate) struct BlockOutput<'a> {
     inner: (&'a Sink, OutputSlots),

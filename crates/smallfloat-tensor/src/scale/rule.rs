@@ -43,8 +43,8 @@ pub enum ScaleRule {
     Amax,
     /// amax in the scale's format.
     MaxAbsFinite,
-    /// Of amax / 6 and amax / 4 in E4M3 the one with the least squared error of elements in E2M1; of
-    /// equals the first.
+    /// Of amax / 6 and amax / 4 in E4M3 the one with the least squared error of elements in E2M1;
+    /// of equals the first.
     FourOverSix,
     /// Of scales around [`Rceil`](Self::Rceil), in formats of powers of two, or
     /// [`Amax`](Self::Amax) the one with the least squared error, perhaps weighed by activations.

@@ -1,9 +1,9 @@
 //! Blocks of codes with their scales in one tensor: GGUF's MXFP4, NVFP4 and Q8_0.
 //!
-//! Source: the `gguf` package 0.19 (`quants.py`) and ggml (`ggml-quants.c`). Their tables of E2M1 are
-//! doubled and their scales halved; the products are those of the plain ones. NVFP4's scales have no
-//! sign and read 0x7f as 0, and an F32 tensor beside the weight, `….scale` for `….weight`, multiplies
-//! them.
+//! Source: the `gguf` package 0.19 (`quants.py`) and ggml (`ggml-quants.c`). Their tables of E2M1
+//! are doubled and their scales halved; the products are those of the plain ones. NVFP4's scales
+//! have no sign and read 0x7f as 0, and an F32 tensor beside the weight, `….scale` for `….weight`,
+//! multiplies them.
 
 use smallfloat::Format;
 use smallfloat::codebook::INT8;

@@ -3,8 +3,8 @@
 //! Source: bitsandbytes 0.50, `functional.py`, `QuantState.as_dict` and `dequantize_4bit`. Beside a
 //! tensor `NAME` of U8 lie `NAME.absmax`, the scales of blocks of its elements in row-major order
 //! whatever the rows, `NAME.quant_map`, the sixteen values of codes, and
-//! `NAME.quant_state.bitsandbytes__nf4`, bytes of JSON with the shape. The first of two codes is the
-//! high half of a byte. Scales may be codes themselves: then `NAME.nested_absmax`,
+//! `NAME.quant_state.bitsandbytes__nf4`, bytes of JSON with the shape. The first of two codes is
+//! the high half of a byte. Scales may be codes themselves: then `NAME.nested_absmax`,
 //! `NAME.nested_quant_map` and an offset in the JSON say what they are.
 
 use serde_json::Value;

@@ -11,8 +11,8 @@ use crate::stored::quantized::{Products, Quantized};
 use crate::stored::reader::Reader;
 use crate::stored::transposed::Transposed;
 
-/// The numbers that are quantized: a slice of `f32`, `f64`, [`F16`] or [`Bf16`], or a tensor that is
-/// quantized already.
+/// The numbers that are quantized: a slice of `f32`, `f64`, [`F16`] or [`Bf16`], or a tensor that
+/// is quantized already.
 ///
 /// ```
 /// use smallfloat_tensor::Numbers;

@@ -1,4 +1,5 @@
-//! Lists of values (`nf4`, `int8`) in `formats`, `table` and `convert`, where formats have more to say.
+//! Lists of values (`nf4`, `int8`) in `formats`, `table` and `convert`, where formats have more to
+//! say.
 
 use std::io::Write as _;
 

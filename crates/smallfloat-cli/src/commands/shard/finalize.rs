@@ -37,8 +37,8 @@ pub(super) struct Args {
     #[arg(long)]
     no_verify: bool,
 
-    /// Write what became of every tensor: values that were rounded, errors, digests of both sides; the
-    /// input must still be there
+    /// Write what became of every tensor: values that were rounded, errors, digests of both sides;
+    /// the input must still be there
     #[arg(long, value_name = "FILE.json")]
     certificate: Option<PathBuf>,
 

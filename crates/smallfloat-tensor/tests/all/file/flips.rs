@@ -1,6 +1,6 @@
 //! Single bits flipped in containers, folders, plans and files in layouts of other programs: what
-//! `verify`, or a certificate, passes still has every tensor with the numbers that it had, and no plan
-//! finishes what another one began.
+//! `verify`, or a certificate, passes still has every tensor with the numbers that it had, and no
+//! plan finishes what another one began.
 //!
 //! `SMALLFLOAT_FLIPS` is the number of flips of each kind. What is counted is printed.
 
@@ -53,8 +53,8 @@ fn meaning(path: &Path) -> BTreeMap<String, (Vec<u64>, Vec<u64>)> {
     all
 }
 
-/// Flips one bit after the other, so many, spread over all files; `path` is what is checked. Tells how
-/// many flips were found.
+/// Flips one bit after the other, so many, spread over all files; `path` is what is checked. Tells
+/// how many flips were found.
 fn flip(path: &Path, files: &[PathBuf], flips: u64, is_found: &dyn Fn() -> bool) -> (u64, u64) {
     let right = meaning(path);
     assert!(!is_found());
@@ -125,8 +125,8 @@ fn of_folders() {
     eprintln!("{count} bits flipped in folders: {found} found by verify, the others change no number");
 }
 
-/// Layouts of other programs have no digests of their own: certificates do. The doctor looks at every
-/// file too, and has an answer.
+/// Layouts of other programs have no digests of their own: certificates do. The doctor looks at
+/// every file too, and has an answer.
 #[test]
 fn of_other_layouts() {
     let (mut count, mut found, mut examined) = (0, 0, 0);

@@ -208,8 +208,8 @@ fn experts_are_transposed() {
     assert_eq!((agreement.wrong_codes, agreement.disagreements[0].element), (1, Some(33 * 40)));
 }
 
-/// Codes of lists are those of the nearest values, and scales follow from the largest magnitudes: all
-/// products here are numbers of f64.
+/// Codes of lists are those of the nearest values, and scales follow from the largest magnitudes:
+/// all products here are numbers of f64.
 #[test]
 #[expect(clippy::float_cmp, reason = "numbers are exact")]
 fn nearest_values_of_lists() {
@@ -291,8 +291,8 @@ fn nearest_values_of_lists() {
     refused(even, "the scale rule even is for formats");
 }
 
-/// Of amax / 6 and amax / 4, each rounded to E4M3, the one with the least squared error; the largest
-/// block has the scale 256 or 384.
+/// Of amax / 6 and amax / 4, each rounded to E4M3, the one with the least squared error; the
+/// largest block has the scale 256 or 384.
 #[test]
 fn four_over_six() {
     let folder = tempfile::tempdir().unwrap();

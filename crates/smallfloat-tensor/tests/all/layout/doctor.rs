@@ -312,7 +312,8 @@ fn codes_and_blocks(cases: &mut Cases) {
         cases.alone(thread, scheme, "scale-missing", move |tensors| {
             tensors.remove(&format!("{MODULE}{suffix}")).unwrap();
             if scheme == "deepseek-v4" {
-                // Its scales leave room for rounding up: the reader's output had the largest number.
+                // Its scales leave room for rounding up: the reader's output had the largest
+                // number.
                 tensor(tensors, ".weight").bytes[5] = 0x7e;
             }
         });
@@ -477,7 +478,8 @@ fn folders_that_contradict_themselves() {
     let output = made("deepseek", "size");
     edit(&output.join("model.safetensors.index.json"), &|index| index["metadata"]["total_size"] = json!(7));
     contradicted(&output, "says that its tensors have 7 bytes");
-    // A tensor that is said to lie in another file, a file that is not there, one that is left over.
+    // A tensor that is said to lie in another file, a file that is not there, one that is left
+    // over.
     let index = "model.safetensors.index.json";
     let first = "model.layers.0.mlp.down_proj.weight";
     let output = made("deepseek", "elsewhere");

@@ -1,5 +1,5 @@
-//! Small files of every layout, made from the text of its format and not by our writers, and what is
-//! read out of them: each element against numbers computed here from the bytes.
+//! Small files of every layout, made from the text of its format and not by our writers, and what
+//! is read out of them: each element against numbers computed here from the bytes.
 
 use std::fs;
 use std::path::Path;
@@ -397,7 +397,8 @@ fn gguf_in_blocks() {
     let expected = [("general.name", "tiny"), ("tokens", r#"["<s>","a"]"#)];
     let metadata: Vec<_> = view.source().metadata().iter().map(|(k, v)| (&**k, &**v)).collect();
     assert_eq!(metadata, expected);
-    // NVFP4: four scales, then each 16 elements in 8 bytes; the F32 beside it multiplies. 0x7f is 0.
+    // NVFP4: four scales, then each 16 elements in 8 bytes; the F32 beside it multiplies. 0x7f is
+    // 0.
     let mut nv: Vec<Vec<u8>> =
         (0..3).map(|_| [bytes(random, 4, 0x7e, 1), bytes(random, 32, 0xff, 0)].concat()).collect();
     nv[1][2] = 0x7f;

@@ -107,7 +107,8 @@ fn every_scheme_rounding_and_type_as_in_files() {
     let stochastic = Rounding::StochasticA(RandomBits::from_word32(32, 0).unwrap());
     let mut roundings = Rounding::DETERMINISTIC.iter().copied().map(Some).collect::<Vec<_>>();
     roundings.extend([None, Some(stochastic)]);
-    // Lists of values are of files. Experts have three dimensions, and what GGUF has is read by `conversions.rs`.
+    // Lists of values are of files. Experts have three dimensions, and what GGUF has is read by
+    // `conversions.rs`.
     let of_matrices =
         |scheme: &&Scheme| scheme.name != "gpt-oss" && !scheme.layout.is_gguf() && scheme.codebook.is_none();
     for scheme in Scheme::all().iter().filter(of_matrices) {
