@@ -26,5 +26,6 @@ mod decoders;
 mod environment;
 mod guard_pages;
 mod packing;
+mod portable_constants;
 mod refusals;
 mod statistics;

@@ -47,3 +47,5 @@ mod tesla {
     mod requirements;
     mod tables;
 }
+
+mod vector_ports;

@@ -1,9 +1,7 @@
 //! The algorithm that kernels on other devices have, against the core: all bfloat16 numbers, every
 //! place of binary32 where the rounding of a format changes, random words, all codes.
 
-mod common;
-
-use common::{CLASSES, data, narrow_formats, projections, scramble, wide_formats};
+use crate::common::{CLASSES, data, narrow_formats, projections, scramble, wide_formats};
 use smallfloat::formats::{BFLOAT16, BINARY32, FP24};
 use smallfloat::{Datum, Exact, Format, Projection, RandomBits, Rounding, convert, project};
 use smallfloat_kernels::{Error, KernelConstants};
