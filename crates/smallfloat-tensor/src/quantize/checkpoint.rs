@@ -337,9 +337,11 @@ impl<'a> Checkpoint<'a> {
             jobs.push((place, slots, first));
         }
         let is_quantized = jobs.iter().any(|(_, slots, _)| slots.is_some());
-        // What is once in a file.
+        // Once in a checkpoint: its index names one file for each tensor.
+        let first = self.places().into_iter().find(|&place| self.is_chosen(place));
+        let has_first = first.is_some_and(|first| places.contains(&first));
         let mut whole_signs = Vec::new();
-        for (companion, sign) in self.layout.signs.into_iter().flatten().filter(|_| is_quantized) {
+        for (companion, sign) in self.layout.signs.into_iter().flatten().filter(|_| has_first) {
             if let Companion::Whole(name) = companion {
                 whole_signs.push((specs.len(), sign.bytes((&[], ""))));
                 specs.push(sign.spec(name.to_owned(), (&[], "")));
