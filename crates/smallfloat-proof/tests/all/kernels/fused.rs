@@ -1,17 +1,19 @@
 //! Sums as matrix units compute them, against digests of MMA-Sim's results
 //! (`verification/fused/mma_sim.py` made them): in integers, and by the kernels.
 //!
-//! `SMALLFLOAT_EXTENSIVE=1` takes all dot products of every row instead of the first 4096.
+//! `SMALLFLOAT_EXTENSIVE=1` takes all dot products of every row instead of the first 4096, and ten
+//! million products of each instruction against a second model (`verification/fused/second_model.py`).
 
 use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 use smallfloat::formats::{BINARY32, TF32};
 use smallfloat::{Format, Specials};
-use smallfloat_kernels::{Fused, FusedDot, GroupSum, MatrixUnit, ScaledDot};
+use smallfloat_kernels::{Fused, FusedDot, Gpu, GroupSum, MatrixUnit, ScaledDot};
 use smallfloat_proof::{check_all, extensive};
 
 const FILE: &str = include_str!("../../../data/fused-digests.csv");
+const SECOND: &str = include_str!("../../../data/fused-second-digests.csv");
 
 /// A row of the file.
 struct Row<'a> {
@@ -250,8 +252,8 @@ impl Row<'_> {
     }
 }
 
-fn rows() -> Vec<Row<'static>> {
-    let lines = FILE.lines().filter(|line| !line.starts_with('#')).skip(1);
+fn rows(file: &'static str) -> Vec<Row<'static>> {
+    let lines = file.lines().filter(|line| !line.starts_with('#')).skip(1);
     lines
         .map(|line| {
             let [unit, instruction, x, y, scales, k, output, dots, digest] =
@@ -272,7 +274,8 @@ fn rows() -> Vec<Row<'static>> {
 
 #[test]
 fn units_have_the_results_of_mma_sim() {
-    let (taken, left): (Vec<_>, Vec<_>) = rows().into_iter().partition(|row| row.dots <= 4096 || extensive());
+    let (taken, left): (Vec<_>, Vec<_>) =
+        rows(FILE).into_iter().partition(|row| row.dots <= 4096 || extensive());
     if !left.is_empty() {
         let count: u64 = left.iter().map(|row| row.dots * row.k as u64).sum();
         println!("LEFT OUT: {} rows, {count} products; SMALLFLOAT_EXTENSIVE=1 takes them", left.len());
@@ -281,12 +284,27 @@ fn units_have_the_results_of_mma_sim() {
     check_all("digests of MMA-Sim's results", &taken, Row::check);
 }
 
+#[test]
+fn units_have_the_results_of_a_second_model() {
+    let rows = rows(SECOND);
+    let count: u64 = rows.iter().map(|row| row.dots * row.k as u64).sum();
+    for unit in Gpu::ALL {
+        let of_unit = rows.iter().filter(|row| row.unit == unit.name());
+        assert!(of_unit.map(|row| row.dots * row.k as u64).sum::<u64>() >= 10_000_000, "{}", unit.name());
+    }
+    if extensive() {
+        check_all("digests of the second model's results", &rows, Row::check);
+    } else {
+        println!("LEFT OUT: {} rows, {count} products; SMALLFLOAT_EXTENSIVE=1 takes them", rows.len());
+    }
+}
+
 /// Writes our results of one instruction, to compare with the script's: `SMALLFLOAT_FUSED_DUMP='hopper wgmma.…'`.
 #[test]
 #[ignore = "prints results"]
 fn dump() {
     let name = std::env::var("SMALLFLOAT_FUSED_DUMP").unwrap();
-    let rows = rows();
+    let rows = rows(FILE);
     let row = rows.iter().find(|row| format!("{} {}", row.unit, row.instruction) == name).unwrap();
     for number in 0..4096 {
         let Operands { x, y, c, scales } = row.operands(seed_of(&name), number);
