@@ -42,8 +42,8 @@ def format_of(fi):
     if fi.is_twos_complement:
         raise NoFormat("a format in two's complement")
     if fi.name.startswith("p3109_"):
-        if fi.is_signed and fi.precision == fi.k:
-            raise NoFormat("a signed format with P = K, which P3109 has not")
+        if fi.k < 3 or (fi.is_signed and fi.precision == fi.k):
+            raise NoFormat("a format of two bits, or a signed one with P = K, which P3109 has not")
         return sf.Format.p3109(fi.k, fi.precision, signed=fi.is_signed, extended=fi.domain == Domain.Extended)
     return sf.Format(_OCP.get(fi.name, fi.name))
 
@@ -141,5 +141,5 @@ def install():
 
 
 REASONS = {}
-IMPOSSIBLE = "ask for two's complement (OCP INT8), for stochastic rounding by way of round-to-odd, for arrays of array_api_strict, or for signed formats with P = K, which P3109 has not"
+IMPOSSIBLE = "ask for two's complement (OCP INT8), for stochastic rounding by way of round-to-odd, for arrays of array_api_strict, or for formats of two bits and signed ones with P = K, which P3109 has not"
 SKIPPED = "skipped by gfloat"
