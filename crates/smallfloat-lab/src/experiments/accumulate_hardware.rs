@@ -14,7 +14,8 @@ use crate::instruments::data::Random;
 use crate::instruments::findings::{Axis, Cell, Findings, FindingsTable, Mark, Plot, Series, row};
 use crate::instruments::unit::{datum, float};
 
-const LENGTH: usize = 1 << 14;
+/// Twice as many ones as 13 fraction bits can count.
+const LENGTH: usize = 1 << 15;
 const TRIALS: u64 = 64;
 /// The shortest sum.
 const SHORTEST: usize = 32;
