@@ -92,7 +92,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     let options = options(args)?;
     let patterns = args.recipe.patterns()?;
-    if args.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
+    let named =
+        |extension| args.output.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension));
+    if named("npy") {
         bail!(
             "-o {}: an .npy file has no room for biases and formats; write a .safetensors file",
             args.output.display()
@@ -100,7 +102,10 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     }
     let is_gguf = options.layout.is_gguf();
     let is_folder = args.input.is_dir() && !is_gguf;
-    if !is_gguf && args.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf")) {
+    if is_gguf && named("safetensors") {
+        bail!("-o {}: the scheme makes a GGUF file; write a .gguf file", args.output.display());
+    }
+    if !is_gguf && named("gguf") {
         bail!(
             "-o {}: GGUF has formats of its own; name --scheme gguf-mxfp4, gguf-nvfp4, gguf-q8_0, gguf-bf16 or gguf-f16",
             args.output.display()
@@ -148,9 +153,12 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
         report::totals(&report, checked, out)?;
     }
     if report.totals.quantized == 0 {
-        let what = "no tensor was quantized, all were copied: F64, F32, F16 and BF16 are quantized, and vectors with \
-                    --tensors all";
-        message(Message::Note, what);
+        let what = if options.layout.is_native() {
+            "F64, F32, F16 and BF16 are quantized, and vectors with --tensors all"
+        } else {
+            "this scheme takes matrices of F64, F32, F16 and BF16 whose names end in .weight"
+        };
+        message(Message::Note, &format!("no tensor was quantized, all were copied: {what}"));
     } else if report.quantization_config.is_some() && !args.input.is_dir() {
         let what = "readers need the quantization_config of --json in the model's config.json";
         message(Message::Note, what);
