@@ -7,6 +7,7 @@
 
 #![allow(clippy::wildcard_imports, reason = "a kernel uses dozens of intrinsics")]
 
+mod arithmetic;
 mod avx2;
 mod avx512;
 mod blocks;

@@ -7,111 +7,56 @@
 use std::arch::x86_64::*;
 
 use crate::arch::machine::Avx2;
+use crate::arch::machine::arithmetic::{self, Operands, Operation};
 use crate::arch::machine::avx2::decode::{Constants, values};
 use crate::arch::machine::avx2::decode_wide::put;
 use crate::arch::machine::avx2::lanes::{STEP, any, bytes, words};
 use crate::arch::machine::blocks::{Step, for_steps};
 use crate::arch::machine::choices::CodesOnly;
-use crate::plan::arithmetic::{ArithmeticPlan, Compute, OrderPlan, Subnormals};
-
-/// What a loop computes: a product of the first two operands, a sum with the last one, or both.
-pub(crate) trait Operation {
-    const MULTIPLIES: bool;
-    const ADDS: bool;
-}
-
-pub(crate) enum Sum {}
-impl Operation for Sum {
-    const MULTIPLIES: bool = false;
-    const ADDS: bool = true;
-}
-
-pub(crate) enum Product {}
-impl Operation for Product {
-    const MULTIPLIES: bool = true;
-    const ADDS: bool = false;
-}
-
-pub(crate) enum Fma {}
-impl Operation for Fma {
-    const MULTIPLIES: bool = true;
-    const ADDS: bool = true;
-}
+use crate::plan::arithmetic::{ArithmeticPlan, OrderPlan, Subnormals};
 
 /// Computes in binary32; an operation of two operands ignores the third.
 pub(crate) fn compute(_: Avx2, plan: &ArithmeticPlan, codes: [&[u8]; 3], results: &mut [f32]) {
-    let used = if plan.compute == Compute::Fma { 3 } else { 2 };
-    assert!(
-        codes[..used].iter().all(|codes| codes.len() == results.len()),
-        "slices must have the same length"
-    );
     // SAFETY: the proof says that the machine has AVX2.
-    unsafe { dispatch(plan, codes, results) }
+    unsafe { arithmetic::compute::<Decoders, STEP>(plan, codes, results) };
 }
 
-#[target_feature(enable = "avx2")]
-fn dispatch(plan: &ArithmeticPlan, codes: [&[u8]; 3], results: &mut [f32]) {
-    match (plan.compute, plan.odd, plan.nan_has_sign) {
-        (Compute::Sum, false, false) => run::<Sum, false, false>(plan, codes, results),
-        (Compute::Sum, false, true) => run::<Sum, false, true>(plan, codes, results),
-        (Compute::Sum, true, false) => run::<Sum, true, false>(plan, codes, results),
-        (Compute::Sum, true, true) => run::<Sum, true, true>(plan, codes, results),
-        (Compute::Product, _, false) => run::<Product, false, false>(plan, codes, results),
-        (Compute::Product, _, true) => run::<Product, false, true>(plan, codes, results),
-        (Compute::Fma, false, false) => run::<Fma, false, false>(plan, codes, results),
-        (Compute::Fma, false, true) => run::<Fma, false, true>(plan, codes, results),
-        (Compute::Fma, true, false) => run::<Fma, true, false>(plan, codes, results),
-        (Compute::Fma, true, true) => run::<Fma, true, true>(plan, codes, results),
-    }
-}
+struct Decoders([Constants; 3]);
 
-#[inline]
-#[target_feature(enable = "avx2")]
-fn run<O: Operation, const ODD: bool, const NAN: bool>(
-    plan: &ArithmeticPlan,
-    [x, y, z]: [&[u8]; 3],
-    results: &mut [f32],
-) {
-    let [kx, ky, kz] = [0, 1, 2].map(|i| &plan.operands[i]);
-    let (kx, ky, kz) = (Constants::new::<f32>(kx), Constants::new::<f32>(ky), Constants::new::<f32>(kz));
-    let z = if O::MULTIPLIES && O::ADDS { z } else { y };
-    let ((x, x_rest), (y, y_rest), (z, z_rest)) = (x.as_chunks(), y.as_chunks(), z.as_chunks());
-    let (result_steps, result_rest) = results.as_chunks_mut::<STEP>();
-    for (((x, y), z), result) in x.iter().zip(y).zip(z).zip(result_steps) {
-        step::<O, ODD, NAN>([x, y, z], [&kx, &ky, &kz], result);
-    }
-    if !result_rest.is_empty() {
-        let padded = |rest: &[u8]| {
-            let mut codes = [0; STEP];
-            codes[..rest.len()].copy_from_slice(rest);
-            codes
-        };
-        let (x, y, z) = (padded(x_rest), padded(y_rest), padded(z_rest));
-        let mut result = [0.0; STEP];
-        step::<O, ODD, NAN>([&x, &y, &z], [&kx, &ky, &kz], &mut result);
-        result_rest.copy_from_slice(&result[..result_rest.len()]);
-    }
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn step<O: Operation, const ODD: bool, const NAN: bool>(
-    [x, y, z]: [&[u8; STEP]; 3],
-    [kx, ky, kz]: [&Constants; 3],
-    results: &mut [f32; STEP],
-) {
-    let (x, y) = (values(x, kx), values(y, ky));
-    let z = if O::MULTIPLIES && O::ADDS { values(z, kz) } else { y };
-    for (i, eight) in results.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-        let mut result = x[i];
-        if O::MULTIPLIES {
-            result = with_nan::<NAN>(_mm256_mul_ps(result, y[i]), result, y[i]);
+impl Operands<STEP> for Decoders {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn step<O: Operation, const ODD: bool, const NAN: bool>(
+        &self,
+        [x, y, z]: [&[u8; STEP]; 3],
+        results: &mut [f32; STEP],
+    ) {
+        let [kx, ky, kz] = &self.0;
+        let (x, y) = (values(x, kx), values(y, ky));
+        let z = if O::MULTIPLIES && O::ADDS { values(z, kz) } else { y };
+        for (i, eight) in results.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+            let mut result = x[i];
+            if O::MULTIPLIES {
+                result = with_nan::<NAN>(_mm256_mul_ps(result, y[i]), result, y[i]);
+            }
+            if O::ADDS {
+                result = with_nan::<NAN>(sum::<ODD>(result, z[i]), result, z[i]);
+            }
+            // SAFETY: the reference is to 32 writable bytes; the store needs no alignment.
+            unsafe { _mm256_storeu_ps(eight.as_mut_ptr(), result) };
         }
-        if O::ADDS {
-            result = with_nan::<NAN>(sum::<ODD>(result, z[i]), result, z[i]);
-        }
-        // SAFETY: the reference is to 32 writable bytes; the store needs no alignment.
-        unsafe { _mm256_storeu_ps(eight.as_mut_ptr(), result) };
+    }
+
+    #[target_feature(enable = "avx2")]
+    unsafe fn run<O: Operation, const ODD: bool, const NAN: bool>(
+        plan: &ArithmeticPlan,
+        codes: [&[u8]; 3],
+        results: &mut [f32],
+    ) {
+        let [x, y, z] = &plan.operands;
+        let decoders = Self([Constants::new::<f32>(x), Constants::new::<f32>(y), Constants::new::<f32>(z)]);
+        // SAFETY: this function has the level's instructions.
+        unsafe { arithmetic::for_steps::<_, O, ODD, NAN, STEP>(&decoders, codes, results) };
     }
 }
 

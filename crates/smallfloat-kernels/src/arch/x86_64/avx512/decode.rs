@@ -12,7 +12,7 @@ use crate::arch::machine::avx2::decode::Destination as NarrowClasses;
 use crate::arch::machine::avx512::lanes::{STEP, bytes, words};
 use crate::arch::machine::blocks::{self, Decoder, Step, for_steps, nothing};
 use crate::arch::machine::choices::CodesOnly;
-use crate::plan::decode::{DecodePlan, Signs};
+use crate::plan::decode::DecodePlan;
 
 /// A destination: how the 16-bit halves of 64 codes are stored.
 pub(crate) trait Destination: NarrowClasses {
@@ -148,8 +148,8 @@ pub(crate) fn decode<D: Destination>(
     // SAFETY: the proof says that the machine has these instructions.
     unsafe {
         match plan.signs {
-            Some(signs) => {
-                blocks::decode(&Bytes::<D, _>::new(Halved::new(plan, signs)), codes, values, stream);
+            Some(_) => {
+                blocks::decode(&Bytes::<D, _>::new(Halved::new(plan)), codes, values, stream);
             }
             None => blocks::decode(&Bytes::<D, _>::new(Whole::new(plan)), codes, values, stream),
         }
@@ -280,7 +280,13 @@ pub(super) unsafe fn values_of_pair<T: Table>(rows: [&[u8; PAIR]; 2], table: &T)
 }
 
 /// How codes become the low and the high bytes of their halves.
-pub(super) trait Table {
+pub(super) trait Table: Sized {
+    /// Makes the tables of a plan.
+    ///
+    /// # Safety
+    /// The machine must have AVX-512 F and BW.
+    unsafe fn new(plan: &DecodePlan) -> Self;
+
     /// # Safety
     /// The machine must have AVX-512 F, BW and VBMI.
     unsafe fn look_up(&self, code: __m512i) -> [__m512i; 2];
@@ -308,16 +314,15 @@ pub(super) struct Halved {
     sign: __m512i,
 }
 
-impl Halved {
+impl Table for Halved {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    pub(super) fn new(plan: &DecodePlan, signs: Signs) -> Self {
+    unsafe fn new(plan: &DecodePlan) -> Self {
+        let signs = plan.signs.expect("the caller takes all codes apart where there are no signs");
         let (first, span, sign) = (bytes(signs.first), bytes(signs.span), bytes(signs.sign));
         Self { tables: half(plan, false), first, span, sign }
     }
-}
 
-impl Table for Halved {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
     unsafe fn look_up(&self, code: __m512i) -> [__m512i; 2] {
@@ -337,15 +342,13 @@ pub(super) struct Whole {
     upper: Half,
 }
 
-impl Whole {
+impl Table for Whole {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    pub(super) fn new(plan: &DecodePlan) -> Self {
+    unsafe fn new(plan: &DecodePlan) -> Self {
         Self { lower: half(plan, false), upper: half(plan, true) }
     }
-}
 
-impl Table for Whole {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
     unsafe fn look_up(&self, code: __m512i) -> [__m512i; 2] {

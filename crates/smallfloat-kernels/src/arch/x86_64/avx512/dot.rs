@@ -22,7 +22,7 @@ pub(crate) fn add_products(
     // SAFETY: the proof says that the machine has these instructions.
     unsafe {
         match plans.map(|plan| plan.signs) {
-            [Some(a), Some(b)] => run(&Halved::new(plans[0], a), &Halved::new(plans[1], b), [x, y], sums),
+            [Some(_), Some(_)] => run(&Halved::new(plans[0]), &Halved::new(plans[1]), [x, y], sums),
             _ => run(&Whole::new(plans[0]), &Whole::new(plans[1]), [x, y], sums),
         }
     }

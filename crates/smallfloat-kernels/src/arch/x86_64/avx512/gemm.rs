@@ -153,7 +153,7 @@ pub(crate) fn products_with_vector(
     // SAFETY: the proof says that the machine has these instructions.
     unsafe {
         match plan.signs {
-            Some(signs) => with_vector(&Halved::new(plan, signs), vector, rows, sums),
+            Some(_) => with_vector(&Halved::new(plan), vector, rows, sums),
             None => with_vector(&Whole::new(plan), vector, rows, sums),
         }
     }
