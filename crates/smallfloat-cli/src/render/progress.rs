@@ -31,22 +31,51 @@ impl Bar {
 /// Hidden by itself where standard error is no terminal.
 fn bar(length: u64, template: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style.progress_chars("━╸─"));
-    }
-    bar
+    bar.with_style(style(template))
 }
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("a template of ours").progress_chars("━╸─")
+}
+
+/// The template of things that are counted.
+const INPUTS: &str = "{bar:25.cyan/dim} {percent:>3}%  {per_sec:>16}  {eta:>4} left";
 
 /// The bar of a sweep over calls; any thread may count. It disappears with the sweep.
 pub(crate) struct Counter(ProgressBar);
 
 impl Counter {
     pub(crate) fn new(calls: u64) -> Self {
-        Self(bar(calls, "{bar:25.cyan/dim} {percent:>3}%  {per_sec:>16}  {eta:>4} left"))
+        Self(bar(calls, INPUTS))
     }
 
     pub(crate) fn add(&self, calls: u64) {
         self.0.inc(calls);
+    }
+}
+
+/// What a proof is at: how long a solver has worked, then how many inputs are simulated. It disappears
+/// with the proof.
+pub(crate) struct ProofBar(ProgressBar);
+
+impl ProofBar {
+    /// A solver works for at most this long.
+    pub(crate) fn new(timeout: Duration) -> Self {
+        let bar = bar(0, "{spinner} solving, {elapsed} of at most {msg}");
+        bar.set_message(format!("{} s", timeout.as_secs()));
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self(bar)
+    }
+
+    /// So many inputs of so many are simulated.
+    pub(crate) fn simulated(&self, inputs: u64, of: u64) {
+        if self.0.length() != Some(of) {
+            self.0.disable_steady_tick();
+            self.0.set_length(of);
+            self.0.reset_elapsed();
+            self.0.set_style(style(INPUTS));
+        }
+        self.0.set_position(inputs);
     }
 }
 

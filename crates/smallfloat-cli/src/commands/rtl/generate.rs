@@ -12,6 +12,7 @@ use crate::arguments::files::check_outputs;
 use crate::arguments::unit::UnitArgs;
 use crate::commands::rtl::spec;
 use crate::render::output::{Message, Output, message};
+use crate::render::progress::ProofBar;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -98,7 +99,10 @@ fn proved(args: &Args, unit: &Generated, specification: &Specification) -> Resul
         return Ok(None);
     }
     let timeout = Duration::from_secs(args.timeout);
-    let options = ProofOptions { solver: Solver::Sat, timeout, simulates: true, keep: None, progress: None };
+    let bar = ProofBar::new(timeout);
+    let progress = |inputs, of| bar.simulated(inputs, of);
+    let progress = Some(&progress as &dyn Fn(u64, u64));
+    let options = ProofOptions { solver: Solver::Sat, timeout, simulates: true, keep: None, progress };
     let proof = unit
         .prove(specification, &options)
         .context("nothing is written without a proof; --unproved writes it")?;

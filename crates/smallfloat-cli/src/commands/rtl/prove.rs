@@ -13,7 +13,7 @@ use crate::arguments::rounding::integer;
 use crate::arguments::unit::UnitArgs;
 use crate::commands::rtl::spec;
 use crate::render::output::Output;
-use crate::render::progress::Counter;
+use crate::render::progress::ProofBar;
 use crate::render::text as words;
 
 const AFTER_HELP: &str = "\
@@ -124,20 +124,18 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<bool> {
         ties: args.tie.clone(),
         latency: args.latency,
     };
-    let counter = std::cell::OnceCell::new();
-    let done = std::cell::Cell::new(0);
-    let progress = |inputs: u64, of: u64| {
-        counter.get_or_init(|| Counter::new(of)).add(inputs - done.replace(inputs));
-    };
+    let timeout = Duration::from_secs(args.timeout);
+    let bar = ProofBar::new(timeout);
+    let progress = |inputs, of| bar.simulated(inputs, of);
     let options = ProofOptions {
         solver: args.solver,
-        timeout: Duration::from_secs(args.timeout),
+        timeout,
         simulates: !args.no_simulation,
         keep: args.keep.clone(),
         progress: Some(&progress),
     };
     let proof = smallfloat_rtl::prove(&design, &specification, &options)?;
-    drop(counter);
+    drop(bar);
     if args.json {
         serde_json::to_writer_pretty(&mut *out, &to_json(args, &specification, &proof))?;
         writeln!(out)?;
