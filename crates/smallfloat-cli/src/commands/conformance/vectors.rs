@@ -153,7 +153,8 @@ fn generate(args: &GenArgs, out: &mut Output) -> Result<()> {
     set.write(args.layout, &mut file).map_err(unwrapped)?;
     file.commit()?;
     let lines = words::plural(set.plan().lines(), "vector");
-    writeln!(out, "{}: {lines} of {} ({})", path.display(), set.unit().operation(), set.plan())?;
+    let ports = set.unit().ports().map_or_else(String::new, |ports| format!("; ports {ports}"));
+    writeln!(out, "{}: {lines} of {}{ports} ({})", path.display(), set.unit().operation(), set.plan())?;
     Ok(())
 }
 
