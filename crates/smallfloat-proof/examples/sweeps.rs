@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use smallfloat::{Format, Projection, Rounding, Saturation, Subnormals, formats};
 use smallfloat_kernels::{Bf16, Element, F16, Level};
 use smallfloat_oracle::{Run, f32_runs};
-use smallfloat_proof::sweep::{Located, Swept, all_f32, digest, run_ends, short};
+use smallfloat_proof::sweep::{LocatedValues, Swept, all_f32, digest, run_ends, short};
 use smallfloat_proof::{catalogue, oracle_format, oracle_policy, p3109, tesla};
 
 /// The formats swept in every mode.
@@ -162,7 +162,7 @@ fn families() -> Vec<Family> {
 /// in order.
 fn sweep_family<T: Element>(source: &str, family: &Family, levels: &[Level], total: &mut Total) {
     let each = |format: &Format| {
-        let located = Located::<T>::new(format);
+        let located = LocatedValues::<T>::new(format);
         let (mut all, mut hash) = (Swept::default(), Sha256::new());
         for &rounding in Rounding::DETERMINISTIC {
             for saturation in SATURATIONS {

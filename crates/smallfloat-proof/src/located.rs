@@ -36,14 +36,14 @@ pub fn small_formats() -> Vec<Format> {
 
 /// A projection in both vocabularies.
 #[derive(Clone, Copy, Debug)]
-pub struct How {
+pub struct ProjectionPair {
     /// The core's.
     pub core: Projection,
     /// The oracle's.
     pub oracle: Policy,
 }
 
-impl How {
+impl ProjectionPair {
     /// A projection as results of these semantics have it.
     pub fn new(core: Projection, semantics: Semantics) -> Self {
         let policy = oracle_policy(&core);
@@ -57,12 +57,12 @@ impl How {
 }
 
 /// A format's deterministic roundings × SatFinite, SatPropagate, SatNone.
-pub fn projections(format: &Format, semantics: Semantics) -> Vec<How> {
+pub fn projections(format: &Format, semantics: Semantics) -> Vec<ProjectionPair> {
     let mut list = Vec::new();
     for &rounding in Rounding::DETERMINISTIC {
         for saturation in [Saturation::SatFinite, Saturation::SatPropagate, Saturation::SatNone] {
             let core = format.default_projection().with_rounding(rounding).with_saturation(saturation);
-            list.push(How::new(core, semantics));
+            list.push(ProjectionPair::new(core, semantics));
         }
     }
     list

@@ -203,14 +203,14 @@ fn sweep_piece<C: Code + PartialEq>(
 /// All 2^16 values of binary16 or bfloat16, located once on a format's grid: every projection
 /// follows.
 #[derive(Clone, Debug)]
-pub struct Located<T> {
+pub struct LocatedValues<T> {
     format: Format,
     grid: Grid,
     values: Vec<T>,
     spots: Vec<Spot>,
 }
 
-impl<T: Element> Located<T> {
+impl<T: Element> LocatedValues<T> {
     /// Locates every code of `T` on the grid of a format of at most 16 bits.
     ///
     /// # Panics

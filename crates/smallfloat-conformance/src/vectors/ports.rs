@@ -249,7 +249,7 @@ impl Settings {
         &self.ports
     }
 
-    /// The same operation with all the values that the ports may have, if these are not too many.
+    /// Returns these ports with all the values that each may have, if these are not too many.
     pub(crate) fn widened(&self) -> Option<Ports> {
         Some(self.ports.widened()).filter(|ports| ports.settings() <= SETTINGS)
     }

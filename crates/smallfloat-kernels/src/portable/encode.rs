@@ -97,7 +97,8 @@ impl KernelConstants {
         }
     }
 
-    /// The same for a gap of several steps: ⌊2^N · rest / interval⌋ > c, multiplied out.
+    /// Returns whether the upper neighbour is chosen in a gap of several steps:
+    /// ⌊2^N · rest / interval⌋ > c, multiplied out.
     fn is_chosen_in_gap(&self, at: &Located, word: u32) -> bool {
         let beyond = at.places - at.places.min(BITS.unsigned_abs() + 1 - self.trailing);
         let least = (!word >> (32 - self.random_bits)).wrapping_add(1);

@@ -27,7 +27,7 @@ const UNITS: [&str; 6] = ["f32", "hopper", "hopper:promote=128", "ada", "blackwe
 enum Terms {
     /// Elements of a matrix product of normal numbers.
     BothSigns,
-    /// The same without their signs.
+    /// Magnitudes of such elements.
     Positive,
 }
 

@@ -60,7 +60,7 @@ pub(super) struct Args {
     #[arg(long)]
     histograms: bool,
 
-    /// Have `shard apply` refuse a shard if any value would change, and say which tensors and why
+    /// Make `shard apply` refuse a shard if any value would change, and say which tensors and why
     #[arg(long)]
     lossless: bool,
 

@@ -15,7 +15,7 @@ use smallfloat_oracle::fast::{Grid, Item, Spot};
 use smallfloat_oracle::selection::{self, Extremum};
 use smallfloat_oracle::{self as oracle, ops as slow};
 use smallfloat_proof::located::{
-    How, Located, operand_flags, oracle_semantics, pair, projections, small_formats, unary,
+    Located, ProjectionPair, operand_flags, oracle_semantics, pair, projections, small_formats, unary,
 };
 use smallfloat_proof::{core_flags, extensive, oracle_format, tell};
 
@@ -78,7 +78,13 @@ impl Sheet {
     }
 
     /// All pairs with x's code in one row.
-    fn row(&self, operation: Operation, x: &Item, hows: &[How], wrong: &mut Vec<String>) -> u64 {
+    fn row(
+        &self,
+        operation: Operation,
+        x: &Item,
+        projections: &[ProjectionPair],
+        wrong: &mut Vec<String>,
+    ) -> u64 {
         let semantics = oracle_semantics(self.arithmetic.semantics);
         let extremum = operation.name().parse::<Extremum>().ok();
         for y in &self.items {
@@ -98,7 +104,7 @@ impl Sheet {
             } else {
                 pair(operation, &self.grid, [x, y], semantics)
             };
-            for projection in hows {
+            for projection in projections {
                 let (code, flags) = located.project(&self.grid, semantics, &projection.oracle);
                 let flags = core_flags(flags);
                 let operands = [Operand::new(x.code, &self.format), Operand::new(y.code, &self.format)];
@@ -117,7 +123,7 @@ impl Sheet {
                 }
             }
         }
-        (self.items.len() * hows.len()) as u64
+        (self.items.len() * projections.len()) as u64
     }
 
     fn compare_row(&self, x: &Item, wrong: &mut Vec<String>) -> u64 {
@@ -187,13 +193,13 @@ fn sheets() -> Vec<Sheet> {
 
 fn check_operations(what: &str, operations: &[Operation]) {
     let sheets = sheets();
-    let hows: Vec<Vec<How>> =
+    let projections: Vec<Vec<ProjectionPair>> =
         sheets.iter().map(|sheet| projections(&sheet.format, sheet.arithmetic.semantics)).collect();
     let position = |sheet: &Sheet| sheets.iter().position(|s| s.format == sheet.format).expect("its own");
     let mut compared = 0;
     for &operation in operations {
         compared += check(operation.name(), &sheets, |sheet, x, wrong| {
-            sheet.row(operation, x, &hows[position(sheet)], wrong)
+            sheet.row(operation, x, &projections[position(sheet)], wrong)
         });
     }
     println!("{what}: {} formats, {compared} results", sheets.len());
@@ -235,8 +241,8 @@ fn unary_operations_of_all_codes() {
         check(operation.name(), &sheets, |sheet, x, wrong| {
             let semantics = oracle_semantics(sheet.arithmetic.semantics);
             let located = unary(operation, &sheet.grid, x, semantics);
-            let hows = projections(&sheet.format, sheet.arithmetic.semantics);
-            for projection in &hows {
+            let projections = projections(&sheet.format, sheet.arithmetic.semantics);
+            for projection in &projections {
                 let (code, flags) = located.project(&sheet.grid, semantics, &projection.oracle);
                 let flags = core_flags(flags);
                 let operand = [Operand::new(x.code, &sheet.format)];
@@ -255,7 +261,7 @@ fn unary_operations_of_all_codes() {
                     ));
                 }
             }
-            hows.len() as u64
+            projections.len() as u64
         });
     }
 }
@@ -269,10 +275,10 @@ fn the_fast_oracle_agrees_with_the_slow_one() {
     for sheet in sheets() {
         let semantics = sheet.arithmetic.semantics;
         let table = oracle::Table::new(sheet.grid.format());
-        let hows = projections(&sheet.format, semantics);
+        let projections = projections(&sheet.format, semantics);
         for (i, x) in sheet.items.iter().enumerate().step_by(7) {
             for (j, y) in sheet.items.iter().enumerate().skip(i % 5).step_by(5) {
-                let projection = &hows[(i + j) % hows.len()];
+                let projection = &projections[(i + j) % projections.len()];
                 let (a, b, s) = (&x.exact, &y.exact, oracle_semantics(semantics));
                 let slow = [
                     (Operation::Add, slow::add(a, b, projection.oracle.rounding, s)),

@@ -10,7 +10,7 @@ use smallfloat::ops::{Operand, Operation, OperationOptions};
 use smallfloat::{FlagPolicy, Format, Projection, Rounded, Rounding};
 use smallfloat_oracle::fast::{Grid, Item};
 use smallfloat_oracle::{Policy, ops as slow, selection};
-use smallfloat_proof::located::{How, Located, operand_flags, oracle_semantics, triple};
+use smallfloat_proof::located::{Located, ProjectionPair, operand_flags, oracle_semantics, triple};
 use smallfloat_proof::{Scramble, catalogue, core_flags, extensive, oracle_format, p3109, tell, tesla};
 
 /// The stride over the last operand.
@@ -47,7 +47,7 @@ impl Sheet {
         // The oracle's flags are Tesla's.
         let arithmetic = OperationOptions::default_for([&format]).with_flags(FlagPolicy::TESLA);
         let projection = format.default_projection().with_rounding(rounding);
-        let policy = How::new(projection, arithmetic.semantics).oracle;
+        let policy = ProjectionPair::new(projection, arithmetic.semantics).oracle;
         let semantics = oracle_semantics(arithmetic.semantics);
         Self { format, items: grid.items(), grid, arithmetic, semantics, projection, policy }
     }

@@ -6,7 +6,7 @@
 use smallfloat::{FlagPolicy, Format, Rounding, Saturation, convert_with, formats};
 use smallfloat_kernels::{Bf16, Element, F16, Level};
 use smallfloat_oracle::{self as oracle, Table};
-use smallfloat_proof::sweep::Located;
+use smallfloat_proof::sweep::LocatedValues;
 use smallfloat_proof::{
     catalogue, check_all, core_flags, extensive, oracle_format, oracle_policy, p3109, tesla,
 };
@@ -97,7 +97,7 @@ fn sixteen_bit_inputs_by_the_kernels() {
     ];
     fn from<T: Element>(name: &str) -> (u64, Vec<String>) {
         let format: Format = name.parse().expect("a format's name");
-        let (located, mut compared, mut wrong) = (Located::<T>::new(&format), 0, Vec::new());
+        let (located, mut compared, mut wrong) = (LocatedValues::<T>::new(&format), 0, Vec::new());
         let levels: Vec<Level> = Level::available().collect();
         for &rounding in Rounding::DETERMINISTIC {
             for saturation in [Saturation::SatFinite, Saturation::SatPropagate, Saturation::SatNone] {

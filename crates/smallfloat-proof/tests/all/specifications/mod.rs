@@ -20,7 +20,7 @@ use smallfloat_conformance::vectors::UnitUnderTest;
 use smallfloat_oracle::fast::{Grid, Item, Spot};
 use smallfloat_oracle::{self as oracle, Exact, OracleFormat, Table, Value, f32_runs};
 use smallfloat_proof::located::{
-    How, Located, oracle_semantics, pair, projections, small_formats, triple, unary,
+    Located, ProjectionPair, oracle_semantics, pair, projections, small_formats, triple, unary,
 };
 use smallfloat_proof::{core_flags, extensive, format, oracle_format, tell};
 use smallfloat_rtl::Specification;
@@ -85,25 +85,25 @@ fn operand(format: &OracleFormat, code: u64) -> (Exact, oracle::Flags) {
 }
 
 /// A conversion under some projections, for every code.
-fn conversions(from: &Format, to: &Format, hows: &[How]) -> Vec<Case> {
+fn conversions(from: &Format, to: &Format, projections: &[ProjectionPair]) -> Vec<Case> {
     let source = oracle_format(from);
     let operands: Vec<_> = (0..source.code_count()).map(|code| operand(&source, code)).collect();
     let table = (to.width() > 16).then(|| Table::new(&oracle_format(to)));
     let grid = table.is_none().then(|| Grid::new(&oracle_format(to)));
     let spots: Vec<Spot> =
         grid.iter().flat_map(|grid| operands.iter().map(|(exact, _)| grid.locate_exact(exact))).collect();
-    let case = |how: &How| {
+    let case = |projection: &ProjectionPair| {
         let answers = (0_u64..).zip(&operands).enumerate().map(|(i, (code, (exact, raised)))| {
             let (result, flags) = match (&grid, &table) {
-                (Some(grid), _) => grid.project(spots[i], &how.oracle),
-                (_, Some(table)) => table.round(exact, &how.oracle),
+                (Some(grid), _) => grid.project(spots[i], &projection.oracle),
+                (_, Some(table)) => table.round(exact, &projection.oracle),
                 _ => unreachable!("one of both"),
             };
             run(code, (result, flags | *raised))
         });
-        Case::new(conversion(from, to, how.core), answers)
+        Case::new(conversion(from, to, projection.core), answers)
     };
-    hows.iter().map(case).collect()
+    projections.iter().map(case).collect()
 }
 
 /// An operation on codes of one format, for all of them.
@@ -122,19 +122,19 @@ impl Sheet {
     }
 
     /// The projections of its format, all or some.
-    fn hows(&self) -> Vec<How> {
+    fn projections(&self) -> Vec<ProjectionPair> {
         some(&projections(&self.format, semantics(&self.format)))
     }
 
     fn case<'a>(
         &'a self,
         operation: Operation,
-        how: &How,
+        projection: &ProjectionPair,
         results: impl Iterator<Item = (Located<'a>, bool)>,
     ) -> Case {
         let format = self.grid.format();
         let answers = (0_u64..).zip(results).map(|(input, (located, has_nan))| {
-            let answer = located.project(&self.grid, self.semantics, &how.oracle);
+            let answer = located.project(&self.grid, self.semantics, &projection.oracle);
             // IEEE 754 leaves the sign of a NaN open where an operand was one.
             let is_open = has_nan
                 && located.passed.is_none()
@@ -142,27 +142,33 @@ impl Sheet {
                 && matches!(format.value(answer.0), Value::Nan { .. });
             Run { open: if is_open { format.sign_bit() } else { 0 }, ..run(input, answer) }
         });
-        Case::new(specification(&format!("{}<{}>", operation.name(), self.format), how.core), answers)
+        Case::new(specification(&format!("{}<{}>", operation.name(), self.format), projection.core), answers)
     }
 
     fn unary(&self, operation: Operation) -> Vec<Case> {
         let located = |x| unary(operation, &self.grid, x, self.semantics);
         let results: Vec<_> = self.items.iter().map(|x| (located(x), x.exact.is_nan())).collect();
-        self.hows().iter().map(|how| self.case(operation, how, results.iter().copied())).collect()
+        self.projections()
+            .iter()
+            .map(|projection| self.case(operation, projection, results.iter().copied()))
+            .collect()
     }
 
     fn pairs(&self, operation: Operation) -> Vec<Case> {
         let pairs = self.items.iter().flat_map(|x| self.items.iter().map(move |y| [x, y]));
         let located = |operands| pair(operation, &self.grid, operands, self.semantics);
         let results: Vec<_> = pairs.map(|operands| (located(operands), has_nan(&operands))).collect();
-        self.hows().iter().map(|how| self.case(operation, how, results.iter().copied())).collect()
+        self.projections()
+            .iter()
+            .map(|projection| self.case(operation, projection, results.iter().copied()))
+            .collect()
     }
 
-    fn triples(&self, operation: Operation, how: &How) -> Case {
+    fn triples(&self, operation: Operation, projection: &ProjectionPair) -> Case {
         let pairs = self.items.iter().flat_map(|x| self.items.iter().map(move |y| [x, y]));
         let triples = pairs.flat_map(|[x, y]| self.items.iter().map(move |z| [x, y, z]));
         let located = |operands| triple(operation, &self.grid, operands, self.semantics);
-        self.case(operation, how, triples.map(|operands| (located(operands), has_nan(&operands))))
+        self.case(operation, projection, triples.map(|operands| (located(operands), has_nan(&operands))))
     }
 }
 
@@ -171,11 +177,11 @@ fn has_nan(items: &[&Item]) -> bool {
 }
 
 /// All of a format's 18 projections, or one of each rounding, with another saturation each.
-fn some(hows: &[How]) -> Vec<How> {
+fn some(projections: &[ProjectionPair]) -> Vec<ProjectionPair> {
     if extensive() {
-        return hows.to_vec();
+        return projections.to_vec();
     }
-    hows.chunks(3).enumerate().map(|(i, saturations)| saturations[i % 3]).collect()
+    projections.chunks(3).enumerate().map(|(i, saturations)| saturations[i % 3]).collect()
 }
 
 /// All formats of at most 8 bits, or these.
@@ -228,10 +234,10 @@ fn conversions_to_wide_formats() {
 }
 
 /// A conversion from binary32 by the oracle's intervals that have one result.
-fn conversion_of_binary32(to: &Format, how: &How) -> Case {
-    let runs = f32_runs(&oracle_format(to), &how.oracle);
+fn conversion_of_binary32(to: &Format, projection: &ProjectionPair) -> Case {
+    let runs = f32_runs(&oracle_format(to), &projection.oracle);
     let answers = runs.iter().map(|r| run(r.end_inclusive.into(), (r.code, oracle::Flags(r.flags))));
-    Case::new(conversion(&BINARY32, to, how.core), answers)
+    Case::new(conversion(&BINARY32, to, projection.core), answers)
 }
 
 #[test]
@@ -246,8 +252,8 @@ fn conversions_of_binary32_at_the_ends_of_intervals() {
     let cases = formats
         .par_iter()
         .flat_map(|to| {
-            let hows = some(&projections(to, Semantics::Ieee));
-            hows.iter().map(|how| conversion_of_binary32(to, how)).collect::<Vec<Case>>()
+            let projections = some(&projections(to, Semantics::Ieee));
+            projections.iter().map(|projection| conversion_of_binary32(to, projection)).collect::<Vec<Case>>()
         })
         .collect();
     hold("conversions of binary32", cases, Extent::Ends);
@@ -265,8 +271,8 @@ fn conversions_of_all_binary32() {
     for (i, name) in ["e4m3fn", "e5m2", "cfloat8_1_4_3:bias=7", "binary8p3se"].into_iter().enumerate() {
         let to = format(name);
         // To nearest even for two of them, toward zero and to odd for the others.
-        let how = &projections(&to, Semantics::Ieee)[[0, 12, 0, 15][i]];
-        let case = conversion_of_binary32(&to, how);
+        let projection = &projections(&to, Semantics::Ieee)[[0, 12, 0, 15][i]];
+        let case = conversion_of_binary32(&to, projection);
         hold(&format!("binary32 to {name}"), vec![case], Extent::All);
     }
 }
@@ -315,7 +321,7 @@ fn arithmetic_on_three_codes() {
     let mut cases = Vec::new();
     for operation in [Operation::Fma, Operation::Faa] {
         for sheet in &narrow {
-            cases.extend(sheet.hows().iter().map(|how| sheet.triples(operation, how)));
+            cases.extend(sheet.projections().iter().map(|projection| sheet.triples(operation, projection)));
         }
     }
     hold("FMA and FAA of at most 6 bits", cases, Extent::All);
@@ -325,13 +331,13 @@ fn arithmetic_on_three_codes() {
     }
     for (i, name) in ["e4m3fn", "e5m2", "cfloat8_1_4_3:bias=7", "binary8p3se"].into_iter().enumerate() {
         let sheet = Sheet::new(&format(name));
-        let how = &sheet.hows()[i % 3 * 3];
+        let projection = &sheet.projections()[i % 3 * 3];
         // The sign of a NaN sum of three operands has no specification.
         let has_faa = !sheet.grid.format().has_signed_nan();
         for operation in [Operation::Fma, Operation::Faa].into_iter().take(1 + usize::from(has_faa)) {
             hold(
                 &format!("{} of {name}", operation.name()),
-                vec![sheet.triples(operation, how)],
+                vec![sheet.triples(operation, projection)],
                 Extent::All,
             );
         }
@@ -363,22 +369,22 @@ fn random_words() {
         let table = Table::new(&oracle_format(&to));
         let with_word = |word| {
             let rounding = mode(RandomBits::new(bits, word).expect("a word"));
-            How::new(to.default_projection().with_rounding(rounding), Semantics::Ieee)
+            ProjectionPair::new(to.default_projection().with_rounding(rounding), Semantics::Ieee)
         };
-        let hows: Vec<How> = (0..1 << bits).map(with_word).collect();
+        let projections: Vec<ProjectionPair> = (0..1 << bits).map(with_word).collect();
         let source = oracle_format(&BFLOAT16);
         let answers: Vec<Run> = (0..source.code_count())
             .into_par_iter()
             .flat_map_iter(|code| {
                 let (exact, raised) = operand(&source, code);
-                let of = |(word, how): (u64, &How)| {
-                    let (result, flags) = table.round(&exact, &how.oracle);
+                let of = |(word, projection): (u64, &ProjectionPair)| {
+                    let (result, flags) = table.round(&exact, &projection.oracle);
                     run(code << bits | word, (result, flags | raised))
                 };
-                (0..).zip(&hows).map(of).collect::<Vec<Run>>()
+                (0..).zip(&projections).map(of).collect::<Vec<Run>>()
             })
             .collect();
-        cases.push(Case::new(conversion(&BFLOAT16, &to, hows[0].core), answers));
+        cases.push(Case::new(conversion(&BFLOAT16, &to, projections[0].core), answers));
     }
     hold(&format!("random words of {bits} bits"), cases, Extent::All);
 }
@@ -410,7 +416,7 @@ fn a_bias_port_is_every_bias() {
                 let (source, to) = (oracle_format(&at(from, bias)), at(to, bias));
                 let table = Table::new(&oracle_format(&to));
                 let projection = to.default_projection().with_rounding(rounding);
-                let policy = How::new(projection, Semantics::Ieee).oracle;
+                let policy = ProjectionPair::new(projection, Semantics::Ieee).oracle;
                 let convert = |code| oracle::convert(code, &source, &table, &policy);
                 (0..source.code_count()).map(|code| run(code << 6 | u64::from(bias), convert(code))).collect()
             })
