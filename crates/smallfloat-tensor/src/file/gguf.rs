@@ -363,8 +363,11 @@ impl Cursor<'_> {
         };
         let too_long = || wrong(self, format!("has a shape {shape:?} of more bytes than 64 bits can count"));
         let count = elements(&shape).ok_or_else(too_long)?;
-        let (dtype, len, block) = match kind {
-            ElementKind::Plain(dtype) => (dtype, dtype.byte_len(count).ok_or_else(too_long)?, None),
+        let (dtype, stored, len, block) = match kind {
+            ElementKind::Plain(dtype) => {
+                let len = dtype.byte_len(count).ok_or_else(too_long)?;
+                (dtype, shape, len, None)
+            }
             ElementKind::Blocks(block) => {
                 let (elements, bytes) = block.size();
                 let columns = shape.last().copied().unwrap_or(1);
@@ -374,14 +377,16 @@ impl Cursor<'_> {
                         format!("has rows of {columns} elements, not of whole blocks of {elements}"),
                     ));
                 }
+                // A row has a length even where there are no rows.
+                let row = (columns / elements).checked_mul(bytes).ok_or_else(too_long)?;
                 let len = (count / elements).checked_mul(bytes).ok_or_else(too_long)?;
-                (Dtype::U8, len, Some((block, shape.clone())))
+                let mut stored = shape.clone();
+                if let Some(last) = stored.last_mut() {
+                    *last = row;
+                }
+                (Dtype::U8, stored, len, Some((block, shape)))
             }
         };
-        if let (Some((block, _)), Some(last)) = (&block, shape.last_mut()) {
-            let (elements, bytes) = block.size();
-            *last = *last / elements * bytes;
-        }
-        Ok((TensorInfo { name, dtype, shape, offset, len }, block))
+        Ok((TensorInfo { name, dtype, shape: stored, offset, len }, block))
     }
 }

@@ -425,6 +425,10 @@ fn gguf_in_blocks() {
 /// Every prefix of a file is refused, and every byte of a header may be anything.
 #[test]
 fn gguf_headers_that_lie() {
+    // No elements, in rows of more bytes than can be counted.
+    let rows = gguf(&[("w", 8, &[0, u64::MAX - 31], vec![])]);
+    let error = View::from_source_bytes(&rows).unwrap_err().to_string();
+    assert!(error.contains("of more bytes than 64 bits can count"), "{error}");
     let file = gguf(&[("w", 39, &[2, 32], vec![127; 34]), ("v", 0, &[2], vec![0; 8])]);
     for end in 0..file.len() {
         assert!(View::from_source_bytes(&file[..end]).is_err(), "{end}");
