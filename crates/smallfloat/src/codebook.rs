@@ -14,6 +14,7 @@ use crate::projection::exact::Exact;
 
 /// Which of two values a number becomes that lies in the middle between them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Ties {
     /// That with the even code.
     Even,
@@ -21,6 +22,17 @@ pub enum Ties {
     Lower,
     /// That nearer to zero.
     TowardZero,
+}
+
+impl Ties {
+    /// The rule in words, after "ties": `to the even code`, `to the lower value` or `toward zero`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Even => "to the even code",
+            Self::Lower => "to the lower value",
+            Self::TowardZero => "toward zero",
+        }
+    }
 }
 
 /// The values of codes, in a list.
@@ -156,7 +168,7 @@ pub const MXINT8: Codebook =
 
 impl Codebook {
     /// Every codebook.
-    pub const ALL: [Self; 6] = [NF4, SF4, BNB_FP4, INT4, INT8, MXINT8];
+    pub const ALL: &'static [Self] = &[NF4, SF4, BNB_FP4, INT4, INT8, MXINT8];
 
     /// Its name.
     pub const fn name(&self) -> &'static str {
@@ -338,4 +350,4 @@ impl PartialEq for Codebook {
 
 impl Eq for Codebook {}
 
-by_name!(Codebook, Self::ALL, "codebook", "nf4, sf4, bnb-fp4, int4, int8 or mxint8");
+by_name!(Codebook, Self::ALL.iter().copied(), "codebook", "nf4, sf4, bnb-fp4, int4, int8 or mxint8");

@@ -44,7 +44,7 @@ pub(crate) struct RecipeArgs {
 
     /// Which tensors are quantized, by shape and name; see below [default: matrices; schemes of
     /// other programs: weights]
-    #[arg(long, value_name = "WHICH", value_parser = PossibleValuesParser::new(Tensors::ALL.map(Tensors::name)))]
+    #[arg(long, value_name = "WHICH", value_parser = PossibleValuesParser::new(Tensors::ALL.iter().map(|which| which.name())))]
     tensors: Option<String>,
 
     /// Quantize only tensors whose name matches; may be given several times

@@ -32,13 +32,13 @@ pub(crate) struct SchemeArgs {
 
     /// How a scale follows from the largest magnitude [default: the scheme's, or the custom of the
     /// scale format]
-    #[arg(long, value_name = "RULE", value_parser = PossibleValuesParser::new(ScaleRule::ALL.map(ScaleRule::name)))]
+    #[arg(long, value_name = "RULE", value_parser = PossibleValuesParser::new(ScaleRule::ALL.iter().map(|rule| rule.name())))]
     pub(super) scale_rule: Option<String>,
 
     /// The F32 number that divides NVFP4's block scales: a power of two not above 2688 / amax,
     /// which keeps all values exact, or 2688 / amax itself, as NVIDIA has it [default:
     /// power-of-two]
-    #[arg(long, value_name = "RULE", value_parser = PossibleValuesParser::new(GlobalScale::ALL.map(GlobalScale::name)))]
+    #[arg(long, value_name = "RULE", value_parser = PossibleValuesParser::new(GlobalScale::ALL.iter().map(|rule| rule.name())))]
     global_scale: Option<String>,
 
     /// Which half of a byte has the first of two 4-bit codes [default: low]

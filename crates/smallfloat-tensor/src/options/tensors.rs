@@ -22,7 +22,7 @@ pub enum Tensors {
 
 impl Tensors {
     /// All choices, from few tensors to many.
-    pub const ALL: [Self; 3] = [Self::Weights, Self::Matrices, Self::All];
+    pub const ALL: &'static [Self] = &[Self::Weights, Self::Matrices, Self::All];
 
     /// The name: `weights`, `matrices` or `all`.
     pub const fn name(self) -> &'static str {
@@ -46,7 +46,7 @@ impl Tensors {
     }
 }
 
-by_name!(Tensors, Self::ALL, "choice of tensors");
+by_name!(Tensors, Self::ALL.iter().copied(), "choice of tensors");
 
 #[cfg(test)]
 mod tests {
@@ -67,7 +67,8 @@ mod tests {
             ("layers.0.up.bias", &[4], [false, false, true]),
             ("logit_scale", &[], [false, false, true]),
         ] {
-            assert_eq!(Tensors::ALL.map(|tensors| tensors.take(name, shape)), expected, "{name}");
+            let taken: Vec<bool> = Tensors::ALL.iter().map(|tensors| tensors.take(name, shape)).collect();
+            assert_eq!(taken, expected, "{name}");
         }
         assert_eq!("matrices".parse::<Tensors>().unwrap(), Tensors::Matrices);
     }

@@ -186,7 +186,7 @@ mod tests {
         }
         let grid = Grid::new(&[values.len() as u64], Granularity::Block { rows: 1, columns: 1 });
         let tile = Tile { row: 0, rows: 1, column: 0, columns: values.len() as u64 };
-        for rule in ScaleRule::ALL {
+        for &rule in ScaleRule::ALL {
             let spec = ScaleSpec { format: E8M0FNU, rule, global: None };
             for format in [E2M1FN, E2M3FN, E3M2FN, E4M3FN, E5M2] {
                 let element = ScaledElement::new(&format);

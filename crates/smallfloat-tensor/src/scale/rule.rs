@@ -53,7 +53,7 @@ pub enum ScaleRule {
 
 impl ScaleRule {
     /// Every rule.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: &'static [Self] = &[
         Self::Floor,
         Self::Ceil,
         Self::Even,
@@ -92,7 +92,7 @@ impl ScaleRule {
     }
 }
 
-by_name!(ScaleRule, Self::ALL, "scale rule");
+by_name!(ScaleRule, Self::ALL.iter().copied(), "scale rule");
 
 /// The F32 number that divides all block scales of a tensor (NVFP4): with it the block of the
 /// largest magnitude gets a scale in range. Let top be the largest scale times the largest element,
@@ -111,7 +111,7 @@ pub enum GlobalScale {
 
 impl GlobalScale {
     /// Every rule.
-    pub const ALL: [Self; 2] = [Self::PowerOfTwo, Self::Amax];
+    pub const ALL: &'static [Self] = &[Self::PowerOfTwo, Self::Amax];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -122,7 +122,7 @@ impl GlobalScale {
     }
 }
 
-by_name!(GlobalScale, Self::ALL, "global scale");
+by_name!(GlobalScale, Self::ALL.iter().copied(), "global scale");
 
 /// The scales of a tensor: their format, their rule, and whether one F32 number divides them all
 /// (NVFP4).

@@ -86,7 +86,7 @@ fn values_are_those_of_their_sources() {
 
 #[test]
 fn codes_in_order() {
-    for codebook in Codebook::ALL {
+    for &codebook in Codebook::ALL {
         let values: Vec<f32> = codebook.ascending().map(|code| codebook.value(code)).collect();
         assert!(values.is_sorted_by(|a, b| a < b), "{codebook}");
         // Every value of a code is there, but for the lowest of MXINT8.
@@ -101,7 +101,7 @@ fn codes_in_order() {
 /// At each middle and beside it, and at many numbers: the least distance in integers.
 #[test]
 fn nearest_values() {
-    for codebook in Codebook::ALL {
+    for &codebook in Codebook::ALL {
         let values: Vec<(i128, u32)> =
             codebook.ascending().map(|code| (units(codebook.value(code)), code)).collect();
         // In halves of the unit, so that middles are integers.

@@ -5,7 +5,6 @@ use std::io::Write as _;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
-use smallfloat::codebook::Ties;
 use smallfloat::formats::BINARY32;
 use smallfloat::text::Literal;
 use smallfloat::{Codebook, Exact, Format};
@@ -29,18 +28,10 @@ fn value(codebook: Codebook, code: u32) -> String {
     BINARY32.decode_text(codebook.value(code).to_bits().into())
 }
 
-fn ties(codebook: Codebook) -> &'static str {
-    match codebook.ties() {
-        Ties::Even => "to the even code",
-        Ties::Lower => "to the lower value",
-        Ties::TowardZero => "toward zero",
-    }
-}
-
 /// The lists of the catalogue.
 pub(super) fn catalogue(out: &mut Output) -> Result<()> {
     writeln!(out, "{}", out.bold("Lists of values, without exponent and precision"))?;
-    for codebook in Codebook::ALL {
+    for &codebook in Codebook::ALL {
         writeln!(out, "{:<28}{} bits, {}", codebook.name(), codebook.width(), codebook.source())?;
     }
     Ok(())
@@ -55,7 +46,7 @@ pub(super) fn describe(codebook: Codebook) -> Value {
         "width": codebook.width(),
         "values": values,
         "largest": codebook.largest(),
-        "ties": ties(codebook),
+        "ties": codebook.ties().name(),
     })
 }
 
@@ -66,7 +57,7 @@ pub(super) fn card(codebook: Codebook, out: &mut Output) -> Result<()> {
     for (what, text) in [
         ("bits", codebook.width().to_string()),
         ("values", format!("{} from {} to {}", codebook.len(), ends[0], ends[1])),
-        ("rounding", format!("to the nearest value, ties {}", ties(codebook))),
+        ("rounding", format!("to the nearest value, ties {}", codebook.ties().name())),
         ("source", codebook.source().to_owned()),
         ("all of them", format!("smallfloat table {codebook}")),
     ] {

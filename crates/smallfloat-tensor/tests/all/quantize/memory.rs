@@ -159,7 +159,7 @@ fn biases_scales_and_rules_as_in_files() {
     }
     let of_nvfp4 = spec("e4m3fn", ScaleRule::FourOverSix);
     all.push(Options { scale: of_nvfp4, granularity: block(1, 16), ..format("e2m1fn") });
-    for rule in ScaleRule::ALL.into_iter().filter(|rule| *rule != ScaleRule::FourOverSix) {
+    for &rule in ScaleRule::ALL.iter().filter(|rule| **rule != ScaleRule::FourOverSix) {
         all.push(Options { scale: spec("e8m0fnu", rule), granularity: block(1, 8), ..format("e4m3fn") });
         all.push(Options { scale: spec("binary32", rule), ..format("e5m2") });
         all.push(Options { scale: spec("e4m3fn", rule), granularity: block(3, 5), ..format("binary16") });
