@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::file::source::Source;
+use crate::file::formats::source::Source;
 use crate::progress::Progress;
 use crate::stored::open::{list_shards, open_checkpoint};
 use crate::stored::view::View;

@@ -2,7 +2,7 @@
 //!
 //! Source: the `gguf` package 0.19 (`quants.py`) and ggml (`ggml-common.h`).
 
-use crate::file::gguf::BlockType;
+use crate::file::formats::gguf::BlockType;
 
 /// How the blocks of a type lie in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

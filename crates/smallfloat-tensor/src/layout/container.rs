@@ -18,7 +18,7 @@ use smallfloat::{Codebook, Format, FormatSpec};
 
 use crate::error::{Error, Result, quoted, refuse};
 use crate::file::dtype::Dtype;
-use crate::file::source::Source;
+use crate::file::formats::source::Source;
 use crate::file::stream::{ByteCount, TensorDigest};
 use crate::layout::codebook::carrier;
 use crate::layout::convention::COMFY_METADATA;

@@ -18,8 +18,8 @@ use smallfloat::{Codebook, Format};
 
 use crate::error::{Error, Result, by_name, refuse};
 use crate::file::dtype::Dtype;
-use crate::file::gguf::BlockType;
-use crate::file::sink::TensorSpec;
+use crate::file::formats::gguf::BlockType;
+use crate::file::write::sink::TensorSpec;
 use crate::layout::codebook::carrier;
 use crate::layout::convention::{COMFY_MARKER, Companion, Direction, Order, SCALED_FP8, TILE};
 use crate::layout::grid::Granularity;

@@ -10,12 +10,12 @@ use smallfloat_kernels::ErrorSums;
 
 use crate::error::{Error, Result, quoted, refuse};
 use crate::file::dtype::Dtype;
-use crate::file::gguf_header::Pairs;
+use crate::file::formats::safetensors::byte_len;
+use crate::file::formats::source::{Source, SourceKind};
 use crate::file::input::{TensorInfo, chunk_buffer};
-use crate::file::safetensors::byte_len;
-use crate::file::sink::{Sealed, Sink, SinkOptions, TensorSpec};
-use crate::file::source::{Source, SourceKind};
 use crate::file::stream::TensorDigest;
+use crate::file::write::gguf::Pairs;
+use crate::file::write::sink::{Sealed, Sink, SinkOptions, TensorSpec};
 use crate::layout::blocks::Blocks;
 use crate::layout::container::{bias_name, foreign_metadata, metadata};
 use crate::layout::convention::{Companion, Order};

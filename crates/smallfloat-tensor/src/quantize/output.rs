@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 
 use crate::error::Result;
-use crate::file::sink::Sink;
+use crate::file::write::sink::Sink;
 use crate::layout::blocks::Blocks;
 use crate::layout::convention::{TILE, place_in_tiles};
 use crate::layout::grid::{Grid, index};

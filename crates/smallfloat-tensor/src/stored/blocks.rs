@@ -11,9 +11,9 @@ use smallfloat::formats::{BINARY16, E2M1FN, E4M3FN, E8M0FNU};
 
 use crate::error::{Error, Result};
 use crate::file::dtype::Dtype;
-use crate::file::gguf::{BlockType, Gguf};
+use crate::file::formats::gguf::{BlockType, Gguf};
+use crate::file::formats::source::Source;
 use crate::file::input::TensorInfo;
-use crate::file::source::Source;
 use crate::layout::blocks::Blocks;
 use crate::layout::convention::Companion;
 use crate::layout::grid::{Granularity, Grid};

@@ -24,7 +24,7 @@ use smallfloat::Datum;
 use smallfloat_kernels::Element;
 
 use crate::error::{Error, Result, quoted};
-use crate::file::source::SourceKind;
+use crate::file::formats::source::SourceKind;
 use crate::layout::grid::index;
 use crate::scale::bias::magnitudes::Long;
 use crate::stored::view::{TensorView, View};
@@ -162,7 +162,7 @@ fn relative(sums: &[BTreeMap<i32, Long>]) -> Vec<u32> {
 mod tests {
     use super::*;
     use crate::file::dtype::Dtype;
-    use crate::file::npy::NpyWriter;
+    use crate::file::formats::npy::NpyWriter;
 
     #[expect(clippy::cast_possible_truncation, reason = "the numbers of the tests are f32")]
     fn weights(shape: &[u64], values: &[f64]) -> Result<Arc<[u32]>> {

@@ -13,8 +13,8 @@ use smallfloat::formats::{BINARY32, E2M1FN};
 
 use crate::error::{Error, Result};
 use crate::file::dtype::{Dtype, elements};
+use crate::file::formats::source::Source;
 use crate::file::input::TensorInfo;
-use crate::file::source::Source;
 use crate::layout::convention::Order;
 use crate::layout::grid::{Granularity, Grid};
 use crate::layout::packing::Packing;

@@ -18,9 +18,9 @@ use smallfloat::formats::E8M0FNU;
 use crate::error::{Error, Result, quoted};
 use crate::file::dtype::{Dtype, elements};
 use crate::file::folder::CONFIG;
+use crate::file::formats::source::Source;
 use crate::file::input::TensorInfo;
 use crate::file::side::read_json;
-use crate::file::source::Source;
 use crate::layout::convention::{
     COMFY_METADATA, CONVENTIONS, Codes, Companion, Convention, Direction, Order, scale_format,
 };

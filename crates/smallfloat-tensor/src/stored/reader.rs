@@ -7,7 +7,7 @@ use smallfloat_kernels::{Code, Decoder};
 
 use crate::error::{Error, Result};
 use crate::file::dtype::Dtype;
-use crate::file::source::Source;
+use crate::file::formats::source::Source;
 use crate::file::stream::code_at;
 use crate::layout::convention::Order;
 use crate::layout::grid::index;

@@ -7,8 +7,8 @@ use smallfloat::formats::BINARY32;
 use smallfloat::{Codebook, Datum, Format};
 
 use crate::error::Result;
+use crate::file::formats::source::Source;
 use crate::file::input::TensorInfo;
-use crate::file::source::Source;
 use crate::file::stream::code_at;
 use crate::layout::blocks::Blocks;
 use crate::layout::codebook;

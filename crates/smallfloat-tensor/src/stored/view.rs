@@ -9,8 +9,8 @@ use smallfloat_kernels::{Decoder, Element};
 
 use crate::error::{Error, Result};
 use crate::file::dtype::Dtype;
+use crate::file::formats::source::Source;
 use crate::file::input::{NameIndex, TensorInfo};
-use crate::file::source::Source;
 use crate::layout::container::{Entry, RECORD_KEY, bias_name, code_dtype, read_entries};
 use crate::layout::convention::Order;
 use crate::layout::grid::{Granularity, Grid};

@@ -14,8 +14,8 @@ use serde::Serialize;
 
 use crate::error::{Error, Result, quoted};
 use crate::file::dtype::{Dtype, elements};
+use crate::file::formats::safetensors::MAX_HEADER_BYTES;
 use crate::file::input::{Input, TensorInfo};
-use crate::file::safetensors::MAX_HEADER_BYTES;
 
 pub(crate) const MAGIC: &[u8] = b"GGUF";
 /// The most dimensions of a tensor in ggml.

@@ -8,11 +8,11 @@ use std::{io, mem};
 use tempfile::TempDir;
 
 use crate::error::{Error, Result};
-use crate::file::gguf;
+use crate::file::formats::gguf;
+use crate::file::formats::npy::{MAGIC, Npy};
+use crate::file::formats::safetensors::SafeTensors;
+use crate::file::formats::source::Source;
 use crate::file::input::{CHUNK_BYTES, Input};
-use crate::file::npy::{MAGIC, Npy};
-use crate::file::safetensors::SafeTensors;
-use crate::file::source::Source;
 use crate::file::temporaries;
 use crate::file::temporaries::Registered;
 
@@ -132,7 +132,7 @@ mod tests {
     const HEADER: &str = r#"{"w":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}}"#;
 
     fn npy(data: &[u8]) -> Vec<u8> {
-        let mut bytes = crate::file::npy_header::text(*b"\x93NUMPY", "|u1", &[3]);
+        let mut bytes = crate::file::formats::npy_header::text(*b"\x93NUMPY", "|u1", &[3]);
         bytes.extend(data);
         bytes
     }

@@ -26,11 +26,11 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result, quoted};
 use crate::file::dtype::Dtype;
 use crate::file::durable::DurableFile;
-use crate::file::gguf_header;
-use crate::file::gguf_header::{GgufTensor, Pairs, Written};
-use crate::file::header::{HeaderText, METADATA};
-use crate::file::safetensors::{MAX_HEADER_BYTES, byte_len};
+use crate::file::formats::safetensors::{MAX_HEADER_BYTES, byte_len};
+use crate::file::formats::safetensors_header::{HeaderText, METADATA};
 use crate::file::stream::{ByteCount, TensorDigest};
+use crate::file::write::gguf;
+use crate::file::write::gguf::{GgufTensor, Pairs, Written};
 
 /// A tensor to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,8 +176,7 @@ impl Sink {
                 .map_err(|what| Error::refused(Some(path), Some(&spec.name), what))
         };
         let lengths = tensors.iter().map(length).collect::<Result<Vec<_>>>()?;
-        let Written { header, begins, data_start, data_len } =
-            gguf_header::header(pairs, &tensors, &lengths)?;
+        let Written { header, begins, data_start, data_len } = gguf::header(pairs, &tensors, &lengths)?;
         let file_len = data_start.checked_add(data_len).filter(|&n| i64::try_from(n).is_ok());
         let file_len = file_len.ok_or_else(|| too_long(path))?;
         let slots = tensors.into_iter().zip(begins).zip(lengths);

@@ -8,10 +8,10 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::file::gguf::{self, Gguf};
+use crate::file::formats::gguf::{self, Gguf};
+use crate::file::formats::npy::{MAGIC, Npy};
+use crate::file::formats::safetensors::SafeTensors;
 use crate::file::input::{Input, NameIndex, TensorInfo, chunk_buffer};
-use crate::file::npy::{MAGIC, Npy};
-use crate::file::safetensors::SafeTensors;
 
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -257,7 +257,7 @@ fn foreign_kind(start: &[u8]) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::file::dtype::Dtype;
-    use crate::file::npy::NpyWriter;
+    use crate::file::formats::npy::NpyWriter;
     use std::fs;
 
     fn write(bytes: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) {

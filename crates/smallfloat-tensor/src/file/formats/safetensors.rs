@@ -13,10 +13,11 @@
 use std::path::Path;
 
 use crate::error::{Error, Result, quoted};
+use crate::file::dtype;
 use crate::file::dtype::{Dtype, MAX_DIMENSIONS};
-use crate::file::header::{RawHeader, RawTensor};
+use crate::file::formats::safetensors_header;
+use crate::file::formats::safetensors_header::{RawHeader, RawTensor};
 use crate::file::input::{Input, TensorInfo};
-use crate::file::{dtype, header};
 
 /// The longest header that is read or written, as in the reference implementation.
 pub const MAX_HEADER_BYTES: u64 = 100_000_000;
@@ -97,7 +98,7 @@ impl SafeTensors {
 /// The header, its numbers not yet held against each other, and where the data begins.
 fn parse_header(input: &Input) -> Result<(RawHeader, u64)> {
     let (json, data_start) = read_header(input)?;
-    let header = header::parse(&json).map_err(|fault| {
+    let header = safetensors_header::parse(&json).map_err(|fault| {
         let offset = fault.offset.map(|offset| 8 + offset as u64);
         let what = format!("bad header: {}", fault.what);
         Error::malformed_tensor(input.path(), fault.tensor.as_deref(), offset, what)

@@ -14,10 +14,10 @@ use std::path::Path;
 use crate::error::{Error, Result, quoted};
 use crate::file::dtype::Dtype;
 use crate::file::durable::DurableFile;
+use crate::file::formats::npy_header;
+use crate::file::formats::npy_header::Fault;
+use crate::file::formats::safetensors::byte_len;
 use crate::file::input::{Input, TensorInfo};
-use crate::file::npy_header;
-use crate::file::npy_header::Fault;
-use crate::file::safetensors::byte_len;
 
 /// How every `.npy` file begins.
 pub(crate) const MAGIC: &[u8; 6] = b"\x93NUMPY";

@@ -6,10 +6,12 @@
 use crate::error::{Error, Result};
 use crate::file::dtype::Dtype;
 use crate::file::folder::CONFIG;
-use crate::file::gguf::{ALIGNMENT, BlockType, ElementKind, Gguf, MAGIC, MAX_DIMENSIONS, STRING, TYPES};
+use crate::file::formats::gguf::{
+    ALIGNMENT, BlockType, ElementKind, Gguf, MAGIC, MAX_DIMENSIONS, STRING, TYPES,
+};
+use crate::file::formats::source::Source;
 use crate::file::side::read_json;
-use crate::file::sink::TensorSpec;
-use crate::file::source::Source;
+use crate::file::write::sink::TensorSpec;
 
 const VERSION: u32 = 3;
 /// The type of values that are unsigned numbers of 32 bits.
