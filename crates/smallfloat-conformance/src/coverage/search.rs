@@ -13,8 +13,8 @@ use crate::coverage::reach::{Probe, Witnesses};
 use crate::coverage::results;
 use crate::error::Error;
 use crate::features::element_values;
-use crate::vectors::directed::{around, last_operand};
-use crate::vectors::pools::{pool, sample};
+use crate::vectors::generate::directed::{around, last_operand};
+use crate::vectors::generate::pools::{pool, sample};
 use crate::vectors::{CoverageLevel, Field, VectorPlan};
 
 /// Lines that are tried before what they reached is taken in.

@@ -26,31 +26,23 @@
 //! ```
 
 mod check;
-pub(crate) mod directed;
 mod explain;
-mod generate;
+pub(crate) mod generate;
 mod header;
-mod kept;
 mod layout;
 mod level;
-mod operands;
 mod outcome;
-mod plan;
-pub(crate) mod pools;
 pub(crate) mod ports;
-mod random;
-mod read;
 mod unit;
 
+pub(crate) use check::OperandFile;
 pub use check::{CheckOptions, CheckReport, Mismatch, check};
 pub(crate) use explain::below_tie;
 pub use explain::{Nearer, Neighbours};
-pub use generate::{VectorSet, WriteError, generate};
+pub use generate::{LineKind, Section, Selection, Shard, VectorPlan, VectorSet, WriteError, generate};
 pub use header::{FlagSet, VectorHeader};
 pub use layout::LineLayout;
 pub use level::CoverageLevel;
-pub(crate) use operands::OperandFile;
 pub use outcome::CallOutcome;
-pub use plan::{LineKind, Section, Selection, Shard, VectorPlan};
 pub use ports::Ports;
 pub use unit::{CLASSES, Field, UnitUnderTest, under};

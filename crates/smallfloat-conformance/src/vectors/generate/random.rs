@@ -6,7 +6,7 @@ use smallfloat::{Datum, Format};
 use smallfloat_kernels::{Generator, Level};
 
 use crate::vectors::generate::LINES;
-use crate::vectors::pools;
+use crate::vectors::generate::pools;
 use crate::vectors::unit::Field;
 
 /// Random operands of one unit.

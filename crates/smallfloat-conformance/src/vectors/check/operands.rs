@@ -6,9 +6,9 @@ use rayon::prelude::*;
 use smallfloat::FlagOrder;
 
 use crate::error::Error;
+use crate::vectors::check::read::{LineReader, VectorLine, excerpt, guess_layout};
 use crate::vectors::check::{Blocks, CheckOptions, LONGEST_LINE, Start, read_header, split};
 use crate::vectors::header::{FlagSet, VectorHeader};
-use crate::vectors::read::{LineReader, VectorLine, excerpt, guess_layout};
 use crate::vectors::unit::UnitUnderTest;
 
 /// What the lines of a piece have: operands, one line after the other, and how many lines there

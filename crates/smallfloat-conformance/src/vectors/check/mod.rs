@@ -1,20 +1,23 @@
 //! [`check`]: what a simulator or a library gave, compared with the defined results.
 
+mod kept;
+mod operands;
+mod read;
+
 use std::io::Read;
 
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use smallfloat::{FlagOrder, FlagPolicy};
 
+use self::kept::{KeptVectors, Thinning};
+pub(crate) use self::operands::OperandFile;
+use self::read::{LineReader, VectorLine, digest_in, excerpt, guess_layout, is_header, take_header};
 use crate::error::Error;
 use crate::vectors::generate::{CANONICAL, hex};
 use crate::vectors::header::{FlagSet, VectorHeader};
-use crate::vectors::kept::{KeptVectors, Thinning};
 use crate::vectors::layout::{LineLayout, LineWriter};
 use crate::vectors::outcome::{CallOutcome, Compared};
-use crate::vectors::read::{
-    LineReader, VectorLine, digest_in, excerpt, guess_layout, is_header, take_header,
-};
 use crate::vectors::unit::UnitUnderTest;
 
 /// What the caller knows of a file; the rest its header says.

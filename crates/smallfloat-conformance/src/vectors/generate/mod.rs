@@ -1,5 +1,10 @@
 //! [`generate`]: the lines of a plan, computed on all threads and delivered in order.
 
+pub(crate) mod directed;
+mod plan;
+pub(crate) mod pools;
+mod random;
+
 use std::io::Write;
 use std::ops::Range;
 use std::sync::mpsc::sync_channel;
@@ -9,17 +14,17 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use smallfloat::FlagOrder;
 
+pub use self::plan::{LineKind, Section, Selection, Shard, VectorPlan};
 use crate::error::Error;
 use crate::vectors::header;
 use crate::vectors::header::{Facts, FlagSet};
 use crate::vectors::layout::{LineLayout, LineWriter};
-use crate::vectors::plan::VectorPlan;
 use crate::vectors::unit::UnitUnderTest;
 
 /// Lines that a thread makes at once.
 const CHUNK: u64 = 1 << 13;
 /// Lines whose operands are made at once: few, since those of long blocks are many.
-pub(super) const LINES: usize = 256;
+const LINES: usize = 256;
 /// Chunks that are made before they are handed on, per thread.
 const CHUNKS: usize = 8;
 /// The layout and the order of flags that digests are made of.

@@ -7,8 +7,8 @@ use smallfloat::{Datum, Exact, FlagPolicy, Format, Preset, Projection, Rounding,
 
 use crate::error::Error;
 use crate::monotone::{Runs, is_monotone};
+use crate::vectors::generate::pools;
 use crate::vectors::level::CoverageLevel;
-use crate::vectors::pools;
 use crate::vectors::unit::{Field, UnitUnderTest};
 
 /// The operands of one model: whole lines one after the other.

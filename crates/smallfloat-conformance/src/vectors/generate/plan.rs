@@ -8,10 +8,10 @@ use rayon::prelude::*;
 
 use crate::error::Error;
 use crate::named::by_name;
+use crate::vectors::generate::random::Weighted;
+use crate::vectors::generate::{directed, pools};
 use crate::vectors::level::CoverageLevel;
-use crate::vectors::random::Weighted;
 use crate::vectors::unit::{Field, UnitUnderTest};
-use crate::vectors::{directed, pools};
 
 /// Operand bits, random words included, that are tried exhaustively unless a level is given.
 const EXHAUSTIVE_BITS: u32 = 24;
