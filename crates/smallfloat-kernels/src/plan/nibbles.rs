@@ -5,7 +5,7 @@
 //! Where the offset carries from no bit that the lower nibble reaches, the half is one table's
 //! entry for the upper nibble (the sign among it) and one for the lower, joined by "exclusive or";
 //! a power of two taken off all values makes the offset so, and the vector is multiplied by it. As
-//! in `decode_plan.rs`, the first and the last 16 magnitudes have tables of what else to flip, and
+//! in `plan/decode.rs`, the first and the last 16 magnitudes have tables of what else to flip, and
 //! whether all this describes a format is checked code by code.
 
 /// Constants of a decoder by nibbles. Halves are the upper 16 bits of binary32.

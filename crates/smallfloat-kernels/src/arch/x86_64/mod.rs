@@ -181,7 +181,7 @@ impl Kernels for Machine {
             });
         }
         with_types!(source, codes, |x, codes| {
-            avx2::stochastic::encode_random(self.avx2, plan, x, codes, words, mask)
+            avx2::encode::stochastic::encode_random(self.avx2, plan, x, codes, words, mask)
         })
     }
 

@@ -1,4 +1,4 @@
-//! Codes of at most 8 bits → f32, bf16, f64 or f16, by `decode_plan.rs`: no floating-point
+//! Codes of at most 8 bits → f32, bf16, f64 or f16, by `plan/decode.rs`: no floating-point
 //! arithmetic, so neither subnormals nor the host's settings matter, and 32 codes cost about 30
 //! instructions. f64 and f16 are conversions of the f32, which must not be subnormal then.
 

@@ -1,4 +1,4 @@
-//! Codes of at most 16 bits in half-words → f32 or f64, by `decode_plan.rs`. The one multiplication
+//! Codes of at most 16 bits in half-words → f32 or f64, by `plan/decode.rs`. The one multiplication
 //! is exact and of normal numbers or zeros, so the host's settings do not matter.
 
 use std::arch::x86_64::*;

@@ -1,4 +1,4 @@
-//! |x| → its index on the destination's grid, in every deterministic rounding (`plan.rs` says how).
+//! |x| → its index on the destination's grid, in every deterministic rounding (`plan/encode.rs` says how).
 
 use std::arch::x86_64::*;
 

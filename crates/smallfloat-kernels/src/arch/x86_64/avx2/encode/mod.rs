@@ -1,22 +1,25 @@
 //! f32, f16, bf16 or f64 → codes of 8 or 16 bits in every deterministic rounding, with flags and
 //! counts.
 //!
-//! `plan.rs` says how the rounding works, `rounding.rs` does it. Everything about specials happens
+//! `plan/encode.rs` says how the rounding works, `rounding.rs` does it. Everything about specials happens
 //! on the lanes of codes, 32 bytes at once: a value's index on the grid, capped at the first one
 //! beyond the range, and three more lanes narrowed with saturation from x (its sign), ∞ − |x|
 //! (negative for NaN, zero for ∞) and |x| − 1 (negative for zero). The speed does not depend on the
 //! data: no element takes a branch.
 
+mod halves;
+mod rounding;
+pub(in crate::arch) mod stochastic;
+
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
+use self::rounding::round;
 use crate::arch::machine::Avx2;
-use crate::arch::machine::avx2::halves;
 use crate::arch::machine::avx2::lanes::{
     STEP, Source, Target, add, any, codes as splat, count, equal, greater, in_order, larger, least, less,
     lesser, narrow_signed, store, subtract, sum_of_bytes, words,
 };
-use crate::arch::machine::avx2::rounding::round;
 use crate::arch::machine::blocks::{
     NearestEncoder, Step, elements_to_alignment, encode_nearest, for_steps, nothing,
 };
