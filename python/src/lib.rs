@@ -5,6 +5,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments of Python functions are extracted by value")]
 #![expect(clippy::doc_link_with_quotes, reason = "docstrings are Python's")]
 
+mod arithmetic;
 mod array;
 mod cache;
 mod command;
@@ -12,15 +13,12 @@ mod constants;
 mod controller;
 mod convert;
 mod events;
-mod files;
 mod format;
-mod memory;
 mod numerics;
-mod operations;
 mod policy;
 #[cfg(target_os = "linux")]
 mod pool;
-mod products;
+mod tensors;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -34,6 +32,10 @@ fn value_error(error: impl std::fmt::Display) -> PyErr {
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
+    use super::arithmetic::operations::{PyOperation, operation_names, operation_shape};
+    #[pymodule_export]
+    use super::arithmetic::products::row_products;
+    #[pymodule_export]
     use super::cache::forget_after_fork;
     #[pymodule_export]
     use super::command::run_command;
@@ -46,22 +48,18 @@ mod _core {
     #[pymodule_export]
     use super::events::EventCounts;
     #[pymodule_export]
-    use super::files::{
+    use super::format::{PyFormat, catalogue};
+    #[pymodule_export]
+    use super::numerics::{choose_bias, kappa, variants};
+    #[pymodule_export]
+    use super::policy::{flag_policies, generators, presets, roundings, saturations};
+    #[pymodule_export]
+    use super::tensors::files::{
         apply_shard, dequantize_path, finalize_plan, plan_path, plan_summary, quantize_path, read_tensors,
         schemes, verify, write_tensors,
     };
     #[pymodule_export]
-    use super::format::{PyFormat, catalogue};
-    #[pymodule_export]
-    use super::memory::{dequantize_array, quantize_array};
-    #[pymodule_export]
-    use super::numerics::{choose_bias, kappa, variants};
-    #[pymodule_export]
-    use super::operations::{PyOperation, operation_names, operation_shape};
-    #[pymodule_export]
-    use super::policy::{flag_policies, generators, presets, roundings, saturations};
-    #[pymodule_export]
-    use super::products::row_products;
+    use super::tensors::memory::{dequantize_array, quantize_array};
 
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "Python's name for it")]

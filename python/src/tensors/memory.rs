@@ -9,8 +9,8 @@ use smallfloat_tensor::{self as tensor, Options, Packing, Quantizer, ScaleRule, 
 use crate::array::{Input, Output, with_kind};
 use crate::cache::PIECE;
 use crate::convert::{check_threads, detached, number_dtype};
-use crate::files::{QuantizeKeywords, file_error, json};
 use crate::format::spec_of;
+use crate::tensors::files::{QuantizeKeywords, file_error, json};
 use crate::value_error;
 
 /// Runs work on so many elements, without the interpreter where that is worth it. What is beyond a

@@ -1,0 +1,4 @@
+//! Arithmetic on arrays of codes: operations, and dot and matrix products.
+
+pub(crate) mod operations;
+pub(crate) mod products;
