@@ -1,21 +1,29 @@
 //! Units of many styles, right and with mistakes: [`prove`] proves every right one and refutes every
 //! mutant, with an input for which the core confirms the mistake.
 //!
-//! `SMALLFLOAT_EXTENSIVE=1` takes all of them (`just verification rtl-corpus`), else a handful. Without
-//! Yosys nothing is checked, and the test says so.
+//! `SMALLFLOAT_EXTENSIVE=1` takes all of them (`just verification rtl-corpus`), else a handful. With
+//! `SMALLFLOAT_ROWS=FILE` each verdict is kept beside the file at once, a second run begins where the
+//! first ended, and the file has a row for each unit. Without Yosys nothing is checked, and the test says so.
 #![expect(clippy::format_push_string, clippy::assigning_clones, reason = "texts of tests are short")]
 
+mod journal;
 mod mutate;
 mod units;
 
 use std::fmt::Write as _;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use smallfloat_rtl::{Counterexample, Design, Proof, ProofOptions, Solver, Verdict, prove};
 
+use journal::{Journal, Judged};
+use mutate::Mutant;
 use units::Unit;
+
+/// How long a solver may take.
+const TIMEOUT: Duration = Duration::from_secs(900);
 
 /// A text of a unit beside its specification.
 fn judge(unit: &Unit, text: &str, parameters: &[(String, i64)], solver: Solver) -> Proof {
@@ -31,7 +39,7 @@ fn judge(unit: &Unit, text: &str, parameters: &[(String, i64)], solver: Solver) 
         latency: unit.latency,
         ..Design::default()
     };
-    let options = ProofOptions { solver, timeout: Duration::from_secs(900), ..ProofOptions::default() };
+    let options = ProofOptions { solver, timeout: TIMEOUT, ..ProofOptions::default() };
     prove(&design, &unit.specification, &options).unwrap_or_else(|error| panic!("{}: {error}", unit.name))
 }
 
@@ -54,72 +62,129 @@ fn has_yosys() -> bool {
     found
 }
 
+/// The right unit's verdict, in a word for its row.
+fn judge_unit(unit: &Unit) -> Judged {
+    let proof = judge(unit, &unit.text, &unit.parameters, Solver::Sat);
+    let verdict = match &proof.verdict {
+        Verdict::Proved => "proved",
+        Verdict::Simulated => "simulated",
+        Verdict::Undecided { .. } => "undecided",
+        Verdict::Refuted(found) => panic!("{}: {}", unit.name, found.explanation),
+    };
+    Judged { verdict: verdict.to_owned(), seconds: proof.took.as_secs_f64() }
+}
+
+/// A mutant's verdict: `refuted`, `without effect` or `undecided`.
+fn judge_mutant(unit: &Unit, mutant: &Mutant) -> Judged {
+    let proof = judge(unit, &mutant.text, &mutant.parameters, Solver::Sat);
+    let verdict = match &proof.verdict {
+        Verdict::Refuted(found) => {
+            confirm(unit, found, proof.compares_flags);
+            "refuted"
+        }
+        Verdict::Undecided { .. } => "undecided",
+        // A change without effect: all inputs are simulated to see that it has none.
+        Verdict::Proved | Verdict::Simulated if !mutant.must_differ => {
+            if matches!(proof.verdict, Verdict::Proved) && unit.latency == 0 && proof.input_bits <= 24 {
+                let again = judge(unit, &mutant.text, &mutant.parameters, Solver::Simulation);
+                let is_equal = matches!(again.verdict, Verdict::Simulated);
+                assert!(is_equal, "{}: {}", unit.name, mutant.what);
+            }
+            "without effect"
+        }
+        other => panic!("{}, {}: {other:?}", unit.name, mutant.what),
+    };
+    Judged { verdict: verdict.to_owned(), seconds: proof.took.as_secs_f64() }
+}
+
+/// A unit, its mutants, and the names of their verdicts in the journal.
+struct Entry {
+    unit: Unit,
+    key: String,
+    mutants: Vec<(String, Mutant)>,
+}
+
+fn entries(is_extensive: bool) -> Vec<Entry> {
+    let entry = |unit: Unit| {
+        let mutants = mutate::all(&unit, is_extensive);
+        let mutants = mutants
+            .into_iter()
+            .map(|mutant| {
+                let expected = if mutant.must_differ { "differs" } else { "may differ" };
+                (journal::key(&unit, &mutant.text, &mutant.parameters, expected), mutant)
+            })
+            .collect();
+        Entry { key: journal::key(&unit, &unit.text, &unit.parameters, "right"), unit, mutants }
+    };
+    units::all(is_extensive).into_iter().map(entry).collect()
+}
+
+/// A row for each unit: its verdict, or `open`, and what has been found of its mutants.
+fn rows(entries: &[Entry], journal: &Journal) -> String {
+    let mut rows = "unit,style,operation,input_bits,verdict,seconds,mutants,refuted,without_effect,undecided,mutant_seconds,slowest\n"
+        .to_owned();
+    for Entry { unit, key, mutants } in entries {
+        let found: Vec<&Judged> = mutants.iter().filter_map(|(key, _)| journal.get(key)).collect();
+        let count = |verdict: &str| found.iter().filter(|judged| judged.verdict == verdict).count();
+        let seconds = found.iter().map(|judged| judged.seconds);
+        let (verdict, own) = match journal.get(key) {
+            Some(judged) => (judged.verdict.as_str(), judged.seconds),
+            None => ("open", 0.0),
+        };
+        let input_bits: u32 = unit.specification.inputs().iter().map(|port| port.bits).sum();
+        // Writing to a string can't fail.
+        let _ = writeln!(
+            rows,
+            "{},{},\"{}\",{input_bits},{verdict},{own:.1},{},{},{},{},{:.1},{:.1}",
+            unit.name,
+            unit.style,
+            unit.specification.unit().operation(),
+            mutants.len(),
+            count("refuted"),
+            count("without effect"),
+            count("undecided"),
+            seconds.clone().sum::<f64>(),
+            seconds.fold(0.0, f64::max),
+        );
+    }
+    rows
+}
+
 #[test]
 fn right_units_are_proved_and_mutants_refuted() {
     if !has_yosys() {
         return;
     }
     let is_extensive = std::env::var_os("SMALLFLOAT_EXTENSIVE").is_some();
-    let mut rows = String::new();
-    let (mut refuted, mut single) = (0, 0);
-    for unit in units::all(is_extensive) {
-        let proof = judge(&unit, &unit.text, &unit.parameters, Solver::Sat);
-        let how = match &proof.verdict {
-            Verdict::Proved => "proved",
-            Verdict::Simulated => "simulated",
-            Verdict::Refuted(found) => panic!("{}: {}", unit.name, found.explanation),
-            Verdict::Undecided { reason } => panic!("{}: {reason}", unit.name),
-        };
-        let (mut mutants, mut equal, mut slowest, mut total) = (0, 0, 0.0_f64, 0.0_f64);
-        for mutant in mutate::all(&unit, is_extensive) {
-            let judged = judge(&unit, &mutant.text, &mutant.parameters, Solver::Sat);
-            let seconds = judged.took.as_secs_f64();
-            match judged.verdict {
-                Verdict::Refuted(found) => {
-                    confirm(&unit, &found, judged.compares_flags);
-                    mutants += 1;
-                    single += u32::from(mutant.is_single);
-                    slowest = slowest.max(seconds);
-                    total += seconds;
-                }
-                // A change without effect: all inputs are simulated to see that it has none.
-                Verdict::Proved if !mutant.must_differ => {
-                    if unit.latency == 0 && proof.input_bits <= 24 {
-                        let again = judge(&unit, &mutant.text, &mutant.parameters, Solver::Simulation);
-                        assert!(
-                            matches!(again.verdict, Verdict::Simulated),
-                            "{}: {}",
-                            unit.name,
-                            mutant.what
-                        );
-                    }
-                    equal += 1;
-                }
-                other => panic!("{}, {}: {other:?}", unit.name, mutant.what),
-            }
+    let entries = entries(is_extensive);
+    let keys = entries.iter().flat_map(|entry| {
+        std::iter::once(entry.key.as_str()).chain(entry.mutants.iter().map(|(key, _)| key.as_str()))
+    });
+    let file = std::env::var_os("SMALLFLOAT_ROWS");
+    let file = file.as_deref().map(Path::new);
+    let mut journal = Journal::open(file, keys);
+    let all = entries.iter().map(|entry| 1 + entry.mutants.len()).sum::<usize>();
+    eprintln!("{} of {all} verdicts are there", journal.len());
+    for entry in &entries {
+        let Entry { unit, key, mutants } = entry;
+        journal.find(key, &format!("of {all}: {}", unit.name), || judge_unit(unit));
+        for (key, mutant) in mutants {
+            let what = format!("of {all}: {}, {}", unit.name, mutant.what);
+            journal.find(key, &what, || judge_mutant(unit, mutant));
         }
-        refuted += mutants;
-        // Writing to a string can't fail.
-        let _ = writeln!(
-            rows,
-            "{},{},\"{}\",{},{how},{:.1},{mutants},{equal},{total:.1},{slowest:.1}",
-            unit.name,
-            unit.style,
-            unit.specification.unit().operation(),
-            proof.input_bits,
-            proof.took.as_secs_f64(),
-        );
-        eprintln!(
-            "{}: {how} in {:.1} s; {mutants} mutants refuted, {equal} without effect",
-            unit.name,
-            proof.took.as_secs_f64()
-        );
+        if let Some(file) = file {
+            fs::write(file, rows(&entries, &journal)).expect("the file of rows");
+        }
     }
+    let of = |verdict: &str, counts: &dyn Fn(&Mutant) -> bool| {
+        let mutants = entries.iter().flat_map(|entry| &entry.mutants);
+        mutants.filter(|(key, m)| counts(m) && journal.get(key).is_some_and(|j| j.verdict == verdict)).count()
+    };
+    let (refuted, single) = (of("refuted", &|_| true), of("refuted", &|mutant| mutant.is_single));
     assert!(refuted >= if is_extensive { 100 } else { 8 }, "{refuted} mutants");
     assert!(single >= if is_extensive { 20 } else { 2 }, "{single} mutants that are wrong for one input");
-    if let Some(path) = std::env::var_os("SMALLFLOAT_ROWS") {
-        let header =
-            "unit,style,operation,input_bits,verdict,seconds,mutants,without_effect,mutant_seconds,slowest";
-        fs::write(path, format!("{header}\n{rows}")).expect("the file of rows");
-    }
+    let undecided = of("undecided", &|_| true);
+    let open =
+        entries.iter().filter(|entry| journal.get(&entry.key).is_some_and(|j| j.verdict == "undecided"));
+    assert_eq!((open.count(), undecided), (0, 0), "units and mutants for which no solver ended");
 }
