@@ -190,7 +190,8 @@ pub(super) fn check_together(path: &Path, views: &[View], findings: &mut Vec<Fil
         if let Some(index) = read_json(&folder.join(INDEX)).unwrap_or_default() {
             let said =
                 index.get("metadata").and_then(|metadata| metadata.get("total_size")).and_then(Value::as_u64);
-            let found: u64 = views.iter().flat_map(|view| view.source().tensors()).map(|info| info.len).sum();
+            let found = views.iter().flat_map(|view| view.source().tensors()).map(|info| info.len);
+            let found = found.fold(0, u64::saturating_add);
             if let Some(said) = said.filter(|&said| said != found) {
                 let what = format!("`{INDEX}` says that its tensors have {said} bytes, they have {found}");
                 findings.push(contradiction(path, None, what));

@@ -208,6 +208,10 @@ impl Input {
 }
 
 fn copy_exact_at(bytes: &[u8], buf: &mut [u8], offset: u64) -> io::Result<()> {
+    if buf.is_empty() {
+        // As in a file, where nothing is read from any place.
+        return Ok(());
+    }
     let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..));
     let part = rest.and_then(|rest| rest.get(..buf.len())).ok_or(io::ErrorKind::UnexpectedEof)?;
     buf.copy_from_slice(part);

@@ -284,7 +284,14 @@ pub(crate) fn scale_format(dtype: Dtype) -> Option<Format> {
 }
 
 /// The sizes of a tile of scales.
-pub(crate) const TILE: (u64, u64) = (128, 4);
+const TILE: (u64, u64) = (128, 4);
+
+/// The rows and columns of whole tiles that hold so many scales; [`u64::MAX`], which no file has,
+/// where 64 bits can't count them.
+pub(crate) fn in_tiles(rows: u64, columns: u64) -> [u64; 2] {
+    let whole = |n: u64, size: u64| n.checked_next_multiple_of(size).unwrap_or(u64::MAX);
+    [whole(rows, TILE.0), whole(columns, TILE.1)]
+}
 
 /// Where the scale of a row and a column lies among the tiles of so many columns.
 pub(crate) fn place_in_tiles(row: u64, column: u64, columns: u64) -> u64 {

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 /// assert_eq!("block:128x128".parse::<Granularity>()?.to_string(), "block:128x128");
 /// # Ok::<(), smallfloat_tensor::Error>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Granularity {
     /// The whole tensor.
     #[default]

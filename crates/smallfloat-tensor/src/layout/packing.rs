@@ -63,10 +63,11 @@ impl Packing {
         }
     }
 
-    /// The bytes of this many codes of a row.
+    /// The bytes of this many codes of a row; [`u64::MAX`], which no file has, where 64 bits can't
+    /// count them.
     pub(crate) const fn row_bytes(self, format: &Format, codes: u64) -> u64 {
         let (unit, bytes) = self.unit(format);
-        codes.div_ceil(unit) * bytes
+        codes.div_ceil(unit).saturating_mul(bytes)
     }
 
     /// Refuses a format whose codes do not fit the packing.

@@ -21,7 +21,7 @@ use crate::file::dtype::Dtype;
 use crate::file::formats::gguf::BlockType;
 use crate::file::write::sink::TensorSpec;
 use crate::layout::codebook::carrier;
-use crate::layout::convention::{COMFY_MARKER, Companion, Direction, Order, SCALED_FP8, TILE};
+use crate::layout::convention::{COMFY_MARKER, Companion, Direction, Order, SCALED_FP8, in_tiles};
 use crate::layout::grid::Granularity;
 use crate::layout::packing::Packing;
 use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
@@ -353,10 +353,10 @@ impl Layout {
         match granularity.scale_shape(shape) {
             scalar if scalar.is_empty() && !self.is_native() => vec![1],
             // Tiles are filled up.
-            shape if self.order == Order::Tiles => {
-                shape.iter().zip([TILE.0, TILE.1]).map(|(n, size)| n.next_multiple_of(size)).collect()
-            }
-            shape => shape,
+            shape => match shape[..] {
+                [rows, columns] if self.order == Order::Tiles => in_tiles(rows, columns).to_vec(),
+                _ => shape,
+            },
         }
     }
 }

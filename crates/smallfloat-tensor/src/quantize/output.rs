@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 use crate::error::Result;
 use crate::file::write::sink::Sink;
 use crate::layout::blocks::Blocks;
-use crate::layout::convention::{TILE, place_in_tiles};
+use crate::layout::convention::{in_tiles, place_in_tiles};
 use crate::layout::grid::{Grid, index};
 
 /// A part of a quantized tensor.
@@ -64,9 +64,8 @@ pub(crate) struct Tiles<'a> {
 
 impl<'a> Tiles<'a> {
     pub(crate) fn new(inner: (&'a Sink, OutputSlots), grid: &Grid) -> Self {
-        let (rows, columns) = (grid.group_rows, grid.group_columns);
-        let filled = rows.next_multiple_of(TILE.0) * columns.next_multiple_of(TILE.1);
-        Self { inner, columns, bytes: vec![0; index(filled)] }
+        let [rows, columns] = in_tiles(grid.group_rows, grid.group_columns);
+        Self { inner, columns: grid.group_columns, bytes: vec![0; index(rows * columns)] }
     }
 
     /// Writes all scales.

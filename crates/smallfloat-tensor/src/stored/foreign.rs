@@ -167,16 +167,15 @@ impl Markers {
 /// The sizes among the choices that fit all tensors in blocks.
 fn common(pending: &[Pending<'_>]) -> Vec<Granularity> {
     let in_blocks = || pending.iter().filter(|tensor| matches!(tensor.choices[0], Granularity::Block { .. }));
-    let mut common: Vec<Granularity> = Vec::new();
-    for &size in in_blocks().filter(|tensor| tensor.choices.len() > 1).flat_map(|tensor| &tensor.choices) {
-        let fits_all = |tensor: &Pending<'_>| {
-            tensor.scales.is_none_or(|scales| fits(&tensor.shape, &scales.shape, size))
-        };
-        if !common.contains(&size) && in_blocks().all(fits_all) {
-            common.push(size);
-        }
-    }
-    common
+    // There may be very many tensors, most of the same few shapes.
+    let shapes: HashSet<(&[u64], &[u64])> =
+        in_blocks().filter_map(|tensor| Some((&*tensor.shape, &*tensor.scales?.shape))).collect();
+    let open = in_blocks().filter(|tensor| tensor.choices.len() > 1);
+    let mut sizes = HashSet::new();
+    let fits_all = |&size: &Granularity| {
+        sizes.insert(size) && shapes.iter().all(|(shape, scales)| fits(shape, scales, size))
+    };
+    open.flat_map(|tensor| &tensor.choices).copied().filter(fits_all).collect()
 }
 
 /// The only choice, or the only one that fits the whole file.
@@ -349,6 +348,9 @@ fn has_groups(info: &TensorInfo, scales: &TensorInfo, codes: &Codes, order: Orde
     let (unit, bytes) = codes.packing.unit(&codes.format);
     if codes.group == 0 {
         return true;
+    }
+    if order == Order::Transposed && shape.len() < 2 {
+        return false;
     }
     let ([rows @ .., columns], [rows_of_scales @ .., groups]) = (&shape[..], &scales.shape[..]) else {
         return false;

@@ -39,7 +39,8 @@ impl CodeValues {
     pub(crate) fn value(&self, code: usize) -> f64 {
         match self {
             Self::Format(decoder) => decoder.value(code),
-            Self::List(values) => values[code],
+            // As of formats, bits above the width are ignored.
+            Self::List(values) => values[code & (values.len() - 1)],
         }
     }
 
@@ -47,7 +48,7 @@ impl CodeValues {
     pub(crate) fn decode<C: Code>(&self, codes: &[C], values: &mut [f64]) {
         match self {
             Self::Format(decoder) => decoder.decode(codes, values),
-            Self::List(list) => values.iter_mut().zip(codes).for_each(|(x, code)| *x = list[code.code()]),
+            Self::List(_) => values.iter_mut().zip(codes).for_each(|(x, code)| *x = self.value(code.code())),
         }
     }
 }
@@ -98,6 +99,15 @@ impl<'a> Reader<'a> {
     /// `bytes` is room for those of the file.
     pub(crate) fn fill<T: Held>(&self, first: u64, values: &mut [T], bytes: &mut Vec<u8>) -> Result<()> {
         let info = &self.tensor.info;
+        let end = first.checked_add(values.len() as u64);
+        if end.is_none_or(|end| end > info.elements()) {
+            let what = format!(
+                "{} elements from {first} on were asked for, but the tensor has {}",
+                values.len(),
+                info.elements()
+            );
+            return Err(Error::refused(Some(self.source.path()), Some(&info.name), what));
+        }
         match (&self.tensor.stored, &self.decoder) {
             (Stored::Codes(codes), Some(decoder)) => {
                 let size = usize::from(codes.0.width() > 8) + 1;

@@ -13,7 +13,7 @@ use crate::file::stream::code_at;
 use crate::layout::blocks::Blocks;
 use crate::layout::codebook;
 use crate::layout::container::Entry;
-use crate::layout::convention::{Order, TILE, place_in_tiles};
+use crate::layout::convention::{Order, in_tiles, place_in_tiles};
 use crate::layout::grid::{Granularity, Grid, index};
 use crate::layout::packing::Packing;
 use crate::scale::rule::{Scale, ScaleSpec, is_power_of_two};
@@ -154,10 +154,7 @@ impl Scaled {
         let (mut rows, mut columns) = (self.grid.group_rows, self.grid.group_columns);
         match self.place {
             Placement::Alone | Placement::Blocks(_) => return Ok(()),
-            Placement::Ordered(Order::Tiles) => {
-                let whole = |n: u64, size: u64| n.checked_next_multiple_of(size).unwrap_or(u64::MAX);
-                (rows, columns) = (whole(rows, TILE.0), whole(columns, TILE.1));
-            }
+            Placement::Ordered(Order::Tiles) => [rows, columns] = in_tiles(rows, columns),
             Placement::Ordered(_) | Placement::Nested(_) => {}
         }
         if rows.checked_mul(columns) != Some(self.scales.elements()) {

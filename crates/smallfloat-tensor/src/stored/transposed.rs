@@ -45,7 +45,7 @@ impl Transposed {
         let (down, across) = (*down, *across);
         // Whole blocks of scales.
         let width = across.min(BAND_ELEMENTS / 32);
-        let height = (BAND_ELEMENTS / width.max(1) / 32 * 32).clamp(32, down.next_multiple_of(32).max(32));
+        let height = (BAND_ELEMENTS / width.max(1) / 32 * 32).max(32);
         let mut kept = band.lock().expect("no reader panics with the band");
         let mut done = 0;
         while done < count {

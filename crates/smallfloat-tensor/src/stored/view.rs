@@ -146,6 +146,7 @@ impl View {
                     None => tensors.push(TensorView { info: info.clone(), stored: plain(info) }),
                 }
             }
+            check_names(&source, &tensors)?;
             return Ok(Self { tensors, source, by_name: NameIndex::default(), is_container: false });
         };
         let by_name: HashMap<&str, &TensorInfo> =
@@ -259,6 +260,19 @@ pub(crate) fn f64_decoder(format: &Format) -> Result<Decoder<f64>> {
     Decoder::new(format, None)
         .or_else(|_| Decoder::new(format, Some(&nearest)))
         .map_err(|e| Error::refused(None, None, e.to_string()))
+}
+
+/// Codes may be called otherwise than the tensor that they stand for, which is in the file only
+/// once.
+fn check_names(source: &Source, tensors: &[TensorView]) -> Result<()> {
+    let mut names = HashSet::new();
+    match tensors.iter().find(|tensor| !names.insert(&*tensor.info.name)) {
+        Some(tensor) => {
+            let what = "is in the file twice: codes of two layouts, or codes and numbers, stand for it";
+            Err(Error::refused(Some(source.path()), Some(&tensor.info.name), what))
+        }
+        None => Ok(()),
+    }
 }
 
 fn plain(info: &TensorInfo) -> Stored {

@@ -25,6 +25,7 @@ mod folder {
 mod layout {
     mod conversions;
     mod doctor;
+    mod extremes;
     mod foreign;
     mod layouts;
     mod schemes;

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use crate::error::{Error, Result, quoted};
-use crate::file::dtype::{Dtype, elements};
+use crate::file::dtype::{Dtype, elements as elements_of};
 use crate::file::formats::safetensors::MAX_HEADER_BYTES;
 use crate::file::input::{Input, TensorInfo};
 
@@ -149,9 +149,9 @@ impl Gguf {
                 return Err(cursor.wrong(at, &format!("the key {} comes twice", quoted(&key))));
             }
             if key == "general.alignment" {
-                let given = text.parse().ok().filter(|&n: &u64| n > 0 && n % 8 == 0);
-                alignment = given
-                    .ok_or_else(|| cursor.wrong(at, "`general.alignment` is not a positive multiple of 8"))?;
+                let given = text.parse().ok().filter(|&n: &u32| kind != STRING && n > 0 && n % 8 == 0);
+                let what = "`general.alignment` is not a positive multiple of 8 that has 32 bits";
+                alignment = given.ok_or_else(|| cursor.wrong(at, what))?.into();
             }
             metadata.push((key, text));
             places.push((at, cursor.at));
@@ -362,7 +362,7 @@ impl Cursor<'_> {
             return Err(Error::refused(Some(self.input.path()), Some(&name), what));
         };
         let too_long = || wrong(self, format!("has a shape {shape:?} of more bytes than 64 bits can count"));
-        let count = elements(&shape).ok_or_else(too_long)?;
+        let count = elements_of(&shape).ok_or_else(too_long)?;
         let (dtype, stored, len, block) = match kind {
             ElementKind::Plain(dtype) => {
                 let len = dtype.byte_len(count).ok_or_else(too_long)?;
@@ -384,6 +384,8 @@ impl Cursor<'_> {
                 if let Some(last) = stored.last_mut() {
                     *last = row;
                 }
+                // Blocks may have more bytes than elements.
+                elements_of(&stored).ok_or_else(too_long)?;
                 (Dtype::U8, stored, len, Some((block, shape)))
             }
         };

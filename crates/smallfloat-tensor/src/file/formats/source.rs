@@ -214,7 +214,7 @@ impl Source {
     /// If reading fails.
     pub fn header_sha256(&self) -> Result<String> {
         // Neither other format has holes or trailing bytes, so the data ends with the file.
-        let data: u64 = self.tensors().iter().map(|tensor| tensor.len).sum();
+        let data = self.tensors().iter().map(|tensor| tensor.len).fold(0, u64::saturating_add);
         let data_start = self.gguf().map_or(self.file_len().saturating_sub(data), Gguf::data_start);
         let (mut done, end) = (0, data_start.min(self.file_len()));
         let mut digest = Sha256::new();

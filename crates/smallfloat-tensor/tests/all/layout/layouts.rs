@@ -338,7 +338,7 @@ fn bitsandbytes_has_its_values_with_it() {
 }
 
 /// A GGUF file: version 3, keys, descriptions, data from a multiple of 32 on.
-fn gguf(tensors: &[(&str, u32, &[u64], Vec<u8>)]) -> Vec<u8> {
+pub(super) fn gguf(tensors: &[(&str, u32, &[u64], Vec<u8>)]) -> Vec<u8> {
     let mut file = b"GGUF\x03\0\0\0".to_vec();
     let string = |file: &mut Vec<u8>, text: &str| {
         file.extend((text.len() as u64).to_le_bytes());
@@ -444,7 +444,7 @@ fn gguf_headers_that_lie() {
     }
 }
 
-trait FromBytes: Sized {
+pub(super) trait FromBytes: Sized {
     fn from_source_bytes(bytes: &[u8]) -> smallfloat_tensor::Result<Self>;
 }
 
