@@ -55,9 +55,9 @@ fuzz_target!(|data: &[u8]| {
         0 => put("config.json", text),
         1 => put("model.safetensors.index.json", text),
         _ => {
-            if let Ok(plan) = Plan::from_json(text, "plan.json".as_ref()) {
+            if let Ok(plan) = Plan::from_json(text, "plan.json") {
                 let again = plan.to_json().expect("a plan that was read can be written");
-                assert_eq!(Plan::from_json(&again, "plan.json".as_ref()).expect("and read again"), plan);
+                assert_eq!(Plan::from_json(&again, "plan.json").expect("and read again"), plan);
             }
             return;
         }

@@ -65,7 +65,7 @@ fn diagnosed(right: &VectorSet, wrong: impl Fn(&[u64]) -> CallOutcome) -> Diagno
 fn every_layout_passes_and_has_one_digest() {
     let set = set(converter("saturation,bias=63/0-2,rounding"), 20_000);
     let digest = set.digest().expect("a digest");
-    for layout in LineLayout::NAMED.map(|(_, layout)| layout) {
+    for &(_, layout) in LineLayout::NAMED {
         let text = text(&set, layout);
         let report = run(&text).unwrap_or_else(|error| panic!("{layout}: {error}"));
         assert!(report.passes() && report.vectors == set.plan().lines(), "{layout}: {report:?}");

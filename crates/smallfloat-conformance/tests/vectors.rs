@@ -111,7 +111,7 @@ fn every_layout_passes_and_has_one_digest() {
         let random = if level == Some(CoverageLevel::Exhaustive) { 0 } else { 500 };
         let set = set(unit, None, random);
         let digest = set.digest().expect(operation);
-        for (name, layout) in LineLayout::NAMED {
+        for &(name, layout) in LineLayout::NAMED {
             let text = text(&set, layout);
             assert!(text.contains(&digest), "{operation} {name}");
             let report = run(&text).unwrap_or_else(|error| panic!("{operation} {name}: {error}"));

@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let values: Vec<f64> = kernels::decode(&codes, &format)?;
 
     let up = values.iter().filter(|&&x| x == 1.125).count();
-    println!("bias {bias}: {up} of 10,000 rounded up, {counts:?}");
+    println!("bias {bias}: {up} of 10,000 rounded up; {counts}");
     assert!((7_300..7_700).contains(&up));
     assert_eq!((counts.overflowed, counts.underflowed), (1, 1));
     assert_eq!(kernels::encode_seeded(&x, &format, &projection, seed)?.0, codes);

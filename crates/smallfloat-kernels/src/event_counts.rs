@@ -1,8 +1,22 @@
 //! [`EventCounts`]: what happened while a slice was encoded.
 
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign};
+
 use smallfloat::Flags;
 
 /// Flags and counts of one or more encoded slices. They add up, in any order.
+///
+/// ```
+/// use smallfloat::formats::E4M3FN;
+/// use smallfloat_kernels::{EventCounts, encode};
+///
+/// let counts = |x: &[f32]| encode(x, &E4M3FN, &E4M3FN.default_projection()).map(|(_, counts)| counts);
+/// let both: EventCounts = [counts(&[1.0, 1e9])?, counts(&[0.0, 1e-9, -1e-9])?].into_iter().sum();
+/// assert_eq!(both.to_string(), "5 elements: 1 overflowed, 2 underflowed, 3 zero; flags OUX");
+/// # Ok::<(), smallfloat_kernels::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct EventCounts {
@@ -40,6 +54,47 @@ impl EventCounts {
             nans: self.nans + other.nans,
             infinities: self.infinities + other.infinities,
         }
+    }
+}
+
+impl Add for EventCounts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        self.merge(other)
+    }
+}
+
+impl AddAssign for EventCounts {
+    fn add_assign(&mut self, other: Self) {
+        *self = self.merge(other);
+    }
+}
+
+impl Sum for EventCounts {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        counts.fold(Self::default(), Self::merge)
+    }
+}
+
+/// Elements, the counts that are not zero, and the flags if any was raised.
+impl fmt::Display for EventCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} elements", self.elements)?;
+        let mut before = ": ";
+        for (count, what) in [
+            (self.overflowed, "overflowed"),
+            (self.underflowed, "underflowed"),
+            (self.zeros, "zero"),
+            (self.nans, "NaN"),
+            (self.infinities, "infinite"),
+        ] {
+            if count > 0 {
+                write!(f, "{before}{count} {what}")?;
+                before = ", ";
+            }
+        }
+        if self.flags.is_empty() { Ok(()) } else { write!(f, "; flags {}", self.flags) }
     }
 }
 

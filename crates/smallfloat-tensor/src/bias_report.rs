@@ -16,6 +16,7 @@ const PIECE: usize = 1 << 18;
 
 /// A tensor under every bias of a format.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct BiasReport {
     /// Its name.
     pub name: String,
@@ -37,6 +38,7 @@ pub struct BiasReport {
 
 /// A policy's choice.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct BiasChoice {
     /// The policy.
     pub policy: BiasPolicy,
@@ -48,6 +50,7 @@ pub struct BiasChoice {
 /// The error of rounding to nearest even at one bias, saturating, over finite elements; weighed
 /// where there are activations.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct BiasCost {
     /// The bias.
     pub bias: i32,

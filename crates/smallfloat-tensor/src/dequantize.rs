@@ -26,6 +26,7 @@ use crate::stored::view::{Stored, TensorView, View, f64_decoder, nothing_quantiz
 
 /// What [`dequantize`] wrote.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct Dequantized {
     /// The bytes of the files with tensors.
     pub bytes: u64,
@@ -51,6 +52,17 @@ pub struct Dequantized {
 /// A file or folder with nothing quantized, a dtype that can't hold the values, and what reading
 /// and writing can meet.
 pub fn dequantize(
+    input: impl AsRef<Path>,
+    output: impl AsRef<Path>,
+    dtype: Dtype,
+    rounding: Option<Rounding>,
+    overwrite: bool,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Dequantized> {
+    dequantize_path(input.as_ref(), output.as_ref(), dtype, rounding, overwrite, progress)
+}
+
+fn dequantize_path(
     input: &Path,
     output: &Path,
     dtype: Dtype,

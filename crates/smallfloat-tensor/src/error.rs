@@ -155,7 +155,8 @@ impl Error {
     /// The error with another path, where it is about `from`: for a file that users know by another
     /// name.
     #[must_use]
-    pub fn renamed(mut self, from: &Path, to: &Path) -> Self {
+    pub fn renamed(mut self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> Self {
+        let (from, to) = (from.as_ref(), to.as_ref());
         match &mut *self.0 {
             Kind::Io { path, .. }
             | Kind::NoSpace { path, .. }

@@ -7,6 +7,7 @@ use crate::file::input::TensorInfo;
 
 /// What [`quantize`](crate::quantize()), [`verify_with`](crate::verify_with) and others report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Progress<'a> {
     /// It begins; this many bytes will be read.
     Start(u64),

@@ -8,6 +8,7 @@ use crate::scale::rule::ScaleSpec;
 
 /// One tensor of a [`Report`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TensorReport {
     /// Its name.
     pub name: String,
@@ -56,6 +57,7 @@ pub struct TensorReport {
 
 /// The biases of a tensor, all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct BiasRange {
     /// How many there are.
     pub count: u64,
@@ -80,6 +82,7 @@ impl BiasRange {
 
 /// The scales of a tensor.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ScaleReport {
     /// Their format.
     pub format: String,
@@ -113,6 +116,7 @@ impl ScaleReport {
 
 /// Sums over the tensors of a [`Report`].
 #[derive(Clone, PartialEq, Default, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Totals {
     /// Tensors that were quantized.
     pub quantized: u64,
@@ -142,6 +146,7 @@ pub struct Totals {
 
 /// What [`quantize`](crate::quantize) did.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Report {
     /// Every tensor of the input, in its order.
     pub tensors: Vec<TensorReport>,

@@ -8,7 +8,7 @@ smallfloat::define_format! {
     pub type E2M5(u8) = Format::minifloat(Parameters::signed(8, 6, Specials::Finite));
 }
 
-fn main() {
+fn main() -> Result<(), smallfloat::Error> {
     // The largest is 2^(3 − 1) · (2 − 2^−5), the smallest 2^(1 − 1) · 2^−5.
     assert_eq!((E2M5::MAX.to_f32(), E2M5::from_bits(1).to_f32()), (7.875, 0.03125));
     assert_eq!(E2M5::values().count(), 255);
@@ -17,5 +17,10 @@ fn main() {
     assert_eq!((x.to_f32(), x.to_bits()), (1.09375, 0x23));
     assert_eq!((x * x).to_f32(), 1.1875);
 
+    // The same as a value, whose parameters may be data.
+    let format = Format::minifloat(Parameters::signed(8, 6, Specials::Finite))?;
+    assert_eq!(format, E2M5::FORMAT);
+
     println!("{x} * {x} = {}, largest {}", x * x, E2M5::MAX);
+    Ok(())
 }

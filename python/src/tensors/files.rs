@@ -265,7 +265,7 @@ pub(crate) fn plan_path(
 }
 
 fn read_plan(json: &str) -> PyResult<Plan> {
-    Plan::from_json(json.as_bytes(), Path::new("plan")).map_err(|e| file_error(&e))
+    Plan::from_json(json.as_bytes(), "plan").map_err(|e| file_error(&e))
 }
 
 /// How many shards a plan has, and its output folder.

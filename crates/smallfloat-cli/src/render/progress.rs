@@ -24,6 +24,7 @@ impl Bar {
                 self.0.set_message("verifying");
                 self.0.enable_steady_tick(Duration::from_millis(200));
             }
+            _ => {}
         }
     }
 }

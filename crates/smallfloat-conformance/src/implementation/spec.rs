@@ -56,7 +56,7 @@ pub struct NamedImplementation {
 }
 
 /// The words that recipes understand.
-pub const NAMED: [NamedImplementation; 9] = [
+pub const NAMED: &[NamedImplementation] = &[
     NamedImplementation {
         name: "exact",
         parts: "via=exact",

@@ -27,8 +27,8 @@ pub enum FlagSet {
 
 impl FlagSet {
     /// All sets with their names.
-    pub const NAMED: [(&'static str, Self); 4] =
-        [("idou", Self::Idou), ("iouxz", Self::Iouxz), ("all", Self::All), ("none", Self::None)];
+    pub const NAMED: &'static [(&'static str, Self)] =
+        &[("idou", Self::Idou), ("iouxz", Self::Iouxz), ("all", Self::All), ("none", Self::None)];
 
     /// The flags themselves.
     pub fn mask(self) -> Flags {

@@ -25,7 +25,7 @@ pub enum LineLayout {
 
 impl LineLayout {
     /// All layouts with their names.
-    pub const NAMED: [(&'static str, Self); 4] = [
+    pub const NAMED: &'static [(&'static str, Self)] = &[
         ("testfloat", Self::TestFloat),
         ("readmemh", Self::ReadMemH),
         ("csv", Self::Csv),

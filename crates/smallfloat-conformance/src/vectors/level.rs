@@ -16,8 +16,8 @@ pub enum CoverageLevel {
 
 impl CoverageLevel {
     /// All levels with their names.
-    pub const NAMED: [(&'static str, Self); 3] =
-        [("exhaustive", Self::Exhaustive), ("1", Self::One), ("2", Self::Two)];
+    pub const NAMED: &'static [(&'static str, Self)] =
+        &[("exhaustive", Self::Exhaustive), ("1", Self::One), ("2", Self::Two)];
 }
 
 by_name!(CoverageLevel, Level);

@@ -68,7 +68,7 @@ impl Field {
 }
 
 /// The P3109 draft's names of classes; a vector has the place in this list.
-pub const CLASSES: [&str; 8] = [
+pub const CLASSES: &[&str] = &[
     "ClsNaN",
     "ClsNegativeInfinity",
     "ClsNegativeNormal",

@@ -148,7 +148,8 @@ fn element(role: Role, layer: u64, random: &Random, i: u64) -> f64 {
 ///
 /// # Errors
 /// A file that can't be read, or has no such tensor.
-pub fn read(path: &Path) -> Result<Vec<Tensor>, Error> {
+pub fn read(path: impl AsRef<Path>) -> Result<Vec<Tensor>, Error> {
+    let path = path.as_ref();
     let refused = |cause: String| Error::Data { path: path.to_path_buf(), cause };
     let source = Source::open(path).map_err(|e| refused(e.to_string()))?;
     let mut tensors = Vec::new();

@@ -56,8 +56,8 @@ pub enum Solver {
 
 impl Solver {
     /// All of them with their names.
-    pub const NAMED: [(&'static str, Self); 3] =
-        [("sat", Self::Sat), ("z3", Self::Z3), ("simulation", Self::Simulation)];
+    pub const NAMED: &'static [(&'static str, Self)] =
+        &[("sat", Self::Sat), ("z3", Self::Z3), ("simulation", Self::Simulation)];
 
     /// The name.
     pub fn name(self) -> &'static str {

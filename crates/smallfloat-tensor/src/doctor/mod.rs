@@ -53,7 +53,7 @@ pub struct FileFinding {
 }
 
 /// Every kind of finding and what it says.
-pub const KINDS: [(&str, &str); 12] = [
+pub const KINDS: &[(&str, &str)] = &[
     ("global-scale-inverted", "the F32 number of a tensor multiplies where it should divide, or the reverse"),
     ("global-scale-missing", "block scales are relative to an F32 number that is not there, or is 1"),
     ("exponents-as-numbers", "scales are the codes of powers of two, stored as numbers of another format"),
@@ -74,15 +74,23 @@ pub const KINDS: [(&str, &str); 12] = [
 /// # Errors
 /// Files that can't be opened as files of tensors.
 pub fn examine(
-    paths: &[PathBuf],
+    paths: &[impl AsRef<Path>],
+    source: Option<&Path>,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Vec<FileFinding>> {
+    examine_paths(&paths.iter().map(AsRef::as_ref).collect::<Vec<_>>(), source, progress)
+}
+
+fn examine_paths(
+    paths: &[&Path],
     source: Option<&Path>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Vec<FileFinding>> {
     let sources = source.map(open_checkpoint).transpose()?;
     let mut findings = Vec::new();
-    for path in paths {
+    for &path in paths {
         let before = findings.len();
-        let files = if path.is_dir() { list_shards(path)? } else { vec![path.clone()] };
+        let files = if path.is_dir() { list_shards(path)? } else { vec![path.to_path_buf()] };
         let mut views = Vec::new();
         for file in &files {
             // What is no file of tensors is an error, not a finding.

@@ -25,6 +25,7 @@ pub(crate) fn chunk_buffer(len: u64) -> Vec<u8> {
 
 /// A tensor in a file: what it is and where its bytes lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TensorInfo {
     /// The name, exactly as in the file. It is data, never a path.
     pub name: String,

@@ -21,10 +21,14 @@ pub const SIDE_FILE_BYTES: u64 = 100 << 20;
 /// A path that can't be opened, or that is no regular file after symbolic links are followed.
 ///
 /// ```
-/// let error = smallfloat_tensor::open_regular("/".as_ref()).unwrap_err();
+/// let error = smallfloat_tensor::open_regular("/").unwrap_err();
 /// assert!(error.to_string().contains("this is a folder"));
 /// ```
-pub fn open_regular(path: &Path) -> Result<(File, u64)> {
+pub fn open_regular(path: impl AsRef<Path>) -> Result<(File, u64)> {
+    open_path(path.as_ref())
+}
+
+fn open_path(path: &Path) -> Result<(File, u64)> {
     let check = |kind: &fs::Metadata| {
         if kind.is_dir() {
             return Err(Error::unsupported(path, "this is a folder; name a file"));
@@ -49,7 +53,11 @@ pub fn open_regular(path: &Path) -> Result<(File, u64)> {
 ///
 /// # Errors
 /// What [`open_regular`] refuses, and a file that is longer.
-pub fn read_limited(path: &Path, limit: u64) -> Result<Vec<u8>> {
+pub fn read_limited(path: impl AsRef<Path>, limit: u64) -> Result<Vec<u8>> {
+    read_path(path.as_ref(), limit)
+}
+
+fn read_path(path: &Path, limit: u64) -> Result<Vec<u8>> {
     let (file, len) = open_regular(path)?;
     let mut bytes = Vec::new();
     // One byte more tells a file that grows, or one that has no true length, as those of /proc.

@@ -19,6 +19,7 @@ use crate::file::stream::StoredCode;
 
 /// How codes lie in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum Packing {
     /// One byte per code, or two for formats above 8 bits.
     #[default]

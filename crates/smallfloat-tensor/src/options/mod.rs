@@ -27,6 +27,7 @@ use crate::stored::calibration::Calibration;
 
 /// What to do with NaN and infinities in the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Nonfinite {
     /// Refuse the tensor, naming the first.
     Refuse,
@@ -36,6 +37,7 @@ pub enum Nonfinite {
 
 /// What to do with negative values where the format is unsigned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum Negative {
     /// Refuse the tensor, naming the first.
     #[default]
@@ -46,6 +48,7 @@ pub enum Negative {
 
 /// In what form codes are stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum Container {
     /// As they are.
     #[default]

@@ -7,6 +7,7 @@ use crate::layout::scheme::{is_linear, is_weight};
 ///
 /// Names that a caller selects narrow this choice. The array of an `.npy` file is always taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum Tensors {
     /// Matrices named `weight` or `….weight` that are neither embeddings nor the output head: the
     /// weights of linear layers and convolutions, and those of experts in one tensor of three

@@ -42,6 +42,16 @@ use crate::stored::open::open_checkpoint;
 /// A source that is refused, values that are (NaN, infinities, negatives: see [`Options`]), an
 /// output that exists, a disk that fills; the old output stays as it was.
 pub fn quantize(
+    input: impl AsRef<Path>,
+    output: impl AsRef<Path>,
+    options: &Options,
+    select: &dyn Fn(&str) -> bool,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Report> {
+    quantize_path(input.as_ref(), output.as_ref(), options, select, progress)
+}
+
+fn quantize_path(
     input: &Path,
     output: &Path,
     options: &Options,

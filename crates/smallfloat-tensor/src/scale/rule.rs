@@ -30,6 +30,7 @@ const TOP_OF_FOUR_OVER_SIX: f64 = 256.0;
 
 /// How the scale of a group follows from its largest magnitude.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum ScaleRule {
     /// 2^(⌊log2 amax⌋ − ⌊log2 max⌋).
     Floor,
@@ -98,6 +99,7 @@ by_name!(ScaleRule, Self::ALL.iter().copied(), "scale rule");
 /// largest magnitude gets a scale in range. Let top be the largest scale times the largest element,
 /// 448 · 6 = 2688 for NVFP4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum GlobalScale {
     /// The largest power of two not above top / amax. Every decoded value is exact in F32, so that
     /// all readers agree whatever the order of their products; it costs the smallest blocks at most

@@ -29,6 +29,7 @@ use crate::stored::view::View;
 
 /// What [`apply`] did.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Applied {
     /// The report of the shard's tensors.
     pub report: Report,

@@ -9,6 +9,7 @@ use std::num::NonZeroU64;
 
 /// How a checkpoint is parted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum Sharding {
     /// A shard for each file of the input, under its name.
     #[default]

@@ -109,12 +109,11 @@ pub(crate) struct PlannedTensor {
 /// meet there.
 ///
 /// ```no_run
-/// use std::path::Path;
 /// use smallfloat_tensor::{Options, Sharding, apply, finalize, plan};
 ///
-/// # fn main() -> smallfloat_tensor::Result<()> {
-/// let options = Options::new("cfloat8_1_4_3".parse().unwrap());
-/// let plan = plan(Path::new("checkpoint"), Path::new("small"), &options, &|_| true, Sharding::Files)?;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let options = Options::new("cfloat8_1_4_3".parse()?);
+/// let plan = plan("checkpoint", "small", &options, &|_| true, Sharding::Files)?;
 /// for shard in 0..plan.shards() {
 ///     // On any machine, in any order, as often as it takes.
 ///     apply(&plan, shard, true, &mut |_| ())?;
@@ -124,6 +123,16 @@ pub(crate) struct PlannedTensor {
 /// # }
 /// ```
 pub fn plan(
+    input: impl AsRef<Path>,
+    output: impl AsRef<Path>,
+    options: &Options,
+    select: &dyn Fn(&str) -> bool,
+    sharding: Sharding,
+) -> Result<Plan> {
+    plan_path(input.as_ref(), output.as_ref(), options, select, sharding)
+}
+
+fn plan_path(
     input: &Path,
     output: &Path,
     options: &Options,
@@ -263,7 +272,11 @@ impl Plan {
     /// # Errors
     /// Text that is no plan, a plan of another version, and one that contradicts itself or names
     /// files elsewhere.
-    pub fn from_json(json: &[u8], path: &Path) -> Result<Self> {
+    pub fn from_json(json: &[u8], path: impl AsRef<Path>) -> Result<Self> {
+        Self::parse(json, path.as_ref())
+    }
+
+    fn parse(json: &[u8], path: &Path) -> Result<Self> {
         let malformed = |what: String| Error::malformed(path, None, what);
         let value: Value = serde_json::from_slice(json).map_err(|e| malformed(format!("is no plan: {e}")))?;
         // Before anything else, since nothing else may be as it is here.
@@ -290,9 +303,9 @@ impl Plan {
     ///
     /// # Errors
     /// As [`from_json`](Self::from_json), and a file that can't be read.
-    pub fn read(path: &Path) -> Result<Self> {
-        let json = read_limited(path, SIDE_FILE_BYTES)?;
-        Self::from_json(&json, path)
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        Self::parse(&read_limited(path, SIDE_FILE_BYTES)?, path)
     }
 
     /// How tensors are quantized; what decides no bytes has its default.

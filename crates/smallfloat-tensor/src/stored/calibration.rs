@@ -55,7 +55,11 @@ impl Calibration {
     ///
     /// # Errors
     /// A file that is refused, values that are NaN or infinite, negative second moments.
-    pub fn open(path: &Path) -> Result<Self> {
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_path(path.as_ref())
+    }
+
+    fn open_path(path: &Path) -> Result<Self> {
         let path = std::path::absolute(path).map_err(|e| Error::io("find", path, e))?;
         let view = View::open(&path)?;
         let mut weights = HashMap::new();

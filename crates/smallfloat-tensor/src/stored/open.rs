@@ -86,7 +86,11 @@ impl Opened {
 ///
 /// # Errors
 /// What [`View::open`] refuses, an index that says something else, a name in two files.
-pub fn open_checkpoint(path: &Path) -> Result<Vec<View>> {
+pub fn open_checkpoint(path: impl AsRef<Path>) -> Result<Vec<View>> {
+    open_all(path.as_ref())
+}
+
+fn open_all(path: &Path) -> Result<Vec<View>> {
     if !path.is_dir() {
         return Ok(vec![View::open(path)?]);
     }

@@ -24,6 +24,7 @@ use crate::stored::scaled::{Placement, Scaled, ValueList, f32_at};
 
 /// How a tensor is stored.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub enum Stored {
     /// As wide floats.
     Wide,

@@ -22,6 +22,7 @@ use crate::stored::view::{TensorView, View};
 /// What a conversion did to the tensors of a file or a checkpoint folder.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Certificate {
     /// The version of what is said here: 1.
     pub version: u32,
@@ -36,6 +37,7 @@ pub struct Certificate {
 /// What became of one tensor.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct CertifiedTensor {
     /// Its name.
     pub name: String,
@@ -68,7 +70,15 @@ pub(crate) type Changed = Option<(u64, f64, f64)>;
 ///
 /// # Errors
 /// Tensors that only one of them has, or with other shapes; files that can't be read.
-pub fn certify(source: &Path, output: &Path, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Certificate> {
+pub fn certify(
+    source: impl AsRef<Path>,
+    output: impl AsRef<Path>,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Certificate> {
+    certify_path(source.as_ref(), output.as_ref(), progress)
+}
+
+fn certify_path(source: &Path, output: &Path, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Certificate> {
     let (sources, outputs) = (open_checkpoint(source)?, open_checkpoint(output)?);
     let all = outputs.iter().flat_map(View::tensors).map(|tensor| tensor.info.len);
     progress(Progress::Start(all.fold(0, u64::saturating_add)));
@@ -103,6 +113,15 @@ pub fn certify(source: &Path, output: &Path, progress: &mut dyn FnMut(Progress<'
 /// The first tensor that is not what the certificate says, or that only one of them has; a
 /// certificate of another version.
 pub fn check_certificate(
+    certificate: &Certificate,
+    output: impl AsRef<Path>,
+    source: Option<&Path>,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<u64> {
+    check_path(certificate, output.as_ref(), source, progress)
+}
+
+fn check_path(
     certificate: &Certificate,
     output: &Path,
     source: Option<&Path>,

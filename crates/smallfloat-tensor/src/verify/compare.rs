@@ -11,6 +11,7 @@ use crate::stored::view::{TensorView, View};
 
 /// One tensor of a comparison.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct TensorComparison {
     /// Its name.
     pub name: String,

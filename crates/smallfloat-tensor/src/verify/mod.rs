@@ -26,6 +26,7 @@ use crate::stored::view::{Stored, TensorView, View, nothing_quantized};
 
 /// What [`verify`] found to be right, and what is legal but odd.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct Verified {
     /// Tensors of codes that were checked.
     pub tensors: u64,
@@ -58,7 +59,7 @@ pub struct Verified {
 ///
 /// # Errors
 /// A file or folder with nothing quantized, or the first fault with tensor and element.
-pub fn verify(path: &Path) -> Result<Verified> {
+pub fn verify(path: impl AsRef<Path>) -> Result<Verified> {
     verify_with(path, &mut |_| ())
 }
 
@@ -67,7 +68,8 @@ pub fn verify(path: &Path) -> Result<Verified> {
 ///
 /// # Errors
 /// As for [`verify`].
-pub fn verify_with(path: &Path, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Verified> {
+pub fn verify_with(path: impl AsRef<Path>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Verified> {
+    let path = path.as_ref();
     let views = open_checkpoint(path)?;
     if !views.iter().any(View::is_quantized) {
         return Err(nothing_quantized(path));

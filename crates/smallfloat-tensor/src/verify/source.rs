@@ -52,6 +52,7 @@ pub struct QuantizedAs {
 
 /// A tensor that is not what the source gives.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Disagreement {
     /// Its name.
     pub tensor: String,
@@ -75,6 +76,7 @@ pub struct Disagreement {
 
 /// What [`verify_against`] found.
 #[derive(Clone, PartialEq, Default, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Agreement {
     /// Tensors whose codes were judged.
     pub tensors: u64,
@@ -99,6 +101,15 @@ pub struct Agreement {
 /// What can't be opened or read, a file with nothing quantized, and a declared format that has no
 /// FP8 codes. Disagreements are no errors: they are in the result.
 pub fn verify_against(
+    path: impl AsRef<Path>,
+    source: impl AsRef<Path>,
+    declared: &QuantizedAs,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Agreement> {
+    verify_path(path.as_ref(), source.as_ref(), declared, progress)
+}
+
+fn verify_path(
     path: &Path,
     source: &Path,
     declared: &QuantizedAs,

@@ -270,7 +270,8 @@ impl Config {
     ///
     /// # Errors
     /// What is no regular file or can't be read, and a text that is no configuration.
-    pub fn read(path: &Path) -> Result<Self> {
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
         let text = DataFile::read_text(path, 1 << 20)?;
         text.parse().map_err(|e: Error| Error::data(path, e.to_string()))
     }

@@ -141,7 +141,11 @@ impl Dataset for Images {
 /// # Errors
 /// Files that are missing, no IDX files of unsigned bytes, do not fit together, or hold more than 1
 /// GiB together.
-pub fn read_idx_folder(folder: &Path) -> Result<Images> {
+pub fn read_idx_folder(folder: impl AsRef<Path>) -> Result<Images> {
+    read_folder(folder.as_ref())
+}
+
+fn read_folder(folder: &Path) -> Result<Images> {
     let mut budget = MOST_BYTES;
     let mut part = |name: &str| {
         let images: Idx<3> = Idx::read(folder, &format!("{name}-images-idx3-ubyte"), &mut budget)?;

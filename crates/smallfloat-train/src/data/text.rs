@@ -28,7 +28,8 @@ impl Text {
     /// # Errors
     /// What is no regular file or can't be read, is no UTF-8, or is too long, or too short for a
     /// window of `context` characters in its last tenth.
-    pub fn read(path: &Path, context: usize) -> Result<Self> {
+    pub fn read(path: impl AsRef<Path>, context: usize) -> Result<Self> {
+        let path = path.as_ref();
         let text = DataFile::read_text(path, MOST_BYTES)?;
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         Self::new(name, &text, context).map_err(|e| Error::data(path, e.to_string()))

@@ -113,7 +113,11 @@ impl Trainer {
     ///
     /// # Errors
     /// What writing refuses.
-    pub fn save(&mut self, path: &Path) -> Result<()> {
+    pub fn save(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        self.write(path.as_ref())
+    }
+
+    fn write(&mut self, path: &Path) -> Result<()> {
         let (mut specs, mut contents, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         let shapes: Vec<Vec<u64>> =
             self.parameters().list.iter().map(|p| p.shape.iter().map(|&n| n as u64).collect()).collect();
@@ -160,7 +164,11 @@ impl Trainer {
     /// # Errors
     /// A file that is no checkpoint, one that was changed, other data, or a run that needs more
     /// memory.
-    pub fn resume(path: &Path, data: Box<dyn Dataset>, memory_limit: u64) -> Result<Self> {
+    pub fn resume(path: impl AsRef<Path>, data: Box<dyn Dataset>, memory_limit: u64) -> Result<Self> {
+        Self::read(path.as_ref(), data, memory_limit)
+    }
+
+    fn read(path: &Path, data: Box<dyn Dataset>, memory_limit: u64) -> Result<Self> {
         let source = Source::open(path)?;
         let [(key, text), (digest_key, expected)] = source.metadata() else {
             return Err(no_checkpoint(path));

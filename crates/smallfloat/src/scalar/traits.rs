@@ -1,7 +1,7 @@
 //! [`SmallFloat`]: what generic code may ask of a scalar.
 
 use core::cmp::Ordering;
-use core::fmt::Debug;
+use core::fmt::{Debug, Display};
 use core::iter::{Product, Sum};
 use core::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Rem, RemAssign, Sub, SubAssign};
 
@@ -20,7 +20,9 @@ mod sealed {
 /// A typed scalar: its format, its codes, and the operations that every one has.
 ///
 /// The types have all this and more as inherent methods, most of them `const`. The trait is sealed,
-/// and each type that has it is `#[repr(transparent)]` over its [`Bits`](Self::Bits).
+/// and each type that has it is `#[repr(transparent)]` over its [`Bits`](Self::Bits). Parsing needs
+/// the feature `alloc` and is a bound of its own, `T: FromStr<Err = Error>`; zero is
+/// `T::from_f32(0.0)`, since a format of powers of two has none.
 ///
 /// ```
 /// use smallfloat::{Datum, E4M3Fn, SmallFloat, Uhp};
@@ -38,6 +40,7 @@ mod sealed {
 pub trait SmallFloat:
     Copy
     + Debug
+    + Display
     + PartialEq
     + PartialOrd
     + Add<Output = Self>

@@ -31,13 +31,13 @@ pub(crate) fn run(results: &ResultArgs, out: &mut Output) -> Result<()> {
     let job = |options: &Options, name: &str| -> Result<Report> {
         let bar = Bar::new();
         let mut update = |progress: smallfloat_tensor::Progress<'_>| bar.update(progress);
-        Ok(quantize(&input, &folder.path().join(name), options, &|_| true, &mut update)?)
+        Ok(quantize(&input, folder.path().join(name), options, &|_| true, &mut update)?)
     };
     let chosen = Options { histograms: results.has_plot(), ..options(BiasPolicy::LeastError) };
     let auto = job(&chosen, "auto.safetensors")?;
     let fixed = job(&options(BiasPolicy::Fixed(FIXED)), "fixed.safetensors")?;
     results.write(&input, FORMAT, &chosen, &auto)?;
-    let verified = verify(&folder.path().join("auto.safetensors"))?;
+    let verified = verify(folder.path().join("auto.safetensors"))?;
 
     if results.json {
         let object = json!({ "format": FORMAT, "auto": auto, "bias_7": fixed });

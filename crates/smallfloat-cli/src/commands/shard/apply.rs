@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<()> {
     for path in [plan.shard_path(shard), plan.report_path(shard)].iter().flatten() {
         note_leftovers(path);
     }
-    let Applied { report, was_complete } = {
+    let Applied { report, was_complete, .. } = {
         let bar = Bar::new();
         apply(&plan, shard, !args.no_verify, &mut |progress| bar.update(progress))?
     };

@@ -55,7 +55,8 @@ pub enum LineKind {
 
 impl LineKind {
     /// Both kinds with their names.
-    pub const NAMED: [(&'static str, Self); 2] = [("directed", Self::Directed), ("random", Self::Random)];
+    pub const NAMED: &'static [(&'static str, Self)] =
+        &[("directed", Self::Directed), ("random", Self::Random)];
 }
 
 by_name!(LineKind, LineKind);

@@ -33,7 +33,11 @@ impl Spool {
     /// # Errors
     /// A header that is refused, a stream that is shorter or longer than its header says, and a
     /// temporary file that can't be written.
-    pub fn read(stream: &mut dyn Read, name: &Path) -> Result<Self> {
+    pub fn read(stream: &mut dyn Read, name: impl AsRef<Path>) -> Result<Self> {
+        Self::of(stream, name.as_ref())
+    }
+
+    fn of(stream: &mut dyn Read, name: &Path) -> Result<Self> {
         let reading = |e| Error::io("read", name, e);
         let mut head = Vec::new();
         stream.take(12).read_to_end(&mut head).map_err(reading)?;
@@ -140,7 +144,7 @@ mod tests {
     #[test]
     fn whole_streams_are_kept_and_removed_with_the_spool() {
         for bytes in [file(HEADER, &[1, 2, 3]), npy(&[1, 2, 3]), file("{}", &[])] {
-            let spool = Spool::read(&mut &*bytes, "standard input".as_ref()).unwrap();
+            let spool = Spool::read(&mut &*bytes, "standard input").unwrap();
             assert_eq!(std::fs::read(spool.path()).unwrap(), bytes);
             let source = Source::open(spool.path()).unwrap();
             assert!(source.tensors().iter().all(|tensor| source.read_all(tensor).unwrap() == [1, 2, 3]));
@@ -165,7 +169,7 @@ mod tests {
             (b"\x93NUMPY\x01\0\xff\xff", 1 << 17, "bad header"),
         ] {
             let mut stream = Endless { begin, taken: 0 };
-            let error = Spool::read(&mut stream, "standard input".as_ref()).unwrap_err();
+            let error = Spool::read(&mut stream, "standard input").unwrap_err();
             assert!(error.to_string().contains(part), "{error}");
             assert!(error.to_string().starts_with("`standard input`"), "{error}");
             assert!(stream.taken <= most, "{} bytes", stream.taken);
@@ -176,7 +180,7 @@ mod tests {
     fn streams_that_end_early_are_refused() {
         for bytes in [file(HEADER, &[1, 2, 3]), npy(&[1, 2, 3])] {
             for len in 0..bytes.len() {
-                let error = Spool::read(&mut &bytes[..len], "standard input".as_ref()).unwrap_err();
+                let error = Spool::read(&mut &bytes[..len], "standard input").unwrap_err();
                 assert!(error.is_malformed() || error.is_unsupported(), "{error}");
             }
         }

@@ -41,6 +41,7 @@ use crate::scale::bias::magnitudes::Magnitudes;
 /// ```
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[non_exhaustive]
 pub enum BiasPolicy {
     /// The bias with the least squared error, exactly, over all legal ones; of equals the largest.
     LeastError,

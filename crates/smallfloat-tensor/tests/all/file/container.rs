@@ -128,7 +128,7 @@ fn entry(file: &mut File, tensor: &str, key: &str, value: impl Into<Value>) {
 fn verify_accepts_what_quantize_writes() {
     for format in ["cfloat8_1_4_3", "cfloat8_1_5_2", "shp", "e4m3fn", "e2m1fn", "binary16p11se", "e5m2"] {
         let spoiled = Spoiled::new(format);
-        let verified = verify(&spoiled.write(|_| ())).unwrap();
+        let verified = verify(spoiled.write(|_| ())).unwrap();
         assert_eq!((verified.tensors, verified.codes, verified.copied), (5, 4 * 24 + 1, 1));
         assert!(verified.warnings.is_empty(), "{format}: {:?}", verified.warnings);
     }
@@ -277,7 +277,7 @@ fn verify_warns_of_codes_that_no_encoder_writes() {
         (&[0x7c00, 0x0001], Some("1 codes that no encoder writes")),
         (&[0x7c00, 0x03ff, 0xfc01, 0xffff, 0xfe01], Some("4 codes that no encoder writes")),
     ] {
-        let verified = verify(&uhp(dir.path(), codes)).unwrap();
+        let verified = verify(uhp(dir.path(), codes)).unwrap();
         assert_eq!((verified.tensors, verified.codes), (1, codes.len() as u64));
         match warning {
             None => assert!(verified.warnings.is_empty(), "{:?}", verified.warnings),

@@ -117,7 +117,7 @@ fn of_folders() {
         let dir = tempfile::tempdir().unwrap();
         checkpoint(&dir.path().join("in"));
         let output = dir.path().join("q");
-        quantize(&dir.path().join("in"), &output, &options, &|_| true, &mut |_| ()).unwrap();
+        quantize(dir.path().join("in"), &output, &options, &|_| true, &mut |_| ()).unwrap();
         let files: Vec<PathBuf> = names(&output).into_iter().map(|name| output.join(name)).collect();
         let (flips, told) = flip(&output, &files, flips(), &|| verify(&output).is_err());
         (count, found) = (count + flips, found + told);

@@ -121,10 +121,10 @@ fn the_configuration_of_a_native_folder_names_us() {
     assert_eq!(report.quantization_config, None);
     for (i, (what, options)) in native().into_iter().enumerate() {
         let (whole, parts) = (folder(&format!("{i}")), folder(&format!("{i}-shards")));
-        let report = quantize(&folder("in"), &whole, &options, &|_| true, &mut |_| ()).unwrap();
+        let report = quantize(folder("in"), &whole, &options, &|_| true, &mut |_| ()).unwrap();
         assert_eq!(report.quantization_config.as_ref(), Some(&ours), "{what}");
         assert_eq!(quantization_config(&whole), ours, "{what}");
-        let plan = plan(&folder("in"), &parts, &options, &|_| true, Sharding::Files).unwrap();
+        let plan = plan(folder("in"), &parts, &options, &|_| true, Sharding::Files).unwrap();
         apply(&plan, 0, true, &mut |_| ()).unwrap();
         finalize(&plan, true, &mut |_| ()).unwrap();
         for name in ["config.json", "model.safetensors"] {
@@ -137,7 +137,7 @@ fn the_configuration_of_a_native_folder_names_us() {
     }
     // Values are for everyone.
     let bf16 = Options { container: smallfloat_tensor::Container::Bf16, ..options("cfloat8_1_4_3") };
-    quantize(&folder("in"), &folder("bf16"), &bf16, &|_| true, &mut |_| ()).unwrap();
+    quantize(folder("in"), folder("bf16"), &bf16, &|_| true, &mut |_| ()).unwrap();
     assert_eq!(quantization_config(&folder("bf16")), Value::Null);
     let file = File::read(&folder("bf16/model.safetensors"));
     assert_eq!(file.tensors["m.weight"].shape, [4, 32]);
@@ -216,7 +216,7 @@ fn codes_of_another_shape_are_refused() {
             for error in [
                 verify(&path).unwrap_err(),
                 View::open(&path).unwrap_err(),
-                dequantize(&path, &folder.path().join("back"), Dtype::F32, None, false, &mut |_| ())
+                dequantize(&path, folder.path().join("back"), Dtype::F32, None, false, &mut |_| ())
                     .unwrap_err(),
             ] {
                 let part =

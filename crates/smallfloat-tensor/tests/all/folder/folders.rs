@@ -40,18 +40,18 @@ fn a_folder_is_verified_and_comes_back() {
         fs::create_dir(folder("in")).unwrap();
         checkpoint(&folder("in"));
         let scheme = scheme.parse::<Scheme>().unwrap().options();
-        quantize(&folder("in"), &folder("q"), &scheme, &|name| name.starts_with("l."), &mut |_| ()).unwrap();
+        quantize(folder("in"), folder("q"), &scheme, &|name| name.starts_with("l."), &mut |_| ()).unwrap();
         let (mut announced, mut told, mut tensors) = (0, 0, Vec::new());
         let mut watch = |progress: Progress<'_>| match progress {
             Progress::Start(bytes) => announced += bytes,
             Progress::Bytes(bytes) => told += bytes,
             Progress::Tensor(name) => tensors.push(name.to_owned()),
-            Progress::Verify => panic!("it is nothing else"),
+            _ => panic!("it is nothing else"),
         };
-        let verified = verify_with(&folder("q"), &mut watch).unwrap();
+        let verified = verify_with(folder("q"), &mut watch).unwrap();
         assert!(told == announced && told >= 96 * 64 / 2, "{told} of {announced}");
         assert_eq!(tensors.len(), 4);
-        assert_eq!(verified, verify(&folder("q")).unwrap());
+        assert_eq!(verified, verify(folder("q")).unwrap());
         assert_eq!((verified.files, verified.tensors, verified.copied), (2, 2, 2));
         assert_eq!(
             (verified.records, verified.digests),
@@ -59,7 +59,7 @@ fn a_folder_is_verified_and_comes_back() {
         );
 
         let bytes =
-            dequantize(&folder("q"), &folder("back"), Dtype::F32, None, false, &mut |_| ()).unwrap().bytes;
+            dequantize(folder("q"), folder("back"), Dtype::F32, None, false, &mut |_| ()).unwrap().bytes;
         assert_eq!(
             names(&folder("back")),
             ["a.safetensors", "b.safetensors", "config.json", "model.safetensors.index.json", "vocab.txt"]
@@ -75,7 +75,7 @@ fn a_folder_is_verified_and_comes_back() {
         // Products with scales that are no powers of two are rounded to F32; all others are the
         // same numbers. The original is met up to the error of the elements.
         for (quantized, back) in
-            open_checkpoint(&folder("q")).unwrap().iter().zip(open_checkpoint(&folder("back")).unwrap())
+            open_checkpoint(folder("q")).unwrap().iter().zip(open_checkpoint(folder("back")).unwrap())
         {
             let tensors = compare(quantized, &back).unwrap();
             assert!(tensors.iter().all(|tensor| tensor.sqnr_db.is_none_or(|db| db > 140.0)), "{tensors:?}");
@@ -85,9 +85,9 @@ fn a_folder_is_verified_and_comes_back() {
         assert!(comparison.iter().all(|tensor| tensor.sqnr_db.is_some_and(|db| db > 15.0)), "{comparison:?}");
 
         let error =
-            dequantize(&folder("q"), &folder("back"), Dtype::F32, None, false, &mut |_| ()).unwrap_err();
+            dequantize(folder("q"), folder("back"), Dtype::F32, None, false, &mut |_| ()).unwrap_err();
         assert!(error.is_exists(), "{error}");
-        let error = dequantize(&folder("q"), &folder("q"), Dtype::F32, None, true, &mut |_| ()).unwrap_err();
+        let error = dequantize(folder("q"), folder("q"), Dtype::F32, None, true, &mut |_| ()).unwrap_err();
         assert!(error.to_string().contains("folder of the input"), "{error}");
     }
 }
@@ -99,25 +99,25 @@ fn folders_that_do_not_hold_together() {
     fs::create_dir(folder("in")).unwrap();
     checkpoint(&folder("in"));
     for error in [
-        verify(&folder("in")).unwrap_err(),
-        dequantize(&folder("in"), &folder("out"), Dtype::F32, None, false, &mut |_| ()).unwrap_err(),
+        verify(folder("in")).unwrap_err(),
+        dequantize(folder("in"), folder("out"), Dtype::F32, None, false, &mut |_| ()).unwrap_err(),
     ] {
         assert!(error.to_string().contains("no file of this folder"), "{error}");
     }
     assert!(!folder("out").exists());
     let native = Options { overwrite: true, ..options("cfloat8_1_4_3") };
-    quantize(&folder("in"), &folder("q"), &native, &|_| true, &mut |_| ()).unwrap();
+    quantize(folder("in"), folder("q"), &native, &|_| true, &mut |_| ()).unwrap();
     // A file under a second name has every tensor twice.
     fs::remove_file(folder("q/model.safetensors.index.json")).unwrap();
     fs::copy(folder("q/b.safetensors"), folder("q/c.safetensors")).unwrap();
-    let error = verify(&folder("q")).unwrap_err();
+    let error = verify(folder("q")).unwrap_err();
     assert!(error.to_string().contains("is in `b.safetensors` and in `c.safetensors`"), "{error}");
     fs::remove_file(folder("q/c.safetensors")).unwrap();
-    let error = verify(&folder("q")).unwrap_err();
+    let error = verify(folder("q")).unwrap_err();
     assert!(error.to_string().contains("incomplete: it has 2 files of tensors and no"), "{error}");
     let index = json!({ "weight_map": { "l.0.weight": "b.safetensors" } });
     fs::write(folder("q/model.safetensors.index.json"), index.to_string()).unwrap();
-    assert!(verify(&folder("q")).unwrap_err().to_string().contains("the index says otherwise"));
+    assert!(verify(folder("q")).unwrap_err().to_string().contains("the index says otherwise"));
 }
 
 /// What is changed, and how.

@@ -52,7 +52,7 @@ impl Folders {
 
     fn quantize(&self, options: &Options) -> Result<(), Error> {
         let options = Options { overwrite: true, ..options.clone() };
-        quantize(&self.path("in"), &self.path("q"), &options, &|_| true, &mut |_| ()).map(drop)
+        quantize(self.path("in"), self.path("q"), &options, &|_| true, &mut |_| ()).map(drop)
     }
 }
 
@@ -81,7 +81,7 @@ fn a_new_checkpoint_leaves_nothing_of_the_old_one_but_the_owner_s_files() {
     assert_eq!(names(&folders.path("q")), ["config.json", "model.safetensors", "notes.txt"]);
     let config: Value = serde_json::from_slice(&fs::read(folders.path("q/config.json")).unwrap()).unwrap();
     assert_ne!(config["quantization_config"]["quant_method"], "fp8");
-    assert_eq!(verify(&folders.path("q")).unwrap().tensors, 1);
+    assert_eq!(verify(folders.path("q")).unwrap().tensors, 1);
     // Files of tensors that are no part of a checkpoint are not ours to remove.
     fs::copy(folders.path("in/model.safetensors"), folders.path("q/adapter.safetensors")).unwrap();
     let before = contents(&folders.path("q"));
@@ -110,7 +110,7 @@ fn a_run_that_fails_leaves_the_old_folder_and_no_new_one() {
 fn a_marked_folder_is_incomplete_to_every_reader() {
     let folders = Folders::new(2);
     folders.quantize(&options("cfloat8_1_4_3")).unwrap();
-    verify(&folders.path("q")).unwrap();
+    verify(folders.path("q")).unwrap();
     fs::write(folders.path("q").join(MARKER), "").unwrap();
     let (q, out) = (folders.path("q"), folders.path("out"));
     refuses(verify(&q), "incomplete");
@@ -160,7 +160,7 @@ fn a_configuration_of_another_quantization_is_refused() {
     let folders = Folders::new(2);
     let config_of = |options: &Options| {
         folders.quantize(options).unwrap();
-        verify(&folders.path("q")).unwrap();
+        verify(folders.path("q")).unwrap();
         fs::read(folders.path("q/config.json")).unwrap()
     };
     let schemes = ["fp8", "mxfp4-pack-quantized", "nvfp4-pack-quantized"];
@@ -171,7 +171,7 @@ fn a_configuration_of_another_quantization_is_refused() {
         for (with, config) in configs.iter().enumerate() {
             folders.quantize(options).unwrap();
             fs::write(folders.path("q/config.json"), config).unwrap();
-            let verified = verify(&folders.path("q"));
+            let verified = verify(folders.path("q"));
             // MXFP4 and NVFP4 differ in the size of groups, which foreign files take from there.
             let says_nothing = !String::from_utf8_lossy(config).contains("quantization_config");
             match verified {
@@ -189,7 +189,7 @@ fn a_plan_is_incomplete_until_it_is_finalized() {
     let q = folders.path("q");
     let options = Options { overwrite: true, ..options("cfloat8_1_4_3") };
     let sharding = Sharding::Count(NonZeroU64::new(2).unwrap());
-    let plan: Plan = plan(&folders.path("in"), &q, &options, &|_| true, sharding).unwrap();
+    let plan: Plan = plan(folders.path("in"), &q, &options, &|_| true, sharding).unwrap();
     verify(&q).unwrap();
     for shard in 0..plan.shards() {
         apply(&plan, shard, true, &mut |_| ()).unwrap();
@@ -250,7 +250,7 @@ mod odd_entries {
         fs::write(input.join(OsStr::from_bytes(b"caf\xe9.txt")), "").unwrap();
         pipe(&input.join("pipe"));
         let report =
-            quantize(&input, &folders.path("q"), &options("cfloat8_1_4_3"), &|_| true, &mut |_| ()).unwrap();
+            quantize(&input, folders.path("q"), &options("cfloat8_1_4_3"), &|_| true, &mut |_| ()).unwrap();
         assert_eq!(
             report.not_copied,
             [
@@ -266,8 +266,7 @@ mod odd_entries {
         assert_eq!(names(&folders.path("q")), ["config.json", "model.safetensors", "tokenizer.json"]);
         let back = folders.path("back");
         fs::write(folders.path("q/.hidden"), "").unwrap();
-        let dequantized =
-            dequantize(&folders.path("q"), &back, Dtype::F32, None, false, &mut |_| ()).unwrap();
+        let dequantized = dequantize(folders.path("q"), &back, Dtype::F32, None, false, &mut |_| ()).unwrap();
         assert_eq!(dequantized.not_copied, ["`.hidden` (hidden)"]);
     }
 
@@ -288,7 +287,7 @@ mod odd_entries {
                         pipe(&path);
                     }
                     if folder == "q" {
-                        refuses(verify(&folders.path("q")), "not a regular file");
+                        refuses(verify(folders.path("q")), "not a regular file");
                     } else {
                         refuses(folders.quantize(&scheme("fp8")), "not a regular file");
                     }
@@ -302,6 +301,6 @@ mod odd_entries {
         fs::remove_file(&plan_path).unwrap();
         symlink("/dev/zero", &plan_path).unwrap();
         refuses(Plan::read(&plan_path), "not a regular file");
-        verify(&folders.path("q")).unwrap();
+        verify(folders.path("q")).unwrap();
     }
 }

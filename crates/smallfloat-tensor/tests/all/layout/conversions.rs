@@ -155,7 +155,7 @@ fn experts_are_transposed() {
     .write(&path("in"));
     let all = |input: &str, output: &str, name: &str| {
         let take = |name: &str| Tensors::Weights.take(name, &[2, 64, 40]) && name == EXPERTS;
-        quantize(&path(input), &path(output), &scheme(name), &take, &mut |_| ()).unwrap();
+        quantize(path(input), path(output), &scheme(name), &take, &mut |_| ()).unwrap();
     };
     all("in", "gpt", "gpt-oss");
     let file = File::read(&path("gpt"));
@@ -183,10 +183,10 @@ fn experts_are_transposed() {
             assert_eq!(code >> 3 == 1, element(i).is_sign_negative());
         }
     }
-    verify(&path("gpt")).unwrap();
+    verify(path("gpt")).unwrap();
     let agrees = |output: &str, input: &str| {
         let agreement =
-            verify_against(&path(output), &path(input), &QuantizedAs::default(), &mut |_| ()).unwrap();
+            verify_against(path(output), path(input), &QuantizedAs::default(), &mut |_| ()).unwrap();
         assert!(agreement.disagreements.is_empty(), "{:?}", agreement.disagreements);
         assert_eq!(agreement.tensors, 1);
     };
@@ -202,8 +202,7 @@ fn experts_are_transposed() {
     let mut broken = file;
     broken.tensors.get_mut(&format!("{EXPERTS}_blocks")).unwrap().bytes[16] ^= 0x70;
     broken.write(&path("broken"));
-    let agreement =
-        verify_against(&path("broken"), &path("in"), &QuantizedAs::default(), &mut |_| ()).unwrap();
+    let agreement = verify_against(path("broken"), path("in"), &QuantizedAs::default(), &mut |_| ()).unwrap();
     // The second code of the second block of the first row: column 0, row 33.
     assert_eq!((agreement.wrong_codes, agreement.disagreements[0].element), (1, Some(33 * 40)));
 }
@@ -269,7 +268,7 @@ fn nearest_values_of_lists() {
                 assert!(2.0 * x < middle || 2.0 * x == middle && !list.is_tie_up(rank), "{name} {x} {code}");
             }
         }
-        verify(&path("out")).unwrap();
+        verify(path("out")).unwrap();
         if name == "bnb-nf4" {
             let state = suffix(&file, ".quant_state.bitsandbytes__nf4").bytes;
             let expected = r#"{"quant_type":"nf4","blocksize":64,"dtype":"bfloat16","shape":[64,256]}"#;
@@ -326,7 +325,7 @@ fn four_over_six() {
         assert_eq!(u64::from(scale), tried[usize::from(four)].0, "group {group}: {tried:?}");
     }
     assert!((100..900).contains(&fours), "{fours}");
-    verify(&path("out")).unwrap();
+    verify(path("out")).unwrap();
     let mut others = scheme("mxfp4");
     others.scale.as_mut().unwrap().rule = ScaleRule::FourOverSix;
     let error = convert(&path("in"), &path("out"), &others).unwrap_err().to_string();
@@ -345,7 +344,7 @@ fn gguf_keeps_its_keys() {
     let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
     assert_eq!(text("a.gguf"), [pair("general.architecture", "llama"), pair("general.file_type", "32")]);
     // BF16 numbers are what they were.
-    let certificate = certify(&path("in"), &path("a.gguf"), &mut |_| ()).unwrap();
+    let certificate = certify(path("in"), path("a.gguf"), &mut |_| ()).unwrap();
     assert_eq!((certificate.exact, certificate.rounded), (2, 0));
     // A key of its own, as another program writes it: an array of I32 (5).
     let bytes = fs::read(path("a.gguf")).unwrap();
@@ -377,7 +376,7 @@ fn gguf_keeps_its_keys() {
             View::open(path("c.gguf")).unwrap().source().tensors().iter().map(|it| it.offset).collect();
         assert!(offsets.iter().all(|offset| offset % 32 == 0) && found.len() % 32 == 0, "{offsets:?}");
         // And out of it into safetensors, the keys as text.
-        dequantize(&path("c.gguf"), &path("d.gguf"), Dtype::F32, None, true, &mut |_| ()).unwrap();
+        dequantize(path("c.gguf"), path("d.gguf"), Dtype::F32, None, true, &mut |_| ()).unwrap();
         assert!(text("d.gguf").contains(&pair("general.file_type", "0")));
     }
     // A folder becomes one file.
@@ -386,9 +385,9 @@ fn gguf_keeps_its_keys() {
     source(8).write(&model.join("a.safetensors"));
     File::of([("b.weight", Tensor::of(T::F32, &[0.5; 128]).shaped(&[2, 64]))])
         .write(&model.join("b.safetensors"));
-    quantize(&model, &path("one.gguf"), &scheme("gguf-nvfp4"), &|name| name != "b.weight", &mut |_| ())
+    quantize(&model, path("one.gguf"), &scheme("gguf-nvfp4"), &|name| name != "b.weight", &mut |_| ())
         .unwrap();
-    let certificate = certify(&model, &path("one.gguf"), &mut |_| ()).unwrap();
+    let certificate = certify(&model, path("one.gguf"), &mut |_| ()).unwrap();
     assert_eq!((certificate.tensors.len(), certificate.exact), (3, 2));
     // What GGUF has no type or no room for is named.
     let refused = |tensor: Tensor, part: &str| {
@@ -429,7 +428,7 @@ fn lossless_ways() {
                 options.granularity = smallfloat_tensor::Granularity::Tensor;
             }
             convert(&path("a"), &path("b"), &options).unwrap_or_else(|e| panic!("{first} → {to}: {e}"));
-            let certificate = certify(&path("a"), &path("b"), &mut |_| ()).unwrap();
+            let certificate = certify(path("a"), path("b"), &mut |_| ()).unwrap();
             assert_eq!((certificate.exact, certificate.rounded), (2, 0), "{first} → {to}");
             assert_eq!(
                 View::open(path("a")).unwrap().values(WEIGHT).unwrap(),
@@ -451,7 +450,7 @@ fn certificates_are_checked() {
     let path = |name: &str| folder.path().join(name);
     source(4).write(&path("in"));
     convert(&path("in"), &path("out"), &scheme("comfy-nvfp4")).unwrap();
-    let certificate = certify(&path("in"), &path("out"), &mut |_| ()).unwrap();
+    let certificate = certify(path("in"), path("out"), &mut |_| ()).unwrap();
     let weight = certificate.tensors.iter().find(|tensor| tensor.name == WEIGHT).unwrap();
     // Recounted from the values that the readers give.
     let (x, y) = (View::open(path("in")).unwrap(), View::open(path("out")).unwrap());
@@ -468,7 +467,7 @@ fn certificates_are_checked() {
     let text = serde_json::to_string(&certificate).unwrap();
     let read = serde_json::from_str(&text).unwrap();
     assert_eq!(certificate, read);
-    let check = |source: Option<&Path>| check_certificate(&read, &path("out"), source, &mut |_| ());
+    let check = |source: Option<&Path>| check_certificate(&read, path("out"), source, &mut |_| ());
     assert_eq!((check(None).unwrap(), check(Some(&path("in"))).unwrap()), (2, 2));
     // Another layout of the same values has other words for them; one code more and nothing holds.
     let mut file = File::read(&path("out"));

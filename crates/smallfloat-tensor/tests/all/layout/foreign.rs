@@ -251,7 +251,7 @@ fn a_folder_becomes_a_folder() {
     quantize(&input, &native, &crate::common::options("cfloat8_1_4_3"), &|_| true, &mut |_| ()).unwrap();
     let config = json_of(&native.join("config.json"));
     assert_eq!(config["quantization_config"], json!({ "quant_method": "smallfloat", "version": "1" }));
-    assert_eq!(verify(&native.join(shards[0])).unwrap().tensors, 3);
+    assert_eq!(verify(native.join(shards[0])).unwrap().tensors, 3);
 }
 
 #[test]

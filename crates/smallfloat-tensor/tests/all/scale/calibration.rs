@@ -190,11 +190,11 @@ fn activations_without_a_tensor_and_plans() {
     )
     .unwrap();
     let json = plan.to_json().unwrap();
-    let again = smallfloat_tensor::Plan::from_json(&json, Path::new("plan")).unwrap();
+    let again = smallfloat_tensor::Plan::from_json(&json, "plan").unwrap();
     smallfloat_tensor::apply(&again, 0, true, &mut |_| ()).unwrap();
     let written = View::open(plan.shard_path(0).unwrap()).unwrap();
     assert_eq!(written.tensor("a.weight").unwrap().format().unwrap().bias(), expected.tensors[0].biases[0]);
     File::of([("a", Tensor::of(F32, &[1.0; 4]).shaped(&[1, 4]))]).write(&path);
-    let error = smallfloat_tensor::Plan::from_json(&json, Path::new("plan")).unwrap_err().to_string();
+    let error = smallfloat_tensor::Plan::from_json(&json, "plan").unwrap_err().to_string();
     assert!(error.contains("changed since the plan was made"), "{error}");
 }
