@@ -384,6 +384,9 @@ const char *sf_version(void);
     X(e2m3fn, uint8_t) \
     X(e2m1fn, uint8_t) \
     X(e8m0fnu, uint8_t) \
+    X(e3m0fn, uint8_t) \
+    X(ue4m3, uint8_t) \
+    X(ue5m3, uint8_t) \
     X(f16, uint16_t) \
     X(bf16, uint16_t) \
     X(uhp, uint16_t) \

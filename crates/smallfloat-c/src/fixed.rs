@@ -309,6 +309,9 @@ table! {
         e2m3fn: u8 = typed::<smallfloat::E2M3Fn>();
         e2m1fn: u8 = typed::<smallfloat::E2M1Fn>();
         e8m0fnu: u8 = typed::<smallfloat::E8M0Fnu>();
+        e3m0fn: u8 = typed::<smallfloat::E3M0Fn>();
+        ue4m3: u8 = typed::<smallfloat::UE4M3>();
+        ue5m3: u8 = typed::<smallfloat::UE5M3>();
         f16: u16 = typed::<smallfloat::F16>();
         bf16: u16 = typed::<smallfloat::Bf16>();
         uhp: u16 = typed::<smallfloat::Uhp>();

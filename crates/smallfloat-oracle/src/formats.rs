@@ -59,6 +59,12 @@ pub const E2M3FN: OracleFormat = signed(6, 4, 1, Specials::Finite);
 pub const E2M1FN: OracleFormat = signed(4, 2, 1, Specials::Finite);
 /// OCP's scale format E8M0.
 pub const E8M0FNU: OracleFormat = OracleFormat { signed: false, ..signed(8, 1, 127, Specials::E8m0) };
+/// oneDNN's E3M0.
+pub const E3M0FN: OracleFormat = signed(4, 1, 3, Specials::Finite);
+/// PTX's UE4M3.
+pub const UE4M3: OracleFormat = OracleFormat { signed: false, ..signed(7, 4, 7, Specials::NanAllOnes) };
+/// CUDA's UE5M3.
+pub const UE5M3: OracleFormat = OracleFormat { signed: false, ..signed(8, 4, 15, Specials::NanAllOnes) };
 
 /// A format of the P3109 draft, with the bias that the draft gives it.
 pub const fn p3109(k: u32, p: u32, signed: bool, extended: bool) -> OracleFormat {

@@ -85,6 +85,9 @@ pub fn oracle_by_name(name: &str) -> Option<oracle::OracleFormat> {
         "e2m3fn" => known::E2M3FN,
         "e2m1fn" => known::E2M1FN,
         "e8m0fnu" => known::E8M0FNU,
+        "e3m0fn" => known::E3M0FN,
+        "ue4m3" => known::UE4M3,
+        "ue5m3" => known::UE5M3,
         _ => return None,
     })
 }

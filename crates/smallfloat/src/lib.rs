@@ -51,6 +51,8 @@
 //! | [`E4M3`], [`E3M4`] | 8 bits after IEEE 754's model |
 //! | [`E3M2Fn`], [`E2M3Fn`], [`E2M1Fn`] | OCP's 6- and 4-bit formats, a code in a byte |
 //! | [`E8M0Fnu`] | the scale of MX blocks, a power of two |
+//! | [`UE5M3`], [`UE4M3`] | the scales of other blocks, no sign |
+//! | [`E3M0Fn`] | the powers of two of 4 bits |
 //! | [`F16`], [`Bf16`] | IEEE 754 binary16 and bfloat16 |
 //! | [`CFloat8_1_4_3`], [`CFloat8_1_5_2`], [`Shp`], [`Uhp`] | Tesla's formats, the bias in the type |
 //! | [`Binary8p1se`], [`Binary8p2se`], [`Binary8p3se`], [`Binary8p4se`], [`Binary8p5se`], [`Binary8p6se`], [`Binary8p7se`] | P3109's signed, extended 8-bit formats |

@@ -48,7 +48,7 @@ fn formats_lists_the_catalogue() {
         assert!(list.contains(name), "{name}");
     }
     let formats = json(&["formats", "--json"]);
-    assert_eq!(formats.as_array().map(Vec::len), Some(21));
+    assert_eq!(formats.as_array().map(Vec::len), Some(24));
     let find = |name: &str| {
         let all = formats.as_array().into_iter().flatten();
         all.into_iter().find(|format| format["name"] == name).cloned().unwrap_or_default()
@@ -144,7 +144,7 @@ fn families_are_told_and_their_members_listed() {
 #[test]
 fn csv_has_a_header_and_a_line_a_format() {
     let rows = records(&output(&["formats", "--csv"]));
-    assert_eq!(rows.len(), 1 + 21);
+    assert_eq!(rows.len(), 1 + 24);
     assert!(rows.iter().all(|row| row.len() == rows[0].len()));
     let field = |row: &[String], name: &str| {
         let at = rows[0].iter().position(|column| column == name).unwrap_or_else(|| panic!("no {name}"));

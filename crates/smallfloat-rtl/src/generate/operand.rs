@@ -1,5 +1,6 @@
 //! How a code is read: sign, exponent field, significand, and what is not a number.
 
+use smallfloat::formats::CATALOGUE;
 use smallfloat::{Family, Format, Specials, Subnormals};
 
 use super::module::{Module, bits_for, decimal, extend, hex, slice, zeros as no_bits};
@@ -238,15 +239,10 @@ pub(super) fn normalize(
 
 /// Where a format is defined.
 fn source(format: &Format) -> &'static str {
-    match (format.family(), format.specials()) {
-        (Family::Tesla, _) => "Tesla, Dojo Technology, Tables 3 and 6",
-        (Family::Ieee, _) => "IEEE 754-2019, section 3.4",
-        (Family::P3109, _) => "IEEE P3109 draft, section \"Formats\"",
-        (Family::MlDtypes, Specials::NanAllOnes | Specials::Ieee) if format.width() == 8 => {
-            "OCP 8-bit floating point, and ml_dtypes"
-        }
-        (Family::MlDtypes, Specials::Finite | Specials::E8m0) => "OCP MX 1.0, section 5",
-        (Family::MlDtypes, _) => "ml_dtypes",
-        _ => "its parameters",
+    match format.family() {
+        Family::Tesla => "Tesla, Dojo Technology, Tables 3 and 6",
+        Family::Ieee => "IEEE 754-2019, section 3.4",
+        Family::P3109 => "IEEE P3109 draft, section \"Formats\"",
+        _ => CATALOGUE.iter().find(|row| row.format == *format).map_or("its parameters", |row| row.source),
     }
 }

@@ -62,6 +62,18 @@ pub const E2M1FN: Format = signed(Family::MlDtypes, (4, 2, 1), Specials::Finite)
 pub const E8M0FNU: Format =
     row(Family::MlDtypes, (8, 1, 127), Signedness::Unsigned, Specials::E8m0, Subnormals::None);
 
+/// OCP MX's FP4 with the other split, E3M0, as oneDNN has it (`f4_e3m0`): ±0 and the powers of two
+/// 0.25..16, every code a number.
+pub const E3M0FN: Format = signed(Family::Minifloat, (4, 1, 3), Specials::Finite);
+/// The unsigned E4M3 of block scales, 7 bits (PTX ISA, `ue4m3`): E4M3FN without its sign, maximum
+/// 448, NaN on 0x7F.
+pub const UE4M3: Format =
+    row(Family::Minifloat, (7, 4, 7), Signedness::Unsigned, Specials::NanAllOnes, Subnormals::Gradual);
+/// The unsigned E5M3 of block scales (CUDA Math API, `__nv_fp8_ue5m3`): bias 15, maximum 114688, NaN
+/// on 0xFF.
+pub const UE5M3: Format =
+    row(Family::Minifloat, (8, 4, 15), Signedness::Unsigned, Specials::NanAllOnes, Subnormals::Gradual);
+
 /// A named row of the catalogue.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -106,6 +118,9 @@ pub const CATALOGUE: &[Named] = &[
     Named { name: "e2m3fn", aliases: &["float6_e2m3fn", "f6e2m3fn", "f6_e2m3"], format: E2M3FN, source: MX },
     Named { name: "e2m1fn", aliases: &["float4_e2m1fn", "f4e2m1fn"], format: E2M1FN, source: MX },
     Named { name: "e8m0fnu", aliases: &["e8m0", "float8_e8m0fnu", "f8e8m0fnu", "f8_e8m0"], format: E8M0FNU, source: MX },
+    Named { name: "e3m0fn", aliases: &["e3m0", "f4_e3m0", "float4_e3m0"], format: E3M0FN, source: "oneDNN, f4_e3m0" },
+    Named { name: "ue4m3", aliases: &["fp8_ue4m3", "float8_ue4m3"], format: UE4M3, source: "PTX ISA, ue4m3" },
+    Named { name: "ue5m3", aliases: &["fp8_ue5m3", "float8_ue5m3", "e5m3"], format: UE5M3, source: "CUDA Math API, ue5m3" },
     Named { name: "binary16", aliases: &["f16", "float16", "half"], format: BINARY16, source: IEEE },
     Named { name: "bfloat16", aliases: &["bf16"], format: BFLOAT16, source: "Google Brain; Tesla paper, Table 2" },
     Named { name: "tf32", aliases: &["tensorfloat32", "tensorfloat-32"], format: TF32, source: "NVIDIA; LLVM APFloat" },

@@ -64,6 +64,18 @@ macro_rules! __for_each_scalar {
             E8M0Fnu (u8, full, unsigned, nonzero) = formats::E8M0FNU; nan
         }
         $apply! {
+            /// oneDNN's FP4 E3M0 (`e3m0fn`): 4 bits, ±0 and the powers of two 0.25..16.
+            E3M0Fn (u8, part, signed, zero) = formats::E3M0FN; negative_zero
+        }
+        $apply! {
+            /// The unsigned E4M3 of block scales (`ue4m3`, PTX ISA): 7 bits, maximum 448, NaN.
+            UE4M3 (u8, part, unsigned, zero) = formats::UE4M3; subnormal nan
+        }
+        $apply! {
+            /// The unsigned E5M3 of block scales (`ue5m3`, CUDA Math API): maximum 114688, NaN.
+            UE5M3 (u8, full, unsigned, zero) = formats::UE5M3; subnormal nan
+        }
+        $apply! {
             /// IEEE 754 binary16, half precision. The name leaves `f16` to the language.
             F16 (u16, full, signed, zero) = formats::BINARY16; negative_zero subnormal infinity negative_infinity nan
         }

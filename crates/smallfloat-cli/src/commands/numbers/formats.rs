@@ -43,9 +43,10 @@ pub(crate) struct Args {
 }
 
 /// The groups of the catalogue, in the order in which they are shown.
-const GROUPS: [(&str, Family); 3] = [
+const GROUPS: [(&str, Family); 4] = [
     ("Tesla's configurable formats, at the bias that equals IEEE 754's", Family::Tesla),
     ("OCP, LLVM, XLA", Family::MlDtypes),
+    ("NVIDIA, oneDNN", Family::Minifloat),
     ("IEEE 754 and bfloat16", Family::Ieee),
 ];
 

@@ -35,7 +35,7 @@ struct Row {
 use Subnormals::{Flush, Gradual, Tesla};
 
 #[rustfmt::skip]
-const ROWS: [Row; 33] = [
+const ROWS: [Row; 36] = [
     Row { name: "cfloat8_1_4_3:bias=7", aliases: &["CFloat8_1_4_3:bias=7", "cfloat_1_4_3:bias=7"], layout: (8, 4, 4, 7, true), max: (15, 5), min_normal: (1, -6), min_positive: (1, -10), specials: (false, 0, true), subnormals: Tesla },
     Row { name: "cfloat8_1_4_3:bias=0", aliases: &[], layout: (8, 4, 4, 0, true), max: (61440, 0), min_normal: (1, 1), min_positive: (1, -3), specials: (false, 0, true), subnormals: Tesla },
     Row { name: "cfloat8_1_4_3:bias=63,subnormals=gradual", aliases: &["cfloat8_1_4_3:subnormals=gradual,bias=63"], layout: (8, 4, 4, 63, true), max: (15, -51), min_normal: (1, -62), min_positive: (1, -65), specials: (false, 0, true), subnormals: Gradual },
@@ -66,6 +66,9 @@ const ROWS: [Row; 33] = [
     Row { name: "e2m3fn", aliases: &[], layout: (6, 4, 2, 1, true), max: (15, -1), min_normal: (1, 0), min_positive: (1, -3), specials: (false, 0, true), subnormals: Gradual },
     Row { name: "e2m1fn", aliases: &[], layout: (4, 2, 2, 1, true), max: (6, 0), min_normal: (1, 0), min_positive: (1, -1), specials: (false, 0, true), subnormals: Gradual },
     Row { name: "e8m0fnu", aliases: &["e8m0"], layout: (8, 1, 8, 127, false), max: (1, 127), min_normal: (1, -127), min_positive: (1, -127), specials: (false, 1, false), subnormals: Subnormals::None },
+    Row { name: "e3m0fn", aliases: &["f4_e3m0", "minifloat:k=4,p=1,bias=3"], layout: (4, 1, 3, 3, true), max: (16, 0), min_normal: (1, -2), min_positive: (1, -2), specials: (false, 0, true), subnormals: Gradual },
+    Row { name: "ue4m3", aliases: &["minifloat:k=7,p=4,bias=7,signed=false,specials=nan-allones"], layout: (7, 4, 4, 7, false), max: (448, 0), min_normal: (1, -6), min_positive: (1, -9), specials: (false, 1, false), subnormals: Gradual },
+    Row { name: "ue5m3", aliases: &["e5m3", "minifloat:k=8,p=4,bias=15,signed=false,specials=nan-allones"], layout: (8, 4, 5, 15, false), max: (114688, 0), min_normal: (1, -14), min_positive: (1, -17), specials: (false, 1, false), subnormals: Gradual },
     Row { name: "minifloat:k=8,p=4,bias=8,signed=true,specials=nan-negzero,subnormals=gradual", aliases: &["minifloat:k=8,p=4,bias=8,specials=nan-negzero"], layout: (8, 4, 4, 8, true), max: (240, 0), min_normal: (1, -7), min_positive: (1, -10), specials: (false, 1, false), subnormals: Gradual },
     Row { name: "minifloat:k=5,p=5,bias=2,signed=false,specials=finite,subnormals=gradual", aliases: &["minifloat:k=5,p=5,bias=2,signed=false"], layout: (5, 5, 1, 2, false), max: (31, -5), min_normal: (1, -1), min_positive: (1, -5), specials: (false, 0, false), subnormals: Gradual },
     Row { name: "minifloat:k=6,p=3,bias=-4,signed=true,specials=nan-allones,subnormals=tesla", aliases: &[], layout: (6, 3, 3, -4, true), max: (6, 9), min_normal: (1, 5), min_positive: (1, 2), specials: (false, 2, true), subnormals: Tesla },
