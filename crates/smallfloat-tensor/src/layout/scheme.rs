@@ -400,213 +400,169 @@ const E8M0_FLOOR: ScaleSpec = ScaleSpec { format: E8M0FNU, rule: ScaleRule::Floo
 const F32_AMAX: ScaleSpec = ScaleSpec { format: BINARY32, rule: ScaleRule::Amax, global: None };
 const E4M3_GLOBAL: ScaleSpec =
     ScaleSpec { format: E4M3FN, rule: ScaleRule::Amax, global: Some(GlobalScale::PowerOfTwo) };
+const F16_AMAX: ScaleSpec = ScaleSpec { format: BINARY16, rule: ScaleRule::Amax, global: None };
+/// DeepSeek's scales of powers of two are the least at which nothing saturates.
+const E8M0_RCEIL: ScaleSpec = ScaleSpec { format: E8M0FNU, rule: ScaleRule::Rceil, global: None };
 
-const fn row(
-    (name, what): (&'static str, &'static str),
+/// How numbers become codes and scales, and what shares a scale.
+#[derive(Clone, Copy)]
+struct Coding {
     element: Format,
+    codebook: Option<Codebook>,
     packing: Packing,
-    scale: ScaleSpec,
-    (granularity, allowed): (Granularity, Allowed),
-    layout: Layout,
-) -> Scheme {
-    Scheme { name, what, element, codebook: None, scale: Some(scale), granularity, packing, layout, allowed }
+    scale: Option<ScaleSpec>,
+    granularity: Granularity,
+    allowed: Allowed,
+}
+
+/// Codes with scales of exactly these groups.
+const fn coding(element: Format, packing: Packing, scale: ScaleSpec, granularity: Granularity) -> Coding {
+    Coding { element, codebook: None, packing, scale: Some(scale), granularity, allowed: Allowed::Only }
 }
 
 /// Codes that stand for values in a list.
-const fn list(
-    name: (&'static str, &'static str),
-    codebook: Codebook,
-    packing: Packing,
-    scale: ScaleSpec,
-    granularity: (Granularity, Allowed),
-    layout: Layout,
-) -> Scheme {
-    let scheme = row(name, carrier(codebook), packing, scale, granularity, layout);
-    Scheme { codebook: Some(codebook), ..scheme }
+const fn list(codebook: Codebook, packing: Packing, scale: ScaleSpec, granularity: Granularity) -> Coding {
+    Coding { codebook: Some(codebook), ..coding(carrier(codebook), packing, scale, granularity) }
 }
 
 /// Codes that stand for themselves.
-const fn plain(name: &'static str, what: &'static str, element: Format) -> Scheme {
-    let scheme = row((name, what), element, Packing::Bytes, F32_AMAX, WHOLE, TYPED);
-    Scheme { scale: None, ..scheme }
+const fn plain(element: Format) -> Coding {
+    Coding { element, scale: None, ..FP8_WHOLE }
 }
 
-const CHANNELS: (Granularity, Allowed) = (Granularity::Channel, Allowed::Any);
-const IN_64: (Granularity, Allowed) = (block(1, 64), Allowed::Any);
-const IN_64_ONLY: (Granularity, Allowed) = (block(1, 64), Allowed::Only);
-const F16_AMAX: ScaleSpec = ScaleSpec { format: BINARY16, rule: ScaleRule::Amax, global: None };
-const WHOLE: (Granularity, Allowed) = (Granularity::Tensor, Allowed::Only);
-const NV_ONLY: (Granularity, Allowed) = (block(1, 16), Allowed::Only);
-const SQUARES: (Granularity, Allowed) = (block(128, 128), Allowed::Blocks);
-/// DeepSeek's scales of powers of two are the least at which nothing saturates.
-const E8M0_RCEIL: ScaleSpec = ScaleSpec { format: E8M0FNU, rule: ScaleRule::Rceil, global: None };
-const MX: (Granularity, Allowed) = (block(1, 32), Allowed::Blocks);
-const MX_ONLY: (Granularity, Allowed) = (block(1, 32), Allowed::Only);
+impl Coding {
+    const fn of(self, element: Format) -> Self {
+        Self { element, ..self }
+    }
+
+    const fn packed(self, packing: Packing) -> Self {
+        Self { packing, ..self }
+    }
+
+    const fn scaled(self, scale: ScaleSpec) -> Self {
+        Self { scale: Some(scale), ..self }
+    }
+
+    const fn any_blocks(self) -> Self {
+        Self { allowed: Allowed::Blocks, ..self }
+    }
+
+    const fn any_groups(self) -> Self {
+        Self { allowed: Allowed::Any, ..self }
+    }
+}
+
+const MXFP8: Coding = coding(E4M3FN, Packing::Bytes, E8M0_FLOOR, block(1, 32));
+const MXFP6: Coding = coding(E2M3FN, Packing::SixBit, E8M0_FLOOR, block(1, 32));
+const MXFP4: Coding = coding(E2M1FN, Packing::NibblesLow, E8M0_FLOOR, block(1, 32));
+const NVFP4: Coding = coding(E2M1FN, Packing::NibblesLow, E4M3_GLOBAL, block(1, 16));
+const FP8_WHOLE: Coding = coding(E4M3FN, Packing::Bytes, F32_AMAX, Granularity::Tensor);
+const FP8_CHANNELS: Coding = coding(E4M3FN, Packing::Bytes, F32_AMAX, Granularity::Channel).any_groups();
+const FP8_SQUARES: Coding = coding(E4M3FN, Packing::Bytes, F32_AMAX, block(128, 128)).any_blocks();
+const Q8_0: Coding = list(INT8, Packing::Bytes, F16_AMAX, block(1, 32));
+
+/// Four bits per element, in blocks of 64.
+const fn list_of_16(codebook: Codebook) -> Coding {
+    list(codebook, Packing::NibblesLow, F32_AMAX, block(1, 64))
+}
+
+const fn row(name: &'static str, what: &'static str, coding: Coding, layout: Layout) -> Scheme {
+    let Coding { element, codebook, packing, scale, granularity, allowed } = coding;
+    Scheme { name, what, element, codebook, scale, granularity, packing, layout, allowed }
+}
 
 static SCHEMES: &[Scheme] = &[
-    row(("mxfp8-e4m3", "OCP MXFP8"), E4M3FN, Packing::Bytes, E8M0_FLOOR, MX, NATIVE),
-    row(("mxfp8-e5m2", "OCP MXFP8"), E5M2, Packing::Bytes, E8M0_FLOOR, MX, NATIVE),
-    row(("mxfp6-e3m2", "OCP MXFP6"), E3M2FN, Packing::SixBit, E8M0_FLOOR, MX, NATIVE),
-    row(("mxfp6-e2m3", "OCP MXFP6"), E2M3FN, Packing::SixBit, E8M0_FLOOR, MX, NATIVE),
-    row(("mxfp4", "OCP MXFP4"), E2M1FN, Packing::NibblesLow, E8M0_FLOOR, MX, NATIVE),
+    row("mxfp8-e4m3", "OCP MXFP8", MXFP8.any_blocks(), NATIVE),
+    row("mxfp8-e5m2", "OCP MXFP8", MXFP8.of(E5M2).any_blocks(), NATIVE),
+    row("mxfp6-e3m2", "OCP MXFP6", MXFP6.of(E3M2FN).any_blocks(), NATIVE),
+    row("mxfp6-e2m3", "OCP MXFP6", MXFP6.any_blocks(), NATIVE),
+    row("mxfp4", "OCP MXFP4", MXFP4.any_blocks(), NATIVE),
+    row("nvfp4", "NVIDIA NVFP4", NVFP4.any_blocks(), NATIVE),
+    row("mxint8", "OCP MXINT8", list(MXINT8, Packing::Bytes, E8M0_FLOOR, block(1, 32)).any_blocks(), NATIVE),
     row(
-        ("nvfp4", "NVIDIA NVFP4"),
-        E2M1FN,
-        Packing::NibblesLow,
-        E4M3_GLOBAL,
-        (block(1, 16), Allowed::Blocks),
+        "int8",
+        "integers with F32 scales",
+        list(INT8, Packing::Bytes, F32_AMAX, Granularity::Channel).any_groups(),
         NATIVE,
     ),
-    list(("mxint8", "OCP MXINT8"), MXINT8, Packing::Bytes, E8M0_FLOOR, MX, NATIVE),
-    list(("int8", "integers with F32 scales"), INT8, Packing::Bytes, F32_AMAX, CHANNELS, NATIVE),
-    list(("int4", "integers with F32 scales"), INT4, Packing::NibblesLow, F32_AMAX, IN_64, NATIVE),
-    list(("nf4", "NF4 with F32 scales"), NF4, Packing::NibblesLow, F32_AMAX, IN_64, NATIVE),
-    list(("sf4", "SF4 with F32 scales"), SF4, Packing::NibblesLow, F32_AMAX, IN_64, NATIVE),
+    row("int4", "integers with F32 scales", list_of_16(INT4).any_groups(), NATIVE),
+    row("nf4", "NF4 with F32 scales", list_of_16(NF4).any_groups(), NATIVE),
+    row("sf4", "SF4 with F32 scales", list_of_16(SF4).any_groups(), NATIVE),
     row(
-        (
-            "fp8",
-            "E4M3 with an F32 weight_scale a tensor: vLLM reads it, transformers does not (take float-quantized)",
-        ),
-        E4M3FN,
-        Packing::Bytes,
-        F32_AMAX,
-        (Granularity::Tensor, Allowed::Only),
+        "fp8",
+        "E4M3 with an F32 weight_scale a tensor: vLLM reads it, transformers does not (take float-quantized)",
+        FP8_WHOLE,
         FP8,
     ),
+    row("fp8-e5m2", "the same with E5M2", FP8_WHOLE.of(E5M2), FP8),
+    row("deepseek", "E4M3 with an F32 weight_scale_inv for 128×128 elements", FP8_SQUARES, DEEPSEEK),
     row(
-        ("fp8-e5m2", "the same with E5M2"),
-        E5M2,
-        Packing::Bytes,
-        F32_AMAX,
-        (Granularity::Tensor, Allowed::Only),
-        FP8,
-    ),
-    row(
-        ("deepseek", "E4M3 with an F32 weight_scale_inv for 128×128 elements"),
-        E4M3FN,
-        Packing::Bytes,
-        F32_AMAX,
-        (block(128, 128), Allowed::Blocks),
-        DEEPSEEK,
-    ),
-    row(
-        ("float-quantized", "compressed-tensors, E4M3 with F32 scales: transformers reads it, vLLM too"),
-        E4M3FN,
-        Packing::Bytes,
-        F32_AMAX,
-        (Granularity::Channel, Allowed::Any),
+        "float-quantized",
+        "compressed-tensors, E4M3 with F32 scales: transformers reads it, vLLM too",
+        FP8_CHANNELS,
         FLOAT_QUANTIZED,
     ),
+    row("mxfp8-quantized", "compressed-tensors, MXFP8 (E4M3)", MXFP8, compressed("", "mxfp8-quantized")),
     row(
-        ("mxfp8-quantized", "compressed-tensors, MXFP8 (E4M3)"),
-        E4M3FN,
-        Packing::Bytes,
-        E8M0_FLOOR,
-        MX_ONLY,
-        compressed("", "mxfp8-quantized"),
-    ),
-    row(
-        ("mxfp6-pack-quantized", "compressed-tensors, MXFP6 (E2M3)"),
-        E2M3FN,
-        Packing::SixBit,
-        E8M0_FLOOR,
-        MX_ONLY,
+        "mxfp6-pack-quantized",
+        "compressed-tensors, MXFP6 (E2M3)",
+        MXFP6,
         compressed("_packed", "mxfp6-pack-quantized"),
     ),
     row(
-        ("mxfp4-pack-quantized", "compressed-tensors, MXFP4"),
-        E2M1FN,
-        Packing::NibblesLow,
-        E8M0_FLOOR,
-        MX_ONLY,
+        "mxfp4-pack-quantized",
+        "compressed-tensors, MXFP4",
+        MXFP4,
         compressed("_packed", "mxfp4-pack-quantized"),
     ),
     row(
-        ("nvfp4-pack-quantized", "compressed-tensors, NVFP4"),
-        E2M1FN,
-        Packing::NibblesLow,
-        E4M3_GLOBAL,
-        NV_ONLY,
+        "nvfp4-pack-quantized",
+        "compressed-tensors, NVFP4",
+        NVFP4,
         compressed("_packed", "nvfp4-pack-quantized"),
     ),
-    plain("plain-e4m3", "F8_E4M3 without scales", E4M3FN),
-    plain("plain-e5m2", "F8_E5M2 without scales", E5M2),
+    row("plain-e4m3", "F8_E4M3 without scales", plain(E4M3FN), TYPED),
+    row("plain-e5m2", "F8_E5M2 without scales", plain(E5M2), TYPED),
     row(
-        ("deepseek-e8m0", "E4M3 with an F8_E8M0 weight_scale_inv for 128×128 elements"),
-        E4M3FN,
-        Packing::Bytes,
-        E8M0_RCEIL,
-        SQUARES,
+        "deepseek-e8m0",
+        "E4M3 with an F8_E8M0 weight_scale_inv for 128×128 elements",
+        FP8_SQUARES.scaled(E8M0_RCEIL),
         DEEPSEEK_POWERS,
     ),
-    row(("deepseek-v4", "the same, called scale"), E4M3FN, Packing::Bytes, E8M0_RCEIL, SQUARES, DEEPSEEK_V4),
+    row("deepseek-v4", "the same, called scale", FP8_SQUARES.scaled(E8M0_RCEIL), DEEPSEEK_V4),
     row(
-        ("deepseek-v4-experts", "FP4 of the experts of DeepSeek V4"),
-        E2M1FN,
-        Packing::NibblesLow,
-        E8M0_RCEIL,
-        MX_ONLY,
+        "deepseek-v4-experts",
+        "FP4 of the experts of DeepSeek V4",
+        MXFP4.scaled(E8M0_RCEIL),
         DEEPSEEK_V4_EXPERTS,
     ),
-    row(("gpt-oss", "gpt-oss, MXFP4 of experts"), E2M1FN, Packing::NibblesLow, E8M0_FLOOR, MX_ONLY, GPT_OSS),
-    row(("mxfp4-typed", "F4 with F8_E8M0 scales"), E2M1FN, Packing::NibblesLow, E8M0_FLOOR, MX_ONLY, TYPED),
-    row(("mxfp8-typed", "F8_E4M3 with F8_E8M0 scales"), E4M3FN, Packing::Bytes, E8M0_FLOOR, MX_ONLY, TYPED),
-    row(("modelopt-nvfp4", "ModelOpt, NVFP4"), E2M1FN, Packing::NibblesLow, E4M3_GLOBAL, NV_ONLY, MODELOPT),
-    row(("modelopt-fp8", "ModelOpt, E4M3"), E4M3FN, Packing::Bytes, F32_AMAX, WHOLE, MODELOPT_FP8),
-    row(("quark-mxfp4", "Quark, MXFP4"), E2M1FN, Packing::NibblesLow, E8M0_FLOOR, MX_ONLY, QUARK),
-    row(("comfy-fp8", "ComfyUI, E4M3"), E4M3FN, Packing::Bytes, F32_AMAX, WHOLE, COMFY_FP8),
+    row("gpt-oss", "gpt-oss, MXFP4 of experts", MXFP4, GPT_OSS),
+    row("mxfp4-typed", "F4 with F8_E8M0 scales", MXFP4, TYPED),
+    row("mxfp8-typed", "F8_E4M3 with F8_E8M0 scales", MXFP8, TYPED),
+    row("modelopt-nvfp4", "ModelOpt, NVFP4", NVFP4, MODELOPT),
+    row("modelopt-fp8", "ModelOpt, E4M3", FP8_WHOLE, MODELOPT_FP8),
+    row("quark-mxfp4", "Quark, MXFP4", MXFP4, QUARK),
+    row("comfy-fp8", "ComfyUI, E4M3", FP8_WHOLE, COMFY_FP8),
+    row("comfy-scaled-fp8", "ComfyUI of before, E4M3 with scale_weight", FP8_WHOLE, COMFY_SCALED_FP8),
+    row("comfy-mxfp8", "ComfyUI, MXFP8", MXFP8, COMFY_MXFP8),
+    row("comfy-nvfp4", "ComfyUI, NVFP4", NVFP4.packed(Packing::NibblesHigh), COMFY_NVFP4),
     row(
-        ("comfy-scaled-fp8", "ComfyUI of before, E4M3 with scale_weight"),
-        E4M3FN,
-        Packing::Bytes,
-        F32_AMAX,
-        WHOLE,
-        COMFY_SCALED_FP8,
-    ),
-    row(("comfy-mxfp8", "ComfyUI, MXFP8"), E4M3FN, Packing::Bytes, E8M0_FLOOR, MX_ONLY, COMFY_MXFP8),
-    row(("comfy-nvfp4", "ComfyUI, NVFP4"), E2M1FN, Packing::NibblesHigh, E4M3_GLOBAL, NV_ONLY, COMFY_NVFP4),
-    list(
-        ("bnb-nf4", "bitsandbytes, NF4"),
-        NF4,
-        Packing::NibblesHigh,
-        F32_AMAX,
-        IN_64_ONLY,
+        "bnb-nf4",
+        "bitsandbytes, NF4",
+        list_of_16(NF4).packed(Packing::NibblesHigh),
         bitsandbytes("nf4", ".quant_state.bitsandbytes__nf4", NF4),
     ),
-    list(
-        ("bnb-fp4", "bitsandbytes, FP4"),
-        BNB_FP4,
-        Packing::NibblesHigh,
-        F32_AMAX,
-        IN_64_ONLY,
+    row(
+        "bnb-fp4",
+        "bitsandbytes, FP4",
+        list_of_16(BNB_FP4).packed(Packing::NibblesHigh),
         bitsandbytes("fp4", ".quant_state.bitsandbytes__fp4", BNB_FP4),
     ),
-    list(
-        ("gguf-q8_0", "GGUF, Q8_0"),
-        INT8,
-        Packing::Bytes,
-        F16_AMAX,
-        MX_ONLY,
-        gguf(Some(BlockType::Q8_0), 7),
-    ),
-    row(
-        ("gguf-mxfp4", "GGUF, MXFP4"),
-        E2M1FN,
-        Packing::Bytes,
-        E8M0_FLOOR,
-        MX_ONLY,
-        gguf(Some(BlockType::Mxfp4), 38),
-    ),
-    row(
-        ("gguf-nvfp4", "GGUF, NVFP4"),
-        E2M1FN,
-        Packing::Bytes,
-        E4M3_GLOBAL,
-        NV_ONLY,
-        gguf(Some(BlockType::Nvfp4), 39),
-    ),
-    Scheme { layout: gguf(None, 32), ..plain("gguf-bf16", "GGUF, BF16", BFLOAT16) },
-    Scheme { layout: gguf(None, 1), ..plain("gguf-f16", "GGUF, F16", BINARY16) },
+    row("gguf-q8_0", "GGUF, Q8_0", Q8_0, gguf(Some(BlockType::Q8_0), 7)),
+    row("gguf-mxfp4", "GGUF, MXFP4", MXFP4.packed(Packing::Bytes), gguf(Some(BlockType::Mxfp4), 38)),
+    row("gguf-nvfp4", "GGUF, NVFP4", NVFP4.packed(Packing::Bytes), gguf(Some(BlockType::Nvfp4), 39)),
+    row("gguf-bf16", "GGUF, BF16", plain(BFLOAT16), gguf(None, 32)),
+    row("gguf-f16", "GGUF, F16", plain(BINARY16), gguf(None, 1)),
 ];
 
 impl Scheme {
