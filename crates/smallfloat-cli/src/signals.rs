@@ -24,6 +24,7 @@ pub(crate) fn remove_temporaries_when_told_to_stop() {
                     let _ = emulate_default_handler(second);
                 }
             });
+            smallfloat_rtl::stop();
             remove_temporaries();
             // As if there were no handler, so that the shell sees what ended the process.
             let _ = emulate_default_handler(signal);

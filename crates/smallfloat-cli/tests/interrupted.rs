@@ -236,6 +236,64 @@ fn a_run_that_is_told_to_stop_leaves_nothing() {
     }
 }
 
+/// Yosys has children of its own, and none of them may go on with a proof that nobody waits for.
+#[test]
+fn a_proof_that_is_told_to_stop_leaves_no_tool_and_no_folder() {
+    if Command::new("yosys").arg("-V").output().is_err() {
+        eprintln!("LEFT OUT: no yosys");
+        return;
+    }
+    let place = Place::new();
+    let temporary = place.path("tmp");
+    fs::create_dir(&temporary).unwrap();
+    let converter = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/rtl/f32_to_cfloat8.sv");
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let mut child = Command::new("env")
+            .args([
+                "--default-signal=INT,TERM,HUP",
+                env!("CARGO_BIN_EXE_smallfloat"),
+                "prove",
+                "--dut",
+                converter,
+            ])
+            .args(["--top", "f32_to_cfloat8", "--ports", "x=f32,result=code", "--tie", "gradual=0"])
+            .args(["--op", "convert", "--from", "binary32", "--to", "cfloat8_1_4_3"])
+            .env("TMPDIR", &temporary)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let began = Instant::now();
+        let solves = || {
+            let folders = fs::read_dir(&temporary).unwrap();
+            folders.flatten().any(|folder| folder.path().join("prove.ys").exists())
+        };
+        while !solves() && child.try_wait().unwrap().is_none() && began.elapsed().as_secs() < 60 {
+            sleep(Duration::from_millis(5));
+        }
+        assert!(solves(), "{signal}: no proof was begun");
+        // By then Yosys reads its script.
+        sleep(Duration::from_millis(300));
+        kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.signal(), Some(signal as i32));
+        assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(contents_are_gone(&temporary), "{signal}: {:?}", fs::read_dir(&temporary));
+    }
+}
+
+/// Returns whether a folder is empty and no process works in it; one that was killed may take a moment.
+fn contents_are_gone(folder: &Path) -> bool {
+    let works_there = |process: &fs::DirEntry| {
+        fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(folder))
+    };
+    (0..200).any(|_| {
+        sleep(Duration::from_millis(10));
+        fs::read_dir(folder).unwrap().next().is_none()
+            && !fs::read_dir("/proc").unwrap().flatten().any(|process| works_there(&process))
+    })
+}
+
 #[test]
 fn more_shards_than_a_process_may_open_by_default() {
     let place = Place::new();

@@ -4,7 +4,9 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use crate::tools::{Folder, YOSYS, run};
 
 /// The size and depth of a module mapped to NAND, NOR, NOT, AOI and OAI gates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,20 +43,15 @@ const SCRIPT: &str = "synth -flatten -top TOP; abc -g cmos4; opt_clean; tee -o s
 /// # Errors
 /// Yosys that is missing or refuses the text.
 pub fn cost(text: &str, top: &str) -> Result<Cost, Error> {
-    let folder = tempfile::tempdir()?;
-    let path = |name: &str| folder.path().join(name);
+    let folder = Folder::new()?;
+    let path = |name: &str| folder.join(name);
     fs::write(path("unit.sv"), text)?;
     let script = format!("read_verilog -sv unit.sv; {}", SCRIPT.replace("TOP", top));
-    let output = Command::new("yosys")
-        .args(["-q", "-p", &script])
-        .current_dir(folder.path())
-        .stdin(Stdio::null())
-        .output()
-        .map_err(Error::Missing)?;
-    if !output.status.success() {
-        let text = String::from_utf8_lossy(&output.stderr);
-        let reason = text.lines().find(|line| line.contains("ERROR")).unwrap_or("it failed").to_owned();
-        return Err(Error::Yosys(reason));
+    let mut command = Command::new(YOSYS.name);
+    command.args(["-q", "-p", &script]).current_dir(&*folder);
+    let run = run(command, None).map_err(Error::Missing)?;
+    if !run.succeeded {
+        return Err(Error::Yosys(run.error()));
     }
     let number = |file: &Path, label: &str| -> Result<u64, Error> {
         let text = fs::read_to_string(file)?;

@@ -8,6 +8,7 @@ use super::module::comment_lines;
 use crate::error::Error;
 use crate::proof::{Design, Proof, ProofOptions, Verdict, prove};
 use crate::specification::Specification;
+use crate::tools::Folder;
 
 impl Generated {
     /// Holds the unit against the specification, for all inputs, as [`prove`] does.
@@ -19,8 +20,8 @@ impl Generated {
             operation: self.name.clone(),
             reason: format!("a temporary file: {cause}"),
         };
-        let folder = tempfile::tempdir().map_err(unwritten)?;
-        let file = folder.path().join(format!("{}.sv", self.name));
+        let folder = Folder::new().map_err(unwritten)?;
+        let file = folder.join(format!("{}.sv", self.name));
         fs::write(&file, &self.module).map_err(unwritten)?;
         let design = Design { files: vec![file], top: self.name.clone(), ..Design::default() };
         prove(&design, specification, options)

@@ -7,10 +7,10 @@ use std::{fs, io};
 
 use serde_json::Value;
 
-use super::tool::YOSYS;
 use super::{Bound, Design};
 use crate::error::Error;
 use crate::specification::{Port, Specification, takes_bias};
+use crate::tools::YOSYS;
 
 /// A design's ports by their names: whether an input, and how wide.
 type Ports = BTreeMap<String, (bool, u32)>;

@@ -5,7 +5,6 @@ mod miter;
 mod ports;
 mod simulate;
 mod solve;
-mod tool;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,6 +20,7 @@ use crate::error::Error;
 use crate::proof::elaborate::write;
 use crate::proof::solve::Answer;
 use crate::specification::Specification;
+use crate::tools::Folder;
 
 pub use ports::PortMap;
 
@@ -180,9 +180,8 @@ pub fn prove(
         fs::create_dir_all(folder).map_err(|cause| Error::File { path: folder.clone(), cause })?;
         folder
     } else {
-        let made = tempfile::Builder::new().prefix("smallfloat-prove-").tempdir();
-        temporary = made.map_err(|cause| Error::File { path: std::env::temp_dir(), cause })?;
-        temporary.path()
+        temporary = Folder::new().map_err(|cause| Error::File { path: std::env::temp_dir(), cause })?;
+        &temporary
     };
     write(&folder.join("specification.sv"), &text)?;
     let bound = design.bind(specification, folder)?;

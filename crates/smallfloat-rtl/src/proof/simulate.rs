@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use super::elaborate::write;
 use super::miter::{self, MITER};
-use super::tool::VERILATOR;
 use super::{Bound, Design, ProofOptions};
 use crate::error::Error;
 use crate::specification::{Port, Specification};
+use crate::tools::{Process, VERILATOR};
 
 /// The values of the miter's ports by their names.
 type Values = Vec<(String, u64)>;
@@ -80,12 +80,12 @@ fn on_all_cores(folder: &Path, count: u64, options: &ProofOptions) -> Result<Opt
         });
         let mut command = Command::new(&program);
         command.args([start.to_string(), end.to_string()]);
-        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        children.push(child.map_err(failed)?);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        children.push(Process::spawn(&mut command).map_err(failed)?);
     }
     let (sender, receiver) = std::sync::mpsc::channel();
-    for child in &mut children {
-        let (sender, out) = (sender.clone(), child.stdout.take().expect("it is piped"));
+    for process in &mut children {
+        let (sender, out) = (sender.clone(), process.child.stdout.take().expect("it is piped"));
         thread::spawn(move || {
             for line in BufReader::new(out).lines().map_while(Result::ok) {
                 if sender.send(line).is_err() {
@@ -116,12 +116,11 @@ fn on_all_cores(folder: &Path, count: u64, options: &ProofOptions) -> Result<Opt
             _ => {}
         }
     }
-    for child in &mut children {
+    for process in &mut children {
         if found.is_some() {
-            // One that has ended by itself can't be killed, which is as good.
-            let _ = child.kill();
+            process.kill();
         }
-        child.wait().map_err(failed)?;
+        process.child.wait().map_err(failed)?;
     }
     if found.is_none() && done != count {
         let message = format!("{done} of {count} inputs were simulated");

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::elaborate::write;
 use super::miter::{self, MITER};
-use super::tool::{Run, YOSYS, Z3};
 use super::{Bound, Design, ProofOptions, Solver};
 use crate::error::Error;
 use crate::specification::Specification;
+use crate::tools::{Run, YOSYS, Z3};
 
 /// A solver's answer.
 pub(super) enum Answer {

@@ -1,4 +1,7 @@
-//! Running Yosys, Z3 and Verilator.
+//! Running Yosys, Z3 and Verilator, and ending them: none outlives the process that runs it, unless
+//! that is killed.
+
+mod running;
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -8,31 +11,34 @@ use std::time::{Duration, Instant};
 
 use crate::error::Error;
 
+pub use running::stop;
+pub(crate) use running::{Folder, Process};
+
 /// What a tool printed and how it ended.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(crate) struct Run {
     /// Standard output, then standard error.
-    pub(super) text: String,
-    pub(super) succeeded: bool,
+    pub(crate) text: String,
+    pub(crate) succeeded: bool,
     /// Whether it was stopped because its time was over.
-    pub(super) timed_out: bool,
-    pub(super) took: Duration,
+    pub(crate) timed_out: bool,
+    pub(crate) took: Duration,
 }
 
 /// A tool of Debian's.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tool {
-    pub(super) name: &'static str,
-    pub(super) package: &'static str,
+pub(crate) struct Tool {
+    pub(crate) name: &'static str,
+    pub(crate) package: &'static str,
 }
 
-pub(super) const YOSYS: Tool = Tool { name: "yosys", package: "yosys" };
-pub(super) const Z3: Tool = Tool { name: "z3", package: "z3" };
-pub(super) const VERILATOR: Tool = Tool { name: "verilator", package: "verilator" };
+pub(crate) const YOSYS: Tool = Tool { name: "yosys", package: "yosys" };
+pub(crate) const Z3: Tool = Tool { name: "z3", package: "z3" };
+pub(crate) const VERILATOR: Tool = Tool { name: "verilator", package: "verilator" };
 
 impl Tool {
     /// Runs the tool in a folder; one that takes longer is killed.
-    pub(super) fn run(
+    pub(crate) fn run(
         self,
         folder: &Path,
         arguments: &[String],
@@ -47,9 +53,10 @@ impl Tool {
 /// How often a process is looked at.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-pub(super) fn run(mut command: Command, limit: Option<Duration>) -> io::Result<Run> {
+pub(crate) fn run(mut command: Command, limit: Option<Duration>) -> io::Result<Run> {
     let start = Instant::now();
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = Process::spawn(&mut command)?;
     let read = |stream: Option<Box<dyn Read + Send>>| {
         thread::spawn(move || {
             let mut bytes = Vec::new();
@@ -60,17 +67,17 @@ pub(super) fn run(mut command: Command, limit: Option<Duration>) -> io::Result<R
             String::from_utf8_lossy(&bytes).into_owned()
         })
     };
-    let out = read(child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>));
-    let err = read(child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>));
+    let out = read(process.child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>));
+    let err = read(process.child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>));
     let mut timed_out = false;
     let status = loop {
-        if let Some(status) = child.try_wait()? {
+        if let Some(status) = process.child.try_wait()? {
             break status;
         }
         if limit.is_some_and(|limit| start.elapsed() >= limit) {
             timed_out = true;
-            child.kill()?;
-            break child.wait()?;
+            process.kill();
+            break process.child.wait()?;
         }
         thread::sleep(PATIENCE);
     };
@@ -82,13 +89,13 @@ pub(super) fn run(mut command: Command, limit: Option<Duration>) -> io::Result<R
 
 impl Run {
     /// The first error that Yosys names, without the word; the last lines where there is none.
-    pub(super) fn error(&self) -> String {
+    pub(crate) fn error(&self) -> String {
         let found = self.text.lines().find(|line| line.contains("ERROR: "));
         found.map_or_else(|| self.last_lines(), |line| line.replacen("ERROR: ", "", 1))
     }
 
     /// The last lines that were printed.
-    pub(super) fn last_lines(&self) -> String {
+    pub(crate) fn last_lines(&self) -> String {
         let lines: Vec<&str> = self.text.lines().filter(|line| !line.trim().is_empty()).collect();
         lines[lines.len().saturating_sub(3)..].join("\n")
     }
