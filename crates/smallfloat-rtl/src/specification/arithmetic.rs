@@ -13,7 +13,7 @@ use super::{Call, finish};
 
 /// One addend: an operand or the product of two.
 #[derive(Clone, Debug)]
-struct Term {
+pub(super) struct Term {
     name: String,
     factors: Vec<usize>,
     /// Whether it is subtracted.
@@ -22,8 +22,11 @@ struct Term {
     unit: i32,
 }
 
+/// The names of a sum's wires: its sign and its magnitude.
+pub(super) const RESULT: [&str; 2] = ["negative", "m"];
+
 /// The widest sum that is written down.
-const MAX_BITS: u32 = 2048;
+pub(super) const MAX_BITS: u32 = 2048;
 
 fn terms(operation: Operation) -> Option<Vec<(Vec<usize>, bool)>> {
     Some(match operation {
@@ -70,7 +73,7 @@ pub(super) fn body(call: &Call, operation: Operation) -> Result<String, String> 
     let list = terms(operation).expect("the caller has asked");
     let mut addends = Vec::new();
     for (factors, is_negated) in list {
-        addends.push(term(&mut text, &operands, factors, is_negated));
+        addends.push(term(&mut text, &operands, "product", factors, is_negated));
     }
     if addends.iter().any(|addend| addend.bits > MAX_BITS) {
         return Err(format!("exact results have more than {MAX_BITS} bits"));
@@ -81,7 +84,7 @@ pub(super) fn body(call: &Call, operation: Operation) -> Result<String, String> 
         declare(&mut text, product.bits, "m", &product.name);
         Key::Fixed { bits: product.bits, unit: product.unit + call.scale }
     } else {
-        sum(&mut text, &addends)?
+        sum(&mut text, &addends, RESULT)?
     };
     let key = match key {
         Key::Fixed { bits, unit } if addends.len() > 1 => Key::Fixed { bits, unit: unit + call.scale },
@@ -93,8 +96,14 @@ pub(super) fn body(call: &Call, operation: Operation) -> Result<String, String> 
     Ok(text)
 }
 
-/// The wires of one addend: its sign and its magnitude.
-fn term(text: &mut String, operands: &[OperandText], factors: Vec<usize>, is_negated: bool) -> Term {
+/// The wires of one addend: its sign and its magnitude; those of a product have a name.
+pub(super) fn term(
+    text: &mut String,
+    operands: &[OperandText],
+    product: &str,
+    factors: Vec<usize>,
+    is_negated: bool,
+) -> Term {
     let of = |i: usize| (&operands[i].name, operands[i].magnitude());
     if let [only] = factors[..] {
         *text += &operands[only].fixed();
@@ -120,7 +129,7 @@ fn term(text: &mut String, operands: &[OperandText], factors: Vec<usize>, is_neg
     declare(
         text,
         significand_bits,
-        "product_significand",
+        &format!("{product}_significand"),
         &format!(
             "{} * {}",
             wide(x, "significand", a.significand_bits, significand_bits),
@@ -130,7 +139,7 @@ fn term(text: &mut String, operands: &[OperandText], factors: Vec<usize>, is_neg
     declare(
         text,
         shift_bits,
-        "product_shift",
+        &format!("{product}_shift"),
         &format!(
             "{} + {}",
             wide(x, "shift", a.shift_bits, shift_bits),
@@ -139,10 +148,10 @@ fn term(text: &mut String, operands: &[OperandText], factors: Vec<usize>, is_neg
     );
     // The significands' product may be wider than the largest product of values.
     let wide_bits = bits.max(significand_bits);
-    let significand = padded("product_significand", significand_bits, wide_bits);
-    declare(text, wide_bits, "product", &format!("{significand} << product_shift"));
-    declare(text, 1, "product_sign", &format!("{x}_sign ^ {y}_sign"));
-    Term { name: "product".into(), factors, is_negated, bits: wide_bits, unit: a.unit + b.unit }
+    let significand = padded(&format!("{product}_significand"), significand_bits, wide_bits);
+    declare(text, wide_bits, product, &format!("{significand} << {product}_shift"));
+    declare(text, 1, &format!("{product}_sign"), &format!("{x}_sign ^ {y}_sign"));
+    Term { name: product.into(), factors, is_negated, bits: wide_bits, unit: a.unit + b.unit }
 }
 
 /// Where the bias is a port, addends are scaled by it, so that all is as with bias 0.
@@ -190,7 +199,7 @@ fn scale_by_bias(call: &Call, text: &mut String, addends: &mut [Term]) {
 
 /// The wire of a term's magnitude.
 fn source(term: &Term) -> String {
-    if term.name == "product" || term.name.ends_with("_scaled") {
+    if term.factors.len() > 1 || term.name.ends_with("_scaled") {
         term.name.clone()
     } else {
         format!("{}_fixed", term.name)
@@ -202,12 +211,12 @@ fn sign(term: &Term) -> String {
     if term.is_negated { format!("minus_{}_sign", term.name) } else { format!("{}_sign", term.name) }
 }
 
-/// The exact sum, its sign and its magnitude.
-fn sum(text: &mut String, addends: &[Term]) -> Result<Key, String> {
+/// The exact sum, its sign and its magnitude, which have these names.
+pub(super) fn sum(text: &mut String, addends: &[Term], [sign_name, name]: [&str; 2]) -> Result<Key, String> {
     let unit = addends.iter().map(|term| term.unit).min().expect("there are addends");
     let width = |term: &Term| term.bits + (term.unit - unit).unsigned_abs();
     let widest = addends.iter().map(width).max().expect("there are addends");
-    // Room for the carries of three addends, and a sign.
+    // Room for the carries of three addends and more, and a sign.
     let bits = widest + addends.len().ilog2() + u32::from(addends.len() > 2);
     if bits > MAX_BITS {
         return Err(format!("exact results have more than {MAX_BITS} bits"));
@@ -224,9 +233,9 @@ fn sum(text: &mut String, addends: &[Term]) -> Result<Key, String> {
         parts.push(format!("({} ? -{name} : {name})", sign(term)));
     }
     declare(text, total, "sum", &parts.join(" + "));
-    declare(text, 1, "negative", &format!("sum[{bits}]"));
-    declare(text, total, "sum_magnitude", "negative ? -sum : sum");
-    declare(text, bits, "m", &format!("sum_magnitude[{}:0]", bits - 1));
+    declare(text, 1, sign_name, &format!("sum[{bits}]"));
+    declare(text, total, "sum_magnitude", &format!("{sign_name} ? -sum : sum"));
+    declare(text, bits, name, &format!("sum_magnitude[{}:0]", bits - 1));
     Ok(Key::Fixed { bits, unit })
 }
 
@@ -386,7 +395,7 @@ fn nan_operand(
 }
 
 /// A signaling NaN, as an expression.
-fn signaling(operand: &OperandText) -> Option<String> {
+pub(super) fn signaling(operand: &OperandText) -> Option<String> {
     let format = &operand.layout.format;
     matches!(format.specials(), smallfloat::Specials::Ieee).then(|| {
         let name = &operand.name;

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `convert.rs` | conversions: thresholds on the operand's own code |
 //! | `arithmetic.rs` | sums and products: an exact integer, then thresholds |
+//! | `dot.rs` | dot products of blocks: the same, times the scales |
 //! | `table.rs` | everything else whose operands have few bits together |
 //! | `round.rs`, `steps.rs` | results of up to 8 bits: a staircase whose steps the core gives |
 //! | `straight.rs` | wider results and random words: positions between two codes |
@@ -12,6 +13,7 @@
 
 mod arithmetic;
 mod convert;
+mod dot;
 mod key;
 mod operand;
 mod point;
@@ -23,7 +25,7 @@ mod table;
 mod text;
 
 use smallfloat::ops::{Operation, Semantics};
-use smallfloat::p3109::Function;
+use smallfloat::p3109::{BlockFunction, Function};
 use smallfloat::{DenormalRule, FlagOrder, Flags, Format, NanResult, NegativeZero};
 use smallfloat_conformance::vectors::{FlagSet, UnitUnderTest};
 
@@ -199,6 +201,10 @@ impl Specification {
             (Function::Numeric(numeric), Some(call)) if arithmetic::is_exact(numeric) => {
                 arithmetic::body(&call, numeric)
             }
+            (Function::Block(BlockFunction::DotProduct), Some(call)) => {
+                let fields = self.unit.operands().iter().filter(|field| field.name != "R");
+                dot::body(&call, &fields.map(|field| field.name.clone()).collect::<Vec<_>>())
+            }
             _ => table::body(self),
         };
         let body = body.map_err(|reason| self.not_specified(&reason))?;
@@ -249,7 +255,10 @@ impl Specification {
     fn call(&self) -> Option<Call> {
         let operation = self.unit.operation();
         let arithmetic = operation.arithmetic();
-        let Function::Numeric(_) = operation.function() else { return None };
+        let is_dot = matches!(operation.function(), Function::Block(BlockFunction::DotProduct));
+        if !is_dot && !matches!(operation.function(), Function::Numeric(_)) {
+            return None;
+        }
         if arithmetic.operand_clamp {
             return None;
         }

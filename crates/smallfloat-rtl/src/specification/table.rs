@@ -18,8 +18,8 @@ pub(super) fn body(specification: &Specification) -> Result<String, String> {
     let bits: u32 = unit.operands().iter().map(|field| field.bits).sum();
     if bits > MAX_BITS {
         return Err(format!(
-            "its operands have {bits} bits together; other operations than Convert, Add, Subtract, Multiply, FMA \
-             and FAA are specified up to {MAX_BITS}"
+            "its operands have {bits} bits together; other operations than Convert, Add, Subtract, Multiply, FMA, \
+             FAA and BlockDotProduct are specified up to {MAX_BITS}"
         ));
     }
     let outputs = specification.outputs();
