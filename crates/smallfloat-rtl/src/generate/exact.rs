@@ -20,6 +20,8 @@ pub(super) struct Exact {
     pub(super) may_be_cut_off: bool,
     /// The least and greatest field of a result other than zero.
     pub(super) fields: (i64, i64),
+    /// Bits that nothing needs.
+    pub(super) unread: Vec<String>,
     /// What the field is the sum of.
     exponent: Vec<Term>,
 }
@@ -58,9 +60,13 @@ pub(super) struct Task<'a> {
     pub(super) tininess: Tininess,
 }
 
-/// The operands whose biases the field's sum takes off: a sum has the exponent of one.
+/// The operands whose biases the field's sum takes off: a sum has the exponent of its first addend.
 fn scaled<'a>(task: &Task<'a>) -> &'a [Operand<'a>] {
-    if is_sum(task.operation) { &task.operands[..1] } else { task.operands }
+    match task.operation {
+        Operation::Add | Operation::Subtract => &task.operands[..1],
+        Operation::Fma => &task.operands[..2],
+        _ => task.operands,
+    }
 }
 
 /// How often the port `bias` is added to the field; taken off where negative.
@@ -83,7 +89,7 @@ fn constant_offset(task: &Task<'_>) -> i64 {
 }
 
 pub(super) fn is_sum(operation: Operation) -> bool {
-    matches!(operation, Operation::Add | Operation::Subtract)
+    matches!(operation, Operation::Add | Operation::Subtract | Operation::Fma)
 }
 
 impl Exact {
@@ -109,6 +115,7 @@ impl Exact {
             bits,
             may_be_cut_off: x.has_subnormals(),
             fields: (low, high),
+            unread: Vec::new(),
             exponent,
         };
         // Where subnormal operands stay subnormal, or less, their leading bit needs no search; it does for
@@ -156,7 +163,15 @@ impl Exact {
             Term::plus(&y.signal("exponent"), y.format.exponent_bits()),
             Term::minus(&distance, steps),
         ];
-        Self { sign, significand, bits, may_be_cut_off: false, fields: (low, high), exponent }
+        Self {
+            sign,
+            significand,
+            bits,
+            may_be_cut_off: false,
+            fields: (low, high),
+            unread: Vec::new(),
+            exponent,
+        }
     }
 
     /// A sum, whose leading bit was found.
@@ -172,7 +187,15 @@ impl Exact {
         let low = exponents.0 + 1 + offsets(task).0 - i64::from(bits - 1);
         let high = exponents.1 + 1 + offsets(task).1;
         let exponent = vec![exponent, Term::minus(distance, steps)];
-        Self { sign, significand, bits, may_be_cut_off: false, fields: (low, high), exponent }
+        Self {
+            sign,
+            significand,
+            bits,
+            may_be_cut_off: false,
+            fields: (low, high),
+            unread: Vec::new(),
+            exponent,
+        }
     }
 
     /// Whether the field is signed, and its bits: enough for what it may be and is compared with, or

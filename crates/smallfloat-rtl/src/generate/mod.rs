@@ -1,4 +1,4 @@
-//! Units as readable SystemVerilog: conversions, sums and products of any formats.
+//! Units as readable SystemVerilog: conversions, sums, products and FMA of any formats.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -32,6 +32,9 @@ use exact::{Exact, Task};
 use module::{Module, comment_lines};
 use operand::Operand;
 
+/// The operations that are written.
+const WRITTEN: &str = "only conversions, sums, differences, products and FMA are";
+
 /// A unit in SystemVerilog.
 #[derive(Clone, Debug)]
 pub struct Generated {
@@ -45,7 +48,7 @@ pub struct Generated {
     pub test_bench: String,
 }
 
-/// Writes a unit that computes what a specification says: a conversion, a sum or a product.
+/// Writes a unit that computes what a specification says: a conversion, a sum, a product or both at once (FMA).
 ///
 /// # Errors
 /// Operations, formats and policies that the generator does not write; the error says which it does.
@@ -55,12 +58,11 @@ pub fn generate(specification: &Specification, name: &str) -> Result<Generated, 
     let refuse =
         |reason: &str| Error::NotGenerated { operation: call.to_string(), reason: reason.to_owned() };
     let Function::Numeric(operation) = call.function() else {
-        return Err(refuse("only conversions, sums, differences and products are"));
+        return Err(refuse(WRITTEN));
     };
-    let is_known =
-        matches!(operation, Operation::Convert | Operation::Add | Operation::Subtract | Operation::Multiply);
+    let is_known = exact::is_sum(operation) || matches!(operation, Operation::Convert | Operation::Multiply);
     if !is_known {
-        return Err(refuse("only conversions, sums, differences and products are"));
+        return Err(refuse(WRITTEN));
     }
     let arithmetic = call.arithmetic();
     if arithmetic.scale != 0 || arithmetic.operand_clamp {
@@ -91,7 +93,7 @@ pub fn generate(specification: &Specification, name: &str) -> Result<Generated, 
     }
     let ports = operands.iter().filter(|operand| operand.has_bias_port).count();
     if exact::is_sum(operation) && ports > 0 && ports < operands.len() {
-        return Err(refuse("a sum of which one operand alone has the bias of the port is not"));
+        return Err(refuse("a sum of which only some operands have the bias of the port is not"));
     }
 
     let task = Task {
@@ -128,6 +130,7 @@ pub fn generate(specification: &Specification, name: &str) -> Result<Generated, 
     let rounded = round::declare(&mut module, &exact, &task, bits.1);
     special.declare(&mut module, &exact, &rounded, &task);
     let mut unused = module.unused_inputs();
+    unused.extend(exact.unread);
     unused.extend(rounded.unread);
     module.read_unused(&unused);
 

@@ -4,7 +4,7 @@
 use smallfloat::ops::Operation;
 use smallfloat::{
     DenormalRule, Exact as Value, FlagOrder, FlagPolicy, Flags, Format, InvalidRule, LostInfinity, NanResult,
-    NanRule, NegativeRule, NegativeZero, Projection, Specials, project,
+    NanRule, NegativeRule, NegativeZero, Projection, Specials, ZeroTimesInfinity, project,
 };
 
 use super::exact::{Exact, Task, is_sum};
@@ -148,6 +148,9 @@ impl Special {
         module.section("Special values", "");
         let nans = any(&|operand| operand.has_nan(), "is_nan");
         let infinities = any(&|operand| operand.has_infinity(), "is_infinite");
+        if let [x, y, _] = operands {
+            declare_product(module, x, y);
+        }
         let invalid = invalid_operation(task);
         if let Some(invalid) = &invalid {
             module.wire("is_invalid", 1, invalid.clone());
@@ -287,8 +290,18 @@ impl Special {
         } else {
             let signaling = operands.iter().filter(|operand| operand.format.specials() == Specials::Ieee);
             invalid.extend(signaling.map(|operand| operand.signal("is_signaling")));
-            if invalid_operation(task).is_some() {
-                invalid.push("is_invalid".into());
+            let nans: Vec<String> =
+                operands.iter().filter(|operand| operand.has_nan()).map(|x| x.signal("is_nan")).collect();
+            match operands {
+                _ if invalid_operation(task).is_none() => {}
+                // A NaN beside an infinity: of a product and an addend, both may be there.
+                [x, y, _] if !nans.is_empty() => {
+                    if self.policy.product == ZeroTimesInfinity::Invalid && invalid_product(x, y).is_some() {
+                        invalid.push("product_is_invalid".into());
+                    }
+                    invalid.push(format!("(is_invalid && !({}))", nans.join(" || ")));
+                }
+                _ => invalid.push("is_invalid".into()),
             }
         }
         if let Some(sign) = sign.filter(|_| !self.to.is_signed()) {
@@ -462,33 +475,42 @@ impl Special {
 /// The sign of an infinite sum.
 fn sign_of_infinite_sum(task: &Task<'_>) -> String {
     let (x, y) = (&task.operands[0], &task.operands[1]);
-    let x_sign = if x.is_signed() { x.signal("sign") } else { "1'b0".into() };
-    match (x.has_infinity(), y.has_infinity()) {
-        (true, true) => format!("({} ? {x_sign} : y_negative)", x.signal("is_infinite")),
-        (true, false) => x_sign,
-        _ => "y_negative".into(),
+    let (sign, infinite, other) = if let [_, _, z] = task.operands {
+        let is_signed = x.is_signed() || y.is_signed();
+        let infinite = (x.has_infinity() || y.has_infinity()).then(|| "product_is_infinite".to_owned());
+        (is_signed.then(|| "product_sign".to_owned()), infinite, z)
+    } else {
+        (x.is_signed().then(|| x.signal("sign")), x.has_infinity().then(|| x.signal("is_infinite")), y)
+    };
+    let sign = sign.unwrap_or_else(|| "1'b0".into());
+    match (infinite, other.has_infinity()) {
+        (Some(infinite), true) => format!("({infinite} ? {sign} : {})", other.signal("negative")),
+        (Some(_), false) => sign,
+        _ => other.signal("negative"),
     }
 }
 
 /// The sign of the first operand that is a NaN, where one may be negative.
 fn nan_sign(operands: &[Operand<'_>]) -> Option<String> {
-    let with_nan: Vec<&Operand<'_>> = operands.iter().filter(|operand| operand.has_nan()).collect();
+    let (last, before) = operands.split_last()?;
     let sign = |operand: &Operand<'_>| {
         // The only NaN of a format stands for one sign.
         let has_both =
             operand.is_signed() && matches!(operand.format.specials(), Specials::Ieee | Specials::NanAllOnes);
         has_both.then(|| operand.signal("sign"))
     };
-    match with_nan.as_slice() {
-        [x] => sign(x),
-        [x, y] => match (sign(x), sign(y)) {
-            (None, None) => None,
-            (Some(of_x), None) => Some(format!("({} && {of_x})", x.signal("is_nan"))),
-            (None, Some(of_y)) => Some(format!("(!{} && {of_y})", x.signal("is_nan"))),
-            (Some(of_x), Some(of_y)) => Some(format!("({} ? {of_x} : {of_y})", x.signal("is_nan"))),
-        },
-        _ => None,
+    if !last.has_nan() {
+        return nan_sign(before);
     }
+    before.iter().rev().filter(|operand| operand.has_nan()).fold(sign(last), |rest, x| {
+        let is_nan = x.signal("is_nan");
+        match (sign(x), rest) {
+            (None, None) => None,
+            (Some(of_x), None) => Some(format!("({is_nan} && {of_x})")),
+            (None, Some(rest)) => Some(format!("(!{is_nan} && {rest})")),
+            (Some(of_x), Some(rest)) => Some(format!("({is_nan} ? {of_x} : {rest})")),
+        }
+    })
 }
 
 /// A code's value in words; one of a configurable bias has none.
@@ -500,22 +522,50 @@ fn meaning(format: &Format, code: u64) -> String {
     }
 }
 
+/// Whether a product of these operands can be 0 · ∞.
+fn invalid_product(x: &Operand<'_>, y: &Operand<'_>) -> Option<String> {
+    let cases: Vec<String> = [(x, y), (y, x)]
+        .into_iter()
+        .filter(|(a, b)| a.has_infinity() && b.format.has_zero())
+        .map(|(a, b)| format!("({} && {})", a.signal("is_infinite"), b.signal("is_zero")))
+        .collect();
+    (!cases.is_empty()).then(|| cases.join(" || "))
+}
+
 /// When an operation on infinities has no result.
 fn invalid_operation(task: &Task<'_>) -> Option<String> {
-    let [x, y] = task.operands else { return None };
     let is_difference = task.operation == Operation::Subtract;
-    match task.operation {
-        Operation::Multiply => {
-            let cases: Vec<String> = [(x, y), (y, x)]
-                .into_iter()
-                .filter(|(a, b)| a.has_infinity() && b.format.has_zero())
-                .map(|(a, b)| format!("({} && {})", a.signal("is_infinite"), b.signal("is_zero")))
-                .collect();
-            (!cases.is_empty()).then(|| cases.join(" || "))
-        }
-        _ if x.has_infinity() && y.has_infinity() && (x.is_signed() || y.is_signed() || is_difference) => {
+    match task.operands {
+        [x, y] if task.operation == Operation::Multiply => invalid_product(x, y),
+        [x, y]
+            if x.has_infinity() && y.has_infinity() && (x.is_signed() || y.is_signed() || is_difference) =>
+        {
             Some(format!("{} && {} && subtracts", x.signal("is_infinite"), y.signal("is_infinite")))
         }
+        [x, y, z] => {
+            let is_signed = task.operands.iter().any(Operand::is_signed);
+            let cancels = (x.has_infinity() || y.has_infinity()) && z.has_infinity() && is_signed;
+            let product = invalid_product(x, y).map(|_| "product_is_invalid".to_owned());
+            let sum =
+                cancels.then(|| format!("(product_is_infinite && {} && subtracts)", z.signal("is_infinite")));
+            let cases: Vec<String> = product.into_iter().chain(sum).collect();
+            (!cases.is_empty()).then(|| cases.join(" || "))
+        }
         _ => None,
+    }
+}
+
+/// Declares what of a product is no finite number.
+fn declare_product(module: &mut Module, x: &Operand<'_>, y: &Operand<'_>) {
+    let infinities: Vec<String> = [x, y]
+        .into_iter()
+        .filter(|operand| operand.has_infinity())
+        .map(|x| x.signal("is_infinite"))
+        .collect();
+    if !infinities.is_empty() {
+        module.wire("product_is_infinite", 1, infinities.join(" || "));
+    }
+    if let Some(invalid) = invalid_product(x, y) {
+        module.wire("product_is_invalid", 1, invalid);
     }
 }

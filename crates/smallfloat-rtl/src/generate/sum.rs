@@ -1,17 +1,17 @@
-//! x + y and x − y: the operand with the smaller exponent is shifted to the other, and what falls below
-//! the last place stays as one bit, the sticky bit.
+//! x + y, x − y and x · y + z: the addend with the smaller exponent is shifted to the other, and what falls
+//! below the last place stays as one bit, the sticky bit.
 
-use smallfloat::ops::Operation;
+use smallfloat::ops::{Operation, Semantics};
 use smallfloat::{RandomBits, Rounding};
 
 use super::exact::{Exact, Task, Term, are_aligned, operand_sign};
 use super::module::{Module, bits_for, decimal, extend, pad_below, signed, signed_bits, slice};
-use super::operand::{Operand, normalize};
+use super::operand::{MAX_BIAS, Operand, normalize};
 
-/// An operand ready to be added: its exponent is on the scale of x.
+/// An operand or a product ready to be added: its exponent is on the scale of the first addend.
 struct Addend {
     significand: String,
-    /// A signal: unsigned as in the code, or signed on the scale of x.
+    /// A signal: unsigned as in the code, or signed on the scale of the first addend.
     exponent: String,
     exponent_bits: u32,
     least: i64,
@@ -21,32 +21,50 @@ struct Addend {
 /// Declares the exact sum, or what rounding needs of it.
 #[expect(clippy::too_many_lines, reason = "a stage from top to bottom, as the text that it writes")]
 pub(super) fn declare(module: &mut Module, task: &Task<'_>) -> Exact {
+    let is_fused = task.operation == Operation::Fma;
     let (x, y) = (&task.operands[0], &task.operands[1]);
-    let is_aligned = are_aligned(task.operands);
-    let significand_bits = x.significand_bits().max(y.significand_bits());
-    // One port is the bias of both.
-    let shift = if x.has_bias_port { 0 } else { i64::from(x.format.bias()) - i64::from(y.format.bias()) };
-    let y_exponents = (y.exponents().0 + shift, y.exponents().1 + shift);
-    // An exponent's bits; a difference takes one more.
-    let width = if is_aligned {
-        x.format.exponent_bits().max(y.format.exponent_bits())
+    // What is added to x, or to x · y.
+    let other = if is_fused { &task.operands[2] } else { y };
+    let is_aligned = !is_fused && are_aligned(task.operands);
+    let first_bits =
+        if is_fused { x.significand_bits() + y.significand_bits() } else { x.significand_bits() };
+    let significand_bits = first_bits.max(other.significand_bits());
+    let shift = if is_fused { Shift::of_product(x, y, other) } else { Shift::of_operand(x, other) };
+    let y_exponents = (other.exponents().0 + shift.least(), other.exponents().1 + shift.greatest());
+    let x_exponents = if is_fused {
+        (x.exponents().0 + y.exponents().0 + 1, x.exponents().1 + y.exponents().1 + 1)
     } else {
-        let (low, high) = (x.exponents().0.min(y_exponents.0), x.exponents().1.max(y_exponents.1));
+        x.exponents()
+    };
+    // An exponent's bits; a difference takes one more.
+    let operand_bits = task.operands.iter().map(|operand| operand.format.exponent_bits());
+    let width = if is_aligned {
+        operand_bits.max().expect("there are operands")
+    } else {
+        let (low, high) = (x_exponents.0.min(y_exponents.0), x_exponents.1.max(y_exponents.1));
         let least = low - i64::from(significand_bits - 1);
-        signed_bits(least.min(-shift.abs()), high.max(shift.abs()))
-            .max(x.format.exponent_bits() + 1)
-            .max(y.format.exponent_bits() + 1)
+        let widest = operand_bits.chain(shift.has_port.then_some(6)).max().expect("there are operands");
+        signed_bits(least.min(-shift.constant.abs()), high.max(shift.constant.abs())).max(widest + 1)
     };
 
     let mut addends = Vec::new();
-    for (operand, shift) in [(x, 0), (y, shift)] {
+    if is_fused {
+        addends.push(product(module, x, y, (width, significand_bits)));
+    }
+    let own = Shift { constant: 0, has_port: false };
+    let rest = if is_fused { vec![(other, shift)] } else { vec![(x, own), (y, shift)] };
+    for (operand, shift) in rest {
         if !is_aligned {
             module.section(
                 format!("Leading bit of {}", operand.name),
-                "The lowest binades differ: subnormal operands are shifted until their leading bit is at the top.",
+                if is_fused {
+                    "Subnormal operands are shifted until their leading bit is at the top."
+                } else {
+                    "The lowest binades differ: subnormal operands are shifted until their leading bit is at the top."
+                },
             );
         }
-        addends.push(addend(module, operand, shift, (width, significand_bits), is_aligned));
+        addends.push(addend(module, operand, shift, (width, significand_bits), (is_aligned, is_fused)));
     }
     let (a, b) = (&addends[0], &addends[1]);
     let furthest = (a.greatest - b.least).max(b.greatest - a.least).max(1).unsigned_abs();
@@ -80,14 +98,17 @@ pub(super) fn declare(module: &mut Module, task: &Task<'_>) -> Exact {
     module.signed_wire("difference", difference, format!("{} - {}", wide(a), wide(b)));
     let sign_bit = format!("difference[{width}]");
     // A zero has no exponent of its own where subnormals were shifted.
-    let y_is_greater = match (is_aligned, x.format.has_zero(), y.format.has_zero()) {
-        (true, ..) | (_, false, false) => sign_bit.clone(),
-        (_, true, false) => format!("{sign_bit} || {}", x.signal("is_zero")),
-        (_, false, true) => format!("{sign_bit} && !{}", y.signal("is_zero")),
-        _ => format!("({sign_bit} && !{}) || {}", y.signal("is_zero"), x.signal("is_zero")),
+    let zero_of = |operand: &Operand<'_>| operand.format.has_zero().then(|| operand.signal("is_zero"));
+    let (a_zero, b_zero) = (if is_fused { product_zero(x, y) } else { zero_of(x) }, zero_of(other));
+    let is_greater = match (a_zero, b_zero) {
+        (Some(a), None) if !is_aligned => format!("{sign_bit} || {a}"),
+        (None, Some(b)) if !is_aligned => format!("{sign_bit} && !{b}"),
+        (Some(a), Some(b)) if !is_aligned => format!("({sign_bit} && !{b}) || {a}"),
+        _ => sign_bit.clone(),
     };
-    module.wire("y_is_greater", 1, y_is_greater);
-    let pick = |first: &str, second: &str| format!("y_is_greater ? {second} : {first}");
+    let other_is_greater = other.signal("is_greater");
+    module.wire(&other_is_greater, 1, is_greater);
+    let pick = |first: &str, second: &str| format!("{other_is_greater} ? {second} : {first}");
     module.wire("larger", significand_bits, pick(&a.significand, &b.significand));
     module.wire("smaller", significand_bits, pick(&b.significand, &a.significand));
     let exponent = if is_aligned {
@@ -103,6 +124,7 @@ pub(super) fn declare(module: &mut Module, task: &Task<'_>) -> Exact {
     // Beyond all bits, one place is as far as another.
     let cap = u64::from(bits).min(furthest);
     let steps = bits_for(cap).min(width);
+    let mut unread = Vec::new();
     let absolute = |bits: u32| {
         let low = slice("difference", difference, bits - 1, 0);
         format!("{sign_bit} ? -{low} : {low}")
@@ -117,6 +139,9 @@ pub(super) fn declare(module: &mut Module, task: &Task<'_>) -> Exact {
         );
     } else {
         module.wire("alignment", steps, absolute(steps));
+        if steps < width {
+            unread.push(slice("difference", difference, width - 1, steps));
+        }
     }
     module.wire("larger_term", bits, pad_below("larger", guard));
     module.wire("smaller_term", bits, format!("{} >> alignment", pad_below("smaller", guard)));
@@ -133,8 +158,8 @@ pub(super) fn declare(module: &mut Module, task: &Task<'_>) -> Exact {
     let plus = format!("{} + {}", term("larger_term"), term(&small));
 
     // The sum and its sign.
-    let x_sign = operand_sign(module, x, task);
-    let y_sign = operand_sign(module, y, task).map_or_else(
+    let x_sign = if is_fused { product_sign(module, x, y, task) } else { operand_sign(module, x, task) };
+    let y_sign = operand_sign(module, other, task).map_or_else(
         || (task.operation == Operation::Subtract).then(|| "1'b1".to_owned()),
         |sign| Some(if task.operation == Operation::Subtract { format!("!{sign}") } else { sign }),
     );
@@ -144,8 +169,9 @@ pub(super) fn declare(module: &mut Module, task: &Task<'_>) -> Exact {
         (None, "sum".to_owned())
     } else {
         let [x_sign, y_sign] = [x_sign, y_sign].map(|sign| sign.unwrap_or_else(|| "1'b0".into()));
-        module.wire("y_negative", 1, y_sign);
-        module.wire("subtracts", 1, format!("{x_sign} ^ y_negative"));
+        let negative = other.signal("negative");
+        module.wire(&negative, 1, y_sign);
+        module.wire("subtracts", 1, format!("{x_sign} ^ {negative}"));
         module.wire(
             "sum",
             sum_bits,
@@ -153,11 +179,11 @@ pub(super) fn declare(module: &mut Module, task: &Task<'_>) -> Exact {
         );
         module.wire("is_negative", 1, format!("subtracts && sum[{bits}]"));
         module.wire("magnitude", sum_bits, "is_negative ? -sum : sum");
-        module.wire("larger_sign", 1, format!("y_is_greater ? y_negative : {x_sign}"));
+        module.wire("larger_sign", 1, format!("{other_is_greater} ? {negative} : {x_sign}"));
         let (of_zero, comment) = if task.rounding == Rounding::TowardNegative {
-            (format!("{x_sign} || y_negative"), "terms that cancel give -0 (IEEE 754, section 6.3)")
+            (format!("{x_sign} || {negative}"), "terms that cancel give -0 (IEEE 754, section 6.3)")
         } else {
-            (format!("{x_sign} && y_negative"), "terms that cancel give +0 (IEEE 754, section 6.3)")
+            (format!("{x_sign} && {negative}"), "terms that cancel give +0 (IEEE 754, section 6.3)")
         };
         comment.clone_into(module.wire("sign", 1, format!("(|sum) ? larger_sign ^ is_negative : {of_zero}")));
         (Some("sign".to_owned()), "magnitude".to_owned())
@@ -165,20 +191,116 @@ pub(super) fn declare(module: &mut Module, task: &Task<'_>) -> Exact {
     module.section("Leading bit of the sum", "");
     let (significand, zeros, steps) = normalize(module, "", &magnitude, sum_bits);
     let exponents = (a.least.min(b.least), a.greatest.max(b.greatest));
-    Exact::of_sum(sign, significand, sum_bits, exponent, (&zeros, steps), exponents, task)
+    let mut exact = Exact::of_sum(sign, significand, sum_bits, exponent, (&zeros, steps), exponents, task);
+    exact.unread = unread;
+    exact
 }
 
 fn bits_of(distance: u64) -> u32 {
     u32::try_from(distance).expect("fewer places than a sum keeps")
 }
 
+/// What brings an addend's exponent to the scale of the first addend.
+#[derive(Clone, Copy)]
+struct Shift {
+    constant: i64,
+    /// Whether the port `bias` is added too.
+    has_port: bool,
+}
+
+impl Shift {
+    /// One port is the bias of both operands.
+    fn of_operand(x: &Operand<'_>, y: &Operand<'_>) -> Self {
+        let constant =
+            if x.has_bias_port { 0 } else { i64::from(x.format.bias()) - i64::from(y.format.bias()) };
+        Self { constant, has_port: false }
+    }
+
+    /// A product has the biases of both its factors.
+    fn of_product(x: &Operand<'_>, y: &Operand<'_>, z: &Operand<'_>) -> Self {
+        let constant = i64::from(x.format.bias()) + i64::from(y.format.bias()) - i64::from(z.format.bias());
+        Self { constant: if x.has_bias_port { 0 } else { constant }, has_port: x.has_bias_port }
+    }
+
+    fn least(self) -> i64 {
+        self.constant
+    }
+
+    fn greatest(self) -> i64 {
+        self.constant + if self.has_port { MAX_BIAS } else { 0 }
+    }
+}
+
+/// Declares the exact product, its leading bit at the top.
+fn product(
+    module: &mut Module,
+    x: &Operand<'_>,
+    y: &Operand<'_>,
+    (width, significand_bits): (u32, u32),
+) -> Addend {
+    let bits = x.significand_bits() + y.significand_bits();
+    module.section(
+        "Product",
+        format!("Exact, in {bits} bits: its leading bit is one of the two highest, unless an operand is subnormal."),
+    );
+    let factor =
+        |operand: &Operand<'_>| extend(&operand.signal("significand"), operand.significand_bits(), bits);
+    module.wire("product", bits, format!("{} * {}", factor(x), factor(y)));
+    let (normal, zeros, steps) = normalize(module, "product_", "product", bits);
+    let exponent = |operand: &Operand<'_>| {
+        format!("$signed({})", extend(&operand.signal("exponent"), operand.format.exponent_bits(), width))
+    };
+    let position = format!(
+        "{} + {} - $signed({}) + {}",
+        exponent(x),
+        exponent(y),
+        extend(&zeros, steps, width),
+        signed(width, 1)
+    );
+    let comment = module.signed_wire("product_position", width, position);
+    "the exponent of the top bit".clone_into(comment);
+    if x.format.has_zero() || y.format.has_zero() {
+        let zeros = [x, y].map(|operand| operand.format.has_zero().then(|| operand.signal("is_zero")));
+        module.wire("product_is_zero", 1, zeros.into_iter().flatten().collect::<Vec<_>>().join(" || "));
+    }
+    Addend {
+        significand: pad_below(&normal, significand_bits - bits),
+        exponent: "product_position".into(),
+        exponent_bits: width,
+        least: x.exponents().0 + y.exponents().0 + 1 - i64::from(bits - 1),
+        greatest: x.exponents().1 + y.exponents().1 + 1,
+    }
+}
+
+/// The signal that says whether a product is zero, if it can be.
+fn product_zero(x: &Operand<'_>, y: &Operand<'_>) -> Option<String> {
+    (x.format.has_zero() || y.format.has_zero()).then(|| "product_is_zero".to_owned())
+}
+
+/// Declares the sign of a product.
+fn product_sign(module: &mut Module, x: &Operand<'_>, y: &Operand<'_>, task: &Task<'_>) -> Option<String> {
+    let signs: Vec<String> = [x, y]
+        .into_iter()
+        .filter(|operand| operand.is_signed())
+        .map(|operand| operand.signal("sign"))
+        .collect();
+    if signs.is_empty() {
+        return None;
+    }
+    let sign = signs.join(" ^ ");
+    // The draft has one zero.
+    let zero = product_zero(x, y).filter(|_| task.semantics == Semantics::P3109 && task.keeps_negative_zero);
+    module.wire("product_sign", 1, zero.map_or_else(|| sign.clone(), |zero| format!("({sign}) && !{zero}")));
+    Some("product_sign".into())
+}
+
 /// An operand with its leading bit at the top where `is_aligned` says that it has to be there.
 fn addend(
     module: &mut Module,
     operand: &Operand<'_>,
-    shift: i64,
+    shift: Shift,
     (width, significand_bits): (u32, u32),
-    is_aligned: bool,
+    (is_aligned, is_fused): (bool, bool),
 ) -> Addend {
     let bits = operand.significand_bits();
     let (field, field_bits) = (operand.signal("exponent"), operand.format.exponent_bits());
@@ -196,13 +318,18 @@ fn addend(
         significand = normal;
         least -= i64::from(bits - 1);
     }
-    if shift != 0 {
-        let sign = if shift < 0 { "-" } else { "+" };
-        exponent = format!("{exponent} {sign} {}", signed(width, shift.abs()));
+    if shift.constant != 0 {
+        let sign = if shift.constant < 0 { "-" } else { "+" };
+        exponent = format!("{exponent} {sign} {}", signed(width, shift.constant.abs()));
+    }
+    if shift.has_port {
+        exponent = format!("{exponent} + $signed({})", extend("bias", 6, width));
     }
     let name = operand.signal("position");
     let comment = module.signed_wire(&name, width, exponent);
-    if shift != 0 {
+    if is_fused {
+        "counted as the product's exponent is".clone_into(comment);
+    } else if shift.constant != 0 {
         "counted as the exponents of x are".clone_into(comment);
     }
     let significand = pad_below(&significand, significand_bits - bits);
@@ -210,7 +337,7 @@ fn addend(
         significand,
         exponent: name,
         exponent_bits: width,
-        least: least + shift,
-        greatest: greatest + shift,
+        least: least + shift.least(),
+        greatest: greatest + shift.greatest(),
     }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use smallfloat::{FlagPolicy, Flags, Rounding};
 use smallfloat_conformance::vectors::UnitUnderTest;
-use smallfloat_rtl::Specification;
+use smallfloat_rtl::{Specification, generate};
 
 use crate::has;
 
@@ -43,11 +43,11 @@ fn bench(specification: &Specification, count: usize) -> String {
     text
 }
 
-/// What the written module gives for these operands.
-fn simulate(specification: &Specification, operands: &[Vec<u64>]) -> Vec<(u64, u64)> {
+/// What a module called `specification` gives for these operands.
+fn simulate(module: &str, specification: &Specification, operands: &[Vec<u64>]) -> Vec<(u64, u64)> {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
-    write("specification.sv", &specification.text("specification").expect("it is specified"));
+    write("specification.sv", module);
     write("bench.sv", &bench(specification, operands.len()));
     let inputs = specification.inputs();
     let mut words = String::new();
@@ -76,9 +76,22 @@ fn simulate(specification: &Specification, operands: &[Vec<u64>]) -> Vec<(u64, u
     text.lines().map(numbers).collect()
 }
 
-/// Holds the written module against the core; `bias` where it is a port.
+/// Holds the written specification against the core; `bias` where it is a port.
 fn check(specification: &Specification, operands: &[Vec<u64>]) {
-    let found = simulate(specification, operands);
+    check_module(&specification.text("specification").expect("it is specified"), specification, operands);
+}
+
+/// Holds the generated unit against the core.
+fn check_generated(specification: &Specification, operands: &[Vec<u64>]) {
+    check_module(
+        &generate(specification, "specification").expect("it is generated").module,
+        specification,
+        operands,
+    );
+}
+
+fn check_module(module: &str, specification: &Specification, operands: &[Vec<u64>]) {
+    let found = simulate(module, specification, operands);
     assert_eq!(found.len(), operands.len(), "a line for each word");
     let mut wrong = Vec::new();
     for (row, (result, flags)) in operands.iter().zip(found) {
@@ -142,6 +155,36 @@ fn some(specification: &Specification, count: u64) -> Vec<Vec<u64>> {
         state
     };
     (0..count).map(|_| inputs.iter().map(|port| next() >> (64 - port.bits)).collect()).collect()
+}
+
+/// Combinations of codes at which something changes: zeros, the ends of the subnormal and the normal range, 1,
+/// infinities and NaNs, and the codes beside them.
+fn corners(specification: &Specification) -> Vec<Vec<u64>> {
+    let mut rows = vec![Vec::new()];
+    for format in specification.unit().operation().operands() {
+        let top = 1_u64 << (format.width() - u32::from(format.is_signed()));
+        let largest = format.encode(format.max_finite()).expect("it is of the format");
+        let one = format.encode(smallfloat::Datum::finite(false, 1, 0)).unwrap_or(largest);
+        let magnitudes = [0, 1, one, largest, 1 << format.trailing_bits(), top - 1];
+        let mut codes: Vec<u64> = magnitudes.into_iter().flat_map(|m| [m.saturating_sub(1), m]).collect();
+        codes.retain(|code| *code < top);
+        if format.is_signed() {
+            codes.extend(codes.clone().iter().map(|code| code | top));
+        }
+        codes.sort_unstable();
+        codes.dedup();
+        rows = rows
+            .iter()
+            .flat_map(|row: &Vec<u64>| {
+                codes.iter().map(move |code| {
+                    let mut longer = row.clone();
+                    longer.push(*code);
+                    longer
+                })
+            })
+            .collect();
+    }
+    rows
 }
 
 fn specification(text: &str, flags: &str) -> Specification {
@@ -268,6 +311,109 @@ fn arithmetic_is_the_cores() {
     ] {
         let specification = specification(text, policy);
         check(&specification, &some(&specification, 20_000));
+    }
+}
+
+/// x · y + z in every mode, with the flags of every policy, of all kinds of formats.
+#[test]
+fn generated_fma_is_the_cores() {
+    if !has("iverilog", "-V") {
+        return;
+    }
+    for (text, policy) in [
+        ("FMA<e2m1fn>", "ieee-before"),
+        ("FMA<e2m3fn, e2m3fn, e2m3fn, e2m3fn, (TowardNegative, SatFinite)>", "riscv"),
+        ("FMA<e2m1fn, e2m3fn, e3m2fn, e4m3fn>", "ieee-before"),
+        ("FMA<e2m1fn, e2m1fn, e5m2, e4m3fn, (ToOdd, SatNone)>", "ieee-after"),
+        ("FMA<binary4p2se, binary5p3se, binary6p3se, binary6p4se>", "ieee-before"),
+        ("FMA<binary5p2ue, binary5p3se, binary6p3se, binary6p3ue>", "ieee-before"),
+    ] {
+        let specification = specification(text, policy);
+        check_generated(&specification, &all(&specification));
+    }
+    for (text, policy) in [
+        ("FMA<e4m3fn>", "tesla"),
+        ("FMA<e4m3fn, e4m3fn, e4m3fn, e4m3fn, (NearestTiesToEven, SatFinite)>", "riscv"),
+        ("FMA<e5m2>", "riscv"),
+        ("FMA<e5m2, e5m2, e5m2, e5m2, (TowardNegative, SatNone)>", "ieee-before"),
+        ("FMA<e5m2, e5m2, e5m2, e5m2, (TowardPositive, SatNone)>", "arm,nan=canonical"),
+        ("FMA<e5m2, e5m2, e5m2, e5m2, (TowardZero, SatNone)>", "x86,nan=canonical"),
+        ("FMA<e4m3fn, e5m2, binary16, binary16>", "riscv"),
+        ("FMA<e4m3fn, e4m3fn, binary32, binary32>", "riscv"),
+        ("FMA<bfloat16, e2m1fn, e5m2, e4m3fn, (NearestTiesToAway, SatNone)>", "ieee-after"),
+        ("FMA<e4m3fnuz>", "ieee-before"),
+        ("FMA<e8m0fnu, e4m3fn, e4m3fn, e5m2>", "ieee-before"),
+        ("FMA<binary8p3se>", "ieee-before"),
+        ("FMA<binary8p4uf, binary8p4sf, binary8p3ue, binary8p4ue>", "ieee-before"),
+        ("FMA<cfloat8_1_4_3:bias=7>", "tesla"),
+        ("FMA<cfloat8_1_5_2:bias=3, cfloat8_1_4_3:bias=7, shp:bias=31, cfloat8_1_4_3:bias=2>", "tesla"),
+    ] {
+        let specification = specification(text, policy);
+        let mut operands = some(&specification, 20_000);
+        operands.extend(corners(&specification));
+        check_generated(&specification, &operands);
+    }
+    let stochastic = Rounding::stochastic_a(5).expect("a number of bits");
+    for text in ["FMA<e4m3fn>", "FMA<cfloat8_1_4_3:bias=7>"] {
+        let unit = UnitUnderTest::new(text.parse().expect(text), None).expect(text);
+        let unit = unit.with_policy(None, Some(stochastic), None).expect(text);
+        let specification = Specification::new(unit).expect(text);
+        check_generated(&specification, &some(&specification, 20_000));
+    }
+    let text = "FMA<cfloat8_1_4_3:bias=0, cfloat8_1_5_2:bias=0, cfloat8_1_4_3:bias=0, cfloat8_1_5_2:bias=0>";
+    for text in ["FMA<cfloat8_1_4_3:bias=0>", text] {
+        let specification = specification(text, "tesla").with_bias_port().expect("a bias");
+        check_generated(&specification, &some(&specification, 20_000));
+    }
+}
+
+#[test]
+fn dot_products_are_the_cores() {
+    if !has("iverilog", "-V") {
+        return;
+    }
+    for (text, policy, count) in [
+        ("BlockDotProduct<2, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, binary32>", "ieee-before", 5_000),
+        ("BlockDotProduct<4, e8m0fnu, e2m1fn, e8m0fnu, e2m1fn, bfloat16>", "riscv", 5_000),
+        ("BlockDotProduct<2, e4m3fn, e2m1fn, e4m3fn, e2m1fn, e4m3fn>", "riscv", 6_000),
+        (
+            "BlockDotProduct<1, binary4p2se, binary4p2se, binary4p2se, binary4p2se, binary6p3se>",
+            "ieee-before",
+            20_000,
+        ),
+        (
+            "BlockDotProduct<3, e5m2, e5m2, e4m3fn, e4m3fn, binary16, (TowardNegative, SatNone)>",
+            "x86",
+            20_000,
+        ),
+        (
+            "BlockDotProduct<2, e5m2, e5m2, e5m2, e5m2, e5m2, (NearestTiesToAway, SatNone)>",
+            "ieee-after",
+            20_000,
+        ),
+        ("BlockDotProduct<2, e5m2, e5m2, e5m2, e5m2, e4m3fn, (TowardPositive, SatFinite)>", "arm", 6_000),
+        (
+            "BlockDotProduct<2, e5m2, e5m2, e5m2, e5m2, e4m3fn, (TowardNegative, SatNone), semantics=ieee>",
+            "tesla",
+            20_000,
+        ),
+        (
+            "BlockDotProduct<2, e2m1fn, e2m1fn, e2m1fn, e2m1fn, e4m3fn, (StochasticA<6>, SatFinite)>",
+            "ieee-before",
+            20_000,
+        ),
+    ] {
+        let specification = specification(text, policy);
+        let mut operands = some(&specification, count);
+        // Zeros, infinities and NaNs, which are rare among all codes.
+        let special = [0_u64, 0x80, 0x7c, 0xfc, 0x7d, 0x7f, 0x3c, 0xbc];
+        operands.extend(some(&specification, 4_000).into_iter().map(|row| {
+            let bits = specification.inputs().into_iter().map(|port| port.bits);
+            let pick =
+                |code: u64, bits: u32| special[usize::try_from(code % 8).expect("few")] & ((1 << bits) - 1);
+            row.into_iter().zip(bits).map(|(code, bits)| pick(code, bits)).collect()
+        }));
+        check(&specification, &operands);
     }
 }
 

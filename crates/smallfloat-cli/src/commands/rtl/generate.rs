@@ -19,14 +19,15 @@ Examples:
   smallfloat rtl gen --op convert --from binary32 --to e4m3fn --saturation satfinite -o e4m3.sv
   smallfloat rtl gen --op convert --from binary32 --to cfloat8_1_4_3 -o cfloat8.sv
   smallfloat rtl gen --op Multiply --format e5m2 --flags riscv -o mul.sv --testbench bench.sv
+  smallfloat rtl gen --op FMA --format e2m1fn -o fma.sv
 
-The unit is combinational: operands x and y, result, flags by the policy of --flags, the word
+The unit is combinational: operands x, y and z, result, flags by the policy of --flags, the word
 `random` for --rounding stochastic-a, and `bias` where a format of Tesla's names no bias. It is proved equal to the
 specification of `smallfloat rtl spec` for all inputs before it is written, or, where no solver
 ends, simulated for each of them; the file's header says which. The test bench reads what
 `smallfloat vectors gen --layout readmemh` writes.";
 
-/// Write a converter, adder or multiplier as SystemVerilog, proved for all inputs.
+/// Write a converter, adder, multiplier or FMA as SystemVerilog, proved for all inputs.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
