@@ -75,6 +75,10 @@ impl OperandText {
         declare(&mut text, 1, &format!("{name}_infinite"), &infinite);
         let zero = match self.first_nonzero() {
             0 => "1'b0".into(),
+            // The NaN without −0 has index 0 too.
+            1 if format.is_signed() && !format.has_negative_zero() && format.has_nan() => {
+                format!("{index} == {} && !{name}_nan", lit(0))
+            }
             1 => format!("{index} == {}", lit(0)),
             first => format!("{index} < {}", lit(first)),
         };

@@ -367,6 +367,20 @@ fn generated_fma_is_the_cores() {
     }
 }
 
+/// x · y + z of all kinds of special values, by the rules for flags of every kind.
+#[test]
+fn flags_of_fma_are_the_cores() {
+    if !has("iverilog", "-V") {
+        return;
+    }
+    for format in ["binary4p2se", "binary4p2sf", "binary4p2ue", "e2m1fn", "ieee:k=4,p=2"] {
+        for policy in ["ieee-before", "riscv", "arm", "x86"] {
+            let specification = specification(&format!("FMA<{format}>"), policy);
+            check(&specification, &all(&specification));
+        }
+    }
+}
+
 #[test]
 fn dot_products_are_the_cores() {
     if !has("iverilog", "-V") {
