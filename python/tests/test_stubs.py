@@ -143,3 +143,13 @@ def test_types_by_pyright(tmp_path):
         pytest.skip("PYRIGHT NOT RUN: npm install pyright, and PYRIGHT=node_modules/.bin/pyright")
     names = programs(tmp_path)
     checked([pyright, "--pythonpath", sys.executable, *names], tmp_path, "information: Type of")
+
+
+def test_stubs_by_stubtest(tmp_path):
+    """stubtest, which imports the modules, finds nothing that the stubs lack or have too much."""
+    pytest.importorskip("mypy")
+    # No stub can have a function called `class`; the lists of names follow from the modules.
+    (tmp_path / "allowed").write_text("smallfloat._core.__all__\nsmallfloat.ops.__all__\nsmallfloat.ops.class\n")
+    command = [sys.executable, "-m", "mypy.stubtest", "smallfloat._core", "smallfloat.ops", "--allowlist", "allowed"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
