@@ -60,13 +60,27 @@ impl NameIndex {
         name: &str,
         name_of: impl Fn(&T) -> &str,
     ) -> Option<&'a T> {
-        let order = self.0.get_or_init(|| {
+        things.get(self.position(things, name, name_of)?)
+    }
+
+    pub(crate) fn position<T>(
+        &self,
+        things: &[T],
+        name: &str,
+        name_of: impl Fn(&T) -> &str,
+    ) -> Option<usize> {
+        let order = self.order(things, &name_of);
+        let place = order.binary_search_by(|&i| name_of(&things[i]).cmp(name)).ok()?;
+        Some(order[place])
+    }
+
+    /// The places of things, in the order of their names.
+    pub(crate) fn order<T>(&self, things: &[T], name_of: impl Fn(&T) -> &str) -> &[usize] {
+        self.0.get_or_init(|| {
             let mut order: Vec<usize> = (0..things.len()).collect();
             order.sort_by(|&a, &b| name_of(&things[a]).cmp(name_of(&things[b])));
             order
-        });
-        let place = order.binary_search_by(|&i| name_of(&things[i]).cmp(name)).ok()?;
-        things.get(order[place])
+        })
     }
 }
 

@@ -10,8 +10,9 @@
 //! tensors, those that are copied included, and what the metadata says of them. Free text of others
 //! is not under it. Files from before it have none.
 
-use std::collections::BTreeMap;
+use std::fmt;
 
+use serde::de::{self, Deserializer as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use smallfloat::{Codebook, Format, FormatSpec};
@@ -124,16 +125,21 @@ pub(crate) fn metadata(
     metadata.push((VERSION_KEY.to_owned(), VERSION.to_owned()));
     metadata.push((TENSORS_KEY.to_owned(), json));
     let digest = match written {
-        Some(tensors) => record_digest(tensors, &metadata)?,
+        Some(mut tensors) => {
+            tensors.sort_unstable_by_key(|tensor| tensor.0);
+            record_digest(tensors, &metadata)?
+        }
         None => "0".repeat(64),
     };
     metadata.push((RECORD_KEY.to_owned(), format!("{RECORD_VERSION}:{digest}")));
     Ok(metadata)
 }
 
-/// SHA-256 of a line of JSON for each tensor, by name, and of what the metadata says of them.
-fn record_digest(mut tensors: Vec<Recorded<'_>>, metadata: &[(String, String)]) -> Result<String> {
-    tensors.sort_unstable_by_key(|tensor| tensor.0);
+/// SHA-256 of a line of JSON for each tensor, sorted by name, and of what the metadata says of them.
+fn record_digest<'a>(
+    tensors: impl IntoIterator<Item = Recorded<'a>>,
+    metadata: &[(String, String)],
+) -> Result<String> {
     let mut digest = Sha256::new();
     for (name, dtype, shape, sha256) in tensors {
         line(&mut digest, &(name, dtype.name(), shape, sha256))?;
@@ -152,8 +158,12 @@ fn line(digest: &mut Sha256, value: &impl Serialize) -> Result<()> {
     Ok(())
 }
 
-/// Holds a file with these tensors against its record, if it has one; tells whether it has.
-pub(crate) fn check_record(source: &Source, tensors: Vec<Recorded<'_>>) -> Result<bool, String> {
+/// Holds a file with these tensors, sorted by name, against its record, if it has one; tells whether
+/// it has.
+pub(crate) fn check_record<'a>(
+    source: &Source,
+    tensors: impl IntoIterator<Item = Recorded<'a>>,
+) -> Result<bool, String> {
     let Some((_, record)) = source.metadata().iter().find(|(key, _)| key == RECORD_KEY) else {
         return Ok(false);
     };
@@ -174,13 +184,14 @@ pub(crate) fn check_record(source: &Source, tensors: Vec<Recorded<'_>>) -> Resul
     Ok(true)
 }
 
-/// The entries of a file, if it is a native container.
-pub(crate) fn read_entries(source: &Source) -> Result<Option<BTreeMap<String, Entry>>> {
+/// Calls `each` with the entries of a file, in their order, and tells whether it is a native
+/// container. There may be very many, so that they are never held together.
+pub(crate) fn each_entry(source: &Source, each: &mut dyn FnMut(String, Entry) -> Result<()>) -> Result<bool> {
     let find = |key: &str| source.metadata().iter().find(|(k, _)| k == key).map(|(_, value)| value);
     let refused = |what: String| Error::refused(Some(source.path()), None, what);
     let Some(version) = find(VERSION_KEY) else {
         return match find(TENSORS_KEY).or_else(|| find(RECORD_KEY)) {
-            None => Ok(None),
+            None => Ok(false),
             Some(_) => Err(refused(format!("metadata has keys of a container and no `{VERSION_KEY}`"))),
         };
     };
@@ -198,7 +209,36 @@ pub(crate) fn read_entries(source: &Source) -> Result<Option<BTreeMap<String, En
     let Some(json) = find(TENSORS_KEY) else {
         return Err(refused(format!("metadata has `{VERSION_KEY}` and no `{TENSORS_KEY}`")));
     };
-    serde_json::from_str(json).map(Some).map_err(|e| refused(format!("metadata `{TENSORS_KEY}`: {e}")))
+    let (mut json, mut failed) = (serde_json::Deserializer::from_str(json), None);
+    let read = json.deserialize_map(EachEntry { each, failed: &mut failed }).and_then(|()| json.end());
+    match (failed, read) {
+        (Some(error), _) => Err(error),
+        (None, read) => read.map(|()| true).map_err(|e| refused(format!("metadata `{TENSORS_KEY}`: {e}"))),
+    }
+}
+
+struct EachEntry<'a> {
+    each: &'a mut dyn FnMut(String, Entry) -> Result<()>,
+    /// What `each` returned, which JSON has no error for.
+    failed: &'a mut Option<Error>,
+}
+
+impl<'de> Visitor<'de> for EachEntry<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object that maps tensor names to what they are")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some((name, entry)) = map.next_entry()? {
+            if let Err(error) = (self.each)(name, entry) {
+                *self.failed = Some(error);
+                return Err(de::Error::custom("an entry is refused"));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The name of a tensor's bias companion.

@@ -84,6 +84,9 @@ impl Granularity {
 /// The most elements of several groups that are held at once.
 pub(crate) const TILE_ELEMENTS: u64 = 1 << 19;
 
+/// The most scales of a tensor of no elements, which has no data to justify them.
+const SCALES_OF_NOTHING: u64 = 1 << 20;
+
 /// Elements that a thread takes at once, where groups allow it.
 pub(crate) const PIECE_ELEMENTS: u64 = 1 << 15;
 
@@ -142,6 +145,15 @@ impl Grid {
             Granularity::Block { .. } => (rows.div_ceil(block_rows), columns.div_ceil(block_columns)),
         };
         Self { rows, columns, block_rows, block_columns, group_rows, group_columns }
+    }
+
+    /// Refuses very many scales of no elements, such as those of the rows of a shape [2^60, 0].
+    pub(crate) fn check_scales(&self) -> Result<(), String> {
+        let scales = self.group_rows.saturating_mul(self.group_columns);
+        if self.rows > 0 && self.columns > 0 || scales <= SCALES_OF_NOTHING {
+            return Ok(());
+        }
+        Err(format!("has no elements and {scales} scales; at most {SCALES_OF_NOTHING} are written for none"))
     }
 
     /// The size of the rectangles that the work goes by: made of whole groups, with about

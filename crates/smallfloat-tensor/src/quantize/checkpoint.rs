@@ -19,7 +19,7 @@ use crate::file::write::sink::{Sealed, Sink, SinkOptions, TensorSpec};
 use crate::layout::blocks::Blocks;
 use crate::layout::container::{bias_name, foreign_metadata, metadata};
 use crate::layout::convention::{Companion, Order};
-use crate::layout::grid::Granularity;
+use crate::layout::grid::{Granularity, Grid};
 use crate::layout::scheme::{Config, FLOAT_QUANTIZED, FP8, Layout};
 use crate::options::tensors::Tensors;
 use crate::options::{Container, Options};
@@ -126,8 +126,10 @@ impl<'a> Checkpoint<'a> {
                 }
                 if takes {
                     let path = Some(view.source().path());
+                    let grid = Grid::new(&layout.order.of_elements(shape), options.granularity);
                     layout
                         .check_rows(shape, options.granularity, options.packing)
+                        .and_then(|()| grid.check_scales())
                         .map_err(|what| Error::refused(path, Some(name), what))?;
                 }
                 of_file.push(takes);

@@ -281,8 +281,8 @@ impl<'a> PerGroup<'a> {
     ) -> Result<()> {
         let grid = self.loader.grid;
         if grid.rows * grid.columns == 0 {
-            // Without elements there are scales even so.
-            let none = Tile { row: 0, rows: grid.rows, column: 0, columns: grid.columns };
+            // Without elements there are scales even so. Rows of nothing may be very many.
+            let none = Tile { row: 0, rows: 0, column: 0, columns: grid.columns };
             return outcome.take(self.tile(&mut Scratch::<T, C>::default(), none, None)?);
         }
         let parts = self.code_parts::<C>(outcome);

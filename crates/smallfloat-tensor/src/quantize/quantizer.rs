@@ -109,11 +109,14 @@ impl Quantizer {
     }
 
     fn grid(&self, shape: &[u64]) -> Result<Grid> {
-        // Two bytes per code, four per scale.
-        match elements(shape).and_then(|elements| elements.checked_mul(4)) {
-            Some(_) => Ok(Grid::new(shape, self.options.granularity)),
-            None => Err(refuse(format!("the shape {shape:?} has more elements than can be counted"))),
+        // Two bytes per code, four per scale, of which there may be some without elements.
+        let sizes: Vec<u64> = shape.iter().copied().filter(|&n| n > 0).collect();
+        if elements(&sizes).and_then(|elements| elements.checked_mul(4)).is_none() {
+            return Err(refuse(format!("the shape {shape:?} has more elements than can be counted")));
         }
+        let grid = Grid::new(shape, self.options.granularity);
+        grid.check_scales().map_err(|what| refuse(format!("the shape {shape:?} {what}")))?;
+        Ok(grid)
     }
 
     /// Quantizes a tensor. Its name is for errors, for the stream of random words, and for the

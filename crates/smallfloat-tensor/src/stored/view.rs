@@ -1,7 +1,7 @@
 //! [`View`]: a file's tensors as numbers, whether they are stored as wide floats or as codes with
 //! biases or scales.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
 
 use smallfloat::{Format, FormatSpec};
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::file::dtype::Dtype;
 use crate::file::formats::source::Source;
 use crate::file::input::{NameIndex, TensorInfo};
-use crate::layout::container::{Entry, RECORD_KEY, bias_name, code_dtype, read_entries};
+use crate::layout::container::{Entry, RECORD_KEY, bias_name, code_dtype, each_entry};
 use crate::layout::convention::Order;
 use crate::layout::grid::{Granularity, Grid};
 use crate::layout::packing::Packing;
@@ -131,50 +131,61 @@ impl View {
     }
 
     fn of(source: Source, known: Option<Granularity>) -> Result<Self> {
-        let Some(mut entries) = read_entries(&source)? else {
-            let mut found = foreign::find(&source, known)?;
-            let mut tensors = Vec::new();
-            for info in source.tensors() {
-                match found.remove(&info.name) {
-                    Some(None) => {}
-                    Some(Some(of_layout)) => {
-                        let (name, shape, scaled) = *of_layout;
-                        tensors.push(TensorView {
-                            info: TensorInfo { name, shape, ..info.clone() },
-                            stored: Stored::Scaled(Box::new(scaled)),
-                        });
-                    }
-                    None => tensors.push(TensorView { info: info.clone(), stored: plain(info) }),
-                }
+        let count = source.tensors().len();
+        let (mut found, mut is_companion) = (vec![None; count], vec![false; count]);
+        let is_container = each_entry(&source, &mut |name, entry| {
+            let refused = |what: String| Error::refused(Some(source.path()), Some(&name), what);
+            let place = source.position(&name);
+            let place = place
+                .ok_or_else(|| refused("is in the container's metadata and not in the file".to_owned()))?;
+            for companion in companions(&name, &entry) {
+                source.position(&companion).into_iter().for_each(|place| is_companion[place] = true);
             }
-            check_names(&source, &tensors)?;
-            return Ok(Self { tensors, source, by_name: NameIndex::default(), is_container: false });
-        };
-        let by_name: HashMap<&str, &TensorInfo> =
-            source.tensors().iter().map(|info| (&*info.name, info)).collect();
-        let companions: HashSet<String> =
-            entries.iter().flat_map(|(name, entry)| companions(name, entry)).collect();
+            let info = &source.tensors()[place];
+            let shape = entry.shape.clone();
+            let tensor = shape.as_ref().unwrap_or(&info.shape);
+            let stored = codes(&source, info, tensor, entry)?;
+            check_shape(&info.shape, &stored, tensor, shape.is_some()).map_err(refused)?;
+            match found[place].replace((stored, shape)) {
+                Some(_) => Err(refused("comes twice in the container's metadata".to_owned())),
+                None => Ok(()),
+            }
+        })?;
+        if !is_container {
+            let tensors = Self::of_other_programs(&source, known)?;
+            return Ok(Self { tensors, source, by_name: NameIndex::default(), is_container });
+        }
         let mut tensors = Vec::new();
-        for info in source.tensors() {
-            let (stored, shape) = match entries.remove(&info.name) {
-                Some(entry) => {
-                    let shape = entry.shape.clone().unwrap_or_else(|| info.shape.clone());
-                    let is_named = entry.shape.is_some();
-                    let stored = codes(&source, &by_name, info, &shape, entry)?;
-                    check_shape(&info.shape, &stored, &shape, is_named)
-                        .map_err(|what| Error::refused(Some(source.path()), Some(&info.name), what))?;
-                    (stored, shape)
-                }
-                None if companions.contains(&info.name) => continue,
+        for ((info, found), is_companion) in source.tensors().iter().zip(found).zip(is_companion) {
+            let (stored, shape) = match found {
+                Some((stored, shape)) => (stored, shape.unwrap_or_else(|| info.shape.clone())),
+                None if is_companion => continue,
                 None => (plain(info), info.shape.clone()),
             };
             tensors.push(TensorView { info: TensorInfo { shape, ..info.clone() }, stored });
         }
-        if let Some((name, _)) = entries.first_key_value() {
-            let what = "is in the container's metadata and not in the file";
-            return Err(Error::refused(Some(source.path()), Some(name), what));
+        Ok(Self { tensors, source, by_name: NameIndex::default(), is_container })
+    }
+
+    /// The tensors of a file that is no native container.
+    fn of_other_programs(source: &Source, known: Option<Granularity>) -> Result<Vec<TensorView>> {
+        let mut found = foreign::find(source, known)?;
+        let mut tensors = Vec::new();
+        for info in source.tensors() {
+            match found.remove(&info.name) {
+                Some(None) => {}
+                Some(Some(of_layout)) => {
+                    let (name, shape, scaled) = *of_layout;
+                    tensors.push(TensorView {
+                        info: TensorInfo { name, shape, ..info.clone() },
+                        stored: Stored::Scaled(Box::new(scaled)),
+                    });
+                }
+                None => tensors.push(TensorView { info: info.clone(), stored: plain(info) }),
+            }
         }
-        Ok(Self { source, tensors, by_name: NameIndex::default(), is_container: true })
+        check_names(source, &tensors)?;
+        Ok(tensors)
     }
 
     /// The file.
@@ -296,13 +307,7 @@ fn companions(name: &str, entry: &Entry) -> Vec<String> {
 }
 
 /// How the tensor of an entry is stored.
-fn codes(
-    source: &Source,
-    by_name: &HashMap<&str, &TensorInfo>,
-    info: &TensorInfo,
-    shape: &[u64],
-    entry: Entry,
-) -> Result<Stored> {
+fn codes(source: &Source, info: &TensorInfo, shape: &[u64], entry: Entry) -> Result<Stored> {
     let refused = |what: String| Error::refused(Some(source.path()), Some(&info.name), what);
     let spec = entry.spec().map_err(|e| refused(e.to_string()))?;
     let granularity: Granularity = entry.granularity.parse().map_err(|e: Error| refused(e.to_string()))?;
@@ -311,7 +316,7 @@ fn codes(
         return Err(refused(format!("its codes of {} have no scales", entry.format)));
     }
     if entry.scale.is_none() && granularity == Granularity::Tensor && entry.packing.is_none() {
-        let format = codes_format(source, by_name, info, &entry, &spec)?;
+        let format = codes_format(source, info, &entry, &spec)?;
         return Ok(Stored::Codes(Box::new((format, entry))));
     }
     let packing = match entry.packing.as_deref() {
@@ -339,7 +344,7 @@ fn codes(
         return Err(refused(format!("codes of {element} can't be packed as {}", packing.name())));
     }
     let companion = |name: String| {
-        by_name.get(&*name).copied().ok_or_else(|| refused(format!("its scales `{name}` are missing")))
+        source.tensor(&name).ok_or_else(|| refused(format!("its scales `{name}` are missing")))
     };
     let scales = match &scale {
         None => companion(bias_name(&info.name))?,
@@ -426,17 +431,11 @@ fn check_format(format: &Format, entry: &Entry) -> Result<(), String> {
 }
 
 /// The format of a tensor's codes, with the bias that stands beside them.
-fn codes_format(
-    source: &Source,
-    by_name: &HashMap<&str, &TensorInfo>,
-    info: &TensorInfo,
-    entry: &Entry,
-    spec: &FormatSpec,
-) -> Result<Format> {
+fn codes_format(source: &Source, info: &TensorInfo, entry: &Entry, spec: &FormatSpec) -> Result<Format> {
     let refused = |what: String| Error::refused(Some(source.path()), Some(&info.name), what);
     let format = if spec.has_free_bias() {
         let name = bias_name(&info.name);
-        let Some(&bias) = by_name.get(&*name) else {
+        let Some(bias) = source.tensor(&name) else {
             return Err(refused(format!("its bias `{name}` is missing")));
         };
         if bias.dtype != Dtype::U8 || !bias.shape.is_empty() {

@@ -7,15 +7,13 @@ pub(crate) mod folder;
 pub(crate) mod intervals;
 pub(crate) mod source;
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry::Vacant;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use smallfloat::{Class, Datum, Format, Specials, Subnormals};
 
 use crate::error::{Error, Result, quoted};
-use crate::file::input::{CHUNK_BYTES, TensorInfo, chunk_buffer};
+use crate::file::input::{CHUNK_BYTES, chunk_buffer};
 use crate::file::stream::{TensorDigest, code_at};
 use crate::layout::container::{Entry, check_record};
 use crate::layout::grid::Granularity;
@@ -113,8 +111,8 @@ fn bytes_of(view: &View) -> u64 {
     codes.fold(0, u64::saturating_add)
 }
 
-/// The digests of tensors by their names in the file.
-type Digests<'a> = HashMap<&'a str, TensorDigest>;
+/// The digests of tensors by their places in the file.
+type Digests = Vec<Option<TensorDigest>>;
 
 fn check(
     view: &View,
@@ -122,20 +120,26 @@ fn check(
     verified: &mut Verified,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<()> {
-    let mut digests = Digests::new();
+    let source = view.source();
+    let mut digests: Digests = vec![None; if view.has_record() { source.tensors().len() } else { 0 }];
+    let mut keep = |name: &str, digest| {
+        if let Some(place) = source.position(name).and_then(|place| digests.get_mut(place)) {
+            *place = Some(digest);
+        }
+    };
     for tensor in view.tensors() {
         progress(Progress::Tensor(&tensor.info.name));
         match &tensor.stored {
             Stored::Codes(codes) => {
                 let digest = check_codes(view, tensor, codes, name, verified, progress)?;
-                digests.insert(&tensor.info.name, digest);
+                keep(&tensor.info.name, digest);
                 verified.tensors += 1;
                 verified.digests += 1;
                 verified.codes += tensor.info.elements();
             }
             Stored::Scaled(scaled) => {
                 let digest = check_scaled(view, tensor, scaled, name, verified, progress)?;
-                digests.insert(&scaled.codes.name, digest);
+                keep(&scaled.codes.name, digest);
                 verified.tensors += 1;
                 verified.codes += tensor.info.elements();
                 verified.digests += u64::from(scaled.entry.is_some());
@@ -153,27 +157,29 @@ fn check(
 }
 
 /// Holds all tensors against the record.
-fn check_tensors<'a>(
-    view: &'a View,
-    mut digests: Digests<'a>,
+fn check_tensors(
+    view: &View,
+    mut digests: Digests,
     path: &Path,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<bool> {
     let source = view.source();
     let mut buffer = vec![0; CHUNK_BYTES];
-    for info in source.tensors() {
-        if let Vacant(place) = digests.entry(&info.name) {
+    for (info, place) in source.tensors().iter().zip(&mut digests) {
+        if place.is_none() {
             let mut digest = Sha256::new();
             source.read_chunks(info, &mut buffer, |_, bytes| {
                 digest.update(bytes);
                 progress(Progress::Bytes(bytes.len() as u64));
                 Ok(())
             })?;
-            place.insert(TensorDigest(digest.finalize().into()));
+            *place = Some(TensorDigest(digest.finalize().into()));
         }
     }
-    let of = |info: &'a TensorInfo| (&*info.name, info.dtype, &*info.shape, digests[&*info.name]);
-    let tensors = source.tensors().iter().map(of).collect();
+    let tensors = source.sorted().map(|(place, info)| {
+        let digest = digests[place].expect("each tensor was digested");
+        (&*info.name, info.dtype, &*info.shape, digest)
+    });
     check_record(source, tensors).map_err(|what| Error::refused(Some(path), None, what))
 }
 

@@ -147,6 +147,17 @@ impl Source {
         self.by_name.find(self.tensors(), name, |tensor| &tensor.name)
     }
 
+    /// The place of the tensor of this name.
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        self.by_name.position(self.tensors(), name, |tensor| &tensor.name)
+    }
+
+    /// The tensors and their places, in the order of their names.
+    pub(crate) fn sorted(&self) -> impl Iterator<Item = (usize, &TensorInfo)> {
+        let tensors = self.tensors();
+        self.by_name.order(tensors, |tensor| &tensor.name).iter().map(|&i| (i, &tensors[i]))
+    }
+
     /// The file's free text in its order; an `.npy` file has none.
     pub fn metadata(&self) -> &[(String, String)] {
         match &self.inner {

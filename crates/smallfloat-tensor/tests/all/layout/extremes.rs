@@ -8,7 +8,7 @@ use crate::common::{File, Fixture, Tensor, options, sha256};
 use crate::layout::layouts::{FromBytes as _, gguf};
 use safetensors::Dtype as T;
 use serde_json::{Value, json};
-use smallfloat_tensor::{Dtype, Options, Packing, Scheme, View, dequantize, verify};
+use smallfloat_tensor::{Dtype, Granularity, Options, Packing, Quantizer, Scheme, View, dequantize, verify};
 
 fn place() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -88,6 +88,16 @@ fn scales_of_very_many_rows_of_nothing() {
     for scheme in Scheme::all() {
         let _ = wide.quantize(&Options { overwrite: true, ..scheme.options() });
     }
+    // A scale for each row of nothing is more than any data asks for.
+    let rows = Fixture::new(&File::of([("w.weight", nothing(T::F32, &[1 << 60, 0]))]));
+    let channels = Options { granularity: Granularity::Channel, ..options("cfloat8_1_4_3") };
+    for options in ["int8".parse::<Scheme>().unwrap().options(), channels.clone()] {
+        let error = rows.quantize(&options).unwrap_err().to_string();
+        assert!(error.contains("`w.weight`") && error.contains("has no elements and"), "{error}");
+    }
+    let quantizer = Quantizer::new(channels).unwrap();
+    let error = quantizer.quantize("w", &[1 << 60, 0], &[0.0_f32; 0]).unwrap_err().to_string();
+    assert!(error.contains("has no elements and"), "{error}");
 }
 
 /// gpt-oss's matrices lie transposed, and a single row of blocks is no matrix.
@@ -114,6 +124,20 @@ fn a_tensor_is_stored_once() {
         assert!(error.contains("`x`") && error.contains("is in the file twice"), "{error}");
         assert!(verify(&path).is_err());
     }
+}
+
+/// So has what the metadata of a container says of it twice.
+#[test]
+fn an_entry_comes_once() {
+    let fixture = Fixture::new(&File::of([("w", Tensor::f32(&[0.5; 64]))]));
+    fixture.quantize(&options("e4m3fn")).unwrap();
+    let mut file = File::read(&fixture.output);
+    let entries = file.entries()["w"].to_string();
+    file.metadata.insert("smallfloat.tensors".into(), format!(r#"{{"w":{entries},"w":{entries}}}"#));
+    file.metadata.remove("smallfloat.record");
+    file.write(&fixture.output);
+    let error = verify(&fixture.output).unwrap_err().to_string();
+    assert!(error.contains("`w`: comes twice in the container's metadata"), "{error}");
 }
 
 /// Codes of four bits in bytes of their own: only sixteen of them stand for a value.
