@@ -6,22 +6,11 @@
 //! text meet tensors that could fit.
 #![no_main]
 
-use std::path::PathBuf;
-use std::sync::OnceLock;
+#[allow(dead_code, reason = "each target uses its part")]
+mod reading;
 
 use libfuzzer_sys::fuzz_target;
-use smallfloat::Rounding;
-use smallfloat_tensor::{Dtype, Source, View, dequantize, verify};
-
-/// A folder of this process.
-fn folder() -> &'static PathBuf {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| {
-        let folder = std::env::temp_dir().join(format!("smallfloat-fuzz-container-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a temporary folder");
-        folder
-    })
-}
+use reading::check;
 
 fn file(entries: &str) -> Vec<u8> {
     let text = |text: &str| serde_json::to_string(text).expect("text");
@@ -42,24 +31,5 @@ fn file(entries: &str) -> Vec<u8> {
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, rest)) = data.split_first() else { return };
     let bytes = if choice < 128 { rest.to_vec() } else { file(&String::from_utf8_lossy(rest)) };
-    let Ok(view) = Source::from_bytes("fuzz", bytes.clone()).and_then(View::from_source) else { return };
-    for tensor in view.tensors().iter().filter(|tensor| tensor.format().is_some()) {
-        let elements = tensor.info.elements();
-        if elements > 0 {
-            let mut last = [0.0];
-            view.read(tensor, elements - 1, &mut last).expect("the last element can be read");
-        }
-    }
-    let (path, wide) = (folder().join("in.safetensors"), folder().join("out.safetensors"));
-    std::fs::write(&path, &bytes).expect("a file");
-    if verify(&path).is_err() {
-        return;
-    }
-    dequantize(&path, &wide, Dtype::F64, Some(Rounding::NearestEven), true, &mut |_| ())
-        .expect("what is verified can be dequantized");
-    // Bytes that are copied may look like codes of another layout beside their scales, so the file is
-    // read as it is.
-    let wide = Source::open(&wide).expect("a file of ours");
-    let written = wide.tensors().iter().map(|tensor| tensor.elements()).sum::<u64>();
-    assert_eq!(written, view.tensors().iter().map(|tensor| tensor.info.elements()).sum::<u64>());
+    check("container", &bytes);
 });
