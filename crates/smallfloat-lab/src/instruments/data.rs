@@ -155,7 +155,8 @@ pub fn read(path: impl AsRef<Path>) -> Result<Vec<Tensor>, Error> {
     let mut tensors = Vec::new();
     for info in source.tensors().iter().filter(|info| info.dtype.is_wide_float() && info.len > 0) {
         let bytes = source.read_all(info).map_err(|e| refused(e.to_string()))?;
-        let row = info.shape.last().and_then(|&last| usize::try_from(last).ok()).unwrap_or(1);
+        let row = info.shape.last().map_or(Ok(1), |&last| usize::try_from(last));
+        let row = row.map_err(|e| refused(e.to_string()))?;
         let values = wide(info.dtype, &bytes);
         tensors.push(Tensor { name: info.name.clone(), role: Role::File, row, values });
     }

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
 use std::process::Command;
 
 use crate::tools::{Folder, YOSYS, run};
@@ -53,20 +52,18 @@ pub fn cost(text: &str, top: &str) -> Result<Cost, Error> {
     if !run.succeeded {
         return Err(Error::Yosys(run.error()));
     }
-    let number = |file: &Path, label: &str| -> Result<u64, Error> {
-        let text = fs::read_to_string(file)?;
+    let number = |file: &str, label: &str| -> Result<u64, Error> {
+        let text = fs::read_to_string(path(file))?;
         let found = text.lines().find_map(|line| {
             let (_, after) = line.split_once(label)?;
             after.trim_start().split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
         });
         found.ok_or_else(|| Error::Yosys(format!("its report has no `{label}`")))
     };
-    // A unit that is wires alone has no path.
-    let depth = number(&path("path.txt"), "(length=").unwrap_or(0);
     Ok(Cost {
-        cells: number(&path("stat.txt"), "Number of cells:")?,
-        transistors: number(&path("stat.txt"), "Estimated number of transistors:")?,
-        depth,
+        cells: number("stat.txt", "Number of cells:")?,
+        transistors: number("stat.txt", "Estimated number of transistors:")?,
+        depth: number("path.txt", "(length=")?,
     })
 }
 

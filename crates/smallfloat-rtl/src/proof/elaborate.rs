@@ -81,15 +81,13 @@ impl Design {
         }
         let path = folder.join("design.json");
         let text = fs::read_to_string(&path).map_err(|cause| Error::File { path, cause })?;
-        let no_answer =
-            || Error::NoAnswer { tool: YOSYS.name, message: "design.json is not understood".into() };
-        let json: Value = serde_json::from_str(&text).map_err(|_| no_answer())?;
-        let modules = json["modules"].as_object().ok_or_else(no_answer)?;
+        let json: Value = serde_json::from_str(&text).map_err(|_| not_understood())?;
+        let modules = json["modules"].as_object().ok_or_else(not_understood)?;
         let is_top =
             |module: &&Value| module["attributes"]["top"].as_str().is_some_and(|text| text.ends_with('1'));
-        let module = modules.values().find(is_top).ok_or_else(no_answer)?;
+        let module = modules.values().find(is_top).ok_or_else(not_understood)?;
         self.check_registers(module)?;
-        self.connect(specification, &ports(module))
+        self.connect(specification, &ports(module)?)
     }
 
     /// A tool's refusal: files as they were named, with the line that it names, and what would be
@@ -135,8 +133,8 @@ impl Design {
     fn check_registers(&self, module: &Value) -> Result<(), Error> {
         let mut registers = Vec::new();
         let mut latches = Vec::new();
-        for cell in module["cells"].as_object().into_iter().flatten().map(|(_, cell)| cell) {
-            let kind = cell["type"].as_str().unwrap_or_default();
+        for cell in module["cells"].as_object().ok_or_else(not_understood)?.values() {
+            let kind = cell["type"].as_str().ok_or_else(not_understood)?;
             let is = |prefixes: &[&str]| prefixes.iter().any(|prefix| kind.starts_with(prefix));
             let source = || {
                 let place = cell["attributes"]["src"].as_str().unwrap_or(kind);
@@ -290,14 +288,18 @@ fn too_wide(bits: u32) -> String {
     )
 }
 
-fn ports(module: &Value) -> Ports {
-    let ports = module["ports"].as_object().into_iter().flatten();
-    ports
-        .map(|(name, port)| {
-            let bits = port["bits"].as_array().map_or(0, Vec::len);
-            (name.clone(), (port["direction"] == "input", u32::try_from(bits).unwrap_or(u32::MAX)))
-        })
-        .collect()
+fn ports(module: &Value) -> Result<Ports, Error> {
+    let port = |(name, port): (&String, &Value)| {
+        let bits = port["bits"].as_array().and_then(|bits| u32::try_from(bits.len()).ok())?;
+        Some((name.clone(), (port["direction"] == "input", bits)))
+    };
+    let ports = module["ports"].as_object().and_then(|ports| ports.iter().map(port).collect());
+    ports.ok_or_else(not_understood)
+}
+
+/// Yosys' description of the design lacks what it always has.
+fn not_understood() -> Error {
+    Error::NoAnswer { tool: YOSYS.name, message: "design.json is not understood".into() }
 }
 
 /// Writes a file of ours.

@@ -196,7 +196,7 @@ fn full_blocks(view: &View, tensor: &TensorView, scaled: &Scaled) -> Result<Foun
     let (element, grid) = (&scaled.element, &scaled.grid);
     let count = tensor.info.elements().min(SAMPLE);
     let codes = scaled.read_codes(view.source(), 0, index(count))?;
-    let top = element.encode(element.max_finite()).unwrap_or(0);
+    let top = element.encode(element.max_finite()).expect("a value of the format");
     let sign = 1_u16 << (element.width() - 1);
     let mut largest = std::collections::HashMap::new();
     grid.each_run(0, codes.len(), |group, range| {
