@@ -38,7 +38,10 @@ pub(super) fn solve(
     let prepared = prepare(design)?;
     if options.solver == Solver::Z3 {
         write(&folder.join("prove.ys"), &format!("{prepared}write_smt2 -wires miter.smt2\n"))?;
-        yosys(folder, Some(options.timeout))?;
+        let run = yosys(folder, Some(options.timeout))?;
+        if run.timed_out {
+            return Ok((Answer::TimedOut, run.took));
+        }
         return with_z3(design.latency, &inputs, &outputs, seconds, folder);
     }
     let show: Vec<String> = inputs.iter().chain(&outputs).map(|name| format!(" -show {name}")).collect();

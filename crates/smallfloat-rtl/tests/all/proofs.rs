@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use smallfloat_conformance::vectors::UnitUnderTest;
 use smallfloat_rtl::{Counterexample, Design, Error, ProofOptions, Solver, Specification, Verdict, prove};
@@ -87,6 +88,22 @@ fn z3_is_a_second_opinion() {
     let wrong = Design { parameters: vec![("BUG".into(), 1)], ..design(&path, "neg") };
     let found = confirm(decide(&wrong, &specification, Solver::Z3), &specification);
     assert_eq!(found.operands, [0x35]);
+}
+
+/// Also while the circuit is being written for Z3.
+#[test]
+fn time_that_is_over_decides_nothing() {
+    if !has("yosys", "-V") || !has("z3", "--version") {
+        return;
+    }
+    let options = ProofOptions {
+        solver: Solver::Z3,
+        timeout: Duration::from_millis(1),
+        simulates: false,
+        ..ProofOptions::default()
+    };
+    let proof = prove(&converter(0, 0), &conversion("cfloat8_1_4_3:bias=7"), &options).expect("a verdict");
+    assert!(matches!(proof.verdict, Verdict::Undecided { .. }), "{proof:?}");
 }
 
 /// A file of a design in a folder of its own.
