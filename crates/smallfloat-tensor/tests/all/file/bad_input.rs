@@ -4,10 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{File, Fixture, Random, Tensor, names, options};
+use safetensors::Dtype::F32;
 use smallfloat::Rounding;
 use smallfloat_tensor::{Dtype, Error, Options, dequantize, quantize};
-
-const F32: safetensors::Dtype = safetensors::Dtype::F32;
 
 fn small() -> File {
     File::of([("w", Tensor::f32(&[0.5, -1.25, 3.0]))])

@@ -5,19 +5,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::common::{File, Fixture, Random, Tensor, WIDE, native_shape, options, quantized, sha256};
+use safetensors::Dtype::{BF16, F16, F32, F64, I64, U8, U16};
 use serde_json::{Value, json};
 use smallfloat::{Format, Rounding};
 use smallfloat_tensor::{
     CHUNK_BYTES, Dtype, Scheme, Source, Stored, View, compare, dequantize, quantize, verify,
 };
-
-const BF16: safetensors::Dtype = safetensors::Dtype::BF16;
-const F16: safetensors::Dtype = safetensors::Dtype::F16;
-const F32: safetensors::Dtype = safetensors::Dtype::F32;
-const F64: safetensors::Dtype = safetensors::Dtype::F64;
-const I64: safetensors::Dtype = safetensors::Dtype::I64;
-const U16: safetensors::Dtype = safetensors::Dtype::U16;
-const U8: safetensors::Dtype = safetensors::Dtype::U8;
 
 fn model() -> File {
     let mut random = Random(1);

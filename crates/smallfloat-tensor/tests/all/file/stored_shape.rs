@@ -5,13 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::{File, Fixture, Tensor, native_shape, options};
+use safetensors::Dtype::F32;
 use serde_json::{Value, json};
 use smallfloat_tensor::{
     Dtype, Granularity, Options, QuantizedAs, Scheme, Sharding, View, apply, compare, dequantize, finalize,
     plan, quantize, verify, verify_against,
 };
-
-const F32: safetensors::Dtype = safetensors::Dtype::F32;
 
 /// Numbers that E2M1 has at the scale 1, and so has every other format here.
 const EXACT: [f64; 8] = [0.5, -1.0, 1.5, -2.0, 3.0, -4.0, 6.0, 0.0];

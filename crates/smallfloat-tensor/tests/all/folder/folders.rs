@@ -5,13 +5,12 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{File, Fixture, Random, Tensor, names, options};
+use safetensors::Dtype::F32;
 use serde_json::{Value, json};
 use smallfloat_tensor::{
     Dtype, Options, Progress, Scheme, View, compare, dequantize, open_checkpoint, quantize, verify,
     verify_with,
 };
-
-const F32: safetensors::Dtype = safetensors::Dtype::F32;
 
 /// Two files, of which the second has only what schemes for matrices copy.
 fn checkpoint(folder: &Path) {

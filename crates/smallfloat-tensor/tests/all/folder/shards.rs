@@ -7,14 +7,12 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use crate::common::{File, Random, Tensor, names, sha256};
+use safetensors::Dtype::{BF16, F32};
 use serde_json::{Value, json};
 use smallfloat::{RandomBits, Rounding};
 use smallfloat_tensor::{
     Options, Plan, Scheme, Sharding, Share, apply, finalize, leftovers, plan, quantize, verify,
 };
-
-const F32: safetensors::Dtype = safetensors::Dtype::F32;
-const BF16: safetensors::Dtype = safetensors::Dtype::BF16;
 
 /// A checkpoint of three files. Query, key and value of a layer lie in different files, and so do
 /// gate and up.

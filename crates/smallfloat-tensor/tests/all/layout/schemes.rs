@@ -4,14 +4,12 @@
 use std::path::Path;
 
 use crate::common::{File, Fixture, Random, Tensor, options, quantized};
+use safetensors::Dtype::{F32, U8};
 use smallfloat::{Format, Rounding, Saturation};
 use smallfloat_tensor::{
     Container, Dtype, Error, GlobalScale, Granularity, Nonfinite, Options, Packing, ScaleRule, ScaleSpec,
     Scheme, Share, View, compare, dequantize, quantize, verify,
 };
-
-const F32: safetensors::Dtype = safetensors::Dtype::F32;
-const U8: safetensors::Dtype = safetensors::Dtype::U8;
 
 fn scheme(name: &str) -> Options {
     Options { overwrite: true, ..name.parse::<Scheme>().unwrap().options() }

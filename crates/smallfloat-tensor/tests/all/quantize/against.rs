@@ -5,17 +5,13 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{File, Fixture, Random, Tensor, options, sha256};
+use safetensors::Dtype::{BF16, F16, F32, F64};
 use serde_json::json;
 use smallfloat::{FormatSpec, NegativeRule, RandomBits, Rounding, Saturation};
 use smallfloat_tensor::{
     Agreement, Container, Negative, Nonfinite, Options, QuantizedAs, Scheme, Sharding, apply, finalize, plan,
     quantize, verify, verify_against,
 };
-
-const BF16: safetensors::Dtype = safetensors::Dtype::BF16;
-const F16: safetensors::Dtype = safetensors::Dtype::F16;
-const F32: safetensors::Dtype = safetensors::Dtype::F32;
-const F64: safetensors::Dtype = safetensors::Dtype::F64;
 
 /// Matrices of every type: everyday numbers, zeros of both signs, ties, and numbers beyond every
 /// range.

@@ -4,12 +4,11 @@
 use std::fs;
 
 use crate::common::{File, Fixture, Random, Tensor, options};
+use safetensors::Dtype::F32;
 use smallfloat::{RandomBits, Rounding};
 use smallfloat_tensor::{
     BiasPolicy, Container, Dtype, Granularity, Options, Scheme, Share, dequantize, verify,
 };
-
-const F32: safetensors::Dtype = safetensors::Dtype::F32;
 
 /// Matrices of more than a piece, also in one group, and with rows and blocks that no piece holds.
 fn large() -> File {

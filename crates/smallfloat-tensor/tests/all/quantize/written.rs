@@ -6,14 +6,13 @@ use std::fs;
 use crate::common::{
     Expected, File, Fixture, Random, Tensor, WIDE, native_shape, options, quantized, sha256,
 };
+use safetensors::Dtype::F32;
 use smallfloat::random::Philox;
 use smallfloat::{Format, FormatSpec, NegativeRule, Preset, RandomBits, Rounding, Saturation, formats};
 use smallfloat_tensor::{
     BiasPolicy, CHUNK_BYTES, Dtype, Negative, Nonfinite, NpyWriter, Options, Progress, quantize,
     stream_of_name,
 };
-
-const F32: safetensors::Dtype = safetensors::Dtype::F32;
 
 /// Values of every kind that is finite: both zeros, subnormals, powers of two, ties, large ones.
 fn varied(random: &mut Random, count: usize) -> Vec<f64> {

@@ -3,13 +3,9 @@
 
 use crate::common::{File, Fixture, Random, Tensor, WIDE, options, quantized};
 use num_bigint::BigInt;
+use safetensors::Dtype::{BF16, F16, F32, F64};
 use smallfloat::{Datum, Format, FormatSpec};
 use smallfloat_tensor::{BiasPolicy, Magnitudes, Options};
-
-const BF16: safetensors::Dtype = safetensors::Dtype::BF16;
-const F16: safetensors::Dtype = safetensors::Dtype::F16;
-const F32: safetensors::Dtype = safetensors::Dtype::F32;
-const F64: safetensors::Dtype = safetensors::Dtype::F64;
 
 const SPECS: [&str; 6] = [
     "cfloat8_1_4_3",

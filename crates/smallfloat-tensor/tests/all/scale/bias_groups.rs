@@ -7,10 +7,8 @@
 //! text has it (tesla).
 
 use crate::common::{File, Random, Tensor, options, quantized};
+use safetensors::Dtype::{F32, F64};
 use smallfloat_tensor::{BiasPolicy, Granularity, Options};
-
-const F32: safetensors::Dtype = safetensors::Dtype::F32;
-const F64: safetensors::Dtype = safetensors::Dtype::F64;
 
 /// Elements are multiples of 2^−UNIT.
 const UNIT: i32 = 62;

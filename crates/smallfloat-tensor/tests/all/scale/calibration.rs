@@ -5,12 +5,9 @@ use std::sync::Arc;
 
 use crate::common::{File, Fixture, Random, Tensor, options};
 use num_bigint::BigInt;
+use safetensors::Dtype::{BF16, F32, F64};
 use smallfloat::{Datum, FormatSpec};
 use smallfloat_tensor::{BiasPolicy, Calibration, Granularity, Options, Share, View};
-
-const F32: safetensors::Dtype = safetensors::Dtype::F32;
-const F64: safetensors::Dtype = safetensors::Dtype::F64;
-const BF16: safetensors::Dtype = safetensors::Dtype::BF16;
 
 /// A finite number in units of 2^-1074.
 fn exact(x: f64) -> BigInt {

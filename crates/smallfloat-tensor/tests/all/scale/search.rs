@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use crate::common::{File, Fixture, Random, Tensor, options};
+use safetensors::Dtype::F32;
 use smallfloat_tensor::{
     Calibration, GlobalScale, Granularity, Options, ScaleRule, ScaleSpec, Scheme, Share,
 };
-
-const F32: safetensors::Dtype = safetensors::Dtype::F32;
 
 /// E2M1's magnitudes, by their codes.
 const MAGNITUDES: [f64; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
