@@ -35,6 +35,8 @@ fn contents(folder: &Path) -> Contents {
 /// An input of three shards, an old output of two, and what the output must become.
 struct Folders {
     place: Place,
+    /// How the input is quantized.
+    way: &'static [&'static str],
     old: Contents,
     new: Contents,
 }
@@ -48,7 +50,7 @@ enum Outcome {
 }
 
 impl Folders {
-    fn new(elements: usize) -> Self {
+    fn new(elements: usize, way: &'static [&'static str]) -> Self {
         let place = Place::new();
         for (folder, shards) in [("in", 3), ("before", 2)] {
             fs::create_dir(place.path(folder)).unwrap();
@@ -58,7 +60,7 @@ impl Folders {
                 let (tensor, bytes) = (format!("l.{shard}.weight"), f32s(&numbers(elements, 0.5)));
                 place.tensors(
                     &format!("{folder}/{name}"),
-                    &[(&tensor, Dtype::F32, &[elements / 8, 8], bytes)],
+                    &[(&tensor, Dtype::F32, &[elements / 32, 32], bytes)],
                 );
                 map.insert(tensor, name);
             }
@@ -67,7 +69,7 @@ impl Folders {
             fs::write(place.path(folder).join("config.json"), "{\"hidden_size\": 8}").unwrap();
         }
         place.run(&["quantize", "before", "-o", "old", "--format", "cfloat8_1_5_2", "--bias", "9"]);
-        let mut folders = Self { old: contents(&place.path("old")), place, new: Contents::new() };
+        let mut folders = Self { old: contents(&place.path("old")), place, way, new: Contents::new() };
         assert!(folders.quantize().status().unwrap().success());
         folders.new = contents(&folders.place.path("out"));
         assert!(folders.new != folders.old && folders.new.len() == 5);
@@ -76,8 +78,13 @@ impl Folders {
 
     fn quantize(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_smallfloat"));
-        let args = ["quantize", "in", "-o", "out", "--overwrite", "--threads", "1", "--bias", "7"];
-        command.args(args).current_dir(self.place.folder()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let args = ["quantize", "in", "-o", "out", "--overwrite", "--threads", "1"];
+        command
+            .args(args)
+            .args(self.way)
+            .current_dir(self.place.folder())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
         command
     }
 
@@ -131,26 +138,46 @@ fn counted(outcomes: &BTreeMap<Outcome, u32>) -> String {
     outcomes.iter().map(words).collect::<Vec<_>>().join(", ")
 }
 
+const NATIVE: &[&str] = &["--bias", "7"];
+/// Layouts of other programs; in ComfyUI's a tensor of the first file is for all of them.
+const OTHERS: [&[&str]; 2] = [&["--scheme", "bnb-nf4"], &["--scheme", "comfy-scaled-fp8"]];
+
+fn kills() -> u32 {
+    std::env::var("SMALLFLOAT_KILLS").map_or(100, |n| n.parse().expect("SMALLFLOAT_KILLS is a number"))
+}
+
+/// Runs a command three times, and tells a little more than how long it takes.
+fn longest(run: impl Fn()) -> Duration {
+    let started = Instant::now();
+    (0..3).for_each(|_| run());
+    started.elapsed() * 12 / 30
+}
+
+/// Kills a run after the next part of its time; the parts fill it evenly.
+fn kill_after(mut child: Child, longest: Duration, fraction: &mut u32) -> u128 {
+    *fraction = fraction.wrapping_add(2_654_435_769);
+    let wait = (longest.as_nanos() * u128::from(*fraction)) >> 32;
+    sleep(Duration::from_nanos(u64::try_from(wait).unwrap()));
+    let _ = child.kill();
+    child.wait().unwrap();
+    wait
+}
+
 #[test]
 fn killed_at_random_times() {
-    let kills: u32 =
-        std::env::var("SMALLFLOAT_KILLS").map_or(100, |n| n.parse().expect("SMALLFLOAT_KILLS is a number"));
-    let folders = Folders::new(200_000);
-    let started = Instant::now();
-    for _ in 0..3 {
-        folders.put_old();
-        assert!(folders.quantize().status().unwrap().success());
-    }
-    let longest = started.elapsed() * 12 / 30;
+    let kills = kills();
+    let ways = [NATIVE, OTHERS[0], OTHERS[1]].map(|way| {
+        let folders = Folders::new(204_800, way);
+        let longest = longest(|| {
+            folders.put_old();
+            assert!(folders.quantize().status().unwrap().success());
+        });
+        (folders, longest)
+    });
     let (mut outcomes, mut left, mut fraction) = (BTreeMap::new(), 0, 0_u32);
-    for i in 0..kills {
+    for (i, (folders, longest)) in (0..kills).zip(ways.iter().cycle()) {
         folders.put_old();
-        let mut child: Child = folders.quantize().spawn().unwrap();
-        fraction = fraction.wrapping_add(2_654_435_769);
-        let wait = (longest.as_nanos() * u128::from(fraction)) >> 32;
-        sleep(Duration::from_nanos(u64::try_from(wait).unwrap()));
-        let _ = child.kill();
-        child.wait().unwrap();
+        let wait = kill_after(folders.quantize().spawn().unwrap(), *longest, &mut fraction);
         let (outcome, files) = folders.outcome(&format!("kill {i} after {wait} ns"));
         *outcomes.entry(outcome).or_insert(0) += 1;
         left += usize::from(files > 0);
@@ -159,11 +186,51 @@ fn killed_at_random_times() {
     assert!(kills < 50 || outcomes.contains_key(&Outcome::Old), "{outcomes:?}");
 }
 
+/// One file for a whole folder.
+#[test]
+fn killed_while_a_gguf_file_is_written() {
+    let (kills, folders) = (kills(), Folders::new(204_800, NATIVE));
+    let place = &folders.place;
+    let quantize = |scheme: &str, output: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_smallfloat"));
+        command.args(["quantize", "in", "-o", output, "--overwrite", "--threads", "1", "--scheme", scheme]);
+        command.current_dir(place.folder()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+    };
+    assert!(quantize("gguf-mxfp4", "old.gguf").status().unwrap().success());
+    let longest = longest(|| assert!(quantize("gguf-q8_0", "new.gguf").status().unwrap().success()));
+    let [old, new] = ["old.gguf", "new.gguf"].map(|name| fs::read(place.path(name)).unwrap());
+    let (output, mut outcomes, mut left, mut fraction) = (place.path("out.gguf"), BTreeMap::new(), 0, 0_u32);
+    for i in 0..kills {
+        fs::write(&output, &old).unwrap();
+        let wait = kill_after(quantize("gguf-q8_0", "out.gguf").spawn().unwrap(), longest, &mut fraction);
+        let files = leftovers(&output).unwrap();
+        left += usize::from(!files.is_empty());
+        for path in &files {
+            fs::remove_file(path).unwrap();
+        }
+        let found = fs::read(&output).unwrap();
+        assert!(found == old || found == new, "kill {i} after {wait} ns");
+        place.run(&["verify", "out.gguf"]);
+        *outcomes.entry(if found == old { Outcome::Old } else { Outcome::New }).or_insert(0) += 1;
+    }
+    eprintln!(
+        "{kills} kills of a run into a GGUF file: {}; {left} left temporary files",
+        counted(&outcomes).replace("checkpoint", "file")
+    );
+    assert!(kills < 50 || outcomes.contains_key(&Outcome::Old), "{outcomes:?}");
+}
+
 #[test]
 fn every_call_may_fail_or_be_the_last() {
+    for (way, what) in [(NATIVE, ""), (OTHERS[1], " into another layout")] {
+        calls_that_fail(&Folders::new(4096, way), what);
+    }
+}
+
+fn calls_that_fail(folders: &Folders, run_into: &str) {
     let build = tempfile::tempdir().unwrap();
     let Some(library) = fault_library(build.path()) else { return };
-    let folders = Folders::new(4096);
     let log = build.path().join("log");
     folders.put_old();
     let run = |settings: &[(&str, &str)]| {
@@ -195,7 +262,7 @@ fn every_call_may_fail_or_be_the_last() {
             }
         }
     }
-    eprintln!("{calls} calls of a folder run, four faults at each: {}", counted(&outcomes));
+    eprintln!("{calls} calls of a folder run{run_into}, four faults at each: {}", counted(&outcomes));
 }
 
 #[test]
