@@ -96,13 +96,20 @@ fn customary(format: &Format) -> ScaleRule {
 
 impl QuantizeKeywords<'_> {
     pub(crate) fn options(&self) -> PyResult<Options> {
+        let refused = |e: tensor::Error| file_error(&e);
         let name: Option<String> = self.fmt.extract().ok();
-        let scheme = name.as_deref().and_then(|name| name.parse::<Scheme>().ok());
+        let scheme = match name.as_deref().map(|name| (name, name.parse::<Scheme>())) {
+            Some((_, Ok(scheme))) => Some(scheme),
+            // `mxfp8` is the beginning of schemes, not a format misspelt.
+            Some((name, Err(unknown))) if Scheme::variants(name).next().is_some() => {
+                return Err(refused(unknown));
+            }
+            _ => None,
+        };
         let mut options = match scheme {
             Some(scheme) => scheme.options(),
             None => Options::new(spec_of(&self.fmt)?),
         };
-        let refused = |e: tensor::Error| file_error(&e);
         if let Some(bias) = &self.bias {
             options.bias = bias.parse::<BiasPolicy>().map_err(refused)?;
         }

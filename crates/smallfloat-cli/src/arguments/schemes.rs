@@ -74,15 +74,16 @@ impl TypedValueParser for SchemeParser {
     type Value = String;
 
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
-        let parsed = schemes().parse_ref(command, arg, value);
-        let is_format = value.to_str().is_some_and(|text| text.parse::<FormatSpec>().is_ok());
-        parsed.map_err(|error| {
-            if !is_format {
-                return error;
-            }
-            let value = value.to_string_lossy();
-            let what = format!("`{value}` is a format, not a scheme: write --format {value}\n");
-            clap::Error::raw(ErrorKind::InvalidValue, what).with_cmd(command)
+        schemes().parse_ref(command, arg, value).map_err(|error| {
+            let text = value.to_string_lossy();
+            let what = match text.parse::<Scheme>() {
+                _ if text.parse::<FormatSpec>().is_ok() => {
+                    format!("`{text}` is a format, not a scheme: write --format {text}")
+                }
+                Err(unknown) if Scheme::variants(&text).next().is_some() => unknown.to_string(),
+                _ => return error,
+            };
+            clap::Error::raw(ErrorKind::InvalidValue, what + "\n").with_cmd(command)
         })
     }
 

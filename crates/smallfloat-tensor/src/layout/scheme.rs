@@ -571,6 +571,16 @@ impl Scheme {
         SCHEMES
     }
 
+    /// Returns the schemes whose names are `name`, a hyphen and more: of `mxfp8` those with E4M3 and
+    /// with E5M2.
+    pub fn variants(name: &str) -> impl Iterator<Item = &'static Self> {
+        let begins = move |scheme: &&Self| {
+            let (begin, rest) = scheme.name.split_at_checked(name.len()).unwrap_or_default();
+            begin.eq_ignore_ascii_case(name) && rest.starts_with('-')
+        };
+        SCHEMES.iter().filter(begins)
+    }
+
     /// Refuses a granularity that the scheme's readers do not know.
     ///
     /// # Errors
@@ -606,10 +616,12 @@ impl FromStr for Scheme {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let known = || SCHEMES.iter();
-        known().find(|scheme| scheme.name.eq_ignore_ascii_case(text)).copied().ok_or_else(|| {
-            let names: Vec<_> = known().map(|scheme| scheme.name).collect();
-            refuse(format!("scheme `{text}` is not known: one of {}", names.join(", ")))
+        SCHEMES.iter().find(|scheme| scheme.name.eq_ignore_ascii_case(text)).copied().ok_or_else(|| {
+            let mut near: Vec<_> = Self::variants(text).map(|scheme| scheme.name).collect();
+            if near.is_empty() {
+                near = SCHEMES.iter().map(|scheme| scheme.name).collect();
+            }
+            refuse(format!("scheme `{text}` is not known: one of {}", near.join(", ")))
         })
     }
 }
@@ -635,6 +647,17 @@ mod tests {
             // No scheme hides a format.
             assert!(scheme.name.parse::<FormatSpec>().is_err(), "{}", scheme.name);
         }
+    }
+
+    #[test]
+    fn names_without_their_ends() {
+        let error = |name: &str| name.parse::<Scheme>().err().unwrap().to_string();
+        assert_eq!(
+            error("MXFP8"),
+            "scheme `MXFP8` is not known: one of mxfp8-e4m3, mxfp8-e5m2, mxfp8-quantized, mxfp8-typed"
+        );
+        assert!(error("mxfp").contains("one of mxfp8-e4m3, mxfp8-e5m2, mxfp6-e3m2"));
+        assert!(error("").contains("one of mxfp8-e4m3, mxfp8-e5m2, mxfp6-e3m2"));
     }
 
     #[test]
