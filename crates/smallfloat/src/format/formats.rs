@@ -120,7 +120,7 @@ pub const CATALOGUE: &[Named] = &[
     Named { name: "e8m0fnu", aliases: &["e8m0", "float8_e8m0fnu", "f8e8m0fnu", "f8_e8m0"], format: E8M0FNU, source: MX },
     Named { name: "e3m0fn", aliases: &["e3m0", "f4_e3m0", "float4_e3m0"], format: E3M0FN, source: "oneDNN, f4_e3m0" },
     Named { name: "ue4m3", aliases: &["fp8_ue4m3", "float8_ue4m3"], format: UE4M3, source: "PTX ISA, ue4m3" },
-    Named { name: "ue5m3", aliases: &["fp8_ue5m3", "float8_ue5m3", "e5m3"], format: UE5M3, source: "CUDA Math API, ue5m3" },
+    Named { name: "ue5m3", aliases: &["fp8_ue5m3", "float8_ue5m3"], format: UE5M3, source: "CUDA Math API, ue5m3" },
     Named { name: "binary16", aliases: &["f16", "float16", "half"], format: BINARY16, source: IEEE },
     Named { name: "bfloat16", aliases: &["bf16"], format: BFLOAT16, source: "Google Brain; Tesla paper, Table 2" },
     Named { name: "tf32", aliases: &["tensorfloat32", "tensorfloat-32"], format: TF32, source: "NVIDIA; LLVM APFloat" },
