@@ -43,7 +43,7 @@ impl Term {
         Self { is_signed: true, ..Self::plus(signal, bits) }
     }
 
-    fn minus(signal: &str, bits: u32) -> Self {
+    pub(super) fn minus(signal: &str, bits: u32) -> Self {
         Self { is_negative: true, ..Self::plus(signal, bits) }
     }
 }
@@ -156,37 +156,25 @@ impl Exact {
             |operand: &Operand<'_>| extend(&operand.signal("significand"), operand.significand_bits(), bits);
         module.wire("product", bits, format!("{} * {}", factor(x), factor(y)));
         let (significand, distance, steps) = normalize(module, "", "product", bits);
-        let low = x.exponents().0 + y.exponents().0 + 1 + offsets(task).0 - i64::from(bits - 1);
-        let high = x.exponents().1 + y.exponents().1 + 1 + offsets(task).1;
+        let exponents = (x.exponents().0 + y.exponents().0, x.exponents().1 + y.exponents().1);
         let exponent = vec![
             Term::plus(&x.signal("exponent"), x.format.exponent_bits()),
             Term::plus(&y.signal("exponent"), y.format.exponent_bits()),
             Term::minus(&distance, steps),
         ];
-        Self {
-            sign,
-            significand,
-            bits,
-            may_be_cut_off: false,
-            fields: (low, high),
-            unread: Vec::new(),
-            exponent,
-        }
+        Self::normalized(sign, (significand, bits), exponent, exponents, task)
     }
 
-    /// A sum, whose leading bit was found.
-    pub(super) fn of_sum(
+    /// A sum or a product, whose leading bit was found; it may be one place above the largest exponent.
+    pub(super) fn normalized(
         sign: Option<String>,
-        significand: String,
-        bits: u32,
-        exponent: Term,
-        (distance, steps): (&str, u32),
+        (significand, bits): (String, u32),
+        exponent: Vec<Term>,
         exponents: (i64, i64),
         task: &Task<'_>,
     ) -> Self {
         let low = exponents.0 + 1 + offsets(task).0 - i64::from(bits - 1);
         let high = exponents.1 + 1 + offsets(task).1;
-        let exponent = vec![exponent, Term::minus(distance, steps)];
         Self {
             sign,
             significand,

@@ -191,7 +191,8 @@ pub(super) fn declare(module: &mut Module, task: &Task<'_>) -> Exact {
     module.section("Leading bit of the sum", "");
     let (significand, zeros, steps) = normalize(module, "", &magnitude, sum_bits);
     let exponents = (a.least.min(b.least), a.greatest.max(b.greatest));
-    let mut exact = Exact::of_sum(sign, significand, sum_bits, exponent, (&zeros, steps), exponents, task);
+    let exponent = vec![exponent, Term::minus(&zeros, steps)];
+    let mut exact = Exact::normalized(sign, (significand, sum_bits), exponent, exponents, task);
     exact.unread = unread;
     exact
 }
