@@ -1,4 +1,5 @@
-"""The rounds of scripts/bench/operations: our process does one, then each peer does one; best of all rounds."""
+"""The rounds of scripts/bench/operations: our process does one, then each peer does one; best of
+all rounds."""
 
 import json
 import subprocess

@@ -1,4 +1,5 @@
-"""The rounds of scripts/python-bench: the Rust kernel does one, then each Python package does one; best of all rounds."""
+"""The rounds of scripts/python-bench: the Rust kernel does one, then each Python package does one;
+best of all rounds."""
 
 import subprocess
 import sys
@@ -16,7 +17,8 @@ import smallfloat as sf
 warnings.simplefilter("ignore")
 np.seterr(all="ignore")
 
-# Elements, rounds, and calls in a row in each round: the first ones find the others' data in the caches.
+# Elements, rounds, and calls in a row in each round: the first ones find the others' data in the
+# caches.
 SIZES = {"1 MiB": (1 << 18, 12, 8), "256 MiB": (1 << 26, 3, 1)}
 # Slower than this many times the kernel on the small array: only the small one is worth the wait.
 PATIENCE = 100.0

@@ -1,7 +1,8 @@
-"""Quantizing and dequantizing arrays in Python beside encoding and decoding as many elements, one thread.
+"""Quantizing and dequantizing arrays in Python beside encoding and decoding as many elements, one
+thread.
 
-Prints a table in Markdown. Seconds are the processor's, so that what else the machine does counts for little; every
-round measures all sides, and a ratio is the median of the rounds' ratios.
+Prints a table in Markdown. Seconds are the processor's, so that what else the machine does counts
+for little; every round measures all sides, and a ratio is the median of the rounds' ratios.
 """
 
 import statistics
@@ -23,7 +24,8 @@ def seconds(call, repeats):
 
 
 def ratios(scheme, name, elements):
-    """Speeds of `quantize` as a share of `encode`'s, and of `dequantize` as shares of `encode`'s and `decode`'s."""
+    """Speeds of `quantize` as a share of `encode`'s, and of `dequantize` as shares of `encode`'s
+    and `decode`'s."""
     x = ((np.random.default_rng(1).random(elements, np.float32) - 0.5) * 8).reshape(-1, 4096)
     fmt = getattr(sf.formats, name)
     codes = sf.encode(x, fmt)

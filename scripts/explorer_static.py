@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Puts the explorer's page and its model into one HTML file: `explorer_static.py MODEL.wasm INDEX.html`.
+"""Puts the explorer's page and its model into one HTML file:
+`explorer_static.py MODEL.wasm INDEX.html`.
 
-Scripts become modules in an import map, since browsers load no module from a disk; the answers come from the model
-(answers_static.js) instead of a server (answers.js).
+Scripts become modules in an import map, since browsers load no module from a disk; the answers come
+from the model (answers_static.js) instead of a server (answers.js).
 """
 
 import base64

@@ -1,15 +1,18 @@
-"""Exact results of the P3109 draft's operations, cut toward zero to 120 bits, from two independent libraries.
+"""Exact results of the P3109 draft's operations, cut toward zero to 120 bits, from two independent
+libraries.
 
-Values come as (m, e) for the number m * 2^e with integers m and e, or as one of the strings NAN, INF, NINF. A result is one
-text line (see `line`). For every operand that is not special a result is computed twice and both must be equal:
+Values come as (m, e) for the number m * 2^e with integers m and e, or as one of the strings NAN,
+INF, NINF. A result is one text line (see `line`). For every operand that is not special a result is
+computed twice and both must be equal:
 
-* by MPFR: the library's own correctly rounded function where it has one; else lower and upper bounds from functions
-  that it does have, with directed rounding, narrowed until both cut to the same 120 bits;
-* by integers where the exact result is rational or a square root, else by Arb: a ball around the result, narrowed in
-  the same way.
+* by MPFR: the library's own correctly rounded function where it has one; else lower and upper
+  bounds from functions that it does have, with directed rounding, narrowed until both cut to the
+  same 120 bits;
+* by integers where the exact result is rational or a square root, else by Arb: a ball around the
+  result, narrowed in the same way.
 
-Which results are rational is decided by the list of the draft's digest (Niven's and Lindemann's theorems); all others are
-irrational, so that a result never lies on the end of an interval.
+Which results are rational is decided by the list of the draft's digest (Niven's and Lindemann's
+theorems); all others are irrational, so that a result never lies on the end of an interval.
 """
 
 from fractions import Fraction
@@ -31,8 +34,8 @@ ONE = (1, 0)
 # ---- lines -----------------------------------------------------------------------------------------------------------
 
 def line(negative, significand, exponent, exact):
-    """The line of a number: `0`, or `[-]` and `huge`, `tiny` or 120 bits in hexadecimal, `p`, the exponent of their last
-    place, and `+` if anything was cut off."""
+    """The line of a number: `0`, or `[-]` and `huge`, `tiny` or 120 bits in hexadecimal, `p`, the
+    exponent of their last place, and `+` if anything was cut off."""
     if significand == 0:
         assert exact
         return "0"
@@ -185,7 +188,8 @@ def special_unary(op, x):
 
 
 def special_binary(op, x, y):
-    """The same for two operands, in the order in which the operation takes them (ArcTan2: y first)."""
+    """The same for two operands, in the order in which the operation takes them (ArcTan2: y
+    first)."""
     if NAN in (x, y):
         return NAN
     infinite = [v in (INF, NINF) for v in (x, y)]
@@ -225,12 +229,14 @@ def special_binary(op, x, y):
 # ---- rational results ------------------------------------------------------------------------------------------------
 
 def half_turns(x):
-    """Position on the circle in quarter turns of 2*pi (0 to 3), if x half turns are a multiple of one."""
+    """Position on the circle in quarter turns of 2*pi (0 to 3), if x half turns are a multiple of
+    one."""
     return int(2 * modulo(x, 2)) if is_integer((x[0], x[1] + 1)) else None
 
 
 def rational_line(op, *operands):
-    """The line of a result that integers give: a rational number or a square root; None for an irrational one."""
+    """The line of a result that integers give: a rational number or a square root; None for an
+    irrational one."""
     x = operands[0]
     if op == "Divide":
         return fraction_line(fraction(x) / fraction(operands[1]))
@@ -328,7 +334,8 @@ def mpfr_line(value, exact):
 
 
 def quadrant(x, n):
-    """x mod 2 folded to [0, 1/2] for the function n of Sin, Cos, Tan of pi*x: the position and the sign."""
+    """x mod 2 folded to [0, 1/2] for the function n of Sin, Cos, Tan of pi*x: the position and the
+    sign."""
     rest = modulo(x, 2)
     negative = False
     if rest > 1:
@@ -449,7 +456,8 @@ ARB_FUNCTIONS = {
 
 
 def far(op, x):
-    """Results of exponential functions of large operands, from inequalities that hold with room to spare."""
+    """Results of exponential functions of large operands, from inequalities that hold with room to
+    spare."""
     size, positive = leading(x), x[0] > 0
     ones = f"{(1 << BITS) - 1:030x}p{-BITS}+"
     if op == "Tanh" and size >= 6:  # 1 - 2^-183 < tanh 64

@@ -1,6 +1,8 @@
-"""Digests of exact results over all codes of the P3109 draft's formats; see `verification/transcendental-digests`.
+"""Digests of exact results over all codes of the P3109 draft's formats; see
+`verification/transcendental-digests`.
 
-Formats are decoded here from the draft's section "Decode" and IEEE 754's layout, with no help from this project's code.
+Formats are decoded here from the draft's section "Decode" and IEEE 754's layout, with no help from
+this project's code.
 """
 
 import argparse

@@ -34,7 +34,8 @@ for name in NAMES:
     bins = np.floor(2 * np.log2(inside))
     worst = [error[bins == b].max() for b in np.unique(bins)]
     axes.plot(np.exp2(np.unique(bins) / 2), worst, label=name)
-    # A normal number is at most half a unit in the last place away, and never more than 2^-p of itself.
+    # A normal number is at most half a unit in the last place away, and never more than 2^-p of
+    # itself.
     normal = (inside >= f.smallest_normal) & (inside < f.max)
     assert error[normal].max() <= 2.0**-f.precision
 axes.set(xscale="log", yscale="log", xlabel="magnitude", ylabel="largest relative error of rounding")

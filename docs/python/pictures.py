@@ -1,4 +1,5 @@
-"""The pictures of the pages for NumPy and PyTorch: `python docs/python/pictures.py FOLDER` writes them, the same bytes each time.
+"""The pictures of the pages for NumPy and PyTorch: `python docs/python/pictures.py FOLDER` writes
+them, the same bytes each time.
 
 Needs matplotlib.
 """
@@ -26,7 +27,8 @@ def save(name: str) -> None:
     print(folder / name)
 
 
-# 1. How far numbers are moved, relative to them: fine in the normal range, coarse among subnormal numbers, all beyond the ends.
+# 1. How far numbers are moved, relative to them: fine in the normal range, coarse among subnormal
+#    numbers, all beyond the ends.
 x = np.exp2(np.linspace(-18, 18, 1500)).astype(np.float32)
 plt.figure(figsize=(7, 3))
 for fmt in ("e5m2", "e4m3fn", "cfloat8_1_4_3:bias=11", "binary8p5se"):
@@ -41,7 +43,8 @@ plt.ylabel("largest relative error")
 plt.legend(loc="upper center", bbox_to_anchor=(0.5, 1.2), ncols=4, frameon=False)
 save("rounding-error.svg")
 
-# 2. What a weight costs and what it keeps, with rows of different sizes and a few outliers, as layers have them.
+# 2. What a weight costs and what it keeps, with rows of different sizes and a few outliers, as
+#    layers have them.
 rng = np.random.default_rng(0)
 weight = rng.standard_t(4, (256, 512)) * np.exp2(rng.uniform(-3, 3, (256, 1)))
 weight = weight.astype(np.float32)

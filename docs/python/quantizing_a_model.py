@@ -1,7 +1,7 @@
 """Quantizing a model: what formats, biases and scales do to its weights and to its answers.
 
-The model is a regression on random features of a known function, fitted here, so that nothing has to be fetched.
-Run it: python docs/python/quantizing_a_model.py
+The model is a regression on random features of a known function, fitted here, so that nothing has
+to be fetched. Run it: python docs/python/quantizing_a_model.py
 """
 
 import tempfile
@@ -16,7 +16,8 @@ import smallfloat as sf
 rng = np.random.default_rng(0)
 u = rng.uniform(-1, 1, (4000, 8))
 y = np.sin(3 * u[:, 0] + u[:, 1]) + 0.5 * np.cos(2 * u[:, 2])
-# Inputs in large units make for small weights; rows of the first layer differ in size, as channels of real layers do.
+# Inputs in large units make for small weights; rows of the first layer differ in size, as channels
+# of real layers do.
 x = (1000 * u).astype(np.float32)
 hidden = (rng.standard_normal((256, 8)) * np.exp2(rng.uniform(-4, 0, (256, 1))) / 1000).astype(np.float32)
 shift = rng.uniform(0, 2 * np.pi, 256).astype(np.float32)

@@ -9,7 +9,8 @@ import numpy as np
 
 import smallfloat as sf
 
-# 1. One large number. E4M3FN has no infinity: without saturation what overflows becomes NaN, and a sum with it is lost.
+# 1. One large number. E4M3FN has no infinity: without saturation what overflows becomes NaN, and a
+#    sum with it is lost.
 rng = np.random.default_rng(1)
 activations = rng.standard_normal(4096).astype(np.float32) * 30
 activations[7] = 600.0
@@ -21,8 +22,9 @@ print(f"  {'float32':16} {activations.sum():10.1f}")
 assert np.isnan(sf.round(activations, "e4m3fn", preset="ocp-nosaturate").sum())
 assert abs(sf.round(activations, "e4m3fn", preset="ocp-saturate").sum() - activations.sum()) < 400
 
-# 2. Many small updates. A weight of 1 in bfloat16 has neighbours 1/128 apart (above) and 1/256 (below): to nearest, updates
-# of 1/1000 vanish, all of them. Stochastic rounding keeps them on average.
+# 2. Many small updates. A weight of 1 in bfloat16 has neighbours 1/128 apart (above) and 1/256
+# (below): to nearest, updates of 1/1000 vanish, all of them. Stochastic rounding keeps them on
+# average.
 steps, update = 2000, np.float32(1e-3)
 weights: dict[Any, np.ndarray[Any, Any]] = {"nearest-even": np.ones(1000, np.float32), "stochastic-a": np.ones(1000, np.float32)}
 for step in range(steps):
@@ -35,7 +37,8 @@ for rounding, w in weights.items():
 assert np.all(weights["nearest-even"] == 1.0)
 assert abs(weights["stochastic-a"].mean() - (1 - steps * float(update))) < 0.02
 
-# The same seed gives the same bits, on every machine, with any number of threads, whole or in pieces.
+# The same seed gives the same bits, on every machine, with any number of threads, whole or in
+# pieces.
 x = rng.standard_normal(100_000).astype(np.float32)
 how: dict[str, Any] = {"rounding": "stochastic-a", "seed": 5, "stream": "layer.weight"}
 whole = sf.encode(x, "e5m2", **how)

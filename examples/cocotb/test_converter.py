@@ -1,4 +1,5 @@
-"""The converter of examples/rtl under cocotb, beside smallfloat's C library: all of its results, and its flags.
+"""The converter of examples/rtl under cocotb, beside smallfloat's C library: all of its results,
+and its flags.
 
     pip install 'cocotb<2'
     SMALLFLOAT_LIBRARY=$PREFIX/lib/libsmallfloat.so python test_converter.py

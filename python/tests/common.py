@@ -1,4 +1,5 @@
-"""What several tests share: formats under their names in other libraries, and arrays of difficult numbers."""
+"""What several tests share: formats under their names in other libraries, and arrays of difficult
+numbers."""
 
 import ml_dtypes
 import numpy as np

@@ -19,7 +19,8 @@ DTYPES = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16), np.dtype(np.float3
 
 
 def numbers(shape, seed=0, dtype=np.float32):
-    """Numbers of all magnitudes, with zeros, whole blocks of them, and a row of subnormal numbers of float32."""
+    """Numbers of all magnitudes, with zeros, whole blocks of them, and a row of subnormal numbers
+    of float32."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal(shape) * np.exp2(rng.integers(-9, 3, shape[:1] + (1,) * (len(shape) - 1)))
     x = x * np.exp2(rng.integers(-3, 3, shape))

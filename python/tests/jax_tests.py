@@ -38,8 +38,8 @@ def test_examples():
 
 @pytest.mark.parametrize("fmt", FORMATS, ids=str)
 def test_every_bfloat16_and_every_boundary(fmt):
-    # As bits, since making them from float32 may lose subnormal numbers and NaNs; in arrays of one size, for which JAX compiles
-    # once.
+    # As bits, since making them from float32 may lose subnormal numbers and NaNs; in arrays of one
+    # size, for which JAX compiles once.
     every = jax.lax.bitcast_convert_type(jnp.arange(1 << 16, dtype=jnp.uint16), jnp.bfloat16)
     ours = np.arange(1 << 16, dtype=np.uint16).view(every.dtype)
     places = np.resize(boundaries(fmt), -(-boundaries(fmt).size // 65536) * 65536).reshape(-1, 1 << 16)

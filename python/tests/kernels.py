@@ -35,7 +35,8 @@ BF16 = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32)
 
 @functools.cache
 def boundaries(fmt):
-    """Every place of float32 where the rounding of a format changes, with its neighbours: values, midpoints, both ends."""
+    """Every place of float32 where the rounding of a format changes, with its neighbours: values,
+    midpoints, both ends."""
     magnitudes = np.arange((fmt.max_code >> fmt.signed) + 1, dtype=fmt.dtype)
     values = sf.decode(magnitudes, fmt, dtype=np.float64, rounding="nearest-even")
     values = np.unique(values[np.isfinite(values)])

@@ -1,4 +1,5 @@
-"""Ray itself, with a cluster of processes on this machine. Run by `scripts/evidence/python-torch`, since it is large."""
+"""Ray itself, with a cluster of processes on this machine. Run by `scripts/evidence/python-torch`,
+since it is large."""
 
 import hashlib
 import os
@@ -40,7 +41,8 @@ def digests(folder):
 
 
 def our_tasks():
-    """The processes below this one that carry out a shard at the moment; Ray names them after the function."""
+    """The processes below this one that carry out a shard at the moment; Ray names them after the
+    function."""
     parents, tasks = {}, []
     for process in pathlib.Path("/proc").iterdir():
         if process.name.isdigit():

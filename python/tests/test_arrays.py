@@ -157,7 +157,8 @@ def flags_of(bits, fmt, **how):
 def test_policies_for_flags():
     inexact, tiny, invalid = sf.Flags.INEXACT, sf.Flags.UNDERFLOW, sf.Flags.INVALID
     assert sf.flag_policies == ["tesla", "ieee-before", "ieee-after", "riscv", "arm", "x86"]
-    # Just below e5m2's smallest normal number, 2**-14, to which it rounds: tiny before rounding alone.
+    # Just below e5m2's smallest normal number, 2**-14, to which it rounds: tiny before rounding
+    # alone.
     below = int(np.float32(6.103e-5).view(np.uint32))
     for policy, flags in {
         None: tiny | inexact,
@@ -209,7 +210,8 @@ def test_formats_of_17_to_32_bits():
     x = x[~np.isnan(x)]
     codes = sf.encode(x, "tf32")
     assert codes.dtype == np.uint32 == sf.formats.tf32.dtype
-    # binary32 without its last 13 bits, to nearest even; the carry runs into the exponent as it should.
+    # binary32 without its last 13 bits, to nearest even; the carry runs into the exponent as it
+    # should.
     bits = x.view(np.uint32).astype(np.uint64)
     assert np.array_equal(codes, (bits + 0xFFF + (bits >> 13 & 1)) >> 13)
     toward_zero = sf.encode(x, "tf32", rounding="toward-zero")

@@ -1,4 +1,5 @@
-"""`BiasController` against its rules on plain integers, and what it tells of codes against a count by hand."""
+"""`BiasController` against its rules on plain integers, and what it tells of codes against a count
+by hand."""
 
 import collections
 import json
@@ -15,13 +16,15 @@ RNG = np.random.default_rng(8)
 
 
 def holding(amax, highest=15, precision=4):
-    """The largest bias at which (2 - 2**(1 - precision)) * 2**(highest - bias) is not below the magnitude."""
+    """The largest bias at which (2 - 2**(1 - precision)) * 2**(highest - bias) is not below the
+    magnitude."""
     fraction, exponent = math.frexp(amax)  # 0.5 <= fraction < 1
     return highest - (exponent - 1) - (2 * fraction > 2 - 2.0 ** (1 - precision))
 
 
 def tensors(count):
-    """Tensors whose magnitudes drift over 40 binades, with steps of zeros, NaN and infinities between them."""
+    """Tensors whose magnitudes drift over 40 binades, with steps of zeros, NaN and infinities
+    between them."""
     for step in range(count):
         x = RNG.standard_normal(50).astype(np.float32) * 2.0 ** (10 - step % 40)
         if step % 7 == 3:

@@ -1,6 +1,8 @@
-"""Values equal to those of gfloat: rounding modes, saturation, and the three kinds of stochastic rounding.
+"""Values equal to those of gfloat: rounding modes, saturation, and the three kinds of stochastic
+rounding.
 
-gfloat computes in binary64; its sources here are binary32, so its significands are exact. Known differences:
+gfloat computes in binary64; its sources here are binary32, so its significands are exact. Known
+differences:
 
 * E8M0 is left out: gfloat's has no zero and no rule for numbers below its smallest.
 * gfloat has no rounding to odd.
@@ -48,7 +50,8 @@ PAIRS = list(pairs())
 
 
 def numbers(info):
-    """Random numbers of the format's range and around it, all its values, the midpoints between them."""
+    """Random numbers of the format's range and around it, all its values, the midpoints between
+    them."""
     codes = np.arange(2 ** min(info.k, 12))
     values = np.array([gfloat.decode_float(info, int(code)).fval for code in codes])
     values = np.unique(values[np.isfinite(values)])

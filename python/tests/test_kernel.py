@@ -1,4 +1,5 @@
-"""`smallfloat.kernel` and the integer algorithm of `smallfloat._bits`, in NumPy, against the core."""
+"""`smallfloat.kernel` and the integer algorithm of `smallfloat._bits`, in NumPy, against the
+core."""
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from smallfloat.kernel import kernel, words
 
 
 class Arrays:
-    """NumPy as a library of `_bits`; words of 32 bits are in uint32, as on devices without wider integers."""
+    """NumPy as a library of `_bits`; words of 32 bits are in uint32, as on devices without wider
+    integers."""
 
     room = 32
     where = staticmethod(np.where)

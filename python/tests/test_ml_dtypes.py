@@ -2,8 +2,8 @@
 
 Known differences, each tested for what it is:
 
-* E8M0 from bfloat16 and binary32 between 2^-127 and 1.5 * 2^-127, where both have subnormals: ml_dtypes gives 2^-126, the
-  nearest power of two is 2^-127.
+* E8M0 from bfloat16 and binary32 between 2^-127 and 1.5 * 2^-127, where both have subnormals:
+  ml_dtypes gives 2^-126, the nearest power of two is 2^-127.
 * From binary64 ml_dtypes rounds to binary32 first, so twice.
 """
 
@@ -69,7 +69,8 @@ def test_views(name):
 
 
 def test_binary64_is_rounded_once():
-    # 1 + 2^-4 is the tie between 1 and 1.125; a little more than it is not, and vanishes in binary32.
+    # 1 + 2^-4 is the tie between 1 and 1.125; a little more than it is not, and vanishes in
+    # binary32.
     x = np.array([1 + 2.0**-4 + 2.0**-40])
     assert sf.decode(sf.encode(x, "e4m3fn"), "e4m3fn") == 1.125
     assert x.astype(ml_dtypes.float8_e4m3fn).astype(np.float32) == 1.0

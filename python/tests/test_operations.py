@@ -104,7 +104,8 @@ def test_flags():
 
 
 def test_policies_for_flags():
-    # What every x86 gives for these products of binary32: tiny before, not after rounding; a quiet NaN raises nothing.
+    # What every x86 gives for these products of binary32: tiny before, not after rounding; a quiet
+    # NaN raises nothing.
     x = np.array([0x3F7FFFFE], np.uint32).view(np.float32)
     y = np.array([0x00800001], np.uint32).view(np.float32)
     inexact = sf.Flags.INEXACT

@@ -172,8 +172,8 @@ def test_codes_are_stored_as_no_model_has_them(tmp_path, how, shape):
     assert stored.ndim == max(len(shape), 1) + 1 and stored.shape[-1] == 1 and stored.shape != shape
     sf.dequantize_file(path, tmp_path / "back.safetensors", np.float32, rounding="nearest-even")
     assert np.array_equal(_tensor(tmp_path / "back.safetensors", "w", "float32"), q.dequantize())
-    # Without dimensions of 1, as in files of before, it is read; in another shape it is not. Rows of channels that are
-    # packed across dimensions have two of them.
+    # Without dimensions of 1, as in files of before, it is read; in another shape it is not. Rows
+    # of channels that are packed across dimensions have two of them.
     scalar = not shape and "packing" not in q._entry
     before = () if scalar else {(2, 6, 1, 1): (2, 6)}.get(stored.shape, stored.shape[:-1])
     q._parts[""] = stored.reshape(before)
@@ -186,7 +186,8 @@ def test_codes_are_stored_as_no_model_has_them(tmp_path, how, shape):
 
 
 def test_groups_that_are_flushed_and_scales_that_overflow():
-    """microxcaling's options, from its text: blocks of which the largest is subnormal, and scales beyond their format."""
+    """microxcaling's options, from its text: blocks of which the largest is subnormal, and scales
+    beyond their format."""
     x = np.zeros((6, 32), np.float32)
     x[:, :2] = np.array([1.5 * 2.0**-127, 2.0**-126, 2.0**-140, 3.0, 0, 1.0])[:, None]
     x[3, 5], x[5, 7] = np.inf, np.nan

@@ -1,4 +1,5 @@
-"""`Array`: bits against ml_dtypes for its formats, against exact fractions for others; NumPy's protocols; refusals."""
+"""`Array`: bits against ml_dtypes for its formats, against exact fractions for others; NumPy's
+protocols; refusals."""
 
 import copy
 import itertools
@@ -13,7 +14,8 @@ from common import ML_DTYPES, same_numbers
 import smallfloat as sf
 
 RNG = np.random.default_rng(5)
-# A format of each kind of special codes, Tesla's, P3109's, one wider than a byte, one beyond 16 bits.
+# A format of each kind of special codes, Tesla's, P3109's, one wider than a byte, one beyond 16
+# bits.
 FORMATS = [
     "e4m3fn",
     "e5m2",
@@ -43,7 +45,8 @@ def everything(name):
 
 
 def exact(a):
-    """Values as fractions, by the format's own text of each code: None where it is no finite number."""
+    """Values as fractions, by the format's own text of each code: None where it is no finite
+    number."""
     found = []
     for code in a.codes.reshape(-1):
         text = a.format.exact(int(code))
@@ -56,7 +59,8 @@ def exact(a):
 
 
 def nearest(fraction, fmt):
-    """The code nearest to a fraction, even on a tie, found among all codes of the format; the fraction is in range."""
+    """The code nearest to a fraction, even on a tie, found among all codes of the format; the
+    fraction is in range."""
     values = [(abs(value - fraction), code & 1, code) for value, code in zip(exact(everything(fmt)), range(fmt.max_code + 1)) if value is not None]
     least = min(distance for distance, *_ in values)
     ties = [code for distance, odd, code in values if distance == least]
@@ -67,7 +71,8 @@ def nearest(fraction, fmt):
 @pytest.mark.parametrize("name", ML_DTYPES)
 @pytest.mark.parametrize("ufunc", [np.add, np.subtract, np.multiply, np.divide, np.maximum, np.fmin, np.fmod])
 def test_all_pairs_as_ml_dtypes(name, ufunc):
-    """ml_dtypes computes in float32 and rounds again; quotients of 8-bit formats are never near enough to a tie to matter."""
+    """ml_dtypes computes in float32 and rounds again; quotients of 8-bit formats are never near
+    enough to a tie to matter."""
     a = everything(name.removeprefix("float8_").removeprefix("float6_").removeprefix("float4_"))
     x, y = a.reshape(-1, 1), a.reshape(1, -1)
     theirs = a.view(getattr(ml_dtypes, name))
@@ -169,7 +174,8 @@ def test_functions_beyond_the_kernels(name, function):
 
 
 def test_powers_on_ties():
-    # 1.125^2 = 1.265625 is between 1.25 and 1.375; 1.25^2 = 1.5625, a tie of 1.5 and 1.625 that goes to even.
+    # 1.125^2 = 1.265625 is between 1.25 and 1.375; 1.25^2 = 1.5625, a tie of 1.5 and 1.625 that
+    # goes to even.
     x = sf.array([1.125, 1.25, 2.0, 9.0], "e4m3fn")
     assert np.power(x, sf.array([2.0, 2.0, -3.0, 0.5], "e4m3fn")).tolist() == [1.25, 1.5, 0.125, 3.0]
     assert (x**2).tolist() == [1.25, 1.5, 4.0, 80.0]
@@ -201,7 +207,8 @@ def test_order(name):
 
 
 def test_wider_than_any_float():
-    """Values from 2^-32768 on: in order, added, printed and converted, but never as floats by accident."""
+    """Values from 2^-32768 on: in order, added, printed and converted, but never as floats by
+    accident."""
     a = sf.Array(np.array([0x0001, 0x4000, 0x7FFE], np.uint16), "binary16p1se")
     assert a[np.argsort(a)[::-1]].codes.tolist() == [0x7FFE, 0x4000, 0x0001]
     assert (a < a[1]).tolist() == [True, False, False] and np.max(a).codes == 0x7FFE
@@ -456,7 +463,8 @@ def test_spacing_and_neighbours():
 
 
 def test_large_arrays_reuse_memory():
-    """Results of some MiB lie on memory of ours; what one array held never shows through in another."""
+    """Results of some MiB lie on memory of ours; what one array held never shows through in
+    another."""
     x = np.full(1 << 23, 1.5, np.float32)
     for value in (1.5, 2.0, 3.0):
         x[:] = value

@@ -1,5 +1,6 @@
-"""What `smallfloat.torch` does on other devices than the CPU, without one: the same bits by tensor operations as by the compiled part,
-no operation that waits for the device, and whole graphs. Run by `scripts/evidence/python-torch` and `scripts/gpu-test`."""
+"""What `smallfloat.torch` does on other devices than the CPU, without one: the same bits by tensor
+operations as by the compiled part, no operation that waits for the device, and whole graphs. Run by
+`scripts/evidence/python-torch` and `scripts/gpu-test`."""
 
 import itertools
 import types
@@ -106,7 +107,8 @@ def net():
 
 
 def test_models_and_optimizers(monkeypatch):
-    """Eight steps with codes as weights and state, and the model stored as codes: bit for bit what the CPU has."""
+    """Eight steps with codes as weights and state, and the model stored as codes: bit for bit what
+    the CPU has."""
 
     def run():
         model = sft.convert(net(), policy=("delayed", "amax", "flags"))
@@ -156,7 +158,8 @@ WAITS = ("_local_scalar_dense", "nonzero", "equal", "is_nonzero", "item", "maske
 
 
 class NeverWaits(TorchDispatchMode):
-    """Refuses what waits for a device, copies between devices, and operators of ours that would leave it."""
+    """Refuses what waits for a device, copies between devices, and operators of ours that would
+    leave it."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -195,7 +198,8 @@ def test_nothing_waits_for_a_device():
         layer = sft.Linear(96, 32, device="cuda", dtype=torch.bfloat16, policy=("delayed", "auto", "flags"))
         optimizer = sft.SmallOptimizer(torch.optim.SGD(layer.parameters(), lr=0.1, momentum=0.9), weight_format="shp", seed=1)
         grad = torch.empty(64, 32, device="cuda", dtype=torch.bfloat16)
-        # Without a device autograd has no thread for it, so the backward pass of gradients is called by hand.
+        # Without a device autograd has no thread for it, so the backward pass of gradients is
+        # called by hand.
         ctx = types.SimpleNamespace(state=layer.gradients.state, fmt="cfloat8_1_5_2", policy="flags:patience=16", learn=True)
         ctx.nonfinite = "keep"
         with NeverWaits():

@@ -1,4 +1,5 @@
-"""`smallfloat.torch.round`, `encode` and `decode` as tensor operations. Run by `scripts/evidence/python-torch`."""
+"""`smallfloat.torch.round`, `encode` and `decode` as tensor operations. Run by
+`scripts/evidence/python-torch`."""
 
 import functools
 

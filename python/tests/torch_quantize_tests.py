@@ -1,4 +1,5 @@
-"""`quantize_`, `fake_quantize_` and scaled fake quantization. Run by `scripts/evidence/python-torch`."""
+"""`quantize_`, `fake_quantize_` and scaled fake quantization. Run by
+`scripts/evidence/python-torch`."""
 
 import copy
 import io

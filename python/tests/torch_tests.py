@@ -59,7 +59,8 @@ def test_tensors_in_tensors_out(dtype):
 def test_the_float8_types_of_torch(name):
     dtype = getattr(torch, name)
     every = torch.arange(1 << 16, dtype=torch.int32).to(torch.uint16).view(torch.bfloat16)
-    # Since 2.15 torch saturates finite overflow into e4m3fn; its other types overflow as ml_dtypes' do.
+    # Since 2.15 torch saturates finite overflow into e4m3fn; its other types overflow as ml_dtypes'
+    # do.
     saturation = "satfinite" if name == "float8_e4m3fn" else None
     ours = sf.encode(every, dtype, preset="ml-dtypes", saturation=saturation)
     theirs = every.to(dtype).view(torch.uint8)
@@ -122,7 +123,8 @@ def test_linear_by_hand(policy):
         torch.testing.assert_close(layer.weight.grad, qg.T @ qx)
         torch.testing.assert_close(layer.bias.grad, qg.sum(0))
     quantizers = layer.inputs, layer.weights, layer.gradients
-    # A bias chosen afresh is not counted as a change when the choice is made outside of the controller.
+    # A bias chosen afresh is not counted as a change when the choice is made outside of the
+    # controller.
     state = [{k: v for k, v in q.controller().state_dict().items() if k not in ("steps", "changes")} for q in quantizers]
     assert state == [{k: v for k, v in c.state_dict().items() if k not in ("steps", "changes")} for c in controllers]
 
@@ -193,7 +195,8 @@ def test_compile(backend):
 
 
 def train(steps=150, wrap=None, resume_at=None):
-    """Losses, weights and optimizer of a small training; with `resume_at`, saved there and gone on with from what was saved."""
+    """Losses, weights and optimizer of a small training; with `resume_at`, saved there and gone on
+    with from what was saved."""
 
     def begin():
         torch.manual_seed(5)
@@ -268,7 +271,8 @@ def test_optimizer(held):
 
 
 def test_small_updates_are_not_lost():
-    """The mean of many weights moves by the sum of updates of a 32nd of the format's step, to nearest not at all."""
+    """The mean of many weights moves by the sum of updates of a 32nd of the format's step, to
+    nearest not at all."""
     p = torch.nn.Parameter(torch.ones(20_000))
     opt = sft.SmallOptimizer(torch.optim.SGD([p], lr=1.0), weight_format="cfloat8_1_4_3:bias=7", state_format=None, seed=3)
     for _ in range(64):

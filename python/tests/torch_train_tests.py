@@ -1,4 +1,5 @@
-"""Training in every family of formats, on one process and on two. Run by `scripts/evidence/python-torch`."""
+"""Training in every family of formats, on one process and on two. Run by
+`scripts/evidence/python-torch`."""
 
 import copy
 import functools
@@ -258,7 +259,8 @@ def test_fsdp2_on_two_ranks(tmp_path):
     mp.spawn(fsdp_worker, (port, str(tmp_path)), nprocs=2)
     (a, qa), (b, qb) = (torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1))
     for i, how in enumerate(HOW):
-        # One process with the same data: each rank's gradient is that of the whole, and so is their mean.
+        # One process with the same data: each rank's gradient is that of the whole, and so is their
+        # mean.
         model = net(("e4m3fn", "e5m2"))
         optimizer = steps_of(model, how)
         alone = shards(optimizer)

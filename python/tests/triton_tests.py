@@ -1,7 +1,8 @@
-"""Kernels in Triton, in its interpreter on the CPU, bit for bit against the core, the twin in Rust and the vectors of the command.
+"""Kernels in Triton, in its interpreter on the CPU, bit for bit against the core, the twin in Rust
+and the vectors of the command.
 
-Run by `scripts/gpu-test` with TRITON_INTERPRET=1. Where there is a device, the same tests run on it with SMALLFLOAT_TEST_DEVICE=cuda
-and without the interpreter.
+Run by `scripts/gpu-test` with TRITON_INTERPRET=1. Where there is a device, the same tests run on it
+with SMALLFLOAT_TEST_DEVICE=cuda and without the interpreter.
 """
 
 import hashlib
@@ -63,7 +64,8 @@ def test_the_vectors_of_the_command(fmt):
         text = subprocess.run([*command, "--rounding", mode], capture_output=True, check=True, text=True).stdout
         lines = [line.split() for line in text.splitlines() if line[0] != "#"]
         operands = torch.tensor([int(line[0], 16) for line in lines], dtype=torch.int32).to(torch.int16).view(torch.bfloat16)
-        # Between formats with IEEE 754's special values vectors keep the payload of a NaN, which slices do not.
+        # Between formats with IEEE 754's special values vectors keep the payload of a NaN, which
+        # slices do not.
         results = np.array([int(line[1], 16) for line in lines])
         assert len(lines) == 1 << 16
         codes = (encoded(operands, fmt, rounding=mode).to(torch.int32) & 0xFFFF).numpy()
@@ -146,7 +148,8 @@ def test_magnitudes_and_errors():
 
 
 def python_errors(number, trailing, hole):
-    """What one element adds to the table: rounded by exact fractions, in units of its last place."""
+    """What one element adds to the table: rounded by exact fractions, in units of its last
+    place."""
     from fractions import Fraction
 
     bits = int(np.float32(abs(number)).view(np.uint32))

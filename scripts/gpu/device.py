@@ -1,4 +1,5 @@
-"""On a CUDA device: digests of all 2^32 binary32 numbers for 20 formats, shares of the memory bandwidth, a training step in a graph.
+"""On a CUDA device: digests of all 2^32 binary32 numbers for 20 formats, shares of the memory
+bandwidth, a training step in a graph.
 
     python device.py
 
@@ -101,7 +102,8 @@ def transformer(width=768, depth=12):
 
 
 def step():
-    """A training step of a transformer of 100 million parameters, CFloat8 beside bfloat16, both compiled."""
+    """A training step of a transformer of 100 million parameters, CFloat8 beside bfloat16, both
+    compiled."""
     torch.manual_seed(0)
     plain = transformer()
     small = sft.convert(copy.deepcopy(plain))

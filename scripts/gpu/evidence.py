@@ -1,4 +1,5 @@
-"""The section `gpu` of docs/evidence/correctness.md, from what the parts of `scripts/gpu-test` printed.
+"""The section `gpu` of docs/evidence/correctness.md, from what the parts of `scripts/gpu-test`
+printed.
 
     python evidence.py COMPILED TENSORS INTERPRETED MEASURED
 """

@@ -165,7 +165,8 @@ def random_lines(formats):
 
 
 def vectors(operation, formats):
-    """The arguments that name the unit, and the operands, a column each. Libraries share the files."""
+    """The arguments that name the unit, and the operands, a column each. Libraries share the
+    files."""
     convert = ["--op", "convert", "--from", formats[0], "--to", formats[-1]]
     unit = convert if operation == "Convert" else ["--op", f"{operation}<{', '.join(formats)}>"]
     path = WORK / f"{operation}-{'-'.join(formats)}.npy"
@@ -189,7 +190,8 @@ def unit_result(unit):
 
 
 def judge(library, unit, operands, results):
-    """The finding under the policy that the results follow best; that of the library's last case is tried first."""
+    """The finding under the policy that the results follow best; that of the library's last case is
+    tried first."""
     path = WORK / f"given-{os.getpid()}.txt"
     columns = [o.tolist() for o in operands] + [np.asarray(results).tolist()]
     # What is no code of the format at all counts as unknown.
@@ -236,7 +238,8 @@ def example(finding):
 
 
 def cause(finding):
-    """What would explain the differences: one mistake, or the likeliest ones with what each explains."""
+    """What would explain the differences: one mistake, or the likeliest ones with what each
+    explains."""
     one = finding["cause"]
     if one:
         return one["mistake"]

@@ -1,11 +1,14 @@
-"""Do the quantizers of other libraries give what their own texts say? Called by scripts/peers/quantizers; prints the section.
+"""Do the quantizers of other libraries give what their own texts say? Called by
+scripts/peers/quantizers; prints the section.
 
     quantizers.py > section.md
 
-Each writer below is given the same tensors, and each number it gives is held against what its own documentation, docstring or
-the standard that it names asks for: a scale that follows from the largest magnitude by a rule, and of each element the nearest
-value at that scale, ties to even. Expected results are exact: binary64 holds every product that is compared, so that nothing is
-rounded here. The two halves are judged apart: codes are held against the scale that the writer itself stored.
+Each writer below is given the same tensors, and each number it gives is held against what its own
+documentation, docstring or the standard that it names asks for: a scale that follows from the
+largest magnitude by a rule, and of each element the nearest value at that scale, ties to even.
+Expected results are exact: binary64 holds every product that is compared, so that nothing is
+rounded here. The two halves are judged apart: codes are held against the scale that the writer
+itself stored.
 """
 
 import datetime
@@ -47,10 +50,12 @@ TABLES = {"e4m3": text.E4M3, "e5m2": text.E5M2, "e2m1": text.E2M1, "e2m3": text.
 
 @dataclass
 class Given:
-    """What a writer gave for rows of elements: the codes, what they stand for, and a scale for each element.
+    """What a writer gave for rows of elements: the codes, what they stand for, and a scale for each
+    element.
 
-    The value of a code is table[code] · scales / divisor. Of the scales `expected` has those that are and those that should be;
-    where they are codes themselves, `rounded` has what they should be the nearest to, their table, the codes and their scale.
+    The value of a code is table[code] · scales / divisor. Of the scales `expected` has those that
+    are and those that should be; where they are codes themselves, `rounded` has what they should be
+    the nearest to, their table, the codes and their scale.
     """
 
     table: np.ndarray
@@ -73,7 +78,8 @@ def amax(x, block):
 
 
 def power(rule, largest, element):
-    """The exponent byte that a rule gives for the largest magnitude of a block, exactly (docs/schemes.md has the sources)."""
+    """The exponent byte that a rule gives for the largest magnitude of a block, exactly
+    (docs/schemes.md has the sources)."""
     table, stored = TABLES[element], STORED[element]
     top_fraction, top = np.frexp(np.nanmax(table[np.isfinite(table)]))
     fraction, exponent = np.frexp(largest)
@@ -143,7 +149,8 @@ def quotient(x, block, scale):
     """amax / 448 rounded once to the type of a scale."""
     largest = amax(x, block).reshape(-1).astype(np.float32) / np.float32(448)
     if scale.dtype == torch.bfloat16:
-        # An exact quotient is a midpoint of BF16 if the one in F32 is: 448 has three bits, and amax eight.
+        # An exact quotient is a midpoint of BF16 if the one in F32 is: 448 has three bits, and amax
+        # eight.
         return torch.from_numpy(largest).to(torch.bfloat16).double().numpy()
     return largest.astype(np.float64)
 
@@ -323,15 +330,16 @@ WRITERS = [
 
 
 def inputs():
-    """The tensors: weights as trained models have them, and blocks that ask every question of rounding."""
+    """The tensors: weights as trained models have them, and blocks that ask every question of
+    rounding."""
     random = np.random.Generator(np.random.PCG64(1))
     shape = (512, 1024)
     spread = np.exp(0.5 * random.standard_normal(shape[1])) * np.exp(0.4 * random.standard_normal((shape[0], 1)))
     weights = torch.from_numpy((0.02 * spread * random.standard_normal(shape)).astype(np.float32))
     yield "weights, F32", weights
     yield "weights, BF16", weights.to(torch.bfloat16)
-    # The largest element of each block of 16 is a power of two, six or 448 times one, or a neighbour; others are midpoints of E2M1
-    # or E4M3, their neighbours, and anything.
+    # The largest element of each block of 16 is a power of two, six or 448 times one, or a
+    # neighbour; others are midpoints of E2M1 or E4M3, their neighbours, and anything.
     edges = np.zeros(shape, np.float32).reshape(-1, 16)
     largest = np.float32(random.choice([1, 1.5, 1.75, 1.9375], len(edges))) * np.exp2(random.integers(-6, 6, len(edges))).astype(np.float32)
     step = random.integers(-1, 2, len(edges)).astype(np.int32)
@@ -348,7 +356,8 @@ def inputs():
 
 
 def judged(x, table, codes, scales, divisor=1.0):
-    """Of codes: which are not a nearest value, and which lie on a tie and are the odd of its neighbours."""
+    """Of codes: which are not a nearest value, and which lie on a tie and are the odd of its
+    neighbours."""
     values = np.unique(table[np.isfinite(table)])
     middles = (values[1:] + values[:-1]) / 2
     rank = np.searchsorted(values, np.where(np.isfinite(table), table, 0))[codes]

@@ -1,4 +1,5 @@
-"""The scale rules' lines of smallfloat-tensor's scale/rule.rs, put into probe_scale.rs: cut_scale.py RULE.RS PROBE > RESULT."""
+"""The scale rules' lines of smallfloat-tensor's scale/rule.rs, put into probe_scale.rs:
+cut_scale.py RULE.RS PROBE > RESULT."""
 
 import re
 import sys

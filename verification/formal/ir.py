@@ -1,9 +1,10 @@
 """LLVM IR (text) of functions without loops -> z3 terms.
 
-A value is a list of lanes (one for a scalar), each a bit vector and the condition under which it is poison. Blocks are visited in
-an order in which every predecessor comes first; a block's condition is the disjunction of its edges'. What the language leaves
-undefined becomes an obligation: a branch on poison, a division by zero, a call that does not come back, a poisoned result. An
-instruction, a flag, a type or an intrinsic that is not known here is an error.
+A value is a list of lanes (one for a scalar), each a bit vector and the condition under which it is
+poison. Blocks are visited in an order in which every predecessor comes first; a block's condition
+is the disjunction of its edges'. What the language leaves undefined becomes an obligation: a branch
+on poison, a division by zero, a call that does not come back, a poisoned result. An instruction, a
+flag, a type or an intrinsic that is not known here is an error.
 """
 
 import re
@@ -65,15 +66,16 @@ def tokens(line):
 
 
 class Function:
-    """A function's text: parameters as (name, type), blocks as (label, lines of tokens) in order, and what is promised of the result
-    (width, first, and the one past the last)."""
+    """A function's text: parameters as (name, type), blocks as (label, lines of tokens) in order,
+    and what is promised of the result (width, first, and the one past the last)."""
 
     def __init__(self, name, parameters, blocks, promise=None):
         self.name, self.parameters, self.blocks, self.promise = name, parameters, blocks, promise
 
 
 def functions(path, wanted):
-    """The functions of a file whose mangled names hold one of the wanted words with its length, by that word."""
+    """The functions of a file whose mangled names hold one of the wanted words with its length, by
+    that word."""
     found, lines = {}, None
     with open(path, encoding="utf-8") as file:
         for line in file:
@@ -156,8 +158,8 @@ ATTRIBUTES = {"noundef", "nonnull", "tail", "musttail", "notail", "fastcc"}
 class Machine:
     """One function's meaning for given arguments.
 
-    `result` holds the lanes of what it returns, `memory` what it stored through pointers (by parameter and byte), `obligations`
-    what must not happen.
+    `result` holds the lanes of what it returns, `memory` what it stored through pointers (by
+    parameter and byte), `obligations` what must not happen.
     """
 
     def __init__(self, function, arguments, loads=None):
@@ -448,7 +450,8 @@ class Machine:
         return results
 
     def argument(self, words):
-        """(lanes, rest) of an argument with its attributes; outside a promised range it is poison."""
+        """(lanes, rest) of an argument with its attributes; outside a promised range it is
+        poison."""
         count, width, rest = shape(words)
         promise = None
         while rest[0] in ATTRIBUTES or rest[0] == "range":
@@ -471,7 +474,8 @@ class Machine:
         pick = lambda x, y: Lane(z3.If(less(x.bits, y.bits), x.bits, y.bits), any_of(x.poison, y.poison))
         lanes = [pick(x, y) for x, y in zip(a, b, strict=True)]
         if "range" in words[:at]:
-            # A promise about the result, which may wrap around zero: outside it the result is poison.
+            # A promise about the result, which may wrap around zero: outside it the result is
+            # poison.
             start = words.index("range")
             width = int(words[start + 2][1:])
             low, high = (int(words[start + i]) for i in (3, 5))

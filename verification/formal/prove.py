@@ -1,9 +1,10 @@
-"""Proves the encoders' LLVM IR equal to `spec.py`, then breaks the IR and sees that the proof fails (`run` calls this).
+"""Proves the encoders' LLVM IR equal to `spec.py`, then breaks the IR and sees that the proof fails
+(`run` calls this).
 
     prove.py FOLDER [--only WORD] [--part theorems|mutants] [--mutants N] [--csv FILE]
 
-FOLDER holds what `build` made. Prints a row for each theorem and a line for each mutant that turned out equivalent; exit status 1 if a
-theorem is refuted or undecided, or a mutant undecided.
+FOLDER holds what `build` made. Prints a row for each theorem and a line for each mutant that turned
+out equivalent; exit status 1 if a theorem is refuted or undecided, or a mutant undecided.
 """
 
 import argparse
@@ -36,7 +37,8 @@ def refuted_by_example(formula, words):
 
 
 def settle(theorem, functions, seconds):
-    """("sat", "unsat" or "unknown"; a model) of a theorem's violation, case by case, each within a time limit."""
+    """("sat", "unsat" or "unknown"; a model) of a theorem's violation, case by case, each within a
+    time limit."""
     whole, *cases = theorem.cases(functions)
     for formula in cases or [whole]:
         answer, model = decide(formula, seconds)
@@ -109,7 +111,8 @@ def main():
         report.row("theorem", theorem.name, verdict, f"{time.process_time() - start:.1f}", detail)
     for kernel in sorted({k for t in chosen for k in t.kernels}) if options.part != "theorems" else []:
         start = time.process_time()
-        # Classes of 16-bit formats take ten times as long: the mutants of their kernels are judged by the 8-bit ones.
+        # Classes of 16-bit formats take ten times as long: the mutants of their kernels are judged
+        # by the 8-bit ones.
         about = [t for t in chosen if kernel in t.kernels][:4]
         tally = {}
         for what, mutant in mutants.mutants(functions[kernel], options.mutants):

@@ -1,15 +1,18 @@
-"""What the encoders must give, as z3 terms written from the formats' definitions and from nothing else.
+"""What the encoders must give, as z3 terms written from the formats' definitions and from nothing
+else.
 
-A source word of IEEE 754 is |x| = significand · 2^(field − offset) with field at least 1. A destination with trailing field t, bias b
-and exponent fields F has the magnitudes
+A source word of IEEE 754 is |x| = significand · 2^(field − offset) with field at least 1. A
+destination with trailing field t, bias b and exponent fields F has the magnitudes
 
     index = F · 2^t + m:   2^(F − b) · (1 + m / 2^t) for F > 0;   m · 2^(1 − b − t) for F = 0 (gradual), m · 2^(−b − t) (tesla)
 
-(Tesla, "Dojo technology", tables of CFloat8 and CFloat16; IEEE 754, section 3.4). Everything is multiplied by 2^b, so that the
-destination's numbers are constants and the bias stands with the source's exponent, where it may be symbolic.
+(Tesla, "Dojo technology", tables of CFloat8 and CFloat16; IEEE 754, section 3.4). Everything is
+multiplied by 2^b, so that the destination's numbers are constants and the bias stands with the
+source's exponent, where it may be symbolic.
 
-Magnitudes are integers of units 2^-(t + 3), whose lowest bit says whether anything was cut off below: everything compared with is a
-multiple of two units, so comparisons with it are those of the exact numbers.
+Magnitudes are integers of units 2^-(t + 3), whose lowest bit says whether anything was cut off
+below: everything compared with is a multiple of two units, so comparisons with it are those of the
+exact numbers.
 """
 
 import z3
@@ -48,7 +51,8 @@ F32, F64 = Source("f32", 32, 23), Source("f64", 64, 52)
 
 
 class Target:
-    """A destination: t trailing bits, exponent fields up to `fields`, the index of its largest finite number."""
+    """A destination: t trailing bits, exponent fields up to `fields`, the index of its largest
+    finite number."""
 
     def __init__(self, name, reading, t, fields, top, width, signed=True, bias=None):
         self.name, self.reading, self.t, self.fields, self.top = name, reading, t, fields, top
@@ -65,8 +69,9 @@ class Target:
         return z3.If(field == 0, low, (m | (1 << t)) << (field + 3))
 
     def exact(self, source, word, bias, known=None):
-        """(magnitude in units with its lowest bit sticky, whether it is beyond twice the largest number). `known` is the sum of
-        exponent and bias, if that is a number; that it is the sum is for the caller to show."""
+        """(magnitude in units with its lowest bit sticky, whether it is beyond twice the largest
+        number). `known` is the sum of exponent and bias, if that is a number; that it is the sum is
+        for the caller to show."""
         _, _, significand = source.parts(word)
         room = 16
         total = source.exponent(word) + bias if known is None else z3.BitVecVal(known, room)
@@ -87,8 +92,9 @@ class Target:
         return z3.Extract(self.bits - 1, 0, shifted), beyond
 
     def nearest_even(self, source, word, bias, code, known=None):
-        """Is this 64-bit answer the code of the nearest number, ties to the even code, and all ones exactly where that is for a
-        policy to say: NaN, infinity, what rounds past the largest number, and any minus sign in an unsigned format?"""
+        """Is this 64-bit answer the code of the nearest number, ties to the even code, and all ones
+        exactly where that is for a policy to say: NaN, infinity, what rounds past the largest
+        number, and any minus sign in an unsigned format?"""
         sign, _, _ = source.parts(word)
         x, beyond = self.exact(source, word, bias, known)
         bits, last = self.bits, self.number(z3.BitVecVal(self.top, self.bits))
@@ -119,8 +125,9 @@ class Target:
         return z3.If(refused, code == z3.BitVecVal((1 << 64) - 1, 64), right)
 
     def places(self, source, bias, x, y, index, known=None):
-        """Do two words lie alike to the number of an index and to the middle between it and the next: both below, both on it, both
-        above? With that for every index all deterministic roundings, all saturations and all flags of x and y agree."""
+        """Do two words lie alike to the number of an index and to the middle between it and the
+        next: both below, both on it, both above? With that for every index all deterministic
+        roundings, all saturations and all flags of x and y agree."""
         (a, a_beyond), (b, b_beyond) = (self.exact(source, word, bias, known) for word in (x, y))
         here = self.number(index)
         same = []

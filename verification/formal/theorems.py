@@ -1,8 +1,9 @@
 """The theorems: what must hold of each kernel, as z3 terms of its IR and of `spec.py`.
 
-Most are split by the sum of the source's exponent and the bias. Where it is a number the specification's shifts are by constants, which
-takes z3 a fraction of a second; where the sum itself is out of range everything is below or above what decides. The word and the
-bias stay symbolic in each case.
+Most are split by the sum of the source's exponent and the bias. Where it is a number the
+specification's shifts are by constants, which takes z3 a fraction of a second; where the sum itself
+is out of range everything is below or above what decides. The word and the bias stay symbolic in
+each case.
 """
 
 import random
@@ -15,18 +16,21 @@ import spec
 
 
 class Theorem:
-    """What must hold of the functions `kernels`: `statement(functions)` reads their IR and gives a claim, `claim(known)` gives
-    (assumptions, conclusion, obligations). `known` is the sum of exponent and bias where a case has it as a number, else None; what is
-    concluded may then be more than the theorem says, so that an answer other than "proved" is none.
+    """What must hold of the functions `kernels`: `statement(functions)` reads their IR and gives a
+    claim, `claim(known)` gives (assumptions, conclusion, obligations). `known` is the sum of
+    exponent and bias where a case has it as a number, else None; what is concluded may then be more
+    than the theorem says, so that an answer other than "proved" is none.
     """
 
     def __init__(self, name, kernels, statement, words, split=None):
         self.name, self.kernels, self.statement, self.words = name, kernels, statement, words
-        # The sum of exponent and bias as a term, and the first and the last number that are cases of their own.
+        # The sum of exponent and bias as a term, and the first and the last number that are cases
+        # of their own.
         self.split = split
 
     def cases(self, functions):
-        """Formulas of which one is satisfiable if the theorem fails; the first is the theorem undivided."""
+        """Formulas of which one is satisfiable if the theorem fails; the first is the theorem
+        undivided."""
         claim = self.statement(functions)
         yield violation(claim(None))
         if self.split:
@@ -65,7 +69,8 @@ def interesting(source, count, seed):
 
 
 def core_theorem(source, name, reading):
-    """The core's short conversion gives the nearest code, or leaves exactly what it should to the projection."""
+    """The core's short conversion gives the nearest code, or leaves exactly what it should to the
+    projection."""
     target = spec.target(name, reading)
     kernel = f"core_{source.name}_{name}" + ("" if name == "uhp" else f"_{reading}")
     x, bias = z3.BitVec("x", source.width), z3.BitVec("bias", 6)
@@ -109,7 +114,8 @@ def by_bias(values, bias):
 
 
 def class_theorem(source, name, reading, keys):
-    """The representative of a word's class lies like the word, to every number and every middle; and the class is in the table."""
+    """The representative of a word's class lies like the word, to every number and every middle;
+    and the class is in the table."""
     target = spec.target(name, reading)
     kernels = [f"class_{source.name}", f"representative_{source.name}"]
     rows = keys[source.name, name, reading]
@@ -188,7 +194,8 @@ def odd_theorem(lane):
         word = machine.memory[out, 4 * lane]
         a, w = spec.F64.magnitude(x), spec.F32.magnitude(word)
         infinity64, infinity32 = spec.F64.infinity, spec.F32.infinity
-        # The same number as a word of binary64: 29 more stored bits, and the difference of the biases.
+        # The same number as a word of binary64: 29 more stored bits, and the difference of the
+        # biases.
         same = (z3.ZeroExt(32, cut) << 29) + z3.BitVecVal((1023 - 127) << 52, 63)
         alike = z3.And(z3.ULT(a, same) == z3.ULT(w, cut), (a == same) == (w == cut))
         kinds = [
@@ -198,8 +205,9 @@ def odd_theorem(lane):
             (a == 0) == (w == 0),
             z3.And(a != 0, z3.ULT(a, z3.BitVecVal(1 << 52, 63))) == (w == 1),
         ]
-        # What decides has fewer bits than binary32, and none is above the first number past a format's largest, which has at most
-        # 14 bits and an exponent of at most 127 (`plan.rs`, `through_binary32`).
+        # What decides has fewer bits than binary32, and none is above the first number past a
+        # format's largest, which has at most 14 bits and an exponent of at most 127 (`plan.rs`,
+        # `through_binary32`).
         normal = z3.And(
             z3.UGE(cut, z3.BitVecVal(1 << 23, 31)), z3.ULE(cut, z3.BitVecVal(0x7F7FFC00, 31)), z3.Extract(0, 0, cut) == 0
         )
@@ -214,12 +222,14 @@ def odd_theorem(lane):
     return Theorem(f"f64 rounded to odd lane {lane}", ["odd_f64"], statement, words)
 
 
-# The largest values of OCP's element formats and their stored bits (OCP Microscaling Formats 1.0, tables 1 to 5).
+# The largest values of OCP's element formats and their stored bits (OCP Microscaling Formats 1.0,
+# tables 1 to 5).
 ELEMENTS = {"e4m3": (448.0, 3), "e5m2": (57344.0, 2), "e3m2": (28.0, 2), "e2m3": (7.5, 3), "e2m1": (6.0, 1)}
 
 
 def scale_theorem(rule, element):
-    """The MX scale rules: the power of two 2^k that a rule's definition names, for every normal f64 whose scale is one too."""
+    """The MX scale rules: the power of two 2^k that a rule's definition names, for every normal f64
+    whose scale is one too."""
     largest, stored = ELEMENTS[element]
     top = struct.unpack("<Q", struct.pack("<d", largest))[0]
     top_field = (top >> 52) - 1023
@@ -229,9 +239,11 @@ def scale_theorem(rule, element):
         machine = ir.Machine(functions[f"scale_{rule}"], [amax, z3.BitVecVal(top, 64), z3.BitVecVal(stored, 32)])
         scale = machine.result[0].bits
         k = z3.LShR(scale, 52) - 1023
-        # Words of positive numbers are in the order of the numbers. 2^(k + step) in multiples of the largest value's power of two.
+        # Words of positive numbers are in the order of the numbers. 2^(k + step) in multiples of
+        # the largest value's power of two.
         power = lambda step: (k + (top_field + 1023 + step)) << 52
-        # The least number that rounds up to a power of two where ties go up: half a place of the element below it.
+        # The least number that rounds up to a power of two where ties go up: half a place of the
+        # element below it.
         rounds_to = lambda step: power(step) - (1 << (51 - stored))
         times_top = lambda step: z3.BitVecVal(top, 64) + ((k + step) << 52)
         right = {

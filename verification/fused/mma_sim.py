@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""Results of MMA-Sim's models of matrix units, as digests for `crates/smallfloat-proof/tests/all/kernels/fused.rs`.
+"""Results of MMA-Sim's models of matrix units, as digests for
+`crates/smallfloat-proof/tests/all/kernels/fused.rs`.
 
   verification/fused/mma_sim.py CHECKOUT                        write crates/smallfloat-proof/data/fused-digests.csv
   verification/fused/mma_sim.py CHECKOUT --products 10000000    at least so many products for each instruction
   verification/fused/mma_sim.py CHECKOUT --only hopper          add or replace the rows of one GPU, or of one instruction
   verification/fused/mma_sim.py CHECKOUT --check                a few results through unchanged tensors as well
 
-CHECKOUT is a copy of https://github.com/microsoft/MMA-Sim (arXiv 2511.10909), which this script does not fetch. Needs torch and NumPy.
+CHECKOUT is a copy of https://github.com/microsoft/MMA-Sim (arXiv 2511.10909), which this script
+does not fetch. Needs torch and NumPy.
 
-MMA-Sim's classes and functions run as they are. Only what they read is cheaper than a tensor: operands are small objects with the
-methods that the models call, and significands and exponents of operands are remembered after its own function has given them once.
-MMA-Sim's model of CDNA1 and CDNA2 converts nothing to float32 before a function that asks for float32; here that is done, exactly.
+MMA-Sim's classes and functions run as they are. Only what they read is cheaper than a tensor:
+operands are small objects with the methods that the models call, and significands and exponents of
+operands are remembered after its own function has given them once. MMA-Sim's model of CDNA1 and
+CDNA2 converts nothing to float32 before a function that asks for float32; here that is done,
+exactly.
 """
 
 import argparse

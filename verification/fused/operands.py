@@ -1,11 +1,13 @@
-"""Operands of the dot products that digests are of: the same words in Rust (crates/smallfloat-proof/tests/fused.rs)."""
+"""Operands of the dot products that digests are of: the same words in Rust
+(crates/smallfloat-proof/tests/fused.rs)."""
 
 import numpy as np
 
 FIELDS = ["unit", "instruction", "x", "y", "scales", "k", "output", "dots", "sha256"]
 SHORT = 1 << 12  # dot products of the rows that the gate takes
 
-# name: width, bits after the point, bits of the exponent field, the name of torch's type, the codes that are no numbers.
+# name: width, bits after the point, bits of the exponent field, the name of torch's type, the codes
+# that are no numbers.
 TYPES = {
     "e2m1fn": (4, 1, 2, None, "none"),
     "e4m3fn": (8, 3, 4, "float8_e4m3fn", "top"),

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Sums of matrix units by a second model, in NumPy's integers of 64 bits, many dot products at a time.
+"""Sums of matrix units by a second model, in NumPy's integers of 64 bits, many dot products at a
+time.
 
   verification/fused/second_model.py                        compare the first 4096 dot products with MMA-Sim's digests
   verification/fused/second_model.py --products 10000000    and write digests of at least so many products for each instruction
   verification/fused/second_model.py --only hopper          of one GPU, or of one instruction
 
-Written from the description in docs/tensor-cores.md; shares no code with smallfloat's kernels or with MMA-Sim. Chains and trees use
-NumPy's binary32; a fused multiply-add is a sum in binary64 rounded to odd, then to binary32. Needs NumPy.
+Written from the description in docs/tensor-cores.md; shares no code with smallfloat's kernels or
+with MMA-Sim. Chains and trees use NumPy's binary32; a fused multiply-add is a sum in binary64
+rounded to odd, then to binary32. Needs NumPy.
 """
 
 import argparse
@@ -26,7 +28,8 @@ ZERO = -126  # the exponent of zeros
 
 
 def rules(unit, x, output):
-    """How a GPU adds products of a type: the kind of sum, the products of a group, fraction bits."""
+    """How a GPU adds products of a type: the kind of sum, the products of a group, fraction
+    bits."""
     eight = x in ("e4m3fn", "e5m2")
     if unit in ("volta", "turing", "ampere", "ada"):
         if eight:
@@ -49,7 +52,8 @@ def rules(unit, x, output):
 # ---- numbers ----
 
 class Numbers:
-    """Codes as significands (integers with signs), exponents by which they are aligned, and values of binary64."""
+    """Codes as significands (integers with signs), exponents by which they are aligned, and values
+    of binary64."""
 
     def __init__(self, kind, codes):
         width, t, field, _, specials = TYPES[kind]
@@ -133,7 +137,8 @@ def specials(products, c):
 # ---- groups ----
 
 def aligned(significands, exponents, fractions, bits):
-    """The sum of terms that are cut to `bits` fraction bits below the largest exponent, and that exponent."""
+    """The sum of terms that are cut to `bits` fraction bits below the largest exponent, and that
+    exponent."""
     largest = exponents[0].max(axis=1)
     for exponent in exponents[1:]:
         largest = np.maximum(largest, exponent.max(axis=1))
@@ -218,7 +223,8 @@ def tree(x, y, part, c_code, flush):
 
 
 def chain(x, y, part, c_code):
-    """x·y + c, rounded once: the product is exact in binary64, and the sum is rounded to odd there."""
+    """x·y + c, rounded once: the product is exact in binary64, and the sum is rounded to odd
+    there."""
     c = c_code.astype(np.uint32).view(np.float32).astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         p = (x.value[:, part] * y.value[:, part])[:, 0]
@@ -233,7 +239,8 @@ def chain(x, y, part, c_code):
 
 
 def blocks_of_e2m1(x, y, c_code, scales, kind, block):
-    """Sums of sixteen products are exact; these, times their scales, and the accumulator are aligned with 35 fraction bits."""
+    """Sums of sixteen products are exact; these, times their scales, and the accumulator are
+    aligned with 35 fraction bits."""
     c = Numbers("binary32", c_code)
     products = x.significand * y.significand
     # Products of significands have different exponents; in quarters all are integers.

@@ -2,9 +2,10 @@
 
     compare.py ANSWERS APFLOAT WORK [--quick] --llvm VERSION
 
-ANSWERS and APFLOAT are programs that take jobs (`smallfloat-proof`'s `answers`, `apfloat.cpp`); WORK is a folder for their files. A
-difference counts as known where a row of known-differences.csv says why; exit status 1 if any is not known, or a row is never met.
-NaNs are equal to each other: which one is given is a policy. Rows go to WORK/oracles.csv.
+ANSWERS and APFLOAT are programs that take jobs (`smallfloat-proof`'s `answers`, `apfloat.cpp`);
+WORK is a folder for their files. A difference counts as known where a row of known-differences.csv
+says why; exit status 1 if any is not known, or a row is never met. NaNs are equal to each other:
+which one is given is a policy. Rows go to WORK/oracles.csv.
 """
 
 import argparse
@@ -211,7 +212,8 @@ ML_DTYPES = {
 
 
 def numpy_like(library, comparison, count):
-    """ml_dtypes, and NumPy's own float16: conversions to nearest even, and arithmetic on all pairs."""
+    """ml_dtypes, and NumPy's own float16: conversions to nearest even, and arithmetic on all
+    pairs."""
     for name in [*ML_DTYPES, "binary16"]:
         oracle = "NumPy" if name == "binary16" else "ml_dtypes"
         dtype = np.float16 if name == "binary16" else getattr(ml_dtypes, ML_DTYPES[name])
@@ -285,7 +287,8 @@ MPFR_PAIRS = ["cfloat8_1_4_3:bias=7,subnormals=gradual", "cfloat8_1_5_2:bias=31,
 
 
 def by_mpfr(library, comparison, count, wanted=""):
-    """MPFR with the format's precision and range: conversions, and arithmetic on all pairs; finite operands, saturating."""
+    """MPFR with the format's precision and range: conversions, and arithmetic on all pairs; finite
+    operands, saturating."""
     for name in (name for name in MPFR if wanted in name):
         form = Format(name)
         by_value = {}
@@ -334,7 +337,8 @@ def by_mpfr(library, comparison, count, wanted=""):
                 finite = np.array([v is not None for v in operands])
                 x, y = facts["input"] >> 16, facts["input"] & 0xFFFF
                 keep = finite[x] & finite[y] & (~facts["zero-divisor"] if what == "divide" else True)
-                # No zero whose sign a rule for zeros decides: MPFR has IEEE 754's, and P3109 has one zero.
+                # No zero whose sign a rule for zeros decides: MPFR has IEEE 754's, and P3109 has
+                # one zero.
                 signed_zero = lambda c: mpfr("-0") if c & form.sign else mpfr(0)
                 exact = [None if v is None else mpfr(gmpy2.mpq(v), 60) if v else signed_zero(c) for c, v in enumerate(operands)]
                 function = {"add": context.add, "subtract": context.sub, "multiply": context.mul, "divide": context.div}[what]

@@ -1,8 +1,10 @@
-"""The formats as the oracles need them: NaN codes, and the numbers of codes as exact fractions, from the formats' definitions."""
+"""The formats as the oracles need them: NaN codes, and the numbers of codes as exact fractions,
+from the formats' definitions."""
 
 from fractions import Fraction
 
-# name: width, stored bits, bias, largest magnitude code, infinity's code, NaN codes as a function of the code without sign
+# name: width, stored bits, bias, largest magnitude code, infinity's code, NaN codes as a function
+# of the code without sign
 ROWS = {
     "e5m2": (8, 2, 15, 0x7B, 0x7C, lambda m, s: m > 0x7C),
     "e4m3": (8, 3, 7, 0x77, 0x78, lambda m, s: m > 0x78),

@@ -349,7 +349,8 @@ fn a_proof_that_is_told_to_stop_leaves_no_tool_and_no_folder() {
     }
 }
 
-/// Returns whether a folder is empty and no process works in it; one that was killed may take a moment.
+/// Returns whether a folder is empty and no process works in it; one that was killed may take a
+/// moment.
 fn contents_are_gone(folder: &Path) -> bool {
     let works_there = |process: &fs::DirEntry| {
         fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(folder))

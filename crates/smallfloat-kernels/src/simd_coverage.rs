@@ -59,7 +59,8 @@ fn encoders_have_their_constants() {
         for format in catalogue(16) {
             for &rounding in Rounding::DETERMINISTIC {
                 let projection = format.default_projection().with_rounding(rounding);
-                // Left to slower ways: powers of two, bfloat16 by directed modes, and from binary64.
+                // Left to slower ways: powers of two, bfloat16 by directed modes, and from
+                // binary64.
                 let directed = matches!(rounding, Rounding::TowardPositive | Rounding::TowardNegative);
                 let expected =
                     format.precision() > 1 && (format != BFLOAT16 || (from != BINARY64 && !directed));

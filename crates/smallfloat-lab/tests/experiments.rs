@@ -299,8 +299,8 @@ fn updates_are_lost_and_kept() {
     assert!((mean - expected).abs() < 5.0 * error, "{last:?}");
 }
 
-/// With 13 fraction bits ones beside 2^14 are cut to nothing; 25 bits, and a sum in binary32 to which
-/// 128 products go at a time, keep them. Errors of sums of one sign grow with their length.
+/// With 13 fraction bits ones beside 2^14 are cut to nothing; 25 bits, and a sum in binary32 to
+/// which 128 products go at a time, keep them. Errors of sums of one sign grow with their length.
 #[test]
 fn accumulators_of_hardware_stand_still() {
     let options =

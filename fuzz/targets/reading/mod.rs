@@ -62,8 +62,8 @@ pub fn check(target: &str, bytes: &[u8]) -> bool {
     }
     dequantize(&path, &wide, Dtype::F64, Some(Rounding::NearestEven), true, &mut |_| ())
         .expect("what is verified can be dequantized");
-    // Bytes that are copied may look like codes of another layout beside their scales, so the file is
-    // read as it is.
+    // Bytes that are copied may look like codes of another layout beside their scales, so the file
+    // is read as it is.
     let wide = Source::open(&wide).expect("a file of ours");
     assert_eq!(wide.tensors().len(), view.tensors().len());
     for (tensor, values) in view.tensors().iter().zip(all) {
@@ -82,7 +82,8 @@ pub fn check(target: &str, bytes: &[u8]) -> bool {
     true
 }
 
-/// Quantizes the file of the last check, which was verified, again: an error, or a file that is verified.
+/// Quantizes the file of the last check, which was verified, again: an error, or a file that is
+/// verified.
 pub fn again(target: &str, scheme: &str) {
     let folder = folder(target);
     let (path, output) = (folder.join("in.safetensors"), folder.join("again.safetensors"));

@@ -8,7 +8,8 @@ array([ 56,  57, 170, 127], dtype=uint8)
 >>> sf.decode(codes, "cfloat8_1_4_3:bias=7")
 array([ 1.000e+00,  1.125e+00, -3.125e-01,  4.800e+02], dtype=float32)
 
-Codes are arrays of uint8, uint16 or uint32; what they mean is a `Format`. Every result is rounded once, from the exact value.
+Codes are arrays of uint8, uint16 or uint32; what they mean is a `Format`. Every result is rounded
+once, from the exact value.
 
 What is here, each with its own help:
 
@@ -19,14 +20,17 @@ What is here, each with its own help:
   >>> a + a
   array([2.  , 2.25], format='e4m3fn')
 
-* formats: `Format`, the module `formats`, `finfo`; `choose_bias` and `BiasController` for Tesla's formats;
+* formats: `Format`, the module `formats`, `finfo`; `choose_bias` and `BiasController` for Tesla's
+  formats;
 * operations on codes: the module `ops`, `Operation` by P3109's spelling, `dot`, `matmul`;
-* tensors with scales: `quantize`, `Config` and `QuantizedTensor`; files: `save`, `load`, `quantize_file`, `dequantize_file`, `verify`;
-* checkpoints in shards: `plan` and `Plan`, carried out by the modules `smallfloat.dask` and `smallfloat.ray`;
+* tensors with scales: `quantize`, `Config` and `QuantizedTensor`; files: `save`, `load`,
+  `quantize_file`, `dequantize_file`, `verify`;
+* checkpoints in shards: `plan` and `Plan`, carried out by the modules `smallfloat.dask` and
+  `smallfloat.ray`;
 * PyTorch and JAX: the modules `smallfloat.torch`, `smallfloat.transformers` and `smallfloat.jax`.
 
-The lists `presets`, `roundings`, `saturations`, `flag_policies` and `generators`, and the dicts `schemes` and `variants`, have the
-words that keywords take.
+The lists `presets`, `roundings`, `saturations`, `flag_policies` and `generators`, and the dicts
+`schemes` and `variants`, have the words that keywords take.
 """
 
 import os as _os

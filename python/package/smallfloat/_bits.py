@@ -1,12 +1,13 @@
 """The conversion of floats to and from codes, in integer operations on tensors of any library.
 
-What `smallfloat::project` does for one value, for whole tensors, without branches: significand and exponent, the index below, how
-far the value lies above it, whether that moves it to the next index, and what becomes of what the format lacks. Constants come
-from `smallfloat.kernel`.
+What `smallfloat::project` does for one value, for whole tensors, without branches: significand and
+exponent, the index below, how far the value lies above it, whether that moves it to the next index,
+and what becomes of what the format lacks. Constants come from `smallfloat.kernel`.
 
-A library is given by a class with `where`, `minimum`, `int_to_float_bits` (the bits of an integer as a float, whose exponent says
-where the integer's leading bit is), `unsigned` (integers in a type where 32 bits are not negative), `room` (how many bits that type
-has) and `complement` (of words of 32 bits in it).
+A library is given by a class with `where`, `minimum`, `int_to_float_bits` (the bits of an integer
+as a float, whose exponent says where the integer's leading bit is), `unsigned` (integers in a type
+where 32 bits are not negative), `room` (how many bits that type has) and `complement` (of words of
+32 bits in it).
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from .kernel import Kernel
 
 
 class Layout(NamedTuple):
-    """A type of floats: bits of the significand behind the hidden one, the bias, and the sign in a signed integer."""
+    """A type of floats: bits of the significand behind the hidden one, the bias, and the sign in a
+    signed integer."""
 
     fraction: int
     bias: int
@@ -33,7 +35,8 @@ F32, F64 = Layout(23, 127, -(1 << 31)), Layout(52, 1023, -(1 << 63))
 
 
 def split(lib: Any, layout: Layout, bits: Any) -> tuple[Any, Any]:
-    """The exponents of positive floats, and their significands with the leading bit, both of subnormal floats too."""
+    """The exponents of positive floats, and their significands with the leading bit, both of
+    subnormal floats too."""
     hidden = 1 << layout.fraction
     field, fraction = bits >> layout.fraction, bits & (hidden - 1)
     # A subnormal float is normalized by making a float of its significand.
@@ -61,7 +64,8 @@ def encode(lib: Any, k: Kernel, layout: Layout, negative: Any, bits: Any, shift:
     leading, significand = split(lib, layout, bits)
     leading = leading + shift
 
-    # The local step is significand >> places; far below the range the places don't matter but to stochastic rounding.
+    # The local step is significand >> places; far below the range the places don't matter but to
+    # stochastic rounding.
     below = leading < k.lowest
     lowest_step = k.lowest - t - (k.subnormals == "tesla")
     places = where(below, lib.minimum(lowest_step - leading + (w - 1), w + 40), w - 1 - t)
@@ -108,7 +112,8 @@ def _either(where: Any, negative: Any, pair: tuple[int, int], one: Any) -> Any:
 def _moves_away(
     lib: Any, k: Kernel, w: int, negative: Any, lo: Any, rest: Any, interval: Any, places: Any, gap: Any, word: Any
 ) -> Any:
-    """Whether a magnitude that lies `rest` of an `interval` above an index moves to the next one."""
+    """Whether a magnitude that lies `rest` of an `interval` above an index moves to the next
+    one."""
     inexact = rest != 0
     if k.rounding == "nearest-even":
         return (2 * rest > interval) | ((2 * rest == interval) & ((lo & 1) == 1))
@@ -142,7 +147,8 @@ def _moves_away(
 
 
 def decode(lib: Any, k: Kernel, layout: Layout, codes: Any, shift: Any = 0) -> Any:
-    """The bits of floats times 2**shift, rounded to nearest even where they are subnormal floats that don't hold the value."""
+    """The bits of floats times 2**shift, rounded to nearest even where they are subnormal floats
+    that don't hold the value."""
     where, t = lib.where, k.trailing
     index = codes & ((1 << (k.width - k.signed)) - 1)
     field, tail = index >> t, index & ((1 << t) - 1)
@@ -196,7 +202,8 @@ KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 def philox(
     multiply: Any, counter: tuple[Any, Any, Any, Any], key: tuple[int, int], word: Any = int
 ) -> tuple[Any, Any, Any, Any]:
-    """Ten rounds; `multiply` gives the high and the low half of a constant times a word, `word` makes one of an integer."""
+    """Ten rounds; `multiply` gives the high and the low half of a constant times a word, `word`
+    makes one of an integer."""
     a, b, c, d = counter
     for i in range(10):
         k0, k1 = (word((half + i * step) & 0xFFFFFFFF) for half, step in zip(key, KEY_STEPS, strict=True))

@@ -48,20 +48,23 @@ def recipe(
 
 
 def element_format(entry: Mapping[str, Any]) -> str:
-    """The format of a container's entry, without its bias: the reading of subnormals is told beside Tesla's names."""
+    """The format of a container's entry, without its bias: the reading of subnormals is told beside
+    Tesla's names."""
     name, subnormals = entry["format"], entry.get("subnormals")
     return f"{name}:subnormals={subnormals}" if name in formats._FREE and subnormals == "gradual" else name
 
 
 class Config:
-    """How tensors are quantized: a format or a scheme, and the keyword arguments of `smallfloat.quantize`.
+    """How tensors are quantized: a format or a scheme, and the keyword arguments of
+    `smallfloat.quantize`.
 
     Parameters
     ----------
     fmt : str, Format or Config
         'e4m3fn', 'binary8p3se', 'cfloat8_1_4_3', 'mxfp4', 'nvfp4', … as of `smallfloat.quantize`.
     **how :
-        `granularity`, `bias`, `scale_format`, `scale_rule`, `rounding`, `seed`, … as of `smallfloat.quantize`.
+        `granularity`, `bias`, `scale_format`, `scale_rule`, `rounding`, `seed`, … as of
+        `smallfloat.quantize`.
 
     Examples
     --------
@@ -121,7 +124,8 @@ def entry_of(config: Config, shape: tuple[int, ...]) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """How a tensor's codes and scales lie: the part of the native container's entry that reading needs."""
+    """How a tensor's codes and scales lie: the part of the native container's entry that reading
+    needs."""
 
     shape: tuple[int, ...]
     format: str

@@ -18,13 +18,16 @@ class finfo:
     Attributes
     ----------
     bits, nexp, nmant, iexp : int
-        Width of a code, of its exponent field and of its trailing significand field; `iexp` is `nexp`.
+        Width of a code, of its exponent field and of its trailing significand field; `iexp` is
+        `nexp`.
     eps, epsneg : float
-        Distance from 1 to the next larger value, with unbounded exponent, and to the next smaller one.
+        Distance from 1 to the next larger value, with unbounded exponent, and to the next smaller
+        one.
     machep, negep : int
         Their exponents.
     max, min, smallest_normal, tiny, smallest_subnormal : float
-        Largest and smallest finite value; smallest normal value (`tiny` is the same); smallest positive value.
+        Largest and smallest finite value; smallest normal value (`tiny` is the same); smallest
+        positive value.
     maxexp, minexp : int
         The smallest power of two that overflows; the exponent of the smallest normal value.
     precision : int

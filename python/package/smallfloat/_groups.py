@@ -45,7 +45,8 @@ def flushed(x: np.ndarray, config: Config, flush: str | None) -> np.ndarray:
 
 
 def overflowing(x: np.ndarray, config: Config, scale_overflow: str) -> np.ndarray | None:
-    """Of each group, whether its scale is beyond the largest of the scales' format, or an element is not finite."""
+    """Of each group, whether its scale is beyond the largest of the scales' format, or an element
+    is not finite."""
     if scale_overflow == "saturate":
         return None
     if scale_overflow != "nan":

@@ -1,6 +1,8 @@
-"""What goes in and comes out beside plain NumPy arrays: scalars, lists, other dtypes, other libraries' tensors.
+"""What goes in and comes out beside plain NumPy arrays: scalars, lists, other dtypes, other
+libraries' tensors.
 
-The compiled part calls these functions when an argument is not an array that it can use where it lies.
+The compiled part calls these functions when an argument is not an array that it can use where it
+lies.
 """
 
 from __future__ import annotations
@@ -278,7 +280,8 @@ def _bits(x: np.ndarray, fmt: Format) -> np.ndarray:
 def operands(
     xs: tuple[Any, ...], fmts: list[Format], result: Format | None
 ) -> tuple[list[np.ndarray], Callable[[Any], Any] | None]:
-    """Operands as unsigned integers of one dtype and one shape, and what makes the caller's kind of array of results."""
+    """Operands as unsigned integers of one dtype and one shape, and what makes the caller's kind of
+    array of results."""
     arrays, leave = [], None
     for x, fmt in zip(xs, fmts, strict=True):
         if is_array(x):

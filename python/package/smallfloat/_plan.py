@@ -13,7 +13,8 @@ from ._quantized import recipe
 class Plan:
     """A quantization in shards, as JSON that any number of machines can carry out.
 
-    `plan` makes it, `Plan.read` reads it from a file that this class or ``smallfloat shard plan`` wrote.
+    `plan` makes it, `Plan.read` reads it from a file that this class or ``smallfloat shard plan``
+    wrote.
 
     Attributes
     ----------
@@ -41,16 +42,19 @@ class Plan:
             file.write(self.json)
 
     def apply(self, shard: int, *, verify: bool = True, threads: int | None = None) -> dict[str, Any]:
-        """Quantizes one shard, 0..shards, on any machine, in any order, as often as it takes; returns its report.
+        """Quantizes one shard, 0..shards, on any machine, in any order, as often as it takes;
+        returns its report.
 
-        The shard's file appears whole or not at all; one that is complete is left as it is. Its bytes never depend on machine,
-        order or threads. The report has `was_complete` beside the usual.
+        The shard's file appears whole or not at all; one that is complete is left as it is. Its
+        bytes never depend on machine, order or threads. The report has `was_complete` beside the
+        usual.
         """
         report, was_complete = _core.apply_shard(self.json, shard, verify, threads)
         return {**json.loads(report), "was_complete": was_complete}
 
     def finalize(self, *, digests: bool = True) -> dict[str, Any]:
-        """Checks that all shards are there and writes what makes the folder a checkpoint; returns the whole report."""
+        """Checks that all shards are there and writes what makes the folder a checkpoint; returns
+        the whole report."""
         return json.loads(_core.finalize_plan(self.json, digests))
 
     def __repr__(self) -> str:
@@ -77,7 +81,8 @@ def plan(
     fmt, **how :
         As of `quantize_file`.
     shards, shard_bytes : int, optional
-        How many shards, or how many bytes of tensors one may have; by default one for each file of the input.
+        How many shards, or how many bytes of tensors one may have; by default one for each file of
+        the input.
     """
     made = _core.plan_path(os.fspath(source), os.fspath(target), recipe(fmt, **how), shards, shard_bytes)
     return Plan(made)

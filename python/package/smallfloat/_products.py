@@ -30,15 +30,18 @@ def matmul(
     a, b : array_like of codes, (..., n, k) and (..., k, m)
         As `numpy.matmul` takes them: vectors are rows or columns, leading axes broadcast.
     fmt, fmt_b : Format or str
-        Formats of at most 8 bits, for matrix units of at most 16; `fmt_b` is `fmt` if left out. An `Array` has its own.
+        Formats of at most 8 bits, for matrix units of at most 16; `fmt_b` is `fmt` if left out. An
+        `Array` has its own.
     to : Format or str
-        The format of the results; binary32 and binary64 give floats, others codes, or an `Array` if an operand is one.
+        The format of the results; binary32 and binary64 give floats, others codes, or an `Array` if
+        an operand is one.
     accumulate : str or Format
-        'f32': 32 partial sums in binary32, in an order that no machine changes. 'exact': without rounding, so there is one
-        rounding in all. The name of a GPU: the bits of its matrix unit ('volta', 'turing', 'ampere', 'ada', 'hopper',
-        'blackwell', 'rtx-blackwell', 'cdna1', 'cdna2', 'cdna3'; also 'hopper:output=f16', 'hopper:promote=128'), or of one with
-        other parameters ('fused:k=32,fraction=13,output=e8m13'). A format: every sum is rounded to nearest in it, from left
-        to right; for studies, slow.
+        'f32': 32 partial sums in binary32, in an order that no machine changes. 'exact': without
+        rounding, so there is one rounding in all. The name of a GPU: the bits of its matrix unit
+        ('volta', 'turing', 'ampere', 'ada', 'hopper', 'blackwell', 'rtx-blackwell', 'cdna1',
+        'cdna2', 'cdna3'; also 'hopper:output=f16', 'hopper:promote=128'), or of one with other
+        parameters ('fused:k=32,fraction=13,output=e8m13'). A format: every sum is rounded to
+        nearest in it, from left to right; for studies, slow.
     preset, rounding, saturation : str, optional
         How sums become results, as of `smallfloat.encode`; deterministic.
     threads : int, optional

@@ -65,14 +65,15 @@ def _packed_shape(entry: Mapping[str, Any], shape: Sequence[int]) -> tuple[int, 
 
 
 def _native_shape(entry: Mapping[str, Any], shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape of codes in a container: with dimensions of 1 at the end there is one more than the tensor has, so that
-    no program takes them for its weights."""
+    """The shape of codes in a container: with dimensions of 1 at the end there is one more than the
+    tensor has, so that no program takes them for its weights."""
     packed = _packed_shape(entry, shape)
     return packed + (1,) * (max(len(packed), len(shape), 1) + 1 - len(packed))
 
 
 def _check_shape(codes: np.ndarray, entry: Mapping[str, Any], place: str) -> None:
-    """Refuses codes of another shape than the container's; in files from before it was that of the packed codes."""
+    """Refuses codes of another shape than the container's; in files from before it was that of the
+    packed codes."""
     shape = entry.get("shape")
     before = _packed_shape(entry, codes.shape if shape is None else shape)
     now = before if shape is None else _native_shape(entry, shape)
@@ -93,7 +94,8 @@ class QuantizedTensor:
     codes : array of uint8 or uint16
         One code an element; an array of the library that the numbers came from, as all arrays here.
     scales : array or None
-        The codes of the scales, in `scale_format`: of shape (), (channels, 1) or (block rows, block columns).
+        The codes of the scales, in `scale_format`: of shape (), (channels, 1) or (block rows, block
+        columns).
     biases : array of uint8 or None
         Biases in the place of scales, of the same shapes.
     scale_format : str or None
@@ -150,7 +152,8 @@ class QuantizedTensor:
 
     @property
     def array(self) -> Array:
-        """The codes as an `Array`, for a tensor without scales whose elements share one bias, or have none."""
+        """The codes as an `Array`, for a tensor without scales whose elements share one bias, or
+        have none."""
         if self.scales is not None or self.granularity != "tensor":
             raise ValueError(f"a tensor with scales, or with several biases, is no Array: dequantize() gives values ({self!r})")
         bias = None if self.biases is None else int(self.biases)
@@ -166,12 +169,14 @@ class QuantizedTensor:
         return self._entry.get("subnormals") if bias is not None else None
 
     def dequantize(self, dtype: Any = np.float32, *, threads: int | None = None) -> Any:
-        """The elements' values: code times scale, rounded once to nearest even where `dtype` does not have it.
+        """The elements' values: code times scale, rounded once to nearest even where `dtype` does
+        not have it.
 
         Parameters
         ----------
         dtype : dtype
-            float16, float32 (the default), float64 or bfloat16: NumPy's, ml_dtypes' or torch's, or their name.
+            float16, float32 (the default), float64 or bfloat16: NumPy's, ml_dtypes' or torch's, or
+            their name.
         threads : int, optional
             Of arrays on the CPU.
 
@@ -203,7 +208,8 @@ class QuantizedTensor:
         )
 
     def map(self, function: Callable[[Any], Any]) -> QuantizedTensor:
-        """The tensor with a function of each of its arrays in their place: another library's, or on another device.
+        """The tensor with a function of each of its arrays in their place: another library's, or on
+        another device.
 
         Examples
         --------
@@ -244,23 +250,27 @@ def quantize(
     threads: int | None = None,
     **how: Any,
 ) -> QuantizedTensor:
-    """A tensor as codes of a small format, with the bias or the scales that suit it: as ``smallfloat quantize`` does it.
+    """A tensor as codes of a small format, with the bias or the scales that suit it: as
+    ``smallfloat quantize`` does it.
 
     Parameters
     ----------
     x : array_like
-        float16, float32, float64 or bfloat16, finite unless `nonfinite` is given. A torch tensor gives tensors, on its device.
+        float16, float32, float64 or bfloat16, finite unless `nonfinite` is given. A torch tensor
+        gives tensors, on its device.
     fmt : str, Format or Config
-        A format, or a scheme: `smallfloat.schemes` lists 'mxfp8-e4m3', 'nvfp4', … An array without dimensions, or with
-        one, is a row.
+        A format, or a scheme: `smallfloat.schemes` lists 'mxfp8-e4m3', 'nvfp4', … An array without
+        dimensions, or with one, is a row.
     name : str
         The tensor's name, from which stochastic rounding takes its stream.
     report : bool
-        Measure errors and count events too: `QuantizedTensor.report`. This takes about as long as the codes.
+        Measure errors and count events too: `QuantizedTensor.report`. This takes about as long as
+        the codes.
     bias : str or int
         Of formats whose bias is data: 'auto' (default), 'amax', 'percentile:99.9', or a number.
     granularity : str
-        What shares a bias or a scale: 'tensor', 'channel', 'block:32', 'block:128x128'; blocks of any size.
+        What shares a bias or a scale: 'tensor', 'channel', 'block:32', 'block:128x128'; blocks of
+        any size.
     scale_format, scale_rule : str
         Scales of formats whose bias is fixed, and how they follow from the largest magnitude.
     rounding, random_bits, seed, saturation, preset : optional
@@ -270,11 +280,12 @@ def quantize(
     negative : str
         In an unsigned format: 'refuse' (default), 'nan', 'zero' or 'magnitude'.
     flush : str, optional
-        'groups': a group whose largest magnitude is below 2**-126, a subnormal number of float32, becomes zeros, as
-        microxcaling's ``mx_flush_fp32_subnorms``.
+        'groups': a group whose largest magnitude is below 2**-126, a subnormal number of float32,
+        becomes zeros, as microxcaling's ``mx_flush_fp32_subnorms``.
     scale_overflow : str
-        'saturate' (default): a scale beyond the largest of its format is the largest. 'nan': it is NaN, and so is its group;
-        also where an element is not finite. For the rules of powers of two, as microxcaling does it.
+        'saturate' (default): a scale beyond the largest of its format is the largest. 'nan': it is
+        NaN, and so is its group; also where an element is not finite. For the rules of powers of
+        two, as microxcaling does it.
     threads : int, optional
 
     Returns
@@ -410,11 +421,12 @@ def _output(path: Any) -> str:
 
 
 def quantize_file(source: Any, target: Any, fmt: Any = "cfloat8_1_4_3", *, threads: int | None = None, **how: Any) -> Any:
-    """Quantizes a .safetensors or .npy file, or a checkpoint folder, as ``smallfloat quantize`` does.
+    """Quantizes a .safetensors or .npy file, or a checkpoint folder, as ``smallfloat quantize``
+    does.
 
-    Keyword arguments are those of `quantize`, and `tensors` ("weights", "matrices" or "all"; by default matrices, and
-    weights for the schemes of other programs), `include` and `exclude` (lists of patterns of names), `overwrite` and
-    `verify`. Returns the report as a dict.
+    Keyword arguments are those of `quantize`, and `tensors` ("weights", "matrices" or "all"; by
+    default matrices, and weights for the schemes of other programs), `include` and `exclude` (lists
+    of patterns of names), `overwrite` and `verify`. Returns the report as a dict.
     """
     how = recipe(fmt, **how)
     return json.loads(_core.quantize_path(os.fspath(source), _output(target), how, threads))

@@ -1,8 +1,9 @@
-"""compressed-tensors: a converter that quantizes checkpoints, each weight rounded once from its exact value.
+"""compressed-tensors: a converter that quantizes checkpoints, each weight rounded once from its
+exact value.
 
-`SmallfloatConverter` goes into compressed-tensors' `convert_checkpoint` and llm-compressor's `model_free_ptq`, alone or after a
-converter that dequantizes. What it writes is what ``smallfloat quantize --scheme`` writes, and compressed-tensors, transformers and
-vLLM load it.
+`SmallfloatConverter` goes into compressed-tensors' `convert_checkpoint` and llm-compressor's
+`model_free_ptq`, alone or after a converter that dequantizes. What it writes is what
+``smallfloat quantize --scheme`` writes, and compressed-tensors, transformers and vLLM load it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from .torch._memory import array_of, tensor_of
 
 __all__ = ["SmallfloatConverter"]
 
-# How a format calls the codes, and their dtype, that of the scales, elements a byte and elements a scale; its preset.
+# How a format calls the codes, and their dtype, that of the scales, elements a byte and elements a
+# scale; its preset.
 _FORMATS = {
     "float-quantized": ("weight", torch.float8_e4m3fn, torch.float32, (1, 1), None, None),
     "mxfp8-quantized": ("weight", torch.float8_e4m3fn, torch.uint8, (1, 1), 32, "MXFP8A16"),
@@ -40,22 +42,24 @@ class SmallfloatConverter(Converter):
     Parameters
     ----------
     scheme : str
-        'float-quantized' (a scale for each row), 'mxfp8-quantized', 'mxfp6-pack-quantized', 'mxfp4-pack-quantized' or
-        'nvfp4-pack-quantized'.
+        'float-quantized' (a scale for each row), 'mxfp8-quantized', 'mxfp6-pack-quantized',
+        'mxfp4-pack-quantized' or 'nvfp4-pack-quantized'.
     ignore, targets : iterable of str
-        Names of modules that stay as they are, and of those that are quantized ('Linear': all), as compressed-tensors matches them:
-        whole names, or 're:' and a regular expression.
+        Names of modules that stay as they are, and of those that are quantized ('Linear': all), as
+        compressed-tensors matches them: whole names, or 're:' and a regular expression.
     scale_rule : str, optional
         As of `smallfloat.quantize`, for formats whose scales are powers of two.
 
     Raises
     ------
     ValueError
-        A scheme of another name; a weight that is quantized already, whose rows are no whole blocks, or that is not finite.
+        A scheme of another name; a weight that is quantized already, whose rows are no whole
+        blocks, or that is not finite.
 
     Notes
     -----
-    Query, key and value, and gate and up, share NVFP4's number of the tensor where they lie in one file.
+    Query, key and value, and gate and up, share NVFP4's number of the tensor where they lie in one
+    file.
     """
 
     def __init__(

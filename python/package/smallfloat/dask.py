@@ -32,8 +32,8 @@ def quantize_checkpoint(
 ) -> dict[str, Any]:
     """Carries out a plan on a cluster and returns the report of the whole.
 
-    Every shard is a task. A worker that dies costs a retry and not a byte: a shard appears whole or not at all, one that is
-    complete is left as it is, and bytes never depend on who wrote them.
+    Every shard is a task. A worker that dies costs a retry and not a byte: a shard appears whole or
+    not at all, one that is complete is left as it is, and bytes never depend on who wrote them.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def quantize_checkpoint(
         Of `smallfloat.plan`; workers must see its folders under the same names.
     client : distributed.Client
     retries : int
-        How often the failure of a shard is forgiven. (Deaths of workers have a limit of their own, Dask's
-        ``distributed.scheduler.allowed-failures``.)
+        How often the failure of a shard is forgiven. (Deaths of workers have a limit of their own,
+        Dask's ``distributed.scheduler.allowed-failures``.)
     verify : bool
         Read each shard back before it appears.
     threads : int, optional
@@ -63,7 +63,8 @@ def quantize_checkpoint(
 
 
 def _first_element(block_info: Any, shape: tuple[int, ...]) -> int:
-    """The row-major index of a block's first element; blocks are whole along all axes but the first."""
+    """The row-major index of a block's first element; blocks are whole along all axes but the
+    first."""
     rows = block_info[0]["array-location"][0][0] if shape else 0
     return rows * math.prod(shape[1:])
 
@@ -90,7 +91,8 @@ def _by_blocks(function: Callable[..., Any], x: Any, fmt: Any, dtype: Any, how: 
 
 
 def encode(x: Any, fmt: Any, **how: Any) -> Any:
-    """`smallfloat.encode` of a Dask array, block by block: the codes of the whole, whatever the blocks."""
+    """`smallfloat.encode` of a Dask array, block by block: the codes of the whole, whatever the
+    blocks."""
     fmt = fmt if isinstance(fmt, Format) else Format(fmt)
     return _by_blocks(_core.encode, x, fmt, fmt.dtype, how)
 
@@ -109,8 +111,8 @@ def decode(codes: Any, fmt: Any, *, dtype: Any = np.float32, **how: Any) -> Any:
 def choose_bias(x: Any, fmt: Any, policy: str | int = "amax") -> Any:
     """`smallfloat.choose_bias` of a Dask array: a Dask scalar that computes to a `Format`.
 
-    Only the largest magnitude is kept of each block, so the policy is 'amax' or a number; others need all elements at once,
-    as ``smallfloat.choose_bias(x.compute(), fmt, policy)`` has them.
+    Only the largest magnitude is kept of each block, so the policy is 'amax' or a number; others
+    need all elements at once, as ``smallfloat.choose_bias(x.compute(), fmt, policy)`` has them.
 
     Examples
     --------
@@ -140,9 +142,10 @@ def choose_bias(x: Any, fmt: Any, policy: str | int = "amax") -> Any:
 def quantize(x: Any, fmt: Any = "cfloat8_1_4_3", *, rows: int | None = None, **how: Any) -> list[Any]:
     """`smallfloat.quantize` of a Dask array in parts of whole rows, lazily.
 
-    Each part is what `smallfloat.quantize` makes of these rows: scales and biases never reach over the border of a part. For
-    schemes with blocks along rows or a scale per channel the parts together are therefore the quantized whole; a bias or a
-    scale of a whole tensor is that of the part, so it is refused unless there is one part.
+    Each part is what `smallfloat.quantize` makes of these rows: scales and biases never reach over
+    the border of a part. For schemes with blocks along rows or a scale per channel the parts
+    together are therefore the quantized whole; a bias or a scale of a whole tensor is that of the
+    part, so it is refused unless there is one part.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
 """A conversion to or from a format as plain constants, for kernels outside of the compiled part.
 
-The constants are those of `smallfloat_kernels::KernelConstants`. `kernel` turns a `Format` and a rounding into a `Kernel`: integers that one integer algorithm takes, whatever the format. The
-functions of `smallfloat.torch` and `smallfloat.jax` are that algorithm (`smallfloat._bits`) in tensors of either library, and a
-kernel in any other language can take the same constants.
+The constants are those of `smallfloat_kernels::KernelConstants`. `kernel` turns a `Format` and a
+rounding into a `Kernel`: integers that one integer algorithm takes, whatever the format. The
+functions of `smallfloat.torch` and `smallfloat.jax` are that algorithm (`smallfloat._bits`) in
+tensors of either library, and a kernel in any other language can take the same constants.
 
 >>> from smallfloat.kernel import kernel
 >>> k = kernel("e4m3fn")
@@ -35,8 +36,8 @@ ROUNDINGS = (
 class Kernel:
     """What a kernel needs to know of a format of up to 16 bits and of a projection.
 
-    An *index* is a code without its sign. Indices go on past the largest finite value as the grid does with unbounded exponent.
-    Pairs are for a positive and a negative operand.
+    An *index* is a code without its sign. Indices go on past the largest finite value as the grid
+    does with unbounded exponent. Pairs are for a positive and a negative operand.
 
     Attributes
     ----------
@@ -45,7 +46,8 @@ class Kernel:
     width : int
         Bits of a code; the sign, if there is one, is the highest.
     trailing : int
-        Bits of the significand behind the hidden one, t: the significand of a float of w bits is shifted by w - 1 - t.
+        Bits of the significand behind the hidden one, t: the significand of a float of w bits is
+        shifted by w - 1 - t.
     lowest, highest : int
         Exponents of the lowest and the highest binade.
     largest : int
@@ -56,7 +58,8 @@ class Kernel:
         The index of 2**lowest, whether or not that is a value.
     signed, has_zero : bool
     subnormals : str
-        'gradual', 'tesla' (half the spacing, and a hole below the smallest normal value), 'flush' or 'none'.
+        'gradual', 'tesla' (half the spacing, and a hole below the smallest normal value), 'flush'
+        or 'none'.
     infinity_index : int
         The index of infinity, -1 if there is none. Larger indices are NaN.
     nan_is_negative_zero : bool
@@ -66,12 +69,14 @@ class Kernel:
     random_bits : int
         N of stochastic rounding.
     zero, overflow, infinity, nan : (int, int)
-        The codes of zeros, of finite values beyond the range, of infinities and of NaNs. In unsigned formats the second of
-        `overflow` is that of all negative values that do not round to zero.
+        The codes of zeros, of finite values beyond the range, of infinities and of NaNs. In
+        unsigned formats the second of `overflow` is that of all negative values that do not round
+        to zero.
     flags : three pairs of int
         The bits of `smallfloat.Flags` that overflow, infinities and NaNs raise by Tesla's rules.
     has_gap : bool
-        Whether two neighbours are more than a step apart: below the smallest normal value, or above zero.
+        Whether two neighbours are more than a step apart: below the smallest normal value, or above
+        zero.
     steps : int
         The width of that gap in steps; 1 where there is none.
     """
@@ -142,7 +147,8 @@ def kernel(
 
 
 def checked_seed(k: Kernel, seed: int | None) -> int | None:
-    """The seed, or None where the rounding takes no random words; one that is missing or unused is refused."""
+    """The seed, or None where the rounding takes no random words; one that is missing or unused is
+    refused."""
     if k.rounding != "stochastic-a" and seed is not None:
         raise ValueError(f"seed is for stochastic rounding, and this rounding is {k.rounding!r}: leave it out")
     if k.rounding == "stochastic-a" and seed is None:
@@ -151,7 +157,8 @@ def checked_seed(k: Kernel, seed: int | None) -> int | None:
 
 
 def words(seed: int, stream: int | str | None, first_element: int = 0) -> tuple[tuple[int, int], tuple[int, int], int]:
-    """The key and the stream of Philox4x32-10 as pairs of 32 bits, low half first, and the first element."""
+    """The key and the stream of Philox4x32-10 as pairs of 32 bits, low half first, and the first
+    element."""
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed is an integer in 0..2**64, not {seed}")
     if isinstance(stream, str):

@@ -1,8 +1,9 @@
 """Operations of the P3109 draft by name, as functions of arrays of codes.
 
-Every operation on scalars has a function here, in lower case with underscores: `add`, `fma`, `minimum_magnitude_number`,
-`exp2`, `compare_less`, `is_finite`, … They take an array of codes per operand, then the formats; an `Array` brings its own, and
-the result is one. `help(sf.ops.add)` tells the rest. `Operation` takes P3109's spelling, mixed projections and blocks too.
+Every operation on scalars has a function here, in lower case with underscores: `add`, `fma`,
+`minimum_magnitude_number`, `exp2`, `compare_less`, `is_finite`, … They take an array of codes per
+operand, then the formats; an `Array` brings its own, and the result is one. `help(sf.ops.add)`
+tells the rest. `Operation` takes P3109's spelling, mixed projections and blocks too.
 
 >>> import numpy as np, smallfloat as sf
 >>> sf.ops.add(np.array([0x38, 0x39], np.uint8), np.uint8(0x38), "e4m3fn")

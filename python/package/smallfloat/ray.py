@@ -14,7 +14,8 @@ __all__ = ["quantize_checkpoint"]
 def quantize_checkpoint(
     plan: Plan, *, retries: int = 5, verify: bool = True, threads: int = 1, **options: Any
 ) -> dict[str, Any]:
-    """Carries out a plan on the cluster that `ray.init` has joined and returns the report of the whole.
+    """Carries out a plan on the cluster that `ray.init` has joined and returns the report of the
+    whole.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """transformers: models whose weights are codes, by `from_pretrained` and `save_pretrained`.
 
-Importing this module registers the quantization method 'smallfloat'. Then `from_pretrained` loads what `save_pretrained` wrote,
-and folders of ``smallfloat quantize``, into codes, and takes a `SmallfloatConfig` for a checkpoint of floats.
+Importing this module registers the quantization method 'smallfloat'. Then `from_pretrained` loads
+what `save_pretrained` wrote, and folders of ``smallfloat quantize``, into codes, and takes a
+`SmallfloatConfig` for a checkpoint of floats.
 """
 
 from __future__ import annotations

@@ -3,16 +3,19 @@
     matrix.py SMALLFLOAT WORK_FOLDER MINILM_FOLDER CELLS.csv [LAYOUT …] [--beside LAYOUT …]
     matrix.py --section CELLS.csv SECTION.md
 
-The first converts between the layouts named, or all; after --beside, between each of those and every other, both ways. What came
-of each cell goes into CELLS.csv, in the place of what is there. The second makes the tables of it.
+The first converts between the layouts named, or all; after --beside, between each of those and
+every other, both ways. What came of each cell goes into CELLS.csv, in the place of what is there.
+The second makes the tables of it.
 
-For each model, each layout A and each layout B: `quantize` writes the model as A, then A as B with a certificate. Of every cell
-is checked that
+For each model, each layout A and each layout B: `quantize` writes the model as A, then A as B with
+a certificate. Of every cell is checked that
 
-* the certificate's digests, which are of the values as smallfloat reads them, are those of the values as text.py reads them from
-  both files: all values equal, bit for bit;
-* the packages of those who made the layout read the same values (rounded once to the type that they compute in);
-* each code of B is the nearest to A's value over B's scale (exact arithmetic), and what has no codes is unchanged.
+* the certificate's digests, which are of the values as smallfloat reads them, are those of the
+  values as text.py reads them from both files: all values equal, bit for bit;
+* the packages of those who made the layout read the same values (rounded once to the type that they
+  compute in);
+* each code of B is the nearest to A's value over B's scale (exact arithmetic), and what has no
+  codes is unchanged.
 
 The exit status is 1 if one value is not as it should be.
 """
@@ -61,7 +64,8 @@ def option(layout):
 
 
 def quantize(source, name, layout):
-    """Writes a file or folder in a layout; where it is, what config.json says of it, and its certificate."""
+    """Writes a file or folder in a layout; where it is, what config.json says of it, and its
+    certificate."""
     suffix = ".gguf" if layout.startswith("gguf") else "" if source.is_dir() else ".safetensors"
     target, certificate = WORK / (name + suffix), WORK / "certificate.json"
     shutil.rmtree(target, ignore_errors=True)
@@ -82,7 +86,8 @@ def digest(tensor):
 
 
 def by_packages(layout, path, config, tensors):
-    """How many values the layout's own program reads otherwise; none where there is no such program."""
+    """How many values the layout's own program reads otherwise; none where there is no such
+    program."""
     if layout not in packages.READERS:
         return 0
     _, read = packages.READERS[layout]
@@ -107,7 +112,8 @@ def by_packages(layout, path, config, tensors):
 
 
 def check(layout, made, before, digests):
-    """What is wrong with a cell: a list of words; how many values were compared; the tensors as read."""
+    """What is wrong with a cell: a list of words; how many values were compared; the tensors as
+    read."""
     path, config, certificate = made
     tensors = text.LAYOUTS[layout].read(text.read_all(path))
     wrong, compared = [], 0
@@ -131,7 +137,8 @@ def check(layout, made, before, digests):
 
 
 def run_model(title, folder, layouts, wanted):
-    """What became of the values of each cell that is wanted: rows of CELLS.csv, and what was wrong."""
+    """What became of the values of each cell that is wanted: rows of CELLS.csv, and what was
+    wrong."""
     rows, failures = [], []
     original = text.Layout(text.E4M3, scale="none").read(text.read_all(folder))
     digests = {name: digest(tensor) for name, tensor in original.items()}
@@ -172,7 +179,8 @@ def percentage(changed, total):
 
 
 def control(layout, made, before, digests):
-    """Whether the check above finds one bit that is flipped in a tensor's codes; a check that does not proves nothing."""
+    """Whether the check above finds one bit that is flipped in a tensor's codes; a check that does
+    not proves nothing."""
     path = text.files_of(made[0])[-1]
     stored = text.read_all(path)
     codes = [name for name in stored if name.endswith(text.LAYOUTS[layout].codes) and "embed" not in name and "lm_head" not in name]

@@ -1,5 +1,6 @@
-"""A small model with the names and shapes of Llama, in two shards with an index and a configuration; its weights are seeded and
-spread as those of trained models are, rows and columns of different size.
+"""A small model with the names and shapes of Llama, in two shards with an index and a
+configuration; its weights are seeded and spread as those of trained models are, rows and columns of
+different size.
 
     write(FOLDER)
     write_experts(FOLDER)
@@ -85,7 +86,8 @@ def write_experts(folder):
 
 
 def part_of_minilm(source, target, layers):
-    """The first encoder layers and all that is no layer, but for the word embeddings: half of the model, and copied by all."""
+    """The first encoder layers and all that is no layer, but for the word embeddings: half of the
+    model, and copied by all."""
     target.mkdir(parents=True)
     everything = load_file(source / "model.safetensors")
     dropped = ["word_embeddings", *(f"encoder.layer.{layer}." for layer in range(layers, 6))]

@@ -1,5 +1,6 @@
-"""Readers of layouts that are the packages of those who made them, on a CPU: each takes the tensors of one module, as the
-`safetensors` package gives them, and returns its weight in the widest type that the package computes in.
+"""Readers of layouts that are the packages of those who made them, on a CPU: each takes the tensors
+of one module, as the `safetensors` package gives them, and returns its weight in the widest type
+that the package computes in.
 
     READERS[layout](local) -> torch.Tensor      local: names after the module's, `weight`, `weight_scale`, …
 
@@ -27,7 +28,8 @@ FP4 = torch.float4_e2m1fn_x2
 
 
 def two_dimensions(tensor):
-    """A tensor as a matrix, without the dimension of 1 that keeps other programs away from the native container."""
+    """A tensor as a matrix, without the dimension of 1 that keeps other programs away from the
+    native container."""
     return tensor.reshape(-1, tensor.shape[-2 if tensor.ndim > 2 else -1])
 
 
@@ -95,7 +97,8 @@ def by_transformers_of_gpt_oss(local, _):
 
 
 def by_gguf(path):
-    """Tensors of a GGUF file that the `gguf` package dequantizes; the number of the tensor it leaves to the model."""
+    """Tensors of a GGUF file that the `gguf` package dequantizes; the number of the tensor it
+    leaves to the model."""
     tensors = {tensor.name: tensor for tensor in GGUFReader(path).tensors}
     found = {}
     for name, tensor in tensors.items():

@@ -1,8 +1,9 @@
-"""Readers of every layout that `smallfloat quantize --scheme` writes, from the layouts' texts, with NumPy alone: bytes of files
-to values, codes and scales. Nothing here uses smallfloat, or a package that reads the layout.
+"""Readers of every layout that `smallfloat quantize --scheme` writes, from the layouts' texts, with
+NumPy alone: bytes of files to values, codes and scales. Nothing here uses smallfloat, or a package
+that reads the layout.
 
-Values are binary64 numbers and exact: products of a code's value (at most 8 bits) and a scale (at most 24), where a divisor is a
-power of two. Sources of the names are in docs/layouts.md.
+Values are binary64 numbers and exact: products of a code's value (at most 8 bits) and a scale (at
+most 24), where a divisor is a power of two. Sources of the names are in docs/layouts.md.
 """
 
 import json
@@ -34,8 +35,8 @@ class Stored:
 
 @dataclass
 class Tensor:
-    """A tensor's values, row by row, or the bytes of what is no number; where it is stored as codes also these and what they
-    stand for."""
+    """A tensor's values, row by row, or the bytes of what is no number; where it is stored as codes
+    also these and what they stand for."""
 
     shape: list
     values: np.ndarray
@@ -45,7 +46,8 @@ class Tensor:
 
 
 def minifloat(exponent, mantissa, bias, specials):
-    """The values of a format's codes, by its definition: (-1)^s · 2^(e - bias) · (1 + m), and subnormals."""
+    """The values of a format's codes, by its definition: (-1)^s · 2^(e - bias) · (1 + m), and
+    subnormals."""
     codes = np.arange(2 ** (1 + exponent + mantissa))
     sign = np.where(codes >> (exponent + mantissa), -1.0, 1.0)
     e, m = codes >> mantissa & (2**exponent - 1), (codes & (2**mantissa - 1)) / 2.0**mantissa
@@ -64,7 +66,8 @@ E5M2 = minifloat(5, 2, 15, "ieee")
 E2M1 = minifloat(2, 1, 1, None)
 E2M3 = minifloat(2, 3, 1, None)
 E3M2 = minifloat(3, 2, 3, None)
-# Tesla's: every code is a number, and what has the exponent field 0 is 2^-bias · 0.m. Here at bias 0.
+# Tesla's: every code is a number, and what has the exponent field 0 is 2^-bias · 0.m. Here at bias
+# 0.
 CFLOAT8 = minifloat(4, 3, 0, None)
 CFLOAT8 = np.where(np.arange(256) & 0x78, CFLOAT8, CFLOAT8 / 2)
 E8M0 = np.append(np.ldexp(1.0, np.arange(255) - 127), np.nan)
@@ -90,7 +93,8 @@ GGUF_TYPES = {0: ("F32", 1, 4), 1: ("F16", 1, 2), 26: ("I32", 1, 4), 27: ("I64",
 
 
 def read_gguf(path):
-    """The tensors of a GGUF file: a magic, counts, keys with values, tensors' names and places, bytes from a multiple of 32 on."""
+    """The tensors of a GGUF file: a magic, counts, keys with values, tensors' names and places,
+    bytes from a multiple of 32 on."""
     data, at = np.fromfile(path, np.uint8), 0
 
     def take(format_):
@@ -183,7 +187,8 @@ def of_e4m3(stored):
 
 
 def untile(scales, rows, columns):
-    """Scales in cuBLAS's order: tiles of 128 rows and 4 columns, in each 32 lines of 16, line r with rows r, r+32, r+64, r+96."""
+    """Scales in cuBLAS's order: tiles of 128 rows and 4 columns, in each 32 lines of 16, line r
+    with rows r, r+32, r+64, r+96."""
     down, across = -(-rows // 128), -(-columns // 4)
     tiles = scales.reshape(down, across, 32, 4, 4)  # tile row, tile column, line, which of the four rows, column
     return tiles.transpose(0, 3, 2, 1, 4).reshape(down * 128, across * 4)[:rows, :columns]
@@ -308,7 +313,8 @@ class Gguf:
 
 
 class GptOss:
-    """`_blocks` [experts, out, groups, 16] and `_scales`; what the model calls its weight is [experts, in, out]."""
+    """`_blocks` [experts, out, groups, 16] and `_scales`; what the model calls its weight is
+    [experts, in, out]."""
 
     codes, scale = "_blocks", "_scales"
 
@@ -373,9 +379,11 @@ LAYOUTS = {
 
 
 def wrongly_rounded(x, tensor):
-    """How many codes are not those of the nearest value to x / scale, ties to the even code, the largest where x is beyond it.
+    """How many codes are not those of the nearest value to x / scale, ties to the even code, the
+    largest where x is beyond it.
 
-    Exact: a midpoint has at most one bit more than the table's values, so that its product with a scale is a binary64 number.
+    Exact: a midpoint has at most one bit more than the table's values, so that its product with a
+    scale is a binary64 number.
     """
     finite = np.flatnonzero(np.isfinite(tensor.table))
     values = np.unique(tensor.table[finite])

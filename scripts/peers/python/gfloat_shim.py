@@ -1,7 +1,8 @@
 """gfloat's own tests with this package's conversions in the place of gfloat's.
 
-`round_float`, `round_ndarray`, `encode_float`, `encode_ndarray`, `decode_float` and `decode_ndarray` are replaced before the tests
-are imported, in the package and in its modules, so that blocks go through them too; the tests themselves are as they are.
+`round_float`, `round_ndarray`, `encode_float`, `encode_ndarray`, `decode_float` and
+`decode_ndarray` are replaced before the tests are imported, in the package and in its modules, so
+that blocks go through them too; the tests themselves are as they are.
 """
 
 import sys
@@ -85,7 +86,8 @@ def round_float(fi, v, rnd=RoundMode.TiesToEven, sat=False, srbits=-1, srnumbits
 
 
 def encode_ndarray(fi, v):
-    """Numbers of the format; others go toward zero, and beyond its range to infinity, NaN or the largest."""
+    """Numbers of the format; others go toward zero, and beyond its range to infinity, NaN or the
+    largest."""
     fmt = format_of(fi)
     if fi.k > 31:
         codes = np.asarray(v, fmt.dtype).view(f"u{fmt.dtype.itemsize}").astype(np.uint64)

@@ -1,8 +1,9 @@
 """microxcaling's own tests with this package's rounding in the place of its two functions.
 
-All of microxcaling's layers round by `_quantize_elemwise_core` and `_quantize_mx`. Each call computes both, theirs in PyTorch and
-ours; different values fail the test that called, and ours go on. Its GPU code isn't built, so `custom_cuda=True` is the same call, and
-the tests' source is rewritten to say 'cpu' where it says 'cuda'.
+All of microxcaling's layers round by `_quantize_elemwise_core` and `_quantize_mx`. Each call
+computes both, theirs in PyTorch and ours; different values fail the test that called, and ours go
+on. Its GPU code isn't built, so `custom_cuda=True` is the same call, and the tests' source is
+rewritten to say 'cpu' where it says 'cuda'.
 """
 
 import pathlib
@@ -38,7 +39,8 @@ class _Kernels:
 
 
 def format_of(bits, exponent_bits, largest):
-    """The format with these bits of significand (sign and leading bit counted) and exponent, and this largest number."""
+    """The format with these bits of significand (sign and leading bit counted) and exponent, and
+    this largest number."""
     if exponent_bits == 0:
         # Sign and magnitude: values in equal steps, half of them subnormal.
         return sf.Format.minifloat(bits, bits - 1, 1)
@@ -64,7 +66,8 @@ def elements(A, bits, exp_bits, max_norm, round="nearest", saturate_normals=Fals
     x = A.detach() if A.dtype == torch.float64 else A.detach().float()
     ours = sf.round(x, fmt, rounding=_ROUNDINGS[round], saturation="satfinite" if saturates else "satnone", **how)
     if round == "floor" and not saturates:
-        # Toward zero means the largest number in IEEE 754; microxcaling has infinity from the next binade on.
+        # Toward zero means the largest number in IEEE 754; microxcaling has infinity from the next
+        # binade on.
         ours = torch.where(x.abs() >= 2.0 ** (fmt.exponent_range[1] + 1), x.sign() * torch.inf, ours)
     # Infinities stay, also where the format has none.
     ours = torch.where(x.isfinite(), ours, x).to(A.dtype)

@@ -1,9 +1,9 @@
 """ml_dtypes' own tests with `smallfloat.Array` in the place of its scalars and arrays.
 
-What Python lets a library define is used as it is. Three things are NumPy's dtypes' alone, so the tests' source is
-rewritten where it uses them: `x.astype(T)`, `x.view(T)`, `x.dtype` and `type(x)` with one of the types become calls of
-functions here, and `np` is NumPy with `array`, `arange` and a few others taking the types. Nothing is caught or compared
-otherwise than the tests do it.
+What Python lets a library define is used as it is. Three things are NumPy's dtypes' alone, so the
+tests' source is rewritten where it uses them: `x.astype(T)`, `x.view(T)`, `x.dtype` and `type(x)`
+with one of the types become calls of functions here, and `np` is NumPy with `array`, `arange` and a
+few others taking the types. Nothing is caught or compared otherwise than the tests do it.
 """
 
 from __future__ import annotations

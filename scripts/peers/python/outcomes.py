@@ -1,4 +1,5 @@
-"""What pytest tells of a peer's tests, written to the file that OUTCOMES names; a plugin, made by `watch`."""
+"""What pytest tells of a peer's tests, written to the file that OUTCOMES names; a plugin, made by
+`watch`."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""The table of a run of a peer's tests: python summary.py SHIM WHAT, beside outcomes-*.json. Exits with 1 if a test fails without a
-reason, or passes against one."""
+"""The table of a run of a peer's tests: python summary.py SHIM WHAT, beside outcomes-*.json. Exits
+with 1 if a test fails without a reason, or passes against one."""
 
 import collections
 import importlib

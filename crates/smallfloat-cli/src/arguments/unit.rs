@@ -61,8 +61,8 @@ impl PortedUnitArgs {
 }
 
 impl UnitArgs {
-    /// The unit with bias 0 where formats whose bias can be chosen name none, for commands for which
-    /// the bias is an operand then; and whether that is so.
+    /// The unit with bias 0 where formats whose bias can be chosen name none, for commands for
+    /// which the bias is an operand then; and whether that is so.
     pub(crate) fn unit_with_bias_port(&self) -> Result<Option<(UnitUnderTest, bool)>> {
         let mut args = self.clone();
         let mut is_open = false;

@@ -55,8 +55,8 @@ impl Counter {
     }
 }
 
-/// What a proof is at: how long a solver has worked, then how many inputs are simulated. It disappears
-/// with the proof.
+/// What a proof is at: how long a solver has worked, then how many inputs are simulated. It
+/// disappears with the proof.
 pub(crate) struct ProofBar(ProgressBar);
 
 impl ProofBar {

@@ -1,10 +1,9 @@
 //! How much of a unit vectors reach: bins of crosses of features, counted over files, with what is
 //! unreachable left out, so that 100 % means 100 %.
 //!
-//! A [`Coverage`] is made for a [`UnitUnderTest`](crate::vectors::UnitUnderTest) (a [`UnitCoverage`]
-//! for one with ports), takes vectors
-//! from any number of files and the JSON of earlier runs, and lists the bins that are missing, with
-//! operands that reach them.
+//! A [`Coverage`] is made for a [`UnitUnderTest`](crate::vectors::UnitUnderTest) (a
+//! [`UnitCoverage`] for one with ports), takes vectors from any number of files and the JSON of
+//! earlier runs, and lists the bins that are missing, with operands that reach them.
 //!
 //! ```
 //! use smallfloat_conformance::coverage::Coverage;

@@ -1,4 +1,5 @@
-//! Mistakes of units with ports: those of a unit at each setting, and those of the ports themselves.
+//! Mistakes of units with ports: those of a unit at each setting, and those of the ports
+//! themselves.
 
 use std::collections::HashMap;
 

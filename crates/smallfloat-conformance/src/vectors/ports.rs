@@ -1,5 +1,5 @@
-//! [`Ports`]: columns that choose what a unit computes, as hardware has them as ports: the bias, the
-//! rounding mode, the saturation mode.
+//! [`Ports`]: columns that choose what a unit computes, as hardware has them as ports: the bias,
+//! the rounding mode, the saturation mode.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -11,7 +11,8 @@ use smallfloat::{Format, Rounding, Saturation};
 use crate::error::Error;
 use crate::vectors::unit::{Field, UnitUnderTest};
 
-/// Rounding modes in the order of RISC-V's `rm`; `to-odd` has the first number that it does not use.
+/// Rounding modes in the order of RISC-V's `rm`; `to-odd` has the first number that it does not
+/// use.
 const ROUNDINGS: [Rounding; 6] = [
     Rounding::NearestEven,
     Rounding::TowardZero,

@@ -153,9 +153,9 @@ pub(crate) trait Kernels: Copy + Debug {
         None
     }
 
-    /// Adds the products of rows of A and up to [`tile_columns`](Self::tile_columns) rows of B, in a
-    /// part of their length that is a multiple of eight, to the partial sums of their pairs, row of
-    /// A by row of A. `stride` is from one row to the next.
+    /// Adds the products of rows of A and up to [`tile_columns`](Self::tile_columns) rows of B, in
+    /// a part of their length that is a multiple of eight, to the partial sums of their pairs, row
+    /// of A by row of A. `stride` is from one row to the next.
     fn add_rows(
         self,
         _rows: [&[f32]; 2],

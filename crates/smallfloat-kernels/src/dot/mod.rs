@@ -28,8 +28,8 @@ use crate::target::Target;
 /// How a sum of products is accumulated.
 ///
 /// As text: `f32`, `exact`, the name of a GPU's matrix unit (`hopper`, `ada:output=f16`,
-/// `hopper:promote=128`), the parameters of one (`fused:k=32,fraction=13,output=e8m13`), or a format,
-/// which is [`Rounded`](Self::Rounded) with its default projection.
+/// `hopper:promote=128`), the parameters of one (`fused:k=32,fraction=13,output=e8m13`), or a
+/// format, which is [`Rounded`](Self::Rounded) with its default projection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Accumulate {
@@ -226,8 +226,8 @@ impl Dot {
         Self::new(&X::FORMAT, &Y::FORMAT, accumulate)
     }
 
-    /// Σ x·y in the accumulator, with the flags that rounding in it raised; matrix units raise none.
-    /// The slices are bytes, for matrix units also half-words, or scalars of the two formats.
+    /// Σ x·y in the accumulator, with the flags that rounding in it raised; matrix units raise
+    /// none. The slices are bytes, for matrix units also half-words, or scalars of the two formats.
     ///
     /// # Panics
     /// If the slices differ in length, or are neither codes nor scalars of the formats.

@@ -1,5 +1,5 @@
-//! Kernels against the core and against each other: one program, so that what tests share is compiled
-//! and linked once. `alignment` is apart, since it has an allocator of its own.
+//! Kernels against the core and against each other: one program, so that what tests share is
+//! compiled and linked once. `alignment` is apart, since it has an allocator of its own.
 
 #[path = "../common/mod.rs"]
 mod common;

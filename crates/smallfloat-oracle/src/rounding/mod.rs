@@ -1,5 +1,5 @@
-//! From exact numbers to codes: policies, the one rounding, flags, and the runs of `f32` inputs that
-//! round alike.
+//! From exact numbers to codes: policies, the one rounding, flags, and the runs of `f32` inputs
+//! that round alike.
 
 mod convert;
 mod flags;

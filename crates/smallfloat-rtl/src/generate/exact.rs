@@ -48,8 +48,8 @@ impl Term {
     }
 }
 
-/// The operands, the result's format, and how many bits below the result's last place rounding looks at
-/// before it takes all others together.
+/// The operands, the result's format, and how many bits below the result's last place rounding
+/// looks at before it takes all others together.
 pub(super) struct Task<'a> {
     pub(super) operation: Operation,
     pub(super) semantics: Semantics,
@@ -118,8 +118,8 @@ impl Exact {
             unread: Vec::new(),
             exponent,
         };
-        // Where subnormal operands stay subnormal, or less, their leading bit needs no search; it does for
-        // denormals of half the step, and where precision decides what is tiny.
+        // Where subnormal operands stay subnormal, or less, their leading bit needs no search; it
+        // does for denormals of half the step, and where precision decides what is tiny.
         let needs_bit =
             task.result.format.subnormals() == Subnormals::Tesla || task.tininess == Tininess::After;
         let highest = x.exponents().0 + offsets(task).1;
@@ -165,7 +165,8 @@ impl Exact {
         Self::normalized(sign, (significand, bits), exponent, exponents, task)
     }
 
-    /// A sum or a product, whose leading bit was found; it may be one place above the largest exponent.
+    /// A sum or a product, whose leading bit was found; it may be one place above the largest
+    /// exponent.
     pub(super) fn normalized(
         sign: Option<String>,
         (significand, bits): (String, u32),
@@ -186,8 +187,8 @@ impl Exact {
         }
     }
 
-    /// Whether the field is signed, and its bits: enough for what it may be and is compared with, or
-    /// those of the result's field where every result has one.
+    /// Whether the field is signed, and its bits: enough for what it may be and is compared with,
+    /// or those of the result's field where every result has one.
     pub(super) fn field_bits(&self, task: &Task<'_>) -> (bool, u32) {
         let format = &task.result.format;
         let top = i64::try_from(largest_index(format) >> format.trailing_bits()).expect("at most 16 bits");
@@ -204,7 +205,8 @@ impl Exact {
         (true, terms.fold(bits, u32::max))
     }
 
-    /// Declares the exponent field that the significand's top bit would have in the result's format.
+    /// Declares the exponent field that the significand's top bit would have in the result's
+    /// format.
     pub(super) fn declare_field(&self, module: &mut Module, task: &Task<'_>, (is_signed, bits): (bool, u32)) {
         let operands = scaled(task);
         let number = |value: i64| {
@@ -314,8 +316,8 @@ pub(super) fn lowest_field(format: &Format) -> i64 {
     i64::from(format.exponent_range().0) + i64::from(format.bias())
 }
 
-/// Whether equal fields of two operands are equal exponents, and subnormals count as the same field, so
-/// that they may be added as they are.
+/// Whether equal fields of two operands are equal exponents, and subnormals count as the same
+/// field, so that they may be added as they are.
 pub(super) fn are_aligned(operands: &[Operand<'_>]) -> bool {
     operands.windows(2).all(|pair| {
         let (x, y) = (&pair[0], &pair[1]);

@@ -48,10 +48,12 @@ pub struct Generated {
     pub test_bench: String,
 }
 
-/// Writes a unit that computes what a specification says: a conversion, a sum, a product or both at once (FMA).
+/// Writes a unit that computes what a specification says: a conversion, a sum, a product or both at
+/// once (FMA).
 ///
 /// # Errors
-/// Operations, formats and policies that the generator does not write; the error says which it does.
+/// Operations, formats and policies that the generator does not write; the error says which it
+/// does.
 pub fn generate(specification: &Specification, name: &str) -> Result<Generated, Error> {
     let unit = specification.unit();
     let call = unit.operation();

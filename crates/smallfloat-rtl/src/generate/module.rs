@@ -159,8 +159,8 @@ impl Module {
         self.signal("assign", String::new(), name, expression.into());
     }
 
-    /// The signals with the names in their expressions resolved: a signal that is only another name, or
-    /// a constant bit, is replaced by it.
+    /// The signals with the names in their expressions resolved: a signal that is only another
+    /// name, or a constant bit, is replaced by it.
     fn resolved(&self) -> Vec<Item> {
         let mut aliases: HashMap<&str, &str> = HashMap::new();
         for item in &self.items {

@@ -204,8 +204,8 @@ impl Operand<'_> {
     }
 }
 
-/// Shifts a significand left until its leading bit is at the top, in steps of powers of two: returns the
-/// signal, and that of the distance with its bits.
+/// Shifts a significand left until its leading bit is at the top, in steps of powers of two:
+/// returns the signal, and that of the distance with its bits.
 pub(super) fn normalize(
     module: &mut Module,
     prefix: &str,

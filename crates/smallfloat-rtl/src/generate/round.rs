@@ -1,8 +1,8 @@
 //! Rounding: from a significand and an exponent field to the code without its sign.
 //!
-//! A code without its sign is called its index. Indices sort as magnitudes do, so a carry out of the
-//! significand into the exponent field is an ordinary carry, and they go on past the largest finite
-//! value, so overflow is a comparison.
+//! A code without its sign is called its index. Indices sort as magnitudes do, so a carry out of
+//! the significand into the exponent field is an ordinary carry, and they go on past the largest
+//! finite value, so overflow is a comparison.
 
 use smallfloat::{Format, RandomBits, Rounding, Subnormals, Tininess};
 
@@ -248,7 +248,8 @@ pub(super) fn declare(module: &mut Module, exact: &Exact, task: &Task<'_>, bits:
     Rounded { unread, may_be_inexact, may_be_tiny, may_overflow }
 }
 
-/// Whether every operand of the operation, and so its result, has a leading bit: only without zeros.
+/// Whether every operand of the operation, and so its result, has a leading bit: only without
+/// zeros.
 fn has_leading_bit(task: &Task<'_>) -> bool {
     task.operands.iter().all(|operand| !operand.format.has_zero())
 }
@@ -268,7 +269,8 @@ fn describe(rounding: Rounding) -> String {
     }
 }
 
-/// When a value moves to the next index: on the even grid, and across the hole of Tesla's denormals.
+/// When a value moves to the next index: on the even grid, and across the hole of Tesla's
+/// denormals.
 fn directions(
     module: &mut Module,
     exact: &Exact,
@@ -281,7 +283,8 @@ fn directions(
         exact.sign.as_deref().filter(|_| task.result.is_signed() || exact.sign.is_some()).unwrap_or("1'b0");
     let odd = slice("index_below", index_bits, 0, 0);
     let beyond = if has_sticky { format!("(sticky || {odd})") } else { odd.clone() };
-    // In half steps of the denormals: that of the largest one and that of the smallest normal value, added.
+    // In half steps of the denormals: that of the largest one and that of the smallest normal
+    // value, added.
     let middle = || {
         let value = (3_u64 << m) - 1;
         format!("{{whole, part}} >= {}", decimal(m + 2, value))
@@ -335,7 +338,8 @@ fn declare_underflow(
         module.wire("is_underflow", 1, "is_tiny && is_inexact");
         return;
     }
-    // With an unbounded exponent a result of the binade below could round to the smallest normal value.
+    // With an unbounded exponent a result of the binade below could round to the smallest normal
+    // value.
     let kept = m + 1 + fraction;
     let ones = format!("(&{})", slice("kept", kept, kept - 1, fraction));
     let part = slice("kept", kept, fraction - 1, 0);

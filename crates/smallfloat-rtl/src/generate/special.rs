@@ -1,5 +1,5 @@
-//! What is not a finite number in range, as the projection and the flag policy have it. The codes come
-//! from the core, so that a unit has constants and no rules of its own.
+//! What is not a finite number in range, as the projection and the flag policy have it. The codes
+//! come from the core, so that a unit has constants and no rules of its own.
 
 use smallfloat::ops::Operation;
 use smallfloat::{

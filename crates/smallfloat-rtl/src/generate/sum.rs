@@ -1,5 +1,5 @@
-//! x + y, x − y and x · y + z: the addend with the smaller exponent is shifted to the other, and what falls
-//! below the last place stays as one bit, the sticky bit.
+//! x + y, x − y and x · y + z: the addend with the smaller exponent is shifted to the other, and
+//! what falls below the last place stays as one bit, the sticky bit.
 
 use smallfloat::ops::{Operation, Semantics};
 use smallfloat::{RandomBits, Rounding};

@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use crate::error::Error;
 
-/// The names that a design has for the ports of its specification: the operands `x`, `y` and `z`, the
-/// word `random`, the `bias`, `result` and `flags`, and of pipelines `clock`. What is not mapped is
-/// called so.
+/// The names that a design has for the ports of its specification: the operands `x`, `y` and `z`,
+/// the word `random`, the `bias`, `result` and `flags`, and of pipelines `clock`. What is not
+/// mapped is called so.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PortMap(BTreeMap<String, String>);
 

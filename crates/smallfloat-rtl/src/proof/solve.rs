@@ -67,13 +67,13 @@ pub(super) fn solve(
     }
 }
 
-/// Gates, of which ABC merges those that it knows to be equal: what design and specification have in
-/// common is not proved twice.
+/// Gates, of which ABC merges those that it knows to be equal: what design and specification have
+/// in common is not proved twice.
 const MERGED: &str = "opt_expr\nopt_merge -share_all\nopt_clean\ntechmap\nabc -g AND\nopt_clean\n";
 
-/// The commands that lead to the flat miter. Registers may start with any value, so that what is proved
-/// of their first results holds for all. Unknown bits (x) are inputs that nobody has chosen, so that a
-/// design whose result depends on them is wrong.
+/// The commands that lead to the flat miter. Registers may start with any value, so that what is
+/// proved of their first results holds for all. Unknown bits (x) are inputs that nobody has chosen,
+/// so that a design whose result depends on them is wrong.
 fn prepare(design: &Design) -> Result<String, Error> {
     Ok(format!(
         "{}\nread_verilog -sv specification.sv miter.sv\nhierarchy -check -top {MITER}\nproc -noopt\nflatten\n\
@@ -90,8 +90,8 @@ fn yosys(folder: &Path, limit: Option<Duration>) -> Result<Run, Error> {
     Err(Error::Refused { tool: YOSYS.name, message: run.error() })
 }
 
-/// The values in the table that `sat` prints: a row a signal, its bits in the last column. Of several
-/// time steps, the inputs of the first and the outputs of the last.
+/// The values in the table that `sat` prints: a row a signal, its bits in the last column. Of
+/// several time steps, the inputs of the first and the outputs of the last.
 fn model(text: &str, inputs: &[String], outputs: &[String]) -> BTreeMap<String, u64> {
     let mut values = BTreeMap::new();
     for line in text.lines() {

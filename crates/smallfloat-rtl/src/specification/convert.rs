@@ -140,8 +140,8 @@ impl Kinds {
     }
 }
 
-/// The key of an index to whose exponent field the bias is added, where that is the same as scaling:
-/// all thresholds of every bias have to be those of bias 0, moved.
+/// The key of an index to whose exponent field the bias is added, where that is the same as
+/// scaling: all thresholds of every bias have to be those of bias 0, moved.
 fn moved_index(call: &Call, plain: &Key, biased: &Biased) -> Option<Key> {
     let Key::Index { layout, scale, .. } = *plain else { return None };
     let t = layout.format.trailing_bits();

@@ -23,7 +23,8 @@ impl Key {
         }
     }
 
-    /// The smallest key whose magnitude is not below a number; `None` where no finite one is so large.
+    /// The smallest key whose magnitude is not below a number; `None` where no finite one is so
+    /// large.
     pub(super) fn at_least(&self, point: Point) -> Option<UBig> {
         match self {
             Self::Index { layout, scale, .. } => {

@@ -107,8 +107,8 @@ impl Specification {
         Self { order, ..self }
     }
 
-    /// Returns the specification with a port `bias`: the bias of all formats in it whose bias can be
-    /// chosen, instead of the one that they have.
+    /// Returns the specification with a port `bias`: the bias of all formats in it whose bias can
+    /// be chosen, instead of the one that they have.
     ///
     /// # Errors
     /// No format with a configurable bias, and operations for which the bias has to be a constant.

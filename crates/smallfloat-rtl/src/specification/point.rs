@@ -130,8 +130,8 @@ impl Ord for Point {
     }
 }
 
-/// What the codes of a format look like: the sign, and below it the index, which sorts as magnitudes
-/// do.
+/// What the codes of a format look like: the sign, and below it the index, which sorts as
+/// magnitudes do.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) format: Format,
@@ -154,8 +154,8 @@ impl Layout {
         Self { first_normal: layout.first(|index| layout.value(index) >= least), ..layout }
     }
 
-    /// The first index for which this holds, of those up to one above the largest finite value's, for
-    /// a condition that holds from some index on.
+    /// The first index for which this holds, of those up to one above the largest finite value's,
+    /// for a condition that holds from some index on.
     pub(super) fn first(&self, holds: impl Fn(u64) -> bool) -> u64 {
         let (mut low, mut high) = (0, self.max_index + 1);
         while low < high {

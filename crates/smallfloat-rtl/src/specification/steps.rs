@@ -1,5 +1,5 @@
-//! [`Steps`]: a function of a magnitude as a staircase, found by asking the core once for each class
-//! of magnitudes that round alike.
+//! [`Steps`]: a function of a magnitude as a staircase, found by asking the core once for each
+//! class of magnitudes that round alike.
 
 use dashu_int::UBig;
 use smallfloat::{Exact, FlagPolicy, Flags, Format, Projection, Rounded, project_with};

@@ -1,4 +1,5 @@
-//! Rounding by position: where a staircase would have too many steps, and where a random word decides.
+//! Rounding by position: where a staircase would have too many steps, and where a random word
+//! decides.
 //!
 //! Codes without their sign are the whole numbers of a line; between two values it is straight. A
 //! magnitude's position on it has the code below as its whole part, and the rest decides.
@@ -300,8 +301,8 @@ fn up(mode: Rounding, fraction: u32) -> String {
     text
 }
 
-/// The wires `in_hole`, `hole_offset` and `hole_up`: between the largest of Tesla's denormals and the
-/// smallest normal value lie 2^M + 1 steps without a value.
+/// The wires `in_hole`, `hole_offset` and `hole_up`: between the largest of Tesla's denormals and
+/// the smallest normal value lie 2^M + 1 steps without a value.
 fn hole(target: &Target, layout: &Layout, index_bits: u32, fraction: u32) -> String {
     let t = target.to.trailing_bits();
     let (low, steps) = ((1_u64 << t) - 1, (1_u64 << t) + 1);

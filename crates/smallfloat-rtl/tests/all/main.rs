@@ -1,6 +1,6 @@
-//! Specifications as they are written, simulated and held against the core; proofs and refutations of
-//! designs. Tests that need a tool say loudly that they were left out where it is missing, and fail with
-//! `CI=true` or `CI_STRICT=1`.
+//! Specifications as they are written, simulated and held against the core; proofs and refutations
+//! of designs. Tests that need a tool say loudly that they were left out where it is missing, and
+//! fail with `CI=true` or `CI_STRICT=1`.
 
 mod proofs;
 mod simulated;

@@ -157,8 +157,8 @@ fn some(specification: &Specification, count: u64) -> Vec<Vec<u64>> {
     (0..count).map(|_| inputs.iter().map(|port| next() >> (64 - port.bits)).collect()).collect()
 }
 
-/// Combinations of codes at which something changes: zeros, the ends of the subnormal and the normal range, 1,
-/// infinities and NaNs, and the codes beside them.
+/// Combinations of codes at which something changes: zeros, the ends of the subnormal and the
+/// normal range, 1, infinities and NaNs, and the codes beside them.
 fn corners(specification: &Specification) -> Vec<Vec<u64>> {
     let mut rows = vec![Vec::new()];
     for format in specification.unit().operation().operands() {
@@ -194,8 +194,8 @@ fn specification(text: &str, flags: &str) -> Specification {
     Specification::new(unit.with_flag_policy(policy, keeps)).expect(text)
 }
 
-/// binary32 operands at and beside every value of a format and every middle between two, and special
-/// ones, of both signs.
+/// binary32 operands at and beside every value of a format and every middle between two, and
+/// special ones, of both signs.
 fn ends(to: &str) -> Vec<Vec<u64>> {
     let to: smallfloat::Format = to.parse().expect(to);
     let values: Vec<f64> =

@@ -1,9 +1,10 @@
-//! Units of many styles, right and with mistakes: [`prove`] proves every right one and refutes every
-//! mutant, with an input for which the core confirms the mistake.
+//! Units of many styles, right and with mistakes: [`prove`] proves every right one and refutes
+//! every mutant, with an input for which the core confirms the mistake.
 //!
-//! `SMALLFLOAT_EXTENSIVE=1` takes all of them (`just verification rtl-corpus`), else a handful. With
-//! `SMALLFLOAT_ROWS=FILE` each verdict is kept beside the file at once, a second run begins where the
-//! first ended, and the file has a row for each unit. Without Yosys nothing is checked, and the test says so.
+//! `SMALLFLOAT_EXTENSIVE=1` takes all of them (`just verification rtl-corpus`), else a handful.
+//! With `SMALLFLOAT_ROWS=FILE` each verdict is kept beside the file at once, a second run begins
+//! where the first ended, and the file has a row for each unit. Without Yosys nothing is checked,
+//! and the test says so.
 #![expect(clippy::format_push_string, clippy::assigning_clones, reason = "texts of tests are short")]
 
 mod journal;

@@ -1,5 +1,5 @@
-//! Mutants: one operator or constant changed, one input answered wrongly, or a mistake that the unit
-//! has a parameter for.
+//! Mutants: one operator or constant changed, one input answered wrongly, or a mistake that the
+//! unit has a parameter for.
 
 use crate::units::Unit;
 

@@ -54,8 +54,8 @@ impl Unit {
         if port.name == "flags" { self.flag_bits.unwrap_or(port.bits) } else { port.bits }
     }
 
-    /// Returns the unit with single inputs that mutants answer wrongly: zeros, subnormals, ties, the ends of the
-    /// range, infinities, NaN and others.
+    /// Returns the unit with single inputs that mutants answer wrongly: zeros, subnormals, ties,
+    /// the ends of the range, infinities, NaN and others.
     fn with_single(mut self, operands: &[&[u64]]) -> Self {
         let inputs = self.specification.inputs();
         let flags = self.specification.outputs().len() > 1;

@@ -3,8 +3,8 @@
 //! Readers of checkpoints go by names and shapes, and a file that breaks their convention loads
 //! without a word. What a healthy file looks like is known: block scales put the largest element of
 //! a block near the end of its format, numbers of weights are far below 1000, exponents are bytes.
-//! Each finding says which of these is broken, where, and how sure that is. Of each tensor a part of
-//! at most [`SAMPLE`] elements is read.
+//! Each finding says which of these is broken, where, and how sure that is. Of each tensor a part
+//! of at most [`SAMPLE`] elements is read.
 
 mod headers;
 mod source;
@@ -68,8 +68,8 @@ pub const KINDS: &[(&str, &str)] = &[
     ("not-a-number", "codes or scales are NaN, infinite, zero or negative"),
 ];
 
-/// Looks for a wrong convention in files and checkpoint folders, alone or against what they were made
-/// from.
+/// Looks for a wrong convention in files and checkpoint folders, alone or against what they were
+/// made from.
 ///
 /// # Errors
 /// Files that can't be opened as files of tensors.

@@ -1,6 +1,6 @@
-//! Files of tensors. `formats/` reads safetensors, npy and GGUF, `write/` writes them; here are what
-//! both need (element types, bytes at positions, durable files, folders) and the loop that reads and
-//! writes on all threads.
+//! Files of tensors. `formats/` reads safetensors, npy and GGUF, `write/` writes them; here are
+//! what both need (element types, bytes at positions, durable files, folders) and the loop that
+//! reads and writes on all threads.
 
 pub(crate) mod dtype;
 pub(crate) mod durable;

@@ -135,7 +135,8 @@ pub(crate) fn metadata(
     Ok(metadata)
 }
 
-/// SHA-256 of a line of JSON for each tensor, sorted by name, and of what the metadata says of them.
+/// SHA-256 of a line of JSON for each tensor, sorted by name, and of what the metadata says of
+/// them.
 fn record_digest<'a>(
     tensors: impl IntoIterator<Item = Recorded<'a>>,
     metadata: &[(String, String)],
@@ -158,8 +159,8 @@ fn line(digest: &mut Sha256, value: &impl Serialize) -> Result<()> {
     Ok(())
 }
 
-/// Holds a file with these tensors, sorted by name, against its record, if it has one; tells whether
-/// it has.
+/// Holds a file with these tensors, sorted by name, against its record, if it has one; tells
+/// whether it has.
 pub(crate) fn check_record<'a>(
     source: &Source,
     tensors: impl IntoIterator<Item = Recorded<'a>>,

@@ -175,8 +175,8 @@ impl Grid {
         (bands.saturating_mul(self.block_rows), across.saturating_mul(self.block_columns))
     }
 
-    /// Returns whether the elements of each of these rectangles follow each other in the tensor, and
-    /// those of the next one follow them.
+    /// Returns whether the elements of each of these rectangles follow each other in the tensor,
+    /// and those of the next one follow them.
     pub(crate) fn tiles_are_runs(&self) -> bool {
         let (height, width) = self.tile_size();
         width >= self.columns || height == 1
@@ -261,8 +261,8 @@ impl Grid {
         }
     }
 
-    /// Calls `each` with the runs of elements of one group that so many elements from `first` on, in
-    /// row-major order, are made of: the group's row and column, and the places of the run.
+    /// Calls `each` with the runs of elements of one group that so many elements from `first` on,
+    /// in row-major order, are made of: the group's row and column, and the places of the run.
     #[inline(always)]
     pub(crate) fn each_run(&self, first: u64, count: usize, mut each: impl FnMut((u64, u64), Range<usize>)) {
         let (mut row, mut column) = (first / self.columns.max(1), first % self.columns.max(1));

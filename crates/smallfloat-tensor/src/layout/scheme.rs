@@ -571,8 +571,8 @@ impl Scheme {
         SCHEMES
     }
 
-    /// Returns the schemes whose names are `name`, a hyphen and more: of `mxfp8` those with E4M3 and
-    /// with E5M2.
+    /// Returns the schemes whose names are `name`, a hyphen and more: of `mxfp8` those with E4M3
+    /// and with E5M2.
     pub fn variants(name: &str) -> impl Iterator<Item = &'static Self> {
         let begins = move |scheme: &&Self| {
             let (begin, rest) = scheme.name.split_at_checked(name.len()).unwrap_or_default();

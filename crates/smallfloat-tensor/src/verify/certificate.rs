@@ -3,8 +3,8 @@
 //!
 //! Values are compared as binary64 numbers: products of codes and scales, exact unless a scale is
 //! divided by a number that is no power of two (NVFP4), where they are rounded to nearest. A digest
-//! is the SHA-256 of all values of a tensor in row-major order, eight little-endian bytes each, NaN as
-//! 0x7ff8000000000000; of tensors without numbers it is that of their bytes.
+//! is the SHA-256 of all values of a tensor in row-major order, eight little-endian bytes each, NaN
+//! as 0x7ff8000000000000; of tensors without numbers it is that of their bytes.
 
 use std::path::Path;
 
@@ -47,8 +47,8 @@ pub struct CertifiedTensor {
     pub from: String,
     /// How it is stored.
     pub to: String,
-    /// Values that changed; 0 says that the tensor is exact. Zeros are equal whatever their sign, and
-    /// so are all NaNs.
+    /// Values that changed; 0 says that the tensor is exact. Zeros are equal whatever their sign,
+    /// and so are all NaNs.
     pub rounded: u64,
     /// The largest difference of finite values.
     pub max_error: f64,

@@ -22,8 +22,8 @@ use crate::matrix::ROWS;
 
 /// How products of matrices accumulate.
 ///
-/// As text `f32`, `exact`, a GPU's matrix unit (`hopper`, `hopper:promote=128`) or the parameters of
-/// one (`fused:k=32,fraction=13,output=e8m13`).
+/// As text `f32`, `exact`, a GPU's matrix unit (`hopper`, `hopper:promote=128`) or the parameters
+/// of one (`fused:k=32,fraction=13,output=e8m13`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Accumulation {

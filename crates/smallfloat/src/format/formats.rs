@@ -69,8 +69,8 @@ pub const E3M0FN: Format = signed(Family::Minifloat, (4, 1, 3), Specials::Finite
 /// 448, NaN on 0x7F.
 pub const UE4M3: Format =
     row(Family::Minifloat, (7, 4, 7), Signedness::Unsigned, Specials::NanAllOnes, Subnormals::Gradual);
-/// The unsigned E5M3 of block scales (CUDA Math API, `__nv_fp8_ue5m3`): bias 15, maximum 114688, NaN
-/// on 0xFF.
+/// The unsigned E5M3 of block scales (CUDA Math API, `__nv_fp8_ue5m3`): bias 15, maximum 114688,
+/// NaN on 0xFF.
 pub const UE5M3: Format =
     row(Family::Minifloat, (8, 4, 15), Signedness::Unsigned, Specials::NanAllOnes, Subnormals::Gradual);
 

@@ -19,15 +19,16 @@ from .values import float_dtype, format_of, operand
 class Array(NDArrayOperatorsMixin):
     """An array of numbers of a small format: codes, and the `Format` that says what they mean.
 
-    `array` makes one from numbers; this constructor takes codes. NumPy's ufuncs and operators compute in the format, each
-    result rounded once from its exact value by the format's own preset, special cases as IEEE 754 has them, in P3109's
-    formats as P3109 has them; sums, means, products and matrix products are exact
-    before that rounding. `smallfloat.ops` has the same operations with ``rounding=``, ``saturation=``, ``semantics=``,
-    ``flags=`` and ``return_flags=``.
+    `array` makes one from numbers; this constructor takes codes. NumPy's ufuncs and operators
+    compute in the format, each result rounded once from its exact value by the format's own preset,
+    special cases as IEEE 754 has them, in P3109's formats as P3109 has them; sums, means, products
+    and matrix products are exact before that rounding. `smallfloat.ops` has the same operations
+    with ``rounding=``, ``saturation=``, ``semantics=``, ``flags=`` and ``return_flags=``.
 
-    An operand of another format, or of another bias, is a TypeError that names both. A Python number is rounded to the
-    format, except in comparisons, which are of exact values. NumPy's arrays of floats and signed integers are numbers: the
-    result is NumPy's, in float32 or wider. Arrays of unsigned integers are refused, since they may be codes.
+    An operand of another format, or of another bias, is a TypeError that names both. A Python
+    number is rounded to the format, except in comparisons, which are of exact values. NumPy's
+    arrays of floats and signed integers are numbers: the result is NumPy's, in float32 or wider.
+    Arrays of unsigned integers are refused, since they may be codes.
 
     Parameters
     ----------
@@ -125,11 +126,12 @@ class Array(NDArrayOperatorsMixin):
         Parameters
         ----------
         dtype : Format, str or dtype
-            A format gives an `Array`, NumPy's and ml_dtypes' floats, integers and bool give an ndarray. ``np.float32`` and
-            ``"float32"`` are NumPy's.
+            A format gives an `Array`, NumPy's and ml_dtypes' floats, integers and bool give an
+            ndarray. ``np.float32`` and ``"float32"`` are NumPy's.
         **how :
-            To a format: keyword arguments of `smallfloat.encode`, among them ``preset``, ``rounding``, ``saturation``,
-            ``seed`` and ``return_flags``. To floats: ``rounding``, which is 'nearest-even' where values need one.
+            To a format: keyword arguments of `smallfloat.encode`, among them ``preset``,
+            ``rounding``, ``saturation``, ``seed`` and ``return_flags``. To floats: ``rounding``,
+            which is 'nearest-even' where values need one.
 
         Examples
         --------
@@ -160,7 +162,8 @@ class Array(NDArrayOperatorsMixin):
         return self._of(result, fmt)
 
     def view(self, dtype: Any) -> npt.NDArray[Any]:
-        """The same memory as codes (``np.uint8``, …), or as the dtype of ml_dtypes that the format is."""
+        """The same memory as codes (``np.uint8``, …), or as the dtype of ml_dtypes that the format
+        is."""
         wanted = np.dtype(dtype)
         if wanted not in (self._codes.dtype, self._format.ml_dtype):
             raise TypeError(
@@ -377,7 +380,8 @@ _BINARY = {"float16": "binary16", "bfloat16": "bfloat16", "float32": "binary32",
 
 
 def _numpy_dtype(dtype: Any) -> np.dtype[Any] | None:
-    """A dtype of numbers that NumPy or ml_dtypes computes with; None for formats, ml_dtypes' among them."""
+    """A dtype of numbers that NumPy or ml_dtypes computes with; None for formats, ml_dtypes' among
+    them."""
     if isinstance(dtype, Format):
         return None
     if isinstance(dtype, str) and dtype not in (*_BINARY, "bool", "longdouble") and not dtype.startswith(("int", "uint")):

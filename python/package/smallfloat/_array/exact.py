@@ -1,4 +1,5 @@
-"""Exact sums, products and means of rows of codes, and functions that the kernels lack, each rounded once."""
+"""Exact sums, products and means of rows of codes, and functions that the kernels lack, each
+rounded once."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def rows(codes: Any, axis: Any, keepdims: bool) -> tuple[Any, tuple[int, ...]]:
 
 
 def _to_odd(exact: Fraction) -> float:
-    """The float64 of which every format of at most 50 bits of precision makes what it makes of the number itself."""
+    """The float64 of which every format of at most 50 bits of precision makes what it makes of the
+    number itself."""
     near = float(exact)
     difference = exact - Fraction(near)
     if difference and not _is_odd(near):
@@ -109,15 +111,17 @@ def products(codes: Any, fmt: Format) -> Any:
 
 
 def _power_of_two_times(integer: int, exponent: int) -> float:
-    """integer * 2**exponent to odd; beyond float64's range the largest or the smallest float, which round as it does."""
+    """integer * 2**exponent to odd; beyond float64's range the largest or the smallest float, which
+    round as it does."""
     top = abs(integer).bit_length() + exponent
     if top > 1000 or top < -1000:
         return math.copysign(2.0 ** (1000 if top > 0 else -1000), integer)
     return _to_odd(Fraction(integer) * Fraction(2) ** exponent)
 
 
-# Functions without an exact version in the kernels. NumPy computes them in float64; where its result is so close to a
-# place where rounding changes that its error could matter, 60 decimal digits decide.
+# Functions without an exact version in the kernels. NumPy computes them in float64; where its
+# result is so close to a place where rounding changes that its error could matter, 60 decimal
+# digits decide.
 
 _DIGITS = decimal.Context(prec=60, Emin=-999999, Emax=999999, traps=[])
 _PI = decimal.Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640629")
@@ -166,7 +170,8 @@ def rounded(ufunc: Any, codes: list[Any], fmt: Format) -> Any:
         near = np.asarray(ufunc(*operands))
         low, high = encode(near * (1 - _MARGIN), fmt), encode(near * (1 + _MARGIN), fmt)
     result = np.asarray(encode(near, fmt))
-    # Near zero a float64 may have lost digits that the format has, but no format of a float64's range is so fine.
+    # Near zero a float64 may have lost digits that the format has, but no format of a float64's
+    # range is so fine.
     open_ = np.isfinite(near) & (near != 0) & (np.asarray(low) != np.asarray(high))
     for at in np.argwhere(open_):
         where = tuple(at)

@@ -74,7 +74,8 @@ _PREDICATES = {np.isnan, np.isinf, np.isfinite, np.signbit, np.logical_not, np.l
 
 @functools.lru_cache(maxsize=1024)
 def operation(name: str, fmt: Format) -> Operation:
-    """An operation within one format, rounded by the format's own preset; special cases are P3109's in P3109's formats."""
+    """An operation within one format, rounded by the format's own preset; special cases are P3109's
+    in P3109's formats."""
     _, rounds, arity = operation_shape(name)
     options = ["semantics=ieee"] if rounds and fmt.family != "p3109" else []
     return Operation(f"{name}<{', '.join([str(fmt)] * (arity + rounds) + options)}>")

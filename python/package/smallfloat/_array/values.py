@@ -75,7 +75,8 @@ def operand(x: Any, fmt: Format, weak: bool = False) -> Any:
 
 
 def order(codes: Any, fmt: Format) -> Any:
-    """Floats that stand in the order of the values, NaN for NaN: the values where a float can hold them, else ranks."""
+    """Floats that stand in the order of the values, NaN for NaN: the values where a float can hold
+    them, else ranks."""
     dtype = float_dtype(fmt)
     return np.asarray(decode(codes, fmt, dtype=dtype)) if dtype is not None else _ranks(fmt)[codes]
 

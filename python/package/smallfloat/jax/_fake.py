@@ -39,18 +39,19 @@ def _(key, name, primals, tangents):
 
 
 def fake_quantize(x: Any, fmt: Any, *, nonfinite: str = "keep", stream: Any = None, **how: Any) -> jax.Array:
-    """An array on the grid of a format or scheme, with the gradient of the identity ("straight through").
+    """An array on the grid of a format or scheme, with the gradient of the identity ("straight
+    through").
 
     Parameters
     ----------
     x : array of float16, bfloat16, float32, or float64 where JAX has it
     fmt : str, Format or Config
-        A format, which is rounded to as it is (`round`); or a scheme ('mxfp4', 'nvfp4', …), a `Config`, a format with
-        `granularity`, `bias`, `scale_format` or `scale_rule`, or a format whose bias is open, where biases or scales are chosen
-        for the array at hand (`quantize`).
+        A format, which is rounded to as it is (`round`); or a scheme ('mxfp4', 'nvfp4', …), a
+        `Config`, a format with `granularity`, `bias`, `scale_format` or `scale_rule`, or a format
+        whose bias is open, where biases or scales are chosen for the array at hand (`quantize`).
     nonfinite : str
-        'keep' (default): NaN and infinities stay what they are, also where the format has none. 'preset': what the format's
-        preset makes of them; for formats without scales.
+        'keep' (default): NaN and infinities stay what they are, also where the format has none.
+        'preset': what the format's preset makes of them; for formats without scales.
     stream : int or str, optional
         Of random words; with scales a name.
     **how :

@@ -141,8 +141,8 @@ def encode(
     fmt : Format or str
         Of up to 16 bits.
     preset, rounding, saturation, seed, stream, random_bits, first_element :
-        As of `smallfloat.encode`; of the stochastic modes there is 'stochastic-a', with the words of Philox. Under `vmap` an
-        element's index is that in its own example.
+        As of `smallfloat.encode`; of the stochastic modes there is 'stochastic-a', with the words
+        of Philox. Under `vmap` an element's index is that in its own example.
     """
     x = check(x)
     k = kernel(fmt, preset=preset, rounding=rounding, saturation=saturation, random_bits=random_bits)
@@ -151,7 +151,8 @@ def encode(
 
 
 def decode(codes: Any, fmt: Any, *, dtype: Any = jnp.float32) -> jax.Array:
-    """`smallfloat.decode` of an array of codes; every value of the format must be exact in `dtype`."""
+    """`smallfloat.decode` of an array of codes; every value of the format must be exact in
+    `dtype`."""
     k, dtype = kernel(fmt), jnp.dtype(dtype)
     _check_exact(k, dtype)
     return decode_by(k, jnp.asarray(codes), dtype)
@@ -169,7 +170,8 @@ def round(
     random_bits: int = 32,
     first_element: int = 0,
 ) -> jax.Array:
-    """`smallfloat.round` of an array: the values of the format that it rounds to, in `x`'s dtype. Parameters as of `encode`."""
+    """`smallfloat.round` of an array: the values of the format that it rounds to, in `x`'s dtype.
+    Parameters as of `encode`."""
     x = check(x)
     k = kernel(fmt, preset=preset, rounding=rounding, saturation=saturation, random_bits=random_bits)
     _check_exact(k, x.dtype)

@@ -35,12 +35,14 @@ jax.tree_util.register_pytree_node(QuantizedTensor, _flatten, _unflatten)
 
 
 def quantize(x: Any, fmt: Any = "cfloat8_1_4_3", *, name: str = "tensor", **how: Any) -> QuantizedTensor:
-    """`smallfloat.quantize` of an array, also under `jit` and `vmap`: the same bits, in JAX's arrays.
+    """`smallfloat.quantize` of an array, also under `jit` and `vmap`: the same bits, in JAX's
+    arrays.
 
     Parameters
     ----------
     x : array of float16, bfloat16, float32, or float64 where JAX has it
-        Finite, or with `nonfinite="preset"`; what is traced can't be refused and is taken as by that.
+        Finite, or with `nonfinite="preset"`; what is traced can't be refused and is taken as by
+        that.
     fmt : str, Format or Config
     name, **how :
         As of `smallfloat.quantize`.
@@ -52,9 +54,9 @@ def quantize(x: Any, fmt: Any = "cfloat8_1_4_3", *, name: str = "tensor", **how:
 
     Notes
     -----
-    On other devices than the CPU, and where it is traced, it is array operations. What only the compiled part has (biases of
-    least error, `scale_rule="least-error"`, stochastic-b and -c, quotients of float64 or rounded stochastically) is a callback
-    there, which copies to the CPU.
+    On other devices than the CPU, and where it is traced, it is array operations. What only the
+    compiled part has (biases of least error, `scale_rule="least-error"`, stochastic-b and -c,
+    quotients of float64 or rounded stochastically) is a callback there, which copies to the CPU.
 
     Examples
     --------
@@ -76,7 +78,8 @@ def quantize(x: Any, fmt: Any = "cfloat8_1_4_3", *, name: str = "tensor", **how:
 
 
 def dequantize(q: QuantizedTensor, dtype: Any = jnp.float32) -> jax.Array:
-    """The values of a quantized tensor, each rounded once to `dtype`, also under `jit`; its arrays may be NumPy's.
+    """The values of a quantized tensor, each rounded once to `dtype`, also under `jit`; its arrays
+    may be NumPy's.
 
     Parameters
     ----------
@@ -100,7 +103,8 @@ def dequantize(q: QuantizedTensor, dtype: Any = jnp.float32) -> jax.Array:
     if layout.scale == "e8m0fnu" and over is None:
         field = _spread(scales.astype(jnp.int32), layout)
         return jnp.where(field == 255, jnp.asarray(math.nan, dtype), decode_by(k, matrix, dtype, field - 127)).reshape(shape)
-    # Products of few bits are exact in float64, and so near to their quotients that rounding again is rounding once.
+    # Products of few bits are exact in float64, and so near to their quotients that rounding again
+    # is rounding once.
     with jax.enable_x64(True):
         unit = _wide(scales) if jnp.issubdtype(scales.dtype, jnp.floating) else decode_by(kernel(layout.scale), scales, jnp.float64)
         values = decode_by(k, matrix, jnp.float64) * _spread(unit, layout)
@@ -108,7 +112,8 @@ def dequantize(q: QuantizedTensor, dtype: Any = jnp.float32) -> jax.Array:
 
 
 def _wide(x: Any) -> jax.Array:
-    """Numbers in float64; those of float32 that are subnormal by their bits, since arithmetic may flush them."""
+    """Numbers in float64; those of float32 that are subnormal by their bits, since arithmetic may
+    flush them."""
     if x.dtype == jnp.float64:
         return x
     bits, _ = integers(x)

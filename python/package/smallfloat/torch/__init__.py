@@ -1,7 +1,9 @@
-"""PyTorch: simulated quantization with a straight-through gradient, a linear layer and an optimizer in small formats.
+"""PyTorch: simulated quantization with a straight-through gradient, a linear layer and an optimizer
+in small formats.
 
-Thin Python over the kernels, registered as custom operators, so that ``torch.compile`` takes them as they are. Under
-``torch.distributed`` all ranks agree on every bias, because they learn from the data of all.
+Thin Python over the kernels, registered as custom operators, so that ``torch.compile`` takes them
+as they are. Under ``torch.distributed`` all ranks agree on every bias, because they learn from the
+data of all.
 
 >>> import torch, smallfloat.torch as sft
 >>> x = torch.tensor([1.0, 1.1, 500.0], requires_grad=True)

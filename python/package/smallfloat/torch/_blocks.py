@@ -45,7 +45,8 @@ def quantizes(plan: Any, x: torch.Tensor) -> bool:
     if layout.scale is None or plan.kernel.rounding == "stochastic-a" or x.numel() == 0 or not has_float_kernels(x):
         return False
     found = _kind(layout.granularity, layout.scale)
-    # A power of two that is not among the rules for such is a quotient, which tensor operations take.
+    # A power of two that is not among the rules for such is a quotient, which tensor operations
+    # take.
     return found is not None and (found[1] == "number") == (plan.rule == "amax")
 
 

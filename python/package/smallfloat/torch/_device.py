@@ -1,8 +1,9 @@
 """Where tensors are worked on: the compiled part, tensor operations, or kernels in Triton.
 
-A tensor that is not on the CPU stays where it is. Where Triton compiles for its device (CUDA and ROCm), its kernels do what tensor
-operations would: `convert`, `amax`, blocks and errors below are operators (`torch.library.triton_op`) that `torch.compile` sees through,
-and that CUDA graphs hold, since nothing waits for the host. With TRITON_INTERPRET=1 the same kernels run on the CPU, in NumPy.
+A tensor that is not on the CPU stays where it is. Where Triton compiles for its device (CUDA and
+ROCm), its kernels do what tensor operations would: `convert`, `amax`, blocks and errors below are
+operators (`torch.library.triton_op`) that `torch.compile` sees through, and that CUDA graphs hold,
+since nothing waits for the host. With TRITON_INTERPRET=1 the same kernels run on the CPU, in NumPy.
 """
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ def check_nonfinite(nonfinite: str) -> str:
 
 
 def is_plain(x: torch.Tensor) -> bool:
-    """Whether the compiled part may look at a tensor's memory: nothing traces or transforms it, and it is on the CPU."""
+    """Whether the compiled part may look at a tensor's memory: nothing traces or transforms it, and
+    it is on the CPU."""
     if torch.compiler.is_compiling() or type(x) not in (torch.Tensor, torch.nn.Parameter) or stays(x):
         return False
     wrapped = torch._C._functorch.is_functorch_wrapped_tensor(x)
@@ -96,7 +97,8 @@ def by_core(config: Config, x: torch.Tensor, stream: str) -> torch.Tensor:
 
 
 def scaled(key: str, x: torch.Tensor, nonfinite: str, stream: str = "tensor") -> torch.Tensor:
-    """The values of a tensor quantized by the configuration with a key; elements that are not finite do not count for scales."""
+    """The values of a tensor quantized by the configuration with a key; elements that are not
+    finite do not count for scales."""
     check_float(x)
     if nonfinite == "refuse":
         x = refuse_nonfinite(x)
@@ -151,23 +153,26 @@ def fake_quantize(
     nonfinite: str = "keep",
     **scales: Any,
 ) -> torch.Tensor:
-    """A tensor on the grid of a format or scheme, with the gradient of the identity ("straight through").
+    """A tensor on the grid of a format or scheme, with the gradient of the identity ("straight
+    through").
 
     Parameters
     ----------
     x : Tensor of float16, bfloat16, float32 or float64
     fmt : str, Format or Config
-        A format, which is rounded to as it is (`smallfloat.round`); or a scheme ('mxfp4', 'nvfp4', …), a `Config`, a format with
-        `granularity`, `bias`, `scale_format` or `scale_rule`, or a format whose bias is open, where biases or scales are chosen
-        for the tensor at hand (`smallfloat.quantize`).
+        A format, which is rounded to as it is (`smallfloat.round`); or a scheme ('mxfp4', 'nvfp4',
+        …), a `Config`, a format with `granularity`, `bias`, `scale_format` or `scale_rule`, or a
+        format whose bias is open, where biases or scales are chosen for the tensor at hand
+        (`smallfloat.quantize`).
     preset, rounding, saturation, seed, random_bits :
-        As of `smallfloat.encode`; with scales as of `smallfloat.quantize`, where finite overflow saturates.
+        As of `smallfloat.encode`; with scales as of `smallfloat.quantize`, where finite overflow
+        saturates.
     stream : str, optional
         The name of a stream of random words.
     nonfinite : str
-        'keep' (default): NaN and infinities stay what they are, also where the format has none, so that a run that diverges
-        is seen to. 'refuse': a ValueError. 'preset': what the format's preset makes of them, the largest value perhaps; for
-        formats without scales.
+        'keep' (default): NaN and infinities stay what they are, also where the format has none, so
+        that a run that diverges is seen to. 'refuse': a ValueError. 'preset': what the format's
+        preset makes of them, the largest value perhaps; for formats without scales.
 
     Returns
     -------
@@ -175,10 +180,11 @@ def fake_quantize(
 
     Notes
     -----
-    On the CPU the compiled part does it. On other devices, and within `torch.compile`, `torch.export` and `torch.func`, it is
-    tensor operations or kernels with the same bits. What only the compiled part has (biases of least error for channels and
-    blocks, stochastic-b and -c, quotients rounded stochastically, scales of float64) is an opaque operator there, which copies to
-    the CPU. Under `vmap` a random word belongs to an element's index in its own example.
+    On the CPU the compiled part does it. On other devices, and within `torch.compile`,
+    `torch.export` and `torch.func`, it is tensor operations or kernels with the same bits. What
+    only the compiled part has (biases of least error for channels and blocks, stochastic-b and -c,
+    quotients rounded stochastically, scales of float64) is an opaque operator there, which copies
+    to the CPU. Under `vmap` a random word belongs to an element's index in its own example.
 
     Examples
     --------

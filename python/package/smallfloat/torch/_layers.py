@@ -10,25 +10,27 @@ import torch.nn.functional as F
 from ._quantizers import quantizer
 
 class Linear(torch.nn.Linear):
-    """`torch.nn.Linear` with inputs, weights and gradients in small formats, sums in the tensors' own dtype.
+    """`torch.nn.Linear` with inputs, weights and gradients in small formats, sums in the tensors'
+    own dtype.
 
-    Forward both operands are rounded to `forward_format`, backward the gradient of the output to `backward_format`, each
-    by a `quantizer` of its own. The weights themselves stay in their dtype.
+    Forward both operands are rounded to `forward_format`, backward the gradient of the output to
+    `backward_format`, each by a `quantizer` of its own. The weights themselves stay in their dtype.
 
     Parameters
     ----------
     in_features, out_features, bias, device, dtype :
         As of `torch.nn.Linear`.
     forward_format, backward_format : str, Format or Config
-        A format whose bias is data ('cfloat8_1_4_3', 'cfloat8_1_5_2', 'shp'), any other signed format, which gets a power of two
-        for each tensor ('e4m3fn', 'binary8p3se', …), or a scheme or `Config`, whose scales follow their own rule ('mxfp8-e4m3',
-        'nvfp4', …).
+        A format whose bias is data ('cfloat8_1_4_3', 'cfloat8_1_5_2', 'shp'), any other signed
+        format, which gets a power of two for each tensor ('e4m3fn', 'binary8p3se', …), or a scheme
+        or `Config`, whose scales follow their own rule ('mxfp8-e4m3', 'nvfp4', …).
     policy : str, int, or three of them
-        How biases and powers of two are found: of `Quantizer` 'delayed' (of the last 16 steps), 'flags', 'amax', 'auto',
-        'percentile:99.9' or a number; of `ScaleQuantizer` 'delayed', 'amax' or a number. One for all, or one each for inputs,
-        weights and gradients.
+        How biases and powers of two are found: of `Quantizer` 'delayed' (of the last 16 steps),
+        'flags', 'amax', 'auto', 'percentile:99.9' or a number; of `ScaleQuantizer` 'delayed',
+        'amax' or a number. One for all, or one each for inputs, weights and gradients.
     nonfinite : str
-        What becomes of NaN and infinities in all three, as of `fake_quantize`: 'keep' (default), 'refuse' or 'preset'.
+        What becomes of NaN and infinities in all three, as of `fake_quantize`: 'keep' (default),
+        'refuse' or 'preset'.
 
     Attributes
     ----------

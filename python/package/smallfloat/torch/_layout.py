@@ -35,7 +35,8 @@ def spread(scales: torch.Tensor, shape: tuple[int, ...], granularity: str) -> to
         return scales.reshape(rows, 1)
     height, width = block
     across, down = -(-columns // width), -(-rows // height)
-    # By indices: inductor (torch 2.15) reads the last group of a row wrongly where it is expanded and cut.
+    # By indices: inductor (torch 2.15) reads the last group of a row wrongly where it is expanded
+    # and cut.
     found = scales.reshape(down, across)[:, torch.arange(columns, device=scales.device) // width]
     return found if height == 1 else found[torch.arange(rows, device=scales.device) // height]
 

@@ -1,7 +1,8 @@
-"""What `smallfloat.BiasController` does, in tensor operations on the device of the tensors it learns from.
+"""What `smallfloat.BiasController` does, in tensor operations on the device of the tensors it
+learns from.
 
-The state is the tensor that `Quantizer` holds: bias, steps, changes, unused, the length of the history, the history. Nothing here
-waits for the device: decisions are selections.
+The state is the tensor that `Quantizer` holds: bias, steps, changes, unused, the length of the
+history, the history. Nothing here waits for the device: decisions are selections.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def _facts(fmt: str) -> tuple[int, int, int]:
 
 
 def holding(k: Kernel, amax: torch.Tensor) -> torch.Tensor:
-    """The largest biases that hold magnitudes of float64, beyond the legal range too; any for zeros."""
+    """The largest biases that hold magnitudes of float64, beyond the legal range too; any for
+    zeros."""
     bits = torch.where(amax > 0, amax, 1.0).view(torch.int64)
     exponent, fraction = (bits >> 52) - 1023, bits & ((1 << 52) - 1)
     # The largest value has all bits of its significand.
@@ -61,7 +63,8 @@ def _percentile(k: Kernel, x: torch.Tensor, percent: float) -> torch.Tensor:
 
 
 def choose_bias(x: torch.Tensor, fmt: str, policy: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """The bias for a tensor by 'auto', 'percentile', 'amax' or a number, and whether the tensor has a magnitude to choose it by."""
+    """The bias for a tensor by 'auto', 'percentile', 'amax' or a number, and whether the tensor has
+    a magnitude to choose it by."""
     k, (low, high, _) = constant_kernel(fmt, is_biased=True), _facts(fmt)
     kind, _, rest = policy.partition(":")
     if kind in ("auto", "mse"):
@@ -139,7 +142,8 @@ def learn(x: torch.Tensor, state: torch.Tensor, fmt: str, policy: str, learns: b
 
 
 def code_use(k: Kernel, x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """Elements that overflow, codes in the topmost binade and in the one below it, elements that are not zero."""
+    """Elements that overflow, codes in the topmost binade and in the one below it, elements that
+    are not zero."""
     if has_float_kernels(x):
         counts = count_events(k, x, bias)
         elements = x.numel()
@@ -148,7 +152,8 @@ def code_use(k: Kernel, x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
     codes = encode_by(k, x.reshape(-1), bias.to(torch.int32))
     field = (codes >> k.trailing) & ((1 << (k.width - k.signed - k.trailing)) - 1)
     top = k.largest >> k.trailing
-    # Halfway between the largest value and what would follow it goes up, since its significand is all ones.
+    # Halfway between the largest value and what would follow it goes up, since its significand is
+    # all ones.
     bits = wide.abs().view(torch.int64)
     exponent, fraction = (bits >> 52) - 1023 + bias, bits & ((1 << 52) - 1)
     half = ((2 << k.trailing) - 1) << (51 - k.trailing)

@@ -1,9 +1,11 @@
 """The bias with the least squared error, exactly, in tensor operations that wait for nothing.
 
-The squared error of a bias is a sum of integers, of which each belongs to a power of two: what an element loses is an integer in
-units of its own last place. That integer does not depend on the bias but on where the range lies beside the element's exponent: in
-the normal range, in the highest binade (which may saturate), above it, or so many binades below. `error_table` has the sum of each
-case for each exponent, `least_error` puts the sums of 64 biases together from it in integers of 600 bits, and compares these.
+The squared error of a bias is a sum of integers, of which each belongs to a power of two: what an
+element loses is an integer in units of its own last place. That integer does not depend on the bias
+but on where the range lies beside the element's exponent: in the normal range, in the highest
+binade (which may saturate), above it, or so many binades below. `error_table` has the sum of each
+case for each exponent, `least_error` puts the sums of 64 biases together from it in integers of 600
+bits, and compares these.
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ _LIMBS = 28
 
 
 def error_table(x: torch.Tensor, trailing: int, hole: bool) -> torch.Tensor:
-    """For each of the 256 exponent fields of binary32: how many elements there are, their sum, the sum of their squares, and of the
-    squared errors in each case; squares as their lower 24 bits and the rest."""
+    """For each of the 256 exponent fields of binary32: how many elements there are, their sum, the
+    sum of their squares, and of the squared errors in each case; squares as their lower 24 bits and
+    the rest."""
     if has_float_kernels(x):
         register()
         return torch.ops.smallfloat.device_error_table(x, trailing, hole)
@@ -101,7 +104,8 @@ def squared_errors(k: Kernel, table: torch.Tensor, biases: tuple[int, int]) -> t
 
 
 def least_error(k: Kernel, x: torch.Tensor, biases: tuple[int, int]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of the biases of a range the one with the least squared error, of equals the largest, and whether there is a finite magnitude.
+    """Of the biases of a range the one with the least squared error, of equals the largest, and
+    whether there is a finite magnitude.
 
     `k` is of the format at the bias 0. NaN and infinities don't count.
     """

@@ -11,7 +11,8 @@ from .._interop import number_dtype
 def array_of(x: torch.Tensor) -> np.ndarray:
     """A tensor's elements as an array that is to be read.
 
-    By DLPack, since `Tensor.numpy` would make the memory fixed for good, and FSDP frees that of parameters by resizing it.
+    By DLPack, since `Tensor.numpy` would make the memory fixed for good, and FSDP frees that of
+    parameters by resizing it.
     """
     x = x.detach().cpu()
     if x.dtype == torch.bfloat16:
@@ -25,7 +26,8 @@ def bytes_of(x: torch.Tensor) -> np.ndarray:
 
 
 def tensor_of(array: np.ndarray) -> torch.Tensor:
-    """A tensor of an array's memory; codes of 16 bits in int16, which torch has more operations for."""
+    """A tensor of an array's memory; codes of 16 bits in int16, which torch has more operations
+    for."""
     array = np.require(array, requirements=["C", "W"])
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)

@@ -1,4 +1,5 @@
-"""Kernels in Triton as operators of torch, which `torch.compile` sees through. Imported where a device has Triton."""
+"""Kernels in Triton as operators of torch, which `torch.compile` sees through. Imported where a
+device has Triton."""
 
 from __future__ import annotations
 
@@ -114,8 +115,9 @@ def quantize_blocks(
     words: str,
     values: bool,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Codes and scales of a matrix in blocks, or its values by these. `lengths` are the numbers of `Blocks`, then those of the rule
-    for powers of two; `words` its other fields, with spaces between."""
+    """Codes and scales of a matrix in blocks, or its values by these. `lengths` are the numbers of
+    `Blocks`, then those of the rule for powers of two; `words` its other fields, with spaces
+    between."""
     blocks = _blocks(lengths, words)
     return launch.quantize_blocks(_kernel_of(key), x, blocks, (lengths[4], lengths[5]), lengths[6], over, values)
 

@@ -18,8 +18,8 @@ from ._round import constant_kernel, decode_by, encode_by, numbers_of_words, wor
 _WEIGHT = "weight"
 # State of torch's optimizers that has a sign; further names show theirs in a step.
 _SIGNED = ("exp_avg", "momentum_buffer", "grad_avg")
-# Of torch's optimizers. Second moments have twice the binades of gradients, and one that became zero would make a step of any
-# size, so their roots are held.
+# Of torch's optimizers. Second moments have twice the binades of gradients, and one that became
+# zero would make a step of any size, so their roots are held.
 _STATE = {"exp_avg": "shp", "exp_avg_sq": "sqrt(uhp)", "momentum_buffer": "shp"}
 
 
@@ -73,7 +73,8 @@ class _Spelling:
 
 
 class _Codes:
-    """A tensor as codes; of a sharded tensor (DTensor, as FSDP2 has them) those of this rank's rows, as a sharded tensor."""
+    """A tensor as codes; of a sharded tensor (DTensor, as FSDP2 has them) those of this rank's
+    rows, as a sharded tensor."""
 
     def __init__(
         self, codes: torch.Tensor, fmt: Format, root: bool, dtype: torch.dtype, bias: torch.Tensor | None = None
@@ -125,7 +126,8 @@ class _Codes:
 
     @staticmethod
     def _bias(y: torch.Tensor, name: str, policy: str, is_shard: bool) -> torch.Tensor:
-        """A bias that stays on the device, which is that of all ranks where they have a part each."""
+        """A bias that stays on the device, which is that of all ranks where they have a part
+        each."""
         if policy.isdigit():
             return torch.full((), int(policy), dtype=torch.int32, device=y.device)
         if not is_shard:
@@ -178,27 +180,33 @@ class _Codes:
 
 
 class SmallOptimizer:
-    """Holds an optimizer's weights and state as codes of small formats, rounded stochastically in every step.
+    """Holds an optimizer's weights and state as codes of small formats, rounded stochastically in
+    every step.
 
-    Parameters that FSDP2 shards (DTensor, by rows) are encoded rank by rank, with the random words of the whole tensor and with
-    biases that all ranks agree on, so that with one bias per tensor by 'amax' the codes are those of one process.
+    Parameters that FSDP2 shards (DTensor, by rows) are encoded rank by rank, with the random words
+    of the whole tensor and with biases that all ranks agree on, so that with one bias per tensor by
+    'amax' the codes are those of one process.
 
-    A step decodes the state, lets the optimizer do its work, and encodes what came out. Stochastic rounding keeps updates that
-    are smaller than a step of the format, on average. The words follow from seed, step, parameter and name, so the same run
-    gives the same bits, also one that was stopped, saved and resumed.
+    A step decodes the state, lets the optimizer do its work, and encodes what came out. Stochastic
+    rounding keeps updates that are smaller than a step of the format, on average. The words follow
+    from seed, step, parameter and name, so the same run gives the same bits, also one that was
+    stopped, saved and resumed.
 
-    After a step the weights' tensors have the values of their codes, in their dtype, for the next pass through the model. `pack`
-    gives that memory back too, so that only codes are left, and `unpack` brings the values again.
+    After a step the weights' tensors have the values of their codes, in their dtype, for the next
+    pass through the model. `pack` gives that memory back too, so that only codes are left, and
+    `unpack` brings the values again.
 
     Parameters
     ----------
     optimizer : torch.optim.Optimizer
         Learning-rate schedulers take this one, not its wrapper.
     weight_format : str or None
-        Of floating-point weights; with its bias chosen for each tensor where it is data. None leaves them as they are.
+        Of floating-point weights; with its bias chosen for each tensor where it is data. None
+        leaves them as they are.
     state_format : dict, str or None
-        Of state of a weight's shape, by its name; other state stays as it is. ``'sqrt(uhp)'`` holds square roots. By default
-        'shp' for 'exp_avg' and 'momentum_buffer', 'sqrt(uhp)' for 'exp_avg_sq'. A str is for all state, None for none.
+        Of state of a weight's shape, by its name; other state stays as it is. ``'sqrt(uhp)'`` holds
+        square roots. By default 'shp' for 'exp_avg' and 'momentum_buffer', 'sqrt(uhp)' for
+        'exp_avg_sq'. A str is for all state, None for none.
     policy : str
         How biases are chosen, as of `smallfloat.choose_bias`.
     seed : int
@@ -207,8 +215,9 @@ class SmallOptimizer:
     Raises
     ------
     ValueError
-        For a format without negative values where weights or state have them: of weights and the usual state at once, of other
-        state in a step. In a step that makes a weight or state NaN or infinite, which small formats may not have.
+        For a format without negative values where weights or state have them: of weights and the
+        usual state at once, of other state in a step. In a step that makes a weight or state NaN or
+        infinite, which small formats may not have.
 
     Examples
     --------
@@ -271,9 +280,11 @@ class SmallOptimizer:
             self._refused[what] = self._refused[what] | found if what in self._refused else found
 
     def check(self) -> None:
-        """Raises a ValueError if a step made a weight or state NaN or infinite, or negative where the format has no sign.
+        """Raises a ValueError if a step made a weight or state NaN or infinite, or negative where
+        the format has no sign.
 
-        On the CPU steps themselves raise it. Other devices are not waited for in a step, but here and in `state_dict`.
+        On the CPU steps themselves raise it. Other devices are not waited for in a step, but here
+        and in `state_dict`.
         """
         bad = [what for what, found in self._refused.items() if bool(found)]
         if bad:
@@ -325,7 +336,8 @@ class SmallOptimizer:
                 yield p, self._codes[index, _WEIGHT]
 
     def pack(self) -> None:
-        """Leaves only the codes of weights; their tensors are empty until `unpack`. Gradients are not touched."""
+        """Leaves only the codes of weights; their tensors are empty until `unpack`. Gradients are
+        not touched."""
         for p, held in self._held_weights():
             if hasattr(p, "device_mesh"):
                 raise TypeError("weights that FSDP shards are not packed: FSDP keeps their memory")
@@ -340,7 +352,8 @@ class SmallOptimizer:
 
     @contextlib.contextmanager
     def unpacked(self) -> Iterator[None]:
-        """Weights have values inside, and are packed again behind: ``with opt.unpacked(): …backward(); opt.step()``."""
+        """Weights have values inside, and are packed again behind:
+        ``with opt.unpacked(): …backward(); opt.step()``."""
         self.unpack()
         try:
             yield
@@ -357,7 +370,8 @@ class SmallOptimizer:
         return self.bytes_held() / max(1, sum(counts.values()))
 
     def state_dict(self) -> dict[str, Any]:
-        """The codes, their formats, what the optimizer has besides, and the count of steps. Tensors and plain values only."""
+        """The codes, their formats, what the optimizer has besides, and the count of steps. Tensors
+        and plain values only."""
         self.check()
         codes = [(index, name, held.state()) for (index, name), held in self._codes.items()]
         return {"optimizer": self.optimizer.state_dict(), "codes": codes, "steps": self.steps, "seed": self.seed}

@@ -113,8 +113,8 @@ def _refusal(module: nn.Module, name: str) -> str | None:
 
 
 def _fitted(config: Config, module: nn.Module, shape: tuple[int, ...]) -> tuple[Config, tuple[int, ...]]:
-    """The configuration for a layer's weight, and the shape to quantize it in: blocks and channels lie along the sum of its
-    products."""
+    """The configuration for a layer's weight, and the shape to quantize it in: blocks and channels
+    lie along the sum of its products."""
     granularity = config.entry(shape if len(shape) > 1 else (1, 1))["granularity"]
     if _is_transposed(module):
         if granularity == "channel":
@@ -148,7 +148,8 @@ def _restored(kind: str, base: type[nn.Module], names: tuple[str, ...]) -> nn.Mo
 
 
 class _Stored(_Changed):
-    """Weights are codes: a parameter without gradient has the weight's name, and its scales are buffers."""
+    """Weights are codes: a parameter without gradient has the weight's name, and its scales are
+    buffers."""
 
     _kind = "stored"
 
@@ -158,7 +159,8 @@ class _Stored(_Changed):
         return layout, self._parameters[name], scales, self._buffers.get(f"{name}_global_scale")
 
     def _value(self, name: str) -> torch.Tensor:
-        """A weight, in the dtype that the module computes in; where FSDP holds a part of the codes, that part as it is."""
+        """A weight, in the dtype that the module computes in; where FSDP holds a part of the codes,
+        that part as it is."""
         if hasattr(self._parameters[name], "device_mesh"):
             return self._parameters[name]
         values = _values(*self._stored(name), self._dtypes[name])
@@ -317,11 +319,13 @@ def quantize_(
 ) -> Report:
     """Stores the weights of a model as codes, in place.
 
-    Weights of `torch.nn.Linear`, `Bilinear`, `Embedding`, `EmbeddingBag`, convolutions, `MultiheadAttention` and of the `Conv1D`
-    of transformers, and of subclasses, become parameters of uint8 (int16 for formats of more than 8 bits) without gradient, of the shape that the native
-    container has for them; biases or scales become buffers beside them (`weight_bias`, `weight_scale`, `weight_global_scale`).
-    A layer keeps its class (a subclass of it) and its `forward`: where that reads `self.weight` it gets values, decoded for this
-    pass and rounded once to the dtype that the weight had, or `model.to(dtype)` gave. `state_dict()` has the codes.
+    Weights of `torch.nn.Linear`, `Bilinear`, `Embedding`, `EmbeddingBag`, convolutions,
+    `MultiheadAttention` and of the `Conv1D` of transformers, and of subclasses, become parameters
+    of uint8 (int16 for formats of more than 8 bits) without gradient, of the shape that the native
+    container has for them; biases or scales become buffers beside them (`weight_bias`,
+    `weight_scale`, `weight_global_scale`). A layer keeps its class (a subclass of it) and its
+    `forward`: where that reads `self.weight` it gets values, decoded for this pass and rounded once
+    to the dtype that the weight had, or `model.to(dtype)` gave. `state_dict()` has the codes.
 
     Parameters
     ----------
@@ -398,7 +402,8 @@ def _by_core(one: _Chosen, x: torch.Tensor) -> tuple[dict[str, Any], dict[str, t
 
 
 def _check(refused: list[tuple[str, torch.Tensor]]) -> None:
-    """Refuses weights that are not finite, and negative ones where a format has none: one look at all devices, when all is done."""
+    """Refuses weights that are not finite, and negative ones where a format has none: one look at
+    all devices, when all is done."""
     if not refused:
         return
     found = torch.stack([flags.to(refused[0][1].device) for _, flags in refused]).tolist()
@@ -431,10 +436,12 @@ def _install(
 def fake_quantize_(
     model: nn.Module, config: Any, *, include: Sequence[str] = (), exclude: Sequence[str] = (), nonfinite: str = "keep"
 ) -> Report:
-    """Rounds the weights of a model in every pass, with straight-through gradients: training that knows of the quantization.
+    """Rounds the weights of a model in every pass, with straight-through gradients: training that
+    knows of the quantization.
 
-    The same layers as `quantize_`, which may follow when training is done. Parameters, `state_dict()` and optimizers stay what
-    they are. Arguments as of `quantize_`, and `nonfinite` as of `fake_quantize`.
+    The same layers as `quantize_`, which may follow when training is done. Parameters,
+    `state_dict()` and optimizers stay what they are. Arguments as of `quantize_`, and `nonfinite`
+    as of `fake_quantize`.
 
     Examples
     --------
@@ -462,8 +469,9 @@ def fake_quantize_(
 
 
 def entries(model: nn.Module) -> dict[str, dict[str, Any]]:
-    """How the quantized weights of a model lie, as plain values, by their names: the native container's metadata, and the dtype
-    and the shape that each weight has for its layer. What a configuration file needs for `prepare_`."""
+    """How the quantized weights of a model lie, as plain values, by their names: the native
+    container's metadata, and the dtype and the shape that each weight has for its layer. What a
+    configuration file needs for `prepare_`."""
     found = {}
     for prefix, module in model.named_modules():
         if isinstance(module, _Stored):
@@ -474,7 +482,8 @@ def entries(model: nn.Module) -> dict[str, dict[str, Any]]:
 
 
 def prepare_(model: nn.Module, entries: Mapping[str, Mapping[str, Any]]) -> None:
-    """Gives a model room for the codes and scales of `entries`, for `load_state_dict`; it may be on the device meta."""
+    """Gives a model room for the codes and scales of `entries`, for `load_state_dict`; it may be on
+    the device meta."""
     for path, entry in entries.items():
         prefix, _, name = path.rpartition(".")
         module = model.get_submodule(prefix)
@@ -494,14 +503,16 @@ def prepare_(model: nn.Module, entries: Mapping[str, Mapping[str, Any]]) -> None
 
 
 def hide(model: nn.Module) -> None:
-    """Gives modules of codes their old classes for a while, in which `weight` is the codes: for loaders that compare shapes."""
+    """Gives modules of codes their old classes for a while, in which `weight` is the codes: for
+    loaders that compare shapes."""
     for module in model.modules():
         if isinstance(module, _Stored):
             module.__class__ = module._base
 
 
 def show(model: nn.Module) -> None:
-    """Undoes `hide`. Weights that were tied meanwhile share their scales too, which files hold once."""
+    """Undoes `hide`. Weights that were tied meanwhile share their scales too, which files hold
+    once."""
     owners: dict[int, dict[str, torch.Tensor]] = {}
     for module in model.modules():
         if "_layouts" not in module.__dict__ or isinstance(module, _Stored):
@@ -530,7 +541,8 @@ def _empty(layout: Layout, entry: Mapping[str, Any]) -> dict[str, torch.Tensor]:
 
 
 def save(model: nn.Module, path: Any, *, overwrite: bool = False) -> None:
-    """Writes a model's state into a safetensors file: the native container, which ``smallfloat verify`` and ``dequantize`` read.
+    """Writes a model's state into a safetensors file: the native container, which
+    ``smallfloat verify`` and ``dequantize`` read.
 
     Weights of convolutions in blocks are matrices there. The file is whole or absent.
     """
@@ -549,12 +561,14 @@ def save(model: nn.Module, path: Any, *, overwrite: bool = False) -> None:
 
 
 def load_(model: nn.Module, path: Any) -> None:
-    """Loads what `save` or ``smallfloat quantize`` wrote into a model, whose weights become codes where the file has codes.
+    """Loads what `save` or ``smallfloat quantize`` wrote into a model, whose weights become codes
+    where the file has codes.
 
     Raises
     ------
     ValueError, RuntimeError
-        For a file whose tensors are not the model's; of other tensors than its weights nothing is checked before.
+        For a file whose tensors are not the model's; of other tensors than its weights nothing is
+        checked before.
     """
     metadata, raw = _core.read_tensors(os.fspath(path))
     found = json.loads(dict(metadata).get("smallfloat.tensors", "{}"))

@@ -36,8 +36,8 @@ def of_all_ranks(numbers: list[Any], dtype: torch.dtype, by: Any) -> list[Any]:
     return found.tolist()
 
 
-# A controller's state as a tensor, so that it is saved, moved and compiled as every buffer is: bias, steps, changes, unused,
-# the length of the history, the history.
+# A controller's state as a tensor, so that it is saved, moved and compiled as every buffer is:
+# bias, steps, changes, unused, the length of the history, the history.
 _FIXED_PART = 5
 _NOTHING = torch.iinfo(torch.int64).min
 
@@ -127,7 +127,8 @@ def _(x, state, fmt, policy, learn, nonfinite):
 
 
 def _remember(ctx, inputs, output):
-    # Not by save_for_backward: the state may change between the two passes, and the newest is wanted.
+    # Not by save_for_backward: the state may change between the two passes, and the newest is
+    # wanted.
     _, ctx.state, ctx.fmt, ctx.policy, ctx.learn, ctx.nonfinite = inputs
 
 
@@ -141,12 +142,15 @@ _quantize_gradient.register_autograd(_on_the_way_back, setup_context=_remember)
 
 
 class Quantizer(torch.nn.Module):
-    """Rounds the tensors of one kind to a format whose bias follows them: a `BiasController` and `fake_quantize` in one.
+    """Rounds the tensors of one kind to a format whose bias follows them: a `BiasController` and
+    `fake_quantize` in one.
 
-    It learns in training mode and keeps its bias in evaluation, except where the policy chooses for the tensor at hand. Before
-    the first tensor, 'delayed' and 'flags' take the bias that holds it. Under ``torch.distributed`` what is learnt from are the
-    tensors of all ranks: the largest magnitude, the sum of counts, for 'auto' and 'percentile' the smallest bias. The state is a
-    buffer, so it is part of ``state_dict()``; one that lacks it, such as that of a plain model, can be loaded too.
+    It learns in training mode and keeps its bias in evaluation, except where the policy chooses for
+    the tensor at hand. Before the first tensor, 'delayed' and 'flags' take the bias that holds it.
+    Under ``torch.distributed`` what is learnt from are the tensors of all ranks: the largest
+    magnitude, the sum of counts, for 'auto' and 'percentile' the smallest bias. The state is a
+    buffer, so it is part of ``state_dict()``; one that lacks it, such as that of a plain model, can
+    be loaded too.
 
     Parameters
     ----------
@@ -216,7 +220,8 @@ class Quantizer(torch.nn.Module):
 
 
 def _learn_scale_on_device(x: torch.Tensor, state: torch.Tensor, fmt: str, margin: int, learn: bool) -> torch.Tensor:
-    """The exponent of a power of two for a tensor; `state` is how many tensors were seen, and the last largest magnitudes."""
+    """The exponent of a power of two for a tensor; `state` is how many tensors were seen, and the
+    last largest magnitudes."""
     amax = x.abs().amax().to(torch.float64) if x.numel() else state.new_zeros(())
     if learn:
         amax = _largest_of_ranks(amax)
@@ -252,7 +257,8 @@ def _top(fmt: str) -> tuple[int, int]:
 
 
 def _least_exponent(amax: torch.Tensor, fmt: str, margin: int) -> torch.Tensor:
-    """The least exponent at which 2**margin times a magnitude is within 2**exponent times the format's range; 0 for zero."""
+    """The least exponent at which 2**margin times a magnitude is within 2**exponent times the
+    format's range; 0 for zero."""
     exponent, fraction = (known := torch.where(amax > 0, amax, 1.0).view(torch.int64)) >> 52, known & ((1 << 52) - 1)
     top, top_fraction = _top(fmt)
     found = exponent - 1023 + margin - top + (fraction > top_fraction).to(torch.int64)
@@ -316,18 +322,20 @@ def _by_scale(
 
 
 class ScaleQuantizer(torch.nn.Module):
-    """Rounds the tensors of one kind to a format whose bias is fixed, times a power of two that follows them.
+    """Rounds the tensors of one kind to a format whose bias is fixed, times a power of two that
+    follows them.
 
-    The power of two is the least at which the largest magnitude is within the range; what is beyond saturates. Under
-    ``torch.distributed`` the largest magnitude is that of all ranks.
+    The power of two is the least at which the largest magnitude is within the range; what is beyond
+    saturates. Under ``torch.distributed`` the largest magnitude is that of all ranks.
 
     Parameters
     ----------
     fmt : str
         A signed format of up to 16 bits: 'e4m3fn', 'e5m2', 'e2m1fn', 'binary8p3se', …
     policy : str or int
-        'delayed:history=16,margin=0': the largest magnitude of the last steps (default). 'amax:margin=0': that of the tensor
-        itself. A number: that exponent of two, so that 0 takes the format as it is.
+        'delayed:history=16,margin=0': the largest magnitude of the last steps (default).
+        'amax:margin=0': that of the tensor itself. A number: that exponent of two, so that 0 takes
+        the format as it is.
     nonfinite : str
         As of `fake_quantize`.
 
@@ -352,7 +360,8 @@ class ScaleQuantizer(torch.nn.Module):
 
     @property
     def exponent(self) -> int:
-        """Of the next tensor's power of two; with 'amax' this is known only for the tensor at hand, and 0 is given."""
+        """Of the next tensor's power of two; with 'amax' this is known only for the tensor at hand,
+        and 0 is given."""
         if self._fixed is not None:
             return self._fixed
         amax = self.state[1:].amax() if len(self.state) > 1 else self.state[0]
@@ -424,7 +433,8 @@ class _GradientOfScheme(torch.autograd.Function):
 
 
 class SchemeQuantizer(torch.nn.Module):
-    """Rounds tensors by a scheme or a `Config`: scales or biases of tensors, channels or blocks, chosen for the tensor at hand.
+    """Rounds tensors by a scheme or a `Config`: scales or biases of tensors, channels or blocks,
+    chosen for the tensor at hand.
 
     Blocks lie along the last dimension. There is no state.
 
@@ -457,8 +467,8 @@ class SchemeQuantizer(torch.nn.Module):
 def quantizer(fmt: Any, policy: str | int = "delayed", *, nonfinite: str = "keep", device: Any = None) -> torch.nn.Module:
     """The quantizer for a format or scheme.
 
-    A `Quantizer` where the bias is data, a `ScaleQuantizer` where it is fixed, a `SchemeQuantizer` for schemes and `Config`s,
-    whose scales follow their own rule, so that they need no policy.
+    A `Quantizer` where the bias is data, a `ScaleQuantizer` where it is fixed, a `SchemeQuantizer`
+    for schemes and `Config`s, whose scales follow their own rule, so that they need no policy.
     """
     name = str(fmt)
     if isinstance(fmt, Config) or name in schemes:

@@ -1,4 +1,5 @@
-"""Encode, decode and round as tensor operations, on any device, or by kernels where a device has them."""
+"""Encode, decode and round as tensor operations, on any device, or by kernels where a device has
+them."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ def constant_kernel(
     random_bits: int = 32,
     is_biased: bool = False,
 ) -> Kernel:
-    """A kernel, which `torch.compile` takes for a constant; of the format at the bias 0 where biases are data."""
+    """A kernel, which `torch.compile` takes for a constant; of the format at the bias 0 where
+    biases are data."""
     made = Format(fmt, bias=0) if is_biased else fmt
     return kernel(made, preset=preset, rounding=rounding, saturation=saturation, random_bits=random_bits)
 
@@ -134,10 +136,11 @@ def encode(
     random_bits: int = 32,
     first_element: int = 0,
 ) -> torch.Tensor:
-    """`smallfloat.encode` in tensor operations: codes in uint8, or int16 for formats of more than 8 bits.
+    """`smallfloat.encode` in tensor operations: codes in uint8, or int16 for formats of more than 8
+    bits.
 
-    On any device, and within `torch.compile`, `torch.export` and `torch.func`. Codes above 2**15 are negative in int16, which
-    `.view(torch.uint16)` undoes.
+    On any device, and within `torch.compile`, `torch.export` and `torch.func`. Codes above 2**15
+    are negative in int16, which `.view(torch.uint16)` undoes.
     """
     check_float(x)
     k = constant_kernel(fmt, preset, rounding, saturation, random_bits)
@@ -148,7 +151,8 @@ def encode(
 
 
 def decode(codes: torch.Tensor, fmt: Any, *, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """`smallfloat.decode` in tensor operations; codes are integers of any dtype, those of int16 as `encode` gives them."""
+    """`smallfloat.decode` in tensor operations; codes are integers of any dtype, those of int16 as
+    `encode` gives them."""
     k = constant_kernel(fmt)
     check_exact(k, dtype)
     if codes.dtype == torch.uint16:
@@ -161,7 +165,8 @@ def decode(codes: torch.Tensor, fmt: Any, *, dtype: torch.dtype = torch.float32)
 def round_by(
     k: Kernel, x: torch.Tensor, shift: Any = 0, *, seed: int | None = None, stream: Any = None, first_element: int = 0, keep: bool = False
 ) -> torch.Tensor:
-    """The values that codes of `x` times 2**shift have, times 2**-shift; with `keep` NaN and infinities stay."""
+    """The values that codes of `x` times 2**shift have, times 2**-shift; with `keep` NaN and
+    infinities stay."""
     if has_float_kernels(x):
         words = numbers_of_words(k, seed, stream, first_element)
         return convert("round", k, x.detach(), x.dtype, shift=shift, words=words, keep=keep)
@@ -182,7 +187,8 @@ def round(
     random_bits: int = 32,
     first_element: int = 0,
 ) -> torch.Tensor:
-    """`smallfloat.round` in tensor operations, with the same bits, on any device and within `torch.compile`.
+    """`smallfloat.round` in tensor operations, with the same bits, on any device and within
+    `torch.compile`.
 
     Parameters
     ----------
@@ -190,7 +196,8 @@ def round(
     fmt : Format or str
         Of up to 16 bits, with values that `x`'s dtype has.
     preset, rounding, saturation, seed, stream, random_bits, first_element :
-        As of `smallfloat.encode`; of the stochastic modes there is 'stochastic-a', with the words of Philox.
+        As of `smallfloat.encode`; of the stochastic modes there is 'stochastic-a', with the words
+        of Philox.
 
     Examples
     --------

@@ -19,7 +19,8 @@ _CAST = {torch.float16: "binary16", torch.bfloat16: "bfloat16"}
 
 
 def cast(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Numbers of float64 in another dtype, rounded once; torch's own conversion to half precision rounds twice."""
+    """Numbers of float64 in another dtype, rounded once; torch's own conversion to half precision
+    rounds twice."""
     if dtype not in _CAST:
         return x.to(dtype)
     return encode_by(constant_kernel(_CAST[dtype]), x).to(torch.int32).to(torch.int16).view(dtype)
@@ -60,7 +61,8 @@ def dequantize(
         field = spread(scales.to(torch.int32), shape, layout.granularity)
         values = decode_by(k, matrix, dtype, field - 127)
         return torch.where(field == 255, math.nan, values).reshape(shape)
-    # Products of few bits are exact in float64, and so near to their quotients that rounding again is rounding once.
+    # Products of few bits are exact in float64, and so near to their quotients that rounding again
+    # is rounding once.
     unit = spread(_scale_values(scales, layout.scale), shape, layout.granularity)
     values = decode_by(k, matrix, torch.float64) * unit
     if over is not None:
@@ -108,8 +110,8 @@ def _largest(x: torch.Tensor, granularity: str) -> torch.Tensor:
 
 
 class _Grouped(NamedTuple):
-    """A tensor as codes (a matrix of integers) and what groups share: biases or exponents of powers of two (int32) or numbers
-    (float64), and the number that divides all of these."""
+    """A tensor as codes (a matrix of integers) and what groups share: biases or exponents of powers
+    of two (int32) or numbers (float64), and the number that divides all of these."""
 
     codes: torch.Tensor
     scales: torch.Tensor | None
@@ -158,14 +160,16 @@ def _biases(plan: ScalePlan, matrix: torch.Tensor) -> torch.Tensor:
 
 
 def _in_blocks(plan: ScalePlan, x: torch.Tensor, values: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-    """Values and scales, or packed codes and scales, by a kernel; and the number that divides the scales."""
+    """Values and scales, or packed codes and scales, by a kernel; and the number that divides the
+    scales."""
     over = None if plan.global_rule is None else _global_scale(plan, _learning.finite_amax(x))
     matrix = x.reshape(matrix_of(tuple(x.shape), plan.layout.granularity))
     return *_blocks.quantize(plan, matrix, over, values), over
 
 
 def simulate(plan: ScalePlan, x: torch.Tensor, seed: int | None = None, stream: Any = None) -> torch.Tensor:
-    """What quantizing and dequantizing makes of a finite tensor, in tensor operations or by kernels."""
+    """What quantizing and dequantizing makes of a finite tensor, in tensor operations or by
+    kernels."""
     if x.numel() == 0:
         return x
     k, shape, granularity = plan.kernel, tuple(x.shape), plan.layout.granularity
@@ -187,7 +191,8 @@ def simulate(plan: ScalePlan, x: torch.Tensor, seed: int | None = None, stream: 
 
 
 def is_served(plan: ScalePlan, x: torch.Tensor) -> bool:
-    """Whether `simulate` and `parts_of` have a plan for a tensor; sums of float64's errors are longer than theirs."""
+    """Whether `simulate` and `parts_of` have a plan for a tensor; sums of float64's errors are
+    longer than theirs."""
     if x.dtype == torch.float64 and (plan.rule == "amax" or plan.chosen_by is not None):
         return False
     return plan.is_expressible or plan.chosen_by is not None
@@ -202,7 +207,8 @@ def plan_for(config: Config, x: torch.Tensor) -> ScalePlan | None:
 
 
 def parts_of(plan: ScalePlan, entry: dict[str, Any], x: torch.Tensor, name: str) -> dict[str, torch.Tensor]:
-    """The codes and scales of a finite tensor as the native container has them, by the suffixes of their names, on its device."""
+    """The codes and scales of a finite tensor as the native container has them, by the suffixes of
+    their names, on its device."""
     shape = tuple(x.shape)
     if _blocks.quantizes(plan, x):
         codes, scales, over = _in_blocks(plan, x, values=False)

@@ -30,7 +30,8 @@ from the smallest to the largest positive value of its format at its bias.";
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// A .safetensors, .npy or .gguf file or a checkpoint folder, quantized or not; `-` is standard input
+    /// A .safetensors, .npy or .gguf file or a checkpoint folder, quantized or not; `-` is standard
+    /// input
     file: PathBuf,
 
     /// Print a JSON object

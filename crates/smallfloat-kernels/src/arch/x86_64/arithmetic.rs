@@ -40,8 +40,8 @@ pub(super) trait Operands<const N: usize>: Sized {
         results: &mut [f32; N],
     );
 
-    /// Makes the decoders and computes by [`for_steps`], with the level's instructions. Decoders are
-    /// made here, since the compiler keeps what a function makes itself in registers.
+    /// Makes the decoders and computes by [`for_steps`], with the level's instructions. Decoders
+    /// are made here, since the compiler keeps what a function makes itself in registers.
     ///
     /// # Safety
     /// The machine must have the level's instructions.

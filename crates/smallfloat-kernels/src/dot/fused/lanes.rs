@@ -1,9 +1,9 @@
 //! Sums of groups in binary64, several results side by side.
 //!
 //! Every step is exact there. Products of two operands of at most 24 bits have 48; aligned terms
-//! are integers whose sums stay below 2^53; scales are powers of two far from the ends of the range.
-//! Exponents are powers of two as well, so the exponent of a product is a product. Loops run over
-//! arrays of results, of which compilers make vectors.
+//! are integers whose sums stay below 2^53; scales are powers of two far from the ends of the
+//! range. Exponents are powers of two as well, so the exponent of a product is a product. Loops run
+//! over arrays of results, of which compilers make vectors.
 
 use super::{Fused, FusedDot, GroupSum};
 use crate::parallel;

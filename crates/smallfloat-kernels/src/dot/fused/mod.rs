@@ -226,8 +226,8 @@ impl FusedDot {
         lanes::sum(self, c, x, y)
     }
 
-    /// Returns the sum that [`add`](Self::add) returns, computed slowly in integers of 128 bits: the
-    /// reference for the tests.
+    /// Returns the sum that [`add`](Self::add) returns, computed slowly in integers of 128 bits:
+    /// the reference for the tests.
     ///
     /// # Panics
     /// If the slices differ in length.

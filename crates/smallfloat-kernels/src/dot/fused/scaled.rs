@@ -48,8 +48,8 @@ impl ScaledDot {
         Ok(Self { dot: FusedDot::new(x, y, fused)?, scales: *scales, block })
     }
 
-    /// c + Σ x·y·s·t with a scale s and t for each block: codes of the scales' format, whose sign is
-    /// ignored.
+    /// c + Σ x·y·s·t with a scale s and t for each block: codes of the scales' format, whose sign
+    /// is ignored.
     ///
     /// # Panics
     /// If lengths differ, or there is not one scale for each block of either slice.

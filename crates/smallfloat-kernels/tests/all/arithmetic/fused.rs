@@ -1,6 +1,6 @@
 //! Sums as matrix units compute them: at every level, in matrix products and on any number of
-//! threads the bits of the reference in integers. (`smallfloat-proof`'s `fused` holds the reference to
-//! MMA-Sim.)
+//! threads the bits of the reference in integers. (`smallfloat-proof`'s `fused` holds the reference
+//! to MMA-Sim.)
 
 #![expect(clippy::float_cmp, reason = "sums are compared bit by bit, or exact")]
 

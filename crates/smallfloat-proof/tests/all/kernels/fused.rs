@@ -2,7 +2,8 @@
 //! (`verification/fused/mma_sim.py` made them): in integers, and by the kernels.
 //!
 //! `SMALLFLOAT_EXTENSIVE=1` takes all dot products of every row instead of the first 4096, and ten
-//! million products of each instruction against a second model (`verification/fused/second_model.py`).
+//! million products of each instruction against a second model
+//! (`verification/fused/second_model.py`).
 
 use std::fmt::Write as _;
 
@@ -299,7 +300,8 @@ fn units_have_the_results_of_a_second_model() {
     }
 }
 
-/// Writes our results of one instruction, to compare with the script's: `SMALLFLOAT_FUSED_DUMP='hopper wgmma.…'`.
+/// Writes our results of one instruction, to compare with the script's:
+/// `SMALLFLOAT_FUSED_DUMP='hopper wgmma.…'`.
 #[test]
 #[ignore = "prints results"]
 fn dump() {

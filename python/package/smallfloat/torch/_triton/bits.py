@@ -1,9 +1,11 @@
 """The portable algorithm (`smallfloat_kernels::KernelConstants`) as functions of Triton.
 
-Numbers are bits in int32, random words uint32, and no type of the language smaller than that takes part, nor floating-point
-arithmetic: the only floats are integers made floats, whose exponent says where the leading bit is.
+Numbers are bits in int32, random words uint32, and no type of the language smaller than that takes
+part, nor floating-point arithmetic: the only floats are integers made floats, whose exponent says
+where the leading bit is.
 
-`GRID` says what lies below the smallest normal value (`_launch.GRIDS`), `WIDE` whether binary32's own subnormal numbers matter.
+`GRID` says what lies below the smallest normal value (`_launch.GRIDS`), `WIDE` whether binary32's
+own subnormal numbers matter.
 """
 
 # Kernels are compiled from their source, which has no types and few branches.
@@ -57,7 +59,8 @@ def encode_bits(
     bits, shift, word, trailing, lowest, highest, largest, first_normal, lowest_index, steps, sign_bit, zero, overflow, infinity,
     nan, random_bits, ROUNDING: tl.constexpr, GRID: tl.constexpr, SIGNED: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
-    """Codes of binary32 numbers times 2**shift; then the index below, what lies above it, and whether that is below the range."""
+    """Codes of binary32 numbers times 2**shift; then the index below, what lies above it, and
+    whether that is below the range."""
     negative = bits < 0
     magnitude = bits & 0x7FFFFFFF
     field = magnitude >> 23
@@ -194,7 +197,8 @@ def decode_bits(
 
 @triton.jit
 def words_of_blocks(block, key_low, key_high, stream_low, stream_high):
-    """Four random words for each number of a block, in the order of elements: one more dimension of 4."""
+    """Four random words for each number of a block, in the order of elements: one more dimension of
+    4."""
     low = block.to(tl.uint32)
     high = (block >> 32).to(tl.uint32)
     zero = low & 0

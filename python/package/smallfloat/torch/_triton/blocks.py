@@ -1,8 +1,11 @@
-"""The kernels of blocks along rows that share a scale: MX, NVFP4 and every layout like these, packed or not.
+"""The kernels of blocks along rows that share a scale: MX, NVFP4 and every layout like these,
+packed or not.
 
-A scale is a power of two (`SCALE` 'power'), a bias ('bias', read only) or a number of a small format ('number'), perhaps divided by one
-number of the whole tensor. Powers of two are added to exponents. Quotients and products of other scales are taken in float64, whose
-bits of them are more than any format here is decided by, and whose last bit is made sticky, so that each result is rounded once.
+A scale is a power of two (`SCALE` 'power'), a bias ('bias', read only) or a number of a small
+format ('number'), perhaps divided by one number of the whole tensor. Powers of two are added to
+exponents. Quotients and products of other scales are taken in float64, whose bits of them are more
+than any format here is decided by, and whose last bit is made sticky, so that each result is
+rounded once.
 """
 
 # ruff: noqa: ANN
@@ -17,7 +20,8 @@ _SCALE_NUMBERS = ["scale_" + name for name in _NUMBERS]
 
 @triton.jit
 def _odd(x):
-    """Bits of binary32 of numbers of float64, rounded to odd, saturating: what decides every rounding to fewer bits."""
+    """Bits of binary32 of numbers of float64, rounded to odd, saturating: what decides every
+    rounding to fewer bits."""
     bits = x.to(tl.int64, bitcast=True)
     magnitude = bits & 0x7FFFFFFFFFFFFFFF
     exponent = (magnitude >> 52).to(tl.int32) - 1023
@@ -51,7 +55,8 @@ def quantize_blocks_kernel(
     SCALE_GRID: tl.constexpr, SCALE_SIGNED: tl.constexpr, SCALE_NO_NEGATIVE_ZERO: tl.constexpr, BLOCK: tl.constexpr,
     ROWS: tl.constexpr,
 ):  # fmt: skip
-    """Codes and scales of blocks, or with `VALUES` what these mean; numbers that are not finite count as zeros, and stay."""
+    """Codes and scales of blocks, or with `VALUES` what these mean; numbers that are not finite
+    count as zeros, and stay."""
     group, row, block, column = _places(groups, across, ROWS, BLOCK)
     is_group = group < groups
     inside = is_group[:, None] & (column < columns)
@@ -114,7 +119,8 @@ def quantize_blocks_kernel(
 
 @triton.jit
 def _rounded_once(exact, FLOAT: tl.constexpr):
-    """Bits of binary32 of numbers of float64 on their way to a type, of which the last is sticky if more follow."""
+    """Bits of binary32 of numbers of float64 on their way to a type, of which the last is sticky if
+    more follow."""
     if FLOAT == _FLOAT32:
         return exact.to(tl.float32).to(tl.int32, bitcast=True)
     else:

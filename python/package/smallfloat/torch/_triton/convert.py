@@ -1,7 +1,9 @@
-"""The kernels: one for every conversion of elements, one for blocks that share a scale, two of statistics.
+"""The kernels: one for every conversion of elements, one for blocks that share a scale, two of
+statistics.
 
-All numbers of a format, a rounding and a bias are arguments, so a kernel is compiled once for each kind of rounding and grid, not
-for each format. Arguments `format_*` and so on are in the order of `_launch.Constants.numbers`.
+All numbers of a format, a rounding and a bias are arguments, so a kernel is compiled once for each
+kind of rounding and grid, not for each format. Arguments `format_*` and so on are in the order of
+`_launch.Constants.numbers`.
 """
 
 # ruff: noqa: ANN
@@ -29,7 +31,8 @@ def convert_kernel(
     NO_NEGATIVE_ZERO: tl.constexpr, WIDE_IN: tl.constexpr, WIDE_OUT: tl.constexpr, SHIFTED: tl.constexpr,
     WORDS: tl.constexpr, KEEP: tl.constexpr, COUNTED: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Encodes ('encode'), decodes ('decode') or does both ('round'); the shift and the seed may be in memory."""
+    """Encodes ('encode'), decodes ('decode') or does both ('round'); the shift and the seed may be
+    in memory."""
     by = 0
     if SHIFTED:
         by = tl.load(shift).to(tl.int32)

@@ -90,7 +90,8 @@ def block_size(count: int, usual: int) -> int:
 
 
 def launch(fn: Any) -> Any:
-    """A kernel as the compiler of torch sees it; interpreted kernels are called directly, since that refuses them."""
+    """A kernel as the compiler of torch sees it; interpreted kernels are called directly, since
+    that refuses them."""
     return fn if IS_INTERPRETED else torch.library.wrap_triton(fn)
 
 
@@ -116,9 +117,11 @@ def convert(
     x, dtype : Tensor, dtype
         Floats or codes, and the type of what comes out.
     shift : Tensor of one integer, optional
-        Elements are multiplied by 2**shift before they are encoded or after they are decoded; rounding does both.
-    words : (key, stream, first element) as of `smallfloat.kernel.words`, or Tensor of three int64 (seed, stream, first element)
-        For stochastic rounding.
+        Elements are multiplied by 2**shift before they are encoded or after they are decoded;
+        rounding does both.
+    words : tuple or Tensor
+        For stochastic rounding: (key, stream, first element) as of `smallfloat.kernel.words`, or
+        three int64 (seed, stream, first element).
     keep : bool
         NaN and infinities stay as they are.
     counts : Tensor of 14 int64, optional
@@ -199,7 +202,8 @@ def quantize_blocks(
     top : (int, int)
         Exponent and fraction (52 bits) of the largest value of the elements' format.
     threshold : int
-        The least fraction of a magnitude (52 bits) at which a power of two is one more than the difference of exponents.
+        The least fraction of a magnitude (52 bits) at which a power of two is one more than the
+        difference of exponents.
     over : Tensor of one float64, optional
         The number of the whole tensor that divides all scales.
     values : bool

@@ -1,8 +1,9 @@
-"""The kernel of exact squared errors, from which the bias with the least error follows (`smallfloat.torch._least_error`).
+"""The kernel of exact squared errors, from which the bias with the least error follows
+(`smallfloat.torch._least_error`).
 
-Errors are in units of the last place of the number itself, so all of them are integers below 2**25. Whether an element is normal,
-saturates or lies below the range depends on the bias, but what it loses there depends on its distance from the range alone: each
-column of the table is one such case.
+Errors are in units of the last place of the number itself, so all of them are integers below 2**25.
+Whether an element is normal, saturates or lies below the range depends on the bias, but what it
+loses there depends on its distance from the range alone: each column of the table is one such case.
 """
 
 # ruff: noqa: ANN
@@ -48,7 +49,8 @@ def _below(significand, TRAILING: tl.constexpr, CUT: tl.constexpr, HOLE: tl.cons
 def error_table_kernel(
     x, table, n, FLOAT: tl.constexpr, TRAILING: tl.constexpr, HOLE: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """Adds to a table [256 exponent fields, columns, 2] of int64 the lower 24 bits of squares and the rest."""
+    """Adds to a table [256 exponent fields, columns, 2] of int64 the lower 24 bits of squares and
+    the rest."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     magnitude = widened(tl.load(x + at, mask=at < n, other=0), FLOAT) & 0x7FFFFFFF
     field = magnitude >> 23

@@ -55,10 +55,10 @@ half_source!(Bf16, 0x0080_0000, |halves| _mm256_slli_epi32::<16>(_mm256_cvtepu16
 // The conversion is exact, subnormals included, whatever the host's denormal settings.
 half_source!(F16, 0x3880_0000, |halves| _mm256_castps_si256(_mm256_cvtph_ps(halves)));
 
-/// Rounds to odd, so that the rounding to a narrower format afterwards is the only one: `plan/encode.rs`
-/// says where that holds. Magnitudes below binary32's normal ones, which are below every place that
-/// decides, become the words 1 (subnormal) and 3; those beyond its range a finite value above every
-/// cap. Integer instructions only, so no setting of the host matters.
+/// Rounds to odd, so that the rounding to a narrower format afterwards is the only one:
+/// `plan/encode.rs` says where that holds. Magnitudes below binary32's normal ones, which are below
+/// every place that decides, become the words 1 (subnormal) and 3; those beyond its range a finite
+/// value above every cap. Integer instructions only, so no setting of the host matters.
 impl Source for f64 {
     const MIN_NORMAL: u32 = 2;
 

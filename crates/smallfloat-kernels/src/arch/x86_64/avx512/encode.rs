@@ -1,10 +1,10 @@
 //! f32, f16 or bf16 → 8-bit codes to nearest even, with flags and counts, 64 at once.
 //!
-//! As with narrower vectors (`plan/encode.rs` says how the rounding works), but the anchor and the sum are
-//! one fused operation: c·2^s +
-//! |x|, where c is the power of two below |x| or the grid's lowest. |x| is lifted to the smallest normal value first, which
-//! rounds to zero like all below it, because a subnormal operand would cost a hundred cycles.
-//! Overflow needs no cap: sums grow up to ∞, and narrowing saturates them at the last byte.
+//! As with narrower vectors (`plan/encode.rs` says how the rounding works), but the anchor and the
+//! sum are one fused operation: c·2^s + |x|, where c is the power of two below |x| or the grid's
+//! lowest. |x| is lifted to the smallest normal value first, which rounds to zero like all below
+//! it, because a subnormal operand would cost a hundred cycles. Overflow needs no cap: sums grow up
+//! to ∞, and narrowing saturates them at the last byte.
 
 use std::arch::x86_64::*;
 use std::marker::PhantomData;

@@ -2,8 +2,8 @@
 //!
 //! An element of the product has eight partial sums, as `dot/matmul.rs` fixes them, so a vector of
 //! sixteen holds those of two elements: of one row of A, which is broadcast to both halves, and of
-//! two rows of B. A tile is six rows of A by eight of B: 24 vectors of sums, which with six of A and
-//! one of B leave one of the 32 registers.
+//! two rows of B. A tile is six rows of A by eight of B: 24 vectors of sums, which with six of A
+//! and one of B leave one of the 32 registers.
 
 use std::arch::x86_64::*;
 use std::ops::Range;

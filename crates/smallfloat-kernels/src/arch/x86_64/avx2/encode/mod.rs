@@ -1,11 +1,11 @@
 //! f32, f16, bf16 or f64 → codes of 8 or 16 bits in every deterministic rounding, with flags and
 //! counts.
 //!
-//! `plan/encode.rs` says how the rounding works, `rounding.rs` does it. Everything about specials happens
-//! on the lanes of codes, 32 bytes at once: a value's index on the grid, capped at the first one
-//! beyond the range, and three more lanes narrowed with saturation from x (its sign), ∞ − |x|
-//! (negative for NaN, zero for ∞) and |x| − 1 (negative for zero). The speed does not depend on the
-//! data: no element takes a branch.
+//! `plan/encode.rs` says how the rounding works, `rounding.rs` does it. Everything about specials
+//! happens on the lanes of codes, 32 bytes at once: a value's index on the grid, capped at the
+//! first one beyond the range, and three more lanes narrowed with saturation from x (its sign), ∞ −
+//! |x| (negative for NaN, zero for ∞) and |x| − 1 (negative for zero). The speed does not depend on
+//! the data: no element takes a branch.
 
 mod halves;
 mod rounding;
