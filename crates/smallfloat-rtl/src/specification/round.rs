@@ -148,14 +148,11 @@ impl Target {
         let of = |bits: u32| if bits == 1 { String::new() } else { format!("{} ", range(bits)) };
         line(text, &format!("    function {}{name};", of(bits)));
         line(text, &format!("        input {}m;", of(key_bits)));
-        let margin = if steps.exceptions.is_empty() {
-            "        "
-        } else {
-            line(text, "        case (m)");
-            exceptions(text, name, key_bits, &steps.exceptions, entry);
-            line(text, "            default:");
-            "                "
-        };
+        let has_exceptions = !steps.exceptions.is_empty();
+        let margin = if has_exceptions { "            " } else { "        " };
+        if has_exceptions {
+            line(text, "        begin");
+        }
         let mut word = "if";
         for Step { key, point, is_above, value } in steps.rows.iter().rev() {
             let (value, meaning) = entry(*value);
@@ -173,8 +170,11 @@ impl Target {
         let (value, meaning) = entry(steps.below);
         let last = if steps.rows.is_empty() { "" } else { "else " };
         line(text, &format!("{margin}{last}{name} = {value}; // {meaning}"));
-        if !steps.exceptions.is_empty() {
-            line(text, "        endcase");
+        if has_exceptions {
+            // After the steps, not around them: Verilator repeats a default for many ranges of m.
+            line(text, "            case (m)");
+            exceptions(text, name, key_bits, &steps.exceptions, entry);
+            line(text, "                default: ; // as above\n            endcase\n        end");
         }
         line(text, "    endfunction");
     }
@@ -227,11 +227,11 @@ fn exceptions<T: Copy + PartialEq>(
             .filter(|step| step.value == value)
             .map(|step| literal(key_bits, &step.key))
             .collect();
-        let per_line = (84 / (keys[0].len() + 2)).max(1);
+        let per_line = (80 / (keys[0].len() + 2)).max(1);
         let lines: Vec<String> = keys.chunks(per_line).map(|keys| keys.join(", ")).collect();
         let (value, meaning) = entry(value);
-        line(text, &format!("            {}:", lines.join(",\n            ")));
-        line(text, &format!("                {name} = {value}; // {meaning}"));
+        line(text, &format!("                {}:", lines.join(",\n                ")));
+        line(text, &format!("                    {name} = {value}; // {meaning}"));
     }
 }
 
