@@ -2,6 +2,7 @@
 //! of designs. Tests that need a tool say loudly that they were left out where it is missing, and
 //! fail with `CI=true` or `CI_STRICT=1`.
 
+mod corpus;
 mod proofs;
 mod simulated;
 

@@ -1,7 +1,7 @@
 //! Mutants: one operator or constant changed, one input answered wrongly, or a mistake that the
 //! unit has a parameter for.
 
-use crate::units::Unit;
+use super::units::Unit;
 
 /// A unit with a mistake.
 pub(crate) struct Mutant {
@@ -105,7 +105,7 @@ fn single(unit: &Unit, (condition, wrong): &(String, String)) -> Mutant {
         };
         body += "    wire ";
         body += &range(bits);
-        body += &format!("right_{name};\n    assign {name} = right_{name}{change};\n");
+        body.extend([format!("right_{name};\n    assign {name} = right_{name}{change};\n")]);
     }
     let wrapper = format!(
         "\nmodule {} ({ports});\n{body}    {inner} {parameters}unit ({});\nendmodule\n",

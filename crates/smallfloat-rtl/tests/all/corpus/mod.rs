@@ -3,9 +3,7 @@
 //!
 //! `SMALLFLOAT_EXTENSIVE=1` takes all of them (`just verification rtl-corpus`), else a handful.
 //! With `SMALLFLOAT_ROWS=FILE` each verdict is kept beside the file at once, a second run begins
-//! where the first ended, and the file has a row for each unit. Without Yosys nothing is checked,
-//! and the test says so.
-#![expect(clippy::format_push_string, clippy::assigning_clones, reason = "texts of tests are short")]
+//! where the first ended, and the file has a row for each unit.
 
 mod journal;
 mod mutate;
@@ -14,11 +12,11 @@ mod units;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use smallfloat_rtl::{Counterexample, Design, Proof, ProofOptions, Solver, Verdict, prove};
 
+use crate::has;
 use journal::{Journal, Judged};
 use mutate::Mutant;
 use units::Unit;
@@ -53,14 +51,6 @@ fn confirm(unit: &Unit, found: &Counterexample, compares_flags: bool) {
     let same_flags = !compares_flags || core.flags & mask == found.given.flags & mask;
     assert!(core.results() != found.given.results() || !same_flags, "{}: {found:?}", unit.name);
     assert!(!found.explanation.is_empty());
-}
-
-fn has_yosys() -> bool {
-    let found = Command::new("yosys").arg("-V").output().is_ok();
-    if !found {
-        eprintln!("SKIPPED: no yosys, so nothing is proved");
-    }
-    found
 }
 
 /// The right unit's verdict, in a word for its row.
@@ -153,7 +143,7 @@ fn rows(entries: &[Entry], journal: &Journal) -> String {
 
 #[test]
 fn right_units_are_proved_and_mutants_refuted() {
-    if !has_yosys() {
+    if !has("yosys", "-V") {
         return;
     }
     let is_extensive = std::env::var_os("SMALLFLOAT_EXTENSIVE").is_some();

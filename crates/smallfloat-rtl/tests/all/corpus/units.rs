@@ -109,7 +109,7 @@ fn table() -> Unit {
         for y in 0..16 {
             let result = specification.unit().evaluate(&[x, y]).expect("codes").results()[0];
             let row = x << 4 | y;
-            text += &format!("            8'h{row:02x}: result = 4'd{result};\n");
+            text.extend([format!("            8'h{row:02x}: result = 4'd{result};\n")]);
         }
     }
     text.push_str("        endcase\nendmodule\n");
@@ -163,7 +163,7 @@ pub(crate) fn all(is_extensive: bool) -> Vec<Unit> {
             unit.flag_bits = Some(8);
             unit
         };
-    let encoder = include_str!("../../../../examples/rtl/f32_to_cfloat8.sv");
+    let encoder = include_str!("../../../../../examples/rtl/f32_to_cfloat8.sv");
     for (name, to, exponent) in [
         ("f32_to_cfloat8_1_4_3", "cfloat8_1_4_3:bias=0", 4),
         ("f32_to_cfloat8_1_5_2", "cfloat8_1_5_2:bias=0", 5),
@@ -174,7 +174,7 @@ pub(crate) fn all(is_extensive: bool) -> Vec<Unit> {
                 .expect("a bias");
             let mut unit =
                 example(&format!("{name}_{reading}"), encoder, exponent, all_biases, "x=f32,result=code");
-            unit.top = "f32_to_cfloat8".to_owned();
+            unit.top = "f32_to_cfloat8".into();
             unit.ties = vec![("gradual", gradual)];
             unit.mistakes = [1, 2, 3, 4]
                 .into_iter()
@@ -195,12 +195,12 @@ pub(crate) fn all(is_extensive: bool) -> Vec<Unit> {
         let operation = format!("Convert<binary32, {to}, (NearestTiesToEven, SatFinite), semantics=ieee>");
         let mut unit = example(
             name,
-            include_str!("../../../../examples/fp8/f32_to_fp8.sv"),
+            include_str!("../../../../../examples/fp8/f32_to_fp8.sv"),
             exponent,
             specification(&operation, Some("riscv")),
             "x=f32,result=code",
         );
-        unit.top = "f32_to_fp8".to_owned();
+        unit.top = "f32_to_fp8".into();
         unit.flag_bits = Some(5);
         unit.ties = vec![("saturate", 1)];
         unit.mistakes = [1, 2, 3].map(|m| vec![("MUTATION", m)]).to_vec();

@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
 
-use crate::TIMEOUT;
-use crate::units::Unit;
+use super::TIMEOUT;
+use super::units::Unit;
 
 /// A verdict, and how long the solver took.
 pub(crate) struct Judged {
