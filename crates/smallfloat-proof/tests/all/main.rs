@@ -42,7 +42,6 @@ mod rounding {
 }
 
 mod tesla {
-    mod arithmetic;
     mod rebias;
     mod requirements;
     mod tables;

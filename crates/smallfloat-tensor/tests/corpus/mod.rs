@@ -22,7 +22,7 @@ pub(crate) enum Verdict {
     Read,
     /// It breaks the format: the tensor named, if one is, the byte of the fault, and a part of the
     /// message.
-    Malformed { tensor: Option<&'static str>, at: u64, part: &'static str },
+    Malformed { tensor: Option<String>, at: u64, part: &'static str },
     /// It keeps the format and holds what is not read; a part of the message.
     Unsupported { part: &'static str },
 }
@@ -35,6 +35,45 @@ pub(crate) struct Case {
 }
 
 impl Case {
+    /// The files of a table with lines of `name | tensor | data | at | header | answer`, `-` where
+    /// there is nothing to say: `tensor` is the one that the message must name, `data` how many zero
+    /// bytes follow the header (behind a version as in `2.0:4`), `answer` is `reads`,
+    /// `unsupported: ` and a part of the message, or a part of the message.
+    ///
+    /// A fault lies `back` bytes before the mark `¦` in the header, or `at` bytes into the data. With
+    /// `raw` as its data, the header is the whole file and `at` a byte of it. `«0a»` is a byte in
+    /// hexadecimal, `«20×9»` nine of them, and `$U8` a tensor of two bytes.
+    fn all(table: &'static str, back: usize, framed: impl Fn(Option<&str>, &[u8]) -> Vec<u8>) -> Vec<Self> {
+        let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        lines.map(|line| Self::of_line(line, back, &framed)).collect()
+    }
+
+    fn of_line(line: &'static str, back: usize, framed: &impl Fn(Option<&str>, &[u8]) -> Vec<u8>) -> Self {
+        let cells: Vec<&'static str> = line.split(" | ").collect();
+        let [name, tensor, data, at, header, answer] = cells[..] else { panic!("six cells: {line}") };
+        let (header, mark) = unmarked(&bytes_of(header));
+        let offset = || at.trim_start_matches('+').parse::<usize>().unwrap_or_default();
+        let (bytes, at) = if data == "raw" {
+            (header, offset())
+        } else {
+            let (version, zeros) = data.split_once(':').map_or((None, data), |(v, zeros)| (Some(v), zeros));
+            let mut bytes = framed(version, &header);
+            let at = match mark {
+                Some(mark) => bytes.len() - header.len() + mark - back,
+                None => bytes.len() + offset(),
+            };
+            bytes.resize(bytes.len() + zeros.parse::<usize>().expect(line), 0);
+            (bytes, at)
+        };
+        let tensor = (tensor != "-").then(|| String::from_utf8(bytes_of(tensor)).expect(line));
+        let verdict = match (answer, answer.strip_prefix("unsupported: ")) {
+            ("reads", _) => Verdict::Read,
+            (_, Some(part)) => Verdict::Unsupported { part },
+            (part, None) => Verdict::Malformed { tensor, at: at as u64, part },
+        };
+        Self { name, bytes, verdict }
+    }
+
     /// What is wrong with the answer to this file, if anything.
     pub(crate) fn check(&self, answer: Result<Source, Error>) -> Option<String> {
         let wrong = |what: String| Some(format!("{}: {what}", self.name));
@@ -49,7 +88,7 @@ impl Case {
             Verdict::Read => false,
             Verdict::Malformed { tensor, at, part } => {
                 let found = (error.is_malformed(), error.tensor(), error.offset());
-                found == (true, *tensor, Some(*at)) && message.contains(part)
+                found == (true, tensor.as_deref(), Some(*at)) && message.contains(part)
             }
             Verdict::Unsupported { part } => error.is_unsupported() && message.contains(part),
         };
@@ -61,11 +100,29 @@ impl Case {
 const MARK: &[u8] = "¦".as_bytes();
 
 /// A header without its mark, and where the mark was.
-pub(crate) fn unmarked(text: &[u8]) -> (Vec<u8>, Option<u64>) {
+fn unmarked(text: &[u8]) -> (Vec<u8>, Option<usize>) {
     match text.windows(MARK.len()).position(|part| part == MARK) {
-        Some(at) => ([&text[..at], &text[at + MARK.len()..]].concat(), Some(at as u64)),
+        Some(at) => ([&text[..at], &text[at + MARK.len()..]].concat(), Some(at)),
         None => (text.to_vec(), None),
     }
+}
+
+/// The bytes of a cell.
+fn bytes_of(cell: &str) -> Vec<u8> {
+    if cell == "-" {
+        return Vec::new();
+    }
+    let cell = cell.replace("$U8", r#"{"dtype":"U8","shape":[2],"data_offsets":[0,2]}"#);
+    let parts = cell.split(['«', '»']).enumerate().map(|(i, part)| {
+        if i % 2 == 0 {
+            return part.as_bytes().to_vec();
+        }
+        let (digits, count) = part.split_once('×').unwrap_or((part, "1"));
+        let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).expect(part);
+        let unit: Vec<u8> = (0..digits.len()).step_by(2).map(byte).collect();
+        unit.repeat(count.parse().expect(part))
+    });
+    parts.collect::<Vec<_>>().concat()
 }
 
 /// The recorded verdicts of a Python reader: for each name the digest of the bytes that it saw, and

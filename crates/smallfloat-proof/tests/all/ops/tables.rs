@@ -1,6 +1,6 @@
 //! The special cases of every operation, row by row: IEEE 754's and P3109's tables, Table 6 of the
 //! paper's digest, the corners that `docs/semantics.md` decides. Sums and the spelling of calls are
-//! in `ops_sums.rs`.
+//! in `sums.rs`.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -9,111 +9,42 @@ use smallfloat::ops::{Comparison, Operand, Operation, OperationOptions, Predicat
 use smallfloat::p3109::{Answer, Function, Group, Specialization};
 use smallfloat::{Flags, project};
 use smallfloat_proof::Scramble;
-use smallfloat_proof::calls::{call, check_rows, code, format, truth};
+use smallfloat_proof::calls::{call, check_rows, code, format, hex, truth};
 
-// ---- Table 6 of the paper's digest ----
+/// Tables of special cases, each below its name in brackets.
+const TABLES: &str = include_str!("../../../data/special-cases.txt");
 
-#[test]
-fn table_6_paper_denormals() {
-    let rows = "
-        Multiply<T, T, T> | 7f 7f | 7f | O
-        Multiply<T, T, T> | 01 38 | 01 | D
-        Multiply<T, T, T> | 01 30 | 00 | DU
-        Multiply<T, T, T> | 08 30 | 07 | U
-        Subtract<T, T, T> | 08 07 | 07 | DU
-        Subtract<T, T, T> | 0c 08 | 07 | U
-        Add<T, T, T>      | 07 01 | 07 | DU
-        Add<T, T, T>      | 07 07 | 08 | DU
-        Multiply<T, T, T> | 03 40 | 06 | D
-        Divide<T, T, T>   | 00 00 | 7f | I
-        Divide<T, T, T>   | 38 00 | 7f | O
-        Divide<T, T, T>   | b8 00 | ff | O
-        Multiply<binary32, T, T> | 7f800000 00 | 7f | I";
-    let paper = rows.replace('T', "cfloat8_1_4_3:bias=7");
-    assert_eq!(check_rows(&paper, true), 13);
-    let ieee = "
-        Multiply<T, T, T> | 7f 7f | 7f | O
-        Multiply<T, T, T> | 01 38 | 01 | D
-        Multiply<T, T, T> | 01 30 | 00 | DU
-        Multiply<T, T, T> | 08 30 | 04 | -
-        Subtract<T, T, T> | 08 07 | 01 | D
-        Subtract<T, T, T> | 0c 08 | 04 | -
-        Add<T, T, T>      | 07 01 | 08 | D
-        Add<T, T, T>      | 07 07 | 0e | D
-        Multiply<T, T, T> | 03 40 | 06 | D
-        Divide<T, T, T>   | 00 00 | 7f | I
-        Divide<T, T, T>   | 38 00 | 7f | O
-        Divide<T, T, T>   | b8 00 | ff | O
-        Multiply<binary32, T, T> | 7f800000 00 | 7f | I";
-    let ieee = ieee.replace('T', "cfloat8_1_4_3:bias=7,subnormals=gradual");
-    assert_eq!(check_rows(&ieee, true), 13);
+/// Returns the rows of a table, each as its four cells.
+fn table(name: &str) -> Vec<[&'static str; 4]> {
+    let (_, rest) = TABLES.split_once(&format!("\n[{name}]\n")).expect(name);
+    let rows = rest.lines().take_while(|line| !line.starts_with('['));
+    let rows = rows.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let cells = |line: &'static str| line.split('|').map(str::trim).collect::<Vec<_>>();
+    rows.map(|line| cells(line).try_into().expect(line)).collect()
 }
 
 #[test]
-fn table_6_uhp_results() {
-    let rows = "
-        Divide<binary32, binary32, uhp>   | 0 0                 | fe00 | I
-        Divide<uhp, uhp, uhp>             | 0000 0000           | fe00 | I
-        Subtract<uhp, uhp, uhp>           | fc00 fc00           | fe00 | I
-        Add<binary32, binary32, uhp>      | 7f800000 ff800000   | fe00 | I
-        Multiply<uhp, uhp, uhp>           | fc00 0000           | fe00 | I
-        Multiply<uhp, uhp, uhp>           | 0000 fc00           | fe00 | I
-        Sqrt<binary32, uhp>               | bf800000            | fe00 | I
-        Sqrt<shp:bias=15, uhp>            | bc00                | fe00 | I
-        Add<uhp, uhp, uhp>                | fc01 7c00           | fe00 | I
-        Add<uhp, uhp, uhp>                | ffff 7c00           | fe00 | I
-        Divide<uhp, uhp, uhp>             | 7c00 0000           | fc00 | Z
-        Add<uhp, uhp, uhp>                | fc00 7c00           | fc00 | -
-        Add<uhp, uhp, uhp>                | fbff fbff           | fc00 | OX
-        Multiply<uhp, shp:bias=15, uhp>   | 0400 3800           | 0000 | UX
-        Add<uhp, uhp, uhp>                | 0001 0000           | 0000 | D
-        Convert<uhp, binary32>            | fc01                | 7fc00000 | I
-        Convert<uhp, binary32>            | ffff                | 7fc00000 | I
-        Subtract<uhp, uhp, uhp>           | 0000 7c00           | fe00 | I";
-    assert_eq!(check_rows(rows, false), 18);
-}
-
-/// S1: an infinite or NaN operand alone does not decide; with `clamp=operands` it does, and the
-/// exact result has the sign.
-#[test]
-fn operand_clamp() {
-    let rows = "
-        Divide<binary32, binary32, T>                  | 3f800000 7f800000 | 00 | -
-        Divide<binary32, binary32, T>                  | bf800000 7f800000 | 80 | -
-        Divide<binary32, binary32, T, clamp=operands>  | 3f800000 7f800000 | 7f | O
-        Divide<binary32, binary32, T, clamp=operands>  | 3f800000 ff800000 | ff | O
-        Divide<binary32, binary32, T, clamp=operands>  | 3f800000 7fc00000 | 7f | I
-        Divide<binary32, binary32, T, clamp=operands>  | 3f800000 40000000 | 30 | -
-        Add<binary32, binary32, T, clamp=operands>     | 7f800000 3f800000 | 7f | O
-        Add<binary32, binary32, T, clamp=operands>     | ff800000 3f800000 | ff | O
-        Add<binary32, binary32, T, clamp=operands>     | 7fc00000 3f800000 | 7f | I
-        Add<binary32, binary32, T, clamp=operands>     | 7f800000 00000001 | 7f | DO
-        MinimumNumber<binary32, binary32, T>                 | 7fc00000 3f800000 | 38 | I
-        MinimumNumber<binary32, binary32, T, clamp=operands> | 7fc00000 3f800000 | 7f | I
-        Minimum<binary32, binary32, T>                 | 7f800000 3f800000 | 38 | -
-        Minimum<binary32, binary32, T, clamp=operands> | 7f800000 3f800000 | 7f | O
-        Convert<binary32, T, clamp=operands>           | ff800000 | ff | O
-        Convert<binary32, T, clamp=operands>           | 7fc00000 | 7f | I
-        Divide<uhp, uhp, uhp, clamp=operands>          | 7c00 fc00 | 0000 | -
-        FMA<binary32, binary32, T, T, clamp=operands>  | 3f800000 7f800000 38 | 7f | O
-        Subtract<binary32, binary32, T, clamp=operands> | 3f800000 ff800000 | 7f | O
-        Subtract<binary32, binary32, T, clamp=operands> | 3f800000 7f800000 | ff | O
-        Subtract<binary32, binary32, T, clamp=operands> | 7f800000 7f800000 | 7f | I
-        Add<binary32, binary32, T, clamp=operands>      | ff800000 7f800000 | 7f | I
-        Multiply<binary32, binary32, T, clamp=operands> | ff800000 bf800000 | 7f | O
-        Multiply<binary32, binary32, T, clamp=operands> | 7f800000 bf800000 | ff | O
-        Multiply<binary32, binary32, T, clamp=operands> | ff800000 00000000 | 7f | I
-        Divide<binary32, binary32, T, clamp=operands>   | ff800000 bf800000 | 7f | O
-        Divide<binary32, binary32, T, clamp=operands>   | bf800000 ff800000 | 7f | O
-        FMA<binary32, binary32, T, T, clamp=operands>   | ff800000 bf800000 b8 | 7f | O
-        Hypot<binary32, binary32, T, clamp=operands>    | ff800000 3f800000 | 7f | O
-        Hypot<binary32, binary32, T, clamp=operands>    | 3f800000 ff800000 | 7f | O
-        Exp<binary32, T, clamp=operands>                | ff800000 | 7f | O
-        Sqrt<binary32, T, clamp=operands>               | ff800000 | 7f | I
-        Maximum<binary32, binary32, T, clamp=operands>  | ff800000 3f800000 | 7f | O
-        Minimum<binary32, binary32, T, clamp=operands>  | 7f800000 bf800000 | ff | O
-        Recip<binary32, T, clamp=operands>              | ff800000 | ff | O";
-    assert_eq!(check_rows(&rows.replace('T', "cfloat8_1_4_3:bias=7"), true), 35);
+fn calls_with_their_results() {
+    for (name, tesla, count) in [
+        ("paper: table 6", true, 13),
+        ("paper: table 6 with gradual subnormals", true, 13),
+        ("paper: table 6, results in UHP", false, 18),
+        ("paper: operands are clamped", true, 35),
+        ("paper: R30", true, 3),
+        ("paper: R31", true, 6),
+        ("paper: R34", true, 3),
+        ("paper: R35", true, 6),
+        ("paper: R36 and R37", true, 5),
+        ("semantics: S1", false, 13),
+        ("semantics: S3", false, 19),
+        ("semantics: S9", false, 9),
+        ("semantics: S10", false, 16),
+        ("P3109: golden lines", false, 9),
+    ] {
+        let rows = table(name);
+        assert_eq!(rows.len(), count, "{name}");
+        check_rows(&rows, tesla);
+    }
 }
 
 // ---- The two tables of special cases ----
@@ -434,70 +365,6 @@ fn total_order() {
     }
 }
 
-/// A code of a format, the predicates that hold (in the order of `PREDICATES`), and its class.
-#[rustfmt::skip]
-const CLASSES: [(&str, u64, &str, &str); 53] = [
-    // binary8p4se
-    ("binary8p4se", 0x00, "zero finite", "ClsZero"),
-    ("binary8p4se", 0x01, "finite subnormal", "ClsPositiveSubnormal"),
-    ("binary8p4se", 0x07, "finite subnormal", "ClsPositiveSubnormal"),
-    ("binary8p4se", 0x08, "finite normal", "ClsPositiveNormal"),
-    ("binary8p4se", 0x40, "one finite normal", "ClsPositiveNormal"),
-    ("binary8p4se", 0x7e, "finite normal", "ClsPositiveNormal"),
-    ("binary8p4se", 0x7f, "infinite", "ClsPositiveInfinity"),
-    ("binary8p4se", 0x80, "nan", "ClsNaN"),
-    ("binary8p4se", 0x81, "finite minus subnormal", "ClsNegativeSubnormal"),
-    ("binary8p4se", 0x87, "finite minus subnormal", "ClsNegativeSubnormal"),
-    ("binary8p4se", 0x88, "finite minus normal", "ClsNegativeNormal"),
-    ("binary8p4se", 0xc0, "finite minus normal", "ClsNegativeNormal"),
-    ("binary8p4se", 0xfe, "finite minus normal", "ClsNegativeNormal"),
-    ("binary8p4se", 0xff, "infinite minus", "ClsNegativeInfinity"),
-    // finite domain
-    ("binary8p3sf", 0x7f, "finite normal", "ClsPositiveNormal"),
-    ("binary8p3sf", 0xff, "finite minus normal", "ClsNegativeNormal"),
-    ("binary8p3sf", 0x80, "nan", "ClsNaN"),
-    // precision 1 has no subnormals
-    ("binary8p1se", 0x01, "finite normal", "ClsPositiveNormal"),
-    ("binary8p1se", 0x40, "one finite normal", "ClsPositiveNormal"),
-    ("binary8p1uf", 0x00, "zero finite", "ClsZero"),
-    ("binary8p1uf", 0x01, "finite normal", "ClsPositiveNormal"),
-    ("binary8p1uf", 0x80, "one finite normal", "ClsPositiveNormal"),
-    ("binary8p1uf", 0xfe, "finite normal", "ClsPositiveNormal"),
-    ("binary8p1uf", 0xff, "nan", "ClsNaN"),
-    ("binary8p8ue", 0x80, "one finite normal", "ClsPositiveNormal"),
-    ("binary8p8ue", 0x7f, "finite subnormal", "ClsPositiveSubnormal"),
-    ("binary8p8ue", 0xfe, "infinite", "ClsPositiveInfinity"),
-    // external formats; −0 is zero
-    ("binary16", 0x0000, "zero finite", "ClsZero"),
-    ("binary16", 0x8000, "zero finite sign", "ClsZero"),
-    ("binary16", 0x0001, "finite subnormal", "ClsPositiveSubnormal"),
-    ("binary16", 0x83ff, "finite minus subnormal", "ClsNegativeSubnormal"),
-    ("binary16", 0x0400, "finite normal", "ClsPositiveNormal"),
-    ("binary16", 0x3c00, "one finite normal", "ClsPositiveNormal"),
-    ("binary16", 0xbc00, "finite minus normal", "ClsNegativeNormal"),
-    ("binary16", 0x7c00, "infinite", "ClsPositiveInfinity"),
-    ("binary16", 0xfc00, "infinite minus", "ClsNegativeInfinity"),
-    ("binary16", 0x7c01, "nan", "ClsNaN"),
-    ("binary16", 0xfe00, "nan sign", "ClsNaN"),
-    ("bfloat16", 0x8000, "zero finite sign", "ClsZero"),
-    ("binary64", 0x3ff0_0000_0000_0000, "one finite normal", "ClsPositiveNormal"),
-    ("binary64", 0x000f_ffff_ffff_ffff, "finite subnormal", "ClsPositiveSubnormal"),
-    // Tesla, OCP, FNUZ
-    ("cfloat8_1_4_3:bias=7", 0x07, "finite subnormal", "ClsPositiveSubnormal"),
-    ("cfloat8_1_4_3:bias=7", 0x80, "zero finite sign", "ClsZero"),
-    ("cfloat8_1_4_3:bias=7", 0x38, "one finite normal", "ClsPositiveNormal"),
-    ("cfloat8_1_4_3:bias=7", 0xff, "finite minus normal", "ClsNegativeNormal"),
-    ("uhp", 0x0001, "zero finite subnormal", "ClsPositiveSubnormal"),
-    ("uhp", 0x03ff, "zero finite subnormal", "ClsPositiveSubnormal"),
-    ("uhp", 0xfc00, "infinite", "ClsPositiveInfinity"),
-    ("uhp", 0xfc01, "nan", "ClsNaN"),
-    ("e4m3fn", 0xff, "nan sign", "ClsNaN"),
-    ("e4m3fnuz", 0x80, "nan", "ClsNaN"),
-    ("e8m0fnu", 0x00, "finite normal", "ClsPositiveNormal"),
-    ("e8m0fnu", 0xff, "nan", "ClsNaN"),
-];
-
-/// `minus`: below zero in both semantics; `sign`: the sign bit only (IEEE).
 const PREDICATES: [(&str, &str); 8] = [
     ("IsZero", "zero"),
     ("IsOne", "one"),
@@ -511,7 +378,10 @@ const PREDICATES: [(&str, &str); 8] = [
 
 #[test]
 fn predicates_and_classes() {
-    for (name, code, holds, class) in CLASSES {
+    let rows = table("classes");
+    assert_eq!(rows.len(), 53);
+    for [name, code, holds, class] in rows {
+        let code = hex(code);
         let words: Vec<&str> = holds.split(' ').collect();
         for (predicate, word) in PREDICATES {
             for semantics in ["ieee", "p3109"] {
@@ -527,100 +397,26 @@ fn predicates_and_classes() {
 
 // ---- Neighbours ----
 
-/// Rows of a format, a code, NextGreaterThan and NextLessThan.
-fn check_neighbours(rows: &[(&str, u64, u64, u64)], semantics: &str) {
-    for &(name, x, up, down) in rows {
-        for (operation, expected) in [("NextGreaterThan", up), ("NextLessThan", down)] {
-            let text = format!("{operation}<{name}, semantics={semantics}>");
-            assert_eq!(code(&text, &[x]), (expected, Flags::NONE), "{text} {x:x}");
+#[test]
+fn neighbours() {
+    for (semantics, count) in [("p3109", 27), ("ieee", 21)] {
+        let rows = table(&format!("neighbours: {semantics}"));
+        assert_eq!(rows.len(), count, "{semantics}");
+        for [name, x, up, down] in rows {
+            for (operation, expected) in [("NextGreaterThan", up), ("NextLessThan", down)] {
+                let text = format!("{operation}<{name}, semantics={semantics}>");
+                assert_eq!(code(&text, &[hex(x)]), (hex(expected), Flags::NONE), "{text} {x}");
+            }
         }
     }
-}
-
-#[test]
-fn next_rows_of_p3109() {
-    let rows = [
-        ("binary8p4se", 0x80, 0x80, 0x80),
-        ("binary8p4se", 0x7f, 0x80, 0x7e),
-        ("binary8p4se", 0x7e, 0x7f, 0x7d),
-        ("binary8p4se", 0xff, 0xfe, 0x80),
-        ("binary8p4se", 0xfe, 0xfd, 0xff),
-        ("binary8p4se", 0x00, 0x01, 0x81),
-        ("binary8p4se", 0x81, 0x00, 0x82),
-        ("binary8p4se", 0x01, 0x02, 0x00),
-        ("binary8p4se", 0x40, 0x41, 0x3f),
-        ("binary8p4se", 0xc0, 0xbf, 0xc1),
-        ("binary8p4se", 0x07, 0x08, 0x06),
-        ("binary4p2sf", 0x7, 0x8, 0x6),
-        ("binary4p2sf", 0xf, 0xe, 0x8),
-        ("binary4p2sf", 0x8, 0x8, 0x8),
-        ("binary8p1uf", 0x00, 0x01, 0xff),
-        ("binary8p1uf", 0xfe, 0xff, 0xfd),
-        ("binary8p1uf", 0xff, 0xff, 0xff),
-        ("binary4p3ue", 0xd, 0xe, 0xc),
-        ("binary4p3ue", 0xe, 0xf, 0xd),
-        ("binary4p3ue", 0x0, 0x1, 0xf),
-        // External: −0, NaN kept as it is, infinities.
-        ("binary16", 0x8000, 0x0001, 0x8001),
-        ("binary16", 0x0000, 0x0001, 0x8001),
-        ("binary16", 0x8001, 0x0000, 0x8002),
-        ("binary16", 0x7c01, 0x7c01, 0x7c01),
-        ("binary16", 0x7c00, 0x7e00, 0x7bff),
-        ("binary16", 0xfc00, 0xfbff, 0x7e00),
-        ("binary16", 0x7bff, 0x7c00, 0x7bfe),
-    ];
-    check_neighbours(&rows, "p3109");
-}
-
-#[test]
-fn next_up_and_down_of_ieee() {
-    let rows = [
-        ("binary16", 0x7c00, 0x7c00, 0x7bff),
-        ("binary16", 0xfc00, 0xfbff, 0xfc00),
-        ("binary16", 0x8001, 0x8000, 0x8002),
-        ("binary16", 0x0001, 0x0002, 0x0000),
-        ("binary16", 0x0000, 0x0001, 0x8001),
-        ("binary16", 0x8000, 0x0001, 0x8001),
-        ("binary16", 0x7bff, 0x7c00, 0x7bfe),
-        ("binary16", 0x7e01, 0x7e01, 0x7e01),
-        ("e4m3fn", 0x7e, 0x7f, 0x7d),
-        ("e4m3fnuz", 0x7f, 0x80, 0x7e),
-        ("e4m3fnuz", 0x81, 0x00, 0x82),
-        ("cfloat8_1_4_3:bias=7", 0x7f, 0x7f, 0x7e),
-        ("cfloat8_1_4_3:bias=7", 0xff, 0xfe, 0xff),
-        ("cfloat8_1_4_3:bias=7", 0x07, 0x08, 0x06),
-        ("cfloat8_1_4_3:bias=7", 0x81, 0x80, 0x82),
-        ("uhp", 0x0000, 0x0400, 0xfe00),
-        ("uhp", 0x0001, 0x0400, 0xfe00),
-        ("uhp", 0x0400, 0x0401, 0x0000),
-        ("uhp", 0xfbff, 0xfc00, 0xfbfe),
-        ("uhp", 0xfc00, 0xfc00, 0xfbff),
-        ("e8m0fnu", 0x00, 0x01, 0xff),
-    ];
-    check_neighbours(&rows, "ieee");
     assert_eq!(smallfloat::ops::next_up(&format("uhp"), 0), 0x0400);
 }
 
 // ---- What docs/semantics.md decides ----
 
+/// S1: which semantics hold where nothing is said.
 #[test]
-fn semantics_s1() {
-    let rows = "
-        Divide<T, T, T>                                        | b8 00       | ff | OXZ
-        Divide<T, T, T, semantics=p3109>                       | b8 00       | 7f | I
-        Divide<binary32, binary32, T>                          | bf800000 0  | ff | OXZ
-        Divide<binary8p4se, binary8p4se, T>                    | c0 00       | ff | OXZ
-        Convert<T, binary32>                                   | 80          | 80000000 | -
-        Convert<T, binary32, semantics=p3109>                  | 80          | 00000000 | -
-        Convert<binary32, binary8p4se>                         | 80000000    | 00 | -
-        Convert<binary8p4se, binary32>                         | 00          | 00000000 | -
-        Convert<binary32, binary32, semantics=p3109>           | 80000000    | 00000000 | -
-        Convert<binary32, binary32, semantics=ieee>            | 80000000    | 80000000 | -
-        Divide<binary8p4se, binary8p4se, binary8p4se>          | 40 00       | 80 | I
-        Divide<binary8p4se, binary8p4se, binary32>             | 40 00       | 7fc00000 | I
-        Divide<binary8p4se, e5m2, binary32>                    | 40 00       | 7f800000 | Z";
-    assert_eq!(check_rows(&rows.replace('T', "cfloat8_1_4_3:bias=7"), false), 13);
-    // Which semantics hold where nothing is said.
+fn semantics_by_format() {
     let semantics = |text: &str| text.parse::<Specialization>().unwrap().arithmetic().semantics;
     for text in
         ["Add<binary8p4se, binary16, binary32>", "Add<bf16, binary64, binary4p2sf>", "Sqrt<binary8p1uf, f32>"]
@@ -636,70 +432,9 @@ fn semantics_s1() {
     }
 }
 
-/// S3: which flags, beside those of the tables above.
+/// Against the host's fmod, which is exact.
 #[test]
-fn semantics_s3() {
-    let rows = "
-        Negate<e5m2, e5m2>                    | 01       | 81   | -
-        Negate<e5m2, e5m2>                    | 7f       | ff   | -
-        Abs<e5m2, e5m2>                       | 81       | 01   | -
-        CopySign<e5m2, e5m2, e5m2>            | 01 81    | 81   | -
-        CopySign<binary16, binary16, e5m2>    | 3c01 8000 | bc  | X
-        Minimum<e5m2, e5m2, e5m2>             | 01 3c    | 01   | D
-        MinimumNumber<e5m2, e5m2, e5m2>       | 7f 3c    | 3c   | I
-        MaximumNumber<e5m2, e5m2, e5m2>       | 7f 01    | 01   | ID
-        Add<e5m2, e5m2, e5m2>                 | 01 01    | 02   | D
-        Multiply<e5m2, e5m2, e5m2>            | 01 38    | 00   | DUX
-        Multiply<e5m2, e5m2, e5m2>            | 05 38    | 02   | UX
-        Multiply<e5m2, e5m2, e5m2>            | 04 38    | 02   | -
-        Multiply<e4m3fn, e4m3fn, e4m3fn>      | 7e 40    | 7f   | OX
-        Multiply<e4m3fn, e4m3fn, e4m3fn, (SatFinite)> | 7e 40 | 7e | OX
-        Add<binary32, binary32, uhp>          | 30000000 0 | 0000 | UX
-        Convert<binary32, e4m3fn, (SatFinite)> | 7f800000 | 7e | OX
-        Convert<e5m2, e5m2, (SatFinite)>      | 7c       | 7b   | OX
-        FMA<e5m2, e5m2, e5m2, e5m2>           | 00 7c 3c | 7e   | I
-        FMA<e5m2, e5m2, e5m2, e5m2>           | 3c 3c bc | 00   | -";
-    assert_eq!(check_rows(rows, false), 19);
-}
-
-/// S9: an integer scale on the exact result, before the one rounding.
-#[test]
-fn semantics_s9_scale() {
-    let rows = "
-        Multiply<e4m3fn, e4m3fn, e4m3fn, scale=-9>   | 7e 7e | 7c | X
-        Multiply<e5m2, e5m2, e5m2, scale=2>          | 01 38 | 02 | D
-        Add<e5m2, e5m2, e5m2, scale=-1>              | 7b 7b | 7b | -
-        Add<e5m2, e5m2, e5m2, scale=1>               | 7b 7b | 7c | OX
-        FMA<e5m2, e5m2, e5m2, e5m2, scale=3>         | 3c 3c 3c | 4c | -
-        Add<e5m2, e5m2, e5m2, scale=1048576>         | 3c 3c | 7c | OX
-        Add<e5m2, e5m2, e5m2, scale=-1048576>        | 3c 3c | 00 | UX
-        Add<e5m2, e5m2, e5m2, scale=-1048576>        | 00 00 | 00 | -
-        Add<e5m2, e5m2, e5m2, scale=7>               | 7c 3c | 7c | -";
-    // The first: 448 · 448 / 2^9 = 392, nearer to 384 than to 416.
-    assert_eq!(check_rows(rows, false), 9);
-}
-
-#[test]
-fn semantics_s10() {
-    let rows = "
-        Remainder<H, H, H, semantics=ieee> | 4500 4200 | bc00 | -
-        Fmod<H, H, H, semantics=ieee>      | 4500 4200 | 4000 | -
-        Remainder<H, H, H, semantics=ieee> | c500 4200 | 3c00 | -
-        Fmod<H, H, H, semantics=ieee>      | c500 4200 | c000 | -
-        Remainder<H, H, H, semantics=ieee> | 4100 3c00 | 3800 | -
-        Remainder<H, H, H, semantics=ieee> | 4300 3c00 | b800 | -
-        Remainder<H, H, H, semantics=ieee> | 3800 3c00 | 3800 | -
-        Remainder<H, H, H, semantics=ieee> | 3e00 3c00 | b800 | -
-        Fmod<H, H, H, semantics=ieee>      | 4300 bc00 | 3800 | -
-        Remainder<H, H, H, semantics=ieee> | c600 4200 | 8000 | -
-        Fmod<H, H, H, semantics=ieee>      | c600 4200 | 8000 | -
-        Remainder<e4m3fn, e4m3fn, e4m3fn>      | 7e 01 | 00 | D
-        Minimum<H, H, H, semantics=ieee>   | 0000 8000 | 8000 | -
-        Maximum<H, H, H, semantics=ieee>   | 8000 0000 | 0000 | -
-        Minimum<binary8p4se, binary16, binary16> | 00 8000 | 0000 | -
-        Minimum<H, H, H>                   | 0000 8000 | 0000 | -";
-    assert_eq!(check_rows(&rows.replace('H', "binary16"), false), 16);
-    // Against the host's fmod, which is exact.
+fn remainders_of_the_host() {
     let mut random = Scramble(10);
     for _ in 0..20_000 {
         let (x, y) = (f64::from_bits(random.bits()), f64::from_bits(random.bits()));
@@ -717,21 +452,10 @@ fn code_f64(operation: &str, x: f64, y: f64) -> (u64, Flags) {
     (r.value, r.flags)
 }
 
-/// P3109's golden lines (section 16 of the digest) that are operations.
+/// P3109's golden line with scales: ScaledAdd((2^3, 1.5), (2^−1, 3)) as a sum of two exact
+/// products.
 #[test]
-fn p3109_golden_operations() {
-    let rows = "
-        Add<Binary8p4se, Binary8p4se, Binary8p4se, (NearestTiesToEven, SatNone)>   | 7e 7e | 7f | OX
-        Add<Binary8p4se, Binary8p4se, Binary8p4se, (NearestTiesToEven, SatFinite)> | 7e 7e | 7e | OX
-        Add<Binary8p4se, Binary8p4se, Binary8p4se, (TowardZero, SatNone)>          | 7e 7e | 7e | OX
-        Convert<Binary8p4se, Binary4p2sf>                                          | 48 | 6 | -
-        Convert<Binary8p4se, Binary4p2sf, (NearestTiesToEven, SatNone)>            | 7e | 8 | OX
-        Convert<Binary8p4se, Binary4p2sf, (NearestTiesToEven, SatFinite)>          | 7e | 7 | OX
-        Convert<Binary8p4se, Binary4p2sf, (TowardZero, SatNone)>                   | 7e | 7 | OX
-        FMA<Binary8p1uf, Binary4p2sf, Binary8p4se, Binary8p4se, (NearestTiesToEven, SatNone)> | 83 5 44 | 5e | X
-        FMA<Binary8p1uf, Binary4p2sf, Binary8p4se, Binary8p3se, (NearestTiesToEven, SatNone)> | 83 5 44 | 4f | X";
-    assert_eq!(check_rows(rows, false), 9);
-    // ScaledAdd((2^3, 1.5), (2^−1, 3)) as a sum of two exact products.
+fn scaled_add_of_p3109() {
     let (scale, element) = (format("binary8p1uf"), format("binary4p2sf"));
     let pairs = [(scale.decode(0x83), element.decode(5)), (scale.decode(0x7f), element.decode(7))];
     let sum = dot(pairs);

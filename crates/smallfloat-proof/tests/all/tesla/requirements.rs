@@ -1,5 +1,5 @@
 //! Tesla's paper, requirement by requirement (R01 to R42 of `docs/tesla.md`): conversions, formats
-//! and flags. R42 is in `tesla_rebias.rs`, what concerns arithmetic in `ops_tables.rs`.
+//! and flags. R42 is in `rebias.rs`, what concerns arithmetic in `ops/tables.rs`.
 //!
 //! Expected values are typed in from the paper or follow from its formulas by the integer
 //! arithmetic of this file.
@@ -238,7 +238,7 @@ fn r12_exponent_ranges() {
 
 /// The rows of the paper's Tables 4 and 5: bias, exponents of the smallest and the largest normal
 /// value. The largest significands are 1.111b and 1.11b. Bits, denormals and flags of each row are
-/// in `tesla_tables.rs`.
+/// in `tables.rs`.
 #[test]
 fn r13_rows_of_the_paper_s_tables_4_and_5() {
     const ROWS: [(u32, i32, i32, i32); 9] = [

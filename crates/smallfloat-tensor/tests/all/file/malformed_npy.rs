@@ -40,7 +40,7 @@ fn numpy_differs_only_where_the_documentation_says() {
 fn the_tensor_is_named_after_the_file() {
     let header = b"{'descr': '<f2', 'fortran_order': False, 'shape': (2, 1), }\n";
     for version in [[1, 0], [2, 0], [3, 0]] {
-        let source = Source::from_bytes("folder/layer.0.npy", file(version, header, 4).0).unwrap();
+        let source = Source::from_bytes("folder/layer.0.npy", file(version, header, 4)).unwrap();
         let tensor = &source.tensors()[0];
         assert_eq!((tensor.name.as_str(), &tensor.shape[..]), ("layer.0", &[2, 1][..]));
     }
