@@ -51,24 +51,32 @@ enum Outcome {
 
 impl Folders {
     fn new(elements: usize, way: &'static [&'static str]) -> Self {
+        // gpt-oss's layout is that of experts, which have three dimensions.
+        let of_experts = way.contains(&"gpt-oss");
         let place = Place::new();
         for (folder, shards) in [("in", 3), ("before", 2)] {
             fs::create_dir(place.path(folder)).unwrap();
             let mut map = BTreeMap::new();
             for shard in 1..=shards {
                 let name = format!("model-{shard:05}-of-{shards:05}.safetensors");
-                let (tensor, bytes) = (format!("l.{shard}.weight"), f32s(&numbers(elements, 0.5)));
-                place.tensors(
-                    &format!("{folder}/{name}"),
-                    &[(&tensor, Dtype::F32, &[elements / 32, 32], bytes)],
-                );
+                let (tensor, shape) = if of_experts {
+                    (format!("l.{shard}.experts.down_proj"), vec![2, 64, elements / 128])
+                } else {
+                    (format!("l.{shard}.weight"), vec![elements / 32, 32])
+                };
+                let tensors = [(&*tensor, Dtype::F32, &shape[..], f32s(&numbers(elements, 0.5)))];
+                place.tensors(&format!("{folder}/{name}"), &tensors);
                 map.insert(tensor, name);
             }
             let index = serde_json::json!({ "metadata": {}, "weight_map": map });
             fs::write(place.path(folder).join("model.safetensors.index.json"), index.to_string()).unwrap();
             fs::write(place.path(folder).join("config.json"), "{\"hidden_size\": 8}").unwrap();
         }
-        place.run(&["quantize", "before", "-o", "old", "--format", "cfloat8_1_5_2", "--bias", "9"]);
+        let all = ["--include", "*"];
+        place.run(
+            &[&["quantize", "before", "-o", "old", "--format", "cfloat8_1_5_2", "--bias", "9"][..], &all]
+                .concat(),
+        );
         let mut folders = Self { old: contents(&place.path("old")), place, way, new: Contents::new() };
         assert!(folders.quantize().status().unwrap().success());
         folders.new = contents(&folders.place.path("out"));
@@ -140,7 +148,12 @@ fn counted(outcomes: &BTreeMap<Outcome, u32>) -> String {
 
 const NATIVE: &[&str] = &["--bias", "7"];
 /// Layouts of other programs; in ComfyUI's a tensor of the first file is for all of them.
-const OTHERS: [&[&str]; 2] = [&["--scheme", "bnb-nf4"], &["--scheme", "comfy-scaled-fp8"]];
+const OTHERS: [&[&str]; 4] = [
+    &["--scheme", "bnb-nf4"],
+    &["--scheme", "comfy-scaled-fp8"],
+    &["--scheme", "gpt-oss"],
+    &["--scheme", "deepseek-v4-experts"],
+];
 
 fn kills() -> u32 {
     std::env::var("SMALLFLOAT_KILLS").map_or(100, |n| n.parse().expect("SMALLFLOAT_KILLS is a number"))
@@ -166,7 +179,7 @@ fn kill_after(mut child: Child, longest: Duration, fraction: &mut u32) -> u128 {
 #[test]
 fn killed_at_random_times() {
     let kills = kills();
-    let ways = [NATIVE, OTHERS[0], OTHERS[1]].map(|way| {
+    let ways = std::iter::once(NATIVE).chain(OTHERS).map(|way| {
         let folders = Folders::new(204_800, way);
         let longest = longest(|| {
             folders.put_old();
@@ -174,6 +187,7 @@ fn killed_at_random_times() {
         });
         (folders, longest)
     });
+    let ways: Vec<_> = ways.collect();
     let (mut outcomes, mut left, mut fraction) = (BTreeMap::new(), 0, 0_u32);
     for (i, (folders, longest)) in (0..kills).zip(ways.iter().cycle()) {
         folders.put_old();

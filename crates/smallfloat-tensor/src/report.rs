@@ -21,9 +21,10 @@ pub struct TensorReport {
     /// Were errors weighed by activations?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub calibrated: bool,
-    /// What the elements are multiplied by, where there are scales and no biases.
+    /// What the elements are multiplied by, where there are scales and no biases. In a box, since
+    /// there may be very many tensors without.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub scales: Option<ScaleReport>,
+    pub scales: Option<Box<ScaleReport>>,
     /// Elements whose value changed when they were stored as FP8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounded_again: Option<u64>,

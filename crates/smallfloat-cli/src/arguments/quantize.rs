@@ -10,7 +10,7 @@ use clap::builder::PossibleValuesParser;
 use smallfloat::{FormatSpec, RandomBits, Rounding};
 use smallfloat_tensor::{
     BiasPolicy, Calibration, Granularity, NamePatterns, Negative, Options, ScaleRule, Tensors, View, certify,
-    open_checkpoint, write_file_durably,
+    open_checkpoint, write_json_durably,
 };
 
 use crate::arguments::rounding::{ProjectionArgs, SEED};
@@ -130,9 +130,7 @@ pub(crate) fn write_certificate(
 ) -> smallfloat_tensor::Result<()> {
     let bar = Bar::new();
     let certificate = certify(source, output, &mut |progress| bar.update(progress))?;
-    let mut text = serde_json::to_vec_pretty(&certificate).expect("names and numbers are JSON");
-    text.push(b'\n');
-    write_file_durably(path, &text, overwrite)
+    write_json_durably(path, &certificate, overwrite)
 }
 
 /// What becomes of negative values, by the words of --negative.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use smallfloat_tensor::{Granularity, Options, Report, write_file_durably};
+use smallfloat_tensor::{Granularity, Options, Report, write_file_durably, write_json_durably};
 
 use crate::arguments::quantize::bias_in_words;
 use crate::charts::checkpoint::CheckpointPicture;
@@ -42,9 +42,7 @@ impl ResultArgs {
     /// Writes the report and the picture; its title names the file or folder `of`.
     pub(crate) fn write(&self, of: &Path, format: &str, options: &Options, report: &Report) -> Result<()> {
         if let Some(path) = &self.report {
-            let mut text = serde_json::to_vec_pretty(report)?;
-            text.push(b'\n');
-            write_file_durably(path, &text, self.overwrite).context("--report")?;
+            write_json_durably(path, report, self.overwrite).context("--report")?;
         }
         if let Some(path) = &self.plot {
             let name = of.file_name().unwrap_or(of.as_os_str()).to_string_lossy();

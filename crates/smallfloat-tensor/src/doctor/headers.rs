@@ -170,7 +170,17 @@ fn methods(layout: &str) -> Option<&'static [&'static str]> {
 /// Looks at files that belong together, their index and their configuration.
 pub(super) fn check_together(path: &Path, views: &[View], findings: &mut Vec<FileFinding>) {
     let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
-    let config = read_json(&folder.join(CONFIG)).unwrap_or_default();
+    let config = match read_json(&folder.join(CONFIG)) {
+        Ok(config) => config,
+        Err(error) => {
+            // That of a folder is told with the folder.
+            if !path.is_dir() {
+                let what = format!("what `{CONFIG}` beside it says of a quantization can't be told: {error}");
+                findings.push(contradiction(path, None, what));
+            }
+            None
+        }
+    };
     if path.is_dir() {
         let names: Vec<BTreeSet<String>> = views.iter().map(scale_names).collect();
         let all: BTreeSet<&String> = names.iter().flatten().collect();

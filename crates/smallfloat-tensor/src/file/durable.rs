@@ -16,9 +16,11 @@
 use std::ffi::OsString;
 #[cfg(unix)]
 use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use serde::Serialize;
 use tempfile::{Builder, NamedTempFile};
 
 use crate::error::{Error, Result, quoted_path};
@@ -235,6 +237,29 @@ impl io::Write for DurableFile {
 pub fn write_file_durably(path: impl AsRef<Path>, bytes: &[u8], overwrite: bool) -> Result<()> {
     let mut file = DurableFile::create(path, overwrite)?;
     file.append(bytes)?;
+    file.commit()
+}
+
+/// Writes a value as indented JSON, as [`write_file_durably`] does bytes. The text, which may be long,
+/// is never held as a whole.
+///
+/// # Errors
+///
+/// As for `write_file_durably`.
+///
+/// # Panics
+///
+/// If the value can't be JSON: a map whose keys are no text, or a `Serialize` that fails.
+pub fn write_json_durably(path: impl AsRef<Path>, value: &impl Serialize, overwrite: bool) -> Result<()> {
+    let file = DurableFile::create(path, overwrite)?;
+    let mut out = io::BufWriter::with_capacity(1 << 16, file.writer_at(0));
+    let io = |e| Error::io("write", file.path(), e);
+    if let Err(error) = serde_json::to_writer_pretty(&mut out, value) {
+        assert!(error.is_io(), "the value can't be JSON: {error}");
+        return Err(io(error.into()));
+    }
+    out.write_all(b"\n").and_then(|()| out.flush()).map_err(io)?;
+    drop(out);
     file.commit()
 }
 

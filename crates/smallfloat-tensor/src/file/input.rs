@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -219,6 +220,34 @@ impl Input {
         let mut bytes = vec![0; len];
         self.read_exact_at(tensor.offset, &mut bytes)?;
         Ok(bytes)
+    }
+}
+
+/// Reads a range of an input from its beginning on.
+#[derive(Debug)]
+pub(crate) struct InputReader<'a> {
+    input: &'a Input,
+    range: Range<u64>,
+    /// Why a read failed, in our words.
+    pub(crate) failed: Option<Error>,
+}
+
+impl<'a> InputReader<'a> {
+    pub(crate) fn new(input: &'a Input, range: Range<u64>) -> Self {
+        Self { input, range, failed: None }
+    }
+}
+
+impl io::Read for InputReader<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let left = self.range.end - self.range.start;
+        let part = usize::try_from(left).map_or(buf.len(), |left| left.min(buf.len()));
+        if let Err(error) = self.input.read_exact_at(self.range.start, &mut buf[..part]) {
+            self.failed = Some(error);
+            return Err(io::Error::other("see `failed`"));
+        }
+        self.range.start += part as u64;
+        Ok(part)
     }
 }
 

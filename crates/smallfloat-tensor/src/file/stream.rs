@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use smallfloat_kernels::Code;
 
 /// Runs a block with `$type` standing for the element type of a dtype, or `else` for dtypes that
@@ -46,6 +46,22 @@ impl fmt::Display for TensorDigest {
 impl Serialize for TensorDigest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for TensorDigest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digits = || de::Error::custom("`sha256` is not 64 hexadecimal digits in small letters");
+        let is_digit = |c: &u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
+        if text.len() != 64 || !text.as_bytes().iter().all(is_digit) {
+            return Err(digits());
+        }
+        let mut digest = [0; 32];
+        for (byte, place) in digest.iter_mut().zip(0..) {
+            *byte = u8::from_str_radix(&text[2 * place..2 * place + 2], 16).map_err(|_| digits())?;
+        }
+        Ok(Self(digest))
     }
 }
 

@@ -10,7 +10,9 @@
 //! tensors, those that are copied included, and what the metadata says of them. Free text of others
 //! is not under it. Files from before it have none.
 
+use std::collections::HashSet;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::de::{self, Deserializer as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -35,10 +37,10 @@ pub(crate) const RECORD_KEY: &str = "smallfloat.record";
 const RECORD_VERSION: &str = "1";
 pub(crate) const BIAS_SUFFIX: &str = "_bias";
 
-/// How one tensor is stored.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Entry {
+/// How the numbers of a tensor became codes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub struct Encoding {
     /// The format's name, without bias where that is data.
     pub format: String,
     /// The reading of the subnormal codes.
@@ -48,20 +50,13 @@ pub struct Entry {
     /// What shares a bias or a scale: `tensor`, `channel`, `block:N` or `block:RxC`.
     pub granularity: String,
     /// The format of the scales, where there are no biases.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<String>,
     /// The rule that chose the scales.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale_rule: Option<String>,
     /// Whether there is an F32 number that divides the scales.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub global_scale: bool,
     /// How codes lie in bytes, unless each has its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packing: Option<String>,
-    /// The shape of the tensor, where its codes have another.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shape: Option<Vec<u64>>,
     /// The rounding mode.
     pub rounding: String,
     /// N of a stochastic rounding.
@@ -70,11 +65,96 @@ pub struct Entry {
     pub seed: Option<u64>,
     /// The generator of a stochastic rounding: `philox`.
     pub generator: Option<String>,
-    /// SHA-256 of the codes' bytes, in hexadecimal.
-    pub sha256: String,
 }
 
-impl Entry {
+/// How one tensor is stored.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(into = "EntryText")]
+#[non_exhaustive]
+pub struct Entry {
+    /// How its numbers became codes; shared by all tensors of a file that were quantized alike, of
+    /// which there may be very many.
+    pub encoding: Arc<Encoding>,
+    /// The shape of the tensor, where its codes have another.
+    pub shape: Option<Vec<u64>>,
+    /// Of the codes' bytes.
+    pub(crate) sha256: TensorDigest,
+}
+
+/// An [`Entry`] as it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EntryText {
+    format: String,
+    subnormals: String,
+    source_dtype: String,
+    granularity: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scale: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scale_rule: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    global_scale: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    packing: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shape: Option<Vec<u64>>,
+    rounding: String,
+    random_bits: Option<u32>,
+    seed: Option<u64>,
+    generator: Option<String>,
+    sha256: TensorDigest,
+}
+
+impl From<Entry> for EntryText {
+    fn from(Entry { encoding, shape, sha256 }: Entry) -> Self {
+        let encoding = Arc::unwrap_or_clone(encoding);
+        Self {
+            format: encoding.format,
+            subnormals: encoding.subnormals,
+            source_dtype: encoding.source_dtype,
+            granularity: encoding.granularity,
+            scale: encoding.scale,
+            scale_rule: encoding.scale_rule,
+            global_scale: encoding.global_scale,
+            packing: encoding.packing,
+            shape,
+            rounding: encoding.rounding,
+            random_bits: encoding.random_bits,
+            seed: encoding.seed,
+            generator: encoding.generator,
+            sha256,
+        }
+    }
+}
+
+impl EntryText {
+    /// The entry, with an encoding that was met before if it is among these.
+    fn share(self, met: &mut HashSet<Arc<Encoding>>) -> Entry {
+        let encoding = Encoding {
+            format: self.format,
+            subnormals: self.subnormals,
+            source_dtype: self.source_dtype,
+            granularity: self.granularity,
+            scale: self.scale,
+            scale_rule: self.scale_rule,
+            global_scale: self.global_scale,
+            packing: self.packing,
+            rounding: self.rounding,
+            random_bits: self.random_bits,
+            seed: self.seed,
+            generator: self.generator,
+        };
+        let encoding = met.get(&encoding).cloned().unwrap_or_else(|| {
+            let encoding = Arc::new(encoding);
+            met.insert(Arc::clone(&encoding));
+            encoding
+        });
+        Entry { encoding, shape: self.shape, sha256: self.sha256 }
+    }
+}
+
+impl Encoding {
     /// The list of values that codes stand for, where they are not of a format.
     pub(crate) fn codebook(&self) -> Option<Codebook> {
         self.format.parse().ok()
@@ -93,6 +173,7 @@ impl Entry {
         format!("{}:subnormals={}", self.format, self.subnormals).parse()
     }
 
+    /// The name of a format, without bias where that is data.
     pub(crate) fn format_name(format: &Format) -> String {
         let name = format.to_string();
         if format.has_free_bias() { name.split(':').next().unwrap_or_default().to_owned() } else { name }
@@ -108,11 +189,12 @@ pub(crate) fn code_dtype(format: &Format) -> Dtype {
 pub(crate) type Recorded<'a> = (&'a str, Dtype, &'a [u64], TensorDigest);
 
 /// The metadata of a container, in a fixed order; `entries` are serialized as a map from names, in
-/// their order, to [`Entry`]. Without the tensors, while they are not written, the record is zeros.
+/// their order, to [`Entry`]; `written` has the tensors sorted by name. Without them, while they are
+/// not written, the record is zeros.
 pub(crate) fn metadata(
     kept: &[(String, String)],
     entries: &impl Serialize,
-    written: Option<Vec<Recorded<'_>>>,
+    written: Option<&mut dyn Iterator<Item = Recorded<'_>>>,
 ) -> Result<Vec<(String, String)>> {
     // There may be very many tensors: the text is measured, so that it takes no more than its
     // length.
@@ -125,10 +207,7 @@ pub(crate) fn metadata(
     metadata.push((VERSION_KEY.to_owned(), VERSION.to_owned()));
     metadata.push((TENSORS_KEY.to_owned(), json));
     let digest = match written {
-        Some(mut tensors) => {
-            tensors.sort_unstable_by_key(|tensor| tensor.0);
-            record_digest(tensors, &metadata)?
-        }
+        Some(tensors) => record_digest(tensors, &metadata)?,
         None => "0".repeat(64),
     };
     metadata.push((RECORD_KEY.to_owned(), format!("{RECORD_VERSION}:{digest}")));
@@ -211,7 +290,9 @@ pub(crate) fn each_entry(source: &Source, each: &mut dyn FnMut(String, Entry) ->
         return Err(refused(format!("metadata has `{VERSION_KEY}` and no `{TENSORS_KEY}`")));
     };
     let (mut json, mut failed) = (serde_json::Deserializer::from_str(json), None);
-    let read = json.deserialize_map(EachEntry { each, failed: &mut failed }).and_then(|()| json.end());
+    let read = json
+        .deserialize_map(EachEntry { each, met: HashSet::new(), failed: &mut failed })
+        .and_then(|()| json.end());
     match (failed, read) {
         (Some(error), _) => Err(error),
         (None, read) => read.map(|()| true).map_err(|e| refused(format!("metadata `{TENSORS_KEY}`: {e}"))),
@@ -220,6 +301,7 @@ pub(crate) fn each_entry(source: &Source, each: &mut dyn FnMut(String, Entry) ->
 
 struct EachEntry<'a> {
     each: &'a mut dyn FnMut(String, Entry) -> Result<()>,
+    met: HashSet<Arc<Encoding>>,
     /// What `each` returned, which JSON has no error for.
     failed: &'a mut Option<Error>,
 }
@@ -231,9 +313,9 @@ impl<'de> Visitor<'de> for EachEntry<'_> {
         f.write_str("an object that maps tensor names to what they are")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some((name, entry)) = map.next_entry()? {
-            if let Err(error) = (self.each)(name, entry) {
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some((name, entry)) = map.next_entry::<_, EntryText>()? {
+            if let Err(error) = (self.each)(name, entry.share(&mut self.met)) {
                 *self.failed = Some(error);
                 return Err(de::Error::custom("an entry is refused"));
             }

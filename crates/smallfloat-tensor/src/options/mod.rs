@@ -12,7 +12,8 @@ use smallfloat::{
 };
 
 use crate::error::{Error, Result, by_name, refuse};
-use crate::layout::container::Entry;
+use crate::file::stream::TensorDigest;
+use crate::layout::container::{Encoding, Entry};
 use crate::layout::convention::Direction;
 use crate::layout::fp8_remap::Fp8Remap;
 use crate::layout::grid::Granularity;
@@ -372,7 +373,7 @@ impl Options {
     pub(crate) fn element_name(&self) -> Result<String> {
         Ok(match self.codebook {
             Some(codebook) => codebook.to_string(),
-            None => Entry::format_name(&self.layout()?),
+            None => Encoding::format_name(&self.layout()?),
         })
     }
 
@@ -416,7 +417,7 @@ impl Options {
         let layout = self.layout()?;
         let rounding = self.projection(&layout).rounding;
         let random_bits = rounding.random_bits().map(smallfloat::RandomBits::count);
-        Ok(Entry {
+        let encoding = Encoding {
             format: self.element_name()?,
             subnormals: layout.subnormals().name().to_owned(),
             source_dtype: source_dtype.to_owned(),
@@ -425,13 +426,16 @@ impl Options {
             scale_rule: self.scale.map(|scale| scale.rule.to_string()),
             global_scale: self.scale.is_some_and(|scale| scale.global.is_some()),
             packing: (self.packing != Packing::Bytes).then(|| self.packing.name().to_owned()),
-            shape: (self.stored_shape(&layout, shape) != shape).then(|| shape.to_vec()),
             rounding: rounding.name().to_owned(),
             random_bits,
             seed: random_bits.and(self.seed),
             generator: random_bits.map(|_| "philox".to_owned()),
+        };
+        Ok(Entry {
+            encoding: Arc::new(encoding),
+            shape: (self.stored_shape(&layout, shape) != shape).then(|| shape.to_vec()),
             // The digest's room; its value is known when the codes are.
-            sha256: "0".repeat(64),
+            sha256: TensorDigest([0; 32]),
         })
     }
 }

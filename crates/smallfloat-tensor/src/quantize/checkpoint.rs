@@ -77,7 +77,7 @@ impl Serialize for Entries<'_> {
             let entry = self.options.entry(&tensor.info.shape, tensor.source_dtype());
             let mut entry = entry.map_err(S::Error::custom)?;
             if let Some(digests) = self.digests {
-                entry.sha256 = digests[codes].to_string();
+                entry.sha256 = digests[codes];
             }
             map.serialize_entry(&tensor.info.name, &entry)?;
         }
@@ -387,9 +387,13 @@ impl<'a> Checkpoint<'a> {
         let bytes_out = sink.file_len();
         let text = if native {
             let digests = sink.digests()?;
-            let written = sink.specs().zip(&digests);
-            let written = written.map(|(spec, &sha256)| (&*spec.name, spec.dtype, &*spec.shape, sha256));
-            metadata(&kept, &self.entries(&jobs, Some(&digests)), Some(written.collect()))?
+            let mut order: Vec<usize> = (0..sink.len()).collect();
+            order.sort_unstable_by_key(|&slot| &*sink.spec(slot).name);
+            let mut written = order.iter().map(|&slot| {
+                let TensorSpec { name, dtype, shape } = sink.spec(slot);
+                (&**name, *dtype, &**shape, digests[slot])
+            });
+            metadata(&kept, &self.entries(&jobs, Some(&digests)), Some(&mut written))?
         } else {
             kept
         };

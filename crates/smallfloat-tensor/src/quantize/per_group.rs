@@ -267,7 +267,7 @@ impl<'a> PerGroup<'a> {
         report.biases = outcome.biases;
         report.bias_range = outcome.bias_range;
         report.calibrated = self.loader.weights().is_some();
-        report.scales = self.options.scale.is_some().then_some(outcome.scales);
+        report.scales = self.options.scale.is_some().then(|| Box::new(outcome.scales));
         report.rounded_again = self.relabel.is_some().then_some(outcome.rounded_again);
         report.count(&outcome.events, &outcome.sums, self.options.saturates());
         Ok(outcome.sums)

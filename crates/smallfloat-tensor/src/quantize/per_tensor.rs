@@ -14,7 +14,7 @@ use crate::error::{Result, refuse};
 use crate::file::dtype::Dtype;
 use crate::file::pipeline::ordered;
 use crate::file::stream::StoredCode;
-use crate::layout::container::Entry;
+use crate::layout::container::Encoding;
 use crate::layout::grid::index;
 use crate::options::{Nonfinite, Options};
 use crate::progress::{Progress, stream_of_name};
@@ -116,7 +116,7 @@ impl PerTensor<'_> {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<ErrorSums> {
         let format = self.choose::<T>(report, progress)?;
-        report.format = Some(Entry::format_name(&format));
+        report.format = Some(Encoding::format_name(&format));
         report.biases = vec![format.bias()];
         report.bias_range = BiasRange::of(&report.biases);
         let length = usize::try_from(self.loader.elements()).unwrap_or(usize::MAX);

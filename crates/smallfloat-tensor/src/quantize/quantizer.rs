@@ -9,7 +9,7 @@ use smallfloat_kernels::Encoder;
 
 use crate::error::{Error, Result, refuse};
 use crate::file::dtype::elements;
-use crate::layout::container::Entry;
+use crate::layout::container::Encoding;
 use crate::layout::grid::{Granularity, Grid, index};
 use crate::layout::packing::Packing;
 use crate::layout::scheme::NATIVE;
@@ -250,7 +250,7 @@ impl Quantizer {
     ) -> Result<(f64, Option<TensorReport>)> {
         let options = &self.options;
         let mut report = TensorReport::copied(name, shape);
-        report.format = Some(Entry::format_name(&self.element));
+        report.format = Some(Encoding::format_name(&self.element));
         let progress = &mut |_: crate::Progress<'_>| ();
         let is_plain = options.scale.is_none() && options.granularity == Granularity::Tensor;
         let is_wide = numbers.dtype().is_some();

@@ -40,7 +40,8 @@ pub(crate) fn find(source: &Source) -> Result<Found> {
         let (name, element, packing, scale) = row(kind);
         let blocks = Blocks::of(kind);
         let global = source.tensor(&Companion::Sibling("scale").of(&info.name));
-        let global = global.filter(|_| kind == BlockType::Nvfp4);
+        // What is called `….scale` itself has none.
+        let global = global.filter(|global| kind == BlockType::Nvfp4 && global.name != info.name);
         let factor = match global {
             Some(global) => factor(source, global).map_err(refused)?,
             None => 1.0,

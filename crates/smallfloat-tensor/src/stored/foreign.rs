@@ -295,7 +295,10 @@ impl<'a> Matched<'a> {
     ) -> Option<Self> {
         let name = info.name.strip_suffix(row.suffix).filter(|name| !name.is_empty())?;
         let codes = *row.codes.iter().find(|codes| codes.dtype == info.dtype)?;
-        let named = |companion: Companion| by_name.get(&*companion.of(name)).copied();
+        // A tensor is never its own companion, whatever it is called.
+        let named = |companion: Companion| {
+            by_name.get(&*companion.of(name)).copied().filter(|other| other.name != info.name)
+        };
         if row.marker.is_some() && row.marker != marker {
             return None;
         }

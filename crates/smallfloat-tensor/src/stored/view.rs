@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use smallfloat::{Format, FormatSpec};
 use smallfloat_kernels::{Decoder, Element};
@@ -36,6 +37,16 @@ pub enum Stored {
     Other,
 }
 
+impl Stored {
+    fn entry(&self) -> Option<&Entry> {
+        match self {
+            Self::Codes(codes) => Some(&codes.1),
+            Self::Scaled(scaled) => scaled.entry.as_ref(),
+            Self::Wide | Self::Other => None,
+        }
+    }
+}
+
 /// One tensor of a [`View`].
 #[derive(Clone, Debug)]
 pub struct TensorView {
@@ -61,18 +72,14 @@ impl TensorView {
     pub fn format_name(&self) -> Option<String> {
         match (self.scaled(), self.entry()) {
             (Some(scaled), None) => Some(scaled.element_name()),
-            (_, Some(entry)) => Some(entry.format.clone()),
+            (_, Some(entry)) => Some(entry.encoding.format.clone()),
             _ => self.format().map(Format::to_string),
         }
     }
 
     /// The container's entry, if there are codes that have one.
     pub fn entry(&self) -> Option<&Entry> {
-        match &self.stored {
-            Stored::Codes(codes) => Some(&codes.1),
-            Stored::Scaled(scaled) => scaled.entry.as_ref(),
-            Stored::Wide | Stored::Other => None,
-        }
+        self.stored.entry()
     }
 
     /// Biases or scales for groups of elements.
@@ -86,7 +93,7 @@ impl TensorView {
     /// The dtype of the numbers before anything was quantized.
     pub(crate) fn source_dtype(&self) -> &str {
         match self.entry() {
-            Some(entry) => &entry.source_dtype,
+            Some(entry) => &entry.encoding.source_dtype,
             None if self.info.dtype.is_wide_float() => self.info.dtype.name(),
             // Values of codes and scales of other programs are F32 to their readers.
             None => Dtype::F32.name(),
@@ -142,11 +149,13 @@ impl View {
                 source.position(&companion).into_iter().for_each(|place| is_companion[place] = true);
             }
             let info = &source.tensors()[place];
+            // The codes' own shape is that of a tensor whose entry names none.
+            let own = entry.shape.is_none();
             let shape = entry.shape.clone();
             let tensor = shape.as_ref().unwrap_or(&info.shape);
             let stored = codes(&source, info, tensor, entry)?;
-            check_shape(&info.shape, &stored, tensor, shape.is_some()).map_err(refused)?;
-            match found[place].replace((stored, shape)) {
+            check_shape(&info.shape, &stored, tensor, !own).map_err(refused)?;
+            match found[place].replace(stored) {
                 Some(_) => Err(refused("comes twice in the container's metadata".to_owned())),
                 None => Ok(()),
             }
@@ -157,12 +166,14 @@ impl View {
         }
         let mut tensors = Vec::new();
         for ((info, found), is_companion) in source.tensors().iter().zip(found).zip(is_companion) {
-            let (stored, shape) = match found {
-                Some((stored, shape)) => (stored, shape.unwrap_or_else(|| info.shape.clone())),
+            let stored = match found {
+                Some(stored) => stored,
                 None if is_companion => continue,
-                None => (plain(info), info.shape.clone()),
+                None => plain(info),
             };
-            tensors.push(TensorView { info: TensorInfo { shape, ..info.clone() }, stored });
+            let shape = stored.entry().and_then(|entry| entry.shape.as_ref()).unwrap_or(&info.shape).clone();
+            let (name, &TensorInfo { dtype, offset, len, .. }) = (info.name.clone(), info);
+            tensors.push(TensorView { info: TensorInfo { name, dtype, shape, offset, len }, stored });
         }
         Ok(Self { tensors, source, by_name: NameIndex::default(), is_container })
     }
@@ -293,8 +304,9 @@ fn plain(info: &TensorInfo) -> Stored {
 
 /// The tensors that belong to an entry.
 fn companions(name: &str, entry: &Entry) -> Vec<String> {
-    if entry.scale.is_none() {
+    if entry.encoding.scale.is_none() {
         return entry
+            .encoding
             .spec()
             .is_ok_and(|spec| spec.has_free_bias())
             .then(|| bias_name(name))
@@ -302,35 +314,36 @@ fn companions(name: &str, entry: &Entry) -> Vec<String> {
             .collect();
     }
     let mut names = vec![NATIVE.scale.of(name)];
-    names.extend(entry.global_scale.then(|| NATIVE.global.of(name)));
+    names.extend(entry.encoding.global_scale.then(|| NATIVE.global.of(name)));
     names
 }
 
 /// How the tensor of an entry is stored.
 fn codes(source: &Source, info: &TensorInfo, shape: &[u64], entry: Entry) -> Result<Stored> {
     let refused = |what: String| Error::refused(Some(source.path()), Some(&info.name), what);
-    let spec = entry.spec().map_err(|e| refused(e.to_string()))?;
-    let granularity: Granularity = entry.granularity.parse().map_err(|e: Error| refused(e.to_string()))?;
-    let codebook = entry.codebook();
-    if codebook.is_some() && entry.scale.is_none() {
-        return Err(refused(format!("its codes of {} have no scales", entry.format)));
+    let encoding = Arc::clone(&entry.encoding);
+    let spec = encoding.spec().map_err(|e| refused(e.to_string()))?;
+    let granularity: Granularity = encoding.granularity.parse().map_err(|e: Error| refused(e.to_string()))?;
+    let codebook = encoding.codebook();
+    if codebook.is_some() && encoding.scale.is_none() {
+        return Err(refused(format!("its codes of {} have no scales", encoding.format)));
     }
-    if entry.scale.is_none() && granularity == Granularity::Tensor && entry.packing.is_none() {
+    if encoding.scale.is_none() && granularity == Granularity::Tensor && encoding.packing.is_none() {
         let format = codes_format(source, info, &entry, &spec)?;
         return Ok(Stored::Codes(Box::new((format, entry))));
     }
-    let packing = match entry.packing.as_deref() {
+    let packing = match encoding.packing.as_deref() {
         None => Packing::Bytes,
         Some(name) => name.parse().map_err(|_| refused(format!("its packing `{name}` is not known")))?,
     };
-    let scale = match entry.scale.as_deref() {
+    let scale = match encoding.scale.as_deref() {
         None => None,
         Some(name) => {
             let format: Format = name.parse().map_err(|e: smallfloat::Error| refused(e.to_string()))?;
-            let rule = entry.scale_rule.as_deref().unwrap_or("amax");
+            let rule = encoding.scale_rule.as_deref().unwrap_or("amax");
             let rule: ScaleRule = rule.parse().map_err(|e: Error| refused(e.to_string()))?;
             let scale =
-                ScaleSpec { format, rule, global: entry.global_scale.then_some(GlobalScale::PowerOfTwo) };
+                ScaleSpec { format, rule, global: encoding.global_scale.then_some(GlobalScale::PowerOfTwo) };
             scale.check().map_err(|e| refused(e.to_string()))?;
             Some(scale)
         }
@@ -359,7 +372,7 @@ fn codes(source: &Source, info: &TensorInfo, shape: &[u64], entry: Entry) -> Res
             NATIVE.code_dtype(&element, packing)
         )));
     }
-    let global = if entry.global_scale {
+    let global = if encoding.global_scale {
         let global = companion(NATIVE.global.of(&info.name))?;
         let value = if global.dtype == Dtype::F32 && global.elements() == 1 {
             f32_at(&source.read_all(global)?)
@@ -420,11 +433,11 @@ fn check_format(format: &Format, entry: &Entry) -> Result<(), String> {
     if format.is_wide() {
         return Err(format!("{format} has {} bits, codes in tensors have at most 16", format.width()));
     }
-    if format.subnormals().name() != entry.subnormals {
+    if format.subnormals().name() != entry.encoding.subnormals {
         return Err(format!(
             "the subnormals of {format} are `{}`, the metadata says `{}`",
             format.subnormals().name(),
-            entry.subnormals
+            entry.encoding.subnormals
         ));
     }
     Ok(())

@@ -220,7 +220,7 @@ fn check_codes(
     })?;
     let found = TensorDigest(digest.finalize().into());
     let sha256 = &entry.sha256;
-    if found.to_string() != *sha256 {
+    if found != *sha256 {
         return Err(refused(format!("its codes have the SHA-256 {found}, the metadata says {sha256}")));
     }
     if odd_count > 0 {
@@ -325,7 +325,7 @@ fn check_scaled(
 /// Holds the digest of codes against that of the metadata, if there is one.
 fn check_digest(scaled: &Scaled, found: TensorDigest) -> Result<(), String> {
     let said = scaled.entry.as_ref().map(|entry| &entry.sha256);
-    match said.filter(|said| **said != found.to_string()) {
+    match said.filter(|said| **said != found) {
         Some(said) => Err(format!("its codes have the SHA-256 {found}, the metadata says {said}")),
         None => Ok(()),
     }

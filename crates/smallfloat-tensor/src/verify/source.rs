@@ -240,14 +240,15 @@ impl Comparison<'_> {
     fn options(&self, tensor: &TensorView, format: &Format) -> Result<Options> {
         let declared = self.declared;
         let mut options = Options::new(match tensor.entry() {
-            Some(entry) => entry.spec().map_err(refuse)?,
+            Some(entry) => entry.encoding.spec().map_err(refuse)?,
             None => FormatSpec::from(*format),
         });
         (options.rounding, options.seed) = (declared.rounding, declared.seed);
         if let Some(entry) = tensor.entry() {
-            let known = recipe::rounding(&entry.rounding, entry.random_bits)?;
-            let unknown = || refuse(format!("the rounding `{}` is not known", entry.rounding));
-            (options.rounding, options.seed) = (Some(known.ok_or_else(unknown)?), entry.seed);
+            let encoding = &entry.encoding;
+            let known = recipe::rounding(&encoding.rounding, encoding.random_bits)?;
+            let unknown = || refuse(format!("the rounding `{}` is not known", encoding.rounding));
+            (options.rounding, options.seed) = (Some(known.ok_or_else(unknown)?), encoding.seed);
         } else if let Some(spec) = &declared.format {
             options.format = *spec;
         }

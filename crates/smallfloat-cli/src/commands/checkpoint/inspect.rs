@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Value, json};
 use smallfloat::Format;
-use smallfloat_tensor::{Entry, Scaled, SourceKind, TensorView, View, open_checkpoint};
+use smallfloat_tensor::{Encoding, Scaled, SourceKind, TensorView, View, open_checkpoint};
 
 use crate::arguments::files::Input;
 use crate::commands::checkpoint::bias_report;
@@ -72,17 +72,21 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         words::plural(totals.elements, "element"),
         words::bytes(totals.bytes)
     )?;
-    let entries: Vec<&Entry> = tensors.iter().filter_map(|tensor| tensor.entry()).collect();
-    if !entries.is_empty() {
-        let distinct = |field: &dyn Fn(&Entry) -> String| {
-            let shown = |entry: &&Entry| words::tensor_name(&field(entry), 60);
-            let all: BTreeSet<String> = entries.iter().map(shown).collect();
+    let encodings = || tensors.iter().filter_map(|tensor| Some(&*tensor.entry()?.encoding));
+    if encodings().next().is_some() {
+        let distinct = |field: &dyn Fn(&Encoding) -> String| {
+            let shown = |encoding: &Encoding| words::tensor_name(&field(encoding), 60);
+            let all: BTreeSet<String> = encodings().map(shown).collect();
             all.into_iter().collect::<Vec<_>>().join(", ")
         };
-        writeln!(out, "from         {}", distinct(&|entry| entry.source_dtype.clone()))?;
+        writeln!(out, "from         {}", distinct(&|encoding| encoding.source_dtype.clone()))?;
         writeln!(out, "rounding     {}", distinct(&rounding))?;
-        writeln!(out, "subnormals   {}", distinct(&|entry| entry.subnormals.clone()))?;
-        writeln!(out, "granularity  one bias or scale a {}", distinct(&|entry| entry.granularity.clone()))?;
+        writeln!(out, "subnormals   {}", distinct(&|encoding| encoding.subnormals.clone()))?;
+        writeln!(
+            out,
+            "granularity  one bias or scale a {}",
+            distinct(&|encoding| encoding.granularity.clone())
+        )?;
     }
     let scales: BTreeSet<String> = tensors.iter().filter_map(|tensor| tensor.scaled().map(scales)).collect();
     for scales in scales {
@@ -119,9 +123,9 @@ fn kind(view: &View) -> &'static str {
     }
 }
 
-fn rounding(entry: &Entry) -> String {
-    let rounding = &entry.rounding;
-    match (entry.random_bits, entry.seed, &entry.generator) {
+fn rounding(encoding: &Encoding) -> String {
+    let rounding = &encoding.rounding;
+    match (encoding.random_bits, encoding.seed, &encoding.generator) {
         (Some(bits), Some(seed), Some(generator)) => {
             format!("{rounding}, {bits} random bits of {generator}, seed {seed}")
         }
@@ -133,12 +137,12 @@ fn cells(tensor: &TensorView) -> Vec<String> {
     let info = &tensor.info;
     let (format, bias, range) = match (tensor.format(), tensor.entry()) {
         (Some(_), Some(entry)) if tensor.scaled().is_some() => {
-            (words::tensor_name(&entry.format, 20), String::new(), String::new())
+            (words::tensor_name(&entry.encoding.format, 20), String::new(), String::new())
         }
         (Some(format), Some(entry)) => {
             let [smallest, largest] = ends(format);
             let bias = if format.has_free_bias() { format.bias().to_string() } else { String::new() };
-            (words::tensor_name(&entry.format, 20), bias, format!("{smallest}…{largest}"))
+            (words::tensor_name(&entry.encoding.format, 20), bias, format!("{smallest}…{largest}"))
         }
         (Some(_), None) => {
             let name = tensor.format_name().unwrap_or_default();

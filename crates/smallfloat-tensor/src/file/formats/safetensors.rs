@@ -10,17 +10,21 @@
 //! Nothing is allocated that the file's size does not justify: the header is bounded by the file
 //! and by [`MAX_HEADER_BYTES`], tensors are streamed.
 
+use std::io;
 use std::path::Path;
 
 use crate::error::{Error, Result, quoted};
 use crate::file::dtype;
 use crate::file::dtype::{Dtype, MAX_DIMENSIONS};
 use crate::file::formats::safetensors_header;
-use crate::file::formats::safetensors_header::{RawHeader, RawTensor};
-use crate::file::input::{Input, TensorInfo};
+use crate::file::formats::safetensors_header::RawHeader;
+use crate::file::input::{Input, InputReader, TensorInfo};
 
 /// The longest header that is read or written, as in the reference implementation.
 pub const MAX_HEADER_BYTES: u64 = 100_000_000;
+
+/// The header is read in parts of this length.
+const READ_BYTES: usize = 16 << 10;
 
 /// An open, checked safetensors file.
 #[derive(Debug)]
@@ -50,29 +54,21 @@ impl SafeTensors {
     /// The length that the header promises for the whole file.
     pub(crate) fn promised_len(input: &Input) -> Result<u64> {
         let (header, data_start) = parse_header(input)?;
-        let end = header.tensors.iter().map(|(_, tensor)| tensor.end).max().unwrap_or(0);
+        let end = header.tensors.iter().map(|tensor| tensor.len).max().unwrap_or(0);
         data_start.checked_add(end).ok_or_else(|| {
             Error::malformed(input.path(), None, format!("bad header: no file has {end} bytes of data"))
         })
     }
 
     pub(crate) fn from_input(input: Input) -> Result<Self> {
-        let (raw, data_start) = parse_header(&input)?;
-        let path = input.path();
+        let (RawHeader { metadata, mut tensors }, data_start) = parse_header(&input)?;
         let data_len = input.len() - data_start;
-        let mut tensors = Vec::with_capacity(raw.tensors.len());
-        for (name, tensor) in raw.tensors {
-            let (begin, len) = check_tensor(path, &name, &tensor, data_start, data_len)?;
-            tensors.push(TensorInfo {
-                name,
-                dtype: tensor.dtype,
-                shape: tensor.shape,
-                offset: data_start + begin,
-                len,
-            });
+        for tensor in &mut tensors {
+            let (begin, len) = check_tensor(input.path(), tensor, data_start, data_len)?;
+            (tensor.offset, tensor.len) = (data_start + begin, len);
         }
         check_layout(&input, &tensors, data_start)?;
-        Ok(Self { metadata: raw.metadata, tensors, input })
+        Ok(Self { input, metadata, tensors })
     }
 
     /// The path that was opened.
@@ -97,7 +93,19 @@ impl SafeTensors {
 
 /// The header, its numbers not yet held against each other, and where the data begins.
 fn parse_header(input: &Input) -> Result<(RawHeader, u64)> {
-    let (json, data_start) = read_header(input)?;
+    let data_start = 8 + header_len(input)?;
+    let text_end = text_end(input, data_start)?;
+    let mut reader = InputReader::new(input, 8..text_end);
+    let header = safetensors_header::parse_reader(io::BufReader::with_capacity(READ_BYTES, &mut reader));
+    if let Some(error) = reader.failed {
+        return Err(error);
+    }
+    if let Some(header) = header {
+        return Ok((header, data_start));
+    }
+    let length = usize::try_from(text_end - 8).expect("it is shorter than the longest header");
+    let mut json = vec![0; length];
+    input.read_exact_at(8, &mut json)?;
     let header = safetensors_header::parse(&json).map_err(|fault| {
         let offset = fault.offset.map(|offset| 8 + offset as u64);
         let what = format!("bad header: {}", fault.what);
@@ -106,8 +114,8 @@ fn parse_header(input: &Input) -> Result<(RawHeader, u64)> {
     Ok((header, data_start))
 }
 
-/// The JSON text without its padding, and where the data begins.
-fn read_header(input: &Input) -> Result<(Vec<u8>, u64)> {
+/// The length of the header, padding included.
+fn header_len(input: &Input) -> Result<u64> {
     let (path, file_len) = (input.path(), input.len());
     let malformed = |offset, what| Error::malformed(path, Some(offset), what);
     if file_len < 8 {
@@ -136,36 +144,43 @@ fn read_header(input: &Input) -> Result<(Vec<u8>, u64)> {
             format!("the header length {header_len} is too short; the least header is `{{}}`"),
         ));
     }
-    let mut json =
-        vec![0; usize::try_from(header_len).expect("its length was checked against the largest header")];
-    input.read_exact_at(8, &mut json)?;
-    if json[0] != b'{' {
-        return Err(malformed(
-            8,
-            format!("the header begins with byte {:#04x}; it must begin with `{{`", json[0]),
-        ));
+    Ok(header_len)
+}
+
+/// Where the JSON text ends and its padding begins, counted from the beginning of the file.
+fn text_end(input: &Input, data_start: u64) -> Result<u64> {
+    let malformed = |offset, what| Error::malformed(input.path(), Some(offset), what);
+    let mut first = [0];
+    input.read_exact_at(8, &mut first)?;
+    if first != *b"{" {
+        let what = format!("the header begins with byte {:#04x}; it must begin with `{{`", first[0]);
+        return Err(malformed(8, what));
     }
-    let text = json.iter().rposition(|&b| b != b' ').map_or(0, |last| last + 1);
-    if json[text - 1] != b'}' {
+    let (mut buffer, mut end) = ([0; READ_BYTES], data_start);
+    while end > 8 {
+        let part = usize::try_from(end - 8).map_or(READ_BYTES, |left| left.min(READ_BYTES));
+        let bytes = &mut buffer[..part];
+        input.read_exact_at(end - part as u64, bytes)?;
+        let Some(last) = bytes.iter().rposition(|&b| b != b' ') else {
+            end -= part as u64;
+            continue;
+        };
+        end -= (part - 1 - last) as u64;
+        if bytes[last] == b'}' {
+            break;
+        }
         let what = format!(
             "the header ends with byte {:#04x}; it must end with `}}` and may be padded with spaces only",
-            json[text - 1]
+            bytes[last]
         );
-        return Err(malformed(7 + text as u64, what));
+        return Err(malformed(end - 1, what));
     }
-    json.truncate(text);
-    Ok((json, 8 + header_len))
+    Ok(end)
 }
 
 /// Holds one tensor's numbers against each other and the file; gives its beginning and length.
-fn check_tensor(
-    path: &Path,
-    name: &str,
-    tensor: &RawTensor,
-    data_start: u64,
-    data_len: u64,
-) -> Result<(u64, u64)> {
-    let RawTensor { dtype, ref shape, begin, end } = *tensor;
+fn check_tensor(path: &Path, tensor: &TensorInfo, data_start: u64, data_len: u64) -> Result<(u64, u64)> {
+    let TensorInfo { ref name, dtype, ref shape, offset: begin, len: end } = *tensor;
     let fault = |offset: u64, what: String| {
         Err(Error::malformed_tensor(path, Some(name), Some(data_start + offset.min(data_len)), what))
     };

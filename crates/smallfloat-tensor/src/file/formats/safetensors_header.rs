@@ -4,10 +4,15 @@
 //! what it and derived code leave open: duplicate keys are errors, order is kept, a tensor is an
 //! object (not an array that happens to have three items), no field is unknown or missing,
 //! `data_offsets` has exactly two numbers.
+//!
+//! The text is parsed as it is read, so that it is not held beside what it says; only that of a
+//! header with a fault is, to say where the fault is.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
 
 use serde::de;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -15,6 +20,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::error::quoted;
 use crate::file::dtype::{Dtype, MAX_DIMENSIONS};
+use crate::file::input::TensorInfo;
 
 /// The key that holds free text instead of a tensor.
 pub(crate) const METADATA: &str = "__metadata__";
@@ -23,16 +29,17 @@ pub(crate) const METADATA: &str = "__metadata__";
 #[derive(Debug)]
 pub(crate) struct RawHeader {
     pub(crate) metadata: Vec<(String, String)>,
-    pub(crate) tensors: Vec<(String, RawTensor)>,
+    /// With the two `data_offsets` as they are in the text: the first as the offset, the second as
+    /// the length.
+    pub(crate) tensors: Vec<TensorInfo>,
 }
 
 /// A tensor's entry as written.
 #[derive(Debug)]
-pub(crate) struct RawTensor {
-    pub(crate) dtype: Dtype,
-    pub(crate) shape: Vec<u64>,
-    pub(crate) begin: u64,
-    pub(crate) end: u64,
+struct RawTensor {
+    dtype: Dtype,
+    shape: Vec<u64>,
+    offsets: [u64; 2],
 }
 
 /// What is wrong with a header and where.
@@ -44,17 +51,32 @@ pub(crate) struct HeaderFault {
     pub(crate) what: String,
 }
 
+/// Parses the JSON text while it is read, padding already removed; `None` if something is wrong with
+/// it, which [`parse`] tells.
+pub(crate) fn parse_reader(json: impl io::Read) -> Option<RawHeader> {
+    let mut deserializer = serde_json::Deserializer::from_reader(json);
+    parsed(&mut deserializer, &RefCell::default()).ok()
+}
+
 /// Parses the JSON text, padding already removed.
 pub(crate) fn parse(json: &[u8]) -> Result<RawHeader, HeaderFault> {
-    let current = RefCell::new(None);
-    let mut deserializer = serde_json::Deserializer::from_slice(json);
-    let parsed = HeaderSeed { current: &current }.deserialize(&mut deserializer);
-    parsed.and_then(|header| deserializer.end().map(|()| header)).map_err(|error| {
+    let current = RefCell::default();
+    parsed(&mut serde_json::Deserializer::from_slice(json), &current).map_err(|error| {
         let suffix = format!(" at line {} column {}", error.line(), error.column());
         let text = error.to_string();
         let what = text.strip_suffix(&suffix).unwrap_or(&text).to_owned();
         HeaderFault { tensor: current.take(), offset: offset_of(json, &error), what }
     })
+}
+
+/// Parses the text; `current` gets the name of the tensor that is being read.
+fn parsed<'de, R: serde_json::de::Read<'de>>(
+    deserializer: &mut serde_json::Deserializer<R>,
+    current: &RefCell<Option<String>>,
+) -> serde_json::Result<RawHeader> {
+    let header = HeaderSeed { current }.deserialize(&mut *deserializer)?;
+    deserializer.end()?;
+    Ok(header)
 }
 
 /// The byte that a line and a column name.
@@ -65,6 +87,20 @@ fn offset_of(json: &[u8], error: &serde_json::Error) -> Option<usize> {
         _ => json.iter().enumerate().filter(|&(_, &b)| b == b'\n').nth(line - 1)?.0 + 1,
     };
     Some((start + error.column().saturating_sub(1)).min(json.len()))
+}
+
+/// The names that were met, as digests with a secret key, which take less room than the names.
+#[derive(Default)]
+struct Seen {
+    key: RandomState,
+    digests: HashSet<u64>,
+}
+
+impl Seen {
+    /// Adds a name; false if it is in `names`, all those that were added before.
+    fn insert<'a>(&mut self, name: &str, mut names: impl Iterator<Item = &'a str>) -> bool {
+        self.digests.insert(self.key.hash_one(name)) || names.all(|other| other != name)
+    }
 }
 
 struct HeaderSeed<'c> {
@@ -89,23 +125,28 @@ impl<'de> Visitor<'de> for HeaderSeed<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawHeader, A::Error> {
         let mut header = RawHeader { metadata: Vec::new(), tensors: Vec::new() };
-        let mut seen = HashSet::new();
+        let (mut seen, mut has_metadata) = (Seen::default(), false);
         while let Some(name) = map.next_key::<String>()? {
-            if !seen.insert(name.clone()) {
-                let kind = if name == METADATA { "key" } else { "tensor name" };
+            let (is_metadata, names) = (name == METADATA, &header.tensors);
+            let is_new = if is_metadata {
+                !std::mem::replace(&mut has_metadata, true)
+            } else {
+                seen.insert(&name, names.iter().map(|tensor| &*tensor.name))
+            };
+            if !is_new {
+                let kind = if is_metadata { "key" } else { "tensor name" };
                 return Err(de::Error::custom(format_args!(
                     "duplicate {kind} {}; names must be unique",
                     quoted(&name)
                 )));
             }
-            if name == METADATA {
+            if is_metadata {
                 header.metadata = map.next_value::<Metadata>()?.0;
             } else {
                 *self.current.borrow_mut() = Some(name);
-                let tensor = map.next_value()?;
-                if let Some(name) = self.current.take() {
-                    header.tensors.push((name, tensor));
-                }
+                let RawTensor { dtype, shape, offsets: [offset, len] } = map.next_value()?;
+                let name = self.current.take().expect("the name was put there");
+                header.tensors.push(TensorInfo { name, dtype, shape, offset, len });
             }
         }
         Ok(header)
@@ -126,10 +167,10 @@ impl<'de> Deserialize<'de> for Metadata {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Metadata, A::Error> {
-                let mut entries = Vec::new();
-                let mut seen = HashSet::new();
+                let mut entries: Vec<(String, String)> = Vec::new();
+                let mut seen = Seen::default();
                 while let Some(key) = map.next_key::<String>()? {
-                    if !seen.insert(key.clone()) {
+                    if !seen.insert(&key, entries.iter().map(|(key, _)| &**key)) {
                         return Err(de::Error::custom(format_args!(
                             "duplicate key {} in `{METADATA}`; keys must be unique",
                             quoted(&key)
@@ -171,8 +212,8 @@ impl<'de> Deserialize<'de> for RawTensor {
                 }
                 let DtypeName(dtype) = dtype.ok_or_else(|| de::Error::missing_field("dtype"))?;
                 let Shape(shape) = shape.ok_or_else(|| de::Error::missing_field("shape"))?;
-                let Offsets(begin, end) = offsets.ok_or_else(|| de::Error::missing_field("data_offsets"))?;
-                Ok(RawTensor { dtype, shape, begin, end })
+                let Offsets(offsets) = offsets.ok_or_else(|| de::Error::missing_field("data_offsets"))?;
+                Ok(RawTensor { dtype, shape, offsets })
             }
         }
         deserializer.deserialize_map(Fields)
@@ -217,23 +258,24 @@ impl<'de> Deserialize<'de> for Shape {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Shape, A::Error> {
-                let mut shape = Vec::new();
+                let (mut shape, mut length) = ([0; MAX_DIMENSIONS], 0);
                 while let Some(WholeNumber(dimension)) = items.next_element()? {
-                    if shape.len() == MAX_DIMENSIONS {
+                    let Some(place) = shape.get_mut(length) else {
                         return Err(de::Error::custom(format_args!(
                             "`shape` has more than {MAX_DIMENSIONS} dimensions"
                         )));
-                    }
-                    shape.push(dimension);
+                    };
+                    *place = dimension;
+                    length += 1;
                 }
-                Ok(Shape(shape))
+                Ok(Shape(shape[..length].to_vec()))
             }
         }
         deserializer.deserialize_seq(Dimensions)
     }
 }
 
-struct Offsets(u64, u64);
+struct Offsets([u64; 2]);
 
 impl<'de> Deserialize<'de> for Offsets {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -253,7 +295,7 @@ impl<'de> Deserialize<'de> for Offsets {
                 if items.next_element::<IgnoredAny>()?.is_some() {
                     return Err(de::Error::invalid_length(3, &self));
                 }
-                Ok(Offsets(begin, end))
+                Ok(Offsets([begin, end]))
             }
         }
         deserializer.deserialize_seq(Two)
@@ -326,20 +368,21 @@ mod tests {
     fn order_of_names_and_metadata_is_kept() {
         let json = br#"{"z":{"dtype":"U8","shape":[],"data_offsets":[0,1]},"__metadata__":{"b":"1","a":"2"},
             "a":{"data_offsets":[1,1],"shape":[0,7],"dtype":"F4"}}"#;
-        let header = parse(json).unwrap();
+        let header = parse_reader(&json[..]).unwrap();
         assert_eq!(header.metadata, [("b".to_owned(), "1".to_owned()), ("a".to_owned(), "2".to_owned())]);
-        assert_eq!(header.tensors.iter().map(|t| t.0.as_str()).collect::<Vec<_>>(), ["z", "a"]);
-        assert_eq!(header.tensors[1].1.shape, [0, 7]);
+        assert_eq!(header.tensors.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(), ["z", "a"]);
+        assert_eq!(header.tensors[1].shape, [0, 7]);
     }
 
     #[test]
     fn faults_name_tensor_and_place() {
         let json = b"{\"ok\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]},\n\"bad\":{\"dtype\":7}}";
-        let fault = parse(json).unwrap_err();
+        let fault = parse(&json[..]).unwrap_err();
         assert_eq!(fault.tensor.as_deref(), Some("bad"));
         assert_eq!(fault.what, "invalid type: integer `7`, expected a string");
         let place = fault.offset.unwrap();
         assert!(place.abs_diff(71) <= 2, "{place}");
+        assert!(parse_reader(&json[..]).is_none());
     }
 
     #[test]
@@ -348,12 +391,9 @@ mod tests {
         let tensors = [("a\u{0}", Dtype::F8E4M3Fnuz, &[2u64, 3][..], [0, 6])];
         let json =
             serde_json::to_vec(&HeaderText { metadata: &metadata, tensors: tensors.into_iter() }).unwrap();
-        let header = parse(&json).unwrap();
+        let header = parse(&json[..]).unwrap();
         assert_eq!(header.metadata, metadata);
-        let (name, tensor) = &header.tensors[0];
-        assert_eq!(
-            (name.as_str(), tensor.dtype, tensor.begin, tensor.end),
-            ("a\u{0}", Dtype::F8E4M3Fnuz, 0, 6)
-        );
+        let TensorInfo { name, dtype, offset, len, .. } = &header.tensors[0];
+        assert_eq!((name.as_str(), *dtype, *offset, *len), ("a\u{0}", Dtype::F8E4M3Fnuz, 0, 6));
     }
 }

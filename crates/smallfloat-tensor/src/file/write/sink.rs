@@ -339,9 +339,9 @@ impl Sink {
         (0..self.len()).map(|tensor| self.digest(tensor)).collect()
     }
 
-    /// The tensors, in the order of the list given to [`create`](Self::create).
-    pub(crate) fn specs(&self) -> impl Iterator<Item = &TensorSpec> {
-        self.tensors.iter().map(|slot| &slot.spec)
+    /// A tensor, by its place in the list given to [`create`](Self::create).
+    pub(crate) fn spec(&self, tensor: usize) -> &TensorSpec {
+        &self.tensors[tensor].spec
     }
 
     /// Finishes the file with the text given at the beginning.

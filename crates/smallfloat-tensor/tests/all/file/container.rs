@@ -298,7 +298,7 @@ fn a_view_shows_numbers_and_hides_biases() {
         assert_eq!(tensor.format().map(Format::bias), of.biases.first().copied());
         let source = &input.tensors[&tensor.info.name].dtype;
         assert_eq!(
-            tensor.entry().map(|e| e.source_dtype.clone()),
+            tensor.entry().map(|e| e.encoding.source_dtype.clone()),
             tensor.format().map(|_| source.to_string())
         );
     }

@@ -87,7 +87,7 @@ fn flip(path: &Path, files: &[PathBuf], flips: u64, is_found: &dyn Fn() -> bool)
 }
 
 fn ways() -> Vec<Options> {
-    ["mxfp4", "mxfp8-e4m3", "nvfp4"]
+    ["mxfp4", "mxfp8-e4m3", "nvfp4", "nf4", "sf4", "int4", "int8"]
         .map(|name| name.parse::<Scheme>().unwrap().options())
         .into_iter()
         .chain([options("cfloat8_1_4_3"), options("shp")])

@@ -500,6 +500,25 @@ fn folders_that_contradict_themselves() {
     contradicted(&input, "nothing is quantized");
 }
 
+/// A configuration that can't be read is told of, beside a file as in a folder.
+#[test]
+fn a_configuration_that_can_not_be_read() {
+    for scheme in ["quark-mxfp4", "gguf-nvfp4", "nvfp4", "nvfp4-pack-quantized"] {
+        let bench = Bench::new(scheme, 3, 0.02);
+        assert_eq!(bench.found(false), []);
+        let folder = tempfile::tempdir().unwrap();
+        let (file, config) = (folder.path().join("model.safetensors"), folder.path().join("config.json"));
+        fs::copy(&bench.file, &file).unwrap();
+        for (text, part) in [("{\"quantization_config\": {", "EOF"), ("[]", "no JSON object")] {
+            fs::write(&config, text).unwrap();
+            for path in [&*file, folder.path()] {
+                let found = found(path, None);
+                assert!(matches!(&found[..], [one] if one.what.contains(part)), "{scheme}: {found:#?}");
+            }
+        }
+    }
+}
+
 /// 200 and more healthy files of every layout, with their sources and without.
 #[test]
 fn healthy_files_are_left_alone() {

@@ -100,6 +100,30 @@ fn scales_of_very_many_rows_of_nothing() {
     assert!(error.contains("has no elements and"), "{error}");
 }
 
+/// A tensor whose name is that of a scale is not its own.
+#[test]
+fn a_tensor_is_no_scale_of_its_own() {
+    let (_folder, path) = place();
+    // 64 elements of NVFP4: four scales of 1, then codes of 1.
+    let block = [&[0x38; 4][..], &[0x22; 32]].concat();
+    let nvfp4 = |name: &'static str| (name, 40, &[1_u64, 64][..], block.clone());
+    for name in ["l.scale", "scale"] {
+        fs::write(&path, gguf(&[nvfp4(name)])).unwrap();
+        verify(&path).unwrap();
+        assert_eq!(View::open(&path).unwrap().values(name).unwrap(), [1.0; 64], "{name}");
+    }
+    // That of another tensor it can't be.
+    let error = View::from_source_bytes(&gguf(&[nvfp4("l.scale"), nvfp4("l.weight")])).unwrap_err();
+    assert!(error.to_string().contains("read is one positive F32"), "{error}");
+    // FP8 whose scales would be its own codes has no scales, and is not quantized.
+    let e4m3 = |name: &'static str| (name, Tensor::new(T::F8_E4M3, &[1, 1], vec![0x38]));
+    for name in ["w.scale", "scale"] {
+        File::of([e4m3(name)]).write(&path);
+        let view = View::open(&path).unwrap();
+        assert!(view.tensor(name).is_some_and(|tensor| tensor.scaled().is_none_or(|of| !of.has_scales())));
+    }
+}
+
 /// gpt-oss's matrices lie transposed, and a single row of blocks is no matrix.
 #[test]
 fn a_row_of_blocks_is_no_matrix() {
