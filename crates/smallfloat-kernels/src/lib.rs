@@ -34,6 +34,7 @@
 //! | [`ClassSums`] | one pass of statistics from which every bias's exact squared error follows |
 //! | [`Dot`] | dot products and matrix products of codes, with a named accumulator |
 //! | [`MatrixUnit`], [`Fused`] | accumulators as GPUs have them; [`FusedDot`] and [`ScaledDot`] take values |
+//! | [`PowerScales`], [`StepTable`] | f32 in blocks → codes, with a scale for each block |
 //! | [`pack4`], [`pack6`] | codes of 4 and 6 bits side by side in bytes, and back |
 //! | [`KernelConstants`] | a conversion as plain integers, for kernels on other devices, and their algorithm |
 //! | [`Level`] | which instructions are used; nothing else depends on it |
@@ -96,6 +97,7 @@ struct Readme;
 mod arch;
 mod arithmetic;
 mod ars5;
+mod block;
 mod convert;
 mod decode;
 mod dot;
@@ -116,6 +118,11 @@ mod target;
 pub use arch::level::Level;
 pub use arithmetic::elementwise::Elementwise;
 pub use ars5::Ars5;
+pub use block::steps::StepTable;
+#[doc(hidden)]
+pub use block::steps::{quotients_to_odd, to_odd};
+#[doc(hidden)]
+pub use block::{largest_bits, largest_of_groups};
 pub use convert::{
     Scalar, decode, decode_scalars, dot, encode, encode_as, encode_as_with, encode_seeded, encode_u16,
     encode_with_flags,
@@ -137,6 +144,7 @@ pub use event_counts::EventCounts;
 pub use half::{bf16, f16};
 pub use packing::{pack4, pack6, unpack4, unpack6};
 pub use parallel::{on_this_thread, threads};
+pub use plan::blocks::PowerScales;
 pub use plan::nibbles::Nibbles;
 pub use portable::KernelConstants;
 pub use random::{Generator, RandomWords};

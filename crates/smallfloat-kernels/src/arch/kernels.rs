@@ -11,6 +11,7 @@ use crate::element::classes::{NarrowClasses, Seen};
 use crate::element::{Codes, CodesMut, Lanes, LanesMut};
 use crate::event_counts::EventCounts;
 use crate::plan::arithmetic::{ArithmeticPlan, OrderPlan, Subnormals};
+use crate::plan::blocks::{PowerScales, Row};
 use crate::plan::class_table::Pair;
 use crate::plan::decode::{DecodePlan, DecodePlans};
 use crate::plan::encode::EncodePlan;
@@ -56,6 +57,42 @@ pub(crate) trait Kernels: Copy + Debug {
         _words: &[u32],
         _mask: u32,
     ) -> Option<Tally> {
+        None
+    }
+
+    /// Encodes groups of a length with scales of powers of two, whose codes it fills in, and returns
+    /// whether all elements are finite; if not, codes are anything.
+    fn encode_blocks(
+        self,
+        _: &EncodePlan,
+        _: PowerScales,
+        _length: usize,
+        _values: &[f32],
+        _scales: &mut [u8],
+        _codes: &mut [u8],
+    ) -> Option<bool> {
+        None
+    }
+
+    /// Encodes groups of a length by the rows of their scales, and the bit of the sign.
+    fn encode_by_steps(
+        self,
+        _: (&[Row; 256], u32),
+        _length: usize,
+        _scales: &[u8],
+        _values: &[f32],
+        _codes: &mut [u8],
+    ) -> Option<()> {
+        None
+    }
+
+    /// Fills in the largest magnitudes of groups of a length.
+    fn largest_of_groups(self, _length: usize, _values: &[f32], _largest: &mut [f32]) -> Option<()> {
+        None
+    }
+
+    /// Fills in x · over / unit as binary64 has it, rounded to odd in binary32.
+    fn quotients_to_odd(self, _over: f64, _unit: f64, _values: &[f32], _quotients: &mut [f32]) -> Option<()> {
         None
     }
 

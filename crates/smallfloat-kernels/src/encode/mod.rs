@@ -282,7 +282,17 @@ impl<T: Element> Encoder<T> {
         })
     }
 
-    fn check<C: Code>(&self, source: &[T], codes: &[C]) {
+    /// The vector kernels, where there are some for the format.
+    pub(crate) fn simd(&self) -> Option<SimdEncoder> {
+        self.fast
+    }
+
+    /// The projection.
+    pub(crate) fn projection(&self) -> &Projection {
+        &self.projection
+    }
+
+    pub(crate) fn check<C: Code>(&self, source: &[T], codes: &[C]) {
         check_lengths((source.len(), "elements"), (codes.len(), "codes"));
         check_code::<C>(&self.format);
     }

@@ -9,6 +9,7 @@ use crate::arch::level::Level;
 use crate::arch::{Kernels, Machine};
 use crate::element::{Code, Element};
 use crate::event_counts::EventCounts;
+use crate::plan::blocks::PowerScales;
 use crate::plan::encode::EncodePlan;
 use crate::random::Generator;
 
@@ -49,6 +50,20 @@ impl SimdEncoder {
         stream: bool,
     ) -> Option<()> {
         usual(|| self.machine.encode_only(&self.plan, T::lanes(source), C::as_codes_mut(codes), stream))
+    }
+
+    /// Encodes groups of a length, each with a scale that is a power of two; see
+    /// [`Kernels::encode_blocks`].
+    pub(crate) fn encode_blocks<C: Code>(
+        &self,
+        rule: PowerScales,
+        length: usize,
+        values: &[f32],
+        scales: &mut [u8],
+        codes: &mut [C],
+    ) -> Option<bool> {
+        let codes = C::as_codes_mut(codes).bytes()?;
+        usual(|| self.machine.encode_blocks(&self.plan, rule, length, values, scales, codes))
     }
 }
 

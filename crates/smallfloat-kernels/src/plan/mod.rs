@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "a machine without kernels reads none of the plans")]
 
 pub(crate) mod arithmetic;
+pub(crate) mod blocks;
 pub(crate) mod class_table;
 pub(crate) mod decode;
 pub(crate) mod encode;

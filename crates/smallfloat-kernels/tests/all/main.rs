@@ -22,6 +22,7 @@ mod encode {
     mod stochastic;
 }
 
+mod blocks;
 mod decoders;
 mod environment;
 mod guard_pages;

@@ -23,7 +23,7 @@
 use std::ops::Range;
 
 use smallfloat::{Codebook, Format, Projection};
-use smallfloat_kernels::{Element, Encoder, EventCounts, RandomWords};
+use smallfloat_kernels::{Element, Encoder, EventCounts, RandomWords, to_odd};
 
 use crate::error::{Result, refuse};
 use crate::file::stream::StoredCode;
@@ -195,17 +195,6 @@ pub(crate) fn divide_short<T: Element>(values: &[T], divisor: Divisor, quotients
         }
         _ => pairs.for_each(|(q, x)| *q = to_odd(divisor.apply(x.to_f64()))),
     }
-}
-
-/// The number itself if it is an f32; else the one of the f32 around it whose last bit is 1.
-#[inline(always)]
-fn to_odd(x: f64) -> f32 {
-    #[expect(clippy::cast_possible_truncation, reason = "mended below")]
-    let near = x as f32;
-    let back = f64::from(near);
-    let beyond = u32::from(back.abs() > x.abs());
-    let inexact = u32::from(back.to_bits() != x.to_bits());
-    f32::from_bits((near.to_bits() - beyond) | inexact)
 }
 
 #[cfg(test)]

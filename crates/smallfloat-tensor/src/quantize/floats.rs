@@ -2,7 +2,7 @@
 //! and elements of four bits without a division.
 //!
 //! *Scales are quotients too*: amax · global / max, rounded once. Operands have at most 24 bits
-//! each, and max is a number of the element format, so that [`divide_short`] and the encoder of f32
+//! each, and max is a number of the element format, so that [`quotients_to_odd`] and the encoder of f32
 //! give the codes that [`ScaleSpec::choose`] gives.
 //!
 //! *Elements of four bits are compared*, not divided. With at most seven places where the rounding
@@ -13,14 +13,12 @@
 //! to it.
 
 use smallfloat::Format;
-use smallfloat_kernels::{Encoder, Level};
+use smallfloat_kernels::{Encoder, Level, StepTable, quotients_to_odd};
 
 use crate::error::{Result, refuse};
-use crate::file::stream::StoredCode;
 use crate::layout::grid::{Grid, Tile};
-use crate::quantize::divide::divide_short;
 use crate::quantize::powers::largest_of_groups;
-use crate::scale::rule::{Divisor, Scale, ScaleSpec, ScaledElement};
+use crate::scale::rule::{Scale, ScaleSpec, ScaledElement};
 
 /// Fewer elements are not worth the tables.
 const LEAST_ELEMENTS: usize = 1 << 11;
@@ -32,26 +30,14 @@ const CHOSEN_SCALES: usize = 1 << 10;
 #[derive(Debug)]
 pub(crate) struct FloatScales {
     encoder: Encoder<f32>,
-    /// What divides the largest magnitudes.
-    divisor: Divisor,
+    /// What largest magnitudes are multiplied and divided by.
+    ratio: (f64, f64),
     /// Of a group of zeros, and the least of others.
     ends: (u8, u8),
     /// By code.
     scales: Vec<Scale>,
-    steps: Option<Steps>,
+    steps: Option<StepTable>,
 }
-
-/// By codes of scales the bits of the least magnitudes of elements that have at least the codes 1
-/// to 7.
-#[derive(Debug)]
-pub(crate) struct Steps {
-    rows: Vec<[i32; MAGNITUDES]>,
-    /// Where elements have their sign.
-    sign: u32,
-}
-
-/// Elements that are compared at once.
-const LANES: usize = 16;
 
 /// The most codes of magnitudes but zero.
 const MAGNITUDES: usize = 7;
@@ -66,7 +52,7 @@ impl FloatScales {
         length: usize,
     ) -> Result<Option<Self>> {
         let format = elements.format();
-        let Some((divisor, positive)) = spec.float_rule(&ScaledElement::new(format), global) else {
+        let Some((ratio, positive)) = spec.float_rule(&ScaledElement::new(format), global) else {
             return Ok(None);
         };
         if length < LEAST_ELEMENTS {
@@ -81,8 +67,8 @@ impl FloatScales {
         };
         let largest = code(spec.nearest(f64::MAX, global));
         let scales: Vec<_> = (0..=largest).map(|code| spec.stored(code.into(), global)).collect();
-        let steps = if positive { Steps::new(elements, &scales) } else { None };
-        Ok(Some(Self { encoder, divisor, ends, scales, steps }))
+        let steps = if positive { step_table(elements, &scales) } else { None };
+        Ok(Some(Self { encoder, ratio, ends, scales, steps }))
     }
 
     /// The codes of the scales of a tile's groups; `None` if an element is not finite.
@@ -98,10 +84,8 @@ impl FloatScales {
         let mut quotients = vec![0.0; count.min(CHOSEN_SCALES)];
         for (largest, codes) in largest.chunks(CHOSEN_SCALES).zip(codes.chunks_mut(CHOSEN_SCALES)) {
             let quotients = &mut quotients[..codes.len()];
-            Level::detected().vectorize(
-                #[inline(always)]
-                || divide_short(largest, self.divisor, quotients),
-            );
+            let (over, max) = self.ratio;
+            quotients_to_odd(Level::detected(), over, max, largest, quotients);
             self.encoder.encode_uncounted(quotients, codes);
             let (zeros, least) = self.ends;
             for (code, &amax) in codes.iter_mut().zip(largest) {
@@ -118,7 +102,7 @@ impl FloatScales {
     }
 
     /// How elements are encoded without a division, if they can be.
-    pub(crate) fn steps(&self) -> Option<&Steps> {
+    pub(crate) fn steps(&self) -> Option<&StepTable> {
         self.steps.as_ref()
     }
 }
@@ -176,8 +160,8 @@ impl Place {
         Some(found)
     }
 
-    /// The bits of the least f32 whose quotient by a scale is above.
-    fn least(self, scale: &Scale) -> i32 {
+    /// The least f32 whose quotient by a scale is above.
+    fn least(self, scale: &Scale) -> f32 {
         let limit = self.at * scale.unit;
         let above = |x: f32| {
             let product = f64::from(x) * scale.over;
@@ -191,76 +175,37 @@ impl Place {
         while !above(x) {
             x = x.next_up();
         }
-        x.to_bits().cast_signed()
+        x
     }
 }
 
-impl Steps {
-    /// `None` where elements are to be divided.
-    fn new(encoder: &Encoder<f32>, scales: &[Scale]) -> Option<Self> {
-        let places = Place::all(encoder)?;
-        let row = |scale: &Scale| {
-            // No group has the scale zero.
-            let never = f32::INFINITY.to_bits().cast_signed();
-            if scale.unit > 0.0 { places.map(|place| place.least(scale)) } else { [never; MAGNITUDES] }
-        };
-        Some(Self { rows: scales.iter().map(row).collect(), sign: encoder.format().width() - 1 })
-    }
-
-    /// Encodes the elements of groups of this length, which follow each other and are finite, by
-    /// the codes of their scales.
-    #[inline(always)]
-    pub(crate) fn encode_groups<C: StoredCode>(
-        &self,
-        length: usize,
-        scales: &[u8],
-        values: &[f32],
-        codes: &mut [C],
-    ) {
-        if length == LANES {
-            // Loops of a known length stay in registers.
-            let groups = values.as_chunks::<LANES>().0.iter().zip(codes.as_chunks_mut::<LANES>().0);
-            for ((values, codes), &scale) in groups.zip(scales) {
-                self.encode(scale, values, codes);
-            }
-        } else {
-            let groups = values.chunks(length).zip(codes.chunks_mut(length));
-            for ((values, codes), &scale) in groups.zip(scales) {
-                self.encode(scale, values, codes);
-            }
+/// The table of steps; `None` where elements are to be divided.
+fn step_table(encoder: &Encoder<f32>, scales: &[Scale]) -> Option<StepTable> {
+    let places = Place::all(encoder)?;
+    // No group has the scale zero.
+    let mut rows = vec![[f32::INFINITY; MAGNITUDES]; scales.len()];
+    // Twice the scale has twice the places, as long as these are normal numbers.
+    let mut twice = scales.len();
+    for (i, scale) in scales.iter().enumerate().rev().filter(|(_, scale)| scale.unit > 0.0) {
+        while twice > i + 1 && scales[twice - 1].unit > 2.0 * scale.unit {
+            twice -= 1;
         }
+        let is_twice = scales[twice - 1].unit.to_bits() == (2.0 * scale.unit).to_bits();
+        let known = is_twice.then(|| rows[twice - 1]);
+        rows[i] = std::array::from_fn(|k| {
+            let place = known.map_or(0.0, |row| row[k]);
+            let halves = (2.0 * f32::MIN_POSITIVE..=f32::MAX).contains(&place);
+            if halves { place / 2.0 } else { places[k].least(scale) }
+        });
     }
-
-    /// Encodes the elements of a group, which are finite, by its scale's code.
-    #[inline(always)]
-    pub(crate) fn encode<C: StoredCode>(&self, scale: u8, values: &[f32], codes: &mut [C]) {
-        let row = &self.rows[usize::from(scale)];
-        let (whole, rest) = values.as_chunks::<LANES>();
-        let (whole_codes, rest_codes) = codes.as_chunks_mut::<LANES>();
-        for (codes, values) in whole_codes.iter_mut().zip(whole) {
-            *codes = values.map(|x| self.code(row, x)).map(C::from_code);
-        }
-        for (code, &x) in rest_codes.iter_mut().zip(rest) {
-            *code = C::from_code(self.code(row, x));
-        }
-    }
-
-    #[inline(always)]
-    fn code(&self, row: &[i32; MAGNITUDES], x: f32) -> u32 {
-        let magnitude = (x.to_bits() & !(1 << 31)).cast_signed();
-        let mut code = x.to_bits() >> 31 << self.sign;
-        for &least in row {
-            code += u32::from(magnitude >= least);
-        }
-        code
-    }
+    Some(StepTable::new(rows, encoder.format().width() - 1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::layout::grid::Granularity;
-    use crate::scale::rule::{Extent, GlobalScale, ScaleRule};
+    use crate::scale::rule::{Divisor, Extent, GlobalScale, ScaleRule};
     use smallfloat::formats::{E2M1FN, E2M3FN, E3M2FN, E4M3FN, E5M2};
     use smallfloat::{Rounding, Saturation};
 
@@ -337,7 +282,7 @@ mod tests {
                     let opposite: Vec<f32> = values.iter().map(|x| -x).collect();
                     values.extend(opposite);
                     let mut codes = vec![0_u8; values.len()];
-                    steps.encode(code, &values, &mut codes);
+                    steps.encode(Level::detected(), values.len(), &[code], &values, &mut codes);
                     for (&x, coded) in values.iter().zip(codes) {
                         let exact = Divisor::of(scale).apply(x.into());
                         let expected = E2M1FN.encode_f64(exact, &core).value;

@@ -2,7 +2,7 @@
 //! [`TensorScale`]: what is decided for whole tensors.
 
 use smallfloat::Format;
-use smallfloat_kernels::{ClassSums, Level};
+use smallfloat_kernels::ClassSums;
 
 use crate::error::Result;
 use crate::file::pipeline::ordered;
@@ -110,11 +110,11 @@ impl Statistics {
             pieces.len() as u64,
             Room::<T>::default,
             |room, i| {
-                let values = tensor.load(&pieces[index(i)], room)?;
-                let extent = Level::detected().vectorize(
-                    #[inline(always)]
-                    || Extent::of(values),
-                );
+                let values = tensor.tile(&pieces[index(i)], room)?;
+                let extent = Extent::of_many(values);
+                if tensor.may_refuse(&extent) {
+                    tensor.check_tile(&pieces[index(i)], values)?;
+                }
                 let kept: Vec<f64> =
                     if keep { values.iter().map(|x| x.to_f64()).collect() } else { Vec::new() };
                 Ok((i, extent, kept))

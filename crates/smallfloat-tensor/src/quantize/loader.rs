@@ -12,6 +12,7 @@ use crate::file::dtype::Dtype;
 use crate::layout::grid::{Grid, Tile, index};
 use crate::options::{Negative, Nonfinite, Options};
 use crate::progress::part_of;
+use crate::scale::rule::Extent;
 use crate::stored::numbers::{Held, Numbers};
 use crate::stored::view::{TensorView, View};
 
@@ -135,6 +136,11 @@ impl<'a> Loader<'a> {
             }
             Ok(&room.values)
         }
+    }
+
+    /// Returns whether elements of this extent may be among those that the options refuse.
+    pub(crate) fn may_refuse(&self, extent: &Extent) -> bool {
+        extent.nan || extent.infinite || !self.element.is_signed()
     }
 
     /// Refuses what the options say must not be in a tile.

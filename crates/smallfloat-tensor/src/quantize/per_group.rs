@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use smallfloat::Format;
 use smallfloat::random::Philox;
-use smallfloat_kernels::{ErrorSums, EventCounts, Level};
+use smallfloat_kernels::{ErrorSums, EventCounts, Level, PowerScales};
 
 use crate::error::{Result, refuse};
 use crate::file::pipeline::ordered;
@@ -30,7 +30,7 @@ use crate::quantize::floats::FloatScales;
 use crate::quantize::global::{Statistics, TensorScale};
 use crate::quantize::loader::{Loader, Room};
 use crate::quantize::output::{CodeParts, Output, Part};
-use crate::quantize::powers::PowerScales;
+use crate::quantize::powers::power_scales;
 use crate::quantize::search::Searcher;
 use crate::report::{BiasRange, ScaleReport, TensorReport};
 use crate::scale::bias::choose::BiasLadder;
@@ -209,7 +209,7 @@ impl<'a> PerGroup<'a> {
             && element.is_signed()
             && whole.scale.is_none()
         {
-            powers = PowerScales::new(spec, &ScaledElement::new(&element), projection.rounding);
+            powers = power_scales(spec, &ScaledElement::new(&element));
             floats = FloatScales::new(spec, encoder, whole.global, length)?;
         }
         Ok(Self {

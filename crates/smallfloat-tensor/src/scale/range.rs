@@ -3,11 +3,10 @@
 //!
 //! Loops have lanes that do not wait for each other: compilers turn them into vectors.
 
-use std::array::from_fn;
 use std::convert::identity;
 
 use smallfloat::F16;
-use smallfloat_kernels::Element;
+use smallfloat_kernels::{Element, largest_bits};
 
 /// Elements looked at side by side.
 const LANES: usize = 8;
@@ -53,24 +52,6 @@ impl MagnitudeRange {
             greatest: if other.greatest > self.greatest { other.greatest } else { self.greatest },
         }
     }
-}
-
-/// The bits of the largest magnitude; those of numbers that are not finite are above all others.
-#[inline(always)]
-pub(crate) fn largest_bits(values: &[f32]) -> u32 {
-    const LANES: usize = 16;
-    let magnitude = |x: &f32| x.to_bits() & !(1 << 31);
-    let (whole, rest) = values.as_chunks::<LANES>();
-    let mut lanes = [0; LANES];
-    for values in whole {
-        lanes.iter_mut().zip(values).for_each(|(lane, x)| *lane = magnitude(x).max(*lane));
-    }
-    // Halves of vectors: a chain of lanes would be put together from several groups.
-    let lanes: [u32; 8] = from_fn(|i| lanes[i].max(lanes[i + 8]));
-    let lanes: [u32; 4] = from_fn(|i| lanes[i].max(lanes[i + 4]));
-    let largest = lanes[0].max(lanes[2]).max(lanes[1].max(lanes[3]));
-    // The rest apart, so that lanes stay in registers: most groups have none.
-    rest.iter().fold(largest, |largest, x| magnitude(x).max(largest))
 }
 
 /// By lanes of a type that holds every element, and how an element becomes one.

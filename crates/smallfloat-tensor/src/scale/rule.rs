@@ -21,6 +21,7 @@
 
 use smallfloat::formats::{BINARY32, E8M0FNU};
 use smallfloat::{Codebook, Datum, Format, Preset, Projection, Rounding, Saturation};
+use smallfloat_kernels::{Lanes, Level, largest_of_groups};
 
 use crate::error::{Error, Result, by_name};
 use crate::scale::range::Scan;
@@ -157,6 +158,21 @@ impl Extent {
             Some(amax) => Self { amax, finite: !values.is_empty(), nan: false, infinite: false },
             None => Self::of_some_not_finite(values),
         }
+    }
+
+    /// As [`of`](Self::of), for many elements.
+    pub(crate) fn of_many<T: Scan>(values: &[T]) -> Self {
+        let mut amax = [0.0];
+        if let Lanes::F32(short) = T::lanes(values)
+            && !short.is_empty()
+            && largest_of_groups(Level::detected(), short.len(), short, &mut amax)
+        {
+            return Self { amax: amax[0].into(), finite: true, nan: false, infinite: false };
+        }
+        Level::detected().vectorize(
+            #[inline(always)]
+            || Self::of(values),
+        )
     }
 
     #[cold]
@@ -384,13 +400,13 @@ impl ScaleSpec {
     }
 
     /// Of rules that look at finite elements alone, need no search and round one quotient to a
-    /// format of bytes with zero: what divides the largest magnitude, and whether all scales are
-    /// positive.
-    pub(crate) fn float_rule(&self, element: &ScaledElement, global: f64) -> Option<(Divisor, bool)> {
+    /// format of bytes with zero: what the largest magnitude is multiplied and divided by, and
+    /// whether all scales are positive.
+    pub(crate) fn float_rule(&self, element: &ScaledElement, global: f64) -> Option<((f64, f64), bool)> {
         let is_small = self.format.width() <= 8 && self.format.has_zero();
         match self.rule {
-            ScaleRule::Amax if is_small => Some((Divisor::Ratio { unit: element.max, over: global }, true)),
-            ScaleRule::MaxAbsFinite if is_small => Some((Divisor::Ratio { unit: 1.0, over: 1.0 }, false)),
+            ScaleRule::Amax if is_small => Some(((global, element.max), true)),
+            ScaleRule::MaxAbsFinite if is_small => Some(((1.0, 1.0), false)),
             _ => None,
         }
     }

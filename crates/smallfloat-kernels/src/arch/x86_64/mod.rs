@@ -25,6 +25,7 @@ use crate::element::classes::{NarrowClasses, Seen};
 use crate::element::{Codes, CodesMut, Lanes, LanesMut};
 use crate::event_counts::EventCounts;
 use crate::plan::arithmetic::{ArithmeticPlan, OrderPlan, Subnormals};
+use crate::plan::blocks::{PowerScales, Row};
 use crate::plan::class_table::Pair;
 use crate::plan::decode::{DecodePlan, DecodePlans};
 use crate::plan::encode::{EncodePlan, Mode, SubnormalGrid};
@@ -183,6 +184,39 @@ impl Kernels for Machine {
         with_types!(source, codes, |x, codes| {
             avx2::encode::stochastic::encode_random(self.avx2, plan, x, codes, words, mask)
         })
+    }
+
+    fn encode_blocks(
+        self,
+        plan: &EncodePlan,
+        rule: PowerScales,
+        length: usize,
+        values: &[f32],
+        scales: &mut [u8],
+        codes: &mut [u8],
+    ) -> Option<bool> {
+        avx512::block::encode_blocks(self.avx512?, plan, rule, length, values, scales, codes)
+    }
+
+    fn encode_by_steps(
+        self,
+        rows: (&[Row; 256], u32),
+        length: usize,
+        scales: &[u8],
+        values: &[f32],
+        codes: &mut [u8],
+    ) -> Option<()> {
+        avx512::block::encode_by_steps(self.avx512?, rows, length, scales, values, codes)
+    }
+
+    fn largest_of_groups(self, length: usize, values: &[f32], largest: &mut [f32]) -> Option<()> {
+        avx512::block::fill_largest(self.avx512?, length, values, largest);
+        Some(())
+    }
+
+    fn quotients_to_odd(self, over: f64, unit: f64, values: &[f32], quotients: &mut [f32]) -> Option<()> {
+        avx512::block::quotients_to_odd(self.avx512?, over, unit, values, quotients);
+        Some(())
     }
 
     fn decode(self, plans: &DecodePlans, codes: Codes<'_>, values: LanesMut<'_>, stream: bool) -> Option<()> {

@@ -1,7 +1,7 @@
 //! Elements of tiles → codes: quotients by their groups' scales, rounded by an encoder.
 
 use smallfloat::Flags;
-use smallfloat_kernels::{EventCounts, Lanes, Level, RandomWords};
+use smallfloat_kernels::{EventCounts, Lanes, Level, PowerScales, RandomWords, StepTable};
 
 use super::{ENCODED_ELEMENTS, PerGroup, Place, Scales, TileResult, Work};
 use crate::file::dtype::Dtype;
@@ -9,8 +9,7 @@ use crate::file::stream::StoredCode;
 use crate::layout::fp8_remap::Counts;
 use crate::layout::grid::{Tile, index};
 use crate::quantize::divide::Quotients;
-use crate::quantize::floats::Steps;
-use crate::quantize::powers::PowerScales;
+use crate::quantize::powers::power_codes;
 use crate::scale::rule::{Divisor, Scale};
 use crate::stored::numbers::Held;
 
@@ -38,40 +37,16 @@ impl PerGroup<'_> {
             return Some(of_scales);
         }
         let powers = self.powers?;
-        if let (false, Some(length)) = (self.reports, grid.group_length(tile)) {
-            return self.encode_by_powers(powers, length, short, place.codes, work);
+        if let (false, Some(length), Quotients::Short(encoder)) =
+            (self.reports, grid.group_length(tile), &self.quotients)
+        {
+            let mut of_scales = vec![0; count];
+            let all_finite = encoder.encode_blocks(powers, length, short, &mut of_scales, place.codes);
+            return all_finite.then_some(of_scales);
         }
-        let of_scales = powers.codes(grid, (tile, groups), count, short)?;
+        let of_scales = power_codes(powers, grid, (tile, groups), count, short)?;
         done.events = self.encode(held, place, work, (tile, groups), Scales::Powers(&of_scales));
         Some(of_scales)
-    }
-
-    /// The codes of groups that follow each other and of their scales, which are powers of two.
-    fn encode_by_powers<C: StoredCode>(
-        &self,
-        powers: PowerScales,
-        length: usize,
-        held: &[f32],
-        codes: &mut [C],
-        work: &mut Work,
-    ) -> Option<Vec<u8>> {
-        let mut scales = vec![0; held.len() / length];
-        let groups = (index(ENCODED_ELEMENTS) / length).max(1);
-        let strips = held.chunks(groups * length).zip(codes.chunks_mut(groups * length));
-        for ((values, codes), scales) in strips.zip(scales.chunks_mut(groups)) {
-            self.quotients.begin(&mut work.division, values.len());
-            let quotients = Quotients::short(&mut work.division, 0..values.len());
-            let all_finite = Level::detected().vectorize(
-                #[inline(always)]
-                || powers.divide_groups(length, values, scales, quotients),
-            );
-            if !all_finite {
-                return None;
-            }
-            let words = RandomWords { generator: self.philox.into(), first_element: 0 };
-            self.quotients.encode(&work.division, 0, codes, words, false);
-        }
-        Some(scales)
     }
 
     /// The codes of a tile, and what happened.
@@ -85,6 +60,7 @@ impl PerGroup<'_> {
     ) -> EventCounts {
         let (codes, division) = (&mut *place.codes, &mut work.division);
         let mut events = EventCounts::default();
+        let rounding = self.options.projection(&self.element).rounding;
         for (strip, range) in Self::strips(tile, ENCODED_ELEMENTS) {
             let (values, codes) = (&held[range.clone()], &mut codes[range]);
             self.quotients.begin(division, values.len());
@@ -100,11 +76,7 @@ impl PerGroup<'_> {
                             match (scales, T::lanes(values)) {
                                 (Scales::Powers(codes), Lanes::F32(values)) => {
                                     let quotients = Quotients::short(division, range);
-                                    self.powers.expect("scales are of it").divide(
-                                        codes[group],
-                                        values,
-                                        quotients,
-                                    );
+                                    PowerScales::divide(codes[group], rounding, values, quotients);
                                 }
                                 (Scales::Powers(_), _) => {}
                                 (Scales::Floats(floats, codes), _) => {
@@ -151,22 +123,24 @@ impl PerGroup<'_> {
     /// The codes of a tile of finite elements, of which nothing is counted.
     fn encode_by_steps<C: StoredCode>(
         &self,
-        steps: &Steps,
+        steps: &StepTable,
         scales: &[u8],
         held: &[f32],
         codes: &mut [C],
         (tile, groups): (&Tile, &Tile),
     ) {
+        if let Some(length) = self.loader.grid.group_length(tile) {
+            return steps.encode(Level::detected(), length, scales, held, codes);
+        }
         Level::detected().vectorize(
             #[inline(always)]
-            || match self.loader.grid.group_length(tile) {
-                Some(length) => steps.encode_groups(length, scales, held, codes),
-                None => self.loader.grid.each_group(
+            || {
+                self.loader.grid.each_group(
                     tile,
                     groups,
                     #[inline(always)]
-                    |group, range| steps.encode(scales[group], &held[range.clone()], &mut codes[range]),
-                ),
+                    |group, range| steps.encode_group(scales[group], &held[range.clone()], &mut codes[range]),
+                );
             },
         );
     }

@@ -165,7 +165,7 @@ pub(super) struct Constants {
     pub(super) cap: __m512i,
     pub(super) sign: __m512i,
     /// All lanes if −0 has no code.
-    drops_zero_sign: __mmask64,
+    pub(super) drops_zero_sign: __mmask64,
     pub(super) overflow: [__m512i; 2],
     pub(super) infinite: [__m512i; 2],
     pub(super) nan: [__m512i; 2],
@@ -228,6 +228,16 @@ impl Constants {
             below: words((1 << lift) - 1),
             source_min_normal: <S as crate::arch::machine::avx2::lanes::Source>::MIN_NORMAL,
         }
+    }
+
+    /// The rounded sum of normal magnitudes, joined to 256 times the index on the grid less 128.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    pub(super) fn sum(&self, magnitude: __m512i) -> __m512i {
+        let power = _mm512_max_epi32(magnitude, _mm512_castps_si512(self.lowest));
+        let power = _mm512_castsi512_ps(_mm512_and_si512(power, self.exponent));
+        let rounded = _mm512_fmadd_ps(power, self.scale, _mm512_castsi512_ps(magnitude));
+        _mm512_dpwssd_epi32(self.base, _mm512_castps_si512(rounded), self.weights)
     }
 }
 
@@ -344,11 +354,17 @@ fn step<S: Source, H: Shape, D: Detail>(x: &[S; STEP], k: &Constants, sums: &mut
         }
         sum[i] = _mm512_dpwssd_epi32(k.base, _mm512_castps_si512(rounded), k.weights);
     }
+    let lanes = Lanes { x: signs, below_infinity, less_one, refused };
+    finish::<H, D>(narrow_grid(sum, k), &lanes, k, sums)
+}
+
+/// [`Constants::sum`] of 64 elements → indices on the grid as bytes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(super) fn narrow_grid(sum: [__m512i; 4], k: &Constants) -> __m512i {
     let [low, high] = narrow_words(sum);
     let grid = _mm512_packs_epi16(_mm512_srai_epi16::<8>(low), _mm512_srai_epi16::<8>(high));
-    let grid = _mm512_xor_si512(grid, k.middle);
-    let lanes = Lanes { x: signs, below_infinity, less_one, refused };
-    finish::<H, D>(grid, &lanes, k, sums)
+    _mm512_xor_si512(grid, k.middle)
 }
 
 /// What bytes are narrowed from, for 64 elements.

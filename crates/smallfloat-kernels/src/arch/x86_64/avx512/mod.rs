@@ -3,6 +3,7 @@
 //! Comparisons give masks of one bit per element here, so that counts are population counts and
 //! special codes masked moves.
 
+pub(super) mod block;
 pub(super) mod decode;
 pub(super) mod dot;
 pub(super) mod elementwise;

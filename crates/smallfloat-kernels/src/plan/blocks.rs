@@ -1,0 +1,72 @@
+//! [`PowerScales`] and [`Row`]: what kernels for blocks of elements know of scales.
+
+use smallfloat::Rounding;
+
+/// The most codes of magnitudes other than zero that are found by comparison.
+pub(crate) const MAGNITUDES: usize = 7;
+
+/// The bits of the least magnitudes that have at least the codes 1 to 7 under a scale, ascending;
+/// the last is that of no code.
+pub(crate) type Row = [i32; MAGNITUDES + 1];
+
+/// How codes of E8M0 follow from the largest magnitudes of groups.
+///
+/// With amax = 2^e · (1 + f) a scale is 2^(e − exponent), or twice that where f reaches a threshold:
+/// its code is the exponent field of amax, plus one if adding 1 − threshold to the fraction carries,
+/// less the exponent, and at least 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PowerScales {
+    /// What is subtracted.
+    pub(crate) exponent: u32,
+    /// What carries from fractions that reach the threshold, in 23 bits.
+    pub(crate) carry: u32,
+}
+
+impl PowerScales {
+    /// For elements whose largest value is in 2^exponent..2^(exponent + 1), with a threshold in
+    /// 1..=2^23; `None` for exponents other than 2 to 63: with these no scale is beyond E8M0, no
+    /// inverse is subnormal, and no quotient is beyond the element's next binade.
+    pub const fn new(exponent: i32, threshold: u32) -> Option<Self> {
+        if exponent < 2 || exponent >= 64 || threshold < 1 || threshold > 1 << 23 {
+            return None;
+        }
+        Some(Self { exponent: exponent.unsigned_abs(), carry: (1 << 23) - threshold })
+    }
+
+    /// The code of the scale for the largest magnitude, which these are the bits of.
+    #[inline(always)]
+    pub fn code(self, amax: u32) -> u8 {
+        // NaN and infinities are refused by their magnitude.
+        let field = amax.wrapping_add(self.carry) >> 23;
+        field.saturating_sub(self.exponent).to_le_bytes()[0]
+    }
+
+    /// Puts the quotients of a group by its scale into place: exact, or where they underflow on the
+    /// side of zero that they are on.
+    #[inline(always)]
+    pub fn divide(code: u8, rounding: Rounding, values: &[f32], quotients: &mut [f32]) {
+        let inverse = f32::from_bits((254 - u32::from(code)) << 23);
+        if matches!(rounding, Rounding::NearestEven | Rounding::NearestAway) {
+            // What underflows is next to zero even so, and has its sign.
+            return by_lanes(values, quotients, |x| x * inverse);
+        }
+        by_lanes(values, quotients, |x| {
+            let product = x * inverse;
+            let tiny = product.abs() < f32::MIN_POSITIVE && x != 0.0;
+            if tiny { f32::MIN_POSITIVE.copysign(x) } else { product }
+        });
+    }
+}
+
+/// Puts a function of each value into place, a vector at once.
+#[inline(always)]
+fn by_lanes(values: &[f32], results: &mut [f32], f: impl Fn(f32) -> f32) {
+    const LANES: usize = 8;
+    let ((values, rest), (results, others)) = (values.as_chunks::<LANES>(), results.as_chunks_mut());
+    for (results, values) in results.iter_mut().zip(values) {
+        *results = values.map(&f);
+    }
+    for (result, &x) in others.iter_mut().zip(rest) {
+        *result = f(x);
+    }
+}
