@@ -9,8 +9,8 @@ use smallfloat_train::EncodedTensor;
 use crate::elements::{check, elements, storage};
 use crate::{Gradient, Quantize};
 
-/// The tensor rounded onto the values of `projection`'s format: encoded and decoded again, by the
-/// kernels. Its gradient is [`projection.gradient()`](Quantize::gradient).
+/// Returns the tensor rounded onto the values of `projection`'s format: encoded and decoded again,
+/// by the kernels. Its gradient is [`projection.gradient()`](Quantize::gradient).
 ///
 /// Any shape and layout. Elements are f32, or f16 or bf16 if these have every value of the format
 /// at its bias.

@@ -26,9 +26,10 @@ pub struct LinearConfig {
 }
 
 impl LinearConfig {
-    /// CFloat8_1_4_3 forward and CFloat8_1_5_2 backward. Biases follow by delayed scaling with a
-    /// history of 16 tensors: the recipe of NVIDIA's Transformer Engine, with powers of two for its
-    /// scales. No loss scale is needed, because the gradient's bias follows the gradient.
+    /// Returns the rounding of CFloat8_1_4_3 forward and CFloat8_1_5_2 backward. Biases follow by
+    /// delayed scaling with a history of 16 tensors: the recipe of NVIDIA's Transformer Engine,
+    /// with powers of two for its scales. No loss scale is needed, because the gradient's bias
+    /// follows the gradient.
     ///
     /// # Errors
     /// Never for the preset that comes with the crate.
@@ -72,8 +73,8 @@ pub struct QuantizedLinear {
 pub type LinearState = [QuantizeState; 3];
 
 impl QuantizedLinear {
-    /// A layer of a weight with a row for each output, and a bias. The name is for reports and
-    /// random words.
+    /// Returns a layer of a weight with a row for each output, and a bias. The name is for reports
+    /// and random words.
     ///
     /// # Errors
     /// A weight that is no f32 matrix on the CPU, a bias of another length than its rows, and what
@@ -110,17 +111,17 @@ impl QuantizedLinear {
         Self::new(name, linear.weight().clone(), linear.bias().cloned(), config)
     }
 
-    /// The weight.
+    /// Returns the weight.
     pub fn weight(&self) -> &Tensor {
         &self.weight
     }
 
-    /// The bias that is added: a vector, and no format's.
+    /// Returns the bias that is added: a vector, and no format's.
     pub fn bias(&self) -> Option<&Tensor> {
         self.bias.as_ref()
     }
 
-    /// How input, weight and gradient are rounded.
+    /// Returns how input, weight and gradient are rounded.
     pub fn quantizers(&self) -> [&Quantize; 3] {
         [&self.input, &self.weights, &self.gradient]
     }
@@ -133,12 +134,12 @@ impl QuantizedLinear {
         }
     }
 
-    /// The state, for a checkpoint; weights are the framework's to save.
+    /// Returns the state, for a checkpoint; weights are the framework's to save.
     pub fn state(&self) -> LinearState {
         self.quantizers().map(Quantize::state)
     }
 
-    /// Goes on from a state.
+    /// Restores a saved state.
     ///
     /// # Errors
     /// A state of a layer with another name or configuration.
@@ -170,8 +171,8 @@ impl Module for QuantizedLinear {
     }
 }
 
-/// A layer whose weight and bias have [`candle_nn::linear`]'s names and first values, and whose
-/// name is the builder's prefix.
+/// Returns a layer whose weight and bias have [`candle_nn::linear`]'s names and first values, and
+/// whose name is the builder's prefix.
 ///
 /// # Errors
 /// As [`QuantizedLinear::new`], and a builder without such tensors.

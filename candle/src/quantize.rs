@@ -15,7 +15,7 @@ use smallfloat_train::{
 
 use crate::elements::holds;
 
-/// What passes as the gradient of rounding.
+/// The gradient of rounding.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Gradient {
     /// The gradient of the result as it is: dx = dy (Bengio et al., arXiv 1308.3432, section 4: the
@@ -27,7 +27,7 @@ pub enum Gradient {
     ZeroWhereClamped,
 }
 
-/// How tensors of one kind are rounded: the inputs of a layer, say. Clones share bias, counts and
+/// The rounding of tensors of one kind: the inputs of a layer, say. Clones share bias, counts and
 /// random words.
 ///
 /// A class names the format, the rounding mode and the bias policy. `amax` and `auto` choose the
@@ -64,7 +64,8 @@ pub struct QuantizeState {
 }
 
 impl Quantize {
-    /// For tensors of a class. The name is for errors, reports and random words.
+    /// Returns a quantizer for tensors of a class. The name is for errors, reports and random
+    /// words.
     ///
     /// # Errors
     /// A class that does not go together ([`ClassConfig::check`]), a bias or policy that the format
@@ -92,8 +93,8 @@ impl Quantize {
         Ok(Self { state: Arc::new(Mutex::new(state)), gradient: Gradient::default() })
     }
 
-    /// With any projection in the place of the class's, which is the format's own with the class's
-    /// rounding and finite saturation.
+    /// Returns this with any projection in the place of the class's, which is the format's own with
+    /// the class's rounding and finite saturation.
     ///
     /// # Errors
     /// Stochastic rounding by more than 32 random bits.
@@ -110,23 +111,23 @@ impl Quantize {
         Ok(self)
     }
 
-    /// With random words of another seed than 0 (`docs/semantics.md` S5; Philox4x32-10). The stream
-    /// is that of the name, and the n-th element that is rounded while it learns takes the n-th
-    /// word.
+    /// Returns this with random words of another seed than 0 (`docs/semantics.md` S5;
+    /// Philox4x32-10). The stream is that of the name, and the n-th element that is rounded while
+    /// it learns takes the n-th word.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
         self.lock().random.seed = seed;
         self
     }
 
-    /// With another gradient than [`Gradient::Through`].
+    /// Returns this with another gradient than [`Gradient::Through`].
     #[must_use]
     pub fn with_gradient(mut self, gradient: Gradient) -> Self {
         self.gradient = gradient;
         self
     }
 
-    /// Which gradient it has.
+    /// Returns which gradient it has.
     pub fn gradient(&self) -> Gradient {
         self.gradient
     }
@@ -137,34 +138,35 @@ impl Quantize {
         self.lock().learning = learning;
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> String {
         self.lock().quantizer.name.clone()
     }
 
-    /// The present bias, or the exponent s of the scale 2^s where the format's bias is fixed;
-    /// `None` where nothing is chosen.
+    /// Returns the present bias, or the exponent s of the scale 2^s where the format's bias is
+    /// fixed; `None` where nothing is chosen.
     pub fn bias(&self) -> Option<i32> {
         self.lock().quantizer.bias()
     }
 
-    /// All changes of the bias. A tensor's number counts those that were learnt from, from 1 on.
+    /// Returns all changes of the bias. A tensor's number counts those that were learnt from, from
+    /// 1 on.
     pub fn changes(&self) -> Vec<BiasChange> {
         self.lock().quantizer.changes().to_vec()
     }
 
-    /// What happened to all tensors that were learnt from.
+    /// Returns what happened to all tensors that were learnt from.
     pub fn tally(&self) -> Tally {
         self.lock().quantizer.tally()
     }
 
-    /// The state, for a checkpoint.
+    /// Returns the state, for a checkpoint.
     pub fn state(&self) -> QuantizeState {
         let State { quantizer, tensors, words, .. } = &*self.lock();
         QuantizeState { quantizer: quantizer.state(), tensors: *tensors, words: *words }
     }
 
-    /// Goes on from a state.
+    /// Restores a saved state.
     ///
     /// # Errors
     /// A state of another name, format or policy.

@@ -2,7 +2,7 @@
 
 use smallfloat::Format;
 
-/// Why vectors or κ can't be had, and what would be right.
+/// The reason why there are no vectors or no κ, and what would be right.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

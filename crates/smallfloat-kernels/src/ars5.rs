@@ -20,7 +20,7 @@ pub struct Ars5 {
 pub(crate) const KEY_STEPS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xbb67_ae85_84ca_a73b];
 
 impl Ars5 {
-    /// The four words of elements `4 · block .. 4 · block + 4`, by table look-ups.
+    /// Returns the four words of elements `4 · block .. 4 · block + 4`, by table look-ups.
     ///
     /// ```
     /// // All counter and key bits zero; the answer is that of an implementation from the text of FIPS 197.

@@ -112,7 +112,7 @@ pub fn encode_seeded(
     encoded(values, format, projection, Some(words))
 }
 
-/// As [`encode`], with the flags of each element.
+/// Like [`encode`], with the flags of each element.
 ///
 /// ```
 /// use smallfloat::{Flags, formats::E4M3FN};
@@ -217,7 +217,7 @@ pub fn decode_scalars<T: Element>(scalars: &[impl Scalar]) -> Result<Vec<T>, Err
     decode(scalars, &format_of(scalars))
 }
 
-/// Σ xᵢ·yᵢ of typed scalars in another type, exact until it is rounded once.
+/// Returns Σ xᵢ·yᵢ of typed scalars in another type, exact until it is rounded once.
 ///
 /// ```
 /// use smallfloat::{E4M3Fn, E5M2, F16};

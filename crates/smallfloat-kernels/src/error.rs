@@ -1,6 +1,6 @@
 //! The crate's error.
 
-/// What an encoder or decoder can't do.
+/// The error of an encoder or decoder that can't be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -37,12 +37,12 @@ pub struct EventCounts {
 }
 
 impl EventCounts {
-    /// So many elements, of which none raised a flag or was counted yet.
+    /// Returns the counts of so many elements, of which none raised a flag or was counted yet.
     pub fn new(elements: u64) -> Self {
         Self { elements, ..Self::default() }
     }
 
-    /// Both together.
+    /// Returns the counts of both together.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         Self {

@@ -106,7 +106,7 @@ fn is_alone() -> bool {
     ALONE.get()
 }
 
-/// How many threads work is shared among: those of rayon's current pool, or one within
+/// Returns how many threads work is shared among: those of rayon's current pool, or one within
 /// [`on_this_thread`] and without the feature `rayon`.
 pub fn threads() -> usize {
     #[cfg(feature = "rayon")]

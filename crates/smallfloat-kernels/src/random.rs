@@ -33,7 +33,7 @@ impl From<Ars5> for Generator {
 }
 
 impl Generator {
-    /// The generator's name, to be stored with results: `philox4x32-10` or `ars5`.
+    /// Returns the generator's name, to be stored with results: `philox4x32-10` or `ars5`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Philox(_) => "philox4x32-10",
@@ -41,7 +41,7 @@ impl Generator {
         }
     }
 
-    /// The four words of elements `4 · block .. 4 · block + 4`.
+    /// Returns the four words of elements `4 · block .. 4 · block + 4`.
     pub fn block(&self, block: u64) -> [u32; 4] {
         match self {
             Self::Philox(philox) => philox.block(block),

@@ -7,7 +7,7 @@ use smallfloat::text;
 use smallfloat::text::Decimal;
 use smallfloat::{Class, Datum, Exact, Family, Flags, Format, Signedness, Specials, Subnormals};
 
-/// What the format has besides numbers and +0.
+/// Returns what the format has besides numbers and +0.
 pub fn specials(format: &Format) -> String {
     let infinities = match (format.has_infinity(), format.is_signed()) {
         (false, _) => None,
@@ -24,7 +24,7 @@ pub fn specials(format: &Format) -> String {
     if words.is_empty() { "none".into() } else { words.join(", ") }
 }
 
-/// Which codes are not numbers.
+/// Returns which codes are not numbers.
 ///
 /// # Panics
 /// Of specials that the core has learnt and this function not yet; so in
@@ -46,7 +46,7 @@ pub fn specials_rule(format: &Format) -> &'static str {
     }
 }
 
-/// What the codes with exponent field 0 mean.
+/// Returns what the codes with exponent field 0 mean.
 ///
 /// # Panics
 /// As [`specials_rule`].
@@ -64,7 +64,7 @@ pub fn subnormals_rule(format: &Format) -> String {
     .into()
 }
 
-/// `signed` or `unsigned`.
+/// Returns `signed` or `unsigned`.
 pub fn signedness(format: &Format) -> &'static str {
     match format.signedness() {
         Signedness::Signed => "signed",
@@ -72,12 +72,12 @@ pub fn signedness(format: &Format) -> &'static str {
     }
 }
 
-/// `0x` and the code in lower-case hexadecimal, ⌈K/4⌉ digits.
+/// Returns `0x` and the code in lower-case hexadecimal, ⌈K/4⌉ digits.
 pub fn code(format: &Format, code: u64) -> String {
     format!("0x{code:0width$x}", width = format.hex_digits())
 }
 
-/// The code in bits, grouped sign_exponent_significand.
+/// Returns the code in bits, grouped sign_exponent_significand.
 pub fn bits(format: &Format, code: u64) -> String {
     let digits = format!("{code:0width$b}", width = format.width() as usize);
     let sign = usize::from(format.is_signed());
@@ -88,14 +88,14 @@ pub fn bits(format: &Format, code: u64) -> String {
     fields.join("_")
 }
 
-/// The exponent field and the trailing significand field of a code.
+/// Returns the exponent field and the trailing significand field of a code.
 pub fn fields(format: &Format, code: u64) -> (u64, u64) {
     let trailing = format.trailing_bits();
     let exponent = (code >> trailing) & ((1 << format.exponent_bits()) - 1);
     (exponent, code & ((1 << trailing) - 1))
 }
 
-/// The value of a finite code as its fields spell it: `−2^(7−8) × 1.001b`.
+/// Returns the value of a finite code as its fields spell it: `−2^(7−8) × 1.001b`.
 pub fn formula(format: &Format, code: u64) -> Option<String> {
     let class = format.classify(code);
     let (field, trailing) = fields(format, code);
@@ -119,12 +119,12 @@ pub fn formula(format: &Format, code: u64) -> Option<String> {
     Some(text)
 }
 
-/// The decimal value, as [`Decimal`] prints it.
+/// Returns the decimal value, as [`Decimal`] prints it.
 pub fn value(format: &Format, code: u64) -> String {
     format.decode_text(code)
 }
 
-/// A value as [`Decimal`] prints it, where that is the value to the last digit.
+/// Returns a value as [`Decimal`] prints it, where that is the value to the last digit.
 pub fn exact_decimal(datum: Datum) -> Option<String> {
     datum.to_f64()?;
     let text = Decimal::from(datum).to_string();
@@ -147,17 +147,17 @@ pub(crate) fn canonical(x: Exact) -> Option<Datum> {
     }
 }
 
-/// What is said where a name has no bias and gets the default one.
+/// Returns what is said where a name has no bias and gets the default one.
 pub fn default_bias(format: &Format) -> String {
     format!("no bias is given: {format}, the default, is taken")
 }
 
-/// An `f64` as [`Decimal`] prints it.
+/// Returns an `f64` as [`Decimal`] prints it.
 pub fn number(x: f64) -> String {
     Decimal::from(x).to_string()
 }
 
-/// The flags by name.
+/// Returns the flags by name.
 pub fn flags(flags: Flags) -> String {
     const NAMES: [(Flags, &str); 6] = [
         (Flags::INVALID, "invalid"),
@@ -172,7 +172,8 @@ pub fn flags(flags: Flags) -> String {
     if names.is_empty() { "none".into() } else { names.join(", ") }
 }
 
-/// Where a format is defined: the document of the catalogue, or the family that it belongs to.
+/// Returns where a format is defined: the document of the catalogue, or the family that it belongs
+/// to.
 pub fn source(format: &Format) -> &'static str {
     let same = |row: &&Named| {
         row.format.family() == format.family()

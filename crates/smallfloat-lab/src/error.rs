@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// What an experiment can't do, and what would be right.
+/// The error of an experiment, with what would be right.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why nothing is specified or proved, and what would be right.
+/// The error of a specification or a proof, with what would be right.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

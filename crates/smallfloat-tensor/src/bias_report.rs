@@ -60,8 +60,8 @@ pub struct BiasCost {
     pub sqnr_db: Option<f64>,
 }
 
-/// What each bias of a format would cost the selected tensors of a file, or of the files of a
-/// checkpoint folder ([`open_checkpoint`](crate::open_checkpoint)), and what each policy would
+/// Returns what each bias of a format would cost the selected tensors of a file, or of the files of
+/// a checkpoint folder ([`open_checkpoint`](crate::open_checkpoint)), and what each policy would
 /// choose. Reads all of their data once and writes nothing.
 ///
 /// # Errors

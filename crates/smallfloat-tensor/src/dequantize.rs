@@ -24,7 +24,7 @@ use crate::stored::open::Opened;
 use crate::stored::scaled::Scaled;
 use crate::stored::view::{Stored, TensorView, View, f64_decoder, nothing_quantized};
 
-/// What [`dequantize`] wrote.
+/// The counts of what [`dequantize`] wrote.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct Dequantized {

@@ -16,7 +16,7 @@ use std::{fmt, io};
 /// The result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, where, and what would have been right.
+/// An error: what went wrong, where, and what would have been right.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct Error(Box<Kind>);
@@ -40,8 +40,8 @@ enum Kind {
 }
 
 impl Error {
-    /// An operation that is refused although the file is well formed: the public way to stop a
-    /// reading loop, or to say that a tensor's values can't be used.
+    /// Returns the error of an operation that is refused although the file is well formed: the
+    /// public way to stop a reading loop, or to say that a tensor's values can't be used.
     ///
     /// ```
     /// use smallfloat_tensor::Error;
@@ -100,46 +100,47 @@ impl Error {
         Self(Box::new(kind))
     }
 
-    /// The operating system failed us: a file that can't be opened, read or written, a full disk
-    /// included.
+    /// Returns whether the operating system failed us: a file that can't be opened, read or
+    /// written, a full disk included.
     pub fn is_io(&self) -> bool {
         matches!(*self.0, Kind::Io { .. } | Kind::NoSpace { .. })
     }
 
-    /// There was no room for the output: the disk, a quota or a limit on file sizes.
+    /// Returns whether there was no room for the output: the disk, a quota or a limit on file
+    /// sizes.
     pub fn is_no_space(&self) -> bool {
         matches!(*self.0, Kind::NoSpace { .. })
     }
 
-    /// The output exists and overwriting was not allowed.
+    /// Returns whether the output exists and overwriting was not allowed.
     pub fn is_exists(&self) -> bool {
         matches!(*self.0, Kind::Exists { .. })
     }
 
-    /// The file breaks the rules of its format.
+    /// Returns whether the file breaks the rules of its format.
     pub fn is_malformed(&self) -> bool {
         matches!(*self.0, Kind::Malformed { .. })
     }
 
-    /// The file may be good, but it is of a kind or in a variant that this crate does not read or
-    /// write.
+    /// Returns whether the file, good as it may be, is of a kind or in a variant that this crate
+    /// does not read or write.
     pub fn is_unsupported(&self) -> bool {
         matches!(*self.0, Kind::Unsupported { .. })
     }
 
-    /// What was asked is refused: colliding names, data that doesn't fit the layout, values that
-    /// can't be used, or [options](Self::is_option).
+    /// Returns whether what was asked is refused: colliding names, data that doesn't fit the
+    /// layout, values that can't be used, or [options](Self::is_option).
     pub fn is_refused(&self) -> bool {
         matches!(*self.0, Kind::Refused { .. } | Kind::Option { .. })
     }
 
-    /// An option, or options together, are refused whatever the data is: other options would do,
-    /// another file would not.
+    /// Returns whether an option, or options together, are refused whatever the data is: other
+    /// options would do, another file would not.
     pub fn is_option(&self) -> bool {
         matches!(*self.0, Kind::Option { .. })
     }
 
-    /// The file that the error is about.
+    /// Returns the file that the error is about.
     pub fn path(&self) -> Option<&Path> {
         match &*self.0 {
             Kind::Io { path, .. }
@@ -152,8 +153,8 @@ impl Error {
         }
     }
 
-    /// The error with another path, where it is about `from`: for a file that users know by another
-    /// name.
+    /// Returns the error with another path, where it is about `from`: for a file that users know by
+    /// another name.
     #[must_use]
     pub fn renamed(mut self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> Self {
         let (from, to) = (from.as_ref(), to.as_ref());
@@ -173,7 +174,7 @@ impl Error {
         self
     }
 
-    /// The tensor that the error is about.
+    /// Returns the tensor that the error is about.
     pub fn tensor(&self) -> Option<&str> {
         match &*self.0 {
             Kind::Malformed { tensor, .. } | Kind::Refused { tensor, .. } => tensor.as_deref(),
@@ -181,7 +182,7 @@ impl Error {
         }
     }
 
-    /// The byte of the file where the fault was seen.
+    /// Returns the byte of the file where the fault was seen.
     pub fn offset(&self) -> Option<u64> {
         match *self.0 {
             Kind::Malformed { offset, .. } => offset,

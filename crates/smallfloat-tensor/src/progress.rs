@@ -5,7 +5,8 @@ use sha2::{Digest, Sha256};
 
 use crate::file::input::TensorInfo;
 
-/// What [`quantize`](crate::quantize()), [`verify_with`](crate::verify_with) and others report.
+/// A report of progress by [`quantize`](crate::quantize()), [`verify_with`](crate::verify_with) and
+/// others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Progress<'a> {
@@ -19,7 +20,8 @@ pub enum Progress<'a> {
     Verify,
 }
 
-/// The stream of a tensor's random words: the first 8 bytes, little-endian, of SHA-256 of its name.
+/// Returns the stream of a tensor's random words: the first 8 bytes, little-endian, of SHA-256 of
+/// its name.
 pub fn stream_of_name(name: &str) -> u64 {
     let digest = Sha256::digest(name.as_bytes());
     digest.iter().take(8).rev().fold(0, |stream, &byte| stream << 8 | u64::from(byte))

@@ -145,7 +145,7 @@ pub struct Totals {
     pub overflowed: u64,
 }
 
-/// What [`quantize`](crate::quantize) did.
+/// The report of [`quantize`](crate::quantize).
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Report {
@@ -225,7 +225,7 @@ impl TensorReport {
         self.flags = events.flags.to_string();
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn elements(&self) -> u64 {
         self.shape.iter().product()
     }

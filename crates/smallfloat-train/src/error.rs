@@ -5,7 +5,7 @@ use std::path::PathBuf;
 /// The result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, where, and what would have been right.
+/// An error: what went wrong, where, and what would have been right.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -18,12 +18,12 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Zeros.
+    /// Returns a matrix of zeros.
     pub fn zeros(rows: usize, columns: usize) -> Self {
         Self { columns, values: vec![0.0; rows * columns] }
     }
 
-    /// The number of rows; 0 where a row has no elements.
+    /// Returns the number of rows; 0 where a row has no elements.
     pub fn rows(&self) -> usize {
         match self.columns {
             0 => 0,
@@ -31,7 +31,7 @@ impl Matrix {
         }
     }
 
-    /// A row.
+    /// Returns a row.
     ///
     /// # Panics
     /// If there is none of this number.
@@ -39,7 +39,7 @@ impl Matrix {
         &self.values[row * self.columns..][..self.columns]
     }
 
-    /// The elements of some rows.
+    /// Returns the elements of some rows.
     pub fn range(&self, rows: Range<usize>) -> &[f32] {
         &self.values[rows.start * self.columns..rows.end * self.columns]
     }

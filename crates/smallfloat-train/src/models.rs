@@ -63,7 +63,7 @@ pub enum ModelKind {
 named! { ModelKind, "model": Mlp = "mlp", Cnn = "cnn", CharTransformer = "char-transformer", }
 
 impl Architecture {
-    /// The kind.
+    /// Returns the kind.
     pub const fn kind(self) -> ModelKind {
         match self {
             Self::Mlp { .. } => ModelKind::Mlp,
@@ -119,7 +119,7 @@ fn for_rectifier(inputs: usize) -> f32 {
 }
 
 impl Model {
-    /// A model for so many classes; its parameters join the others.
+    /// Returns a model for so many classes; its parameters join the others.
     ///
     /// # Errors
     /// Sizes that do not go together, and what the configuration refuses.
@@ -201,7 +201,7 @@ impl Model {
         Ok(Self { embedding: Some(embedding), chain, input: context })
     }
 
-    /// What comes out for an input: a row of logits for each label.
+    /// Returns what comes out for an input: a row of logits for each label.
     ///
     /// # Errors
     /// An input of another kind or size than the model's, and what encoding refuses.
@@ -226,7 +226,7 @@ impl Model {
         self.chain.forward(pass, x)
     }
 
-    /// The loss of a batch.
+    /// Returns the loss of a batch.
     ///
     /// # Errors
     /// As [`forward`](Self::forward).
@@ -247,7 +247,7 @@ impl Model {
         Ok(())
     }
 
-    /// The quantizers of all layers, in an order that never changes.
+    /// Returns the quantizers of all layers, in an order that never changes.
     pub fn quantizers(&mut self) -> Vec<&mut TensorQuantizer> {
         self.chain.quantizers()
     }

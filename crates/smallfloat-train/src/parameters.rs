@@ -38,7 +38,7 @@ impl Kept {
         Ok(kept)
     }
 
-    /// The values.
+    /// Returns the values.
     pub fn values(&self) -> Vec<f32> {
         let mut values = self.codes.values();
         if self.root {
@@ -49,12 +49,12 @@ impl Kept {
         values
     }
 
-    /// The elements as they lie in memory.
+    /// Returns the elements as they lie in memory.
     pub fn codes(&self) -> &EncodedTensor {
         &self.codes
     }
 
-    /// Who encodes.
+    /// Returns the quantizer that encodes.
     pub fn quantizer(&self) -> &TensorQuantizer {
         &self.quantizer
     }
@@ -109,7 +109,7 @@ pub struct ModelParameters {
     coders: Coders,
 }
 
-/// What a parameter is before the first step.
+/// The values of a parameter before the first step.
 #[derive(Clone, Copy, Debug)]
 pub enum First {
     /// One number everywhere.
@@ -119,7 +119,7 @@ pub enum First {
 }
 
 impl ModelParameters {
-    /// None yet.
+    /// Returns parameters without any tensor yet.
     pub fn new(config: &Config, seed: u64, has_second: bool) -> Self {
         Self { list: Vec::new(), seed, config: config.clone(), has_second, coders: Coders::default() }
     }
@@ -156,12 +156,12 @@ impl ModelParameters {
         Ok(self.list.len() - 1)
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The coders of the whole run.
+    /// Returns the coders of the whole run.
     pub fn coders(&mut self) -> &mut Coders {
         &mut self.coders
     }
@@ -170,12 +170,12 @@ impl ModelParameters {
         (&mut self.list, &mut self.coders)
     }
 
-    /// How many elements learn.
+    /// Returns how many elements learn.
     pub fn count(&self) -> usize {
         self.list.iter().map(|parameter| parameter.gradient.len()).sum()
     }
 
-    /// Tensors kept between steps.
+    /// Returns how many tensors are kept between steps.
     pub fn kept(&self) -> impl Iterator<Item = &Kept> {
         self.list
             .iter()
@@ -212,8 +212,8 @@ impl ModelParameters {
         Ok(())
     }
 
-    /// Bytes of memory that all of them take: the elements, and a byte for each bias that some
-    /// policy chooses.
+    /// Returns the bytes of memory that all of them take: the elements, and a byte for each bias
+    /// that some policy chooses.
     pub fn kept_bytes(&self) -> usize {
         self.kept().map(|kept| kept.codes.data.bytes() + usize::from(kept.quantizer.bias().is_some())).sum()
     }

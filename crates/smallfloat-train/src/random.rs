@@ -9,13 +9,13 @@ use smallfloat_tensor::stream_of_name;
 pub struct RandomSequence(pub Philox);
 
 impl RandomSequence {
-    /// The sequence of this name under a seed; its stream is [`stream_of_name`].
+    /// Returns the sequence of this name under a seed; its stream is [`stream_of_name`].
     pub fn new(seed: u64, name: &str) -> Self {
         Self(Philox { seed, stream: stream_of_name(name) })
     }
 
-    /// The index-th integer from 0 to `below` − 1. Words are scaled down, which favours no number
-    /// by more than 2^−32.
+    /// Returns the index-th integer from 0 to `below` − 1. Words are scaled down, which favours no
+    /// number by more than 2^−32.
     ///
     /// # Panics
     /// If `below` is zero.
@@ -25,8 +25,8 @@ impl RandomSequence {
         usize::try_from(scaled).expect("less than a usize")
     }
 
-    /// The index-th number of a normal distribution with mean 0 and variance 1, by Box and Muller's
-    /// transform.
+    /// Returns the index-th number of a normal distribution with mean 0 and variance 1, by Box and
+    /// Muller's transform.
     pub fn normal(&self, index: u64) -> f32 {
         let [a, b, ..] = self.0.block(index);
         // In (0, 1], so that the logarithm is finite.

@@ -25,7 +25,8 @@ pub enum Ties {
 }
 
 impl Ties {
-    /// The rule in words, after "ties": `to the even code`, `to the lower value` or `toward zero`.
+    /// Returns the rule in words, after "ties": `to the even code`, `to the lower value` or
+    /// `toward zero`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Even => "to the even code",
@@ -170,32 +171,32 @@ impl Codebook {
     /// Every codebook.
     pub const ALL: &'static [Self] = &[NF4, SF4, BNB_FP4, INT4, INT8, MXINT8];
 
-    /// Its name.
+    /// Returns the name.
     pub const fn name(&self) -> &'static str {
         self.0.name
     }
 
-    /// Where it is defined.
+    /// Returns where it is defined.
     pub const fn source(&self) -> &'static str {
         self.0.source
     }
 
-    /// The number of bits of a code.
+    /// Returns the number of bits of a code.
     pub const fn width(&self) -> u32 {
         self.0.width
     }
 
-    /// The largest code.
+    /// Returns the largest code.
     pub const fn max_code(&self) -> u32 {
         (1 << self.width()) - 1
     }
 
-    /// What becomes of a number in the middle between two values.
+    /// Returns what becomes of a number in the middle between two values.
     pub const fn ties(&self) -> Ties {
         self.0.ties
     }
 
-    /// The value of a code, which binary32 holds.
+    /// Returns the value of a code, which binary32 holds.
     ///
     /// # Panics
     /// If the code has more bits than the codes have.
@@ -213,7 +214,7 @@ impl Codebook {
         }
     }
 
-    /// What a code means.
+    /// Returns what a code means.
     ///
     /// # Panics
     /// If the code has more bits than the codes have.
@@ -221,7 +222,7 @@ impl Codebook {
         BINARY32.decode(self.value(code).to_bits() as u64)
     }
 
-    /// How many values rounding gives.
+    /// Returns how many values rounding gives.
     pub const fn len(&self) -> usize {
         match &self.0.values {
             Values::List { ascending, .. } => ascending.len(),
@@ -229,12 +230,12 @@ impl Codebook {
         }
     }
 
-    /// Never: there are values.
+    /// Returns `false`: there are values.
     pub const fn is_empty(&self) -> bool {
         false
     }
 
-    /// The code of one of the values that rounding gives, counted from the lowest.
+    /// Returns the code of one of the values that rounding gives, counted from the lowest.
     ///
     /// # Panics
     /// If there are not so many.
@@ -250,12 +251,12 @@ impl Codebook {
         }
     }
 
-    /// The codes that rounding gives, by ascending value.
+    /// Returns the codes that rounding gives, by ascending value.
     pub fn ascending(&self) -> impl ExactSizeIterator<Item = u32> + use<'_> {
         (0..self.len()).map(|rank| self.code_at(rank))
     }
 
-    /// The largest magnitude that values of both signs have.
+    /// Returns the largest magnitude that values of both signs have.
     pub fn largest(&self) -> f32 {
         let (low, high) = (self.value(self.code_at(0)), self.value(self.code_at(self.len() - 1)));
         if -low < high { -low } else { high }
@@ -272,8 +273,8 @@ impl Codebook {
         }
     }
 
-    /// The code of the nearest value, [`ties`](Self::ties) as the codebook has them; beyond the
-    /// ends it is that of the end. `None` for NaN.
+    /// Returns the code of the nearest value, [`ties`](Self::ties) as the codebook has them; beyond
+    /// the ends it is that of the end. `None` for NaN.
     pub fn encode(&self, x: Exact) -> Option<u32> {
         if x.is_nan() {
             return None;
@@ -296,7 +297,7 @@ impl Codebook {
         Some(self.code_at(low))
     }
 
-    /// [`encode`](Self::encode) of a binary64 number.
+    /// Returns what [`encode`](Self::encode) gives for a binary64 number.
     pub fn encode_f64(&self, x: f64) -> Option<u32> {
         self.encode(Exact::from_datum(BINARY64.decode(x.to_bits())))
     }

@@ -16,7 +16,7 @@ const fn hi(x: u64) -> u32 {
     lo(x >> 32)
 }
 
-/// Ten rounds of Philox on one counter.
+/// Returns four words: ten rounds of Philox on one counter.
 ///
 /// ```
 /// // The first known answer of the Random123 distribution.
@@ -47,13 +47,13 @@ pub struct Philox {
 }
 
 impl Philox {
-    /// The four words of elements `4 · block .. 4 · block + 4`.
+    /// Returns the four words of elements `4 · block .. 4 · block + 4`.
     pub const fn block(&self, block: u64) -> [u32; 4] {
         let counter = [lo(block), hi(block), lo(self.stream), hi(self.stream)];
         philox4x32_10(counter, [lo(self.seed), hi(self.seed)])
     }
 
-    /// The word of one element.
+    /// Returns the word of one element.
     pub const fn word(&self, element: u64) -> u32 {
         self.block(element / 4)[(element % 4) as usize]
     }

@@ -21,7 +21,7 @@ pub struct UnitCoverage {
 }
 
 impl UnitCoverage {
-    /// The bins of a unit at each setting.
+    /// Returns the bins of a unit at each setting.
     ///
     /// # Errors
     /// None for units that exist; the signature is that of evaluating.
@@ -31,19 +31,19 @@ impl UnitCoverage {
         Ok(Self { settings: settings?, unit })
     }
 
-    /// The unit.
+    /// Returns the unit.
     pub fn unit(&self) -> &UnitUnderTest {
         &self.unit
     }
 
-    /// The values of the ports, and the coverage where they have them; without values for a unit
-    /// without ports.
+    /// Returns the values of the ports, and the coverage where they have them; without values for a
+    /// unit without ports.
     pub fn settings(&self) -> impl Iterator<Item = (Vec<u64>, &Coverage)> {
         let codes = |at| self.unit.settings().map(|settings| settings.codes(at)).unwrap_or_default();
         self.settings.iter().enumerate().map(move |(at, coverage)| (codes(at), coverage))
     }
 
-    /// The coverage of a unit without ports.
+    /// Returns the coverage of a unit without ports.
     ///
     /// # Errors
     /// A unit with ports.
@@ -55,7 +55,7 @@ impl UnitCoverage {
         Err(Error::Ports { problem })
     }
 
-    /// How many vectors were counted.
+    /// Returns how many vectors were counted.
     pub fn vectors(&self) -> u64 {
         self.settings.iter().map(Coverage::vectors).sum()
     }
@@ -65,13 +65,13 @@ impl UnitCoverage {
         self.settings.iter().all(Coverage::is_exhaustive)
     }
 
-    /// Reached bins and reachable ones, at all settings.
+    /// Returns how many bins were reached and how many can be, at all settings.
     pub fn total(&self) -> (usize, usize) {
         let totals = self.settings.iter().map(Coverage::total);
         totals.fold((0, 0), |(hit, all), (more_hit, more)| (hit + more_hit, all + more))
     }
 
-    /// Reached bins of 100 reachable ones.
+    /// Returns the reached bins as a percentage of the reachable ones.
     #[expect(clippy::cast_precision_loss, reason = "bins are few")]
     pub fn percent(&self) -> f64 {
         match self.total() {
@@ -80,7 +80,8 @@ impl UnitCoverage {
         }
     }
 
-    /// The coverage of the unit that a file's header names, or of that of the options, by the file.
+    /// Returns the coverage of the unit that a file's header names, or of that of the options, by
+    /// the file.
     ///
     /// # Errors
     /// A header that is not understood or names no unit; what [`read`](Self::read) refuses.
@@ -123,7 +124,7 @@ impl UnitCoverage {
         refused.map_or(Ok(()), Err)
     }
 
-    /// Vectors for every missing bin; `None` where none is missing.
+    /// Returns a plan with vectors for every missing bin; `None` where none is missing.
     pub fn closing_plan(&self) -> Option<VectorPlan> {
         let lines = self.settings().flat_map(|(codes, coverage)| {
             let lines = coverage.closing().into_iter();
@@ -133,7 +134,8 @@ impl UnitCoverage {
         (!lines.is_empty()).then(|| VectorPlan::of_lines("missing bins", &lines, self.unit.operands().len()))
     }
 
-    /// All counts as JSON: of a unit without ports those of its [`Coverage`], else a list of these.
+    /// Returns all counts as JSON: of a unit without ports those of its [`Coverage`], else a list
+    /// of these.
     pub fn to_json(&self) -> Value {
         if self.unit.settings().is_none() {
             return self.settings[0].to_json();
@@ -163,7 +165,7 @@ impl UnitCoverage {
         all
     }
 
-    /// The coverage that the JSON of an earlier run has.
+    /// Returns the coverage that the JSON of an earlier run has.
     ///
     /// # Errors
     /// JSON that is not a coverage's.

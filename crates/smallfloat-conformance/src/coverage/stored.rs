@@ -34,9 +34,9 @@ pub(super) fn header_in(json: &Value) -> Result<VectorHeader, Error> {
 }
 
 impl Coverage {
-    /// All counts as JSON: of each cross the bins with their words and how often they were reached,
-    /// those that are missing with operands that reach them, and those that are not known to be
-    /// reachable.
+    /// Returns all counts as JSON: of each cross the bins with their words and how often they were
+    /// reached, those that are missing with operands that reach them, and those that are not known
+    /// to be reachable.
     pub fn to_json(&self) -> Value {
         let codes = |operands: &[u64]| -> Vec<String> {
             let fields = self.unit.operands();
@@ -78,7 +78,7 @@ impl Coverage {
         all
     }
 
-    /// The coverage that the JSON of an earlier run has.
+    /// Returns the coverage that the JSON of an earlier run has.
     ///
     /// # Errors
     /// JSON that is not a coverage's.

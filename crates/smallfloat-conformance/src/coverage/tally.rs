@@ -42,8 +42,9 @@ pub struct Bin<'a> {
 }
 
 impl Coverage {
-    /// The bins of a unit. Where its operands have at most 24 bits together, all are tried to see
-    /// what can be reached; where they have more, operands are searched for and proofs are sought.
+    /// Returns the bins of a unit. Where its operands have at most 24 bits together, all are tried
+    /// to see what can be reached; where they have more, operands are searched for and proofs are
+    /// sought.
     ///
     /// # Errors
     /// A unit with ports, whose coverage is a [`UnitCoverage`](crate::coverage::UnitCoverage).
@@ -66,12 +67,12 @@ impl Coverage {
         Ok(Self { unit, model, reached, hits, vectors: 0 })
     }
 
-    /// The unit.
+    /// Returns the unit.
     pub fn unit(&self) -> &UnitUnderTest {
         &self.unit
     }
 
-    /// How many vectors were counted.
+    /// Returns how many vectors were counted.
     pub fn vectors(&self) -> u64 {
         self.vectors
     }
@@ -81,7 +82,7 @@ impl Coverage {
         self.reached.is_exhaustive
     }
 
-    /// The crosses.
+    /// Returns the crosses.
     pub fn crosses(&self) -> impl Iterator<Item = CrossCoverage<'_>> {
         (0..self.model.crosses.len()).map(|at| CrossCoverage { of: self, at })
     }
@@ -103,7 +104,8 @@ impl Coverage {
         Ok(())
     }
 
-    /// The coverage of the unit that a file's header names, or of that of the options, by the file.
+    /// Returns the coverage of the unit that a file's header names, or of that of the options, by
+    /// the file.
     ///
     /// # Errors
     /// A header that is not understood or names no unit; what [`read`](Self::read) refuses.
@@ -161,8 +163,8 @@ impl Coverage {
         }
     }
 
-    /// Operands that reach every missing bin, one after the other, each at least one that those
-    /// before it do not reach.
+    /// Returns operands that reach every missing bin, one after the other, each at least one that
+    /// those before it do not reach.
     pub fn closing(&self) -> Vec<Vec<u64>> {
         let (mut closed, mut lines, mut values) = (self.hits.clone(), Vec::new(), Vec::new());
         let probe = Probe { unit: &self.unit, model: &self.model };
@@ -176,18 +178,18 @@ impl Coverage {
         lines
     }
 
-    /// Vectors for every missing bin; `None` where none is missing.
+    /// Returns a plan with vectors for every missing bin; `None` where none is missing.
     pub fn closing_plan(&self) -> Option<VectorPlan> {
         let lines = self.closing();
         (!lines.is_empty()).then(|| VectorPlan::of_lines("missing bins", &lines, self.unit.operands().len()))
     }
 
-    /// Reached bins and reachable ones, of all crosses.
+    /// Returns how many bins were reached and how many can be, of all crosses.
     pub fn total(&self) -> (usize, usize) {
         self.crosses().fold((0, 0), |(hit, all), cross| (hit + cross.hit(), all + cross.reachable()))
     }
 
-    /// Reached bins of 100 reachable ones.
+    /// Returns the reached bins as a percentage of the reachable ones.
     pub fn percent(&self) -> f64 {
         let (hit, all) = self.total();
         percent(hit, all)
@@ -211,54 +213,54 @@ impl<'a> CrossCoverage<'a> {
         &self.of.model.crosses[self.at]
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &'a str {
         &self.cross().name
     }
 
-    /// What it is for.
+    /// Returns what it is for.
     pub fn about(&self) -> &'static str {
         self.cross().about
     }
 
-    /// The features that it crosses.
+    /// Returns the features that it crosses.
     pub fn axes(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.cross().axes.iter().map(|axis| axis.name.as_str())
     }
 
-    /// How many reachable bins vectors reached.
+    /// Returns how many reachable bins vectors reached.
     pub fn hit(&self) -> usize {
         self.of.hits[self.at].iter().filter(|hits| **hits > 0).count()
     }
 
-    /// How many bins can be reached.
+    /// Returns how many bins can be reached.
     pub fn reachable(&self) -> usize {
         self.of_reach(Reach::Reachable).count()
     }
 
-    /// How many combinations of values are proved to be unreachable.
+    /// Returns how many combinations of values are proved to be unreachable.
     pub fn unreachable(&self) -> usize {
         self.of_reach(Reach::Unreachable).count()
     }
 
-    /// Reached bins of 100 reachable ones.
+    /// Returns the reached bins as a percentage of the reachable ones.
     pub fn percent(&self) -> f64 {
         percent(self.hit(), self.reachable())
     }
 
-    /// The bins that vectors reached.
+    /// Returns the bins that vectors reached.
     pub fn reached(&self) -> impl Iterator<Item = Bin<'a>> + use<'a> {
         let this = *self;
         self.of_reach(Reach::Reachable).map(move |bin| this.bin(bin)).filter(|bin| bin.hits > 0)
     }
 
-    /// The bins that can be reached and were not.
+    /// Returns the bins that can be reached and were not.
     pub fn missing(&self) -> impl Iterator<Item = Bin<'a>> + use<'a> {
         let this = *self;
         self.of_reach(Reach::Reachable).map(move |bin| this.bin(bin)).filter(|bin| bin.hits == 0)
     }
 
-    /// The bins that are not known to be reachable.
+    /// Returns the bins that are not known to be reachable.
     pub fn unknown(&self) -> impl Iterator<Item = Bin<'a>> + use<'a> {
         let this = *self;
         self.of_reach(Reach::Unknown).map(move |bin| this.bin(bin))

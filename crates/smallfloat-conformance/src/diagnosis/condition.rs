@@ -14,7 +14,7 @@ use crate::diagnosis::ports::PortFeatures;
 use crate::features::{ABSENT, Aspect, Feature, FeatureKind};
 use crate::vectors::CallOutcome;
 
-/// Where vectors differ: a conjunction that holds for each of them.
+/// The place where vectors differ: a conjunction that holds for each of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Condition {
     /// What has to hold, in words.

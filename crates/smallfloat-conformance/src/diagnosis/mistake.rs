@@ -239,12 +239,12 @@ impl Mistake {
         }
     }
 
-    /// The rules of others that this is, if it is no mistake.
+    /// Returns the rules of others that this is, if it is no mistake.
     pub fn rules(&self) -> Option<Rules> {
         self.rules
     }
 
-    /// How many mistakes it is, made together.
+    /// Returns how many mistakes it is, made together.
     pub fn count(&self) -> usize {
         self.count
     }

@@ -60,7 +60,7 @@ pub struct Hypothesis {
     pub condition: Option<Condition>,
 }
 
-/// What may have caused the differences of results, or those of flags.
+/// Possible causes of the differences of results, or of those of flags.
 #[derive(Clone, Default, Debug)]
 pub struct Finding {
     /// Vectors that differ and were looked at: all, or of very many a sample.
@@ -78,7 +78,7 @@ pub struct Finding {
     pub condition: Option<Condition>,
 }
 
-/// What may have caused the differences that a check found.
+/// Possible causes of the differences that a check found.
 #[derive(Clone, Default, Debug)]
 pub struct Diagnosis {
     /// Other rules under which all vectors agree, results and flags: policies for flags and

@@ -6,7 +6,7 @@ use smallfloat::Format;
 
 use crate::vectors::{CallOutcome, UnitUnderTest};
 
-/// What is seen in vectors that differ. It tells nothing of how it came about, and so it is never
+/// A property of the vectors that differ. It tells nothing of how it came about, and so it is never
 /// a cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Symptom {

@@ -73,7 +73,7 @@ enum Computed {
 }
 
 impl Implementation {
-    /// The recipe applied to an operation.
+    /// Returns the recipe applied to an operation.
     ///
     /// # Errors
     /// An operation whose result is no number, or that the recipe does not compute.
@@ -143,8 +143,8 @@ impl Implementation {
         })
     }
 
-    /// The code that the implementation gives for the operands' codes. Bits above the formats'
-    /// widths are ignored.
+    /// Returns the code that the implementation gives for the operands' codes. Bits above the
+    /// formats' widths are ignored.
     ///
     /// # Panics
     /// For fewer codes than the operation has operands.

@@ -8,7 +8,7 @@ use smallfloat::formats::BINARY32;
 
 use crate::error::Error;
 
-/// How a function is computed before it is rounded.
+/// The way to compute a function before it is rounded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Via {
     /// Exactly.
@@ -33,7 +33,7 @@ pub enum Via {
     },
 }
 
-/// What becomes of subnormal results.
+/// The treatment of subnormal results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flush {
     /// They become 0.
@@ -100,7 +100,7 @@ pub const NAMED: &[NamedImplementation] = &[
     },
 ];
 
-/// How an implementation computes; the module's documentation has the spelling.
+/// The description of an implementation; the module's documentation has the spelling.
 ///
 /// ```
 /// use smallfloat_conformance::implementation::ImplementationSpec;
@@ -135,22 +135,22 @@ const FLUSHES: [(&str, Flush); 3] =
     [("zero", Flush::Zero), ("normal", Flush::Normal), ("nearest", Flush::Nearest)];
 
 impl ImplementationSpec {
-    /// The format that operands are rounded to first.
+    /// Returns the format that operands are rounded to first.
     pub fn operands(&self) -> Option<Format> {
         self.operands
     }
 
-    /// How the function is computed.
+    /// Returns how the function is computed.
     pub fn via(&self) -> Via {
         self.via
     }
 
-    /// The format that the result is rounded to before the last rounding.
+    /// Returns the format that the result is rounded to before the last rounding.
     pub fn then(&self) -> Option<Format> {
         self.then
     }
 
-    /// What becomes of subnormal results.
+    /// Returns what becomes of subnormal results.
     pub fn flush(&self) -> Option<Flush> {
         self.flush
     }

@@ -24,9 +24,9 @@ pub struct Cover {
 }
 
 impl Interval {
-    /// An interval of a format's values: `LO..HI` (HI excluded) or `LO..=HI`. An end is a value as
-    /// [`Literal::parse`] takes it (a code is one of `format`), or `2^N` or `-2^N`; an end left out
-    /// is −∞ or +∞, included. Ends need not be values of the format.
+    /// Returns an interval of a format's values: `LO..HI` (HI excluded) or `LO..=HI`. An end is a
+    /// value as [`Literal::parse`] takes it (a code is one of `format`), or `2^N` or `-2^N`; an end
+    /// left out is −∞ or +∞, included. Ends need not be values of the format.
     ///
     /// # Errors
     /// Text that is not an interval, or an interval without any value of the format.
@@ -64,19 +64,19 @@ impl Interval {
         Ok(Self { text: text.trim().to_owned(), first, last })
     }
 
-    /// The interval as it was written.
+    /// Returns the interval as it was written.
     pub fn text(&self) -> &str {
         &self.text
     }
 }
 
 impl Cover {
-    /// No interval: all operands lie elsewhere.
+    /// Returns a cover without intervals: all operands lie elsewhere.
     pub fn none() -> Self {
         Self { operand: 0, intervals: Vec::new() }
     }
 
-    /// The cover by intervals of the operand of this index, from 0.
+    /// Returns the cover by intervals of the operand of this index, from 0.
     ///
     /// # Errors
     /// Intervals that overlap.
@@ -91,8 +91,8 @@ impl Cover {
         Ok(Self { operand, intervals })
     }
 
-    /// An interval for each binade ±[2^E, 2^(E+1)) of a format that has values, one for zero and
-    /// one for each infinity.
+    /// Returns an interval for each binade ±[2^E, 2^(E+1)) of a format that has values, one for
+    /// zero and one for each infinity.
     pub fn per_binade(operand: usize, format: &Format) -> Self {
         let line = ValueLine::new(format);
         let lowest = format.min_positive().exponent_of_leading_bit();
@@ -128,12 +128,12 @@ impl Cover {
         Self { operand, intervals }
     }
 
-    /// The index of the operand that is looked at, from 0.
+    /// Returns the index of the operand that is looked at, from 0.
     pub fn operand(&self) -> usize {
         self.operand
     }
 
-    /// The intervals in ascending order.
+    /// Returns the intervals in ascending order.
     pub fn intervals(&self) -> &[Interval] {
         &self.intervals
     }

@@ -16,8 +16,8 @@ pub struct Defined<'a> {
 }
 
 impl<'a> Defined<'a> {
-    /// Defined results of an operation; runs where the function is monotone, the operand wider than
-    /// 8 bits, and the result not wider than 16.
+    /// Returns the defined results of an operation; runs where the function is monotone, the
+    /// operand wider than 8 bits, and the result not wider than 16.
     ///
     /// # Errors
     /// What the operation refuses.
@@ -34,12 +34,12 @@ impl<'a> Defined<'a> {
         Ok(Self { operation, runs })
     }
 
-    /// Defined results, each computed by itself.
+    /// Returns the defined results, each computed by itself.
     pub fn one_by_one(operation: &'a Specialization) -> Self {
         Self { operation, runs: None }
     }
 
-    /// The code of the defined result.
+    /// Returns the code of the defined result.
     ///
     /// # Errors
     /// What the operation refuses: another number of operands, codes that their formats do not
@@ -51,7 +51,7 @@ impl<'a> Defined<'a> {
         }
     }
 
-    /// How many runs there are, if results are looked up.
+    /// Returns how many runs there are, if results are looked up.
     pub fn runs(&self) -> Option<usize> {
         self.runs.as_ref().map(Runs::count)
     }

@@ -10,7 +10,7 @@ use crate::kappa::line::ValueLine;
 use crate::kappa::measurement::Measurement;
 use crate::kappa::profile::Profile;
 
-/// What to find out beside κ over all operands.
+/// Further measurements beside κ over all operands.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct GaugeOptions {
     /// Sets of operands that get a κ of their own.
@@ -32,8 +32,8 @@ pub struct Gauge {
 }
 
 impl Gauge {
-    /// A gauge for calls with operands and results of these formats. A block is as many results as
-    /// it has codes.
+    /// Returns a gauge for calls with operands and results of these formats. A block is as many
+    /// results as it has codes.
     ///
     /// # Errors
     /// A cover of an operand that there is not.
@@ -56,8 +56,8 @@ impl Gauge {
         })
     }
 
-    /// A gauge for an operation: scalar, scaled (scale and element of each operand in turn),
-    /// NextGreaterThan or NextLessThan.
+    /// Returns a gauge for an operation: scalar, scaled (scale and element of each operand in
+    /// turn), NextGreaterThan or NextLessThan.
     ///
     /// # Errors
     /// An operation whose result is no number or more than one, and a stochastic rounding mode.
@@ -139,12 +139,12 @@ impl Gauge {
         self
     }
 
-    /// What was found over all calls.
+    /// Returns what was found over all calls.
     pub fn total(&self) -> &Measurement {
         &self.total
     }
 
-    /// The intervals of the cover and what was found in each.
+    /// Returns the intervals of the cover and what was found in each.
     pub fn parts(&self) -> impl Iterator<Item = (&str, &Measurement)> {
         self.cover.intervals().iter().map(super::Interval::text).zip(&self.parts)
     }
@@ -154,12 +154,12 @@ impl Gauge {
         &self.elsewhere
     }
 
-    /// The worst κ along the cover's operand, if the options ask for it.
+    /// Returns the worst κ along the cover's operand, if the options ask for it.
     pub fn profile(&self) -> Option<&Profile> {
         self.profile.as_ref()
     }
 
-    /// The index of the operand that cover and profile look at.
+    /// Returns the index of the operand that cover and profile look at.
     pub fn covered_operand(&self) -> usize {
         self.cover.operand()
     }

@@ -17,7 +17,7 @@ pub struct ValueLine {
     flushed: u64,
 }
 
-/// Where a code lies.
+/// The place of a code on the line of a format's values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinePlace {
     /// It is NaN.
@@ -32,19 +32,19 @@ pub enum LinePlace {
 }
 
 impl ValueLine {
-    /// The line of a format.
+    /// Returns the line of a format.
     pub fn new(format: &Format) -> Self {
         let flushes = matches!(format.subnormals(), Subnormals::Flush) && format.has_subnormals();
         let first_normal = format.encode(format.min_normal()).filter(|_| flushes);
         Self { format: *format, flushed: first_normal.map_or(0, |code| code.saturating_sub(1)) }
     }
 
-    /// The format.
+    /// Returns the format.
     pub fn format(&self) -> &Format {
         &self.format
     }
 
-    /// Where a code lies. Bits above the format's width are ignored.
+    /// Returns where a code lies. Bits above the format's width are ignored.
     #[expect(
         clippy::cast_possible_wrap,
         reason = "a signed code's magnitude has at most 63 bits, an unsigned code 16"
@@ -63,7 +63,7 @@ impl ValueLine {
         }
     }
 
-    /// The place as one number that sorts as the extended reals do; `None` for NaN.
+    /// Returns the place as one number that sorts as the extended reals do; `None` for NaN.
     pub fn rank(&self, code: u64) -> Option<i64> {
         match self.place(code) {
             LinePlace::Nan => None,
@@ -79,7 +79,8 @@ impl ValueLine {
         self.rank(code).expect("a value is not NaN")
     }
 
-    /// κ of one result: how far `given` is from `defined` (P3109 draft, section "Approximation").
+    /// Returns κ of one result: how far `given` is from `defined` (P3109 draft, section
+    /// "Approximation").
     pub fn steps(&self, defined: u64, given: u64) -> Kappa {
         if defined == given {
             return Kappa::Steps(0);

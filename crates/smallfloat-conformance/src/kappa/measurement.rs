@@ -28,7 +28,7 @@ pub struct HistogramBar {
 const SINGLE: u64 = 16;
 const BARS: usize = 16 + 60;
 
-/// What comparing many results has found. The worst case is the first of those with the largest κ.
+/// The outcome of comparing many results. The worst case is the first of those with the largest κ.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Measurement {
     worst: Option<(Kappa, Case)>,
@@ -41,37 +41,37 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// κ over all calls; 0 if there were none.
+    /// Returns κ over all calls; 0 if there were none.
     pub fn kappa(&self) -> Kappa {
         self.worst.as_ref().map_or(Kappa::Steps(0), |(kappa, _)| *kappa)
     }
 
-    /// How many calls were compared.
+    /// Returns how many calls were compared.
     pub fn compared(&self) -> u64 {
         self.compared
     }
 
-    /// How many calls gave another value than the defined one.
+    /// Returns how many calls gave another value than the defined one.
     pub fn differing(&self) -> u64 {
         self.bars.iter().sum::<u64>() + self.nan_mismatches + self.infinity_mismatches
     }
 
-    /// How many calls had NaN on one side only.
+    /// Returns how many calls had NaN on one side only.
     pub fn nan_mismatches(&self) -> u64 {
         self.nan_mismatches
     }
 
-    /// How many calls had an infinity that does not match, and no NaN on one side.
+    /// Returns how many calls had an infinity that does not match, and no NaN on one side.
     pub fn infinity_mismatches(&self) -> u64 {
         self.infinity_mismatches
     }
 
-    /// The largest number of steps among the calls whose NaNs and infinities match.
+    /// Returns the largest number of steps among the calls whose NaNs and infinities match.
     pub fn largest_steps(&self) -> u64 {
         self.largest_steps
     }
 
-    /// The first call with the largest κ, if any call differs.
+    /// Returns the first call with the largest κ, if any call differs.
     pub fn worst(&self) -> Option<&Case> {
         self.worst.as_ref().map(|(_, case)| case)
     }

@@ -65,7 +65,7 @@ pub enum Kappa {
 }
 
 impl Kappa {
-    /// The number of steps, if NaNs and infinities match.
+    /// Returns the number of steps, if NaNs and infinities match.
     pub fn steps(self) -> Option<u64> {
         match self {
             Self::Steps(steps) => Some(steps),

@@ -15,7 +15,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// A profile with so many runs, at least 1, over a format's finite values.
+    /// Returns a profile with so many runs, at least 1, over a format's finite values.
     pub fn new(format: &Format, runs: usize) -> Self {
         let line = ValueLine::new(format);
         let (lowest, highest) = (line.rank_of(format.min_finite()), line.rank_of(format.max_finite()));
@@ -24,12 +24,12 @@ impl Profile {
         Self { line, lowest, highest, worst: vec![Kappa::Steps(0); runs.clamp(1, values)] }
     }
 
-    /// The worst κ of each run, in ascending order of the operand.
+    /// Returns the worst κ of each run, in ascending order of the operand.
     pub fn worst(&self) -> &[Kappa] {
         &self.worst
     }
 
-    /// The run of a rank of the operand's [`ValueLine`]; `None` for an infinity.
+    /// Returns the run of a rank of the operand's [`ValueLine`]; `None` for an infinity.
     pub fn run_of(&self, rank: i64) -> Option<usize> {
         if !(self.lowest..=self.highest).contains(&rank) {
             return None;
@@ -38,7 +38,7 @@ impl Profile {
         usize::try_from(u128::from(below) * self.worst.len() as u128 / all).ok()
     }
 
-    /// The ranks of the runs' line.
+    /// Returns the ranks of the runs' line.
     pub fn line(&self) -> &ValueLine {
         &self.line
     }

@@ -13,7 +13,7 @@ pub const MAX_OPERAND_BITS: u32 = 32;
 /// Calls that a thread takes at once.
 const BLOCK_BITS: u32 = 12;
 
-/// How many bits the operands of an operation have.
+/// Returns how many bits the operands of an operation have.
 pub fn operand_bits(operation: &Specialization) -> u32 {
     operation.operands().iter().map(smallfloat::Format::width).sum()
 }

@@ -12,7 +12,7 @@ use crate::kappa::sweep::operand_bits;
 /// The longest line that is read, in bytes.
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// How many of the possible operands vectors hold.
+/// The share of the possible operands that vectors hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OperandCoverage {
     /// Different operands seen.
@@ -97,12 +97,12 @@ impl Vectors {
         Ok(vectors)
     }
 
-    /// What was found.
+    /// Returns what was found.
     pub fn gauge(&self) -> &Gauge {
         &self.gauge
     }
 
-    /// How many of the possible operands there were, where these are at most 2^26.
+    /// Returns how many of the possible operands there were, where these are at most 2^26.
     pub fn coverage(&self) -> Option<OperandCoverage> {
         self.seen.as_ref().map(|seen| OperandCoverage { seen: seen.count, possible: seen.possible })
     }

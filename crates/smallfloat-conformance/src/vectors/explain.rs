@@ -29,8 +29,8 @@ pub struct Neighbours {
 }
 
 impl UnitUnderTest {
-    /// Where the exact result of a numeric operation lies; `None` where the format has it, and for
-    /// special results.
+    /// Returns where the exact result of a numeric operation lies; `None` where the format has it,
+    /// and for special results.
     pub fn place(&self, operands: &[u64]) -> Option<Neighbours> {
         if self.ports().is_some() {
             let (unit, operands) = self.chosen(operands).ok()?;

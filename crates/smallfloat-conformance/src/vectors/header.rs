@@ -30,7 +30,7 @@ impl FlagSet {
     pub const NAMED: &'static [(&'static str, Self)] =
         &[("idou", Self::Idou), ("iouxz", Self::Iouxz), ("all", Self::All), ("none", Self::None)];
 
-    /// The flags themselves.
+    /// Returns the flags themselves.
     pub fn mask(self) -> Flags {
         match self {
             Self::Idou => Flags::ALL.tesla(),
@@ -40,8 +40,8 @@ impl FlagSet {
         }
     }
 
-    /// What holds where nothing is said: the flags that a unit with the policy has, which are one
-    /// of these sets, or the smallest set with all of them.
+    /// Returns what holds where nothing is said: the flags that a unit with the policy has, which
+    /// are one of these sets, or the smallest set with all of them.
     pub fn of(policy: FlagPolicy) -> Self {
         let sets = [Self::None, Self::Idou, Self::Iouxz];
         sets.into_iter().find(|set| set.mask().contains(policy.bits)).unwrap_or(Self::All)
@@ -53,7 +53,7 @@ by_name!(FlagSet, FlagSet);
 /// The first line's words, in every layout.
 pub(super) const TITLE: &str = "smallfloat vectors 1";
 
-/// What the header of a file says, as far as checking needs it.
+/// The header of a file, as far as checking needs it.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct VectorHeader {
     /// The operation, in the P3109 draft's spelling.
@@ -113,7 +113,7 @@ impl VectorHeader {
         Ok(())
     }
 
-    /// The unit that the header names.
+    /// Returns the unit that the header names.
     ///
     /// # Errors
     /// No operation, or one that is not understood.

@@ -2,7 +2,7 @@
 
 use crate::named::by_name;
 
-/// How much is tried.
+/// The effort of a test: how many operands are tried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CoverageLevel {
     /// Every combination of operands, up to 2^32.

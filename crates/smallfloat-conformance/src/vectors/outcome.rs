@@ -13,8 +13,8 @@ pub(crate) struct Compared {
     pub(crate) any_nan: bool,
 }
 
-/// What a unit gives for one line of operands. A single result, the usual case, takes no memory of
-/// its own.
+/// The results of a unit for one line of operands, and its flags. A single result, the usual case,
+/// takes no memory of its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CallOutcome {
     results: Results,
@@ -29,12 +29,12 @@ enum Results {
 }
 
 impl CallOutcome {
-    /// A single result.
+    /// Returns an outcome with a single result.
     pub fn one(result: u64, flags: Flags) -> Self {
         Self { results: Results::One([result]), flags }
     }
 
-    /// Any number of results.
+    /// Returns an outcome with any number of results.
     pub fn many(results: Vec<u64>, flags: Flags) -> Self {
         match results[..] {
             [result] => Self::one(result, flags),
@@ -42,7 +42,7 @@ impl CallOutcome {
         }
     }
 
-    /// The results.
+    /// Returns the results.
     pub fn results(&self) -> &[u64] {
         match &self.results {
             Results::One(result) => result,

@@ -125,7 +125,7 @@ struct Port {
 pub struct Ports(Vec<Port>);
 
 impl Ports {
-    /// How many combinations of their values there are.
+    /// Returns how many combinations of their values there are.
     pub fn settings(&self) -> usize {
         self.0.iter().fold(1, |product, port| product.saturating_mul(port.codes.len()))
     }

@@ -50,7 +50,7 @@ impl Field {
         self.format.is_none() && self.integer.is_none()
     }
 
-    /// How many hexadecimal digits it takes, ⌈bits/4⌉.
+    /// Returns how many hexadecimal digits it takes, ⌈bits/4⌉.
     pub fn digits(&self) -> usize {
         self.bits.div_ceil(4) as usize
     }
@@ -61,7 +61,7 @@ impl Field {
         this == that || any_nan && is_nan(this) && is_nan(that)
     }
 
-    /// The largest value of so many bits.
+    /// Returns the largest value of so many bits.
     pub fn max(&self) -> u64 {
         u64::MAX >> (64 - self.bits)
     }
@@ -103,8 +103,8 @@ pub struct UnitUnderTest {
 const LETTERS: [&str; 3] = ["x", "y", "z"];
 
 impl UnitUnderTest {
-    /// A unit for an operation; with a preset, what the result's format does not have becomes what
-    /// the preset says, while rounding and saturation stay the operation's.
+    /// Returns a unit for an operation; with a preset, what the result's format does not have
+    /// becomes what the preset says, while rounding and saturation stay the operation's.
     ///
     /// # Errors
     /// Functions without operands: there is nothing to vary.
@@ -128,8 +128,8 @@ impl UnitUnderTest {
         Ok(Self::from_operation(operation, preset))
     }
 
-    /// A conversion in ieee semantics, as the command `convert` does it; what is not given is the
-    /// preset's, and the preset the destination's own.
+    /// Returns a conversion in ieee semantics, as the command `convert` does it; what is not given
+    /// is the preset's, and the preset the destination's own.
     ///
     /// # Errors
     /// None for formats that exist; the signature is that of parsing.
@@ -247,7 +247,7 @@ impl UnitUnderTest {
         }
     }
 
-    /// The ports, if it has any.
+    /// Returns the ports, if it has any.
     pub fn ports(&self) -> Option<&Ports> {
         self.settings().map(Settings::ports)
     }
@@ -257,8 +257,8 @@ impl UnitUnderTest {
         self.settings.as_deref()
     }
 
-    /// The unit that the ports choose on a line, and the operands that are left for it; of a unit
-    /// without ports itself and all operands.
+    /// Returns the unit that the ports choose on a line, and the operands that are left for it; of
+    /// a unit without ports itself and all operands.
     ///
     /// # Errors
     /// A port's value that is none of those that it has.
@@ -272,7 +272,7 @@ impl UnitUnderTest {
         Ok((&settings.units()[setting], &operands[settings.fields.len()..]))
     }
 
-    /// The ports' names on a line, with their fields, codes and what these mean.
+    /// Returns the ports' names on a line, with their fields, codes and what these mean.
     pub fn port_values<'a>(
         &'a self,
         operands: &'a [u64],
@@ -284,22 +284,22 @@ impl UnitUnderTest {
         })
     }
 
-    /// The operation.
+    /// Returns the operation.
     pub fn operation(&self) -> &Specialization {
         &self.operation
     }
 
-    /// The preset that decides what the operation's text does not say.
+    /// Returns the preset that decides what the operation's text does not say.
     pub fn preset(&self) -> Option<Preset> {
         self.preset
     }
 
-    /// The operands, random words among them.
+    /// Returns the operands, random words among them.
     pub fn operands(&self) -> &[Field] {
         &self.operands
     }
 
-    /// The results.
+    /// Returns the results.
     pub fn results(&self) -> &[Field] {
         &self.results
     }
@@ -325,7 +325,7 @@ impl UnitUnderTest {
         FeatureSet::new(&self.operation, self.operands.iter().map(field).collect())
     }
 
-    /// When its flags are raised.
+    /// Returns the policy that says when flags are raised.
     pub fn flag_policy(&self) -> FlagPolicy {
         self.operation.flag_policy()
     }
@@ -364,7 +364,7 @@ impl UnitUnderTest {
         fields.into_iter().all(|(field, (&this, &that))| field.agrees(this, that, any_nan))
     }
 
-    /// The exact result before rounding, of a numeric operation.
+    /// Returns the exact result before rounding, of a numeric operation.
     pub fn exact(&self, operands: &[u64]) -> Option<Exact> {
         if self.settings.is_some() {
             let (unit, operands) = self.chosen(operands).ok()?;
@@ -475,8 +475,8 @@ impl UnitUnderTest {
     }
 }
 
-/// An operation's options under a policy for flags. A processor's implies ieee semantics, unless
-/// those of the options were asked for.
+/// Returns an operation's options under a policy for flags. A processor's implies ieee semantics,
+/// unless those of the options were asked for.
 pub fn under(options: OperationOptions, policy: FlagPolicy, keeps_semantics: bool) -> OperationOptions {
     let implies_ieee = policy.is_of_hardware() && !keeps_semantics;
     let semantics = if implies_ieee { Semantics::Ieee } else { options.semantics };

@@ -32,7 +32,7 @@ impl Level {
     /// The environment variable that names a level.
     pub const VARIABLE: &'static str = "SMALLFLOAT_LEVEL";
 
-    /// The level's name: `portable`, `avx2` or `avx512`.
+    /// Returns the level's name: `portable`, `avx2` or `avx512`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
@@ -56,7 +56,7 @@ impl Level {
         self == Self::Portable || Machine::supports(self)
     }
 
-    /// The levels this machine can run, from low to high.
+    /// Returns the levels this machine can run, from low to high.
     pub fn available() -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(|level| level.is_available())
     }
@@ -66,8 +66,8 @@ impl Level {
         Self::available().filter(|&level| level <= self).max().unwrap_or(Self::Portable)
     }
 
-    /// The level used unless another is asked for: the highest available one, or the one that the
-    /// environment names.
+    /// Returns the level used unless another is asked for: the highest available one, or the one
+    /// that the environment names.
     ///
     /// A name that is unknown or that the machine can't run gives the portable level, which any
     /// machine can.

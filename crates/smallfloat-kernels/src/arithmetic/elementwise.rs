@@ -82,7 +82,7 @@ const TABLE_BITS: u32 = 16;
 const MAX_ROW_ENTRIES: usize = 1 << 22;
 
 impl Elementwise {
-    /// For slices of any length, with a deterministic rounding.
+    /// Returns the operation for slices of any length, with a deterministic rounding.
     ///
     /// # Errors
     /// A function that is not numeric (a comparison, a predicate, a query, a block operation), and
@@ -95,8 +95,8 @@ impl Elementwise {
         }
     }
 
-    /// With a stochastic rounding, whose i-th element takes the generator's i-th word unless a call
-    /// brings others (a deterministic rounding ignores the words).
+    /// Returns the operation with a stochastic rounding, whose i-th element takes the generator's
+    /// i-th word unless a call brings others (a deterministic rounding ignores the words).
     ///
     /// ```
     /// use smallfloat::random::Philox;
@@ -117,8 +117,8 @@ impl Elementwise {
         Ok(Self { words: Some(words), ..Self::for_length(specialization, usize::MAX)? })
     }
 
-    /// For about this many elements: fewer than a table has entries go through the core, to the
-    /// same codes. With a stochastic rounding each call brings its words.
+    /// Returns the operation for about this many elements: fewer than a table has entries go
+    /// through the core, to the same codes. With a stochastic rounding each call brings its words.
     ///
     /// # Errors
     /// A function that is not numeric, and a stochastic rounding with more than 32 random bits.
@@ -126,8 +126,8 @@ impl Elementwise {
         Self::build(specialization, length, true)
     }
 
-    /// For results without flags, which P3109 does not have: smaller tables, so more speed. All
-    /// methods return no flags.
+    /// Returns the operation for results without flags, which P3109 does not have: smaller tables,
+    /// so more speed. All methods return no flags.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -193,12 +193,13 @@ impl Elementwise {
         self.with_level(level)
     }
 
-    /// The level of the kernels this operation uses.
+    /// Returns the level of the kernels this operation uses.
     pub fn level(&self) -> Level {
         self.level
     }
 
-    /// A unary operation. A stochastic rounding takes the words; the others ignore them.
+    /// Computes a unary operation and returns all flags raised. A stochastic rounding takes the
+    /// words; the others ignore them.
     ///
     /// # Panics
     /// If the operation is not unary, slices differ in length, a code type is too narrow for its
@@ -208,7 +209,7 @@ impl Elementwise {
         self.any_unary(x, results, None, words)
     }
 
-    /// As [`unary`](Self::unary), with the flags of each element.
+    /// Like [`unary`](Self::unary), with the flags of each element.
     ///
     /// # Panics
     /// As [`unary`](Self::unary).
@@ -236,7 +237,7 @@ impl Elementwise {
         })
     }
 
-    /// A binary operation.
+    /// Computes a binary operation and returns all flags raised.
     ///
     /// # Panics
     /// As [`unary`](Self::unary).
@@ -250,7 +251,7 @@ impl Elementwise {
         self.any_binary(x, y, results, None, words)
     }
 
-    /// As [`binary`](Self::binary), with the flags of each element.
+    /// Like [`binary`](Self::binary), with the flags of each element.
     ///
     /// ```
     /// use smallfloat::{E4M3Fn, Flags};
@@ -300,7 +301,7 @@ impl Elementwise {
         })
     }
 
-    /// A ternary operation.
+    /// Computes a ternary operation and returns all flags raised.
     ///
     /// # Panics
     /// As [`unary`](Self::unary).
@@ -315,7 +316,7 @@ impl Elementwise {
         self.any_ternary((x, y, z), results, None, words)
     }
 
-    /// As [`ternary`](Self::ternary), with the flags of each element.
+    /// Like [`ternary`](Self::ternary), with the flags of each element.
     ///
     /// # Panics
     /// As [`unary`](Self::unary).

@@ -27,7 +27,7 @@ pub struct Decoder<T> {
 }
 
 impl<T: Element> Decoder<T> {
-    /// A decoder for a format of at most 16 bits. NaN becomes the canonical quiet NaN.
+    /// Returns a decoder for a format of at most 16 bits. NaN becomes the canonical quiet NaN.
     ///
     /// With `projection` = `None` every finite value must be exact in `T`; otherwise values are
     /// rounded as it says.
@@ -64,7 +64,7 @@ impl<T: Element> Decoder<T> {
         self
     }
 
-    /// The level of the kernels this decoder uses.
+    /// Returns the level of the kernels this decoder uses.
     pub fn level(&self) -> Level {
         self.level
     }
@@ -99,7 +99,7 @@ impl<T: Element> Decoder<T> {
         self.plans.as_ref()?.nibbles.as_ref()
     }
 
-    /// The value of one code. Bits above the format's width are ignored.
+    /// Returns the value of one code. Bits above the format's width are ignored.
     pub fn value(&self, code: usize) -> T {
         self.table[code & (self.table.len() - 1)]
     }

@@ -25,7 +25,7 @@ use crate::parallel;
 use crate::plan::decode::DecodePlan;
 use crate::target::Target;
 
-/// How a sum of products is accumulated.
+/// The accumulator of a sum of products.
 ///
 /// As text: `f32`, `exact`, the name of a GPU's matrix unit (`hopper`, `ada:output=f16`,
 /// `hopper:promote=128`), the parameters of one (`fused:k=32,fraction=13,output=e8m13`), or a
@@ -86,7 +86,7 @@ impl FromStr for Accumulate {
 /// Partial sums of a dot product by [`Accumulate::F32`].
 const LANES: usize = 32;
 
-/// What a matrix's values are multiplied by, for [`Dot::matmul_f32`].
+/// The factors of a matrix's values, for [`Dot::matmul_f32`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Scales<'a> {
@@ -159,7 +159,7 @@ struct Integer {
 }
 
 impl Dot {
-    /// Dot products of codes of two formats.
+    /// Returns the dot product of codes of two formats.
     ///
     /// # Errors
     /// A format of more than 8 bits, for matrix units of more than 16; for [`Accumulate::F32`] one
@@ -213,12 +213,12 @@ impl Dot {
         self
     }
 
-    /// How sums are accumulated.
+    /// Returns how sums are accumulated.
     pub fn accumulate(&self) -> Accumulate {
         self.accumulate
     }
 
-    /// Dot products of two types of scalars.
+    /// Returns the dot product of two types of scalars.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -226,8 +226,9 @@ impl Dot {
         Self::new(&X::FORMAT, &Y::FORMAT, accumulate)
     }
 
-    /// Σ x·y in the accumulator, with the flags that rounding in it raised; matrix units raise
-    /// none. The slices are bytes, for matrix units also half-words, or scalars of the two formats.
+    /// Returns Σ x·y in the accumulator, with the flags that rounding in it raised; matrix units
+    /// raise none. The slices are bytes, for matrix units also half-words, or scalars of the two
+    /// formats.
     ///
     /// # Panics
     /// If the slices differ in length, or are neither codes nor scalars of the formats.
@@ -265,7 +266,7 @@ impl Dot {
         }
     }
 
-    /// Σ x·y, projected once into a format.
+    /// Returns Σ x·y, projected once into a format.
     ///
     /// # Panics
     /// As [`sum`](Self::sum).

@@ -138,7 +138,7 @@ fn index(n: u64) -> usize {
     n as usize
 }
 
-/// What [`classify`](Classify::classify) saw in a batch beside the classes.
+/// Properties of a batch that [`classify`](Classify::classify) saw beside the classes.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Seen {
     /// A subnormal element.

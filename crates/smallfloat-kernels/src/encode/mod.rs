@@ -58,7 +58,7 @@ pub(crate) const fn streams<A, B>(read: &[A], written: &[B]) -> bool {
 const MAX_CLASSES: usize = 1 << 21;
 
 impl<T: Element> Encoder<T> {
-    /// An encoder for a format of at most 16 bits, with a deterministic rounding.
+    /// Returns an encoder for a format of at most 16 bits, with a deterministic rounding.
     ///
     /// # Errors
     /// A wider format, or a stochastic rounding, which [`seeded`](Self::seeded) takes.
@@ -69,8 +69,8 @@ impl<T: Element> Encoder<T> {
         Self::for_length(format, projection, usize::MAX)
     }
 
-    /// An encoder with a stochastic rounding, whose i-th element takes the generator's i-th word (a
-    /// deterministic rounding ignores the words).
+    /// Returns an encoder with a stochastic rounding, whose i-th element takes the generator's i-th
+    /// word (a deterministic rounding ignores the words).
     ///
     /// ```
     /// use smallfloat::{Rounding, formats::E4M3FN, random::Philox};
@@ -96,9 +96,9 @@ impl<T: Element> Encoder<T> {
             .map(|encoder| encoder.with_words(RandomWords { generator: generator.into(), first_element: 0 }))
     }
 
-    /// An encoder for about this many elements: few of them go through the core one by one, to the
-    /// same codes. With a stochastic rounding it is for [`encode_random`](Self::encode_random), or
-    /// [`with_words`](Self::with_words) gives it words.
+    /// Returns an encoder for about this many elements: few of them go through the core one by one,
+    /// to the same codes. With a stochastic rounding it is for
+    /// [`encode_random`](Self::encode_random), or [`with_words`](Self::with_words) gives it words.
     ///
     /// # Errors
     /// A wider format, or a stochastic rounding that asks for more than 32 random bits.
@@ -146,12 +146,12 @@ impl<T: Element> Encoder<T> {
         self
     }
 
-    /// The level of the kernels this encoder uses.
+    /// Returns the level of the kernels this encoder uses.
     pub fn level(&self) -> Level {
         self.level
     }
 
-    /// The format encoded into.
+    /// Returns the format encoded into.
     pub fn format(&self) -> &Format {
         &self.format
     }
@@ -175,7 +175,7 @@ impl<T: Element> Encoder<T> {
         })
     }
 
-    /// As [`encode`](Self::encode), with the flags of each element, which are those of
+    /// Like [`encode`](Self::encode), with the flags of each element, which are those of
     /// [`smallfloat::convert_with`] by [`FlagPolicy::TESLA`], whatever the formats.
     ///
     /// ```

@@ -40,7 +40,7 @@ pub struct Recode {
 }
 
 impl Recode {
-    /// A converter between formats of at most 16 bits.
+    /// Returns a converter between formats of at most 16 bits.
     ///
     /// # Errors
     /// A wider format, or a stochastic rounding mode.
@@ -71,12 +71,12 @@ impl Recode {
         self
     }
 
-    /// The level of the kernels in use.
+    /// Returns the level of the kernels in use.
     pub fn level(&self) -> Level {
         self.level
     }
 
-    /// The formats of operands and results.
+    /// Returns the formats of operands and results.
     pub fn formats(&self) -> [&Format; 2] {
         [&self.from, &self.to]
     }
@@ -111,7 +111,7 @@ impl Recode {
         counter.finish(codes.len(), false)
     }
 
-    /// The result of one code, with its flags.
+    /// Returns the result of one code, with its flags.
     pub fn value(&self, code: usize) -> Rounded<u64> {
         let entry = self.table[code & (self.table.len() - 1)];
         let [flags, _, _, _] = (entry >> bit::FLAGS).to_le_bytes();

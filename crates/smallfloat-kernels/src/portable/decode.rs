@@ -9,8 +9,9 @@ const INFINITY: u32 = 0x7f80_0000;
 const NAN: u32 = 0x7fc0_0000;
 
 impl KernelConstants {
-    /// The bits of a code's value times 2^`shift` as a binary32, rounded to nearest even where that
-    /// is a subnormal number that does not hold it. `shift` has a magnitude of at most 2^20.
+    /// Returns the bits of a code's value times 2^`shift` as a binary32, rounded to nearest even
+    /// where that is a subnormal number that does not hold it. `shift` has a magnitude of at most
+    /// 2^20.
     pub fn decode(&self, code: u32, shift: i32) -> u32 {
         let t = self.trailing;
         let negative = self.signed && code >> (self.width - 1) & 1 == 1;

@@ -20,7 +20,7 @@ struct Located {
 }
 
 impl KernelConstants {
-    /// The code of a binary32, given by its bits, times 2^`shift`.
+    /// Returns the code of a binary32, given by its bits, times 2^`shift`.
     ///
     /// `word` is the element's random word; other roundings than the stochastic one ignore it.
     /// `shift` has a magnitude of at most 2^20.

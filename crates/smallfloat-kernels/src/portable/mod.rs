@@ -16,7 +16,7 @@ use smallfloat::{
 
 use crate::error::Error;
 
-/// What a kernel needs to know of a format of at most 16 bits and of a projection.
+/// The constants of a format of at most 16 bits and of a projection.
 ///
 /// An *index* is a code without its sign. Indices continue past the largest finite value as the
 /// grid does with unbounded exponent. Pairs are for a positive and a negative operand.
@@ -81,7 +81,7 @@ pub struct KernelConstants {
 }
 
 impl KernelConstants {
-    /// The constants of a conversion.
+    /// Returns the constants of a conversion.
     ///
     /// # Errors
     /// [`Error::TooWide`] for a format of more than 16 bits, [`Error::NotPortable`] for a rounding

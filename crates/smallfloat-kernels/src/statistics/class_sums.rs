@@ -59,7 +59,7 @@ pub struct ClassSum {
 }
 
 impl<T: Element> ClassSums<T> {
-    /// Empty statistics for formats with this precision, in bits.
+    /// Returns empty statistics for formats with this precision, in bits.
     pub fn new(precision: u32) -> Self {
         let rounding_classes = RoundingClasses::covering(&T::FORMAT, precision, FINE_FROM, LOWEST, HIGHEST);
         Self::empty(rounding_classes, Level::detected())
@@ -103,7 +103,7 @@ impl<T: Element> ClassSums<T> {
         }
     }
 
-    /// These elements followed by others, counted for the same precision.
+    /// Returns the statistics of these elements followed by others, counted for the same precision.
     ///
     /// # Panics
     /// If the precisions differ.
@@ -191,7 +191,7 @@ impl<T: Element> ClassSums<T> {
         seen
     }
 
-    /// The classes that occur, from small to large magnitudes.
+    /// Returns the classes that occur, from small to large magnitudes.
     pub fn iter(&self) -> impl Iterator<Item = ClassSum> + '_ {
         let finite = (1..self.rounding_classes.infinite()).map(|class| (class, self.of(class)));
         finite.filter(|(_, [count, ..])| *count > 0).map(|(class, [count, sum, sum_of_squares])| {
@@ -209,33 +209,33 @@ impl<T: Element> ClassSums<T> {
         })
     }
 
-    /// The length of the table: how many classes there are, whether they occur or not. Each takes
-    /// at most 80 bytes.
+    /// Returns the length of the table: how many classes there are, whether they occur or not. Each
+    /// takes at most 80 bytes.
     pub fn classes(&self) -> usize {
         self.rounding_classes.magnitudes()
     }
 
-    /// How many elements were seen.
+    /// Returns how many elements were seen.
     pub fn elements(&self) -> u64 {
         self.elements
     }
 
-    /// How many are ±0.
+    /// Returns how many are ±0.
     pub fn zeros(&self) -> u64 {
         whole(self.of(0)[0])
     }
 
-    /// How many are NaN.
+    /// Returns how many are NaN.
     pub fn nans(&self) -> u64 {
         whole(self.of(self.rounding_classes.infinite() + 1)[0])
     }
 
-    /// How many are infinite.
+    /// Returns how many are infinite.
     pub fn infinities(&self) -> u64 {
         whole(self.of(self.rounding_classes.infinite())[0])
     }
 
-    /// The index of the first element that is NaN or infinite.
+    /// Returns the index of the first element that is NaN or infinite.
     pub fn first_not_finite(&self) -> Option<u64> {
         self.first_not_finite
     }
@@ -245,12 +245,13 @@ impl<T: Element> ClassSums<T> {
         self.negative
     }
 
-    /// The largest finite magnitude, exactly; zero for a tensor of zeros.
+    /// Returns the largest finite magnitude, exactly; zero for a tensor of zeros.
     pub fn amax(&self) -> Datum {
         T::FORMAT.decode(self.amax_bits)
     }
 
-    /// How many finite non-zero elements have each binary exponent ⌊log2 |x|⌋, in ascending order.
+    /// Returns how many finite non-zero elements have each binary exponent ⌊log2 |x|⌋, in ascending
+    /// order.
     pub fn exponents(&self) -> Vec<(i32, u64)> {
         let mut counts: Vec<(i32, u64)> = Vec::new();
         for cell in self.iter() {
@@ -264,9 +265,9 @@ impl<T: Element> ClassSums<T> {
     }
 }
 
-/// The largest finite magnitude of a slice, exactly: NaN and infinities are passed over, and where
-/// nothing else is left it is zero. [`ClassSums`] says how many there are. Neither level nor
-/// threads change a bit.
+/// Returns the largest finite magnitude of a slice, exactly: NaN and infinities are passed over,
+/// and where nothing else is left it is zero. [`ClassSums`] says how many there are. Neither level
+/// nor threads change a bit.
 ///
 /// ```
 /// use smallfloat_kernels::{Level, amax};

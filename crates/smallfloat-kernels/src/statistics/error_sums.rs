@@ -121,7 +121,7 @@ impl ErrorSums {
         lanes.total(x.as_flattened().len() + x_rest.len())
     }
 
-    /// These sums followed by those of the elements after.
+    /// Returns these sums followed by those of the elements after.
     #[must_use]
     pub fn then(self, next: Self) -> Self {
         Self {
@@ -134,7 +134,7 @@ impl ErrorSums {
         }
     }
 
-    /// 10·log10(Σx² / Σ(x − q)²) in dB, or `None` if there is no error.
+    /// Returns 10·log10(Σx² / Σ(x − q)²) in dB, or `None` if there is no error.
     pub fn sqnr_db(&self) -> Option<f64> {
         (self.noise > 0.0).then(|| 10.0 * (self.signal / self.noise).log10())
     }

@@ -91,7 +91,7 @@ impl ExperimentOption {
 
 by_name!(ExperimentOption, "option");
 
-/// What an experiment is run with; what is left out has a default of the experiment's.
+/// The options of an experiment; those left out have the experiment's defaults.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ExperimentOptions {
     /// The formats that are compared, or the one that is examined.

@@ -8,7 +8,7 @@ use crate::describe;
 use crate::explorer::dyadic::Dyadic;
 use crate::explorer::number::Value;
 
-/// What there is to choose from.
+/// The formats, roundings and policies to choose from.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Catalogue {
     /// The named formats, Tesla's configurable ones at the bias of IEEE 754's.

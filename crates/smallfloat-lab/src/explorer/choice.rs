@@ -8,7 +8,7 @@ use crate::explorer::error::{ExplorerError, check_length, named};
 use crate::explorer::number;
 use crate::explorer::number::{DecodedCode, Value};
 
-/// How results become codes; what is left out is the format's default.
+/// The rounding and policies of results; what is left out is the format's default.
 #[derive(Clone, PartialEq, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyChoice {
@@ -77,7 +77,7 @@ pub(super) enum Typed {
     Value(Exact),
 }
 
-/// What was typed, as a page shows it.
+/// A typed operand, as a page shows it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Reading {

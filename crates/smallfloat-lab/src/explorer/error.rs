@@ -2,8 +2,8 @@
 
 use smallfloat::Format;
 
-/// Why a question has no answer, and what would be right. Messages are for people: a page shows
-/// them as they are.
+/// The error of a question without an answer, with what would be right. Messages are for people: a
+/// page shows them as they are.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExplorerError {
@@ -126,7 +126,7 @@ pub(super) fn named<T: Copy>(
 }
 
 impl ExplorerError {
-    /// The message with those of its causes.
+    /// Returns the message with those of its causes.
     pub fn with_causes(&self) -> String {
         let mut text = self.to_string();
         let mut source = std::error::Error::source(self);

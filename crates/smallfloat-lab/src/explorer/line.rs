@@ -54,7 +54,7 @@ pub struct Tick {
     pub text: String,
 }
 
-/// What lies in a window.
+/// The values in a window of the number line.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Line {
     /// The scale.

@@ -23,7 +23,7 @@ use smallfloat::{Format, FormatSpec};
 
 pub use error::ExplorerError;
 
-/// What can be asked. In JSON `{"ask": "format", "name": "e4m3fn"}`.
+/// A question. In JSON `{"ask": "format", "name": "e4m3fn"}`.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Question {
@@ -58,7 +58,7 @@ pub enum Question {
     Arithmetic(arithmetic::ArithmeticRequest),
 }
 
-/// What is answered: the JSON of the kind that was asked for.
+/// The answer: the JSON of the kind that was asked for.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Reply {

@@ -26,7 +26,7 @@ pub struct RoundRequest {
     pub random_bits: u32,
 }
 
-/// Where a value falls.
+/// A value rounded in every mode.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RoundedInModes {
     /// The format's name.

@@ -11,7 +11,7 @@ use crate::explorer::compare::some_formats;
 use crate::explorer::error::ExplorerError;
 use crate::explorer::from_json;
 
-/// What is asked about a file.
+/// A question about a file.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileQuestion {
@@ -62,7 +62,8 @@ pub struct Listed {
     pub numbers: bool,
 }
 
-/// What a format would do to a tensor under its default preset, with finite overflow saturated.
+/// A preview of quantizing a tensor to a format under its default preset, with finite overflow
+/// saturated.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct QuantizationPreview {
     /// The format's name.

@@ -18,26 +18,26 @@ pub struct Random {
 }
 
 impl Random {
-    /// The numbers of a seed and a stream.
+    /// Returns the numbers of a seed and a stream.
     pub fn new(seed: u64, stream: u64) -> Self {
         Self { words: Philox { seed, stream } }
     }
 
-    /// Element `i`, uniform in (0, 1), a multiple of 2^−53.
+    /// Returns element `i`, uniform in (0, 1), a multiple of 2^−53.
     pub fn uniform(&self, i: u64) -> f64 {
         let [a, b, ..] = self.words.block(i);
         unit_interval(a, b)
     }
 
-    /// Element `i` of a normal distribution with mean 0 and standard deviation 1 (Box and Muller's
-    /// transform of two uniform numbers).
+    /// Returns element `i` of a normal distribution with mean 0 and standard deviation 1 (Box and
+    /// Muller's transform of two uniform numbers).
     pub fn normal(&self, i: u64) -> f64 {
         let [a, b, c, d] = self.words.block(i);
         let radius = (-2.0 * libm::log(unit_interval(a, b))).sqrt();
         radius * libm::cos(std::f64::consts::TAU * unit_interval(c, d))
     }
 
-    /// Word `i`.
+    /// Returns word `i`.
     pub fn word(&self, i: u64) -> u32 {
         self.words.word(i)
     }
@@ -50,7 +50,7 @@ fn unit_interval(a: u32, b: u32) -> f64 {
     bits.max(1) as f64 / 2.0_f64.powi(53)
 }
 
-/// What a tensor is in a network; files do not say.
+/// The role of a tensor in a network, which files do not record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// Parameters.
@@ -89,12 +89,12 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// The largest magnitude of a finite element.
+    /// Returns the largest magnitude of a finite element.
     pub fn amax(&self) -> f64 {
         self.values.iter().filter(|x| x.is_finite()).fold(0.0, |most, x| x.abs().max(most))
     }
 
-    /// The root of the mean square of the finite elements; 0 where there are none.
+    /// Returns the root of the mean square of the finite elements; 0 where there are none.
     pub fn rms(&self) -> f64 {
         let finite = || self.values.iter().filter(|x| x.is_finite());
         let (sum, count) = finite().fold((0.0, 0.0), |(sum, count), x| (sum + x * x, count + 1.0));
@@ -107,10 +107,10 @@ const LAYERS: u64 = 8;
 const ROWS: u64 = 32;
 const ROW: usize = 128;
 
-/// A small model of a network: eight layers with weights, activations and gradients. Their sizes
-/// are made up, the shapes of their distributions are those that the literature reports: weights
-/// about normal with a scale of their own for each layer; activations half of them zero, a few
-/// large ones; gradients over many binades, smaller from layer to layer.
+/// Returns a small model of a network: eight layers with weights, activations and gradients. Their
+/// sizes are made up, the shapes of their distributions are those that the literature reports:
+/// weights about normal with a scale of their own for each layer; activations half of them zero, a
+/// few large ones; gradients over many binades, smaller from layer to layer.
 pub fn sample(seed: u64) -> Vec<Tensor> {
     let mut tensors = Vec::new();
     for (stream, role) in (1..).zip([Role::Weights, Role::Activations, Role::Gradients]) {
@@ -144,7 +144,7 @@ fn element(role: Role, layer: u64, random: &Random, i: u64) -> f64 {
     }
 }
 
-/// All tensors of a `.safetensors` or `.npy` file whose elements are F64, F32, F16 or BF16.
+/// Returns all tensors of a `.safetensors` or `.npy` file whose elements are F64, F32, F16 or BF16.
 ///
 /// # Errors
 /// A file that can't be read, or has no such tensor.

@@ -50,7 +50,7 @@ impl FindingsTable {
         Self { title: title.into(), columns, rows: Vec::new() }
     }
 
-    /// The cell in the first row that begins with these texts, in the column of this name.
+    /// Returns the cell in the first row that begins with these texts, in the column of this name.
     pub fn cell(&self, beginning: &[&str], column: &str) -> Option<&Cell> {
         let index = self.columns.iter().position(|name| name == column)?;
         let begins =
@@ -77,7 +77,7 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// The words of a cell of words.
+    /// Returns the words of a cell of words.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -85,7 +85,7 @@ impl Cell {
         }
     }
 
-    /// The number of a cell of numbers, if `f64` holds it.
+    /// Returns the number of a cell of numbers, if `f64` holds it.
     #[expect(clippy::cast_precision_loss, reason = "counts are below 2^53")]
     pub fn number(&self) -> Option<f64> {
         match *self {
@@ -116,7 +116,7 @@ impl Serialize for Cell {
     }
 }
 
-/// The name of an infinity or a NaN.
+/// Returns the name of an infinity or a NaN.
 pub fn special(x: f64) -> &'static str {
     match (x.is_nan(), x < 0.0) {
         (true, _) => "NaN",
@@ -204,7 +204,7 @@ impl Axis {
     }
 }
 
-/// How numbers lie on an axis.
+/// The scale of an axis.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AxisScale {
@@ -227,7 +227,7 @@ pub struct Series {
     pub points: Vec<[f64; 2]>,
 }
 
-/// How a series is drawn.
+/// The mark of a series in a plot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mark {

@@ -47,7 +47,7 @@ impl Order {
 
 by_name!(Order, "--order");
 
-/// How terms are added up.
+/// The order in which terms are added up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tree {
     /// Each product is added to the sum so far.
@@ -59,7 +59,8 @@ pub enum Tree {
 }
 
 impl Tree {
-    /// Σ xᵢ·yᵢ in a unit. Products enter exactly; every addition is rounded and can overflow.
+    /// Returns Σ xᵢ·yᵢ in a unit. Products enter exactly; every addition is rounded and can
+    /// overflow.
     pub fn dot(self, unit: &ArithmeticUnit, pairs: &[(Datum, Datum)]) -> Datum {
         let run = |pairs: &[(Datum, Datum)]| {
             pairs.iter().fold(unit.round(Datum::ZERO), |sum, &(x, y)| unit.fma(x, y, sum))

@@ -8,7 +8,7 @@ use smallfloat::{Datum, Exact, Flags, Format, Projection, Rounding, Saturation, 
 
 use crate::named::by_name;
 
-/// What happens to a finite result beyond the range: the talk's three rules ("On Saturation").
+/// The treatment of a finite result beyond the range: the talk's three rules ("On Saturation").
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Overflow {
     /// The largest finite value with the result's sign: SatFinite.
@@ -40,7 +40,7 @@ pub struct ArithmeticUnit {
 }
 
 impl ArithmeticUnit {
-    /// A unit for a format. Special cases are those of the format's semantics
+    /// Returns a unit for a format. Special cases are those of the format's semantics
     /// ([semantics](smallfloat::semantics), S1).
     pub fn new(format: &Format, overflow: Overflow) -> Self {
         let saturation = match overflow {
@@ -57,12 +57,12 @@ impl ArithmeticUnit {
         }
     }
 
-    /// One for binary64, in which reference values are computed.
+    /// Returns a unit for binary64, in which reference values are computed.
     pub fn reference() -> Self {
         Self::new(&BINARY64, Overflow::Infinity)
     }
 
-    /// The format.
+    /// Returns the format.
     pub fn format(&self) -> &Format {
         &self.format
     }
@@ -88,7 +88,7 @@ impl ArithmeticUnit {
         self.round(datum(x))
     }
 
-    /// An operation on up to three data of any formats.
+    /// Returns the result of an operation on up to three data of any formats.
     pub fn call(&self, operation: Operation, operands: &[Datum]) -> Datum {
         let mut data = [Datum::ZERO; 3];
         for (slot, operand) in data.iter_mut().zip(operands) {
@@ -97,38 +97,38 @@ impl ArithmeticUnit {
         self.round(operation.exact(data, self.semantics).exact)
     }
 
-    /// x + y.
+    /// Returns x + y.
     pub fn add(&self, x: Datum, y: Datum) -> Datum {
         self.call(Operation::Add, &[x, y])
     }
 
-    /// x − y.
+    /// Returns x − y.
     pub fn subtract(&self, x: Datum, y: Datum) -> Datum {
         self.call(Operation::Subtract, &[x, y])
     }
 
-    /// x · y + z, rounded once.
+    /// Returns x · y + z, rounded once.
     pub fn fma(&self, x: Datum, y: Datum, z: Datum) -> Datum {
         self.call(Operation::Fma, &[x, y, z])
     }
 
-    /// x / y.
+    /// Returns x / y.
     pub fn divide(&self, x: Datum, y: Datum) -> Datum {
         self.call(Operation::Divide, &[x, y])
     }
 
-    /// A function of one operand.
+    /// Returns the result of a function of one operand.
     pub fn function(&self, function: Elementary, x: Datum) -> Datum {
         self.call(Operation::Elementary(function), &[x])
     }
 }
 
-/// An `f64` as exact data.
+/// Returns an `f64` as exact data.
 pub fn datum(x: f64) -> Datum {
     BINARY64.decode(x.to_bits())
 }
 
-/// A datum as `f64`, rounded to nearest where `f64` does not hold it.
+/// Returns a datum as `f64`, rounded to nearest where `f64` does not hold it.
 pub fn float(x: impl Into<Exact>) -> f64 {
     f64::from_bits(project(x.into(), &BINARY64, &BINARY64.default_projection()).value)
 }

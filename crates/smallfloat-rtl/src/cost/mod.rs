@@ -18,7 +18,7 @@ pub struct Cost {
     pub depth: u64,
 }
 
-/// Why nothing is counted.
+/// The reason why no gates were counted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -67,7 +67,7 @@ pub fn cost(text: &str, top: &str) -> Result<Cost, Error> {
     })
 }
 
-/// The version of Yosys, as it says it.
+/// Returns the version of Yosys, as it says it.
 ///
 /// # Errors
 /// Yosys that is missing.

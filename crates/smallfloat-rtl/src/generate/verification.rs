@@ -27,8 +27,8 @@ impl Generated {
         prove(&design, specification, options)
     }
 
-    /// The file: header, what was verified, and the module. Without a proof it says that there is
-    /// none.
+    /// Returns the file: header, what was verified, and the module. Without a proof it says that
+    /// there is none.
     pub fn text(&self, proof: Option<&Proof>) -> String {
         let version = env!("CARGO_PKG_VERSION");
         let verified = match proof {

@@ -34,7 +34,7 @@ use crate::specification::operand::line;
 use crate::specification::round::Target;
 use crate::specification::text::{add, comment, declare};
 
-/// What a unit has to compute: an operation with formats and policies, the flags that it gives and
+/// The specification of a unit: an operation with formats and policies, the flags that it gives and
 /// their order, and whether a bias is a port.
 #[derive(Clone, Debug)]
 pub struct Specification {
@@ -75,8 +75,8 @@ struct Call {
 }
 
 impl Specification {
-    /// The specification of a unit with the flags of its policy in the order of `fflags`, and the
-    /// biases that its formats have.
+    /// Returns the specification of a unit with the flags of its policy in the order of `fflags`,
+    /// and the biases that its formats have.
     ///
     /// ```
     /// use smallfloat_conformance::vectors::UnitUnderTest;
@@ -137,12 +137,12 @@ impl Specification {
         Ok(Self { unit, bias_port: Some(biased), ..self })
     }
 
-    /// The unit; where the bias is a port, the one with bias 0.
+    /// Returns the unit; where the bias is a port, the one with bias 0.
     pub fn unit(&self) -> &UnitUnderTest {
         &self.unit
     }
 
-    /// The unit with a bias, where the bias is a port.
+    /// Returns the unit with a bias, where the bias is a port.
     ///
     /// # Errors
     /// A bias that the formats do not have.
@@ -150,12 +150,12 @@ impl Specification {
         bias.map_or_else(|| Ok(self.unit.clone()), |bias| unit_at(&self.unit, bias))
     }
 
-    /// The flags that it gives.
+    /// Returns the flags that it gives.
     pub fn flags(&self) -> Flags {
         self.flags
     }
 
-    /// Where each flag stands in the port `flags`.
+    /// Returns where each flag stands in the port `flags`.
     pub fn order(&self) -> FlagOrder {
         self.order
     }
@@ -165,7 +165,7 @@ impl Specification {
         self.bias_port.is_some()
     }
 
-    /// The input ports: the operands, the random word, the bias.
+    /// Returns the input ports: the operands, the random word, the bias.
     pub fn inputs(&self) -> Vec<Port> {
         let fields = self.unit.operands().iter();
         let name = |name: &str| if name == "R" { "random".to_owned() } else { name.to_owned() };
@@ -175,7 +175,7 @@ impl Specification {
         ports
     }
 
-    /// The output ports: the result, and flags if there are any.
+    /// Returns the output ports: the result, and flags if there are any.
     pub fn outputs(&self) -> Vec<Port> {
         let bits = self.unit.results().first().map_or(1, |field| field.bits);
         let mut ports = vec![Port { name: "result".into(), bits }];
@@ -186,7 +186,7 @@ impl Specification {
         ports
     }
 
-    /// The module, in SystemVerilog that Yosys, Icarus and Verilator read.
+    /// Returns the module, in SystemVerilog that Yosys, Icarus and Verilator read.
     ///
     /// # Errors
     /// Operations and policies that are not specified in SystemVerilog.

@@ -24,7 +24,7 @@ use crate::verify::folder;
 /// The most elements of a tensor that are looked at.
 pub(crate) const SAMPLE: u64 = 1 << 20;
 
-/// How sure a finding is.
+/// The certainty of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sure {
@@ -34,7 +34,7 @@ pub enum Sure {
     Likely,
 }
 
-/// What is wrong with a file.
+/// A fault found in a file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FileFinding {
     /// What it is, in a word: one of [`KINDS`].

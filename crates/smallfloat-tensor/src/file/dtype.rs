@@ -21,12 +21,12 @@ macro_rules! dtypes {
             /// Every element type, in the order of the format's own list.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The name in a file's header.
+            /// Returns the name in a file's header.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// Bits per element.
+            /// Returns the bits per element.
             pub const fn bits(self) -> u32 {
                 match self { $(Self::$variant => $bits,)* }
             }
@@ -87,8 +87,8 @@ impl Dtype {
         matches!(self, Self::F64 | Self::F32 | Self::F16 | Self::BF16)
     }
 
-    /// The fewest bytes that hold whole elements: the element itself, or for types below a byte the
-    /// group that fills whole bytes (one byte of two F4, three bytes of four F6).
+    /// Returns the fewest bytes that hold whole elements: the element itself, or for types below a
+    /// byte the group that fills whole bytes (one byte of two F4, three bytes of four F6).
     pub const fn group_bytes(self) -> usize {
         match self.bits() {
             4 => 1,
@@ -97,7 +97,7 @@ impl Dtype {
         }
     }
 
-    /// The elements in [`group_bytes`](Self::group_bytes).
+    /// Returns the elements in [`group_bytes`](Self::group_bytes).
     pub const fn group_elements(self) -> usize {
         match self.bits() {
             4 => 2,
@@ -106,8 +106,8 @@ impl Dtype {
         }
     }
 
-    /// The bytes that `elements` of this type take; `None` where they overflow or don't fill whole
-    /// bytes.
+    /// Returns the bytes that `elements` of this type take; `None` where they overflow or don't
+    /// fill whole bytes.
     pub const fn byte_len(self, elements: u64) -> Option<u64> {
         match elements.checked_mul(self.bits() as u64) {
             Some(bits) if bits % 8 == 0 => Some(bits / 8),

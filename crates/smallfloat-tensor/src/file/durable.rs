@@ -80,12 +80,12 @@ impl DurableFile {
         Ok(Self { temporary, registered, target, path: path.to_path_buf(), overwrite, end: 0 })
     }
 
-    /// The path that the file will have.
+    /// Returns the path that the file will have.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where the file is until it is committed; it may be read there.
+    /// Returns where the file is until it is committed; it may be read there.
     pub fn temporary_path(&self) -> &Path {
         self.temporary.path()
     }
@@ -240,8 +240,8 @@ pub fn write_file_durably(path: impl AsRef<Path>, bytes: &[u8], overwrite: bool)
     file.commit()
 }
 
-/// Writes a value as indented JSON, as [`write_file_durably`] does bytes. The text, which may be long,
-/// is never held as a whole.
+/// Writes a value as indented JSON, as [`write_file_durably`] does bytes. The text, which may be
+/// long, is never held as a whole.
 ///
 /// # Errors
 ///
@@ -263,9 +263,9 @@ pub fn write_json_durably(path: impl AsRef<Path>, value: &impl Serialize, overwr
     file.commit()
 }
 
-/// The temporary files that killed runs left beside the output `path`, or, where that is a folder,
-/// in it: sorted. Nobody works on them, they may be removed. On file systems without locks, the
-/// file of a run that is still at work is among them.
+/// Returns the temporary files that killed runs left beside the output `path`, or, where that is a
+/// folder, in it: sorted. Nobody works on them, they may be removed. On file systems without locks,
+/// the file of a run that is still at work is among them.
 ///
 /// # Errors
 ///

@@ -41,7 +41,7 @@ pub struct TensorInfo {
 }
 
 impl TensorInfo {
-    /// The number of elements.
+    /// Returns the number of elements.
     ///
     /// # Panics
     /// For a shape of more than 2^64 elements, which no file that is open has.

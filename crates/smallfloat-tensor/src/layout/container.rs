@@ -37,7 +37,7 @@ pub(crate) const RECORD_KEY: &str = "smallfloat.record";
 const RECORD_VERSION: &str = "1";
 pub(crate) const BIAS_SUFFIX: &str = "_bias";
 
-/// How the numbers of a tensor became codes.
+/// The way in which the numbers of a tensor became codes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Encoding {

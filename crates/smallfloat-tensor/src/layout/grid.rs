@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// What shares a scale.
+/// The group of elements that shares a scale.
 ///
 /// ```
 /// use smallfloat_tensor::Granularity;
@@ -71,7 +71,7 @@ impl fmt::Display for Granularity {
 }
 
 impl Granularity {
-    /// The shape of the tensor of scales: [] | [channels, 1] | [block rows, block columns].
+    /// Returns the shape of the tensor of scales: [] | [channels, 1] | [block rows, block columns].
     pub fn scale_shape(self, shape: &[u64]) -> Vec<u64> {
         let grid = Grid::new(shape, self);
         match self {

@@ -17,7 +17,7 @@ use smallfloat_kernels::{Level, Nibbles, pack4, pack6, unpack4, unpack6};
 use crate::error::{Result, by_name, refuse};
 use crate::file::stream::StoredCode;
 
-/// How codes lie in bytes.
+/// The packing of codes into bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Packing {
@@ -35,7 +35,7 @@ pub enum Packing {
 impl Packing {
     const ALL: [Self; 4] = [Self::Bytes, Self::NibblesLow, Self::NibblesHigh, Self::SixBit];
 
-    /// The name in a container's metadata.
+    /// Returns the name in a container's metadata.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bytes => "bytes",

@@ -64,7 +64,7 @@ pub(crate) enum Typed {
     All,
 }
 
-/// How the tensors of a layout are called and typed.
+/// The names and types of the tensors of a layout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
     /// What is added to a tensor's name for its codes.
@@ -566,7 +566,7 @@ static SCHEMES: &[Scheme] = &[
 ];
 
 impl Scheme {
-    /// Every scheme with a name.
+    /// Returns every scheme with a name.
     pub fn all() -> &'static [Self] {
         SCHEMES
     }

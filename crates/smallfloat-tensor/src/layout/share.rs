@@ -28,12 +28,12 @@ const KNOWN: [&[&str]; 7] = [
 ];
 
 impl Share {
-    /// Nothing is shared.
+    /// Returns a rule by which nothing is shared.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The sets of the usual architectures.
+    /// Returns the sets of the usual architectures.
     pub fn known() -> Self {
         Self::none().with_known()
     }

@@ -26,7 +26,7 @@ use crate::scale::bias::policy::BiasPolicy;
 use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec, ScaledElement};
 use crate::stored::calibration::Calibration;
 
-/// What to do with NaN and infinities in the input.
+/// The treatment of NaN and infinities in the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Nonfinite {
@@ -36,7 +36,7 @@ pub enum Nonfinite {
     Preset,
 }
 
-/// What to do with negative values where the format is unsigned.
+/// The treatment of negative values where the format is unsigned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Negative {
@@ -67,7 +67,7 @@ pub enum Container {
 impl Nonfinite {
     const ALL: [Self; 2] = [Self::Refuse, Self::Preset];
 
-    /// The name: `refuse` or `preset`.
+    /// Returns the name: `refuse` or `preset`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Refuse => "refuse",
@@ -85,7 +85,7 @@ impl Negative {
         Self::Apply(NegativeRule::Magnitude),
     ];
 
-    /// The name: `refuse`, `by-saturation`, `nan`, `zero` or `magnitude`.
+    /// Returns the name: `refuse`, `by-saturation`, `nan`, `zero` or `magnitude`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Refuse => "refuse",
@@ -98,7 +98,7 @@ impl Container {
     const ALL: [Self; 4] =
         [Self::Native, Self::Fp8 { requantize: false }, Self::Fp8 { requantize: true }, Self::Bf16];
 
-    /// The name: `native`, `fp8`, `fp8-requantize` or `bf16`.
+    /// Returns the name: `native`, `fp8`, `fp8-requantize` or `bf16`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -113,7 +113,7 @@ by_name!(Nonfinite, Self::ALL, "rule for non-finite values");
 by_name!(Negative, Self::ALL, "rule for negative values");
 by_name!(Container, Self::ALL, "container");
 
-/// How to quantize.
+/// The options of quantizing.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "switches that do not depend on each other")]
 pub struct Options {
@@ -164,8 +164,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// The defaults for a format: its preset, saturating, biases by least error or as named,
-    /// verified.
+    /// Returns the defaults for a format: its preset, saturating, biases by least error or as
+    /// named, verified.
     pub fn new(format: FormatSpec) -> Self {
         Self {
             format,
@@ -408,8 +408,8 @@ impl Options {
         }
     }
 
-    /// What a native container says of a tensor whose numbers were of this dtype. The digest is
-    /// that of nothing, zeros, until there are codes.
+    /// Returns what a native container says of a tensor whose numbers were of this dtype. The
+    /// digest is that of nothing, zeros, until there are codes.
     ///
     /// # Errors
     /// A format that is none of codes.
@@ -441,7 +441,7 @@ impl Options {
 }
 
 impl Scheme {
-    /// Options for quantizing into this scheme.
+    /// Returns the options for quantizing into this scheme.
     pub fn options(&self) -> Options {
         Options {
             codebook: self.codebook,

@@ -23,7 +23,8 @@ pub struct NamePatterns {
 }
 
 impl NamePatterns {
-    /// The names that match a pattern of `include`, or all if there is none, and none of `exclude`.
+    /// Returns the names that match a pattern of `include`, or all if there is none, and none of
+    /// `exclude`.
     ///
     /// # Errors
     /// Text that is no pattern.

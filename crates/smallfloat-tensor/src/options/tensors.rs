@@ -25,7 +25,7 @@ impl Tensors {
     /// All choices, from few tensors to many.
     pub const ALL: &'static [Self] = &[Self::Weights, Self::Matrices, Self::All];
 
-    /// The name: `weights`, `matrices` or `all`.
+    /// Returns the name: `weights`, `matrices` or `all`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Weights => "weights",

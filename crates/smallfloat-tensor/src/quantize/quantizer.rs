@@ -56,7 +56,7 @@ pub struct Quantizer {
 }
 
 impl Quantizer {
-    /// A quantizer with these options.
+    /// Returns a quantizer with these options.
     ///
     /// # Errors
     /// Options that contradict each other, and containers other than the native one, which are
@@ -88,12 +88,12 @@ impl Quantizer {
         Self { reports: true, ..self }
     }
 
-    /// The options.
+    /// Returns the options.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// How many bytes codes and scales take.
+    /// Returns how many bytes codes and scales take.
     ///
     /// # Errors
     /// A shape of more elements than can be counted.
@@ -160,7 +160,7 @@ impl Quantizer {
         self.assemble(shape, Cow::Borrowed(codes), Cow::Borrowed(scales), global, report)
     }
 
-    /// The tensor of these codes and scales, such as [`Quantized::codes`] and
+    /// Returns the tensor of these codes and scales, such as [`Quantized::codes`] and
     /// [`Quantized::scales`] gave.
     ///
     /// # Errors
@@ -185,7 +185,7 @@ impl Quantizer {
         self.assemble(shape, codes, scales, f64::from(global_scale), None)
     }
 
-    /// The codes that [`Quantized::packed`] packed so.
+    /// Returns the codes that [`Quantized::packed`] packed so.
     ///
     /// # Errors
     /// A packing that is not for the format, and bytes of another length.

@@ -29,7 +29,7 @@ use crate::scale::range::Scan;
 /// The scale of the largest block by four-over-six, at amax / 6 (arXiv 2512.02010, section 3.2).
 const TOP_OF_FOUR_OVER_SIX: f64 = 256.0;
 
-/// How the scale of a group follows from its largest magnitude.
+/// The rule by which the scale of a group follows from its largest magnitude.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ScaleRule {
@@ -66,7 +66,7 @@ impl ScaleRule {
         Self::LeastError,
     ];
 
-    /// Its name.
+    /// Returns the name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Floor => "floor",
@@ -116,7 +116,7 @@ impl GlobalScale {
     /// Every rule.
     pub const ALL: &'static [Self] = &[Self::PowerOfTwo, Self::Amax];
 
-    /// Its name.
+    /// Returns the name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::PowerOfTwo => "power-of-two",

@@ -27,7 +27,7 @@ use crate::report::{Report, TensorReport};
 use crate::shard::plan::Plan;
 use crate::stored::view::View;
 
-/// What [`apply`] did.
+/// The report of [`apply`].
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Applied {

@@ -7,7 +7,7 @@
 
 use std::num::NonZeroU64;
 
-/// How a checkpoint is parted.
+/// The division of a checkpoint into shards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Sharding {

@@ -259,7 +259,7 @@ impl InputFile {
 }
 
 impl Plan {
-    /// The plan as JSON.
+    /// Returns the plan as JSON.
     ///
     /// # Errors
     /// Paths that are not Unicode text.
@@ -308,7 +308,7 @@ impl Plan {
         Self::parse(&read_limited(path, SIDE_FILE_BYTES)?, path)
     }
 
-    /// How tensors are quantized; what decides no bytes has its default.
+    /// Returns how tensors are quantized; what decides no bytes has its default.
     ///
     /// # Errors
     /// None for a plan that was made or read by this library.
@@ -316,7 +316,7 @@ impl Plan {
         self.recipe.options()
     }
 
-    /// In what form codes are stored.
+    /// Returns the form in which codes are stored.
     pub fn container(&self) -> Container {
         self.recipe.container
     }
@@ -326,12 +326,12 @@ impl Plan {
         self.recipe.layout
     }
 
-    /// The number of shards; they are counted from 0.
+    /// Returns the number of shards; they are counted from 0.
     pub fn shards(&self) -> usize {
         self.shards.len()
     }
 
-    /// The number of tensors.
+    /// Returns the number of tensors.
     pub fn tensors(&self) -> usize {
         self.tensors.len()
     }
@@ -341,18 +341,18 @@ impl Plan {
         self.shards.iter().map(|shard| shard.output.clone()).collect()
     }
 
-    /// What the input folder has and the output folder will not have, each as a quoted name and the
-    /// reason.
+    /// Returns what the input folder has and the output folder will not have, each as a quoted name
+    /// and the reason.
     pub fn not_copied(&self) -> &[String] {
         &self.not_copied
     }
 
-    /// Bytes of the input files.
+    /// Returns the length of the input files together, in bytes.
     pub fn bytes_in(&self) -> u64 {
         self.inputs.iter().fold(0, |sum, input| sum.saturating_add(input.bytes))
     }
 
-    /// What is quantized: a folder, or a file.
+    /// Returns what is quantized: a folder, or a file.
     pub fn source(&self) -> PathBuf {
         match &self.inputs[..] {
             [file] if !self.writes_config => self.input.join(&file.name),
@@ -360,22 +360,22 @@ impl Plan {
         }
     }
 
-    /// The folder of the outputs.
+    /// Returns the folder of the outputs.
     pub fn output(&self) -> &Path {
         &self.output
     }
 
-    /// The file that a shard becomes; `None` beyond the last shard.
+    /// Returns the file that a shard becomes; `None` beyond the last shard.
     pub fn shard_path(&self, shard: usize) -> Option<PathBuf> {
         self.shards.get(shard).map(|shard| self.output.join(&shard.output))
     }
 
-    /// The report that is written beside it.
+    /// Returns the report that is written beside it.
     pub fn report_path(&self, shard: usize) -> Option<PathBuf> {
         self.shards.get(shard).map(|shard| self.output.join(shard.report()))
     }
 
-    /// Bytes of its tensors in the output, for each shard.
+    /// Returns the bytes of each shard's tensors in the output.
     pub fn shard_bytes(&self) -> impl Iterator<Item = u64> {
         self.shards.iter().map(|shard| shard.bytes_out)
     }

@@ -77,7 +77,7 @@ impl Calibration {
         Ok(Self { path, sha256: format!("{:x}", digest.finalize()), weights, any })
     }
 
-    /// The file, absolute.
+    /// Returns the file, absolute.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -75,7 +75,7 @@ impl<'a> Numbers<'a> {
         }
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub fn len(&self) -> usize {
         match &self.0 {
             Kind::F64(values) => values.len(),

@@ -77,17 +77,17 @@ impl Tables {
 }
 
 impl Quantized<'_> {
-    /// The format of the elements. Where there are [`biases`](Self::biases), at bias 0.
+    /// Returns the format of the elements. Where there are [`biases`](Self::biases), at bias 0.
     pub fn format(&self) -> &Format {
         &self.element
     }
 
-    /// The shape of the tensor.
+    /// Returns the shape of the tensor.
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
-    /// How many elements there are.
+    /// Returns how many elements there are.
     pub fn len(&self) -> usize {
         index(self.grid.rows * self.grid.columns)
     }
@@ -97,12 +97,14 @@ impl Quantized<'_> {
         self.len() == 0
     }
 
-    /// The codes in row-major order, each a byte; two, little-endian, of formats above 8 bits.
+    /// Returns the codes in row-major order, each a byte; two, little-endian, of formats above 8
+    /// bits.
     pub fn codes(&self) -> &[u8] {
         &self.codes
     }
 
-    /// The codes as a file packs them: row by row, the last byte of a row filled up with zeros.
+    /// Returns the codes as a file packs them: row by row, the last byte of a row filled up with
+    /// zeros.
     ///
     /// # Errors
     /// A packing that is not for the format.
@@ -120,28 +122,29 @@ impl Quantized<'_> {
         Ok(bytes)
     }
 
-    /// What shares a scale or a bias.
+    /// Returns what shares a scale or a bias.
     pub fn granularity(&self) -> Granularity {
         self.granularity
     }
 
-    /// The shape of [`scales`](Self::scales): [] | [channels, 1] | [block rows, block columns].
+    /// Returns the shape of [`scales`](Self::scales): [] | [channels, 1] | [block rows, block
+    /// columns].
     pub fn scale_shape(&self) -> Vec<u64> {
         self.granularity.scale_shape(&self.shape)
     }
 
-    /// The format and the rule of the scales; `None` where there are none.
+    /// Returns the format and the rule of the scales; `None` where there are none.
     pub fn scale(&self) -> Option<&ScaleSpec> {
         self.scale.as_ref()
     }
 
-    /// The codes of the scales, row by row, little-endian; biases, a byte each, where the format's
-    /// bias is data; nothing where there is neither.
+    /// Returns the codes of the scales, row by row, little-endian; biases, a byte each, where the
+    /// format's bias is data; nothing where there is neither.
     pub fn scales(&self) -> &[u8] {
         &self.scales
     }
 
-    /// The biases, where these take the place of scales.
+    /// Returns the biases, where these take the place of scales.
     pub fn biases(&self) -> Option<&[u8]> {
         self.has_biases().then_some(&*self.scales)
     }
@@ -150,19 +153,19 @@ impl Quantized<'_> {
         self.scale.is_none() && self.element.has_free_bias()
     }
 
-    /// The F32 number that divides all scales; 1 where there is none.
+    /// Returns the F32 number that divides all scales; 1 where there is none.
     #[expect(clippy::cast_possible_truncation, reason = "a number of F32")]
     pub fn global_scale(&self) -> f32 {
         self.global as f32
     }
 
-    /// What quantizing found, where that was [asked for](crate::Quantizer::with_report).
+    /// Returns what quantizing found, where that was [asked for](crate::Quantizer::with_report).
     pub fn report(&self) -> Option<&TensorReport> {
         self.report.as_ref()
     }
 
-    /// The elements' values: code times scale, rounded once, to nearest even, where `T` does not
-    /// have it.
+    /// Returns the elements' values: code times scale, rounded once, to nearest even, where `T`
+    /// does not have it.
     ///
     /// # Panics
     /// If there is no memory for them.

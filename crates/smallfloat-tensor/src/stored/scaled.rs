@@ -93,13 +93,13 @@ impl Scaled {
         self.place == Placement::Alone || is_power && is_power_of_two(self.factor) && self.codebook.is_none()
     }
 
-    /// The name of the layout of another program; `None` for the native one.
+    /// Returns the name of the layout of another program; `None` for the native one.
     pub fn layout(&self) -> Option<&'static str> {
         self.layout
     }
 
-    /// The name of the elements' format, or of the values that codes stand for where these are a
-    /// list.
+    /// Returns the name of the elements' format, or of the values that codes stand for where these
+    /// are a list.
     pub fn element_name(&self) -> String {
         self.codebook.as_ref().map_or_else(|| self.element.to_string(), |book| book.name.to_owned())
     }

@@ -23,7 +23,7 @@ use crate::stored::foreign;
 use crate::stored::reader::Reader;
 use crate::stored::scaled::{Placement, Scaled, ValueList, f32_at};
 
-/// How a tensor is stored.
+/// The storage of a tensor.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Stored {
@@ -58,8 +58,8 @@ pub struct TensorView {
 }
 
 impl TensorView {
-    /// The format of the codes, if there are codes. Where groups have biases of their own, at bias
-    /// 0.
+    /// Returns the format of the codes, if there are codes. Where groups have biases of their own,
+    /// at bias 0.
     pub fn format(&self) -> Option<&Format> {
         match &self.stored {
             Stored::Codes(codes) => Some(&codes.0),
@@ -68,7 +68,7 @@ impl TensorView {
         }
     }
 
-    /// The name of the codes' format, or of the list of values that they stand for.
+    /// Returns the name of the codes' format, or of the list of values that they stand for.
     pub fn format_name(&self) -> Option<String> {
         match (self.scaled(), self.entry()) {
             (Some(scaled), None) => Some(scaled.element_name()),
@@ -77,12 +77,12 @@ impl TensorView {
         }
     }
 
-    /// The container's entry, if there are codes that have one.
+    /// Returns the container's entry, if there are codes that have one.
     pub fn entry(&self) -> Option<&Entry> {
         self.stored.entry()
     }
 
-    /// Biases or scales for groups of elements.
+    /// Returns the biases or scales for groups of elements.
     pub fn scaled(&self) -> Option<&Scaled> {
         match &self.stored {
             Stored::Scaled(scaled) => Some(scaled),
@@ -199,17 +199,17 @@ impl View {
         Ok(tensors)
     }
 
-    /// The file.
+    /// Returns the file.
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    /// The tensors; biases and scales are part of what they belong to.
+    /// Returns the tensors; biases and scales are part of what they belong to.
     pub fn tensors(&self) -> &[TensorView] {
         &self.tensors
     }
 
-    /// The tensor of this name.
+    /// Returns the tensor of this name.
     pub fn tensor(&self, name: &str) -> Option<&TensorView> {
         self.by_name.find(&self.tensors, name, |tensor| &tensor.info.name)
     }
@@ -240,8 +240,8 @@ impl View {
         self.reader(tensor)?.read(first, values)
     }
 
-    /// The elements of the tensor of this name, in row-major order, as [`read`](Self::read) gives
-    /// them.
+    /// Returns the elements of the tensor of this name, in row-major order, as [`read`](Self::read)
+    /// gives them.
     ///
     /// ```no_run
     /// use smallfloat_tensor::View;

@@ -19,7 +19,7 @@ use crate::stored::open::open_checkpoint;
 use crate::stored::scaled::Scaled;
 use crate::stored::view::{TensorView, View};
 
-/// What a conversion did to the tensors of a file or a checkpoint folder.
+/// A certificate of what a conversion did to the tensors of a file or a checkpoint folder.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -34,7 +34,7 @@ pub struct Certificate {
     pub tensors: Vec<CertifiedTensor>,
 }
 
-/// What became of one tensor.
+/// The outcome of one tensor.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

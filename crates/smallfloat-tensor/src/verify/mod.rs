@@ -22,7 +22,7 @@ use crate::stored::open::open_checkpoint;
 use crate::stored::scaled::{Scaled, is_odd_scale};
 use crate::stored::view::{Stored, TensorView, View, nothing_quantized};
 
-/// What [`verify`] found to be right, and what is legal but odd.
+/// The counts of what [`verify`] found to be right, and of what is legal but odd.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct Verified {
@@ -61,8 +61,8 @@ pub fn verify(path: impl AsRef<Path>) -> Result<Verified> {
     verify_with(path, &mut |_| ())
 }
 
-/// [`verify`], telling how far it is: the bytes of codes, and where there is a record those of all
-/// other tensors.
+/// Does what [`verify`] does, telling how far it is: the bytes of codes, and where there is a
+/// record those of all other tensors.
 ///
 /// # Errors
 /// As for [`verify`].

@@ -31,7 +31,7 @@ use crate::stored::scaled::Scaled;
 use crate::stored::view::{Stored, TensorView, View, nothing_quantized};
 use crate::verify::expected::{ElementPosition, ExpectedCode, ExpectedCodes};
 
-/// What files do not say about how they were quantized, with the defaults of [`Options::new`].
+/// The options of quantizing that files do not record, with the defaults of [`Options::new`].
 #[derive(Clone, Default, Debug)]
 pub struct QuantizedAs {
     /// The format whose values the FP8 codes of the container `fp8` stand for; by default the codes
@@ -74,7 +74,7 @@ pub struct Disagreement {
     pub what: String,
 }
 
-/// What [`verify_against`] found.
+/// The counts of [`verify_against`].
 #[derive(Clone, PartialEq, Default, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Agreement {

@@ -36,13 +36,13 @@ pub(crate) struct Case {
 
 impl Case {
     /// The files of a table with lines of `name | tensor | data | at | header | answer`, `-` where
-    /// there is nothing to say: `tensor` is the one that the message must name, `data` how many zero
-    /// bytes follow the header (behind a version as in `2.0:4`), `answer` is `reads`,
+    /// there is nothing to say: `tensor` is the one that the message must name, `data` how many
+    /// zero bytes follow the header (behind a version as in `2.0:4`), `answer` is `reads`,
     /// `unsupported: ` and a part of the message, or a part of the message.
     ///
-    /// A fault lies `back` bytes before the mark `¦` in the header, or `at` bytes into the data. With
-    /// `raw` as its data, the header is the whole file and `at` a byte of it. `«0a»` is a byte in
-    /// hexadecimal, `«20×9»` nine of them, and `$U8` a tensor of two bytes.
+    /// A fault lies `back` bytes before the mark `¦` in the header, or `at` bytes into the data.
+    /// With `raw` as its data, the header is the whole file and `at` a byte of it. `«0a»` is a byte
+    /// in hexadecimal, `«20×9»` nine of them, and `$U8` a tensor of two bytes.
     fn all(table: &'static str, back: usize, framed: impl Fn(Option<&str>, &[u8]) -> Vec<u8>) -> Vec<Self> {
         let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         lines.map(|line| Self::of_line(line, back, &framed)).collect()

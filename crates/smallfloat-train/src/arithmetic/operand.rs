@@ -18,7 +18,7 @@ pub struct MatrixOperand<'a> {
 }
 
 impl<'a> MatrixOperand<'a> {
-    /// A matrix with rows of this length. Decodes it.
+    /// Returns a matrix with rows of this length. Decodes it.
     pub fn new(codes: &'a EncodedTensor, columns: usize) -> Self {
         Self {
             values: codes.scaled_values(),
@@ -29,7 +29,7 @@ impl<'a> MatrixOperand<'a> {
         }
     }
 
-    /// The transpose of the same matrix.
+    /// Returns the transpose of the same matrix.
     pub fn transpose(&self) -> MatrixOperand<'_> {
         MatrixOperand {
             values: Cow::Borrowed(&self.values),
@@ -40,12 +40,12 @@ impl<'a> MatrixOperand<'a> {
         }
     }
 
-    /// The format whose values the elements are; none for any binary32 values.
+    /// Returns the format whose values the elements are; none for any binary32 values.
     pub fn format(&self) -> Option<&Format> {
         self.format.as_ref()
     }
 
-    /// The exponent s of the scale 2^s that the elements still have in them.
+    /// Returns the exponent s of the scale 2^s that the elements still have in them.
     pub fn exponent(&self) -> i32 {
         self.exponent
     }
@@ -58,7 +58,7 @@ impl<'a> MatrixOperand<'a> {
         (&self.values, self.columns)
     }
 
-    /// Rows and columns.
+    /// Returns the numbers of rows and columns.
     pub fn shape(&self) -> [usize; 2] {
         let rows = self.values.len() / self.columns.max(1);
         if self.transposed { [self.columns, rows] } else { [rows, self.columns] }

@@ -20,7 +20,7 @@ use crate::codes::coder::power_of_two;
 use crate::error::{Error, Result};
 use crate::matrix::ROWS;
 
-/// How products of matrices accumulate.
+/// The accumulator of products of matrices.
 ///
 /// As text `f32`, `exact`, a GPU's matrix unit (`hopper`, `hopper:promote=128`) or the parameters
 /// of one (`fused:k=32,fraction=13,output=e8m13`).
@@ -112,7 +112,7 @@ fn unit_product(unit: Accumulate, [a, b]: [&MatrixOperand<'_>; 2], result: &mut 
     Ok(())
 }
 
-/// A·B.
+/// Returns A·B.
 ///
 /// # Errors
 /// Exact products of formats whose range is too wide; exact ones and those of matrix units of plain

@@ -24,7 +24,7 @@ pub struct Coder {
 pub struct Coders(Vec<Arc<Coder>>);
 
 impl Coders {
-    /// The coder of a format and a projection into it.
+    /// Returns the coder of a format and a projection into it.
     ///
     /// # Errors
     /// A format of more than 16 bits, stochastic rounding by more than 32 random bits.
@@ -67,7 +67,7 @@ pub enum Elements {
 }
 
 impl Elements {
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         match self {
             Self::Bytes(codes) => codes.len(),
@@ -81,7 +81,7 @@ impl Elements {
         self.len() == 0
     }
 
-    /// Bytes of memory that the elements take.
+    /// Returns the bytes of memory that the elements take.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Bytes(codes) => codes.len(),
@@ -92,12 +92,12 @@ impl Elements {
 }
 
 impl EncodedTensor {
-    /// Values as they are.
+    /// Returns a coder that leaves values as they are.
     pub fn plain(values: Vec<f32>) -> Self {
         Self { coder: None, exponent: 0, data: Elements::Plain(values) }
     }
 
-    /// The codes of values·2^exponent; `words` are for stochastic rounding.
+    /// Returns the codes of values·2^exponent; `words` are for stochastic rounding.
     pub fn encode(
         coder: Arc<Coder>,
         values: &[f32],
@@ -130,7 +130,7 @@ impl EncodedTensor {
         (Self { coder: Some(coder), exponent, data }, events)
     }
 
-    /// What the codes mean, times 2^exponent of the scale: the scale itself is still in.
+    /// Returns what the codes mean, times 2^exponent of the scale: the scale itself is still in.
     pub fn scaled_values(&self) -> Cow<'_, [f32]> {
         let decoder = match (&self.coder, &self.data) {
             (_, Elements::Plain(values)) => return Cow::Borrowed(values),
@@ -146,7 +146,7 @@ impl EncodedTensor {
         Cow::Owned(values)
     }
 
-    /// What the codes mean.
+    /// Returns what the codes mean.
     pub fn values(&self) -> Vec<f32> {
         let mut values = self.scaled_values().into_owned();
         if self.exponent != 0 {

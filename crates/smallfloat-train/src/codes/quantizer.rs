@@ -38,7 +38,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Both together.
+    /// Returns the counts of both together.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl Tally {
         }
     }
 
-    /// What happened since an earlier tally of the same tensors.
+    /// Returns what happened since an earlier tally of the same tensors.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -104,7 +104,8 @@ pub struct BiasChange {
     pub to: i32,
 }
 
-/// How many values have each of binary32's exponent fields; the first counts zeros and subnormals.
+/// The number of values with each of binary32's exponent fields; the first counts zeros and
+/// subnormals.
 pub type Exponents = Vec<u64>;
 
 /// Encodes tensors of one kind: the inputs of a layer, say.
@@ -127,7 +128,7 @@ pub struct TensorQuantizer {
     unrounded: Option<Vec<f32>>,
 }
 
-/// What a quantizer must know of the present step.
+/// The present step, as a quantizer must know it.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     /// The number of the step.
@@ -150,7 +151,7 @@ pub struct QuantizerState {
 }
 
 impl TensorQuantizer {
-    /// A quantizer for tensors of a class.
+    /// Returns a quantizer for tensors of a class.
     ///
     /// # Errors
     /// A bias or policy that the format does not take.
@@ -204,7 +205,7 @@ impl TensorQuantizer {
         self
     }
 
-    /// The projection into the present format.
+    /// Returns the projection into the present format.
     ///
     /// # Errors
     /// Never for a quantizer that was built.
@@ -212,8 +213,8 @@ impl TensorQuantizer {
         self.projection.map_or_else(|| self.round.projection(&self.format()?), Ok)
     }
 
-    /// The format as it is named, without the bias that a controller chooses; `f32` if nothing is
-    /// encoded.
+    /// Returns the format as it is named, without the bias that a controller chooses; `f32` if
+    /// nothing is encoded.
     pub fn spec(&self) -> &FormatSpec {
         &self.spec
     }
@@ -223,7 +224,7 @@ impl TensorQuantizer {
         self.chooser.is_none()
     }
 
-    /// The present format.
+    /// Returns the present format.
     ///
     /// # Errors
     /// Never for a quantizer that was built.
@@ -234,8 +235,8 @@ impl TensorQuantizer {
         }
     }
 
-    /// The present bias of a format whose bias is free, or the exponent of the scale; `None` where
-    /// nobody chooses.
+    /// Returns the present bias of a format whose bias is free, or the exponent of the scale;
+    /// `None` where nobody chooses.
     pub fn bias(&self) -> Option<i32> {
         match self.chooser.as_ref()? {
             Chooser::Nobody => None,
@@ -244,27 +245,27 @@ impl TensorQuantizer {
         }
     }
 
-    /// The bias at the beginning; `None` as of [`bias`](Self::bias).
+    /// Returns the bias at the beginning; `None` as of [`bias`](Self::bias).
     pub fn first_bias(&self) -> Option<i32> {
         self.first_bias
     }
 
-    /// All changes of the bias.
+    /// Returns all changes of the bias.
     pub fn changes(&self) -> &[BiasChange] {
         &self.changes
     }
 
-    /// What happened to all tensors of learning steps.
+    /// Returns what happened to all tensors of learning steps.
     pub fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// The exponents of the last tensor whose exponents were counted.
+    /// Returns the exponents of the last tensor whose exponents were counted.
     pub fn exponents(&self) -> Option<&Exponents> {
         self.exponents.as_ref()
     }
 
-    /// The codes of a tensor, and what happened.
+    /// Returns the codes of a tensor, and what happened.
     ///
     /// # Errors
     /// A NaN or an infinity, unless the policy lets them through.
@@ -333,7 +334,7 @@ impl TensorQuantizer {
         matches!(&self.chooser, Some(Chooser::Bias(controller)) if matches!(controller.policy(), BiasPolicy::Gradient { .. }))
     }
 
-    /// Bytes that are kept until [`learn`](Self::learn) is called.
+    /// Returns the bytes that are kept until [`learn`](Self::learn) is called.
     pub fn unrounded_bytes(&self) -> usize {
         self.unrounded.as_ref().map_or(0, |values| size_of_val(&values[..]))
     }
@@ -428,7 +429,7 @@ impl TensorQuantizer {
         }
     }
 
-    /// The state, for a checkpoint.
+    /// Returns the state, for a checkpoint.
     pub fn state(&self) -> QuantizerState {
         QuantizerState {
             name: self.name.clone(),
@@ -439,7 +440,7 @@ impl TensorQuantizer {
         }
     }
 
-    /// Goes on from a state.
+    /// Restores a saved state.
     ///
     /// # Errors
     /// A state of another quantizer.

@@ -28,7 +28,8 @@ pub struct ScaleController {
 }
 
 impl ScaleController {
-    /// A controller that begins at this exponent, or at 0; `Fixed` begins and stays at its own.
+    /// Returns a controller that begins at this exponent, or at 0; `Fixed` begins and stays at its
+    /// own.
     ///
     /// # Errors
     /// Policies other than `fixed`, `amax` and `delayed`, and exponents beyond ±60.
@@ -50,17 +51,17 @@ impl ScaleController {
         Ok(Self { policy, exponent, history: VecDeque::new(), steps: 0 })
     }
 
-    /// The policy.
+    /// Returns the policy.
     pub fn policy(&self) -> BiasPolicy {
         self.policy
     }
 
-    /// The present exponent.
+    /// Returns the present exponent.
     pub fn exponent(&self) -> i32 {
         self.exponent
     }
 
-    /// How many observations there were.
+    /// Returns how many observations there were.
     pub fn steps(&self) -> u64 {
         self.steps
     }

@@ -64,7 +64,7 @@ impl From<Spec> for String {
 }
 
 impl Spec {
-    /// The format, at some bias where it names none.
+    /// Returns the format, at some bias where it names none.
     ///
     /// # Errors
     /// Never for a format that was read.
@@ -78,7 +78,7 @@ impl Spec {
     }
 }
 
-/// How the elements of a class are rounded.
+/// The rounding of the elements of a class.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Round {
     /// To the nearest, ties to even.
@@ -91,7 +91,7 @@ pub enum Round {
 
 named! { Round, "rounding mode": NearestEven = "nearest-even", StochasticA = "stochastic-a", }
 
-/// What a NaN or an infinity in a tensor does to a run. Small formats may have neither, so that
+/// The effect of a NaN or an infinity in a tensor on a run. Small formats may have neither, so that
 /// encoding would hide that a run has diverged.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum OnNonfinite {
@@ -106,8 +106,8 @@ pub enum OnNonfinite {
 named! { OnNonfinite, "policy for NaN and infinities": Refuse = "refuse", Preset = "preset", }
 
 impl Round {
-    /// The projection into a format: finite overflow clamps, infinities too where they come so far
-    /// ([`OnNonfinite`]).
+    /// Returns the projection into a format: finite overflow clamps, infinities too where they come
+    /// so far ([`OnNonfinite`]).
     ///
     /// # Errors
     /// Never for the modes there are; the number of random bits is checked where it is made.
@@ -198,7 +198,7 @@ fn refuse(name: &str, what: &str) -> Result<()> {
     Err(Error::config(format!("{name}: {what}")))
 }
 
-/// What is kept between steps.
+/// The state that is kept between steps.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StateConfig {
@@ -210,7 +210,7 @@ pub struct StateConfig {
     pub second_moment: ClassConfig,
 }
 
-/// How a run treats its tensors.
+/// The treatment of a run's tensors.
 ///
 /// ```
 /// use smallfloat_train::Config;
@@ -276,7 +276,7 @@ impl Config {
         text.parse().map_err(|e: Error| Error::data(path, e.to_string()))
     }
 
-    /// The classes with the names they have in the text.
+    /// Returns the classes with the names they have in the text.
     pub fn classes(&self) -> [(&'static str, &ClassConfig); 6] {
         let StateConfig { weights, first_moment, second_moment } = &self.state;
         [

@@ -62,7 +62,7 @@ impl FromStr for ConfigPreset {
     }
 }
 
-/// The configuration of a preset.
+/// Returns the configuration of a preset.
 ///
 /// # Errors
 /// A name that there is not; says which there are.

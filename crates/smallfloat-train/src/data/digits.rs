@@ -15,7 +15,7 @@ const TRAIN: usize = 1437;
 /// Numbers of a line: pixels from 0 to 16, and the label.
 const NUMBERS: usize = 65;
 
-/// The digits; the first 1,437 are to learn from.
+/// Returns the digits; the first 1,437 are to learn from.
 ///
 /// # Errors
 /// Never as the crate is built; the file that comes with it is checked as any other.

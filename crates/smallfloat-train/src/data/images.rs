@@ -71,12 +71,12 @@ impl Images {
         Ok(Self { name: name.into(), size, classes, train: part(train), test: part(test) })
     }
 
-    /// Height and width.
+    /// Returns height and width, in pixels.
     pub fn size(&self) -> [usize; 2] {
         self.size
     }
 
-    /// How many images there are to learn from.
+    /// Returns how many images there are to learn from.
     pub fn len(&self) -> usize {
         self.train.labels.len()
     }

@@ -19,7 +19,7 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 
-/// Where data comes from.
+/// The source of data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DataSource {
     /// The digits that come with the crate.
@@ -55,7 +55,7 @@ impl From<OsString> for DataSource {
     }
 }
 
-/// What a model is fed with.
+/// The input of a model.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Input {
     /// Tokens of sequences, one after the other.

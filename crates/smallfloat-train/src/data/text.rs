@@ -35,7 +35,7 @@ impl Text {
         Self::new(name, &text, context).map_err(|e| Error::data(path, e.to_string()))
     }
 
-    /// A text.
+    /// Returns a text.
     ///
     /// # Errors
     /// A text that is too short, as with [`read`](Self::read), or has more than 65,536 distinct
@@ -73,7 +73,7 @@ impl Text {
         Ok(Self { name: name.into(), tokens, vocabulary, split, context })
     }
 
-    /// The length of a window.
+    /// Returns the length of a window.
     pub fn context(&self) -> usize {
         self.context
     }

@@ -23,7 +23,7 @@ pub struct Attention {
 }
 
 impl Attention {
-    /// Attention in sequences of this length.
+    /// Returns attention in sequences of this length.
     pub fn new(context: usize, heads: usize) -> Self {
         Self { context, heads, saved: None }
     }

@@ -20,7 +20,7 @@ pub struct Convolution {
 }
 
 impl Convolution {
-    /// A convolution of images of this size into so many channels.
+    /// Returns a convolution of images of this size into so many channels.
     ///
     /// # Errors
     /// A class of the configuration that does not go together.
@@ -115,7 +115,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool of images of this size.
+    /// Returns a pool of images of this size.
     pub fn new(size: Size) -> Self {
         Self { size, saved: Vec::new() }
     }

@@ -34,7 +34,7 @@ impl Embedding {
         })
     }
 
-    /// The rows of tokens, sequence after sequence.
+    /// Returns the rows of tokens, sequence after sequence.
     pub fn forward(&self, pass: &mut Pass<'_>, tokens: &[u16]) -> Matrix {
         let [rows, places] = [self.tokens, self.places].map(|p| pass.parameters.list[p].weights.values());
         let mut x = Matrix::zeros(tokens.len(), self.columns);

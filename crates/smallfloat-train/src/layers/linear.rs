@@ -70,7 +70,7 @@ impl Linear {
         self
     }
 
-    /// The length of an input's row.
+    /// Returns the length of an input's row.
     pub fn inputs(&self) -> usize {
         self.inputs
     }

@@ -14,7 +14,7 @@ pub struct Loss {
     pub gradient: Matrix,
 }
 
-/// The cross-entropy of softmax(logits) and labels, one for each row.
+/// Returns the cross-entropy of softmax(logits) and labels, one for each row.
 pub fn cross_entropy(logits: &Matrix, labels: &[u16], scale: f32) -> Loss {
     let mut gradient = logits.clone();
     #[expect(clippy::cast_precision_loss, reason = "batches are small")]

@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::parameters::ModelParameters;
 
-/// What a pass works with.
+/// The context of a pass.
 #[derive(Debug)]
 pub struct Pass<'a> {
     /// Weights to read; gradients to add to.

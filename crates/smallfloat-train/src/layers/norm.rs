@@ -18,7 +18,7 @@ pub struct Norm {
 const EPSILON: f32 = 1e-5;
 
 impl Norm {
-    /// A normalization of rows of this length; gains begin at one, biases at zero.
+    /// Returns a normalization of rows of this length; gains begin at one, biases at zero.
     ///
     /// # Errors
     /// A class of the configuration that does not go together.

@@ -158,7 +158,7 @@ impl Trainer {
         Ok(sink.finish()?)
     }
 
-    /// Goes on from a checkpoint with the data it was made with, within a limit of memory as
+    /// Resumes from a checkpoint with the data it was made with, within a limit of memory as
     /// [`RunOptions`] has it.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::parameters::ModelParameters;
 
-/// How parameters follow their gradients.
+/// The rule by which parameters follow their gradients.
 ///
 /// A step decodes the state, computes in binary32, and rounds each result into its store once. The
 /// new weights follow from what the store holds of the moments, so that nothing survives a step
@@ -41,7 +41,7 @@ impl Optimizer {
         matches!(self, Self::Adam { .. })
     }
 
-    /// One step, the `step`-th from 1 on, with gradients that are `scale` times too large.
+    /// Takes a step, the `step`-th from 1 on, with gradients that are `scale` times too large.
     ///
     /// # Errors
     /// As [`TensorQuantizer::encode`](crate::TensorQuantizer::encode).
@@ -110,7 +110,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The learning rate of a step, from 1 on.
+    /// Returns the learning rate of a step, from 1 on.
     pub fn rate(&self, step: u64) -> f32 {
         #[expect(clippy::cast_precision_loss, reason = "numbers of steps are small")]
         let [step, warm_up, steps] = [step, self.warm_up, self.steps].map(|n| n as f64);

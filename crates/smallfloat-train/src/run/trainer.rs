@@ -18,7 +18,7 @@ use crate::run::footprint;
 use crate::run::optimizer::{Optimizer, Schedule};
 use crate::run::report::{BiasHistory, Memory, RunReport};
 
-/// What a run is.
+/// The options of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunOptions {
@@ -54,8 +54,8 @@ fn default_memory_limit() -> u64 {
 }
 
 impl RunOptions {
-    /// A run as the published tables have it: 500 steps of Adam at 0.002 with 50 steps of warm-up,
-    /// batches of 32, seed 0, 8 GiB of memory at most.
+    /// Returns a run as the published tables have it: 500 steps of Adam at 0.002 with 50 steps of
+    /// warm-up, batches of 32, seed 0, 8 GiB of memory at most.
     pub fn new(architecture: Architecture, config: Config) -> Self {
         Self {
             name: "custom".into(),
@@ -109,7 +109,7 @@ impl RunOptions {
     }
 }
 
-/// What a step did.
+/// The report of a step.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Step {
     /// Its number, from 1 on.
@@ -135,7 +135,7 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    /// A run from its beginning.
+    /// Returns a run from its beginning.
     ///
     /// # Errors
     /// Options that do not go together, a batch larger than the data, and a run that needs more
@@ -158,22 +158,22 @@ impl Trainer {
         })
     }
 
-    /// The options.
+    /// Returns the options.
     pub fn options(&self) -> &RunOptions {
         &self.options
     }
 
-    /// The parameters and the optimizer's state.
+    /// Returns the parameters and the optimizer's state.
     pub fn parameters(&self) -> &ModelParameters {
         &self.parameters
     }
 
-    /// Steps done.
+    /// Returns the steps done.
     pub fn done(&self) -> u64 {
         self.done
     }
 
-    /// The next step; `None` when all are done.
+    /// Returns the next step; `None` when all are done.
     ///
     /// # Errors
     /// [`Error::Nonfinite`] where a tensor or the loss has a NaN or an infinity.
@@ -225,7 +225,7 @@ impl Trainer {
         &mut self.parameters
     }
 
-    /// The quantizers of all layers, in an order that never changes.
+    /// Returns the quantizers of all layers, in an order that never changes.
     pub fn quantizers(&mut self) -> Vec<&mut TensorQuantizer> {
         self.model.quantizers()
     }
@@ -234,7 +234,7 @@ impl Trainer {
         (self.done, self.seconds, self.losses) = (done, seconds, losses);
     }
 
-    /// The loss of every step so far.
+    /// Returns the loss of every step so far.
     pub fn losses(&self) -> &[f64] {
         &self.losses
     }
@@ -244,8 +244,8 @@ impl Trainer {
         self.model.quantizers().iter().map(|quantizer| quantizer.tally()).fold(Tally::default(), Tally::merge)
     }
 
-    /// The mean loss and the share of right answers on data that is not learnt from. Changes
-    /// nothing.
+    /// Returns the mean loss and the share of right answers on data that is not learnt from.
+    /// Changes nothing.
     ///
     /// # Errors
     /// What encoding refuses.
@@ -270,7 +270,7 @@ impl Trainer {
         Ok((loss / count, correct / count))
     }
 
-    /// The report, with a validation.
+    /// Returns the report, with a validation.
     ///
     /// # Errors
     /// As [`validate`](Self::validate).

@@ -13,7 +13,7 @@ use crate::projection::flags::{Flags, Rounded};
 use crate::projection::{MissingNan, NegativeZero, Projection, project};
 
 impl Operation {
-    /// The exact result for data; operands beyond the operation's own are ignored.
+    /// Returns the exact result for data; operands beyond the operation's own are ignored.
     ///
     /// A result that is not exact has at least 120 bits. Of the operations that need the feature
     /// `math` it has 128, the first of them 1, and their exact results have an odd significand: so

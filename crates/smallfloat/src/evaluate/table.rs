@@ -53,23 +53,23 @@ impl ExactTable {
         Ok(Self { operation, format, arithmetic, outcomes })
     }
 
-    /// The operation.
+    /// Returns the operation.
     pub const fn operation(&self) -> Operation {
         self.operation
     }
 
-    /// The operands' format.
+    /// Returns the operands' format.
     pub const fn format(&self) -> &Format {
         &self.format
     }
 
-    /// The exact results by code.
+    /// Returns the exact results by code.
     pub const fn outcomes(&self) -> &[Outcome] {
         &self.outcomes
     }
 
-    /// What [`Operation::evaluate`] gives for a code, whose bits above the format's width are
-    /// ignored.
+    /// Returns what [`Operation::evaluate`] gives for a code, whose bits above the format's width
+    /// are ignored.
     pub fn evaluate(&self, code: u64, to: &Format, projection: &Projection) -> Rounded<u64> {
         let code = code & self.format.max_code();
         let operands = [Operand::new(code, &self.format)];

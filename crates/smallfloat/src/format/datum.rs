@@ -31,7 +31,7 @@ pub enum Datum {
     },
 }
 
-/// What kind of datum a code has.
+/// The kind of datum that a code has.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Class {
     /// Not a number.
@@ -62,7 +62,7 @@ impl Datum {
     /// +0.
     pub const ZERO: Self = Self::finite(false, 0, 0);
 
-    /// (−1)^negative · significand · 2^exponent, made canonical.
+    /// Returns (−1)^negative · significand · 2^exponent, made canonical.
     pub const fn finite(negative: bool, significand: u64, exponent: i32) -> Self {
         if significand == 0 {
             return Self::Finite { negative, significand, exponent: 0 };
@@ -98,14 +98,14 @@ impl Datum {
         matches!(self, Self::Finite { significand: 0, .. })
     }
 
-    /// The sign bit, also of zeros and NaNs.
+    /// Returns the sign bit, also of zeros and NaNs.
     pub const fn is_negative(&self) -> bool {
         match *self {
             Self::Nan { negative } | Self::Infinite { negative } | Self::Finite { negative, .. } => negative,
         }
     }
 
-    /// ⌊log2 |x|⌋ of a finite non-zero datum; 0 for anything else.
+    /// Returns ⌊log2 |x|⌋ of a finite non-zero datum; 0 for anything else.
     pub const fn exponent_of_leading_bit(&self) -> i32 {
         match *self {
             Self::Finite { significand, exponent, .. } if significand != 0 => {
@@ -115,7 +115,7 @@ impl Datum {
         }
     }
 
-    /// The order of the extended reals; `None` where a NaN is compared. −0 equals 0.
+    /// Returns the order of the extended reals; `None` where a NaN is compared. −0 equals 0.
     pub const fn compare(&self, other: &Self) -> Option<Ordering> {
         if self.is_nan() || other.is_nan() {
             return None;
@@ -177,7 +177,7 @@ impl Datum {
         }
     }
 
-    /// The value as `f64` if that is exact; NaN and infinities map to `f64`'s.
+    /// Returns the value as `f64` if that is exact; NaN and infinities map to `f64`'s.
     pub const fn to_f64(&self) -> Option<f64> {
         match crate::format::formats::BINARY64.encode(*self) {
             Some(bits) => Some(f64::from_bits(bits)),
@@ -185,7 +185,7 @@ impl Datum {
         }
     }
 
-    /// The value as `f32` if that is exact; NaN and infinities map to `f32`'s.
+    /// Returns the value as `f32` if that is exact; NaN and infinities map to `f32`'s.
     pub const fn to_f32(&self) -> Option<f32> {
         match crate::format::formats::BINARY32.encode(*self) {
             #[expect(clippy::cast_possible_truncation, reason = "a binary32 code has 32 bits")]

@@ -4,8 +4,8 @@ use crate::format::datum::Datum;
 use crate::format::{Format, Specials, Subnormals};
 
 impl Format {
-    /// The datum of a code. Bits above K are ignored; [`check_code`](Self::check_code) refuses
-    /// them.
+    /// Returns the datum of a code. Bits above K are ignored; [`check_code`](Self::check_code)
+    /// refuses them.
     ///
     /// ```
     /// use smallfloat::{Format, formats};

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::format::MAX_WIDE_EXPONENT;
 
-/// What a name, a parameter or a text got wrong.
+/// The error of a name, a parameter or a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -239,7 +239,7 @@ impl Error {
         Self::new(ErrorKind::OutOfRange { what, given, min, max })
     }
 
-    /// What kind of error this is.
+    /// Returns what kind of error this is.
     pub const fn kind(&self) -> ErrorKind {
         self.kind
     }
@@ -440,7 +440,7 @@ impl Snippet {
         Self { bytes, length: end as u8, cut: end < text.len() }
     }
 
-    /// The text, cut to 48 bytes.
+    /// Returns the text, cut to 48 bytes.
     pub fn as_str(&self) -> &str {
         let text = core::str::from_utf8(&self.bytes[..usize::from(self.length)]);
         text.expect("cut between characters")

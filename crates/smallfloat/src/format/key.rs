@@ -22,7 +22,7 @@ const fn field(key: u64, at: u32, width: u32) -> u64 {
     reason = "fields have at most 32 bits, and a bias keeps all of them"
 )]
 impl Format {
-    /// The format as a number: the parameter of [`Custom8`](crate::Custom8) and
+    /// Returns the format as a number: the parameter of [`Custom8`](crate::Custom8) and
     /// [`Custom16`](crate::Custom16), which [`define_format!`](crate::define_format) fills in.
     /// Formats that are equal have equal keys. A key belongs to one version of this crate; store a
     /// format's name instead.
@@ -67,7 +67,7 @@ impl Format {
     }
 }
 
-/// The key of a format that [`define_format!`](crate::define_format) names.
+/// Returns the key of a format that [`define_format!`](crate::define_format) names.
 #[doc(hidden)]
 pub const fn key_of(format: Result<Format, crate::Error>, bits: u32) -> u64 {
     match format {

@@ -54,7 +54,7 @@ pub enum Specials {
     E8m0,
 }
 
-/// What the codes with exponent field 0 and a non-zero trailing significand mean.
+/// The meaning of the codes with exponent field 0 and a non-zero trailing significand.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Subnormals {
@@ -105,8 +105,8 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Parameters of a signed format with gradual subnormals and the bias that puts 1 where IEEE
-    /// 754's formats have it, 2^(E − 1) − 1 for E exponent bits.
+    /// Returns the parameters of a signed format with gradual subnormals and the bias that puts 1
+    /// where IEEE 754's formats have it, 2^(E − 1) − 1 for E exponent bits.
     ///
     /// ```
     /// use smallfloat::{Format, Parameters, Specials};
@@ -186,7 +186,7 @@ impl Format {
         }
     }
 
-    /// A format from its parameters.
+    /// Returns a format from its parameters.
     ///
     /// # Errors
     /// A parameter outside its legal range, or a combination that leaves no normal value; the error
@@ -241,7 +241,7 @@ impl Format {
         ))
     }
 
-    /// Tesla's CFloat8 with 4 exponent and 3 mantissa bits; bias 0..=63 (paper, Table 3).
+    /// Returns Tesla's CFloat8 with 4 exponent and 3 mantissa bits; bias 0..=63 (paper, Table 3).
     ///
     /// # Errors
     /// A bias above 63.
@@ -249,7 +249,7 @@ impl Format {
         Self::tesla(8, 4, bias)
     }
 
-    /// Tesla's CFloat8 with 5 exponent and 2 mantissa bits; bias 0..=63 (paper, Table 3).
+    /// Returns Tesla's CFloat8 with 5 exponent and 2 mantissa bits; bias 0..=63 (paper, Table 3).
     ///
     /// # Errors
     /// A bias above 63.
@@ -257,7 +257,7 @@ impl Format {
         Self::tesla(8, 3, bias)
     }
 
-    /// Tesla's signed half precision; bias 0..=63 (paper, Table 6).
+    /// Returns Tesla's signed half precision; bias 0..=63 (paper, Table 6).
     ///
     /// # Errors
     /// A bias above 63.
@@ -265,7 +265,7 @@ impl Format {
         Self::tesla(16, 11, bias)
     }
 
-    /// The P3109 draft's `Binary{K, P, Σ, Δ}` (section "Formats"), K = 3..=32.
+    /// Returns the P3109 draft's `Binary{K, P, Σ, Δ}` (section "Formats"), K = 3..=32.
     ///
     /// # Errors
     /// K or P outside its range: 1 ≤ P < K for signed formats, 1 ≤ P ≤ K for unsigned ones, and at
@@ -299,8 +299,8 @@ impl Format {
         ))
     }
 
-    /// A signed format after IEEE 754's model, with bias 2^(w−1) − 1 for w = `k` − `p` exponent
-    /// bits: 4 ≤ `k` ≤ 32, or binary64.
+    /// Returns a signed format after IEEE 754's model, with bias 2^(w−1) − 1 for w = `k` − `p`
+    /// exponent bits: 4 ≤ `k` ≤ 32, or binary64.
     ///
     /// # Errors
     /// A width or precision outside its range: 2 ≤ `p` ≤ `k` − 2, and at most 11 exponent bits
@@ -364,25 +364,25 @@ impl Format {
 
 /// Parameters.
 impl Format {
-    /// Width of a code in bits, K.
+    /// Returns the width of a code in bits, K.
     #[inline]
     pub const fn width(&self) -> u32 {
         self.width as u32
     }
 
-    /// Precision in bits, hidden bit included, P.
+    /// Returns the precision in bits, hidden bit included, P.
     #[inline]
     pub const fn precision(&self) -> u32 {
         self.precision as u32
     }
 
-    /// Exponent bias: a normal value is 2^(e − bias) · 1.m.
+    /// Returns the exponent bias: a normal value is 2^(e − bias) · 1.m.
     #[inline]
     pub const fn bias(&self) -> i32 {
         self.bias
     }
 
-    /// Signed or unsigned.
+    /// Returns whether the format is signed or unsigned.
     pub const fn signedness(&self) -> Signedness {
         if self.signed { Signedness::Signed } else { Signedness::Unsigned }
     }
@@ -393,19 +393,19 @@ impl Format {
         self.signed
     }
 
-    /// Which codes are not numbers.
+    /// Returns which codes are not numbers.
     #[inline]
     pub const fn specials(&self) -> Specials {
         self.specials
     }
 
-    /// What exponent field 0 means.
+    /// Returns what exponent field 0 means.
     #[inline]
     pub const fn subnormals(&self) -> Subnormals {
         self.subnormals
     }
 
-    /// The family of standards the format belongs to.
+    /// Returns the family of standards the format belongs to.
     #[inline]
     pub const fn family(&self) -> Family {
         self.family
@@ -425,8 +425,8 @@ impl Format {
         matches!((self.family, self.specials), (Family::Tesla, Specials::Finite))
     }
 
-    /// The biases that [`with_bias`](Self::with_bias) takes, or `None` where the standard fixes the
-    /// bias.
+    /// Returns the biases that [`with_bias`](Self::with_bias) takes, or `None` where the standard
+    /// fixes the bias.
     pub const fn bias_range(&self) -> Option<(i32, i32)> {
         match self.family {
             Family::Tesla if self.has_free_bias() => Some((0, 63)),
@@ -435,25 +435,25 @@ impl Format {
         }
     }
 
-    /// Width of the exponent field in bits (P3109's ExponentBitwidthOf).
+    /// Returns the width of the exponent field in bits (P3109's ExponentBitwidthOf).
     #[inline]
     pub const fn exponent_bits(&self) -> u32 {
         self.width() - self.precision() + !self.signed as u32
     }
 
-    /// Width of the trailing significand field in bits, P − 1.
+    /// Returns the width of the trailing significand field in bits, P − 1.
     #[inline]
     pub const fn trailing_bits(&self) -> u32 {
         self.precision() - 1
     }
 
-    /// The number of codes is 2^K; this is the largest.
+    /// Returns the largest code, 2^K − 1.
     #[inline]
     pub const fn max_code(&self) -> u64 {
         u64::MAX >> (64 - self.width())
     }
 
-    /// How many hexadecimal digits a code takes, ⌈K/4⌉.
+    /// Returns how many hexadecimal digits a code takes, ⌈K/4⌉.
     pub const fn hex_digits(&self) -> usize {
         self.width().div_ceil(4) as usize
     }
@@ -567,18 +567,18 @@ impl Format {
 
 /// Derived queries. Values are exact; counts are of codes unless they say values.
 impl Format {
-    /// The largest finite value.
+    /// Returns the largest finite value.
     pub const fn max_finite(&self) -> Datum {
         self.datum_at(self.max_index())
     }
 
-    /// The smallest finite value: −max for signed formats, 0 or the smallest scale for unsigned
-    /// ones.
+    /// Returns the smallest finite value: −max for signed formats, 0 or the smallest scale for
+    /// unsigned ones.
     pub const fn min_finite(&self) -> Datum {
         if self.signed { self.max_finite().negated() } else { self.datum_at(0) }
     }
 
-    /// The smallest positive value that results can take (a flushed subnormal is none).
+    /// Returns the smallest positive value that results can take (a flushed subnormal is none).
     pub const fn min_positive(&self) -> Datum {
         match self.subnormals {
             Subnormals::Flush => self.min_normal(),
@@ -587,12 +587,12 @@ impl Format {
         }
     }
 
-    /// The smallest positive normal value.
+    /// Returns the smallest positive normal value.
     pub const fn min_normal(&self) -> Datum {
         self.datum_at(self.first_normal_index())
     }
 
-    /// The largest subnormal value, if the format has any.
+    /// Returns the largest subnormal value, if the format has any.
     pub const fn max_subnormal(&self) -> Option<Datum> {
         match self.subnormals {
             Subnormals::Gradual | Subnormals::Tesla if self.precision > 1 => {
@@ -602,7 +602,7 @@ impl Format {
         }
     }
 
-    /// The exponents E of normal values, 2^E ≤ |x| < 2^(E+1): smallest and largest.
+    /// Returns the exponents E of normal values, 2^E ≤ |x| < 2^(E+1): smallest and largest.
     pub const fn exponent_range(&self) -> (i32, i32) {
         (self.lowest_exponent(), self.highest_exponent())
     }
@@ -636,7 +636,7 @@ impl Format {
         self.precision > 1 && !matches!(self.subnormals, Subnormals::None)
     }
 
-    /// How many codes are finite numbers.
+    /// Returns how many codes are finite numbers.
     pub const fn finite_codes(&self) -> u64 {
         let magnitudes = self.max_index() + 1;
         match (self.signed, self.specials) {
@@ -648,7 +648,8 @@ impl Format {
         }
     }
 
-    /// How many different finite values the codes have: −0 equals 0, and flushed codes are 0.
+    /// Returns how many different finite values the codes have: −0 equals 0, and flushed codes are
+    /// 0.
     pub const fn finite_values(&self) -> u64 {
         let flushed = match self.subnormals {
             Subnormals::Flush if self.has_subnormals() && self.has_zero() => self.first_normal_index() - 1,
@@ -658,13 +659,13 @@ impl Format {
         self.finite_codes() - self.has_negative_zero() as u64 - sides * flushed
     }
 
-    /// How many codes are NaN.
+    /// Returns how many codes are NaN.
     pub const fn nan_codes(&self) -> u64 {
         let infinities = if self.has_infinity() { 1 + self.signed as u64 } else { 0 };
         self.max_code() - (self.finite_codes() - 1) - infinities
     }
 
-    /// What kind of datum a code is. Bits above K are ignored.
+    /// Returns what kind of datum a code is. Bits above K are ignored.
     #[inline]
     pub const fn classify(&self, code: u64) -> Class {
         match self.decode(code) {
@@ -702,7 +703,7 @@ impl Specials {
         ("e8m0", Self::E8m0),
     ];
 
-    /// The name in `minifloat:specials=…`.
+    /// Returns the name in `minifloat:specials=…`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Finite => "finite",
@@ -721,7 +722,7 @@ impl Subnormals {
     pub const NAMED: &'static [(&'static str, Self)] =
         &[("gradual", Self::Gradual), ("tesla", Self::Tesla), ("flush", Self::Flush), ("none", Self::None)];
 
-    /// The name in `subnormals=…`.
+    /// Returns the name in `subnormals=…`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gradual => "gradual",
@@ -736,7 +737,7 @@ impl Family {
     /// All families.
     pub const ALL: &'static [Self] = &[Self::Tesla, Self::Ieee, Self::P3109, Self::MlDtypes, Self::Minifloat];
 
-    /// The name: `tesla`, `ieee`, `p3109`, `ml-dtypes` or `minifloat`.
+    /// Returns the name: `tesla`, `ieee`, `p3109`, `ml-dtypes` or `minifloat`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tesla => "tesla",

@@ -28,12 +28,12 @@ pub struct FormatSpec {
 }
 
 impl FormatSpec {
-    /// The bias in the name, if there is one; fixed formats have theirs.
+    /// Returns the bias in the name, if there is one; fixed formats have theirs.
     pub const fn bias(&self) -> Option<i32> {
         if self.has_bias { Some(self.format.bias()) } else { None }
     }
 
-    /// The format named, if the name was complete.
+    /// Returns the format named, if the name was complete.
     ///
     /// # Errors
     /// A missing bias, with the legal range.
@@ -45,8 +45,8 @@ impl FormatSpec {
         }
     }
 
-    /// The format named; where the bias is missing, with the one that puts 1 where IEEE 754's
-    /// formats have it, 2^(E−1) − 1 for E exponent bits: 7 for `cfloat8_1_4_3`, 15 for
+    /// Returns the format named; where the bias is missing, with the one that puts 1 where IEEE
+    /// 754's formats have it, 2^(E−1) − 1 for E exponent bits: 7 for `cfloat8_1_4_3`, 15 for
     /// `cfloat8_1_5_2` and `shp`.
     ///
     /// ```
@@ -59,7 +59,7 @@ impl FormatSpec {
         self.format
     }
 
-    /// The format with this bias.
+    /// Returns the format with this bias.
     ///
     /// # Errors
     /// A bias outside the format's range.

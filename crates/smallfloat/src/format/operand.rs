@@ -13,12 +13,12 @@ pub struct Operand<'a> {
 }
 
 impl<'a> Operand<'a> {
-    /// A code of a format.
+    /// Returns a code of a format.
     pub const fn new(code: u64, format: &'a Format) -> Self {
         Self { code, format }
     }
 
-    /// What the code means.
+    /// Returns what the code means.
     pub const fn datum(&self) -> Datum {
         self.format.decode(self.code)
     }

@@ -6,7 +6,7 @@ use crate::format::Format;
 use crate::format::datum::Datum;
 
 impl Format {
-    /// All codes: 0 to 2^K − 1.
+    /// Returns all codes: 0 to 2^K − 1.
     ///
     /// ```
     /// let format: smallfloat::Format = "e4m3fn".parse()?;
@@ -18,7 +18,7 @@ impl Format {
         0..=self.max_code()
     }
 
-    /// The finite values from the smallest to the largest, each once:
+    /// Returns the finite values from the smallest to the largest, each once:
     /// [`finite_values`](Self::finite_values) of them. A signed zero counts as 0.
     ///
     /// ```

@@ -5,7 +5,7 @@ use crate::format::datum::Datum;
 use crate::ops::{Outcome, Semantics};
 use crate::projection::exact::Exact;
 
-/// x + y.
+/// Returns x + y.
 ///
 /// ∞ + −∞ is NaN. In ieee semantics an exact zero sum of opposite terms is +0, or −0 when rounding
 /// toward negative, which [`Exact::Cancelled`] leaves to the projection.
@@ -14,25 +14,25 @@ pub const fn add(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
     Outcome::new(add_exact(Exact::from_datum(x), Exact::from_datum(y)))
 }
 
-/// x − y, which is x + (−y); a NaN y keeps its sign.
+/// Returns x − y, which is x + (−y); a NaN y keeps its sign.
 pub const fn subtract(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
     let y = semantics.operand(y);
     add(x, if y.is_nan() { y } else { y.negated() }, semantics)
 }
 
-/// x · y. 0 · ∞ is NaN.
+/// Returns x · y. 0 · ∞ is NaN.
 #[inline]
 pub const fn multiply(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
     Outcome::new(multiply_exact(semantics.operand(x), semantics.operand(y)))
 }
 
-/// x · y + z, rounded once.
+/// Returns x · y + z, rounded once.
 pub const fn fma(x: Datum, y: Datum, z: Datum, semantics: Semantics) -> Outcome {
     let product = multiply_exact(semantics.operand(x), semantics.operand(y));
     Outcome::new(add_exact(product, Exact::from_datum(semantics.operand(z))))
 }
 
-/// x + y + z, rounded once (P3109's FAA).
+/// Returns x + y + z, rounded once (P3109's FAA).
 pub const fn add_add(x: Datum, y: Datum, z: Datum, semantics: Semantics) -> Outcome {
     let (x, y, z) = (semantics.operand(x), semantics.operand(y), semantics.operand(z));
     // From large to small: what is far below the largest term can be cut off and marked.

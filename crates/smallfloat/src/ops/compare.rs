@@ -28,13 +28,13 @@ pub const fn compare(which: Comparison, x: Datum, y: Datum) -> bool {
     }
 }
 
-/// P3109's TotalOrder(x, y): NaN is least, otherwise x ≤ y.
+/// Returns P3109's TotalOrder(x, y): NaN is least, otherwise x ≤ y.
 pub const fn is_total_ordered(x: Datum, y: Datum) -> bool {
     if x.is_nan() { true } else { !y.is_nan() && compare(Comparison::LessEqual, x, y) }
 }
 
-/// IEEE 754's totalOrder of two codes of one format: −NaN < −∞ < … < −0 < +0 < … < +∞ < +NaN, NaNs
-/// by their codes.
+/// Returns IEEE 754's totalOrder of two codes of one format: −NaN < −∞ < … < −0 < +0 < … < +∞ <
+/// +NaN, NaNs by their codes.
 ///
 /// Where the format keeps its NaN on the code of −0 (FNUZ, P3109) that NaN is positive, above
 /// everything.

@@ -6,7 +6,7 @@ use crate::ops::{Outcome, Semantics};
 use crate::projection::exact::Exact;
 use crate::projection::flags::Flags;
 
-/// x / y.
+/// Returns x / y.
 ///
 /// In ieee semantics a finite non-zero x over 0 is ∞ and raises "division by zero", 0 / 0 and ∞ / ∞
 /// are NaN. In p3109 semantics anything over 0 is NaN.
@@ -35,7 +35,7 @@ pub const fn divide(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
     }
 }
 
-/// 1 / x.
+/// Returns 1 / x.
 pub const fn recip(x: Datum, semantics: Semantics) -> Outcome {
     divide(Datum::finite(false, 1, 0), x, semantics)
 }
@@ -51,14 +51,14 @@ pub(crate) const fn quotient(negative: bool, (a, p): (u64, i32), (b, q): (u64, i
     Exact::Finite { negative, significand: high << 64 | low, exponent, sticky: rest != 0 }
 }
 
-/// IEEE 754's remainder: x − n·y for the integer n nearest x / y, even on a tie. Exact. A zero
-/// result has x's sign.
+/// Returns IEEE 754's remainder: x − n·y for the integer n nearest x / y, even on a tie. Exact. A
+/// zero result has x's sign.
 pub const fn remainder(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
     modulo(x, y, semantics, true)
 }
 
-/// x − n·y for n = x / y truncated, as C's `fmod` and Rust's `%`. Exact. A zero result has x's
-/// sign.
+/// Returns x − n·y for n = x / y truncated, as C's `fmod` and Rust's `%`. Exact. A zero result has
+/// x's sign.
 pub const fn fmod(x: Datum, y: Datum, semantics: Semantics) -> Outcome {
     modulo(x, y, semantics, false)
 }
@@ -115,7 +115,7 @@ const fn multiply_modulo(x: u128, y: u128, m: u128) -> u128 {
     (((x * high % m) << HALF) % m + x * low % m) % m
 }
 
-/// √x. Negative x, but not −0, is NaN; √−0 = −0 in ieee semantics.
+/// Returns √x. Negative x, but not −0, is NaN; √−0 = −0 in ieee semantics.
 pub const fn sqrt(x: Datum, semantics: Semantics) -> Outcome {
     match semantics.operand(x) {
         Datum::Nan { negative } => Outcome::new(Exact::Nan { negative }),

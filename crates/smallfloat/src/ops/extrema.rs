@@ -74,7 +74,7 @@ impl Extremum {
     }
 }
 
-/// The smaller or larger of two data.
+/// Returns the smaller or larger of two data.
 pub const fn extremum(which: Extremum, x: Datum, y: Datum, semantics: Semantics) -> Outcome {
     let (x, y) = (semantics.operand(x), semantics.operand(y));
     if x.is_nan() || y.is_nan() {
@@ -102,7 +102,7 @@ pub const fn extremum(which: Extremum, x: Datum, y: Datum, semantics: Semantics)
     Outcome::datum(if takes_x { x } else { y })
 }
 
-/// min(max(x, lo), hi) (P3109's Clamp); NaN if any operand is NaN or lo > hi.
+/// Returns min(max(x, lo), hi) (P3109's Clamp); NaN if any operand is NaN or lo > hi.
 pub const fn clamp(x: Datum, lo: Datum, hi: Datum, semantics: Semantics) -> Outcome {
     let (x, lo, hi) = (semantics.operand(x), semantics.operand(lo), semantics.operand(hi));
     if x.is_nan() || lo.is_nan() || hi.is_nan() || matches!(lo.compare(&hi), Some(Ordering::Greater)) {

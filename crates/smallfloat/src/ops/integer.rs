@@ -52,7 +52,7 @@ impl Integer {
         Self::Uint64,
     ];
 
-    /// The name: `int8`, `uint64`, …
+    /// Returns the name: `int8`, `uint64`, …
     pub const fn name(self) -> &'static str {
         match self {
             Self::Int8 => "int8",
@@ -66,7 +66,7 @@ impl Integer {
         }
     }
 
-    /// The width in bits: 8, 16, 32 or 64.
+    /// Returns the width in bits: 8, 16, 32 or 64.
     pub const fn bits(self) -> u32 {
         match self {
             Self::Int8 | Self::Uint8 => 8,
@@ -81,12 +81,12 @@ impl Integer {
         matches!(self, Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64)
     }
 
-    /// The word with all bits set, which is the largest one too.
+    /// Returns the word with all bits set, which is the largest one too.
     pub const fn max_word(self) -> u64 {
         u64::MAX >> (64 - self.bits())
     }
 
-    /// The name of the conversion to these integers: `ConvertToInt8`, …
+    /// Returns the name of the conversion to these integers: `ConvertToInt8`, …
     pub const fn convert_to_name(self) -> &'static str {
         match self {
             Self::Int8 => "ConvertToInt8",
@@ -100,7 +100,7 @@ impl Integer {
         }
     }
 
-    /// The name of the conversion from these integers: `ConvertFromInt8`, …
+    /// Returns the name of the conversion from these integers: `ConvertFromInt8`, …
     pub const fn convert_from_name(self) -> &'static str {
         match self {
             Self::Int8 => "ConvertFromInt8",
@@ -114,21 +114,21 @@ impl Integer {
         }
     }
 
-    /// The number that a word is; bits above the type's are ignored.
+    /// Returns the number that a word is; bits above the type's are ignored.
     pub const fn value(self, word: u64) -> i128 {
         let word = word & self.max_word();
         let is_negative = self.is_signed() && word >> (self.bits() - 1) == 1;
         word as i128 - if is_negative { 1 << self.bits() } else { 0 }
     }
 
-    /// The word of a number, `None` where it is out of range.
+    /// Returns the word of a number, `None` where it is out of range.
     pub const fn word_of(self, value: i128) -> Option<u64> {
         let negative = value < 0;
         let magnitude = value.unsigned_abs();
         if magnitude > self.limit(negative) { None } else { Some(self.word(magnitude, negative)) }
     }
 
-    /// The word of an exact number, `None` where it is no integer, or out of range.
+    /// Returns the word of an exact number, `None` where it is no integer, or out of range.
     pub const fn word_of_exact(self, x: Exact) -> Option<u64> {
         let Exact::Finite { negative, significand, exponent, sticky: false } = x else { return None };
         if significand == 0 {

@@ -4,15 +4,16 @@ use crate::format::Format;
 use crate::format::datum::Datum;
 use crate::projection::exact::Exact;
 
-/// The code of the least value above a code's (IEEE 754's nextUp). NaN and +∞ stay; above the
-/// largest value of a format without infinity lies its NaN, or nothing: then the code stays.
+/// Returns the code of the least value above a code's (IEEE 754's nextUp). NaN and +∞ stay; above
+/// the largest value of a format without infinity lies its NaN, or nothing: then the code stays.
 /// Between the largest negative value and 0 lies −0, if the format has it; what follows either zero
 /// is the smallest positive value.
 pub const fn next_up(format: &Format, code: u64) -> u64 {
     next(format, code, true)
 }
 
-/// The code of the greatest value below a code's (IEEE 754's nextDown), the mirror of [`next_up`].
+/// Returns the code of the greatest value below a code's (IEEE 754's nextDown), the mirror of
+/// [`next_up`].
 pub const fn next_down(format: &Format, code: u64) -> u64 {
     next(format, code, false)
 }
@@ -34,13 +35,13 @@ const fn next(format: &Format, code: u64, up: bool) -> u64 {
     }
 }
 
-/// P3109's NextGreaterThan: the code of the least datum above, NaN where there is none. NaN codes
-/// stay as they are; the result is never −0.
+/// Returns P3109's NextGreaterThan: the code of the least datum above, NaN where there is none. NaN
+/// codes stay as they are; the result is never −0.
 pub const fn next_greater_than(format: &Format, code: u64) -> u64 {
     strict(format, code, true)
 }
 
-/// P3109's NextLessThan, the mirror of [`next_greater_than`].
+/// Returns P3109's NextLessThan, the mirror of [`next_greater_than`].
 pub const fn next_less_than(format: &Format, code: u64) -> u64 {
     strict(format, code, false)
 }

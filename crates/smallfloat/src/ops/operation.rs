@@ -113,7 +113,7 @@ pub enum Operation {
     Elementary(crate::ops::elementary::Elementary),
 }
 
-/// How operands become a result beside the projection.
+/// The options of an operation beside the projection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct OperationOptions {
     /// Which special cases hold.
@@ -143,9 +143,9 @@ impl OperationOptions {
         Self { flags: Some(policy), ..self }
     }
 
-    /// What holds for values of formats where nothing is said: P3109's if one format is P3109's and
-    /// the others are too or are its external formats (binary16, binary32, binary64, bfloat16),
-    /// IEEE's otherwise ([semantics](crate::semantics) S1).
+    /// Returns what holds for values of formats where nothing is said: P3109's if one format is
+    /// P3109's and the others are too or are its external formats (binary16, binary32, binary64,
+    /// bfloat16), IEEE's otherwise ([semantics](crate::semantics) S1).
     pub fn default_for<'a, I: IntoIterator<Item = &'a Format>>(formats: I) -> Self
     where
         I::IntoIter: Clone,
@@ -158,9 +158,9 @@ impl OperationOptions {
         }
     }
 
-    /// What holds for a call by P3109's name where nothing is said: P3109's if every format is
-    /// P3109's or external, so that a call among external formats alone is the draft's too; IEEE's
-    /// otherwise ([semantics](crate::semantics) S1).
+    /// Returns what holds for a call by P3109's name where nothing is said: P3109's if every format
+    /// is P3109's or external, so that a call among external formats alone is the draft's too;
+    /// IEEE's otherwise ([semantics](crate::semantics) S1).
     pub fn default_for_call<'a>(formats: impl IntoIterator<Item = &'a Format>) -> Self {
         const EXTERNAL: [Format; 4] = [BINARY16, BINARY32, BINARY64, BFLOAT16];
         let is_p3109 = |format: &Format| format.family() == Family::P3109 || EXTERNAL.contains(format);
@@ -225,7 +225,7 @@ impl Operation {
         NAMED.iter().chain(&MORE)
     }
 
-    /// All operations.
+    /// Returns all operations.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::rows().map(|row| row.1)
     }
@@ -234,12 +234,12 @@ impl Operation {
         Self::rows().find(|row| row.1 == self).expect("every operation has a row")
     }
 
-    /// The name, in P3109's spelling.
+    /// Returns the name, in P3109's spelling.
     pub fn name(self) -> &'static str {
         self.row().0
     }
 
-    /// How many operands it takes, 1 to 3.
+    /// Returns how many operands it takes, 1 to 3.
     pub fn arity(self) -> usize {
         self.row().2
     }

@@ -65,7 +65,7 @@ impl Predicate {
     }
 }
 
-/// The P3109 draft's name of a code's class: `ClsNegativeNormal`, `ClsZero`, …
+/// Returns the P3109 draft's name of a code's class: `ClsNegativeNormal`, `ClsZero`, …
 pub const fn class_name(format: &Format, code: u64) -> &'static str {
     let negative = format.decode(code).is_negative();
     match (format.classify(code), negative) {

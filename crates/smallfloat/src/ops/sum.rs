@@ -42,7 +42,7 @@ impl Default for Sum {
 }
 
 impl Sum {
-    /// The empty sum, +0.
+    /// Returns the empty sum, +0.
     pub fn new() -> Self {
         Self {
             words: Some([0; 2]),
@@ -128,8 +128,8 @@ impl Sum {
         true
     }
 
-    /// The sum, exact or truncated toward zero to 128 bits and marked. Terms that are all −0 give
-    /// −0, and +0 likewise; the zero of opposite terms is signed by the rounding mode.
+    /// Returns the sum, exact or truncated toward zero to 128 bits and marked. Terms that are all
+    /// −0 give −0, and +0 likewise; the zero of opposite terms is signed by the rounding mode.
     pub fn exact(&self) -> Exact {
         match (self.nan, self.infinite) {
             (true, _) | (_, [true, true]) => return Exact::Nan { negative: false },
@@ -174,7 +174,7 @@ fn shifted(x: u128, distance: u32) -> Option<u128> {
     (x == 0 || distance <= x.leading_zeros()).then(|| x.checked_shl(distance).unwrap_or(0))
 }
 
-/// Σ xᵢ·yᵢ over pairs, exact until it is rounded once.
+/// Returns Σ xᵢ·yᵢ over pairs, exact until it is rounded once.
 pub fn dot(pairs: impl IntoIterator<Item = (Datum, Datum)>) -> Outcome {
     let mut sum = Sum::new();
     for (x, y) in pairs {

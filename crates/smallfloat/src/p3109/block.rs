@@ -61,7 +61,7 @@ pub struct BlockResult {
 }
 
 impl BlockResult {
-    /// The result as an operand.
+    /// Returns the result as an operand.
     pub fn block(&self) -> Block<'_> {
         Block { scale: self.scale.value, elements: &self.elements.codes }
     }
@@ -244,8 +244,8 @@ impl Specialization {
         Error::new(ErrorKind::OperandKind { name: self.function().name(), operand, expected })
     }
 
-    /// How many random words a call takes: the block length where the result is a sequence and its
-    /// rounding stochastic.
+    /// Returns how many random words a call takes: the block length where the result is a sequence
+    /// and its rounding stochastic.
     pub fn random_words(&self) -> usize {
         let is_stochastic = self.projection().is_some_and(|projection| projection.rounding.is_stochastic());
         match (self.function(), self.length()) {

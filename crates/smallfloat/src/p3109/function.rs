@@ -10,7 +10,7 @@ use crate::ops::operation::Operation;
 use crate::ops::predicate::Predicate;
 use crate::p3109::query::{FormatQuery, ProjectionQuery};
 
-/// What a [`Specialization`](crate::p3109::specialization::Specialization) computes.
+/// The function that a [`Specialization`](crate::p3109::specialization::Specialization) computes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Function {
@@ -42,7 +42,7 @@ pub enum Function {
     Block(BlockFunction),
 }
 
-/// What is computed from blocks: a scale with a sequence of elements, each element standing for
+/// A function of blocks: a scale with a sequence of elements, each element standing for
 /// scale × element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -137,7 +137,7 @@ impl BlockFunction {
         ("BlockDotProduct", Self::DotProduct),
     ];
 
-    /// All functions of blocks.
+    /// Returns all functions of blocks.
     pub fn all() -> impl Iterator<Item = Self> {
         let elementwise = Operation::all().filter(|op| row(*op).is_some()).map(Self::Elementwise);
         elementwise.chain(Self::WHOLE.iter().map(|row| row.1))
@@ -176,7 +176,7 @@ impl Shape {
 }
 
 impl Function {
-    /// All functions, in the order of their groups' names within each kind.
+    /// Returns all functions, in the order of their groups' names within each kind.
     pub fn all() -> impl Iterator<Item = Self> {
         let single = [Self::TotalOrder, Self::Class, Self::NextGreaterThan, Self::NextLessThan];
         let all = Operation::all()
@@ -193,12 +193,12 @@ impl Function {
             .chain(Operation::all().filter(|op| row(*op).is_some()).map(Self::Scaled))
     }
 
-    /// The names of all functions, in P3109's spelling where it has one.
+    /// Returns the names of all functions, in P3109's spelling where it has one.
     pub fn names() -> impl Iterator<Item = &'static str> {
         Self::all().map(Self::name)
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         fn of<T: PartialEq>(named: &[(&'static str, T)], which: &T) -> &'static str {
             named.iter().find(|row| row.1 == *which).map_or("", |row| row.0)
@@ -220,8 +220,8 @@ impl Function {
         }
     }
 
-    /// The draft's group; none for IEEE 754's remainders and conversions of integers, and for the
-    /// queries of projections.
+    /// Returns the draft's group; none for IEEE 754's remainders and conversions of integers, and
+    /// for the queries of projections.
     pub fn group(self) -> Option<Group> {
         let tier = |operation, groups: [Group; 3]| row(operation).map(|row| groups[row.group as usize]);
         match self {
@@ -241,8 +241,8 @@ impl Function {
         }
     }
 
-    /// How many operands it takes: codes, sequences and blocks; a result scale that is an operand
-    /// counts.
+    /// Returns how many operands it takes: codes, sequences and blocks; a result scale that is an
+    /// operand counts.
     pub fn arity(self) -> usize {
         match self {
             Self::Numeric(operation) => operation.arity(),
@@ -306,12 +306,12 @@ impl Group {
         Self::SC,
     ];
 
-    /// The draft's letters.
+    /// Returns the draft's letters.
     pub const fn name(self) -> &'static str {
         self.words().0
     }
 
-    /// What the group holds, in a few words.
+    /// Returns what the group holds, in a few words.
     pub const fn title(self) -> &'static str {
         self.words().1
     }
@@ -332,7 +332,7 @@ impl Group {
         }
     }
 
-    /// The group's functions that this build supplies.
+    /// Returns the group's functions that this build supplies.
     pub fn functions(self) -> impl Iterator<Item = Function> {
         Function::all().filter(move |function| function.group() == Some(self))
     }

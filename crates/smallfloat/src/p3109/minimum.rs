@@ -18,9 +18,9 @@ use crate::p3109::specialization::{Parts, Specialization};
 use crate::projection::Saturation;
 use crate::projection::rounding::Rounding;
 
-/// The draft's mandatory minimum for a choice of external formats, one to three of binary32,
-/// binary16 and bfloat16: 341 specializations with one of them, 443 with two, 549 with all. All are
-/// projected by (NearestTiesToEven, SatNone).
+/// Returns the draft's mandatory minimum for a choice of external formats, one to three of
+/// binary32, binary16 and bfloat16: 341 specializations with one of them, 443 with two, 549 with
+/// all. All are projected by (NearestTiesToEven, SatNone).
 ///
 /// This library supplies every one; so the list is what a test of conformance has to run, and what
 /// a declaration shows.

@@ -54,7 +54,7 @@ pub enum ProjectionQuery {
     SatOf,
 }
 
-/// What a query found. Values print in the draft's words: `8`, `Unsigned`, `Extended`,
+/// The answer of a query. Values print in the draft's words: `8`, `Unsigned`, `Extended`,
 /// `StochasticA<8>`, `SatNone`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]

@@ -78,7 +78,7 @@ pub(super) struct Parts {
     pub(super) arithmetic: OperationOptions,
 }
 
-/// What a function takes as one operand.
+/// The kind of one operand of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Parameter {
     /// A code of a format.
@@ -97,9 +97,9 @@ pub enum Parameter {
 }
 
 impl Specialization {
-    /// A function with its block length (for functions of blocks), its formats in the order of its
-    /// spelling, and its projections; without projections, those are the defaults of the formats
-    /// that they round to.
+    /// Returns a function with its block length (for functions of blocks), its formats in the order
+    /// of its spelling, and its projections; without projections, those are the defaults of the
+    /// formats that they round to.
     ///
     /// ```
     /// use smallfloat::{formats::{BINARY32, E4M3FN}, ops::Operation, p3109::{Function, Specialization}};
@@ -179,27 +179,27 @@ impl Specialization {
         Err(Error::new(ErrorKind::NotDefined { name, reason }))
     }
 
-    /// What it computes.
+    /// Returns what it computes.
     pub fn function(&self) -> Function {
         self.function
     }
 
-    /// The number of elements of each block; `None` for functions without blocks.
+    /// Returns the number of elements of each block; `None` for functions without blocks.
     pub fn length(&self) -> Option<usize> {
         self.length
     }
 
-    /// All formats, in the order of the spelling.
+    /// Returns all formats, in the order of the spelling.
     pub fn formats(&self) -> &[Format] {
         &self.formats
     }
 
-    /// The operands' formats, a block's scale before its elements.
+    /// Returns the operands' formats, a block's scale before its elements.
     pub fn operands(&self) -> &[Format] {
         &self.formats[..self.function.shape().operands]
     }
 
-    /// The result's format, if the result is a code or consists of elements.
+    /// Returns the result's format, if the result is a code or consists of elements.
     pub fn result(&self) -> Option<&Format> {
         match self.function {
             Function::FormatQuery(query) if !query.gives_code() => None,
@@ -212,7 +212,7 @@ impl Specialization {
         }
     }
 
-    /// The type of integers that it converts to or from, if it does.
+    /// Returns the type of integers that it converts to or from, if it does.
     pub fn integer(&self) -> Option<Integer> {
         match self.function {
             Function::ToInteger(integer) | Function::FromInteger(integer) => Some(integer),
@@ -220,7 +220,7 @@ impl Specialization {
         }
     }
 
-    /// The format of the result's scale, if the result is a block.
+    /// Returns the format of the result's scale, if the result is a block.
     pub fn result_scale(&self) -> Option<&Format> {
         use crate::p3109::function::BlockFunction as F;
         let Function::Block(function) = self.function else { return None };
@@ -229,23 +229,23 @@ impl Specialization {
         if is_block { self.formats.get(self.formats.len() - 2) } else { None }
     }
 
-    /// The projection, if the result is rounded; of a block result that of the elements.
+    /// Returns the projection, if the result is rounded; of a block result that of the elements.
     pub fn projection(&self) -> Option<&Projection> {
         self.projections.last()
     }
 
-    /// All projections, in the order of the spelling: that of a rounded scale, then that of the
-    /// result.
+    /// Returns all projections, in the order of the spelling: that of a rounded scale, then that of
+    /// the result.
     pub fn projections(&self) -> &[Projection] {
         &self.projections
     }
 
-    /// Semantics, scale, clamping and the policy for flags.
+    /// Returns semantics, scale, clamping and the policy for flags.
     pub fn arithmetic(&self) -> OperationOptions {
         self.arithmetic
     }
 
-    /// When its flags are raised.
+    /// Returns the policy that says when flags are raised.
     pub fn flag_policy(&self) -> FlagPolicy {
         self.arithmetic.flags.unwrap_or_else(|| FlagPolicy::default_for(&self.formats))
     }
@@ -257,7 +257,7 @@ impl Specialization {
         Self { arithmetic, ..self }
     }
 
-    /// What each operand is.
+    /// Returns what each operand is.
     pub fn parameters(&self) -> &[Parameter] {
         &self.parameters
     }

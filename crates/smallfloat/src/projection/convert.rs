@@ -24,7 +24,7 @@ pub const fn convert(code: u64, from: &Format, to: &Format, projection: &Project
     convert_with(code, from, to, projection, policy)
 }
 
-/// [`convert`], with flags and NaN results by a policy of the caller's.
+/// Returns what [`convert`] gives, with flags and NaN results by a policy of the caller's.
 ///
 /// ```
 /// use smallfloat::{FlagPolicy, Flags, convert_with, formats::{BINARY32, E5M2}};
@@ -52,7 +52,8 @@ pub const fn convert_with(
     Rounded { value, flags }
 }
 
-/// [`project`], with flags by a policy of the caller's. A NaN is taken for a quiet one.
+/// Returns what [`project`] gives, with flags by a policy of the caller's. A NaN is taken for a
+/// quiet one.
 pub const fn project_with(
     x: Exact,
     format: &Format,
@@ -90,14 +91,14 @@ impl Format {
         project(Exact::from_i128(x), self, projection)
     }
 
-    /// The `f64` of a code, rounded to nearest even where `f64` can't hold the value (P3109's
-    /// widest ranges).
+    /// Returns the `f64` of a code, rounded to nearest even where `f64` can't hold the value
+    /// (P3109's widest ranges).
     pub const fn decode_f64(&self, code: u64) -> Rounded<f64> {
         let Rounded { value, flags } = convert(code, self, &BINARY64, &BINARY64.default_projection());
         Rounded { value: f64::from_bits(value), flags }
     }
 
-    /// The `f32` of a code, rounded to nearest even where `f32` can't hold the value.
+    /// Returns the `f32` of a code, rounded to nearest even where `f32` can't hold the value.
     pub const fn decode_f32(&self, code: u64) -> Rounded<f32> {
         let Rounded { value, flags } = convert(code, self, &BINARY32, &BINARY32.default_projection());
         #[expect(clippy::cast_possible_truncation, reason = "a binary32 code has 32 bits")]

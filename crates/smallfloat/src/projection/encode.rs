@@ -8,7 +8,8 @@ use crate::projection::preset::Preset;
 use crate::projection::project;
 
 impl Format {
-    /// The code of a datum, or `None` if the format does not have it. NaN gives the canonical NaN.
+    /// Returns the code of a datum, or `None` if the format does not have it. NaN gives the
+    /// canonical NaN.
     ///
     /// ```
     /// use smallfloat::{Datum, formats::E4M3FN};

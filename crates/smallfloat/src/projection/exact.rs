@@ -37,12 +37,12 @@ pub enum Exact {
 }
 
 impl Exact {
-    /// (−1)^negative · significand · 2^exponent, exactly.
+    /// Returns (−1)^negative · significand · 2^exponent, exactly.
     pub const fn finite(negative: bool, significand: u128, exponent: i32) -> Self {
         Self::Finite { negative, significand, exponent, sticky: false }
     }
 
-    /// An integer.
+    /// Returns an integer.
     pub const fn from_i128(x: i128) -> Self {
         Self::finite(x < 0, x.unsigned_abs(), 0)
     }
@@ -57,7 +57,7 @@ impl Exact {
         matches!(self, Self::Nan { .. })
     }
 
-    /// The sign bit; a zero that opposite terms left has none yet.
+    /// Returns the sign bit; a zero that opposite terms left has none yet.
     pub const fn is_negative(&self) -> bool {
         match *self {
             Self::Nan { negative } | Self::Infinite { negative } | Self::Finite { negative, .. } => negative,
@@ -78,7 +78,7 @@ impl Exact {
         }
     }
 
-    /// This value times 2^scale, exactly.
+    /// Returns this value times 2^scale, exactly.
     #[must_use]
     pub const fn scaled(self, scale: i32) -> Self {
         match self {
@@ -89,7 +89,7 @@ impl Exact {
         }
     }
 
-    /// What a code of a format means.
+    /// Returns what a code of a format means.
     pub const fn from_datum(datum: Datum) -> Self {
         match datum {
             Datum::Nan { negative } => Self::Nan { negative },

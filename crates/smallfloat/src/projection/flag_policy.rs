@@ -24,8 +24,8 @@ pub enum InvalidRule {
     Signaling,
 }
 
-/// When a result counts as tiny, so that it raises "underflow" if it is inexact (IEEE 754, section
-/// 7.5).
+/// The rule by which a result counts as tiny, so that it raises "underflow" if it is inexact (IEEE
+/// 754, section 7.5).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Tininess {
     /// The exact result is below the smallest normal value.
@@ -46,7 +46,7 @@ pub enum DenormalRule {
     Never,
 }
 
-/// What an infinity raises that the result does not keep: one that clamps, or becomes NaN.
+/// The flags of an infinity that the result does not keep: one that clamps, or becomes NaN.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LostInfinity {
     /// "Overflow" and "inexact".
@@ -55,7 +55,7 @@ pub enum LostInfinity {
     Silent,
 }
 
-/// What FMA(0, ∞, c) raises for a quiet NaN c, which IEEE 754 leaves open (section 7.2).
+/// The flags of FMA(0, ∞, c) for a quiet NaN c, which IEEE 754 leaves open (section 7.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ZeroTimesInfinity {
     /// "Invalid"; the result is the default NaN where the addend's would be passed on.
@@ -78,8 +78,8 @@ pub enum NanResult {
     X86,
 }
 
-/// When each flag is raised and which NaN a result is: what differs between units that round
-/// alike. The policies of known units have names:
+/// The policy for flags and NaNs: when each flag is raised and which NaN a result is, which differs
+/// between units that round alike. The policies of known units have names:
 ///
 /// | | invalid | tininess | denormal | lost infinity | 0·∞ + NaN | NaN result | bits |
 /// | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -177,8 +177,8 @@ impl FlagPolicy {
         ("x86", Self::X86),
     ];
 
-    /// The policy where none is named, from all formats of an operation: `tesla` if one of them is
-    /// Tesla's, else `ieee-before`.
+    /// Returns the policy where none is named, from all formats of an operation: `tesla` if one of
+    /// them is Tesla's, else `ieee-before`.
     pub fn default_for<'a>(formats: impl IntoIterator<Item = &'a Format>) -> Self {
         Self::default_where(formats.into_iter().any(Self::is_tesla))
     }
@@ -246,7 +246,7 @@ macro_rules! named {
                 /// All rules.
                 pub const ALL: &'static [Self] = &[$(Self::$value),*];
 
-                /// The name in a policy's text.
+                /// Returns the name in a policy's text.
                 pub const fn name(self) -> &'static str {
                     match self {
                         $(Self::$value => $name,)*
@@ -288,8 +288,8 @@ pub enum FlagOrder {
 }
 
 impl FlagOrder {
-    /// The places of invalid, denormal, overflow, underflow, inexact and division by zero, as in
-    /// [`Flags::LETTERS`].
+    /// Returns the places of invalid, denormal, overflow, underflow, inexact and division by zero,
+    /// as in [`Flags::LETTERS`].
     pub const fn places(self) -> [u32; 6] {
         match self {
             Self::Fflags => [4, 5, 2, 1, 0, 3],
@@ -300,7 +300,7 @@ impl FlagOrder {
 }
 
 impl Flags {
-    /// The flags as bits of a register.
+    /// Returns the flags as bits of a register.
     ///
     /// ```
     /// use smallfloat::{FlagOrder, Flags};
@@ -316,7 +316,7 @@ impl Flags {
         bits
     }
 
-    /// The flags of a register's bits; bits that mean nothing are ignored.
+    /// Returns the flags of a register's bits; bits that mean nothing are ignored.
     #[must_use]
     pub const fn from_bits_in(bits: u8, order: FlagOrder) -> Self {
         let (places, mut flags, mut i) = (order.places(), Self::NONE, 0);

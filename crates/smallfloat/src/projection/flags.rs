@@ -53,30 +53,30 @@ impl Flags {
         (Self::DIVISION_BY_ZERO, 'Z'),
     ];
 
-    /// The set as six bits: inexact 1, underflow 2, overflow 4, division by zero 8, invalid 16,
-    /// denormal 32.
+    /// Returns the set as six bits: inexact 1, underflow 2, overflow 4, division by zero 8, invalid
+    /// 16, denormal 32.
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// The set of the given six bits; higher bits are ignored.
+    /// Returns the set of the given six bits; higher bits are ignored.
     pub const fn from_bits_truncate(bits: u8) -> Self {
         Self(bits & Self::ALL.0)
     }
 
-    /// Both sets together.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The flags that both sets have.
+    /// Returns the flags that both sets have.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// The flags that `other` does not have.
+    /// Returns the flags that `other` does not have.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
@@ -92,7 +92,7 @@ impl Flags {
         self.0 == 0
     }
 
-    /// The view of Tesla's standard: invalid, denormal, overflow and underflow.
+    /// Returns the view of Tesla's standard: invalid, denormal, overflow and underflow.
     #[must_use]
     pub const fn tesla(self) -> Self {
         Self(self.0 & (Self::INVALID.0 | Self::DENORMAL.0 | Self::OVERFLOW.0 | Self::UNDERFLOW.0))

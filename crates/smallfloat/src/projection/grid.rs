@@ -6,7 +6,8 @@ use crate::projection::exact::Exact;
 use crate::projection::raise;
 use crate::projection::rounding::Rounding;
 
-/// How far a magnitude lies above the value of a format at or below it, compared with the next one.
+/// The distance of a magnitude above the value of a format at or below it, compared with the next
+/// one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Remainder {
     /// It is that value.
@@ -19,7 +20,7 @@ pub enum Remainder {
     AboveHalf,
 }
 
-/// Where a finite magnitude other than 0 lies on a format's grid.
+/// The position of a finite magnitude other than 0 on a format's grid.
 ///
 /// Magnitudes are given as indices: an index is a code without its sign, and indices go on past the
 /// largest finite value as the grid does with unbounded exponent.

@@ -27,7 +27,7 @@ use crate::projection::flags::{Flags, Rounded};
 use crate::projection::preset::Preset;
 use crate::projection::rounding::{Position, Rounding};
 
-/// What happens to a finite value beyond the range, and to infinities (P3109 draft, section
+/// The treatment of a finite value beyond the range, and of infinities (P3109 draft, section
 /// "Saturation").
 ///
 /// A format with neither infinity nor NaN clamps in every mode: it has nothing else to give.
@@ -58,7 +58,7 @@ pub enum NanRule {
     AllOnes,
 }
 
-/// What a NaN becomes in a format that has none; always with [`Flags::INVALID`], which tells it
+/// The result for a NaN in a format that has none; always with [`Flags::INVALID`], which tells it
 /// from a number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
@@ -73,7 +73,7 @@ pub enum MissingNan {
     OppositeZero,
 }
 
-/// What a negative value becomes in an unsigned format if it does not round to zero.
+/// The result for a negative value in an unsigned format if it does not round to zero.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum NegativeRule {
@@ -87,7 +87,7 @@ pub enum NegativeRule {
     Magnitude,
 }
 
-/// What zero becomes in a format without zero (E8M0).
+/// The result for zero in a format without zero (E8M0).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum MissingZero {
@@ -97,7 +97,7 @@ pub enum MissingZero {
     Min,
 }
 
-/// What −0 becomes in a format that has it; elsewhere it becomes 0.
+/// The result for −0 in a format that has it; elsewhere −0 becomes 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum NegativeZero {
     /// It stays.
@@ -106,7 +106,7 @@ pub enum NegativeZero {
     Positive,
 }
 
-/// What becomes of data that the destination does not have.
+/// The treatment of data that the destination does not have.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Unrepresentable {
@@ -122,7 +122,8 @@ pub struct Unrepresentable {
     pub negative_zero: NegativeZero,
 }
 
-/// How exact results become codes: rounding × saturation × what to do with the unrepresentable.
+/// The way from exact results to codes: rounding × saturation × what to do with the
+/// unrepresentable.
 ///
 /// Most callers start from a [`Preset`] or from [`Format::default_projection`] and change a part.
 /// `Display` and `FromStr` write and read all of it, as in
@@ -200,7 +201,7 @@ impl Projection {
 }
 
 impl Saturation {
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SatFinite => "satfinite",
@@ -458,7 +459,7 @@ const fn with_sign(format: &Format, index: u64, negative: bool) -> u64 {
 }
 
 impl Format {
-    /// The projection of the format's default preset ([semantics](crate::semantics) S2).
+    /// Returns the projection of the format's default preset ([semantics](crate::semantics) S2).
     pub const fn default_projection(&self) -> Projection {
         Preset::default_for(self).projection(self)
     }

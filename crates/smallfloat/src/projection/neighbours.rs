@@ -10,8 +10,8 @@ use crate::projection::rounding::Rounding;
 use crate::projection::{NegativeRule, Projection, Unrepresentable, project};
 
 impl Format {
-    /// The code of the smallest value above `x`, +∞ included; `None` where there is none or `x` is
-    /// NaN.
+    /// Returns the code of the smallest value above `x`, +∞ included; `None` where there is none or
+    /// `x` is NaN.
     ///
     /// Between 0 and a negative value lies nothing, so the value above the largest negative one is
     /// zero: −0 in formats that have it.
@@ -27,8 +27,8 @@ impl Format {
         self.adjacent(x, true)
     }
 
-    /// The code of the largest value below `x`, −∞ included; `None` where there is none or `x` is
-    /// NaN.
+    /// Returns the code of the largest value below `x`, −∞ included; `None` where there is none or
+    /// `x` is NaN.
     pub const fn next_below(&self, x: Exact) -> Option<u64> {
         self.adjacent(x, false)
     }

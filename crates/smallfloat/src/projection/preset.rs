@@ -54,7 +54,7 @@ impl Preset {
         Self::P3109SatNoneV40,
     ];
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tesla => "tesla",
@@ -69,7 +69,7 @@ impl Preset {
         }
     }
 
-    /// The preset that holds for a format where none is named.
+    /// Returns the preset that holds for a format where none is named.
     pub const fn default_for(format: &Format) -> Self {
         match (format.family(), format.specials()) {
             (Family::Tesla, _) => Self::Tesla,
@@ -82,7 +82,7 @@ impl Preset {
         }
     }
 
-    /// The projection that this preset means for a format.
+    /// Returns the projection that this preset means for a format.
     pub const fn projection(self, format: &Format) -> Projection {
         let saturation = match self {
             // The paper clamps where infinities are missing, whether or not there is a NaN.

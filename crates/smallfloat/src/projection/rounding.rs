@@ -2,7 +2,7 @@
 
 use crate::format::error::{Error, ErrorKind};
 
-/// How a value between two neighbours of a format is rounded.
+/// The rounding of a value between two neighbours of a format.
 ///
 /// With `lo` and `hi` the neighbouring magnitudes and ν = (|x| − lo) / (hi − lo), a mode decides
 /// whether the result moves away from zero to `hi`. "Even" is the parity of `lo`'s code. Stochastic
@@ -41,7 +41,7 @@ impl RandomBits {
     /// The largest number of random bits.
     pub const MAX_COUNT: u32 = 60;
 
-    /// `count` random bits, 1..=60, with the value `word`, below 2^count.
+    /// Returns `count` random bits, 1..=60, with the value `word`, below 2^count.
     ///
     /// # Errors
     /// A count or a word outside its range.
@@ -56,7 +56,7 @@ impl RandomBits {
         Ok(Self { count: count as u8, word })
     }
 
-    /// `count` random bits taken from the top of a 32-bit word of a generator, 1..=32.
+    /// Returns `count` random bits taken from the top of a 32-bit word of a generator, 1..=32.
     ///
     /// # Errors
     /// A count outside its range.
@@ -67,12 +67,12 @@ impl RandomBits {
         Self::new(count, (word >> (32 - count)) as u64)
     }
 
-    /// The number of bits, N.
+    /// Returns the number of bits, N.
     pub const fn count(self) -> u32 {
         self.count as u32
     }
 
-    /// The word, R.
+    /// Returns the word, R.
     pub const fn word(self) -> u64 {
         self.word
     }
@@ -128,8 +128,8 @@ impl Rounding {
         Self::ToOdd,
     ];
 
-    /// StochasticA with N = `count` random bits, 1..=60, for those who get their words elsewhere:
-    /// encoders from a generator, vectors from a column. Its own word is 0.
+    /// Returns StochasticA with N = `count` random bits, 1..=60, for those who get their words
+    /// elsewhere: encoders from a generator, vectors from a column. Its own word is 0.
     ///
     /// ```
     /// use smallfloat::{RandomBits, Rounding};
@@ -147,7 +147,7 @@ impl Rounding {
         }
     }
 
-    /// StochasticB, as [`stochastic_a`](Self::stochastic_a).
+    /// Returns StochasticB, as [`stochastic_a`](Self::stochastic_a).
     ///
     /// # Errors
     /// A count outside its range.
@@ -158,7 +158,7 @@ impl Rounding {
         }
     }
 
-    /// StochasticC, as [`stochastic_a`](Self::stochastic_a).
+    /// Returns StochasticC, as [`stochastic_a`](Self::stochastic_a).
     ///
     /// # Errors
     /// A count outside its range.
@@ -174,7 +174,7 @@ impl Rounding {
         self.random_bits().is_some()
     }
 
-    /// The random bits of a stochastic mode.
+    /// Returns the random bits of a stochastic mode.
     pub const fn random_bits(self) -> Option<RandomBits> {
         match self {
             Self::StochasticA(r) | Self::StochasticB(r) | Self::StochasticC(r) => Some(r),
@@ -193,7 +193,7 @@ impl Rounding {
         }
     }
 
-    /// The mode's name on the command line: `nearest-even`, `stochastic-a`, …
+    /// Returns the mode's name on the command line: `nearest-even`, `stochastic-a`, …
     pub const fn name(self) -> &'static str {
         match self {
             Self::NearestEven => "nearest-even",

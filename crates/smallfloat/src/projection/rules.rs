@@ -7,7 +7,7 @@ impl NanRule {
     /// All rules.
     pub const ALL: &'static [Self] = &[Self::Quiet, Self::QuietSigned, Self::AllOnes];
 
-    /// The name in a projection's text.
+    /// Returns the name in a projection's text.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Quiet => "quiet",
@@ -23,7 +23,7 @@ impl MissingNan {
     /// All rules.
     pub const ALL: &'static [Self] = &[Self::Max, Self::SignMax, Self::Zero, Self::OppositeZero];
 
-    /// The name in a projection's text.
+    /// Returns the name in a projection's text.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Max => "max",
@@ -40,7 +40,7 @@ impl NegativeRule {
     /// All rules.
     pub const ALL: &'static [Self] = &[Self::BySaturation, Self::Nan, Self::Zero, Self::Magnitude];
 
-    /// The name in a projection's text.
+    /// Returns the name in a projection's text.
     pub const fn name(self) -> &'static str {
         match self {
             Self::BySaturation => "by-saturation",
@@ -57,7 +57,7 @@ impl MissingZero {
     /// All rules.
     pub const ALL: &'static [Self] = &[Self::Nan, Self::Min];
 
-    /// The name in a projection's text.
+    /// Returns the name in a projection's text.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Nan => "nan",
@@ -72,7 +72,7 @@ impl NegativeZero {
     /// All rules.
     pub const ALL: &'static [Self] = &[Self::Keep, Self::Positive];
 
-    /// The name in a projection's text.
+    /// Returns the name in a projection's text.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Keep => "keep",

@@ -178,14 +178,14 @@ macro_rules! define {
 
         /// Bits.
         impl $(<const $bias: $kind>)? $name $(<$bias>)? {
-            /// The value of a code. Bits above the format's width are dropped, so that every
-            /// argument is a value.
+            /// Returns the value of a code. Bits above the format's width are dropped, so that
+            /// every argument is a value.
             #[inline]
             pub const fn from_bits(bits: $bits) -> Self {
                 Self(bits & narrow::$bits(Self::FORMAT.max_code()))
             }
 
-            /// The value of a code.
+            /// Returns the value of a code.
             ///
             /// # Errors
             /// A code with bits above the format's width.
@@ -196,38 +196,38 @@ macro_rules! define {
                 }
             }
 
-            /// The code.
+            /// Returns the code.
             #[inline]
             pub const fn to_bits(self) -> $bits {
                 self.0
             }
 
-            /// The code as bytes, least significant first.
+            /// Returns the code as bytes, least significant first.
             pub const fn to_le_bytes(self) -> [u8; size_of::<$bits>()] {
                 self.0.to_le_bytes()
             }
 
-            /// The code as bytes, most significant first.
+            /// Returns the code as bytes, most significant first.
             pub const fn to_be_bytes(self) -> [u8; size_of::<$bits>()] {
                 self.0.to_be_bytes()
             }
 
-            /// The code as bytes in the machine's order.
+            /// Returns the code as bytes in the machine's order.
             pub const fn to_ne_bytes(self) -> [u8; size_of::<$bits>()] {
                 self.0.to_ne_bytes()
             }
 
-            /// The value of a code given as bytes, least significant first.
+            /// Returns the value of a code given as bytes, least significant first.
             pub const fn from_le_bytes(bytes: [u8; size_of::<$bits>()]) -> Self {
                 Self::from_bits($bits::from_le_bytes(bytes))
             }
 
-            /// The value of a code given as bytes, most significant first.
+            /// Returns the value of a code given as bytes, most significant first.
             pub const fn from_be_bytes(bytes: [u8; size_of::<$bits>()]) -> Self {
                 Self::from_bits($bits::from_be_bytes(bytes))
             }
 
-            /// The value of a code given as bytes in the machine's order.
+            /// Returns the value of a code given as bytes in the machine's order.
             pub const fn from_ne_bytes(bytes: [u8; size_of::<$bits>()]) -> Self {
                 Self::from_bits($bits::from_ne_bytes(bytes))
             }
@@ -286,8 +286,8 @@ macro_rules! define {
                 Self::FORMAT.encode_text(text, projection).map(Self::rounded)
             }
 
-            /// The value of a datum, if the format has it: `None` for NaN where there is none, and
-            /// so on.
+            /// Returns the value of a datum, if the format has it: `None` for NaN where there is
+            /// none, and so on.
             pub const fn from_datum(datum: Datum) -> Option<Self> {
                 match Self::FORMAT.encode(datum) {
                     Some(code) => Some(Self::from_code(code)),
@@ -295,13 +295,13 @@ macro_rules! define {
                 }
             }
 
-            /// The exact value as data.
+            /// Returns the exact value as data.
             #[inline]
             pub const fn to_datum(self) -> Datum {
                 Self::FORMAT.decode(self.code())
             }
 
-            /// The value as `f32`, exactly.
+            /// Returns the value as `f32`, exactly.
             #[inline]
             pub const fn to_f32(self) -> f32 {
                 match Self::AS_F32 {
@@ -310,24 +310,25 @@ macro_rules! define {
                 }
             }
 
-            /// The value as `f64`, exactly.
+            /// Returns the value as `f64`, exactly.
             pub const fn to_f64(self) -> f64 {
                 Self::FORMAT.decode_f64(self.code()).value
             }
 
-            /// The value in another type, rounded by that type's default projection.
+            /// Returns the value in another type, rounded by that type's default projection.
             pub fn convert<T: SmallFloat>(self) -> T {
                 self.convert_with(&T::FORMAT.default_projection()).value
             }
 
-            /// The value in another type, rounded by a projection of the caller's, with flags.
+            /// Returns the value in another type, rounded by a projection of the caller's, with
+            /// flags.
             pub fn convert_with<T: SmallFloat>(self, projection: &Projection) -> Rounded<T> {
                 crate::projection::convert::convert(self.code(), &Self::FORMAT, &T::FORMAT, projection).map(T::from_code)
             }
 
-            /// `word` / 2^64, rounded down: uniform in [0, 1) if the word is. Each value x is as
-            /// likely as the distance to the next one, up to 2^−64. A type whose largest value is
-            /// below 1 ends there, a type without zero begins at its smallest.
+            /// Returns `word` / 2^64, rounded down: uniform in [0, 1) if the word is. Each value x
+            /// is as likely as the distance to the next one, up to 2^−64. A type whose largest
+            /// value is below 1 ends there, a type without zero begins at its smallest.
             pub const fn from_uniform_bits(word: u64) -> Self {
                 Self::from_code(code::uniform(&Self::FORMAT, word))
             }

@@ -37,12 +37,12 @@ pub struct Dynamic {
 }
 
 impl Dynamic {
-    /// The value of a code; bits above the format's width are dropped.
+    /// Returns the value of a code; bits above the format's width are dropped.
     pub const fn from_bits(code: u64, format: Format) -> Self {
         Self { code: code & format.max_code(), format }
     }
 
-    /// The value of a code.
+    /// Returns the value of a code.
     ///
     /// # Errors
     /// A code with bits above the format's width.
@@ -78,7 +78,7 @@ impl Dynamic {
         Ok(Self { code: text::nearest(text, &format)?, format })
     }
 
-    /// The value of a datum, if the format has it.
+    /// Returns the value of a datum, if the format has it.
     pub const fn from_datum(datum: Datum, format: Format) -> Option<Self> {
         match format.encode(datum) {
             Some(code) => Some(Self { code, format }),
@@ -86,57 +86,57 @@ impl Dynamic {
         }
     }
 
-    /// The code.
+    /// Returns the code.
     pub const fn to_bits(self) -> u64 {
         self.code
     }
 
-    /// The format.
+    /// Returns the format.
     pub const fn format(self) -> Format {
         self.format
     }
 
-    /// The exact value as data.
+    /// Returns the exact value as data.
     pub const fn to_datum(self) -> Datum {
         self.format.decode(self.code)
     }
 
-    /// The value as `f32`, rounded to nearest even where `f32` can't hold it.
+    /// Returns the value as `f32`, rounded to nearest even where `f32` can't hold it.
     pub const fn to_f32(self) -> f32 {
         self.format.decode_f32(self.code).value
     }
 
-    /// The value as `f64`, rounded to nearest even where `f64` can't hold it.
+    /// Returns the value as `f64`, rounded to nearest even where `f64` can't hold it.
     pub const fn to_f64(self) -> f64 {
         self.format.decode_f64(self.code).value
     }
 
-    /// The shortest decimal that rounds to this value within its format, for printing.
+    /// Returns the shortest decimal that rounds to this value within its format, for printing.
     #[cfg(feature = "alloc")]
     pub const fn shortest(self) -> text::Shortest {
         self.format.shortest(self.code)
     }
 
-    /// The value in another format, rounded by that format's default projection.
+    /// Returns the value in another format, rounded by that format's default projection.
     #[must_use]
     pub const fn convert(self, to: Format) -> Self {
         self.convert_with(to, &to.default_projection()).value
     }
 
-    /// The value in another format, rounded by a projection of the caller's, with flags.
+    /// Returns the value in another format, rounded by a projection of the caller's, with flags.
     pub const fn convert_with(self, to: Format, projection: &Projection) -> Rounded<Self> {
         let Rounded { value: code, flags } =
             crate::projection::convert::convert(self.code, &self.format, &to, projection);
         Rounded { value: Self { code, format: to }, flags }
     }
 
-    /// The value as a typed scalar, if that has the very format.
+    /// Returns the value as a typed scalar, if that has the very format.
     pub fn to_scalar<T: SmallFloat>(self) -> Option<T> {
         (T::FORMAT == self.format).then(|| T::from_code(self.code))
     }
 
-    /// Any operation: operands of any formats, a result of any other, rounded once by a projection
-    /// of the caller's.
+    /// Evaluates any operation: operands of any formats, a result of any other, rounded once by a
+    /// projection of the caller's.
     ///
     /// ```
     /// use smallfloat::{Dynamic, Format, formats::{BINARY16, E5M2}, ops::Operation};
@@ -175,7 +175,7 @@ impl Dynamic {
         Self::evaluate(operation, operands, format, &format.default_projection()).value
     }
 
-    /// x · y + z, rounded once to their common format.
+    /// Returns x · y + z, rounded once to their common format.
     ///
     /// # Panics
     /// If the formats differ.
@@ -184,13 +184,13 @@ impl Dynamic {
         Self::same_format(Operation::Fma, &[self, y, z])
     }
 
-    /// √x.
+    /// Returns √x.
     #[must_use]
     pub fn sqrt(self) -> Self {
         Self::same_format(Operation::Sqrt, &[self])
     }
 
-    /// |x|.
+    /// Returns |x|.
     #[must_use]
     pub const fn abs(self) -> Self {
         Self { code: code::abs(&self.format, self.code), ..self }
@@ -206,7 +206,7 @@ impl Dynamic {
         self.to_datum().is_finite()
     }
 
-    /// What kind of number this is.
+    /// Returns what kind of number this is.
     pub const fn classify(self) -> core::num::FpCategory {
         code::category(&self.format, self.code)
     }

@@ -14,7 +14,7 @@ macro_rules! implement {
 
         #[cfg(feature = "alloc")]
         impl $(<const $bias: $kind>)? super::$name $(<$bias>)? {
-            /// The shortest decimal that rounds to this value, for printing.
+            /// Returns the shortest decimal that rounds to this value, for printing.
             pub const fn shortest(self) -> text::Shortest {
                 Self::FORMAT.shortest(self.code())
             }

@@ -41,7 +41,7 @@ macro_rules! methods {
             atan2_pi ArcTan2Pi x "The angle of the point (`x`, `self`) divided by π, from −1 to 1";
         }
 
-        /// 1 / √x, rounded once; of a negative value NaN, or what the format has instead.
+        /// Returns 1 / √x, rounded once; of a negative value NaN, or what the format has instead.
         #[must_use]
         pub fn rsqrt(self) -> Self {
             Self::computed(Operation::RSqrt, &[self])

@@ -15,7 +15,7 @@ macro_rules! implement {
     ($(#[$doc:meta])* $name:ident $(<$bias:ident: $kind:ty>)? ($($row:tt)*) $($rest:tt)*) => {
         /// Classification.
         impl $(<const $bias: $kind>)? super::$name $(<$bias>)? {
-            /// What kind of number this is.
+            /// Returns what kind of number this is.
             pub const fn classify(self) -> FpCategory {
                 code::category(&Self::FORMAT, self.code())
             }
@@ -59,7 +59,8 @@ macro_rules! implement {
 
         /// Operations, exact and rounded once.
         impl $(<const $bias: $kind>)? super::$name $(<$bias>)? {
-            /// Any operation on up to three operands, with a projection of the caller's and flags.
+            /// Evaluates any operation on up to three operands, with a projection of the caller's
+            /// and flags.
             ///
             /// # Panics
             /// If the number of operands is not the operation's arity.
@@ -81,104 +82,104 @@ macro_rules! implement {
                 Self::rounded(code::evaluate_basic(operation, &Self::FORMAT, codes, i, projection))
             }
 
-            /// x + y, with a projection of the caller's and flags.
+            /// Returns x + y, with a projection of the caller's and flags.
             pub const fn add_with(self, y: Self, projection: &Projection) -> Rounded<Self> {
                 Self::basic(Operation::Add, &[self, y], projection)
             }
 
-            /// x − y, with a projection of the caller's and flags.
+            /// Returns x − y, with a projection of the caller's and flags.
             pub const fn sub_with(self, y: Self, projection: &Projection) -> Rounded<Self> {
                 Self::basic(Operation::Subtract, &[self, y], projection)
             }
 
-            /// x · y, with a projection of the caller's and flags.
+            /// Returns x · y, with a projection of the caller's and flags.
             pub const fn mul_with(self, y: Self, projection: &Projection) -> Rounded<Self> {
                 Self::basic(Operation::Multiply, &[self, y], projection)
             }
 
-            /// x / y, with a projection of the caller's and flags.
+            /// Returns x / y, with a projection of the caller's and flags.
             pub const fn div_with(self, y: Self, projection: &Projection) -> Rounded<Self> {
                 Self::basic(Operation::Divide, &[self, y], projection)
             }
 
-            /// x · y + z, with a projection of the caller's and flags.
+            /// Returns x · y + z, with a projection of the caller's and flags.
             pub const fn mul_add_with(self, y: Self, z: Self, projection: &Projection) -> Rounded<Self> {
                 Self::basic(Operation::Fma, &[self, y, z], projection)
             }
 
-            /// √x, with a projection of the caller's and flags.
+            /// Returns √x, with a projection of the caller's and flags.
             pub const fn sqrt_with(self, projection: &Projection) -> Rounded<Self> {
                 Self::basic(Operation::Sqrt, &[self], projection)
             }
 
-            /// x · y + z, rounded once.
+            /// Returns x · y + z, rounded once.
             #[must_use]
             pub const fn mul_add(self, y: Self, z: Self) -> Self {
                 Self::compute(Operation::Fma, self, y, z)
             }
 
-            /// √x; of a negative value NaN, or what the format has instead.
+            /// Returns √x; of a negative value NaN, or what the format has instead.
             #[must_use]
             pub const fn sqrt(self) -> Self {
                 Self::compute(Operation::Sqrt, self, self, self)
             }
 
-            /// 1 / x.
+            /// Returns 1 / x.
             #[must_use]
             pub const fn recip(self) -> Self {
                 Self::compute(Operation::Recip, self, self, self)
             }
 
-            /// IEEE 754's remainder: x − n·y for the integer n nearest x / y, even on a tie. `%`
-            /// truncates n instead.
+            /// Returns IEEE 754's remainder: x − n·y for the integer n nearest x / y, even on a
+            /// tie. `%` truncates n instead.
             #[must_use]
             pub const fn remainder(self, y: Self) -> Self {
                 Self::compute(Operation::Remainder, self, y, y)
             }
 
-            /// |x|.
+            /// Returns |x|.
             #[must_use]
             pub const fn abs(self) -> Self {
                 Self::from_code(code::abs(&Self::FORMAT, self.code()))
             }
 
-            /// 1 with x's sign, rounded to the format; NaN of NaN.
+            /// Returns 1 with x's sign, rounded to the format; NaN of NaN.
             #[must_use]
             pub const fn signum(self) -> Self {
                 Self::from_code(code::signum(&Self::FORMAT, self.code()))
             }
 
-            /// x with the sign of `sign`.
+            /// Returns x with the sign of `sign`.
             #[must_use]
             pub const fn copysign(self, sign: Self) -> Self {
                 Self::from_code(code::copy_sign(&Self::FORMAT, self.code(), sign.code()))
             }
 
-            /// The smaller value; of a number and NaN the number.
+            /// Returns the smaller value; of a number and NaN the number.
             #[must_use]
             pub const fn min(self, y: Self) -> Self {
                 Self::compute(Operation::Extremum(Extremum::MinimumNumber), self, y, y)
             }
 
-            /// The larger value; of a number and NaN the number.
+            /// Returns the larger value; of a number and NaN the number.
             #[must_use]
             pub const fn max(self, y: Self) -> Self {
                 Self::compute(Operation::Extremum(Extremum::MaximumNumber), self, y, y)
             }
 
-            /// The smaller value; NaN if either is.
+            /// Returns the smaller value; NaN if either is.
             #[must_use]
             pub const fn minimum(self, y: Self) -> Self {
                 Self::compute(Operation::Extremum(Extremum::Minimum), self, y, y)
             }
 
-            /// The larger value; NaN if either is.
+            /// Returns the larger value; NaN if either is.
             #[must_use]
             pub const fn maximum(self, y: Self) -> Self {
                 Self::compute(Operation::Extremum(Extremum::Maximum), self, y, y)
             }
 
-            /// The nearest value within `min..=max`; NaN of NaN.
+            /// Returns the nearest value within `min..=max`; NaN of NaN.
             ///
             /// # Panics
             /// If `min > max` or either is NaN.
@@ -187,19 +188,19 @@ macro_rules! implement {
                 Self::from_code(code::clamp(&Self::FORMAT, self.code(), min.code(), max.code()))
             }
 
-            /// IEEE 754's totalOrder: −NaN < −∞ < … < −0 < +0 < … < +∞ < NaN.
+            /// Returns IEEE 754's totalOrder: −NaN < −∞ < … < −0 < +0 < … < +∞ < NaN.
             pub const fn total_cmp(&self, y: &Self) -> Ordering {
                 code::total_cmp(&Self::FORMAT, self.code(), y.code())
             }
 
-            /// The least value above x. NaN and +∞ stay; above the largest value of a format
-            /// without infinity lies its NaN, or nothing: then x stays.
+            /// Returns the least value above x. NaN and +∞ stay; above the largest value of a
+            /// format without infinity lies its NaN, or nothing: then x stays.
             #[must_use]
             pub const fn next_up(self) -> Self {
                 Self::from_code(ops::next_up(&Self::FORMAT, self.code()))
             }
 
-            /// The greatest value below x, the mirror of [`next_up`](Self::next_up).
+            /// Returns the greatest value below x, the mirror of [`next_up`](Self::next_up).
             #[must_use]
             pub const fn next_down(self) -> Self {
                 Self::from_code(ops::next_down(&Self::FORMAT, self.code()))

@@ -11,7 +11,7 @@ use crate::projection::project;
 use crate::scalar::code::accumulate::Accumulator;
 use crate::scalar::traits::SmallFloat;
 
-/// What an exact result can be rounded to: every scalar, `f32` and `f64`.
+/// A type that an exact result can be rounded to: every scalar, `f32` and `f64`.
 pub trait FromExact: Copy {
     /// Rounds once: a scalar by its format's default projection, `f32` and `f64` to nearest, ties
     /// to even.

@@ -73,7 +73,7 @@ impl Literal {
         code.map(Self::Code)
     }
 
-    /// The exact value, of a code what it means in this format.
+    /// Returns the exact value, of a code what it means in this format.
     ///
     /// # Errors
     /// A code that the format does not have.

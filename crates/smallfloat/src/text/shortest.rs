@@ -44,7 +44,7 @@ impl fmt::Display for Shortest {
 }
 
 impl Format {
-    /// The value of a code as text, as [`Decimal`](crate::text::Decimal) prints it.
+    /// Returns the value of a code as text, as [`Decimal`](crate::text::Decimal) prints it.
     ///
     /// ```
     /// use smallfloat::formats::{BINARY16, E4M3FN};
@@ -55,7 +55,7 @@ impl Format {
         Decimal::from(self.decode(code)).to_string()
     }
 
-    /// The shortest decimal that rounds to a code, for printing.
+    /// Returns the shortest decimal that rounds to a code, for printing.
     pub const fn shortest(&self, code: u64) -> Shortest {
         Shortest { format: *self, code }
     }

@@ -20,7 +20,7 @@ use crate::vectors::layout::{LineLayout, LineWriter};
 use crate::vectors::outcome::{CallOutcome, Compared};
 use crate::vectors::unit::UnitUnderTest;
 
-/// What the caller knows of a file; the rest its header says.
+/// The caller's knowledge of a file; its header says the rest.
 #[derive(Clone, Default, Debug)]
 pub struct CheckOptions {
     /// What is under test; the header's operation if left out.
@@ -56,7 +56,7 @@ pub struct Mismatch {
     pub given: Option<CallOutcome>,
 }
 
-/// What was found; [`diagnose`](crate::diagnosis::diagnose) says what may have caused it.
+/// The findings of a check; [`diagnose`](crate::diagnosis::diagnose) says what may have caused it.
 #[derive(Clone, Debug)]
 pub struct CheckReport {
     /// What was under test.

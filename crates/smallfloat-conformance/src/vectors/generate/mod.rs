@@ -39,7 +39,7 @@ pub struct VectorSet {
     order: FlagOrder,
 }
 
-/// Where generating stopped.
+/// The step at which generating stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The unit refuses its operands.
@@ -51,7 +51,7 @@ pub enum WriteError {
 }
 
 impl VectorSet {
-    /// The vectors of a unit for a plan; without flags given, those that units with its
+    /// Returns the vectors of a unit for a plan; without flags given, those that units with its
     /// policy have.
     pub fn new(unit: UnitUnderTest, plan: VectorPlan, flags: Option<FlagSet>) -> Self {
         let flags = flags.unwrap_or(FlagSet::of(unit.flag_policy()));
@@ -64,23 +64,23 @@ impl VectorSet {
         Self { order, ..self }
     }
 
-    /// The unit.
+    /// Returns the unit.
     pub fn unit(&self) -> &UnitUnderTest {
         &self.unit
     }
 
-    /// The plan.
+    /// Returns the plan.
     pub fn plan(&self) -> &VectorPlan {
         &self.plan
     }
 
-    /// The flags in each line.
+    /// Returns the flags in each line.
     pub fn flags(&self) -> FlagSet {
         self.flags
     }
 
-    /// SHA-256 of the lines in the testfloat layout with the order `fflags`, in hexadecimal: the
-    /// same for every layout and order.
+    /// Returns SHA-256 of the lines in the testfloat layout with the order `fflags`, in
+    /// hexadecimal: the same for every layout and order.
     ///
     /// # Errors
     /// None for a plan of this unit.
@@ -93,7 +93,8 @@ impl VectorSet {
         Ok(hex(&digest.finalize()))
     }
 
-    /// The header of a file in this layout; it says that the digest stands in the last line.
+    /// Returns the header of a file in this layout; it says that the digest stands in the last
+    /// line.
     pub fn header(&self, layout: LineLayout) -> Vec<u8> {
         let facts = Facts {
             layout,

@@ -44,7 +44,7 @@ pub struct Selection {
     pub count: Option<u64>,
 }
 
-/// How the operands of a line are chosen.
+/// The choice of a line's operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LineKind {
     /// For what they reach.
@@ -123,8 +123,8 @@ pub struct VectorPlan {
 }
 
 impl VectorPlan {
-    /// The plan for a unit. Without a level all operands are tried if they have at most 24 bits
-    /// together, else level 1; `random` replaces the level's number of random lines.
+    /// Returns the plan for a unit. Without a level all operands are tried if they have at most 24
+    /// bits together, else level 1; `random` replaces the level's number of random lines.
     ///
     /// # Errors
     /// All operands where there are more than 2^32.
@@ -210,39 +210,39 @@ impl VectorPlan {
         }
     }
 
-    /// The level; `None` where the operands were chosen otherwise.
+    /// Returns the level; `None` where the operands were chosen otherwise.
     pub fn level(&self) -> Option<CoverageLevel> {
         self.level
     }
 
-    /// The seed of the random lines.
+    /// Returns the seed of the random lines.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// How many lines there are.
+    /// Returns how many lines there are.
     pub fn lines(&self) -> u64 {
         let range = self.range();
         range.end - range.start
     }
 
-    /// The part of all lines that this is, if it is one.
+    /// Returns the part of all lines that this is, if it is one.
     pub fn shard(&self) -> Option<Shard> {
         self.shard
     }
 
-    /// The lines among those of all parts.
+    /// Returns the lines among those of all parts.
     pub fn range(&self) -> Range<u64> {
         let all = self.all_lines();
         self.shard.map_or(0..all, |shard| shard.lines(all))
     }
 
-    /// The lines of all parts.
+    /// Returns the lines of all parts.
     pub fn all_lines(&self) -> u64 {
         self.sections.iter().map(|section| section.lines).sum()
     }
 
-    /// The models with their lines, those of other parts included.
+    /// Returns the models with their lines, those of other parts included.
     pub fn sections(&self) -> &[Section] {
         &self.sections
     }

@@ -22,7 +22,7 @@ use crate::arch::level::Level;
 use crate::element::{check_lengths, check_rows};
 use crate::error::Error;
 
-/// How a matrix unit adds products to its accumulator.
+/// The parameters by which a matrix unit adds products to its accumulator.
 ///
 /// As text, `fused:k=32,fraction=13,output=e8m13`; in full,
 /// `fused:k=8,sum=down,fraction=24,output=f32,rounding=nearest-even,flush,promote=128`.
@@ -44,7 +44,7 @@ pub struct Fused {
     pub promote: Option<usize>,
 }
 
-/// How the products of a group and the accumulator become one sum.
+/// The way in which the products of a group and the accumulator become one sum.
 ///
 /// Here the exponent of an operand is ⌊log2 |x|⌋, but not less than that of its format's smallest
 /// normal number, and −126 for zeros; that of a product is the sum of its operands' exponents. To
@@ -98,7 +98,7 @@ impl Output {
     /// All of them.
     pub const ALL: &'static [Self] = &[Self::Binary32, Self::E8M13, Self::Binary16];
 
-    /// The name: `f32`, `e8m13` or `f16`.
+    /// Returns the name: `f32`, `e8m13` or `f16`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Binary32 => "f32",
@@ -107,7 +107,7 @@ impl Output {
         }
     }
 
-    /// The format.
+    /// Returns the format.
     pub const fn format(self) -> Format {
         match self {
             Self::Binary32 => BINARY32,
@@ -118,8 +118,8 @@ impl Output {
 }
 
 impl Fused {
-    /// As NVIDIA's units add: [`GroupSum::Aligned`], sums cut toward zero into binary32 or
-    /// [`Output::E8M13`] and rounded to nearest even into binary16.
+    /// Returns a sum as NVIDIA's units add: [`GroupSum::Aligned`], sums cut toward zero into
+    /// binary32 or [`Output::E8M13`] and rounded to nearest even into binary16.
     pub const fn aligned(k: usize, fraction_bits: u32, output: Output) -> Self {
         let rounding = match output {
             Output::Binary16 => Rounding::NearestEven,
@@ -128,7 +128,7 @@ impl Fused {
         Self { k, sum: GroupSum::Aligned { fraction_bits }, output, rounding, flush: false, promote: None }
     }
 
-    /// Another sum into binary32, rounded to nearest even.
+    /// Returns another sum into binary32, rounded to nearest even.
     pub const fn nearest(k: usize, sum: GroupSum) -> Self {
         let rounding = Rounding::NearestEven;
         Self { k, sum, output: Output::Binary32, rounding, flush: false, promote: None }
@@ -187,8 +187,8 @@ pub struct FusedDot {
 }
 
 impl FusedDot {
-    /// Sums of products of two formats: values of operands must be values of these. Those of
-    /// [`TF32`] may be any in binary32, whose last 13 bits are ignored.
+    /// Returns the sums of products of two formats: values of operands must be values of these.
+    /// Those of [`TF32`] may be any in binary32, whose last 13 bits are ignored.
     ///
     /// # Errors
     /// Parameters outside their ranges; a format that binary32 can't hold.
@@ -200,12 +200,12 @@ impl FusedDot {
         Ok(Self { fused, types: [*x, *y], level: Level::detected() })
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub fn fused(&self) -> &Fused {
         &self.fused
     }
 
-    /// The formats of the operands: those that the unit has.
+    /// Returns the formats of the operands: those that the unit has.
     pub fn types(&self) -> &[Format; 2] {
         &self.types
     }
@@ -217,7 +217,7 @@ impl FusedDot {
         Self { level: level.at_most_available(), ..self }
     }
 
-    /// c + Σ x·y.
+    /// Returns c + Σ x·y.
     ///
     /// # Panics
     /// If the slices differ in length.

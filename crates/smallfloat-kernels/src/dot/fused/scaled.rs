@@ -27,7 +27,8 @@ pub struct ScaledDot {
 const EXACT: usize = 16;
 
 impl ScaledDot {
-    /// Sums for two formats of elements, and one of scales for blocks of so many elements.
+    /// Returns the sums for two formats of elements, and one of scales for blocks of so many
+    /// elements.
     ///
     /// # Errors
     /// A combination that no such unit has.
@@ -48,8 +49,8 @@ impl ScaledDot {
         Ok(Self { dot: FusedDot::new(x, y, fused)?, scales: *scales, block })
     }
 
-    /// c + Σ x·y·s·t with a scale s and t for each block: codes of the scales' format, whose sign
-    /// is ignored.
+    /// Returns c + Σ x·y·s·t with a scale s and t for each block: codes of the scales' format,
+    /// whose sign is ignored.
     ///
     /// # Panics
     /// If lengths differ, or there is not one scale for each block of either slice.

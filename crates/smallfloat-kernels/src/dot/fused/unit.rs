@@ -150,7 +150,7 @@ impl Gpu {
         Self::Cdna3,
     ];
 
-    /// The name.
+    /// Returns the name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Volta => "volta",
@@ -183,12 +183,12 @@ impl Gpu {
 }
 
 impl MatrixUnit {
-    /// A GPU's unit that accumulates in its widest format.
+    /// Returns a GPU's unit that accumulates in its widest format.
     pub const fn new(gpu: Gpu) -> Self {
         Self { gpu, half: false, promote: None }
     }
 
-    /// The unit's sums of products of two formats.
+    /// Returns the unit's sums of products of two formats.
     ///
     /// # Errors
     /// Formats for which the unit has no instruction with this accumulator; a promotion that is no

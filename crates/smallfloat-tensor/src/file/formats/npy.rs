@@ -79,12 +79,12 @@ impl Npy {
         Ok(Self { input, tensor })
     }
 
-    /// The path that was opened.
+    /// Returns the path that was opened.
     pub fn path(&self) -> &Path {
         self.input.path()
     }
 
-    /// The one tensor.
+    /// Returns the one tensor.
     pub fn tensor(&self) -> &TensorInfo {
         &self.tensor
     }

@@ -71,17 +71,17 @@ impl SafeTensors {
         Ok(Self { input, metadata, tensors })
     }
 
-    /// The path that was opened.
+    /// Returns the path that was opened.
     pub fn path(&self) -> &Path {
         self.input.path()
     }
 
-    /// The free text under `__metadata__`, in the order of the file.
+    /// Returns the free text under `__metadata__`, in the order of the file.
     pub fn metadata(&self) -> &[(String, String)] {
         &self.metadata
     }
 
-    /// The tensors, in the order of the header.
+    /// Returns the tensors, in the order of the header.
     pub fn tensors(&self) -> &[TensorInfo] {
         &self.tensors
     }

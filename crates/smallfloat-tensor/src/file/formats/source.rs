@@ -114,7 +114,7 @@ impl Source {
         Self { inner, by_name: NameIndex::default() }
     }
 
-    /// The kind of the file.
+    /// Returns the kind of the file.
     pub fn kind(&self) -> SourceKind {
         match self.inner {
             Inner::SafeTensors(_) => SourceKind::SafeTensors,
@@ -123,17 +123,17 @@ impl Source {
         }
     }
 
-    /// The path that was opened.
+    /// Returns the path that was opened.
     pub fn path(&self) -> &Path {
         self.input().path()
     }
 
-    /// The length of the file in bytes.
+    /// Returns the length of the file in bytes.
     pub fn file_len(&self) -> u64 {
         self.input().len()
     }
 
-    /// The tensors, in the order of the file's header.
+    /// Returns the tensors, in the order of the file's header.
     pub fn tensors(&self) -> &[TensorInfo] {
         match &self.inner {
             Inner::SafeTensors(file) => file.tensors(),
@@ -142,7 +142,7 @@ impl Source {
         }
     }
 
-    /// The tensor of this name.
+    /// Returns the tensor of this name.
     pub fn tensor(&self, name: &str) -> Option<&TensorInfo> {
         self.by_name.find(self.tensors(), name, |tensor| &tensor.name)
     }
@@ -158,7 +158,7 @@ impl Source {
         self.by_name.order(tensors, |tensor| &tensor.name).iter().map(|&i| (i, &tensors[i]))
     }
 
-    /// The file's free text in its order; an `.npy` file has none.
+    /// Returns the file's free text in its order; an `.npy` file has none.
     pub fn metadata(&self) -> &[(String, String)] {
         match &self.inner {
             Inner::SafeTensors(file) => file.metadata(),
@@ -217,8 +217,8 @@ impl Source {
         self.input().read_all(tensor)
     }
 
-    /// The SHA-256, in hexadecimal, of everything before the data: names, types, shapes, places and
-    /// free text.
+    /// Returns the SHA-256, in hexadecimal, of everything before the data: names, types, shapes,
+    /// places and free text.
     ///
     /// # Errors
     ///

@@ -92,7 +92,7 @@ impl Spool {
         Ok(Self { _folder: folder, _registered: registered, path })
     }
 
-    /// The temporary file.
+    /// Returns the temporary file.
     pub fn path(&self) -> &Path {
         &self.path
     }

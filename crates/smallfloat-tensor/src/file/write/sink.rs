@@ -44,7 +44,7 @@ pub struct TensorSpec {
 }
 
 impl TensorSpec {
-    /// A tensor of this name, type and shape.
+    /// Returns a tensor of this name, type and shape.
     pub fn new(name: impl Into<String>, dtype: Dtype, shape: impl Into<Vec<u64>>) -> Self {
         Self { name: name.into(), dtype, shape: shape.into() }
     }
@@ -236,12 +236,12 @@ impl Sink {
         Ok(Self { file, tensors: slots, header, data_start, file_len, digests: options.digests })
     }
 
-    /// The path that the file will have.
+    /// Returns the path that the file will have.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// The number of tensors.
+    /// Returns the number of tensors.
     pub fn len(&self) -> usize {
         self.tensors.len()
     }
@@ -251,7 +251,7 @@ impl Sink {
         self.tensors.is_empty()
     }
 
-    /// The length of the file when it is finished.
+    /// Returns the length of the file when it is finished.
     pub fn file_len(&self) -> u64 {
         self.file_len
     }
@@ -302,8 +302,9 @@ impl Sink {
         Ok(())
     }
 
-    /// The SHA-256 of a tensor's bytes in hexadecimal. What was not digested while it was written
-    /// (all of it without [`SinkOptions::digests`]; what came out of order with it) is read back.
+    /// Returns the SHA-256 of a tensor's bytes in hexadecimal. What was not digested while it was
+    /// written (all of it without [`SinkOptions::digests`]; what came out of order with it) is read
+    /// back.
     ///
     /// # Errors
     ///
@@ -434,7 +435,7 @@ pub struct Sealed {
 }
 
 impl Sealed {
-    /// Where the file is now; it can be opened and verified there.
+    /// Returns where the file is now; it can be opened and verified there.
     pub fn temporary_path(&self) -> &Path {
         self.file.temporary_path()
     }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::scale::bias::magnitudes::Magnitudes;
 use crate::scale::bias::policy::{BiasPolicy, candidates, default_bias, headroom};
 
-/// What a [`BiasController`] is told of a step.
+/// The observation of a step that a [`BiasController`] is given.
 #[derive(Clone, Copy, Debug)]
 pub enum Observation<'a> {
     /// The largest finite magnitude; zero if there is none. Enough for `amax` and `delayed`.
@@ -27,7 +27,7 @@ pub enum Observation<'a> {
     Slope(f64),
 }
 
-/// How the codes of a tensor use their range. Parts of a tensor add up, in any order.
+/// The use that the codes of a tensor make of their range. Parts of a tensor add up, in any order.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct CodeUse {
     /// Elements that raised the overflow flag.
@@ -41,7 +41,7 @@ pub struct CodeUse {
 }
 
 impl CodeUse {
-    /// Of codes of a format whose codes are all finite, and the events of encoding them.
+    /// Counts the codes of a format whose codes are all finite, and the events of encoding them.
     pub fn of<C: Code>(format: &Format, events: &EventCounts, codes: &[C]) -> Self {
         let (shift, mask) = (format.trailing_bits(), (1 << format.exponent_bits()) - 1);
         let (mut topmost, mut second) = (0_u64, 0_u64);
@@ -55,7 +55,7 @@ impl CodeUse {
         Self { overflowed: events.overflowed, topmost, second, nonzero }
     }
 
-    /// Both together.
+    /// Returns the counts of both together.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         Self {
@@ -109,9 +109,9 @@ pub struct BiasController {
 }
 
 impl BiasController {
-    /// A controller for a format whose bias is free, beginning at this bias; without one, at that
-    /// in the format's name, or at that of IEEE 754's formats with as many exponent bits. A fixed
-    /// bias begins as itself.
+    /// Returns a controller for a format whose bias is free, beginning at this bias; without one,
+    /// at that in the format's name, or at that of IEEE 754's formats with as many exponent bits. A
+    /// fixed bias begins as itself.
     ///
     /// # Errors
     /// A format whose bias is not free, a bias outside its range, numbers of the policy outside
@@ -129,27 +129,27 @@ impl BiasController {
         Ok(Self { policy, spec, format, history: VecDeque::new(), unused: 0, votes: 0, steps: 0, changes: 0 })
     }
 
-    /// The policy.
+    /// Returns the policy.
     pub fn policy(&self) -> BiasPolicy {
         self.policy
     }
 
-    /// The format at the present bias.
+    /// Returns the format at the present bias.
     pub fn format(&self) -> &Format {
         &self.format
     }
 
-    /// The present bias.
+    /// Returns the present bias.
     pub fn bias(&self) -> i32 {
         self.format.bias()
     }
 
-    /// How many observations there were.
+    /// Returns how many observations there were.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// How many of them changed the bias.
+    /// Returns how many of them changed the bias.
     pub fn changes(&self) -> u64 {
         self.changes
     }

@@ -90,7 +90,7 @@ impl<T: Element> From<&ClassSums<T>> for Magnitudes {
 }
 
 impl Magnitudes {
-    /// Of a slice, for formats of this precision, in bits.
+    /// Returns the magnitudes of a slice, for formats of this precision, in bits.
     pub fn of<T: Element>(values: &[T], precision: u32) -> Self {
         if values.len() > MANY {
             let mut cells = ClassSums::<T>::new(precision);
@@ -133,12 +133,12 @@ impl Magnitudes {
         self.classes.is_empty()
     }
 
-    /// The largest finite magnitude.
+    /// Returns the largest finite magnitude.
     pub fn amax(&self) -> Datum {
         self.amax
     }
 
-    /// Σ x², weighted, rounded to `f64`.
+    /// Returns Σ x², weighted, rounded to `f64`.
     #[expect(clippy::cast_precision_loss, reason = "terms of one sign, rounded by design")]
     pub fn signal(&self) -> f64 {
         let term = |class: &Class| {
@@ -150,8 +150,8 @@ impl Magnitudes {
         self.classes.iter().map(term).sum()
     }
 
-    /// Σ (x − q)², weighted, rounded to `f64`, for any bias of a format of the precision that the
-    /// statistics were made for; elements are rounded to nearest even and saturate.
+    /// Returns Σ (x − q)², weighted, rounded to `f64`, for any bias of a format of the precision
+    /// that the statistics were made for; elements are rounded to nearest even and saturate.
     pub fn squared_error(&self, format: &Format) -> f64 {
         self.classes.iter().map(|class| crate::scale::bias::least_error::term(class, format)).sum()
     }

@@ -29,7 +29,7 @@ use crate::error::{Error, Result};
 use crate::scale::bias::least_error::least_error;
 use crate::scale::bias::magnitudes::Magnitudes;
 
-/// How the bias of a tensor is chosen.
+/// The rule by which the bias of a tensor is chosen.
 ///
 /// ```
 /// use smallfloat_tensor::BiasPolicy;
@@ -203,9 +203,9 @@ impl BiasPolicy {
         }
     }
 
-    /// The format with the bias for data with these statistics, which only [`Fixed`](Self::Fixed)
-    /// does without. A tensor without a magnitude gets the bias of IEEE 754's formats with as many
-    /// exponent bits.
+    /// Returns the format with the bias for data with these statistics, which only
+    /// [`Fixed`](Self::Fixed) does without. A tensor without a magnitude gets the bias of IEEE
+    /// 754's formats with as many exponent bits.
     ///
     /// # Errors
     /// A bias outside the format's range, missing statistics, and policies [for
@@ -232,7 +232,7 @@ impl BiasPolicy {
         Ok(self.of_magnitudes(&candidates, magnitudes))
     }
 
-    /// [`choose`](Self::choose) for values that are at hand.
+    /// Does what [`choose`](Self::choose) does for values that are at hand.
     ///
     /// # Errors
     /// As for [`choose`](Self::choose).
@@ -283,9 +283,9 @@ pub(crate) fn largest_holding(candidates: &[Format], magnitude: &Datum, margin: 
     candidates[usize::try_from(steps).unwrap_or(0).min(candidates.len() - 1)]
 }
 
-/// The largest power of two by which this magnitude, which is not zero, may be multiplied without
-/// exceeding the format's largest value, as its exponent: by how much a bias may grow. Below zero
-/// if it exceeds that value already.
+/// Returns the largest power of two by which this magnitude, which is not zero, may be multiplied
+/// without exceeding the format's largest value, as its exponent: by how much a bias may grow.
+/// Below zero if it exceeds that value already.
 pub fn headroom(format: &Format, magnitude: &Datum) -> i32 {
     let (Datum::Finite { significand, exponent, .. }, max) = (*magnitude, format.max_finite()) else {
         return 0;
