@@ -25,6 +25,10 @@ impl PerGroup<'_> {
         done: &mut TileResult,
     ) -> Option<Vec<u8>> {
         let Lanes::F32(short) = T::lanes(held) else { return None };
+        if short.is_empty() {
+            // There may be groups even so.
+            return None;
+        }
         let (grid, count) = (&self.loader.grid, index(groups.elements()));
         if let Some(floats) = &self.floats {
             let of_scales = floats.codes(grid, (tile, groups), count, short)?;

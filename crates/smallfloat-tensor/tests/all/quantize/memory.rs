@@ -331,12 +331,31 @@ fn mxfp4_by_hand_in_blocks_of_any_length() {
 #[test]
 fn every_shape_comes_back() {
     let mut random = Random(5);
-    for shape in [&[][..], &[0], &[1], &[7], &[3, 0], &[0, 3], &[1, 1], &[3, 5], &[2, 3, 7], &[2, 0, 3]] {
+    for shape in [
+        &[][..],
+        &[0],
+        &[1],
+        &[7],
+        &[3, 0],
+        &[0, 3],
+        &[1, 1],
+        &[3, 5],
+        &[2, 3, 7],
+        &[2, 0, 3],
+        &[3, 16],
+        &[70, 96],
+    ] {
         let count: usize = shape.iter().map(|&n: &u64| usize::try_from(n).unwrap()).product();
         let x: Vec<f64> = random.normals(count, 0.1);
-        for granularity in ["tensor", "channel", "block:2", "block:3x2"] {
+        for granularity in ["tensor", "channel", "block:2", "block:3x2", "block:16", "block:32", "block:48"] {
             let granularity: Granularity = granularity.parse().unwrap();
-            for options in [scheme("mxfp8-e5m2"), scheme("nvfp4"), format("cfloat8_1_5_2"), format("shp")] {
+            for options in [
+                scheme("mxfp8-e5m2"),
+                scheme("mxfp4"),
+                scheme("nvfp4"),
+                format("cfloat8_1_5_2"),
+                format("shp"),
+            ] {
                 let quantizer = Quantizer::new(Options { granularity, ..options }).unwrap();
                 let q = quantizer.quantize("x", shape, &x).unwrap();
                 let groups: u64 = granularity.scale_shape(shape).iter().product();
@@ -345,6 +364,19 @@ fn every_shape_comes_back() {
                 for (x, y) in x.iter().zip(check_values(&q)) {
                     assert!((x - y).abs() < 0.3 * x.abs() + 0.1, "{shape:?} {granularity} {x} {y}");
                 }
+                // Numbers of f32 take shorter ways to the same.
+                #[expect(clippy::cast_possible_truncation, reason = "to numbers of f32")]
+                let short: Vec<f32> = x.iter().map(|&x| x as f32).collect();
+                let wide: Vec<f64> = short.iter().map(|&x| x.into()).collect();
+                let expected = quantizer.quantize("x", shape, &wide).unwrap();
+                let q = quantizer.quantize("x", shape, &short).unwrap();
+                assert_eq!(q, expected, "{shape:?} {granularity}");
+                let reporting = quantizer.with_report().quantize("x", shape, &short).unwrap();
+                assert_eq!(
+                    (reporting.codes(), reporting.scales()),
+                    (q.codes(), q.scales()),
+                    "{shape:?} {granularity}"
+                );
             }
         }
     }
