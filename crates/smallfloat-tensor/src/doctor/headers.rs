@@ -15,6 +15,7 @@ use crate::file::side::read_json;
 use crate::layout::convention::Companion;
 use crate::stored::scaled::Scaled;
 use crate::stored::view::View;
+use crate::verify::folder::methods;
 
 /// What scales of blocks are called, by the name of the weight.
 const SCALES: [Companion; 4] = [
@@ -147,23 +148,6 @@ fn transposed(info: &TensorInfo, scales: &TensorInfo) -> Option<String> {
             "its scales `{}` have the shape {:?}, which fits blocks of its transpose and none of its own {:?}",
             scales.name, scales.shape, info.shape
         )
-    })
-}
-
-/// The `quant_method` that goes with a layout; `None` where any or none may be.
-fn methods(layout: &str) -> Option<&'static [&'static str]> {
-    Some(match layout {
-        "compressed-tensors nvfp4-pack-quantized" | "compressed-tensors mxfp-pack-quantized" => {
-            &["compressed-tensors"]
-        }
-        "ModelOpt NVFP4" => &["modelopt", "modelopt_fp4"],
-        "Quark MXFP" => &["quark"],
-        "gpt-oss MXFP4" => &["mxfp4"],
-        "bitsandbytes" => &["bitsandbytes"],
-        "FP8 with scales" | "DeepSeek V4" => {
-            &["fp8", "compressed-tensors", "modelopt", "fbgemm_fp8", "quark"]
-        }
-        _ => return None,
     })
 }
 

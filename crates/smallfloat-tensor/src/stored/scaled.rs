@@ -13,7 +13,7 @@ use crate::file::stream::code_at;
 use crate::layout::blocks::Blocks;
 use crate::layout::codebook;
 use crate::layout::container::Entry;
-use crate::layout::convention::{Order, in_tiles, place_in_tiles};
+use crate::layout::convention::{CONVENTIONS, Direction, Order, in_tiles, place_in_tiles};
 use crate::layout::grid::{Granularity, Grid, index};
 use crate::layout::packing::Packing;
 use crate::scale::rule::{Scale, ScaleSpec, is_power_of_two};
@@ -111,7 +111,9 @@ impl Scaled {
 
     /// Whether a number of the tensor multiplies all scales.
     pub fn multiplies(&self) -> bool {
+        let conventions = || CONVENTIONS.iter().filter(|row| Some(row.name) == self.layout);
         self.factor.to_bits() != 1.0_f64.to_bits()
+            || conventions().any(|row| matches!(row.global, Some((_, Direction::Multiplies))))
     }
 
     /// Whether a block of zeros may have the scale 0.

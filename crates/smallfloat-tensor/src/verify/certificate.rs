@@ -6,12 +6,14 @@
 //! is the SHA-256 of all values of a tensor in row-major order, eight little-endian bytes each, NaN
 //! as 0x7ff8000000000000; of tensors without numbers it is that of their bytes.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result, quoted_path};
+use crate::file::dtype;
 use crate::file::input::chunk_buffer;
 use crate::layout::grid::{PIECE_ELEMENTS, index};
 use crate::progress::{Progress, share_of};
@@ -101,9 +103,57 @@ fn certify_path(source: &Path, output: &Path, progress: &mut dyn FnMut(Progress<
         }
     }
     tensors.sort_by(|a, b| a.name.cmp(&b.name));
-    let exact = tensors.iter().filter(|tensor| tensor.rounded == 0).count() as u64;
-    let rounded = tensors.iter().map(|tensor| tensor.rounded).sum();
+    let (exact, rounded) = totals(&tensors);
     Ok(Certificate { version: VERSION, exact, rounded, tensors })
+}
+
+/// How many tensors are exact, and how many values of all are not.
+fn totals(tensors: &[CertifiedTensor]) -> (u64, u64) {
+    let exact = tensors.iter().filter(|tensor| tensor.rounded == 0).count() as u64;
+    (exact, tensors.iter().map(|tensor| tensor.rounded).fold(0, u64::saturating_add))
+}
+
+impl Certificate {
+    /// What a certificate says must be possible, whatever it is of. Values that differ have different
+    /// digests; the reverse is not so, since zeros are equal whatever their sign.
+    fn check(&self) -> Result<(), (Option<&str>, String)> {
+        if self.version != VERSION {
+            return Err((
+                None,
+                format!("the certificate is of version {}, {VERSION} is known", self.version),
+            ));
+        }
+        let mut names = HashSet::new();
+        for tensor in &self.tensors {
+            // A tensor that is there twice would stand for one that is not.
+            if !names.insert(&*tensor.name) {
+                return Err((Some(&tensor.name), "is in the certificate twice".to_owned()));
+            }
+            let differs = tensor.source_sha256 != tensor.output_sha256;
+            let elements = dtype::elements(&tensor.shape).unwrap_or(0).max(1);
+            let (max, mean) = (tensor.max_error, tensor.mean_error);
+            // A mean of equal errors may be rounded up.
+            let are_errors = 0.0 <= mean && mean <= max * (1.0 + 1e-9);
+            let what = match tensor.rounded {
+                n if n > elements => "more values changed than it has",
+                0 if max > 0.0 || mean > 0.0 => "no value changed and that there are errors",
+                n if n > 0 && !differs => "values changed and that their digests did not",
+                _ if !are_errors => "errors that no values have",
+                _ => continue,
+            };
+            return Err((Some(&tensor.name), format!("the certificate contradicts itself: it says {what}")));
+        }
+        let (exact, rounded) = totals(&self.tensors);
+        if (exact, rounded) != (self.exact, self.rounded) {
+            let what = format!(
+                "the certificate contradicts itself: it says {} exact tensors and {} rounded values, those of its \
+                 tensors are {exact} and {rounded}",
+                self.exact, self.rounded
+            );
+            return Err((None, what));
+        }
+        Ok(())
+    }
 }
 
 /// Checks a certificate against what it is of, and against its source where that is at hand; tells
@@ -128,9 +178,8 @@ fn check_path(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<u64> {
     let refused = |name: Option<&str>, what: String| Err(Error::refused(Some(output), name, what));
-    if certificate.version != VERSION {
-        let what = format!("the certificate is of version {}, {VERSION} is known", certificate.version);
-        return refused(None, what);
+    if let Err((name, what)) = certificate.check() {
+        return refused(name, what);
     }
     if let Some(source) = source {
         let anew = certify(source, output, progress)?;

@@ -13,7 +13,8 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result, quoted};
 use crate::file::folder::{CONFIG, INDEX, incomplete, shard_number};
 use crate::file::side::read_json;
-use crate::layout::grid::Granularity;
+use crate::layout::convention::CONVENTIONS;
+use crate::layout::grid::{Granularity, Grid};
 use crate::stored::view::{TensorView, View};
 
 /// Checks the folder of these files.
@@ -25,8 +26,9 @@ pub(crate) fn check(folder: &Path, views: &[View]) -> Result<()> {
         views.iter().filter_map(|view| view.source().path().file_name()?.to_str()).collect();
     check_numbers(folder, &names)?;
     check_index(folder, views)?;
-    let Some(config) = read_json(&folder.join(CONFIG))? else { return Ok(()) };
-    check_config(&config, views)
+    let path = folder.join(CONFIG);
+    let Some(config) = read_json(&path)? else { return Ok(()) };
+    check_config(&path, &config, views)
 }
 
 /// Shards that are numbered must all be there, and be of one checkpoint.
@@ -67,10 +69,37 @@ fn check_index(folder: &Path, views: &[View]) -> Result<()> {
     Ok(())
 }
 
+/// The `quant_method` that goes with a layout; `None` where any or none may be.
+pub(crate) fn methods(layout: &str) -> Option<&'static [&'static str]> {
+    Some(match layout {
+        "compressed-tensors nvfp4-pack-quantized" | "compressed-tensors mxfp-pack-quantized" => {
+            &["compressed-tensors"]
+        }
+        "ModelOpt NVFP4" => &["modelopt", "modelopt_fp4"],
+        "Quark MXFP" => &["quark"],
+        "gpt-oss MXFP4" => &["mxfp4"],
+        "bitsandbytes" => &["bitsandbytes"],
+        "FP8 with scales" | "DeepSeek V4" => {
+            &["fp8", "compressed-tensors", "modelopt", "fbgemm_fp8", "quark"]
+        }
+        _ => return None,
+    })
+}
+
+/// Other values of `quant_method`, of layouts that are not read.
+const OTHER_METHODS: [&str; 8] = ["aqlm", "awq", "eetq", "gptq", "higgs", "hqq", "quanto", "vptq"];
+
 /// What `config.json` says of the quantization must be what the files say.
-fn check_config(config: &Map<String, Value>, views: &[View]) -> Result<()> {
+fn check_config(path: &Path, config: &Map<String, Value>, views: &[View]) -> Result<()> {
     let said = config.get("quantization_config").filter(|said| !said.is_null());
-    let method = said.and_then(|said| said.get("quant_method")).and_then(Value::as_str);
+    if said.is_some_and(|said| !said.is_object()) {
+        return Err(Error::malformed(path, None, "its `quantization_config` is no object"));
+    }
+    let method = said.and_then(|said| said.get("quant_method")).filter(|method| !method.is_null());
+    if method.is_some_and(|method| !method.is_string()) {
+        return Err(Error::malformed(path, None, "its `quant_method` is no text"));
+    }
+    let method = method.and_then(Value::as_str);
     for view in views {
         for tensor in view.tensors() {
             let Err(what) = agrees(view, tensor, method, said) else { continue };
@@ -79,6 +108,12 @@ fn check_config(config: &Map<String, Value>, views: &[View]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns whether a `quant_method` is one whose layout is known not to be another one's.
+fn is_method(method: &str) -> bool {
+    let layouts = CONVENTIONS.iter().filter_map(|row| methods(row.name)).flatten();
+    OTHER_METHODS.iter().chain(layouts).any(|&known| known == method)
 }
 
 /// Holds one tensor against the configuration.
@@ -99,6 +134,15 @@ fn agrees(
         };
     }
     let (Some(scaled), Some(method)) = (tensor.scaled(), method) else { return Ok(()) };
+    if let (Some(layout), Some(methods)) = (scaled.layout(), scaled.layout().and_then(methods))
+        && !methods.contains(&method)
+        && is_method(method)
+    {
+        return Err(format!(
+            "is in the layout {layout}, and `{CONFIG}` says that `quant_method` is {}",
+            quoted(method)
+        ));
+    }
     let bits = scaled.element.width();
     let groups = |rows: &Value, columns: &Value| {
         Some(Granularity::Block { rows: rows.as_u64()?, columns: columns.as_u64()? })
@@ -109,7 +153,19 @@ fn agrees(
         "fp8" => {
             let block = said.and_then(|said| said.get("weight_block_size")).and_then(Value::as_array);
             let block = block.and_then(|block| groups(block.first()?, block.get(1)?));
+            let Grid { group_rows, group_columns, .. } = scaled.grid;
             match (block, scaled.granularity) {
+                (Some(Granularity::Block { rows: 0, .. } | Granularity::Block { columns: 0, .. }), _) => {
+                    Err(format!("can't have the `weight_block_size` of `{CONFIG}`, which has a 0"))
+                }
+                // One scale is that of a block only where there is one block.
+                (Some(block), found) if tensor.info.shape.len() == 2 && scaled.has_scales() => {
+                    let grid = Grid::new(&tensor.info.shape, block);
+                    if (grid.group_rows, grid.group_columns) == (group_rows, group_columns) {
+                        return Ok(());
+                    }
+                    Err(format!("has scales of {found}, and `{CONFIG}` says {block}"))
+                }
                 (Some(block), found) if found != block && matches!(found, Granularity::Block { .. }) => {
                     Err(format!("has scales of {found}, and `{CONFIG}` says {block}"))
                 }

@@ -8,8 +8,8 @@ use safetensors::Dtype as T;
 use smallfloat::formats::{BFLOAT16, BINARY16, E4M3FN};
 use smallfloat::{Format, Rounding, Saturation};
 use smallfloat_tensor::{
-    Dtype, Options, QuantizedAs, ScaleRule, Scheme, Tensors, View, certify, check_certificate, dequantize,
-    quantize, verify, verify_against,
+    Certificate, Dtype, Options, QuantizedAs, ScaleRule, Scheme, Tensors, View, certify, check_certificate,
+    dequantize, quantize, verify, verify_against,
 };
 
 const ROWS: usize = 64;
@@ -479,6 +479,51 @@ fn certificates_are_checked() {
     }
     source(5).write(&path("in"));
     assert!(check(Some(&path("in"))).is_err());
+}
+
+/// What no conversion can have done is not called right, whatever the digests of the output.
+#[test]
+fn certificates_that_contradict_themselves() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    source(4).write(&path("in"));
+    convert(&path("in"), &path("out"), &scheme("comfy-nvfp4")).unwrap();
+    let certificate = certify(path("in"), path("out"), &mut |_| ()).unwrap();
+    let weight = certificate.tensors.iter().position(|tensor| tensor.name == WEIGHT).unwrap();
+    let forged = |part: &str, change: &dyn Fn(&mut Certificate)| {
+        let mut forged = certificate.clone();
+        change(&mut forged);
+        for source in [None, Some(path("in"))] {
+            let found = check_certificate(&forged, path("out"), source.as_deref(), &mut |_| ());
+            let error = found.unwrap_err().to_string();
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    };
+    forged("it says 2 exact tensors", &|it| it.exact = 2);
+    forged("it says 1 exact tensors and 0 rounded values", &|it| it.rounded = 0);
+    forged("no value changed and that there are errors", &|it| it.tensors[weight].rounded = 0);
+    forged("more values changed than it has", &|it| it.tensors[weight].rounded = 1 << 40);
+    forged("errors that no values have", &|it| it.tensors[weight].max_error = 0.0);
+    forged("errors that no values have", &|it| it.tensors[weight].mean_error = -1.0);
+    forged("values changed and that their digests did not", &|it| {
+        it.tensors[weight].source_sha256 = it.tensors[weight].output_sha256.clone();
+    });
+    // One tensor twice is as many as two.
+    forged("is in the certificate twice", &|it| it.tensors[1 - weight] = it.tensors[weight].clone());
+    forged("is of version 2", &|it| it.version = 2);
+}
+
+/// What a layout does with the number of a tensor does not depend on the number.
+#[test]
+fn a_number_that_is_one_multiplies_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    File::of([(WEIGHT, Tensor::new(T::F32, &[0, 32], vec![]))]).write(&path("in"));
+    for (name, multiplies) in [("modelopt-nvfp4", true), ("nvfp4-pack-quantized", false)] {
+        convert(&path("in"), &path(name), &scheme(name)).unwrap();
+        let view = View::open(path(name)).unwrap();
+        assert_eq!(view.tensor(WEIGHT).unwrap().scaled().unwrap().multiplies(), multiplies, "{name}");
+    }
 }
 
 /// Shapes that readers of tiles can't have.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::common::{File, Random, Tensor};
 use safetensors::Dtype as T;
 use serde_json::{Value, json};
-use smallfloat_tensor::{FileFinding, Options, Scheme, examine, quantize};
+use smallfloat_tensor::{FileFinding, Options, Scheme, examine, quantize, verify};
 
 const ROWS: usize = 96;
 const COLUMNS: usize = 256;
@@ -419,39 +419,96 @@ fn scales_that_were_rounded_too_late() {
     }
 }
 
+const SHARDS: [&str; 2] = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"];
+
+/// A checkpoint of two files, and what is made of it.
+struct Folders(tempfile::TempDir);
+
+impl Folders {
+    fn new() -> Self {
+        let folders = Self(tempfile::tempdir().unwrap());
+        let input = folders.input();
+        fs::create_dir(&input).unwrap();
+        let mut map = serde_json::Map::new();
+        for (i, shard) in SHARDS.iter().enumerate() {
+            let name = format!("model.layers.{i}.mlp.down_proj.weight");
+            File::of([(name.clone(), weights(i as u64, 0.03, ROWS))]).write(&input.join(shard));
+            map.insert(name, json!(shard));
+        }
+        let index = json!({"metadata": {"total_size": 4 * ROWS * COLUMNS}, "weight_map": map});
+        fs::write(input.join("model.safetensors.index.json"), index.to_string()).unwrap();
+        fs::write(input.join("config.json"), json!({"model_type": "llama"}).to_string()).unwrap();
+        folders
+    }
+
+    fn input(&self) -> PathBuf {
+        self.0.path().join("in")
+    }
+
+    fn made(&self, scheme: &str, name: &str) -> PathBuf {
+        let output = self.0.path().join(name);
+        let options = Options { overwrite: true, ..scheme.parse::<Scheme>().unwrap().options() };
+        quantize(self.input(), &output, &options, &|_| true, &mut |_| ()).unwrap();
+        assert_eq!(found(&output, Some(&self.input())), [], "{scheme}");
+        output
+    }
+}
+
+fn edit(path: &Path, change: &dyn Fn(&mut Value)) {
+    let mut value: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    change(&mut value);
+    fs::write(path, value.to_string()).unwrap();
+}
+
+fn contradicted(path: &Path, part: &str) {
+    let found = found(path, None);
+    let told = found.iter().any(|finding| finding.kind == "contradiction" && finding.what.contains(part));
+    assert!(told, "{part}: {found:#?}");
+}
+
+/// What `verify` refuses too: one scale for a matrix of several blocks, blocks of nothing, and what
+/// is said of another layout or can't be understood.
+#[test]
+fn configurations_of_something_else_are_not_verified() {
+    let folders = Folders::new();
+    let made = |scheme: &str, name: &str| folders.made(scheme, name);
+    for (scheme, key, value, part) in [
+        (
+            "fp8",
+            "weight_block_size",
+            json!([16, 16]),
+            "has scales of tensor, and `config.json` says block:16x16",
+        ),
+        ("fp8", "weight_block_size", json!([0, 16]), "which has a 0"),
+        ("fp8", "quant_method", json!("gptq"), "says that `quant_method` is `gptq`"),
+        ("deepseek", "quant_method", json!("mxfp4"), "says that `quant_method` is `mxfp4`"),
+        ("deepseek", "quant_method", json!(8), "its `quant_method` is no text"),
+        ("deepseek", "", json!("fp8"), "its `quantization_config` is no object"),
+    ] {
+        let output = made(scheme, "said");
+        verify(&output).unwrap();
+        edit(&output.join("config.json"), &|config| {
+            let said = &mut config["quantization_config"];
+            if key.is_empty() { *said = value.clone() } else { said[key] = value.clone() }
+        });
+        let error = verify(&output).unwrap_err().to_string();
+        assert!(error.contains(part), "{scheme} {key}: {error}");
+        contradicted(&output, part);
+    }
+    // A method that is not known may go with any layout, and one block has one scale.
+    let output = made("fp8", "unknown");
+    edit(&output.join("config.json"), &|config| {
+        config["quantization_config"] = json!({"quant_method": "ptpc", "weight_block_size": [ROWS, COLUMNS]});
+    });
+    verify(&output).unwrap();
+}
+
 /// Folders: a configuration of another layout, shards of different runs, an index of other files.
 #[test]
 fn folders_that_contradict_themselves() {
-    let folder = tempfile::tempdir().unwrap();
-    let input = folder.path().join("in");
-    fs::create_dir(&input).unwrap();
-    let shards = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"];
-    let mut map = serde_json::Map::new();
-    for (i, shard) in shards.iter().enumerate() {
-        let name = format!("model.layers.{i}.mlp.down_proj.weight");
-        File::of([(name.clone(), weights(i as u64, 0.03, ROWS))]).write(&input.join(shard));
-        map.insert(name, json!(shard));
-    }
-    let index = json!({"metadata": {"total_size": 4 * ROWS * COLUMNS}, "weight_map": map});
-    fs::write(input.join("model.safetensors.index.json"), index.to_string()).unwrap();
-    fs::write(input.join("config.json"), json!({"model_type": "llama"}).to_string()).unwrap();
-    let made = |scheme: &str, name: &str| {
-        let output = folder.path().join(name);
-        let options = Options { overwrite: true, ..scheme.parse::<Scheme>().unwrap().options() };
-        quantize(&input, &output, &options, &|_| true, &mut |_| ()).unwrap();
-        assert_eq!(found(&output, Some(&input)), [], "{scheme}");
-        output
-    };
-    let edit = |path: &Path, change: &dyn Fn(&mut Value)| {
-        let mut value: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
-        change(&mut value);
-        fs::write(path, value.to_string()).unwrap();
-    };
-    let contradicted = |path: &Path, part: &str| {
-        let found = found(path, None);
-        let told = found.iter().any(|finding| finding.kind == "contradiction" && finding.what.contains(part));
-        assert!(told, "{part}: {found:#?}");
-    };
+    let folders = Folders::new();
+    let (input, shards) = (folders.input(), SHARDS);
+    let made = |scheme: &str, name: &str| folders.made(scheme, name);
     for (scheme, method) in
         [("quark-mxfp4", "compressed-tensors"), ("deepseek", "bitsandbytes"), ("modelopt-nvfp4", "fp8")]
     {
