@@ -86,8 +86,9 @@ pub(crate) trait Kernels: Copy + Debug {
         None
     }
 
-    /// Fills in the largest magnitudes of groups of a length.
-    fn largest_of_groups(self, _length: usize, _values: &[f32], _largest: &mut [f32]) -> Option<()> {
+    /// Fills in the largest magnitudes of groups of a length, and returns the bits of the largest
+    /// of all.
+    fn largest_of_groups(self, _length: usize, _values: &[f32], _largest: &mut [f32]) -> Option<u32> {
         None
     }
 

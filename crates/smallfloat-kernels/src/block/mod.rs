@@ -115,21 +115,21 @@ fn check_groups(length: usize, elements: usize, scales: usize) {
 pub fn largest_of_groups(level: Level, length: usize, values: &[f32], largest: &mut [f32]) -> bool {
     check_groups(length, values.len(), largest.len());
     let filled = Machine::new(level).and_then(|machine| machine.largest_of_groups(length, values, largest));
-    if filled.is_none() {
-        level.vectorize(
-            #[inline(always)]
-            || match length {
-                // Loops of a known length stay in registers.
-                16 => fill_largest(arrays::<16>(values), largest),
-                _ => fill_largest(values.chunks_exact(length), largest),
-            },
-        );
-    }
     // NaN and infinities are above all others in the order of bits.
-    level.vectorize(
-        #[inline(always)]
-        || largest_bits(largest) < f32::INFINITY.to_bits(),
-    )
+    f32::INFINITY.to_bits()
+        > filled.unwrap_or_else(|| {
+            level.vectorize(
+                #[inline(always)]
+                || {
+                    match length {
+                        // Loops of a known length stay in registers.
+                        16 => fill_largest(arrays::<16>(values), largest),
+                        _ => fill_largest(values.chunks_exact(length), largest),
+                    }
+                    largest_bits(largest)
+                },
+            )
+        })
 }
 
 #[inline(always)]

@@ -16,12 +16,16 @@ use smallfloat::Format;
 use smallfloat_kernels::{Encoder, Level, StepTable, quotients_to_odd};
 
 use crate::error::{Result, refuse};
+use crate::file::stream::StoredCode;
 use crate::layout::grid::{Grid, Tile};
 use crate::quantize::powers::largest_of_groups;
 use crate::scale::rule::{Scale, ScaleSpec, ScaledElement};
 
 /// Fewer elements are not worth the tables.
 const LEAST_ELEMENTS: usize = 1 << 11;
+
+/// Elements whose scales are chosen before they are encoded: they stay in the first cache.
+const ENCODED_ELEMENTS: usize = 1 << 13;
 
 /// Scales that are chosen at once.
 const CHOSEN_SCALES: usize = 1 << 10;
@@ -83,16 +87,53 @@ impl FloatScales {
         let mut codes = vec![0; count];
         let mut quotients = vec![0.0; count.min(CHOSEN_SCALES)];
         for (largest, codes) in largest.chunks(CHOSEN_SCALES).zip(codes.chunks_mut(CHOSEN_SCALES)) {
-            let quotients = &mut quotients[..codes.len()];
-            let (over, max) = self.ratio;
-            quotients_to_odd(Level::detected(), over, max, largest, quotients);
-            self.encoder.encode_uncounted(quotients, codes);
-            let (zeros, least) = self.ends;
-            for (code, &amax) in codes.iter_mut().zip(largest) {
-                *code = if amax == 0.0 { zeros } else { (*code).max(least) };
-            }
+            self.choose(largest, &mut quotients, codes);
         }
         Some(codes)
+    }
+
+    /// Encodes groups of this length, which follow each other, by steps, and returns the codes of
+    /// their scales; `None` if an element is not finite.
+    pub(crate) fn encode_groups<C: StoredCode>(
+        &self,
+        steps: &StepTable,
+        length: usize,
+        values: &[f32],
+        codes: &mut [C],
+    ) -> Option<Vec<u8>> {
+        let level = Level::detected();
+        let mut scales = vec![0; values.len() / length];
+        let groups = (ENCODED_ELEMENTS / length).max(1);
+        let room = groups.min(scales.len());
+        let (mut largest, mut quotients) = (vec![0.0; room], vec![0.0; room]);
+        let strips = values.chunks(groups * length).zip(codes.chunks_mut(groups * length));
+        for ((values, codes), scales) in strips.zip(scales.chunks_mut(groups)) {
+            let largest = &mut largest[..scales.len()];
+            if !smallfloat_kernels::largest_of_groups(level, length, values, largest) {
+                return None;
+            }
+            self.choose(largest, &mut quotients, scales);
+            steps.encode(level, length, scales, values, codes);
+        }
+        Some(scales)
+    }
+
+    /// Chooses scales by largest magnitudes.
+    fn choose(&self, largest: &[f32], quotients: &mut [f32], codes: &mut [u8]) {
+        let (over, max) = self.ratio;
+        let quotients = &mut quotients[..largest.len()];
+        quotients_to_odd(Level::detected(), over, max, largest, quotients);
+        self.encoder.encode_uncounted(quotients, codes);
+        let (zeros, least) = self.ends;
+        for code in codes.iter_mut() {
+            *code = (*code).max(least);
+        }
+        // Most groups are none of zeros.
+        if largest.iter().fold(f32::MAX, |least, &amax| amax.min(least)) == 0.0 {
+            for (code, _) in codes.iter_mut().zip(largest).filter(|(_, amax)| **amax == 0.0) {
+                *code = zeros;
+            }
+        }
     }
 
     /// The scale of a code.

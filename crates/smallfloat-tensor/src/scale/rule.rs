@@ -424,7 +424,8 @@ impl ScaleSpec {
         } else if self.format == BINARY32 {
             f64::from(f32::from_bits(u32::try_from(code).expect("binary32 codes have 32 bits")))
         } else {
-            self.format.decode_f64(code).value
+            let exact = self.format.decode(code).to_f64();
+            exact.unwrap_or_else(|| self.format.decode_f64(code).value)
         };
         Scale::new(code, unit, global)
     }

@@ -209,9 +209,8 @@ impl Kernels for Machine {
         avx512::block::encode_by_steps(self.avx512?, rows, length, scales, values, codes)
     }
 
-    fn largest_of_groups(self, length: usize, values: &[f32], largest: &mut [f32]) -> Option<()> {
-        avx512::block::fill_largest(self.avx512?, length, values, largest);
-        Some(())
+    fn largest_of_groups(self, length: usize, values: &[f32], largest: &mut [f32]) -> Option<u32> {
+        Some(avx512::block::fill_largest(self.avx512?, length, values, largest))
     }
 
     fn quotients_to_odd(self, over: f64, unit: f64, values: &[f32], quotients: &mut [f32]) -> Option<()> {

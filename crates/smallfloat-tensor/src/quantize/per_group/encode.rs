@@ -31,8 +31,12 @@ impl PerGroup<'_> {
         }
         let (grid, count) = (&self.loader.grid, index(groups.elements()));
         if let Some(floats) = &self.floats {
+            let steps = floats.steps().filter(|_| !self.reports);
+            if let (Some(steps), Some(length)) = (steps, grid.group_length(tile)) {
+                return floats.encode_groups(steps, length, short, place.codes);
+            }
             let of_scales = floats.codes(grid, (tile, groups), count, short)?;
-            if let (false, Some(steps)) = (self.reports, floats.steps()) {
+            if let Some(steps) = steps {
                 self.encode_by_steps(steps, &of_scales, short, place.codes, (tile, groups));
             } else {
                 let scales = Scales::Floats(floats, &of_scales);
@@ -133,9 +137,6 @@ impl PerGroup<'_> {
         codes: &mut [C],
         (tile, groups): (&Tile, &Tile),
     ) {
-        if let Some(length) = self.loader.grid.group_length(tile) {
-            return steps.encode(Level::detected(), length, scales, held, codes);
-        }
         Level::detected().vectorize(
             #[inline(always)]
             || {

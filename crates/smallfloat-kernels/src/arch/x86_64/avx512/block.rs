@@ -11,8 +11,8 @@ use std::arch::x86_64::*;
 use std::slice::{from_mut, from_ref};
 
 use crate::arch::machine::Avx512;
-use crate::arch::machine::avx512::encode::{Constants, narrow_grid};
-use crate::arch::machine::avx512::lanes::{STEP, in_order, narrow_signed, store, words};
+use crate::arch::machine::avx512::encode::{Constants, join_masks, narrow_grid};
+use crate::arch::machine::avx512::lanes::{STEP, bytes, in_order, narrow_signed, store, words};
 use crate::plan::blocks::{PowerScales, Row};
 use crate::plan::encode::{EncodePlan, INFINITY, Mode, SubnormalGrid};
 
@@ -73,11 +73,10 @@ fn all<const L: usize, const G: usize>(
     let (mut largest, mut chosen) = ([0.0; GROUPS], Chosen { scales: [0; GROUPS], raise: [0; GROUPS] });
     let pieces = values.chunks(GROUPS * L).zip(codes.chunks_mut(GROUPS * L));
     for ((values, codes), scales) in pieces.zip(scales.chunks_mut(GROUPS)) {
-        fill_all::<L, G>(values, &mut largest[..scales.len()]);
-        let (all, has_small) = choose(rule, &largest, &mut chosen);
-        if all >= INFINITY {
+        if fill_all::<L, G>(values, &mut largest[..scales.len()]) >= INFINITY {
             return false;
         }
+        let has_small = choose(rule, &largest, &mut chosen);
         match scales.first_chunk_mut::<GROUPS>() {
             Some(whole) => *whole = chosen.scales,
             None => scales.copy_from_slice(&chosen.scales[..scales.len()]),
@@ -99,19 +98,17 @@ struct Chosen {
     raise: [i32; GROUPS],
 }
 
-/// Chooses the scales of groups. Returns the largest magnitude of all, and whether a scale is so
-/// small that zeros and subnormals need care.
+/// Chooses the scales of groups. Returns whether a scale is so small that zeros and subnormals need
+/// care.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn choose(rule: PowerScales, largest: &[f32; GROUPS], chosen: &mut Chosen) -> (u32, bool) {
+fn choose(rule: PowerScales, largest: &[f32; GROUPS], chosen: &mut Chosen) -> bool {
     let (carry, exponent) = (words(rule.carry), words(rule.exponent));
-    let mut all = _mm512_setzero_si512();
     let mut small = 0;
     let parts = largest.as_chunks::<LANES>().0.iter().zip(chosen.scales.as_chunks_mut::<LANES>().0);
     for ((amax, scales), raise) in parts.zip(chosen.raise.as_chunks_mut::<LANES>().0) {
         // SAFETY: the reference is to 64 readable bytes; the load needs no alignment.
         let amax = unsafe { _mm512_loadu_si512(amax.as_ptr().cast()) };
-        all = max(all, amax);
         let field = _mm512_srli_epi32::<23>(_mm512_add_epi32(amax, carry));
         let code = _mm512_max_epi32(_mm512_sub_epi32(field, exponent), _mm512_setzero_si512());
         // Groups of zeros stay what they are.
@@ -124,7 +121,7 @@ fn choose(rule: PowerScales, largest: &[f32; GROUPS], chosen: &mut Chosen) -> (u
             _mm_storeu_si128(scales.as_mut_ptr().cast(), _mm512_cvtepi32_epi8(code));
         }
     }
-    (_mm512_reduce_max_epu32(all), small != 0)
+    small != 0
 }
 
 /// Encodes the elements of groups with chosen scales.
@@ -258,8 +255,8 @@ fn largest_of_groups<const L: usize>(x: [__m512i; 4]) -> __m512i {
     max(groups, _mm512_shuffle_epi32::<PAIRS>(groups))
 }
 
-/// Fills in the largest magnitudes of groups.
-pub(crate) fn fill_largest(_: Avx512, length: usize, values: &[f32], largest: &mut [f32]) {
+/// Fills in the largest magnitudes of groups, and returns the bits of the largest of all.
+pub(crate) fn fill_largest(_: Avx512, length: usize, values: &[f32], largest: &mut [f32]) -> u32 {
     assert_eq!(values.len(), length * largest.len(), "every group has a largest magnitude");
     // SAFETY: the proof says that the machine has these instructions.
     unsafe {
@@ -272,7 +269,8 @@ pub(crate) fn fill_largest(_: Avx512, length: usize, values: &[f32], largest: &m
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]
-fn fill_all<const L: usize, const G: usize>(values: &[f32], largest: &mut [f32]) {
+fn fill_all<const L: usize, const G: usize>(values: &[f32], largest: &mut [f32]) -> u32 {
+    let mut all = _mm512_setzero_si512();
     let (steps, rest) = values.as_chunks::<STEP>();
     let (results, rest_results) = largest.as_chunks_mut::<G>();
     let places = if L == 16 {
@@ -290,7 +288,9 @@ fn fill_all<const L: usize, const G: usize>(values: &[f32], largest: &mut [f32])
             (steps, &mut *results)
         };
         for (x, results) in steps.iter().zip(results) {
-            let found = largest_of_step::<L>(x, places);
+            let groups = largest_of_groups::<L>(magnitudes(load(x), words(0x7fff_ffff)));
+            all = max(all, groups);
+            let found = firsts(_mm512_permutexvar_epi32(places, groups));
             // A copy of slices would be a call.
             for (result, found) in results.iter_mut().zip(found) {
                 *result = found;
@@ -298,12 +298,13 @@ fn fill_all<const L: usize, const G: usize>(values: &[f32], largest: &mut [f32])
         }
     }
     rest_results.copy_from_slice(&last.1[..rest.len() / L]);
+    _mm512_reduce_max_epu32(all)
 }
 
-/// Fills in the largest magnitudes of groups of any length.
+/// Fills in the largest magnitudes of groups of any length, and returns the largest of all.
 #[target_feature(enable = "avx512f,avx512bw")]
-fn fill_long(length: usize, values: &[f32], largest: &mut [f32]) {
-    let mask = words(0x7fff_ffff);
+fn fill_long(length: usize, values: &[f32], largest: &mut [f32]) -> u32 {
+    let (mask, mut most) = (words(0x7fff_ffff), 0);
     for (values, largest) in values.chunks_exact(length).zip(largest) {
         let (steps, rest) = values.as_chunks::<STEP>();
         let mut last = [0.0; STEP];
@@ -316,19 +317,21 @@ fn fill_long(length: usize, values: &[f32], largest: &mut [f32]) {
             }
         }
         let all = max(max(all[0], all[1]), max(all[2], all[3]));
-        *largest = f32::from_bits(_mm512_reduce_max_epu32(all));
+        let bits = _mm512_reduce_max_epu32(all);
+        *largest = f32::from_bits(bits);
+        most = bits.max(most);
     }
+    most
 }
 
+/// The first four words.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn largest_of_step<const L: usize>(x: &[f32; STEP], places: __m512i) -> [f32; 4] {
-    let magnitudes = magnitudes(load(x), words(0x7fff_ffff));
-    let together = _mm512_permutexvar_epi32(places, largest_of_groups::<L>(magnitudes));
-    let mut found = [0.0; 4];
+fn firsts(x: __m512i) -> [f32; 4] {
+    let mut words = [0.0; 4];
     // SAFETY: the reference is to 16 writable bytes.
-    unsafe { _mm_storeu_si128(found.as_mut_ptr().cast(), _mm512_castsi512_si128(together)) };
-    found
+    unsafe { _mm_storeu_si128(words.as_mut_ptr().cast(), _mm512_castsi512_si128(x)) };
+    words
 }
 
 /// x · over / unit, rounded to odd in binary32.
@@ -404,7 +407,7 @@ fn all_by_steps<const L: usize, const G: usize>(
     let (steps, rest) = values.as_chunks::<STEP>();
     let (code_steps, code_rest) = codes.as_chunks_mut::<STEP>();
     let (scale_steps, scale_rest) = scales.as_chunks::<G>();
-    let (sign, shift) = (words(1 << sign), _mm_cvtsi32_si128((31 - sign).cast_signed()));
+    let sign = bytes(1 << sign);
     let mut last = ([0.0; STEP], [0; G], [0; STEP]);
     last.0[..rest.len()].copy_from_slice(rest);
     last.1[..scale_rest.len()].copy_from_slice(scale_rest);
@@ -420,7 +423,7 @@ fn all_by_steps<const L: usize, const G: usize>(
             (steps, scale_steps, &mut *code_steps)
         };
         for ((x, scales), codes) in steps.iter().zip(scale_steps).zip(code_steps) {
-            step_by_rows::<L, G>(x, (rows, sign, shift), scales, codes);
+            step_by_rows::<L, G>(x, (rows, sign), scales, codes);
         }
     }
     code_rest.copy_from_slice(&last.2[..rest.len()]);
@@ -430,34 +433,38 @@ fn all_by_steps<const L: usize, const G: usize>(
 #[target_feature(enable = "avx512f,avx512bw,avx512dq")]
 fn step_by_rows<const L: usize, const G: usize>(
     x: &[f32; STEP],
-    (rows, sign, shift): (&[Row; 256], __m512i, __m128i),
+    (rows, sign): (&[Row; 256], __m512i),
     scales: &[u8; G],
     codes: &mut [u8; STEP],
 ) {
-    let mut x = load(x);
+    let x = load(x);
+    let (mut places, mut reached) = (x, [0; 4]);
     for i in 0..4 {
-        let magnitude = by_row(x[i], &rows[usize::from(scales[i * LANES / L])]);
-        // magnitude | (x >> shift) & sign
-        x[i] = _mm512_ternarylogic_epi32::<0b1111_1000>(magnitude, _mm512_srl_epi32(x[i], shift), sign);
+        (places[i], reached[i]) = by_row(x[i], &rows[usize::from(scales[i * LANES / L])]);
     }
+    let places = _mm512_and_si512(narrow_signed(places), bytes(7));
+    let negative = _mm512_movepi8_mask(narrow_signed(x));
+    let code = in_order(_mm512_mask_add_epi8(places, negative, places, sign));
+    // Nothing is added in place: 1 = 0 − (−1).
+    let code = _mm512_mask_sub_epi8(code, join_masks(reached), code, bytes(u8::MAX));
     // SAFETY: this function has the level's instructions, and the store needs no alignment.
-    unsafe { store(codes, in_order(narrow_signed(x)), false) };
+    unsafe { store(codes, code, false) };
 }
 
 /// How many places of a row magnitudes reach: a search in three comparisons, as places ascend.
+/// Returns 0, 2, 4 or 6, with anything above the lowest three bits, and which are one more.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq")]
-fn by_row(x: __m512i, row: &Row) -> __m512i {
+fn by_row(x: __m512i, row: &Row) -> (__m512i, __mmask16) {
     let magnitude = _mm512_and_si512(x, words(0x7fff_ffff));
     // The places 3, then 1 or 5, then 0, 2, 4 or 6.
     let upper = _mm512_cmpge_epi32_mask(magnitude, _mm512_set1_epi32(row[3]));
     let middle = _mm512_mask_blend_epi32(upper, _mm512_set1_epi32(row[1]), _mm512_set1_epi32(row[5]));
-    let place = _mm512_mask_blend_epi32(upper, _mm512_setzero_si512(), words(4));
+    // Bit 3 chooses between two copies of the row.
+    let place = _mm512_mask_blend_epi32(upper, words(8), words(12));
     let reaches = _mm512_cmpge_epi32_mask(magnitude, middle);
     let place = _mm512_mask_or_epi32(place, reaches, place, words(2));
     // SAFETY: the reference is to 32 readable bytes.
     let row = _mm512_broadcast_i64x4(unsafe { _mm256_loadu_si256(row.as_ptr().cast()) });
-    let reaches = _mm512_cmpge_epi32_mask(magnitude, _mm512_permutexvar_epi32(place, row));
-    // Compilers make three instructions of adding 1 in place.
-    _mm512_sub_epi32(place, _mm512_movm_epi32(reaches))
+    (place, _mm512_cmpge_epi32_mask(magnitude, _mm512_permutexvar_epi32(place, row)))
 }

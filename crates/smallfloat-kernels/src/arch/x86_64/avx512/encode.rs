@@ -300,7 +300,7 @@ fn join_hole(grid: __m512i, k: &Constants) -> __m512i {
 /// Masks of sixteen elements each → one of 64.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn join_masks(masks: [__mmask16; 4]) -> __mmask64 {
+pub(super) fn join_masks(masks: [__mmask16; 4]) -> __mmask64 {
     let pair = |low: __mmask16, high: __mmask16| _mm512_kunpackw(u32::from(high), u32::from(low));
     _mm512_kunpackd(u64::from(pair(masks[2], masks[3])), u64::from(pair(masks[0], masks[1])))
 }
