@@ -38,7 +38,8 @@ pub fn truth(text: &str, codes: &[u64]) -> (bool, Flags) {
     }
 }
 
-/// Checks rows of a call, its operands, the result and the flags: Tesla's four or all six.
+/// Checks rows of a call, its operands, the result and the flags: Tesla's four or all six, or `?`
+/// where the source leaves them open.
 pub fn check_rows(rows: &[[&str; 4]], tesla: bool) {
     let mut wrong = Vec::new();
     for row @ [name, operands, result, flags] in rows {
@@ -49,7 +50,7 @@ pub fn check_rows(rows: &[[&str; 4]], tesla: bool) {
         let codes: Vec<u64> = operands.split_whitespace().map(hex).collect();
         let (value, raised) = code(&name, &codes);
         let raised = if tesla { raised.tesla() } else { raised }.to_string();
-        if (value, raised.as_str()) != (hex(result), *flags) {
+        if value != hex(result) || (*flags != "?" && raised != *flags) {
             wrong.push(format!("{row:?}: got {value:x} {raised}"));
         }
     }

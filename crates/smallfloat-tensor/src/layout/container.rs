@@ -67,7 +67,7 @@ pub struct Encoding {
     pub generator: Option<String>,
 }
 
-/// How one tensor is stored.
+/// The storage of one tensor.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(into = "EntryText")]
 #[non_exhaustive]
@@ -189,8 +189,8 @@ pub(crate) fn code_dtype(format: &Format) -> Dtype {
 pub(crate) type Recorded<'a> = (&'a str, Dtype, &'a [u64], TensorDigest);
 
 /// The metadata of a container, in a fixed order; `entries` are serialized as a map from names, in
-/// their order, to [`Entry`]; `written` has the tensors sorted by name. Without them, while they are
-/// not written, the record is zeros.
+/// their order, to [`Entry`]; `written` has the tensors sorted by name. Without them, while they
+/// are not written, the record is zeros.
 pub(crate) fn metadata(
     kept: &[(String, String)],
     entries: &impl Serialize,
