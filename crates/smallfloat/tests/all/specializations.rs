@@ -27,68 +27,27 @@ fn value(code: u64) -> f64 {
     P4.parse::<Format>().unwrap().decode(code).to_f64().unwrap()
 }
 
-/// Name, operands, and the result in Binary8p4se, rounded to nearest.
-#[rustfmt::skip]
-const NUMERIC: [(&str, &[&str], &str); 52] = [
-    ("Convert", &["1.25"], "1.25"),
-    ("Negate", &["1.25"], "-1.25"),
-    ("Abs", &["-1.25"], "1.25"),
-    ("Add", &["3", "0.3125"], "3.25"),
-    ("Subtract", &["3", "0.3125"], "2.75"),
-    ("Multiply", &["1.25", "-1.125"], "-1.375"),
-    ("FMA", &["1.25", "1.125", "4"], "5.5"),
-    ("FAA", &["1.25", "0.1875", "-4"], "-2.5"),
-    ("Minimum", &["1.5", "-2"], "-2"),
-    ("Maximum", &["1.5", "-2"], "1.5"),
-    ("MinimumNumber", &["1.5", "nan"], "1.5"),
-    ("MaximumNumber", &["nan", "-2"], "-2"),
-    ("MinimumMagnitude", &["1.5", "-2"], "1.5"),
-    ("MaximumMagnitude", &["1.5", "-2"], "-2"),
-    ("MinimumMagnitudeNumber", &["nan", "-2"], "-2"),
-    ("MaximumMagnitudeNumber", &["1.5", "-1.5"], "1.5"),
-    ("MinimumFinite", &["-inf", "3"], "3"),
-    ("MaximumFinite", &["inf", "3"], "3"),
-    ("Clamp", &["5", "-1", "4"], "4"),
-    ("Divide", &["1", "3"], "0.34375"),
-    ("Sqrt", &["2"], "1.375"),
-    ("Recip", &["3"], "0.34375"),
-    ("RSqrt", &["2"], "0.6875"),
-    ("Exp", &["1"], "2.75"),
-    ("Exp2", &["1.25"], "2.5"),
-    ("ExpMinusOne", &["0.5"], "0.625"),
-    ("Log", &["5"], "1.625"),
-    ("Log2", &["5"], "2.25"),
-    ("LogOnePlus", &["0.75"], "0.5625"),
-    ("Softplus", &["1"], "1.375"),
-    ("CopySign", &["3", "-1"], "-3"),
-    ("Hypot", &["3", "4"], "5"),
-    ("ArcTan2", &["1", "-3"], "2.75"),
-    ("ArcTan2Pi", &["1", "-3"], "0.875"),
-    ("Sin", &["2"], "0.9375"),
-    ("Cos", &["2"], "-0.40625"),
-    ("Tan", &["2"], "-2.25"),
-    ("ArcSin", &["0.75"], "0.875"),
-    ("ArcCos", &["0.75"], "0.75"),
-    ("ArcTan", &["2"], "1.125"),
-    ("Sinh", &["1.5"], "2.25"),
-    ("Cosh", &["1.5"], "2.25"),
-    ("Tanh", &["0.5"], "0.46875"),
-    ("ArcSinh", &["1.5"], "1.25"),
-    ("ArcCosh", &["1.5"], "0.9375"),
-    ("ArcTanh", &["0.5"], "0.5625"),
-    ("SinPi", &["0.375"], "0.9375"),
-    ("CosPi", &["0.375"], "0.375"),
-    ("TanPi", &["0.375"], "2.5"),
-    ("ArcSinPi", &["0.75"], "0.28125"),
-    ("ArcCosPi", &["0.75"], "0.234375"),
-    ("ArcTanPi", &["2"], "0.34375"),
-];
+/// Numeric functions with operands and the result in Binary8p4se, rounded to nearest.
+const NUMERIC: &str = include_str!("../data/functions.txt");
+
+/// Calls of functions that give no number, or take none: operands in Binary8p4se and the answer as
+/// text.
+const OTHER: &str = include_str!("../data/queries.txt");
+
+/// Returns the rows of a table `call | operands | result`.
+fn rows(table: &'static str) -> impl Iterator<Item = (&'static str, Vec<&'static str>, &'static str)> {
+    table.lines().map(|line| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [call, operands, result] = cells[..] else { panic!("three cells: {line}") };
+        (call, operands.split_whitespace().collect(), result)
+    })
+}
 
 /// The scalar operation; the scaled one with scales of 2 and halved operands; the block operation
 /// with these and a result scale of 4.
 #[test]
 fn numeric_functions_in_their_three_forms() {
-    for (name, operands, expected) in NUMERIC {
+    for (name, operands, expected) in rows(NUMERIC) {
         let codes: Vec<u64> = operands.iter().map(|x| p4(x)).collect();
         let scalar = parse(&format!("{name}<{}{P4}>", format!("{P4}, ").repeat(codes.len())));
         let Answer::Code(r) = scalar.call(&codes).unwrap() else { panic!("{name}: a code") };
@@ -112,43 +71,6 @@ fn numeric_functions_in_their_three_forms() {
     }
 }
 
-/// Calls of functions that give no number, or take none: operands in Binary8p4se and the answer as
-/// text.
-#[rustfmt::skip]
-const OTHER: [(&str, &[&str], &str); 31] = [
-    ("CompareLess<Binary8p4se, Binary8p4se>", &["1", "2"], "true"),
-    ("CompareLessEqual<Binary8p4se, Binary8p4se>", &["2", "2"], "true"),
-    ("CompareEqual<Binary8p4se, Binary8p4se>", &["nan", "nan"], "false"),
-    ("CompareGreater<Binary8p4se, Binary8p4se>", &["inf", "2"], "true"),
-    ("CompareGreaterEqual<Binary8p4se, Binary8p4se>", &["-inf", "2"], "false"),
-    ("IsZero<Binary8p4se>", &["0"], "true"),
-    ("IsOne<Binary8p4se>", &["1"], "true"),
-    ("IsNaN<Binary8p4se>", &["nan"], "true"),
-    ("IsInfinite<Binary8p4se>", &["-inf"], "true"),
-    ("IsFinite<Binary8p4se>", &["-inf"], "false"),
-    ("IsSignMinus<Binary8p4se>", &["-1"], "true"),
-    ("IsNormal<Binary8p4se>", &["1"], "true"),
-    ("IsSubnormal<Binary8p4se>", &["0.0009765625"], "true"),
-    ("TotalOrder<Binary8p4se, Binary8p4se>", &["nan", "-inf"], "true"),
-    ("Class<Binary8p4se>", &["-inf"], "ClsNegativeInfinity"),
-    ("NextGreaterThan<Binary8p4se>", &["1"], "41"),
-    ("NextLessThan<Binary8p4se>", &["1"], "3f"),
-    ("BitwidthOf<Binary8p4se>", &[], "8"),
-    ("PrecisionOf<Binary8p4se>", &[], "4"),
-    ("SignednessOf<Binary8p4se>", &[], "Signed"),
-    ("DomainOf<Binary8p4se>", &[], "Extended"),
-    ("ExponentBitwidthOf<Binary8p4se>", &[], "4"),
-    ("TrailingSignificandBitwidthOf<Binary8p4se>", &[], "3"),
-    ("ExponentBiasOf<Binary8p4se>", &[], "8"),
-    ("MaxFiniteOf<Binary8p4se>", &[], "7e"),
-    ("MinFiniteOf<Binary8p4se>", &[], "fe"),
-    ("MinPositiveOf<Binary8p4se>", &[], "01"),
-    ("MaxSubnormalOf<Binary8p4se>", &[], "07"),
-    ("MinNormalOf<Binary8p4se>", &[], "08"),
-    ("RoundOf<(StochasticB<12>, SatNone)>", &[], "StochasticB<12>"),
-    ("SatOf<(ToOdd, SatPropagate)>", &[], "SatPropagate"),
-];
-
 fn text(answer: &Answer) -> String {
     match answer {
         Answer::Code(r) => format!("{:02x}", r.value),
@@ -161,7 +83,7 @@ fn text(answer: &Answer) -> String {
 
 #[test]
 fn predicates_comparisons_and_queries() {
-    for (call, operands, expected) in OTHER {
+    for (call, operands, expected) in rows(OTHER) {
         let codes: Vec<u64> = operands.iter().map(|x| p4(x)).collect();
         assert_eq!(text(&parse(call).call(&codes).unwrap()), expected, "{call} {operands:?}");
     }
@@ -204,11 +126,10 @@ const BLOCK: [&str; 6] = [
 
 #[test]
 fn every_function_is_called() {
-    let mut called: BTreeSet<String> = NUMERIC
-        .iter()
+    let mut called: BTreeSet<String> = rows(NUMERIC)
         .flat_map(|row| ["", "Scaled", "Block"].map(|form| format!("{form}{}", row.0)))
         .collect();
-    called.extend(OTHER.iter().map(|row| row.0.split('<').next().unwrap().to_owned()));
+    called.extend(rows(OTHER).map(|row| row.0.split('<').next().unwrap().to_owned()));
     called.extend(BLOCK.map(String::from));
     let blocks = include_str!("blocks.rs");
     assert!(BLOCK.iter().all(|name| blocks.contains(&format!("{name}<"))));
