@@ -149,7 +149,7 @@ impl Gauge {
         self.cover.intervals().iter().map(super::Interval::text).zip(&self.parts)
     }
 
-    /// What was found outside of the cover's intervals; nothing where there is no cover.
+    /// Returns what was found outside of the cover's intervals; nothing where there is no cover.
     pub fn elsewhere(&self) -> &Measurement {
         &self.elsewhere
     }

@@ -60,8 +60,8 @@ pub(crate) trait Kernels: Copy + Debug {
         None
     }
 
-    /// Encodes groups of a length with scales of powers of two, whose codes it fills in, and returns
-    /// whether all elements are finite; if not, codes are anything.
+    /// Encodes groups of a length with scales of powers of two, whose codes it fills in, and
+    /// returns whether all elements are finite; if not, codes are anything.
     fn encode_blocks(
         self,
         _: &EncodePlan,

@@ -16,8 +16,8 @@ const PIECE: usize = 1 << 12;
 
 impl Encoder<f32> {
     /// Encodes groups of `length` elements, which follow each other: the codes of their scales, and
-    /// those of the elements over them, with the one rounding of the exact quotient. Returns `false`
-    /// if an element is not finite; codes and scales are then anything.
+    /// those of the elements over them, with the one rounding of the exact quotient. Returns
+    /// `false` if an element is not finite; codes and scales are then anything.
     ///
     /// ```
     /// use smallfloat::formats::E2M1FN;
@@ -37,8 +37,8 @@ impl Encoder<f32> {
     /// ```
     ///
     /// # Panics
-    /// If the slices' lengths don't belong together, the code type is too narrow, or the rounding is
-    /// stochastic.
+    /// If the slices' lengths don't belong together, the code type is too narrow, or the rounding
+    /// is stochastic.
     pub fn encode_blocks<C: Code>(
         &self,
         rule: PowerScales,
@@ -139,7 +139,8 @@ fn fill_largest(groups: impl Iterator<Item: AsRef<[f32]>>, largest: &mut [f32]) 
     }
 }
 
-/// The bits of the largest magnitude; those of numbers that are not finite are above all others.
+/// Returns the bits of the largest magnitude; those of numbers that are not finite are above all
+/// others.
 #[inline(always)]
 pub fn largest_bits(values: &[f32]) -> u32 {
     const LANES: usize = 16;

@@ -9,8 +9,8 @@ use crate::plan::blocks::{MAGNITUDES, Row};
 /// Elements that are compared at once.
 const LANES: usize = 16;
 
-/// By codes of scales the bits of the least magnitudes of elements that have at least the codes 1 to
-/// 7: the code of an element is how many of them its magnitude reaches, with its sign above.
+/// By codes of scales the bits of the least magnitudes of elements that have at least the codes 1
+/// to 7: the code of an element is how many of them its magnitude reaches, with its sign above.
 #[derive(Clone, Debug)]
 pub struct StepTable {
     rows: Box<[Row; 256]>,
@@ -19,8 +19,8 @@ pub struct StepTable {
 }
 
 impl StepTable {
-    /// Of codes with the sign at this bit, for scales with the codes 0, 1, …; groups of other scales
-    /// are zeros.
+    /// Of codes with the sign at this bit, for scales with the codes 0, 1, …; groups of other
+    /// scales are zeros.
     ///
     /// # Panics
     /// If there are more than 256 rows, one is not ascending, or the sign is not bit 1, 2 or 3.
@@ -120,7 +120,8 @@ pub fn quotients_to_odd(level: Level, over: f64, unit: f64, values: &[f32], quot
     }
 }
 
-/// The number itself if it is an f32; else the one of the f32 around it whose last bit is 1.
+/// Returns the number itself if it is an f32; else the one of the f32 around it whose last bit is
+/// 1.
 #[inline(always)]
 pub fn to_odd(x: f64) -> f32 {
     #[expect(clippy::cast_possible_truncation, reason = "mended below")]

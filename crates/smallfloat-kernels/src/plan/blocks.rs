@@ -11,9 +11,9 @@ pub(crate) type Row = [i32; MAGNITUDES + 1];
 
 /// How codes of E8M0 follow from the largest magnitudes of groups.
 ///
-/// With amax = 2^e · (1 + f) a scale is 2^(e − exponent), or twice that where f reaches a threshold:
-/// its code is the exponent field of amax, plus one if adding 1 − threshold to the fraction carries,
-/// less the exponent, and at least 0.
+/// With amax = 2^e · (1 + f) a scale is 2^(e − exponent), or twice that where f reaches a
+/// threshold: its code is the exponent field of amax, plus one if adding 1 − threshold to the
+/// fraction carries, less the exponent, and at least 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PowerScales {
     /// What is subtracted.
@@ -23,9 +23,9 @@ pub struct PowerScales {
 }
 
 impl PowerScales {
-    /// For elements whose largest value is in 2^exponent..2^(exponent + 1), with a threshold in
-    /// 1..=2^23; `None` for exponents other than 2 to 63: with these no scale is beyond E8M0, no
-    /// inverse is subnormal, and no quotient is beyond the element's next binade.
+    /// Returns the plan for elements whose largest value is in 2^exponent..2^(exponent + 1), with a
+    /// threshold in 1..=2^23; `None` for exponents other than 2 to 63: with these no scale is
+    /// beyond E8M0, no inverse is subnormal, and no quotient is beyond the element's next binade.
     pub const fn new(exponent: i32, threshold: u32) -> Option<Self> {
         if exponent < 2 || exponent >= 64 || threshold < 1 || threshold > 1 << 23 {
             return None;
@@ -33,7 +33,7 @@ impl PowerScales {
         Some(Self { exponent: exponent.unsigned_abs(), carry: (1 << 23) - threshold })
     }
 
-    /// The code of the scale for the largest magnitude, which these are the bits of.
+    /// Returns the code of the scale for the largest magnitude, which these are the bits of.
     #[inline(always)]
     pub fn code(self, amax: u32) -> u8 {
         // NaN and infinities are refused by their magnitude.

@@ -59,7 +59,7 @@ impl Solver {
     pub const NAMED: &'static [(&'static str, Self)] =
         &[("sat", Self::Sat), ("z3", Self::Z3), ("simulation", Self::Simulation)];
 
-    /// The name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sat => "sat",

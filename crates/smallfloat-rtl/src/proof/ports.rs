@@ -14,12 +14,12 @@ pub struct PortMap(BTreeMap<String, String>);
 const KNOWN: &str = "x, y, z, random, bias, result, flags and clock; of blocks x_scale, x0, …";
 
 impl PortMap {
-    /// The design's name of a port.
+    /// Returns the design's name of a port.
     pub fn name<'a>(&'a self, port: &'a str) -> &'a str {
         self.0.get(port).map_or(port, String::as_str)
     }
 
-    /// The ports with other names.
+    /// Returns the ports with other names.
     pub fn renamed(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(port, name)| (port.as_str(), name.as_str()))
     }

@@ -2,8 +2,8 @@
 //! and elements of four bits without a division.
 //!
 //! *Scales are quotients too*: amax · global / max, rounded once. Operands have at most 24 bits
-//! each, and max is a number of the element format, so that [`quotients_to_odd`] and the encoder of f32
-//! give the codes that [`ScaleSpec::choose`] gives.
+//! each, and max is a number of the element format, so that [`quotients_to_odd`] and the encoder of
+//! f32 give the codes that [`ScaleSpec::choose`] gives.
 //!
 //! *Elements of four bits are compared*, not divided. With at most seven places where the rounding
 //! of magnitudes changes, x / scale reaches a place p if |x| · global ≥ p · unit, both of which are

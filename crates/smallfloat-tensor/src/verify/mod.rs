@@ -61,7 +61,7 @@ pub fn verify(path: impl AsRef<Path>) -> Result<Verified> {
     verify_with(path, &mut |_| ())
 }
 
-/// Does what [`verify`] does, telling how far it is: the bytes of codes, and where there is a
+/// Like [`verify`], and tells how far it is: the bytes of codes, and where there is a
 /// record those of all other tensors.
 ///
 /// # Errors

@@ -51,8 +51,8 @@ pub(crate) struct HeaderFault {
     pub(crate) what: String,
 }
 
-/// Parses the JSON text while it is read, padding already removed; `None` if something is wrong with
-/// it, which [`parse`] tells.
+/// Parses the JSON text while it is read, padding already removed; `None` if something is wrong
+/// with it, which [`parse`] tells.
 pub(crate) fn parse_reader(json: impl io::Read) -> Option<RawHeader> {
     let mut deserializer = serde_json::Deserializer::from_reader(json);
     parsed(&mut deserializer, &RefCell::default()).ok()

@@ -232,7 +232,7 @@ impl BiasPolicy {
         Ok(self.of_magnitudes(&candidates, magnitudes))
     }
 
-    /// Does what [`choose`](Self::choose) does for values that are at hand.
+    /// Like [`choose`](Self::choose), for values that are at hand.
     ///
     /// # Errors
     /// As for [`choose`](Self::choose).
