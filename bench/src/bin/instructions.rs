@@ -10,7 +10,8 @@ use smallfloat::random::Philox;
 use smallfloat::{Format, RandomBits, Rounding};
 use smallfloat_bench::data;
 use smallfloat_kernels::{
-    Accumulate, Ars5, ClassSums, Decoder, Dot, Elementwise, Encoder, Generator, RandomWords,
+    Accumulate, Ars5, ClassSums, Decoder, Dot, Elementwise, Encoder, Generator, Level, PowerScales,
+    RandomWords, StepTable,
 };
 
 /// Elements per call.
@@ -77,6 +78,28 @@ fn dot(accumulate: Accumulate) -> Kernel {
     Box::new(move || _ = black_box(dot.sum(black_box(&x), black_box(&x))))
 }
 
+/// Groups of 32 with scales of powers of two, as MXFP8 has them.
+fn blocks(name: &str) -> Kernel {
+    let format = format(name);
+    let encoder = Encoder::<f32>::new(&format, &format.default_projection()).unwrap();
+    let rule = PowerScales::new(format.exponent_range().1, 1 << 23).unwrap();
+    let (x, mut codes) = (data::class("normal", LENGTH), vec![0_u8; LENGTH]);
+    let mut scales = vec![0_u8; LENGTH / 32];
+    Box::new(move || {
+        black_box(encoder.encode_blocks(rule, 32, black_box(&x), &mut scales, &mut codes));
+    })
+}
+
+/// Groups of 16 by comparison with the places of their scales, as NVFP4 has them.
+fn steps() -> Kernel {
+    let row =
+        |scale: u8| [0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0].map(|place| place * f32::from(scale) / 64.0);
+    let table = StepTable::new((0..=126).map(row), 3);
+    let (x, mut codes) = (data::class("normal", LENGTH), vec![0_u8; LENGTH]);
+    let scales: Vec<u8> = (0..LENGTH / 16).map(|i| (i % 127).to_le_bytes()[0]).collect();
+    Box::new(move || table.encode(Level::detected(), 16, &scales, black_box(&x), black_box(&mut codes)))
+}
+
 fn cells() -> Kernel {
     let x = data::class("normal", LENGTH);
     let mut cells = ClassSums::<f32>::new(4);
@@ -92,6 +115,8 @@ const KERNELS: &[(&str, fn() -> Kernel)] = &[
     ("encode-shp", || encode("shp:bias=31", true)),
     ("stochastic-ars5", || stochastic(Ars5 { seed: 1, stream: 2 }.into())),
     ("stochastic-philox", || stochastic(Philox { seed: 1, stream: 2 }.into())),
+    ("blocks-e4m3fn", || blocks("e4m3fn")),
+    ("blocks-e2m1fn-by-steps", steps),
     ("decode-cfloat8_1_4_3", || decode("cfloat8_1_4_3:bias=7")),
     ("decode-e4m3fn", || decode("e4m3fn")),
     ("add", || operation("Add")),

@@ -108,10 +108,12 @@ fn pack6_steps<'a, 'b>(codes: &'a [u8], bytes: &'b mut [u8]) -> (&'a [u8], &'b m
         let twelve = _mm256_maddubs_epi16(_mm256_and_si256(code, splat(63)), pairs);
         let word = _mm256_madd_epi16(twelve, fours);
         let joined = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(word, three), together);
-        let mut vector = [0; STEP];
-        // SAFETY: the reference is to 32 writable bytes.
-        unsafe { _mm256_storeu_si256(vector.as_mut_ptr().cast(), joined) };
-        byte.copy_from_slice(&vector[..PACKED_SIX]);
+        let (first, last) = byte.split_at_mut(16);
+        // SAFETY: the references are to 16 and 8 writable bytes.
+        unsafe {
+            _mm_storeu_si128(first.as_mut_ptr().cast(), _mm256_castsi256_si128(joined));
+            _mm_storel_epi64(last.as_mut_ptr().cast(), _mm256_extracti128_si256::<1>(joined));
+        }
     }
     (rest, left)
 }
