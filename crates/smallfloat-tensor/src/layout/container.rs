@@ -12,12 +12,13 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::de::{self, Deserializer as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use smallfloat::{Codebook, Format, FormatSpec};
+use smallfloat::{Codebook, Format, FormatSpec, RandomBits, Rounding};
 
 use crate::error::{Error, Result, quoted, refuse};
 use crate::file::dtype::Dtype;
@@ -35,6 +36,8 @@ pub(crate) const VERSION: &str = "1";
 /// Where the digest of everything stands, and the version of what it covers.
 pub(crate) const RECORD_KEY: &str = "smallfloat.record";
 const RECORD_VERSION: &str = "1";
+/// The generator of random words.
+pub(crate) const GENERATOR: &str = "philox";
 pub(crate) const BIAS_SUFFIX: &str = "_bias";
 
 /// The way in which the numbers of a tensor became codes.
@@ -130,7 +133,7 @@ impl From<Entry> for EntryText {
 
 impl EntryText {
     /// The entry, with an encoding that was met before if it is among these.
-    fn share(self, met: &mut HashSet<Arc<Encoding>>) -> Entry {
+    fn share(self, met: &mut HashSet<Arc<Encoding>>) -> Result<Entry, String> {
         let encoding = Encoding {
             format: self.format,
             subnormals: self.subnormals,
@@ -145,16 +148,41 @@ impl EntryText {
             seed: self.seed,
             generator: self.generator,
         };
-        let encoding = met.get(&encoding).cloned().unwrap_or_else(|| {
+        let encoding = if let Some(encoding) = met.get(&encoding) {
+            Arc::clone(encoding)
+        } else {
+            encoding.check()?;
             let encoding = Arc::new(encoding);
             met.insert(Arc::clone(&encoding));
             encoding
-        });
-        Entry { encoding, shape: self.shape, sha256: self.sha256 }
+        };
+        Ok(Entry { encoding, shape: self.shape, sha256: self.sha256 })
     }
 }
 
 impl Encoding {
+    /// Holds the words that say how codes were made against what there is, and against each other.
+    fn check(&self) -> Result<(), String> {
+        let rounding = rounding(&self.rounding, self.random_bits).map_err(|e| e.to_string())?;
+        let rounding =
+            rounding.ok_or_else(|| format!("its rounding {} is not known", quoted(&self.rounding)))?;
+        let (is_random, bits) = (rounding.random_bits().is_some(), self.random_bits.is_some());
+        let generator = self.generator.as_deref();
+        if (bits, generator) != (is_random, is_random.then_some(GENERATOR))
+            || self.seed.is_some() && !is_random
+        {
+            return Err(format!(
+                "its rounding `{}` does not go with `random_bits`, `seed` and `generator` beside it: stochastic \
+                 rounding has random bits of `{GENERATOR}`, the others have neither",
+                self.rounding
+            ));
+        }
+        if !self.source_dtype.parse::<Dtype>().is_ok_and(Dtype::is_wide_float) {
+            return Err(format!("its `source_dtype` {} is no wide float", quoted(&self.source_dtype)));
+        }
+        Ok(())
+    }
+
     /// The list of values that codes stand for, where they are not of a format.
     pub(crate) fn codebook(&self) -> Option<Codebook> {
         self.format.parse().ok()
@@ -291,7 +319,7 @@ pub(crate) fn each_entry(source: &Source, each: &mut dyn FnMut(String, Entry) ->
     };
     let (mut json, mut failed) = (serde_json::Deserializer::from_str(json), None);
     let read = json
-        .deserialize_map(EachEntry { each, met: HashSet::new(), failed: &mut failed })
+        .deserialize_map(EachEntry { each, met: HashSet::new(), path: source.path(), failed: &mut failed })
         .and_then(|()| json.end());
     match (failed, read) {
         (Some(error), _) => Err(error),
@@ -302,6 +330,7 @@ pub(crate) fn each_entry(source: &Source, each: &mut dyn FnMut(String, Entry) ->
 struct EachEntry<'a> {
     each: &'a mut dyn FnMut(String, Entry) -> Result<()>,
     met: HashSet<Arc<Encoding>>,
+    path: &'a Path,
     /// What `each` returned, which JSON has no error for.
     failed: &'a mut Option<Error>,
 }
@@ -314,14 +343,23 @@ impl<'de> Visitor<'de> for EachEntry<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        while let Some((name, entry)) = map.next_entry::<_, EntryText>()? {
-            if let Err(error) = (self.each)(name, entry.share(&mut self.met)) {
+        while let Some((name, entry)) = map.next_entry::<String, EntryText>()? {
+            let entry = entry.share(&mut self.met);
+            let entry = entry.map_err(|what| Error::refused(Some(self.path), Some(&name), what));
+            if let Err(error) = entry.and_then(|entry| (self.each)(name, entry)) {
                 *self.failed = Some(error);
                 return Err(de::Error::custom("an entry is refused"));
             }
         }
         Ok(())
     }
+}
+
+/// The rounding mode of a name, a stochastic one with so many random bits.
+pub(crate) fn rounding(name: &str, random_bits: Option<u32>) -> Result<Option<Rounding>> {
+    let bits = RandomBits::from_word32(random_bits.unwrap_or(1), 0).map_err(refuse)?;
+    let stochastic = [Rounding::StochasticA(bits), Rounding::StochasticB(bits), Rounding::StochasticC(bits)];
+    Ok(Rounding::DETERMINISTIC.iter().copied().chain(stochastic).find(|rounding| rounding.name() == name))
 }
 
 /// The name of a tensor's bias companion.

@@ -13,7 +13,7 @@ use smallfloat::{
 
 use crate::error::{Error, Result, by_name, refuse};
 use crate::file::stream::TensorDigest;
-use crate::layout::container::{Encoding, Entry};
+use crate::layout::container::{Encoding, Entry, GENERATOR};
 use crate::layout::convention::Direction;
 use crate::layout::fp8_remap::Fp8Remap;
 use crate::layout::grid::Granularity;
@@ -429,7 +429,7 @@ impl Options {
             rounding: rounding.name().to_owned(),
             random_bits,
             seed: random_bits.and(self.seed),
-            generator: random_bits.map(|_| "philox".to_owned()),
+            generator: random_bits.map(|_| GENERATOR.to_owned()),
         };
         Ok(Entry {
             encoding: Arc::new(encoding),

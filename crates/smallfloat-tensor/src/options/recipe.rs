@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use smallfloat::{Codebook, Format, FormatSpec, Preset, RandomBits, Rounding, Saturation};
 
 use crate::error::{Error, Result, refuse};
+use crate::layout::container::rounding;
 use crate::layout::grid::Granularity;
 use crate::layout::packing::Packing;
 use crate::layout::scheme::Layout;
@@ -195,13 +196,6 @@ impl Activations {
         let what = "has changed since the plan was made: make a new plan";
         Err(Error::refused(Some(&self.path), None, what))
     }
-}
-
-/// The rounding mode of a name, a stochastic one with so many random bits.
-pub(crate) fn rounding(name: &str, random_bits: Option<u32>) -> Result<Option<Rounding>> {
-    let bits = RandomBits::from_word32(random_bits.unwrap_or(1), 0).map_err(refuse)?;
-    let stochastic = [Rounding::StochasticA(bits), Rounding::StochasticB(bits), Rounding::StochasticC(bits)];
-    Ok(Rounding::DETERMINISTIC.iter().copied().chain(stochastic).find(|rounding| rounding.name() == name))
 }
 
 #[cfg(test)]

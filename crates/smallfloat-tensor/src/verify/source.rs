@@ -19,10 +19,11 @@ use crate::error::{Result, refuse};
 use crate::file::input::chunk_buffer;
 use crate::file::pipeline::ordered;
 use crate::file::stream::code_at;
+use crate::layout::container::rounding;
 use crate::layout::convention::Order;
 use crate::layout::fp8_remap::Fp8Remap;
 use crate::layout::grid::{Granularity, Grid, PIECE_ELEMENTS, Tile, index};
-use crate::options::{Negative, Options, recipe};
+use crate::options::{Negative, Options};
 use crate::progress::{Progress, share_of};
 use crate::scale::rule::Scale;
 use crate::stored::numbers::Numbers;
@@ -246,7 +247,7 @@ impl Comparison<'_> {
         (options.rounding, options.seed) = (declared.rounding, declared.seed);
         if let Some(entry) = tensor.entry() {
             let encoding = &entry.encoding;
-            let known = recipe::rounding(&encoding.rounding, encoding.random_bits)?;
+            let known = rounding(&encoding.rounding, encoding.random_bits)?;
             let unknown = || refuse(format!("the rounding `{}` is not known", encoding.rounding));
             (options.rounding, options.seed) = (Some(known.ok_or_else(unknown)?), encoding.seed);
         } else if let Some(spec) = &declared.format {

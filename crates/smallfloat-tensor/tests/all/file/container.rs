@@ -188,6 +188,52 @@ fn verify_refuses_biases_that_can_not_be() {
     }
 }
 
+/// What is said of how codes were made is one of the things that can be, and its parts go together.
+#[test]
+fn verify_refuses_words_that_mean_nothing() {
+    let spoiled = Spoiled::new("e4m3fn");
+    let said = |part: &str, pairs: &[(&str, Value)]| {
+        spoiled.refused(Some("w.F16"), part, |file| {
+            file.metadata.remove("smallfloat.record");
+            for (key, value) in pairs {
+                entry(file, "w.F16", key, value.clone());
+            }
+        });
+    };
+    said("its rounding `nearest` is not known", &[("rounding", json!("nearest"))]);
+    said("its rounding `\\u{1b}[2J` is not known", &[("rounding", json!("\u{1b}[2J"))]);
+    let stochastic = ("rounding", json!("stochastic-a"));
+    said("does not go with", std::slice::from_ref(&stochastic));
+    said("does not go with", &[stochastic.clone(), ("random_bits", json!(8))]);
+    for (key, value) in [("random_bits", json!(8)), ("seed", json!(1)), ("generator", json!("philox"))] {
+        said("does not go with", &[(key, value)]);
+    }
+    let drawn = |bits: u32, generator: &str| {
+        [
+            stochastic.clone(),
+            ("random_bits", json!(bits)),
+            ("seed", json!(1)),
+            ("generator", json!(generator)),
+        ]
+    };
+    said("does not go with", &drawn(8, "mt19937"));
+    said("random bits", &drawn(99, "philox"));
+    verify(spoiled.write(|file| {
+        file.metadata.remove("smallfloat.record");
+        for (key, value) in drawn(8, "philox") {
+            entry(file, "w.F16", key, value);
+        }
+    }))
+    .unwrap();
+    for dtype in ["", "I8", "F8_E4M3", "f16", "F16 "] {
+        said("is no wide float", &[("source_dtype", json!(dtype))]);
+    }
+    let digits = "`sha256` is not 64 hexadecimal digits";
+    for digest in [String::new(), "0".repeat(63), "A".repeat(64), "é".repeat(32)] {
+        spoiled.refused(None, digits, |file| entry(file, "w.F16", "sha256", digest));
+    }
+}
+
 #[test]
 fn verify_refuses_metadata_that_does_not_fit() {
     let spoiled = Spoiled::new("cfloat8_1_4_3");
