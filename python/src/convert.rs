@@ -317,6 +317,7 @@ pub(crate) fn detached<R: Send>(
     work: impl FnOnce() -> R + Send,
 ) -> PyResult<R> {
     const WORTH: usize = 1 << 10;
+    let work = || smallfloat_kernels::with_default_environment(work);
     if length < WORTH { Ok(work()) } else { py.detach(|| with_threads(threads, length, work)) }
 }
 

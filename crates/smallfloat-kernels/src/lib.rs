@@ -103,6 +103,7 @@ mod decode;
 mod dot;
 mod element;
 mod encode;
+mod environment;
 mod error;
 mod event_counts;
 mod packing;
@@ -138,6 +139,7 @@ pub use element::{Code, Element};
 pub use element::{Lanes, LanesMut};
 pub use encode::Encoder;
 pub use encode::recode::Recode;
+pub use environment::with_default_environment;
 pub use error::Error;
 pub use event_counts::EventCounts;
 #[cfg(feature = "half")]

@@ -37,6 +37,16 @@ pub(crate) trait Kernels: Copy + Debug {
         true
     }
 
+    /// Sets the thread's floating-point environment to the one that Rust expects: rounding to
+    /// nearest, every exception masked, subnormals kept. Returns what it was, if it was another.
+    fn enter_default_environment() -> Option<u32> {
+        None
+    }
+
+    /// Sets the thread's floating-point environment to one that
+    /// [`enter_default_environment`](Self::enter_default_environment) gave.
+    fn restore_environment(_: u32) {}
+
     /// Encodes in a deterministic mode, past the caches if `stream`, and counts what happened.
     fn encode(self, _: &EncodePlan, _: Lanes<'_>, _: CodesMut<'_>, _stream: bool) -> Option<Tally> {
         None

@@ -106,3 +106,21 @@ fn settings_change_nothing_in_rarer_kernels() {
         }
     }
 }
+
+/// Arithmetic in it keeps subnormals and rounds to nearest, and what was set is set again.
+#[test]
+fn arithmetic_as_rust_expects_it() {
+    use std::hint::black_box;
+    let control = FLUSH_TO_ZERO | DENORMALS_ARE_ZERO | ROUND_UP;
+    let sum = || (black_box(f32::from_bits(1)) + black_box(0.0)).to_bits();
+    let third = || (black_box(1.0_f32) / black_box(3.0)).to_bits();
+    let [outside, inside, after] = with_control(control, || {
+        let outside = [sum(), third()];
+        let inside = smallfloat_kernels::with_default_environment(|| [sum(), third()]);
+        [outside, inside, [sum(), third()]]
+    });
+    assert_eq!((outside, inside, after), ([0, 0x3eaa_aaab], [1, 0x3eaa_aaab], outside));
+    let [down, nearest] =
+        with_control(ROUND_TO_ZERO, || [third(), smallfloat_kernels::with_default_environment(third)]);
+    assert_eq!((down, nearest), (0x3eaa_aaaa, 0x3eaa_aaab));
+}

@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use smallfloat_kernels::with_default_environment;
+
 use crate::error::Result;
 
 /// Pieces per thread that are taken and not yet folded: they bound what waits in memory.
@@ -92,6 +94,16 @@ impl<R> Drop for StopOnPanic<'_, R> {
 /// `work` runs outside of the thread pool; slices of at most
 /// [`ErrorSums::BLOCK`](smallfloat_kernels::ErrorSums::BLOCK) elements never return to it.
 pub(crate) fn ordered<S: Send, R: Send>(
+    count: u64,
+    scratch: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, u64) -> Result<R> + Sync,
+    fold: impl FnMut(R) -> Result<()>,
+) -> Result<Vec<S>> {
+    // The threads that are begun in it inherit the environment.
+    with_default_environment(|| in_environment(count, scratch, work, fold))
+}
+
+fn in_environment<S: Send, R: Send>(
     count: u64,
     scratch: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, u64) -> Result<R> + Sync,

@@ -98,6 +98,30 @@ macro_rules! with_types {
     };
 }
 
+/// Every exception masked, which is all of the register that Rust expects.
+const MASKS: u32 = 0b11_1111 << 7;
+
+/// Returns the register that controls floating-point instructions, MXCSR.
+fn control() -> u32 {
+    let mut control = 0_u32;
+    // SAFETY: the instruction stores four bytes at the address of a live u32 and changes nothing
+    // else.
+    unsafe {
+        std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut control, options(nostack, preserves_flags));
+    }
+    control
+}
+
+/// Sets that register.
+fn set_control(control: u32) {
+    // SAFETY: the value is the default or one that the register had, so that no reserved bit is
+    // set; results that are computed on either side of this come from memory on their side, which
+    // the instruction is taken to change.
+    unsafe {
+        std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const control, options(nostack, preserves_flags));
+    }
+}
+
 impl Kernels for Machine {
     fn new(level: Level) -> Option<Self> {
         if level < Level::Avx2 || !Self::supports(Level::Avx2) {
@@ -127,14 +151,21 @@ impl Kernels for Machine {
 
     fn rounds_to_nearest() -> bool {
         const ROUNDING: u32 = 0b11 << 13;
-        const MASKS: u32 = 0b11_1111 << 7;
-        let mut control = 0_u32;
-        // SAFETY: the instruction stores four bytes at the address of a live u32 and changes
-        // nothing else.
-        unsafe {
-            std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut control, options(nostack, preserves_flags));
-        }
-        control & (ROUNDING | MASKS) == MASKS
+        control() & (ROUNDING | MASKS) == MASKS
+    }
+
+    fn enter_default_environment() -> Option<u32> {
+        // Everything but the exceptions that have been raised.
+        const CONTROL: u32 = 0xffc0;
+        let control = control();
+        (control & CONTROL != MASKS).then(|| {
+            set_control(MASKS);
+            control
+        })
+    }
+
+    fn restore_environment(control: u32) {
+        set_control(control);
     }
 
     fn encode(
