@@ -27,6 +27,14 @@ CONFIGS = [
     sf.Config("e2m3fn", scale_format="e5m2", scale_rule="amax", granularity="block:9"),
     sf.Config("mxfp8-e4m3", rounding="stochastic-a", seed=7),
 ]
+#: Lists of values, which the core alone encodes.
+LISTS = [
+    sf.Config("nf4"),
+    sf.Config("sf4", granularity="channel"),
+    sf.Config("int4", granularity="block:7"),
+    sf.Config("int8"),
+    sf.Config("mxint8"),
+]
 BY_CORE_ALONE = [
     sf.Config("mxfp4", scale_rule="least-error"),
     sf.Config("fp8", rounding="stochastic-a", seed=3),

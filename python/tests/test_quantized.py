@@ -96,6 +96,11 @@ CASES = [
     {"fmt": "mxfp8-e4m3"},
     {"fmt": "nvfp4"},
     {"fmt": "binary8p3se"},
+    {"fmt": "nf4"},
+    {"fmt": "sf4", "granularity": "channel"},
+    {"fmt": "int4", "granularity": "block:10"},
+    {"fmt": "int8"},
+    {"fmt": "mxint8"},
 ]
 
 
@@ -240,3 +245,29 @@ def test_the_reading_of_subnormals_is_kept(tmp_path):
         assert np.array_equal(q.dequantize(), sf.round(x, fmt))
         q.save(tmp_path / "q.safetensors", overwrite=True)
         assert np.array_equal(sf.load(tmp_path / "q.safetensors")["tensor"].dequantize(), sf.round(x, fmt))
+
+
+def test_lists_of_values():
+    """Values as bitsandbytes and NumPy have them, and which code is nearest."""
+    nf4 = sf.value_lists["nf4"]
+    assert nf4.dtype == np.float32 and not nf4.flags.writeable and nf4[[0, 7, 15]].tolist() == [-1, 0, 1]
+    assert np.array_equal(sf.value_lists["int8"], np.arange(256, dtype=np.uint8).view(np.int8).astype(np.float32))
+    for fmt, block in [("nf4", 64), ("sf4", 64), ("int4", 64), ("nf4", 10)]:
+        x = RNG.standard_normal((6, 640)).astype(np.float32)
+        q = sf.quantize(x, fmt, granularity=f"block:{block}")
+        assert q.format == fmt and q.scale_format == "binary32" and q.nbytes == x.size // 2 + x.size // block * 4
+        values, groups = sf.value_lists[fmt].astype(np.float64), x.reshape(-1, block).astype(np.float64)
+        largest = min(-values.min(), values.max())
+        scales = (np.abs(groups).max(1) / largest).astype(np.float32)
+        assert np.array_equal(q.scales.reshape(-1), scales)
+        distances = np.abs((groups / scales[:, None].astype(np.float64))[..., None] - values)
+        assert np.array_equal(q.codes.reshape(-1, block), distances.argmin(-1))
+        expected = (values[q.codes.reshape(-1, block)] * scales[:, None].astype(np.float64)).astype(np.float32)
+        assert np.array_equal(q.dequantize().reshape(-1, block), expected)
+    with pytest.raises(ValueError, match="nf4 is a list of values"):
+        sf.quantize(X, "nf4").array
+    with pytest.raises(ValueError, match="one way to round"):
+        sf.quantize(X, "nf4", rounding="toward-zero")
+    assert not sf.quantize(X * np.float32(2.0**-140), "mxint8", flush="groups").codes.any()
+    with pytest.raises(ValueError, match="scale_overflow='nan' is for formats"):
+        sf.quantize(X, "mxint8", scale_overflow="nan")

@@ -36,7 +36,7 @@ fn measured(options: Options, rows: usize) -> Result<(f64, f64), Box<dyn std::er
     let values: Vec<f32> = normal(rows * COLUMNS);
     let quantizer = Quantizer::new(options)?;
     let shape = [rows as u64, COLUMNS as u64];
-    let format = *quantizer.quantize("w", &shape, &values[..])?.format();
+    let format = *quantizer.quantize("w", &shape, &values[..])?.format().expect("codes of a format");
     let projection = format.default_projection().with_saturation(Saturation::SatFinite);
     let (codes, scales) = quantizer.lengths(&shape)?;
     let (mut codes, mut scales) = (vec![1; codes], vec![1; scales]);

@@ -30,14 +30,17 @@ What is here, each with its own help:
 * PyTorch and JAX: the modules `smallfloat.torch`, `smallfloat.transformers` and `smallfloat.jax`.
 
 The lists `presets`, `roundings`, `saturations`, `flag_policies` and `generators`, and the dicts
-`schemes` and `variants`, have the words that keywords take.
+`schemes` and `variants`, have the words that keywords take; `value_lists` has the values of codes
+of 'nf4', 'int4', ….
 """
 
 import os as _os
 
+import numpy as _np
+
 from . import _core, formats, ops
 from ._array import Array, array
-from ._config import Config
+from ._config import LISTS as _LISTS, Config
 from ._core import BiasController, EventCounts, Format, Operation, choose_bias, decode, encode, kappa, round, verify
 from ._finfo import finfo
 from ._flags import Flags
@@ -56,6 +59,8 @@ generators: list[str] = _core.generators()
 #: Schemes of scaled tensors, and approximate implementations for `kappa`, with what they are.
 schemes: dict[str, str] = dict(_core.schemes())
 variants: dict[str, str] = dict(_core.variants())
+#: Lists of values that codes of a scheme can stand for ('nf4', 'int4', …): values by code, in float32.
+value_lists: dict[str, _np.ndarray] = {name: values for name, (_, values) in _LISTS.items()}
 
 __all__ = [
     "Array",
@@ -90,6 +95,7 @@ __all__ = [
     "saturations",
     "save",
     "schemes",
+    "value_lists",
     "variants",
     "verify",
 ]

@@ -47,6 +47,20 @@ def recipe(
     return found
 
 
+#: Lists of values by name: the bits of a code, and the values by code in float32.
+LISTS: dict[str, tuple[int, np.ndarray]] = {}
+for _name, _width, _values in _core.value_lists():
+    LISTS[_name] = _width, np.array(_values, np.float32)
+    LISTS[_name][1].flags.writeable = False
+
+
+def width_of(name: str, is_biased: bool) -> int:
+    """The bits of a code of a container's format, or of a list of values."""
+    if name in LISTS:
+        return LISTS[name][0]
+    return (Format(name, bias=0) if is_biased else Format(name)).width
+
+
 def element_format(entry: Mapping[str, Any]) -> str:
     """The format of a container's entry, without its bias: the reading of subnormals is told beside
     Tesla's names."""
@@ -91,6 +105,11 @@ class Config:
         from ._quantized import quantize
 
         return quantize(x, self.fmt, name=name, **self.how)
+
+    @property
+    def is_list(self) -> bool:
+        """Whether elements are codes of a list of values, which the compiled part alone encodes."""
+        return self.entry((1, 1))["format"] in LISTS
 
     def key(self) -> str:
         """The same text for equal configurations."""

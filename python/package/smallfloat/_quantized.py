@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _core, _interop, formats
 from ._array import Array
-from ._config import Config, element_format, recipe
+from ._config import LISTS, Config, element_format, recipe, width_of
 from ._core import Format
 from ._interop import is_masked, number_dtype, torch_dtype
 
@@ -90,7 +90,8 @@ class QuantizedTensor:
     ----------
     shape : tuple of int
     format : str
-        The elements' format, without its bias where that is stored beside the codes.
+        The elements' format, without its bias where that is stored beside the codes; or the list
+        of their values, one of `smallfloat.value_lists`.
     codes : array of uint8 or uint16
         One code an element; an array of the library that the numbers came from, as all arrays here.
     scales : array or None
@@ -154,6 +155,8 @@ class QuantizedTensor:
     def array(self) -> Array:
         """The codes as an `Array`, for a tensor without scales whose elements share one bias, or
         have none."""
+        if self.format in LISTS:
+            raise ValueError(f"{self.format} is a list of values and no format: dequantize() gives values ({self!r})")
         if self.scales is not None or self.granularity != "tensor":
             raise ValueError(f"a tensor with scales, or with several biases, is no Array: dequantize() gives values ({self!r})")
         bias = None if self.biases is None else int(self.biases)
@@ -259,8 +262,8 @@ def quantize(
         float16, float32, float64 or bfloat16, finite unless `nonfinite` is given. A torch tensor
         gives tensors, on its device.
     fmt : str, Format or Config
-        A format, or a scheme: `smallfloat.schemes` lists 'mxfp8-e4m3', 'nvfp4', … An array without
-        dimensions, or with one, is a row.
+        A format, or a scheme: `smallfloat.schemes` lists 'mxfp8-e4m3', 'nvfp4', 'nf4', … An array
+        without dimensions, or with one, is a row.
     name : str
         The tensor's name, from which stochastic rounding takes its stream.
     report : bool
@@ -320,8 +323,7 @@ def quantize(
     entry = json.loads(entry)
     # There are neither biases nor scales in some formats, and none at all in some shapes.
     biased = entry.get("scale") is None and (scales.size > 0 or 0 in shape)
-    width = (Format(entry["format"], bias=0) if biased else Format(entry["format"])).width
-    codes = codes.view(np.uint16) if width > 8 else codes
+    codes = codes.view(np.uint16) if width_of(entry["format"], biased) > 8 else codes
     parts = {"": codes.reshape(_native_shape(entry, entry["shape"]))}
     if biased:
         parts["_bias"] = scales.reshape(shape)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import formats
-from ._config import Config, Layout, element_format
+from ._config import LISTS, Config, Layout, element_format
 from ._core import Format
 from .kernel import Kernel, kernel
 
@@ -55,6 +55,8 @@ def scale_plan(key: str, ndim: int) -> ScalePlan:
     config = Config.of_key(key)
     entry = config.entry((1,) * ndim)
     how, name, scale, rule = config.how, element_format(entry), entry.get("scale"), entry.get("scale_rule")
+    if name in LISTS:
+        raise ValueError(f"scale_overflow='nan' is for formats, and {name} is a list of values")
     layout = Layout.of(entry, (1,) * ndim)
     is_biased = scale is None and entry["format"] in formats._FREE
     made = Format(name, bias=0) if is_biased else Format(name)

@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use smallfloat::formats::E8M0FNU;
-use smallfloat::{Family, Format, Preset, Rounding, Saturation};
+use smallfloat::{Codebook, Family, Format, Preset, Rounding, Saturation};
 use smallfloat_tensor::{
     self as tensor, BiasPolicy, Dtype, NamePatterns, Negative, Nonfinite, Options, Packing, Plan, ScaleRule,
     ScaleSpec, Scheme, Sharding, Share, Sink, SinkOptions, Source, TensorSpec, Tensors, View,
@@ -345,6 +345,13 @@ pub(crate) fn write_tensors(
         }
         sink.finish()
     })
+}
+
+/// The lists of values that codes can stand for: name, bits of a code, and values by code.
+#[pyfunction]
+pub(crate) fn value_lists() -> Vec<(&'static str, u32, Vec<f32>)> {
+    let values = |list: &Codebook| (0..=list.max_code()).map(|code| list.value(code)).collect();
+    Codebook::ALL.iter().map(|list| (list.name(), list.width(), values(list))).collect()
 }
 
 /// The schemes that `quantize` knows by name, and what they are.

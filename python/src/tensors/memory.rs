@@ -3,7 +3,7 @@
 use numpy::{PyArray1, PyUntypedArray};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use smallfloat::Format;
+use smallfloat::{Codebook, Format};
 use smallfloat_tensor::{self as tensor, Options, Packing, Quantizer, ScaleRule, ScaleSpec};
 
 use crate::array::{Input, Output, with_kind};
@@ -99,8 +99,12 @@ pub(crate) fn dequantize_array<'py>(
         }
     };
     let granularity = granularity.parse().map_err(refused)?;
-    let quantizer = Quantizer::new(Options { scale, granularity, ..Options::new(spec_of(fmt)?) });
-    let quantizer = quantizer.map_err(refused)?;
+    let name: Option<String> = fmt.extract().ok();
+    let elements = match name.and_then(|name| name.parse::<Codebook>().ok()) {
+        Some(list) => Options::of_codebook(list),
+        None => Options::new(spec_of(fmt)?),
+    };
+    let quantizer = Quantizer::new(Options { scale, granularity, ..elements }).map_err(refused)?;
     let packing: Packing = packing.parse().map_err(refused)?;
     let (codes, scales) = (Input::bytes(codes)?, Input::bytes(scales)?);
     let (codes, scales) = (codes.slice::<u8>()?, scales.slice::<u8>()?);

@@ -13,6 +13,7 @@ use smallfloat::{
 
 use crate::error::{Error, Result, by_name, refuse};
 use crate::file::stream::TensorDigest;
+use crate::layout::codebook::carrier;
 use crate::layout::container::{Encoding, Entry, GENERATOR};
 use crate::layout::convention::Direction;
 use crate::layout::fp8_remap::Fp8Remap;
@@ -190,6 +191,11 @@ impl Options {
             lossless: false,
             histograms: false,
         }
+    }
+
+    /// The defaults for a list of values. Its codes need [`scale`](Self::scale)s, too.
+    pub fn of_codebook(codebook: Codebook) -> Self {
+        Self { codebook: Some(codebook), ..Self::new(carrier(codebook).into()) }
     }
 
     /// Returns whether finite values beyond the range become the largest one.

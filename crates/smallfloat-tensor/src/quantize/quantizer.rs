@@ -5,11 +5,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use smallfloat::Format;
-use smallfloat_kernels::Encoder;
+use smallfloat_kernels::{Encoder, with_default_environment};
 
 use crate::error::{Error, Result, refuse};
 use crate::file::dtype::elements;
-use crate::layout::container::Encoding;
 use crate::layout::grid::{Granularity, Grid, index};
 use crate::layout::packing::Packing;
 use crate::layout::scheme::NATIVE;
@@ -38,6 +37,7 @@ use crate::stored::quantized::{Quantized, Tables, wrong_length};
 /// # Ok::<(), smallfloat_tensor::Error>(())
 /// ```
 ///
+/// Elements are codes of a format, or of a list of values ([`Options::codebook`]: NF4, INT8, …).
 /// Numbers are slices of `f32`, `f64`, `f16` and `bf16`, and tensors that are [`Quantized`]: of
 /// those each value is rounded once more, from code times scale. A tensor is seen as rows and
 /// columns as in files ([`Granularity`]); one without dimensions, or with one, is a row. Blocks may
@@ -48,7 +48,7 @@ use crate::stored::quantized::{Quantized, Tables, wrong_length};
 #[derive(Debug)]
 pub struct Quantizer {
     options: Options,
-    /// Where biases are data, at bias 0.
+    /// Where biases are data, at bias 0; of a list of values, what has as many bits.
     element: Format,
     decoders: Decoders,
     tables: Arc<Tables>,
@@ -69,15 +69,13 @@ impl Quantizer {
             return Err(Error::option(what));
         }
         options.check()?;
-        if let Some(codebook) = options.codebook {
-            let what = format!("{codebook} is a list of values, which is written into files only");
-            return Err(Error::option(what));
-        }
         let element = options.layout()?;
         let by_bias = options.scale.is_none() && options.format.has_free_bias();
         let element = if by_bias { element.with_bias(0).map_err(refuse)? } else { element };
-        // Refuses what no encoder can do.
-        Encoder::<f64>::for_length(&element, &options.projection(&element), 0).map_err(refuse)?;
+        if options.codebook.is_none() {
+            // Refuses what no encoder can do.
+            Encoder::<f64>::for_length(&element, &options.projection(&element), 0).map_err(refuse)?;
+        }
         Ok(Self { options, element, decoders: Decoders::default(), tables: Arc::default(), reports: false })
     }
 
@@ -135,7 +133,7 @@ impl Quantizer {
         check_length(shape, &numbers)?;
         let (mut codes, mut scales) = (vec![0; codes], vec![0; scales]);
         let memory = Memory { codes: &mut codes, scales: &mut scales };
-        let (global, report) = self.run(name, shape, numbers, memory)?;
+        let (global, report) = with_default_environment(|| self.run(name, shape, numbers, memory))?;
         self.assemble(shape, codes.into(), scales.into(), global, report)
     }
 
@@ -156,7 +154,7 @@ impl Quantizer {
         check_length(shape, &numbers)?;
         self.check_lengths(shape, codes, scales)?;
         let memory = Memory { codes: &mut *codes, scales: &mut *scales };
-        let (global, report) = self.run(name, shape, numbers, memory)?;
+        let (global, report) = with_default_environment(|| self.run(name, shape, numbers, memory))?;
         self.assemble(shape, Cow::Borrowed(codes), Cow::Borrowed(scales), global, report)
     }
 
@@ -228,6 +226,7 @@ impl Quantizer {
     ) -> Result<Quantized<'a>> {
         Ok(Quantized {
             element: self.element,
+            codebook: self.options.codebook,
             scale: self.options.scale,
             granularity: self.options.granularity,
             shape: shape.to_vec(),
@@ -250,7 +249,7 @@ impl Quantizer {
     ) -> Result<(f64, Option<TensorReport>)> {
         let options = &self.options;
         let mut report = TensorReport::copied(name, shape);
-        report.format = Some(Encoding::format_name(&self.element));
+        report.format = Some(options.element_name()?);
         let progress = &mut |_: crate::Progress<'_>| ();
         let is_plain = options.scale.is_none() && options.granularity == Granularity::Tensor;
         let is_wide = numbers.dtype().is_some();

@@ -6,16 +6,18 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 use smallfloat::formats::BINARY32;
-use smallfloat::{Format, Rounding};
-use smallfloat_kernels::{Decoder, Element, Encoder, LanesMut, Level};
+use smallfloat::{Codebook, Format, Rounding};
+use smallfloat_kernels::{Decoder, Element, Encoder, LanesMut, Level, with_default_environment};
 
 use crate::error::{Error, Result, refuse};
 use crate::file::stream::{StoredCode, code_at};
+use crate::layout::codebook;
 use crate::layout::grid::{Granularity, Grid, PIECE_ELEMENTS, index};
 use crate::layout::packing::Packing;
 use crate::report::TensorReport;
 use crate::scale::rule::{Scale, ScaleSpec};
 use crate::stored::numbers::Held;
+use crate::stored::reader::CodeValues;
 use crate::stored::view::f64_decoder;
 
 /// A tensor in memory as codes with scales or biases; [`Quantizer`](crate::Quantizer) makes it.
@@ -32,7 +34,9 @@ use crate::stored::view::f64_decoder;
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Quantized<'a> {
+    /// Of a list of values, what has as many bits.
     pub(crate) element: Format,
+    pub(crate) codebook: Option<Codebook>,
     pub(crate) scale: Option<ScaleSpec>,
     pub(crate) granularity: Granularity,
     pub(crate) shape: Vec<u64>,
@@ -50,7 +54,7 @@ pub struct Quantized<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     short: OnceLock<Option<Decoder<f32>>>,
-    long: OnceLock<Decoder<f64>>,
+    long: OnceLock<CodeValues>,
     /// Where nothing divides the scales.
     scales: OnceLock<ScaleTable>,
 }
@@ -66,20 +70,33 @@ impl PartialEq for Tables {
 }
 
 impl Tables {
-    /// A decoder to f32, if that has all elements.
-    fn short(&self, element: &Format) -> Option<&Decoder<f32>> {
-        self.short.get_or_init(|| Decoder::new(element, None).ok()).as_ref()
+    /// A decoder to f32 of codes of a format, if f32 has all elements.
+    fn short(&self, quantized: &Quantized<'_>) -> Option<&Decoder<f32>> {
+        let decoder = || match quantized.codebook {
+            Some(_) => None,
+            None => Decoder::new(&quantized.element, None).ok(),
+        };
+        self.short.get_or_init(decoder).as_ref()
     }
 
-    fn long(&self, element: &Format) -> &Decoder<f64> {
-        self.long.get_or_init(|| f64_decoder(element).expect("codes have at most 16 bits"))
+    fn long(&self, quantized: &Quantized<'_>) -> &CodeValues {
+        self.long.get_or_init(|| match quantized.codebook {
+            Some(list) => CodeValues::List(codebook::values(list)),
+            None => CodeValues::Format(f64_decoder(&quantized.element).expect("codes have at most 16 bits")),
+        })
     }
 }
 
 impl Quantized<'_> {
-    /// Returns the format of the elements. Where there are [`biases`](Self::biases), at bias 0.
-    pub fn format(&self) -> &Format {
-        &self.element
+    /// Returns the format of the elements; where there are [`biases`](Self::biases), at bias 0.
+    /// `None` where their values are those of a [`codebook`](Self::codebook).
+    pub fn format(&self) -> Option<&Format> {
+        self.codebook.is_none().then_some(&self.element)
+    }
+
+    /// Returns the list of the elements' values, where they have no format.
+    pub fn codebook(&self) -> Option<Codebook> {
+        self.codebook
     }
 
     /// Returns the shape of the tensor.
@@ -186,9 +203,11 @@ impl Quantized<'_> {
         if values.is_empty() {
             return Ok(());
         }
-        let decoding = Decoding::<T>::new(self)?;
+        let decoding = with_default_environment(|| Decoding::<T>::new(self))?;
         let piece = index(PIECE_ELEMENTS);
-        let each = |(i, values): (usize, &mut [T])| decoding.fill(i * piece, values);
+        let each = |(i, values): (usize, &mut [T])| {
+            with_default_environment(|| decoding.fill(i * piece, values));
+        };
         if values.len() > piece && smallfloat_kernels::threads() > 1 {
             values.par_chunks_mut(piece).enumerate().for_each(each);
         } else {
@@ -289,7 +308,7 @@ impl<'a> Products<'a> {
     }
 
     fn each<T>(&self, first: usize, values: &mut [T], product: impl Fn(&Scale, f64) -> T) {
-        let decoder = self.quantized.tables.long(&self.quantized.element);
+        let decoder = self.quantized.tables.long(self.quantized);
         self.quantized.grid.each_run(first as u64, values.len(), |group, range| {
             let scale = self.scale(group);
             for (i, value) in (first + range.start..).zip(&mut values[range]) {
@@ -322,7 +341,7 @@ impl<'a, T: Element> Decoding<'a, T> {
         }
         let products = Products::new(quantized);
         if T::FORMAT == BINARY32
-            && let Some(decoder) = quantized.tables.short(&quantized.element)
+            && let Some(decoder) = quantized.tables.short(quantized)
         {
             return Ok(Self::Short(products, decoder));
         }

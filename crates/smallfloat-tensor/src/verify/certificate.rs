@@ -114,8 +114,8 @@ fn totals(tensors: &[CertifiedTensor]) -> (u64, u64) {
 }
 
 impl Certificate {
-    /// What a certificate says must be possible, whatever it is of. Values that differ have different
-    /// digests; the reverse is not so, since zeros are equal whatever their sign.
+    /// What a certificate says must be possible, whatever it is of. Values that differ have
+    /// different digests; the reverse is not so, since zeros are equal whatever their sign.
     fn check(&self) -> Result<(), (Option<&str>, String)> {
         if self.version != VERSION {
             return Err((

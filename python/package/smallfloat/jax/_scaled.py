@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from .. import _bits, _quantized
-from .._config import Config, Layout, block_of, matrix_of, scale_shape, stored_columns
+from .._config import LISTS, Config, Layout, block_of, matrix_of, scale_shape, stored_columns
 from .._core import Format
 from .._quantized import QuantizedTensor
 from .._scales import POWER_RULES, ScalePlan, scale_plan
@@ -70,8 +70,10 @@ def quantize(x: Any, fmt: Any = "cfloat8_1_4_3", *, name: str = "tensor", **how:
     config = Config(fmt, **{key: value for key, value in how.items() if key != "nonfinite"})
     if not isinstance(x, jax.core.Tracer) and all(device.platform == "cpu" for device in x.devices()):
         return _quantized.quantize(x, config, name=name, **how).map(jnp.asarray)
-    plan, entry = scale_plan(config.key(), x.ndim), {**config.entry(x.shape), "shape": list(x.shape)}
-    entry["source_dtype"] = _quantized.NAMES[x.dtype.name]
+    entry = {**config.entry(x.shape), "shape": list(x.shape), "source_dtype": _quantized.NAMES[x.dtype.name]}
+    if config.is_list:
+        return QuantizedTensor(_parts_by_core(config, entry, x, name), entry)
+    plan = scale_plan(config.key(), x.ndim)
     if plan.is_expressible and (x.dtype != jnp.float64 or plan.rule != "amax"):
         return QuantizedTensor(_parts(plan, x, name), entry)
     return QuantizedTensor(_parts_by_core(config, entry, x, name), entry)
@@ -94,20 +96,22 @@ def dequantize(q: QuantizedTensor, dtype: Any = jnp.float32) -> jax.Array:
     matrix, shape = _unpacked(parts[""], layout), layout.shape
     scales = parts.get("_bias" if layout.scale is None else "_scale")
     is_biased = scales is not None and layout.scale is None
-    k = kernel(Format(layout.format, bias=0) if is_biased else layout.format)
+    is_list = layout.format in LISTS
+    k = None if is_list else kernel(Format(layout.format, bias=0) if is_biased else layout.format)
     if scales is None:
         return decode_by(k, matrix, dtype).reshape(shape)
     if is_biased:
         return decode_by(k, matrix, dtype, _spread(-scales.astype(jnp.int32), layout)).reshape(shape)
     over = parts.get("_global_scale")
-    if layout.scale == "e8m0fnu" and over is None:
+    if layout.scale == "e8m0fnu" and over is None and not is_list:
         field = _spread(scales.astype(jnp.int32), layout)
         return jnp.where(field == 255, jnp.asarray(math.nan, dtype), decode_by(k, matrix, dtype, field - 127)).reshape(shape)
     # Products of few bits are exact in float64, and so near to their quotients that rounding again
     # is rounding once.
     with jax.enable_x64(True):
         unit = _wide(scales) if jnp.issubdtype(scales.dtype, jnp.floating) else decode_by(kernel(layout.scale), scales, jnp.float64)
-        values = decode_by(k, matrix, jnp.float64) * _spread(unit, layout)
+        list_values = lambda: jnp.asarray(LISTS[layout.format][1], jnp.float64)[matrix]
+        values = (list_values() if is_list else decode_by(k, matrix, jnp.float64)) * _spread(unit, layout)
         return _cast(values if over is None else values / _wide(over), dtype).reshape(shape)
 
 
@@ -279,11 +283,14 @@ def _global_scale(plan: ScalePlan, amax: Any) -> Any:
 
 def _parts_by_core(config: Config, entry: dict[str, Any], x: Any, name: str) -> dict[str, Any]:
     """Codes and scales by the compiled part, on the CPU."""
-    how: dict[str, Any] = {"nonfinite": "preset", "name": name, "threads": 1}
+    # A list of values has none for what is not finite: that is refused.
+    how: dict[str, Any] = {"name": name, "threads": 1, **({} if config.is_list else {"nonfinite": "preset"})}
     found = _quantized.quantize(np.zeros(x.shape, np.float32), config, **how)._parts
 
-    def on_cpu(x: Any) -> dict[str, Any]:
-        return _quantized.quantize(np.asarray(x), config, **how)._parts
+    def on_cpu(bits: Any) -> dict[str, Any]:
+        return _quantized.quantize(np.asarray(bits).view(x.dtype), config, **how)._parts
 
     shapes = {part: jax.ShapeDtypeStruct(array.shape, array.dtype) for part, array in found.items()}
-    return jax.pure_callback(on_cpu, shapes, x, vmap_method="sequential")
+    # As integers, since subnormal numbers may become zeros on the way.
+    bits = lax.bitcast_convert_type(x, jnp.dtype(f"uint{8 * x.dtype.itemsize}"))
+    return jax.pure_callback(on_cpu, shapes, bits, vmap_method="sequential")

@@ -14,7 +14,7 @@ from .._core import Format
 from ._device import stays
 from ._memory import array_of, tensor_of
 from ._round import check_exact, check_float, constant_kernel, round_by
-from ._scaled import is_served, key_of, plan_of, simulate
+from ._scaled import is_list, is_served, key_of, plan_of, simulate
 
 _NONFINITE = ("keep", "refuse", "preset")
 
@@ -107,8 +107,8 @@ def scaled(key: str, x: torch.Tensor, nonfinite: str, stream: str = "tensor") ->
     if is_plain(x):
         y = by_core(Config.of_key(key), clean, stream)
     else:
-        plan = plan_of(key, x.ndim)
-        if is_served(plan, x):
+        plan = None if is_list(key) else plan_of(key, x.ndim)
+        if plan is not None and is_served(plan, x):
             y = simulate(plan, clean, stream=stream)
         else:
             y = _simulate_by_core(clean, key, stream)

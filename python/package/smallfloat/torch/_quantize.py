@@ -18,8 +18,7 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from .. import _core, _quantized, formats
-from .._config import Config, Layout, rows_stand_alone, scale_shape
-from .._core import Format
+from .._config import Config, Layout, rows_stand_alone, scale_shape, width_of
 from ._fake import is_plain, scaled, straight_through
 from ._memory import array_of, bytes_of, tensor_of
 from ._scaled import dequantize, parts_of, plan_for
@@ -527,9 +526,9 @@ def show(model: nn.Module) -> None:
 def _empty(layout: Layout, entry: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     """Codes and scales of zeros."""
     is_biased = layout.scale is None and layout.format.split(":")[0] in formats._FREE
-    made = Format(layout.format, bias=0) if is_biased else Format(layout.format)
+    width = width_of(layout.format, is_biased)
     shape = _quantized._native_shape(entry, layout.shape)
-    parts = {"": torch.zeros(shape, dtype=torch.uint8 if made.width <= 8 else torch.int16)}
+    parts = {"": torch.zeros(shape, dtype=torch.uint8 if width <= 8 else torch.int16)}
     if is_biased:
         parts["_bias"] = torch.zeros(scale_shape(layout.shape, layout.granularity), dtype=torch.uint8)
     elif layout.scale is not None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from .. import _quantized
-from .._config import Config, Layout, block_of, matrix_of, scale_shape
+from .._config import LISTS, Config, Layout, block_of, matrix_of, scale_shape
 from .._scales import POWER_RULES, ScalePlan, scale_plan
 from . import _blocks, _learning
 from ._device import stays
@@ -49,6 +49,9 @@ def dequantize(
     """
     shape = layout.shape if shape is None else shape
     is_biased = scales is not None and layout.scale is None
+    if layout.format in LISTS:
+        values = torch.tensor(_list_values(layout.format), dtype=torch.float64, device=codes.device)
+        return _product(values[unpacked(codes, shape, layout).long()], layout, scales, over, dtype, shape)
     k = constant_kernel(layout.format, None, None, None, 32, is_biased)
     if scales is not None and _blocks.serves(layout, codes, dtype):
         return _blocks.dequantize(layout, k, codes, scales, over, dtype, shape)
@@ -61,10 +64,15 @@ def dequantize(
         field = spread(scales.to(torch.int32), shape, layout.granularity)
         values = decode_by(k, matrix, dtype, field - 127)
         return torch.where(field == 255, math.nan, values).reshape(shape)
-    # Products of few bits are exact in float64, and so near to their quotients that rounding again
-    # is rounding once.
-    unit = spread(_scale_values(scales, layout.scale), shape, layout.granularity)
-    values = decode_by(k, matrix, torch.float64) * unit
+    return _product(decode_by(k, matrix, torch.float64), layout, scales, over, dtype, shape)
+
+
+def _product(
+    values: torch.Tensor, layout: Layout, scales: Any, over: torch.Tensor | None, dtype: torch.dtype, shape: tuple[int, ...]
+) -> torch.Tensor:
+    """Elements in float64 times their scales, rounded once: products of few bits are exact there,
+    and so near to their quotients that rounding again is rounding once."""
+    values = values * spread(_scale_values(scales, layout.scale), shape, layout.granularity)
     if over is not None:
         values = values / over.to(torch.float64)
     return cast(values, dtype).reshape(shape)
@@ -81,6 +89,17 @@ def _scale_values(scales: torch.Tensor, fmt: str | None) -> torch.Tensor:
 def plan_of(key: str, ndim: int) -> ScalePlan:
     """The plan of a configuration."""
     return scale_plan(key, ndim)
+
+
+@torch.compiler.assume_constant_result
+def _list_values(name: str) -> list[float]:
+    return LISTS[name][1].tolist()
+
+
+@torch.compiler.assume_constant_result
+def is_list(key: str) -> bool:
+    """Whether a configuration is for codes of a list of values."""
+    return Config.of_key(key).is_list
 
 
 @torch.compiler.assume_constant_result
@@ -200,7 +219,7 @@ def is_served(plan: ScalePlan, x: torch.Tensor) -> bool:
 
 def plan_for(config: Config, x: torch.Tensor) -> ScalePlan | None:
     """The plan of a configuration if a tensor is to be quantized where it is, and can be."""
-    if not stays(x):
+    if not stays(x) or config.is_list:
         return None
     plan = plan_of(config.key(), x.ndim)
     return plan if is_served(plan, x) and x.numel() else None

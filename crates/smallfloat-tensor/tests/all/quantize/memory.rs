@@ -45,14 +45,18 @@ fn same(q: &Quantized<'_>, file: &File, name: &str, packing: Packing, context: &
         endings
             .iter()
             .find_map(|ending| match ending.strip_prefix('.') {
-                Some(sibling) => file.tensors.get(&format!("{module}{sibling}")),
+                Some(sibling) => file
+                    .tensors
+                    .get(&format!("{module}{sibling}"))
+                    .or_else(|| file.tensors.get(&format!("{name}{ending}"))),
                 None => file.tensors.get(&format!("{name}{ending}")),
             })
             .map(|part| &part.bytes[..])
     };
     let number = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().unwrap());
     assert!(Some(&*q.packed(packing).unwrap()) == part(&["", "_packed"]), "{name} {context}");
-    let scales = part(&["_scale", "_scale_inv", "_bias", ".scale", ".scale_weight"]).unwrap_or(&[]);
+    let scales =
+        part(&["_scale", "_scale_inv", "_bias", ".scale", ".scale_weight", ".absmax"]).unwrap_or(&[]);
     if let (Some(_), [rows, columns]) = (part(&[".comfy_quant"]), &q.scale_shape()[..]) {
         // cuBLAS's tiles: 32 lines of four rows' four scales.
         let place = |i: u64| {
@@ -107,13 +111,13 @@ fn every_scheme_rounding_and_type_as_in_files() {
     let stochastic = Rounding::StochasticA(RandomBits::from_word32(32, 0).unwrap());
     let mut roundings = Rounding::DETERMINISTIC.iter().copied().map(Some).collect::<Vec<_>>();
     roundings.extend([None, Some(stochastic)]);
-    // Lists of values are of files. Experts have three dimensions, and what GGUF has is read by
-    // `conversions.rs`.
-    let of_matrices =
-        |scheme: &&Scheme| scheme.name != "gpt-oss" && !scheme.layout.is_gguf() && scheme.codebook.is_none();
+    // Experts have three dimensions, and what GGUF has is read by `conversions.rs`.
+    let of_matrices = |scheme: &&Scheme| scheme.name != "gpt-oss" && !scheme.layout.is_gguf();
     for scheme in Scheme::all().iter().filter(of_matrices) {
         let tensors = WIDE.map(|dtype| matrix(&mut random, dtype, 32, 64));
-        for &rounding in &roundings {
+        // To a list of values there is one way.
+        let roundings = if scheme.codebook.is_some() { &[None][..] } else { &roundings };
+        for &rounding in roundings {
             let options = Options { rounding, seed: Some(7), ..self::scheme(scheme.name) };
             as_in_files(&tensors, &options, &format!("{scheme} {rounding:?}"));
         }
@@ -237,8 +241,13 @@ fn check_values(q: &Quantized<'_>) -> Vec<f64> {
     let exact: Vec<f64> = (0..rows * columns)
         .map(|i| {
             let group = i / columns / height * across + i % columns / width;
-            let code = bytes(q.codes(), usize::from(q.format().width() > 8) + 1, i);
-            let element = q.format().decode_f64(code).value;
+            let size = q.format().map_or(1, |format| usize::from(format.width() > 8) + 1);
+            let code = bytes(q.codes(), size, i);
+            let element = match (q.format(), q.codebook()) {
+                (Some(format), None) => format.decode_f64(code).value,
+                (None, Some(codebook)) => f64::from(codebook.value(u32::try_from(code).unwrap())),
+                other => panic!("{other:?}"),
+            };
             let scale = match (q.scale(), q.biases()) {
                 (Some(spec), _) => {
                     let size = usize::try_from(spec.format.width().div_ceil(8)).unwrap();
@@ -445,4 +454,38 @@ fn what_is_refused() {
         assert!(Quantizer::new(options).unwrap_err().is_option());
     }
     assert_eq!(Numbers::from(&[1.0_f32, 2.0]).len(), 2);
+}
+
+/// INT4's nearest integers, ties to even, and NF4's nearest values by its published table; what is
+/// quantized already is rounded from its products, and each type gets products that are rounded
+/// once.
+#[test]
+fn lists_of_values_by_hand() {
+    let block = |columns| Granularity::Block { rows: 1, columns };
+    let int4 = Quantizer::new(Options { granularity: block(5), ..scheme("int4") }).unwrap();
+    let x = [7.0_f32, -3.5, 2.5, 0.4, -7.0, 0.0, -14.0, 13.0, 3.0, 1.0];
+    let q = int4.quantize("w", &[2, 5], &x).unwrap();
+    assert_eq!((q.format(), q.codebook().unwrap().name()), (None, "int4"));
+    assert_eq!(q.codes(), [7, 12, 2, 0, 9, 0, 9, 6, 2, 0]);
+    assert_eq!(q.scales(), [1.0_f32.to_le_bytes(), 2.0_f32.to_le_bytes()].concat());
+    assert_eq!(q.to_vec::<f32>(), [7.0, -4.0, 2.0, 0.0, -7.0, 0.0, -14.0, 12.0, 4.0, 0.0]);
+
+    let nf4 = Quantizer::new(Options { granularity: block(4), ..scheme("nf4") }).unwrap();
+    let q = nf4.quantize("w", &[4], &[2.0_f32, -2.0, 0.0, 1.0]).unwrap();
+    assert_eq!((q.codes(), q.scales()), (&[15, 0, 7, 12][..], &2.0_f32.to_le_bytes()[..]));
+    assert_eq!(check_values(&q), [2.0, -2.0, 0.0, 2.0 * f64::from(0.440_709_83_f32)]);
+    assert_eq!(nf4.restore(&[4], q.codes(), q.scales(), 1.0).unwrap(), q);
+
+    let again = int4.quantize("w", &[4], &q).unwrap();
+    assert_eq!(again.codes(), [7, 9, 0, 3]);
+    let mut random = Random(11);
+    let x = random.normals(12 * 40, 0.02);
+    for name in ["int4", "int8", "mxint8", "nf4", "sf4", "bnb-fp4"] {
+        let q = Quantizer::new(Options { granularity: block(7), ..scheme(name) }).unwrap();
+        let q = q.quantize("w", &[12, 40], &x).unwrap();
+        let largest = x.iter().zip(check_values(&q)).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
+        assert!(largest > 0.0 && largest < 0.02, "{name}: {largest}");
+    }
+    let refused = Quantizer::new(Options { scale: None, ..scheme("nf4") }).unwrap_err().to_string();
+    assert!(refused.contains("need scales"), "{refused}");
 }
