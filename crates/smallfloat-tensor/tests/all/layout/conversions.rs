@@ -481,6 +481,21 @@ fn certificates_are_checked() {
     assert!(check(Some(&path("in"))).is_err());
 }
 
+/// Errors whose sum is beyond binary64 have a mean all the same, and JSON has it.
+#[test]
+fn certificates_of_huge_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let tensor = Tensor::of(T::F64, &[1.5e308; 64]).shaped(&[2, 32]);
+    File::of([(WEIGHT, tensor)]).write(&path("in"));
+    convert(&path("in"), &path("out"), &scheme("mxfp4")).unwrap();
+    let certificate = certify(path("in"), path("out"), &mut |_| ()).unwrap();
+    let [weight] = &certificate.tensors[..] else { panic!("{certificate:?}") };
+    assert_eq!((weight.rounded, weight.max_error, weight.mean_error), (64, 1.5e308, 1.5e308));
+    let read = serde_json::from_str(&serde_json::to_string(&certificate).unwrap()).unwrap();
+    assert_eq!(check_certificate(&read, path("out"), Some(&path("in")), &mut |_| ()).unwrap(), 1);
+}
+
 /// What no conversion can have done is not called right, whatever the digests of the output.
 #[test]
 fn certificates_that_contradict_themselves() {
