@@ -19,6 +19,9 @@ pub struct StepTable {
 }
 
 impl StepTable {
+    /// The most codes of magnitudes other than zero.
+    pub const MAGNITUDES: usize = MAGNITUDES;
+
     /// Of codes with the sign at this bit, for scales with the codes 0, 1, …; groups of other
     /// scales are zeros.
     ///

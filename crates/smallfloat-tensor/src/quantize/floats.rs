@@ -43,8 +43,7 @@ pub(crate) struct FloatScales {
     steps: Option<StepTable>,
 }
 
-/// The most codes of magnitudes but zero.
-const MAGNITUDES: usize = 7;
+const MAGNITUDES: usize = StepTable::MAGNITUDES;
 
 impl FloatScales {
     /// For so many elements, which this encoder encodes; `None` where scales are others, or
