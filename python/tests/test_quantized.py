@@ -248,7 +248,7 @@ def test_the_reading_of_subnormals_is_kept(tmp_path):
 
 
 def test_lists_of_values():
-    """Values as bitsandbytes and NumPy have them, and which code is nearest."""
+    """Ends of NF4, NumPy's integers, and codes by the least distance in float64."""
     nf4 = sf.value_lists["nf4"]
     assert nf4.dtype == np.float32 and not nf4.flags.writeable and nf4[[0, 7, 15]].tolist() == [-1, 0, 1]
     assert np.array_equal(sf.value_lists["int8"], np.arange(256, dtype=np.uint8).view(np.int8).astype(np.float32))

@@ -47,11 +47,14 @@ def recipe(
     return found
 
 
+def _constant(values: list[float]) -> np.ndarray:
+    array = np.array(values, np.float32)
+    array.flags.writeable = False
+    return array
+
+
 #: Lists of values by name: the bits of a code, and the values by code in float32.
-LISTS: dict[str, tuple[int, np.ndarray]] = {}
-for _name, _width, _values in _core.value_lists():
-    LISTS[_name] = _width, np.array(_values, np.float32)
-    LISTS[_name][1].flags.writeable = False
+LISTS: dict[str, tuple[int, np.ndarray]] = {name: (width, _constant(values)) for name, width, values in _core.value_lists()}
 
 
 def width_of(name: str, is_biased: bool) -> int:

@@ -110,8 +110,8 @@ def dequantize(q: QuantizedTensor, dtype: Any = jnp.float32) -> jax.Array:
     # is rounding once.
     with jax.enable_x64(True):
         unit = _wide(scales) if jnp.issubdtype(scales.dtype, jnp.floating) else decode_by(kernel(layout.scale), scales, jnp.float64)
-        list_values = lambda: jnp.asarray(LISTS[layout.format][1], jnp.float64)[matrix]
-        values = (list_values() if is_list else decode_by(k, matrix, jnp.float64)) * _spread(unit, layout)
+        elements = jnp.asarray(LISTS[layout.format][1], jnp.float64)[matrix] if is_list else decode_by(k, matrix, jnp.float64)
+        values = elements * _spread(unit, layout)
         return _cast(values if over is None else values / _wide(over), dtype).reshape(shape)
 
 
