@@ -7,8 +7,9 @@ use crate::arch::{Kernels, Machine};
 /// is left as it is.
 ///
 /// Other programs set flags of the thread that they call from: PyTorch's `set_flush_denormal`,
-/// JAX's callbacks, and libraries built with `-ffast-math`. The encoders and decoders of this crate
-/// give the same bits in every environment; arithmetic around them does not.
+/// JAX's callbacks, and libraries built with `-ffast-math`. [`Encoder`](crate::Encoder)s and
+/// [`Decoder`](crate::Decoder)s give the same bits whatever is set, except for blocks
+/// ([`encode_blocks`](crate::Encoder::encode_blocks)); other arithmetic does not.
 ///
 /// ```
 /// use std::hint::black_box;

@@ -17,7 +17,7 @@ fn main() -> Result<(), smallfloat::Error> {
     assert_eq!((x.to_f32(), x.to_bits()), (1.09375, 0x23));
     assert_eq!((x * x).to_f32(), 1.1875);
 
-    // The same format made at run time, from parameters that may be data.
+    // It can be made at run time too, from parameters that are data.
     let format = Format::minifloat(Parameters::signed(8, 6, Specials::Finite))?;
     assert_eq!(format, E2M5::FORMAT);
 

@@ -193,7 +193,7 @@ impl Options {
         }
     }
 
-    /// The defaults for a list of values. Its codes need [`scale`](Self::scale)s, too.
+    /// Returns the defaults for a list of values. Its codes need [`scale`](Self::scale)s, too.
     pub fn of_codebook(codebook: Codebook) -> Self {
         Self { codebook: Some(codebook), ..Self::new(carrier(codebook).into()) }
     }
