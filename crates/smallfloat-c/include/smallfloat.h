@@ -25,32 +25,32 @@
 #define SF_DENORMAL 32u
 
 
-// The bytes of an error's text, the final 0 among them.
+// The size of an error's text in bytes, including the final 0.
 #define SF_ERROR_SIZE 252
 
-// What became of a call.
+// The status of a call.
 enum sf_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-    // All is well.
+    // The call succeeded.
     SF_STATUS_OK = 0,
-    // A pointer is NULL that must not be.
+    // A pointer that must not be NULL is NULL.
     SF_STATUS_NULL = 1,
     // A text is not UTF-8.
     SF_STATUS_TEXT = 2,
     // A name is not understood: of a format, an operation, a mode or a policy.
     SF_STATUS_NAME = 3,
-    // Another number of operands or results than the operation has.
+    // The number of operands or results is not that of the operation.
     SF_STATUS_COUNT = 4,
     // A code or a random word has more bits than its format.
     SF_STATUS_CODE = 5,
-    // The operation is understood, and can't be done in this way.
+    // The operation is understood, but can't be done in this way.
     SF_STATUS_UNSUPPORTED = 6,
     // The results' array overlaps an operand's, or an array is not aligned.
     SF_STATUS_ARRAY = 7,
-    // A mistake of this library, which its authors would like to hear of.
+    // A defect of this library: please report it.
     SF_STATUS_INTERNAL = 8,
 };
 #ifndef __cplusplus
@@ -149,11 +149,16 @@ typedef struct sf_format_info {
 extern "C" {
 #endif // __cplusplus
 
-// Computes `length` elements. Arrays hold codes as integers of 1, 2, 4 or 8 bytes, the smallest
-// that the format fits in (so binary32 is `float` and binary64 `double`), truth values and classes
-// as bytes. Operands that the operation does not have are NULL; so may be `flags`, a byte for each
-// element, and `random`, if the rounding is not stochastic. Bits of a code above its format's
-// width are ignored. The results may not overlap operands.
+// Computes `length` elements of an operation on scalars. Arrays hold codes as integers of 1, 2, 4
+// or 8 bytes, the smallest that the format fits in (so binary32 is `float` and binary64 `double`),
+// and truth values and classes as bytes. Operands that the operation does not have are NULL.
+// `flags` has one byte per element, and may be NULL. `random` gives the words of a stochastic
+// rounding, and is ignored otherwise. Bits of a code above its format's width are ignored.
+//
+// Returns SF_STATUS_OK; SF_STATUS_COUNT where there are more or fewer arrays than the operation
+// has operands; SF_STATUS_ARRAY where the results or flags overlap an operand or each other, or an
+// array is not aligned; SF_STATUS_UNSUPPORTED for operations on blocks, which sf_call_all calls;
+// SF_STATUS_NULL.
 //
 // Long arrays are shared between threads; the results do not depend on how many.
 sf_status sf_batch(const struct sf_operation *op,
@@ -166,9 +171,12 @@ sf_status sf_batch(const struct sf_operation *op,
                    const struct sf_random *random);
 
 // Writes what a unit under test should have given for these operands, between which values the
-// exact result lies, and which mistakes would give what it gave; an empty text if that is right.
-// Flags are compared where `mask` has them: 0 for values alone. Returns the length of the whole
-// text, as `snprintf` does; 0 where an argument can't be used.
+// exact result lies, and which mistakes would give what it gave. Flags are compared where `mask`
+// has them: 0 for values alone.
+//
+// Returns the length of the whole text in bytes, as sf_format_name does: 0 where the result is
+// right, and also where it can't be judged (NULL, another number of operands, a code with too many
+// bits, an operation on blocks).
 size_t sf_explain(const struct sf_operation *op,
                   const uint64_t *operands,
                   size_t operand_count,
@@ -178,8 +186,8 @@ size_t sf_explain(const struct sf_operation *op,
                   char *buffer,
                   size_t size);
 
-// Prints the text of `sf_explain` to standard output, for simulators that have no buffers: of the
-// operands as many as the operation has.
+// Prints the text of sf_explain to standard output, for simulators that have no buffers. Operands
+// that the operation does not have are ignored.
 void sf_print_mismatch(const struct sf_operation *op,
                        uint64_t x,
                        uint64_t y,
@@ -189,97 +197,117 @@ void sf_print_mismatch(const struct sf_operation *op,
                        uint32_t given_flags,
                        uint32_t mask);
 
-// Makes a format by its name, as `e4m3fn`, `cfloat8_1_4_3:bias=11` or `binary8p3se`. Returns NULL
-// where there is no such format; `error` (or NULL) says why.
+// Returns a new format by its name, such as `e4m3fn`, `cfloat8_1_4_3:bias=11` or `binary8p3se`, in
+// any case of letters; sf_format_free frees it. Returns NULL where there is no such format
+// (SF_STATUS_NAME): `error`, which may be NULL, then has the status and a text with suggestions.
 struct sf_format *sf_format_new(const char *name, struct sf_error *error);
 
-// Frees a format; nothing for NULL. Operations made from it live on.
+// Frees a format; does nothing for NULL. Operations and projections made from it live on.
 void sf_format_free(struct sf_format *format);
 
-// Says what a format is.
+// Fills `info` with the parameters of a format. Returns SF_STATUS_OK, or SF_STATUS_NULL.
 sf_status sf_format_describe(const struct sf_format *format, struct sf_format_info *info);
 
-// Writes the format's full name with a final 0, cut to `size` bytes. Returns the length of the
-// whole name, as `snprintf` does; 0 for NULL.
+// Writes the format's full name, which sf_format_new understands, into `buffer` of `size` bytes:
+// UTF-8 with a final 0, cut at a character's end where it is too long. Returns the length of the
+// whole name in bytes without the final 0, as `snprintf` does, or 0 where `format` is NULL. With a
+// `buffer` of NULL nothing is written.
 size_t sf_format_name(const struct sf_format *format, char *buffer, size_t size);
 
-// Writes the value of a code in decimal, as `sf_format_name` writes.
+// Writes the value of a code in decimal, with all its digits, as sf_format_name writes. Returns
+// the length of the whole text; 0 where `format` is NULL or the code has more bits than the
+// format.
 size_t sf_format_text(const struct sf_format *format, uint64_t code, char *buffer, size_t size);
 
-// Gives the value of a code, rounded to nearest even where binary64 can't hold it.
+// Sets `value` to the value of a code, rounded to nearest even where binary64 can't hold it. NaN
+// loses its payload. Returns SF_STATUS_OK, SF_STATUS_CODE where the code has more bits than the
+// format, or SF_STATUS_NULL.
 sf_status sf_format_decode(const struct sf_format *format, uint64_t code, double *value);
 
-// Rounds a binary64 to a code, by the format's default projection where `projection` is NULL.
-// `flags` may be NULL.
+// Rounds a binary64 to a code, by the format's default projection where `projection` is NULL, and
+// sets `flags`, which may be NULL, to what is raised. Returns SF_STATUS_OK, SF_STATUS_UNSUPPORTED
+// for a stochastic rounding (which an operation of sf_op_convert does), or SF_STATUS_NULL.
 sf_status sf_format_encode(const struct sf_format *format,
                            const struct sf_projection *projection,
                            double value,
                            uint64_t *code,
                            uint32_t *flags);
 
-// Says what kind of number a code is.
+// Sets `kind` to the kind of number that a code is. Returns SF_STATUS_OK, SF_STATUS_CODE where the
+// code has more bits than the format, or SF_STATUS_NULL.
 sf_status sf_format_classify(const struct sf_format *format, uint64_t code, sf_class *kind);
 
-// Makes a projection for results in a format from a preset (`ieee`, `ocp-saturate`, `tesla`, …), a
-// rounding (`nearest-even`, `toward-zero`, `stochastic-a:16`, …) and a saturation (`SatFinite`,
-// `SatPropagate`, `SatNone`). Each may be NULL: the format's own preset, and the preset's modes.
+// Returns a new projection for results in a format, from a preset (`ieee`, `ocp-saturate`,
+// `tesla`, …), a rounding (`nearest-even`, `toward-zero`, `stochastic-a:16`, …) and a saturation
+// (`SatFinite`, `SatPropagate`, `SatNone`); sf_projection_free frees it. Each text may be NULL:
+// the format's own preset, and the preset's modes. Returns NULL where a text is not understood
+// (SF_STATUS_NAME) or `format` is NULL: `error`, which may be NULL, then says why.
 struct sf_projection *sf_projection_new(const struct sf_format *format,
                                         const char *preset,
                                         const char *rounding,
                                         const char *saturation,
                                         struct sf_error *error);
 
-// Frees a projection; nothing for NULL. Operations made with it live on.
+// Frees a projection; does nothing for NULL. Operations made with it live on.
 void sf_projection_free(struct sf_projection *projection);
 
-// Makes an operation from its text in the P3109 draft's spelling, with any formats: `FMA<e4m3fn>`,
-// `Add<e5m2, e5m2, binary32, (TowardZero, SatFinite)>`, `Exp<binary8p3se>`. Returns NULL where the
-// text is not understood; `error` (or NULL) says why.
+// Returns a new operation from its text in the P3109 draft's spelling, with any formats:
+// `FMA<e4m3fn>`, `Add<e5m2, e5m2, binary32, (TowardZero, SatFinite)>`, `Exp<binary8p3se>`;
+// sf_op_free frees it. Returns NULL where the text is not understood (SF_STATUS_NAME) or the
+// operation is not implemented (SF_STATUS_UNSUPPORTED): `error`, which may be NULL, then says why.
 struct sf_operation *sf_op(const char *text, struct sf_error *error);
 
-// `sf_op` with a projection for the result, and with rules for flags: `tesla`, `ieee-before`,
-// `ieee-after`, `riscv`, `arm` or `x86`, perhaps with changes as in `arm,nan=canonical`. Both may
-// be NULL: the text's projection, and Tesla's rules for Tesla's formats and `ieee-before` for
-// others.
+// Returns a new operation as sf_op does, with a projection for the result and with rules for
+// flags:
+// `tesla`, `ieee-before`, `ieee-after`, `riscv`, `arm` or `x86`, perhaps with changes as in
+// `arm,nan=canonical`. `projection` and `flags` may be NULL: the text's projection, and Tesla's
+// rules for Tesla's formats and `ieee-before` for others.
 struct sf_operation *sf_op_with(const char *text,
                                 const struct sf_projection *projection,
                                 const char *flags,
                                 struct sf_error *error);
 
-// Makes a conversion. `projection` and `flags` may be NULL, as for `sf_op_with`.
+// Returns a new operation that converts codes of `from` to codes of `to` with one rounding;
+// sf_op_free frees it. `projection` and `flags` may be NULL, as for sf_op_with. Returns NULL where
+// a format is NULL or `flags` is not understood: `error`, which may be NULL, then says why.
 struct sf_operation *sf_op_convert(const struct sf_format *from,
                                    const struct sf_format *to,
                                    const struct sf_projection *projection,
                                    const char *flags,
                                    struct sf_error *error);
 
-// Frees an operation; nothing for NULL.
+// Frees an operation; does nothing for NULL.
 void sf_op_free(struct sf_operation *op);
 
-// Writes the operation's full text with a final 0, cut to `size` bytes. Returns the length of the
-// whole text, as `snprintf` does; 0 for NULL.
+// Writes the operation's full text, which sf_op understands, as sf_format_name writes. Returns the
+// length of the whole text in bytes without the final 0, or 0 where `op` is NULL.
 size_t sf_op_text(const struct sf_operation *op, char *buffer, size_t size);
 
-// Returns how many operands a call takes, blocks element by element and random words counted; 0
-// for NULL.
+// Returns how many operands a call takes: each scale, element and random word counts as one.
+// Returns 0 where `op` is NULL.
 size_t sf_op_operands(const struct sf_operation *op);
 
-// Returns how many results a call gives: 1, or as many as a block has codes; 0 for NULL.
+// Returns how many results a call gives: 1, or as many as a block has codes; 0 where `op` is NULL.
 size_t sf_op_results(const struct sf_operation *op);
 
-// Returns the bits of an operand from 0, or of the results (all of one width) for `operand` = −1;
-// 0 where there is none.
+// Returns the width in bits of operand number `operand`, counted from 0, or of the results, which
+// all have one width, for −1. Returns 0 where there is no such operand.
 uint32_t sf_op_bits(const struct sf_operation *op, int32_t operand);
 
-// Calls an operation of one operand. The result is a code, 0 or 1 of a comparison, the place in
-// the draft's list of classes for Class. `flags` may be NULL, here and below.
+// Calls an operation of one operand: sets `result` to a code (to 0 or 1 for a comparison, to the
+// place in the draft's list of classes for Class) and `flags`, which may be NULL, to what is
+// raised.
+//
+// Returns SF_STATUS_OK; SF_STATUS_COUNT where the operation has another number of operands or
+// gives a block; SF_STATUS_CODE where an operand has more bits than its format; SF_STATUS_NULL.
+// `result` and `flags` keep what they had unless the call succeeds. So do the calls below.
 sf_status sf_call1(const struct sf_operation *op, uint64_t x, uint64_t *result, uint32_t *flags);
 
-// Calls an operation of two operands, or of one that is rounded stochastically: the random word
-// comes last, here and below.
+// Calls an operation of two operands, or of one and a random word: where the rounding is
+// stochastic, the word is the last operand. Returns as sf_call1 does.
 sf_status sf_call2(const struct sf_operation *op, uint64_t x, uint64_t y, uint64_t *result, uint32_t *flags);
 
-// Calls an operation of three operands, or of two and a random word.
+// Calls an operation of three operands, or of two and a random word. Returns as sf_call1 does.
 sf_status sf_call3(const struct sf_operation *op,
                    uint64_t x,
                    uint64_t y,
@@ -287,7 +315,7 @@ sf_status sf_call3(const struct sf_operation *op,
                    uint64_t *result,
                    uint32_t *flags);
 
-// Calls an operation of three operands and a random word.
+// Calls an operation of three operands and a random word. Returns as sf_call1 does.
 sf_status sf_call4(const struct sf_operation *op,
                    uint64_t x,
                    uint64_t y,
@@ -297,7 +325,8 @@ sf_status sf_call4(const struct sf_operation *op,
                    uint32_t *flags);
 
 // Calls any operation, those on blocks too: a block is its scale and then its elements, and random
-// words come last.
+// words come last. `operand_count` is what sf_op_operands gives, `result_count` what sf_op_results
+// gives. Returns as sf_call1 does; `flags` are those of all results together.
 sf_status sf_call_all(const struct sf_operation *op,
                       const uint64_t *operands,
                       size_t operand_count,
@@ -309,10 +338,12 @@ sf_status sf_call_all(const struct sf_operation *op,
 // bits takes the upper N of it, so `word >> (32 - N)` is the operand of a call.
 uint32_t sf_random_word(uint64_t seed, uint64_t stream, uint64_t element);
 
-// Returns what a status means, in a few words that are never freed.
+// Returns what a status means in a few words: a constant text, not to be freed; for any other
+// number, a text that says that it is no status.
 const char *sf_status_text(int32_t status);
 
-// Returns the version of the library, which is that of the header it was built with.
+// Returns the version of the library, such as `0.1.0`: a constant text, not to be freed. It is the
+// version of the header that the library was built with.
 const char *sf_version(void);
 
 #ifdef __cplusplus

@@ -24,11 +24,16 @@ pub struct sf_random {
     pub first: u64,
 }
 
-/// Computes `length` elements. Arrays hold codes as integers of 1, 2, 4 or 8 bytes, the smallest
-/// that the format fits in (so binary32 is `float` and binary64 `double`), truth values and classes
-/// as bytes. Operands that the operation does not have are NULL; so may be `flags`, a byte for each
-/// element, and `random`, if the rounding is not stochastic. Bits of a code above its format's
-/// width are ignored. The results may not overlap operands.
+/// Computes `length` elements of an operation on scalars. Arrays hold codes as integers of 1, 2, 4
+/// or 8 bytes, the smallest that the format fits in (so binary32 is `float` and binary64 `double`),
+/// and truth values and classes as bytes. Operands that the operation does not have are NULL.
+/// `flags` has one byte per element, and may be NULL. `random` gives the words of a stochastic
+/// rounding, and is ignored otherwise. Bits of a code above its format's width are ignored.
+///
+/// Returns SF_STATUS_OK; SF_STATUS_COUNT where there are more or fewer arrays than the operation
+/// has operands; SF_STATUS_ARRAY where the results or flags overlap an operand or each other, or an
+/// array is not aligned; SF_STATUS_UNSUPPORTED for operations on blocks, which sf_call_all calls;
+/// SF_STATUS_NULL.
 ///
 /// Long arrays are shared between threads; the results do not depend on how many.
 #[unsafe(no_mangle)]
@@ -47,7 +52,7 @@ pub unsafe extern "C" fn sf_batch(
         let operation = op.unit.operation();
         let arity = operation.parameters().len();
         if operation.length().is_some() || arity > 3 || op.unit.results().len() != 1 {
-            let text = "arrays of blocks are no batch: sf_call_all takes a block";
+            let text = "operations on blocks have no arrays of operands: use sf_call_all";
             return Err(Failure::new(sf_status::Unsupported, text));
         }
         let pointers = [x, y, z];

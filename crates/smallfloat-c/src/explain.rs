@@ -11,9 +11,12 @@ use crate::operation::sf_operation;
 use crate::status::{Failure, border, given, sf_status, write};
 
 /// Writes what a unit under test should have given for these operands, between which values the
-/// exact result lies, and which mistakes would give what it gave; an empty text if that is right.
-/// Flags are compared where `mask` has them: 0 for values alone. Returns the length of the whole
-/// text, as `snprintf` does; 0 where an argument can't be used.
+/// exact result lies, and which mistakes would give what it gave. Flags are compared where `mask`
+/// has them: 0 for values alone.
+///
+/// Returns the length of the whole text in bytes, as sf_format_name does: 0 where the result is
+/// right, and also where it can't be judged (NULL, another number of operands, a code with too many
+/// bits, an operation on blocks).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sf_explain(
     op: Option<&sf_operation>,
@@ -39,8 +42,8 @@ pub unsafe extern "C" fn sf_explain(
     border(text).unwrap_or(0)
 }
 
-/// Prints the text of `sf_explain` to standard output, for simulators that have no buffers: of the
-/// operands as many as the operation has.
+/// Prints the text of sf_explain to standard output, for simulators that have no buffers. Operands
+/// that the operation does not have are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_print_mismatch(
     op: Option<&sf_operation>,

@@ -63,8 +63,9 @@ pub enum sf_class {
     Normal = 4,
 }
 
-/// Makes a format by its name, as `e4m3fn`, `cfloat8_1_4_3:bias=11` or `binary8p3se`. Returns NULL
-/// where there is no such format; `error` (or NULL) says why.
+/// Returns a new format by its name, such as `e4m3fn`, `cfloat8_1_4_3:bias=11` or `binary8p3se`, in
+/// any case of letters; sf_format_free frees it. Returns NULL where there is no such format
+/// (SF_STATUS_NAME): `error`, which may be NULL, then has the status and a text with suggestions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sf_format_new(
     name: *const c_char,
@@ -74,13 +75,13 @@ pub unsafe extern "C" fn sf_format_new(
     handle(error, || Ok(sf_format(unsafe { read(name, "the format's name") }?.parse()?)))
 }
 
-/// Frees a format; nothing for NULL. Operations made from it live on.
+/// Frees a format; does nothing for NULL. Operations and projections made from it live on.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_format_free(format: Option<Box<sf_format>>) {
     drop(format);
 }
 
-/// Says what a format is.
+/// Fills `info` with the parameters of a format. Returns SF_STATUS_OK, or SF_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_format_describe(
     format: Option<&sf_format>,
@@ -88,7 +89,7 @@ pub extern "C" fn sf_format_describe(
 ) -> sf_status {
     status(|| {
         let (format, info) = (&given(format, "the format")?.0, given(info, "the description")?);
-        let code = |datum: Datum| format.encode(datum).unwrap_or_default();
+        let code = |datum: Datum| format.encode(datum).expect("a format has its extreme numbers");
         info.write(sf_format_info {
             width: format.width(),
             precision: format.precision(),
@@ -108,8 +109,10 @@ pub extern "C" fn sf_format_describe(
     })
 }
 
-/// Writes the format's full name with a final 0, cut to `size` bytes. Returns the length of the
-/// whole name, as `snprintf` does; 0 for NULL.
+/// Writes the format's full name, which sf_format_new understands, into `buffer` of `size` bytes:
+/// UTF-8 with a final 0, cut at a character's end where it is too long. Returns the length of the
+/// whole name in bytes without the final 0, as `snprintf` does, or 0 where `format` is NULL. With a
+/// `buffer` of NULL nothing is written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sf_format_name(
     format: Option<&sf_format>,
@@ -120,7 +123,9 @@ pub unsafe extern "C" fn sf_format_name(
     border(|| Ok(unsafe { write(&given(format, "the format")?.0.to_string(), buffer, size) })).unwrap_or(0)
 }
 
-/// Writes the value of a code in decimal, as `sf_format_name` writes.
+/// Writes the value of a code in decimal, with all its digits, as sf_format_name writes. Returns
+/// the length of the whole text; 0 where `format` is NULL or the code has more bits than the
+/// format.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sf_format_text(
     format: Option<&sf_format>,
@@ -137,7 +142,9 @@ pub unsafe extern "C" fn sf_format_text(
     border(text).unwrap_or(0)
 }
 
-/// Gives the value of a code, rounded to nearest even where binary64 can't hold it.
+/// Sets `value` to the value of a code, rounded to nearest even where binary64 can't hold it. NaN
+/// loses its payload. Returns SF_STATUS_OK, SF_STATUS_CODE where the code has more bits than the
+/// format, or SF_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_format_decode(
     format: Option<&sf_format>,
@@ -151,8 +158,9 @@ pub extern "C" fn sf_format_decode(
     })
 }
 
-/// Rounds a binary64 to a code, by the format's default projection where `projection` is NULL.
-/// `flags` may be NULL.
+/// Rounds a binary64 to a code, by the format's default projection where `projection` is NULL, and
+/// sets `flags`, which may be NULL, to what is raised. Returns SF_STATUS_OK, SF_STATUS_UNSUPPORTED
+/// for a stochastic rounding (which an operation of sf_op_convert does), or SF_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_format_encode(
     format: Option<&sf_format>,
@@ -164,6 +172,10 @@ pub extern "C" fn sf_format_encode(
     status(|| {
         let (format, code) = (&given(format, "the format")?.0, given(code, "the code")?);
         let projection = projection.map_or_else(|| format.default_projection(), |projection| projection.0);
+        if projection.rounding.is_stochastic() {
+            let text = "a stochastic rounding needs a random word: use an operation of sf_op_convert";
+            return Err(Failure::new(sf_status::Unsupported, text));
+        }
         let rounded = convert(value.to_bits(), &BINARY64, format, &projection);
         code.write(rounded.value);
         if let Some(flags) = flags {
@@ -173,7 +185,8 @@ pub extern "C" fn sf_format_encode(
     })
 }
 
-/// Says what kind of number a code is.
+/// Sets `kind` to the kind of number that a code is. Returns SF_STATUS_OK, SF_STATUS_CODE where the
+/// code has more bits than the format, or SF_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_format_classify(
     format: Option<&sf_format>,
@@ -193,9 +206,11 @@ pub extern "C" fn sf_format_classify(
     })
 }
 
-/// Makes a projection for results in a format from a preset (`ieee`, `ocp-saturate`, `tesla`, …), a
-/// rounding (`nearest-even`, `toward-zero`, `stochastic-a:16`, …) and a saturation (`SatFinite`,
-/// `SatPropagate`, `SatNone`). Each may be NULL: the format's own preset, and the preset's modes.
+/// Returns a new projection for results in a format, from a preset (`ieee`, `ocp-saturate`,
+/// `tesla`, …), a rounding (`nearest-even`, `toward-zero`, `stochastic-a:16`, …) and a saturation
+/// (`SatFinite`, `SatPropagate`, `SatNone`); sf_projection_free frees it. Each text may be NULL:
+/// the format's own preset, and the preset's modes. Returns NULL where a text is not understood
+/// (SF_STATUS_NAME) or `format` is NULL: `error`, which may be NULL, then says why.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sf_projection_new(
     format: Option<&sf_format>,
@@ -224,7 +239,7 @@ pub unsafe extern "C" fn sf_projection_new(
     })
 }
 
-/// Frees a projection; nothing for NULL. Operations made with it live on.
+/// Frees a projection; does nothing for NULL. Operations made with it live on.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_projection_free(projection: Option<Box<sf_projection>>) {
     drop(projection);

@@ -14,6 +14,7 @@
 //! | [`fixed`] | functions with the format in their name |
 #![expect(non_camel_case_types, reason = "the names of C")]
 #![expect(clippy::missing_safety_doc, reason = "the header's first lines say it for all functions")]
+#![expect(clippy::missing_panics_doc, reason = "no panic leaves a function of this crate")]
 
 pub mod batch;
 pub mod explain;

@@ -134,9 +134,10 @@ impl sf_operation {
     }
 }
 
-/// Makes an operation from its text in the P3109 draft's spelling, with any formats: `FMA<e4m3fn>`,
-/// `Add<e5m2, e5m2, binary32, (TowardZero, SatFinite)>`, `Exp<binary8p3se>`. Returns NULL where the
-/// text is not understood; `error` (or NULL) says why.
+/// Returns a new operation from its text in the P3109 draft's spelling, with any formats:
+/// `FMA<e4m3fn>`, `Add<e5m2, e5m2, binary32, (TowardZero, SatFinite)>`, `Exp<binary8p3se>`;
+/// sf_op_free frees it. Returns NULL where the text is not understood (SF_STATUS_NAME) or the
+/// operation is not implemented (SF_STATUS_UNSUPPORTED): `error`, which may be NULL, then says why.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sf_op(
     text: *const c_char,
@@ -146,10 +147,11 @@ pub unsafe extern "C" fn sf_op(
     unsafe { sf_op_with(text, None, std::ptr::null(), error) }
 }
 
-/// `sf_op` with a projection for the result, and with rules for flags: `tesla`, `ieee-before`,
-/// `ieee-after`, `riscv`, `arm` or `x86`, perhaps with changes as in `arm,nan=canonical`. Both may
-/// be NULL: the text's projection, and Tesla's rules for Tesla's formats and `ieee-before` for
-/// others.
+/// Returns a new operation as sf_op does, with a projection for the result and with rules for
+/// flags:
+/// `tesla`, `ieee-before`, `ieee-after`, `riscv`, `arm` or `x86`, perhaps with changes as in
+/// `arm,nan=canonical`. `projection` and `flags` may be NULL: the text's projection, and Tesla's
+/// rules for Tesla's formats and `ieee-before` for others.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sf_op_with(
     text: *const c_char,
@@ -175,7 +177,9 @@ pub unsafe extern "C" fn sf_op_with(
     })
 }
 
-/// Makes a conversion. `projection` and `flags` may be NULL, as for `sf_op_with`.
+/// Returns a new operation that converts codes of `from` to codes of `to` with one rounding;
+/// sf_op_free frees it. `projection` and `flags` may be NULL, as for sf_op_with. Returns NULL where
+/// a format is NULL or `flags` is not understood: `error`, which may be NULL, then says why.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sf_op_convert(
     from: Option<&sf_format>,
@@ -199,14 +203,14 @@ pub unsafe extern "C" fn sf_op_convert(
     })
 }
 
-/// Frees an operation; nothing for NULL.
+/// Frees an operation; does nothing for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_op_free(op: Option<Box<sf_operation>>) {
     drop(op);
 }
 
-/// Writes the operation's full text with a final 0, cut to `size` bytes. Returns the length of the
-/// whole text, as `snprintf` does; 0 for NULL.
+/// Writes the operation's full text, which sf_op understands, as sf_format_name writes. Returns the
+/// length of the whole text in bytes without the final 0, or 0 where `op` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sf_op_text(op: Option<&sf_operation>, buffer: *mut c_char, size: usize) -> usize {
     // SAFETY: the header asks for a buffer of this size or NULL.
@@ -214,21 +218,21 @@ pub unsafe extern "C" fn sf_op_text(op: Option<&sf_operation>, buffer: *mut c_ch
     border(|| Ok(write(&given(op, "the operation")?.unit.operation().to_string()))).unwrap_or(0)
 }
 
-/// Returns how many operands a call takes, blocks element by element and random words counted; 0
-/// for NULL.
+/// Returns how many operands a call takes: each scale, element and random word counts as one.
+/// Returns 0 where `op` is NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_op_operands(op: Option<&sf_operation>) -> usize {
     op.map_or(0, |op| op.limits.len())
 }
 
-/// Returns how many results a call gives: 1, or as many as a block has codes; 0 for NULL.
+/// Returns how many results a call gives: 1, or as many as a block has codes; 0 where `op` is NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_op_results(op: Option<&sf_operation>) -> usize {
     op.map_or(0, |op| op.unit.results().len())
 }
 
-/// Returns the bits of an operand from 0, or of the results (all of one width) for `operand` = −1;
-/// 0 where there is none.
+/// Returns the width in bits of operand number `operand`, counted from 0, or of the results, which
+/// all have one width, for −1. Returns 0 where there is no such operand.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_op_bits(op: Option<&sf_operation>, operand: i32) -> u32 {
     let Some(op) = op else { return 0 };
@@ -256,8 +260,13 @@ fn call(
     })
 }
 
-/// Calls an operation of one operand. The result is a code, 0 or 1 of a comparison, the place in
-/// the draft's list of classes for Class. `flags` may be NULL, here and below.
+/// Calls an operation of one operand: sets `result` to a code (to 0 or 1 for a comparison, to the
+/// place in the draft's list of classes for Class) and `flags`, which may be NULL, to what is
+/// raised.
+///
+/// Returns SF_STATUS_OK; SF_STATUS_COUNT where the operation has another number of operands or
+/// gives a block; SF_STATUS_CODE where an operand has more bits than its format; SF_STATUS_NULL.
+/// `result` and `flags` keep what they had unless the call succeeds. So do the calls below.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_call1(
     op: Option<&sf_operation>,
@@ -268,8 +277,8 @@ pub extern "C" fn sf_call1(
     call(op, &[x], result, flags)
 }
 
-/// Calls an operation of two operands, or of one that is rounded stochastically: the random word
-/// comes last, here and below.
+/// Calls an operation of two operands, or of one and a random word: where the rounding is
+/// stochastic, the word is the last operand. Returns as sf_call1 does.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_call2(
     op: Option<&sf_operation>,
@@ -281,7 +290,7 @@ pub extern "C" fn sf_call2(
     call(op, &[x, y], result, flags)
 }
 
-/// Calls an operation of three operands, or of two and a random word.
+/// Calls an operation of three operands, or of two and a random word. Returns as sf_call1 does.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_call3(
     op: Option<&sf_operation>,
@@ -294,7 +303,7 @@ pub extern "C" fn sf_call3(
     call(op, &[x, y, z], result, flags)
 }
 
-/// Calls an operation of three operands and a random word.
+/// Calls an operation of three operands and a random word. Returns as sf_call1 does.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_call4(
     op: Option<&sf_operation>,
@@ -309,7 +318,8 @@ pub extern "C" fn sf_call4(
 }
 
 /// Calls any operation, those on blocks too: a block is its scale and then its elements, and random
-/// words come last.
+/// words come last. `operand_count` is what sf_op_operands gives, `result_count` what sf_op_results
+/// gives. Returns as sf_call1 does; `flags` are those of all results together.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sf_call_all(
     op: Option<&sf_operation>,
@@ -325,7 +335,10 @@ pub unsafe extern "C" fn sf_call_all(
             return Err(Failure::null("operands or results"));
         }
         if result_count != op.unit.results().len() {
-            return Err(Failure::new(sf_status::Count, "another number of results than the operation has"));
+            return Err(Failure::new(
+                sf_status::Count,
+                format_args!("the operation has {} results, not {result_count}", op.unit.results().len()),
+            ));
         }
         // SAFETY: the header asks for arrays of these lengths.
         let outcome = op.outcome(unsafe { slice::from_raw_parts(operands, operand_count) })?;

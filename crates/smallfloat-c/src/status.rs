@@ -6,31 +6,31 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 
-/// What became of a call.
+/// The status of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i32)]
 pub enum sf_status {
-    /// All is well.
+    /// The call succeeded.
     Ok = 0,
-    /// A pointer is NULL that must not be.
+    /// A pointer that must not be NULL is NULL.
     Null = 1,
     /// A text is not UTF-8.
     Text = 2,
     /// A name is not understood: of a format, an operation, a mode or a policy.
     Name = 3,
-    /// Another number of operands or results than the operation has.
+    /// The number of operands or results is not that of the operation.
     Count = 4,
     /// A code or a random word has more bits than its format.
     Code = 5,
-    /// The operation is understood, and can't be done in this way.
+    /// The operation is understood, but can't be done in this way.
     Unsupported = 6,
     /// The results' array overlaps an operand's, or an array is not aligned.
     Array = 7,
-    /// A mistake of this library, which its authors would like to hear of.
+    /// A defect of this library: please report it.
     Internal = 8,
 }
 
-/// The bytes of an error's text, the final 0 among them.
+/// The size of an error's text in bytes, including the final 0.
 pub const SF_ERROR_SIZE: usize = 252;
 
 /// A status with its text, in memory of the caller's.
@@ -82,8 +82,7 @@ impl From<smallfloat_kernels::Error> for Failure {
 
 /// Runs what a function does. A panic, which would be a mistake of ours, ends here.
 pub(crate) fn border<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    let panicked =
-        |_| Err(Failure::new(sf_status::Internal, "smallfloat has made a mistake: please report it"));
+    let panicked = |_| Err(Failure::new(sf_status::Internal, "a defect of smallfloat: please report it"));
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(panicked)
 }
 
@@ -171,25 +170,27 @@ pub(crate) fn given<T>(handle: Option<T>, what: &str) -> Result<T, Failure> {
     handle.ok_or_else(|| Failure::null(what))
 }
 
-/// Returns what a status means, in a few words that are never freed.
+/// Returns what a status means in a few words: a constant text, not to be freed; for any other
+/// number, a text that says that it is no status.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_status_text(status: i32) -> *const c_char {
     let texts = [
-        c"all is well",
+        c"success",
         c"a pointer is NULL",
         c"a text is not UTF-8",
         c"a name is not understood",
-        c"another number of operands or results than the operation has",
+        c"the number of operands or results is not that of the operation",
         c"a code or random word has more bits than its format",
         c"the operation can't be done in this way",
         c"arrays overlap or are not aligned",
-        c"a mistake of smallfloat",
+        c"a defect of smallfloat: please report it",
     ];
     let text = usize::try_from(status).ok().and_then(|i| texts.get(i)).unwrap_or(&c"no status of smallfloat");
     text.as_ptr()
 }
 
-/// Returns the version of the library, which is that of the header it was built with.
+/// Returns the version of the library, such as `0.1.0`: a constant text, not to be freed. It is the
+/// version of the header that the library was built with.
 #[unsafe(no_mangle)]
 pub extern "C" fn sf_version() -> *const c_char {
     const VERSION: &CStr =

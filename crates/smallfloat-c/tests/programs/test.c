@@ -311,6 +311,12 @@ static void random_words(void) {
     CHECK(up > COUNT / 8 - 300 && up < COUNT / 8 + 300, "%u of %u", up, COUNT);
     CHECK(sf_batch(op, COUNT, x, y, NULL, results, flags, &random) == SF_STATUS_OK && flags[0] == SF_INEXACT, "flags");
     CHECK(sf_call3(op, 0x3c, 0x28, 256, &(uint64_t){0}, NULL) == SF_STATUS_CODE, "a word of 8 bits");
+    /* A call of sf_format_encode has no word. */
+    sf_format *format = sf_format_new("e4m3fn", NULL);
+    sf_projection *projection = sf_projection_new(format, NULL, "stochastic-a:8", NULL, NULL);
+    uint64_t code = 77;
+    CHECK(projection && sf_format_encode(format, projection, 1.1, &code, NULL) == SF_STATUS_UNSUPPORTED && code == 77, "no word");
+    sf_projection_free(projection), sf_format_free(format);
     /* The first known answer of the Random123 distribution. */
     CHECK(sf_random_word(0, 0, 0) == 0x6627e8d5, "Philox");
     sf_op_free(op);
@@ -321,6 +327,17 @@ static void random_words(void) {
 static void descriptions(void) {
     char text[400], cut[4];
     sf_error error;
+    /* Formats without zero, with one significant bit, with one number, and the widest. */
+    static const char *extremes[] = {"e8m0fnu", "binary3p1se", "binary3p1uf", "e3m0", "uhp", "binary64"};
+    for (size_t i = 0; i < sizeof extremes / sizeof *extremes; i++) {
+        sf_format *extreme = sf_format_new(extremes[i], &error);
+        sf_format_info found;
+        double least = 0, normal = 0;
+        CHECK(extreme && sf_format_describe(extreme, &found) == SF_STATUS_OK, "%s: %s", extremes[i], error.text);
+        CHECK(sf_format_decode(extreme, found.min_positive, &least) == SF_STATUS_OK && least > 0, "%s", extremes[i]);
+        CHECK(sf_format_decode(extreme, found.min_normal, &normal) == SF_STATUS_OK && normal >= least, "%s", extremes[i]);
+        sf_format_free(extreme);
+    }
     sf_format *format = sf_format_new("cfloat8_1_4_3:bias=11", &error);
     sf_format_info info;
     CHECK(format && sf_format_describe(format, &info) == SF_STATUS_OK, "%s", error.text);
