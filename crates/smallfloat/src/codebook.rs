@@ -273,6 +273,19 @@ impl Codebook {
         }
     }
 
+    /// Returns the number in the middle between a value and the next one, counted from the lowest:
+    /// where rounding decides between them.
+    ///
+    /// # Panics
+    /// If there is no next value.
+    pub fn midpoint(&self, rank: usize) -> Datum {
+        let (integer, exponent) = self.middle(rank);
+        let zeros = if integer == 0 { 0 } else { integer.trailing_zeros() };
+        let significand =
+            u64::try_from(integer.unsigned_abs() >> zeros).expect("values lie within a few dozen binades");
+        Datum::Finite { negative: integer < 0, significand, exponent: exponent + signed(zeros) }
+    }
+
     /// Returns the code of the nearest value, [`ties`](Self::ties) as the codebook has them; beyond
     /// the ends it is that of the end. `None` for NaN.
     pub fn encode(&self, x: Exact) -> Option<u32> {

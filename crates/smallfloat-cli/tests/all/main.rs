@@ -19,6 +19,7 @@ mod formats;
 mod hostile;
 mod kappa;
 mod lab;
+mod lists;
 mod operands;
 mod schemes;
 mod shards;

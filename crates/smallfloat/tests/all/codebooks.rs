@@ -52,6 +52,17 @@ fn values_are_those_of_their_sources() {
 }
 
 #[test]
+fn midpoints_lie_between_neighbours() {
+    for &codebook in Codebook::ALL {
+        for rank in 0..codebook.len() - 1 {
+            let [low, high] = [rank, rank + 1].map(|rank| units(codebook.value(codebook.code_at(rank))));
+            let middle = codebook.midpoint(rank).to_f64().unwrap() * 2_f64.powi(41);
+            assert_eq!(middle as i128, low + high, "{codebook} {rank}");
+        }
+    }
+}
+
+#[test]
 fn codes_in_order() {
     for &codebook in Codebook::ALL {
         let values: Vec<f32> = codebook.ascending().map(|code| codebook.value(code)).collect();

@@ -4,9 +4,12 @@ use std::io::Write;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::json;
+use smallfloat::formats::BINARY32;
 use smallfloat::random::Philox;
 use smallfloat::text::Literal;
-use smallfloat::{Exact, FlagPolicy, Format, Projection, RandomBits, Rounded, convert_with, project_with};
+use smallfloat::{
+    Codebook, Exact, FlagPolicy, Format, Projection, RandomBits, Rounded, convert_with, project_with,
+};
 
 use crate::arguments::flags::FlagArgs;
 use crate::arguments::input::InputLine;
@@ -39,11 +42,11 @@ Blank lines and lines that start with # are passed over, but for codes as #39.";
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The format of the input
+    /// The format of the input, or its list of values (nf4, int8)
     #[arg(long, value_name = "FORMAT", required_if_eq("hex", "true"))]
     from: Option<String>,
 
-    /// The format of the output
+    /// The format of the output, or its list of values
     #[arg(long, value_name = "FORMAT")]
     to: String,
 
@@ -69,20 +72,16 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
     if let Some(codebook) = lists::find(&args.to) {
         ensure!(!args.hex, "--hex is for formats; {codebook} is a list of values");
-        ensure!(
-            args.projection.rounding.is_none()
-                && args.projection.saturation.is_none()
-                && args.projection.preset.is_none(),
-            "--to {codebook}: there is one way to round to a list of values, to the nearest one"
-        );
-        let from = args.from.as_deref().map(|name| operands::format(name).context("--from")).transpose()?;
+        lists::check_rounding(codebook, &args.projection)?;
+        let from = args.from.as_deref().map(Origin::parse).transpose()?;
         return lists::convert(codebook, from.as_ref(), &args.values, args.json, out);
     }
     let to = operands::format(&args.to).context("--to")?;
-    let from = args.from.as_deref().map(|name| operands::format(name).context("--from")).transpose()?;
+    let from = args.from.as_deref().map(Origin::parse).transpose()?;
     let projection = args.projection.projection(&to);
     let words = Words::new(&args.projection, args.hex)?;
-    let policy = args.flags.policy().unwrap_or_else(|| FlagPolicy::default_for(from.iter().chain([&to])));
+    let formats = from.as_ref().map(Origin::format).into_iter().chain([&to]);
+    let policy = args.flags.policy().unwrap_or_else(|| FlagPolicy::default_for(formats));
     let (to, projection) = (Target { format: to, policy }, projection);
     if args.json {
         return json(args, from.as_ref(), &to, &projection, &words, out);
@@ -100,6 +99,53 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
             writeln!(out, "{:<12} -> {hex} {value:<12} {flags}", datum.text)?;
             Ok(())
         }),
+    }
+}
+
+/// What the input's codes are of.
+pub(super) enum Origin {
+    Format(Format),
+    List(Codebook),
+}
+
+impl Origin {
+    fn parse(name: &str) -> Result<Self> {
+        match lists::find(name) {
+            Some(codebook) => Ok(Self::List(codebook)),
+            None => operands::format(name).map(Self::Format).context("--from"),
+        }
+    }
+
+    /// Returns the format that a code is converted from: binary32, which holds the values of lists.
+    pub(super) fn format(&self) -> &Format {
+        match self {
+            Self::Format(format) => format,
+            Self::List(_) => &BINARY32,
+        }
+    }
+
+    /// Returns the code, of [`format`](Self::format), of a value that has to be one of the
+    /// origin's.
+    pub(super) fn exact_code(&self, x: Exact, datum: &InputLine<'_>) -> Result<u64> {
+        match self {
+            Self::Format(format) => operands::exact_code(x, format, datum.text, &datum.place),
+            Self::List(codebook) => {
+                let code = lists::code_of(*codebook, x).ok_or_else(|| {
+                    anyhow!("{}: `{}` is no value of {codebook}", datum.place, words::excerpt(datum.text))
+                })?;
+                Ok(codebook.value(code).to_bits().into())
+            }
+        }
+    }
+
+    /// Returns a code that is read, as a code of [`format`](Self::format).
+    pub(super) fn code(&self, code: u64) -> Result<u64> {
+        match self {
+            Self::Format(format) => format.check_code(code).with_context(|| format.to_string()),
+            Self::List(codebook) => {
+                lists::check_code(*codebook, code).map(|code| codebook.value(code).to_bits().into())
+            }
+        }
     }
 }
 
@@ -176,19 +222,19 @@ enum Source<'a> {
 impl<'a> Source<'a> {
     /// A value, or a code of the source format. With a source format a value has to be one of its
     /// values, so that nothing is rounded twice.
-    fn text(datum: &InputLine<'_>, from: Option<&'a Format>) -> Result<Self> {
+    fn text(datum: &InputLine<'_>, from: Option<&'a Origin>) -> Result<Self> {
         let literal = operands::literal(datum.text, false).with_context(|| datum.place.to_string())?;
         match (literal, from) {
             (Literal::Value(x), None) => Ok(Self::Value(x)),
             (Literal::Value(x), Some(from)) => {
-                let code = operands::exact_code(x, from, datum.text, &datum.place).map_err(|error| {
+                let code = from.exact_code(x, datum).map_err(|error| {
                     anyhow!("{error}; leave --from out to round it once, straight to the destination")
                 })?;
-                Ok(Self::Code(code, from))
+                Ok(Self::Code(code, from.format()))
             }
             (Literal::Code(code), Some(from)) => {
-                let code = from.check_code(code).with_context(|| format!("{}: {from}", datum.place))?;
-                Ok(Self::Code(code, from))
+                let code = from.code(code).with_context(|| datum.place.to_string())?;
+                Ok(Self::Code(code, from.format()))
             }
             (Literal::Code(_), None) => bail!(
                 "{}: `{}` is a code: say of which format with --from FORMAT",
@@ -199,16 +245,16 @@ impl<'a> Source<'a> {
     }
 
     /// A code in hexadecimal, and the second column if there is one.
-    fn hex<'b>(datum: &InputLine<'b>, from: &'a Format) -> Result<(Self, Option<&'b str>)> {
+    fn hex<'b>(datum: &InputLine<'b>, from: &'a Origin) -> Result<(Self, Option<&'b str>)> {
         let mut columns = datum.text.split_ascii_whitespace();
         let (code, second, third) = (columns.next().unwrap_or_default(), columns.next(), columns.next());
-        let place = || format!("{}: {from}", datum.place);
+        let place = || datum.place.to_string();
         let parsed = match operands::literal(code, true).with_context(place)? {
-            Literal::Code(code) => from.check_code(code).with_context(place)?,
+            Literal::Code(code) => from.code(code).with_context(place)?,
             Literal::Value(_) => unreachable!("all are codes"),
         };
         ensure!(third.is_none(), "{}: `{}`: more than two columns", datum.place, datum.text);
-        Ok((Self::Code(parsed, from), second))
+        Ok((Self::Code(parsed, from.format()), second))
     }
 
     fn into(self, Target { format, policy }: &Target, projection: &Projection) -> Rounded<u64> {
@@ -229,15 +275,16 @@ pub(super) fn parse_hex(text: &str) -> Option<u64> {
 /// up.
 fn hex(
     args: &Args,
-    from: &Format,
+    from: &Origin,
     to: &Target,
     projection: &Projection,
     words: &Words<'_>,
     out: &mut Output,
 ) -> Result<()> {
     let digits = to.format.hex_digits();
-    let cached = matches!(words, Words::None) && !from.is_wide();
-    let mut lines = if cached { vec![Line::EMPTY; 1 << from.width()] } else { vec![Line::EMPTY] };
+    let format = from.format();
+    let cached = matches!(words, Words::None) && !format.is_wide();
+    let mut lines = if cached { vec![Line::EMPTY; 1 << format.width()] } else { vec![Line::EMPTY] };
     input::for_each(&args.values, out, |datum, out| {
         let (x, column) = Source::hex(&datum, from)?;
         let projection = words.fill(projection, &datum, column)?;
@@ -283,7 +330,7 @@ impl Line {
 
 fn json(
     args: &Args,
-    from: Option<&Format>,
+    from: Option<&Origin>,
     to: &Target,
     projection: &Projection,
     words: &Words<'_>,

@@ -1,22 +1,33 @@
-//! Lists of values (`nf4`, `int8`) in `formats`, `table` and `convert`, where formats have more to
-//! say.
+//! Lists of values (`nf4`, `int8`) in `formats`, `show`, `table` and `convert`, where formats have
+//! more to say.
 
 use std::io::Write as _;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 use smallfloat::formats::BINARY32;
 use smallfloat::text::Literal;
-use smallfloat::{Codebook, Exact, Format};
+use smallfloat::{Codebook, Datum, Exact, project};
 
 use crate::arguments::input::InputLine;
+use crate::arguments::rounding::ProjectionArgs;
 use crate::arguments::{input, operands};
-use crate::render::output;
-use crate::render::output::Output;
+use crate::commands::numbers::convert::Origin;
+use crate::render::output::{self, Output};
+use crate::render::text as words;
 
 /// The list of values of this name.
 pub(super) fn find(name: &str) -> Option<Codebook> {
     name.parse().ok()
+}
+
+/// Refuses options of rounding, which lists do not have.
+pub(super) fn check_rounding(codebook: Codebook, args: &ProjectionArgs) -> Result<()> {
+    ensure!(
+        args.rounding.is_none() && args.saturation.is_none() && args.preset.is_none(),
+        "{codebook}: there is one way to round to a list of values, to the nearest one"
+    );
+    Ok(())
 }
 
 fn code(codebook: Codebook, code: u32) -> String {
@@ -93,10 +104,30 @@ pub(super) fn table(codebook: Codebook, csv: bool, json: bool, out: &mut Output)
     Ok(())
 }
 
-/// Converts values, or codes of a format, to the codes of a list.
+/// Refuses codes that the list's codes have no bits for.
+pub(super) fn check_code(codebook: Codebook, code: u64) -> Result<u32> {
+    match u32::try_from(code) {
+        Ok(code) if code <= codebook.max_code() => Ok(code),
+        _ => bail!("{codebook}: the code {code:#x} has more than {} bits", codebook.width()),
+    }
+}
+
+/// Returns the code of an exact value, if the list has the value or prints it so.
+pub(super) fn code_of(codebook: Codebook, x: Exact) -> Option<u32> {
+    let code = codebook.encode(x)?;
+    let as_binary32 = project(x, &BINARY32, &BINARY32.default_projection()).value;
+    let is_value = as_binary32 == u64::from(codebook.value(code).to_bits());
+    (is_value || is_exact(codebook, code, x)).then_some(code)
+}
+
+fn is_exact(codebook: Codebook, code: u32, x: Exact) -> bool {
+    Exact::from_datum(codebook.decode(code)) == x || x.is_zero() && codebook.value(code) == 0.0
+}
+
+/// Converts values, or codes of a format or another list, to the codes of a list.
 pub(super) fn convert(
     codebook: Codebook,
-    from: Option<&Format>,
+    from: Option<&Origin>,
     values: &[String],
     json: bool,
     out: &mut Output,
@@ -104,13 +135,9 @@ pub(super) fn convert(
     let mut objects = Vec::new();
     input::for_each(values, out, |datum, out| {
         let x = exact(&datum, from)?;
-        let Some(number) = codebook.encode(x) else {
-            bail!("{}: `{}`: {codebook} has no NaN", datum.place, datum.text)
-        };
-        let is_exact =
-            Exact::from_datum(codebook.decode(number)) == x || x.is_zero() && codebook.value(number) == 0.0;
+        let number = encode(codebook, x, &datum)?;
+        let flags = if is_exact(codebook, number, x) { "-" } else { "X" };
         let (code, value) = (code(codebook, number), value(codebook, number));
-        let flags = if is_exact { "-" } else { "X" };
         if json {
             objects.push(json!({ "input": datum.text, "code": code, "value": value, "flags": flags }));
         } else {
@@ -125,19 +152,159 @@ pub(super) fn convert(
     Ok(())
 }
 
-fn exact(datum: &InputLine<'_>, from: Option<&Format>) -> Result<Exact> {
-    match (operands::literal(datum.text, false).with_context(|| datum.place.to_string())?, from) {
+fn encode(codebook: Codebook, x: Exact, datum: &InputLine<'_>) -> Result<u32> {
+    codebook
+        .encode(x)
+        .with_context(|| format!("{}: `{}`: {codebook} has no NaN", datum.place, words::excerpt(datum.text)))
+}
+
+fn exact(datum: &InputLine<'_>, from: Option<&Origin>) -> Result<Exact> {
+    let place = || datum.place.to_string();
+    match (operands::literal(datum.text, false).with_context(place)?, from) {
         (Literal::Value(x), None) => Ok(x),
         (Literal::Value(x), Some(from)) => {
-            let code = operands::exact_code(x, from, datum.text, &datum.place)?;
-            Ok(Exact::from_datum(from.decode(code)))
+            Ok(Exact::from_datum(from.format().decode(from.exact_code(x, datum)?)))
         }
         (Literal::Code(code), Some(from)) => {
-            let code = from.check_code(code).with_context(|| format!("{}: {from}", datum.place))?;
-            Ok(Exact::from_datum(from.decode(code)))
+            Ok(Exact::from_datum(from.format().decode(from.code(code).with_context(place)?)))
         }
         (Literal::Code(_), None) => {
             bail!("{}: a code: say of which format with --from FORMAT", datum.place)
         }
+    }
+}
+
+/// Where a code stands among those that rounding gives.
+struct Place {
+    rank: usize,
+    /// The next lower and the next higher code, and the number in the middle to each.
+    around: [Option<(u32, Datum)>; 2],
+}
+
+impl Place {
+    /// `None` for a code that rounding never gives.
+    fn of(codebook: Codebook, code: u32) -> Option<Self> {
+        let rank = codebook.ascending().position(|other| other == code)?;
+        let step = |to: usize| (codebook.code_at(to), codebook.midpoint(rank.min(to)));
+        let below = rank.checked_sub(1).map(step);
+        let above = (rank + 1 < codebook.len()).then(|| step(rank + 1));
+        Some(Self { rank, around: [below, above] })
+    }
+}
+
+/// The sides of a value, in the order of [`Place::around`].
+const SIDES: [&str; 2] = ["below", "above"];
+
+/// A code, and the value that fell on it.
+struct Shown {
+    code: u32,
+    fell: Option<Exact>,
+    place: Option<Place>,
+}
+
+/// Explains codes of a list, or where values fall.
+pub(super) fn show(
+    codebook: Codebook,
+    items: &[String],
+    hex: bool,
+    json: bool,
+    out: &mut Output,
+) -> Result<()> {
+    let mut objects = Vec::new();
+    input::for_each(items, out, |datum, out| {
+        let place = || datum.place.to_string();
+        let (code, fell) = match operands::literal(datum.text, hex).with_context(place)? {
+            Literal::Code(code) => (check_code(codebook, code).with_context(place)?, None),
+            Literal::Value(x) => (encode(codebook, x, &datum)?, Some(x)),
+        };
+        let shown = Shown { code, fell, place: Place::of(codebook, code) };
+        if json {
+            objects.push(shown.object(codebook, datum.text));
+            return Ok(());
+        }
+        if datum.index > 0 {
+            writeln!(out)?;
+        }
+        shown.print(codebook, datum.text, out)
+    })?;
+    if json {
+        serde_json::to_writer_pretty(&mut *out, &objects)?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+impl Shown {
+    fn is_exact(&self, codebook: Codebook) -> bool {
+        self.fell.is_none_or(|x| is_exact(codebook, self.code, x))
+    }
+
+    fn print(&self, codebook: Codebook, text: &str, out: &mut Output) -> Result<()> {
+        let (name, hex) = (codebook.name(), code(codebook, self.code));
+        match self.fell {
+            Some(_) => writeln!(out, "{} -> {} {}", out.bold(text), out.bold(name), out.bold(hex))?,
+            None => writeln!(out, "{} {}", out.bold(name), out.bold(hex))?,
+        }
+        let mut lines =
+            vec![("exact", codebook.decode(self.code).to_string()), ("value", value(codebook, self.code))];
+        if self.fell.is_some() {
+            lines.insert(0, ("rounding", format!("to the nearest value, ties {}", codebook.ties().name())));
+            let fell =
+                if self.is_exact(codebook) { "exactly on this value" } else { "nearest to this value" };
+            lines.push(("fell", fell.to_owned()));
+        }
+        match &self.place {
+            Some(Place { rank, around }) => {
+                lines.push(("place", format!("{} of {}, from the lowest", rank + 1, codebook.len())));
+                for (side, other) in SIDES.into_iter().zip(around) {
+                    let text = other.map_or_else(
+                        || "nothing".to_owned(),
+                        |(other, middle)| {
+                            let middle = middle.to_f64().map_or_else(|| middle.to_string(), words::number);
+                            format!(
+                                "{}   {:<22} beyond {middle}",
+                                code(codebook, other),
+                                value(codebook, other)
+                            )
+                        },
+                    );
+                    lines.push((side, text));
+                }
+            }
+            None => lines.push(("place", "none: rounding never gives this code".to_owned())),
+        }
+        for (name, text) in lines {
+            writeln!(out, "  {name:<10}{text}")?;
+        }
+        Ok(())
+    }
+
+    fn object(&self, codebook: Codebook, text: &str) -> Value {
+        let members = |number: u32| {
+            json!({
+                "code": code(codebook, number),
+                "exact": codebook.decode(number).to_string(),
+                "value": value(codebook, number),
+                "f64": codebook.value(number),
+            })
+        };
+        let mut object = json!({ "input": text, "format": codebook.name() });
+        let own = members(self.code);
+        let object_members = object.as_object_mut().expect("it is an object");
+        object_members.extend(own.as_object().expect("it is an object").clone());
+        if self.fell.is_some() {
+            object_members.insert("exactly".into(), self.is_exact(codebook).into());
+        }
+        object_members.insert("rank".into(), self.place.as_ref().map(|place| place.rank).into());
+        let around = self.place.as_ref().map(|place| place.around).unwrap_or_default();
+        for (side, other) in SIDES.into_iter().zip(around) {
+            let other = other.map_or(Value::Null, |(other, middle)| {
+                let mut other = members(other);
+                other["middle"] = middle.to_string().into();
+                other
+            });
+            object_members.insert(side.into(), other);
+        }
+        object
     }
 }

@@ -10,6 +10,7 @@ use smallfloat::{Exact, Flags, Format, Projection, Rounded, project};
 use crate::arguments::input::InputLine;
 use crate::arguments::rounding::ProjectionArgs;
 use crate::arguments::{input, operands};
+use crate::commands::numbers::lists;
 use crate::render::output::Output;
 use crate::render::{json as js, text as words};
 
@@ -20,6 +21,7 @@ Examples:
   smallfloat show e4m3fn --hex 39 7e
   smallfloat show binary8p3se 0.3 --rounding toward-zero
   smallfloat show e5m2 1.1 --rounding stochastic-a --seed 1
+  smallfloat show nf4 0.3 '#7'
 
 A value is rounded under the format's default preset, or as the options say, and it is told
 where it fell. A code is # and hexadecimal digits (quoted: shells take # for a comment), or
@@ -29,7 +31,7 @@ code: and 0x… or 0b…, with _ between digits if you like.";
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The format
+    /// The format, or list of values (nf4, int8)
     format: String,
 
     /// Values (1.1, -3p-4, 1/3, inf) and codes (code:0x39, '#39'); `-` reads them from standard
@@ -50,6 +52,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> Result<()> {
+    if let Some(codebook) = lists::find(&args.format) {
+        lists::check_rounding(codebook, &args.projection)?;
+        return lists::show(codebook, &args.items, args.hex, args.json, out);
+    }
     let format = operands::format(&args.format)?;
     let mut objects = Vec::new();
     input::for_each(&args.items, out, |datum, out| {
