@@ -23,7 +23,9 @@ fn folder() -> &'static PathBuf {
 }
 
 fn text() -> Text {
-    Text::new("fuzz", &"small floats are small. ".repeat(40), 8).expect("a text")
+    // A text has a table of all characters while it is read, too large for every run.
+    static TEXT: OnceLock<Text> = OnceLock::new();
+    TEXT.get_or_init(|| Text::new("fuzz", &"small floats are small. ".repeat(40), 8).expect("a text")).clone()
 }
 
 /// A checkpoint of a run of one step.

@@ -53,6 +53,13 @@ fn files() -> Place {
     place.tensors("nan.safetensors", &[("fc.weight", Dtype::F32, &[1, 2], f32s(&[1.0, f32::NAN]))]);
     place.tensors("ids.safetensors", &[("ids", Dtype::I64, &[1], vec![0; 8])]);
     place.tensors("other.safetensors", &[("gc.weight", Dtype::F32, &[64, 64], fc)]);
+    place.tensors(
+        "alone.safetensors",
+        &[
+            ("fc.weight_scale", Dtype::F32, &[1], f32s(&[0.5])),
+            ("gc.weight", Dtype::F8_E4M3, &[1, 2], vec![0x38, 0x40]),
+        ],
+    );
     let model = place.read("model.safetensors");
     let folder = |name: &str| fs::create_dir(place.path(name)).expect("a folder");
     folder("checkpoint");

@@ -15,7 +15,7 @@ use crate::file::side::read_json;
 use crate::layout::convention::Companion;
 use crate::stored::scaled::Scaled;
 use crate::stored::view::View;
-use crate::verify::folder::methods;
+use crate::verify::config::methods;
 
 /// What scales of blocks are called, by the name of the weight.
 const SCALES: [Companion; 4] = [

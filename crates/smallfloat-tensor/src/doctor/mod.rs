@@ -19,7 +19,7 @@ use crate::file::formats::source::Source;
 use crate::progress::Progress;
 use crate::stored::open::{list_shards, open_checkpoint};
 use crate::stored::view::View;
-use crate::verify::folder;
+use crate::verify::{folder, parts};
 
 /// The most elements of a tensor that are looked at.
 pub(crate) const SAMPLE: u64 = 1 << 20;
@@ -111,6 +111,13 @@ fn examine_paths(
                 if let Some(sources) = &sources {
                     source::check(view, tensor, sources, &mut findings)?;
                 }
+            }
+        }
+        for view in &views {
+            let file = view.source().path();
+            let told = findings[before..].iter().any(|finding| finding.file == file);
+            if !told && let Err(error) = parts::check(view, file) {
+                findings.push(contradiction(file, error.tensor(), error.to_string()));
             }
         }
         if views.len() == files.len() {

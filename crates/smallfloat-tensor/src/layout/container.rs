@@ -295,6 +295,10 @@ pub(crate) fn check_record<'a>(
 /// Calls `each` with the entries of a file, in their order, and tells whether it is a native
 /// container. There may be very many, so that they are never held together.
 pub(crate) fn each_entry(source: &Source, each: &mut dyn FnMut(String, Entry) -> Result<()>) -> Result<bool> {
+    // The container is one of safetensors: in GGUF its keys mean nothing.
+    if source.gguf().is_some() {
+        return Ok(false);
+    }
     let find = |key: &str| source.metadata().iter().find(|(k, _)| k == key).map(|(_, value)| value);
     let refused = |what: String| Error::refused(Some(source.path()), None, what);
     let Some(version) = find(VERSION_KEY) else {

@@ -147,6 +147,13 @@ const NARROW: &[Codes] = &[
 const MXFP: &[Codes] =
     &[codes(Dtype::U8, E2M1FN, Packing::NibblesLow, 32), codes(Dtype::U8, E2M3FN, Packing::SixBit, 32)];
 
+/// The configuration says which of the two FP6 it is.
+const QUARK: &[Codes] = &[
+    codes(Dtype::U8, E2M1FN, Packing::NibblesLow, 32),
+    codes(Dtype::U8, E2M3FN, Packing::SixBit, 32),
+    codes(Dtype::U8, E3M2FN, Packing::SixBit, 32),
+];
+
 const ROW: Convention = Convention {
     name: "",
     suffix: "",
@@ -213,6 +220,7 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
     },
     Convention {
         name: "ComfyUI fp8",
+        codes: &[codes(Dtype::F8E4M3, E4M3FN, Packing::Bytes, 0)],
         scales: SCALE,
         scale_dtypes: &[Dtype::F32],
         marker: Some("float8_e4m3fn"),
@@ -222,6 +230,7 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
     },
     Convention {
         name: "ComfyUI fp8",
+        codes: &[codes(Dtype::F8E5M2, E5M2, Packing::Bytes, 0)],
         scales: SCALE,
         scale_dtypes: &[Dtype::F32],
         marker: Some("float8_e5m2"),
@@ -246,7 +255,7 @@ pub(crate) static CONVENTIONS: &[Convention] = &[
     },
     Convention {
         name: "Quark MXFP",
-        codes: MXFP,
+        codes: QUARK,
         scales: SCALE,
         scale_dtypes: POWERS,
         scheme: Some("quark-mxfp4"),

@@ -11,7 +11,7 @@ use serde_json::Value;
 use smallfloat::codebook::{BNB_FP4, NF4};
 use smallfloat::formats::{BINARY32, E2M1FN};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::file::dtype::{Dtype, elements};
 use crate::file::formats::source::Source;
 use crate::file::input::TensorInfo;
@@ -37,8 +37,11 @@ pub(crate) fn find(source: &Source) -> Result<Found> {
         for (suffix, values) in STATES {
             let Some(name) = info.name.strip_suffix(suffix) else { continue };
             let refused = |what: String| Error::refused(Some(source.path()), Some(name), what);
-            let scaled = of_state(source, name, info, values).map_err(refused)?;
+            let scaled = of_state(source, name, info, suffix, values).map_err(refused)?;
             let (shape, scaled, companions) = scaled;
+            if found.contains_key(name) {
+                return Err(refused("has two states of its quantization, and is of one type".to_owned()));
+            }
             found.extend(companions.into_iter().map(|name| (name, None)));
             found.insert(info.name.clone(), None);
             found.insert(name.to_owned(), Some(Box::new((name.to_owned(), shape, scaled))));
@@ -51,6 +54,7 @@ fn of_state(
     source: &Source,
     name: &str,
     state: &TensorInfo,
+    suffix: &str,
     values_name: &'static str,
 ) -> Result<(Vec<u64>, Scaled, Vec<String>), String> {
     let mut companions = Vec::new();
@@ -71,6 +75,11 @@ fn of_state(
     }
     let json: Value = serde_json::from_slice(&source.read_all(state).map_err(text)?)
         .map_err(|e| format!("its `{}`: {e}", state.name))?;
+    // bitsandbytes takes the values of this type, whatever the tensor is called.
+    let kind = json.get("quant_type").and_then(Value::as_str);
+    if let Some(kind) = kind.filter(|kind| !suffix.ends_with(&format!("__{kind}"))) {
+        return Err(format!("its `{}` says that its `quant_type` is {}", state.name, quoted(kind)));
+    }
     let number = |key: &str| {
         let number = json.get(key).and_then(Value::as_u64).filter(|&n| n > 0);
         number.ok_or_else(|| format!("its `{}` has no positive `{key}`", state.name))

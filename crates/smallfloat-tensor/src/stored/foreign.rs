@@ -8,16 +8,17 @@
 //! by the scales' shape. Where several of them fit, the one that fits all blocks of the file is
 //! taken; if there are several of those, or none, the file is refused.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use smallfloat::Format;
 use smallfloat::formats::E8M0FNU;
 
 use crate::error::{Error, Result, quoted};
 use crate::file::dtype::{Dtype, elements};
-use crate::file::folder::CONFIG;
+use crate::file::folder::{CONFIG, INDEX};
 use crate::file::formats::source::Source;
 use crate::file::input::TensorInfo;
 use crate::file::side::read_json;
@@ -27,6 +28,7 @@ use crate::layout::convention::{
 use crate::layout::grid::{Granularity, Grid};
 use crate::layout::packing::Packing;
 use crate::scale::rule::{GlobalScale, ScaleRule, ScaleSpec};
+use crate::stored::quark::{quark_format, quark_weight};
 use crate::stored::scaled::{Placement, Scaled, f32_at};
 
 /// The scaled tensors of a file: by the name of their codes, the tensor's own name and shape, and
@@ -68,6 +70,7 @@ impl Pending<'_> {
 /// Finds what is stored in a layout of other programs.
 pub(crate) fn find(source: &Source, known: Option<Granularity>) -> Result<Found> {
     let markers = Markers::read(source)?;
+    markers.check(source)?;
     let mut found = crate::stored::codebook::find(source)?;
     found.extend(crate::stored::blocks::find(source)?);
     let pending = pending(source, &markers, &found, known)?;
@@ -141,19 +144,47 @@ impl Markers {
             formats.insert(module.to_owned(), format);
         }
         if let Some((_, text)) = source.metadata().iter().find(|(key, _)| key == COMFY_METADATA) {
-            let value: Value = serde_json::from_str(text).map_err(|error| {
+            let wrong = |what: String| {
                 let what =
-                    format!("metadata `{COMFY_METADATA}` should be JSON, as ComfyUI writes it: {error}");
+                    format!("metadata `{COMFY_METADATA}` should be JSON, as ComfyUI writes it: {what}");
                 Error::refused(Some(source.path()), None::<&str>, what)
-            })?;
-            let layers = value.get("layers").and_then(Value::as_object);
+            };
+            let value: Value = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
+            let layers = match value.get("layers") {
+                None => None,
+                Some(layers) => {
+                    Some(layers.as_object().ok_or_else(|| wrong("its `layers` are no object".to_owned()))?)
+                }
+            };
             for (layer, said) in layers.into_iter().flatten() {
-                if let Some(format) = format_of(said) {
-                    formats.insert(format!("{layer}."), format);
+                let format = format_of(said)
+                    .ok_or_else(|| wrong(format!("its layer {} has no `format`", quoted(layer))))?;
+                let other = formats.insert(format!("{layer}."), format.clone());
+                if let Some(other) = other.filter(|other| *other != format) {
+                    let (other, format) = (quoted(&other).to_string(), quoted(&format).to_string());
+                    let what = format!(
+                        "its marker says that its weight is {other}, metadata `{COMFY_METADATA}` says {format}"
+                    );
+                    return Err(refused(&format!("{layer}.comfy_quant"), &what));
                 }
             }
         }
         Ok(Self(formats))
+    }
+
+    /// Every layer that is named has a weight: by another name it would be read as something else.
+    fn check(&self, source: &Source) -> Result<()> {
+        let mut lost: Vec<&String> =
+            self.0.keys().filter(|module| source.tensor(&format!("{module}weight")).is_none()).collect();
+        lost.sort();
+        let Some(module) = lost.first() else { return Ok(()) };
+        let (module, weight) = (module.trim_end_matches('.'), format!("{module}weight"));
+        let what = format!(
+            "ComfyUI's marker names the layer {}, and the file has no {}",
+            quoted(module),
+            quoted(&weight)
+        );
+        Err(Error::refused(Some(source.path()), None, what))
     }
 
     /// The format that is named for the module of a tensor.
@@ -204,10 +235,8 @@ fn pending<'a>(
     known: Option<Granularity>,
 ) -> Result<Vec<Pending<'a>>> {
     let mut pending: Vec<Pending<'a>> = Vec::new();
-    let mut config = match known {
-        Some(Granularity::Block { rows, columns }) => Some(Some((rows, columns))),
-        _ => None,
-    };
+    let config = Config::new(source.path(), known);
+    let files = OtherFiles::new(source);
     let by_name: HashMap<&str, &TensorInfo> =
         source.tensors().iter().map(|info| (&*info.name, info)).collect();
     // What is a companion is no tensor of its own, whatever its dtype.
@@ -217,16 +246,20 @@ fn pending<'a>(
         let marker = markers.of(&info.name);
         let Some(matched) = CONVENTIONS.iter().find_map(|row| Matched::of(row, info, marker, &by_name))
         else {
-            if let Some(marker) = marker.filter(|_| info.dtype.bits() == 8) {
+            if let Some(marker) = marker.filter(|_| info.dtype.bits() <= 8) {
                 return Err(refused(format!(
                     "ComfyUI's marker says that it is {}, and its dtype {} or its scales are not those of it",
                     quoted(marker),
                     info.dtype
                 )));
             }
+            files.check(info, marker)?;
             continue;
         };
         let Matched { row, name, codes, scales, global } = matched;
+        if scales.is_none() {
+            files.check(info, marker)?;
+        }
         companions.extend([scales, global].into_iter().flatten().map(|info| info.name.clone()));
         companions.extend(row.sign.map(|sign| sign.of(name)));
         let format = match scales {
@@ -236,11 +269,16 @@ fn pending<'a>(
             })?,
         };
         let codes = match scales {
-            Some(scales) => *row
-                .codes
-                .iter()
-                .find(|codes| codes.dtype == info.dtype && has_groups(info, scales, codes, row.order))
-                .ok_or_else(|| refused(no_groups(info, scales, row)))?,
+            Some(scales) => {
+                let fits =
+                    |codes: &&Codes| codes.dtype == info.dtype && has_groups(info, scales, codes, row.order);
+                let fitting: Vec<Codes> = row.codes.iter().filter(fits).copied().collect();
+                match fitting[..] {
+                    [] => return Err(refused(no_groups(info, scales, row))),
+                    [codes] => codes,
+                    _ => config.choose(name, &fitting)?.ok_or_else(|| refused(open_codes(&fitting)))?,
+                }
+            }
             None => codes,
         };
         let shape = shape_of(info, &codes, row.order);
@@ -250,11 +288,7 @@ fn pending<'a>(
         let choices = match (scales, codes.group) {
             (None, _) => vec![Granularity::Tensor],
             (Some(scales), 0) => {
-                if config.is_none() {
-                    config = Some(block_of_config(source.path())?);
-                }
-                let config = config.flatten();
-                choices(&shape, &scales.shape, config, format == E8M0FNU).map_err(refused)?
+                choices(&shape, &scales.shape, config.block()?, format == E8M0FNU).map_err(refused)?
             }
             (Some(_), columns) => vec![Granularity::Block { rows: 1, columns }],
         };
@@ -299,7 +333,8 @@ impl<'a> Matched<'a> {
         let named = |companion: Companion| {
             by_name.get(&*companion.of(name)).copied().filter(|other| other.name != info.name)
         };
-        if row.marker.is_some() && row.marker != marker {
+        // What a marker names is of no layout without one.
+        if row.marker != marker {
             return None;
         }
         let scales = row.scales.iter().find_map(|&companion| named(companion));
@@ -440,11 +475,112 @@ fn choices(
     Ok(choices)
 }
 
-/// The block size that the configuration beside a file names.
-fn block_of_config(path: &Path) -> Result<Option<(u64, u64)>> {
-    let Some(folder) = path.parent() else { return Ok(None) };
-    let config = read_json(&folder.join(CONFIG))?;
-    Ok(config.as_ref().and_then(|config| block_of_quantization(config.get("quantization_config")?)))
+/// What the configuration beside a file says; it is read where shapes don't tell.
+struct Config<'a> {
+    path: &'a Path,
+    block: Option<(u64, u64)>,
+    said: OnceCell<Option<Value>>,
+}
+
+impl<'a> Config<'a> {
+    fn new(path: &'a Path, known: Option<Granularity>) -> Self {
+        let block = match known {
+            Some(Granularity::Block { rows, columns }) => Some((rows, columns)),
+            _ => None,
+        };
+        Self { path, block, said: OnceCell::new() }
+    }
+
+    fn quantization(&self) -> Result<Option<&Value>> {
+        if self.said.get().is_none() {
+            let config = self.path.parent().map(|folder| read_json(&folder.join(CONFIG))).transpose()?;
+            let said = config.flatten().and_then(|mut config| config.remove("quantization_config"));
+            return Ok(self.said.get_or_init(|| said).as_ref());
+        }
+        Ok(self.said.get().and_then(Option::as_ref))
+    }
+
+    /// The size of blocks.
+    fn block(&self) -> Result<Option<(u64, u64)>> {
+        match self.block {
+            Some(block) => Ok(Some(block)),
+            None => Ok(self.quantization()?.and_then(block_of_quantization)),
+        }
+    }
+
+    /// The codes of those that fit a tensor alike, where Quark says which they are.
+    fn choose(&self, name: &str, fitting: &[Codes]) -> Result<Option<Codes>> {
+        let said = self.quantization()?.and_then(|said| quark_weight(said, name)?.get("dtype")?.as_str());
+        let format = said.and_then(quark_format);
+        Ok(fitting.iter().find(|codes| Some(codes.format) == format).copied())
+    }
+}
+
+fn open_codes(fitting: &[Codes]) -> String {
+    let formats: Vec<String> = fitting.iter().map(|codes| codes.format.to_string()).collect();
+    format!(
+        "its codes may be of {}: a config.json beside the file decides, whose quantization_config is Quark's and names \
+         the dtype of weights",
+        formats.join(" or ")
+    )
+}
+
+/// The other files of a checkpoint, as the index beside a file names them.
+struct OtherFiles<'a> {
+    source: &'a Source,
+    index: OnceCell<Option<Map<String, Value>>>,
+}
+
+impl<'a> OtherFiles<'a> {
+    fn new(source: &'a Source) -> Self {
+        Self { source, index: OnceCell::new() }
+    }
+
+    /// The file that a tensor lies in, if the index is that of this file.
+    fn of(&self, info: &TensorInfo, name: &str) -> Result<Option<&str>> {
+        if self.index.get().is_none() {
+            let index =
+                self.source.path().parent().map(|folder| read_json(&folder.join(INDEX))).transpose()?;
+            let map = index.flatten().and_then(|mut index| match index.remove("weight_map") {
+                Some(Value::Object(map)) => Some(map),
+                _ => None,
+            });
+            self.index.set(map).expect("it was empty");
+        }
+        let map = self.index.get().and_then(Option::as_ref);
+        let file = |name: &str| map?.get(name)?.as_str();
+        let own = self.source.path().file_name().and_then(|name| name.to_str());
+        Ok(file(name).filter(|_| own.is_some() && file(&info.name) == own))
+    }
+
+    /// Refuses codes whose scales lie in another file: without them they would be other numbers.
+    fn check(&self, info: &TensorInfo, marker: Option<&str>) -> Result<()> {
+        let rows = CONVENTIONS
+            .iter()
+            .filter(|row| row.marker == marker && row.codes.iter().any(|codes| codes.dtype == info.dtype));
+        for row in rows {
+            let Some(name) = info.name.strip_suffix(row.suffix).filter(|name| !name.is_empty()) else {
+                continue;
+            };
+            let globals = row.global.iter().map(|(companion, _)| companion);
+            for companion in row.scales.iter().chain(globals) {
+                let companion = companion.of(name);
+                if companion == info.name || self.source.tensor(&companion).is_some() {
+                    continue;
+                }
+                if let Some(file) = self.of(info, &companion)? {
+                    let what = format!(
+                        "its scales {} are in {} by the index; codes are read where their scales are in the same \
+                         file: write the checkpoint anew with both in one",
+                        quoted(&companion),
+                        quoted(file)
+                    );
+                    return Err(Error::refused(Some(self.source.path()), Some(&info.name), what));
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 fn block_of_quantization(quantization: &serde_json::Value) -> Option<(u64, u64)> {

@@ -10,12 +10,11 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result, quoted};
+use crate::error::{Error, Result};
 use crate::file::folder::{CONFIG, INDEX, incomplete, shard_number};
 use crate::file::side::read_json;
-use crate::layout::convention::CONVENTIONS;
-use crate::layout::grid::{Granularity, Grid};
-use crate::stored::view::{TensorView, View};
+use crate::stored::view::View;
+use crate::verify::config::agrees;
 
 /// Checks the folder of these files.
 ///
@@ -69,26 +68,6 @@ fn check_index(folder: &Path, views: &[View]) -> Result<()> {
     Ok(())
 }
 
-/// The `quant_method` that goes with a layout; `None` where any or none may be.
-pub(crate) fn methods(layout: &str) -> Option<&'static [&'static str]> {
-    Some(match layout {
-        "compressed-tensors nvfp4-pack-quantized" | "compressed-tensors mxfp-pack-quantized" => {
-            &["compressed-tensors"]
-        }
-        "ModelOpt NVFP4" => &["modelopt", "modelopt_fp4"],
-        "Quark MXFP" => &["quark"],
-        "gpt-oss MXFP4" => &["mxfp4"],
-        "bitsandbytes" => &["bitsandbytes"],
-        "FP8 with scales" | "DeepSeek V4" => {
-            &["fp8", "compressed-tensors", "modelopt", "fbgemm_fp8", "quark"]
-        }
-        _ => return None,
-    })
-}
-
-/// Other values of `quant_method`, of layouts that are not read.
-const OTHER_METHODS: [&str; 8] = ["aqlm", "awq", "eetq", "gptq", "higgs", "hqq", "quanto", "vptq"];
-
 /// What `config.json` says of the quantization must be what the files say.
 fn check_config(path: &Path, config: &Map<String, Value>, views: &[View]) -> Result<()> {
     let said = config.get("quantization_config").filter(|said| !said.is_null());
@@ -108,92 +87,4 @@ fn check_config(path: &Path, config: &Map<String, Value>, views: &[View]) -> Res
         }
     }
     Ok(())
-}
-
-/// Returns whether a `quant_method` is one whose layout is known not to be another one's.
-fn is_method(method: &str) -> bool {
-    let layouts = CONVENTIONS.iter().filter_map(|row| methods(row.name)).flatten();
-    OTHER_METHODS.iter().chain(layouts).any(|&known| known == method)
-}
-
-/// Holds one tensor against the configuration.
-fn agrees(
-    view: &View,
-    tensor: &TensorView,
-    method: Option<&str>,
-    said: Option<&Value>,
-) -> Result<(), String> {
-    const NATIVE: &str = "smallfloat";
-    if view.is_container() {
-        return match method {
-            Some(method) if tensor.format().is_some() && method != NATIVE => Err(format!(
-                "is in the native layout, and `{CONFIG}` says that `quant_method` is {}",
-                quoted(method)
-            )),
-            _ => Ok(()),
-        };
-    }
-    let (Some(scaled), Some(method)) = (tensor.scaled(), method) else { return Ok(()) };
-    if let (Some(layout), Some(methods)) = (scaled.layout(), scaled.layout().and_then(methods))
-        && !methods.contains(&method)
-        && is_method(method)
-    {
-        return Err(format!(
-            "is in the layout {layout}, and `{CONFIG}` says that `quant_method` is {}",
-            quoted(method)
-        ));
-    }
-    let bits = scaled.element.width();
-    let groups = |rows: &Value, columns: &Value| {
-        Some(Granularity::Block { rows: rows.as_u64()?, columns: columns.as_u64()? })
-    };
-    match method {
-        NATIVE => Err(format!("is not in the native layout, and `{CONFIG}` says that it is")),
-        "fp8" if bits != 8 => Err(format!("has codes of {bits} bits, and `{CONFIG}` says `fp8`")),
-        "fp8" => {
-            let block = said.and_then(|said| said.get("weight_block_size")).and_then(Value::as_array);
-            let block = block.and_then(|block| groups(block.first()?, block.get(1)?));
-            let Grid { group_rows, group_columns, .. } = scaled.grid;
-            match (block, scaled.granularity) {
-                (Some(Granularity::Block { rows: 0, .. } | Granularity::Block { columns: 0, .. }), _) => {
-                    Err(format!("can't have the `weight_block_size` of `{CONFIG}`, which has a 0"))
-                }
-                // One scale is that of a block only where there is one block.
-                (Some(block), found) if tensor.info.shape.len() == 2 && scaled.has_scales() => {
-                    let grid = Grid::new(&tensor.info.shape, block);
-                    if (grid.group_rows, grid.group_columns) == (group_rows, group_columns) {
-                        return Ok(());
-                    }
-                    Err(format!("has scales of {found}, and `{CONFIG}` says {block}"))
-                }
-                (Some(block), found) if found != block && matches!(found, Granularity::Block { .. }) => {
-                    Err(format!("has scales of {found}, and `{CONFIG}` says {block}"))
-                }
-                (None, found @ Granularity::Block { .. }) => {
-                    Err(format!("has scales of {found}, and `{CONFIG}` names no `weight_block_size`"))
-                }
-                _ => Ok(()),
-            }
-        }
-        "compressed-tensors" => {
-            let groups = said.and_then(|said| said.get("config_groups")).and_then(Value::as_object);
-            let numbers = |key: &str| -> Vec<u64> {
-                let groups = groups.into_iter().flat_map(Map::values);
-                groups.filter_map(|group| group.get("weights")?.get(key)?.as_u64()).collect()
-            };
-            let differs = |key: &str, found: u64| {
-                let said = numbers(key);
-                let other = said.first().filter(|_| !said.contains(&found));
-                other.map_or(Ok(()), |other| {
-                    Err(format!("has the {key} {found}, and `{CONFIG}` says {other}"))
-                })
-            };
-            differs("num_bits", bits.into())?;
-            match scaled.granularity {
-                Granularity::Block { rows: 1, columns } => differs("group_size", columns),
-                _ => Ok(()),
-            }
-        }
-        _ => Ok(()),
-    }
 }

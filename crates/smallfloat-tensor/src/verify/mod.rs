@@ -2,9 +2,11 @@
 
 pub(crate) mod certificate;
 pub(crate) mod compare;
+pub(crate) mod config;
 pub(crate) mod expected;
 pub(crate) mod folder;
 pub(crate) mod intervals;
+pub(crate) mod parts;
 pub(crate) mod source;
 
 use std::path::Path;
@@ -18,6 +20,7 @@ use crate::file::stream::{TensorDigest, code_at};
 use crate::layout::container::{Entry, check_record};
 use crate::layout::grid::Granularity;
 use crate::progress::Progress;
+use crate::scale::rule::Scale;
 use crate::stored::open::open_checkpoint;
 use crate::stored::scaled::{Scaled, is_odd_scale};
 use crate::stored::view::{Stored, TensorView, View, nothing_quantized};
@@ -121,6 +124,7 @@ fn check(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<()> {
     let source = view.source();
+    parts::check(view, name)?;
     let mut digests: Digests = vec![None; if view.has_record() { source.tensors().len() } else { 0 }];
     let mut keep = |name: &str, digest| {
         if let Some(place) = source.position(name).and_then(|place| digests.get_mut(place)) {
@@ -345,7 +349,12 @@ fn check_scales(view: &View, scaled: &Scaled, verified: &mut Verified) -> Result
             let scales = scaled.read_scales(view.source(), row, 1, column, columns)?;
             verified.scales += scales.len() as u64;
             if let Some(spec) = &scaled.scale {
-                odd_scales += scales.iter().filter(|scale| is_odd_scale(spec, scale.code)).count() as u64;
+                // Blocks of zeros have a scale of 0 in some layouts.
+                let is_odd = |scale: &&Scale| {
+                    is_odd_scale(spec, scale.code)
+                        && !(scaled.has_zero_scales() && spec.format.classify(scale.code) == Class::Zero)
+                };
+                odd_scales += scales.iter().filter(is_odd).count() as u64;
             }
         }
     }
@@ -370,10 +379,15 @@ fn check_unordered(
     let found = TensorDigest(digest.finalize().into());
     check_digest(scaled, found).map_err(|what| Error::refused(Some(path), Some(&tensor.info.name), what))?;
     let odd_scales = check_scales(view, scaled, verified)?;
-    // Blocks of zeros have a scale of 0 in some of these layouts.
-    if odd_scales > 0 && !scaled.has_zero_scales() {
-        let what = format!("{odd_scales} scales that are NaN, infinite, zero or negative");
+    let mut warn = |what: String| {
         verified.warnings.push(format!("tensor {}: {what}", quoted(&scaled.codes.name)));
+    };
+    if odd_scales > 0 {
+        let zero = if scaled.has_zero_scales() { "" } else { "zero " };
+        warn(format!("{odd_scales} scales that are NaN, infinite, {zero}or negative"));
+    }
+    if let Some(list) = scaled.codebook.as_ref().filter(|list| list.codebook.is_none()) {
+        warn(format!("its list of values is not that of {}", list.name));
     }
     Ok(found)
 }

@@ -23,6 +23,7 @@ mod folder {
 }
 
 mod layout {
+    mod contradictions;
     mod conversions;
     mod doctor;
     mod extremes;
