@@ -204,9 +204,14 @@ mod tests {
     fn shards_are_known_by_their_names() {
         assert_eq!(shard_number("model-00002-of-00163.safetensors"), Some((2, 163)));
         assert_eq!(shard_number("a-b-1-of-2.safetensors"), Some((1, 2)));
-        for name in
-            ["model.safetensors", "model-of-2.safetensors", "model-x-of-2.safetensors", "a-1-of-2.json"]
-        {
+        for name in [
+            "model.safetensors",
+            "model-of-2.safetensors",
+            "model-x-of-2.safetensors",
+            "model-+1-of-2.safetensors",
+            "model-1-of-.safetensors",
+            "a-1-of-2.json",
+        ] {
             assert_eq!(shard_number(name), None, "{name}");
         }
     }
@@ -230,6 +235,26 @@ mod tests {
         assert!(stale(&["model.safetensors"]).unwrap_err().contains("`weights.safetensors`"));
         put(INDEX, r#"{"weight_map": {"w": "weights.safetensors"}}"#);
         assert_eq!(stale(&["model.safetensors"]).unwrap().len(), 4);
+    }
+
+    /// Only what is not there is no error: a file is no folder that could be made, listed or removed.
+    #[test]
+    fn folders_that_can_not_be() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, absent) = (dir.path().join("file"), dir.path().join("absent"));
+        fs::write(&file, "").unwrap();
+        let below = file.join("below");
+        check_empty(&absent, false).unwrap();
+        assert!(check_empty(&below, true).unwrap_err().to_string().contains("write into"));
+        assert_eq!(stale_files(&absent, &[]).unwrap(), [""; 0]);
+        assert!(stale_files(&below, &[]).unwrap_err().to_string().contains("list"));
+        assert!(OutputFolder::create(&absent.join("below"), &[], false).is_err());
+        remove(&absent).unwrap();
+        assert!(remove(dir.path()).unwrap_err().to_string().contains("remove"));
+        let folder = OutputFolder::create(&absent, &[], false).unwrap();
+        folder.sync().unwrap();
+        fs::remove_dir(&absent).unwrap();
+        assert!(folder.sync().unwrap_err().to_string().contains("flush to disk"));
     }
 
     #[test]

@@ -103,6 +103,7 @@ mod tests {
         assert!(error.is_unsupported() && error.to_string().contains("8 bytes"), "{error}");
         assert_eq!(read_json(&path).unwrap().unwrap()["a"], 1);
         assert!(read_json(&dir.path().join("none.json")).unwrap().is_none());
+        assert!(read_json(&path.join("below.json")).unwrap_err().is_io());
     }
 
     #[cfg(unix)]

@@ -158,6 +158,36 @@ mod tests {
     }
 
     #[test]
+    fn codes_fill_their_packing() {
+        for (packing, widths) in [
+            (Packing::Bytes, [true, true, true, true]),
+            (Packing::NibblesLow, [true, false, false, false]),
+            (Packing::NibblesHigh, [true, false, false, false]),
+            (Packing::SixBit, [false, true, false, false]),
+        ] {
+            for (format, suits) in [E2M1FN, E2M3FN, E4M3FN, BFLOAT16].iter().zip(widths) {
+                assert_eq!(packing.suits(format), suits, "{packing} {format}");
+                assert_eq!(packing.check(format).is_ok(), suits, "{packing} {format}");
+            }
+        }
+    }
+
+    /// A row of odd length, whose last byte is filled up, and one of whole bytes.
+    #[test]
+    fn rows_are_unpacked() {
+        for (packing, bytes, codes) in [
+            (Packing::Bytes, &[0x12, 0x34][..], &[0x12, 0x34][..]),
+            (Packing::NibblesLow, &[0x21, 0x03], &[1, 2, 3]),
+            (Packing::NibblesHigh, &[0x12, 0x30], &[1, 2, 3]),
+            (Packing::SixBit, &[0x81, 0xf0, 0x83], &[0x01, 0x02, 0x3f, 0x20]),
+        ] {
+            let mut row = vec![0xff; codes.len()];
+            packing.unpack_row(bytes, &mut row);
+            assert_eq!(row, codes, "{packing}");
+        }
+    }
+
+    #[test]
     fn names_are_unique() {
         for packing in Packing::ALL {
             assert_eq!(packing.name().parse::<Packing>().ok(), Some(packing));

@@ -383,7 +383,7 @@ fn shape_of(info: &TensorInfo, codes: &Codes, order: Order) -> Vec<u64> {
 /// Returns whether codes have the groups that their scales are for.
 fn has_groups(info: &TensorInfo, scales: &TensorInfo, codes: &Codes, order: Order) -> bool {
     let shape = shape_of(info, codes, order);
-    let (unit, bytes) = codes.packing.unit(&codes.format);
+    let (_, bytes) = codes.packing.unit(&codes.format);
     if codes.group == 0 {
         return true;
     }
@@ -396,9 +396,9 @@ fn has_groups(info: &TensorInfo, scales: &TensorInfo, codes: &Codes, order: Orde
     if order == Order::Tiles {
         return columns.is_multiple_of(codes.group);
     }
-    let whole = info.dtype.bits() < 8 || info.shape.last().is_some_and(|last| last.is_multiple_of(bytes));
+    let whole = info.shape.last().is_some_and(|last| last.is_multiple_of(bytes));
     let rows_fit = rows == rows_of_scales || scales.shape.len() < 2;
-    whole && unit > 0 && rows_fit && Some(*columns) == groups.checked_mul(codes.group)
+    whole && rows_fit && Some(*columns) == groups.checked_mul(codes.group)
 }
 
 fn no_groups(info: &TensorInfo, scales: &TensorInfo, row: &Convention) -> String {

@@ -74,3 +74,63 @@ impl Transposed {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    /// Bands of at most 2^20 elements: 32,768 columns of 32 rows where rows are long, whole multiples
+    /// of 32 rows where they are short. Each is read once while it is asked for.
+    #[test]
+    #[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
+    fn bands_are_read_once() {
+        for (shape, stretches) in [
+            (
+                [2, 70, 40_000],
+                // Within a band, over its end into the next of the row, into the next row, and the
+                // last of a matrix with the first of the other.
+                &[
+                    (0, 5, &[(32_768, 32)][..]),
+                    (32_760, 8, &[]),
+                    (32_766, 4, &[(7_232, 32)]),
+                    (31 * 40_000 + 39_998, 3, &[(32_768, 6 + 26)]),
+                    (64 * 40_000 + 39_990, 10, &[(7_232, 6)]),
+                    (70 * 40_000 - 1, 2, &[(32_768, 32)]),
+                ][..],
+            ),
+            (
+                [2, 10_500, 100],
+                &[
+                    (0, 301, &[(100, 10_464)]),
+                    (10_463 * 100 + 99, 2, &[(100, 36)]),
+                    (10_500 * 100 - 1, 2, &[(100, 10_464)]),
+                ],
+            ),
+        ] {
+            let [_, down, across] = shape;
+            let transposed = Transposed::new(&shape);
+            let lines = RefCell::new(Vec::new());
+            let line = |first: u64, elements: &mut [f64]| {
+                let mut lines = lines.borrow_mut();
+                match lines.last_mut() {
+                    Some((count, length)) if *length == elements.len() => *count += 1,
+                    _ => lines.push((1, elements.len())),
+                }
+                elements.iter_mut().zip(first..).for_each(|(element, at)| *element = at as f64);
+                Ok(())
+            };
+            for &(first, count, bands) in stretches {
+                let mut found = vec![f64::NAN; count];
+                let copy = |place: usize, run: &[f64]| found[place..][..run.len()].copy_from_slice(run);
+                transposed.read(first, count, &line, copy).unwrap();
+                let expected = (first..).take(count).map(|at| {
+                    let (matrix, row, column) = (at / (down * across), at / across % down, at % across);
+                    ((matrix * across + column) * down + row) as f64
+                });
+                assert!(found.into_iter().eq(expected), "{shape:?} {first}");
+                assert_eq!(lines.take(), bands, "{shape:?} {first}");
+            }
+        }
+    }
+}

@@ -10,6 +10,7 @@ mod file {
     mod bad_input;
     mod container;
     mod flips;
+    mod gguf;
     mod malformed_npy;
     mod malformed_safetensors;
     mod sink;
@@ -26,6 +27,7 @@ mod layout {
     mod contradictions;
     mod conversions;
     mod doctor;
+    mod edges;
     mod extremes;
     mod foreign;
     mod layouts;

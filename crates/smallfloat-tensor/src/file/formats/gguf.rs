@@ -264,7 +264,7 @@ impl Cursor<'_> {
                 self.wrong(self.at, &format!("it is longer than the limit of {MAX_HEADER_BYTES} bytes"))
             );
         }
-        if self.at < self.window_at || end > self.window_at + self.window.len() as u64 {
+        if end > self.window_at + self.window.len() as u64 {
             let length = count.max(WINDOW).min(self.input.len() - self.at);
             self.window.resize(usize::try_from(length).expect("a header fits memory"), 0);
             self.input.read_exact_at(self.at, &mut self.window)?;

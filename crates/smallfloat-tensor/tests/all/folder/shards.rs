@@ -241,6 +241,27 @@ fn a_plan_is_the_same_each_time() {
     let second = plan(&input, first.output(), &ways()[0], &|_| true, count(7)).unwrap();
     assert_eq!(first.to_json().unwrap(), second.to_json().unwrap());
     assert!(!first.output().exists());
+    let lengths = (1..=3).map(|i| fs::metadata(input.join(format!("model-0000{i}-of-00003.safetensors"))));
+    assert_eq!(first.bytes_in(), lengths.map(|file| file.unwrap().len()).sum::<u64>());
+    // One shard has the name of a model in one file.
+    let one = plan(&input, first.output(), &ways()[0], &|_| true, count(1)).unwrap();
+    let text = String::from_utf8_lossy(&one.to_json().unwrap()).into_owned();
+    assert!(text.contains("\"model.safetensors\"") && !text.contains("-of-00001"), "{text}");
+}
+
+/// Shards of another plan are none of this one, though their names and tensors are the same.
+#[test]
+fn shards_of_another_plan_are_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    let (input, first) = seven(dir.path());
+    let other = Options { seed: Some(6), ..ways()[0].clone() };
+    let other = plan(&input, first.output(), &other, &|_| true, count(7)).unwrap();
+    for shard in 0..7 {
+        apply(&first, shard, true, &mut |_| ()).unwrap();
+    }
+    let error = finalize(&other, true, &mut |_| ()).unwrap_err().to_string();
+    assert!(error.contains("7 of 7 shards"), "{error}");
+    finalize(&first, true, &mut |_| ()).unwrap();
 }
 
 #[test]
