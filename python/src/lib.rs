@@ -56,7 +56,7 @@ mod _core {
     #[pymodule_export]
     use super::tensors::files::{
         apply_shard, dequantize_path, finalize_plan, plan_path, plan_summary, quantize_path, read_tensors,
-        schemes, value_lists, verify, write_tensors,
+        read_values, schemes, value_lists, verify, write_tensors,
     };
     #[pymodule_export]
     use super::tensors::memory::{dequantize_array, quantize_array};

@@ -271,3 +271,36 @@ def test_lists_of_values():
     assert not sf.quantize(X * np.float32(2.0**-140), "mxint8", flush="groups").codes.any()
     with pytest.raises(ValueError, match="scale_overflow='nan' is for formats"):
         sf.quantize(X, "mxint8", scale_overflow="nan")
+
+
+def test_values_of_files_in_every_layout(tmp_path):
+    model = {"a.weight": RNG.standard_normal((128, 256)), "a.bias": RNG.standard_normal(128), "step": np.arange(3)}
+    source = tmp_path / "model.safetensors"
+    sf.save(source, {name: x.astype(np.float32) if name != "step" else x for name, x in model.items()})
+    read = sf.load_values(source)
+    assert list(read) == ["a.weight", "a.bias"] and np.array_equal(read["a.bias"], model["a.bias"].astype(np.float32))
+    with pytest.raises(ValueError, match="step"):
+        sf.load_values(source, include=["step"])
+    with pytest.raises(ValueError, match="b.\\*"):
+        sf.load_values(source, include=["b.*"])
+    sf.quantize_file(source, tmp_path / "half.gguf", "gguf-f16")
+    assert np.array_equal(sf.load_values(tmp_path / "half.gguf", np.float16)["a.weight"], read["a.weight"].astype(np.float16))
+    # These are of tensors with three dimensions, and hold floats.
+    others = ("gpt-oss", "deepseek-v4-experts", "gguf-f16", "gguf-bf16")
+    layouts = [name for name in sf.schemes if name not in others]
+    assert len(layouts) > 35
+    for scheme in layouts:
+        small, wide = tmp_path / f"{scheme}.{'gguf' if 'gguf' in scheme else 'safetensors'}", tmp_path / "wide.safetensors"
+        sf.quantize_file(source, small, scheme, overwrite=True, include=["a.weight"])
+        for dtype in (np.float32, np.float64, np.float16, ml_dtypes.bfloat16):
+            values = sf.load_values(small, dtype, include=["a.weight"])["a.weight"]
+            assert values.dtype == dtype and values.shape == (128, 256)
+            # Another way to the same numbers, by another reader of files.
+            sf.dequantize_file(small, wide, dtype, rounding="nearest-even", overwrite=True)
+            with open(wide, "rb") as file:
+                head = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+                start, end = head["a.weight"]["data_offsets"]
+                expected = np.frombuffer(file.read()[start:end], dtype).reshape(128, 256)
+            assert np.array_equal(values, expected), (scheme, dtype)
+    with pytest.raises(ValueError, match="load_values"):
+        sf.load(tmp_path / "modelopt-nvfp4.safetensors")

@@ -24,6 +24,42 @@ use crate::stored::open::Opened;
 use crate::stored::scaled::Scaled;
 use crate::stored::view::{Stored, TensorView, View, f64_decoder, nothing_quantized};
 
+/// How many elements [`View::read_as`] reads before it rounds them: what fits into a cache.
+const READ_AT_ONCE: usize = 1 << 14;
+
+impl View {
+    /// Fills `values` with all elements of a tensor, in row-major order: floats, or codes times
+    /// their scales, each rounded once to the nearest value of `T`, ties to even.
+    ///
+    /// # Errors
+    /// A slice of another length than the tensor has elements, a tensor that holds no numbers, and
+    /// what reading meets.
+    pub fn read_as<T: Element>(&self, tensor: &TensorView, values: &mut [T]) -> Result<()> {
+        let elements = tensor.info.elements();
+        if values.len() as u64 != elements {
+            let what = format!("has {elements} elements, and there is room for {}", values.len());
+            return Err(Error::refused(Some(self.source().path()), Some(&tensor.info.name), what));
+        }
+        let mut reader = self.reader(tensor)?;
+        if T::FORMAT != BINARY64 {
+            // What f64 does not hold is rounded to odd, so that rounding again is rounding once.
+            reader = reader.rounding_to_odd();
+        }
+        let projection = T::FORMAT.default_projection();
+        let mut wide = vec![0.0; values.len().min(READ_AT_ONCE)];
+        let mut first = 0;
+        for piece in values.chunks_mut(wide.len().max(1)) {
+            let wide = &mut wide[..piece.len()];
+            reader.read(first, wide)?;
+            for (to, &value) in piece.iter_mut().zip(&*wide) {
+                *to = narrow::<T>(value, &projection).0;
+            }
+            first += piece.len() as u64;
+        }
+        Ok(())
+    }
+}
+
 /// The counts of what [`dequantize`] wrote.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]

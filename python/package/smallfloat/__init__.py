@@ -24,7 +24,7 @@ What is here, each with its own help:
   formats;
 * operations on codes: the module `ops`, `Operation` by P3109's spelling, `dot`, `matmul`;
 * tensors with scales: `quantize`, `Config` and `QuantizedTensor`; files: `save`, `load`,
-  `quantize_file`, `dequantize_file`, `verify`;
+  `load_values`, `quantize_file`, `dequantize_file`, `verify`;
 * checkpoints in shards: `plan` and `Plan`, carried out by the modules `smallfloat.dask` and
   `smallfloat.ray`;
 * PyTorch and JAX: the modules `smallfloat.torch`, `smallfloat.transformers` and `smallfloat.jax`.
@@ -46,7 +46,7 @@ from ._finfo import finfo
 from ._flags import Flags
 from ._plan import Plan, plan
 from ._products import dot, matmul
-from ._quantized import QuantizedTensor, dequantize_file, load, quantize, quantize_file, save
+from ._quantized import QuantizedTensor, dequantize_file, load, load_values, quantize, quantize_file, save
 
 __version__: str = _core.__version__
 
@@ -84,6 +84,7 @@ __all__ = [
     "generators",
     "kappa",
     "load",
+    "load_values",
     "matmul",
     "ops",
     "plan",

@@ -350,7 +350,9 @@ def load(path: Any) -> dict[str, QuantizedTensor]:
     metadata, tensors = _core.read_tensors(os.fspath(path))
     entries = json.loads(dict(metadata).get("smallfloat.tensors", "null"))
     if entries is None:
-        raise ValueError(f"{path} has no tensors quantized by smallfloat")
+        raise ValueError(
+            f"{path} has no tensors quantized by smallfloat: load_values reads the numbers of other programs' files"
+        )
     arrays = {name: _array(dtype, shape, data) for name, dtype, shape, data in tensors if dtype in _DTYPES}
     suffixes = ("", "_bias", "_scale", "_global_scale")
     for name, entry in entries.items():
@@ -359,6 +361,41 @@ def load(path: Any) -> dict[str, QuantizedTensor]:
         name: QuantizedTensor({s: arrays[name + s] for s in suffixes if name + s in arrays}, entry)
         for name, entry in entries.items()
     }
+
+
+def load_values(
+    path: Any, dtype: Any = np.float32, *, include: Sequence[str] = (), exclude: Sequence[str] = ()
+) -> dict[str, np.ndarray]:
+    """The numbers of a file or a checkpoint folder, by name, whatever their layout: floats as they
+    are, codes times their scales.
+
+    Parameters
+    ----------
+    path : path
+        A .safetensors, .npy or .gguf file, or a folder of .safetensors files. Its content tells the
+        layout: ours, or that of vLLM, ModelOpt, compressed-tensors, DeepSeek, gpt-oss, Quark,
+        ComfyUI, bitsandbytes or GGUF.
+    dtype : dtype
+        float64, float32, float16 or ml_dtypes.bfloat16. Values are rounded once, to nearest even.
+    include, exclude : list of str
+        Patterns of names, such as 'layers.*.weight'. By default all tensors of numbers; one that is
+        named and holds none is an error.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray
+
+    Examples
+    --------
+    >>> import numpy as np, os, smallfloat as sf, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = [os.path.join(folder, name) for name in ("model.safetensors", "small.gguf")]
+    ...     sf.save(path[0], {"w": np.ones((2, 32), np.float32)})
+    ...     report = sf.quantize_file(path[0], path[1], "gguf-mxfp4")
+    ...     sf.load_values(path[1])["w"].sum()
+    np.float32(64.0)
+    """
+    return dict(_core.read_values(os.fspath(path), dtype, list(include), list(exclude)))
 
 
 def _of_array(name: str, array: Array) -> QuantizedTensor:

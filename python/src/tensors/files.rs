@@ -6,6 +6,7 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use numpy::PyUntypedArray;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -13,10 +14,11 @@ use smallfloat::formats::E8M0FNU;
 use smallfloat::{Codebook, Family, Format, Preset, Rounding, Saturation};
 use smallfloat_tensor::{
     self as tensor, BiasPolicy, Dtype, NamePatterns, Negative, Nonfinite, Options, Packing, Plan, ScaleRule,
-    ScaleSpec, Scheme, Sharding, Share, Sink, SinkOptions, Source, TensorSpec, Tensors, View,
+    ScaleSpec, Scheme, Sharding, Share, Sink, SinkOptions, Source, TensorSpec, TensorView, Tensors, View,
 };
 
-use crate::convert::{check_threads, detached};
+use crate::array::{Output, with_kind};
+use crate::convert::{check_threads, detached, number_dtype};
 use crate::format::spec_of;
 use crate::{policy, value_error};
 
@@ -317,6 +319,40 @@ pub(crate) fn read_tensors(py: Python<'_>, path: PathBuf) -> PyResult<(Vec<(Stri
         tensors.push((info.name.clone(), info.dtype.name(), info.shape.clone(), PyBytes::new(py, &bytes)));
     }
     Ok((source.metadata().to_vec(), tensors))
+}
+
+/// The numbers of a file or a folder in any layout, by name.
+#[pyfunction]
+pub(crate) fn read_values<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    dtype: Option<&Bound<'py, PyAny>>,
+    include: Vec<String>,
+    exclude: Vec<String>,
+) -> PyResult<Vec<(String, Bound<'py, PyUntypedArray>)>> {
+    let patterns = NamePatterns::new(&include, &exclude).map_err(value_error)?;
+    let views = work(py, None, move || tensor::open_checkpoint(path))?;
+    let names: Vec<&str> = views.iter().flat_map(View::tensors).map(|tensor| &*tensor.info.name).collect();
+    patterns.check(&names).map_err(value_error)?;
+    let (dtype, kind) = number_dtype(py, dtype)?;
+    let mut found = Vec::new();
+    for view in &views {
+        // A tensor that is asked for and holds no numbers is an error.
+        let is_meant = |tensor: &&TensorView| {
+            patterns.select(&tensor.info.name) && (tensor.has_numbers() || !include.is_empty())
+        };
+        for tensor in view.tensors().iter().filter(is_meant) {
+            let sizes: Result<Vec<_>, _> = tensor.info.shape.iter().map(|&n| usize::try_from(n)).collect();
+            let sizes = sizes.map_err(value_error)?;
+            let mut output = Output::new(py, None, &sizes, dtype.clone(), &[])?;
+            with_kind!(kind, T => {
+                let values = output.slice::<T>()?;
+                work(py, None, || view.read_as(tensor, values))?;
+            });
+            found.push((tensor.info.name.clone(), output.into_array()));
+        }
+    }
+    Ok(found)
 }
 
 /// Writes a safetensors file, whole or not at all: name, dtype, shape and bytes of each tensor.

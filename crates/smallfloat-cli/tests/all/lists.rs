@@ -18,7 +18,8 @@ fn output(args: &[&str]) -> String {
 
 #[test]
 fn show_tells_where_a_value_falls_among_a_list() {
-    // 1.3 lies between 83/64 and 84/64, and 83.2 is nearer to 83; the middles are 165/128 and 167/128.
+    // 1.3 lies between 83/64 and 84/64, and 83.2 is nearer to 83; the middles around 83/64 are
+    // 165/128 and 167/128.
     let shown: Value = serde_json::from_str(&output(&["show", "mxint8", "--json", "1.3"])).expect("JSON");
     let shown = &shown[0];
     assert_eq!((&shown["code"], &shown["exact"]), (&"0x53".into(), &"83p-6".into()));

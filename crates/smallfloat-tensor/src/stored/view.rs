@@ -100,7 +100,9 @@ impl TensorView {
         }
     }
 
-    pub(crate) fn has_numbers(&self) -> bool {
+    /// Returns whether the tensor holds numbers, which [`View::read`] reads: floats, or codes of a
+    /// format or a list of values.
+    pub fn has_numbers(&self) -> bool {
         !matches!(self.stored, Stored::Other)
     }
 }

@@ -70,6 +70,7 @@ fn check(
     check_at(&path, layout, (name, shape), expected, tensors);
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "the machine rounds to nearest even")]
 fn check_at(
     path: &Path,
     layout: &str,
@@ -99,6 +100,13 @@ fn check_at(
     let first = values.len() - some.len();
     view.read(tensor, first as u64, &mut some).unwrap();
     assert!(some.iter().zip(&values[first..]).all(|(a, b)| a.to_bits() == b.to_bits()), "{layout}");
+    let mut narrow = vec![0.0_f32; values.len()];
+    view.read_as(tensor, &mut narrow).unwrap();
+    for (i, value) in narrow.iter().enumerate() {
+        assert_eq!(value.to_bits(), (expected(i) as f32).to_bits(), "{layout}: element {i} in binary32");
+    }
+    let error = view.read_as(tensor, &mut narrow[1..]).unwrap_err().to_string();
+    assert!(error.contains("there is room for"), "{error}");
     verify(path).unwrap();
     let output = path.with_extension("out");
     dequantize(path, &output, Dtype::F64, None, true, &mut |_| ()).unwrap();
