@@ -2,6 +2,8 @@
 
 import doctest
 import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -29,6 +31,18 @@ def test_the_guide():
     docs = next(folder for folder in (HERE.parent / "docs", HERE.parents[1] / "docs") if folder.is_dir())
     failed, tried = doctest.testfile(str(docs / "how-to-jax.md"), module_relative=False)
     assert failed == 0 and tried > 10
+
+
+def test_the_picture(tmp_path):
+    pytest.importorskip("matplotlib", reason="PICTURE NOT MADE: pip install matplotlib")
+    docs = next(folder for folder in (HERE.parent / "docs", HERE.parents[1] / "docs") if folder.is_dir())
+    script = docs / "python" / "jax" / "training.py"
+    done = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    # What the page says of the three runs.
+    float32, nearest, stochastic = (float(line.rpartition(": ")[2]) for line in done.stdout.splitlines()[:3])
+    assert float32 < 1e-3 < stochastic < 0.2 and nearest > 5
+    assert (tmp_path / "jax-training.svg").read_bytes().startswith(b"<?xml")
 
 
 def test_examples():
