@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(stale(&["model.safetensors"]).unwrap().len(), 4);
     }
 
-    /// Only what is not there is no error: a file is no folder that could be made, listed or removed.
+    /// Only what is not there is no error: a file is no folder that could be made or listed.
     #[test]
     fn folders_that_can_not_be() {
         let dir = tempfile::tempdir().unwrap();

@@ -80,8 +80,8 @@ mod tests {
     use super::*;
     use std::cell::RefCell;
 
-    /// Bands of at most 2^20 elements: 32,768 columns of 32 rows where rows are long, whole multiples
-    /// of 32 rows where they are short. Each is read once while it is asked for.
+    /// Bands of at most 2^20 elements: 32,768 columns of 32 rows where rows are long, multiples of
+    /// 32 rows where they are short. Each is read once while it is asked for.
     #[test]
     #[expect(clippy::cast_precision_loss, reason = "the numbers are small")]
     fn bands_are_read_once() {

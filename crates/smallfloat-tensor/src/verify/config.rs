@@ -1,7 +1,7 @@
 //! What `quantization_config` of `config.json` says of tensors, and whether they are stored so.
 //!
-//! Sources: the configurations of transformers 5.23 (`fp8`, `bitsandbytes`), compressed-tensors 0.20,
-//! and vLLM's loaders `modelopt` and `quark`.
+//! Sources: the configurations of transformers 5.23 (`fp8`, `bitsandbytes`), compressed-tensors
+//! 0.20, and vLLM's loaders `modelopt` and `quark`.
 
 use serde_json::{Map, Value};
 
@@ -193,8 +193,8 @@ fn strategy(weights: &Value) -> Option<Granularity> {
     })
 }
 
-/// Returns whether a granularity divides a shape into the groups of a grid; true for shapes of which
-/// readers make matrices by rules of their own.
+/// Returns whether a granularity divides a shape into the groups of a grid; true for shapes of
+/// which readers make matrices by rules of their own.
 fn same_groups(shape: &[u64], granularity: Granularity, found: &Grid) -> bool {
     let grid = Grid::new(shape, granularity);
     shape.len() != 2 || (grid.group_rows, grid.group_columns) == (found.group_rows, found.group_columns)

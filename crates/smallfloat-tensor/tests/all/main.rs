@@ -24,6 +24,7 @@ mod folder {
 }
 
 mod layout {
+    mod certificates;
     mod contradictions;
     mod conversions;
     mod doctor;

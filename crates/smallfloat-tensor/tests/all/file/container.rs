@@ -613,3 +613,39 @@ fn keys_of_a_container_are_all_there_and_no_others() {
         }
     }
 }
+
+/// The number that divides all scales of a tensor, and the dtypes of its parts.
+#[test]
+fn parts_of_scaled_tensors_are_held_to_their_dtypes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (input, output) = (dir.path().join("in"), dir.path().join("out"));
+    File::of([("w", Tensor::f32(&[0.5; 64]).shaped(&[2, 32]))]).write(&input);
+    let options = "nvfp4".parse::<Scheme>().unwrap().options();
+    quantize(&input, &output, &options, &|_| true, &mut |_| ()).unwrap();
+    let whole = File::read(&output);
+    let is_global = |name: &String| whole.tensors[name].dtype == F32;
+    let global = whole.tensors.keys().find(|name| is_global(name)).unwrap();
+    let refused = |name: &str, tensor: Tensor, part: &str| {
+        let mut file = whole.clone();
+        file.tensors.insert(name.to_owned(), tensor);
+        file.write(&output);
+        let error = View::open(&output).unwrap_err().to_string();
+        assert!(error.contains(part), "{part}: {error}");
+    };
+    let one = 1_f32.to_le_bytes().to_vec();
+    for other in [
+        Tensor::new(safetensors::Dtype::I32, &[1], one.clone()),
+        Tensor::new(F32, &[2], [one.clone(), one].concat()),
+        Tensor::f32(&[0.0]),
+        Tensor::f32(&[-1.0]),
+        Tensor::f32(&[f32::INFINITY]),
+        Tensor::f32(&[f32::NAN]),
+    ] {
+        refused(global, other, "is not one positive F32");
+    }
+    for name in ["w", "w_scale"] {
+        let tensor = whole.tensors[name].clone();
+        let dtype = if tensor.dtype == U8 { safetensors::Dtype::I8 } else { U8 };
+        refused(name, Tensor { dtype, ..tensor }, "its codes and scales are");
+    }
+}

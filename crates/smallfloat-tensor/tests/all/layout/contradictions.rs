@@ -127,6 +127,8 @@ fn configurations_of_other_codes_are_refused() {
         ("quark-mxfp4", quark("group_size"), json!(16), "has the group_size 32, and"),
         ("bnb-nf4", of_all("bnb_4bit_quant_type"), json!("fp4"), "has codes of NF4 (bitsandbytes), and"),
         ("bnb-fp4", of_all("bnb_4bit_quant_type"), json!("nf4"), "has codes of FP4 (bitsandbytes), and"),
+        ("nvfp4-pack-quantized", of_all("quant_method"), json!("modelopt"), "`quant_method` is `modelopt`"),
+        ("mxfp6-pack-quantized", of_all("quant_method"), json!("fp8"), "`quant_method` is `fp8`"),
         ("deepseek", of_all("fmt"), json!("e5m2"), "has codes of e4m3fn, and"),
         ("float-quantized", weights("type"), json!("int"), "has codes of the type float, and"),
         ("float-quantized", weights("num_bits"), json!(4), "has the num_bits 8, and"),
@@ -159,6 +161,14 @@ fn configurations_of_other_codes_are_refused() {
         (said["load_in_4bit"], said["load_in_8bit"]) = (json!(false), json!(true));
     });
     refused(&output, "says `load_in_8bit`");
+    // Codes that no method is known for, and codes without scales.
+    let said = json!({ "quant_method": "fp8", "weight_block_size": [128, 128] });
+    let output = quantized(folder.path(), "mxfp4-typed");
+    edit(&output.join("config.json"), |config| config["quantization_config"] = said.clone());
+    refused(&output, "has codes of 4 bits, and `config.json` says `fp8`");
+    let output = quantized(folder.path(), "plain-e4m3");
+    edit(&output.join("config.json"), |config| config["quantization_config"] = said);
+    verify(&output).unwrap();
     // One group of several is enough, and what is not known says nothing.
     let output = quantized(folder.path(), "nvfp4-pack-quantized");
     edit(&output.join("config.json"), |config| {
@@ -214,6 +224,37 @@ fn scales_in_another_file_are_missed() {
         let alone = folder.path().join("alone.safetensors");
         fs::copy(&files[0], &alone).unwrap();
         drop(View::open(&alone).unwrap());
+    }
+}
+
+/// Shards are counted from 1, or from 0, and all are there.
+#[test]
+fn the_last_shard_is_missed() {
+    for (numbers, count, missing) in
+        [([1, 2], 2, None), ([0, 1], 2, None), ([1, 2], 3, Some(3)), ([0, 1], 3, Some(2))]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let output = quantized(folder.path(), "fp8");
+        let name = |number: u32, count: u32| format!("model-{number:05}-of-{count:05}.safetensors");
+        // The later first, so that none takes the place of another.
+        let moves = if numbers[0] == 0 {
+            [(1, numbers[0]), (2, numbers[1])]
+        } else {
+            [(2, numbers[1]), (1, numbers[0])]
+        };
+        for (from, to) in moves {
+            fs::rename(output.join(name(from, 2)), output.join(name(to, count))).unwrap();
+        }
+        edit(&output.join("model.safetensors.index.json"), |index| {
+            for file in index["weight_map"].as_object_mut().unwrap().values_mut() {
+                let number = if *file == json!(name(1, 2)) { numbers[0] } else { numbers[1] };
+                *file = json!(name(number, count));
+            }
+        });
+        match missing {
+            None => drop(verify(&output).unwrap()),
+            Some(number) => refused(&output, &format!("of its {count} shards number {number} is missing")),
+        }
     }
 }
 
