@@ -78,3 +78,57 @@ def test_folders_of_the_command_load_as_codes(tmp_path):
         module, _, weight = name.rpartition(".")
         assert torch.equal(getattr(loaded.get_submodule(module), weight), torch.from_numpy(tensor.dequantize()))
     assert bool(out(loaded).isfinite().all())
+
+
+@pytest.mark.parametrize("layout", ["fp8", "deepseek", "modelopt-nvfp4", "mxfp4-pack-quantized", "quark-mxfp4", "float-quantized"])
+@pytest.mark.parametrize("codes", [None, "mxfp8-e4m3"])
+def test_layouts_of_other_programs(layout, codes, tmp_path):
+    model = bert()
+    if codes is not None:
+        sftr.quantize_(model, codes)
+    report = sftr.save_pretrained(model, tmp_path / layout, layout)
+    assert len(report["tensors"]) >= 8
+    again = sftr.from_pretrained(transformers.AutoModel, tmp_path / layout)
+    assert type(again) is type(model) and not hasattr(again.config, "quantization_config")
+    wide = sf.load_values(tmp_path / layout)
+    for name, weight in again.state_dict().items():
+        assert torch.equal(weight, torch.from_numpy(wide[name]))
+    error = (out(again) - out(bert())).abs().mean() / out(bert()).abs().mean()
+    assert 0 < error < (0.1 if "p8" in layout or layout in ("deepseek", "float-quantized") else 0.5), error
+    half = sftr.from_pretrained(transformers.BertModel, tmp_path / layout, dtype=torch.bfloat16)
+    for name, weight in half.state_dict().items():
+        assert torch.equal(weight, again.state_dict()[name].to(torch.bfloat16))
+    small = sftr.from_pretrained(transformers.BertModel, tmp_path / layout, quantization_config=sftr.SmallfloatConfig("mxfp4"))
+    assert len(sft.entries(small)) >= 8
+
+
+@pytest.mark.parametrize("config", ["mxfp8-e4m3", "mxfp4", "cfloat8_1_4_3", "nvfp4", "nf4"])
+def test_commands_know_the_codes(config, tmp_path):
+    model = bert()
+    sftr.quantize_(model, config)
+    sftr.save_pretrained(model, tmp_path / "small", max_shard_size="40KB")
+    assert len(list((tmp_path / "small").glob("*.safetensors"))) > 1
+    weights = {name for name in sft.entries(model)}
+    for path in (tmp_path / "small").glob("*.safetensors"):
+        tensors, _, digests, _ = sf.verify(path)
+        assert tensors and digests
+    values = sf.load_values(tmp_path / "small")
+    for name in weights:
+        module, _, weight = name.rpartition(".")
+        assert torch.equal(getattr(model.get_submodule(module), weight), torch.from_numpy(values[name]))
+    # And transformers as before.
+    again = transformers.BertModel.from_pretrained(tmp_path / "small")
+    torch.testing.assert_close(out(again), out(model), rtol=1e-5, atol=1e-5)
+
+
+def test_weights_of_another_layout_are_the_products_in_its_file(tmp_path):
+    from safetensors.torch import load_file
+
+    sftr.save_pretrained(bert(), tmp_path / "fp8", "fp8")
+    stored = load_file(tmp_path / "fp8" / "model.safetensors")
+    again = sftr.from_pretrained(transformers.BertModel, tmp_path / "fp8").state_dict()
+    scaled = [name for name in stored if f"{name}_scale" in stored]
+    assert len(scaled) >= 8
+    for name in scaled:
+        assert stored[name].dtype == torch.float8_e4m3fn
+        assert torch.equal(again[name], stored[name].float() * stored[f"{name}_scale"])

@@ -1,25 +1,34 @@
 """transformers: models whose weights are codes, by `from_pretrained` and `save_pretrained`.
 
-Importing this module registers the quantization method 'smallfloat'. Then `from_pretrained` loads
-what `save_pretrained` wrote, and folders of ``smallfloat quantize``, into codes, and takes a
-`SmallfloatConfig` for a checkpoint of floats.
+Importing this module registers the quantization method 'smallfloat'. Then a model's own
+`from_pretrained` loads what `save_pretrained` wrote, and folders of ``smallfloat quantize``, into
+codes, and takes a `SmallfloatConfig` for a checkpoint of floats. The functions `from_pretrained`
+and `save_pretrained` of this module read and write the layouts of other programs.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedModel
+import numpy as np
+import torch
+from transformers import AutoConfig, PreTrainedModel
 from transformers.quantizers import HfQuantizer, register_quantization_config, register_quantizer
 from transformers.utils.quantization_config import QuantizationConfigMixin
 
+from . import _core
+from ._quantized import _raw, load_values, quantize_file
 from .torch import Config, Report, entries, prepare_
 from .torch import quantize_ as _quantize_
 from .torch._quantize import hide, show
 
-__all__ = ["SmallfloatConfig", "SmallfloatQuantizer", "quantize_"]
+__all__ = ["SmallfloatConfig", "SmallfloatQuantizer", "from_pretrained", "quantize_", "save_pretrained"]
 
 _METHOD = "smallfloat"
 
@@ -143,3 +152,107 @@ def quantize_(model: PreTrainedModel, config: Any, *, include: Sequence[str] = (
     model.quantization_method = _METHOD
     model.config.quantization_config = kept
     return report
+
+
+def from_pretrained(model: type[Any], folder: Any, *, dtype: torch.dtype = torch.float32, **how: Any) -> Any:
+    """A model from a folder whose weights lie in any layout that `smallfloat.load_values` reads,
+    without the package that wrote them.
+
+    Parameters
+    ----------
+    model : type
+        A class of transformers, such as `AutoModelForCausalLM`.
+    folder : path
+        `config.json` and .safetensors files.
+    dtype : torch.dtype
+        float32 (default), float16, bfloat16 or float64: what weights become, with one rounding.
+    **how :
+        As of the class's own `from_pretrained`. With `quantization_config=SmallfloatConfig(...)`
+        weights become codes again.
+
+    Returns
+    -------
+    PreTrainedModel
+    """
+    config = how.pop("config", None) or AutoConfig.from_pretrained(folder)
+    # What other programs say of their codes, which are read here.
+    if hasattr(config, "quantization_config"):
+        del config.quantization_config
+    numbers = load_values(folder, _numpy_dtype(dtype))
+    state = {name: _tensor(array, dtype) for name, array in numbers.items()}
+    if not issubclass(model, PreTrainedModel):
+        # An `AutoModel…` chooses by the configuration, and takes no weights without a folder.
+        with torch.device("meta"):
+            model = type(model.from_config(config))
+    return model.from_pretrained(None, config=config, state_dict=state, dtype=dtype, **how)
+
+
+def save_pretrained(model: PreTrainedModel, folder: Any, layout: str | None = None, **how: Any) -> Any:
+    """Writes a model's folder so that ``smallfloat verify`` and all other commands know its codes,
+    or in a layout of other programs.
+
+    A model's own `save_pretrained` says in `config.json` alone how codes lie, which transformers
+    reads and the commands don't.
+
+    Parameters
+    ----------
+    model : PreTrainedModel
+        With weights of codes or of floats.
+    folder : path
+        A new folder.
+    layout : str, optional
+        A scheme, such as 'modelopt-nvfp4', 'deepseek' or 'mxfp4-pack-quantized'. Codes are
+        converted with one rounding, and not at all where the layout holds the same values. By
+        default codes stay what they are.
+    **how :
+        With a layout those of `smallfloat.quantize_file`, whose report is returned; else those of
+        the model's own `save_pretrained`.
+    """
+    if layout is None:
+        model.save_pretrained(folder, **how)
+        _tell_files(folder, entries(model))
+        return None
+    stored = entries(model)
+    # Readers of these layouts expect floats there.
+    tables = {f"{name}.weight": module for name, module in model.named_modules() if isinstance(module, torch.nn.Embedding)}
+    wide = {name: tables[name].weight.detach() for name in stored.keys() & tables.keys()}
+    if len(wide) < len(stored):
+        how.setdefault("include", sorted(stored.keys() - wide.keys()))
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.abspath(os.fspath(folder)))) as own:
+        model.save_pretrained(own)
+        _tell_files(own, stored, wide)
+        return quantize_file(own, folder, layout, **how)
+
+
+def _tell_files(folder: Any, stored: Mapping[str, Mapping[str, Any]], wide: Mapping[str, torch.Tensor] | None = None) -> None:
+    """Writes into the files of a folder how the codes in them lie, with their digests, as native
+    containers have it, and floats in the place of those in `wide`."""
+    wide = wide or {}
+    parts = {name + suffix for name in wide for suffix in ("", "_bias", "_scale", "_global_scale")}
+    for path in sorted(Path(folder).glob("*.safetensors")):
+        metadata, tensors = _core.read_tensors(str(path))
+        floats = [_raw(name, wide[name].cpu()) for name, *_ in tensors if name in wide]
+        tensors = [tensor for tensor in tensors if tensor[0] not in parts] + floats
+        said = {}
+        for name, _, _, data in tensors:
+            if name in stored and name not in wide:
+                entry = {key: value for key, value in stored[name].items() if key not in ("dtype", "weight")}
+                said[name] = {**entry, "sha256": hashlib.sha256(data).hexdigest()}
+        if said or floats:
+            own = [("smallfloat.version", "1"), ("smallfloat.tensors", json.dumps(said))]
+            _core.write_tensors(str(path), tensors, [*metadata, *own], True)
+
+
+def _numpy_dtype(dtype: torch.dtype) -> Any:
+    """The dtype of NumPy arrays that hold these numbers."""
+    name = str(dtype).removeprefix("torch.")
+    if name == "bfloat16":
+        import ml_dtypes
+
+        return ml_dtypes.bfloat16
+    return np.dtype(name)
+
+
+def _tensor(array: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
+    """An array as a tensor of the same bits; torch does not know ml_dtypes."""
+    return torch.from_numpy(array.view(np.uint16)).view(dtype) if dtype == torch.bfloat16 else torch.from_numpy(array)
