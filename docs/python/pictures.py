@@ -1,5 +1,5 @@
-"""The pictures of the pages for NumPy, PyTorch and Dask: `python docs/python/pictures.py FOLDER`
-writes them, the same bytes each time.
+"""The pictures of the pages for NumPy and PyTorch: `python docs/python/pictures.py FOLDER` writes
+them, the same bytes each time.
 
 Needs matplotlib.
 """
@@ -55,22 +55,3 @@ names = [f"{scheme}, {8 * q.nbytes / weight.size:.2f} bits" for scheme, q in qua
 plt.barh(names[::-1], [q.report["sqnr_db"] for q in quantized.values()][::-1])
 plt.xlabel("signal to error, dB")
 save("bits-and-error.svg")
-
-# 3. What bias each row of a Dask array gets, chunk by chunk: embeddings of frequent words are
-#    longer.
-import dask  # noqa: E402
-import dask.array as da  # noqa: E402
-
-import smallfloat.dask as sfd  # noqa: E402
-
-length = np.exp2(-np.log2(1 + np.arange(4096)) / 3)[:, None]
-rows = da.from_array((rng.standard_normal((4096, 64)) * length).astype(np.float32), chunks=(512, 64))
-parts = dask.compute(*sfd.quantize(rows, "cfloat8_1_4_3", granularity="channel"))
-biases = np.concatenate([part.biases.ravel() for part in parts])
-plt.figure(figsize=(7, 3))
-plt.hist(biases, np.arange(biases.min(), biases.max() + 2) - 0.5, rwidth=0.8)
-plt.xticks(np.unique(biases))
-plt.yscale("log")
-plt.xlabel("bias")
-plt.ylabel("rows")
-save("biases-of-rows.svg")

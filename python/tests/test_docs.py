@@ -19,7 +19,10 @@ def test_how_to(page, least):
     assert failed == 0 and tried > least
 
 
-@pytest.mark.parametrize("script", sorted((DOCS / "python").glob("*.py")), ids=lambda path: path.stem)
+SCRIPTS = [path for pattern in ("*.py", "dask/*.py") for path in sorted((DOCS / "python").glob(pattern))]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_script(script, tmp_path):
     done = subprocess.run(
         [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=300, env=dict(os.environ)

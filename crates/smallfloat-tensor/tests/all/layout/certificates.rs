@@ -1,4 +1,5 @@
-//! What certificates say of differences, computed here a second time, and of how tensors are stored.
+//! What certificates say of differences, computed here a second time, and of how tensors are
+//! stored.
 
 use std::path::PathBuf;
 
