@@ -9,7 +9,8 @@ use crate::arch::{Kernels, Machine};
 /// Other programs set flags of the thread that they call from: PyTorch's `set_flush_denormal`,
 /// JAX's callbacks, and libraries built with `-ffast-math`. [`Encoder`](crate::Encoder)s and
 /// [`Decoder`](crate::Decoder)s give the same bits whatever is set, except for blocks
-/// ([`encode_blocks`](crate::Encoder::encode_blocks)); other arithmetic does not.
+/// ([`encode_blocks`](crate::Encoder::encode_blocks), [`decode_blocks`](crate::Decoder::decode_blocks));
+/// other arithmetic does not.
 ///
 /// ```
 /// use std::hint::black_box;

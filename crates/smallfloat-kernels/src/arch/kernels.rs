@@ -112,6 +112,18 @@ pub(crate) trait Kernels: Copy + Debug {
         None
     }
 
+    /// Decodes groups of a length to products with their factors.
+    fn decode_blocks(
+        self,
+        _: &DecodePlan,
+        _length: usize,
+        _factors: &[f32],
+        _codes: &[u8],
+        _values: &mut [f32],
+    ) -> Option<()> {
+        None
+    }
+
     /// Converts bytes to bytes and counts what happened.
     fn recode(self, _: &RecodeTable, _codes: &[u8], _results: &mut [u8]) -> Option<EventCounts> {
         None

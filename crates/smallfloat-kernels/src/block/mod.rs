@@ -1,5 +1,5 @@
 //! Blocks: f32 in groups of one length that follow each other → a scale for each group, and the
-//! codes of the quotients.
+//! codes of the quotients; and codes → products with the groups' factors.
 
 pub(crate) mod steps;
 
@@ -7,7 +7,8 @@ use smallfloat::Rounding;
 
 use crate::arch::level::Level;
 use crate::arch::{Kernels, Machine};
-use crate::element::{Code, check_lengths};
+use crate::decode::Decoder;
+use crate::element::{Code, Codes, check_lengths, check_operand};
 use crate::encode::Encoder;
 use crate::plan::blocks::PowerScales;
 
@@ -94,6 +95,57 @@ impl Encoder<f32> {
             self.encode_uncounted(quotients, codes);
         }
         true
+    }
+}
+
+impl Decoder<f32> {
+    /// Decodes groups of `length` codes, which follow each other, to the products of their values
+    /// and their groups' factors, rounded to nearest even.
+    ///
+    /// ```
+    /// use smallfloat::formats::E2M1FN;
+    /// use smallfloat_kernels::Decoder;
+    ///
+    /// let mut values = [0.0; 4];
+    /// Decoder::new(&E2M1FN, None)?.decode_blocks(2, &[0.25, 8.0], &[0x7_u8, 0x2, 0x9, 0x0], &mut values);
+    /// assert_eq!(values, [1.5, 0.25, -4.0, 0.0]);
+    /// # Ok::<(), smallfloat_kernels::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If the slices' lengths don't belong together, or the codes are scalars of another format.
+    pub fn decode_blocks<C: Code>(&self, length: usize, factors: &[f32], codes: &[C], values: &mut [f32]) {
+        check_groups(length, values.len(), factors.len());
+        check_lengths((codes.len(), "codes"), (values.len(), "values"));
+        check_operand::<C>(self.format());
+        if let (Some(machine), Some(plan), Codes::Bytes(codes)) =
+            (Machine::new(self.level()), self.plan(), C::as_codes(codes))
+            && machine.decode_blocks(plan, length, factors, codes, values).is_some()
+        {
+            return;
+        }
+        // What is decoded is still in the first cache when it is multiplied.
+        let groups = (PIECE / length).max(1);
+        let pieces = codes.chunks(groups * length).zip(values.chunks_mut(groups * length));
+        for ((codes, values), factors) in pieces.zip(factors.chunks(groups)) {
+            self.decode(codes, values);
+            self.level().vectorize(
+                #[inline(always)]
+                || match length {
+                    // Loops of a known length stay in registers.
+                    16 => multiply_groups(values.as_chunks_mut::<16>().0.iter_mut(), factors),
+                    32 => multiply_groups(values.as_chunks_mut::<32>().0.iter_mut(), factors),
+                    _ => multiply_groups(values.chunks_exact_mut(length), factors),
+                },
+            );
+        }
+    }
+}
+
+#[inline(always)]
+fn multiply_groups(groups: impl Iterator<Item: AsMut<[f32]>>, factors: &[f32]) {
+    for (mut values, factor) in groups.zip(factors) {
+        values.as_mut().iter_mut().for_each(|x| *x *= factor);
     }
 }
 

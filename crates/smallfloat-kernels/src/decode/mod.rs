@@ -64,6 +64,11 @@ impl<T: Element> Decoder<T> {
         self
     }
 
+    /// Returns the format decoded from.
+    pub fn format(&self) -> &Format {
+        &self.format
+    }
+
     /// Returns the level of the kernels this decoder uses.
     pub fn level(&self) -> Level {
         self.level

@@ -2,7 +2,9 @@
 
 use smallfloat::formats::{E2M1FN, E2M3FN, E3M2FN, E4M3FN, E5M2};
 use smallfloat::{Format, Rounding, Saturation};
-use smallfloat_kernels::{Encoder, Level, PowerScales, StepTable, largest_of_groups, quotients_to_odd};
+use smallfloat_kernels::{
+    Decoder, Encoder, Level, PowerScales, StepTable, largest_of_groups, quotients_to_odd,
+};
 
 const LENGTHS: [usize; 8] = [1, 5, 16, 32, 48, 64, 100, 5000];
 
@@ -255,6 +257,54 @@ fn quotients_are_rounded_to_odd() {
                 let around =
                     f64::from(q.next_down()) < exact && (exact < f64::from(q.next_up()) || q >= f32::MAX);
                 assert!(is_exact || is_odd && around, "{x:e} · {over:e} / {unit}: {q:e} {level}");
+            }
+        }
+    }
+}
+
+/// Every code under factors of every exponent, odd ones and those that are no numbers: the core's
+/// value times the factor, bit by bit.
+#[test]
+fn products_with_factors() {
+    let unsigned: Format = "binary8p3ue".parse().unwrap();
+    let fnuz: Format = "e4m3fnuz".parse().unwrap();
+    for format in [E2M1FN, E2M3FN, E4M3FN, E5M2, unsigned, fnuz] {
+        let decoder = Decoder::<f32>::new(&format, None).unwrap();
+        for length in LENGTHS {
+            for groups in [0, 1, 2, 3, 4, 5, 127, 300] {
+                let groups = if length > 100 { groups.min(3) } else { groups };
+                let factors: Vec<f32> = (0..groups)
+                    .map(|i: u32| match i % 8 {
+                        5 => [f32::NAN, f32::INFINITY, 0.0, -0.0, f32::MAX][(i / 8 % 5) as usize],
+                        6 => f32::from_bits(i.wrapping_mul(0x9e37_79b9) & 0x7f7f_ffff),
+                        _ => f32::from_bits((i * 37 % 255) << 23),
+                    })
+                    .collect();
+                let codes: Vec<u8> = (0..factors.len() * length)
+                    .map(|i| (i * 101 % (usize::try_from(format.max_code()).unwrap() + 1)).to_le_bytes()[0])
+                    .collect();
+                let expected: Vec<u32> = codes
+                    .iter()
+                    .enumerate()
+                    .map(|(i, &code)| {
+                        #[expect(clippy::cast_possible_truncation, reason = "a number of a few bits")]
+                        let value = format.decode_f64(code.into()).value as f32;
+                        (value * factors[i / length]).to_bits()
+                    })
+                    .collect();
+                let wide: Vec<u16> = codes.iter().copied().map(u16::from).collect();
+                for level in Level::available() {
+                    let decoder = decoder.clone().with_level(level);
+                    let mut values = vec![-1.0; codes.len()];
+                    decoder.decode_blocks(length, &factors, &codes, &mut values);
+                    let equal = |(x, &bits): (&f32, &u32)| {
+                        x.to_bits() == bits || x.is_nan() && f32::from_bits(bits).is_nan()
+                    };
+                    assert!(values.iter().zip(&expected).all(equal), "{format} {length} {groups} {level}");
+                    values.fill(-1.0);
+                    decoder.decode_blocks(length, &factors, &wide, &mut values);
+                    assert!(values.iter().zip(&expected).all(equal), "{format} {length} {groups} {level}");
+                }
             }
         }
     }

@@ -97,7 +97,7 @@ pub(super) unsafe fn for_steps<D: Detail, K: Step<D, N>, const N: usize>(
             unsafe {
                 let vectors = kernel.step(from, with, sums);
                 if stream && K::PREFETCH {
-                    prefetch(from);
+                    prefetch(from, AHEAD);
                 }
                 K::store(to, vectors, stream);
             }
@@ -240,12 +240,14 @@ pub(super) fn elements_to_alignment<T>(values: &[T], alignment: usize) -> usize 
     bytes / size_of::<T>()
 }
 
-/// Asks for the cache lines that the loop reads some steps later.
+/// How many bytes further loops over one slice ask for cache lines.
+const AHEAD: usize = 4096;
+
+/// Asks for the cache lines that a loop reads some steps later, so many bytes further.
 #[inline]
-fn prefetch<S, const N: usize>(x: &[S; N]) {
-    const AHEAD: usize = 4096;
+pub(super) fn prefetch<S, const N: usize>(x: &[S; N], bytes: usize) {
     for line in (0..size_of_val(x)).step_by(64) {
-        let ahead = x.as_ptr().cast::<i8>().wrapping_add(AHEAD + line);
+        let ahead = x.as_ptr().cast::<i8>().wrapping_add(bytes + line);
         #[allow(unused_unsafe, reason = "safe since Rust 1.90 or so")]
         // SAFETY: a hint about an address that is never read; any address will do.
         unsafe {

@@ -249,6 +249,17 @@ impl Kernels for Machine {
         Some(())
     }
 
+    fn decode_blocks(
+        self,
+        plan: &DecodePlan,
+        length: usize,
+        factors: &[f32],
+        codes: &[u8],
+        values: &mut [f32],
+    ) -> Option<()> {
+        avx512::block::decode_blocks(self.avx512?, plan, length, factors, codes, values)
+    }
+
     fn decode(self, plans: &DecodePlans, codes: Codes<'_>, values: LanesMut<'_>, stream: bool) -> Option<()> {
         match codes {
             Codes::Bytes(codes) => {

@@ -11,9 +11,12 @@ use std::arch::x86_64::*;
 use std::slice::{from_mut, from_ref};
 
 use crate::arch::machine::Avx512;
+use crate::arch::machine::avx512::decode::{Halved, Table, Whole, values as decoded};
 use crate::arch::machine::avx512::encode::{Constants, join_masks, narrow_grid};
 use crate::arch::machine::avx512::lanes::{STEP, bytes, in_order, narrow_signed, store, words};
+use crate::arch::machine::blocks::prefetch;
 use crate::plan::blocks::{PowerScales, Row};
+use crate::plan::decode::DecodePlan;
 use crate::plan::encode::{EncodePlan, INFINITY, Mode, SubnormalGrid};
 
 /// Elements of a vector.
@@ -146,6 +149,8 @@ fn encode_piece<const L: usize, const G: usize, const SMALL: bool>(
             (steps, &mut *code_steps, raise)
         };
         for ((x, codes), raise) in steps.iter().zip(code_steps).zip(raise) {
+            // While these are encoded, the next groups come.
+            prefetch(x, GROUPS * L * size_of::<f32>());
             let code = step::<L, G, SMALL>(x, k, raise);
             // SAFETY: this function has the level's instructions, and the store needs no alignment.
             unsafe { store(codes, code, false) };
@@ -467,4 +472,65 @@ fn by_row(x: __m512i, row: &Row) -> (__m512i, __mmask16) {
     // SAFETY: the reference is to 32 readable bytes.
     let row = _mm512_broadcast_i64x4(unsafe { _mm256_loadu_si256(row.as_ptr().cast()) });
     (place, _mm512_cmpge_epi32_mask(magnitude, _mm512_permutexvar_epi32(place, row)))
+}
+
+/// Decodes groups to products with their factors; `None` for groups of other lengths.
+pub(crate) fn decode_blocks(
+    _: Avx512,
+    plan: &DecodePlan,
+    length: usize,
+    factors: &[f32],
+    codes: &[u8],
+    values: &mut [f32],
+) -> Option<()> {
+    assert_eq!(values.len(), codes.len(), "codes and values must have the same length");
+    assert_eq!(values.len(), length * factors.len(), "every group needs a factor");
+    // SAFETY: the proof says that the machine has these instructions.
+    unsafe {
+        match (length, plan.signs) {
+            (16, Some(_)) => all_products::<16, 4, _>(&Halved::new(plan), factors, codes, values),
+            (16, None) => all_products::<16, 4, _>(&Whole::new(plan), factors, codes, values),
+            (32, Some(_)) => all_products::<32, 2, _>(&Halved::new(plan), factors, codes, values),
+            (32, None) => all_products::<32, 2, _>(&Whole::new(plan), factors, codes, values),
+            _ => return None,
+        }
+    }
+    Some(())
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn all_products<const L: usize, const G: usize, T: Table>(
+    table: &T,
+    factors: &[f32],
+    codes: &[u8],
+    values: &mut [f32],
+) {
+    let (steps, rest) = codes.as_chunks::<STEP>();
+    let (value_steps, value_rest) = values.as_chunks_mut::<STEP>();
+    let (factor_steps, factor_rest) = factors.as_chunks::<G>();
+    let mut last = ([0; STEP], [0.0; G], [0.0; STEP]);
+    last.0[..rest.len()].copy_from_slice(rest);
+    last.1[..factor_rest.len()].copy_from_slice(factor_rest);
+    let has_rest = usize::from(!rest.is_empty());
+    for is_last in [false, true] {
+        let (steps, factor_steps, value_steps) = if is_last {
+            (
+                &from_ref(&last.0)[..has_rest],
+                &from_ref(&last.1)[..has_rest],
+                &mut from_mut(&mut last.2)[..has_rest],
+            )
+        } else {
+            (steps, factor_steps, &mut *value_steps)
+        };
+        for ((codes, factors), values) in steps.iter().zip(factor_steps).zip(value_steps) {
+            // SAFETY: this function has the features that tables need.
+            let vectors = unsafe { decoded(codes, table) };
+            for (i, sixteen) in values.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+                let product = _mm512_mul_ps(vectors[i], _mm512_set1_ps(factors[i * LANES / L]));
+                // SAFETY: the reference is to 64 writable bytes; the store needs no alignment.
+                unsafe { _mm512_storeu_ps(sixteen.as_mut_ptr(), product) };
+            }
+        }
+    }
+    value_rest.copy_from_slice(&last.2[..rest.len()]);
 }
