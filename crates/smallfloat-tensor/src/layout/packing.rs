@@ -84,14 +84,19 @@ impl Packing {
         if self == Self::Bytes {
             return C::append(codes, bytes);
         }
-        let codes = C::bytes(codes).expect("codes of 4 and 6 bits are bytes");
         let (begin, (unit, size)) = (bytes.len(), if self == Self::SixBit { (4, 3) } else { (2, 1) });
         bytes.resize(begin + codes.len().div_ceil(unit) * size, 0);
-        let (level, bytes) = (Level::detected(), &mut bytes[begin..]);
+        self.pack_into(codes, &mut bytes[begin..]);
+    }
+
+    /// Fills in the bytes of codes that begin at a whole byte of a row.
+    pub(crate) fn pack_into<C: StoredCode>(self, codes: &[C], bytes: &mut [u8]) {
+        let (level, codes) = (Level::detected(), C::bytes(codes).expect("packed codes are bytes"));
         match self {
+            Self::Bytes => bytes.copy_from_slice(codes),
             Self::SixBit => pack6(level, codes, bytes),
             Self::NibblesHigh => pack4(level, codes, bytes, Nibbles::HighFirst),
-            Self::NibblesLow | Self::Bytes => pack4(level, codes, bytes, Nibbles::LowFirst),
+            Self::NibblesLow => pack4(level, codes, bytes, Nibbles::LowFirst),
         }
     }
 
@@ -103,6 +108,20 @@ impl Packing {
             Self::NibblesLow => unpack4(level, bytes, codes, Nibbles::LowFirst),
             Self::NibblesHigh => unpack4(level, bytes, codes, Nibbles::HighFirst),
             Self::SixBit => unpack6(level, bytes, codes),
+        }
+    }
+
+    /// Returns a code of rows that fill whole bytes and follow each other.
+    pub(crate) fn code(self, bytes: &[u8], place: usize) -> u8 {
+        match self {
+            Self::Bytes => bytes[place],
+            Self::NibblesLow => bytes[place / 2] >> (place % 2 * 4) & 15,
+            Self::NibblesHigh => bytes[place / 2] >> (4 - place % 2 * 4) & 15,
+            Self::SixBit => {
+                let three = &bytes[place / 4 * 3..][..3];
+                let word = u32::from_le_bytes([three[0], three[1], three[2], 0]);
+                (word >> (place % 4 * 6) & 63).to_le_bytes()[0]
+            }
         }
     }
 
@@ -146,6 +165,10 @@ mod tests {
             assert_eq!(back[..codes.len()], *codes);
             assert!(back[codes.len()..].iter().all(|&filling| filling == 0));
             assert_eq!(bytes.len() as u64, packing.row_bytes(format, codes.len() as u64));
+            if format.width() <= 8 {
+                let each: Vec<u16> = (0..codes.len()).map(|i| packing.code(&bytes, i).into()).collect();
+                assert_eq!(each, codes);
+            }
             bytes
         };
         assert_eq!(packed(Packing::Bytes, &E4M3FN, &[0x38, 0xff]), [0x38, 0xff]);

@@ -24,6 +24,7 @@ use crate::layout::scheme::{Config, FLOAT_QUANTIZED, FP8, Layout};
 use crate::options::tensors::Tensors;
 use crate::options::{Container, Options};
 use crate::progress::Progress;
+use crate::quantize::floats::SharedScales;
 use crate::quantize::global::TensorScale;
 use crate::quantize::loader::Loader;
 use crate::quantize::output::{BlockOutput, OutputSlots, Tiles};
@@ -481,7 +482,7 @@ impl<'a> Checkpoint<'a> {
         }
         let whole = self.whole(place, progress)?;
         let grid = loader.grid;
-        let job = PerGroup::new(loader, options, whole, true)?;
+        let job = PerGroup::new(loader, options, whole, true, &SharedScales::default())?;
         if let Some(blocks) = self.layout.blocks {
             return job.run(&mut BlockOutput::new((sink, slots), Blocks::of(blocks)), report, progress);
         }

@@ -12,6 +12,8 @@
 //! change is, is asked of the encoder; formats and roundings that treat signs differently are left
 //! to it.
 
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
 use smallfloat::Format;
 use smallfloat_kernels::{Encoder, Level, StepTable, quotients_to_odd};
 
@@ -30,48 +32,91 @@ const ENCODED_ELEMENTS: usize = 1 << 13;
 /// Scales that are chosen at once.
 const CHOSEN_SCALES: usize = 1 << 10;
 
+const MAGNITUDES: usize = StepTable::MAGNITUDES;
+
+/// What tensors with the same options share: tables, and the scales of the last one, since what
+/// divides the scales is often the same.
+#[derive(Debug, Default)]
+pub(crate) struct SharedScales {
+    tables: OnceLock<Option<Arc<FloatTables>>>,
+    last: Mutex<Option<(u64, Arc<FloatScales>)>>,
+}
+
+impl SharedScales {
+    /// For so many elements, which this encoder encodes, and what divides their scales; `None`
+    /// where scales are others, or elements few.
+    pub(crate) fn scales(
+        &self,
+        spec: &ScaleSpec,
+        elements: &Encoder<f32>,
+        global: f64,
+        length: usize,
+    ) -> Result<Option<Arc<FloatScales>>> {
+        if length < LEAST_ELEMENTS {
+            return Ok(None);
+        }
+        if self.tables.get().is_none() {
+            // Who comes second has made the same.
+            let _ = self.tables.set(FloatTables::new(spec, elements)?.map(Arc::new));
+        }
+        let Some(tables) = self.tables.get().and_then(Option::as_ref) else { return Ok(None) };
+        // A lock that is held for a moment.
+        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, scales)) = last().as_ref().filter(|(known, _)| *known == global.to_bits()) {
+            return Ok(Some(Arc::clone(scales)));
+        }
+        let scales = FloatScales::new(tables, spec, elements.format(), global).map(Arc::new);
+        *last() = scales.as_ref().map(|scales| (global.to_bits(), Arc::clone(scales)));
+        Ok(scales)
+    }
+}
+
+/// What is the same for all tensors whose scales have one format and rule.
+#[derive(Debug)]
+struct FloatTables {
+    encoder: Encoder<f32>,
+    /// Of a group of zeros, and the least of others.
+    ends: (u8, u8),
+    /// What codes stand for.
+    units: Vec<f64>,
+    /// Where the codes of elements change, if they can be found by comparison.
+    places: Option<[Place; MAGNITUDES]>,
+}
+
+impl FloatTables {
+    /// For elements that this encoder encodes; `None` where scales are others.
+    fn new(spec: &ScaleSpec, elements: &Encoder<f32>) -> Result<Option<Self>> {
+        let Some((_, positive)) = spec.float_rule(&ScaledElement::new(elements.format()), 1.0) else {
+            return Ok(None);
+        };
+        let encoder = Encoder::new(&spec.format, &spec.projection(true)).map_err(refuse)?;
+        let code = |wanted: f64| spec.nearest(wanted, 1.0).code.to_le_bytes()[0];
+        let ends = if positive { (code(1.0), code(f64::MIN_POSITIVE)) } else { (0, 0) };
+        let units = (0..=code(f64::MAX)).map(|code| spec.stored(code.into(), 1.0).unit).collect();
+        let places = if positive { Place::all(elements) } else { None };
+        Ok(Some(Self { encoder, ends, units, places }))
+    }
+}
+
 /// How codes of scales follow from the largest magnitudes, and what they mean.
 #[derive(Debug)]
 pub(crate) struct FloatScales {
-    encoder: Encoder<f32>,
+    tables: Arc<FloatTables>,
     /// What largest magnitudes are multiplied and divided by.
     ratio: (f64, f64),
-    /// Of a group of zeros, and the least of others.
-    ends: (u8, u8),
     /// By code.
     scales: Vec<Scale>,
     steps: Option<StepTable>,
 }
 
-const MAGNITUDES: usize = StepTable::MAGNITUDES;
-
 impl FloatScales {
-    /// For so many elements, which this encoder encodes; `None` where scales are others, or
-    /// elements few.
-    pub(crate) fn new(
-        spec: &ScaleSpec,
-        elements: &Encoder<f32>,
-        global: f64,
-        length: usize,
-    ) -> Result<Option<Self>> {
-        let format = elements.format();
-        let Some((ratio, positive)) = spec.float_rule(&ScaledElement::new(format), global) else {
-            return Ok(None);
-        };
-        if length < LEAST_ELEMENTS {
-            return Ok(None);
-        }
-        let encoder = Encoder::for_length(&spec.format, &spec.projection(true), length).map_err(refuse)?;
-        let code = |scale: Scale| scale.code.to_le_bytes()[0];
-        let ends = if positive {
-            (code(spec.nearest(1.0, global)), code(spec.nearest(f64::MIN_POSITIVE, global)))
-        } else {
-            (0, 0)
-        };
-        let largest = code(spec.nearest(f64::MAX, global));
-        let scales: Vec<_> = (0..=largest).map(|code| spec.stored(code.into(), global)).collect();
-        let steps = if positive { step_table(elements, &scales) } else { None };
-        Ok(Some(Self { encoder, ratio, ends, scales, steps }))
+    /// For elements of a format and what divides their scales.
+    fn new(tables: &Arc<FloatTables>, spec: &ScaleSpec, element: &Format, global: f64) -> Option<Self> {
+        let (ratio, _) = spec.float_rule(&ScaledElement::new(element), global)?;
+        let scales: Vec<_> =
+            (0..).zip(&tables.units).map(|(code, &unit)| Scale::new(code, unit, global)).collect();
+        let steps = tables.places.map(|places| step_table(places, &scales, element.width() - 1));
+        Some(Self { tables: Arc::clone(tables), ratio, scales, steps })
     }
 
     /// The codes of the scales of a tile's groups; `None` if an element is not finite.
@@ -92,11 +137,12 @@ impl FloatScales {
     }
 
     /// Encodes groups of this length, which follow each other, by steps, and returns the codes of
-    /// their scales; `None` if an element is not finite.
+    /// their scales; `None` if an element is not finite. Their largest magnitudes may be known.
     pub(crate) fn encode_groups<C: StoredCode>(
         &self,
         steps: &StepTable,
         length: usize,
+        known: Option<&[f32]>,
         values: &[f32],
         codes: &mut [C],
     ) -> Option<Vec<u8>> {
@@ -104,13 +150,18 @@ impl FloatScales {
         let mut scales = vec![0; values.len() / length];
         let groups = (ENCODED_ELEMENTS / length).max(1);
         let room = groups.min(scales.len());
-        let (mut largest, mut quotients) = (vec![0.0; room], vec![0.0; room]);
+        let (mut found, mut quotients) = (vec![0.0; room], vec![0.0; room]);
         let strips = values.chunks(groups * length).zip(codes.chunks_mut(groups * length));
-        for ((values, codes), scales) in strips.zip(scales.chunks_mut(groups)) {
-            let largest = &mut largest[..scales.len()];
-            if !smallfloat_kernels::largest_of_groups(level, length, values, largest) {
-                return None;
-            }
+        for (i, ((values, codes), scales)) in strips.zip(scales.chunks_mut(groups)).enumerate() {
+            let largest = if let Some(known) = known {
+                &known[i * groups..][..scales.len()]
+            } else {
+                let found = &mut found[..scales.len()];
+                if !smallfloat_kernels::largest_of_groups(level, length, values, found) {
+                    return None;
+                }
+                found
+            };
             self.choose(largest, &mut quotients, scales);
             steps.encode(level, length, scales, values, codes);
         }
@@ -122,8 +173,8 @@ impl FloatScales {
         let (over, max) = self.ratio;
         let quotients = &mut quotients[..largest.len()];
         quotients_to_odd(Level::detected(), over, max, largest, quotients);
-        self.encoder.encode_uncounted(quotients, codes);
-        let (zeros, least) = self.ends;
+        self.tables.encoder.encode_uncounted(quotients, codes);
+        let (zeros, least) = self.tables.ends;
         for code in codes.iter_mut() {
             *code = (*code).max(least);
         }
@@ -148,7 +199,7 @@ impl FloatScales {
 }
 
 /// A place where the code of a quotient changes, and whether it is among those above.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Place {
     at: f64,
     reached: bool,
@@ -219,9 +270,8 @@ impl Place {
     }
 }
 
-/// The table of steps; `None` where elements are to be divided.
-fn step_table(encoder: &Encoder<f32>, scales: &[Scale]) -> Option<StepTable> {
-    let places = Place::all(encoder)?;
+/// The table of steps, of codes with this bit for a sign.
+fn step_table(places: [Place; MAGNITUDES], scales: &[Scale], sign: u32) -> StepTable {
     // No group has the scale zero.
     let mut rows = vec![[f32::INFINITY; MAGNITUDES]; scales.len()];
     // Twice the scale has twice the places, as long as these are normal numbers.
@@ -238,7 +288,7 @@ fn step_table(encoder: &Encoder<f32>, scales: &[Scale]) -> Option<StepTable> {
             if halves { place / 2.0 } else { places[k].least(scale) }
         });
     }
-    Some(StepTable::new(rows, encoder.format().width() - 1))
+    StepTable::new(rows, sign)
 }
 
 #[cfg(test)]
@@ -257,6 +307,31 @@ mod tests {
         Encoder::new(format, &projection.with_saturation(Saturation::SatFinite)).unwrap()
     }
 
+    fn float_scales(
+        spec: &ScaleSpec,
+        elements: &Encoder<f32>,
+        global: f64,
+        length: usize,
+    ) -> Option<Arc<FloatScales>> {
+        SharedScales::default().scales(spec, elements, global, length).unwrap()
+    }
+
+    /// What tensors share does not keep them from their own scales.
+    #[test]
+    fn the_last_scales_are_of_one_number() {
+        let spec = ScaleSpec { format: E4M3FN, rule: ScaleRule::Amax, global: Some(GlobalScale::Amax) };
+        let (shared, elements) = (SharedScales::default(), encoder(&E2M1FN, Rounding::NearestEven));
+        let of = |global| shared.scales(&spec, &elements, global, usize::MAX).unwrap().unwrap();
+        let first = of(0.5);
+        assert!(Arc::ptr_eq(&first, &of(0.5)));
+        for global in [0.3, 0.5] {
+            let own = float_scales(&spec, &elements, global, usize::MAX).unwrap();
+            assert_eq!((of(global).scales.clone(), of(global).ratio), (own.scales.clone(), own.ratio));
+        }
+        assert!(!Arc::ptr_eq(&first, &of(0.5)));
+        assert!(shared.scales(&spec, &elements, 0.5, 16).unwrap().is_none());
+    }
+
     /// Around each place where the rule's code changes, and at ends.
     #[test]
     fn codes_of_scales_are_those_of_the_rules() {
@@ -269,7 +344,7 @@ mod tests {
             {
                 let spec = ScaleSpec { format, rule, global: Some(GlobalScale::Amax) };
                 let nearest = encoder(&element, Rounding::NearestEven);
-                let floats = FloatScales::new(&spec, &nearest, global, usize::MAX).unwrap().unwrap();
+                let floats = float_scales(&spec, &nearest, global, usize::MAX).unwrap();
                 let scaled = ScaledElement::new(&element);
                 let mut values = vec![0.0, f32::from_bits(1), f32::MIN_POSITIVE, f32::MAX];
                 let top = element.max_finite().to_f64().unwrap() / global;
@@ -307,7 +382,7 @@ mod tests {
             let core = E2M1FN.default_projection().with_rounding(rounding);
             let core = core.with_saturation(Saturation::SatFinite);
             for global in GLOBALS.map(f64::from) {
-                let floats = FloatScales::new(&spec, &elements, global, usize::MAX).unwrap().unwrap();
+                let floats = float_scales(&spec, &elements, global, usize::MAX).unwrap();
                 let Some(steps) = floats.steps() else { continue };
                 stepping += 1;
                 assert_eq!(floats.scales.len(), 127);
@@ -338,7 +413,7 @@ mod tests {
     fn what_is_left_to_the_rest() {
         let amax = ScaleSpec { format: E4M3FN, rule: ScaleRule::Amax, global: None };
         let new = |spec: &ScaleSpec, format: &Format, rounding, length| {
-            FloatScales::new(spec, &encoder(format, rounding), 1.0, length).unwrap()
+            float_scales(spec, &encoder(format, rounding), 1.0, length)
         };
         let nearest = Rounding::NearestEven;
         assert!(new(&amax, &E2M1FN, nearest, 16).is_none());

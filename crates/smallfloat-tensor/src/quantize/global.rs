@@ -2,7 +2,7 @@
 //! [`TensorScale`]: what is decided for whole tensors.
 
 use smallfloat::Format;
-use smallfloat_kernels::ClassSums;
+use smallfloat_kernels::{ClassSums, Lanes, Level, largest_of_groups};
 
 use crate::error::Result;
 use crate::file::pipeline::ordered;
@@ -31,11 +31,32 @@ impl TensorScale {
         tensors: &[Loader<'_>],
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self> {
+        Self::by(&mut Statistics::new(options)?, options, tensors, progress)
+    }
+
+    /// Decides for a tensor, and returns the largest magnitudes of its groups, in order, where they
+    /// were found on the way and nothing is refused; else none.
+    pub(crate) fn decide_by_groups(
+        options: &Options,
+        tensor: &Loader<'_>,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<(Self, Vec<f32>)> {
+        let mut statistics = Statistics::new(options)?;
+        let has_groups = options.scale.is_some() && tensor.grid.group_length(&whole(&tensor.grid)).is_some();
+        statistics.largest = has_groups.then(Vec::new);
+        let decided = Self::by(&mut statistics, options, std::slice::from_ref(tensor), progress)?;
+        Ok((decided, statistics.largest.unwrap_or_default()))
+    }
+
+    fn by(
+        statistics: &mut Statistics,
+        options: &Options,
+        tensors: &[Loader<'_>],
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Self> {
         if !options.decides_whole() {
             return Ok(Self { scale: None, global: 1.0 });
         }
-        let whole = |grid: &Grid| Tile { row: 0, rows: grid.rows, column: 0, columns: grid.columns };
-        let mut statistics = Statistics::new(options)?;
         let fixed = options.scale.is_none() && !options.bias.needs_statistics();
         for tensor in tensors.iter().filter(|tensor| !fixed && tensor.elements() > 0) {
             statistics.add(tensor, whole(&tensor.grid), progress)?;
@@ -60,10 +81,17 @@ impl TensorScale {
     }
 }
 
+/// All elements.
+fn whole(grid: &Grid) -> Tile {
+    Tile { row: 0, rows: grid.rows, column: 0, columns: grid.columns }
+}
+
 /// Statistics of elements that go by.
 pub(crate) struct Statistics {
     pub(crate) extent: Extent,
     classes: Option<Classes>,
+    /// The largest magnitudes of groups, while these are kept.
+    largest: Option<Vec<f32>>,
 }
 
 /// Classes of elements, all of one weight or each column with its own.
@@ -81,7 +109,7 @@ impl Statistics {
             None => Classes::Equal(ClassSums::new(precision)),
             Some(_) => Classes::Weighted(WeightedClassSums::new(precision)),
         });
-        Ok(Self { extent: Extent::default(), classes })
+        Ok(Self { extent: Extent::default(), classes, largest: None })
     }
 
     /// Adds the elements of a tile.
@@ -106,22 +134,29 @@ impl Statistics {
     ) -> Result<()> {
         let pieces: Vec<Tile> = Grid::pieces(tile, PIECE_ELEMENTS).collect();
         let keep = self.classes.is_some();
+        let by_group = self.largest.is_some();
         ordered(
             pieces.len() as u64,
             Room::<T>::default,
             |room, i| {
                 let values = tensor.tile(&pieces[index(i)], room)?;
-                let extent = Extent::of_many(values);
+                // Pieces of longer groups have none.
+                let length = tensor.grid.group_length(&pieces[index(i)]).filter(|_| by_group);
+                let (extent, largest) = by_groups(values, length);
                 if tensor.may_refuse(&extent) {
                     tensor.check_tile(&pieces[index(i)], values)?;
                 }
                 let kept: Vec<f64> =
                     if keep { values.iter().map(|x| x.to_f64()).collect() } else { Vec::new() };
-                Ok((i, extent, kept))
+                Ok((i, extent, kept, largest))
             },
-            |(i, extent, values)| {
+            |(i, extent, values, largest)| {
                 let piece = &pieces[index(i)];
                 self.extent.merge(&extent);
+                match (&mut self.largest, largest) {
+                    (Some(all), Some(largest)) => all.extend(largest),
+                    (all, _) => *all = None,
+                }
                 match &mut self.classes {
                     Some(Classes::Equal(cells)) => cells.add(&values),
                     Some(Classes::Weighted(cells)) => {
@@ -150,4 +185,16 @@ impl Statistics {
         let format = options.bias.choose(&options.format, magnitudes.as_ref())?;
         Ok(Scale::of_bias(format.bias()))
     }
+}
+
+/// The extent of elements, and the largest magnitudes of their groups of this length; these only if
+/// all elements are finite numbers of f32.
+fn by_groups<T: Held>(values: &[T], length: Option<usize>) -> (Extent, Option<Vec<f32>>) {
+    if let (Some(length), Lanes::F32(short)) = (length, T::lanes(values)) {
+        let mut largest = vec![0.0; short.len() / length];
+        if largest_of_groups(Level::detected(), length, short, &mut largest) {
+            return (Extent::of_many(&largest), Some(largest));
+        }
+    }
+    (Extent::of_many(values), None)
 }

@@ -10,6 +10,7 @@ mod encode;
 mod write;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use smallfloat::Format;
 use smallfloat::random::Philox;
@@ -26,7 +27,7 @@ use crate::layout::packing::Packing;
 use crate::options::{Container, Nonfinite, Options};
 use crate::progress::{Progress, stream_of_name};
 use crate::quantize::divide::{Division, ListEncoder, Quotients};
-use crate::quantize::floats::FloatScales;
+use crate::quantize::floats::{FloatScales, SharedScales};
 use crate::quantize::global::{Statistics, TensorScale};
 use crate::quantize::loader::{Loader, Room};
 use crate::quantize::output::{CodeParts, Output, Part};
@@ -55,9 +56,11 @@ pub(crate) struct PerGroup<'a> {
     infinities: Option<[u32; 2]>,
     searcher: Option<Searcher>,
     powers: Option<PowerScales>,
-    floats: Option<FloatScales>,
+    floats: Option<Arc<FloatScales>>,
     philox: Philox,
     whole: TensorScale,
+    /// The largest magnitudes of all groups, or none.
+    largest: Vec<f32>,
     ladder: BiasLadder,
     /// Whether errors and events are counted.
     reports: bool,
@@ -94,16 +97,23 @@ struct Place<'s, C> {
     codes: &'s mut [C],
     /// Whether that is where they stay.
     stay: bool,
+    /// Where they are packed at last, if the result lies in memory.
+    packed: Option<&'s mut [u8]>,
 }
 
 impl<'s, C: StoredCode> Place<'s, C> {
-    /// The part of a result that lies in memory, or else `room`.
-    fn new(part: Option<&'s mut [u8]>, room: &'s mut Vec<C>, count: usize) -> Self {
+    /// The part of a result that lies in memory, or else `room`, where codes wait to be packed or
+    /// written.
+    fn new(part: Option<&'s mut [u8]>, packing: Packing, room: &'s mut Vec<C>, count: usize) -> Self {
+        if packing != Packing::Bytes {
+            room.resize(count, C::default());
+            return Self { codes: room, stay: false, packed: part };
+        }
         if let Some(codes) = part.and_then(C::of_bytes_mut) {
-            return Self { codes, stay: true };
+            return Self { codes, stay: true, packed: None };
         }
         room.resize(count, C::default());
-        Self { codes: room, stay: false }
+        Self { codes: room, stay: false, packed: None }
     }
 }
 
@@ -169,11 +179,13 @@ const ENCODED_ELEMENTS: u64 = 1 << 12;
 const SUMMED_ELEMENTS: u64 = 1 << 14;
 
 impl<'a> PerGroup<'a> {
+    /// For a tensor; `shared` keeps what is the same for all tensors with these options.
     pub(crate) fn new(
         loader: Loader<'a>,
         options: &'a Options,
         whole: TensorScale,
         reports: bool,
+        shared: &SharedScales,
     ) -> Result<Self> {
         // Biases are scales here, so that elements are encoded at bias 0.
         let by_bias = options.scale.is_none() && options.format.has_free_bias();
@@ -210,7 +222,7 @@ impl<'a> PerGroup<'a> {
             && whole.scale.is_none()
         {
             powers = power_scales(spec, &ScaledElement::new(&element));
-            floats = FloatScales::new(spec, encoder, whole.global, length)?;
+            floats = shared.scales(spec, encoder, whole.global, length)?;
         }
         Ok(Self {
             powers,
@@ -227,8 +239,14 @@ impl<'a> PerGroup<'a> {
             options,
             element,
             whole,
+            largest: Vec::new(),
             reports,
         })
+    }
+
+    /// Takes the largest magnitudes of all groups, in order; or none, where they are not known.
+    pub(crate) fn with_largest(self, largest: Vec<f32>) -> Self {
+        Self { largest, ..self }
     }
 
     /// Writes codes and scales, and completes the report.
@@ -311,12 +329,27 @@ impl<'a> PerGroup<'a> {
     /// The memory where the codes of tiles may be put right away, if there is any.
     fn code_parts<'o, C: StoredCode>(&self, outcome: &mut Outcome<'_, 'o>) -> CodeParts<'o> {
         let grid = self.loader.grid;
-        let bytes = C::BITS == 8 && self.options.packing == Packing::Bytes;
-        if !bytes || self.options.container == Container::Bf16 || !grid.tiles_are_runs() {
+        // Every tile must have whole bytes.
+        let (unit, _) = self.options.packing.unit(&self.element);
+        let are_whole = || (0..grid.tile_count()).all(|i| grid.tile(i).columns.is_multiple_of(unit));
+        let is_file = C::BITS != 8 || self.options.container == Container::Bf16;
+        if is_file || !grid.tiles_are_runs() || unit > 1 && !are_whole() {
             return CodeParts::default();
         }
-        let lengths = (0..grid.tile_count()).map(|i| grid.tile(i).elements());
+        let lengths = (0..grid.tile_count()).map(|i| self.packed_bytes(&grid.tile(i)));
         outcome.output.take_codes().map_or_else(CodeParts::default, |codes| CodeParts::new(codes, lengths))
+    }
+
+    /// The bytes of a tile's codes, which fill whole ones.
+    fn packed_bytes(&self, tile: &Tile) -> u64 {
+        let (unit, bytes) = self.options.packing.unit(&self.element);
+        tile.elements() / unit * bytes
+    }
+
+    /// The largest magnitudes of a tile's groups, if they are known.
+    fn known_largest(&self, groups: &Tile) -> Option<&[f32]> {
+        let first = index(groups.row * self.loader.grid.group_columns + groups.column);
+        self.largest.get(first..first + index(groups.elements()))
     }
 
     /// The work on whole groups, whose codes go to `part` if they lie in memory.
@@ -330,7 +363,7 @@ impl<'a> PerGroup<'a> {
         let mut done = self.begun(&tile);
         let Scratch { room, codes, work } = scratch;
         let held = self.loader.tile(&tile, room)?;
-        let mut place = Place::new(part, codes, held.len());
+        let mut place = Place::new(part, self.options.packing, codes, held.len());
         if let Some(of_scales) = self.encode_quickly(held, &mut place, work, (&tile, &groups), &mut done) {
             if self.reports {
                 let value = |&code: &u8| match &self.floats {
@@ -402,7 +435,7 @@ impl<'a> PerGroup<'a> {
                 Scratch::<T, C>::default,
                 |Scratch { room, codes, work }, i| {
                     let held = self.loader.load(&piece(i), room)?;
-                    let mut place = Place::new(None, codes, held.len());
+                    let mut place = Place::new(None, self.options.packing, codes, held.len());
                     self.encode(held, &mut place, work, (&piece(i), &groups), Scales::Any(&scales));
                     let mut counts: Vec<Counts> = vec![Box::new([0; 256])];
                     self.count(&place, &piece(i), &groups, &mut counts);
@@ -422,7 +455,7 @@ impl<'a> PerGroup<'a> {
         let stored = self.write_scales(&groups, &scales, &tables, &mut all);
         all.scales.clone_from(&stored);
         outcome.take(all)?;
-        let lengths = pieces.iter().map(Tile::elements);
+        let lengths = pieces.iter().map(|piece| self.packed_bytes(piece));
         let parts = part.map_or_else(CodeParts::default, |codes| CodeParts::new(codes, lengths));
         ordered(
             count,
@@ -431,7 +464,8 @@ impl<'a> PerGroup<'a> {
                 let mut done = self.begun(&piece(i));
                 let held = self.loader.load(&piece(i), room)?;
                 let mut part = parts.lock(i);
-                let mut place = Place::new(part.as_deref_mut().map(|part| &mut **part), codes, held.len());
+                let part = part.as_deref_mut().map(|part| &mut **part);
+                let mut place = Place::new(part, self.options.packing, codes, held.len());
                 done.events = self.encode(held, &mut place, work, (&piece(i), &groups), Scales::Any(&scales));
                 let read = Stored { scales: &stored, tables: &tables };
                 self.write(held, place, work, (&piece(i), &groups), read, &mut done)?;

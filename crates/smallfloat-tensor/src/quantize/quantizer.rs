@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use smallfloat::Format;
-use smallfloat_kernels::{Encoder, with_default_environment};
+use smallfloat_kernels::{Element, Encoder, with_default_environment};
 
 use crate::error::{Error, Result, refuse};
 use crate::file::dtype::elements;
@@ -13,6 +13,7 @@ use crate::layout::grid::{Granularity, Grid, index};
 use crate::layout::packing::Packing;
 use crate::layout::scheme::NATIVE;
 use crate::options::{Container, Options};
+use crate::quantize::floats::SharedScales;
 use crate::quantize::global::TensorScale;
 use crate::quantize::loader::Loader;
 use crate::quantize::output::Memory;
@@ -52,6 +53,7 @@ pub struct Quantizer {
     element: Format,
     decoders: Decoders,
     tables: Arc<Tables>,
+    shared_scales: SharedScales,
     reports: bool,
 }
 
@@ -76,7 +78,14 @@ impl Quantizer {
             // Refuses what no encoder can do.
             Encoder::<f64>::for_length(&element, &options.projection(&element), 0).map_err(refuse)?;
         }
-        Ok(Self { options, element, decoders: Decoders::default(), tables: Arc::default(), reports: false })
+        Ok(Self {
+            options,
+            element,
+            decoders: Decoders::default(),
+            tables: Arc::default(),
+            shared_scales: SharedScales::default(),
+            reports: false,
+        })
     }
 
     /// Returns this quantizer with reports: errors and counts of events, which take about as long
@@ -133,7 +142,8 @@ impl Quantizer {
         check_length(shape, &numbers)?;
         let (mut codes, mut scales) = (vec![0; codes], vec![0; scales]);
         let memory = Memory { codes: &mut codes, scales: &mut scales };
-        let (global, report) = with_default_environment(|| self.run(name, shape, numbers, memory))?;
+        let (global, report) =
+            with_default_environment(|| self.run(name, shape, Packing::Bytes, numbers, memory))?;
         self.assemble(shape, codes.into(), scales.into(), global, report)
     }
 
@@ -152,10 +162,58 @@ impl Quantizer {
     ) -> Result<Quantized<'a>> {
         let numbers = numbers.into();
         check_length(shape, &numbers)?;
-        self.check_lengths(shape, codes, scales)?;
+        self.check_lengths(shape, Packing::Bytes, codes, scales)?;
         let memory = Memory { codes: &mut *codes, scales: &mut *scales };
-        let (global, report) = with_default_environment(|| self.run(name, shape, numbers, memory))?;
+        let (global, report) =
+            with_default_environment(|| self.run(name, shape, Packing::Bytes, numbers, memory))?;
         self.assemble(shape, Cow::Borrowed(codes), Cow::Borrowed(scales), global, report)
+    }
+
+    /// Returns how many bytes codes take as a file packs them: row by row, the last byte of a row
+    /// filled up with zeros.
+    ///
+    /// # Errors
+    /// A packing that is not for the format, and a shape of more elements than can be counted.
+    pub fn packed_length(&self, shape: &[u64], packing: Packing) -> Result<usize> {
+        packing.check(&self.element)?;
+        let grid = self.grid(shape)?;
+        Ok(index(packing.row_bytes(&self.element, grid.columns) * grid.rows))
+    }
+
+    /// Quantizes a tensor into memory for its [packed](Self::packed_length) codes and for its
+    /// [scales](Self::lengths), and returns the F32 number that divides all scales, 1 where there
+    /// is none, and the [report](Self::with_report).
+    ///
+    /// ```
+    /// use smallfloat_tensor::{Packing, Quantizer, Scheme};
+    ///
+    /// let quantizer = Quantizer::new("mxfp4".parse::<Scheme>()?.options())?;
+    /// let (mut bytes, mut scales) = ([0; 2], [0]);
+    /// let x = [6.0_f32, 1.0, -0.5, 0.0];
+    /// quantizer.quantize_packed("w", &[4], &x, Packing::NibblesLow, &mut bytes, &mut scales)?;
+    /// assert_eq!((bytes, scales), ([0x27, 0x09], [127]));
+    /// # Ok::<(), smallfloat_tensor::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`quantize`](Self::quantize), memory of other lengths, and a packing that is not for the
+    /// format.
+    pub fn quantize_packed<'n>(
+        &self,
+        name: &str,
+        shape: &[u64],
+        numbers: impl Into<Numbers<'n>>,
+        packing: Packing,
+        codes: &mut [u8],
+        scales: &mut [u8],
+    ) -> Result<(f32, Option<TensorReport>)> {
+        let numbers = numbers.into();
+        check_length(shape, &numbers)?;
+        self.check_lengths(shape, packing, codes, scales)?;
+        let memory = Memory { codes, scales };
+        let (global, report) = with_default_environment(|| self.run(name, shape, packing, numbers, memory))?;
+        #[expect(clippy::cast_possible_truncation, reason = "a number of F32")]
+        Ok((global as f32, report))
     }
 
     /// Returns the tensor of these codes and scales, such as [`Quantized::codes`] and
@@ -172,7 +230,39 @@ impl Quantizer {
         global_scale: f32,
     ) -> Result<Quantized<'a>> {
         let (codes, scales) = (codes.into(), scales.into());
-        self.check_lengths(shape, &codes, &scales)?;
+        self.check_lengths(shape, Packing::Bytes, &codes, &scales)?;
+        self.check_scales(&scales, global_scale)?;
+        self.assemble(shape, codes, scales, f64::from(global_scale), None)
+    }
+
+    /// Fills `values` with those of packed codes and scales, such as
+    /// [`quantize_packed`](Self::quantize_packed) gave: code times scale, rounded once, to nearest
+    /// even, where `T` does not have it.
+    ///
+    /// # Errors
+    /// As [`restore`](Self::restore), a packing that is not for the format, and a slice of another
+    /// length than the tensor's.
+    pub fn decode_packed<T: Element>(
+        &self,
+        shape: &[u64],
+        packing: Packing,
+        codes: &[u8],
+        scales: &[u8],
+        global_scale: f32,
+        values: &mut [T],
+    ) -> Result<()> {
+        self.check_lengths(shape, packing, codes, scales)?;
+        self.check_scales(scales, global_scale)?;
+        let (unit, _) = packing.unit(&self.element);
+        if !self.grid(shape)?.columns.is_multiple_of(unit) {
+            let codes = self.unpacked(shape, packing, codes)?;
+            return self.restore(shape, codes, scales, global_scale)?.decode_into(values);
+        }
+        let tensor = self.assemble(shape, codes.into(), scales.into(), global_scale.into(), None)?;
+        Quantized { packing, ..tensor }.decode_into(values)
+    }
+
+    fn check_scales(&self, scales: &[u8], global_scale: f32) -> Result<()> {
         if !(global_scale > 0.0 && global_scale.is_finite()) {
             return Err(refuse(format!("the global scale {global_scale} is no positive number")));
         }
@@ -180,7 +270,7 @@ impl Quantizer {
         if let Some(bias) = scales.iter().find(|&&bias| by_bias && bias > 63) {
             return Err(refuse(format!("there is a bias {bias}, legal are 0 to 63")));
         }
-        self.assemble(shape, codes, scales, f64::from(global_scale), None)
+        Ok(())
     }
 
     /// Returns the codes that [`Quantized::packed`] packed so.
@@ -188,10 +278,9 @@ impl Quantizer {
     /// # Errors
     /// A packing that is not for the format, and bytes of another length.
     pub fn unpacked(&self, shape: &[u64], packing: Packing, bytes: &[u8]) -> Result<Vec<u8>> {
-        packing.check(&self.element)?;
+        let expected = self.packed_length(shape, packing)?;
         let (grid, length) = (self.grid(shape)?, self.lengths(shape)?.0);
         let row = packing.row_bytes(&self.element, grid.columns);
-        let expected = index(row * grid.rows);
         if bytes.len() != expected {
             return Err(wrong_length("bytes of packed codes", shape, expected, bytes.len()));
         }
@@ -205,13 +294,14 @@ impl Quantizer {
         Ok(codes)
     }
 
-    fn check_lengths(&self, shape: &[u64], codes: &[u8], scales: &[u8]) -> Result<()> {
-        let expected = self.lengths(shape)?;
-        if codes.len() != expected.0 {
-            return Err(wrong_length("bytes of codes", shape, expected.0, codes.len()));
+    fn check_lengths(&self, shape: &[u64], packing: Packing, codes: &[u8], scales: &[u8]) -> Result<()> {
+        let (of_codes, of_scales) = (self.packed_length(shape, packing)?, self.lengths(shape)?.1);
+        if codes.len() != of_codes {
+            let what = if packing == Packing::Bytes { "bytes of codes" } else { "bytes of packed codes" };
+            return Err(wrong_length(what, shape, of_codes, codes.len()));
         }
-        if scales.len() != expected.1 {
-            return Err(wrong_length("bytes of scales", shape, expected.1, scales.len()));
+        if scales.len() != of_scales {
+            return Err(wrong_length("bytes of scales", shape, of_scales, scales.len()));
         }
         Ok(())
     }
@@ -232,6 +322,7 @@ impl Quantizer {
             shape: shape.to_vec(),
             grid: self.grid(shape)?,
             codes,
+            packing: Packing::Bytes,
             scales,
             global,
             report,
@@ -244,10 +335,17 @@ impl Quantizer {
         &self,
         name: &str,
         shape: &[u64],
+        packing: Packing,
         numbers: Numbers<'_>,
         mut memory: Memory<'_>,
     ) -> Result<(f64, Option<TensorReport>)> {
-        let options = &self.options;
+        let packed;
+        let options = if packing == Packing::Bytes {
+            &self.options
+        } else {
+            packed = Options { packing, ..self.options.clone() };
+            &packed
+        };
         let mut report = TensorReport::copied(name, shape);
         report.format = Some(options.element_name()?);
         let progress = &mut |_: crate::Progress<'_>| ();
@@ -255,15 +353,14 @@ impl Quantizer {
         let is_wide = numbers.dtype().is_some();
         let loader = Loader::new(name, shape, numbers, options)?;
         let mut global = 1.0;
-        if is_plain && is_wide {
+        if is_plain && is_wide && packing == Packing::Bytes {
             let job = PerTensor { loader: &loader, options, decoders: &self.decoders, reports: self.reports };
             job.run(&mut memory, &mut report, progress)?;
         } else {
-            let loaders = [loader];
-            let whole = TensorScale::decide(options, &loaders, progress)?;
+            let (whole, largest) = TensorScale::decide_by_groups(options, &loader, progress)?;
             global = whole.global;
-            let [loader] = loaders;
-            let job = PerGroup::new(loader, options, whole, self.reports)?;
+            let job = PerGroup::new(loader, options, whole, self.reports, &self.shared_scales)?
+                .with_largest(largest);
             job.run(&mut memory, &mut report, progress)?;
         }
         Ok((global, self.reports.then_some(report)))

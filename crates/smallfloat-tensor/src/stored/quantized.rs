@@ -42,6 +42,8 @@ pub struct Quantized<'a> {
     pub(crate) shape: Vec<u64>,
     pub(crate) grid: Grid,
     pub(crate) codes: Cow<'a, [u8]>,
+    /// How codes lie, in rows that fill whole bytes; packed only inside of a call.
+    pub(crate) packing: Packing,
     pub(crate) scales: Cow<'a, [u8]>,
     /// What divides all scales.
     pub(crate) global: f64,
@@ -217,8 +219,24 @@ impl Quantized<'_> {
     }
 
     fn code(&self, element: usize) -> usize {
+        if self.packing != Packing::Bytes {
+            return self.packing.code(&self.codes, element).into();
+        }
         let size = self.code_size();
         usize::from(code_at(&self.codes[element * size..][..size]))
+    }
+
+    /// The bytes of at most [`STRIP`] codes from a whole byte on, or codes unpacked into `room`.
+    fn bytes<'s>(&'s self, first: usize, count: usize, room: &'s mut Strip) -> &'s [u8] {
+        if self.packing == Packing::Bytes {
+            let size = self.code_size();
+            return &self.codes[first * size..][..count * size];
+        }
+        let (unit, bytes) = self.packing.unit(&self.element);
+        let place = |element: usize| element / index(unit) * index(bytes);
+        let codes = &mut room.get_or_insert_with(|| [0; STRIP])[..count];
+        self.packing.unpack_row(&self.codes[place(first)..place(first + count)], codes);
+        codes
     }
 
     fn code_size(&self) -> usize {
@@ -238,9 +256,15 @@ impl Quantized<'_> {
 
     /// What the code of a scale, or a bias, means.
     fn meaning(&self, code: u64) -> Scale {
+        let unit = self.unit(code);
+        if self.scale.is_some() { Scale::new(code, unit.unit, self.global) } else { unit }
+    }
+
+    /// What it means where nothing divides the scales.
+    fn unit(&self, code: u64) -> Scale {
         match &self.scale {
             None => Scale::of_bias(i32::try_from(code).expect("a bias is a byte")),
-            Some(spec) => spec.stored(code, self.global),
+            Some(spec) => spec.stored(code, 1.0),
         }
     }
 
@@ -268,17 +292,18 @@ pub(crate) struct Products<'a> {
 impl<'a> Products<'a> {
     pub(crate) fn new(quantized: &'a Quantized<'_>) -> Self {
         let is_byte = quantized.scale.is_none_or(|spec| spec.code_size() == 1);
-        let meaning = |code| {
-            let scale = quantized.meaning(code);
-            (scale, scale.as_f32().unwrap_or(f32::NAN))
+        let entry = |scale: Scale| (scale, scale.as_f32().unwrap_or(f32::NAN));
+        let units = || {
+            let units = || (0..256).map(|code| entry(quantized.unit(code))).collect();
+            &quantized.tables.scales.get_or_init(units)[..]
         };
-        let table = || -> ScaleTable { (0..256).map(meaning).collect() };
         let scales = match () {
             () if !is_byte || quantized.scales.len() <= 256 => Cow::default(),
-            () if quantized.global.to_bits() == 1.0_f64.to_bits() => {
-                Cow::Borrowed(&quantized.tables.scales.get_or_init(table)[..])
+            () if quantized.global.to_bits() == 1.0_f64.to_bits() => Cow::Borrowed(units()),
+            () => {
+                let divided = |(unit, _): &(Scale, _)| Scale::new(unit.code, unit.unit, quantized.global);
+                Cow::Owned(units().iter().map(|unit| entry(divided(unit))).collect())
             }
-            () => Cow::Owned(table()),
         };
         Self { quantized, scales }
     }
@@ -320,6 +345,9 @@ impl<'a> Products<'a> {
 
 /// Elements that are decoded at once.
 const STRIP: usize = 1 << 12;
+
+/// Room for their codes.
+type Strip = Option<[u8; STRIP]>;
 
 /// How codes become values of `T`.
 #[expect(clippy::large_enum_variant, reason = "there is one at a time")]
@@ -388,14 +416,17 @@ fn to_f32(scale: &Scale, element: f64) -> f32 {
 
 impl Quantized<'_> {
     fn decode<T: Element>(&self, decoder: &Decoder<T>, first: usize, values: &mut [T]) {
-        let size = self.code_size();
-        let bytes = &self.codes[first * size..][..values.len() * size];
-        if size == 1 {
-            decoder.decode(bytes, values);
-        } else {
-            let mut codes = Vec::new();
-            u16::from_bytes(bytes, &mut codes);
-            decoder.decode(&codes, values);
+        let (mut room, mut wide) = (None, Vec::new());
+        // What is unpacked is still in the first cache when it is decoded.
+        let strip = if self.packing == Packing::Bytes { values.len().max(1) } else { STRIP };
+        for (i, values) in values.chunks_mut(strip).enumerate() {
+            let bytes = self.bytes(first + i * strip, values.len(), &mut room);
+            if self.code_size() == 1 {
+                decoder.decode(bytes, values);
+            } else {
+                u16::from_bytes(bytes, &mut wide);
+                decoder.decode(&wide, values);
+            }
         }
     }
 }
@@ -408,29 +439,33 @@ impl Products<'_> {
         let length = grid.block_columns;
         let whole = |elements: u64| elements.is_multiple_of(length);
         let suits = matches!(length, 16 | 32) && grid.block_rows == 1 && !self.scales.is_empty();
+        let suits = suits && self.quantized.code_size() == 1;
         let suits =
             suits && whole(grid.columns) && whole(first as u64) && STRIP.is_multiple_of(index(length));
         suits.then(|| &self.quantized.scales[first / index(length)..])
     }
 
     fn fill_f32(&self, decoder: &Decoder<f32>, first: usize, values: &mut [f32]) {
-        self.quantized.decode(decoder, first, values);
         let (grid, count) = (&self.quantized.grid, values.len());
+        if let Some(scales) = self.in_order(first) {
+            let length = index(grid.block_columns);
+            let mut factors = [0.0; STRIP / 16];
+            let factors = &mut factors[..count / length];
+            let mut are_numbers = true;
+            for (factor, &code) in factors.iter_mut().zip(scales) {
+                *factor = self.scales[usize::from(code)].1;
+                are_numbers &= !factor.is_nan();
+            }
+            if are_numbers {
+                let mut room = None;
+                let codes = self.quantized.bytes(first, count, &mut room);
+                return decoder.decode_blocks(length, factors, codes, values);
+            }
+        }
+        self.quantized.decode(decoder, first, values);
         Level::detected().vectorize(
             #[inline(always)]
             || {
-                if let Some(scales) = self.in_order(first) {
-                    let factors = scales.iter().map(|&code| self.scales[usize::from(code)].1);
-                    // Loops of a known length stay in registers.
-                    let odd = match grid.block_columns {
-                        16 => multiply_all(values.as_chunks_mut::<16>().0, factors),
-                        _ => multiply_all(values.as_chunks_mut::<32>().0, factors),
-                    };
-                    if !odd {
-                        return;
-                    }
-                    self.quantized.decode(decoder, first, values);
-                }
                 grid.each_run(
                     first as u64,
                     count,
@@ -451,17 +486,6 @@ impl Products<'_> {
             },
         );
     }
-}
-
-/// Multiplies groups of values by their factors; says whether one of these is NaN.
-#[inline(always)]
-fn multiply_all<const N: usize>(groups: &mut [[f32; N]], factors: impl Iterator<Item = f32>) -> bool {
-    let mut odd = false;
-    for (values, factor) in groups.iter_mut().zip(factors) {
-        *values = values.map(|x| x * factor);
-        odd |= factor.is_nan();
-    }
-    odd
 }
 
 /// Multiplies values, a vector at once.

@@ -33,7 +33,8 @@ impl PerGroup<'_> {
         if let Some(floats) = &self.floats {
             let steps = floats.steps().filter(|_| !self.reports);
             if let (Some(steps), Some(length)) = (steps, grid.group_length(tile)) {
-                return floats.encode_groups(steps, length, short, place.codes);
+                let known = self.known_largest(groups);
+                return floats.encode_groups(steps, length, known, short, place.codes);
             }
             let of_scales = floats.codes(grid, (tile, groups), count, short)?;
             if let Some(steps) = steps {

@@ -120,8 +120,10 @@ impl PerGroup<'_> {
                 self.write_bf16(&strip, decoded, done)?;
             }
         }
-        if self.options.container != Container::Bf16 && !place.stay {
-            self.write_codes(tile, codes, done);
+        match place.packed {
+            Some(bytes) => self.options.packing.pack_into(codes, bytes),
+            None if place.stay || self.options.container == Container::Bf16 => {}
+            None => self.write_codes(tile, codes, done),
         }
         Ok(())
     }

@@ -17,6 +17,26 @@ fn format(name: &str) -> Options {
     crate::common::options(name)
 }
 
+/// Holds codes that are packed as they are made, and values of packed codes, against those of a
+/// tensor of bytes.
+fn packs_alike<'n>(quantizer: &Quantizer, name: &str, q: &Quantized<'_>, x: impl Fn() -> Numbers<'n>) {
+    let bits = |values: Vec<f32>| values.into_iter().map(f32::to_bits).collect::<Vec<_>>();
+    let wide_bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect::<Vec<_>>();
+    for packing in [Packing::Bytes, Packing::NibblesLow, Packing::NibblesHigh, Packing::SixBit] {
+        let Ok(expected) = q.packed(packing) else { continue };
+        let length = quantizer.packed_length(q.shape(), packing).unwrap();
+        let (mut codes, mut scales) = (vec![0xaa; length], vec![0xaa; q.scales().len()]);
+        let made = quantizer.quantize_packed(name, q.shape(), x(), packing, &mut codes, &mut scales).unwrap();
+        assert!((&codes[..], &scales[..]) == (&expected, q.scales()), "{name} {:?} {packing}", q.shape());
+        assert_eq!((made.0.to_bits(), made.1.as_ref()), (q.global_scale().to_bits(), q.report()));
+        let (mut short, mut long) = (vec![-1.0_f32; q.len()], vec![-1.0_f64; q.len()]);
+        quantizer.decode_packed(q.shape(), packing, &codes, &scales, made.0, &mut short).unwrap();
+        quantizer.decode_packed(q.shape(), packing, &codes, &scales, made.0, &mut long).unwrap();
+        assert!(bits(short) == bits(q.to_vec()), "{name} {:?} {packing}", q.shape());
+        assert!(wide_bits(long) == wide_bits(q.to_vec()), "{name} {:?} {packing}", q.shape());
+    }
+}
+
 /// The elements as a slice of their own type.
 fn in_memory(quantizer: &Quantizer, name: &str, tensor: &Tensor) -> Result<Quantized<'static>> {
     let shape: Vec<u64> = tensor.shape.iter().map(|&n| n as u64).collect();
@@ -27,7 +47,9 @@ fn in_memory(quantizer: &Quantizer, name: &str, tensor: &Tensor) -> Result<Quant
                 .chunks_exact(size_of::<$type>())
                 .map(|bytes| $of(bytes.try_into().unwrap()))
                 .collect();
-            quantizer.quantize(name, &shape, &values)
+            let q = quantizer.quantize(name, &shape, &values)?;
+            packs_alike(quantizer, name, &q, || Numbers::from(&values));
+            Ok(q)
         }};
     }
     match tensor.dtype {
@@ -336,6 +358,37 @@ fn mxfp4_by_hand_in_blocks_of_any_length() {
     }
 }
 
+/// Large tensors, whose tiles are rows, parts of rows or parts of groups, with rows that fill whole
+/// bytes and others, and numbers that are not finite among others: packed as bytes are.
+#[test]
+fn large_tensors_are_packed_as_they_are_made() {
+    let mut random = Random(11);
+    #[expect(clippy::cast_possible_truncation, reason = "any numbers of f32")]
+    let x: Vec<f32> = random.normals(1 << 20, 1.0).into_iter().map(|x| x as f32).collect();
+    let whole = |name: &str| Options { granularity: Granularity::Tensor, ..scheme(name) };
+    for (options, shapes) in [
+        (scheme("mxfp4"), [[3_u64, 70_000], [7, 4_099]]),
+        (scheme("nvfp4"), [[2, 100_000], [33, 1_001]]),
+        (scheme("nvfp4"), [[1, 600_000], [600, 1_600]]),
+        (scheme("mxfp6-e2m3"), [[5, 40_004], [50, 333]]),
+        (whole("mxfp4"), [[2, 400_000], [1, 900_001]]),
+        (whole("mxfp6-e3m2"), [[4, 140_000], [3, 270_001]]),
+    ] {
+        let quantizer = Quantizer::new(options.clone()).unwrap();
+        let lenient = Quantizer::new(Options { nonfinite: Nonfinite::Preset, ..options }).unwrap();
+        for shape in shapes {
+            let x = &x[..usize::try_from(shape[0] * shape[1]).unwrap()];
+            let q = quantizer.quantize("x", &shape, x).unwrap();
+            packs_alike(&quantizer, "x", &q, || Numbers::from(x));
+            let mut odd = x.to_vec();
+            (odd[70_000 % x.len()], odd[0]) = (f32::NEG_INFINITY, -0.0);
+            let q = lenient.quantize("x", &shape, &odd).unwrap();
+            packs_alike(&lenient, "x", &q, || Numbers::from(&odd));
+            assert!(quantizer.quantize("x", &shape, &odd).is_err());
+        }
+    }
+}
+
 /// Any shape has as many scales as its granularity says, and its values come back.
 #[test]
 fn every_shape_comes_back() {
@@ -431,6 +484,12 @@ fn what_is_refused() {
     let text = error(mxfp4.restore(&[2], vec![0, 0], vec![0, 0], 1.0));
     assert_eq!(text, "a tensor of shape [2] has 1 bytes of scales, given are 2");
     assert!(error(mxfp4.restore(&[2], vec![0, 0], vec![0], f32::NAN)).contains("no positive number"));
+    let text = mxfp4.quantize_packed("x", &[2], &[1.0_f32; 2], Packing::NibblesLow, &mut [0; 3], &mut [0]);
+    let text = text.unwrap_err().to_string();
+    assert_eq!(text, "a tensor of shape [2] has 1 bytes of packed codes, given are 3");
+    let values = &mut [0.0_f32; 2];
+    let text = mxfp4.decode_packed(&[2], Packing::NibblesLow, &[0], &[0; 2], 1.0, values).unwrap_err();
+    assert_eq!(text.to_string(), "a tensor of shape [2] has 1 bytes of scales, given are 2");
     let q = mxfp4.quantize("x", &[2], &[1.0_f32, 2.0]).unwrap();
     let text = q.decode_into(&mut [0.0_f32; 3]).unwrap_err().to_string();
     assert_eq!(text, "a tensor of shape [2] has 2 elements, given are 3");
