@@ -59,7 +59,7 @@ mod _core {
         read_values, schemes, value_lists, verify, write_tensors,
     };
     #[pymodule_export]
-    use super::tensors::memory::{dequantize_array, quantize_array};
+    use super::tensors::memory::{PyDequantizer, PyQuantizer};
 
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "Python's name for it")]

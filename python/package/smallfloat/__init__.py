@@ -40,7 +40,7 @@ import numpy as _np
 
 from . import _core, formats, ops
 from ._array import Array, array
-from ._config import LISTS as _LISTS, Config
+from ._config import LISTS as _LISTS, Config, forget_quantizers as _forget_quantizers
 from ._core import BiasController, EventCounts, Format, Operation, choose_bias, decode, encode, kappa, round, verify
 from ._finfo import finfo
 from ._flags import Flags
@@ -104,3 +104,4 @@ __all__ = [
 # A forked child has none of its parent's threads.
 if hasattr(_os, "register_at_fork"):
     _os.register_at_fork(after_in_child=_core.forget_after_fork)
+    _os.register_at_fork(after_in_child=_forget_quantizers)

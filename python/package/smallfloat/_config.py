@@ -47,6 +47,37 @@ def recipe(
     return found
 
 
+@functools.lru_cache(maxsize=256, typed=True)
+def _kept_quantizer(fmt: Any, how: tuple[tuple[str, Any, type], ...]) -> _core.Quantizer:
+    return _core.Quantizer(recipe(fmt, native=True, **{name: value for name, value, _ in how}))
+
+
+def quantizer(fmt: Any, how: Mapping[str, Any]) -> _core.Quantizer:
+    """The compiled part's quantizer of arrays, which is kept for the next call."""
+    try:
+        return _kept_quantizer(fmt, tuple((name, value, type(value)) for name, value in how.items()))
+    except TypeError:
+        # What has no hash is no key; every other mistake is made again.
+        return _core.Quantizer(recipe(fmt, native=True, **how))
+
+
+#: The compiled part's maker of values, which is kept for the next call.
+dequantizer = functools.lru_cache(maxsize=256)(_core.Dequantizer)
+
+
+@functools.lru_cache(maxsize=1024)
+def entry_of_array(quantizer: _core.Quantizer, shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
+    """The native container's entry of a tensor; not to be changed."""
+    return json.loads(quantizer.entry(shape, dtype))
+
+
+def forget_quantizers() -> None:
+    """Drops what is kept, which another thread may have been making when this process was
+    forked."""
+    for kept in (_kept_quantizer, dequantizer, entry_of_array):
+        kept.cache_clear()
+
+
 def _constant(values: list[float]) -> np.ndarray:
     array = np.array(values, np.float32)
     array.flags.writeable = False
@@ -57,6 +88,7 @@ def _constant(values: list[float]) -> np.ndarray:
 LISTS: dict[str, tuple[int, np.ndarray]] = {name: (width, _constant(values)) for name, width, values in _core.value_lists()}
 
 
+@functools.lru_cache(maxsize=256)
 def width_of(name: str, is_biased: bool) -> int:
     """The bits of a code of a container's format, or of a list of values."""
     if name in LISTS:
@@ -136,12 +168,10 @@ class Config:
 
 @functools.lru_cache(maxsize=4096)
 def entry_of(config: Config, shape: tuple[int, ...]) -> dict[str, Any]:
-    zeros = np.broadcast_to(np.float32(0), shape)
-    how = recipe(config.fmt, native=True, **config.how)
-    if math.prod(shape) > 1 << 16:
-        # The entry depends on how many dimensions there are, and on no size.
-        zeros = np.zeros((1,) * len(shape), np.float32)
-    return json.loads(_core.quantize_array(zeros, "tensor", how, False, 1)[4])
+    made = quantizer(config.fmt, config.how)
+    # Says what is wrong with a shape.
+    made.quantize(np.zeros(shape if math.prod(shape) <= 1 << 16 else (1,) * len(shape), np.float32), "tensor", False, 1)
+    return json.loads(made.entry(shape, "F32"))
 
 
 @dataclasses.dataclass(frozen=True)

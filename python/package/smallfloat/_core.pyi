@@ -516,21 +516,27 @@ def row_products(
     saturation: str | None,
     threads: int | None,
 ) -> Any: ...
-def quantize_array(
-    x: Any, name: str, recipe: dict[str, Any], report: bool, threads: int | None
-) -> tuple[np.ndarray, np.ndarray, list[int], float, str, str | None]: ...
-def dequantize_array(
-    codes: np.ndarray,
-    scales: np.ndarray,
-    global_scale: float,
-    shape: Sequence[int],
-    fmt: Any,
-    scale_format: str | None,
-    granularity: str,
-    packing: str,
-    dtype: Any,
-    threads: int | None,
-) -> np.ndarray: ...
+@final
+class Quantizer:
+    def __new__(cls, recipe: dict[str, Any]) -> Self: ...
+    def entry(self, shape: Sequence[int], dtype: str) -> str: ...
+    def quantize(
+        self, x: Any, name: str, report: bool, threads: int | None
+    ) -> tuple[np.ndarray, np.ndarray, list[int], float, str, str | None]: ...
+
+@final
+class Dequantizer:
+    def __new__(cls, fmt: Any, scale_format: str | None, granularity: str, packing: str) -> Self: ...
+    def values(
+        self,
+        codes: np.ndarray,
+        scales: np.ndarray,
+        global_scale: float,
+        shape: Sequence[int],
+        dtype: Any,
+        threads: int | None,
+    ) -> np.ndarray: ...
+
 def quantize_path(input: str, output: str, recipe: dict[str, Any], threads: int | None) -> str: ...
 def dequantize_path(
     input: str, output: str, dtype: str, rounding: str | None, overwrite: bool, threads: int | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import hashlib
 import json
 import math
@@ -14,7 +15,7 @@ import numpy as np
 
 from . import _core, _interop, formats
 from ._array import Array
-from ._config import LISTS, Config, element_format, recipe, width_of
+from ._config import LISTS, Config, dequantizer, element_format, entry_of_array, quantizer, recipe, width_of
 from ._core import Format
 from ._interop import is_masked, number_dtype, torch_dtype
 
@@ -28,6 +29,7 @@ _DTYPES = {
     "BOOL": "bool",
     **{f"{letter}{bits}": f"{word}{bits}" for letter, word in (("I", "int"), ("U", "uint")) for bits in (8, 16, 32, 64)},
 }
+_NOTHING = np.empty(0, np.uint8)
 NAMES = {value: key for key, value in _DTYPES.items()}
 
 
@@ -197,18 +199,9 @@ class QuantizedTensor:
             from .jax import dequantize
 
             return dequantize(self, dtype)
-        return _core.dequantize_array(
-            _bytes(stored),
-            _bytes(np.empty(0, np.uint8) if scales is None else scales),
-            self.global_scale,
-            self.shape,
-            self.format,
-            self.scale_format,
-            self.granularity,
-            self._entry.get("packing") or "bytes",
-            dtype,
-            threads,
-        )
+        made = dequantizer(self.format, self.scale_format, self.granularity, self._entry.get("packing") or "bytes")
+        raw = _NOTHING if scales is None else _bytes(scales)
+        return made.values(_bytes(stored), raw, self.global_scale, self.shape, dtype, threads)
 
     def map(self, function: Callable[[Any], Any]) -> QuantizedTensor:
         """The tensor with a function of each of its arrays in their place: another library's, or on
@@ -318,13 +311,13 @@ def quantize(
         x, overflows = flushed(x, config, flush), overflowing(x, config, scale_overflow)
         if overflows is not None:
             how = {"nonfinite": "preset", **how}
-    how = recipe(fmt, native=True, **how)
-    codes, scales, shape, global_scale, entry, found = _core.quantize_array(x, name, how, report, threads)
-    entry = json.loads(entry)
+    made = quantizer(fmt, how)
+    codes, scales, shape, global_scale, dtype, found = made.quantize(x, name, report, threads)
+    entry = entry_of_array(made, np.shape(x), dtype)
     # There are neither biases nor scales in some formats, and none at all in some shapes.
     biased = entry.get("scale") is None and (scales.size > 0 or 0 in shape)
     codes = codes.view(np.uint16) if width_of(entry["format"], biased) > 8 else codes
-    parts = {"": codes.reshape(_native_shape(entry, entry["shape"]))}
+    parts = {"": codes.reshape(_native_shape(entry, np.shape(x)))}
     if biased:
         parts["_bias"] = scales.reshape(shape)
     elif entry.get("scale") is not None:
@@ -338,6 +331,7 @@ def quantize(
     return done if leave is None else done.map(leave)
 
 
+@functools.lru_cache(maxsize=64)
 def _scale_dtype(fmt: str) -> Any:
     """The dtype of scales in a container."""
     if fmt in ("binary32", "bfloat16"):

@@ -143,7 +143,8 @@ class SmallfloatConverter(Converter):
         """Codes and scales of matrices with as many columns, which are quantized as one."""
         codes_name, dtype, scale_dtype, (unit, size), _, _ = _FORMATS[self.scheme]
         all_of_them = weights[0] if len(weights) == 1 else torch.cat(weights)
-        parts = _core.quantize_array(array_of(all_of_them.cpu()), f"{name}.weight", self._recipe, False, None)
+        quantizer = _core.Quantizer(self._recipe)
+        parts = quantizer.quantize(array_of(all_of_them.cpu()), f"{name}.weight", False, None)
         rows, columns = all_of_them.shape
         codes = tensor_of(parts[0]).view(dtype).reshape(rows, columns // unit * size)
         scales = tensor_of(parts[1]).view(scale_dtype).reshape(parts[2])

@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from .. import _core, _quantized, formats
-from .._config import Config, Layout, rows_stand_alone, scale_shape, width_of
+from .._config import Config, Layout, dequantizer, rows_stand_alone, scale_shape, width_of
 from ._fake import is_plain, scaled, straight_through
 from ._memory import array_of, bytes_of, tensor_of
 from ._scaled import dequantize, parts_of, plan_for
@@ -243,8 +243,8 @@ def _values(
     # By the compiled part.
     raw = np.empty(0, np.uint8) if scales is None else bytes_of(scales)
     by = 1.0 if over is None else float(over)
-    how = (layout.shape, layout.format, layout.scale, layout.granularity, layout.packing, dtype, threads)
-    return tensor_of(_core.dequantize_array(bytes_of(codes), raw, by, *how))
+    made = dequantizer(layout.format, layout.scale, layout.granularity, layout.packing)
+    return tensor_of(made.values(bytes_of(codes), raw, by, layout.shape, dtype, threads))
 
 
 def _codes_array(x: torch.Tensor) -> np.ndarray:
