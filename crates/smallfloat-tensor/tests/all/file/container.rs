@@ -649,3 +649,24 @@ fn parts_of_scaled_tensors_are_held_to_their_dtypes() {
         refused(name, Tensor { dtype, ..tensor }, "its codes and scales are");
     }
 }
+
+/// Without a record the digests of tensors tell of codes that were changed, in rows or not.
+#[test]
+fn digests_of_scaled_tensors_are_checked() {
+    let dir = tempfile::tempdir().unwrap();
+    let (input, output) = (dir.path().join("in"), dir.path().join("out"));
+    File::of([("w", Tensor::f32(&[0.5; 64]).shaped(&[2, 32]))]).write(&input);
+    for scheme in ["mxfp4", "nf4"] {
+        let options = scheme.parse::<Scheme>().unwrap().options();
+        let output = output.with_extension(scheme);
+        quantize(&input, &output, &options, &|_| true, &mut |_| ()).unwrap();
+        let mut file = File::read(&output);
+        file.metadata.remove("smallfloat.record").unwrap();
+        file.write(&output);
+        assert_eq!(verify(&output).unwrap().without_record, 1);
+        file.tensors.get_mut("w").unwrap().bytes[3] ^= 1;
+        file.write(&output);
+        let error = verify(&output).unwrap_err().to_string();
+        assert!(error.contains("its codes have the SHA-256"), "{error}");
+    }
+}
