@@ -4,7 +4,7 @@
 use smallfloat::formats::E4M3FN;
 use smallfloat::{Preset, Saturation};
 use smallfloat_tensor::BiasPolicy;
-use smallfloat_train::data::{Dataset, Text, digits};
+use smallfloat_train::data::{Dataset, Input, Text, digit_pixels, digits};
 use smallfloat_train::{
     Accumulation, Architecture, ClassConfig, Coders, Config, Error, Moment, OnNonfinite, Optimizer,
     RandomSequence, RunOptions, Tally, TensorQuantizer, Trainer, preset,
@@ -374,4 +374,52 @@ fn what_does_not_go_together_is_refused() {
     assert!(trainer(RunOptions { accumulate: Accumulation::Exact, ..small("bf16") }).is_some());
     assert!(trainer(RunOptions { architecture: Architecture::Mlp { inputs: 4 }, ..small("f32") }).is_none());
     assert!(Text::new("short", "abc", 64).is_err());
+}
+
+/// The first layer's input is the batch itself, whatever it is rounded to; an evaluation leaves no
+/// trace.
+#[test]
+fn tensors_are_kept_as_they_were_before_rounding() {
+    let options = RunOptions {
+        steps: 3,
+        ..RunOptions::new(Architecture::Mlp { inputs: 64 }, preset("cfloat8").unwrap())
+    };
+    let mut trainer = Trainer::new(options, Box::new(digits().unwrap())).unwrap();
+    trainer.step().unwrap();
+    assert!(trainer.quantizers().iter().all(|quantizer| quantizer.recorded().is_none()));
+    trainer.quantizers().into_iter().for_each(|quantizer| quantizer.record(true));
+    trainer.step().unwrap();
+    trainer.validate().unwrap();
+    let Input::Rows(rows) = digits().unwrap().batch(0, 1, 32).input else { panic!("images are rows") };
+    let quantizers = trainer.quantizers();
+    let recorded = |name: &str| {
+        let quantizer = quantizers.iter().find(|quantizer| quantizer.name == name).unwrap();
+        quantizer.recorded().unwrap().to_vec()
+    };
+    assert_eq!(recorded("linear0.activations"), rows.values);
+    assert_eq!(recorded("linear3.gradients").len(), 32 * 10);
+    assert!(recorded("linear3.gradients").iter().any(|x| *x < 0.0));
+    trainer.quantizers().into_iter().for_each(|quantizer| quantizer.record(false));
+    assert!(trainer.quantizers().iter().all(|quantizer| quantizer.recorded().is_none()));
+}
+
+/// A text of 1,797 images of 64 pixels in 17 grades, each with a line break, that the transformer
+/// learns from.
+#[test]
+fn digits_are_a_text_too() {
+    let text = digit_pixels(65).unwrap();
+    assert_eq!((text.classes(), text.examples()), (18, 1797 * 65 / 10 * 9 - 65));
+    let Input::Tokens(tokens) = text.batch(0, 0, 4).input else { panic!("a text is tokens") };
+    // In every window of 65 tokens there is one line break, the least of the characters.
+    for window in tokens.chunks_exact(65) {
+        assert_eq!(window.iter().filter(|token| **token == 0).count(), 1);
+    }
+    assert!(digit_pixels(0).is_err() && digit_pixels(20_000).is_err());
+    let error = {
+        let mut config = preset("gradients-shp").unwrap();
+        config.gradients.format = "uhp".parse().unwrap();
+        config.gradients.bias = None;
+        config.check().unwrap_err().to_string()
+    };
+    assert!(error.contains("uhp has no negative values, which gradients have"), "{error}");
 }

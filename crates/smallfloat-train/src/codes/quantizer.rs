@@ -126,6 +126,8 @@ pub struct TensorQuantizer {
     exponents: Option<Exponents>,
     /// The last tensor before it was rounded, for a bias that learns by gradient.
     unrounded: Option<Vec<f32>>,
+    /// The last tensor before it was rounded, where someone asked for it.
+    recorded: Option<Vec<f32>>,
 }
 
 /// The present step, as a quantizer must know it.
@@ -185,6 +187,7 @@ impl TensorQuantizer {
             tally: Tally::default(),
             exponents: None,
             unrounded: None,
+            recorded: None,
         };
         quantizer.first_bias = quantizer.bias();
         Ok(quantizer)
@@ -265,6 +268,17 @@ impl TensorQuantizer {
         self.exponents.as_ref()
     }
 
+    /// Begins or ends to keep the last tensor of learning steps as it was before it was rounded.
+    pub fn record(&mut self, on: bool) {
+        self.recorded = on.then(Vec::new);
+    }
+
+    /// Returns the last tensor before it was rounded, in C order; `None` where
+    /// [`record`](Self::record) did not begin, empty where no step was taken since.
+    pub fn recorded(&self) -> Option<&[f32]> {
+        self.recorded.as_deref()
+    }
+
     /// Returns the codes of a tensor, and what happened.
     ///
     /// # Errors
@@ -282,6 +296,10 @@ impl TensorQuantizer {
         }
         if moment.counting {
             self.exponents = Some(count_exponents(&values));
+        }
+        if let Some(recorded) = self.recorded.as_mut().filter(|_| moment.learning) {
+            recorded.clear();
+            recorded.extend_from_slice(&values);
         }
         if self.chooser.is_none() {
             return Ok(EncodedTensor::plain(values.into_owned()));

@@ -31,6 +31,7 @@ presets! {
     "bf16": "operands of products in bfloat16",
     "cfloat8": "1_4_3 forward, 1_5_2 backward, biases by amax of the last 16 steps",
     "cfloat8-143": "1_4_3 everywhere, biases by amax of the last 16 steps",
+    "gradients-shp": "1_4_3 forward, gradients in SHP, biases by amax of the last 16 steps",
     "flag-driven": "1_4_3 forward, 1_5_2 backward, biases learnt from overflow flags and unused binades alone",
     "gradient-learnt": "as flag-driven, with biases of the products' operands learnt by the loss's own gradient",
     "all-dojo": "as cfloat8, with weights and first moment in SHP and the root of the second in UHP",

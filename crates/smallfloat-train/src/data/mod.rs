@@ -7,7 +7,7 @@ pub(crate) mod idx;
 pub(crate) mod images;
 pub(crate) mod text;
 
-pub use digits::digits;
+pub use digits::{digit_pixels, digits};
 pub use images::{Images, read_idx_folder};
 pub use text::Text;
 
