@@ -2,11 +2,12 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`experiments`] | the experiments of the P3109 working group's talk: saturation, masks, norms, losses, zeros, subnormals |
+//! | [`experiments`] | those of the P3109 working group's talk (saturation, masks, norms, losses, zeros, subnormals), tables of papers, real training |
 //! | [`explorer`] | the model behind a page on which formats are looked at |
 //! | [`describe`] | formats, codes and values as text |
 //!
-//! No experiment depends on the machine or on the number of threads.
+//! No experiment depends on the number of threads, and none but those that train models, whose
+//! products are binary32, on the machine.
 #![forbid(unsafe_code)]
 
 pub mod describe;

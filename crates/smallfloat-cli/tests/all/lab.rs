@@ -106,14 +106,14 @@ fn wrong_usage_is_refused() {
 #[test]
 fn pages_are_up_to_date() {
     let read = |name: &str| fs::read_to_string(pages().join(name)).expect("a page");
-    let all = ["sums.md", "networks.md", "formats.md"].map(read).concat();
+    let all = ["sums.md", "networks.md", "formats.md", "training.md", "papers.md"].map(read).concat();
     let index = read("README.md");
     for experiment in EXPERIMENTS {
         let name = experiment.name;
         assert!(all.contains(&format!("smallfloat lab {name} ")), "{name}: no command");
         assert!(all.contains(&format!("({name}.svg)")), "{name}: no picture");
         assert!(index.contains(&format!("[{name}](")), "{name} is not in the index");
-        if ["decisions", "subnormals", "layer-norm"].contains(&name) {
+        if ["decisions", "subnormals", "layer-norm", "few-bits", "exponent-bits"].contains(&name) {
             assert!(all.contains(stdout(&[name]).trim_end()), "{name}: run `just lab`");
         }
     }

@@ -1,5 +1,6 @@
 //! The experiments of the P3109 working group's talk ("Report from IEEE WG P3109: Arithmetic
-//! Formats for Machine Learning"), as functions that anyone can run again and vary.
+//! Formats for Machine Learning"), tables of papers, and experiments on real training, as functions
+//! that anyone can run again and vary.
 //!
 //! Each takes [`ExperimentOptions`] and gives [`Findings`]. Numbers that a format holds are rounded
 //! by the core, once per operation; statistics over them are sums in `f64`. Random numbers come
@@ -23,9 +24,12 @@ mod dot_saturation;
 mod fma_double_rounding;
 mod layer_norm;
 mod negative_zero;
+mod papers;
 mod precision_range;
 mod softmax_loss;
 mod subnormals;
+#[cfg(feature = "training")]
+mod training;
 mod underflow;
 
 use std::fmt;
@@ -241,9 +245,9 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Returns whether its formats have no bias because it tries them all.
+    /// Returns whether formats without a bias are right, because it chooses biases for them.
     pub fn chooses_biases(&self) -> bool {
-        self.name == "bias-sweep"
+        ["bias-sweep", "gradient-formats", "tensor-biases"].contains(&self.name)
     }
 
     /// Runs the experiment.
@@ -284,13 +288,13 @@ impl FromStr for &'static Experiment {
 }
 
 macro_rules! experiments {
-    ($($name:literal $module:ident $about:literal [$($knob:ident)*];)*) => {
+    ($($(#[$when:meta])? $name:literal $($module:ident)::+ $about:literal [$($knob:ident)*];)*) => {
         /// All experiments.
-        pub const EXPERIMENTS: &[Experiment] = &[$(Experiment {
+        pub const EXPERIMENTS: &[Experiment] = &[$($(#[$when])? Experiment {
             name: $name,
             about: $about,
             knobs: &[$(ExperimentOption::$knob),*],
-            run: $module::run,
+            run: $($module)::+::run,
         }),*];
     };
 }
@@ -329,6 +333,24 @@ experiments! {
     "bias-sweep" bias_sweep
         "the error of CFloat8 at every bias"
         [Format Input Seed];
+    "exponent-bits" papers::exponent_bits
+        "Kuzmin et al.: exponent bits and bias of 8 bits on three distributions and on tensors"
+        [Input Seed];
+    "few-bits" papers::few_bits
+        "Fitzgibbon and Felix: the bias of stochastic rounding with few random bits"
+        [Format];
+    #[cfg(feature = "training")]
+    "gradient-formats" training::gradient_formats
+        "gradients of real training in CFloat8, SHP and others: what is lost, and what training makes of it"
+        [Format Length Trials Seed];
+    #[cfg(feature = "training")]
+    "tensor-biases" training::tensor_biases
+        "the best biases of real weights, activations and gradients"
+        [Format Length Input Seed];
+    #[cfg(feature = "training")]
+    "biases-in-use" training::biases_in_use
+        "how many biases a training run uses at a time, and how often they change"
+        [Length Seed];
     "decisions" decisions
         "the talk's comparison of 8-bit formats, computed from the catalogue"
         [Format];

@@ -20,12 +20,12 @@ const RANKS: [(&str, u32); 11] = [
     ("smallfloat-conformance", 2),
     ("smallfloat-tensor", 2),
     ("smallfloat-c", 3),
-    ("smallfloat-lab", 3),
     ("smallfloat-rtl", 3),
     ("smallfloat-train", 3),
-    ("smallfloat-cli", 4),
-    ("smallfloat-explorer", 4),
-    ("smallfloat-python", 5),
+    ("smallfloat-lab", 4),
+    ("smallfloat-cli", 5),
+    ("smallfloat-explorer", 5),
+    ("smallfloat-python", 6),
 ];
 const ORACLE: &str = "smallfloat-oracle";
 const PROOF: &str = "smallfloat-proof";
@@ -136,7 +136,7 @@ fn there_is_one_command() {
 fn the_rule_itself() {
     assert!(allowed("smallfloat-cli", "smallfloat", "normal"));
     assert!(allowed("smallfloat-cli", "smallfloat-train", "normal"));
-    assert!(!allowed("smallfloat-lab", "smallfloat-train", "normal"));
+    assert!(!allowed("smallfloat-train", "smallfloat-lab", "normal"));
     assert!(!allowed("smallfloat", "smallfloat-kernels", "dev"));
     assert!(!allowed("smallfloat-tensor", "smallfloat-cli", "build"));
     assert!(!allowed("smallfloat-kernels", "smallfloat-oracle", "normal"));

@@ -1,0 +1,123 @@
+//! Experiments on real training: two small models, and the tensors of their products.
+//!
+//! | model | learns | from |
+//! | --- | --- | --- |
+//! | convolutional net | handwritten digits | `smallfloat-train`'s digits, 8 × 8 pixels |
+//! | transformer | each pixel of such an image from those before it | the same, as a text |
+
+pub(super) mod biases_in_use;
+pub(super) mod gradient_formats;
+pub(super) mod tensor_biases;
+
+use smallfloat::{Format, FormatSpec};
+use smallfloat_tensor::{BiasPolicy, Magnitudes};
+use smallfloat_train::data::{Dataset, digit_pixels, digits};
+use smallfloat_train::{Architecture, Config, RunOptions, Trainer, preset};
+
+use crate::error::Error;
+use crate::instruments::data::Role;
+
+/// Steps of a run.
+const STEPS: usize = 200;
+/// Pixels of a window of the transformer: an image's, and a line break.
+const CONTEXT: usize = 65;
+
+/// The models.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Net {
+    Convolutional,
+    Transformer,
+}
+
+impl Net {
+    const ALL: [Self; 2] = [Self::Convolutional, Self::Transformer];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Convolutional => "convolutional net",
+            Self::Transformer => "transformer",
+        }
+    }
+
+    /// A run from its beginning.
+    fn trainer(self, config: Config, steps: usize, seed: u64) -> Result<Trainer, Error> {
+        let (architecture, batch) = match self {
+            Self::Convolutional => (Architecture::Cnn { height: 8, width: 8 }, 32),
+            Self::Transformer => {
+                (Architecture::CharTransformer { layers: 2, channels: 64, heads: 4, context: CONTEXT }, 8)
+            }
+        };
+        let data: Box<dyn Dataset> = match self {
+            Self::Convolutional => Box::new(digits().map_err(failed)?),
+            Self::Transformer => Box::new(digit_pixels(CONTEXT).map_err(failed)?),
+        };
+        let steps = steps as u64;
+        let options =
+            RunOptions { steps, batch, warm_up: steps / 10, seed, ..RunOptions::new(architecture, config) };
+        Trainer::new(options, data).map_err(failed)
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::Step { step: "training", cause: error.to_string() }
+}
+
+fn preset_of(name: &str) -> Result<Config, Error> {
+    preset(name).map_err(failed)
+}
+
+/// A tensor of a training step, as it was before any rounding.
+struct Recorded {
+    role: Role,
+    values: Vec<f32>,
+}
+
+/// The tensors of all products of some steps of a run in binary32: `at` counts from 1 and ascends.
+fn record(net: Net, at: &[usize], steps: usize, seed: u64) -> Result<Vec<Recorded>, Error> {
+    let mut trainer = net.trainer(preset_of("f32")?, steps, seed)?;
+    let mut tensors = Vec::new();
+    for number in 1..=at.last().copied().unwrap_or(0) {
+        let wanted = at.contains(&number);
+        if wanted {
+            // The weights that this step multiplies by; vectors are no operands.
+            let matrices =
+                trainer.parameters().list.iter().filter(|parameter| {
+                    parameter.shape.len() > 1 && !parameter.name.starts_with("embedding")
+                });
+            tensors.extend(
+                matrices.map(|matrix| Recorded { role: Role::Weights, values: matrix.weights.values() }),
+            );
+        }
+        trainer.quantizers().into_iter().for_each(|quantizer| quantizer.record(wanted));
+        trainer.step().map_err(failed)?;
+        if wanted {
+            for quantizer in trainer.quantizers() {
+                let role = match quantizer.name.rsplit('.').next() {
+                    Some("activations") => Role::Activations,
+                    Some("gradients") => Role::Gradients,
+                    // Plain weights pass no quantizer.
+                    _ => continue,
+                };
+                let values = quantizer.recorded().expect("it records").to_vec();
+                tensors.push(Recorded { role, values });
+            }
+        }
+    }
+    Ok(tensors)
+}
+
+/// The format with its own bias, or with the one of least squared error for these values.
+fn at_best_bias(spec: &FormatSpec, magnitudes: &Magnitudes) -> Result<Format, Error> {
+    if !spec.has_free_bias() || spec.bias().is_some() {
+        return Ok(spec.format()?);
+    }
+    let step = "choosing a bias";
+    BiasPolicy::LeastError
+        .choose(spec, Some(magnitudes))
+        .map_err(|error| Error::Step { step, cause: error.to_string() })
+}
+
+/// The precision of a format at any bias.
+fn precision(spec: &FormatSpec) -> Result<u32, Error> {
+    Ok(spec.format().or_else(|_| spec.with_bias(15))?.precision())
+}
