@@ -21,6 +21,7 @@ mod kappa;
 mod lab;
 mod lists;
 mod operands;
+mod packs;
 mod schemes;
 mod shards;
 mod supports;

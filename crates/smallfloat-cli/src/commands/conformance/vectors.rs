@@ -13,7 +13,7 @@ use smallfloat_tensor::DurableFile;
 
 use crate::arguments::files::check_outputs;
 use crate::arguments::unit::PortedUnitArgs;
-use crate::commands::conformance::{vectors_check, vectors_cover};
+use crate::commands::conformance::{vectors_check, vectors_cover, vectors_pack};
 use crate::render::output::Output;
 use crate::render::text as words;
 
@@ -22,10 +22,11 @@ Examples:
   smallfloat vectors gen --op convert --from binary32 --to cfloat8_1_4_3:bias=7 > vectors.txt
     my-simulator vectors.txt | smallfloat vectors check -
   smallfloat vectors cover vectors.txt
+  smallfloat vectors pack ofp8 -o ofp8
 
-`smallfloat vectors gen --help`, `check --help` and `cover --help` have more.";
+`smallfloat vectors gen --help`, `check --help`, `cover --help` and `pack --help` have more.";
 
-/// Generate test vectors, check answers to them, and measure coverage.
+/// Generate test vectors, check answers to them, measure coverage, and write frozen packs.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -38,6 +39,7 @@ enum Command {
     Gen(Box<GenArgs>),
     Check(Box<vectors_check::Args>),
     Cover(Box<vectors_cover::Args>),
+    Pack(vectors_pack::Args),
 }
 
 const GEN_HELP: &str = "\
@@ -70,7 +72,7 @@ results lie on rounding boundaries and beside them or cancel, and weighted rando
 /// Write test vectors: operands with the defined result and its flags.
 #[derive(clap::Args)]
 #[command(after_help = GEN_HELP)]
-struct GenArgs {
+pub(super) struct GenArgs {
     #[command(flatten)]
     unit: PortedUnitArgs,
 
@@ -116,7 +118,19 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> Result<bool> {
         Command::Gen(args) => generate(args, out).map(|()| true),
         Command::Check(args) => vectors_check::run(args, out),
         Command::Cover(args) => vectors_cover::run(args, out),
+        Command::Pack(args) => vectors_pack::run(args, out).map(|()| true),
     }
+}
+
+/// The vectors that the options name.
+pub(super) fn set(args: &GenArgs) -> Result<VectorSet> {
+    let (unit, plan) = plan(args)?;
+    let plan = match args.shard {
+        Some(shard) => plan.with_shard(shard),
+        None => plan,
+    };
+    let order = args.unit.unit.flags.flag_order.unwrap_or(FlagOrder::Fflags);
+    Ok(VectorSet::new(unit, plan, args.unit.unit.flags.set()).with_order(order))
 }
 
 /// What is under test, and its operands.
@@ -137,13 +151,7 @@ fn plan(args: &GenArgs) -> Result<(UnitUnderTest, VectorPlan)> {
 }
 
 fn generate(args: &GenArgs, out: &mut Output) -> Result<()> {
-    let (unit, plan) = plan(args)?;
-    let plan = match args.shard {
-        Some(shard) => plan.with_shard(shard),
-        None => plan,
-    };
-    let order = args.unit.unit.flags.flag_order.unwrap_or(FlagOrder::Fflags);
-    let set = VectorSet::new(unit, plan, args.unit.unit.flags.set()).with_order(order);
+    let set = set(args)?;
     let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
     let Some(path) = path else {
         return set.write(args.layout, out).map_err(unwrapped);
@@ -159,7 +167,7 @@ fn generate(args: &GenArgs, out: &mut Output) -> Result<()> {
 }
 
 /// An output's error as itself, so that a closed pipe is known for one.
-fn unwrapped(error: WriteError) -> anyhow::Error {
+pub(super) fn unwrapped(error: WriteError) -> anyhow::Error {
     match error {
         WriteError::Write(error) => error.into(),
         WriteError::UnitUnderTest(error) => error.into(),
